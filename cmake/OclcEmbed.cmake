@@ -1,0 +1,11 @@
+# oclc_embed_templates(TARGET): every templates/*.cl becomes a row of `oclc::templates` (compiler/codegen/template_table.h).
+function(oclc_embed_templates target)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/templates/*.cl)
+  set(out ${CMAKE_BINARY_DIR}/generated/template_table.cpp)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} "-DFILES=${files}" -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake
+    VERBATIM)
+  target_sources(${target} PRIVATE ${out})
+endfunction()
