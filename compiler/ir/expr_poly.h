@@ -1,0 +1,34 @@
+// The inside of Expr, for the files that implement it.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/expr.h"
+
+namespace oclc {
+
+struct ExprAtom {
+  enum class Kind { symbol, floor_div, floor_mod, min, max };
+  Kind kind = Kind::symbol;
+  std::string key;  // a symbol's name, else the canonical text; identity of the atom
+  std::int64_t lo = 1, hi = kUnbounded;  // symbol
+  bool has_extent = false;               // symbol: an axis, value < a
+  Expr a, b;                             // operands; an axis' extent in `a`
+};
+
+struct ExprTerm {
+  std::int64_t coef = 0;
+  std::vector<std::shared_ptr<const ExprAtom>> factors;  // sorted by key; empty: the constant term
+};
+
+struct ExprPoly {
+  std::vector<ExprTerm> terms;  // sorted, no two with the same factors, no zero coefficients
+};
+
+struct ExprAccess {
+  static const ExprPoly* poly(const Expr& e) { return e.poly_.get(); }
+  static Expr make(std::vector<ExprTerm> terms);
+};
+
+}  // namespace oclc
