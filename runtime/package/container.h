@@ -1,0 +1,49 @@
+// The frame of plan.bin: a header, a section table, the sections.
+//
+//   Header | SectionRow[section_count] | zeros to 64 | metadata | zeros to 4096 | constants
+//
+// All integers in the writer's byte order, which `byte_order` states. Sections are sorted, do not overlap, and with their zero
+// padding cover the file exactly. Every byte is covered: the header and the table by `header_hash` (computed with that field
+// zero), each section by its row's hash, padding by the rule that it is zero.
+#pragma once
+#include <cstdint>
+
+namespace oclc::package {
+
+// Like PNG's: a text-mode transfer damages it visibly.
+inline constexpr unsigned char kMagic[8] = {'O', 'C', 'L', 'C', '\r', '\n', 0x1a, '\n'};
+inline constexpr std::uint32_t kByteOrder = 0x01020304;
+inline constexpr std::uint32_t kFormatVersion = 1;  // written
+inline constexpr std::uint32_t kOldestVersion = 1;  // still read
+inline constexpr std::uint64_t kMetadataAlignment = 64;
+inline constexpr std::uint64_t kConstantsAlignment = 4096;  // a page, so that the mapping can become a device buffer
+
+enum class SectionKind : std::uint32_t { metadata = 1, constants = 2 };
+
+struct Header {
+  unsigned char magic[8];
+  std::uint32_t byte_order;
+  std::uint32_t version;
+  std::uint32_t section_count;
+  std::uint32_t header_bytes;  // header and table
+  std::uint64_t file_bytes;
+  std::uint64_t header_hash;  // XXH3-64
+};
+static_assert(sizeof(Header) == 40);
+
+struct SectionRow {
+  std::uint32_t kind;
+  std::uint32_t alignment;
+  std::uint64_t offset;
+  std::uint64_t bytes;
+  std::uint64_t hash;  // XXH3-64
+};
+static_assert(sizeof(SectionRow) == 32);
+
+inline constexpr std::uint32_t kSectionCount = 2;
+
+constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace oclc::package

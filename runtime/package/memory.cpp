@@ -1,0 +1,53 @@
+#include "runtime/package/memory.h"
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/package/error.h"
+#include "runtime/package/expr_code.h"
+
+namespace oclc::package {
+
+EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> symbols) {
+  EntryMemory memory;
+  const std::uint32_t n = plan.buffers() ? plan.buffers()->size() : 0;
+  memory.sizes.assign(n, 0);
+  memory.offsets.assign(n, 0);
+  std::vector<std::uint32_t> root(n);
+  std::vector<int> life_of(n, -1);
+  std::vector<BufferLife> lives;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const auto* buffer = plan.buffers()->Get(i);
+    const bool arena = buffer->kind() == oclc::plan::BufferKind::arena;
+    if (arena && buffer->entry() != static_cast<int>(entry)) continue;
+    const auto bytes = evaluate({buffer->bytes()->code()->data(), buffer->bytes()->code()->size()}, symbols);
+    if (!bytes || *bytes < 0)
+      throw Error(ErrorKind::invalid, "the size of buffer '" + (buffer->name() ? buffer->name()->str() : std::to_string(i)) +
+                                          (bytes ? "' is negative" : "' overflows") + " with these dimensions");
+    memory.sizes[i] = static_cast<std::uint64_t>(*bytes);
+    if (!arena) continue;
+    std::uint32_t storage = i;
+    while (plan.buffers()->Get(storage)->alias() >= 0)
+      storage = static_cast<std::uint32_t>(plan.buffers()->Get(storage)->alias());
+    root[i] = storage;
+    if (life_of[storage] < 0) {
+      life_of[storage] = static_cast<int>(lives.size());
+      lives.push_back({0, buffer->first(), buffer->last()});
+    }
+    BufferLife& life = lives[static_cast<std::size_t>(life_of[storage])];
+    life.bytes = std::max(life.bytes, memory.sizes[i]);
+    life.first = std::min(life.first, buffer->first());
+    life.last = std::max(life.last, buffer->last());
+  }
+  const ArenaLayout layout = layout_arena(lives);
+  memory.arena_bytes = layout.bytes;
+  memory.live_bytes = layout.live_bytes;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const auto* buffer = plan.buffers()->Get(i);
+    if (buffer->kind() == oclc::plan::BufferKind::arena && buffer->entry() == static_cast<int>(entry))
+      memory.offsets[i] = layout.offsets[static_cast<std::size_t>(life_of[root[i]])];
+  }
+  return memory;
+}
+
+}  // namespace oclc::package

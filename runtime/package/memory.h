@@ -1,0 +1,24 @@
+// Device memory of a plan for given symbol values. The compiler prints it, the runtime allocates by it.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "plan_generated.h"
+#include "runtime/package/arena.h"
+
+namespace oclc::package {
+
+struct EntryMemory {
+  std::vector<std::uint64_t> sizes;    // bytes of every buffer of the plan (0 for arena buffers of other entry points)
+  std::vector<std::uint64_t> offsets;  // of this entry point's arena buffers in the arena (an alias has its storage's offset)
+  std::uint64_t arena_bytes = 0;
+  std::uint64_t live_bytes = 0;
+};
+
+// Lays out the arena of entry point `entry`. `symbols[i]` is the value of plan symbol i (loop counters: any). Throws
+// Error{invalid} if a size is negative or overflows. `plan` is verified.
+EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> symbols);
+
+}  // namespace oclc::package

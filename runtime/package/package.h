@@ -1,0 +1,53 @@
+// Reading plan.bin. A Package is a plan whose every byte and every rule has been checked: code that holds one may follow its
+// indices and offsets without looking again.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "plan_generated.h"
+#include "runtime/package/error.h"
+
+namespace oclc::package {
+
+enum class Residence {
+  mapped,  // constants stay in a private read-only mapping of the file: fast, shared between processes through the page cache.
+           // Replacing the file by rename is safe while it is in use; truncating it in place kills the process (SIGBUS)
+  copied   // the whole file is copied into memory: nothing done to the file afterwards matters
+};
+
+class Package {
+ public:
+  // Opens (O_CLOEXEC), checks the frame, all checksums, the metadata's structure (flatbuffers::Verifier) and meaning
+  // (verify.h). Throws Error; the message starts with `path`.
+  static std::shared_ptr<const Package> open(const std::string& path, Residence residence = Residence::mapped);
+
+  // The same for bytes in memory, which are copied. `name` stands for the path in messages.
+  static std::shared_ptr<const Package> from_memory(std::span<const std::byte> bytes, const std::string& name = "plan");
+
+  Package(const Package&) = delete;
+  Package& operator=(const Package&) = delete;
+  ~Package();
+
+  const oclc::plan::Plan& plan() const { return *plan_; }
+  std::span<const std::byte> constants() const { return constants_; }  // starts on a page boundary
+  const std::string& name() const { return name_; }
+  std::uint64_t hash() const { return hash_; }  // of the header, hence of everything
+
+ private:
+  Package() = default;
+  void check();
+
+  std::string name_;
+  std::byte* base_ = nullptr;  // mmap
+  std::size_t bytes_ = 0;
+  std::span<const std::byte> constants_;
+  const oclc::plan::Plan* plan_ = nullptr;
+  std::uint64_t hash_ = 0;
+};
+
+// The hash of every checksum in oclc's files.
+std::uint64_t hash64(std::span<const std::byte> bytes);
+
+}  // namespace oclc::package

@@ -1,0 +1,269 @@
+#include "runtime/package/writer.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "runtime/package/container.h"
+#include "runtime/package/package.h"
+#include "runtime/package/verify.h"
+
+namespace oclc::package {
+namespace {
+
+constexpr std::size_t kChunkBytes = 1 << 20;
+
+[[noreturn]] void throw_io(const std::string& path, const std::string& action, int error) {
+  throw Error(ErrorKind::io, path + ": " + action + ": " + std::generic_category().message(error));
+}
+
+// Where bytes go. `put` appends; `rewrite` replaces bytes written before (the header, whose checksums are known last).
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void put(std::span<const std::byte> bytes) = 0;
+  virtual void rewrite(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+};
+
+class MemorySink : public Sink {
+ public:
+  void put(std::span<const std::byte> bytes) override { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+  void rewrite(std::uint64_t offset, std::span<const std::byte> bytes) override {
+    std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(offset));
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+void write_all(int descriptor, const std::string& path, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(descriptor, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) throw_io(path, "cannot write", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+}
+
+// A file that nobody sees under its final name before it is complete, or a spool for a destination that cannot seek.
+class TemporaryFile : public Sink {
+ public:
+  // `final_path` empty: an anonymous spool in the folder for temporary files.
+  TemporaryFile(const std::string& reported, const std::string& final_path) : reported_(reported), final_(final_path) {
+    const char* folder = ::getenv("TMPDIR");
+    std::string pattern =
+        final_.empty() ? std::string(folder && *folder ? folder : "/tmp") + "/oclc-XXXXXX" : final_ + ".tmp-XXXXXX";
+    descriptor_ = ::mkostemp(pattern.data(), O_CLOEXEC);
+    if (descriptor_ < 0) throw_io(reported_, "cannot create " + pattern, errno);
+    if (final_.empty())
+      ::unlink(pattern.c_str());
+    else
+      temporary_ = pattern;
+  }
+  ~TemporaryFile() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+  void put(std::span<const std::byte> bytes) override { write_all(descriptor_, reported_, bytes); }
+  void rewrite(std::uint64_t offset, std::span<const std::byte> bytes) override {
+    if (::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes.size()))
+      throw_io(reported_, "cannot write", errno);
+  }
+  // The file's bytes are on the medium before its name appears, and it has the permissions that open() would have given.
+  void publish() {
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    struct stat old {};
+    const mode_t mode = ::stat(final_.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask;
+    ::fchmod(descriptor_, mode);
+    if (::fsync(descriptor_) != 0) throw_io(reported_, "cannot write", errno);
+    if (::close(std::exchange(descriptor_, -1)) != 0) throw_io(reported_, "cannot write", errno);
+    if (::rename(temporary_.c_str(), final_.c_str()) != 0) throw_io(reported_, "cannot replace", errno);
+    temporary_.clear();
+  }
+  void copy_to(int descriptor) {
+    std::vector<std::byte> chunk(kChunkBytes);
+    if (::lseek(descriptor_, 0, SEEK_SET) != 0) throw_io(reported_, "cannot seek", errno);
+    for (;;) {
+      const ssize_t got = ::read(descriptor_, chunk.data(), chunk.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) throw_io(reported_, "cannot read the spooled plan", errno);
+      if (got == 0) return;
+      write_all(descriptor, reported_, {chunk.data(), static_cast<std::size_t>(got)});
+    }
+  }
+
+ private:
+  std::string reported_;
+  std::string final_;
+  std::string temporary_;
+  int descriptor_ = -1;
+};
+
+class DirectFile {
+ public:
+  explicit DirectFile(const std::string& path) : descriptor_(::open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0) throw_io(path, "cannot open", errno);
+  }
+  ~DirectFile() { ::close(descriptor_); }
+  DirectFile(const DirectFile&) = delete;
+  DirectFile& operator=(const DirectFile&) = delete;
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// A link is followed, so that the file it names is replaced and not the link.
+std::string resolve_link(const std::string& path) {
+  char* resolved = ::realpath(path.c_str(), nullptr);
+  if (!resolved) return path;
+  std::string result = resolved;
+  ::free(resolved);
+  return result;
+}
+
+}  // namespace
+
+class Writer {
+ public:
+  Writer(Sink& sink, std::span<const std::byte> metadata, const ConstantSection& constants)
+      : sink_(sink), metadata_(metadata), constants_(constants) {}
+
+  std::uint64_t run() {
+    verify_metadata(metadata_, constants_.bytes());
+    Header header{};
+    std::memcpy(header.magic, kMagic, sizeof kMagic);
+    header.byte_order = kByteOrder;
+    header.version = kFormatVersion;
+    header.section_count = kSectionCount;
+    header.header_bytes = sizeof(Header) + kSectionCount * sizeof(SectionRow);
+    SectionRow rows[kSectionCount] = {};
+    std::vector<std::byte> head(header.header_bytes);
+    put(head);
+
+    rows[0] = begin(SectionKind::metadata, kMetadataAlignment, metadata_.size());
+    rows[0].hash = hash64(metadata_);
+    put(metadata_);
+    rows[1] = begin(SectionKind::constants, kConstantsAlignment, constants_.bytes());
+    rows[1].hash = put_constants();
+
+    header.file_bytes = at_;
+    std::memcpy(head.data(), &header, sizeof header);
+    std::memcpy(head.data() + sizeof header, rows, sizeof rows);
+    header.header_hash = hash64(head);
+    std::memcpy(head.data(), &header, sizeof header);
+    sink_.rewrite(0, head);
+    return at_;
+  }
+
+ private:
+  void put(std::span<const std::byte> bytes) {
+    sink_.put(bytes);
+    at_ += bytes.size();
+  }
+
+  SectionRow begin(SectionKind kind, std::uint64_t alignment, std::uint64_t bytes) {
+    const std::vector<std::byte> padding(align_up(at_, alignment) - at_);
+    put(padding);
+    SectionRow row{};
+    row.kind = static_cast<std::uint32_t>(kind);
+    row.alignment = static_cast<std::uint32_t>(alignment);
+    row.offset = at_;
+    row.bytes = bytes;
+    return row;
+  }
+
+  std::uint64_t put_constants() {
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    const auto hashed = [&](std::span<const std::byte> bytes) {
+      XXH3_64bits_update(&state, bytes.data(), bytes.size());
+      put(bytes);
+    };
+    static constexpr std::byte kZeros[ConstantSection::kAlignment] = {};
+    std::uint64_t end = 0;
+    std::vector<std::byte> chunk;
+    for (const auto& piece : constants_.pieces_) {
+      hashed({kZeros, piece.offset - end});
+      end = piece.offset + piece.bytes;
+      if (piece.data) {
+        hashed({piece.data, piece.bytes});
+        continue;
+      }
+      chunk.resize(kChunkBytes);
+      for (std::uint64_t begin = 0; begin < piece.bytes; begin += kChunkBytes) {
+        const std::span<std::byte> out(chunk.data(), std::min<std::uint64_t>(kChunkBytes, piece.bytes - begin));
+        piece.fill(begin, out);
+        hashed(out);
+      }
+    }
+    return XXH3_64bits_digest(&state);
+  }
+
+  Sink& sink_;
+  std::span<const std::byte> metadata_;
+  const ConstantSection& constants_;
+  std::uint64_t at_ = 0;
+};
+
+std::uint64_t ConstantSection::place(std::uint64_t bytes, const std::byte* data, FillConstant fill) {
+  const std::uint64_t offset = align_up(bytes_, kAlignment);
+  if (bytes > (std::uint64_t{1} << 62) - offset) throw Error(ErrorKind::invalid, "the constants of a plan exceed 4 EiB");
+  pieces_.push_back({offset, bytes, data, std::move(fill)});
+  bytes_ = offset + bytes;
+  return offset;
+}
+
+std::uint64_t ConstantSection::add(std::span<const std::byte> bytes) {
+  static constexpr std::byte kNone{};
+  return place(bytes.size(), bytes.empty() ? &kNone : bytes.data(), nullptr);
+}
+
+std::uint64_t ConstantSection::add(std::uint64_t bytes, FillConstant fill) { return place(bytes, nullptr, std::move(fill)); }
+
+std::uint64_t write_package(const std::string& path, std::span<const std::byte> metadata, const ConstantSection& constants) {
+  if (path == "-") {
+    TemporaryFile spool("standard output", "");
+    const std::uint64_t bytes = Writer(spool, metadata, constants).run();
+    spool.copy_to(STDOUT_FILENO);
+    return bytes;
+  }
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) throw_io(path, "cannot write", EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    const DirectFile out(path);
+    TemporaryFile spool(path, "");
+    const std::uint64_t bytes = Writer(spool, metadata, constants).run();
+    spool.copy_to(out.descriptor());
+    return bytes;
+  }
+  TemporaryFile file(path, exists ? resolve_link(path) : path);
+  const std::uint64_t bytes = Writer(file, metadata, constants).run();
+  file.publish();
+  return bytes;
+}
+
+void write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
+  TemporaryFile file(path, path);
+  file.put(bytes);
+  file.publish();
+}
+
+std::vector<std::byte> package_to_memory(std::span<const std::byte> metadata, const ConstantSection& constants) {
+  MemorySink sink;
+  Writer(sink, metadata, constants).run();
+  return sink.take();
+}
+
+}  // namespace oclc::package
