@@ -136,8 +136,9 @@ std::optional<Expr> join_division(const std::vector<ExprTerm>& terms) {
       other.factors.erase(other.factors.begin() + static_cast<std::ptrdiff_t>(i));
       const std::vector<Atom> shared = other.factors;
       other.factors.insert(other.factors.end(), b[0].factors.begin(), b[0].factors.end());
-      const Expr quotient = make_opaque(ExprAtom::Kind::floor_div, mod.a, mod.b);
-      other.factors.push_back(terms_of(quotient)[0].factors[0]);
+      const auto quotient = terms_of(floor_div(mod.a, mod.b));
+      if (quotient.size() != 1 || quotient[0].coef != 1) continue;
+      other.factors.insert(other.factors.end(), quotient[0].factors.begin(), quotient[0].factors.end());
       std::sort(other.factors.begin(), other.factors.end(), atom_less);
       const auto at = std::find_if(terms.begin(), terms.end(), [&](const ExprTerm& t) { return same_factors(t.factors, other.factors) && t.coef == other.coef; });
       if (at == terms.end()) continue;

@@ -74,3 +74,11 @@ TEST_CASE("evaluation, substitution and coefficients agree") {
   CHECK((n * t * Expr(4) + t).coefficient("N") == t * Expr(4));
   CHECK_FALSE(e.coefficient("N"));
 }
+
+TEST_CASE("a flat index split over three axes joins again") {
+  const Expr m = Expr::axis("m", Expr(7 * 9 * 11)), t = Expr::symbol("T");
+  const Expr n = floor_div(m, Expr(99)), y = floor_mod(floor_div(m, Expr(11)), Expr(9)), x = floor_mod(m, Expr(11));
+  CHECK((n * Expr(99) + y * Expr(11) + x) * Expr(64) == m * Expr(64));
+  const Expr r = Expr::axis("r", Expr::symbol("N") * t);
+  CHECK(floor_div(r, t) * t * Expr(768) + floor_mod(r, t) * Expr(768) == r * Expr(768));
+}

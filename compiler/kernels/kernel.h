@@ -1,0 +1,149 @@
+// The kernel representation: an iteration space, index maps, a scalar expression DAG and an anchor that fixes loop structure and
+// template. It prints as text, evaluates on the host (the oracle of code generation), and lowers to the holes of a template.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/ir/op_def.h"
+
+namespace oclc {
+
+enum class Anchor { pointwise, reduce, row, contraction, scan, winograd_input, winograd_output };
+
+std::string_view name_of(Anchor anchor);
+
+// One dimension of the iteration space. `var` is the index expression: Expr::axis(name, extent), or 0 if the extent is 1.
+struct Axis {
+  std::string name;
+  Expr extent;
+  Expr var;
+};
+
+// A buffer of the schedule that the kernel reads or writes. Element addresses are relative to the buffer's start.
+struct Operand {
+  int buffer = -1;
+  DType dtype = DType::f32;
+  bool written = false;
+  std::string name;  // in generated code
+};
+
+using NodeId = int;
+
+// One scalar value of the DAG. All index expressions are over axes, model symbols and "%<id>": the integer value of node <id>.
+struct ScalarNode {
+  enum class Kind {
+    constant,  // number
+    index,     // the value of an integer expression
+    load,      // operand[index] if guard else number
+    apply,     // op(args)
+    cast,      // args[0] converted to dtype
+    select,    // args[0] if guard else number: what lies outside a padded or concatenated piece
+    choose,    // args[0] if guard else args[1]
+    reduced    // result of stage `stage`
+  };
+  Kind kind = Kind::constant;
+  DType dtype = DType::f32;
+  double number = 0;
+  Expr index;
+  std::vector<Expr> guard;  // holds if every expression is >= 0
+  int operand = -1;
+  const ScalarOp* op = nullptr;
+  std::string_view op_name;
+  std::vector<NodeId> args;
+  int stage = -1;
+};
+
+// A reduction over some of the kernel's reduction axes: result = combine over them of body.
+struct Stage {
+  enum class Combine { sum, product, max, min, argmax_first, argmax_last, argmin_first, argmin_last };
+  Combine combine = Combine::sum;
+  std::vector<int> axes;  // indices into Kernel::reduction
+  NodeId body = -1;
+  NodeId arg_index = -1;  // arg*: the i64 position that belongs to body
+  DType accumulator = DType::f32;
+};
+
+struct Store {
+  int operand = -1;
+  Expr index;
+  NodeId value = -1;
+  // Axes of Kernel::reduction that the store runs over as well (row kernels write the whole row).
+  std::vector<int> row_axes;
+};
+
+// Which axes play which part in sum over k of a[m, k] * b[k, n]. `a` and `b` are the factors of the only stage's body.
+struct Contraction {
+  NodeId a = -1, b = -1;
+  std::vector<int> batch, m, n;  // indices into Kernel::axes
+  std::vector<int> k;            // indices into Kernel::reduction, outermost first; the last is the channel or inner dimension
+  std::string strategy;          // gemm, conv_implicit, conv_direct, ...
+};
+
+struct Kernel {
+  std::string name;  // from the source nodes; unique in the schedule
+  Anchor anchor = Anchor::pointwise;
+  std::vector<Axis> axes;       // parallel, in the order of the first store's addresses
+  std::vector<Axis> reduction;
+  std::vector<Operand> operands;
+  std::vector<ScalarNode> nodes;  // every node stands after its arguments
+  std::vector<Stage> stages;
+  std::vector<Store> stores;
+  std::optional<Contraction> contraction;
+  std::vector<std::string> sources;  // names of the model's nodes
+  std::string formula;               // e.g. "relu(conv(x, w) + y)"
+  Expr flops = 0, bytes = 0;
+  bool is_copy = false;  // only moves elements
+
+  // Symbols of the model that the kernel needs as arguments, sorted.
+  std::vector<std::string> model_symbols() const;
+  std::string text() const;
+};
+
+// Node ids named "%<id>" inside an expression.
+std::optional<NodeId> dynamic_index(std::string_view symbol);
+std::string dynamic_symbol(NodeId id);
+
+enum class BufferKind { arena, constant, input, output, state };
+
+struct Buffer {
+  std::string name;
+  BufferKind kind = BufferKind::arena;
+  DType dtype = DType::f32;
+  Expr elements;
+  HostTensor constant;  // kind constant: row-major data, already in its physical order
+};
+
+// Where a value lives: element (i0, i1, ...) at offset + i0*strides[0] + i1*strides[1] + ...
+struct Storage {
+  int buffer = -1;
+  Expr offset = 0;
+  std::vector<Expr> strides;
+};
+
+struct Step {
+  int kernel = -1;  // index into Schedule::kernels, or
+  Expr trip = 0;    // a loop over `body` with symbol `counter`
+  std::string counter;
+  std::vector<Step> body;
+};
+
+struct EntrySchedule {
+  std::string name;
+  std::vector<std::pair<std::string, TensorType>> inputs, outputs;
+  std::vector<int> input_buffers, output_buffers;
+  std::vector<Step> steps;
+};
+
+struct Schedule {
+  std::string model;
+  std::vector<Expr> symbols;
+  std::vector<Buffer> buffers;
+  std::vector<Kernel> kernels;
+  std::vector<EntrySchedule> entries;
+  std::string text() const;
+};
+
+}  // namespace oclc
