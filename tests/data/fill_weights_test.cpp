@@ -1,61 +1,33 @@
 // The constants come from an independent numpy implementation of the formula in tools/fill_weights/uniform.h.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "tests/process.h"
 #include "tools/fill_weights/uniform.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using oclc::test::Folder;
+using oclc::test::Outcome;
+using oclc::test::run;
 
 std::uint32_t bits(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-struct Outcome {
-  int status = -1;
-  std::string text;
-};
+std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
 
-Outcome fill(const std::string& arguments) {
-  const std::string command = std::string(OCLC_BINARY_DIR) + "/bin/oclc-fill-weights " + arguments + " 2>&1";
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  Outcome outcome;
-  std::array<char, 512> part{};
-  while (std::fgets(part.data(), part.size(), pipe) != nullptr) outcome.text += part.data();
-  const int status = ::pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
+Outcome fill(const std::string& arguments) { return run(OCLC_BINARY_DIR "/bin/oclc-fill-weights " + arguments); }
+
+std::ptrdiff_t files(const Folder& folder) {
+  return std::distance(fs::directory_iterator(folder.path), fs::directory_iterator());
 }
-
-// A fresh folder, removed with everything in it.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "oclc-fill-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  void recipe(const std::string& text) const { std::ofstream(path / "weights.json") << text; }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
-  }
-};
 
 std::vector<std::uint32_t> words(const fs::path& file) {
   std::vector<std::uint32_t> all(fs::file_size(file) / sizeof(std::uint32_t));
@@ -64,8 +36,6 @@ std::vector<std::uint32_t> words(const fs::path& file) {
   REQUIRE(in.good());
   return all;
 }
-
-std::string quoted(const fs::path& path) { return "'" + path.string() + "'"; }
 
 constexpr const char* kTwoTensors = R"({"weights": "w.bin", "bytes": 4194336, "generator": "splitmix64", "tensors": [
   {"name": "a", "offset": 0, "count": 1048578, "seed": 7, "lo": -0.25, "hi": 0.75},
@@ -87,21 +57,21 @@ TEST_CASE("streams of numbers equal the reference") {
 
 TEST_CASE("a whole model's weights equal the reference") {
   const Folder out;
-  const Outcome run = fill(quoted(OCLC_SOURCE_DIR "/tests/models/squeezenet1_1") + " --out " + quoted(out.path));
-  CHECK(run.text == (out.path / "model.weights").string() + "\n");
-  REQUIRE(run.status == 0);
+  const Outcome outcome = fill(quoted(OCLC_SOURCE_DIR "/tests/models/squeezenet1_1") + " --out " + quoted(out.path));
+  CHECK(outcome.text == (out.path / "model.weights").string() + "\n");
+  REQUIRE(outcome.status == 0);
   const std::vector<std::uint32_t> all = words(out.path / "model.weights");
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < all.size(); ++i) sum += all[i] * static_cast<std::uint64_t>(i + 1);
   CHECK(all.size() == 1235504);
   CHECK(sum == 0xd743d13f999d5832u);
   CHECK(fs::file_size(out.path / "model.onnx") == fs::file_size(OCLC_SOURCE_DIR "/tests/models/squeezenet1_1/model.onnx"));
-  CHECK(out.files() == 2);
+  CHECK(files(out) == 2);
 }
 
 TEST_CASE("tensors land at their offsets, across pieces, with zeros between them") {
   const Folder folder;
-  folder.recipe(kTwoTensors);
+  folder.add("weights.json", kTwoTensors);
   REQUIRE(fill(quoted(folder.path)).status == 0);
   const std::vector<std::uint32_t> all = words(folder.path / "w.bin");
   REQUIRE(all.size() == 1048584);
@@ -116,7 +86,7 @@ TEST_CASE("tensors land at their offsets, across pieces, with zeros between them
 
 TEST_CASE("check keeps a file of the right size and replaces any other") {
   const Folder folder;
-  folder.recipe(kTwoTensors);
+  folder.add("weights.json", kTwoTensors);
   const fs::path weights = folder.path / "w.bin";
   std::ofstream(weights) << "short";
   REQUIRE(fill("--check " + quoted(folder.path)).status == 0);
@@ -131,11 +101,11 @@ TEST_CASE("check keeps a file of the right size and replaces any other") {
 TEST_CASE("a recipe that does not fit is refused and nothing is written") {
   const Folder folder;
   const auto refused = [&](const std::string& recipe, const std::string& reason) {
-    folder.recipe(recipe);
-    const Outcome run = fill(quoted(folder.path));
-    CHECK(run.status == 3);
-    CHECK_MESSAGE(run.text.find(reason) != std::string::npos, run.text);
-    CHECK(folder.files() == 1);
+    folder.add("weights.json", recipe);
+    const Outcome outcome = fill(quoted(folder.path));
+    CHECK(outcome.status == 3);
+    CHECK_MESSAGE(outcome.text.find(reason) != std::string::npos, outcome.text);
+    CHECK(files(folder) == 1);
   };
   const std::string head = R"({"weights": "w.bin", "generator": "splitmix64", "bytes": )";
   refused(head + R"(8, "tensors": [{"name": "a", "offset": 4, "count": 2, "seed": 1, "lo": 0, "hi": 1}]})",
@@ -153,7 +123,7 @@ TEST_CASE("wrong usage and missing files have their exit codes") {
   CHECK(fill("").status == 2);
   CHECK(fill("--wrong " + quoted(folder.path)).status == 2);
   CHECK(fill(quoted(folder.path)).status == 6);
-  folder.recipe(kTwoTensors);
+  folder.add("weights.json", kTwoTensors);
   CHECK(fill(quoted(folder.path) + " --out /dev/null/x").status == 6);
   CHECK(fill("--help").status == 0);
 }
