@@ -46,12 +46,14 @@ Node* Graph::insert(std::unique_ptr<Node> node, Node* before) {
   return raw;
 }
 
-Node* Graph::add(const OpDef& op, std::vector<Value*> inputs, std::map<std::string, Attribute, std::less<>> attributes, std::string source, Node* before) {
+Node* Graph::add(const OpDef& op, std::vector<Value*> inputs, std::map<std::string, Attribute, std::less<>> attributes, std::string source, Node* before,
+                 std::vector<std::unique_ptr<Graph>> bodies) {
   auto node = std::make_unique<Node>();
   node->op = &op;
   node->inputs = std::move(inputs);
   node->attributes = std::move(attributes);
   node->source = std::move(source);
+  node->bodies = std::move(bodies);
   std::vector<TensorType> types;
   try {
     const auto count = static_cast<int>(node->inputs.size());

@@ -28,6 +28,7 @@ struct ScalarOp {
   std::string_view integer_text;  // the same for integers; empty: not for integers
   double (*on_float)(double a, double b, double c) = nullptr;  // reference, in double
   std::int64_t (*on_int)(std::int64_t a, std::int64_t b, std::int64_t c) = nullptr;
+  std::int64_t (*on_u64)(std::int64_t a, std::int64_t b, std::int64_t c) = nullptr;  // u64 bits; null: on_int serves
   bool result_is_bool = false;  // comparisons and logic
   double flops = 1;
 };

@@ -1,0 +1,112 @@
+// Adds core operators to a graph with checked, typed calls. Used by the front ends and by tests.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace oclc {
+
+using Attributes = std::map<std::string, Attribute, std::less<>>;
+using Ints = std::vector<std::int64_t>;
+
+struct ConvOptions {
+  Ints strides, dilations, pads;  // empty: ones, ones, zeros; pads: all begins, then all ends
+  std::int64_t group = 1;
+};
+
+struct PoolOptions {
+  Ints kernel, strides, dilations, pads;
+  bool ceil_mode = false;
+  bool count_include_pad = false;  // average only
+};
+
+// All calls throw CompileError, naming the source, if operands do not fit. Axes may be negative here.
+class Builder {
+ public:
+  explicit Builder(Graph& graph, std::string source = {}) : graph_(graph), source_(std::move(source)) {}
+
+  Graph& graph() const { return graph_; }
+  // Name of the model's node that the following calls stand for.
+  void set_source(std::string source) { source_ = std::move(source); }
+  const std::string& source() const { return source_; }
+
+  // The operator's first output.
+  Value* call(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {});
+  Node* node(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {});
+
+  // Generators.
+  Value* constant(HostTensor tensor, std::string name = {});
+  Value* scalar(DType dtype, double value);
+  Value* floats(std::vector<float> values, Ints shape);
+  Value* ints(const Ints& values);  // i64 vector
+  Value* exprs(std::vector<Expr> values, Ints shape, DType dtype = DType::i64);
+  Value* iota(Shape shape, std::int64_t axis, DType dtype, Expr start = 0, Expr step = 1);
+
+  // Elementwise.
+  Value* unary(std::string_view op, Value* x) { return call(op, {x}); }
+  Value* add(Value* a, Value* b) { return call("add", {a, b}); }
+  Value* sub(Value* a, Value* b) { return call("sub", {a, b}); }
+  Value* mul(Value* a, Value* b) { return call("mul", {a, b}); }
+  Value* div(Value* a, Value* b) { return call("div", {a, b}); }
+  Value* pow(Value* a, Value* b) { return call("pow", {a, b}); }
+  Value* max(Value* a, Value* b) { return call("max", {a, b}); }
+  Value* min(Value* a, Value* b) { return call("min", {a, b}); }
+  Value* fma(Value* a, Value* b, Value* c) { return call("fma", {a, b, c}); }
+  Value* where(Value* condition, Value* a, Value* b) { return call("where", {condition, a, b}); }
+  Value* cast(Value* x, DType dtype);  // x itself if it has the dtype
+  Value* relu(Value* x) { return call("relu", {x}); }
+  Value* sigmoid(Value* x) { return call("sigmoid", {x}); }
+  Value* tanh(Value* x) { return call("tanh", {x}); }
+  Value* erf(Value* x) { return call("erf", {x}); }
+  Value* exp(Value* x) { return call("exp", {x}); }
+  Value* sqrt(Value* x) { return call("sqrt", {x}); }
+  // With a number of x's dtype.
+  Value* add(Value* x, double number) { return add(x, scalar(x->type.dtype, number)); }
+  Value* mul(Value* x, double number) { return mul(x, scalar(x->type.dtype, number)); }
+
+  // Reductions: "reduce_sum", ... and "argmax", "argmin".
+  Value* reduce(std::string_view op, Value* x, const Ints& axes, bool keepdims);
+  Value* arg(std::string_view op, Value* x, std::int64_t axis, bool keepdims, bool select_last = false);
+
+  // Rows.
+  Value* softmax(Value* x, std::int64_t axis = -1);
+  Value* log_softmax(Value* x, std::int64_t axis = -1);
+  Value* layer_norm(Value* x, Value* scale, Value* bias, std::int64_t axis = -1, double epsilon = 1e-5);  // bias may be null
+  Value* rms_norm(Value* x, Value* scale, std::int64_t axis = -1, double epsilon = 1e-5);
+
+  // Contractions and windows.
+  Value* matmul(Value* a, Value* b, bool trans_a = false, bool trans_b = false);
+  Value* conv(Value* x, Value* w, Value* bias, const ConvOptions& options);  // bias may be null
+  Value* max_pool(Value* x, const PoolOptions& options);
+  Value* avg_pool(Value* x, const PoolOptions& options);
+
+  // Movement.
+  Value* reshape(Value* x, Shape shape);
+  Value* transpose(Value* x, Ints perm);
+  Value* expand(Value* x, Shape shape);
+  Value* slice(Value* x, std::vector<Expr> starts, std::vector<Expr> sizes, Ints steps);
+  // One axis, unit step, all of the other axes.
+  Value* slice_axis(Value* x, std::int64_t axis, const Expr& start, const Expr& size);
+  Value* pad(Value* x, std::vector<Expr> before, std::vector<Expr> after, double value = 0, std::string mode = "constant");
+  Value* concat(std::vector<Value*> values, std::int64_t axis);
+
+  // Indexing and scans.
+  Value* gather(Value* data, Value* indices, std::int64_t axis = 0);
+  Value* gather_nd(Value* data, Value* indices, std::int64_t batch_dims = 0);
+  Value* gather_elements(Value* data, Value* indices, std::int64_t axis);
+  Value* cumsum(Value* x, std::int64_t axis, bool exclusive = false, bool reverse = false);
+
+  // The loop's outputs: final carried values, then per-trip results. `body` takes the carried, then the captured values; it
+  // gives the next carried values, then the results of one trip. It reads the number of the trip as the symbol `counter`.
+  Node* loop(const Expr& trip, std::string counter, std::vector<Value*> carried, std::vector<Value*> captured,
+             std::unique_ptr<Graph> body);
+
+ private:
+  std::int64_t axis_of(std::int64_t axis, std::size_t rank) const;
+  Graph& graph_;
+  std::string source_;
+};
+
+}  // namespace oclc

@@ -1,0 +1,67 @@
+// Operators that hold sub-graphs.
+#include <fmt/format.h>
+
+#include "compiler/ops/op_list.h"
+#include "compiler/ops/shape_rules.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+const Expr& trip_of(const Node& node) {
+  const auto& trip = node.get<std::vector<Expr>>("trip");
+  OCLC_CHECK(trip.size() == 1, "the loop's trip count is one expression");
+  return trip[0];
+}
+
+std::vector<TensorType> infer_loop(const Node& node) {
+  OCLC_CHECK(node.bodies.size() == 1, "a loop has one body");
+  const Graph& body = *node.bodies[0];
+  const Expr& trip = trip_of(node);
+  node.get<std::string>("counter");
+  const std::int64_t carried = node.get<std::int64_t>("carried");
+  if (known_less(trip, Expr(0))) reject("a trip count of 0 or more", trip.text());
+  if (carried < 0 || carried > static_cast<std::int64_t>(std::min(node.inputs.size(), body.outputs().size()))) {
+    reject("no more carried values than operands and results of the body", std::to_string(carried));
+  }
+  if (body.inputs().size() != node.inputs.size())
+    reject(fmt::format("{} operands, as the body takes", body.inputs().size()), std::to_string(node.inputs.size()));
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const TensorType &inner = body.inputs()[i]->type, &outer = type_of_input(node, i);
+    if (!(inner == outer)) reject(fmt::format("operand {} of type {}, as the body takes", i, inner.text()), outer.text());
+  }
+  std::vector<TensorType> types;
+  for (std::size_t i = 0; i < body.outputs().size(); ++i) {
+    TensorType type = body.outputs()[i].second->type;
+    if (i < static_cast<std::size_t>(carried)) {
+      const TensorType& before = body.inputs()[i]->type;
+      if (!(type == before)) reject(fmt::format("carried value {} of unchanging type {}", i, before.text()), type.text());
+    } else {
+      type.shape.insert(type.shape.begin(), trip);
+    }
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
+Cost loop_cost(const Node& node) {
+  Expr flops = 0;
+  for (const Node* inner : node.bodies[0]->nodes()) flops += inner->op->cost(*inner).flops;
+  return {flops * trip_of(node)};
+}
+
+constexpr OpDef kOps[] = {
+    {.name = "loop",
+     .kind = OpKind::control,
+     .formula = "body(carried, captured) `trip` times; gives the last carried values and the stacked results of all trips",
+     .min_inputs = 0,
+     .max_inputs = INT32_MAX,
+     .infer = infer_loop,
+     .cost = loop_cost},
+};
+
+}  // namespace
+
+std::span<const OpDef> control_ops() { return kOps; }
+
+}  // namespace oclc

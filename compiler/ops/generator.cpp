@@ -1,0 +1,89 @@
+// Tensors from nothing: constants, ramps, symbolic values.
+#include <fmt/format.h>
+
+#include "compiler/ops/op_list.h"
+#include "compiler/ops/shape_rules.h"
+
+namespace oclc {
+namespace {
+
+using Exprs = std::vector<Expr>;
+
+constexpr std::int64_t kContentLimit = 1024;
+
+std::vector<TensorType> infer_constant(const Node& node) { return {node.get<HostTensor>("tensor").type()}; }
+
+std::optional<Exprs> constant_content(const Node& node) {
+  const HostTensor& tensor = node.get<HostTensor>("tensor");
+  if (is_float(tensor.dtype()) || tensor.elements() > kContentLimit) return std::nullopt;
+  Exprs values;
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) values.emplace_back(tensor.int_at(i));
+  return values;
+}
+
+std::vector<TensorType> infer_iota(const Node& node) {
+  const Exprs& shape = node.get<Exprs>("shape");
+  const DType dtype = node.get<DType>("dtype");
+  const std::int64_t axis = node.get<std::int64_t>("axis");
+  node.get<Exprs>("start");
+  node.get<Exprs>("step");
+  if (!shape.empty() && normalise_axis(axis, shape.size()) != axis) reject("an axis from 0 on", std::to_string(axis));
+  if (dtype == DType::boolean) reject("numbers", "bool");
+  return {{dtype, shape}};
+}
+
+std::optional<Exprs> iota_content(const Node& node) {
+  const TensorType& type = node.output(0)->type;
+  const Expr count = type.elements();
+  if (!is_integer(type.dtype) || !type.is_static() || count.value() > kContentLimit) return std::nullopt;
+  std::int64_t inner = 1;
+  const auto axis = static_cast<std::size_t>(node.get<std::int64_t>("axis"));
+  for (std::size_t i = axis + 1; i < type.rank(); ++i) inner *= type.shape[i].value();
+  Exprs values;
+  for (std::int64_t i = 0; i < count.value(); ++i) {
+    const std::int64_t at = type.rank() == 0 ? 0 : i / inner % type.shape[axis].value();
+    values.push_back(node.get<Exprs>("start").at(0) + node.get<Exprs>("step").at(0) * Expr(at));
+  }
+  return values;
+}
+
+std::vector<TensorType> infer_exprs(const Node& node) {
+  const DType dtype = node.get<DType>("dtype");
+  if (is_float(dtype)) reject("an integer type", std::string(name_of(dtype)));
+  Shape shape;
+  for (const std::int64_t d : node.get<std::vector<std::int64_t>>("shape")) shape.emplace_back(d);
+  const auto count = static_cast<std::int64_t>(node.get<Exprs>("values").size());
+  if (!(product(shape) == Expr(count))) reject(fmt::format("{} values", product(shape).text()), std::to_string(count));
+  return {{dtype, std::move(shape)}};
+}
+
+std::optional<Exprs> exprs_content(const Node& node) { return node.get<Exprs>("values"); }
+
+Cost no_cost(const Node&) { return {}; }
+
+constexpr OpDef kOps[] = {
+    {.name = "constant",
+     .kind = OpKind::generator,
+     .formula = "the tensor",
+     .infer = infer_constant,
+     .content = constant_content,
+     .cost = no_cost},
+    {.name = "iota",
+     .kind = OpKind::generator,
+     .formula = "start + step * index along axis",
+     .infer = infer_iota,
+     .content = iota_content,
+     .cost = no_cost},
+    {.name = "exprs",
+     .kind = OpKind::generator,
+     .formula = "integer values given as expressions of the symbols, row-major",
+     .infer = infer_exprs,
+     .content = exprs_content,
+     .cost = no_cost},
+};
+
+}  // namespace
+
+std::span<const OpDef> generator_ops() { return kOps; }
+
+}  // namespace oclc
