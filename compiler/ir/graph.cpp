@@ -176,6 +176,10 @@ std::vector<Node*> Graph::nodes() const {
   return all;
 }
 
+const HostTensor* constant_of(const Value* value) {
+  return value && value->producer && value->producer->op->name == "constant" ? &value->producer->get<HostTensor>("tensor") : nullptr;
+}
+
 void attribute_missing(const Node& node, std::string_view name) {
   check_failed("attribute", "graph.h", 0, fmt::format("node '{}' ({}) has no attribute '{}' of the type asked for", node.source, node.op->name, name));
 }

@@ -25,6 +25,22 @@ std::string real_text(double value) {
   return text;
 }
 
+// Control characters and those of `marked` behind a backslash.
+std::string escaped(std::string_view text, std::string_view marked) {
+  std::string out;
+  for (const char c : text) {
+    if (marked.find(c) != std::string_view::npos)
+      out += fmt::format("\\{}", c);
+    else if (c == '\n')
+      out += "\\n";
+    else if (static_cast<unsigned char>(c) < 32 || c == 127)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      out += c;
+  }
+  return out;
+}
+
 std::string element_text(const HostTensor& tensor, std::int64_t i) {
   if (tensor.dtype() == DType::boolean) return tensor.int_at(i) != 0 ? "true" : "false";
   if (tensor.dtype() == DType::u64) return fmt::format("{}", static_cast<std::uint64_t>(tensor.int_at(i)));
@@ -207,10 +223,7 @@ class GraphPrinter {
       out_ += " : ";
       for (std::size_t i = 0; i < node.outputs.size(); ++i) out_ += (i ? ", " : "") + typed(*node.outputs[i]);
     }
-    if (!node.source.empty()) {
-      const std::string escaped = quoted(node.source);
-      out_ += "  // " + escaped.substr(1, escaped.size() - 2);
-    }
+    if (!node.source.empty()) out_ += "  // " + escaped(node.source, "\\");
     out_ += "\n";
     for (const auto& body : node.bodies) GraphPrinter(options_, out_).print(*body, "body", indent + "  ");
   }
@@ -224,20 +237,7 @@ class GraphPrinter {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += fmt::format("\\{}", c);
-    else if (c == '\n')
-      out += "\\n";
-    else if (static_cast<unsigned char>(c) < 32 || c == 127)
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else
-      out += c;
-  }
-  return out + "\"";
-}
+std::string quoted(std::string_view text) { return "\"" + escaped(text, "\"\\") + "\""; }
 
 std::string print_tensor(const HostTensor& tensor, const TextOptions& options) {
   return tensor.type().text() + " " + payload_text(tensor, options);

@@ -7,6 +7,7 @@
 #include "compiler/ir/copy.h"
 #include "compiler/ir/dot.h"
 #include "compiler/ir/parse.h"
+#include "compiler/ops/builder.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/support/error.h"
 
@@ -64,9 +65,10 @@ TEST_CASE("names that are no plain names are quoted") {
 }
 
 TEST_CASE("every element type prints values that read back") {
-  for (const char* tensor : {"f64[2] [0.1, -inf]", "f16[2] [0.5, 65504]", "bf16[1] [3.140625]", "i8[2] [-128, 127]", "i16[1] [-5]", "i32[1] [7]",
-                             "i64[2] [-9223372036854775808, 9223372036854775807]", "u8[1] [255]", "u16[1] [65535]", "u32[1] [4294967295]",
-                             "u64[1] [18446744073709551615]", "bool[2] [true, false]", "f32[] 0.1", "f32[2, 0] []", "f32[1000, 1000] splat -0"}) {
+  for (const char* tensor :
+       {"f64[2] [0.1, -inf]", "f16[2] [0.5, 65504]", "bf16[1] [3.140625]", "i8[2] [-128, 127]", "i16[1] [-5]", "i32[1] [7]",
+        "i64[2] [-9223372036854775808, 9223372036854775807]", "u8[1] [255]", "u16[1] [65535]", "u32[1] [4294967295]",
+        "u64[1] [18446744073709551615]", "bool[2] [true, false]", "f32[] 0.1", "f32[2, 0] []", "f32[1000, 1000] splat -0"}) {
     const std::string text = "graph g() {\n  %0 = constant " + std::string(tensor) + "\n  return y=%0\n}\n";
     CHECK(again(text) == text);
   }
@@ -85,7 +87,9 @@ TEST_CASE("attributes of every type read back as that type") {
                      {"i", std::vector<double>{1.0, -std::numeric_limits<double>::infinity()}},
                      {"j", std::vector<std::string>{"x", ","}},
                      {"k", HostTensor::from_ints(Ints{1, 2})}};
-  OpDef any{.name = "any", .max_inputs = 0, .infer = [](const Node&) { return std::vector<TensorType>{{DType::f32, {}}}; }};
+  OpDef any;
+  any.name = "any";
+  any.infer = [](const Node&) { return std::vector<TensorType>{{DType::f32, {}}}; };
   Graph graph;
   graph.add_output("y", graph.add(any, {}, node.attributes)->output());
   const std::string text = print_graph(graph);
@@ -98,7 +102,8 @@ TEST_CASE("attributes of every type read back as that type") {
 }
 
 TEST_CASE("layouts print after types") {
-  auto graph = parse_graph("graph g(%x: f32[1, 2, 3, 4] @[0, 2, 3, 1]) {\n %0 = relu(%x) : f32[1, 2, 3, 4] @[0, 2, 3, 1]\n return y=%0\n}", find_op);
+  auto graph = parse_graph(
+      "graph g(%x: f32[1, 2, 3, 4] @[0, 2, 3, 1]) {\n %0 = relu(%x) : f32[1, 2, 3, 4] @[0, 2, 3, 1]\n return y=%0\n}", find_op);
   CHECK(graph->inputs()[0]->layout.order == std::vector<int>{0, 2, 3, 1});
   CHECK(graph->nodes()[0]->output()->layout.order == std::vector<int>{0, 2, 3, 1});
   CHECK(again(print_graph(*graph)) == print_graph(*graph));
@@ -136,18 +141,24 @@ TEST_CASE("long constants print as a hash which cannot be read") {
 }
 
 TEST_CASE("parse errors name the line") {
-  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = frobnicate(%x)\n  return y=%0\n}") == "line 2: wanted an operator, found 'frobnicate'");
-  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = relu(%y)\n  return y=%0\n}") == "line 2: wanted a value defined before, found %y");
-  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = relu(%x) : f32[3]\n  return y=%0\n}") == "line 2: wanted f32[2], found f32[3]");
+  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = frobnicate(%x)\n  return y=%0\n}") ==
+        "line 2: wanted an operator, found 'frobnicate'");
+  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = relu(%y)\n  return y=%0\n}") ==
+        "line 2: wanted a value defined before, found %y");
+  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = relu(%x) : f32[3]\n  return y=%0\n}") ==
+        "line 2: wanted f32[2], found f32[3]");
   CHECK(parse_error("graph g(%x: f33[2]) {") == "line 1: wanted an element type, found 'f33'");
   CHECK(parse_error("graph g(%x: f32[2]) {\n  %x = relu(%x)\n") == "line 2: wanted a new value, found a second %x");
-  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = relu(%x) nonsense\n") == "line 2: wanted the end of the line, found 'nonsense'");
+  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = relu(%x) nonsense\n") ==
+        "line 2: wanted the end of the line, found 'nonsense'");
   CHECK(parse_error("graph g() {\n\n  %0 = constant f32[2] [1]\n") == "line 3: wanted 2 elements, found 1");
   CHECK(parse_error("graph g() {\n  %0 = constant i8[1] [1.5]\n") == "line 2: wanted an element of type i8, found '1.5'");
   CHECK(parse_error("graph g(%x: f32[2]) {\n") == "line 2: wanted '%', found the end of the text");
-  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = reshape(%x) {shape=(2}\n") == "line 2: wanted ')', found the end of the line");
+  CHECK(parse_error("graph g(%x: f32[2]) {\n  %0 = reshape(%x) {shape=(2}\n") ==
+        "line 2: wanted ')', found the end of the line");
   CHECK(parse_error("graph g(%x: f32[2]) {\n  %0, %1 = relu(%x)\n  return y=%0\n}").find("line 2") == 0);
-  CHECK(parse_error("graph g(%x: f32[2], %y: f32[3]) {\n  %0 = add(%x, %y)\n  return y=%0\n}").find("line 2: (add): wanted") == 0);
+  CHECK(parse_error("graph g(%x: f32[2], %y: f32[3]) {\n  %0 = add(%x, %y)\n  return y=%0\n}").find("line 2: (add): wanted") ==
+        0);
 }
 
 TEST_CASE("modules hold states and entries") {
@@ -169,7 +180,9 @@ graph init() {
 }
 
 TEST_CASE("verify finds a stale type, a wrong order and a wrong use list") {
-  const auto fresh = [] { return parse_graph("graph g(%x: f32[2]) {\n %0 = relu(%x)\n %1 = neg(%0)\n return y=%1\n}", find_op); };
+  const auto fresh = [] {
+    return parse_graph("graph g(%x: f32[2]) {\n %0 = relu(%x)\n %1 = neg(%0)\n return y=%1\n}", find_op);
+  };
   auto graph = fresh();
   CHECK(verify(*graph) == "");
   graph->nodes()[0]->output()->type.dtype = DType::f16;
@@ -192,7 +205,8 @@ TEST_CASE("copies share nothing but tensors' bytes") {
 }
 
 TEST_CASE("dot escapes names") {
-  const auto graph = parse_graph("graph \"a\\\"b\"(%0 \"in\\\"put\": f32[2]) {\n %1 = relu(%0)  // node \\\"1\\\"\n return \"o\\\\\"=%1\n}", find_op);
+  const auto graph = parse_graph(
+      "graph \"a\\\"b\"(%0 \"in\\\"put\": f32[2]) {\n %1 = relu(%0)  // node \\\"1\\\"\n return \"o\\\\\"=%1\n}", find_op);
   const std::string dot = print_dot(*graph);
   CHECK(dot.find("digraph \"a\\\"b\"") == 0);
   CHECK(dot.find("in\\\"put\\l") != std::string::npos);
