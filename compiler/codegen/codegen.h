@@ -1,0 +1,37 @@
+// From a kernel to OpenCL C: the stage `codegen`. The text is a tile function and a thin kernel whose group id is the tile.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "compiler/kernels/kernel.h"
+#include "compiler/targets/target.h"
+
+namespace oclc {
+
+// One argument of the generated function, in order.
+struct KernelArgument {
+  enum class Kind { operand, dimension };
+  Kind kind = Kind::operand;
+  int operand = -1;        // operand: index into Kernel::operands; passed as pointer and long offset
+  std::string symbol;      // dimension: model symbol, passed as long
+};
+
+// A launch of a generated kernel: everything the plan needs to know.
+struct GeneratedKernel {
+  std::string name;
+  std::string source;      // complete OpenCL C: helper functions, tile function, kernel
+  std::vector<KernelArgument> arguments;
+  std::vector<Expr> groups;       // work-groups, one to three dimensions
+  std::vector<std::uint32_t> local;  // work-items of a group
+  // Constants of the kernel's own making (packed weights): they follow the operands in `arguments` as further operands.
+  std::vector<Buffer> packed;
+  std::string schedule;    // e.g. "12x32 tiles", for the report
+};
+
+// Throws CompileError for element types that have no kernel code.
+GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target);
+
+// Functions of the prelude that `source` calls, directly or through one another, ready to be put before it.
+std::string prelude_for(const std::string& source);
+
+}  // namespace oclc

@@ -1,0 +1,360 @@
+#include "compiler/codegen/scope.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+using Kind = ScalarNode::Kind;
+
+// Replaces the operand letters a, b, c of an operator's text.
+std::string fill_operands(std::string_view text, const std::vector<std::string>& args) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool alone = (i == 0 || !is_word(text[i - 1])) && (i + 1 == text.size() || !is_word(text[i + 1]));
+    const auto letter = static_cast<std::size_t>(text[i] - 'a');
+    if (alone && text[i] >= 'a' && text[i] <= 'c' && letter < args.size()) out += args[letter];
+    else out += text[i];
+  }
+  return out;
+}
+
+bool four_bytes(DType dtype) { return dtype == DType::f32 || dtype == DType::i32 || dtype == DType::u32 || dtype == DType::boolean; }
+
+std::set<std::string> index_dependencies(const Expr& e, const std::vector<std::set<std::string>>& nodes) {
+  std::set<std::string> all;
+  for (const std::string& s : e.symbols()) {
+    if (const auto id = dynamic_index(s)) all.insert(nodes[static_cast<std::size_t>(*id)].begin(), nodes[static_cast<std::size_t>(*id)].end());
+    else all.insert(s);
+  }
+  return all;
+}
+
+// Axes each node varies along; a stage's result along all parallel axes that its body varies along.
+std::vector<std::set<std::string>> find_dependencies(const Kernel& kernel) {
+  std::set<std::string> reductions, axes;
+  for (const Axis& a : kernel.reduction) reductions.insert(a.name);
+  for (const Axis& a : kernel.axes) axes.insert(a.name);
+  std::vector<std::set<std::string>> all(kernel.nodes.size());
+  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+    const ScalarNode& node = kernel.nodes[i];
+    std::set<std::string>& mine = all[i];
+    if (node.kind == Kind::reduced) {
+      const Stage& stage = kernel.stages[static_cast<std::size_t>(node.stage)];
+      mine = all[static_cast<std::size_t>(stage.body)];
+      for (const std::string& r : reductions) mine.erase(r);
+      mine.insert(fmt::format("stage {}", node.stage));
+      continue;
+    }
+    mine = index_dependencies(node.index, all);
+    for (const Expr& e : node.guard) mine.merge(index_dependencies(e, all));
+    for (const NodeId a : node.args) mine.insert(all[static_cast<std::size_t>(a)].begin(), all[static_cast<std::size_t>(a)].end());
+    std::erase_if(mine, [&](const std::string& s) { return !axes.count(s) && !reductions.count(s) && !s.starts_with("stage "); });
+  }
+  return all;
+}
+
+bool index_varies(const Expr& e, const std::string& axis, const std::vector<std::set<std::string>>& dependencies) { return index_dependencies(e, dependencies).count(axis) != 0; }
+
+bool unit_or_zero(const Expr& e, const std::string& axis, const std::vector<std::set<std::string>>& dependencies) {
+  for (const std::string& s : e.symbols()) {
+    const auto id = dynamic_index(s);
+    if (id && dependencies[static_cast<std::size_t>(*id)].count(axis)) return false;
+  }
+  const auto c = e.coefficient(axis);
+  return c && (*c == Expr(0) || *c == Expr(1));
+}
+
+}  // namespace
+
+std::string_view c_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return "float";
+    case DType::f64: return "double";
+    case DType::f16: return "half";
+    case DType::i8: return "char";
+    case DType::i16: return "short";
+    case DType::i32: return "int";
+    case DType::i64: return "long";
+    case DType::u8:
+    case DType::boolean: return "uchar";
+    case DType::u16: return "ushort";
+    case DType::u32: return "uint";
+    case DType::u64: return "ulong";
+    case DType::bf16: break;
+  }
+  throw CompileError({.stage = "codegen", .wanted = "an element type with kernel code", .found = std::string(name_of(dtype)), .advice = "use float32", .exit_code = ExitCode::unsupported});
+}
+
+std::string c_number(double value, DType dtype) {
+  if (dtype == DType::boolean) return value != 0 ? "1" : "0";
+  if (!is_float(dtype)) {
+    if (dtype == DType::i64 && value <= -9223372036854775808.0) return "LONG_MIN";
+    if (dtype == DType::i64 && value >= 9223372036854775807.0) return "LONG_MAX";
+    return fmt::format("{:.0f}{}", value, dtype == DType::i64 ? "L" : dtype == DType::u64 ? "UL" : "");
+  }
+  if (std::isnan(value)) return dtype == DType::f64 ? "(double)NAN" : "NAN";
+  if (std::isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
+  std::string text = dtype == DType::f64 ? fmt::format("{:.17g}", value) : fmt::format("{:.9g}", static_cast<double>(static_cast<float>(value)));
+  if (dtype != DType::f64 && fmt::format("{}", static_cast<float>(value)).size() < text.size()) text = fmt::format("{}", static_cast<float>(value));
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return dtype == DType::f64 ? text : text + "f";
+}
+
+bool can_vectorize(const Kernel& kernel, const std::string& axis) {
+  const auto dependencies = find_dependencies(kernel);
+  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+    if (!dependencies[i].count(axis)) continue;
+    const ScalarNode& node = kernel.nodes[i];
+    if (!four_bytes(node.dtype)) return false;
+    if (!unit_or_zero(node.index, axis, dependencies) && node.kind == Kind::load) return false;
+    if (node.kind == Kind::index) {
+      const auto c = node.index.coefficient(axis);
+      if (!c || node.dtype != DType::i32) return false;
+    }
+    if (node.kind == Kind::load && kernel.operands[static_cast<std::size_t>(node.operand)].dtype == DType::f16) return false;
+    for (const Expr& e : node.guard) {
+      if (index_varies(e, axis, dependencies)) return false;
+    }
+    if (node.kind == Kind::cast && !four_bytes(kernel.nodes[static_cast<std::size_t>(node.args[0])].dtype)) return false;
+  }
+  for (const Store& store : kernel.stores) {
+    const DType dtype = kernel.operands[static_cast<std::size_t>(store.operand)].dtype;
+    if (!four_bytes(dtype) || dtype == DType::boolean) return false;
+  }
+  for (const Stage& stage : kernel.stages) {
+    if (stage.arg_index >= 0) return false;
+  }
+  return true;
+}
+
+Emitter::Emitter(const Kernel& kernel, EmitMode mode) : kernel_(kernel), mode_(std::move(mode)), dependencies_(find_dependencies(kernel)), uses_(kernel.nodes.size(), 0) {
+  const auto use_index = [&](const Expr& e) {
+    for (const std::string& s : e.symbols()) {
+      if (const auto id = dynamic_index(s)) uses_[static_cast<std::size_t>(*id)] += 2;
+    }
+  };
+  for (const ScalarNode& node : kernel.nodes) {
+    for (const NodeId a : node.args) ++uses_[static_cast<std::size_t>(a)];
+    use_index(node.index);
+    for (const Expr& e : node.guard) use_index(e);
+  }
+  for (const Stage& stage : kernel.stages) {
+    ++uses_[static_cast<std::size_t>(stage.body)];
+    if (stage.arg_index >= 0) ++uses_[static_cast<std::size_t>(stage.arg_index)];
+  }
+  for (const Store& store : kernel.stores) ++uses_[static_cast<std::size_t>(store.value)];
+  scopes_.emplace_back();
+}
+
+void Emitter::set_vector_axis(std::string axis, int width) {
+  mode_.vector_axis = std::move(axis);
+  mode_.width = width;
+}
+
+void Emitter::line(const std::string& text) { scopes_.back().lines.push_back(text); }
+
+void Emitter::open(const std::string& header, const std::set<std::string>& axes) {
+  scopes_.emplace_back();
+  scopes_.back().axes = axes;
+  scopes_.back().lines.push_back(header + " {");
+}
+
+void Emitter::close() {
+  Scope scope = std::move(scopes_.back());
+  scopes_.pop_back();
+  std::erase_if(stages_, [&](const auto& s) { return s.second.second >= scopes_.size(); });
+  Scope& outer = scopes_.back();
+  outer.lines.push_back(scope.lines[0]);
+  for (std::size_t i = 1; i < scope.lines.size(); ++i) outer.lines.push_back("  " + scope.lines[i]);
+  outer.lines.push_back("}");
+}
+
+void Emitter::stage_done(int stage, const std::string& name, bool) { stages_[stage] = {name, scopes_.size() - 1}; }
+
+std::size_t Emitter::scope_for(NodeId id) const {
+  std::set<std::string> missing = dependencies_[static_cast<std::size_t>(id)];
+  std::size_t depth = 0;
+  for (auto it = missing.begin(); it != missing.end();) {
+    if (!it->starts_with("stage ")) {
+      ++it;
+      continue;
+    }
+    const auto known = stages_.find(std::stoi(it->substr(6)));
+    OCLC_CHECK(known != stages_.end(), "stage result used before it is computed");
+    depth = std::max(depth, known->second.second);
+    it = missing.erase(it);
+  }
+  for (std::size_t s = 0; s < scopes_.size(); ++s) {
+    for (const std::string& axis : scopes_[s].axes) {
+      if (missing.erase(axis)) depth = std::max(depth, s);
+    }
+  }
+  OCLC_CHECK(missing.empty(), "axis " + (missing.empty() ? std::string() : *missing.begin()) + " is not open in kernel " + kernel_.name);
+  return depth;
+}
+
+std::string Emitter::vector_type(DType dtype) const { return fmt::format("{}{}", dtype == DType::boolean ? "int" : c_type(dtype), mode_.width); }
+
+std::string Emitter::declare(NodeId id, std::size_t scope, const std::string& text) {
+  const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
+  const std::string name = fmt::format("v{}", id);
+  const std::string type = is_vector(id) ? vector_type(node.dtype) : node.dtype == DType::boolean ? "int" : node.dtype == DType::f16 ? "float" : std::string(c_type(node.dtype));
+  scopes_[scope].lines.push_back(fmt::format("const {} {} = {};", type, name, text));
+  scopes_[scope].names[id] = name;
+  return name;
+}
+
+std::string Emitter::value(NodeId id) {
+  const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
+  if (node.kind == Kind::constant) return c_number(node.number, node.dtype);
+  if (node.kind == Kind::reduced) return stages_.at(node.stage).first;
+  for (const Scope& scope : scopes_) {
+    const auto known = scope.names.find(id);
+    if (known != scope.names.end()) return known->second;
+  }
+  return compute(id, scope_for(id));
+}
+
+std::string Emitter::vector_value(NodeId id) { return argument(id, mode_.width > 1); }
+
+std::string Emitter::argument(NodeId id, bool vector) {
+  const std::string text = value(id);
+  if (!vector || is_vector(id)) return text;
+  const DType dtype = kernel_.nodes[static_cast<std::size_t>(id)].dtype;
+  return dtype == DType::boolean ? fmt::format("({})(-({}))", vector_type(dtype), text) : fmt::format("({})({})", vector_type(dtype), text);
+}
+
+std::string Emitter::index(const Expr& e) {
+  for (const std::string& s : e.symbols()) {
+    if (const auto id = dynamic_index(s)) value(*id);
+  }
+  return e.c_text([&](std::string_view s) -> std::string {
+    if (const auto id = dynamic_index(s)) return mode_.wide_index ? value(*id) : fmt::format("(int){}", value(*id));
+    for (const auto* list : {&kernel_.axes, &kernel_.reduction}) {
+      for (const Axis& axis : *list) {
+        if (axis.name == s) return axis.name;
+      }
+    }
+    return fmt::format("dim_{}", s);
+  });
+}
+
+std::string Emitter::condition(const std::vector<Expr>& guard) {
+  std::vector<std::string> parts;
+  for (const Expr& e : guard) {
+    // -x + c >= 0 reads better as x <= c.
+    const auto symbols = e.symbols();
+    const auto c = symbols.empty() ? std::nullopt : e.coefficient(symbols[0]);
+    if (c && c->constant() && c->value() < 0) {
+      const SymbolValues none;
+      std::map<std::string, Expr, std::less<>> zeros;
+      for (const std::string& s : symbols) zeros.emplace(s, Expr(0));
+      const Expr constant = [&] {
+        bool divides = false;
+        for (const std::string& s : symbols) divides = divides || !e.coefficient(s);
+        return divides ? Expr(0) : e.substitute(zeros);
+      }();
+      parts.push_back(fmt::format("{} <= {}", index(constant - e), index(constant)));
+    } else {
+      parts.push_back(fmt::format("{} >= 0", index(e)));
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, " && "));
+}
+
+std::string Emitter::load_text(const ScalarNode& node, bool vector) {
+  const Operand& operand = kernel_.operands[static_cast<std::size_t>(node.operand)];
+  const std::string at = index(node.index);
+  std::string text;
+  if (vector) {
+    text = fmt::format("vload{}(0, {}{})", mode_.width, operand.name, at == "0" ? "" : " + " + at);
+    if (operand.dtype == DType::boolean) text = fmt::format("(convert_int{}({}) != 0)", mode_.width, text);
+  } else if (operand.dtype == DType::f16) {
+    text = fmt::format("vload_half({}, {})", at, operand.name);
+  } else {
+    text = fmt::format("{}[{}]", operand.name, at);
+    if (operand.dtype == DType::boolean) text = fmt::format("({} != 0)", text);
+  }
+  if (node.guard.empty()) return text;
+  std::string fill = c_number(node.number, node.dtype);
+  if (vector) fill = fmt::format("({})({})", vector_type(node.dtype), node.dtype == DType::boolean && node.number != 0 ? "-1" : fill);
+  return fmt::format("({}) ? {} : {}", condition(node.guard), text, fill);
+}
+
+std::string Emitter::apply_text(NodeId id, bool vector) {
+  const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
+  std::vector<std::string> args;
+  for (std::size_t i = 0; i < node.args.size(); ++i) {
+    const bool uniform_condition = i == 0 && node.op_name == "where" && !is_vector(node.args[0]);
+    args.push_back(argument(node.args[i], vector && !uniform_condition));
+  }
+  const DType operand = kernel_.nodes[static_cast<std::size_t>(node.args.back())].dtype;
+  const std::string_view text = is_float(operand) ? node.op->float_text : node.op->integer_text;
+  OCLC_CHECK(!text.empty(), fmt::format("operator {} has no text for {}", node.op_name, name_of(operand)));
+  return fill_operands(text, args);
+}
+
+std::string Emitter::compute(NodeId id, std::size_t scope) {
+  const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
+  const bool vector = is_vector(id);
+  switch (node.kind) {
+    case Kind::index: {
+      if (!vector) return declare(id, scope, node.dtype == DType::f32 ? fmt::format("(float)({})", index(node.index)) : index(node.index));
+      const Expr step = *node.index.coefficient(mode_.vector_axis);
+      std::vector<std::string> lanes;
+      for (int i = 0; i < mode_.width; ++i) lanes.push_back(std::to_string(i));
+      return declare(id, scope, fmt::format("({0})({1}) + ({0})({2}) * ({3})", vector_type(node.dtype), index(node.index), fmt::join(lanes, ", "), index(step)));
+    }
+    case Kind::load:
+      return declare(id, scope, load_text(node, vector));
+    case Kind::apply: {
+      const std::string text = apply_text(id, vector);
+      const std::size_t i = static_cast<std::size_t>(id);
+      if (uses_[i] <= 1 && text.size() < 60) return text;
+      return declare(id, scope, text);
+    }
+    case Kind::cast: {
+      const ScalarNode& from = kernel_.nodes[static_cast<std::size_t>(node.args[0])];
+      const std::string x = value(node.args[0]);
+      if (vector) {
+        if (node.dtype == DType::boolean) return declare(id, scope, fmt::format("({} != 0)", x));
+        const std::string number = from.dtype == DType::boolean ? fmt::format("(-{})", x) : x;
+        return declare(id, scope, fmt::format("convert_{}({})", vector_type(node.dtype), number));
+      }
+      if (node.dtype == DType::boolean) return declare(id, scope, fmt::format("({} != 0)", x));
+      return declare(id, scope, fmt::format("({})({})", node.dtype == DType::f16 ? "float" : c_type(node.dtype), x));
+    }
+    case Kind::select:
+      return declare(id, scope, fmt::format("({}) ? {} : {}", condition(node.guard), argument(node.args[0], vector),
+                                            vector ? fmt::format("({})({})", vector_type(node.dtype), c_number(node.number, node.dtype)) : c_number(node.number, node.dtype)));
+    case Kind::choose:
+      return declare(id, scope, fmt::format("({}) ? {} : {}", condition(node.guard), argument(node.args[0], vector), argument(node.args[1], vector)));
+    default:
+      break;
+  }
+  check_failed("kind", "scope.cpp", 0, "node kind");
+}
+
+void Emitter::store(const Store& store) {
+  const Operand& operand = kernel_.operands[static_cast<std::size_t>(store.operand)];
+  const std::string at = index(store.index);
+  const std::string v = vector_value(store.value);
+  if (mode_.width > 1) line(fmt::format("vstore{}({}, 0, {}{});", mode_.width, v, operand.name, at == "0" ? "" : " + " + at));
+  else if (operand.dtype == DType::f16) line(fmt::format("vstore_half({}, {}, {});", v, at, operand.name));
+  else line(fmt::format("{}[{}] = {};", operand.name, at, v));
+}
+
+std::string Emitter::text() const {
+  std::string out;
+  for (const std::string& line : scopes_.front().lines) out += "  " + line + "\n";
+  return out;
+}
+
+}  // namespace oclc

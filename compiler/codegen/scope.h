@@ -1,0 +1,71 @@
+// Text of nested loops in which every node of a kernel's DAG is computed as far out as its operands allow.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/kernels/kernel.h"
+
+namespace oclc {
+
+std::string_view c_type(DType dtype);  // "float", "long", ...; memory type of a scalar, bool is "uchar"
+std::string c_number(double value, DType dtype);
+
+// How a kernel's values are written as C: which axis is a vector of lanes, if any, and which integer type indices have.
+struct EmitMode {
+  std::string vector_axis;  // empty: scalars only
+  int width = 1;
+  bool wide_index = false;  // long instead of int
+};
+
+// True if the nodes that vary along `axis` can be computed on vectors: 4-byte types, unit or zero strides, uniform guards.
+bool can_vectorize(const Kernel& kernel, const std::string& axis);
+
+class Emitter {
+ public:
+  Emitter(const Kernel& kernel, EmitMode mode);
+
+  void open(const std::string& header, const std::set<std::string>& axes);  // "for (...)" line, and the axes it makes available
+  void close();
+  void line(const std::string& text);
+  // Text of a node's value, emitting what it needs. Vectors if it varies along the vector axis.
+  std::string value(NodeId id);
+  // The value as a vector of the mode's width, broadcast if it is uniform.
+  std::string vector_value(NodeId id);
+  std::string index(const Expr& e);
+  // All conditions of a guard, joined.
+  std::string condition(const std::vector<Expr>& guard);
+  bool is_vector(NodeId id) const { return mode_.width > 1 && depends(id, mode_.vector_axis); }
+  bool depends(NodeId id, const std::string& axis) const { return dependencies_[static_cast<std::size_t>(id)].count(axis) != 0; }
+  // Declares the result of a stage: `name` holds it from here on in the current scope.
+  void stage_done(int stage, const std::string& name, bool vector);
+  void set_vector_axis(std::string axis, int width);
+  const EmitMode& mode() const { return mode_; }
+  std::string_view index_type() const { return mode_.wide_index ? "long" : "int"; }
+  std::string vector_type(DType dtype) const;
+  void store(const Store& store);
+  std::string text() const;
+
+ private:
+  struct Scope {
+    std::vector<std::string> lines;
+    std::set<std::string> axes;
+    std::map<NodeId, std::string> names;
+  };
+  std::string compute(NodeId id, std::size_t scope);
+  std::string load_text(const ScalarNode& node, bool vector);
+  std::string apply_text(NodeId id, bool vector);
+  std::string declare(NodeId id, std::size_t scope, const std::string& text);
+  std::size_t scope_for(NodeId id) const;
+  std::string argument(NodeId id, bool vector);
+
+  const Kernel& kernel_;
+  EmitMode mode_;
+  std::vector<std::set<std::string>> dependencies_;
+  std::vector<int> uses_;
+  std::vector<Scope> scopes_;
+  std::map<int, std::pair<std::string, std::size_t>> stages_;  // name, scope depth
+};
+
+}  // namespace oclc

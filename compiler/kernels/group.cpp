@@ -1,0 +1,361 @@
+#include "compiler/kernels/group.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+// A launch costs as much as moving this many bytes (about 2.5 us at 30 GB/s).
+constexpr double kLaunchBytes = 75e3;
+// Assumed value of an unbound symbol in cost estimates.
+constexpr std::int64_t kTypicalDim = 8;
+// A flop costs as much as moving this many bytes on the machines we know (10 flops a byte).
+constexpr double kBytesPerFlop = 0.1;
+// Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
+constexpr int kLongestChain = 128;
+
+bool is_anchor_kind(OpKind kind) {
+  return kind == OpKind::contraction || kind == OpKind::window || kind == OpKind::reduction || kind == OpKind::row || kind == OpKind::scan || kind == OpKind::control ||
+         kind == OpKind::opaque;
+}
+
+bool rereads_operands(const Node& node) { return node.op->kind == OpKind::contraction || node.op->kind == OpKind::window || node.op->kind == OpKind::opaque; }
+
+double typical(const Expr& e) {
+  SymbolValues values;
+  for (const std::string& s : e.symbols()) values[s] = kTypicalDim;
+  return static_cast<double>(e.evaluate(values).value_or(kUnbounded));
+}
+
+double bytes_of(const Value& value) { return typical(value.type.elements()) * static_cast<double>(size_bytes(value.type.dtype)); }
+
+class Grouper {
+ public:
+  Grouper(const Graph& graph, const GroupOptions& options) : graph_(graph), options_(options), nodes_(graph.nodes()) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) position_[nodes_[i]] = i;
+  }
+
+  Grouping run() {
+    if (options_.fuse) {
+      for (Node* node : nodes_) {
+        if (is_anchor_kind(node->op->kind)) grow(start_group(node, true));
+      }
+    } else {
+      for (Node* node : nodes_) {
+        if (node->op->name == "reshape" || node->op->kind == OpKind::generator) continue;
+        start_group(node, is_anchor_kind(node->op->kind));
+      }
+    }
+    materialise_rest();
+    choose_outputs();
+    return finish();
+  }
+
+ private:
+  int start_group(Node* node, bool anchor) {
+    const int id = static_cast<int>(groups_.size());
+    groups_.push_back({anchor ? node : nullptr, {node}, {}});
+    group_of_[node] = id;
+    return id;
+  }
+
+  std::optional<int> group_of(const Node* node) const {
+    const auto at = group_of_.find(node);
+    return at == group_of_.end() ? std::nullopt : std::optional(at->second);
+  }
+
+  // True if computing `value` needs a result of group `id`. Groups count as a whole: what one member reads, all need.
+  bool depends_on(const Value* value, int id) {
+    std::unordered_set<const Node*> seen;
+    std::vector<const Node*> stack;
+    const auto visit = [&](const Value* v) {
+      if (v && v->producer && seen.insert(v->producer).second) stack.push_back(v->producer);
+    };
+    visit(value);
+    while (!stack.empty()) {
+      const Node* node = stack.back();
+      stack.pop_back();
+      const auto group = group_of(node);
+      if (group == id) return true;
+      if (group) {
+        for (const Node* member : groups_[static_cast<std::size_t>(*group)].nodes) {
+          seen.insert(member);
+          for (const Value* input : member->inputs) visit(input);
+        }
+      } else {
+        for (const Value* input : node->inputs) visit(input);
+      }
+    }
+    return false;
+  }
+
+  bool fits_epilogue(const Node& user, int id, const std::unordered_set<const Value*>& inside) {
+    if (group_of(&user)) return false;
+    if (is_bijective_movement(user)) return true;
+    if (user.op->kind != OpKind::elementwise) return false;
+    const Shape& shape = user.output()->type.shape;
+    bool same_shape = false;
+    for (const Value* input : user.inputs) {
+      if (inside.count(input)) {
+        if (input->type.shape != shape) return false;
+        same_shape = true;
+      } else if (depends_on(input, id)) {
+        return false;
+      }
+    }
+    return same_shape;
+  }
+
+  void grow(int id) {
+    Node* anchor = groups_[static_cast<std::size_t>(id)].anchor;
+    if (anchor->op->kind == OpKind::control || anchor->op->kind == OpKind::scan || anchor->outputs.size() != 1) return;
+    std::unordered_set<const Value*> inside{anchor->output()};
+    for (bool changed = true; changed;) {
+      changed = false;
+      std::vector<Node*> candidates;
+      for (const Value* value : inside) candidates.insert(candidates.end(), value->users.begin(), value->users.end());
+      std::sort(candidates.begin(), candidates.end(), [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+      candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+      for (Node* user : candidates) {
+        if (!fits_epilogue(*user, id, inside)) continue;
+        group_of_[user] = id;
+        groups_[static_cast<std::size_t>(id)].nodes.push_back(user);
+        inside.insert(user->output());
+        changed = true;
+      }
+    }
+    trim_movement(id);
+  }
+
+  // Movement at the end of a group stays only where its result is what the outside reads; else the readers apply it themselves.
+  void trim_movement(int id) {
+    auto& nodes = groups_[static_cast<std::size_t>(id)].nodes;
+    std::sort(nodes.begin(), nodes.end(), [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+    for (std::size_t i = nodes.size(); i-- > 1;) {
+      Node* node = nodes[i];
+      if (!is_bijective_movement(*node)) continue;
+      const bool feeds_inside = std::any_of(node->output()->users.begin(), node->output()->users.end(), [&](const Node* u) { return group_of(u) == id; });
+      if (feeds_inside || graph_.is_output(node->output())) continue;
+      const Value* source = node->inputs[0];
+      const bool source_leaves = graph_.is_output(source) || std::any_of(source->users.begin(), source->users.end(), [&](const Node* u) { return u != node && group_of(u) != id; });
+      const bool siblings = std::count_if(source->users.begin(), source->users.end(), [&](const Node* u) { return group_of(u) == id && is_bijective_movement(*u); }) > 1;
+      if (!source_leaves && !siblings) continue;
+      group_of_.erase(node);
+      nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+  // Kernels that would read `value` or compute it in their loads: group ids of its (transitive, through inlined nodes) users.
+  void consumers(const Value* value, std::unordered_set<const Node*>& into) const {
+    for (const Node* user : value->users) {
+      const auto group = group_of(user);
+      if (group) into.insert(groups_[static_cast<std::size_t>(*group)].nodes.front());
+      else if (placed_.count(user)) into.insert(user);
+      else consumers_cached(user, into);
+    }
+  }
+  void consumers_cached(const Node* node, std::unordered_set<const Node*>& into) const {
+    const auto at = consumers_of_.find(node);
+    if (at != consumers_of_.end()) into.insert(at->second.begin(), at->second.end());
+  }
+
+  // Bytes and flops to compute one pass over `node`'s result from what is stored.
+  double inline_cost(const Node& node, int depth = 0) const {
+    double cost = 0;
+    if (node.op->kind == OpKind::elementwise && node.op->scalar) cost += typical(node.output()->type.elements()) * node.op->scalar->flops * kBytesPerFlop;
+    if (depth > 16) return cost;
+    for (const Value* input : node.inputs) {
+      if (!input) continue;
+      const bool computed = input->producer && !group_of(input->producer) && !placed_.count(input->producer) && input->producer->op->kind != OpKind::generator;
+      cost += computed ? inline_cost(*input->producer, depth + 1) : std::min(bytes_of(*input), bytes_of(*node.output()));
+    }
+    return cost;
+  }
+
+  bool feeds_contraction(const Value* value, bool windowed_only) const {
+    for (const Node* user : value->users) {
+      if (const auto group = group_of(user)) {
+        const Node* anchor = groups_[static_cast<std::size_t>(*group)].anchor;
+        if (anchor != user || !rereads_operands(*user)) continue;
+        if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value) return true;
+      } else if (!placed_.count(user) && user->op->kind != OpKind::elementwise) {
+        for (const auto& output : user->outputs) {
+          if (feeds_contraction(output.get(), windowed_only)) return true;
+        }
+      } else if (!placed_.count(user) && feeds_contraction(user->output(), windowed_only)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static bool is_windowed_conv(const Node& node) {
+    if (node.op->name != "conv") return false;
+    const Shape& w = node.inputs[1]->type.shape;
+    return product(std::span(w).subspan(2)) != Expr(1) || node.get_or<std::int64_t>("group", 1) != 1;
+  }
+
+  bool wants_placement(const Node& concat, const std::unordered_set<const Node*>& readers) const {
+    if (concat.op->name != "concat") return false;
+    int placeable = 0;
+    for (std::size_t i = 0; i < concat.inputs.size(); ++i) placeable += can_place(concat, i) ? 1 : 0;
+    return placeable > 0 && (feeds_contraction(concat.output(), false) || readers.size() > 1 || graph_.is_output(concat.output()));
+  }
+
+  // An operand that some kernel computes, or a concatenation placed itself, used once here and stored nowhere else yet.
+  bool can_place(const Node& concat, std::size_t i) const {
+    const Value* operand = concat.inputs[i];
+    if (!operand->producer || graph_.is_output(operand) || placed_in_.count(operand)) return false;
+    if (std::count(concat.inputs.begin(), concat.inputs.end(), operand) != 1) return false;
+    const OpKind kind = operand->producer->op->kind;
+    if (operand->producer->op->name == "concat") return true;
+    return group_of(operand->producer) ? kind != OpKind::control : kind == OpKind::elementwise || kind == OpKind::indexing;
+  }
+
+  void materialise_rest() {
+    for (std::size_t i = nodes_.size(); i-- > 0;) {
+      Node* node = nodes_[i];
+      if (group_of(node)) continue;
+      const Value* value = node->output();
+      std::unordered_set<const Node*> readers;
+      for (const auto& output : node->outputs) consumers(output.get(), readers);
+      if (options_.fuse && wants_placement(*node, readers)) {
+        placed_.insert(node);
+        for (std::size_t k = 0; k < node->inputs.size(); ++k) {
+          if (can_place(*node, k)) placed_in_.emplace(node->inputs[k], node);
+        }
+        continue;
+      }
+      if (graph_.is_output(value) || placed_in_.count(value) || worth_storing(*node, readers)) {
+        start_group(node, false);
+        continue;
+      }
+      consumers_of_[node] = std::move(readers);
+      chain_length_[node] = chain_length(*node) + 1;
+    }
+  }
+
+  // Inlined nodes between `node` and the kernel that reads it.
+  int chain_length(const Node& node) const {
+    int length = 0;
+    for (const Node* user : node.output()->users) {
+      const auto at = chain_length_.find(user);
+      if (at != chain_length_.end()) length = std::max(length, at->second);
+    }
+    return length;
+  }
+
+  bool worth_storing(const Node& node, const std::unordered_set<const Node*>& readers) {
+    if (readers.empty() || !options_.fuse) return false;
+    const OpKind kind = node.op->kind;
+    if (kind == OpKind::generator) return false;
+    if (node.op->name == "concat") return feeds_contraction(node.output(), false);
+    if (chain_length(node) >= kLongestChain) return true;
+    if (kind == OpKind::movement) return false;
+    if (kind == OpKind::elementwise && feeds_contraction(node.output(), true)) {
+      why_not_[&node] = "a windowed or right operand would be computed again for every tap or tile";
+      return true;
+    }
+    const double n = static_cast<double>(readers.size());
+    const double stored = inline_cost(node) + bytes_of(*node.output()) * (1 + n) + kLaunchBytes;
+    return n * inline_cost(node) > stored;
+  }
+
+  void choose_outputs() {
+    for (std::size_t id = 0; id < groups_.size(); ++id) {
+      Group& group = groups_[id];
+      for (const Node* node : group.nodes) {
+        for (const auto& output : node->outputs) {
+          const bool leaves = graph_.is_output(output.get()) || std::any_of(output->users.begin(), output->users.end(), [&](const Node* user) { return group_of(user) != static_cast<int>(id); });
+          if (leaves) group.outputs.push_back(output.get());
+        }
+      }
+    }
+  }
+
+  Grouping finish() {
+    Grouping result;
+    // Depth-first over groups: a group follows the groups whose results it needs, through inlined nodes and placed concats.
+    std::vector<int> state(groups_.size(), 0);
+    std::vector<std::size_t> order;
+    for (std::size_t root = 0; root < groups_.size(); ++root) visit(root, state, order);
+    for (const std::size_t id : order) {
+      if (groups_[id].outputs.empty()) continue;
+      for (const Value* output : groups_[id].outputs) result.stored.insert(output);
+      result.groups.push_back(std::move(groups_[id]));
+    }
+    for (const Node* node : placed_) result.stored.insert(node->output());
+    result.placed_concats = {placed_.begin(), placed_.end()};
+    result.placed_in = std::move(placed_in_);
+    result.why_not = std::move(why_not_);
+    return result;
+  }
+
+  std::vector<std::size_t> needs(std::size_t id) const {
+    std::vector<std::size_t> found;
+    std::unordered_set<const Node*> seen;
+    std::vector<const Node*> stack(groups_[id].nodes.begin(), groups_[id].nodes.end());
+    while (!stack.empty()) {
+      const Node* node = stack.back();
+      stack.pop_back();
+      for (const Value* input : node->inputs) {
+        if (!input || !input->producer || !seen.insert(input->producer).second) continue;
+        const auto group = group_of(input->producer);
+        if (!group) stack.push_back(input->producer);
+        else if (static_cast<std::size_t>(*group) != id) found.push_back(static_cast<std::size_t>(*group));
+      }
+    }
+    std::sort(found.begin(), found.end(), [&](std::size_t a, std::size_t b) { return position_.at(groups_[a].nodes.front()) < position_.at(groups_[b].nodes.front()); });
+    return found;
+  }
+
+  void visit(std::size_t root, std::vector<int>& state, std::vector<std::size_t>& order) const {
+    struct Frame {
+      std::size_t id;
+      std::vector<std::size_t> needs;
+      std::size_t next = 0;
+    };
+    if (state[root] != 0) return;
+    std::vector<Frame> stack;
+    stack.push_back({root, needs(root)});
+    state[root] = 1;
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      if (frame.next == frame.needs.size()) {
+        state[frame.id] = 2;
+        order.push_back(frame.id);
+        stack.pop_back();
+        continue;
+      }
+      const std::size_t next = frame.needs[frame.next++];
+      OCLC_CHECK(state[next] != 1, "groups need each other");
+      if (state[next] != 0) continue;
+      state[next] = 1;
+      stack.push_back({next, needs(next)});
+    }
+  }
+
+  const Graph& graph_;
+  const GroupOptions options_;
+  std::vector<Node*> nodes_;
+  std::unordered_map<const Node*, std::size_t> position_;
+  std::vector<Group> groups_;
+  std::unordered_map<const Node*, int> group_of_;
+  std::unordered_set<const Node*> placed_;
+  std::unordered_map<const Value*, const Node*> placed_in_;
+  std::unordered_map<const Node*, std::unordered_set<const Node*>> consumers_of_;
+  std::unordered_map<const Node*, int> chain_length_;
+  std::unordered_map<const Node*, std::string> why_not_;
+};
+
+}  // namespace
+
+bool is_bijective_movement(const Node& node) { return node.op->name == "reshape" || node.op->name == "transpose"; }
+
+Grouping group_nodes(const Graph& graph, const GroupOptions& options) { return Grouper(graph, options).run(); }
+
+}  // namespace oclc

@@ -1,0 +1,303 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/kernels/index_maps.h"
+#include "compiler/kernels/lower_kernel.h"
+#include "compiler/ops/op_list.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+std::string key_of(const std::vector<Expr>& list) {
+  std::string key;
+  for (const Expr& e : list) key += e.text() + ";";
+  return key;
+}
+
+// Number of a constant tensor whose elements are all one number, small enough to look at.
+std::optional<double> uniform_number(const Value* value) {
+  const HostTensor* tensor = constant_of(value);
+  if (!tensor || tensor->elements() == 0 || tensor->elements() > 64) return std::nullopt;
+  const double first = tensor->at(0);
+  if (tensor->dtype() == DType::i64 || tensor->dtype() == DType::u64) {
+    if (std::abs(first) > 9e15) return std::nullopt;
+  }
+  for (std::int64_t i = 1; i < tensor->elements(); ++i) {
+    if (tensor->at(i) != first) return std::nullopt;
+  }
+  return first;
+}
+
+std::string identifier(std::string_view name, std::string_view fallback) {
+  std::string id;
+  for (const char c : name) {
+    if (id.size() >= 40) break;
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (plain) id += c;
+    else if (!id.empty() && id.back() != '_') id += '_';
+  }
+  while (!id.empty() && id.back() == '_') id.pop_back();
+  if (id.empty() || (id[0] >= '0' && id[0] <= '9')) id = std::string(fallback) + id;
+  return id;
+}
+
+}  // namespace
+
+Expr KernelBuilder::add_axis(std::string name, const Expr& extent) {
+  Axis axis{name, extent, Expr::axis(name, extent)};
+  kernel.axes.push_back(axis);
+  return axis.var;
+}
+
+Expr KernelBuilder::add_reduction(std::string name, const Expr& extent) {
+  Axis axis{name, extent, Expr::axis(name, extent)};
+  kernel.reduction.push_back(axis);
+  return axis.var;
+}
+
+std::vector<Expr> KernelBuilder::axes_for(const Shape& shape, std::string_view prefix) {
+  std::vector<Expr> coords;
+  for (std::size_t i = 0; i < shape.size(); ++i) coords.push_back(add_axis(fmt::format("{}{}", prefix, i), shape[i]));
+  return coords;
+}
+
+NodeId KernelBuilder::add(ScalarNode node) {
+  kernel.nodes.push_back(std::move(node));
+  return static_cast<NodeId>(kernel.nodes.size()) - 1;
+}
+
+NodeId KernelBuilder::number(DType dtype, double value) {
+  const std::string key = fmt::format("number {} {:a} {}", name_of(dtype), value, std::signbit(value));
+  const auto known = memo_.find(key);
+  if (known != memo_.end()) return known->second;
+  ScalarNode node;
+  node.dtype = dtype;
+  node.number = value;
+  return memo_[key] = add(std::move(node));
+}
+
+NodeId KernelBuilder::index(const Expr& e, DType dtype) {
+  if (const auto c = e.constant(); c && std::abs(static_cast<double>(*c)) < 9e15) return number(dtype, static_cast<double>(*c));
+  const std::string key = fmt::format("index {} {}", name_of(dtype), e.text());
+  const auto known = memo_.find(key);
+  if (known != memo_.end()) return known->second;
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::index;
+  node.dtype = dtype;
+  node.index = e;
+  return memo_[key] = add(std::move(node));
+}
+
+NodeId KernelBuilder::apply(std::string_view name, std::vector<NodeId> args) {
+  const OpDef& definition = op(name);
+  OCLC_CHECK(definition.scalar, "no scalar form of " + std::string(name));
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::apply;
+  node.op = definition.scalar;
+  node.op_name = definition.name;
+  node.dtype = definition.scalar->result_is_bool ? DType::boolean : at(args.back()).dtype;
+  node.args = std::move(args);
+  return add(std::move(node));
+}
+
+NodeId KernelBuilder::cast(NodeId x, DType dtype) {
+  if (at(x).dtype == dtype) return x;
+  if (at(x).kind == ScalarNode::Kind::index && is_integer(dtype) && size_bytes(dtype) >= 4) return index(at(x).index, dtype);
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::cast;
+  node.dtype = dtype;
+  node.args = {x};
+  return add(std::move(node));
+}
+
+NodeId KernelBuilder::reduced(int stage, DType dtype) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::reduced;
+  node.dtype = dtype;
+  node.stage = stage;
+  return add(std::move(node));
+}
+
+NodeId KernelBuilder::guarded(NodeId x, const std::vector<Expr>& outer, const std::vector<Expr>& guard, double fill) {
+  if (guard.empty()) return x;
+  std::vector<Expr> both = outer;
+  for (const Expr& e : guard) add_condition(both, e);
+  if (at(x).kind == ScalarNode::Kind::load && at(x).guard == both) {
+    ScalarNode load = at(x);
+    load.number = fill;
+    return add(std::move(load));
+  }
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::select;
+  node.dtype = at(x).dtype;
+  node.guard = guard;
+  node.number = fill;
+  node.args = {x};
+  return add(std::move(node));
+}
+
+void KernelBuilder::bind(const Value* value, std::vector<Expr> coords, NodeId node) { bound_[value] = {std::move(coords), node}; }
+
+const std::vector<Expr>* KernelBuilder::bound_coords(const Value* value) const {
+  const auto known = bound_.find(value);
+  return known == bound_.end() ? nullptr : &known->second.coords;
+}
+
+NodeId KernelBuilder::element(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard) {
+  const auto inside = bound_.find(value);
+  if (inside != bound_.end()) {
+    OCLC_CHECK(inside->second.coords == coords, "a value of the kernel is needed at other coordinates than it is computed at: " + text_of(coords));
+    return inside->second.node;
+  }
+  const std::string key = fmt::format("v{} {}", value->id, static_cast<const void*>(value)) + key_of(coords) + "|" + key_of(guard);
+  const auto known = memo_.find(key);
+  if (known != memo_.end()) return known->second;
+  const NodeId node = compute(value, coords, guard);
+  memo_[key] = node;
+  return node;
+}
+
+NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard) {
+  if (const auto uniform = uniform_number(value)) return number(value->type.dtype, *uniform);
+  if (const Storage* storage = inputs_.find_storage(value)) return load(value, *storage, coords, guard);
+  OCLC_CHECK(value->producer, "input without storage");
+  const Node& node = *value->producer;
+  note(node);
+  if (node.op->kind == OpKind::elementwise) {
+    std::vector<NodeId> args;
+    for (const Value* input : node.inputs) args.push_back(element(input, broadcast_coords(coords, input->type.shape), guard));
+    if (node.op->name == "cast") return cast(args[0], value->type.dtype);
+    const NodeId result = apply(node.op->name, std::move(args));
+    kernel.nodes[static_cast<std::size_t>(result)].dtype = value->type.dtype;
+    return result;
+  }
+  if (node.op->name == "iota") {
+    const auto axis = static_cast<std::size_t>(node.get<std::int64_t>("axis"));
+    const auto expr_of = [&](std::string_view name, std::int64_t fallback) {
+      const auto list = node.get_or<std::vector<Expr>>(name, {Expr(fallback)});
+      return list.at(0);
+    };
+    return cast(index(expr_of("start", 0) + expr_of("step", 1) * coords[axis], DType::i64), value->type.dtype);
+  }
+  if (node.op->name == "exprs") {
+    const auto& values = node.get<std::vector<Expr>>("values");
+    Shape shape;
+    for (const std::int64_t d : node.get<std::vector<std::int64_t>>("shape")) shape.emplace_back(d);
+    const Expr flat = flatten(coords, shape);
+    if (const auto c = flat.constant()) return cast(index(values[static_cast<std::size_t>(*c)], DType::i64), value->type.dtype);
+    NodeId chosen = cast(index(values.back(), DType::i64), value->type.dtype);
+    for (std::size_t i = values.size() - 1; i-- > 0;) {
+      ScalarNode choose;
+      choose.kind = ScalarNode::Kind::choose;
+      choose.dtype = value->type.dtype;
+      choose.guard = {Expr(static_cast<std::int64_t>(i)) - flat};
+      choose.args = {cast(index(values[i], DType::i64), value->type.dtype), chosen};
+      chosen = add(std::move(choose));
+    }
+    return chosen;
+  }
+  const IndexMap* map = find_index_map(node.op->name);
+  OCLC_CHECK(map, fmt::format("operator {} can not be computed inside a kernel", node.op->name));
+  const IndexMapContext context{node, coords, [&](std::size_t input, const std::vector<Expr>& at, const Expr& bound) {
+                                  return integer_at(node.inputs[input], at, guard, bound);
+                                }};
+  const auto sources = map->sources(context);
+  const double fill = node.get_or<double>("value", 0.0);
+  NodeId result = -1;
+  for (std::size_t i = sources.size(); i-- > 0;) {
+    const MappedElement& source = sources[i];
+    std::vector<Expr> inner = guard;
+    for (const Expr& e : source.guard) add_condition(inner, e);
+    const NodeId x = element(node.inputs[source.input], source.coords, inner);
+    if (source.guard.empty()) {
+      result = x;
+    } else if (result < 0) {
+      // The last source of a concatenation needs no choice: some source always holds it.
+      result = sources.size() > 1 ? x : guarded(x, guard, source.guard, fill);
+    } else {
+      ScalarNode choose;
+      choose.kind = ScalarNode::Kind::choose;
+      choose.dtype = value->type.dtype;
+      choose.guard = source.guard;
+      choose.args = {x, result};
+      result = add(std::move(choose));
+    }
+  }
+  return result;
+}
+
+Expr KernelBuilder::integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard, const Expr& bound) {
+  const NodeId raw = element(value, coords, guard);
+  if (at(raw).kind == ScalarNode::Kind::index) {
+    const Expr e = at(raw).index;
+    if (known_nonnegative(e) && known_less(e, bound)) return e;
+  }
+  if (at(raw).kind == ScalarNode::Kind::constant) {
+    const Expr e(static_cast<std::int64_t>(at(raw).number));
+    const Expr wrapped = known_nonnegative(e) ? e : e + bound;
+    if (known_nonnegative(wrapped) && known_less(wrapped, bound)) return wrapped;
+  }
+  const NodeId wide = cast(raw, DType::i64);
+  const NodeId size = index(bound, DType::i64);
+  const NodeId zero = number(DType::i64, 0);
+  const NodeId wrapped = apply("where", {apply("less", {wide, zero}), apply("add", {wide, size}), wide});
+  const NodeId clamped = apply("max", {apply("min", {wrapped, index(bound - 1, DType::i64)}), zero});
+  return Expr::axis(dynamic_symbol(clamped), bound);
+}
+
+int KernelBuilder::operand(int buffer, DType dtype, bool written, const std::string& name) {
+  for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+    Operand& known = kernel.operands[i];
+    if (known.buffer == buffer && known.written == written) return static_cast<int>(i);
+  }
+  std::string unique = identifier(name, written ? "y" : "x");
+  for (int n = 2; std::any_of(kernel.operands.begin(), kernel.operands.end(), [&](const Operand& o) { return o.name == unique; }); ++n) {
+    unique = fmt::format("{}_{}", identifier(name, written ? "y" : "x"), n);
+  }
+  kernel.operands.push_back({buffer, dtype, written, unique});
+  return static_cast<int>(kernel.operands.size()) - 1;
+}
+
+NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std::vector<Expr>& coords, const std::vector<Expr>& guard) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::load;
+  node.dtype = value->type.dtype;
+  node.index = storage.offset;
+  for (std::size_t i = 0; i < coords.size(); ++i) node.index += coords[i] * storage.strides[i];
+  node.guard = guard;
+  const std::size_t before = kernel.operands.size();
+  node.operand = operand(storage.buffer, value->type.dtype, false, (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)].name);
+  if (kernel.operands.size() > before) kernel.bytes += value->type.elements() * Expr(static_cast<std::int64_t>(size_bytes(value->type.dtype)));
+  return add(std::move(node));
+}
+
+void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes) {
+  const Storage* storage = inputs_.find_storage(value);
+  OCLC_CHECK(storage, "store to a value without storage");
+  store_to(*storage, value->type.dtype, coords, node, value->name.empty() ? "y" : value->name);
+  kernel.stores.back().row_axes = std::move(row_axes);
+}
+
+void KernelBuilder::store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node, const std::string& name) {
+  Store store;
+  store.index = target.offset;
+  Expr elements(1);
+  for (std::size_t i = 0; i < coords.size(); ++i) store.index += coords[i] * target.strides[i];
+  for (const Axis& axis : kernel.axes) elements *= axis.extent;
+  store.operand = operand(target.buffer, dtype, true, name);
+  store.value = cast(node, dtype);
+  kernel.bytes += elements * Expr(static_cast<std::int64_t>(size_bytes(dtype)));
+  kernel.stores.push_back(std::move(store));
+}
+
+void KernelBuilder::note(const Node& node) {
+  if (!node.source.empty() && std::find(kernel.sources.begin(), kernel.sources.end(), node.source) == kernel.sources.end()) kernel.sources.push_back(node.source);
+  if (node.op->cost) kernel.flops += node.op->cost(node).flops;
+  const std::string op_name(node.op->name);
+  if (node.op->kind != OpKind::generator) kernel.formula += (kernel.formula.empty() ? "" : " ") + op_name;
+}
+
+}  // namespace oclc

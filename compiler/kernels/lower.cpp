@@ -1,0 +1,274 @@
+#include "compiler/kernels/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/kernels/lower_kernel.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+std::vector<Expr> strides_of(const Shape& shape, const Layout& layout) {
+  std::vector<Expr> strides(shape.size());
+  Expr next(1);
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    const std::size_t d = layout.is_row_major() ? i : static_cast<std::size_t>(layout.order[i]);
+    strides[d] = next;
+    next *= shape[d];
+  }
+  return strides;
+}
+
+// The constant's elements in the order of `layout`.
+HostTensor physical(const HostTensor& tensor, const Layout& layout) {
+  if (layout.is_row_major()) return tensor;
+  const auto& shape = tensor.shape();
+  std::vector<std::int64_t> order_shape;
+  for (const int d : layout.order) order_shape.push_back(shape[static_cast<std::size_t>(d)]);
+  HostTensor out(tensor.dtype(), order_shape);
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  for (std::size_t i = shape.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[i + 1];
+  const std::size_t size = size_bytes(tensor.dtype());
+  std::vector<std::int64_t> at(shape.size(), 0);
+  std::byte* to = out.mutable_data();
+  for (std::int64_t i = 0, n = tensor.elements(); i < n; ++i) {
+    std::int64_t from = 0;
+    for (std::size_t k = 0; k < at.size(); ++k) from += at[k] * strides[static_cast<std::size_t>(layout.order[k])];
+    std::copy_n(tensor.data() + static_cast<std::size_t>(from) * size, size, to);
+    to += size;
+    for (std::size_t k = at.size(); k-- > 0;) {
+      if (++at[k] < order_shape[k]) break;
+      at[k] = 0;
+    }
+  }
+  return out;
+}
+
+class ModuleLowering {
+ public:
+  ModuleLowering(const Module& module, const LowerOptions& options, std::vector<NodeFate>* report) : module_(module), options_(options), report_(report) {}
+
+  Schedule run() {
+    schedule_.model = module_.name;
+    schedule_.symbols = module_.symbols;
+    for (const auto& graph : module_.entries) lower_entry(*graph);
+    return std::move(schedule_);
+  }
+
+ private:
+  int add_buffer(std::string name, BufferKind kind, DType dtype, Expr elements) {
+    schedule_.buffers.push_back({std::move(name), kind, dtype, std::move(elements), {}});
+    return static_cast<int>(schedule_.buffers.size()) - 1;
+  }
+
+  Storage fresh(const Value& value, BufferKind kind, const std::string& name, const Layout& layout) {
+    return {add_buffer(name, kind, value.type.dtype, value.type.elements()), Expr(0), strides_of(value.type.shape, layout)};
+  }
+
+  static std::string label(const Value& value) {
+    if (!value.name.empty()) return value.name;
+    return value.producer && !value.producer->source.empty() ? value.producer->source : fmt::format("v{}", value.id);
+  }
+
+  const Storage* find(const Value* value) {
+    const auto known = storage_.find(value);
+    if (known != storage_.end()) return &known->second;
+    const HostTensor* tensor = constant_of(value);
+    if (!tensor) return nullptr;
+    const auto key = std::make_pair(tensor->data(), value->layout.order);
+    auto shared = constants_.find(key);
+    if (shared == constants_.end() || schedule_.buffers[static_cast<std::size_t>(shared->second)].dtype != tensor->dtype() || tensor->bytes() == 0) {
+      const int buffer = add_buffer(label(*value), BufferKind::constant, tensor->dtype(), Expr(tensor->elements()));
+      schedule_.buffers[static_cast<std::size_t>(buffer)].constant = physical(*tensor, value->layout);
+      shared = constants_.insert_or_assign(key, buffer).first;
+    }
+    return &(storage_[value] = {shared->second, Expr(0), strides_of(value->type.shape, value->layout)});
+  }
+
+  LoweringInputs lowering_inputs() {
+    LoweringInputs inputs;
+    inputs.buffers = &schedule_.buffers;
+    inputs.find_storage = [this](const Value* v) {
+      const Storage* storage = find(v);
+      if (storage) touched_.push_back(v);
+      return storage;
+    };
+    return inputs;
+  }
+
+  void emit(Kernel kernel, std::vector<Step>& steps) {
+    Step step;
+    step.kernel = static_cast<int>(schedule_.kernels.size());
+    schedule_.kernels.push_back(std::move(kernel));
+    steps.push_back(std::move(step));
+  }
+
+  void copy_to(const Value* value, const Storage& target, std::vector<Step>& steps) {
+    Kernel kernel = lower_copy(value, target, lowering_inputs());
+    complete_concats(steps);
+    emit(std::move(kernel), steps);
+  }
+
+  // Writes the operands of placed concatenations that no kernel stores in place, before the first reader.
+  void complete_concats(std::vector<Step>& steps) {
+    std::vector<const Value*> touched = std::move(touched_);
+    touched_.clear();
+    for (const Value* value : touched) complete_concat(value, steps);
+  }
+
+  void complete_concat(const Value* value, std::vector<Step>& steps) {
+    const Node* node = value->producer;
+    if (!node || !grouping_->placed_concats.count(node) || !completed_.insert(node).second) return;
+    const auto axis = static_cast<std::size_t>(node->get<std::int64_t>("axis"));
+    Storage slice = storage_.at(value);
+    for (const Value* operand : node->inputs) {
+      const auto placed = grouping_->placed_in.find(operand);
+      if (placed != grouping_->placed_in.end() && placed->second == node) complete_concat(operand, steps);
+      else copy_to(operand, slice, steps);
+      slice.offset += operand->type.shape[axis] * slice.strides[axis];
+    }
+  }
+
+  void assign_storage(const Value* value) {
+    if (storage_.count(value)) return;
+    const auto placed = grouping_->placed_in.find(value);
+    if (placed == grouping_->placed_in.end()) {
+      storage_[value] = fresh(*value, BufferKind::arena, label(*value), value->layout);
+      return;
+    }
+    const Node* concat = placed->second;
+    assign_storage(concat->output());
+    Storage slice = storage_.at(concat->output());
+    const auto axis = static_cast<std::size_t>(concat->get<std::int64_t>("axis"));
+    for (const Value* operand : concat->inputs) {
+      if (operand == value) break;
+      slice.offset += operand->type.shape[axis] * slice.strides[axis];
+    }
+    storage_[value] = slice;
+  }
+
+  // Stores each target's value where the caller wants it: in place if a kernel of this graph computes it, else by a copy.
+  void lower_graph(const Graph& graph, const std::vector<Storage>& targets, std::vector<Step>& steps) {
+    const Grouping grouping = group_nodes(graph, {options_.fuse});
+    const Grouping* outer = std::exchange(grouping_, &grouping);
+    std::vector<bool> direct(targets.size(), false);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const Value* value = graph.outputs()[i].second;
+      if (!grouping.stored.count(value) || storage_.count(value) || grouping.placed_in.count(value) || is_loop_result(value)) continue;
+      storage_[value] = targets[i];
+      direct[i] = true;
+    }
+    for (const Group& group : grouping.groups) {
+      if (group.anchor && group.anchor->op->kind == OpKind::control) {
+        lower_loop(*group.anchor, steps);
+        continue;
+      }
+      for (const Value* output : group.outputs) assign_storage(output);
+      for (const Value* output : group.outputs) note_concat_storage(output);
+      touched_.clear();
+      Kernel kernel = lower_group(group, lowering_inputs());
+      complete_concats(steps);
+      report(group, kernel);
+      emit(std::move(kernel), steps);
+    }
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const Value* value = graph.outputs()[i].second;
+      if (direct[i]) complete_concat(value, steps);
+      else copy_to(value, targets[i], steps);
+    }
+    grouping_ = outer;
+  }
+
+  static bool is_loop_result(const Value* value) { return value->producer && value->producer->op->kind == OpKind::control; }
+
+  // A placed concatenation none of whose operands is stored by a kernel of its own still needs storage before its readers.
+  void note_concat_storage(const Value*) {
+    for (const Node* concat : grouping_->placed_concats) assign_storage(concat->output());
+  }
+
+  void lower_entry(const Graph& graph) {
+    EntrySchedule entry;
+    entry.name = graph.name;
+    for (const auto& input : graph.inputs()) {
+      storage_[input.get()] = fresh(*input, BufferKind::input, input->name, {});
+      entry.inputs.emplace_back(input->name, input->type);
+      entry.input_buffers.push_back(storage_[input.get()].buffer);
+    }
+    std::vector<Storage> targets;
+    for (const auto& [name, value] : graph.outputs()) {
+      targets.push_back(fresh(*value, BufferKind::output, name, {}));
+      entry.outputs.emplace_back(name, value->type);
+      entry.output_buffers.push_back(targets.back().buffer);
+    }
+    lower_graph(graph, targets, entry.steps);
+    schedule_.entries.push_back(std::move(entry));
+  }
+
+  // Carried values live in two slots, read from slot counter % 2 and written to the other, so that no trip copies.
+  void lower_loop(const Node& node, std::vector<Step>& steps) {
+    const Graph& body = *node.bodies.at(0);
+    const auto carried = static_cast<std::size_t>(node.get<std::int64_t>("carried"));
+    const Expr trip = node.get<std::vector<Expr>>("trip").at(0);
+    const std::string& counter_name = node.get<std::string>("counter");
+    const Expr counter = Expr::symbol(counter_name, 0);
+    std::vector<Storage> targets;
+    for (std::size_t i = 0; i < carried; ++i) {
+      const Value& slot = *body.inputs()[i];
+      const Expr elements = slot.type.elements();
+      Storage base{add_buffer(label(*node.inputs[i]) + ".carried", BufferKind::arena, slot.type.dtype, elements * Expr(2)), Expr(0), strides_of(slot.type.shape, {})};
+      copy_to(node.inputs[i], base, steps);
+      Storage read = base, write = base, last = base;
+      read.offset = floor_mod(counter, Expr(2)) * elements;
+      write.offset = floor_mod(counter + 1, Expr(2)) * elements;
+      last.offset = floor_mod(trip, Expr(2)) * elements;
+      storage_[&slot] = read;
+      targets.push_back(write);
+      storage_[node.output(i)] = last;
+    }
+    for (std::size_t i = carried; i < node.inputs.size(); ++i) {
+      const Storage* captured = find(node.inputs[i]);
+      OCLC_CHECK(captured, "a loop reads a value that is not stored");
+      touched_.push_back(node.inputs[i]);
+      storage_[body.inputs()[i].get()] = *captured;
+    }
+    complete_concats(steps);
+    for (std::size_t i = carried; i < node.outputs.size(); ++i) {
+      assign_storage(node.output(i));
+      Storage piece = storage_.at(node.output(i));
+      piece.offset += counter * piece.strides[0];
+      piece.strides.erase(piece.strides.begin());
+      targets.push_back(piece);
+    }
+    Step loop;
+    loop.trip = trip;
+    loop.counter = counter_name;
+    lower_graph(body, targets, loop.body);
+    steps.push_back(std::move(loop));
+  }
+
+  void report(const Group& group, const Kernel& kernel) {
+    if (!report_) return;
+    for (const Node* node : group.nodes) {
+      report_->push_back({node->source, std::string(node->op->name), node == group.nodes.front() ? "kernel " + kernel.name : "fused into " + kernel.name});
+    }
+  }
+
+  const Module& module_;
+  const LowerOptions options_;
+  std::vector<NodeFate>* report_;
+  Schedule schedule_;
+  const Grouping* grouping_ = nullptr;
+  std::unordered_map<const Value*, Storage> storage_;
+  std::map<std::pair<const std::byte*, std::vector<int>>, int> constants_;
+  std::vector<const Value*> touched_;
+  std::unordered_set<const Node*> completed_;
+};
+
+}  // namespace
+
+Schedule lower(const Module& module, const LowerOptions& options, std::vector<NodeFate>* report) { return ModuleLowering(module, options, report).run(); }
+
+}  // namespace oclc

@@ -1,0 +1,20 @@
+// From graphs to a schedule of kernels over buffers: the stage `kernels`.
+#pragma once
+#include "compiler/kernels/group.h"
+#include "compiler/kernels/kernel.h"
+
+namespace oclc {
+
+struct LowerOptions {
+  bool fuse = true;
+};
+
+// What became of each node, for --report.
+struct NodeFate {
+  std::string source, op, fate;
+};
+
+// Every entry of the module. Throws CompileError for operators without a kernel.
+Schedule lower(const Module& module, const LowerOptions& options, std::vector<NodeFate>* report = nullptr);
+
+}  // namespace oclc

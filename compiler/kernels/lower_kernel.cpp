@@ -1,0 +1,148 @@
+#include "compiler/kernels/lower_kernel.h"
+
+#include <algorithm>
+#include <array>
+
+#include "compiler/kernels/index_maps.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+struct AnchorRow {
+  std::string_view op;
+  Anchor anchor;
+  void (*lower)(KernelBuilder&, const Node&);
+};
+
+constexpr std::array<AnchorRow, 17> kAnchors = {{{"matmul", Anchor::contraction, lower_matmul},
+                                                 {"conv", Anchor::contraction, lower_conv},
+                                                 {"max_pool", Anchor::reduce, lower_pool},
+                                                 {"avg_pool", Anchor::reduce, lower_pool},
+                                                 {"reduce_sum", Anchor::reduce, lower_reduction},
+                                                 {"reduce_mean", Anchor::reduce, lower_reduction},
+                                                 {"reduce_max", Anchor::reduce, lower_reduction},
+                                                 {"reduce_min", Anchor::reduce, lower_reduction},
+                                                 {"reduce_prod", Anchor::reduce, lower_reduction},
+                                                 {"argmax", Anchor::reduce, lower_reduction},
+                                                 {"argmin", Anchor::reduce, lower_reduction},
+                                                 {"softmax", Anchor::row, lower_row},
+                                                 {"log_softmax", Anchor::row, lower_row},
+                                                 {"layer_norm", Anchor::row, lower_row},
+                                                 {"rms_norm", Anchor::row, lower_row},
+                                                 {"cumsum", Anchor::reduce, lower_cumsum},
+                                                 {"", Anchor::pointwise, nullptr}}};
+
+// Coordinates of a group value from those of the group value it is made of.
+std::vector<Expr> forward_coords(const Node& node, const std::vector<Expr>& from) {
+  if (node.op->name == "reshape") return unflatten(flatten(from, node.inputs[0]->type.shape), node.output()->type.shape);
+  if (node.op->name == "transpose") {
+    std::vector<Expr> coords;
+    for (const std::int64_t p : node.get<std::vector<std::int64_t>>("perm")) coords.push_back(from[static_cast<std::size_t>(p)]);
+    return coords;
+  }
+  return from;
+}
+
+std::vector<int> row_axes_of(const Kernel& kernel, const std::vector<Expr>& coords) {
+  std::vector<int> axes;
+  for (std::size_t i = 0; i < kernel.reduction.size(); ++i) {
+    const bool used = std::any_of(coords.begin(), coords.end(), [&](const Expr& e) { return e.uses(kernel.reduction[i].name); });
+    if (used) axes.push_back(static_cast<int>(i));
+  }
+  return axes;
+}
+
+// Axes of a pointwise kernel, outermost address first.
+std::vector<Expr> pointwise_axes(KernelBuilder& b, const TensorType& type, const Layout& layout) {
+  std::vector<Expr> coords(type.rank());
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    const std::size_t d = layout.is_row_major() ? i : static_cast<std::size_t>(layout.order[i]);
+    coords[d] = b.add_axis("i" + std::to_string(d), type.shape[d]);
+  }
+  return coords;
+}
+
+std::string kernel_name(const Group& group) {
+  std::string name;
+  int count = 0;
+  for (const Node* node : group.nodes) {
+    if (is_bijective_movement(*node) && group.nodes.size() > 1) continue;
+    if (++count > 4) break;
+    name += (name.empty() ? "" : "_") + std::string(node->op->name);
+  }
+  return name;
+}
+
+}  // namespace
+
+Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
+  KernelBuilder b(inputs);
+  b.kernel.name = kernel_name(group);
+  std::size_t next = 0;
+  if (group.anchor) {
+    const auto row = std::find_if(kAnchors.begin(), kAnchors.end(), [&](const AnchorRow& r) { return r.op == group.anchor->op->name; });
+    OCLC_CHECK(row != kAnchors.end(), "no kernel for operator " + std::string(group.anchor->op->name));
+    b.note(*group.anchor);
+    row->lower(b, *group.anchor);
+    b.kernel.anchor = row->anchor;
+    if (b.kernel.anchor == Anchor::contraction && !b.kernel.contraction) b.kernel.anchor = Anchor::reduce;
+    next = 1;
+  }
+  for (; next < group.nodes.size(); ++next) {
+    const Node& node = *group.nodes[next];
+    const Value* from = nullptr;
+    for (const Value* input : node.inputs) {
+      if (b.bound_coords(input)) from = input;
+    }
+    if (!from) {  // the root of a pointwise kernel
+      const std::vector<Expr> coords = pointwise_axes(b, node.output()->type, node.output()->layout);
+      const Value* result = node.output();
+      // The root itself has storage already, so it is computed through its operator, not looked up.
+      LoweringInputs operands = inputs;
+      operands.find_storage = [&inputs, result](const Value* v) { return v == result ? nullptr : inputs.find_storage(v); };
+      KernelBuilder root(operands);
+      root.kernel = std::move(b.kernel);
+      const NodeId value = root.element(result, coords);
+      root.kernel.is_copy = node.op->kind == OpKind::movement;
+      b.kernel = std::move(root.kernel);
+      b.bind(result, coords, value);
+      continue;
+    }
+    const std::vector<Expr> coords = forward_coords(node, *b.bound_coords(from));
+    b.note(node);
+    if (is_bijective_movement(node)) {
+      b.bind(node.output(), coords, b.element(from, *b.bound_coords(from)));
+      continue;
+    }
+    std::vector<NodeId> args;
+    for (const Value* input : node.inputs) {
+      args.push_back(b.bound_coords(input) ? b.element(input, *b.bound_coords(input)) : b.element(input, broadcast_coords(coords, input->type.shape)));
+    }
+    NodeId result = -1;
+    if (node.op->name == "cast") {
+      result = b.cast(args[0], node.output()->type.dtype);
+    } else {
+      result = b.apply(node.op->name, std::move(args));
+      b.kernel.nodes[static_cast<std::size_t>(result)].dtype = node.output()->type.dtype;
+    }
+    b.bind(node.output(), coords, result);
+  }
+  for (const Value* output : group.outputs) {
+    const std::vector<Expr> coords = *b.bound_coords(output);
+    b.store(output, coords, b.element(output, coords), row_axes_of(b.kernel, coords));
+  }
+  return std::move(b.kernel);
+}
+
+Kernel lower_copy(const Value* value, const Storage& target, const LoweringInputs& inputs) {
+  KernelBuilder b(inputs);
+  b.kernel.name = "copy";
+  b.kernel.is_copy = true;
+  const std::vector<Expr> coords = pointwise_axes(b, value->type, value->layout);
+  if (value->producer) b.note(*value->producer);
+  b.store_to(target, value->type.dtype, coords, b.element(value, coords), value->name.empty() ? "y" : value->name);
+  return std::move(b.kernel);
+}
+
+}  // namespace oclc

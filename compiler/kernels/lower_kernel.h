@@ -1,0 +1,80 @@
+// Lowers one group of nodes to a Kernel: axes from the anchor, index maps for movement, loads for what is stored, a DAG for the rest.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/kernels/group.h"
+#include "compiler/kernels/kernel.h"
+
+namespace oclc {
+
+// Storage of a value that is in memory when the kernel runs, or null if the kernel has to compute it.
+using FindStorage = std::function<const Storage*(const Value*)>;
+
+struct LoweringInputs {
+  FindStorage find_storage;
+  const std::vector<Buffer>* buffers = nullptr;
+};
+
+Kernel lower_group(const Group& group, const LoweringInputs& inputs);
+// A pointwise kernel that computes `value` and stores it to `target`.
+Kernel lower_copy(const Value* value, const Storage& target, const LoweringInputs& inputs);
+
+// Incremental construction of a Kernel; used by the anchors' files.
+class KernelBuilder {
+ public:
+  explicit KernelBuilder(const LoweringInputs& inputs) : inputs_(inputs) {}
+
+  Kernel kernel;
+
+  Expr add_axis(std::string name, const Expr& extent);       // returns its index expression
+  Expr add_reduction(std::string name, const Expr& extent);  // the same for a reduction axis
+  std::vector<Expr> axes_for(const Shape& shape, std::string_view prefix = "i");
+
+  // The node computing element `coords` of `value`; may assume `guard` holds. Values computed inside the kernel are bound first.
+  NodeId element(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard = {});
+  void bind(const Value* value, std::vector<Expr> coords, NodeId node);
+  const std::vector<Expr>* bound_coords(const Value* value) const;
+
+  NodeId add(ScalarNode node);
+  NodeId number(DType dtype, double value);
+  NodeId index(const Expr& e, DType dtype);
+  NodeId apply(std::string_view op, std::vector<NodeId> args);
+  NodeId cast(NodeId x, DType dtype);
+  NodeId reduced(int stage, DType dtype);
+  // `x` where `guard` holds, else `fill`; folds into the load if `x` is one.
+  NodeId guarded(NodeId x, const std::vector<Expr>& outer, const std::vector<Expr>& guard, double fill);
+
+  void store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes = {});
+  void store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node, const std::string& name);
+  void note(const Node& node);  // adds its source name and flops
+
+  const ScalarNode& at(NodeId id) const { return kernel.nodes[static_cast<std::size_t>(id)]; }
+
+ private:
+  NodeId compute(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
+  NodeId load(const Value* value, const Storage& storage, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
+  Expr integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard, const Expr& bound);
+  int operand(int buffer, DType dtype, bool written, const std::string& name);
+
+  LoweringInputs inputs_;
+  struct Bound {
+    std::vector<Expr> coords;
+    NodeId node;
+  };
+  std::unordered_map<const Value*, Bound> bound_;
+  std::map<std::string, NodeId> memo_;
+};
+
+// The anchors: each sets the axes and binds the anchor's result at the coordinates it returns in the builder.
+void lower_matmul(KernelBuilder& b, const Node& node);
+void lower_conv(KernelBuilder& b, const Node& node);
+void lower_pool(KernelBuilder& b, const Node& node);
+void lower_reduction(KernelBuilder& b, const Node& node);
+void lower_row(KernelBuilder& b, const Node& node);
+void lower_cumsum(KernelBuilder& b, const Node& node);
+
+}  // namespace oclc

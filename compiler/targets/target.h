@@ -1,0 +1,46 @@
+// What the compiler knows about a device: one row of facts a target. Unknown devices get the generic row of their class.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace oclc {
+
+enum class DeviceClass { cpu, gpu };
+
+struct Target {
+  std::string name;
+  DeviceClass device_class = DeviceClass::cpu;
+  int vector_width = 8;            // floats in a register
+  int vector_registers = 16;
+  int compute_units = 2;           // cores, or multiprocessors
+  std::int64_t l2_bytes = 1 << 20; // second-level cache of a core, or of the device
+  std::int64_t local_bytes = 32 << 10;
+  int work_group = 256;            // GPU: work-items of a group
+  double flops = 100e9;            // single precision, whole device; for estimates
+  double bytes_per_second = 30e9;  // memory
+  double launch_seconds = 20e-6;
+  bool fp64 = true;
+  std::string_view about;
+};
+
+const std::vector<Target>& target_rows();
+// The row of that name; CompileError (usage) listing the names if there is none.
+const Target& find_target(std::string_view name);
+
+// Facts of a device as its driver reports them.
+struct DeviceFacts {
+  bool is_cpu = true;
+  int vector_width = 8;
+  int compute_units = 2;
+  std::int64_t local_bytes = 32 << 10;
+  std::int64_t cache_bytes = 0;
+  int max_work_group = 256;
+  bool fp64 = true;
+};
+
+// The row that fits the device best, with the device's own numbers.
+Target target_for(const DeviceFacts& facts);
+
+}  // namespace oclc
