@@ -12,12 +12,13 @@ using Attributes = std::map<std::string, Attribute, std::less<>>;
 using Ints = std::vector<std::int64_t>;
 
 struct ConvOptions {
-  Ints strides, dilations, pads;  // empty: ones, ones, zeros; pads: all begins, then all ends
+  // Empty: ones, ones, zeros. Pads: all begins, then all ends.
+  Ints strides{}, dilations{}, pads{};
   std::int64_t group = 1;
 };
 
 struct PoolOptions {
-  Ints kernel, strides, dilations, pads;
+  Ints kernel{}, strides{}, dilations{}, pads{};
   bool ceil_mode = false;
   bool count_include_pad = false;  // average only
 };

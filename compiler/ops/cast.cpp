@@ -1,4 +1,5 @@
 // Conversion of element types, as C does it; bool is x != 0.
+#include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 
@@ -6,6 +7,42 @@ namespace oclc {
 namespace {
 
 std::vector<TensorType> infer(const Node& node) { return {{node.get<DType>("dtype"), type_of_input(node, 0).shape}}; }
+
+std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
+  const HostTensor& x = inputs[0];
+  HostTensor result(node.get<DType>("dtype"), x.shape());
+  const bool through_double = is_float(x.dtype()) || is_float(result.dtype());
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    if (through_double) {
+      result.set(i, x.at(i));
+    } else {
+      result.set_int(i, x.int_at(i));
+    }
+  }
+  return {std::move(result)};
+}
+
+// Integers keep their values (sizes fit every integer type that models use for them); bool asks whether they can be 0.
+std::optional<std::vector<Expr>> content(const Node& node) {
+  const auto& known = node.inputs[0]->content;
+  const DType dtype = node.get<DType>("dtype");
+  if (!known || is_float(dtype)) return std::nullopt;
+  std::vector<Expr> values;
+  for (const Expr& e : *known) {
+    if (e.is_constant()) {
+      HostTensor wrapped(dtype, {});
+      wrapped.set_int(0, e.value());
+      values.emplace_back(wrapped.int_at(0));
+    } else if (dtype != DType::boolean) {
+      values.push_back(e);
+    } else if (known_less(Expr(0), e) || known_less(e, Expr(0))) {
+      values.emplace_back(1);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return values;
+}
 
 Cost cost(const Node& node) { return {node.output(0)->type.elements()}; }
 
@@ -16,6 +53,8 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer,
+     .eval = eval,
+     .content = content,
      .cost = cost},
 };
 

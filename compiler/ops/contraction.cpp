@@ -1,6 +1,7 @@
 // Sums of products: matmul and conv.
 #include <fmt/format.h>
 
+#include "compiler/ops/contraction_eval.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/ops/window_rules.h"
@@ -73,6 +74,7 @@ constexpr OpDef kOps[] = {
      .min_inputs = 2,
      .max_inputs = 2,
      .infer = infer_matmul,
+     .eval = eval_matmul,
      .cost = matmul_cost},
     {.name = "conv",
      .kind = OpKind::contraction,
@@ -81,6 +83,7 @@ constexpr OpDef kOps[] = {
      .min_inputs = 2,
      .max_inputs = 3,
      .infer = infer_conv,
+     .eval = eval_conv,
      .cost = conv_cost},
 };
 

@@ -1,6 +1,10 @@
 // Operators that hold sub-graphs.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
+#include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/support/error.h"
@@ -44,6 +48,30 @@ std::vector<TensorType> infer_loop(const Node& node) {
   return types;
 }
 
+std::vector<HostTensor> eval_loop(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
+  const auto trips = trip_of(node).evaluate(symbols);
+  if (!trips || *trips < 0)
+    reject("a trip count of 0 or more", trips ? std::to_string(*trips) : "no value of " + trip_of(node).text());
+  const auto carried = static_cast<std::size_t>(node.get<std::int64_t>("carried"));
+  std::vector<HostTensor> state(inputs.begin(), inputs.end()), results;
+  for (std::size_t i = carried; i < node.outputs.size(); ++i)
+    results.emplace_back(node.output(i)->type.dtype, bind_shape(node.output(i)->type.shape, symbols));
+  SymbolValues inner = symbols;
+  for (std::int64_t trip = 0; trip < *trips; ++trip) {
+    inner[node.get<std::string>("counter")] = trip;
+    const std::vector<HostTensor> outputs = evaluate(*node.bodies[0], state, inner);
+    std::copy_n(outputs.begin(), carried, state.begin());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const HostTensor& part = outputs[carried + i];
+      if (part.bytes() != 0)
+        std::memcpy(results[i].mutable_data() + static_cast<std::size_t>(trip) * part.bytes(), part.data(), part.bytes());
+    }
+  }
+  state.resize(carried);
+  state.insert(state.end(), results.begin(), results.end());
+  return state;
+}
+
 Cost loop_cost(const Node& node) {
   Expr flops = 0;
   for (const Node* inner : node.bodies[0]->nodes()) flops += inner->op->cost(*inner).flops;
@@ -57,6 +85,7 @@ constexpr OpDef kOps[] = {
      .min_inputs = 0,
      .max_inputs = INT32_MAX,
      .infer = infer_loop,
+     .eval = eval_loop,
      .cost = loop_cost},
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "compiler/ops/elementwise_content.h"
+#include "compiler/ops/host_index.h"
 #include "compiler/ops/shape_rules.h"
 
 namespace oclc {
@@ -41,6 +43,37 @@ std::vector<TensorType> infer(const Node& node) {
   return infer_operands(node, accepts);
 }
 
+std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
+  Sizes shape;
+  for (const HostTensor& input : inputs) {
+    if (input.shape().size() > shape.size()) shape.insert(shape.begin(), input.shape().size() - shape.size(), 1);
+    for (std::size_t i = 0; i < input.shape().size(); ++i) {
+      std::int64_t& dim = shape[shape.size() - input.shape().size() + i];
+      if (dim == 1) dim = input.shape()[i];
+    }
+  }
+  std::vector<Sizes> strides;
+  for (const HostTensor& input : inputs) strides.push_back(broadcast_strides(input.shape(), shape));
+  const ScalarOp& scalar = *node.op->scalar;
+  const DType dtype = inputs.back().dtype();
+  HostTensor result(scalar.result_is_bool ? DType::boolean : dtype, shape);
+  if (is_float(dtype)) {
+    walk(shape, strides, [&](std::int64_t i, const Sizes& at) {
+      double v[3] = {};
+      for (std::size_t k = 0; k < inputs.size(); ++k) v[k] = inputs[k].at(at[k]);
+      result.set(i, scalar.on_float(v[0], v[1], v[2]));
+    });
+  } else {
+    const auto on_int = dtype == DType::u64 && scalar.on_u64 ? scalar.on_u64 : scalar.on_int;
+    walk(shape, strides, [&](std::int64_t i, const Sizes& at) {
+      std::int64_t v[3] = {};
+      for (std::size_t k = 0; k < inputs.size(); ++k) v[k] = inputs[k].int_at(at[k]);
+      result.set_int(i, on_int(v[0], v[1], v[2]));
+    });
+  }
+  return {std::move(result)};
+}
+
 Cost cost(const Node& node) {
   return {node.output(0)->type.elements() * Expr(static_cast<std::int64_t>(node.op->scalar->flops))};
 }
@@ -70,6 +103,8 @@ OpDef elementwise_def(const ElementwiseRow& row) {
       def.infer = infer<Accepts::condition>;
       break;
   }
+  def.eval = eval;
+  def.content = elementwise_content;
   def.cost = cost;
   def.scalar = &row.scalar;
   return def;

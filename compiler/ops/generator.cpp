@@ -1,6 +1,8 @@
 // Tensors from nothing: constants, ramps, symbolic values.
 #include <fmt/format.h>
 
+#include "compiler/ops/evaluate.h"
+#include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 
@@ -59,6 +61,33 @@ std::vector<TensorType> infer_exprs(const Node& node) {
 
 std::optional<Exprs> exprs_content(const Node& node) { return node.get<Exprs>("values"); }
 
+std::int64_t bound(const Expr& e, const SymbolValues& symbols) {
+  const auto value = e.evaluate(symbols);
+  if (!value) reject("values for the symbols", "none for " + e.text());
+  return *value;
+}
+
+std::vector<HostTensor> eval_constant(const Node& node, std::span<const HostTensor>, const SymbolValues&) {
+  return {node.get<HostTensor>("tensor")};
+}
+
+std::vector<HostTensor> eval_iota(const Node& node, std::span<const HostTensor>, const SymbolValues& symbols) {
+  const TensorType& type = node.output(0)->type;
+  HostTensor result(type.dtype, bind_shape(type.shape, symbols));
+  const AxisView view(result.shape(), static_cast<std::size_t>(node.get<std::int64_t>("axis")));
+  const std::int64_t start = bound(node.get<Exprs>("start").at(0), symbols),
+                     step = bound(node.get<Exprs>("step").at(0), symbols);
+  for (std::int64_t i = 0; i < result.elements(); ++i) result.set_int(i, start + step * (i / view.inner % view.size));
+  return {std::move(result)};
+}
+
+std::vector<HostTensor> eval_exprs(const Node& node, std::span<const HostTensor>, const SymbolValues& symbols) {
+  HostTensor result(node.get<DType>("dtype"), node.get<Sizes>("shape"));
+  std::int64_t i = 0;
+  for (const Expr& e : node.get<Exprs>("values")) result.set_int(i++, bound(e, symbols));
+  return {std::move(result)};
+}
+
 Cost no_cost(const Node&) { return {}; }
 
 constexpr OpDef kOps[] = {
@@ -66,18 +95,21 @@ constexpr OpDef kOps[] = {
      .kind = OpKind::generator,
      .formula = "the tensor",
      .infer = infer_constant,
+     .eval = eval_constant,
      .content = constant_content,
      .cost = no_cost},
     {.name = "iota",
      .kind = OpKind::generator,
      .formula = "start + step * index along axis",
      .infer = infer_iota,
+     .eval = eval_iota,
      .content = iota_content,
      .cost = no_cost},
     {.name = "exprs",
      .kind = OpKind::generator,
      .formula = "integer values given as expressions of the symbols, row-major",
      .infer = infer_exprs,
+     .eval = eval_exprs,
      .content = exprs_content,
      .cost = no_cost},
 };

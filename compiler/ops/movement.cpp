@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "compiler/ops/evaluate.h"
+#include "compiler/ops/movement_map.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 
@@ -110,6 +112,44 @@ std::vector<TensorType> infer_concat(const Node& node) {
   return {result};
 }
 
+std::vector<HostTensor> eval_reshape(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
+  return {inputs[0].reshaped(bind_shape(node.output(0)->type.shape, symbols))};
+}
+
+std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
+  HostTensor result(inputs[0].dtype(), bind_shape(node.output(0)->type.shape, symbols));
+  const double fill = node.get_or<double>("value", 0);
+  for (std::int64_t i = 0; fill != 0 && i < result.elements(); ++i) result.set(i, fill);
+  std::vector<Sizes> shapes;
+  for (const HostTensor& input : inputs) shapes.push_back(input.shape());
+  visit_movement(node, shapes, symbols,
+                 [&](std::int64_t i, std::size_t operand, std::int64_t at) { copy_element(result, i, inputs[operand], at); });
+  return {std::move(result)};
+}
+
+// Nothing depends on the symbols' values: a slice at a symbolic position of a small tensor has no known content.
+std::optional<Exprs> content(const Node& node) {
+  const TensorType& type = node.output(0)->type;
+  if (!type.is_static()) return std::nullopt;
+  for (const char* name : {"starts", "before"}) {
+    if (!node.has(name)) continue;
+    const auto& positions = node.get<Exprs>(name);
+    if (!std::all_of(positions.begin(), positions.end(), [](const Expr& e) { return e.is_constant(); })) return std::nullopt;
+  }
+  std::vector<Sizes> shapes;
+  for (const Value* input : node.inputs) {
+    if (!input->content || !input->type.is_static()) return std::nullopt;
+    shapes.push_back(bind_shape(input->type.shape, {}));
+  }
+  if (type.elements().value() > 1024) return std::nullopt;
+  Exprs values(static_cast<std::size_t>(type.elements().value()),
+               Expr(static_cast<std::int64_t>(node.get_or<double>("value", 0))));
+  visit_movement(node, shapes, {}, [&](std::int64_t i, std::size_t operand, std::int64_t at) {
+    values[static_cast<std::size_t>(i)] = node.inputs[operand]->content->at(static_cast<std::size_t>(at));
+  });
+  return values;
+}
+
 Cost no_cost(const Node&) { return {}; }
 
 constexpr OpDef kOps[] = {
@@ -119,6 +159,8 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_reshape,
+     .eval = eval_reshape,
+     .content = content,
      .cost = no_cost},
     {.name = "transpose",
      .kind = OpKind::movement,
@@ -126,6 +168,8 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_transpose,
+     .eval = eval,
+     .content = content,
      .cost = no_cost},
     {.name = "expand",
      .kind = OpKind::movement,
@@ -133,6 +177,8 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_expand,
+     .eval = eval,
+     .content = content,
      .cost = no_cost},
     {.name = "slice",
      .kind = OpKind::movement,
@@ -140,6 +186,8 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_slice,
+     .eval = eval,
+     .content = content,
      .cost = no_cost},
     {.name = "pad",
      .kind = OpKind::movement,
@@ -147,6 +195,8 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_pad,
+     .eval = eval,
+     .content = content,
      .cost = no_cost},
     {.name = "concat",
      .kind = OpKind::movement,
@@ -154,6 +204,8 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = INT32_MAX,
      .infer = infer_concat,
+     .eval = eval,
+     .content = content,
      .cost = no_cost},
 };
 

@@ -1,6 +1,11 @@
 // Row operators: reductions over the trailing axes with elementwise work between. Statistics are kept in f32 or wider.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 
@@ -32,6 +37,47 @@ std::vector<TensorType> infer_norm(const Node& node) {
   return {x};
 }
 
+template <bool logarithm>
+std::vector<HostTensor> eval_softmax(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
+  const HostTensor& x = inputs[0];
+  HostTensor result(x.dtype(), x.shape());
+  const AxisView view(x.shape(), static_cast<std::size_t>(node.get<std::int64_t>("axis")));
+  std::vector<double> row(static_cast<std::size_t>(view.size));
+  for (std::int64_t o = 0; o < view.outer; ++o) {
+    for (std::int64_t r = 0; r < view.inner; ++r) {
+      const auto position = [&](std::size_t k) { return (o * view.size + static_cast<std::int64_t>(k)) * view.inner + r; };
+      double top = -std::numeric_limits<double>::infinity(), sum = 0;
+      for (std::size_t k = 0; k < row.size(); ++k) {
+        row[k] = x.at(position(k));
+        top = row[k] > top || row[k] != row[k] ? row[k] : top;
+      }
+      for (const double v : row) sum += std::exp(v - top);
+      for (std::size_t k = 0; k < row.size(); ++k)
+        result.set(position(k), logarithm ? row[k] - top - std::log(sum) : std::exp(row[k] - top) / sum);
+    }
+  }
+  return {std::move(result)};
+}
+
+template <bool centred>
+std::vector<HostTensor> eval_norm(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
+  const HostTensor &x = inputs[0], &scale = inputs[1];
+  const bool has_bias = has_input(node, 2);
+  const double epsilon = node.get<double>("epsilon");
+  HostTensor result(x.dtype(), x.shape());
+  const std::int64_t size = scale.elements(), rows = size == 0 ? 0 : x.elements() / size;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    double mean = 0, square = 0;
+    for (std::int64_t k = 0; centred && k < size; ++k) mean += x.at(r * size + k) / static_cast<double>(size);
+    for (std::int64_t k = 0; k < size; ++k) square += std::pow(x.at(r * size + k) - mean, 2) / static_cast<double>(size);
+    for (std::int64_t k = 0; k < size; ++k) {
+      const double y = (x.at(r * size + k) - mean) / std::sqrt(square + epsilon) * scale.at(k);
+      result.set(r * size + k, has_bias ? y + inputs[2].at(k) : y);
+    }
+  }
+  return {std::move(result)};
+}
+
 Cost softmax_cost(const Node& node) { return {node.inputs[0]->type.elements() * Expr(14)}; }
 Cost norm_cost(const Node& node) { return {node.inputs[0]->type.elements() * Expr(8)}; }
 
@@ -42,6 +88,7 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_softmax,
+     .eval = eval_softmax<false>,
      .cost = softmax_cost},
     {.name = "log_softmax",
      .kind = OpKind::row,
@@ -49,6 +96,7 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_softmax,
+     .eval = eval_softmax<true>,
      .cost = softmax_cost},
     {.name = "layer_norm",
      .kind = OpKind::row,
@@ -56,6 +104,7 @@ constexpr OpDef kOps[] = {
      .min_inputs = 2,
      .max_inputs = 3,
      .infer = infer_norm,
+     .eval = eval_norm<true>,
      .cost = norm_cost},
     {.name = "rms_norm",
      .kind = OpKind::row,
@@ -63,6 +112,7 @@ constexpr OpDef kOps[] = {
      .min_inputs = 2,
      .max_inputs = 2,
      .infer = infer_norm,
+     .eval = eval_norm<false>,
      .cost = norm_cost},
 };
 

@@ -1,4 +1,5 @@
 // Running combinations along an axis.
+#include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 
@@ -15,6 +16,31 @@ std::vector<TensorType> infer(const Node& node) {
   return {x};
 }
 
+std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
+  const HostTensor& x = inputs[0];
+  HostTensor y(x.dtype(), x.shape());
+  const bool exclusive = node.get<std::int64_t>("exclusive") != 0, reverse = node.get<std::int64_t>("reverse") != 0;
+  const AxisView view(x.shape(), static_cast<std::size_t>(node.get<std::int64_t>("axis")));
+  for (std::int64_t row = 0; row < view.outer * view.inner; ++row) {
+    double sum = 0;
+    std::uint64_t integer_sum = 0;  // wraps
+    for (std::int64_t k = 0; k < view.size; ++k) {
+      const std::int64_t along = reverse ? view.size - 1 - k : k;
+      const std::int64_t at = (row / view.inner * view.size + along) * view.inner + row % view.inner;
+      const double before = sum;
+      const std::uint64_t integer_before = integer_sum;
+      sum += x.at(at);
+      integer_sum += static_cast<std::uint64_t>(x.int_at(at));
+      if (is_float(x.dtype())) {
+        y.set(at, exclusive ? before : sum);
+      } else {
+        y.set_int(at, static_cast<std::int64_t>(exclusive ? integer_before : integer_sum));
+      }
+    }
+  }
+  return {std::move(y)};
+}
+
 Cost cost(const Node& node) { return {node.inputs[0]->type.elements()}; }
 
 constexpr OpDef kOps[] = {
@@ -24,6 +50,7 @@ constexpr OpDef kOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer,
+     .eval = eval,
      .cost = cost},
 };
 
