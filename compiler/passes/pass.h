@@ -1,0 +1,57 @@
+// Passes: rewrites of a graph that keep what it computes within the numeric contract of op_def.h. One free function in one file
+// each; pipeline.cpp lists them in order, with the reason for each. All are idempotent.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace oclc {
+
+struct PassContext {
+  std::vector<std::string> disabled;            // names of passes that are switched off
+  std::int64_t fold_result_bytes = 64LL << 20;  // largest constant that constant folding makes
+  std::int64_t fold_total_bytes = 1LL << 30;    // of all constants that one run of constant folding makes
+  std::int64_t fold_growth_bytes = 1LL << 20;   // larger results are made only if they are not much larger than the operands
+#ifdef NDEBUG
+  bool verify_each = false;  // verify the graph after each pass
+#else
+  bool verify_each = true;
+#endif
+  std::function<void(std::string_view pass, const Graph& graph)> after;  // called after each pass that changed the graph
+};
+
+using PassFunction = bool (*)(Graph&, const PassContext&);  // true: the graph changed
+
+struct PassRow {
+  std::string_view name;
+  PassFunction function;
+  std::string_view reason;
+};
+
+// All passes in order. run_passes repeats the list until none of them changes the graph.
+const std::vector<PassRow>& pipeline();
+
+// Names that --disable accepts besides those of the pipeline are given by `others`. CompileError (usage) listing the known
+// names if a disabled name is unknown.
+void check_pass_names(const std::vector<std::string>& disabled, const std::vector<std::string>& others = {});
+
+// Runs the pipeline over the graph and the bodies of its nodes. InternalError naming the pass if the graph is no longer
+// well-formed. True if anything changed.
+bool run_passes(Graph& graph, const PassContext& context = {});
+
+// The passes. Each file's head says what the pass does and what goes wrong without it.
+bool canonicalize(Graph& graph, const PassContext& context);
+bool cse(Graph& graph, const PassContext& context);
+bool dce(Graph& graph, const PassContext& context);
+bool fold_batchnorm(Graph& graph, const PassContext& context);
+bool fold_constants(Graph& graph, const PassContext& context);
+bool fold_ramps(Graph& graph, const PassContext& context);
+bool fold_shapes(Graph& graph, const PassContext& context);
+bool simplify_concat(Graph& graph, const PassContext& context);
+bool simplify_indexing(Graph& graph, const PassContext& context);
+bool simplify_movement(Graph& graph, const PassContext& context);
+
+}  // namespace oclc
