@@ -69,9 +69,7 @@ std::vector<KernelArgument> arguments_of(const Kernel& kernel) {
 }
 
 GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>&, const Target& target) {
-  GeneratedKernel g = generate_loops(kernel, target);
-  g.source = prelude_for(g.source) + g.source;
-  return g;
+  return generate_loops(kernel, target);
 }
 
 }  // namespace oclc

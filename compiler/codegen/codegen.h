@@ -19,7 +19,8 @@ struct KernelArgument {
 // A launch of a generated kernel: everything the plan needs to know.
 struct GeneratedKernel {
   std::string name;
-  std::string source;      // complete OpenCL C: helper functions, tile function, kernel
+  std::string head;        // comment: formula, nodes, shapes, cost, launch
+  std::string source;      // OpenCL C: tile function and kernel; the prelude's functions are not part of it
   std::vector<KernelArgument> arguments;
   std::vector<Expr> groups;       // work-groups, one to three dimensions
   std::vector<std::uint32_t> local;  // work-items of a group

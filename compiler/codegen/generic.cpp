@@ -76,8 +76,8 @@ class LoopNest {
     if (cpu_) cpu_body(e, g);
     else gpu_body(e, g);
     const std::string tile_type = mode.wide_index ? "long" : "int";
-    g.source = kernel_head(kernel_, g);
-    g.source += fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, parameter_list(kernel_, false), tile_type, e.text());
+    g.head = kernel_head(kernel_, g);
+    g.source = fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, parameter_list(kernel_, false), tile_type, e.text());
     g.source += fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n  {}_tile({}, get_group_id(0));\n}}\n", g.local[0], g.name, parameter_list(kernel_, true), g.name,
                             argument_list(kernel_));
     return g;

@@ -163,7 +163,7 @@ void Emitter::line(const std::string& text) { scopes_.back().lines.push_back(tex
 void Emitter::open(const std::string& header, const std::set<std::string>& axes) {
   scopes_.emplace_back();
   scopes_.back().axes = axes;
-  scopes_.back().lines.push_back(header + " {");
+  scopes_.back().lines.push_back(header.empty() ? "{" : header + " {");
 }
 
 void Emitter::close() {

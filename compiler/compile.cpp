@@ -1,0 +1,44 @@
+#include "compiler/compile.h"
+
+#include <algorithm>
+
+#include "compiler/passes/layout.h"
+#include "compiler/passes/pass.h"
+
+namespace oclc {
+
+void run_pipeline(Module& module, const CompileOptions& options) {
+  check_pass_names(options.disabled, {"fuse", "assign_layouts"});
+  PassContext context;
+  for (const std::string& name : options.disabled) {
+    if (name != "fuse" && name != "assign_layouts") context.disabled.push_back(name);
+  }
+  for (const auto& graph : module.entries) run_passes(*graph, context);
+  const bool layouts = std::find(options.disabled.begin(), options.disabled.end(), "assign_layouts") == options.disabled.end();
+  if (layouts) {
+    for (const auto& graph : module.entries) assign_layouts(*graph);
+  }
+}
+
+Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) {
+  Compiled result;
+  result.module = std::move(module);
+  const auto stage = [&](std::string_view name) {
+    if (options.progress) options.progress(name);
+  };
+  stage("passes");
+  run_pipeline(*result.module, options);
+  stage("kernels");
+  const bool fuse = std::find(options.disabled.begin(), options.disabled.end(), "fuse") == options.disabled.end();
+  result.schedule = lower(*result.module, {fuse}, options.report ? &result.fates : nullptr);
+  stage("codegen");
+  PlanOptions plan_options;
+  plan_options.precision = options.precision;
+  for (const std::string& name : options.disabled) plan_options.notes.push_back("disable=" + name);
+  plan_options.notes.push_back("conv=" + options.conv);
+  plan_options.notes.push_back("gemm=" + options.gemm);
+  result.plan = build_plan(result.schedule, options.target, plan_options);
+  return result;
+}
+
+}  // namespace oclc

@@ -1,0 +1,40 @@
+// The compiler's public header: from a module to a plan, the whole path on one page (compile.cpp).
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernels/lower.h"
+#include "compiler/plan/build_plan.h"
+#include "compiler/targets/target.h"
+
+namespace oclc {
+
+struct CompileOptions {
+  Target target;
+  std::vector<std::string> disabled;  // names of passes; "fuse" gives one kernel an operator
+  std::string precision = "fp32";     // strict, fp32, fast
+  std::string conv = "auto";          // auto, im2col, implicit, direct, winograd
+  std::string gemm = "own";           // own, clblast
+  std::function<void(std::string_view stage)> progress;  // may be empty
+  bool report = false;
+};
+
+// The stages, in order; also the names that --stop-after takes.
+inline constexpr std::string_view kStages[] = {"graph", "passes", "kernels", "codegen", "plan"};
+
+struct Compiled {
+  std::shared_ptr<Module> module;  // owns what the plan's constants refer to
+  Schedule schedule;
+  BuiltPlan plan;
+  std::vector<NodeFate> fates;  // with CompileOptions::report
+};
+
+// Compiles `module`, which is rewritten. Throws CompileError. Thread-safe for different modules.
+Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options);
+
+// The module after the passes, without going further.
+void run_pipeline(Module& module, const CompileOptions& options);
+
+}  // namespace oclc

@@ -1,0 +1,64 @@
+#include "compiler/passes/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/ir/op_def.h"
+
+namespace oclc {
+namespace {
+
+Layout channels_last(std::size_t rank) {
+  Layout layout;
+  layout.order.push_back(0);
+  for (std::size_t i = 2; i < rank; ++i) layout.order.push_back(static_cast<int>(i));
+  layout.order.push_back(1);
+  return layout;
+}
+
+// Filter taps outermost, channels innermost: [k.., C/g, O].
+Layout depthwise_weights(std::size_t rank) {
+  Layout layout;
+  for (std::size_t i = 1; i < rank; ++i) layout.order.push_back(static_cast<int>(i));
+  layout.order.push_back(0);
+  return layout;
+}
+
+bool keeps_layout(const Node& node) {
+  if (node.op->kind == OpKind::elementwise) return true;
+  return node.op->name == "concat" && node.get<std::int64_t>("axis") == 1;
+}
+
+}  // namespace
+
+bool assign_layouts(Graph& graph) {
+  bool changed = false;
+  const auto set = [&](Value* value, Layout layout) {
+    if (value->layout == layout) return;
+    value->layout = std::move(layout);
+    changed = true;
+  };
+  for (Node* node : graph.nodes()) {
+    for (const auto& body : node->bodies) changed = assign_layouts(*body) || changed;
+    const std::size_t rank = node->outputs.empty() ? 0 : node->output()->type.rank();
+    if (rank < 3) continue;
+    const bool windowed = node->op->name == "conv" || node->op->kind == OpKind::window;
+    const bool follows = keeps_layout(*node) && std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) {
+      return v && v->type.rank() == rank && !v->layout.is_row_major() && v->type.elements() == node->output()->type.elements();
+    });
+    const bool concat_follows = node->op->name == "concat" && keeps_layout(*node) && std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return !v->layout.is_row_major(); });
+    if (windowed || follows || concat_follows) set(node->output(), channels_last(rank));
+    if (node->op->name == "conv" && node->get_or<std::int64_t>("group", 1) != 1 && node->inputs[1]->type.shape[1] == Expr(1) && constant_of(node->inputs[1])) {
+      set(node->inputs[1], depthwise_weights(rank));
+    }
+  }
+  // A reshape reads row-major order; a flattened feature map is written that way by its producer.
+  for (Node* node : graph.nodes()) {
+    if (node->op->name != "reshape" || node->inputs[0]->layout.is_row_major()) continue;
+    const Value* x = node->inputs[0];
+    if (x->users.size() == 1 && product(std::span(x->type.shape).subspan(2)) != Expr(1)) set(node->inputs[0], {});
+  }
+  return changed;
+}
+
+}  // namespace oclc

@@ -1,0 +1,251 @@
+#include "compiler/plan/build_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <unordered_map>
+
+#include "compiler/support/error.h"
+#include "plan_generated.h"
+
+namespace oclc {
+namespace {
+
+namespace fb = flatbuffers;
+
+struct Life {
+  int first = -1, last = -1;
+  int entry = -1;
+};
+
+class PlanBuilder {
+ public:
+  PlanBuilder(const Schedule& schedule, const Target& target, const PlanOptions& options)
+      : schedule_(schedule), target_(target), options_(options), buffers_(schedule.buffers), lives_(schedule.buffers.size()) {}
+
+  BuiltPlan run() {
+    collect_symbols();
+    for (std::size_t i = 0; i < schedule_.entries.size(); ++i) {
+      clock_ = 0;
+      entry_ = static_cast<int>(i);
+      entries_.push_back(entry(schedule_.entries[i]));
+    }
+    const auto buffers = buffer_tables();
+    std::vector<fb::Offset<plan::Program>> programs;
+    for (GeneratedFile& file : plan_.files) {
+      programs.push_back(plan::CreateProgramDirect(builder_, file.name.c_str(), file.source.c_str(), ""));
+    }
+    std::vector<fb::Offset<plan::Symbol>> symbols;
+    for (const auto& [name, symbol] : symbol_rows_) symbols.push_back(symbol);
+    std::vector<fb::Offset<fb::String>> notes;
+    for (const std::string& note : options_.notes) notes.push_back(builder_.CreateString(note));
+    const std::vector<fb::Offset<fb::String>> extensions;
+    builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, target_.name.c_str(), options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs, &entries_));
+    plan_.metadata.assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
+    return std::move(plan_);
+  }
+
+ private:
+  void collect_symbols() {
+    std::set<std::string> counters;
+    const std::function<void(const std::vector<Step>&)> visit = [&](const std::vector<Step>& steps) {
+      for (const Step& step : steps) {
+        if (step.kernel >= 0) continue;
+        counters.insert(step.counter);
+        visit(step.body);
+      }
+    };
+    for (const EntrySchedule& e : schedule_.entries) visit(e.steps);
+    for (const Expr& e : schedule_.symbols) {
+      const std::string name = *e.symbol_name();
+      symbol_index_[name] = static_cast<std::int64_t>(symbol_rows_.size());
+      symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), e.lower(), e.upper(), false));
+    }
+    for (const std::string& name : counters) {
+      symbol_index_[name] = static_cast<std::int64_t>(symbol_rows_.size());
+      symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), 0, INT64_MAX, true));
+    }
+  }
+
+  fb::Offset<plan::Expr> expr(const Expr& e) {
+    const auto code = e.code([&](std::string_view name) {
+      const auto at = symbol_index_.find(std::string(name));
+      OCLC_CHECK(at != symbol_index_.end(), "symbol " + std::string(name) + " is not one of the module's");
+      return at->second;
+    });
+    return plan::CreateExprDirect(builder_, &code);
+  }
+
+  std::vector<fb::Offset<plan::Expr>> exprs(const std::vector<Expr>& list) {
+    std::vector<fb::Offset<plan::Expr>> out;
+    for (const Expr& e : list) out.push_back(expr(e));
+    return out;
+  }
+
+  void touch(int buffer, int at) {
+    Life& life = lives_[static_cast<std::size_t>(buffer)];
+    if (life.first < 0) life.first = at;
+    life.last = std::max(life.last, at);
+    life.entry = entry_;
+  }
+
+  struct Code {
+    int program = 0;
+    std::string name;
+  };
+
+  // Kernels with the same text share a program; the first one's name and head stand for all.
+  Code place(GeneratedKernel& g) {
+    static const std::string kPlaceholder = "KERNEL_NAME";
+    const auto known = programs_.find(g.source);
+    if (known != programs_.end()) return known->second;
+    std::string name = g.name;
+    for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", g.name, n);
+    std::string source = g.source;
+    for (std::size_t at = source.find(kPlaceholder); at != std::string::npos; at = source.find(kPlaceholder, at)) source.replace(at, kPlaceholder.size(), name);
+    std::string head = g.head;
+    const std::size_t at = head.find(kPlaceholder);
+    if (at != std::string::npos) head.replace(at, kPlaceholder.size(), name);
+    plan_.files.push_back({name, head + prelude_for(source) + source});
+    const Code code{static_cast<int>(plan_.files.size()) - 1, name};
+    programs_.emplace(g.source, code);
+    return code;
+  }
+
+  fb::Offset<plan::Launch> launch(const Kernel& kernel) {
+    Kernel named = kernel;
+    named.name = "KERNEL_NAME";
+    GeneratedKernel g = generate(named, schedule_.buffers, target_);
+    g.name = kernel.name;
+    const Code code = place(g);
+    std::vector<fb::Offset<plan::Arg>> args;
+    const int now = clock_++;
+    const int first_packed = static_cast<int>(buffers_.size());
+    for (Buffer& packed : g.packed) {
+      buffers_.push_back(std::move(packed));
+      lives_.push_back({});
+    }
+    for (const KernelArgument& argument : g.arguments) {
+      if (argument.kind == KernelArgument::Kind::dimension) {
+        args.push_back(plan::CreateArg(builder_, plan::ArgKind::int64, -1, expr(Expr::symbol(argument.symbol))));
+        continue;
+      }
+      const auto count = static_cast<int>(kernel.operands.size());
+      const bool packed = argument.operand >= count;
+      const int buffer = packed ? first_packed + argument.operand - count : kernel.operands[static_cast<std::size_t>(argument.operand)].buffer;
+      touch(buffer, now);
+      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(Expr(0)), !packed && kernel.operands[static_cast<std::size_t>(argument.operand)].written));
+    }
+    std::vector<Expr> global = g.groups;
+    for (std::size_t i = 0; i < global.size(); ++i) global[i] *= Expr(static_cast<std::int64_t>(g.local[i]));
+    const auto globals = exprs(global);
+    std::vector<fb::Offset<fb::String>> nodes;
+    for (const std::string& source : kernel.sources) nodes.push_back(builder_.CreateString(source));
+    ++plan_.launches;
+    plan_.copies += kernel.is_copy ? 1 : 0;
+    return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local, std::string(name_of(kernel.anchor)).c_str(), &nodes, expr(kernel.flops), expr(kernel.bytes));
+  }
+
+  std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {
+    std::vector<fb::Offset<plan::Step>> out;
+    for (const Step& step : list) {
+      if (step.kernel >= 0) {
+        const auto body = launch(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
+        out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
+        continue;
+      }
+      const int begin = clock_;
+      std::vector<int> before;
+      for (const Life& life : lives_) before.push_back(life.first);
+      const auto body = steps(step.body);
+      const int end = clock_ - 1;
+      // What is known outside of the loop, or read in a trip before it is written, lives through all trips.
+      for (std::size_t i = 0; i < lives_.size(); ++i) {
+        Life& life = lives_[i];
+        if (life.first < 0 || life.last < begin) continue;
+        const bool outside = i < before.size() && before[i] >= 0;
+        const bool carried = !writes_first(step.body, static_cast<int>(i));
+        if (outside || carried) {
+          life.first = std::min(life.first, begin);
+          life.last = end;
+        }
+      }
+      const auto loop = plan::CreateLoopDirect(builder_, expr(step.trip), static_cast<int>(symbol_index_.at(step.counter)), &body);
+      out.push_back(plan::CreateStep(builder_, plan::StepBody::Loop, loop.Union()));
+    }
+    return out;
+  }
+
+  // True if the first kernel of `list` that uses `buffer` writes it and does not read it.
+  bool writes_first(const std::vector<Step>& list, int buffer) const {
+    for (const Step& step : list) {
+      if (step.kernel < 0) return false;
+      const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+      bool reads = false, writes = false;
+      for (const Operand& o : kernel.operands) {
+        if (o.buffer != buffer) continue;
+        (o.written ? writes : reads) = true;
+      }
+      if (reads) return false;
+      if (writes) return true;
+    }
+    return true;
+  }
+
+  fb::Offset<plan::Entry> entry(const EntrySchedule& e) {
+    const auto body = steps(e.steps);
+    const auto bindings = [&](const std::vector<std::pair<std::string, TensorType>>& list, const std::vector<int>& ids) {
+      std::vector<fb::Offset<plan::Binding>> out;
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        const auto shape = exprs(list[i].second.shape);
+        out.push_back(plan::CreateBindingDirect(builder_, list[i].first.c_str(), static_cast<plan::DType>(list[i].second.dtype), &shape, ids[i]));
+      }
+      return out;
+    };
+    const auto inputs = bindings(e.inputs, e.input_buffers), outputs = bindings(e.outputs, e.output_buffers);
+    // A loop's result that no kernel of the entry reads still ends in the buffers of its last trip.
+    return plan::CreateEntryDirect(builder_, e.name.c_str(), &inputs, &outputs, &body);
+  }
+
+  std::vector<fb::Offset<plan::Buffer>> buffer_tables() {
+    std::vector<fb::Offset<plan::Buffer>> out;
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      const Buffer& buffer = buffers_[i];
+      const Life& life = lives_[i];
+      std::uint64_t offset = 0;
+      const bool used = life.first >= 0;
+      if (buffer.kind == BufferKind::constant && used) {
+        auto tensor = std::make_shared<HostTensor>(buffer.constant);
+        offset = plan_.constants.add({tensor->data(), tensor->bytes()});
+        plan_.owned.push_back(std::move(tensor));
+      }
+      const Expr bytes = used || buffer.kind != BufferKind::constant ? buffer.elements * Expr(static_cast<std::int64_t>(size_bytes(buffer.dtype))) : Expr(0);
+      const bool arena = buffer.kind == BufferKind::arena;
+      out.push_back(plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind), static_cast<plan::DType>(buffer.dtype), expr(arena && !used ? Expr(0) : bytes), offset, false,
+                                             arena ? std::max(life.entry, 0) : -1, std::max(life.first, 0), std::max(life.last, 0)));
+    }
+    return out;
+  }
+
+  const Schedule& schedule_;
+  const Target& target_;
+  const PlanOptions& options_;
+  std::vector<Buffer> buffers_;
+  std::vector<Life> lives_;
+  BuiltPlan plan_;
+  fb::FlatBufferBuilder builder_{1 << 20};
+  std::unordered_map<std::string, std::int64_t> symbol_index_;
+  std::vector<std::pair<std::string, fb::Offset<plan::Symbol>>> symbol_rows_;
+  std::vector<fb::Offset<plan::Entry>> entries_;
+  std::unordered_map<std::string, Code> programs_;
+  std::set<std::string> names_;
+  int clock_ = 0, entry_ = 0;
+};
+
+}  // namespace
+
+BuiltPlan build_plan(const Schedule& schedule, const Target& target, const PlanOptions& options) { return PlanBuilder(schedule, target, options).run(); }
+
+}  // namespace oclc
