@@ -120,6 +120,8 @@ void store_columns(VEC v, __global float* row, int n) {
 void contraction_tile(const __global float* restrict a, const __global float* restrict b,
                       const __global float* restrict bias, const __global float* restrict zero,
                       __global float* restrict c, int tile) {
+  //@hole SIZES
+  //@end
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
   const int block = tile % (ROW_BLOCKS * PANEL_BLOCKS);
   const int row_block = ROWS_FASTEST ? block % ROW_BLOCKS : block / PANEL_BLOCKS;

@@ -117,6 +117,8 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
                                const __global float* restrict scale, const __global float* restrict shift,
                                const __global float* restrict bias, __global float* restrict c, int tile,
                                __local float* restrict block) {
+  //@hole SIZES
+  //@end
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
   const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
   const int panel_block = tile % PANEL_BLOCKS;

@@ -99,6 +99,8 @@ void transpose_square(VEC r[VW]) {
 
 void contraction_packed_b_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                                int tile, __local float* restrict panel) {
+  //@hole SIZES
+  //@end
   const int g = tile / (PANELS * ROW_BLOCKS);
   const int n0 = tile / ROW_BLOCKS % PANELS * PW;
   const int m_begin = tile % ROW_BLOCKS * (MT * MR);
