@@ -1,0 +1,45 @@
+// Recording an entry point's launches once and replaying them with one call (cl_khr_command_buffer).
+#pragma once
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+
+#include <memory>
+
+#include "runtime/schedule.h"
+
+namespace oclc::runtime {
+
+class CommandBuffer {
+ public:
+  // Whether to record on this context: the device has the extension and no quirk against it. OCLC_COMMAND_BUFFER=0 or 1
+  // decides.
+  static bool wanted(const Context& context);
+
+  // Records the leaves with their present arguments; null if the device refuses.
+  static std::unique_ptr<CommandBuffer> record(const Context& context, const Schedule& schedule);
+
+  ~CommandBuffer();
+  CommandBuffer(const CommandBuffer&) = delete;
+  CommandBuffer& operator=(const CommandBuffer&) = delete;
+
+  void enqueue();
+  std::uint32_t launches() const { return launches_; }
+
+ private:
+  struct Functions {
+    clCreateCommandBufferKHR_fn create = nullptr;
+    clFinalizeCommandBufferKHR_fn finalize = nullptr;
+    clReleaseCommandBufferKHR_fn release = nullptr;
+    clEnqueueCommandBufferKHR_fn enqueue = nullptr;
+    clCommandNDRangeKernelKHR_fn launch = nullptr;
+  };
+  CommandBuffer() = default;
+  static bool find(const Context& context, Functions& functions);
+
+  Functions functions_;
+  cl_command_buffer_khr buffer_ = nullptr;
+  cl_command_queue queue_ = nullptr;
+  std::uint32_t launches_ = 0;
+};
+
+}  // namespace oclc::runtime

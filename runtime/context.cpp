@@ -1,0 +1,106 @@
+#include "runtime/context.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "runtime/failure.h"
+#include "runtime/loaded_plan.h"
+#include "runtime/quirks.h"
+
+namespace oclc::runtime {
+
+Context::Context(const oclc_context_options& options)
+    : message_(options.message), progress_(options.progress), user_(options.user), process_(::getpid()) {
+  if (options.cl_context || options.cl_queue)
+    adopt(options);
+  else
+    create(options);
+  if (!facts_.available)
+    throw Failure(OCLC_E_DEVICE, std::string("device '") + facts_.name + "' is not available or has no compiler",
+                  CL_DEVICE_NOT_AVAILABLE);
+  if (!facts_.little_endian || facts_.address_bits != 64)
+    throw Failure(OCLC_E_UNSUPPORTED, std::string("device '") + facts_.name + "' is not a little-endian 64-bit device");
+  if (std::string_view(facts_.version).starts_with("OpenCL 1.0") || std::string_view(facts_.version).starts_with("OpenCL 1.1"))
+    throw Failure(OCLC_E_UNSUPPORTED,
+                  std::string("device '") + facts_.name + "' has " + facts_.version + ", wanted OpenCL 1.2 or newer");
+  quirks_ = device_quirks(device_);
+
+  const char* wish = std::getenv("OCLC_CACHE");
+  const bool off = wish ? std::string_view(wish) == "0" : has(quirks_, Quirk::own_cache) && !options.cache_dir;
+  if (!off)
+    cache_ = std::make_unique<ProgramCache>(options.cache_dir ? options.cache_dir : "", [this](const std::string& text) {
+      const std::lock_guard lock(warnings_mutex_);
+      warnings_.push_back(text);
+    });
+  flush_warnings();
+}
+
+void Context::flush_warnings() {
+  std::vector<std::string> texts;
+  {
+    const std::lock_guard lock(warnings_mutex_);
+    texts.swap(warnings_);
+  }
+  for (const std::string& text : texts) message(OCLC_WARNING, text);
+}
+
+void Context::create(const oclc_context_options& options) {
+  const auto devices = list_devices();
+  const Device& chosen = devices[select_device(devices, options.device)];
+  device_ = chosen.id;
+  facts_ = device_facts(device_);
+  cl_int code = CL_SUCCESS;
+  const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(chosen.platform), 0};
+  context_ = ClContext(clCreateContext(properties, 1, &device_, nullptr, nullptr, &code));
+  check_cl(code, std::string("creating a context on device '") + facts_.name + "'");
+  profiling_ = options.profiling != 0;
+  queue_ = ClQueue(clCreateCommandQueue(context_.get(), device_, profiling_ ? CL_QUEUE_PROFILING_ENABLE : 0, &code));
+  check_cl(code, std::string("creating a queue on device '") + facts_.name + "'");
+}
+
+void Context::adopt(const oclc_context_options& options) {
+  if (!options.cl_context || !options.cl_queue) throw Failure(OCLC_E_ARGUMENT, "cl_context and cl_queue: give both or none");
+  if (options.device && *options.device)
+    throw Failure(OCLC_E_ARGUMENT, "give either a device or a cl_context with its cl_queue");
+  cl_context of_queue = nullptr;
+  check_cl(clGetCommandQueueInfo(options.cl_queue, CL_QUEUE_CONTEXT, sizeof of_queue, &of_queue, nullptr), "asking cl_queue");
+  if (of_queue != options.cl_context) throw Failure(OCLC_E_ARGUMENT, "cl_queue belongs to another context than cl_context");
+  cl_command_queue_properties properties = 0;
+  check_cl(clGetCommandQueueInfo(options.cl_queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, nullptr),
+           "asking cl_queue");
+  if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    throw Failure(OCLC_E_ARGUMENT, "cl_queue: wanted an in-order queue, found an out-of-order one");
+  profiling_ = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
+  check_cl(clGetCommandQueueInfo(options.cl_queue, CL_QUEUE_DEVICE, sizeof device_, &device_, nullptr), "asking cl_queue");
+  facts_ = device_facts(device_);
+  context_ = ClContext::retain(options.cl_context);
+  queue_ = ClQueue::retain(options.cl_queue);
+}
+
+void Context::message(oclc_severity severity, const std::string& text) const {
+  if (message_) message_(user_, severity, text.c_str());
+}
+
+void Context::progress(std::uint32_t done, std::uint32_t total) const {
+  if (progress_) progress_(user_, done, total);
+}
+
+void Context::check_process() const {
+  if (::getpid() != process_)
+    throw Failure(OCLC_E_ARGUMENT, "the process forked after the context was created; create a context in the child");
+}
+
+std::shared_ptr<LoadedPlan> Context::load(const std::shared_ptr<Context>& self,
+                                          const std::shared_ptr<const package::Package>& package) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(loaded_, [](const auto& item) { return item.second.expired(); });
+  std::weak_ptr<LoadedPlan>& slot = loaded_[package.get()];
+  if (auto loaded = slot.lock()) return loaded;
+  auto loaded = std::make_shared<LoadedPlan>(self, package);
+  slot = loaded;
+  return loaded;
+}
+
+}  // namespace oclc::runtime

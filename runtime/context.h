@@ -1,0 +1,67 @@
+// A device with a queue, its program cache, and what the sessions of one plan share on it.
+#pragma once
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/handles.h"
+#include "runtime/package/package.h"
+#include "runtime/program_cache.h"
+
+namespace oclc::runtime {
+
+class LoadedPlan;
+
+class Context {
+ public:
+  explicit Context(const oclc_context_options& options);
+
+  cl_context cl() const { return context_.get(); }
+  cl_command_queue queue() const { return queue_.get(); }
+  cl_device_id device() const { return device_; }
+  const oclc_device_info& facts() const { return facts_; }
+  std::uint32_t quirks() const { return quirks_; }
+  bool profiling() const { return profiling_; }
+  ProgramCache* cache() { return cache_.get(); }  // null: off
+
+  void message(oclc_severity severity, const std::string& text) const;
+  // Delivers warnings that arose on other threads.
+  void flush_warnings();
+  void progress(std::uint32_t done, std::uint32_t total) const;
+
+  // Throws in a process that forked after the context was made.
+  void check_process() const;
+
+  // Programs and constants of a plan, made once. Thread-safe.
+  std::shared_ptr<LoadedPlan> load(const std::shared_ptr<Context>& self,
+                                   const std::shared_ptr<const package::Package>& package);
+
+ private:
+  void adopt(const oclc_context_options& options);
+  void create(const oclc_context_options& options);
+
+  ClContext context_;
+  ClQueue queue_;
+  cl_device_id device_ = nullptr;
+  oclc_device_info facts_{};
+  std::uint32_t quirks_ = 0;
+  bool profiling_ = false;
+  std::unique_ptr<ProgramCache> cache_;
+  void (*message_)(void*, oclc_severity, const char*) = nullptr;
+  void (*progress_)(void*, std::uint32_t, std::uint32_t) = nullptr;
+  void* user_ = nullptr;
+  pid_t process_ = 0;
+
+  std::mutex warnings_mutex_;
+  std::vector<std::string> warnings_;
+
+  std::mutex mutex_;
+  std::map<const package::Package*, std::weak_ptr<LoadedPlan>> loaded_;
+};
+
+}  // namespace oclc::runtime

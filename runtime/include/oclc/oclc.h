@@ -1,0 +1,387 @@
+/* oclc runtime: loads a plan.bin that oclc compiled and executes it on an OpenCL device.
+ *
+ * Concepts
+ *   plan      a checked plan.bin: entry points, inputs and outputs, symbols (named dimensions), kernels, constants.
+ *   context   an OpenCL device with a queue: chosen by oclc, or the caller's own cl_context and cl_command_queue.
+ *   session   a plan on a context: kernels, scratch memory, state, and what is bound to the inputs and outputs.
+ *
+ * Typical use
+ *   oclc_plan_load, oclc_context_create, oclc_session_create, then per run: oclc_session_set_input for each input,
+ *   oclc_session_set_output for each output, oclc_session_run. A dimension such as N takes its value from the shapes of the inputs;
+ *   kernel arguments and memory are worked out again only when a dimension changes.
+ *
+ * Errors
+ *   Every function that can fail returns an oclc_status. Functions that create or that belong to no session describe the failure in
+ *   an oclc_error of the caller (may be NULL); functions on a session keep the message there: oclc_session_message. A failed call
+ *   leaves its out-parameters and its handle as they were unless said otherwise. Nothing is printed, no exception
+ *   and no call of exit or abort leaves the library.
+ *
+ * Ownership
+ *   Create functions give a handle that its release function takes back; release accepts NULL. Handles may be released in any
+ *   order: a session keeps what it needs of its plan and context. Strings returned belong to the handle they were asked from.
+ *
+ * Threads
+ *   Plans and contexts may be used by any number of threads at once. A session is used by one thread at a time; sessions that share a
+ *   plan or a context are independent. Creating a session uses several threads to build programs; none remains
+ *   afterwards. After fork() the child must not use handles of the parent; calls that would enqueue return an error there.
+ *
+ * Structs start with `size`, which the caller sets to sizeof the struct (OCLC_INIT does). Later versions append members.
+ * OpenCL objects appear as `struct _cl_mem*` etc., which are cl_mem etc.: this header needs no OpenCL header.
+ */
+#ifndef OCLC_OCLC_H
+#define OCLC_OCLC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define OCLC_API
+#else
+#define OCLC_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct _cl_context;
+struct _cl_command_queue;
+struct _cl_device_id;
+struct _cl_mem;
+struct _cl_event;
+
+typedef struct oclc_plan oclc_plan;
+typedef struct oclc_context oclc_context;
+typedef struct oclc_session oclc_session;
+
+/* Zeroes a struct of this header and sets its size:  oclc_tensor t = OCLC_INIT(oclc_tensor); */
+#ifdef __cplusplus
+#define OCLC_INIT(type) (::oclc::detail::init<type>())
+#else
+#define OCLC_INIT(type) ((type){.size = sizeof(type)})
+#endif
+
+typedef enum oclc_status {
+  OCLC_OK = 0,
+  OCLC_E_INTERNAL = 1,     /* a bug of oclc */
+  OCLC_E_ARGUMENT = 2,     /* a call's argument: null, unknown name, wrong size, handle of another context */
+  OCLC_E_PLAN = 3,         /* the plan file is no plan, damaged, of another version, or breaks a rule */
+  OCLC_E_UNSUPPORTED = 4,  /* the device lacks what the plan needs */
+  OCLC_E_DEVICE = 5,       /* no device, or OpenCL reported an error: see cl_code */
+  OCLC_E_IO = 6,           /* the operating system refused a file */
+  OCLC_E_BINDING = 7,      /* an input or output is missing or does not fit: element type, shape, size, overlap */
+  OCLC_E_MEMORY = 8,       /* the plan does not fit the device's or the host's memory */
+  OCLC_E_BUILD = 9         /* a program did not build on this device */
+} oclc_status;
+
+/* Description of a failure, in memory of the caller. */
+typedef struct oclc_error {
+  size_t size;
+  oclc_status status;
+  int32_t cl_code; /* the OpenCL error code, or 0 */
+  char message[2048];
+} oclc_error;
+
+/* "OCLC_E_PLAN" etc.; static. */
+OCLC_API const char* oclc_status_name(oclc_status status);
+/* Version of the library, such as "0.1.0"; static. */
+OCLC_API const char* oclc_version(void);
+
+typedef enum oclc_dtype {
+  OCLC_F32 = 0,
+  OCLC_F64 = 1,
+  OCLC_F16 = 2,
+  OCLC_BF16 = 3,
+  OCLC_I8 = 4,
+  OCLC_I16 = 5,
+  OCLC_I32 = 6,
+  OCLC_I64 = 7,
+  OCLC_U8 = 8,
+  OCLC_U16 = 9,
+  OCLC_U32 = 10,
+  OCLC_U64 = 11,
+  OCLC_BOOL = 12 /* one byte, 0 or 1 */
+} oclc_dtype;
+
+/* Bytes of one element; 0 if `dtype` is unknown. */
+OCLC_API size_t oclc_dtype_bytes(oclc_dtype dtype);
+/* "float32", "int64", ...; "unknown" if it is. Static. */
+OCLC_API const char* oclc_dtype_name(oclc_dtype dtype);
+
+/* ---- Devices ------------------------------------------------------------------------------------------------------------- */
+
+typedef enum oclc_device_class { OCLC_DEVICE_CPU = 0, OCLC_DEVICE_GPU = 1, OCLC_DEVICE_OTHER = 2 } oclc_device_class;
+
+typedef struct oclc_device_info {
+  size_t size;
+  uint32_t index;    /* in oclc's list: platforms in the loader's order, devices in the platform's order */
+  uint32_t platform; /* P and D of "P:D", as clinfo -l numbers them */
+  uint32_t device;
+  oclc_device_class device_class;
+  struct _cl_device_id* id;
+  char name[256];
+  char vendor[256];
+  char driver[128];
+  char version[128]; /* "OpenCL 3.0 ..." */
+  char opencl_c[128];
+  char platform_name[128];
+  char platform_version[256];
+  char cpu_features[256]; /* of a CPU device of this machine: "avx2 fma avx512f amx_bf16 ..."; else "" */
+  char quirks[256];       /* what the runtime does differently for this driver, names separated by spaces */
+  uint32_t compute_units;
+  uint32_t clock_mhz;
+  uint32_t max_work_group_size;
+  uint32_t max_work_item_sizes[3];
+  uint32_t vector_width_float; /* native */
+  uint32_t sub_group_size;     /* 0 if the device does not say */
+  uint32_t max_parameter_bytes;
+  uint32_t alignment_bytes; /* of buffers */
+  uint64_t global_bytes;
+  uint64_t max_alloc_bytes;
+  uint64_t local_bytes;
+  uint64_t cache_bytes;
+  uint8_t available;    /* and has a compiler */
+  uint8_t fp16;
+  uint8_t fp64;
+  uint8_t unified_memory;
+  uint8_t command_buffer; /* cl_khr_command_buffer */
+  uint8_t sub_groups;     /* cl_khr_subgroups or cl_intel_subgroups */
+  uint8_t little_endian;
+  uint8_t address_bits;
+} oclc_device_info;
+
+/* Number of devices of all platforms; 0 with OCLC_OK when the loader finds none. */
+OCLC_API oclc_status oclc_device_count(uint32_t* count, oclc_error* error);
+OCLC_API oclc_status oclc_device_get(uint32_t index, oclc_device_info* info, oclc_error* error);
+
+/* Finds a device by `selection`:  "2" index | "1:0" platform:device | "cpu" | "gpu" | a part of its name, upper or lower case, a
+ * trailing ~ is ignored ("H200~"). NULL or "" means the environment variable OCLC_DEVICE, else the first GPU, else the first device.
+ * A name that fits several devices is an error that lists them; so is one that fits none. */
+OCLC_API oclc_status oclc_device_select(const char* selection, uint32_t* index, oclc_error* error);
+
+/* Extensions of a device separated by spaces, copied to `text` (at most `capacity` bytes with the final NUL); `needed` receives
+ * the bytes a complete copy takes. */
+OCLC_API oclc_status oclc_device_extensions(uint32_t index, char* text, size_t capacity, size_t* needed, oclc_error* error);
+
+/* ---- Plans --------------------------------------------------------------------------------------------------------------- */
+
+/* Copies the file into memory. Without this flag constants stay in a read-only mapping of the file: replacing the file by rename (as
+ * oclc does) is then safe while it is in use, truncating it in place is not. */
+#define OCLC_LOAD_COPY 1u
+
+/* Opens and checks a plan: the frame, all checksums, every index and expression. No OpenCL call is made. */
+OCLC_API oclc_status oclc_plan_load(const char* path, uint32_t flags, oclc_plan** plan, oclc_error* error);
+/* The same from memory, which is copied. */
+OCLC_API oclc_status oclc_plan_load_memory(const void* bytes, size_t size, oclc_plan** plan, oclc_error* error);
+OCLC_API void oclc_plan_release(oclc_plan* plan);
+
+typedef struct oclc_plan_info {
+  size_t size;
+  const char* model;
+  const char* producer;  /* version of the compiler */
+  const char* target;    /* row of device facts that it was compiled for */
+  const char* precision; /* strict, fp32, fast, ... */
+  const char* options;   /* what the user asked the compiler for, separated by spaces */
+  uint32_t entry_count;
+  uint32_t symbol_count;
+  uint32_t variable_count;
+  uint32_t program_count;
+  uint64_t constant_bytes;
+} oclc_plan_info;
+OCLC_API oclc_status oclc_plan_get_info(const oclc_plan* plan, oclc_plan_info* info);
+
+/* A named dimension, or the counter of a loop (then it is not bound by the caller). */
+typedef struct oclc_symbol_info {
+  size_t size;
+  const char* name;
+  int64_t lo, hi; /* values that the plan was compiled for */
+  uint8_t loop_counter;
+} oclc_symbol_info;
+OCLC_API oclc_status oclc_plan_get_symbol(const oclc_plan* plan, uint32_t index, oclc_symbol_info* info);
+
+typedef struct oclc_entry_info {
+  size_t size;
+  const char* name;
+  uint32_t input_count;
+  uint32_t output_count;
+  uint32_t launch_count; /* kernels launched by one run; those inside a loop count once */
+} oclc_entry_info;
+OCLC_API oclc_status oclc_plan_get_entry(const oclc_plan* plan, uint32_t entry, oclc_entry_info* info);
+OCLC_API oclc_status oclc_plan_find_entry(const oclc_plan* plan, const char* name, uint32_t* entry, oclc_error* error);
+
+typedef enum oclc_direction { OCLC_INPUT = 0, OCLC_OUTPUT = 1 } oclc_direction;
+
+/* An input or an output of an entry point, or a variable. */
+typedef struct oclc_binding_info {
+  size_t size;
+  const char* name;
+  const char* shape_text; /* "[N, 3, 224, 224]" */
+  oclc_dtype dtype;
+  uint32_t rank;
+} oclc_binding_info;
+OCLC_API oclc_status oclc_plan_get_binding(const oclc_plan* plan, uint32_t entry, oclc_direction direction, uint32_t index,
+                                           oclc_binding_info* info);
+/* Text of dimension `dimension`: "N", "2*N + 1", "224". */
+OCLC_API const char* oclc_plan_dimension_text(const oclc_plan* plan, uint32_t entry, oclc_direction direction, uint32_t index,
+                                              uint32_t dimension);
+/* Named state: parameters, optimizer moments, caches. */
+OCLC_API oclc_status oclc_plan_get_variable(const oclc_plan* plan, uint32_t index, oclc_binding_info* info);
+/* Name and source of a program; `source` is OpenCL C. NULL pointers are skipped. */
+OCLC_API oclc_status oclc_plan_get_program(const oclc_plan* plan, uint32_t index, const char** name, const char** source);
+
+/* A value for a symbol. */
+typedef struct oclc_dim {
+  const char* name;
+  int64_t value;
+} oclc_dim;
+
+typedef struct oclc_memory_info {
+  size_t size;
+  uint64_t arena_bytes; /* scratch of the entry point */
+  uint64_t live_bytes;  /* largest sum of bytes alive at one launch: no arena can be smaller */
+  uint64_t constant_bytes;
+  uint64_t state_bytes;
+  uint64_t input_bytes;
+  uint64_t output_bytes;
+} oclc_memory_info;
+/* Exact device memory of an entry point, before anything is allocated. Every symbol that matters must be in `dims`. */
+OCLC_API oclc_status oclc_plan_memory(const oclc_plan* plan, uint32_t entry, const oclc_dim* dims, uint32_t dim_count,
+                                      oclc_memory_info* info, oclc_error* error);
+
+/* ---- Contexts ------------------------------------------------------------------------------------------------------------ */
+
+typedef enum oclc_severity { OCLC_NOTE = 0, OCLC_WARNING = 1 } oclc_severity;
+
+typedef struct oclc_context_options {
+  size_t size;
+  const char* device; /* see oclc_device_select */
+  /* The caller's own objects instead of `device`: both or none. They are retained. The queue must be in-order and of that context. */
+  struct _cl_context* cl_context;
+  struct _cl_command_queue* cl_queue;
+  uint8_t profiling; /* create the queue with profiling, see oclc_session_get_launches */
+  /* Folder of the program cache. NULL: OCLC_CACHE_DIR, else $XDG_CACHE_HOME/oclc, else ~/.cache/oclc. The environment variable
+   * OCLC_CACHE=0 switches the cache off, OCLC_CACHE=1 on for drivers whose own cache oclc relies on. */
+  const char* cache_dir;
+  /* Called with notes and warnings, on the thread that called oclc; may be NULL. */
+  void (*message)(void* user, oclc_severity severity, const char* text);
+  /* Called while programs are built (at most once per program), on the thread that called oclc; may be NULL. */
+  void (*progress)(void* user, uint32_t done, uint32_t total);
+  void* user;
+} oclc_context_options;
+
+/* `options` may be NULL. */
+OCLC_API oclc_status oclc_context_create(const oclc_context_options* options, oclc_context** context, oclc_error* error);
+OCLC_API void oclc_context_release(oclc_context* context);
+/* The OpenCL objects in use; they live as long as the context. */
+OCLC_API struct _cl_context* oclc_context_cl_context(const oclc_context* context);
+OCLC_API struct _cl_command_queue* oclc_context_cl_queue(const oclc_context* context);
+OCLC_API oclc_status oclc_context_get_device(const oclc_context* context, oclc_device_info* info);
+
+/* ---- Sessions ------------------------------------------------------------------------------------------------------------ */
+
+/* Builds the plan's programs for the context's device (or takes them from the cache) and uploads the constants, unless another
+ * session of the same plan and context has done so. State starts with the plan's initial values. */
+OCLC_API oclc_status oclc_session_create(oclc_plan* plan, oclc_context* context, oclc_session** session, oclc_error* error);
+/* Waits for the session's commands. */
+OCLC_API void oclc_session_release(oclc_session* session);
+
+/* The last failure of a call on this session; "" if none. Valid until the next call. */
+OCLC_API const char* oclc_session_message(const oclc_session* session);
+OCLC_API int32_t oclc_session_cl_code(const oclc_session* session);
+
+/* Gives a symbol a value for all entry points; a negative value takes it back. Needed only where no input's shape gives it. */
+OCLC_API oclc_status oclc_session_bind_dim(oclc_session* session, const char* symbol, int64_t value);
+
+/* What an input or output is made of. Either `host` or `buffer` is set; both may be NULL where `shape` has no elements. */
+typedef struct oclc_tensor {
+  size_t size;
+  oclc_dtype dtype;
+  uint32_t rank;
+  const int64_t* shape; /* copied; outputs: may be NULL, then only the size is checked */
+  void* host;           /* read (inputs) or written (outputs) while a run executes; not copied when set */
+  struct _cl_mem* buffer; /* retained; of the session's cl_context */
+  uint64_t offset_bytes;  /* into `buffer`, a multiple of the element size */
+  uint64_t bytes;         /* available at `host`; with `buffer` 0 means up to its end */
+} oclc_tensor;
+
+/* Binds an input or output until it is bound again; a NULL tensor unbinds. Element type, rank and size are checked here, dimensions
+ * when running. An output may overlap no other input or output, unless both are host memory and one is an input. */
+OCLC_API oclc_status oclc_session_set_input(oclc_session* session, uint32_t entry, const char* name, const oclc_tensor* tensor);
+OCLC_API oclc_status oclc_session_set_output(oclc_session* session, uint32_t entry, const char* name, const oclc_tensor* tensor);
+
+/* Shape of an input or output with the present symbols. `shape` receives up to `capacity` dimensions, `rank` their number,
+ * `bytes` the size (each may be NULL). Symbols come from bound dims and from the inputs set so far. */
+OCLC_API oclc_status oclc_session_get_shape(oclc_session* session, uint32_t entry, oclc_direction direction, const char* name,
+                                            int64_t* shape, uint32_t capacity, uint32_t* rank, uint64_t* bytes);
+
+/* Does now what the first run with these shapes would do: checks shapes, allocates, sets kernel arguments. */
+OCLC_API oclc_status oclc_session_prepare(oclc_session* session, uint32_t entry);
+
+/* Runs an entry point and waits for it. Outputs that are not bound are computed and dropped. */
+OCLC_API oclc_status oclc_session_run(oclc_session* session, uint32_t entry);
+
+/* Enqueues an entry point and returns. Its commands start after the `wait_count` events of `wait`; `event` (may be NULL) receives an
+ * event of the caller (to be released) that completes after them. Host memory of inputs and outputs stays in use until then. */
+OCLC_API oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count, struct _cl_event* const* wait,
+                                          struct _cl_event** event);
+
+/* Reads or writes a variable's bytes (all of them) and waits. */
+OCLC_API oclc_status oclc_session_read_variable(oclc_session* session, const char* name, void* host, uint64_t bytes);
+OCLC_API oclc_status oclc_session_write_variable(oclc_session* session, const char* name, const void* host, uint64_t bytes);
+/* Gives all state its initial value again. */
+OCLC_API oclc_status oclc_session_reset_state(oclc_session* session);
+
+typedef struct oclc_stats {
+  size_t size;
+  uint64_t arena_bytes; /* allocated */
+  uint64_t live_bytes;  /* of the entry point prepared last */
+  uint64_t constant_bytes;
+  uint64_t state_bytes;
+  uint64_t staging_bytes;   /* device copies of inputs and outputs that were given as host memory */
+  uint64_t build_ns;        /* programs: building or loading from the cache */
+  uint64_t upload_ns;       /* constants */
+  uint64_t prepare_ns;      /* of the last preparation */
+  uint32_t programs_built;  /* by the compiler of the driver */
+  uint32_t programs_cached; /* taken from oclc's cache */
+  uint32_t launches;        /* enqueued by the last run */
+  uint32_t preparations;    /* so far */
+  uint8_t constants_shared; /* device reads the plan's mapping, no copy */
+  uint8_t command_buffer;   /* last run was a command-buffer replay */
+} oclc_stats;
+OCLC_API oclc_status oclc_session_get_stats(const oclc_session* session, oclc_stats* stats);
+
+/* One executed launch of the last run. */
+typedef struct oclc_launch_info {
+  size_t size;
+  const char* name;   /* kernel */
+  const char* anchor; /* pointwise, row, gemm, ... */
+  const char* nodes;  /* source nodes, separated by commas */
+  uint32_t step;      /* in the entry's schedule; launches of a loop repeat it */
+  uint64_t start_ns;  /* by the device's clock; 0 if the queue does not profile */
+  uint64_t end_ns;
+  double flops;
+  double bytes;
+} oclc_launch_info;
+
+/* Keeps an event per launch from the next run on (needs a queue with profiling; otherwise times are 0). */
+OCLC_API oclc_status oclc_session_enable_profile(oclc_session* session, int enabled);
+/* Launches of the last run of a session with profile: `count` receives their number, `launches` up to `capacity` of them (the
+ * first element's `size` set by the caller). Waits for the run. */
+OCLC_API oclc_status oclc_session_get_launches(oclc_session* session, oclc_launch_info* launches, uint32_t capacity, uint32_t* count);
+
+#ifdef __cplusplus
+}  /* extern "C" */
+
+namespace oclc {
+namespace detail {
+template <class T>
+inline T init() {
+  T value = T();
+  value.size = sizeof(T);
+  return value;
+}
+}  // namespace detail
+}  // namespace oclc
+#endif
+
+#endif /* OCLC_OCLC_H */

@@ -1,0 +1,242 @@
+#include "runtime/program_builder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "runtime/failure.h"
+#include "runtime/quirks.h"
+
+namespace oclc::runtime {
+namespace {
+
+namespace fb = oclc::plan;
+
+struct Unit {
+  std::string name;
+  std::string source;
+  std::string options;
+  std::vector<std::uint32_t> programs;
+  ClProgram built;
+  bool from_cache = false;
+  std::optional<Failure> failure;
+};
+
+std::string options_of(const fb::Program& program) {
+  std::string options = program.options() ? program.options()->str() : "";
+  if (options.find("-cl-std=") == options.npos) options = options.empty() ? "-cl-std=CL1.2" : "-cl-std=CL1.2 " + options;
+  return options;
+}
+
+void append(Unit& unit, std::uint32_t index, const fb::Program& program) {
+  if (unit.programs.empty()) {
+    unit.name = program.name()->str();
+    unit.options = options_of(program);
+  } else if (unit.programs.size() == 1) {
+    unit.name += ", ...";
+  }
+  unit.programs.push_back(index);
+  unit.source += program.source()->str();
+  if (unit.source.back() != '\n') unit.source += '\n';
+}
+
+// One unit per program, mergeable ones spread over `merged` units of about equal length per set of options.
+std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged) {
+  std::vector<Unit> units;
+  std::map<std::string, std::vector<std::uint32_t>> groups;
+  const std::uint32_t count = plan.programs() ? plan.programs()->size() : 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const fb::Program& program = *plan.programs()->Get(i);
+    if (program.mergeable() && merged > 0) {
+      groups[options_of(program)].push_back(i);
+    } else {
+      units.emplace_back();
+      append(units.back(), i, program);
+    }
+  }
+  for (const auto& [options, programs] : groups) {
+    const std::size_t first = units.size();
+    units.resize(first + std::min(merged, programs.size()));
+    for (const std::uint32_t i : programs) {
+      auto shortest = std::min_element(units.begin() + static_cast<std::ptrdiff_t>(first), units.end(),
+                                       [](const Unit& a, const Unit& b) { return a.source.size() < b.source.size(); });
+      append(*shortest, i, *plan.programs()->Get(i));
+    }
+  }
+  return units;
+}
+
+std::string build_log(cl_program program, cl_device_id device) {
+  std::size_t bytes = 0;
+  if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) return "";
+  std::string log(bytes, '\0');
+  if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr) != CL_SUCCESS) return "";
+  log.resize(std::min(log.find('\0'), log.size()));
+  return log;
+}
+
+std::string first_lines(const std::string& text, int lines, std::size_t limit) {
+  std::size_t end = 0;
+  for (int i = 0; i < lines && end != text.npos; ++i) end = text.find('\n', end + (i > 0));
+  return text.substr(0, std::min(end, limit));
+}
+
+class Builder {
+ public:
+  Builder(Context& context) : context_(context) {
+    const oclc_device_info& f = context.facts();
+    device_key_ = std::string("oclc ") + OCLC_VERSION + '\n' + f.platform_name + '\n' + f.platform_version + '\n' + f.vendor +
+                  '\n' + f.name + '\n' + f.driver + '\n' + f.version + '\n';
+  }
+
+  // Builds every unit; a unit's failure is kept in it.
+  void build_all(std::vector<Unit>& units, unsigned threads) {
+    std::atomic<std::size_t> next{0};
+    std::size_t done = 0;
+    std::mutex mutex;
+    std::condition_variable changed;
+    const auto work = [&] {
+      for (std::size_t i; (i = next++) < units.size();) {
+        build(units[i]);
+        const std::lock_guard lock(mutex);
+        ++done;
+        changed.notify_one();
+      }
+    };
+    const auto total = static_cast<std::uint32_t>(units.size());
+    context_.progress(0, total);
+    if (threads <= 1 || units.size() <= 1) {
+      for (Unit& unit : units) {
+        build(unit);
+        context_.progress(static_cast<std::uint32_t>(++done), total);
+      }
+      return;
+    }
+    std::vector<std::jthread> pool;
+    for (std::size_t t = 0; t < std::min<std::size_t>(threads, units.size()); ++t) pool.emplace_back(work);
+    std::unique_lock lock(mutex);
+    for (std::size_t told = 0; told < units.size();) {
+      changed.wait(lock, [&] { return done > told; });
+      told = done;
+      lock.unlock();
+      context_.progress(static_cast<std::uint32_t>(told), total);
+      lock.lock();
+    }
+  }
+
+ private:
+  void build(Unit& unit) {
+    const std::string key = device_key_ + unit.options + '\n' + unit.source;
+    try {
+      if (load(unit, key)) return;
+      compile(unit, key);
+      save(unit, key);
+    } catch (const Failure& failure) {
+      unit.failure = failure;
+    } catch (const std::exception& error) {
+      unit.failure = Failure(OCLC_E_INTERNAL, error.what());
+    }
+  }
+
+  // A binary that the driver refuses is made anew from source.
+  bool load(Unit& unit, const std::string& key) {
+    if (!context_.cache()) return false;
+    const auto binary = context_.cache()->load(key);
+    if (!binary) return false;
+    const unsigned char* data = binary->data();
+    const std::size_t bytes = binary->size();
+    cl_int status = CL_SUCCESS;
+    cl_int code = CL_SUCCESS;
+    const cl_device_id device = context_.device();
+    ClProgram program(clCreateProgramWithBinary(context_.cl(), 1, &device, &bytes, &data, &status, &code));
+    if (code != CL_SUCCESS || status != CL_SUCCESS) return false;
+    if (clBuildProgram(program.get(), 1, &device, unit.options.c_str(), nullptr, nullptr) != CL_SUCCESS) return false;
+    unit.built = std::move(program);
+    unit.from_cache = true;
+    return true;
+  }
+
+  void compile(Unit& unit, const std::string& key) {
+    const cl_device_id device = context_.device();
+    cl_int code = CL_SUCCESS;
+    for (int attempt = 0;; ++attempt) {
+      const char* text = unit.source.data();
+      const std::size_t bytes = unit.source.size();
+      ClProgram program(clCreateProgramWithSource(context_.cl(), 1, &text, &bytes, &code));
+      check_cl(code, "creating program '" + unit.name + "'");
+      code = clBuildProgram(program.get(), 1, &device, unit.options.c_str(), nullptr, nullptr);
+      if (code == CL_SUCCESS) {
+        unit.built = std::move(program);
+        return;
+      }
+      if (attempt == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        continue;
+      }
+      fail(unit, key, code, build_log(program.get(), device));
+    }
+  }
+
+  [[noreturn]] void fail(const Unit& unit, const std::string& key, cl_int code, const std::string& log) {
+    std::string message = "program '" + unit.name + "' does not build on device '" + context_.facts().name +
+                          "': " + cl_error_text(code) + "\n" +
+                          first_lines(log.empty() ? "the driver gave no log" : log, 8, 1000);
+    if (context_.cache()) {
+      const std::string source = context_.cache()->write_log(key, "cl", unit.source);
+      const std::string full = context_.cache()->write_log(key, "log", log);
+      if (!full.empty()) message += "\nthe whole log is in " + full + (source.empty() ? "" : ", the source in " + source);
+    }
+    throw Failure(OCLC_E_BUILD, message, code);
+  }
+
+  void save(const Unit& unit, const std::string& key) {
+    if (!context_.cache() || !context_.cache()->enabled()) return;
+    std::size_t bytes = 0;
+    if (clGetProgramInfo(unit.built.get(), CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS || bytes == 0)
+      return;
+    std::vector<unsigned char> binary(bytes);
+    unsigned char* data = binary.data();
+    if (clGetProgramInfo(unit.built.get(), CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return;
+    context_.cache()->store(key, binary);
+  }
+
+  Context& context_;
+  std::string device_key_;
+};
+
+}  // namespace
+
+BuiltPrograms build_programs(Context& context, const fb::Plan& plan) {
+  const bool serial = has(context.quirks(), Quirk::serial_compiler);
+  const unsigned threads = serial ? 1 : std::max(1u, std::thread::hardware_concurrency());
+  Builder builder(context);
+  std::vector<Unit> units = make_units(plan, threads);
+  builder.build_all(units, threads);
+
+  // Programs that a merged unit did not let build are built by themselves: then the message names the one at fault.
+  std::vector<Unit> alone;
+  std::erase_if(units, [&](const Unit& unit) {
+    if (!unit.failure || unit.programs.size() == 1 || unit.failure->status() != OCLC_E_BUILD) return false;
+    for (const std::uint32_t i : unit.programs) append(alone.emplace_back(), i, *plan.programs()->Get(i));
+    return true;
+  });
+  builder.build_all(alone, threads);
+  std::move(alone.begin(), alone.end(), std::back_inserter(units));
+  context.flush_warnings();
+
+  BuiltPrograms result;
+  result.unit_of.resize(plan.programs() ? plan.programs()->size() : 0);
+  for (Unit& unit : units) {
+    if (unit.failure) throw *unit.failure;
+    for (const std::uint32_t i : unit.programs) result.unit_of[i] = static_cast<std::uint32_t>(result.units.size());
+    (unit.from_cache ? result.cached : result.built)++;
+    result.units.push_back(std::move(unit.built));
+  }
+  return result;
+}
+
+}  // namespace oclc::runtime

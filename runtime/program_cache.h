@@ -1,0 +1,47 @@
+// Program binaries on disk. Drivers crash on damaged binaries, so an entry is used only if its checksum and its whole key
+// agree.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace oclc::runtime {
+
+class ProgramCache {
+ public:
+  using Warn = std::function<void(const std::string&)>;
+
+  // `folder` empty: OCLC_CACHE_DIR, else $XDG_CACHE_HOME/oclc, else $HOME/.cache/oclc. Never fails: without a usable folder the
+  // cache is off and `warn` is called once. OCLC_CACHE_MAX_MB (default 512) bounds the folder; the entries used longest ago go
+  // first.
+  ProgramCache(const std::string& folder, Warn warn);
+
+  bool enabled() const { return !folder_.empty(); }
+  const std::string& folder() const { return folder_; }
+
+  // The binary stored under `key`, if it is there undamaged. Thread-safe, also between processes.
+  std::optional<std::vector<unsigned char>> load(const std::string& key);
+  // Thread-safe; atomic; failure switches writing off with one warning.
+  void store(const std::string& key, const std::vector<unsigned char>& binary);
+  // Writes text beside the entries and returns its path, or "" if that is impossible.
+  std::string write_log(const std::string& key, const std::string& extension, const std::string& text);
+
+  // Where the entry of `key` lies.
+  std::string path_of(const std::string& key) const;
+
+ private:
+  void warn_once(const std::string& text);
+  void evict();
+
+  std::string folder_;
+  Warn warn_;
+  std::mutex mutex_;
+  bool warned_ = false;
+  bool writable_ = true;
+  std::uint64_t max_bytes_ = 0;
+};
+
+}  // namespace oclc::runtime

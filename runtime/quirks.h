@@ -1,0 +1,27 @@
+// What the runtime does differently for a driver. One table, matched by parts of names.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace oclc::runtime {
+
+enum class Quirk : std::uint32_t {
+  own_cache = 1,         // the driver keeps compiled programs itself, and asking it for binaries costs more than a build
+  serial_compiler = 2,   // builds take turns in the driver and each costs a fixed part: fewer, larger programs win
+  no_command_buffer = 4  // replay is slower than enqueuing, or wrong
+};
+
+struct DriverNames {
+  std::string platform;  // name and version of the platform
+  std::string device;
+  std::string driver;
+};
+
+// Bits of Quirk.
+std::uint32_t find_quirks(const DriverNames& names);
+inline bool has(std::uint32_t quirks, Quirk quirk) { return (quirks & static_cast<std::uint32_t>(quirk)) != 0; }
+
+// Names of the bits, separated by spaces.
+std::string quirk_names(std::uint32_t quirks);
+
+}  // namespace oclc::runtime

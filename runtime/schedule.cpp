@@ -1,0 +1,339 @@
+#include "runtime/schedule.h"
+
+#include <algorithm>
+
+#include "runtime/expressions.h"
+#include "runtime/failure.h"
+#include "runtime/package/verify.h"
+
+namespace oclc::runtime {
+namespace {
+
+namespace fb = oclc::plan;
+
+constexpr std::int64_t kMaxLoopTrips = std::int64_t{1} << 24;
+
+std::string joined(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* list) {
+  std::string text;
+  for (std::uint32_t i = 0; list && i < list->size(); ++i) text += (i ? ", " : "") + list->Get(i)->str();
+  return text;
+}
+
+std::string described(const Schedule::Leaf& leaf) {
+  return "kernel '" + leaf.name + "'" + (leaf.nodes.empty() ? "" : " (nodes " + leaf.nodes + ")");
+}
+
+}  // namespace
+
+Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry) : loaded_(loaded) {
+  const fb::Plan& plan = loaded.plan();
+  used_.assign(plan.symbols() ? plan.symbols()->size() : 0, false);
+  nodes_ = make_nodes(plan.entries()->Get(entry)->steps());
+  for (std::size_t i = 0; i < used_.size(); ++i)
+    if (plan.symbols()->Get(static_cast<std::uint32_t>(i))->loop()) used_[i] = false;
+}
+
+// Notes the symbols of `e`; true if it depends on a loop counter.
+bool Schedule::looping(const fb::Expr* e) {
+  bool result = false;
+  each_symbol(e, [&](int symbol) {
+    used_[static_cast<std::size_t>(symbol)] = true;
+    result = result || loaded_.plan().symbols()->Get(static_cast<std::uint32_t>(symbol))->loop();
+  });
+  return result;
+}
+
+std::vector<Schedule::Node> Schedule::make_nodes(const Steps* steps) {
+  std::vector<Node> nodes;
+  for (std::uint32_t i = 0; steps && i < steps->size(); ++i) {
+    const fb::Step& step = *steps->Get(i);
+    Node node;
+    if (const auto* launch = step.body_as_Launch()) {
+      node.leaf = make_launch(*launch);
+    } else if (const auto* gemm = step.body_as_BlasGemm()) {
+      node.leaf = make_gemm(*gemm);
+      replayable_ = false;
+    } else {
+      const auto* loop = step.body_as_Loop();
+      looping(loop->trip());
+      node.trip = loop->trip();
+      node.counter = loop->counter();
+      node.body = make_nodes(loop->body());
+      replayable_ = false;
+    }
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+int Schedule::make_launch(const fb::Launch& launch) {
+  Leaf leaf;
+  leaf.launch = &launch;
+  leaf.name = launch.name()->str();
+  leaf.nodes = joined(launch.nodes());
+  cl_int code = CL_SUCCESS;
+  leaf.kernel = ClKernel(clCreateKernel(loaded_.program(launch.program()), leaf.name.c_str(), &code));
+  if (code == CL_INVALID_KERNEL_NAME)
+    throw Failure(OCLC_E_PLAN,
+                  loaded_.package().name() + ": invalid plan: program '" +
+                      loaded_.plan().programs()->Get(static_cast<std::uint32_t>(launch.program()))->name()->str() +
+                      "' has no kernel '" + leaf.name + "'",
+                  code);
+  check_cl(code, "creating " + described(leaf));
+  cl_uint index = 0;
+  for (std::uint32_t i = 0; launch.args() && i < launch.args()->size(); ++i) {
+    Leaf::Slot slot;
+    slot.arg = launch.args()->Get(i);
+    slot.index = index;
+    slot.looping = looping(slot.arg->value());
+    leaf.looping = leaf.looping || slot.looping;
+    index += slot.arg->kind() == fb::ArgKind::buffer ? 2 : 1;
+    leaf.slots.push_back(slot);
+  }
+  cl_uint expected = 0;
+  check_cl(clGetKernelInfo(leaf.kernel.get(), CL_KERNEL_NUM_ARGS, sizeof expected, &expected, nullptr),
+           "asking " + described(leaf));
+  if (expected != index)
+    throw Failure(OCLC_E_PLAN, loaded_.package().name() + ": invalid plan: " + described(leaf) + " has " +
+                                   std::to_string(expected) + " arguments, the plan gives " + std::to_string(index));
+  leaf.dims = launch.global()->size();
+  for (cl_uint d = 0; d < leaf.dims; ++d) {
+    leaf.local[d] = launch.local()->Get(d);
+    leaf.looping = looping(launch.global()->Get(d)) || leaf.looping;
+  }
+  leaf.looping = looping(launch.flops()) || leaf.looping;
+  leaf.looping = looping(launch.bytes()) || leaf.looping;
+  check_limits(leaf);
+  leaves_.push_back(std::move(leaf));
+  return static_cast<int>(leaves_.size()) - 1;
+}
+
+void Schedule::check_limits(const Leaf& leaf) const {
+  const oclc_device_info& facts = loaded_.context().facts();
+  const auto refuse = [&](const std::string& what, std::uint64_t wanted, std::uint64_t found) {
+    throw Failure(OCLC_E_UNSUPPORTED, described(leaf) + " wants " + what + " " + std::to_string(wanted) + ", device '" +
+                                          facts.name + "' allows " + std::to_string(found) +
+                                          "; the plan was compiled for target '" +
+                                          (loaded_.plan().target() ? loaded_.plan().target()->str() : "") +
+                                          "', compile it for this device: oclc --device");
+  };
+  const std::size_t group = leaf.local[0] * leaf.local[1] * leaf.local[2];
+  if (group > facts.max_work_group_size) refuse("work-groups of size", group, facts.max_work_group_size);
+  for (cl_uint d = 0; d < leaf.dims; ++d)
+    if (leaf.local[d] > facts.max_work_item_sizes[d])
+      refuse("a local size in dimension " + std::to_string(d) + " of", leaf.local[d], facts.max_work_item_sizes[d]);
+  std::size_t limit = 0;
+  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), loaded_.context().device(), CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit,
+                               nullptr) == CL_SUCCESS &&
+      limit > 0 && group > limit)
+    refuse("work-groups of size", group, limit);
+}
+
+int Schedule::make_gemm(const fb::BlasGemm& gemm) {
+  if (!blas_) blas_ = Blas::load();
+  Leaf leaf;
+  leaf.gemm = &gemm;
+  leaf.name = gemm.name() ? gemm.name()->str() : "gemm";
+  leaf.nodes = joined(gemm.nodes());
+  for (const fb::Expr* e : {gemm.m(), gemm.n(), gemm.k(), gemm.lda(), gemm.ldb(), gemm.ldc(), gemm.batch(), gemm.stride_a(),
+                            gemm.stride_b(), gemm.stride_c(), gemm.flops(), gemm.bytes()})
+    leaf.looping = looping(e) || leaf.looping;
+  for (const fb::Arg* arg : {gemm.a(), gemm.b(), gemm.c()}) {
+    Leaf::Slot slot;
+    slot.arg = arg;
+    slot.looping = looping(arg->value());
+    leaf.looping = leaf.looping || slot.looping;
+    leaf.slots.push_back(slot);
+  }
+  leaves_.push_back(std::move(leaf));
+  return static_cast<int>(leaves_.size()) - 1;
+}
+
+bool Schedule::evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbols) {
+  const fb::Expr* flops = leaf.launch ? leaf.launch->flops() : leaf.gemm->flops();
+  const fb::Expr* bytes = leaf.launch ? leaf.launch->bytes() : leaf.gemm->bytes();
+  leaf.flops = static_cast<double>(evaluate(flops, symbols, "flops"));
+  leaf.bytes = static_cast<double>(evaluate(bytes, symbols, "bytes"));
+  if (leaf.gemm) return true;
+  bool changed = false;
+  bool empty = false;
+  for (cl_uint d = 0; d < leaf.dims; ++d) {
+    const std::int64_t size = evaluate(leaf.launch->global()->Get(d), symbols, "a launch size");
+    if (size < 0 || size % static_cast<std::int64_t>(leaf.local[d]) != 0)
+      throw Failure(OCLC_E_PLAN, loaded_.package().name() + ": invalid plan: " + described(leaf) + " has global size " +
+                                     std::to_string(size) + " and local size " + std::to_string(leaf.local[d]) +
+                                     " in dimension " + std::to_string(d));
+    changed = changed || leaf.global[d] != static_cast<std::size_t>(size);
+    leaf.global[d] = static_cast<std::size_t>(size);
+    empty = empty || size == 0;
+  }
+  changed = changed || leaf.empty != empty;
+  leaf.empty = empty;
+  return changed;
+}
+
+bool Schedule::set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols) {
+  const auto kind = slot.arg->kind();
+  std::int64_t value = evaluate(slot.arg->value(), symbols, "a kernel argument");
+  Place place;
+  if (kind == fb::ArgKind::buffer) {
+    place = places_[static_cast<std::size_t>(slot.arg->buffer())];
+    const auto* buffer = loaded_.plan().buffers()->Get(static_cast<std::uint32_t>(slot.arg->buffer()));
+    value += static_cast<std::int64_t>(place.offset / package::dtype_bytes(buffer->dtype()));
+  }
+  if (slot.set && slot.value == value && slot.place.memory == place.memory && slot.place.generation == place.generation)
+    return false;
+  slot.set = true;
+  slot.value = value;
+  slot.place = place;
+  if (leaf.gemm) return true;
+  cl_int code = CL_SUCCESS;
+  const cl_kernel kernel = leaf.kernel.get();
+  switch (kind) {
+    case fb::ArgKind::buffer: {
+      code = clSetKernelArg(kernel, slot.index, sizeof(cl_mem), &place.memory);
+      const cl_long offset = value;
+      if (code == CL_SUCCESS) code = clSetKernelArg(kernel, slot.index + 1, sizeof offset, &offset);
+      break;
+    }
+    case fb::ArgKind::int32: {
+      if (value < INT32_MIN || value > INT32_MAX)
+        throw Failure(OCLC_E_BINDING, described(leaf) + " argument " + std::to_string(slot.index) + ": " +
+                                          std::to_string(value) +
+                                          " does not fit 32 bits; the dimensions are too large for this plan");
+      const auto narrow = static_cast<cl_int>(value);
+      code = clSetKernelArg(kernel, slot.index, sizeof narrow, &narrow);
+      break;
+    }
+    case fb::ArgKind::int64: {
+      const cl_long wide = value;
+      code = clSetKernelArg(kernel, slot.index, sizeof wide, &wide);
+      break;
+    }
+    case fb::ArgKind::local: {
+      const oclc_device_info& facts = loaded_.context().facts();
+      if (value <= 0 || static_cast<std::uint64_t>(value) > facts.local_bytes)
+        throw Failure(OCLC_E_UNSUPPORTED, described(leaf) + " wants " + std::to_string(value) +
+                                              " bytes of local memory, device '" + facts.name + "' has " +
+                                              std::to_string(facts.local_bytes));
+      code = clSetKernelArg(kernel, slot.index, static_cast<std::size_t>(value), nullptr);
+      break;
+    }
+  }
+  check_cl(code, "setting argument " + std::to_string(slot.index) + " of " + described(leaf));
+  return true;
+}
+
+bool Schedule::set_arguments(Leaf& leaf, std::span<const std::int64_t> symbols, bool only_looping) {
+  bool changed = false;
+  for (Leaf::Slot& slot : leaf.slots)
+    if (slot.looping || !only_looping) changed = set_slot(leaf, slot, symbols) || changed;
+  return changed;
+}
+
+bool Schedule::bind(std::span<const std::int64_t> symbols, std::span<const Place> places) {
+  places_.assign(places.begin(), places.end());
+  bool changed = false;
+  for (Leaf& leaf : leaves_) {
+    // What depends on a counter waits for its loop; the rest of its arguments is set now.
+    if (!leaf.looping) changed = evaluate_geometry(leaf, symbols) || changed;
+    for (Leaf::Slot& slot : leaf.slots)
+      if (!slot.looping && !leaf.empty) changed = set_slot(leaf, slot, symbols) || changed;
+  }
+  return changed;
+}
+
+std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t>& symbols,
+                                std::vector<LaunchRecord>* records) {
+  queue_ = queue;
+  symbols_ = &symbols;
+  records_ = records;
+  launched_ = 0;
+  run(nodes_);
+  return launched_;
+}
+
+void Schedule::run(const std::vector<Node>& nodes) {
+  for (const Node& node : nodes) {
+    if (node.leaf >= 0) {
+      run_leaf(leaves_[static_cast<std::size_t>(node.leaf)]);
+      continue;
+    }
+    const std::int64_t trips = evaluate(node.trip, *symbols_, "a loop's trip count");
+    if (trips > kMaxLoopTrips)
+      throw Failure(OCLC_E_BINDING, "a loop would run " + std::to_string(trips) + " times, at most " +
+                                        std::to_string(kMaxLoopTrips) + " are allowed");
+    for (std::int64_t i = 0; i < trips; ++i) {
+      (*symbols_)[static_cast<std::size_t>(node.counter)] = i;
+      run(node.body);
+    }
+  }
+}
+
+void Schedule::run_leaf(Leaf& leaf) {
+  if (leaf.looping) {
+    evaluate_geometry(leaf, *symbols_);
+    if (!leaf.empty) set_arguments(leaf, *symbols_, false);
+  }
+  if (leaf.empty) return;
+  cl_event event = nullptr;
+  cl_event* wanted = records_ ? &event : nullptr;
+  if (leaf.gemm) {
+    run_gemm(leaf, wanted);
+  } else {
+    const cl_int code =
+        clEnqueueNDRangeKernel(queue_, leaf.kernel.get(), leaf.dims, nullptr, leaf.global, leaf.local, 0, nullptr, wanted);
+    if (code != CL_SUCCESS) check_cl(code, "enqueuing " + described(leaf));
+  }
+  ++launched_;
+  if (records_)
+    records_->push_back({static_cast<std::uint32_t>(&leaf - leaves_.data()), ClEvent(event), leaf.flops, leaf.bytes});
+}
+
+void Schedule::run_gemm(const Leaf& leaf, cl_event* event) {
+  const auto size = [&](const fb::Expr* e, const char* what, std::int64_t otherwise = 0) {
+    const std::int64_t value = evaluate(e, *symbols_, what, otherwise);
+    if (value < 0) throw Failure(OCLC_E_BINDING, described(leaf) + ": " + what + " is " + std::to_string(value));
+    return static_cast<std::size_t>(value);
+  };
+  const fb::BlasGemm& g = *leaf.gemm;
+  oclc_clblast_gemm_args args{};
+  args.m = size(g.m(), "m");
+  args.n = size(g.n(), "n");
+  args.k = size(g.k(), "k");
+  args.batch = size(g.batch(), "batch", 1);
+  if (args.m == 0 || args.n == 0 || args.batch == 0) return;
+  args.lda = size(g.lda(), "lda");
+  args.ldb = size(g.ldb(), "ldb");
+  args.ldc = size(g.ldc(), "ldc");
+  args.stride_a = size(g.stride_a(), "stride_a");
+  args.stride_b = size(g.stride_b(), "stride_b");
+  args.stride_c = size(g.stride_c(), "stride_c");
+  args.a = leaf.slots[0].place.memory;
+  args.b = leaf.slots[1].place.memory;
+  args.c = leaf.slots[2].place.memory;
+  args.offset_a = static_cast<std::size_t>(leaf.slots[0].value);
+  args.offset_b = static_cast<std::size_t>(leaf.slots[1].value);
+  args.offset_c = static_cast<std::size_t>(leaf.slots[2].value);
+  args.trans_a = g.trans_a();
+  args.trans_b = g.trans_b();
+  args.alpha = g.alpha();
+  args.beta = g.beta();
+  if (args.k == 0 && g.beta() == 0) return zero_gemm(args, event);
+  blas_->gemm(args, queue_, event, described(leaf));
+}
+
+// A sum over nothing, which CLBlast refuses.
+void Schedule::zero_gemm(const oclc_clblast_gemm_args& args, cl_event* event) {
+  const cl_float zero = 0;
+  for (std::size_t i = 0; i < args.batch; ++i)
+    for (std::size_t row = 0; row < args.m; ++row) {
+      const bool last = i + 1 == args.batch && row + 1 == args.m;
+      const std::size_t at = args.offset_c + i * args.stride_c + row * args.ldc;
+      check_cl(clEnqueueFillBuffer(queue_, args.c, &zero, sizeof zero, at * sizeof zero, args.n * sizeof zero, 0, nullptr,
+                                   last ? event : nullptr),
+               "clearing the result of an empty product");
+    }
+}
+
+}  // namespace oclc::runtime

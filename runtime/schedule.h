@@ -1,0 +1,100 @@
+// The steps of an entry point made ready for a device: kernels, their arguments and geometry for the present symbols.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/blas.h"
+#include "runtime/loaded_plan.h"
+
+namespace oclc::runtime {
+
+// One executed launch, kept when profiling.
+struct LaunchRecord {
+  std::uint32_t leaf = 0;
+  ClEvent event;
+  double flops = 0;
+  double bytes = 0;
+};
+
+class Schedule {
+ public:
+  // Creates the kernels and checks them against the device.
+  Schedule(const LoadedPlan& loaded, std::uint32_t entry);
+
+  struct Leaf {
+    const oclc::plan::Launch* launch = nullptr;  // or
+    const oclc::plan::BlasGemm* gemm = nullptr;
+    ClKernel kernel;
+    bool looping = false;  // depends on a loop counter: evaluated anew per trip
+    struct Slot {          // one entry of `args`
+      const oclc::plan::Arg* arg = nullptr;
+      cl_uint index = 0;  // of the (first) kernel argument
+      bool looping = false;
+      bool set = false;
+      Place place;
+      std::int64_t value = 0;
+    };
+    std::vector<Slot> slots;
+    cl_uint dims = 1;
+    std::size_t global[3] = {1, 1, 1};
+    std::size_t local[3] = {1, 1, 1};
+    bool empty = false;  // nothing to do with the present symbols
+    std::string name;
+    std::string nodes;
+    double flops = 0;
+    double bytes = 0;
+  };
+  const std::vector<Leaf>& leaves() const { return leaves_; }
+
+  // Symbols that any step uses, loop counters excluded.
+  const std::vector<bool>& used_symbols() const { return used_; }
+  bool replayable() const { return replayable_; }  // launches alone, none in a loop
+
+  // Works out geometry and arguments. `places[i]` is where buffer i lies. True if anything changed.
+  bool bind(std::span<const std::int64_t> symbols, std::span<const Place> places);
+
+  // Enqueues everything. `symbols` are those of `bind`; loop counters in it are scratch. Records launches if `records` is set.
+  // Returns the number of launches.
+  std::uint32_t enqueue(cl_command_queue queue, std::vector<std::int64_t>& symbols, std::vector<LaunchRecord>* records);
+
+ private:
+  struct Node {
+    int leaf = -1;  // or a loop:
+    const oclc::plan::Expr* trip = nullptr;
+    int counter = -1;
+    std::vector<Node> body;
+  };
+  using Steps = flatbuffers::Vector<flatbuffers::Offset<oclc::plan::Step>>;
+
+  std::vector<Node> make_nodes(const Steps* steps);
+  int make_launch(const oclc::plan::Launch& launch);
+  int make_gemm(const oclc::plan::BlasGemm& gemm);
+  void check_limits(const Leaf& leaf) const;
+  bool looping(const oclc::plan::Expr* e);
+  bool evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbols);
+  bool set_arguments(Leaf& leaf, std::span<const std::int64_t> symbols, bool only_looping);
+  bool set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols);
+  void run(const std::vector<Node>& nodes);
+  void run_leaf(Leaf& leaf);
+  void run_gemm(const Leaf& leaf, cl_event* event);
+  void zero_gemm(const oclc_clblast_gemm_args& args, cl_event* event);
+
+  const LoadedPlan& loaded_;
+  std::vector<Leaf> leaves_;
+  std::vector<Node> nodes_;
+  std::vector<bool> used_;
+  bool replayable_ = true;
+  std::shared_ptr<Blas> blas_;
+  std::vector<Place> places_;
+
+  // Of the run in progress.
+  cl_command_queue queue_ = nullptr;
+  std::vector<std::int64_t>* symbols_ = nullptr;
+  std::vector<LaunchRecord>* records_ = nullptr;
+  std::uint32_t launched_ = 0;
+};
+
+}  // namespace oclc::runtime

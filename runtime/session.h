@@ -1,0 +1,115 @@
+// A plan on a context: kernels, memory, bindings. One thread at a time.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/command_buffer.h"
+#include "runtime/loaded_plan.h"
+#include "runtime/package/memory.h"
+#include "runtime/schedule.h"
+
+namespace oclc::runtime {
+
+class Session {
+ public:
+  Session(std::shared_ptr<Context> context, std::shared_ptr<const package::Package> package);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void bind_dim(const std::string& symbol, std::int64_t value);
+  void set_tensor(std::uint32_t entry, oclc_direction direction, const char* name, const oclc_tensor* tensor);
+  std::vector<std::int64_t> shape(std::uint32_t entry, oclc_direction direction, const char* name, std::uint64_t* bytes);
+
+  void prepare(std::uint32_t entry);
+  void run(std::uint32_t entry);
+  void enqueue(std::uint32_t entry, std::uint32_t wait_count, const cl_event* wait, cl_event* event);
+
+  void read_variable(const char* name, void* host, std::uint64_t bytes);
+  void write_variable(const char* name, const void* host, std::uint64_t bytes);
+  void reset_state();
+
+  oclc_stats stats() const;
+  void enable_profile(bool enabled);
+  std::uint32_t launches(oclc_launch_info* infos, std::uint32_t capacity);
+
+  std::string& message() { return message_; }
+  cl_int& cl_code() { return cl_code_; }
+
+ private:
+  // What the caller gave for an input or output.
+  struct Bound {
+    std::vector<std::int64_t> shape;
+    bool has_shape = false;
+    void* host = nullptr;
+    ClMem memory;
+    std::uint64_t offset = 0;  // bytes into `memory`
+    std::uint64_t bytes = 0;   // available
+  };
+  struct Port {
+    const oclc::plan::Binding* binding = nullptr;
+    std::string label;  // "input 'x'"
+    bool input = false;
+    std::optional<Bound> bound;
+    ClMem staging;  // device copy of host memory, or of an output that nobody reads
+    std::uint64_t staging_bytes = 0;
+    std::uint64_t generation = 0;
+  };
+  struct Entry {
+    std::string name;
+    std::vector<Port> ports;  // inputs, then outputs
+    std::unique_ptr<Schedule> schedule;
+    std::vector<bool> used_symbols;
+    package::EntryMemory memory;
+    std::vector<std::int64_t> symbols;  // of `memory`
+    bool laid_out = false;              // `memory` is that of `symbols`
+    std::unique_ptr<CommandBuffer> recorded;
+    bool recording_failed = false;
+    bool dirty = true;  // a binding changed
+  };
+
+  Entry& entry(std::uint32_t index);
+  Port& port(Entry& entry, oclc_direction direction, const char* name);
+  void make_entry(std::uint32_t index);
+  void make_state();
+  void check_tensor(const Port& port, const oclc_tensor& tensor) const;
+  std::vector<std::int64_t> resolve_symbols(const Entry& entry, bool all) const;
+  void check_shapes(const Entry& entry, std::span<const std::int64_t> symbols) const;
+  void check_overlap(const Entry& entry) const;
+  void check_memory(const Entry& entry, const package::EntryMemory& memory) const;
+  void ensure_arena(std::uint64_t bytes);
+  std::vector<Place> places(Entry& entry);
+  Place port_place(Port& port, std::uint64_t bytes);
+  ClMem allocate(std::uint64_t bytes, const std::string& what);
+  void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait);
+  void write_initial(std::uint32_t buffer);
+  std::uint32_t find_variable(const char* name, std::uint64_t bytes) const;
+  const oclc::plan::Plan& plan() const { return loaded_->plan(); }
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<const package::Package> package_;
+  std::shared_ptr<LoadedPlan> loaded_;
+  std::vector<Entry> entries_;
+  std::vector<std::int64_t> dims_;  // bound by the caller, -1: not
+  std::vector<ClMem> states_;       // of state buffers
+  std::vector<std::uint64_t> state_sizes_;
+  std::uint64_t state_bytes_ = 0;
+  ClMem arena_;
+  std::uint64_t arena_bytes_ = 0;
+  std::uint64_t arena_generation_ = 0;
+  std::vector<std::int64_t> scratch_;  // symbols during a run, with loop counters
+  ClMem nothing_;                      // stands for buffers without bytes
+  std::uint64_t generation_ = 1;
+
+  bool profile_ = false;
+  std::vector<LaunchRecord> records_;
+  const Schedule* recorded_schedule_ = nullptr;
+  oclc_stats stats_{};
+  std::string message_;
+  cl_int cl_code_ = 0;
+};
+
+}  // namespace oclc::runtime

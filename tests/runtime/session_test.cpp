@@ -1,0 +1,486 @@
+#include <CL/cl.h>
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <thread>
+
+#include "oclc/oclc.hpp"
+#include "tests/runtime/plan_builder.h"
+#include "tests/runtime/plans.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+rt::Plan load(const std::vector<std::byte>& bytes) { return rt::Plan::load(bytes.data(), bytes.size()); }
+
+std::vector<float> ramp(std::size_t n, float step = 1) {
+  std::vector<float> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<float>(i) * step;
+  return v;
+}
+
+std::string error_of(const std::function<void()>& action, oclc_status expected = OCLC_E_BINDING) {
+  try {
+    action();
+  } catch (const rt::Error& error) {
+    CHECK(std::string(oclc_status_name(error.status())) == oclc_status_name(expected));
+    return error.what();
+  }
+  return "";
+}
+
+void check_vector_result(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& y) {
+  for (std::size_t i = 0; i < y.size(); ++i) REQUIRE(y[i] == (a[i] + b[i]) * static_cast<float>(1 + i % 4) + 1);
+}
+
+oclc_tensor device_tensor(cl_mem memory, std::uint64_t offset, const std::vector<std::int64_t>& shape) {
+  oclc_tensor t = OCLC_INIT(oclc_tensor);
+  t.rank = static_cast<std::uint32_t>(shape.size());
+  t.shape = shape.data();
+  t.buffer = memory;
+  t.offset_bytes = offset;
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("a session infers dimensions from inputs and follows them when they change") {
+  const rt::Plan plan = load(vector_plan_bytes());
+  const rt::Context context;
+  rt::Session session(plan, context);
+  for (const std::size_t n : {std::size_t{3}, std::size_t{1000}, std::size_t{17}, std::size_t{1}, std::size_t{100003}}) {
+    const auto a = ramp(n);
+    const auto b = ramp(n, 0.5f);
+    std::vector<float> y(n);
+    const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(n)};
+    session.set_input(0, "a", a.data(), shape);
+    session.set_input(0, "b", b.data(), shape);
+    session.set_output(0, "y", y.data(), shape);
+    CHECK(session.shape(0, OCLC_OUTPUT, "y") == shape);
+    session.run(0);
+    check_vector_result(a, b, y);
+    CHECK(session.stats().launches == 3);
+    CHECK(session.stats().live_bytes == 4 * n);
+  }
+  CHECK(session.stats().preparations == 5);
+  session.run(0);
+  CHECK(session.stats().preparations == 5);
+}
+
+TEST_CASE("a zero-sized dimension runs nothing") {
+  rt::Session session(load(vector_plan_bytes()), rt::Context());
+  session.set_input<float>(0, "a", nullptr, {0});
+  session.set_input<float>(0, "b", nullptr, {0});
+  session.set_output<float>(0, "y", nullptr, {0});
+  session.run(0);
+  CHECK(session.stats().launches == 0);
+}
+
+TEST_CASE("a kernel that reads an empty buffer runs") {
+  fb::PlanT plan = new_plan();
+  plan.symbols.push_back(symbol("N", 0, 100));
+  plan.buffers.push_back(buffer("x", fb::BufferKind::input, E::symbol(0) * 4));
+  plan.buffers.push_back(buffer("y", fb::BufferKind::output, 4));
+  plan.programs.push_back(program("sum", R"(
+kernel void sum(global const float* x, long x0, global float* y, long y0, int n) {
+  float s = 0;
+  for (int i = 0; i < n; ++i) s += x[x0 + i];
+  y[y0] = s;
+})"));
+  auto e = entry("predict");
+  e->inputs.push_back(binding("x", 0, {E::symbol(0)}));
+  e->outputs.push_back(binding("y", 1, {}));
+  e->steps.push_back(launch("sum", 0, {1}, {1}, reads(0), writes(1), value(fb::ArgKind::int32, E::symbol(0))));
+  plan.entries.push_back(std::move(e));
+  rt::Session session(load(finish(plan)), rt::Context());
+  float y = 7;
+  session.set_output<float>(0, "y", &y, {});
+  session.set_input<float>(0, "x", nullptr, {0});
+  session.run(0);
+  CHECK(y == 0);
+  const std::vector<float> x = {1, 2, 4};
+  session.set_input<float>(0, "x", x.data(), {3});
+  session.run(0);
+  CHECK(y == 7);
+}
+
+TEST_CASE("the caller's context, queue, memory and events are used") {
+  cl_platform_id platform = nullptr;
+  const rt::Context picked;
+  const cl_device_id device = picked.device().id;
+  REQUIRE(clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, nullptr) == CL_SUCCESS);
+  cl_context cl = clCreateContext(nullptr, 1, &device, nullptr, nullptr, nullptr);
+  const cl_queue_properties profiled[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+  cl_command_queue queue = clCreateCommandQueueWithProperties(cl, device, profiled, nullptr);
+  const std::size_t n = 64;
+  const auto a = ramp(2 * n);
+  cl_mem in = clCreateBuffer(cl, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, 2 * n * 4, const_cast<float*>(a.data()), nullptr);
+  cl_mem out = clCreateBuffer(cl, CL_MEM_READ_WRITE, 3 * n * 4, nullptr, nullptr);
+  {
+    const rt::Context context(cl, queue);
+    CHECK(context.cl_context() == cl);
+    CHECK(context.cl_queue() == queue);
+    rt::Session session(load(vector_plan_bytes()), context);
+    const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(n)};
+    session.set_input(0, "a", device_tensor(in, 0, shape));
+    session.set_input(0, "b", device_tensor(in, n * 4, shape));
+    session.set_output(0, "y", device_tensor(out, n * 4, shape));
+    cl_event gate = clCreateUserEvent(cl, nullptr);
+    cl_event done = session.enqueue(0, {gate});
+    cl_int status = 0;
+    clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+    CHECK(status != CL_COMPLETE);
+    clSetUserEventStatus(gate, CL_COMPLETE);
+    CHECK(clWaitForEvents(1, &done) == CL_SUCCESS);
+    std::vector<float> y(n);
+    clEnqueueReadBuffer(queue, out, CL_TRUE, n * 4, n * 4, y.data(), 0, nullptr, nullptr);
+    check_vector_result({a.begin(), a.begin() + n}, {a.begin() + n, a.end()}, y);
+    CHECK(session.stats().staging_bytes == 0);
+    clReleaseEvent(gate);
+    clReleaseEvent(done);
+
+    SUBCASE("case 98: overlapping memory is refused") {
+      session.set_output(0, "y", device_tensor(in, 0, shape));
+      CHECK(error_of([&] { session.run(0); }) == "input 'a' and output 'y' overlap in memory");
+      session.set_output(0, "y", device_tensor(in, n * 4 + 4 - 4, shape));
+      CHECK(error_of([&] { session.run(0); }) == "input 'b' and output 'y' overlap in memory");
+      const cl_buffer_region region = {0, n * 4};
+      cl_mem sub = clCreateSubBuffer(in, CL_MEM_READ_ONLY, CL_BUFFER_CREATE_TYPE_REGION, &region, nullptr);
+      session.set_input(0, "a", device_tensor(sub, 0, shape));
+      session.set_output(0, "y", device_tensor(in, 0, shape));
+      CHECK(error_of([&] { session.run(0); }) == "input 'a' and output 'y' overlap in memory");
+      session.set_output(0, "y", device_tensor(out, 0, shape));
+      session.run(0);
+      clReleaseMemObject(sub);
+    }
+    SUBCASE("profiling events of the caller's queue are reported") {
+      session.enable_profile(true);
+      session.run(0);
+      const auto launches = session.launches();
+      REQUIRE(launches.size() == 3);
+      CHECK(std::string(launches[0].name) == "add");
+      CHECK(std::string(launches[0].nodes) == "add_node");
+      CHECK(std::string(launches[0].anchor) == "pointwise");
+      CHECK(launches[0].flops == 64);
+      CHECK(launches[0].bytes == 768);
+      CHECK(launches[0].end_ns > launches[0].start_ns);
+      CHECK(launches[1].start_ns >= launches[0].end_ns);
+    }
+    SUBCASE("wrong memory is refused") {
+      CHECK(error_of([&] { session.set_input(0, "a", device_tensor(in, 2, shape)); }) ==
+            "input 'a': offset 2 is not a multiple of the element size 4");
+      CHECK(error_of([&] { session.set_input(0, "a", device_tensor(in, n * 4 + 4, shape)); }) ==
+            "input 'a': shape [64] needs 256 bytes, found 252");
+      CHECK(error_of([&] { session.set_input(0, "a", device_tensor(in, n * 16, shape)); }) ==
+            "input 'a': offset 1024 and size 0 reach past the end of its cl_mem of 512 bytes");
+      cl_mem foreign = clCreateBuffer(picked.cl_context(), CL_MEM_READ_WRITE, 256, nullptr, nullptr);
+      CHECK(error_of([&] { session.set_input(0, "a", device_tensor(foreign, 0, shape)); }) ==
+            "input 'a': its cl_mem belongs to another cl_context than the session");
+      clReleaseMemObject(foreign);
+    }
+  }
+  const cl_queue_properties unordered[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
+  if (cl_command_queue other = clCreateCommandQueueWithProperties(cl, device, unordered, nullptr)) {
+    CHECK(error_of([&] { rt::Context(cl, other); }, OCLC_E_ARGUMENT) ==
+          "cl_queue: wanted an in-order queue, found an out-of-order one");
+    clReleaseCommandQueue(other);
+  }
+  CHECK(error_of([&] { rt::Context(cl, picked.cl_queue()); }, OCLC_E_ARGUMENT) ==
+        "cl_queue belongs to another context than cl_context");
+  CHECK(error_of([&] { rt::Context(cl, nullptr); }, OCLC_E_ARGUMENT) == "cl_context and cl_queue: give both or none");
+  clReleaseMemObject(in);
+  clReleaseMemObject(out);
+  clReleaseCommandQueue(queue);
+  clReleaseContext(cl);
+}
+
+TEST_CASE("case 97: inputs and outputs that do not fit are named and nothing runs") {
+  const rt::Plan plan = load(vector_plan_bytes());
+  rt::Session session(plan, rt::Context());
+  const std::vector<float> data(16);
+  std::vector<float> y(16);
+  const std::vector<double> doubles(16);
+  CHECK(error_of([&] { session.set_input(0, "c", data.data(), {4}); }, OCLC_E_ARGUMENT) ==
+        "entry point 'predict' has no input 'c'; it has: a, b");
+  CHECK(error_of([&] { session.set_output(0, "a", y.data(), {4}); }, OCLC_E_ARGUMENT) ==
+        "entry point 'predict' has no output 'a'; it has: y");
+  CHECK(error_of([&] { session.set_input(1, "a", data.data(), {4}); }, OCLC_E_ARGUMENT) == "entry point 1 of 1");
+  CHECK(error_of([&] { session.set_input(0, "a", doubles.data(), {4}); }) == "input 'a': wanted float32, found float64");
+  CHECK(error_of([&] { session.set_input(0, "a", data.data(), {2, 2}); }) == "input 'a': wanted shape [N], found rank 2");
+  CHECK(error_of([&] { session.set_input(0, "a", data.data(), {-4}); }) ==
+        "input 'a': its shape [-4] has a negative dimension");
+  CHECK(error_of([&] { session.set_input<float>(0, "a", nullptr, {4}); }) ==
+        "input 'a': both its host pointer and its cl_mem are NULL");
+  CHECK(error_of([&] { session.set_input(0, "a", data.data(), {INT64_MAX}); }) ==
+        "input 'a': its shape [9223372036854775807] has too many elements");
+  oclc_tensor t = OCLC_INIT(oclc_tensor);
+  const std::int64_t four = 4;
+  t.rank = 1;
+  t.shape = &four;
+  t.host = y.data();
+  t.bytes = 12;
+  CHECK(error_of([&] { session.set_input(0, "a", t); }) == "input 'a': shape [4] needs 16 bytes, found 12");
+  t.shape = nullptr;
+  CHECK(error_of([&] { session.set_input(0, "a", t); }) == "input 'a': its shape is NULL");
+  t.size = 0;
+  CHECK(error_of([&] { session.set_input(0, "a", t); }, OCLC_E_ARGUMENT) == "tensor: its size is not set");
+
+  CHECK(error_of([&] { session.run(0); }) ==
+        "dimension 'N' has no value: bind the inputs of entry point 'predict' first, or the dimension itself");
+  session.set_input(0, "a", data.data(), {4});
+  CHECK(error_of([&] { session.run(0); }) == "input 'b' of entry point 'predict' is not bound");
+  session.set_input(0, "b", data.data(), {5});
+  CHECK(error_of([&] { session.run(0); }) ==
+        "dimension 'N' is inconsistent: input 'a' dimension 0 is 4, but input 'b' dimension 0 is 5");
+  session.bind_dim("N", 3);
+  CHECK(error_of([&] { session.run(0); }) == "dimension 'N' is inconsistent: bound to 3, but input 'a' dimension 0 is 4");
+  session.bind_dim("N", -1);
+  session.set_input(0, "b", data.data(), {4});
+  session.set_output(0, "y", y.data(), {3});
+  CHECK(error_of([&] { session.run(0); }) == "output 'y': wanted shape [N] = [4], found [3]");
+  t = OCLC_INIT(oclc_tensor);
+  t.host = y.data();
+  t.bytes = 15;
+  session.set_output(0, "y", t);
+  CHECK(error_of([&] { session.run(0); }) == "output 'y': shape [4] needs 16 bytes, found 15");
+  t.bytes = 16;
+  session.set_output(0, "y", t);
+  session.run(0);
+  CHECK(error_of([&] { session.bind_dim("M", 3); }, OCLC_E_ARGUMENT) == "the plan has no dimension 'M'; it has: N");
+  CHECK(error_of([&] { session.bind_dim("N", std::int64_t{1} << 40); }) ==
+        "dimension 'N' = 1099511627776 is outside the range 0 to 16777216 that the plan was compiled for");
+
+  // Misaligned host memory is legal: it is copied.
+  std::vector<char> raw(4 * 4 + 1);
+  std::vector<char> result(4 * 4 + 1);
+  const std::vector<float> values = {1, 2, 3, 4};
+  std::memcpy(raw.data() + 1, values.data(), 16);
+  oclc_tensor odd = OCLC_INIT(oclc_tensor);
+  odd.rank = 1;
+  odd.shape = &four;
+  odd.bytes = 16;
+  odd.host = raw.data() + 1;
+  session.set_input(0, "a", odd);
+  odd.host = result.data() + 1;
+  session.set_output(0, "y", odd);
+  session.run(0);
+  std::memcpy(y.data(), result.data() + 1, 16);
+  check_vector_result(values, {0, 0, 0, 0}, {y.begin(), y.begin() + 4});
+}
+
+TEST_CASE("outputs that nobody binds are dropped, host outputs may not overlap") {
+  rt::Session session(load(two_output_plan_bytes()), rt::Context());
+  const std::vector<float> x = {1, 2, 3, 4};
+  std::vector<float> y(8, -1);
+  session.set_input(0, "x", x.data(), {4});
+  session.set_output(0, "twice", y.data(), {4});
+  session.run(0);
+  CHECK(y[3] == 8);
+  CHECK(y[4] == -1);
+  session.set_output(0, "negated", y.data() + 3, {4});
+  CHECK(error_of([&] { session.run(0); }) == "output 'twice' and output 'negated' overlap in memory");
+  session.set_output(0, "negated", y.data() + 4, {4});
+  session.run(0);
+  CHECK(y[7] == -4);
+  // In-place over host memory works: the input is copied first.
+  std::vector<float> z = x;
+  session.set_input(0, "x", z.data(), {4});
+  session.set_output(0, "twice", z.data(), {4});
+  session.run(0);
+  CHECK(z[3] == 8);
+}
+
+TEST_CASE("loops run their body once per trip with the counter as a symbol") {
+  rt::Session session(load(loop_plan_bytes()), rt::Context());
+  const std::vector<float> x = {1, 10, 100};
+  std::vector<float> y(3);
+  session.set_input(0, "x", x.data(), {3});
+  session.set_output(0, "y", y.data(), {3});
+  for (const std::int64_t trips : {5, 0, 2}) {
+    session.bind_dim("T", trips);
+    session.run(0);
+    // y = x + sum over t of t, and the inner loop adds 1 for each u < t.
+    const auto sum = static_cast<float>(trips * (trips - 1) / 2);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(y[i] == x[i] + 2 * sum);
+    CHECK(session.stats().launches == 1 + trips + trips * (trips - 1) / 2);
+  }
+}
+
+TEST_CASE("state is shared by the entry points of a session, not by sessions") {
+  const rt::Plan plan = load(counter_plan_bytes());
+  const rt::Context context;
+  rt::Session first(plan, context);
+  rt::Session second(plan, context);
+  const std::uint32_t add = plan.entry("add");
+  const std::uint32_t get = plan.entry("get");
+  const std::vector<float> x = {1, 2};
+  std::vector<float> y(2);
+  first.set_input(add, "x", x.data(), {2});
+  first.set_output(get, "total", y.data(), {2});
+  for (int i = 0; i < 3; ++i) first.run(add);
+  first.run(get);
+  CHECK(y == std::vector<float>{13, 26});
+  second.set_output(get, "total", y.data(), {2});
+  second.run(get);
+  CHECK(y == std::vector<float>{10, 20});
+  CHECK(second.stats().state_bytes == 16);
+
+  float seen[2];
+  first.read_variable("total", seen, 8);
+  CHECK(seen[1] == 26);
+  const float written[2] = {-1, -2};
+  first.write_variable("total", written, 8);
+  first.run(get);
+  first.read_variable("calls", seen, 8);
+  CHECK(seen[0] == 3);
+  first.reset_state();
+  first.run(get);
+  first.set_output(get, "total", y.data(), {2});
+  first.run(get);
+  CHECK(y == std::vector<float>{10, 20});
+  first.read_variable("calls", seen, 8);
+  CHECK(seen[0] == 0);
+  CHECK(error_of([&] { first.read_variable("none", seen, 8); }, OCLC_E_ARGUMENT) == "the plan has no variable 'none'");
+  CHECK(error_of([&] { first.read_variable("total", seen, 4); }, OCLC_E_ARGUMENT) == "variable 'total' has 8 bytes, found 4");
+  CHECK(error_of([&] { first.write_variable("total", nullptr, 8); }, OCLC_E_ARGUMENT) ==
+        "variable 'total': the host pointer is NULL");
+  CHECK(plan.variables().size() == 2);
+  CHECK(std::string(plan.variables()[0].shape_text) == "[2]");
+}
+
+TEST_CASE("information about a plan") {
+  const rt::Plan plan = load(info_plan_bytes());
+  CHECK(std::string(plan.info().precision) == "fp32");
+  CHECK(plan.info().entry_count == 1);
+  CHECK(plan.info().constant_bytes == 0);
+  CHECK(std::string(plan.inputs(0)[0].shape_text) == "[N, 2*N + 1, (N + 1)/2, max(N, 3), N%4, 7, N - 1]");
+  CHECK(std::string(oclc_plan_dimension_text(plan.get(), 0, OCLC_INPUT, 0, 1)) == "2*N + 1");
+  CHECK(oclc_plan_dimension_text(plan.get(), 0, OCLC_INPUT, 0, 7) == nullptr);
+  CHECK(oclc_plan_dimension_text(plan.get(), 0, OCLC_INPUT, 1, 0) == nullptr);
+  CHECK(plan.symbols().size() == 1);
+  CHECK(std::string(plan.symbols()[0].name) == "N");
+  CHECK(error_of([&] { plan.entry("train"); }, OCLC_E_ARGUMENT) == "the plan has no entry point 'train'; it has: predict");
+
+  const rt::Plan vector = load(vector_plan_bytes());
+  const auto memory = vector.memory(0, {{"N", 1000}});
+  CHECK(memory.arena_bytes == 4096);
+  CHECK(memory.live_bytes == 4000);
+  CHECK(memory.constant_bytes == 16);
+  CHECK(memory.input_bytes == 8000);
+  CHECK(memory.output_bytes == 4000);
+  CHECK(error_of([&] { vector.memory(0); }) == "dimension 'N' has no value");
+  CHECK(error_of([&] { vector.memory(0, {{"M", 1}}); }, OCLC_E_ARGUMENT) == "the plan has no dimension 'M'");
+  CHECK(error_of([&] { vector.memory(3, {{"N", 1}}); }, OCLC_E_ARGUMENT) == "the plan has no entry point 3");
+  CHECK(vector.entry_info(0).launch_count == 3);
+  const char* source = nullptr;
+  CHECK(oclc_plan_get_program(vector.get(), 0, nullptr, &source) == OCLC_OK);
+  CHECK(std::string(source).find("kernel void scale") != std::string::npos);
+  CHECK(oclc_plan_get_program(vector.get(), 1, nullptr, &source) == OCLC_E_ARGUMENT);
+}
+
+TEST_CASE("fact 4, case 99: threads with sessions of their own on one plan and context compute the right numbers") {
+  const rt::Plan plan = load(vector_plan_bytes());
+  const rt::Context context;
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      rt::Session session(plan, context);
+      const std::size_t n = static_cast<std::size_t>(50 + t);
+      const auto a = ramp(n, static_cast<float>(t));
+      const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(n)};
+      std::vector<float> y(n);
+      session.set_input(0, "a", a.data(), shape);
+      session.set_input(0, "b", a.data(), shape);
+      session.set_output(0, "y", y.data(), shape);
+      for (int run = 0; run < 100; ++run) {
+        std::fill(y.begin(), y.end(), -1.f);
+        session.run(0);
+        for (std::size_t i = 0; i < n; ++i) wrong += y[i] != 2 * a[i] * static_cast<float>(1 + i % 4) + 1;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("sessions of one plan and context share its programs and constants") {
+  const rt::Plan plan = load(vector_plan_bytes());
+  const rt::Context context;
+  const rt::Session first(plan, context);
+  const auto begin = std::chrono::steady_clock::now();
+  const rt::Session second(plan, context);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(50));
+  CHECK(second.stats().constant_bytes == 16);
+}
+
+TEST_CASE("handles may be released in any order, and NULL is accepted") {
+  auto plan = std::make_unique<rt::Plan>(load(vector_plan_bytes()));
+  auto context = std::make_unique<rt::Context>();
+  rt::Session session(*plan, *context);
+  plan.reset();
+  context.reset();
+  const auto a = ramp(8);
+  std::vector<float> y(8);
+  session.set_input(0, "a", a.data(), {8});
+  session.set_input(0, "b", a.data(), {8});
+  session.set_output(0, "y", y.data(), {8});
+  session.run(0);
+  check_vector_result(a, a, y);
+  oclc_plan_release(nullptr);
+  oclc_context_release(nullptr);
+  oclc_session_release(nullptr);
+  CHECK(oclc_session_run(nullptr, 0) == OCLC_E_ARGUMENT);
+  CHECK(std::string(oclc_session_message(nullptr)) == "the session is NULL");
+}
+
+TEST_CASE("case 99: a forked child gets a clear error") {
+  const rt::Plan plan = load(vector_plan_bytes());
+  const rt::Context context;
+  rt::Session session(plan, context);
+  const auto a = ramp(8);
+  session.set_input(0, "a", a.data(), {8});
+  session.set_input(0, "b", a.data(), {8});
+  int pipe_ends[2];
+  REQUIRE(::pipe(pipe_ends) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const oclc_status status = oclc_session_run(session.get(), 0);
+    const std::string text = std::string(oclc_status_name(status)) + ": " + oclc_session_message(session.get());
+    (void)!::write(pipe_ends[1], text.data(), text.size());
+    ::_exit(0);
+  }
+  ::close(pipe_ends[1]);
+  char text[512] = {};
+  (void)!::read(pipe_ends[0], text, sizeof text - 1);
+  ::close(pipe_ends[0]);
+  ::waitpid(child, nullptr, 0);
+  CHECK(std::string(text) ==
+        "OCLC_E_ARGUMENT: the process forked after the context was created; create a context in the child");
+}
+
+TEST_CASE("case 100: many runs do not grow the process") {
+  rt::Session session(load(vector_plan_bytes()), rt::Context());
+  const auto a = ramp(16);
+  std::vector<float> y(16);
+  session.set_input(0, "a", a.data(), {16});
+  session.set_input(0, "b", a.data(), {16});
+  session.set_output(0, "y", y.data(), {16});
+  const auto resident = [] {
+    std::FILE* f = std::fopen("/proc/self/statm", "r");
+    long total = 0;
+    long pages = 0;
+    (void)!std::fscanf(f, "%ld %ld", &total, &pages);
+    std::fclose(f);
+    return pages * 4096;
+  };
+  for (int i = 0; i < 2000; ++i) session.run(0);
+  const long before = resident();
+  for (int i = 0; i < 20000; ++i) session.run(0);
+  CHECK(resident() - before < 1 << 20);
+}
