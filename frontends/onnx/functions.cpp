@@ -1,0 +1,93 @@
+#include "frontends/onnx/functions.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+#include <oclc_onnx.pb.h>
+
+#include <unordered_map>
+
+#include "frontends/onnx/fail.h"
+#include "frontends/onnx/import.h"
+
+namespace oclc::onnx {
+namespace {
+
+using oclc_onnx::AttributeProto;
+using oclc_onnx::FunctionProto;
+using oclc_onnx::GraphProto;
+using oclc_onnx::NodeProto;
+
+class CallCounter {
+ public:
+  CallCounter(CheckedModel& model, const ImportLimits& limits) : model_(model), limits_(limits) {}
+
+  template <class Nodes>
+  std::int64_t count(Nodes& nodes) {
+    std::int64_t total = 0;
+    for (NodeProto& node : nodes) {
+      total += 1;
+      for (GraphProto* graph : subgraphs(node)) total += count(*graph->mutable_node());
+      const auto at = model_.functions.empty() ? model_.functions.end() : model_.functions.find({domain_name(node.domain()), node.op_type()});
+      if (at != model_.functions.end()) total += count_function(at->second);
+      if (total > limits_.nodes) {
+        fail(fmt::format("at most {} nodes after functions are expanded", limits_.nodes), "more", "the limit is there against damaged and hostile files");
+      }
+    }
+    return total;
+  }
+
+ private:
+  std::int64_t count_function(Function& function) {
+    for (std::size_t i = 0; i < stack_.size(); ++i) {
+      if (stack_[i] != &function) continue;
+      std::string circle;
+      for (std::size_t j = i; j < stack_.size(); ++j) circle += fmt::format("'{}' -> ", printable(stack_[j]->proto->name()));
+      fail("functions that do not call themselves", fmt::format("{}'{}'", circle, printable(function.proto->name())));
+    }
+    if (const auto at = counted_.find(&function); at != counted_.end()) return at->second;
+    if (stack_.size() >= kDeepestCalls) fail(fmt::format("functions that call each other at most {} deep", kDeepestCalls), "deeper calls");
+    stack_.push_back(&function);
+    function.nodes = count(*function.proto->mutable_node());
+    stack_.pop_back();
+    return counted_[&function] = function.nodes;
+  }
+
+  CheckedModel& model_;
+  const ImportLimits& limits_;
+  std::vector<const Function*> stack_;
+  std::unordered_map<const Function*, std::int64_t> counted_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<AttributeProto>> default_attributes(const FunctionProto& function) {
+  using google::protobuf::internal::WireFormatLite;
+  constexpr std::uint32_t kTag = 11 << 3 | 2;
+  const std::string& bytes = function.unknown_fields();
+  std::vector<std::unique_ptr<AttributeProto>> out;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  while (const std::uint32_t tag = in.ReadTag()) {
+    if (tag != kTag) {
+      if (!WireFormatLite::SkipField(&in, tag)) break;
+      continue;
+    }
+    std::uint32_t length = 0;
+    std::string message;
+    auto attribute = std::make_unique<AttributeProto>();
+    if (!in.ReadVarint32(&length) || !in.ReadString(&message, static_cast<int>(length)) || !attribute->ParseFromString(message)) {
+      fail(fmt::format("default attributes of function '{}'", printable(function.name())), "bytes that protobuf cannot read");
+    }
+    out.push_back(std::move(attribute));
+  }
+  return out;
+}
+
+void count_calls(CheckedModel& model, GraphProto& graph, const ImportLimits& limits) {
+  CallCounter counter(model, limits);
+  // Functions that nobody calls are checked for circles too.
+  for (auto& [name, function] : model.functions) counter.count(*function.proto->mutable_node());
+  counter.count(*graph.mutable_node());
+}
+
+}  // namespace oclc::onnx
