@@ -29,7 +29,8 @@ std::string lexical_problem(const std::string& location) {
   if (location.front() == '~') return "a home folder";
   if (location.find('\\') != std::string::npos) return "a name with a backslash";
   if (location.find("://") != std::string::npos) return "an address";
-  if (location.size() > 1 && location[1] == ':' && std::isalpha(static_cast<unsigned char>(location[0]))) return "a drive letter";
+  if (location.size() > 1 && location[1] == ':' && std::isalpha(static_cast<unsigned char>(location[0])))
+    return "a drive letter";
   if (location.size() > 4096) return "a name of more than 4096 bytes";
   bool named = false;
   for (const auto& part : std::filesystem::path(location)) {
@@ -59,7 +60,8 @@ int open_below(int folder, const std::string& location, OpenWith with) {
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
     const long fd = ::syscall(SYS_openat2, folder, location.c_str(), &how, sizeof how);
     // Old kernels lack the call, and some sandboxes forbid it.
-    if (fd >= 0 || with == OpenWith::openat2 || (errno != ENOSYS && errno != EPERM && errno != EACCES)) return static_cast<int>(fd);
+    if (fd >= 0 || with == OpenWith::openat2 || (errno != ENOSYS && errno != EPERM && errno != EACCES))
+      return static_cast<int>(fd);
   }
   return open_walking(folder, location);
 }
@@ -71,38 +73,45 @@ std::int64_t size_value(const std::string& key, const std::string& text, const s
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    fail(fmt::format("{}: a number of bytes from 0 to 2^63-1 as external {}", where, key), fmt::format("'{}'", printable(text)));
+    fail(fmt::format("{}: a number of bytes from 0 to 2^63-1 as external {}", where, key),
+         fmt::format("'{}'", printable(text)));
   }
   return value;
 }
 
 }  // namespace
 
-OpenedFile open_external(const std::filesystem::path& folder, const std::string& location, bool allow_links, const std::string& where, OpenWith with) {
+OpenedFile open_external(const std::filesystem::path& folder, const std::string& location, bool allow_links,
+                         const std::string& where, OpenWith with) {
   const auto refuse = [&](const std::string& why, std::string advice = {}) {
-    fail(fmt::format("{}: external data in a regular file below the model's folder", where), fmt::format("{}: '{}'", why, printable(location)), std::move(advice));
+    fail(fmt::format("{}: external data in a regular file below the model's folder", where),
+         fmt::format("{}: '{}'", why, printable(location)), std::move(advice));
   };
   if (const std::string problem = lexical_problem(location); !problem.empty()) refuse(problem);
   const FileHandle base(::open(folder.empty() ? "." : folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!base) {
-    fail("a folder of external data", fmt::format("{}: '{}'", std::strerror(errno), printable(folder.string())), {}, ExitCode::io);
+    fail("a folder of external data", fmt::format("{}: '{}'", std::strerror(errno), printable(folder.string())), {},
+         ExitCode::io);
   }
   const int fd = allow_links ? ::openat(base.fd(), location.c_str(), kOpenFlags) : open_below(base.fd(), location, with);
   const int error = errno;
   OpenedFile out;
   out.handle = FileHandle(fd);
   if (!out.handle) {
-    if (error == ELOOP || error == EXDEV || (error == ENOTDIR && !allow_links)) refuse("a symbolic link", "give --allow-symlinks if you trust it");
+    if (error == ELOOP || error == EXDEV || (error == ENOTDIR && !allow_links))
+      refuse("a symbolic link", "give --allow-symlinks if you trust it");
     if (error == ENOENT) {
       out.missing = true;
       return out;
     }
-    fail(fmt::format("{}: readable external data", where), fmt::format("{}: '{}'", std::strerror(error), printable(location)), {}, ExitCode::io);
+    fail(fmt::format("{}: readable external data", where), fmt::format("{}: '{}'", std::strerror(error), printable(location)),
+         {}, ExitCode::io);
   }
   struct stat info {};
   if (::fstat(out.handle.fd(), &info) != 0) refuse(std::strerror(errno));
   if (!S_ISREG(info.st_mode)) refuse("no regular file");
-  if (info.st_nlink > 1 && !allow_links) refuse(fmt::format("a file with {} hard links", info.st_nlink), "give --allow-symlinks if you trust it");
+  if (info.st_nlink > 1 && !allow_links)
+    refuse(fmt::format("a file with {} hard links", info.st_nlink), "give --allow-symlinks if you trust it");
   out.size = info.st_size;
   out.changed_ns = change_time(info);
   return out;
@@ -117,11 +126,12 @@ void ExternalFiles::declare(const oclc_onnx::TensorProto& tensor, const std::str
   }
   Reference reference{values["location"], where, 0, bytes.value_or(0), 0};
   if (const std::string problem = lexical_problem(reference.location); !problem.empty()) {
-    fail(fmt::format("{}: external data in a regular file below the model's folder", where), fmt::format("{}: '{}'", problem, printable(reference.location)));
+    fail(fmt::format("{}: external data in a regular file below the model's folder", where),
+         fmt::format("{}: '{}'", problem, printable(reference.location)));
   }
   if (!folder_) {
-    fail(fmt::format("{} inside the model, which has no folder on disk", where), fmt::format("external data '{}'", printable(reference.location)),
-         "give a folder of external data");
+    fail(fmt::format("{} inside the model, which has no folder on disk", where),
+         fmt::format("external data '{}'", printable(reference.location)), "give a folder of external data");
   }
   if (!bytes) return;
   for (const auto& [key, value] : values) {
@@ -135,7 +145,8 @@ void ExternalFiles::declare(const oclc_onnx::TensorProto& tensor, const std::str
     }
   }
   if (reference.offset > INT64_MAX - *bytes) {
-    fail(fmt::format("{}: an end of external data below 2^63", where), fmt::format("offset {} and {} bytes", reference.offset, *bytes));
+    fail(fmt::format("{}: an end of external data below 2^63", where),
+         fmt::format("offset {} and {} bytes", reference.offset, *bytes));
   }
   if (references_.emplace(&tensor, std::move(reference)).second) order_.push_back(&tensor);
 }
@@ -150,7 +161,8 @@ void ExternalFiles::open_all() {
     files_.emplace(reference.location, std::move(file));
   }
   if (!missing.empty()) {
-    fail(fmt::format("{} of external data in '{}'", missing.size() == 1 ? "a file" : fmt::format("{} files", missing.size()), printable(folder_->string())),
+    fail(fmt::format("{} of external data in '{}'", missing.size() == 1 ? "a file" : fmt::format("{} files", missing.size()),
+                     printable(folder_->string())),
          fmt::format("none named {}", fmt::join(missing, ", ")), "name their folder with --external-data-dir", ExitCode::io);
   }
   std::vector<Reference*> sorted;
@@ -158,7 +170,8 @@ void ExternalFiles::open_all() {
     Reference& reference = references_.at(tensor);
     const std::int64_t size = files_.at(reference.location).size;
     if (reference.offset > size || reference.bytes > size - reference.offset) {
-      fail(fmt::format("{}: {} bytes from offset {} of '{}'", reference.where, reference.bytes, reference.offset, printable(reference.location)),
+      fail(fmt::format("{}: {} bytes from offset {} of '{}'", reference.where, reference.bytes, reference.offset,
+                       printable(reference.location)),
            fmt::format("a file of {} bytes", size), "the file may be cut short or belong to another model");
     }
     sorted.push_back(&reference);
@@ -187,11 +200,13 @@ ExternalFiles::Block ExternalFiles::read(const oclc_onnx::TensorProto& tensor) {
     const OpenedFile& file = files_.at(region.location);
     std::string problem = file.handle.read({bytes.get(), size}, region.begin);
     struct stat info {};
-    if (problem.empty() && (::fstat(file.handle.fd(), &info) != 0 || info.st_size != file.size || change_time(info) != file.changed_ns)) {
+    if (problem.empty() &&
+        (::fstat(file.handle.fd(), &info) != 0 || info.st_size != file.size || change_time(info) != file.changed_ns)) {
       problem = "a file that changed while it was read";
     }
     if (!problem.empty()) {
-      fail(fmt::format("{}: readable external data in '{}'", reference.where, printable(reference.location)), problem, {}, ExitCode::io);
+      fail(fmt::format("{}: readable external data in '{}'", reference.where, printable(reference.location)), problem, {},
+           ExitCode::io);
     }
     owner = bytes;
     region.bytes = owner;

@@ -28,19 +28,22 @@ struct OpenedFile {
   FileHandle handle;
   std::int64_t size = 0;
   std::int64_t changed_ns = 0;  // time of the last change
-  bool missing = false;  // there is no such file; the caller lists them all
+  bool missing = false;         // there is no such file; the caller lists them all
 };
 
-// Opens `location`, a path relative to `folder` that must stay below it: no "..", no absolute path, no symbolic link on the way, a
-// regular file with one hard link. `allow_links` lifts the rules about links. CompileError naming `where` if it is refused.
-OpenedFile open_external(const std::filesystem::path& folder, const std::string& location, bool allow_links, const std::string& where,
-                         OpenWith with = OpenWith::best);
+// Opens `location`, a path relative to `folder` that must stay below it: no "..", no absolute path, no symbolic link on the
+// way, a regular file with one hard link. `allow_links` lifts the rules about links. CompileError naming `where` if it is
+// refused.
+OpenedFile open_external(const std::filesystem::path& folder, const std::string& location, bool allow_links,
+                         const std::string& where, OpenWith with = OpenWith::best);
 
-// All external data of a model. First every tensor is declared, then the files are opened and sizes compared, then tensors are read.
+// All external data of a model. First every tensor is declared, then the files are opened and sizes compared, then tensors are
+// read.
 class ExternalFiles {
  public:
   // `folder`: where locations are relative to; none: the model has no place on disk, and external data is refused.
-  ExternalFiles(std::optional<std::filesystem::path> folder, const ImportOptions& options) : folder_(std::move(folder)), options_(options) {}
+  ExternalFiles(std::optional<std::filesystem::path> folder, const ImportOptions& options)
+      : folder_(std::move(folder)), options_(options) {}
 
   // Checks what the tensor says about its file. With `bytes`, the tensor's size, it is remembered for open_all().
   void declare(const oclc_onnx::TensorProto& tensor, const std::string& where, std::optional<std::int64_t> bytes);
@@ -51,8 +54,8 @@ class ExternalFiles {
     const std::byte* data = nullptr;
     std::shared_ptr<const void> owner;
   };
-  // The data, read into memory that tensors sharing bytes of the file share as well. (Not mapped: a mapped file that another program
-  // truncates would kill the process.) CompileError if the file changed meanwhile.
+  // The data, read into memory that tensors sharing bytes of the file share as well. (Not mapped: a mapped file that another
+  // program truncates would kill the process.) CompileError if the file changed meanwhile.
   Block read(const oclc_onnx::TensorProto& tensor);
 
  private:

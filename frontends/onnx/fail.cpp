@@ -45,7 +45,11 @@ std::string printable(std::string_view text) {
 }
 
 void fail(std::string wanted, std::string found, std::string advice, ExitCode code) {
-  throw CompileError({.stage = "import", .wanted = std::move(wanted), .found = std::move(found), .advice = std::move(advice), .exit_code = code});
+  throw CompileError({.stage = "import",
+                      .wanted = std::move(wanted),
+                      .found = std::move(found),
+                      .advice = std::move(advice),
+                      .exit_code = code});
 }
 
 void NearestName::offer(std::string_view candidate) {

@@ -11,7 +11,8 @@ namespace oclc::onnx {
 std::string printable(std::string_view text);
 
 // CompileError of stage "import" about no node in particular.
-[[noreturn]] void fail(std::string wanted, std::string found = {}, std::string advice = {}, ExitCode code = ExitCode::bad_model);
+[[noreturn]] void fail(std::string wanted, std::string found = {}, std::string advice = {},
+                       ExitCode code = ExitCode::bad_model);
 
 // The name that stands in a list of candidates nearest to `name`, if it is near enough for a hint.
 class NearestName {

@@ -28,10 +28,12 @@ class CallCounter {
     for (NodeProto& node : nodes) {
       total += 1;
       for (GraphProto* graph : subgraphs(node)) total += count(*graph->mutable_node());
-      const auto at = model_.functions.empty() ? model_.functions.end() : model_.functions.find({domain_name(node.domain()), node.op_type()});
+      const auto at = model_.functions.empty() ? model_.functions.end()
+                                               : model_.functions.find({domain_name(node.domain()), node.op_type()});
       if (at != model_.functions.end()) total += count_function(at->second);
       if (total > limits_.nodes) {
-        fail(fmt::format("at most {} nodes after functions are expanded", limits_.nodes), "more", "the limit is there against damaged and hostile files");
+        fail(fmt::format("at most {} nodes after functions are expanded", limits_.nodes), "more",
+             "the limit is there against damaged and hostile files");
       }
     }
     return total;
@@ -46,7 +48,8 @@ class CallCounter {
       fail("functions that do not call themselves", fmt::format("{}'{}'", circle, printable(function.proto->name())));
     }
     if (const auto at = counted_.find(&function); at != counted_.end()) return at->second;
-    if (stack_.size() >= kDeepestCalls) fail(fmt::format("functions that call each other at most {} deep", kDeepestCalls), "deeper calls");
+    if (stack_.size() >= kDeepestCalls)
+      fail(fmt::format("functions that call each other at most {} deep", kDeepestCalls), "deeper calls");
     stack_.push_back(&function);
     function.nodes = count(*function.proto->mutable_node());
     stack_.pop_back();
@@ -66,7 +69,8 @@ std::vector<std::unique_ptr<AttributeProto>> default_attributes(const FunctionPr
   constexpr std::uint32_t kTag = 11 << 3 | 2;
   const std::string& bytes = function.unknown_fields();
   std::vector<std::unique_ptr<AttributeProto>> out;
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
   while (const std::uint32_t tag = in.ReadTag()) {
     if (tag != kTag) {
       if (!WireFormatLite::SkipField(&in, tag)) break;
@@ -75,7 +79,8 @@ std::vector<std::unique_ptr<AttributeProto>> default_attributes(const FunctionPr
     std::uint32_t length = 0;
     std::string message;
     auto attribute = std::make_unique<AttributeProto>();
-    if (!in.ReadVarint32(&length) || !in.ReadString(&message, static_cast<int>(length)) || !attribute->ParseFromString(message)) {
+    if (!in.ReadVarint32(&length) || !in.ReadString(&message, static_cast<int>(length)) ||
+        !attribute->ParseFromString(message)) {
       fail(fmt::format("default attributes of function '{}'", printable(function.name())), "bytes that protobuf cannot read");
     }
     out.push_back(std::move(attribute));

@@ -35,18 +35,19 @@ struct ImportLimits {
 };
 
 struct ImportOptions {
-  std::map<std::string, std::int64_t> dims;                            // --dim N=4, by the model's name of the symbol
-  std::map<std::string, std::vector<std::int64_t>> shapes;             // --shape x=1x3x224x224
-  std::optional<std::filesystem::path> external_data_dir;              // default: the model's folder
-  bool allow_links = false;                                            // external data through symbolic links or with several hard links
-  bool allow_newer_opset = false;                                      // read opsets and IR versions newer than the newest known
+  std::map<std::string, std::int64_t> dims;                 // --dim N=4, by the model's name of the symbol
+  std::map<std::string, std::vector<std::int64_t>> shapes;  // --shape x=1x3x224x224
+  std::optional<std::filesystem::path> external_data_dir;   // default: the model's folder
+  bool allow_links = false;                                 // external data through symbolic links or with several hard links
+  bool allow_newer_opset = false;                           // read opsets and IR versions newer than the newest known
   ImportLimits limits;
-  std::function<void(const std::string&)> warn;                        // may be empty
+  std::function<void(const std::string&)> warn;  // may be empty
 };
 
 std::unique_ptr<Module> import_onnx(const std::filesystem::path& file, const ImportOptions& options = {});
 // The same from memory. Without `base_dir` (and without options.external_data_dir) external data is refused.
-std::unique_ptr<Module> import_onnx_bytes(std::span<const std::byte> bytes, const std::optional<std::filesystem::path>& base_dir = {},
+std::unique_ptr<Module> import_onnx_bytes(std::span<const std::byte> bytes,
+                                          const std::optional<std::filesystem::path>& base_dir = {},
                                           const ImportOptions& options = {});
 
 // One operator of a model, for `--list-ops`.

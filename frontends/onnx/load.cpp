@@ -37,7 +37,8 @@ constexpr Signature kSignatures[] = {
 };
 
 bool is_text(std::string_view bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](char c) { return (c >= 0x20 && c != 0x7f) || c == '\n' || c == '\r' || c == '\t' || c < 0; });
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [](char c) { return (c >= 0x20 && c != 0x7f) || c == '\n' || c == '\r' || c == '\t' || c < 0; });
 }
 
 void reject_other_formats(std::span<const std::byte> bytes) {
@@ -55,7 +56,9 @@ void reject_other_formats(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::vector<std::byte> read_model_file(const std::filesystem::path& file, const ImportLimits& limits) {
-  const auto refuse = [&](const std::string& why, std::string advice = {}) { fail("a readable model file", why, std::move(advice), ExitCode::io); };
+  const auto refuse = [&](const std::string& why, std::string advice = {}) {
+    fail("a readable model file", why, std::move(advice), ExitCode::io);
+  };
   const FileHandle handle(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!handle) refuse(std::strerror(errno));
   struct stat info {};
@@ -75,7 +78,8 @@ std::vector<std::byte> read_model_file(const std::filesystem::path& file, const 
 std::unique_ptr<oclc_onnx::ModelProto> parse_model(std::span<const std::byte> bytes, const ImportOptions& options) {
   if (bytes.empty()) fail("an ONNX model with a graph", "an empty file");
   if (bytes.size() > static_cast<std::size_t>(options.limits.file_bytes)) {
-    fail(fmt::format("a model of at most {} bytes", options.limits.file_bytes), fmt::format("{} bytes", bytes.size()), "store the weights as external data");
+    fail(fmt::format("a model of at most {} bytes", options.limits.file_bytes), fmt::format("{} bytes", bytes.size()),
+         "store the weights as external data");
   }
   reject_other_formats(bytes);
   Counts counts;
@@ -83,7 +87,8 @@ std::unique_ptr<oclc_onnx::ModelProto> parse_model(std::span<const std::byte> by
     counts = prescan(bytes, options.limits);
   } catch (const CompileError& error) {
     const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (is_text(all.substr(0, 1024))) fail("an ONNX model", fmt::format("text that starts with '{}'", printable(all.substr(0, 30))));
+    if (is_text(all.substr(0, 1024)))
+      fail("an ONNX model", fmt::format("text that starts with '{}'", printable(all.substr(0, 30))));
     throw;
   }
   if (counts.unknown_fields > 0 && options.warn) {

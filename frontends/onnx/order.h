@@ -13,8 +13,8 @@ struct Ordered {
   bool was_sorted = true;
 };
 
-// `nodes` in their file's order and the names of the results wanted. Names nobody produces count as given. CompileError naming its
-// nodes if there is a cycle. Linear in the number of uses; no recursion over nodes.
+// `nodes` in their file's order and the names of the results wanted. Names nobody produces count as given. CompileError naming
+// its nodes if there is a cycle. Linear in the number of uses; no recursion over nodes.
 Ordered order_nodes(const std::vector<oclc_onnx::NodeProto*>& nodes, const std::vector<std::string_view>& wanted);
 
 // Names from outside that the sub-graphs of `node` use.

@@ -11,7 +11,27 @@
 namespace oclc::onnx {
 namespace {
 
-enum Message { model, graph, node, attribute, tensor, sparse, value_info, type, tensor_type, sequence, map, shape, dim, function, entry, training, opset, annotation, other };
+enum Message {
+  model,
+  graph,
+  node,
+  attribute,
+  tensor,
+  sparse,
+  value_info,
+  type,
+  tensor_type,
+  sequence,
+  map,
+  shape,
+  dim,
+  function,
+  entry,
+  training,
+  opset,
+  annotation,
+  other
+};
 
 enum class Holds {
   name,     // a name: bounded in length
@@ -136,25 +156,58 @@ std::int64_t memory_of(Message kind) {
   constexpr std::size_t kPointer = sizeof(void*) * 2;  // its place in a list, and the allocator's head
   std::size_t bytes = sizeof(oclc_onnx::TensorAnnotation);
   switch (kind) {
-    case model: bytes = sizeof(oclc_onnx::ModelProto); break;
-    case graph: bytes = sizeof(oclc_onnx::GraphProto); break;
-    case node: bytes = sizeof(oclc_onnx::NodeProto); break;
-    case attribute: bytes = sizeof(oclc_onnx::AttributeProto); break;
-    case tensor: bytes = sizeof(oclc_onnx::TensorProto); break;
-    case sparse: bytes = sizeof(oclc_onnx::SparseTensorProto); break;
-    case value_info: bytes = sizeof(oclc_onnx::ValueInfoProto); break;
-    case type: bytes = sizeof(oclc_onnx::TypeProto); break;
-    case tensor_type: bytes = sizeof(oclc_onnx::TypeProto_Tensor); break;
-    case sequence: bytes = sizeof(oclc_onnx::TypeProto_Sequence); break;
-    case map: bytes = sizeof(oclc_onnx::TypeProto_Map); break;
-    case shape: bytes = sizeof(oclc_onnx::TensorShapeProto); break;
-    case dim: bytes = sizeof(oclc_onnx::TensorShapeProto_Dimension); break;
-    case function: bytes = sizeof(oclc_onnx::FunctionProto); break;
-    case entry: bytes = sizeof(oclc_onnx::StringStringEntryProto); break;
-    case training: bytes = sizeof(oclc_onnx::TrainingInfoProto); break;
+    case model:
+      bytes = sizeof(oclc_onnx::ModelProto);
+      break;
+    case graph:
+      bytes = sizeof(oclc_onnx::GraphProto);
+      break;
+    case node:
+      bytes = sizeof(oclc_onnx::NodeProto);
+      break;
+    case attribute:
+      bytes = sizeof(oclc_onnx::AttributeProto);
+      break;
+    case tensor:
+      bytes = sizeof(oclc_onnx::TensorProto);
+      break;
+    case sparse:
+      bytes = sizeof(oclc_onnx::SparseTensorProto);
+      break;
+    case value_info:
+      bytes = sizeof(oclc_onnx::ValueInfoProto);
+      break;
+    case type:
+      bytes = sizeof(oclc_onnx::TypeProto);
+      break;
+    case tensor_type:
+      bytes = sizeof(oclc_onnx::TypeProto_Tensor);
+      break;
+    case sequence:
+      bytes = sizeof(oclc_onnx::TypeProto_Sequence);
+      break;
+    case map:
+      bytes = sizeof(oclc_onnx::TypeProto_Map);
+      break;
+    case shape:
+      bytes = sizeof(oclc_onnx::TensorShapeProto);
+      break;
+    case dim:
+      bytes = sizeof(oclc_onnx::TensorShapeProto_Dimension);
+      break;
+    case function:
+      bytes = sizeof(oclc_onnx::FunctionProto);
+      break;
+    case entry:
+      bytes = sizeof(oclc_onnx::StringStringEntryProto);
+      break;
+    case training:
+      bytes = sizeof(oclc_onnx::TrainingInfoProto);
+      break;
     case opset:
     case annotation:
-    case other: break;
+    case other:
+      break;
   }
   return static_cast<std::int64_t>(bytes + kPointer);
 }
@@ -172,11 +225,13 @@ class Scanner {
   static constexpr int kDeepest = 100;  // protobuf's own limit
 
   [[noreturn]] void malformed(std::size_t at, const std::string& what) const {
-    fail("an ONNX model", fmt::format("{} at byte {} of {}", what, at, bytes_.size()), "the file is damaged or of another kind");
+    fail("an ONNX model", fmt::format("{} at byte {} of {}", what, at, bytes_.size()),
+         "the file is damaged or of another kind");
   }
 
   [[noreturn]] static void over(const std::string& what, std::int64_t limit, std::int64_t found) {
-    fail(fmt::format("at most {} {}", limit, what), std::to_string(found), "the limit is there against damaged and hostile files");
+    fail(fmt::format("at most {} {}", limit, what), std::to_string(found),
+         "the limit is there against damaged and hostile files");
   }
 
   std::uint64_t varint(std::size_t& at, std::size_t end) const {
@@ -201,7 +256,9 @@ class Scanner {
 
   void skip(std::size_t& at, std::size_t end, std::uint32_t wire, std::size_t tag_at) const {
     switch (wire) {
-      case 0: varint(at, end); return;
+      case 0:
+        varint(at, end);
+        return;
       case 1:
       case 5: {
         const std::size_t size = wire == 1 ? 8 : 4;
@@ -209,8 +266,11 @@ class Scanner {
         at += size;
         return;
       }
-      case 2: at = delimited(at, end); return;
-      default: malformed(tag_at, fmt::format("a field of unknown wire type {}", wire));
+      case 2:
+        at = delimited(at, end);
+        return;
+      default:
+        malformed(tag_at, fmt::format("a field of unknown wire type {}", wire));
     }
   }
 
@@ -246,15 +306,24 @@ class Scanner {
       case Holds::name:
         if (size > limits_.name_bytes) {
           const std::string_view name(reinterpret_cast<const char*>(bytes_.data() + at), 40);
-          fail(fmt::format("names of at most {} bytes", limits_.name_bytes), fmt::format("one of {} bytes that starts with '{}'", size, printable(name)));
+          fail(fmt::format("names of at most {} bytes", limits_.name_bytes),
+               fmt::format("one of {} bytes that starts with '{}'", size, printable(name)));
         }
         charge(kString + size);
         return;
-      case Holds::text: charge(kString + size); return;
-      case Holds::data: return;
-      case Holds::packed4: charge(size * 4); return;
-      case Holds::packed8: charge(size * 8); return;
-      case Holds::message: break;
+      case Holds::text:
+        charge(kString + size);
+        return;
+      case Holds::data:
+        return;
+      case Holds::packed4:
+        charge(size * 4);
+        return;
+      case Holds::packed8:
+        charge(size * 8);
+        return;
+      case Holds::message:
+        break;
     }
     if (rule.child == node && ++counts_.nodes > limits_.nodes) over("nodes", limits_.nodes, counts_.nodes);
     if (rule.child == tensor && ++counts_.tensors > limits_.tensors) over("tensors", limits_.tensors, counts_.tensors);

@@ -1,5 +1,5 @@
-// A pass over the bytes of a model before protobuf builds objects of them: two bytes of a file can become hundreds in memory, so
-// counts, nesting and names are bounded here.
+// A pass over the bytes of a model before protobuf builds objects of them: two bytes of a file can become hundreds in memory,
+// so counts, nesting and names are bounded here.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -25,23 +25,37 @@ struct ElementType {
 
 // Numbers above 16 are newer than the message's own list.
 constexpr ElementType kElementTypes[] = {
-    {1, "FLOAT", DType::f32, Typed::float_data},    {2, "UINT8", DType::u8, Typed::int32_data},
-    {3, "INT8", DType::i8, Typed::int32_data},      {4, "UINT16", DType::u16, Typed::int32_data},
-    {5, "INT16", DType::i16, Typed::int32_data},    {6, "INT32", DType::i32, Typed::int32_data},
-    {7, "INT64", DType::i64, Typed::int64_data},    {8, "STRING", {}},
-    {9, "BOOL", DType::boolean, Typed::int32_data}, {10, "FLOAT16", DType::f16, Typed::int32_data},
-    {11, "DOUBLE", DType::f64, Typed::double_data}, {12, "UINT32", DType::u32, Typed::uint64_data},
-    {13, "UINT64", DType::u64, Typed::uint64_data}, {14, "COMPLEX64", {}},
-    {15, "COMPLEX128", {}},                         {16, "BFLOAT16", DType::bf16, Typed::int32_data},
-    {17, "FLOAT8E4M3FN", {}},                       {18, "FLOAT8E4M3FNUZ", {}},
-    {19, "FLOAT8E5M2", {}},                         {20, "FLOAT8E5M2FNUZ", {}},
-    {21, "UINT4", {}},                              {22, "INT4", {}},
-    {23, "FLOAT4E2M1", {}},                         {24, "FLOAT8E8M0", {}},
-    {25, "UINT2", {}},                              {26, "INT2", {}},
+    {1, "FLOAT", DType::f32, Typed::float_data},
+    {2, "UINT8", DType::u8, Typed::int32_data},
+    {3, "INT8", DType::i8, Typed::int32_data},
+    {4, "UINT16", DType::u16, Typed::int32_data},
+    {5, "INT16", DType::i16, Typed::int32_data},
+    {6, "INT32", DType::i32, Typed::int32_data},
+    {7, "INT64", DType::i64, Typed::int64_data},
+    {8, "STRING", {}},
+    {9, "BOOL", DType::boolean, Typed::int32_data},
+    {10, "FLOAT16", DType::f16, Typed::int32_data},
+    {11, "DOUBLE", DType::f64, Typed::double_data},
+    {12, "UINT32", DType::u32, Typed::uint64_data},
+    {13, "UINT64", DType::u64, Typed::uint64_data},
+    {14, "COMPLEX64", {}},
+    {15, "COMPLEX128", {}},
+    {16, "BFLOAT16", DType::bf16, Typed::int32_data},
+    {17, "FLOAT8E4M3FN", {}},
+    {18, "FLOAT8E4M3FNUZ", {}},
+    {19, "FLOAT8E5M2", {}},
+    {20, "FLOAT8E5M2FNUZ", {}},
+    {21, "UINT4", {}},
+    {22, "INT4", {}},
+    {23, "FLOAT4E2M1", {}},
+    {24, "FLOAT8E8M0", {}},
+    {25, "UINT2", {}},
+    {26, "INT2", {}},
 };
 
 const ElementType* find_type(std::int32_t number) {
-  const auto* at = std::find_if(std::begin(kElementTypes), std::end(kElementTypes), [&](const ElementType& t) { return t.number == number; });
+  const auto* at = std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
+                                [&](const ElementType& t) { return t.number == number; });
   return at == std::end(kElementTypes) ? nullptr : at;
 }
 
@@ -52,29 +66,33 @@ struct TypedField {
 };
 
 std::vector<TypedField> typed_fields(const TensorProto& t) {
-  return {{Typed::float_data, "float_data", t.float_data_size()},
-          {Typed::int32_data, "int32_data", t.int32_data_size()},
-          {Typed::int64_data, "int64_data", t.int64_data_size()},
-          {Typed::double_data, "double_data", t.double_data_size()},
-          {Typed::uint64_data, "uint64_data", t.uint64_data_size()},
-          {Typed::none, "string_data", t.string_data_size()}};
+  return {{Typed::float_data, "float_data", t.float_data_size()},    {Typed::int32_data, "int32_data", t.int32_data_size()},
+          {Typed::int64_data, "int64_data", t.int64_data_size()},    {Typed::double_data, "double_data", t.double_data_size()},
+          {Typed::uint64_data, "uint64_data", t.uint64_data_size()}, {Typed::none, "string_data", t.string_data_size()}};
 }
 
 std::string_view field_name(Typed kind) {
   switch (kind) {
-    case Typed::float_data: return "float_data";
-    case Typed::int32_data: return "int32_data";
-    case Typed::int64_data: return "int64_data";
-    case Typed::double_data: return "double_data";
-    case Typed::uint64_data: return "uint64_data";
-    case Typed::none: break;
+    case Typed::float_data:
+      return "float_data";
+    case Typed::int32_data:
+      return "int32_data";
+    case Typed::int64_data:
+      return "int64_data";
+    case Typed::double_data:
+      return "double_data";
+    case Typed::uint64_data:
+      return "uint64_data";
+    case Typed::none:
+      break;
   }
   return "raw_data";
 }
 
 // Elements of the checked dimensions.
 std::int64_t checked_elements(const TensorProto& tensor, const std::string& where, const ImportLimits& limits) {
-  if (tensor.dims_size() > limits.rank) fail(fmt::format("{} of rank at most {}", where, limits.rank), fmt::format("rank {}", tensor.dims_size()));
+  if (tensor.dims_size() > limits.rank)
+    fail(fmt::format("{} of rank at most {}", where, limits.rank), fmt::format("rank {}", tensor.dims_size()));
   std::int64_t product = 1;  // without zeros, so that strides fit too
   bool empty = false;
   for (const std::int64_t dim : tensor.dims()) {
@@ -83,7 +101,8 @@ std::int64_t checked_elements(const TensorProto& tensor, const std::string& wher
     if (dim == 0) {
       empty = true;
     } else if (product > limits.elements / dim) {
-      fail(fmt::format("{} of at most {} elements", where, limits.elements), fmt::format("[{}]", fmt::join(tensor.dims(), ", ")));
+      fail(fmt::format("{} of at most {} elements", where, limits.elements),
+           fmt::format("[{}]", fmt::join(tensor.dims(), ", ")));
     } else {
       product *= dim;
     }
@@ -95,16 +114,26 @@ std::int64_t checked_elements(const TensorProto& tensor, const std::string& wher
 void check_narrow(const TensorProto& tensor, DType dtype, const std::string& where) {
   std::int32_t lo = std::numeric_limits<std::int32_t>::min(), hi = std::numeric_limits<std::int32_t>::max();
   switch (dtype) {
-    case DType::i8: lo = -128, hi = 127; break;
-    case DType::i16: lo = -32768, hi = 32767; break;
-    case DType::u8: lo = 0, hi = 255; break;
+    case DType::i8:
+      lo = -128, hi = 127;
+      break;
+    case DType::i16:
+      lo = -32768, hi = 32767;
+      break;
+    case DType::u8:
+      lo = 0, hi = 255;
+      break;
     case DType::u16:
     case DType::f16:
-    case DType::bf16: lo = 0, hi = 65535; break;
-    default: return;
+    case DType::bf16:
+      lo = 0, hi = 65535;
+      break;
+    default:
+      return;
   }
   for (const std::int32_t value : tensor.int32_data()) {
-    if (value < lo || value > hi) fail(fmt::format("{}: values of {} to {} in int32_data", where, lo, hi), std::to_string(value));
+    if (value < lo || value > hi)
+      fail(fmt::format("{}: values of {} to {} in int32_data", where, lo, hi), std::to_string(value));
   }
 }
 
@@ -121,7 +150,8 @@ DType element_type(std::int32_t onnx_type, const std::string& where) {
   const ElementType* type = find_type(onnx_type);
   if (!type) fail(fmt::format("{} of a known element type", where), std::to_string(onnx_type));
   if (!type->dtype) {
-    fail(fmt::format("{} of a supported element type", where), std::string(type->name), "convert it to a number type first", ExitCode::unsupported);
+    fail(fmt::format("{} of a supported element type", where), std::string(type->name), "convert it to a number type first",
+         ExitCode::unsupported);
   }
   return *type->dtype;
 }
@@ -138,24 +168,29 @@ void check_tensor(const TensorProto& tensor, const std::string& where, const Imp
   for (const TypedField& field : typed_fields(tensor)) {
     if (field.count == 0) continue;
     if (external || tensor.has_raw_data()) {
-      fail(fmt::format("{} with its data in one place", where), fmt::format("both {} and {}", external ? "external data" : "raw_data", field.name));
+      fail(fmt::format("{} with its data in one place", where),
+           fmt::format("both {} and {}", external ? "external data" : "raw_data", field.name));
     }
-    if (field.kind != type.typed) fail(fmt::format("{}: {} data in {}", where, type.name, field_name(type.typed)), fmt::format("{}", field.name));
+    if (field.kind != type.typed)
+      fail(fmt::format("{}: {} data in {}", where, type.name, field_name(type.typed)), fmt::format("{}", field.name));
     typed = field.count;
   }
   if (external) {
-    if (tensor.has_raw_data() && !tensor.raw_data().empty()) fail(fmt::format("{} with its data in one place", where), "both external data and raw_data");
+    if (tensor.has_raw_data() && !tensor.raw_data().empty())
+      fail(fmt::format("{} with its data in one place", where), "both external data and raw_data");
     files.declare(tensor, where, bytes);
     return;
   }
   if (tensor.has_raw_data()) {
     if (static_cast<std::int64_t>(tensor.raw_data().size()) != bytes) {
-      fail(fmt::format("{}: {} bytes of raw_data for {} {}", where, bytes, type.name, shape_text(tensor)), std::to_string(tensor.raw_data().size()));
+      fail(fmt::format("{}: {} bytes of raw_data for {} {}", where, bytes, type.name, shape_text(tensor)),
+           std::to_string(tensor.raw_data().size()));
     }
     return;
   }
   if (typed != elements) {
-    fail(fmt::format("{}: {} values in {} for {} {}", where, elements, field_name(type.typed), type.name, shape_text(tensor)), std::to_string(typed));
+    fail(fmt::format("{}: {} values in {} for {} {}", where, elements, field_name(type.typed), type.name, shape_text(tensor)),
+         std::to_string(typed));
   }
   check_narrow(tensor, dtype, where);
 }
@@ -185,7 +220,8 @@ HostTensor TensorStore::decode(TensorProto& tensor) {
       std::int64_t i = 0;
       for (const auto value : values) {
         // Floats go by their bits, through memory.
-        if (out.elements() > i) std::memcpy(out.mutable_data() + static_cast<std::size_t>(i) * size_bytes(dtype), &value, size_bytes(dtype));
+        if (out.elements() > i)
+          std::memcpy(out.mutable_data() + static_cast<std::size_t>(i) * size_bytes(dtype), &value, size_bytes(dtype));
         ++i;
       }
     };

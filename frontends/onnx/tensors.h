@@ -15,13 +15,15 @@ class TensorProto;
 
 namespace oclc::onnx {
 
-// The element type of an ONNX number; CompileError naming `where` if it is unknown or unsupported (strings, complex numbers, ...).
+// The element type of an ONNX number; CompileError naming `where` if it is unknown or unsupported (strings, complex numbers,
+// ...).
 DType element_type(std::int32_t onnx_type, const std::string& where);
 // ONNX's name of it: "FLOAT".
 std::string element_type_name(std::int32_t onnx_type);
 
 // Throws unless type, sizes and the place of the data fit together. Registers external data with `files`.
-void check_tensor(const oclc_onnx::TensorProto& tensor, const std::string& where, const ImportLimits& limits, ExternalFiles& files);
+void check_tensor(const oclc_onnx::TensorProto& tensor, const std::string& where, const ImportLimits& limits,
+                  ExternalFiles& files);
 
 // Tensors by their message, each decoded at most once. Data is moved out of the messages, not copied.
 class TensorStore {

@@ -41,13 +41,24 @@ struct Scope {
 
 void check_value_type(const ValueInfoProto& value, std::string_view role, bool type_needed) {
   const std::string where = fmt::format("{} '{}'", role, printable(value.name()));
-  const auto refuse = [&](std::string_view kind) { fail(where + " as a tensor of numbers", std::string(kind), {}, ExitCode::unsupported); };
+  const auto refuse = [&](std::string_view kind) {
+    fail(where + " as a tensor of numbers", std::string(kind), {}, ExitCode::unsupported);
+  };
   switch (value.type().value_case()) {
-    case TypeProto::kTensorType: break;
-    case TypeProto::kSequenceType: refuse("a sequence"); break;
-    case TypeProto::kMapType: refuse("a map"); break;
-    case TypeProto::kOptionalType: refuse("an optional"); break;
-    case TypeProto::kSparseTensorType: refuse("a sparse tensor"); break;
+    case TypeProto::kTensorType:
+      break;
+    case TypeProto::kSequenceType:
+      refuse("a sequence");
+      break;
+    case TypeProto::kMapType:
+      refuse("a map");
+      break;
+    case TypeProto::kOptionalType:
+      refuse("an optional");
+      break;
+    case TypeProto::kSparseTensorType:
+      refuse("a sparse tensor");
+      break;
     case TypeProto::VALUE_NOT_SET:
       if (type_needed) fail(where + " with a type", "none");
       return;
@@ -59,7 +70,8 @@ void check_value_type(const ValueInfoProto& value, std::string_view role, bool t
 
 class Validator {
  public:
-  Validator(ModelProto& model, const ImportOptions& options, ExternalFiles& files) : model_(model), options_(options), files_(files) {}
+  Validator(ModelProto& model, const ImportOptions& options, ExternalFiles& files)
+      : model_(model), options_(options), files_(files) {}
 
   CheckedModel run() {
     if (!model_.has_graph()) fail("an ONNX model with a graph", "none");
@@ -82,11 +94,13 @@ class Validator {
 
   void check_ir_version() {
     out_.ir_version = model_.ir_version();
-    if (out_.ir_version <= 0) fail("an ir_version of 1 or more", model_.has_ir_version() ? std::to_string(out_.ir_version) : "none", "the file may be damaged");
+    if (out_.ir_version <= 0)
+      fail("an ir_version of 1 or more", model_.has_ir_version() ? std::to_string(out_.ir_version) : "none",
+           "the file may be damaged");
     if (out_.ir_version > kNewestIrVersion) {
       if (!options_.allow_newer_opset) {
-        fail(fmt::format("an ir_version of at most {}", kNewestIrVersion), std::to_string(out_.ir_version), "export for an older ONNX, or try --allow-newer-opset",
-             ExitCode::unsupported);
+        fail(fmt::format("an ir_version of at most {}", kNewestIrVersion), std::to_string(out_.ir_version),
+             "export for an older ONNX, or try --allow-newer-opset", ExitCode::unsupported);
       }
       warn(fmt::format("ir_version {} is newer than {}, the newest known", out_.ir_version, kNewestIrVersion));
     }
@@ -98,18 +112,21 @@ class Validator {
     for (const auto& import : imports) {
       const auto [at, fresh] = versions.emplace(domain_name(import.domain()), import.version());
       if (!fresh && at->second != import.version()) {
-        fail(fmt::format("one opset version for domain '{}' in {}", printable(at->first), whose), fmt::format("{} and {}", at->second, import.version()));
+        fail(fmt::format("one opset version for domain '{}' in {}", printable(at->first), whose),
+             fmt::format("{} and {}", at->second, import.version()));
       }
     }
     if (versions.empty()) fail(fmt::format("opset imports in {}", whose), "none");
     for (const auto& [domain, version] : versions) {
       constexpr std::int64_t kAbsurd = 10'000;
-      if (version <= 0 || version > kAbsurd) fail(fmt::format("an opset version from 1 to {} for domain '{}'", kAbsurd, printable(domain)), std::to_string(version));
+      if (version <= 0 || version > kAbsurd)
+        fail(fmt::format("an opset version from 1 to {} for domain '{}'", kAbsurd, printable(domain)), std::to_string(version));
     }
     const auto own = versions.find("");
     if (own == versions.end()) return versions;
     if (own->second < kOldestOpset) {
-      fail(fmt::format("opset {} to {}", kOldestOpset, kNewestOpset), std::to_string(own->second), "convert the model to a newer opset", ExitCode::unsupported);
+      fail(fmt::format("opset {} to {}", kOldestOpset, kNewestOpset), std::to_string(own->second),
+           "convert the model to a newer opset", ExitCode::unsupported);
     }
     if (own->second > kNewestOpset && !options_.allow_newer_opset) {
       fail(fmt::format("opset {} to {}", kOldestOpset, kNewestOpset), fmt::format("opset {} > {}", own->second, kNewestOpset),
@@ -130,7 +147,8 @@ class Validator {
     for (const auto& attribute : function.defaults) check_attribute(*attribute, where, true, nullptr);
     Scope scope;
     for (const std::string& input : proto.input()) {
-      if (input.empty() || !scope.names.insert(input).second) fail(where + " with different names of inputs", fmt::format("'{}' twice", printable(input)));
+      if (input.empty() || !scope.names.insert(input).second)
+        fail(where + " with different names of inputs", fmt::format("'{}' twice", printable(input)));
     }
     std::vector<NodeProto*> nodes = pointers(*proto.mutable_node());
     define_outputs(nodes, scope, nullptr);
@@ -149,7 +167,8 @@ class Validator {
     Names inputs;
     for (const ValueInfoProto& input : graph.input()) {
       if (input.name().empty()) fail("graph inputs with names", "one without");
-      if (!inputs.insert(input.name()).second) fail("different names of graph inputs", fmt::format("'{}' twice", printable(input.name())));
+      if (!inputs.insert(input.name()).second)
+        fail("different names of graph inputs", fmt::format("'{}' twice", printable(input.name())));
       check_value_type(input, "input", outer == nullptr);
     }
     for (auto& sparse : *graph.mutable_sparse_initializer()) {
@@ -161,7 +180,8 @@ class Validator {
     }
     for (const auto& tensor : graph.initializer()) {
       if (tensor.name().empty()) fail("initializers with names", "one without");
-      if (!scope.names.insert(tensor.name()).second) fail("different names of initializers", fmt::format("'{}' twice", printable(tensor.name())));
+      if (!scope.names.insert(tensor.name()).second)
+        fail("different names of initializers", fmt::format("'{}' twice", printable(tensor.name())));
       check_tensor(tensor, fmt::format("initializer '{}'", printable(tensor.name())), options_.limits, files_);
     }
     scope.names.insert(inputs.begin(), inputs.end());
@@ -171,7 +191,8 @@ class Validator {
     Names outputs;
     std::vector<std::string_view> wanted;
     for (const ValueInfoProto& output : graph.output()) {
-      if (!outputs.insert(output.name()).second) fail("different names of graph outputs", fmt::format("'{}' twice", printable(output.name())));
+      if (!outputs.insert(output.name()).second)
+        fail("different names of graph outputs", fmt::format("'{}' twice", printable(output.name())));
       if (!scope.has(output.name())) unknown_output(output.name(), scope);
       check_value_type(output, "output", false);
       wanted.push_back(output.name());
@@ -186,13 +207,15 @@ class Validator {
     return all;
   }
 
-  Schedule order(const std::vector<NodeProto*>& nodes, const std::vector<std::string_view>& wanted, const std::string& where) const {
+  Schedule order(const std::vector<NodeProto*>& nodes, const std::vector<std::string_view>& wanted,
+                 const std::string& where) const {
     Ordered ordered = order_nodes(nodes, wanted);
     if (!ordered.was_sorted) warn(fmt::format("the nodes of {} are not in topological order; they were sorted", where));
     return std::move(ordered.schedule);
   }
 
-  [[noreturn]] static void fail_at(const NodeProto& node, std::size_t index, std::string wanted, std::string found, std::string advice = {}) {
+  [[noreturn]] static void fail_at(const NodeProto& node, std::size_t index, std::string wanted, std::string found,
+                                   std::string advice = {}) {
     throw CompileError({.stage = "import",
                         .node = printable(node_label(node, static_cast<int>(index))),
                         .op = printable(op_label(node)),
@@ -213,7 +236,8 @@ class Validator {
       for (const std::string& output : nodes[i]->output()) {
         if (output.empty() || scope.names.insert(output).second) continue;
         const bool input = inputs && inputs->count(output);
-        fail_at(*nodes[i], i, "outputs with names of their own", fmt::format("'{}', which {}", printable(output), input ? "is a graph input" : "exists already"));
+        fail_at(*nodes[i], i, "outputs with names of their own",
+                fmt::format("'{}', which {}", printable(output), input ? "is a graph input" : "exists already"));
       }
     }
   }
@@ -230,9 +254,11 @@ class Validator {
         fail_at(node, i, fmt::format("an input '{}' that something defines", printable(input)), "none", nearest.hint());
       }
       Names attributes;
-      const std::string where = fmt::format("node '{}' ({})", printable(node_label(node, static_cast<int>(i))), printable(op_label(node)));
+      const std::string where =
+          fmt::format("node '{}' ({})", printable(node_label(node, static_cast<int>(i))), printable(op_label(node)));
       for (AttributeProto& attribute : *node.mutable_attribute()) {
-        if (!attributes.insert(attribute.name()).second) fail_at(node, i, "each attribute once", fmt::format("'{}' twice", printable(attribute.name())));
+        if (!attributes.insert(attribute.name()).second)
+          fail_at(node, i, "each attribute once", fmt::format("'{}' twice", printable(attribute.name())));
         check_attribute(attribute, where, in_function, &scope);
       }
     }
@@ -246,7 +272,8 @@ class Validator {
     const auto check_one = [&](oclc_onnx::TensorProto& tensor) { check_tensor(tensor, name, options_.limits, files_); };
     if (attribute.has_t()) check_one(*attribute.mutable_t());
     for (auto& tensor : *attribute.mutable_tensors()) check_one(tensor);
-    if (attribute.has_sparse_tensor() || attribute.sparse_tensors_size() > 0) fail(name + " as a dense tensor", "a sparse one", {}, ExitCode::unsupported);
+    if (attribute.has_sparse_tensor() || attribute.sparse_tensors_size() > 0)
+      fail(name + " as a dense tensor", "a sparse one", {}, ExitCode::unsupported);
     if (attribute.has_g() || attribute.graphs_size() > 0) {
       if (!scope) fail(name + " without a sub-graph", "one");
       if (attribute.has_g()) check_graph(*attribute.mutable_g(), scope, in_function);
@@ -270,7 +297,9 @@ const Function* CheckedModel::callee(const NodeProto& node) const {
 
 std::string domain_name(std::string_view domain) { return domain == "ai.onnx" ? std::string() : std::string(domain); }
 
-std::string node_label(const NodeProto& node, int index) { return node.name().empty() ? fmt::format("{}_{}", node.op_type(), index) : node.name(); }
+std::string node_label(const NodeProto& node, int index) {
+  return node.name().empty() ? fmt::format("{}_{}", node.op_type(), index) : node.name();
+}
 
 std::string op_label(const NodeProto& node) {
   const std::string domain = domain_name(node.domain());
@@ -286,6 +315,8 @@ std::vector<GraphProto*> subgraphs(NodeProto& node) {
   return graphs;
 }
 
-CheckedModel check_model(ModelProto& model, const ImportOptions& options, ExternalFiles& files) { return Validator(model, options, files).run(); }
+CheckedModel check_model(ModelProto& model, const ImportOptions& options, ExternalFiles& files) {
+  return Validator(model, options, files).run();
+}
 
 }  // namespace oclc::onnx

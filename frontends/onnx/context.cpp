@@ -1,0 +1,163 @@
+#include "frontends/onnx/context.h"
+
+#include <fmt/format.h>
+#include <oclc_onnx.pb.h>
+
+#include "compiler/ops/shape_rules.h"
+#include "frontends/onnx/attributes.h"
+#include "frontends/onnx/model.h"
+#include "frontends/onnx/tensors.h"
+
+namespace oclc::onnx {
+
+using oclc_onnx::AttributeProto;
+
+int OpContext::outputs() const { return node_.output_size(); }
+
+bool OpContext::wants_output(int index) const { return index < node_.output_size() && !node_.output(index).empty(); }
+
+void OpContext::fail(std::string wanted, std::string found, std::string advice, ExitCode code) const {
+  throw CompileError({.stage = "import",
+                      .node = printable(label_),
+                      .op = printable(op_label(node_)),
+                      .wanted = std::move(wanted),
+                      .found = std::move(found),
+                      .advice = std::move(advice),
+                      .exit_code = code});
+}
+
+void OpContext::warn(const std::string& text) const {
+  host_.warn(fmt::format("node '{}' ({}): {}", printable(label_), printable(op_label(node_)), text));
+}
+
+Value* OpContext::input(std::size_t i) const {
+  Value* value = optional_input(i);
+  if (!value) fail(fmt::format("input {}", i), "none");
+  return value;
+}
+
+const AttributeProto* OpContext::find(std::string_view name, int type) {
+  known_.emplace(name);
+  const AttributeProto* attribute = host_.attribute(node_, name);
+  if (attribute && type != AttributeProto::UNDEFINED && attribute_type(*attribute) != type) {
+    fail(fmt::format("attribute '{}' as {}", name, attribute_type_name(type)),
+         std::string(attribute_type_name(attribute_type(*attribute))));
+  }
+  return attribute;
+}
+
+void OpContext::missing(std::string_view name) const { fail(fmt::format("attribute '{}'", name), "none"); }
+
+bool OpContext::has(std::string_view name) { return find(name, AttributeProto::UNDEFINED) != nullptr; }
+
+std::int64_t OpContext::integer(std::string_view name, std::optional<std::int64_t> otherwise) {
+  if (const auto* a = find(name, AttributeProto::INT)) return a->i();
+  if (!otherwise) missing(name);
+  return *otherwise;
+}
+
+double OpContext::real(std::string_view name, std::optional<double> otherwise) {
+  if (const auto* a = find(name, AttributeProto::FLOAT)) return static_cast<double>(a->f());
+  if (!otherwise) missing(name);
+  return *otherwise;
+}
+
+std::string OpContext::text(std::string_view name, std::optional<std::string> otherwise) {
+  if (const auto* a = find(name, AttributeProto::STRING)) return a->s();
+  if (!otherwise) missing(name);
+  return *otherwise;
+}
+
+Ints OpContext::integers(std::string_view name, std::optional<Ints> otherwise) {
+  if (const auto* a = find(name, AttributeProto::INTS)) return Ints(a->ints().begin(), a->ints().end());
+  if (!otherwise) missing(name);
+  return *otherwise;
+}
+
+std::vector<double> OpContext::reals(std::string_view name, std::optional<std::vector<double>> otherwise) {
+  if (const auto* a = find(name, AttributeProto::FLOATS)) return std::vector<double>(a->floats().begin(), a->floats().end());
+  if (!otherwise) missing(name);
+  return *otherwise;
+}
+
+std::vector<std::string> OpContext::texts(std::string_view name, std::optional<std::vector<std::string>> otherwise) {
+  if (const auto* a = find(name, AttributeProto::STRINGS))
+    return std::vector<std::string>(a->strings().begin(), a->strings().end());
+  if (!otherwise) missing(name);
+  return *otherwise;
+}
+
+const HostTensor& OpContext::tensor(std::string_view name) {
+  const auto* a = find(name, AttributeProto::TENSOR);
+  if (!a) missing(name);
+  return host_.tensor(a->t());
+}
+
+DType OpContext::dtype(std::string_view name, std::optional<DType> otherwise) {
+  const auto* a = find(name, AttributeProto::INT);
+  if (!a && otherwise) return *otherwise;
+  if (!a) missing(name);
+  if (a->i() < 0 || a->i() > INT32_MAX) fail(fmt::format("attribute '{}' as an element type", name), std::to_string(a->i()));
+  try {
+    return element_type(static_cast<std::int32_t>(a->i()), fmt::format("attribute '{}'", name));
+  } catch (const CompileError& error) {
+    fail(error.parts().wanted, error.parts().found, error.parts().advice, error.parts().exit_code);
+  }
+}
+
+std::vector<std::string> OpContext::unread() const {
+  std::vector<std::string> names;
+  for (const AttributeProto& attribute : node_.attribute()) {
+    if (!known_.count(attribute.name())) names.push_back(attribute.name());
+  }
+  return names;
+}
+
+std::vector<Expr> OpContext::content(std::size_t i, std::string_view what) const {
+  const Value* value = input(i);
+  if (value->content) return *value->content;
+  if (const HostTensor* tensor = constant_of(value); tensor && !is_float(tensor->dtype())) {
+    std::vector<Expr> values;
+    for (std::int64_t k = 0; k < tensor->elements(); ++k) values.emplace_back(tensor->int_at(k));
+    return values;
+  }
+  if (is_float(value->type.dtype)) fail(fmt::format("integers as {}", what), value->type.text());
+  unsupported(fmt::format("{} known when compiling", what),
+              fmt::format("values computed from the model's data ('{}', {})", printable(value->name), value->type.text()),
+              "run the model through a constant-folding simplifier, or give the sizes with --shape or --dim");
+}
+
+Ints OpContext::numbers(std::size_t i, std::string_view what) const {
+  Ints values;
+  for (const Expr& e : content(i, what)) {
+    if (!e.is_constant()) unsupported(fmt::format("{} as numbers", what), e.text(), "give the sizes with --dim");
+    values.push_back(e.value());
+  }
+  return values;
+}
+
+double OpContext::number(std::size_t i, std::string_view what) const {
+  const Value* value = input(i);
+  if (const HostTensor* tensor = constant_of(value); tensor && tensor->elements() == 1) return tensor->at(0);
+  const Ints values = numbers(i, what);
+  if (values.size() != 1) fail(fmt::format("one number as {}", what), std::to_string(values.size()));
+  return static_cast<double>(values[0]);
+}
+
+std::size_t OpContext::axis(std::int64_t axis, std::size_t rank) const {
+  try {
+    return static_cast<std::size_t>(normalise_axis(axis, rank));
+  } catch (const CompileError& error) {
+    fail(error.parts().wanted, error.parts().found);
+  }
+}
+
+std::vector<std::int64_t> OpContext::axes(const Ints& axes, std::size_t rank) const {
+  try {
+    return normalise_axes(axes, rank);
+  } catch (const CompileError& error) {
+    fail(error.parts().wanted, error.parts().found);
+  }
+}
+
+}  // namespace oclc::onnx

@@ -1,0 +1,126 @@
+// What the reader of one ONNX operator works with: the node's inputs as values, its attributes with types, and the builder.
+#pragma once
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ops/builder.h"
+#include "frontends/onnx/fail.h"
+
+namespace oclc_onnx {
+class AttributeProto;
+class NodeProto;
+class TensorProto;
+}  // namespace oclc_onnx
+
+namespace oclc::onnx {
+
+class OpContext;
+
+// One value per output of the node; trailing ones may be missing, and null stands for an output that is not supported.
+using Outputs = std::vector<Value*>;
+
+// How an operator is read from opset `since` on, until a row with a later one.
+struct OpRow {
+  std::string_view op;
+  int since = 1;
+  int min_inputs = 1, max_inputs = 1;
+  Outputs (*read)(OpContext&) = nullptr;
+  std::string_view core = {};  // for readers shared by several operators: the core operator, or a variant
+};
+
+inline constexpr int kAnyNumber = INT32_MAX;
+
+// What a context needs of the importer.
+class OpHost {
+ public:
+  virtual ~OpHost() = default;
+  // The attribute after resolving references to the calling function's attributes; null if absent.
+  virtual const oclc_onnx::AttributeProto* attribute(const oclc_onnx::NodeProto& node, std::string_view name) = 0;
+  virtual const HostTensor& tensor(const oclc_onnx::TensorProto& tensor) = 0;
+  virtual void warn(const std::string& text) = 0;
+  // Notes that the model may make sense only if `symbol` is at most `bound`; used if it cannot be read otherwise.
+  virtual void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) = 0;
+};
+
+class OpContext {
+ public:
+  OpContext(OpHost& host, Builder& builder, const OpRow& row, const oclc_onnx::NodeProto& node, std::vector<Value*> inputs,
+            std::string label, std::int64_t opset)
+      : b(builder), host_(host), row_(row), node_(node), inputs_(std::move(inputs)), label_(std::move(label)), opset_(opset) {}
+
+  Builder& b;
+
+  std::string_view core() const { return row_.core; }
+  std::int64_t opset() const { return opset_; }
+  const std::string& label() const { return label_; }
+  int outputs() const;                 // how many the node names
+  bool wants_output(int index) const;  // named and not empty
+
+  // Inputs. `input` throws if it is absent; `optional_input` gives null.
+  std::size_t inputs() const { return inputs_.size(); }
+  Value* input(std::size_t i) const;
+  Value* optional_input(std::size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
+  void drop_last_input() { inputs_.pop_back(); }
+  const Shape& shape(std::size_t i) const { return input(i)->type.shape; }
+  std::size_t rank(std::size_t i) const { return input(i)->type.rank(); }
+
+  // Attributes. An attribute of another type than asked for is an error; so is a missing one without a default.
+  bool has(std::string_view name);
+  std::int64_t integer(std::string_view name, std::optional<std::int64_t> otherwise = std::nullopt);
+  bool flag(std::string_view name, bool otherwise = false) { return integer(name, otherwise ? 1 : 0) != 0; }
+  double real(std::string_view name, std::optional<double> otherwise = std::nullopt);
+  std::string text(std::string_view name, std::optional<std::string> otherwise = std::nullopt);
+  Ints integers(std::string_view name, std::optional<Ints> otherwise = std::nullopt);
+  std::vector<double> reals(std::string_view name, std::optional<std::vector<double>> otherwise = std::nullopt);
+  std::vector<std::string> texts(std::string_view name, std::optional<std::vector<std::string>> otherwise = std::nullopt);
+  const HostTensor& tensor(std::string_view name);
+  DType dtype(std::string_view name, std::optional<DType> otherwise = std::nullopt);
+  // Attributes that mean nothing here.
+  void ignore(std::initializer_list<std::string_view> names) { known_.insert(names.begin(), names.end()); }
+  // Attributes of the node that were neither read nor ignored.
+  std::vector<std::string> unread() const;
+
+  // Elements of an integer input as expressions of the symbols; an error if they depend on the model's data.
+  std::vector<Expr> content(std::size_t i, std::string_view what) const;
+  // The same where they must be numbers.
+  Ints numbers(std::size_t i, std::string_view what) const;
+  // A one-element floating-point or integer input known when compiling.
+  double number(std::size_t i, std::string_view what) const;
+
+  // Axis `axis` of a tensor with `rank` axes, negative ones counted from the end.
+  std::size_t axis(std::int64_t axis, std::size_t rank) const;
+  // The attribute `axis` for input 0.
+  std::size_t axis_attribute(std::optional<std::int64_t> otherwise = std::nullopt) {
+    return axis(integer("axis", otherwise), rank(0));
+  }
+  std::vector<std::int64_t> axes(const Ints& axes, std::size_t rank) const;  // sorted, each once
+
+  [[noreturn]] void fail(std::string wanted, std::string found, std::string advice = {},
+                         ExitCode code = ExitCode::bad_model) const;
+  [[noreturn]] void unsupported(std::string wanted, std::string found, std::string advice = {}) const {
+    fail(std::move(wanted), std::move(found), std::move(advice), ExitCode::unsupported);
+  }
+  void warn(const std::string& text) const;
+  void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) {
+    host_.suggest_bound(symbol, bound, why);
+  }
+
+ private:
+  const oclc_onnx::AttributeProto* find(std::string_view name, int type);
+  [[noreturn]] void missing(std::string_view name) const;
+
+  OpHost& host_;
+  const OpRow& row_;
+  const oclc_onnx::NodeProto& node_;
+  std::vector<Value*> inputs_;
+  std::string label_;
+  std::int64_t opset_;
+  std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace oclc::onnx

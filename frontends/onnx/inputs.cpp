@@ -1,0 +1,181 @@
+#include "frontends/onnx/inputs.h"
+
+#include <fmt/format.h>
+#include <oclc_onnx.pb.h>
+
+#include <set>
+
+#include "frontends/onnx/fail.h"
+#include "frontends/onnx/tensors.h"
+
+namespace oclc::onnx {
+namespace {
+
+using oclc_onnx::TensorShapeProto;
+using oclc_onnx::ValueInfoProto;
+
+std::string where_of(const std::string& input) { return fmt::format("input '{}'", printable(input)); }
+
+// The model's name of a dimension that has no value: its own, or one made from the input's.
+std::string name_of_dim(const std::string& input, std::size_t axis, const TensorShapeProto::Dimension& dim) {
+  return dim.dim_param().empty() ? fmt::format("{}_d{}", identifier(input), axis) : dim.dim_param();
+}
+
+}  // namespace
+
+std::string identifier(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool letter = byte < 0x80 && (std::isalnum(byte) || c == '_');
+    if (letter) {
+      out += c;
+    } else if (out.empty() || out.back() != '_') {
+      out += '_';
+    }
+    if (out.size() == 64) break;
+  }
+  if (out.empty() || std::isdigit(static_cast<unsigned char>(out.front()))) out.insert(0, "d");
+  return out;
+}
+
+void Inputs::bind(const std::string& name, std::int64_t value, const std::string& why) {
+  if (value < 1 || value > options_.limits.dim) {
+    fail(fmt::format("a dimension from 1 to {} for {}", options_.limits.dim, why), std::to_string(value), {}, ExitCode::usage);
+  }
+  const auto [at, fresh] = bound_.emplace(name, value);
+  if (!fresh && at->second != value) {
+    fail(fmt::format("one value of dimension '{}'", printable(name)), fmt::format("{} and {} ({})", at->second, value, why), {},
+         ExitCode::usage);
+  }
+}
+
+Expr Inputs::dimension(const std::string& input, std::size_t axis, const std::string& param) {
+  if (const auto at = bound_.find(param); at != bound_.end()) return at->second;
+  if (const auto at = by_name_.find(param); at != by_name_.end()) return at->second;
+  std::string symbol = identifier(param);
+  for (int i = 2; !taken_.emplace(symbol, param).second; ++i) symbol = fmt::format("{}_{}", identifier(param), i);
+  const auto bound = bounds_.find(symbol);
+  const Expr made = Expr::symbol(symbol, 1, bound == bounds_.end() ? kUnbounded : bound->second);
+  if (symbol != param && options_.warn && param.find_first_of(" +-*/()") != std::string::npos) {
+    options_.warn(fmt::format("{} axis {}: dimension '{}' is the symbol {}", where_of(input), axis, printable(param), symbol));
+  }
+  symbols_.push_back(made);
+  return by_name_.emplace(param, made).first->second;
+}
+
+Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds)
+    : options_(options), bounds_(bounds) {
+  std::set<std::string_view> constants;
+  for (const auto& tensor : graph.initializer()) constants.insert(tensor.name());
+  std::vector<const ValueInfoProto*> inputs;
+  std::set<std::string> names, dims;
+  for (const ValueInfoProto& input : graph.input()) {
+    if (constants.count(input.name())) continue;  // an initializer gives its value
+    inputs.push_back(&input);
+    names.insert(input.name());
+  }
+  for (const auto& [name, shape] : options.shapes) {
+    if (!names.count(name)) {
+      NearestName nearest(name);
+      for (const auto& candidate : names) nearest.offer(candidate);
+      fail("an input of the model in --shape", fmt::format("'{}'", printable(name)), nearest.hint(), ExitCode::usage);
+    }
+  }
+  for (const ValueInfoProto* input : inputs) {
+    const auto given = options.shapes.find(input->name());
+    const auto& type = input->type().tensor_type();
+    if (!type.has_shape()) continue;
+    const TensorShapeProto& shape = type.shape();
+    if (given != options.shapes.end() && static_cast<int>(given->second.size()) != shape.dim_size()) {
+      fail(fmt::format("{} dimensions for {}", shape.dim_size(), where_of(input->name())), std::to_string(given->second.size()),
+           {}, ExitCode::usage);
+    }
+    for (int i = 0; i < shape.dim_size(); ++i) {
+      const auto axis = static_cast<std::size_t>(i);
+      const auto& dim = shape.dim(i);
+      if (dim.has_dim_value() && (dim.dim_value() < 0 || dim.dim_value() > options.limits.dim)) {
+        fail(fmt::format("{} with dimensions from 0 to {}", where_of(input->name()), options.limits.dim),
+             std::to_string(dim.dim_value()));
+      }
+      if (!dim.has_dim_value()) dims.insert(name_of_dim(input->name(), axis, dim));
+      if (given == options.shapes.end()) continue;
+      const std::int64_t value = given->second[axis];
+      if (!dim.has_dim_value()) {
+        bind(name_of_dim(input->name(), axis, dim), value, "--shape of " + where_of(input->name()));
+      } else if (dim.dim_value() != value) {
+        fail(fmt::format("{} in axis {} of {}", dim.dim_value(), i, where_of(input->name())), std::to_string(value), {},
+             ExitCode::usage);
+      }
+    }
+  }
+  for (const auto& [name, value] : options.dims) {
+    if (!dims.count(name)) {
+      fail("a symbolic dimension of the model in --dim", fmt::format("'{}'", printable(name)),
+           dims.empty() ? "the model has none" : fmt::format("it has {}", printable(fmt::format("{}", fmt::join(dims, ", ")))),
+           ExitCode::usage);
+    }
+    bind(name, value, "--dim");
+  }
+  for (const ValueInfoProto* input : inputs) {
+    const auto& type = input->type().tensor_type();
+    const DType dtype = element_type(type.elem_type(), where_of(input->name()));
+    const auto given = options.shapes.find(input->name());
+    Shape shape;
+    if (type.has_shape()) {
+      if (type.shape().dim_size() > options.limits.rank) {
+        fail(fmt::format("{} of rank at most {}", where_of(input->name()), options.limits.rank),
+             fmt::format("rank {}", type.shape().dim_size()));
+      }
+      for (int i = 0; i < type.shape().dim_size(); ++i) {
+        const auto& dim = type.shape().dim(i);
+        const auto axis = static_cast<std::size_t>(i);
+        shape.push_back(dim.has_dim_value() ? Expr(dim.dim_value())
+                                            : dimension(input->name(), axis, name_of_dim(input->name(), axis, dim)));
+      }
+    } else if (given != options.shapes.end()) {
+      for (const std::int64_t d : given->second) {
+        if (d < 0 || d > options.limits.dim)
+          fail(fmt::format("dimensions from 0 to {} in --shape", options.limits.dim), std::to_string(d), {}, ExitCode::usage);
+        shape.emplace_back(d);
+      }
+    } else {
+      fail(fmt::format("{} with a shape", where_of(input->name())), "none",
+           fmt::format("give it with --shape {}=...", printable(input->name())));
+    }
+    std::int64_t known = 1;
+    for (const Expr& d : shape) {
+      if (!d.is_constant() || d.value() == 0) continue;
+      if (known > options.limits.elements / d.value()) {
+        fail(fmt::format("{} of at most {} elements", where_of(input->name()), options.limits.elements), text_of(shape));
+      }
+      known *= d.value();
+    }
+    inputs_.push_back({input->name(), {dtype, std::move(shape)}});
+  }
+}
+
+std::vector<std::string> contradictions(const ValueInfoProto& declared, const TensorType& found) {
+  std::vector<std::string> out;
+  const std::string where = fmt::format("output '{}'", printable(declared.name()));
+  if (declared.type().value_case() != oclc_onnx::TypeProto::kTensorType) return out;
+  const auto& type = declared.type().tensor_type();
+  if (type.elem_type() != 0 && element_type(type.elem_type(), where) != found.dtype) {
+    out.push_back(fmt::format("{} is declared as {}, but is {}", where, element_type_name(type.elem_type()), found.text()));
+  }
+  if (!type.has_shape()) return out;
+  if (static_cast<std::size_t>(type.shape().dim_size()) != found.rank()) {
+    out.push_back(fmt::format("{} is declared with {} dimensions, but is {}", where, type.shape().dim_size(), found.text()));
+    return out;
+  }
+  for (int i = 0; i < type.shape().dim_size(); ++i) {
+    const auto& dim = type.shape().dim(i);
+    const Expr& size = found.shape[static_cast<std::size_t>(i)];
+    if (dim.has_dim_value() && size.is_constant() && size.value() != dim.dim_value()) {
+      out.push_back(fmt::format("{} is declared with {} in axis {}, but is {}", where, dim.dim_value(), i, found.text()));
+    }
+  }
+  return out;
+}
+
+}  // namespace oclc::onnx

@@ -1,0 +1,52 @@
+// The model's inputs and the symbols of their dimensions.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "frontends/onnx/import.h"
+
+namespace oclc_onnx {
+class GraphProto;
+class ValueInfoProto;
+}  // namespace oclc_onnx
+
+namespace oclc::onnx {
+
+// Upper bounds of symbols, by the symbol's name.
+using SymbolBounds = std::map<std::string, std::int64_t, std::less<>>;
+
+// "batch size" -> "batch_size".
+std::string identifier(std::string_view name);
+
+class Inputs {
+ public:
+  // Applies --dim and --shape. CompileError if they do not fit the model, or if an input's shape is not known well enough.
+  Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds);
+
+  struct Input {
+    std::string name;
+    TensorType type;
+  };
+  const std::vector<Input>& list() const { return inputs_; }
+  const std::vector<Expr>& symbols() const { return symbols_; }  // in order of appearance
+
+ private:
+  Expr dimension(const std::string& input, std::size_t axis, const std::string& param);
+  void bind(const std::string& name, std::int64_t value, const std::string& why);
+
+  const ImportOptions& options_;
+  const SymbolBounds& bounds_;
+  std::vector<Input> inputs_;
+  std::vector<Expr> symbols_;
+  std::map<std::string, std::int64_t> bound_;  // by the model's name
+  std::map<std::string, Expr> by_name_;        // the same
+  std::map<std::string, std::string> taken_;   // identifiers in use, with the model's name
+};
+
+// A text for each way the declared type of an output contradicts the type found.
+std::vector<std::string> contradictions(const oclc_onnx::ValueInfoProto& declared, const TensorType& found);
+
+}  // namespace oclc::onnx

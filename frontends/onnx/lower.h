@@ -1,0 +1,19 @@
+// From a checked model to a graph of core operators.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "frontends/onnx/inputs.h"
+#include "frontends/onnx/model.h"
+#include "frontends/onnx/tensors.h"
+
+namespace oclc::onnx {
+
+// Reads the graph's nodes. `suggested` receives bounds of symbols under which slices of the model reach no further than the
+// tensors they cut; a model that makes no sense otherwise may do so with them.
+std::unique_ptr<Graph> lower_model(oclc_onnx::GraphProto& graph, const CheckedModel& model, const Inputs& inputs,
+                                   TensorStore& tensors, const std::function<void(const std::string&)>& warn,
+                                   std::map<std::string, std::pair<std::int64_t, std::string>>& suggested);
+
+}  // namespace oclc::onnx

@@ -1,0 +1,95 @@
+#include "frontends/onnx/op_uses.h"
+
+#include <fmt/format.h>
+#include <oclc_onnx.pb.h>
+
+#include <numeric>
+#include <set>
+
+#include "frontends/onnx/fail.h"
+#include "frontends/onnx/table.h"
+
+namespace oclc::onnx {
+namespace {
+
+using oclc_onnx::GraphProto;
+using oclc_onnx::NodeProto;
+
+constexpr std::size_t kNamesShown = 3;
+
+class Collector {
+ public:
+  Collector(const CheckedModel& model, bool only_needed, bool branches)
+      : model_(model), only_needed_(only_needed), branches_(branches) {}
+
+  void graph(GraphProto& graph, const Opsets& opsets) {
+    const Schedule& needed = model_.schedules.at(&graph);
+    nodes(*graph.mutable_node(), needed, opsets);
+  }
+
+  std::vector<OpUse> result() {
+    std::vector<OpUse> out;
+    for (auto& [key, use] : uses_) out.push_back(std::move(use));
+    return out;
+  }
+
+ private:
+  template <class Nodes>
+  void nodes(Nodes& list, const Schedule& needed, const Opsets& opsets) {
+    Schedule all(needed);
+    if (!only_needed_) {
+      all.resize(static_cast<std::size_t>(list.size()));
+      std::iota(all.begin(), all.end(), 0);
+    }
+    for (const int i : all) node(*list.Mutable(i), i, opsets);
+  }
+
+  void node(NodeProto& node, int index, const Opsets& opsets) {
+    if (const Function* callee = model_.callee(node)) {
+      if (seen_.insert(callee).second) nodes(*callee->proto->mutable_node(), callee->schedule, callee->opsets);
+      return;
+    }
+    const std::string domain = domain_name(node.domain());
+    const auto version = opsets.find(domain);
+    OpUse& use = uses_[{domain, node.op_type()}];
+    use.domain = domain;
+    use.op = node.op_type();
+    use.opset = version == opsets.end() ? 0 : version->second;
+    use.supported = domain.empty() && (node.op_type() == "If" || find_row(node.op_type(), use.opset) != nullptr);
+    ++use.count;
+    if (use.first_nodes.size() < kNamesShown) use.first_nodes.push_back(node_label(node, index));
+    if (!branches_) return;
+    for (GraphProto* inner : subgraphs(node)) graph(*inner, opsets);
+  }
+
+  const CheckedModel& model_;
+  bool only_needed_, branches_;
+  std::map<std::pair<std::string, std::string>, OpUse> uses_;
+  std::set<const Function*> seen_;
+};
+
+}  // namespace
+
+std::vector<OpUse> op_uses(const CheckedModel& model, GraphProto& graph, const Opsets& opsets, bool only_needed,
+                           bool branches) {
+  Collector collector(model, only_needed, branches);
+  collector.graph(graph, opsets);
+  return collector.result();
+}
+
+void require_supported(const std::vector<OpUse>& uses) {
+  std::string text;
+  for (const OpUse& use : uses) {
+    if (use.supported) continue;
+    std::string names;
+    for (const std::string& name : use.first_nodes) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", printable(name));
+    if (use.count > static_cast<std::int64_t>(use.first_nodes.size())) names += ", ...";
+    const std::string op = use.domain.empty() ? use.op : use.domain + "." + use.op;
+    text += fmt::format("{}{} (opset {}): {} {}: {}", text.empty() ? "" : "; ", printable(op), use.opset, use.count,
+                        use.count == 1 ? "node" : "nodes", names);
+  }
+  if (!text.empty())
+    fail("supported operators only", text, "`oclc --list-ops` lists all operators of a model", ExitCode::unsupported);
+}
+
+}  // namespace oclc::onnx

@@ -1,0 +1,47 @@
+// Reads at positions given by a tensor.
+#include <fmt/format.h>
+
+#include "frontends/onnx/table.h"
+
+namespace oclc::onnx {
+namespace {
+
+Outputs gather(OpContext& c) { return {c.b.gather(c.input(0), c.input(1), static_cast<std::int64_t>(c.axis_attribute(0)))}; }
+
+Outputs gather_elements(OpContext& c) {
+  return {c.b.gather_elements(c.input(0), c.input(1), static_cast<std::int64_t>(c.axis_attribute(0)))};
+}
+
+Outputs gather_nd(OpContext& c) { return {c.b.gather_nd(c.input(0), c.input(1), c.integer("batch_dims", 0))}; }
+
+Outputs one_hot(OpContext& c) {
+  Value *indices = c.b.cast(c.input(0), DType::i64), *values = c.input(2);
+  const std::vector<Expr> depth = is_float(c.input(1)->type.dtype)
+                                      ? std::vector<Expr>{static_cast<std::int64_t>(c.number(1, "the depth"))}
+                                      : c.content(1, "the depth");
+  if (depth.size() != 1) c.fail("one number as depth", std::to_string(depth.size()));
+  if (values->type.rank() != 1 || !(values->type.shape[0] == Expr(2))) c.fail("two values, off and on", values->type.text());
+  const std::size_t axis = c.axis(c.integer("axis", -1), indices->type.rank() + 1);
+  Shape apart = indices->type.shape, ramp(indices->type.rank() + 1, Expr(1));
+  apart.insert(apart.begin() + static_cast<std::ptrdiff_t>(axis), Expr(1));
+  ramp[axis] = depth[0];
+  // Negative indices count from the end.
+  Value* wrapped =
+      c.b.where(c.b.call("less", {indices, c.b.scalar(DType::i64, 0)}), c.b.add(indices, c.b.exprs({depth[0]}, {})), indices);
+  Value* hot = c.b.call("equal", {c.b.reshape(wrapped, apart), c.b.iota(ramp, static_cast<std::int64_t>(axis), DType::i64)});
+  const auto value = [&](std::int64_t i) { return c.b.reshape(c.b.slice_axis(values, 0, Expr(i), Expr(1)), {}); };
+  return {c.b.where(hot, value(1), value(0))};
+}
+
+constexpr OpRow kRows[] = {
+    {"Gather", 1, 2, 2, gather},
+    {"GatherElements", 11, 2, 2, gather_elements},
+    {"GatherND", 11, 2, 2, gather_nd},
+    {"OneHot", 9, 3, 3, one_hot},
+};
+
+}  // namespace
+
+std::span<const OpRow> indexing_rows() { return kRows; }
+
+}  // namespace oclc::onnx

@@ -1,0 +1,137 @@
+// Arithmetic, comparisons, logic, casts.
+#include <fmt/format.h>
+
+#include "frontends/onnx/table.h"
+
+namespace oclc::onnx {
+namespace {
+
+Outputs unary(OpContext& c) { return {c.b.unary(c.core(), c.input(0))}; }
+
+Outputs binary(OpContext& c) { return {c.b.call(c.core(), {c.input(0), c.input(1)})}; }
+
+// Folds any number of inputs.
+Outputs variadic(OpContext& c) {
+  Value* result = c.input(0);
+  for (std::size_t i = 1; i < c.inputs(); ++i) result = c.b.call(c.core(), {result, c.input(i)});
+  return {result};
+}
+
+Outputs mean(OpContext& c) {
+  Value* sum = variadic(c)[0];
+  return {c.b.div(sum, c.b.scalar(sum->type.dtype, static_cast<double>(c.inputs())))};
+}
+
+Outputs power(OpContext& c) {
+  Value *base = c.input(0), *exponent = c.input(1);
+  const DType result = base->type.dtype;
+  if (is_float(exponent->type.dtype) && !is_float(result)) {
+    const DType wide = exponent->type.dtype;
+    return {c.b.cast(c.b.pow(c.b.cast(base, wide), exponent), result)};
+  }
+  return {c.b.pow(base, c.b.cast(exponent, result))};
+}
+
+Outputs modulo(OpContext& c) {
+  const bool c_like = c.flag("fmod");
+  if (!c_like && is_float(c.input(0)->type.dtype)) c.fail("fmod=1 for floating-point numbers", "fmod=0");
+  return {c.b.call(c_like ? "fmod" : "mod", {c.input(0), c.input(1)})};
+}
+
+Outputs is_infinite(OpContext& c) {
+  Value* x = c.input(0);
+  const bool positive = c.flag("detect_positive", true), negative = c.flag("detect_negative", true);
+  Value* infinite = c.b.unary("is_inf", x);
+  if (positive && negative) return {infinite};
+  Value* zero = c.b.scalar(x->type.dtype, 0);
+  if (!positive && !negative) return {c.b.call("and", {infinite, c.b.call("equal", {x, zero})})};
+  return {c.b.call("and", {infinite, c.b.call(positive ? "greater" : "less", {x, zero})})};
+}
+
+Outputs where(OpContext& c) { return {c.b.where(c.input(0), c.input(1), c.input(2))}; }
+
+Outputs cast(OpContext& c) {
+  c.ignore({"saturate"});  // of 8-bit floats
+  return {c.b.cast(c.input(0), c.dtype("to"))};
+}
+
+Outputs cast_like(OpContext& c) {
+  c.ignore({"saturate"});
+  return {c.b.cast(c.input(0), c.input(1)->type.dtype)};
+}
+
+Outputs clip_attributes(OpContext& c) {
+  Value* x = c.input(0);
+  if (c.has("min")) x = c.b.max(x, c.b.scalar(x->type.dtype, c.real("min")));
+  if (c.has("max")) x = c.b.min(x, c.b.scalar(x->type.dtype, c.real("max")));
+  return {x};
+}
+
+Outputs clip_inputs(OpContext& c) {
+  Value* x = c.input(0);
+  const auto bound = [&](std::size_t i) {
+    Value* value = c.input(i);
+    if (!(value->type.elements() == Expr(1))) c.fail("one number as bound", value->type.text());
+    return c.b.reshape(value, {});
+  };
+  if (c.optional_input(1)) x = c.b.max(x, bound(1));
+  if (c.optional_input(2)) x = c.b.min(x, bound(2));
+  return {x};
+}
+
+constexpr OpRow kRows[] = {
+    {"Abs", 6, 1, 1, unary, "abs"},
+    {"Acos", 7, 1, 1, unary, "acos"},
+    {"Acosh", 9, 1, 1, unary, "acosh"},
+    {"Asin", 7, 1, 1, unary, "asin"},
+    {"Asinh", 9, 1, 1, unary, "asinh"},
+    {"Atan", 7, 1, 1, unary, "atan"},
+    {"Atanh", 9, 1, 1, unary, "atanh"},
+    {"Ceil", 6, 1, 1, unary, "ceil"},
+    {"Cos", 7, 1, 1, unary, "cos"},
+    {"Cosh", 9, 1, 1, unary, "cosh"},
+    {"Erf", 9, 1, 1, unary, "erf"},
+    {"Exp", 6, 1, 1, unary, "exp"},
+    {"Floor", 6, 1, 1, unary, "floor"},
+    {"IsNaN", 9, 1, 1, unary, "is_nan"},
+    {"Log", 6, 1, 1, unary, "log"},
+    {"Neg", 6, 1, 1, unary, "neg"},
+    {"Not", 1, 1, 1, unary, "not"},
+    {"Reciprocal", 6, 1, 1, unary, "reciprocal"},
+    {"Round", 11, 1, 1, unary, "round"},
+    {"Sign", 9, 1, 1, unary, "sign"},
+    {"Sin", 7, 1, 1, unary, "sin"},
+    {"Sinh", 9, 1, 1, unary, "sinh"},
+    {"Sqrt", 6, 1, 1, unary, "sqrt"},
+    {"Tan", 7, 1, 1, unary, "tan"},
+    {"IsInf", 10, 1, 1, is_infinite},
+    {"Add", 7, 2, 2, binary, "add"},
+    {"And", 7, 2, 2, binary, "and"},
+    {"Div", 7, 2, 2, binary, "div"},
+    {"Equal", 7, 2, 2, binary, "equal"},
+    {"Greater", 7, 2, 2, binary, "greater"},
+    {"GreaterOrEqual", 12, 2, 2, binary, "greater_equal"},
+    {"Less", 7, 2, 2, binary, "less"},
+    {"LessOrEqual", 12, 2, 2, binary, "less_equal"},
+    {"Mul", 7, 2, 2, binary, "mul"},
+    {"Or", 7, 2, 2, binary, "or"},
+    {"Sub", 7, 2, 2, binary, "sub"},
+    {"Xor", 7, 2, 2, binary, "xor"},
+    {"Max", 6, 1, kAnyNumber, variadic, "max"},
+    {"Min", 6, 1, kAnyNumber, variadic, "min"},
+    {"Sum", 6, 1, kAnyNumber, variadic, "add"},
+    {"Mean", 6, 1, kAnyNumber, mean, "add"},
+    {"Mod", 10, 2, 2, modulo},
+    {"Pow", 7, 2, 2, power},
+    {"Where", 9, 3, 3, where},
+    {"Cast", 6, 1, 1, cast},
+    {"CastLike", 15, 2, 2, cast_like},
+    {"Clip", 6, 1, 1, clip_attributes},
+    {"Clip", 11, 1, 3, clip_inputs},
+};
+
+}  // namespace
+
+std::span<const OpRow> math_rows() { return kRows; }
+
+}  // namespace oclc::onnx

@@ -1,0 +1,33 @@
+#include "frontends/onnx/table.h"
+
+#include <unordered_map>
+#include <vector>
+
+namespace oclc::onnx {
+namespace {
+
+using Family = std::span<const OpRow> (*)();
+
+constexpr Family kFamilies[] = {math_rows,     activation_rows,  reduction_rows,     shape_rows,    movement_rows,
+                                indexing_rows, convolution_rows, normalization_rows, recurrent_rows};
+
+}  // namespace
+
+const OpRow* find_row(std::string_view op, std::int64_t opset) {
+  static const auto by_name = [] {
+    std::unordered_map<std::string_view, std::vector<const OpRow*>> rows;
+    for (const Family family : kFamilies) {
+      for (const OpRow& row : family()) rows[row.op].push_back(&row);
+    }
+    return rows;
+  }();
+  const auto at = by_name.find(op);
+  if (at == by_name.end()) return nullptr;
+  const OpRow* best = nullptr;
+  for (const OpRow* row : at->second) {
+    if (row->since <= opset && (!best || row->since > best->since)) best = row;
+  }
+  return best;
+}
+
+}  // namespace oclc::onnx

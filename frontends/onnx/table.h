@@ -1,0 +1,24 @@
+// Which ONNX operators are read, and how, by opset.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "frontends/onnx/context.h"
+
+namespace oclc::onnx {
+
+// The row that holds for `op` of ONNX's own domain in `opset`; null if there is none.
+const OpRow* find_row(std::string_view op, std::int64_t opset);
+
+// The families, one file each.
+std::span<const OpRow> math_rows();
+std::span<const OpRow> activation_rows();
+std::span<const OpRow> reduction_rows();
+std::span<const OpRow> shape_rows();
+std::span<const OpRow> movement_rows();
+std::span<const OpRow> indexing_rows();
+std::span<const OpRow> convolution_rows();
+std::span<const OpRow> normalization_rows();
+std::span<const OpRow> recurrent_rows();
+
+}  // namespace oclc::onnx
