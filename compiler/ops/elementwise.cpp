@@ -152,7 +152,7 @@ constexpr ElementwiseRow kRows[] = {
      2,
      Accepts::numbers,
      "a - b * floor(a / b): the divisor's sign",
-     {"floor_mod(a, b)", "floor_mod(a, b)", OCLC_F(float_mod(a, b)), OCLC_I(int_mod(a, b)), OCLC_U(b == 0 ? 0 : a % b), false,
+     {"oclc_mod(a, b)", "oclc_mod(a, b)", OCLC_F(float_mod(a, b)), OCLC_I(int_mod(a, b)), OCLC_U(b == 0 ? 0 : a % b), false,
       6}},
     {"fmod",
      2,

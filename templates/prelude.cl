@@ -1,0 +1,169 @@
+// Functions that the operators' kernel text calls (compiler/ops/elementwise.cpp), for scalars and for vectors of 4, 8 and 16 lanes.
+// Each piece is put before a kernel that uses one of the names it provides. Float functions are accurate to 2 ulp and give what IEEE
+// arithmetic gives for NaN and infinities; double ones use the device's built-in functions.
+//
+// launch    none: helper functions
+// local     none
+
+//@provides OCLC_FLOATS OCLC_DOUBLE
+#define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
+#ifdef cl_khr_fp64
+#define OCLC_DOUBLE(F) F(double)
+#else
+#define OCLC_DOUBLE(F)
+#endif
+
+//@provides OCLC_SIGNED OCLC_UNSIGNED
+#define OCLC_SIGNED(F) F(char) F(short) F(int) F(long) F(int4) F(int8) F(int16)
+#define OCLC_UNSIGNED(F) F(uchar) F(ushort) F(uint) F(ulong) F(uint4) F(uint8) F(uint16)
+
+//@provides oclc_max
+// The larger; NaN if either is.
+#define OCLC_MAX(T) \
+  T __attribute__((overloadable)) oclc_max(T a, T b) { return a > b || a != a ? a : b; }
+OCLC_FLOATS(OCLC_MAX) OCLC_DOUBLE(OCLC_MAX)
+//@provides oclc_min
+// The smaller; NaN if either is.
+#define OCLC_MIN(T) \
+  T __attribute__((overloadable)) oclc_min(T a, T b) { return a < b || a != a ? a : b; }
+OCLC_FLOATS(OCLC_MIN) OCLC_DOUBLE(OCLC_MIN)
+//@provides oclc_relu
+// max(a, 0); NaN stays.
+#define OCLC_RELU(T) \
+  T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
+OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
+//@provides oclc_sign
+// -1, 0 or 1; NaN stays.
+#define OCLC_SIGN(T) \
+  T __attribute__((overloadable)) oclc_sign(T a) { return a > 0 ? (T)(1) : (a < 0 ? (T)(-1) : a); }
+OCLC_FLOATS(OCLC_SIGN) OCLC_DOUBLE(OCLC_SIGN) OCLC_SIGNED(OCLC_SIGN) OCLC_UNSIGNED(OCLC_SIGN)
+
+//@provides oclc_sigmoid
+// 1 / (1 + e^-a), through e^-|a| so that nothing overflows and small results keep their digits.
+#define OCLC_SIGMOID(T) \
+  T __attribute__((overloadable)) oclc_sigmoid(T a) { \
+    const T e = exp(-fabs(a)); \
+    return (a < 0 ? e : (T)(1)) / (1 + e); \
+  }
+OCLC_FLOATS(OCLC_SIGMOID) OCLC_DOUBLE(OCLC_SIGMOID)
+//@provides oclc_tanh
+// For |a| <= 0.55: a + a^3 p(a^2), p a minimax polynomial; else 1 - 2 / (e^(2|a|) + 1) with the sign of a.
+#define OCLC_TANH(T) \
+  T __attribute__((overloadable)) oclc_tanh(T a) { \
+    const T s = a * a; \
+    T p = fma((T)(-6.28246693e-3f), s, (T)(2.10777540e-2f)); \
+    p = fma(p, s, (T)(-5.38538583e-2f)); \
+    p = fma(p, s, (T)(1.33326024e-1f)); \
+    p = fma(p, s, (T)(-3.33333194e-1f)); \
+    const T near = fma(p * s, a, a); \
+    const T far = copysign(1 - 2 / (exp(2 * fabs(a)) + 1), a); \
+    return fabs(a) > 0.55f ? far : near; \
+  }
+OCLC_FLOATS(OCLC_TANH)
+#define OCLC_TANH_DOUBLE(T) \
+  T __attribute__((overloadable)) oclc_tanh(T a) { return tanh(a); }
+OCLC_DOUBLE(OCLC_TANH_DOUBLE)
+//@provides oclc_erf
+// For |a| <= 0.93: a + a p(a^2); else 1 - e^(t q(t) - t) with the sign of a, where t = min(|a|, 4): beyond, erf rounds to 1. p and q are
+// minimax polynomials of (erf(x) - x) / x and (log(erfc(t)) + t) / t.
+#define OCLC_ERF(T) \
+  T __attribute__((overloadable)) oclc_erf(T a) { \
+    const T s = a * a, t = fmin(fabs(a), (T)(4)); \
+    T p = fma((T)(8.34522434e-5f), s, (T)(-8.13743740e-4f)); \
+    p = fma(p, s, (T)(5.20063424e-3f)); \
+    p = fma(p, s, (T)(-2.68592704e-2f)); \
+    p = fma(p, s, (T)(1.12836942e-1f)); \
+    p = fma(p, s, (T)(-3.76126349e-1f)); \
+    p = fma(p, s, (T)(1.28379166e-1f)); \
+    const T near = fma(p, a, a); \
+    T q = fma((T)(-1.07633600e-5f), t, (T)(3.18061473e-4f)); \
+    q = fma(q, t, (T)(-3.62292561e-3f)); \
+    q = fma(q, t, (T)(2.37201992e-2f)); \
+    q = fma(q, t, (T)(-1.06187627e-1f)); \
+    q = fma(q, t, (T)(-6.35181487e-1f)); \
+    q = fma(q, t, (T)(-1.28640965e-1f)); \
+    const T far = copysign(1 - exp(fma(q, t, -t)), a); \
+    return fabs(a) > 0.93f ? far : near; \
+  }
+OCLC_FLOATS(OCLC_ERF)
+#define OCLC_ERF_DOUBLE(T) \
+  T __attribute__((overloadable)) oclc_erf(T a) { return erf(a); }
+OCLC_DOUBLE(OCLC_ERF_DOUBLE)
+//@provides oclc_softplus
+// log(1 + e^a) = max(a, 0) + log1p(e^-|a|).
+#define OCLC_SOFTPLUS(T) \
+  T __attribute__((overloadable)) oclc_softplus(T a) { return (a < 0 ? (T)(0) : a) + log1p(exp(-fabs(a))); }
+OCLC_FLOATS(OCLC_SOFTPLUS) OCLC_DOUBLE(OCLC_SOFTPLUS)
+
+//@provides floor_div
+// Quotient rounded down; the divisor is not 0. For index arithmetic.
+#define OCLC_FLOOR_DIV(R, A, B) \
+  R __attribute__((overloadable)) floor_div(A a, B b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+OCLC_FLOOR_DIV(int, int, int) OCLC_FLOOR_DIV(long, long, long) OCLC_FLOOR_DIV(long, int, long) OCLC_FLOOR_DIV(long, long, int)
+//@provides floor_mod
+// Remainder with the divisor's sign; the divisor is not 0. For index arithmetic.
+#define OCLC_FLOOR_MOD(R, A, B) \
+  R __attribute__((overloadable)) floor_mod(A a, B b) { return a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0); }
+OCLC_FLOOR_MOD(int, int, int) OCLC_FLOOR_MOD(long, long, long) OCLC_FLOOR_MOD(long, int, long) OCLC_FLOOR_MOD(long, long, int)
+
+//@provides oclc_abs
+// |a|, wrapping at the lowest value.
+#define OCLC_ABS(T) \
+  T __attribute__((overloadable)) oclc_abs(T a) { return a < 0 ? (T)(0 - a) : a; }
+OCLC_SIGNED(OCLC_ABS)
+#define OCLC_ABS_UNSIGNED(T) \
+  T __attribute__((overloadable)) oclc_abs(T a) { return a; }
+OCLC_UNSIGNED(OCLC_ABS_UNSIGNED)
+//@provides oclc_div
+// Truncated quotient; a / 0 = 0, and the lowest value / -1 wraps.
+#define OCLC_DIV(T) \
+  T __attribute__((overloadable)) oclc_div(T a, T b) { \
+    const T q = a / (b == 0 || b == -1 ? (T)(1) : b); \
+    return b == 0 ? (T)(0) : (b == -1 ? (T)(0 - a) : q); \
+  }
+OCLC_SIGNED(OCLC_DIV)
+#define OCLC_DIV_UNSIGNED(T) \
+  T __attribute__((overloadable)) oclc_div(T a, T b) { return b == 0 ? (T)(0) : (T)(a / (b == 0 ? (T)(1) : b)); }
+OCLC_UNSIGNED(OCLC_DIV_UNSIGNED)
+//@provides oclc_rem oclc_mod
+// Remainders: oclc_rem has the dividend's sign, oclc_mod the divisor's; 0 for a divisor of 0.
+#define OCLC_REM(T) \
+  T __attribute__((overloadable)) oclc_rem(T a, T b) { return a % (b == 0 || b == -1 ? (T)(1) : b); } \
+  T __attribute__((overloadable)) oclc_mod(T a, T b) { \
+    const T r = oclc_rem(a, b); \
+    return r != 0 && (r ^ b) < 0 ? (T)(r + b) : r; \
+  }
+OCLC_SIGNED(OCLC_REM)
+#define OCLC_REM_UNSIGNED(T) \
+  T __attribute__((overloadable)) oclc_rem(T a, T b) { return a % (b == 0 ? (T)(1) : b); } \
+  T __attribute__((overloadable)) oclc_mod(T a, T b) { return oclc_rem(a, b); }
+OCLC_UNSIGNED(OCLC_REM_UNSIGNED)
+#define OCLC_MOD_FLOAT(T) \
+  T __attribute__((overloadable)) oclc_mod(T a, T b) { \
+    const T r = fmod(a, b); \
+    return r != 0 && (r < 0 ? b > 0 : b < 0) ? r + b : r; \
+  }
+OCLC_FLOATS(OCLC_MOD_FLOAT) OCLC_DOUBLE(OCLC_MOD_FLOAT)
+//@provides oclc_pow
+// Integer power by squaring; negative exponents give 0 except for 1 and -1.
+#define OCLC_POWER(T) \
+    T result = 1, base = a, e = b; \
+    for (int bit = 0; bit < OCLC_BITS(T); ++bit) { \
+      result = (e & 1) != 0 ? (T)(result * base) : result; \
+      base = base * base; \
+      e = e >> 1; \
+    }
+#define OCLC_BITS(T) (sizeof(T) <= 8 ? 8 * (int)sizeof(T) : 32)
+#define OCLC_POW(T) \
+  T __attribute__((overloadable)) oclc_pow(T a, T b) { \
+    OCLC_POWER(T) \
+    const T inverse = a == 1 ? (T)(1) : (a == -1 ? ((b & 1) != 0 ? (T)(-1) : (T)(1)) : (T)(0)); \
+    return b < 0 ? inverse : result; \
+  }
+OCLC_SIGNED(OCLC_POW)
+#define OCLC_POW_UNSIGNED(T) \
+  T __attribute__((overloadable)) oclc_pow(T a, T b) { \
+    OCLC_POWER(T) \
+    return result; \
+  }
+OCLC_UNSIGNED(OCLC_POW_UNSIGNED)
