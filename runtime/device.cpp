@@ -63,8 +63,9 @@ std::size_t select_by_name(const std::vector<Device>& devices, const std::string
     for (std::size_t i = 0; i < devices.size(); ++i)
       if (lower(platform_string(devices[i].platform, CL_PLATFORM_NAME)).find(part) != std::string::npos) hits.push_back(i);
   if (hits.size() == 1) return hits[0];
-  throw Failure(OCLC_E_ARGUMENT, "device '" + selection + (hits.empty() ? "' fits no device" : "' fits several devices") +
-                                     "; choose by index, P:D, cpu, gpu or a part of a name:" + describe(devices));
+  throw Failure(hits.empty() ? OCLC_E_DEVICE : OCLC_E_ARGUMENT,
+                "device '" + selection + (hits.empty() ? "' fits no device" : "' fits several devices") +
+                    "; choose by index, P:D, cpu, gpu or a part of a name:" + describe(devices));
 }
 
 }  // namespace
@@ -133,7 +134,7 @@ std::size_t select_device(const std::vector<Device>& devices, const char* select
   std::size_t index = 0;
   if (number(text, index)) {
     if (index < devices.size()) return index;
-    throw Failure(OCLC_E_ARGUMENT, "device index " + text + " is out of range; there are:" + describe(devices));
+    throw Failure(OCLC_E_DEVICE, "device index " + text + " is out of range; there are:" + describe(devices));
   }
   std::size_t platform = 0;
   const std::size_t colon = text.find(':');
@@ -141,7 +142,7 @@ std::size_t select_device(const std::vector<Device>& devices, const char* select
       number(std::string_view(text).substr(colon + 1), index)) {
     for (std::size_t i = 0; i < devices.size(); ++i)
       if (devices[i].platform_index == platform && devices[i].device_index == index) return i;
-    throw Failure(OCLC_E_ARGUMENT, "there is no device " + text + "; there are:" + describe(devices));
+    throw Failure(OCLC_E_DEVICE, "there is no device " + text + "; there are:" + describe(devices));
   }
   return select_by_name(devices, text);
 }

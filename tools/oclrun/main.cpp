@@ -1,0 +1,317 @@
+// oclrun: executes a plan. What it does is read here from top to bottom; exit codes are those of all our tools.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tools/io/npy.h"
+#include "tools/oclrun/checkpoint.h"
+#include "tools/oclrun/inputs.h"
+#include "tools/oclrun/options.h"
+#include "tools/oclrun/print.h"
+#include "tools/oclrun/runner.h"
+#include "tools/oclrun/timing.h"
+#include "tools/oclrun/verify.h"
+
+namespace oclc::oclrun {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+enum ExitCode {
+  kGood = 0,
+  kInternal = 1,
+  kUsage = 2,
+  kBadInput = 3,
+  kUnsupported = 4,
+  kDevice = 5,
+  kIo = 6,
+  kVerifyFailed = 7
+};
+
+double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+
+// A line on a terminal while something takes longer than a second; removed afterwards.
+class Progress {
+ public:
+  Progress(const std::string& what, bool enabled) : what_(what) {
+    if (enabled && ::isatty(STDERR_FILENO)) thread_ = std::thread([this] { show(); });
+  }
+  ~Progress() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  static void told(void* self, std::uint32_t done, std::uint32_t total) {
+    auto& progress = *static_cast<Progress*>(self);
+    const std::lock_guard lock(progress.mutex_);
+    progress.part_ = total > 1 ? " " + std::to_string(done) + "/" + std::to_string(total) : "";
+  }
+
+ private:
+  void show() {
+    std::unique_lock lock(mutex_);
+    const auto begin = Clock::now();
+    bool shown = false;
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(shown ? 200 : 1000), [this] { return done_; })) {
+      std::fprintf(stderr, "\r%s%s ... %.0f s ", what_.c_str(), part_.c_str(), ms_since(begin) * 1e-3);
+      shown = true;
+    }
+    if (shown) std::fprintf(stderr, "\r\033[K");
+  }
+
+  std::string what_;
+  std::string part_;
+  bool done_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::thread thread_;
+};
+
+struct ContextUser {
+  bool quiet;
+  Progress* progress;
+};
+
+void on_message(void* user, oclc_severity severity, const char* text) {
+  if (!static_cast<ContextUser*>(user)->quiet)
+    std::fprintf(stderr, "oclrun: %s: %s\n", severity == OCLC_WARNING ? "warning" : "note", text);
+}
+
+void on_progress(void* user, std::uint32_t done, std::uint32_t total) {
+  if (auto* progress = static_cast<ContextUser*>(user)->progress) Progress::told(progress, done, total);
+}
+
+json device_json(const oclc_device_info& d) {
+  return {{"name", d.name},
+          {"driver", d.driver},
+          {"version", d.version},
+          {"platform", d.platform_name},
+          {"compute_units", d.compute_units}};
+}
+
+json outputs_json(const Runner& runner) {
+  json list = json::array();
+  for (const io::Tensor& y : runner.results())
+    list.push_back({{"name", y.name}, {"dtype", oclc_dtype_name(y.dtype)}, {"shape", y.shape}});
+  return list;
+}
+
+json stats_json(const oclc_stats& s) {
+  return {{"arena_bytes", s.arena_bytes},
+          {"live_bytes", s.live_bytes},
+          {"constant_bytes", s.constant_bytes},
+          {"state_bytes", s.state_bytes},
+          {"launches", s.launches},
+          {"programs_built", s.programs_built},
+          {"programs_cached", s.programs_cached},
+          {"build_ms", static_cast<double>(s.build_ns) * 1e-6},
+          {"upload_ms", static_cast<double>(s.upload_ns) * 1e-6},
+          {"command_buffer", s.command_buffer != 0}};
+}
+
+json verdict_json(const Verdict& v) {
+  json list = json::array();
+  for (const OutputVerdict& o : v.outputs)
+    list.push_back({{"case", o.set},
+                    {"output", o.output},
+                    {"max_abs", o.difference.max_abs},
+                    {"max_rel", o.difference.max_rel},
+                    {"passed", o.passed}});
+  return {{"passed", v.passed}, {"max_abs", v.worst.max_abs}, {"max_rel", v.worst.max_rel}, {"atol", v.atol}, {"rtol", v.rtol},
+          {"outputs", list}};
+}
+
+void print_verdict(const Verdict& v) {
+  for (const OutputVerdict& o : v.outputs)
+    std::printf("%s  output '%s'  max_abs=%.3g max_rel=%.3g  %s\n", o.set.c_str(), o.output.c_str(), o.difference.max_abs,
+                o.difference.max_rel, o.passed ? "ok" : "WRONG");
+  std::printf("%s\n", summary(v).c_str());
+}
+
+void write_outputs(const Runner& runner, const Options& o) {
+  for (const auto& [name, path] : o.outputs)
+    for (const io::Tensor& y : runner.results())
+      if (y.name == name) io::write_npy(path, y);
+}
+
+void check_output_names(const Runner& runner, const Options& o) {
+  for (const auto& [name, path] : o.outputs) {
+    std::string known;
+    bool found = false;
+    for (const oclc_binding_info& output : runner.outputs()) {
+      found = found || name == output.name;
+      known += (known.empty() ? "" : ", ") + std::string(output.name);
+    }
+    if (!found)
+      throw UsageError{"--output: entry point '" + runner.entry_name() + "' has no output '" + name + "'; it has: " + known};
+  }
+}
+
+void print_start(const Runner& runner, const rt::Context& context, const oclc_stats& s, double load_ms, double session_ms,
+                 double first_ms) {
+  const oclc_device_info d = context.device();
+  std::fprintf(stderr, "device: %s (%s, driver %s)\n", d.name, d.version, d.driver);
+  std::fprintf(stderr, "entry point: %s, %u launches, arena %.2f MiB (live %.2f), constants %.2f MiB%s\n",
+               runner.entry_name().c_str(), s.launches, static_cast<double>(s.arena_bytes) / 1048576,
+               static_cast<double>(s.live_bytes) / 1048576, static_cast<double>(s.constant_bytes) / 1048576,
+               s.constants_shared ? " (shared with the file)" : "");
+  std::fprintf(stderr,
+               "start: plan %.1f ms, programs %.1f ms (%u built, %u from the cache), session %.1f ms, first run %.1f ms\n",
+               load_ms, static_cast<double>(s.build_ns) * 1e-6, s.programs_built, s.programs_cached, session_ms, first_ms);
+}
+
+int run(const Options& o) {
+  const auto begin = Clock::now();
+  const rt::Plan plan = rt::Plan::load(o.plan);
+  const double load_ms = ms_since(begin);
+  const bool profiled = !o.profile.empty() || !o.trace.empty();
+
+  ContextUser user{o.quiet, nullptr};
+  oclc_context_options context_options = OCLC_INIT(oclc_context_options);
+  context_options.device = o.device.c_str();
+  context_options.profiling = profiled;
+  context_options.message = on_message;
+  context_options.progress = on_progress;
+  context_options.user = &user;
+  const rt::Context context(context_options);
+
+  auto session_begin = Clock::now();
+  std::unique_ptr<Runner> runner;
+  {
+    Progress progress("building kernels", !o.quiet);
+    user.progress = &progress;
+    runner = std::make_unique<Runner>(plan, context, o.entry);
+    user.progress = nullptr;
+  }
+  const double session_ms = ms_since(session_begin);
+  check_output_names(*runner, o);
+  if (!o.load_state.empty()) load_state(o.load_state, plan, runner->session());
+
+  json document = {{"schema", 1}, {"plan", o.plan}, {"entry", runner->entry_name()}, {"device", device_json(context.device())}};
+  if (!o.verify_dir.empty()) {
+    Verdict verdict;
+    {
+      const Progress progress("verifying (drivers compile on first use)", !o.quiet);
+      verdict = verify(*runner, plan, o);
+    }
+    document["verify"] = verdict_json(verdict);
+    document["memory"] = stats_json(runner->session().stats());
+    if (o.json)
+      std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    else
+      print_verdict(verdict);
+    return verdict.passed ? kGood : kVerifyFailed;
+  }
+
+  bind_from_options(*runner, o);
+  double first_ms = 0;
+  const bool timed = o.runs >= 0 || o.warmup >= 0 || o.seconds > 0 || !o.percentiles.empty() || profiled || o.json;
+  const auto first_begin = Clock::now();
+  if (o.warmup != 0 || !timed) {
+    const Progress progress("first run (drivers compile on first use)", !o.quiet);
+    runner->run();
+    first_ms = ms_since(first_begin);
+  }
+  if (o.verbose) print_start(*runner, context, runner->session().stats(), load_ms, session_ms, first_ms);
+
+  Options timing = o;
+  if (timing.warmup > 0) --timing.warmup;  // the first run was one of them
+  Latencies latencies;
+  if (timed) latencies = time_runs(*runner, timing);
+  Profile profile;
+  if (profiled) profile = profile_runs(*runner, std::clamp(o.runs, 1, 10), o.trace);
+  write_outputs(*runner, o);
+  if (!o.save_state.empty()) save_state(o.save_state, plan, runner->session());
+
+  if (o.json) {
+    document["dims"] = json::object();
+    for (const auto& [name, value] : o.dims) document["dims"][name] = value;
+    document["latency_ms"] = latency_json(latencies, o.percentiles);
+    document["start_ms"] = {{"plan", load_ms}, {"session", session_ms}, {"first_run", first_ms}};
+    document["memory"] = stats_json(runner->session().stats());
+    document["outputs"] = outputs_json(*runner);
+    if (profiled) document["profile"] = profile_json(profile);
+    std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    return kGood;
+  }
+  if (o.print)
+    for (const io::Tensor& y : runner->results()) std::printf("%s", tensor_text(y, *o.print).c_str());
+  if (o.profile == "table") std::printf("%s", profile_table(profile).c_str());
+  if (o.profile == "csv") std::printf("%s", profile_csv(profile).c_str());
+  if (o.profile == "json")
+    std::printf("%s\n", profile_json(profile).dump(2, ' ', false, json::error_handler_t::replace).c_str());
+  if (timed) std::printf("%s\n", latency_line(latencies, o.percentiles).c_str());
+  return kGood;
+}
+
+int exit_code(oclc_status status) {
+  switch (status) {
+    case OCLC_E_INTERNAL:
+      return kInternal;
+    case OCLC_E_ARGUMENT:
+      return kUsage;
+    case OCLC_E_PLAN:
+    case OCLC_E_BINDING:
+      return kBadInput;
+    case OCLC_E_UNSUPPORTED:
+      return kUnsupported;
+    case OCLC_E_IO:
+      return kIo;
+    default:
+      return kDevice;
+  }
+}
+
+int report(int code, const std::string& message) {
+  std::fprintf(stderr, "oclrun: error: %s\n", message.c_str());
+  if (code == kInternal)
+    std::fprintf(stderr, "oclrun: this is a bug of oclc; please report it with the plan and the command line\n");
+  return code;
+}
+
+// Ends at once, also within a driver that compiles: files are replaced by rename, so none is left half written.
+void on_interrupt(int) { ::_exit(130); }
+
+int guarded_main(int argc, char** argv) {
+  try {
+    const auto options = parse_options(argc, argv);
+    return options ? run(*options) : kGood;
+  } catch (const UsageError& error) {
+    return report(kUsage, error.message + "; see oclrun --help");
+  } catch (const rt::Error& error) {
+    return report(exit_code(error.status()), error.what());
+  } catch (const io::FileError& error) {
+    return report(error.problem() == io::FileProblem::io ? kIo : kBadInput, error.what());
+  } catch (const std::bad_alloc&) {
+    return report(kDevice, "out of memory");
+  } catch (const std::exception& error) {
+    return report(kInternal, error.what());
+  }
+}
+
+}  // namespace
+}  // namespace oclc::oclrun
+
+int main(int argc, char** argv) {
+  ::signal(SIGINT, oclc::oclrun::on_interrupt);
+  const int code = oclc::oclrun::guarded_main(argc, argv);
+  if (std::fflush(stdout) != 0 && code == 0) {
+    std::fprintf(stderr, "oclrun: error: cannot write to standard output\n");
+    return 6;
+  }
+  return code;
+}

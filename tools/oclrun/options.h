@@ -1,0 +1,46 @@
+// The command line of oclrun.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace oclc::oclrun {
+
+// A user's mistake on the command line: exit code 2.
+struct UsageError {
+  std::string message;
+};
+
+struct Options {
+  std::string plan;
+  std::string entry;  // "": predict, else the only one
+  std::string device;
+  std::vector<std::pair<std::string, std::int64_t>> dims;
+  std::vector<std::pair<std::string, std::string>> inputs;  // name, file
+  std::string inputs_dir;
+  std::optional<std::uint64_t> random;  // seed
+  std::vector<std::pair<std::string, std::string>> outputs;
+  std::optional<int> print;  // top k; 0: first elements
+  std::string verify_dir;
+  int verify_case = -1;
+  std::optional<double> atol;
+  std::optional<double> rtol;
+  int warmup = -1;  // -1: not given
+  int runs = -1;
+  double seconds = 0;
+  std::vector<double> percentiles;
+  std::string profile;  // "", table, json, csv
+  std::string trace;
+  std::string save_state;
+  std::string load_state;
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+};
+
+// Empty: the command line asked for help or the version, which have been printed. Throws UsageError.
+std::optional<Options> parse_options(int argc, char** argv);
+
+}  // namespace oclc::oclrun

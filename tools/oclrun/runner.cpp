@@ -1,0 +1,76 @@
+#include "tools/oclrun/runner.h"
+
+namespace oclc::oclrun {
+namespace {
+
+oclc_tensor host_view(io::Tensor& tensor) {
+  oclc_tensor view = OCLC_INIT(oclc_tensor);
+  static constexpr std::int64_t kScalar = 0;
+  view.dtype = tensor.dtype;
+  view.rank = static_cast<std::uint32_t>(tensor.shape.size());
+  view.shape = tensor.shape.empty() ? &kScalar : tensor.shape.data();
+  view.host = tensor.data.empty() ? nullptr : tensor.data.data();
+  view.bytes = tensor.data.size();
+  return view;
+}
+
+}  // namespace
+
+std::uint32_t choose_entry(const rt::Plan& plan, const std::string& name) {
+  if (!name.empty()) return plan.entry(name);
+  if (plan.info().entry_count == 1) return 0;
+  return plan.entry("predict");
+}
+
+std::string dims_text(const Dims& dims) {
+  std::string text;
+  for (const auto& [name, value] : dims) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  return text;
+}
+
+Runner::Runner(const rt::Plan& plan, const rt::Context& context, const std::string& entry)
+    : plan_(plan),
+      entry_(choose_entry(plan, entry)),
+      entry_name_(plan.entry_info(entry_).name),
+      inputs_(plan.inputs(entry_)),
+      outputs_(plan.outputs(entry_)),
+      session_(plan, context),
+      bound_(inputs_.size()),
+      results_(outputs_.size()) {}
+
+void Runner::bind_dims(const Dims& dims) {
+  for (const oclc_symbol_info& symbol : plan_.symbols())
+    if (!symbol.loop_counter) session_.bind_dim(symbol.name, -1);
+  for (const auto& [name, value] : dims) session_.bind_dim(name, value);
+}
+
+void Runner::bind_input(std::uint32_t index, io::Tensor tensor) {
+  const std::string name = inputs_[index].name;
+  session_.set_input(entry_, name, host_view(tensor));
+  bound_[index] = std::move(tensor);  // its bytes stay where they are
+}
+
+std::vector<std::int64_t> Runner::input_shape(std::uint32_t index) {
+  return session_.shape(entry_, OCLC_INPUT, inputs_[index].name);
+}
+
+void Runner::bind_outputs() {
+  for (std::uint32_t i = 0; i < outputs_.size(); ++i) {
+    io::Tensor& result = results_[i];
+    result.name = outputs_[i].name;
+    result.dtype = outputs_[i].dtype;
+    result.shape = session_.shape(entry_, OCLC_OUTPUT, result.name);
+    result.data.resize(io::tensor_bytes("output '" + result.name + "'", result.dtype, result.shape));
+    session_.set_output(entry_, result.name, host_view(result));
+  }
+}
+
+void Runner::bind(const Dims& dims, std::vector<io::Tensor> inputs) {
+  // Inputs of another size would contradict each other while they are exchanged one by one.
+  for (const oclc_binding_info& input : inputs_) oclc_session_set_input(session_.get(), entry_, input.name, nullptr);
+  bind_dims(dims);
+  for (std::uint32_t i = 0; i < inputs.size(); ++i) bind_input(i, std::move(inputs[i]));
+  bind_outputs();
+}
+
+}  // namespace oclc::oclrun
