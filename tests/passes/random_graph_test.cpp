@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "compiler/ir/copy.h"
 #include "compiler/ir/parse.h"
@@ -12,6 +13,7 @@
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/passes/pass.h"
+#include "compiler/support/error.h"
 #include "tests/support/graph_check.h"
 
 using namespace oclc;
@@ -80,12 +82,27 @@ struct Case {
   }
 };
 
+// Nothing if the graph cannot run with these sizes: a window larger than a symbolic dimension's value, say.
+std::optional<Case> make_case(std::uint64_t seed) {
+  try {
+    return Case(seed);
+  } catch (const CompileError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 TEST_CASE("random graphs keep their results and every pass is idempotent") {
   int changes = 0;
+  std::uint64_t skipped = 0;
   for (std::uint64_t seed = first_seed(); seed < first_seed() + graph_count(); ++seed) {
-    const Case test(seed);
+    const auto made = make_case(seed);
+    if (!made) {
+      ++skipped;
+      continue;
+    }
+    const Case& test = *made;
     const std::string before = print_graph(*test.graph, kAll);
     REQUIRE_MESSAGE(verify(*test.graph) == "", "seed ", seed);
     CHECK_MESSAGE(print_graph(*parse_graph(before, find_op), kAll) == before, "seed ", seed);
@@ -111,6 +128,7 @@ TEST_CASE("random graphs keep their results and every pass is idempotent") {
     CHECK_MESSAGE(print_graph(*parse_graph(after, find_op), kAll) == after, "seed ", seed);
   }
   CHECK(changes > static_cast<int>(graph_count()));
+  CHECK(skipped <= graph_count() / 20);
 }
 
 TEST_CASE("one seed gives one graph") {
