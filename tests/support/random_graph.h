@@ -8,7 +8,7 @@
 namespace oclc {
 
 struct RandomGraphOptions {
-  int nodes = 16;            // calls that are tried; each may add a few nodes
+  int nodes = 24;            // calls that are tried; each may add a few nodes
   bool symbolic = true;      // dimensions N and T besides numbers
   bool contractions = true;  // matmul, conv
   bool integers = true;      // ranges, comparisons, casts, gathers at computed positions
