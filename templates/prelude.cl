@@ -1,5 +1,5 @@
 // Functions that the operators' kernel text calls (compiler/ops/elementwise.cpp), for scalars and for vectors of 4, 8 and 16 lanes.
-// Each piece is put before a kernel that uses one of the names it provides. Float functions are accurate to 2 ulp and give what IEEE
+// Each piece is put before a kernel that uses one of the names it provides. Float functions are accurate to 2.5 ulp and give what IEEE
 // arithmetic gives for NaN and infinities; double ones use the device's built-in functions.
 //
 // launch    none: helper functions
@@ -94,6 +94,20 @@ OCLC_DOUBLE(OCLC_ERF_DOUBLE)
 #define OCLC_SOFTPLUS(T) \
   T __attribute__((overloadable)) oclc_softplus(T a) { return (a < 0 ? (T)(0) : a) + log1p(exp(-fabs(a))); }
 OCLC_FLOATS(OCLC_SOFTPLUS) OCLC_DOUBLE(OCLC_SOFTPLUS)
+
+//@provides oclc_sin oclc_cos oclc_tan
+// Lane by lane: the vector versions of PoCL 3.1 give wrong results in all lanes when one lane's argument is large.
+#define OCLC_LANES(NAME, BUILTIN) \
+  float __attribute__((overloadable)) NAME(float a) { return BUILTIN(a); } \
+  float4 __attribute__((overloadable)) NAME(float4 a) { return (float4)(BUILTIN(a.x), BUILTIN(a.y), BUILTIN(a.z), BUILTIN(a.w)); } \
+  float8 __attribute__((overloadable)) NAME(float8 a) { return (float8)(NAME(a.lo), NAME(a.hi)); } \
+  float16 __attribute__((overloadable)) NAME(float16 a) { return (float16)(NAME(a.lo), NAME(a.hi)); }
+OCLC_LANES(oclc_sin, sin) OCLC_LANES(oclc_cos, cos) OCLC_LANES(oclc_tan, tan)
+#ifdef cl_khr_fp64
+double __attribute__((overloadable)) oclc_sin(double a) { return sin(a); }
+double __attribute__((overloadable)) oclc_cos(double a) { return cos(a); }
+double __attribute__((overloadable)) oclc_tan(double a) { return tan(a); }
+#endif
 
 //@provides floor_div
 // Quotient rounded down; the divisor is not 0. For index arithmetic.
