@@ -146,7 +146,9 @@ void contraction_tile(const __global float* restrict a, const __global float* re
       for (int i = 0; i < MR; ++i)
         #pragma unroll
         for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+      //@hole B_POINTER
       const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
+      //@end
       for (int tap = 0; tap < TAPS; ++tap) {
         const __global float* p[MR];
         //@hole A_POINTER

@@ -155,7 +155,9 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
       for (int i = 0; i < MR; ++i)
         #pragma unroll
         for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+      //@hole B_POINTER
       const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
+      //@end
       const __local float* p = block + (m0 - m_begin) * A_PITCH;
       for (int k0 = 0; k0 < KT; k0 += K_CHAIN) {
         const int k_end = min(KT, k0 + K_CHAIN);

@@ -31,3 +31,28 @@ float __attribute__((overloadable)) oclc_lanes_min(float16 v) { return oclc_lane
 int __attribute__((overloadable)) oclc_lanes_min(int4 v) { return min(min(v.x, v.y), min(v.z, v.w)); }
 int __attribute__((overloadable)) oclc_lanes_min(int8 v) { return oclc_lanes_min(min(v.lo, v.hi)); }
 int __attribute__((overloadable)) oclc_lanes_min(int16 v) { return oclc_lanes_min(min(v.lo, v.hi)); }
+
+//@provides oclc_load_lanes4 oclc_load_lanes8 oclc_load_lanes16
+// The first `count` lanes from memory, the others 0: nothing behind them is read.
+#define OCLC_LOAD_LANES(W) \
+  float##W oclc_load_lanes##W(const __global float* p, int count) { \
+    if (count >= W) return vload##W(0, p); \
+    float lanes[W]; \
+    for (int l = 0; l < W; ++l) lanes[l] = l < count ? p[l] : 0.0f; \
+    return vload##W(0, lanes); \
+  }
+OCLC_LOAD_LANES(4) OCLC_LOAD_LANES(8) OCLC_LOAD_LANES(16)
+
+//@provides oclc_store_lanes4 oclc_store_lanes8 oclc_store_lanes16
+// The first `count` lanes to memory.
+#define OCLC_STORE_LANES(W) \
+  void oclc_store_lanes##W(float##W v, __global float* p, int count) { \
+    if (count >= W) { \
+      vstore##W(v, 0, p); \
+    } else { \
+      float lanes[W]; \
+      vstore##W(v, 0, lanes); \
+      for (int l = 0; l < count; ++l) p[l] = lanes[l]; \
+    } \
+  }
+OCLC_STORE_LANES(4) OCLC_STORE_LANES(8) OCLC_STORE_LANES(16)

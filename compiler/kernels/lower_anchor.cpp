@@ -68,12 +68,12 @@ void lower_matmul(KernelBuilder& b, const Node& node) {
   std::vector<Expr> coords;
   for (std::size_t i = 0; i < batch; ++i) {
     (right_has_batch ? c.batch : c.m).push_back(static_cast<int>(i));
-    coords.push_back(b.add_axis(fmt::format("b{}", i), shape[i]));
+    coords.push_back(b.add_axis(fmt::format("batch{}", i), shape[i]));
   }
   c.m.push_back(static_cast<int>(batch));
   c.n.push_back(static_cast<int>(batch) + 1);
-  const Expr m = b.add_axis("m", shape[batch]), n = b.add_axis("n", shape[batch + 1]);
-  const Expr k = b.add_reduction("k", sa[sa.size() - (trans_a ? 2 : 1)]);
+  const Expr m = b.add_axis("out_row", shape[batch]), n = b.add_axis("out_col", shape[batch + 1]);
+  const Expr k = b.add_reduction("inner", sa[sa.size() - (trans_a ? 2 : 1)]);
   c.k = {0};
   const auto operand_coords = [&](const Shape& s, const Expr& first, const Expr& second) {
     std::vector<Expr> full = coords;
@@ -98,22 +98,22 @@ void lower_conv(KernelBuilder& b, const Node& node) {
   const Expr in_group = sw[1], out_group = floor_div(sw[0], groups);
   const bool depthwise = in_group == Expr(1) && groups != Expr(1);
   std::vector<Expr> coords(shape.size());
-  coords[0] = b.add_axis("n", shape[0]);
+  coords[0] = b.add_axis("image", shape[0]);
   const bool grouped = groups != Expr(1) && !depthwise;
-  const Expr g = grouped ? b.add_axis("g", groups) : Expr(0);
-  for (std::size_t i = 0; i < spatial_rank; ++i) coords[i + 2] = b.add_axis(spatial_name(i, spatial_rank), shape[i + 2]);
-  const Expr o = b.add_axis("o", grouped ? out_group : shape[1]);
+  const Expr g = grouped ? b.add_axis("group", groups) : Expr(0);
+  for (std::size_t i = 0; i < spatial_rank; ++i) coords[i + 2] = b.add_axis("out_" + spatial_name(i, spatial_rank), shape[i + 2]);
+  const Expr o = b.add_axis("out_c", grouped ? out_group : shape[1]);
   coords[1] = grouped ? g * out_group + o : o;
 
   std::vector<Expr> xc(sx.size()), wc(sw.size()), guard;
   xc[0] = coords[0];
   wc[0] = coords[1];
   for (std::size_t i = 0; i < spatial_rank; ++i) {
-    const Expr k = b.add_reduction("k" + spatial_name(i, spatial_rank), sw[i + 2]);
+    const Expr k = b.add_reduction("tap_" + spatial_name(i, spatial_rank), sw[i + 2]);
     wc[i + 2] = k;
     xc[i + 2] = window_position(node, i, coords[i + 2], k, sx[i + 2], guard);
   }
-  const Expr c = b.add_reduction("c", in_group);
+  const Expr c = b.add_reduction("in_c", in_group);
   wc[1] = c;
   xc[1] = depthwise ? floor_div(o, out_group) : g * in_group + c;
   const NodeId a = b.guarded(b.element(x, xc, guard), {}, guard, 0);
@@ -144,15 +144,15 @@ void lower_pool(KernelBuilder& b, const Node& node) {
   const auto& window = node.get<Ints>("kernel");
   const bool is_max = node.op->name == "max_pool";
   std::vector<Expr> coords(shape.size()), xc(sx.size()), guard;
-  coords[0] = b.add_axis("n", shape[0]);
-  for (std::size_t i = 0; i < spatial_rank; ++i) coords[i + 2] = b.add_axis(spatial_name(i, spatial_rank), shape[i + 2]);
-  coords[1] = b.add_axis("c", shape[1]);
+  coords[0] = b.add_axis("image", shape[0]);
+  for (std::size_t i = 0; i < spatial_rank; ++i) coords[i + 2] = b.add_axis("out_" + spatial_name(i, spatial_rank), shape[i + 2]);
+  coords[1] = b.add_axis("channel", shape[1]);
   xc[0] = coords[0];
   xc[1] = coords[1];
   Expr count(1);
   const bool count_pads = node.get_or<std::int64_t>("count_include_pad", 0) != 0;
   for (std::size_t i = 0; i < spatial_rank; ++i) {
-    const Expr k = b.add_reduction("k" + spatial_name(i, spatial_rank), Expr(window[i]));
+    const Expr k = b.add_reduction("tap_" + spatial_name(i, spatial_rank), Expr(window[i]));
     xc[i + 2] = window_position(node, i, coords[i + 2], k, sx[i + 2], guard);
     // Taps of this output that lie in the input, or in the padded input.
     const Expr stride(spatial(node, "strides", i, 1)), dilation(spatial(node, "dilations", i, 1)), before(spatial(node, "pads", i, 0));
@@ -262,7 +262,7 @@ void lower_cumsum(KernelBuilder& b, const Node& node) {
   std::vector<Expr> coords(sx.size());
   for (std::size_t i = 0; i < sx.size(); ++i) coords[i] = b.add_axis(fmt::format("i{}", i), sx[i]);
   std::vector<Expr> xc = coords, guard;
-  xc[axis] = b.add_reduction("r", sx[axis]);
+  xc[axis] = b.add_reduction("prefix", sx[axis]);
   add_condition(guard, (reverse ? xc[axis] - coords[axis] : coords[axis] - xc[axis]) - Expr(exclusive ? 1 : 0));
   const DType dtype = result->type.dtype;
   const NodeId element = b.guarded(b.element(x, xc, guard), {}, guard, 0);

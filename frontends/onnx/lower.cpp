@@ -100,7 +100,7 @@ class Lowering : public OpHost {
     for (Scope* at = &scope; at; at = at->outer) {
       if (const auto value = at->values.find(name); value != at->values.end()) return value->second;
       if (const auto constant = at->constants.find(name); constant != at->constants.end()) {
-        return at->values[name] = out_->add_constant(tensors_.get(*constant->second), std::string(name));
+        return at->values[name] = Builder(*out_).constant(tensors_.get(*constant->second), std::string(name));
       }
     }
     // Validation has seen to it that every name is defined.

@@ -1,0 +1,67 @@
+#include "compiler/codegen/tiling.h"
+
+#include <algorithm>
+
+namespace oclc {
+namespace {
+
+// Cycles, measured on 512-bit vectors: start of a tile and its epilogue, start of a work-item, bytes a cycle from the last cache.
+constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kLastCacheBytes = 32;
+// A panel that does not fit the second-level cache comes from the last one for every row tile.
+constexpr double kPanelMiss = 1.15, kReread = 0.1;
+// Items beyond this many cycles, or fewer than four a core, let a disturbed core delay the whole launch.
+constexpr double kLongItemCycles = 2e6, kImbalance = 1.05;
+
+std::int64_t up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// 1, 2, 3, 4, 6, 8, 12, ... up to `limit`: candidate block counts.
+template <class Visit>
+void geometric(std::int64_t limit, Visit visit) {
+  for (std::int64_t n = 1; n <= limit; n = n < 16 ? n + 1 : n + n / 8) visit(n);
+}
+
+}  // namespace
+
+ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, int max_rows) {
+  const std::int64_t width = target.vector_width, cores = target.compute_units;
+  ContractionTiles best;
+  double best_cost = -1, best_tile = 0;
+  for (int vectors = 4; vectors >= 1; --vectors) {
+    for (int rows = 1; rows <= max_rows; ++rows) {
+      if (rows * vectors + vectors + 1 > target.vector_registers) continue;
+      const double step = std::max({rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0});
+      const std::int64_t row_tiles = up(s.rows, rows), panels = up(s.columns, vectors * width);
+      double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
+      if (static_cast<double>(s.depth * vectors * width * 4) > 0.6 * static_cast<double>(target.l2_bytes) && row_tiles > 1) tile *= kPanelMiss;
+      const double cost = static_cast<double>(row_tiles * panels) * tile;
+      if (best_cost >= 0 && cost >= best_cost * 0.999) continue;
+      best_cost = cost;
+      best_tile = tile;
+      best.rows = rows;
+      best.vectors = vectors;
+    }
+  }
+  const std::int64_t row_tiles = up(s.rows, best.rows), panels = up(s.columns, best.vectors * width);
+  const double panel_bytes = static_cast<double>(s.depth * best.vectors * width * 4), row_bytes = static_cast<double>(best.rows * s.row_bytes);
+  double split_cost = -1;
+  geometric(std::min(row_tiles, 32 * cores), [&](std::int64_t row_blocks) {
+    const std::int64_t mt = up(row_tiles, row_blocks);
+    geometric(std::min(panels, 64 * cores), [&](std::int64_t panel_blocks) {
+      const std::int64_t np = up(panels, panel_blocks), items = s.groups * up(row_tiles, mt) * up(panels, np);
+      const double work = static_cast<double>(mt * np) * best_tile;
+      if (items > 32 * cores && items > s.groups && work < 2e5) return;
+      const double first = (static_cast<double>(np) * panel_bytes + static_cast<double>(mt) * row_bytes) / kLastCacheBytes;
+      const bool fits = std::min(static_cast<double>(np) * panel_bytes, static_cast<double>(mt) * row_bytes) < static_cast<double>(target.l2_bytes) / 2;
+      double cost = static_cast<double>(up(items, cores)) * (work + first + (fits ? 0 : kReread * work) + kItemCycles);
+      if (items < 4 * cores || work > kLongItemCycles) cost *= kImbalance;
+      if (split_cost >= 0 && cost >= split_cost) return;
+      split_cost = cost;
+      best.row_tiles = mt;
+      best.panels = np;
+    });
+  });
+  best.rows_fastest = s.columns * s.depth * 4 > s.rows * s.row_bytes;
+  return best;
+}
+
+}  // namespace oclc

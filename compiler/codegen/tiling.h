@@ -1,0 +1,25 @@
+// Register tile and work split of a contraction on a CPU.
+#pragma once
+#include <cstdint>
+
+#include "compiler/targets/target.h"
+
+namespace oclc {
+
+struct ContractionShape {
+  std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;  // C[groups, rows, columns] sums over depth = taps * inner
+  std::int64_t row_bytes = 4;                                 // of A that one row brings into the cache
+};
+
+struct ContractionTiles {
+  int rows = 6, vectors = 4;          // register tile: rows x (vectors * vector width)
+  std::int64_t row_tiles = 1;         // of a work-item
+  std::int64_t panels = 1;            // of a work-item
+  bool rows_fastest = true;           // neighbouring work-items share panels of B
+};
+
+// The tile and split with the least estimated time: tails, port and latency limits of the inner loop, cache traffic and the
+// makespan over the cores. Widths are of `target`. Deterministic.
+ContractionTiles choose_tiles(const ContractionShape& shape, const Target& target, int max_rows = 12);
+
+}  // namespace oclc
