@@ -21,34 +21,49 @@ std::optional<std::filesystem::path> data_folder(const std::optional<std::filesy
   return options.external_data_dir ? options.external_data_dir : base;
 }
 
+using Suggestions = std::map<std::string, std::pair<std::int64_t, std::string>>;
+
+// One reading of the graph with upper bounds of symbols. Warnings are kept back, as another reading may follow.
+struct Reading {
+  std::unique_ptr<Module> module = std::make_unique<Module>();
+  Suggestions suggested;
+  std::vector<std::string> warnings;
+
+  void run(oclc_onnx::ModelProto& model, const CheckedModel& checked, TensorStore& tensors, ImportOptions options,
+           const SymbolBounds& bounds) {
+    options.warn = [&](const std::string& text) { warnings.push_back(text); };
+    const Inputs inputs(model.graph(), options, bounds);
+    module->name = model.graph().name();
+    module->symbols = inputs.symbols();
+    module->entries.push_back(lower_model(*model.mutable_graph(), checked, inputs, tensors, options.warn, suggested));
+  }
+};
+
 std::unique_ptr<Module> import_model(oclc_onnx::ModelProto& model, const std::optional<std::filesystem::path>& base,
                                      const ImportOptions& options) {
   ExternalFiles files(data_folder(base, options), options);
   const CheckedModel checked = check_model(model, options, files);
+  files.open_all();
   TensorStore tensors(files);
-  auto out = std::make_unique<Module>();
-  out->name = model.graph().name();
-  const auto attempt = [&](const SymbolBounds& bounds, const std::function<void(const std::string&)>& warn,
-                           std::map<std::string, std::pair<std::int64_t, std::string>>& suggested) {
-    const Inputs inputs(model.graph(), options, bounds);
-    out->symbols = inputs.symbols();
-    out->entries.clear();
-    out->entries.push_back(lower_model(*model.mutable_graph(), checked, inputs, tensors, warn, suggested));
-  };
-  std::map<std::string, std::pair<std::int64_t, std::string>> suggested, ignored;
+  Reading reading;
   try {
-    attempt({}, options.warn, suggested);
+    reading.run(model, checked, tensors, options, {});
   } catch (const CompileError&) {
-    if (suggested.empty()) throw;
+    if (reading.suggested.empty()) throw;
     // Shapes may fit for all sizes that stay within the tables that the model slices.
     SymbolBounds bounds;
-    for (const auto& [symbol, bound] : suggested) bounds[symbol] = bound.first;
-    attempt(bounds, options.warn, ignored);
-    for (const auto& [symbol, bound] : suggested) {
-      if (options.warn) options.warn(fmt::format("{} is limited to {}: {}", symbol, bound.first, bound.second));
+    Reading bounded;
+    for (const auto& [symbol, bound] : reading.suggested) {
+      bounds[symbol] = bound.first;
+      bounded.warnings.push_back(fmt::format("{} is limited to {}: {}", symbol, bound.first, bound.second));
     }
+    bounded.run(model, checked, tensors, options, bounds);
+    reading = std::move(bounded);
   }
-  return out;
+  for (const std::string& text : reading.warnings) {
+    if (options.warn) options.warn(text);
+  }
+  return std::move(reading.module);
 }
 
 std::vector<OpUse> uses_of(oclc_onnx::ModelProto& model, const std::optional<std::filesystem::path>& base,

@@ -100,7 +100,8 @@ class Lowering : public OpHost {
     for (Scope* at = &scope; at; at = at->outer) {
       if (const auto value = at->values.find(name); value != at->values.end()) return value->second;
       if (const auto constant = at->constants.find(name); constant != at->constants.end()) {
-        return at->values[name] = Builder(*out_).constant(tensors_.get(*constant->second), std::string(name));
+        builder_.set_source({});  // a constant belongs to all of its users
+        return at->values[name] = builder_.constant(tensors_.get(*constant->second), std::string(name));
       }
     }
     // Validation has seen to it that every name is defined.

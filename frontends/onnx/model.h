@@ -56,7 +56,7 @@ std::string node_label(const oclc_onnx::NodeProto& node, int index);
 // "Conv", "com.microsoft.Gelu"
 std::string op_label(const oclc_onnx::NodeProto& node);
 
-// Throws a CompileError unless everything in the model is consistent; registers external data with `files` and opens it.
+// Throws a CompileError unless everything in the model is consistent; registers external data with `files`.
 CheckedModel check_model(oclc_onnx::ModelProto& model, const ImportOptions& options, ExternalFiles& files);
 
 // Sub-graphs held by a node's attributes.

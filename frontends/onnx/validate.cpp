@@ -83,7 +83,6 @@ class Validator {
     if (graph.node_size() == 0) fail("a graph with nodes", "none");
     check_graph(graph, nullptr, false);
     count_calls(out_, graph, options_.limits);
-    files_.open_all();
     return std::move(out_);
   }
 
