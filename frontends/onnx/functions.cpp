@@ -90,9 +90,9 @@ std::vector<std::unique_ptr<AttributeProto>> default_attributes(const FunctionPr
 
 void count_calls(CheckedModel& model, GraphProto& graph, const ImportLimits& limits) {
   CallCounter counter(model, limits);
+  counter.count(*graph.mutable_node());
   // Functions that nobody calls are checked for circles too.
   for (auto& [name, function] : model.functions) counter.count(*function.proto->mutable_node());
-  counter.count(*graph.mutable_node());
 }
 
 }  // namespace oclc::onnx

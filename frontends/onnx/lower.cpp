@@ -61,6 +61,7 @@ class Lowering : public OpHost {
       for (const std::string& text : contradictions(output, value->type)) warn(text);
       out_->add_output(output.name(), value);
     }
+    out_->erase_dead();  // constants and shapes that only mattered while reading
     return std::move(out_);
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <doctest/doctest.h>
 
+#include <concepts>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct Failure {
   ExitCode code = ExitCode::good;
 };
 
-template <class Call>
+template <std::invocable Call>
 Failure failure_of(Call&& call) {
   try {
     call();

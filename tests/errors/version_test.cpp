@@ -203,7 +203,7 @@ TEST_CASE("case 18: functions") {
 }
 
 TEST_CASE("case 19: names of any bytes") {
-  const std::string odd = std::string("*/ \"%s\\ \n\xff\xfe", 12) + std::string(1, '\0') + "end";
+  const std::string odd = std::string("*/ \"%s\\ \n\xff\xfe", 11) + std::string(1, '\0') + "end";
   Writer w;
   w.input(odd, {odd.c_str(), 4}).output("out\n", {"N", 4});
   w.node("Relu", {odd}, {"out\n"}, odd);
