@@ -175,7 +175,9 @@ void contraction_packed_b_tile(const __global float* restrict a, const __global 
     for (int i = 0; i < MR; ++i) {
       const int m = m0 + i;
       if (m >= M) break;
+      //@hole C_ROW
       __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+      //@end
       #pragma unroll
       for (int j = 0; j < NV; ++j) {
         const int n = n0 + j * VW;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/codegen/contraction.h"
 #include "compiler/codegen/generic.h"
 #include "compiler/codegen/scope.h"
 
@@ -38,6 +39,7 @@ std::string kernel_head(const Kernel& kernel, const GeneratedKernel& generated) 
 std::string parameter_list(const Kernel& kernel, bool with_offsets) {
   std::vector<std::string> parts;
   for (const Operand& o : kernel.operands) {
+    if (o.replaced) continue;
     parts.push_back(fmt::format("__global {}{}* {}{}", o.written ? "" : "const ", c_type(o.dtype), o.written ? "" : "", o.name));
     if (with_offsets) parts.push_back(fmt::format("const long {}_at", o.name));
   }
@@ -47,7 +49,9 @@ std::string parameter_list(const Kernel& kernel, bool with_offsets) {
 
 std::string argument_list(const Kernel& kernel) {
   std::vector<std::string> parts;
-  for (const Operand& o : kernel.operands) parts.push_back(fmt::format("{0} + {0}_at", o.name));
+  for (const Operand& o : kernel.operands) {
+    if (!o.replaced) parts.push_back(fmt::format("{0} + {0}_at", o.name));
+  }
   for (const std::string& s : kernel.model_symbols()) parts.push_back(fmt::format("dim_{}", s));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -55,6 +59,7 @@ std::string argument_list(const Kernel& kernel) {
 std::vector<KernelArgument> arguments_of(const Kernel& kernel) {
   std::vector<KernelArgument> list;
   for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+    if (kernel.operands[i].replaced) continue;
     KernelArgument argument;
     argument.operand = static_cast<int>(i);
     list.push_back(argument);
@@ -68,7 +73,10 @@ std::vector<KernelArgument> arguments_of(const Kernel& kernel) {
   return list;
 }
 
-GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>&, const Target& target) {
+GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+  if (kernel.contraction) {
+    if (auto contraction = generate_contraction(kernel, buffers, target)) return std::move(*contraction);
+  }
   return generate_loops(kernel, target);
 }
 

@@ -274,7 +274,9 @@ std::string Emitter::load_text(const ScalarNode& node, bool vector) {
   const std::string at = index(node.index);
   std::string text;
   if (vector) {
-    text = fmt::format("vload{}(0, {}{})", mode_.width, operand.name, at == "0" ? "" : " + " + at);
+    const std::string place = operand.name + (at == "0" ? "" : " + " + at);
+    if (mode_.lanes_left.empty()) text = fmt::format("vload{}(0, {})", mode_.width, place);
+    else text = fmt::format("oclc_load_lanes{}({}, {})", mode_.width, place, mode_.lanes_left);
     if (operand.dtype == DType::boolean) text = fmt::format("(convert_int{}({}) != 0)", mode_.width, text);
   } else if (operand.dtype == DType::f16) {
     text = fmt::format("vload_half({}, {})", at, operand.name);
@@ -346,7 +348,9 @@ void Emitter::store(const Store& store) {
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(store.operand)];
   const std::string at = index(store.index);
   const std::string v = vector_value(store.value);
-  if (mode_.width > 1) line(fmt::format("vstore{}({}, 0, {}{});", mode_.width, v, operand.name, at == "0" ? "" : " + " + at));
+  const std::string place = operand.name + (at == "0" ? "" : " + " + at);
+  if (mode_.width > 1 && !mode_.lanes_left.empty()) line(fmt::format("oclc_store_lanes{}({}, {}, {});", mode_.width, v, place, mode_.lanes_left));
+  else if (mode_.width > 1) line(fmt::format("vstore{}({}, 0, {});", mode_.width, v, place));
   else if (operand.dtype == DType::f16) line(fmt::format("vstore_half({}, {}, {});", v, at, operand.name));
   else line(fmt::format("{}[{}] = {};", operand.name, at, v));
 }

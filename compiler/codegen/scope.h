@@ -17,6 +17,7 @@ struct EmitMode {
   std::string vector_axis;  // empty: scalars only
   int width = 1;
   bool wide_index = false;  // long instead of int
+  std::string lanes_left;   // vectors may reach beyond the last column: C text of how many lanes are inside; empty: they do not
 };
 
 // True if the nodes that vary along `axis` can be computed on vectors: 4-byte types, unit or zero strides, uniform guards.

@@ -27,7 +27,8 @@ struct Operand {
   int buffer = -1;
   DType dtype = DType::f32;
   bool written = false;
-  std::string name;  // in generated code
+  std::string name;      // in generated code
+  bool replaced = false; // by a packed copy: not an argument of the generated code
 };
 
 using NodeId = int;

@@ -1,0 +1,18 @@
+// Packing of constant right operands into panels, at compile time.
+#pragma once
+#include <vector>
+
+#include "compiler/kernels/kernel.h"
+
+namespace oclc {
+
+// Where element (group, tap, inner, column) of a constant operand lies: base + the products with the strides.
+struct PackedOperand {
+  std::int64_t base = 0, group_stride = 0, inner_stride = 0, column_stride = 0;
+  std::vector<std::int64_t> tap_offsets;  // one per tap
+};
+
+// [group][column panel][tap][inner][panel width], surplus columns 0; float32. Throws nothing.
+HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns, std::int64_t inner, std::int64_t panel_width);
+
+}  // namespace oclc
