@@ -29,6 +29,7 @@ std::string kernel_head(const Kernel& kernel, const GeneratedKernel& generated) 
   for (std::size_t i = 0; i < kernel.sources.size() && i < 6; ++i) sources += (i ? ", " : "") + comment_safe(kernel.sources[i]);
   if (kernel.sources.size() > 6) sources += fmt::format(" and {} more", kernel.sources.size() - 6);
   std::string head = fmt::format("// {}: {}\n// nodes     {}\n", kernel.name, kernel.formula, sources);
+  for (const Operand& o : kernel.operands) head += fmt::format("// {:10}{}\n", o.name, comment_safe(o.value));
   head += fmt::format("// axes      {}", flat_axes(kernel.axes));
   if (!kernel.reduction.empty()) head += fmt::format("; sums over {}", flat_axes(kernel.reduction));
   head += fmt::format("\n// cost      {} flops, {} bytes\n", kernel.flops.text(), kernel.bytes.text());

@@ -465,36 +465,27 @@ class ContractionCode {
   }
 
   void fill_pack_b() {
-    // Element by element: transposed operands, ragged columns and prologues alike.
+    // Element by element: transposed operands, ragged columns and prologues alike. The outer loop runs over the longer step.
     Kernel loads = only(c_.b);
-    std::vector<std::string> names;
-    for (const Axis& a : kernel_.axes) names.push_back(a.name);
-    for (const Axis& a : kernel_.reduction) names.push_back(a.name);
     const std::string column = column_axis().name, inner = inner_axis().name;
-    const std::set<std::string> open_axes(names.begin(), names.end());
+    std::set<std::string> outside;
+    for (const int i : c_.batch) outside.insert(axis(i).name);
     Emitter e(loads, mode());
-    e.open("", open_axes);
+    e.open("", outside);
     for (const std::string& line : group_coordinates()) e.line(line);
-    const bool unit_columns = b_.index.coefficient(column) == Expr(1) || !plain_load(b_);
-    if (unit_columns) e.line(fmt::format("for (int {} = 0; {} < K; ++{})", inner, inner, inner));
-    e.line("for (int j = 0; j < PW; ++j)" + std::string(unit_columns ? " {" : ""));
-    if (!unit_columns) e.line(fmt::format("for (int {} = 0; {} < K; ++{}) {{", inner, inner, inner));
-    e.open("", {});
-    e.line(fmt::format("const {} {} = min(n0 + j, N - 1);", index_type(), column));
-    // Values of the operand must be computed inside the loops, so they are emitted by an emitter of their own.
-    Emitter element(loads, mode());
-    element.open("", open_axes);
-    element.line(fmt::format("panel[{} * PW + j] = {};", inner, element.value(c_.b)));
-    element.close();
-    std::string body = element.text();
+    const auto columns = [&] {
+      e.open("for (int j = 0; j < PW; ++j)", {column});
+      e.line(fmt::format("const {} {} = min(n0 + j, N - 1);", index_type(), column));
+    };
+    const auto inners = [&] { e.open(fmt::format("for (int {0} = 0; {0} < K; ++{0})", inner), {inner}); };
+    const bool rows = b_.index.coefficient(column) == Expr(1) || !plain_load(b_);
+    if (rows) inners(), columns();
+    else columns(), inners();
+    e.line(fmt::format("panel[{} * PW + j] = {};", inner, e.value(c_.b)));
     e.close();
-    std::string text = e.text();
-    // Puts the element's lines before the two closing braces of the innermost block.
-    const std::size_t at = text.find_last_of('}');
-    const std::size_t inner_close = text.find_last_of('}', at - 1);
-    text.insert(text.rfind('\n', inner_close) + 1, body);
     e.close();
-    values_.holes["PACK_B"] = text + "}\n}\n";
+    e.close();
+    values_.holes["PACK_B"] = e.text();
   }
 
   void fill_epilogue() {
@@ -540,12 +531,12 @@ class ContractionCode {
       emit.width = width;
       if (ragged) emit.lanes_left = fmt::format("N - {}", column);
     }
+    if (!vector) names.erase(column);
     Emitter e(part, emit);
     e.open("", names);
     if (!flat) {
       for (const std::string& line : row_coordinates("m", all)) e.line(line);
     }
-    if (column_axis().extent == Expr(1)) names.insert(column);
     if (vector) {
       e.line(fmt::format("const {} {} = n;", index_type(), column));
       e.stage_done(0, "v", true);

@@ -27,8 +27,9 @@ struct Operand {
   int buffer = -1;
   DType dtype = DType::f32;
   bool written = false;
-  std::string name;      // in generated code
-  bool replaced = false; // by a packed copy: not an argument of the generated code
+  std::string name;       // in generated code
+  std::string value;      // the model's name of what it holds, for comments
+  bool replaced = false;  // by a packed copy: not an argument of the generated code
 };
 
 using NodeId = int;

@@ -31,27 +31,6 @@ std::optional<double> uniform_number(const Value* value) {
   return first;
 }
 
-// Names that generated code uses itself, and words of OpenCL C that a model is likely to use.
-constexpr std::string_view kReserved[] = {"acc", "block", "char", "const", "constant", "double", "element", "end", "float", "global", "half", "image", "inner", "int", "kernel", "lanes", "local", "long", "main",
-                                          "out", "panel", "private", "row", "short", "tap", "tile", "uchar", "uint", "void", "window", "zero", "one", "out_c", "in_c", "out_row", "out_col", "channel", "group", "prefix", "rows", "min", "max", "exp", "log", "chunk_begin", "chunk_end", "row_end", "event", "read_only", "write_only", "kernel_name", "static", "struct", "sizeof", "if", "for", "while", "return", "switch", "case", "default", "do", "else", "goto", "enum", "union", "unsigned", "signed", "volatile", "typedef", "register", "extern", "inline", "restrict", "bool", "true", "false", "NULL", "NAN", "INFINITY"};
-
-std::string identifier(std::string_view name, std::string_view fallback) {
-  std::string id;
-  for (const char c : name) {
-    if (id.size() >= 40) break;
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (plain) id += c;
-    else if (!id.empty() && id.back() != '_') id += '_';
-  }
-  while (!id.empty() && id.back() == '_') id.pop_back();
-  if (id.empty() || (id[0] >= '0' && id[0] <= '9')) id = std::string(fallback) + id;
-  // Short names and those with a digit after few letters are the generator's own (v12, s0, i0, m0).
-  const bool short_name = id.size() < 4 || id.starts_with("oclc") || id.starts_with("dim_") || id.starts_with("batch") || id.starts_with("tap_") || id.starts_with("out_");
-  const bool generated = id.size() < 7 && (id[0] == 'v' || id[0] == 's' || id[0] == 'i' || id[0] == 'r') && std::all_of(id.begin() + 1, id.end(), [](char c) { return (c >= '0' && c <= '9') || c == '_' || c == 'i' || c == 'r'; });
-  if (short_name || generated || std::find(std::begin(kReserved), std::end(kReserved), id) != std::end(kReserved)) id += "_t";
-  return id;
-}
-
 }  // namespace
 
 Expr KernelBuilder::add_axis(std::string name, const Expr& extent) {
@@ -261,11 +240,9 @@ int KernelBuilder::operand(int buffer, DType dtype, bool written, const std::str
     Operand& known = kernel.operands[i];
     if (known.buffer == buffer && known.written == written) return static_cast<int>(i);
   }
-  std::string unique = identifier(name, written ? "y" : "x");
-  for (int n = 2; std::any_of(kernel.operands.begin(), kernel.operands.end(), [&](const Operand& o) { return o.name == unique; }); ++n) {
-    unique = fmt::format("{}_{}", identifier(name, written ? "y" : "x"), n);
-  }
-  kernel.operands.push_back({buffer, dtype, written, unique});
+  // Names tell the role, not the value: kernels that differ in their buffers alone have one text.
+  const auto role = static_cast<std::size_t>(std::count_if(kernel.operands.begin(), kernel.operands.end(), [&](const Operand& o) { return o.written == written; }));
+  kernel.operands.push_back({buffer, dtype, written, fmt::format("{}{}", written ? "y" : "x", role), name});
   return static_cast<int>(kernel.operands.size()) - 1;
 }
 

@@ -63,13 +63,27 @@ std::vector<Expr> pointwise_axes(KernelBuilder& b, const TensorType& type, const
   return coords;
 }
 
+// An identifier of the node's name in the model; names may hold anything.
+std::string identifier(std::string_view source) {
+  constexpr std::size_t kLongest = 48;
+  std::string id;
+  for (const char c : source.substr(0, source.find('+'))) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (plain) id += c;
+    else if (!id.empty() && id.back() != '_') id += '_';
+  }
+  while (!id.empty() && id.back() == '_') id.pop_back();
+  return id.size() > kLongest ? id.substr(id.size() - kLongest) : id;
+}
+
+// "<node>_<operators>": the prefix keeps it apart from the words of OpenCL C.
 std::string kernel_name(const Group& group) {
-  std::string name;
+  std::string name = "k_" + identifier(group.nodes.front()->source);
   int count = 0;
   for (const Node* node : group.nodes) {
     if (is_bijective_movement(*node) && group.nodes.size() > 1) continue;
     if (++count > 4) break;
-    name += (name.empty() ? "" : "_") + std::string(node->op->name);
+    name += (name.ends_with('_') ? "" : "_") + std::string(node->op->name);
   }
   return name;
 }
@@ -137,7 +151,7 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
 
 Kernel lower_copy(const Value* value, const Storage& target, const LoweringInputs& inputs) {
   KernelBuilder b(inputs);
-  b.kernel.name = "copy";
+  b.kernel.name = "k_" + (value->producer ? identifier(value->producer->source) + "_" : std::string()) + "copy";
   b.kernel.is_copy = true;
   const std::vector<Expr> coords = pointwise_axes(b, value->type, value->layout);
   if (value->producer) b.note(*value->producer);

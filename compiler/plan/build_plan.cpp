@@ -33,10 +33,7 @@ class PlanBuilder {
       entries_.push_back(entry(schedule_.entries[i]));
     }
     const auto buffers = buffer_tables();
-    std::vector<fb::Offset<plan::Program>> programs;
-    for (GeneratedFile& file : plan_.files) {
-      programs.push_back(plan::CreateProgramDirect(builder_, file.name.c_str(), file.source.c_str(), ""));
-    }
+    const auto programs = program_tables();
     std::vector<fb::Offset<plan::Symbol>> symbols;
     for (const auto& [name, symbol] : symbol_rows_) symbols.push_back(symbol);
     std::vector<fb::Offset<fb::String>> notes;
@@ -91,12 +88,29 @@ class PlanBuilder {
     life.entry = entry_;
   }
 
+  struct LoopRange {
+    int begin, end;
+    const std::vector<Step>* body;
+  };
+
   struct Code {
     int program = 0;
     std::string name;
   };
 
-  // Kernels with the same text share a program; the first one's name and head stand for all.
+  // Building a program costs far more than a kernel more in it, so kernels share a few programs, which are built in parallel.
+  std::vector<fb::Offset<plan::Program>> program_tables() {
+    std::vector<std::string> texts(kPrograms);
+    for (std::size_t i = 0; i < kernel_texts_.size(); ++i) texts[i % kPrograms] += kernel_texts_[i] + "\n";
+    std::vector<fb::Offset<plan::Program>> out;
+    for (std::size_t i = 0; i < kPrograms && i < std::max<std::size_t>(kernel_texts_.size(), 1); ++i) {
+      const std::string text = prelude_for(texts[i]) + texts[i];
+      out.push_back(plan::CreateProgramDirect(builder_, fmt::format("program{}", i).c_str(), text.c_str(), ""));
+    }
+    return out;
+  }
+
+  // Kernels with the same text are one; the first one's name and head stand for all.
   Code place(GeneratedKernel& g) {
     static const std::string kPlaceholder = "KERNEL_NAME";
     const auto known = programs_.find(g.source);
@@ -109,7 +123,8 @@ class PlanBuilder {
     const std::size_t at = head.find(kPlaceholder);
     if (at != std::string::npos) head.replace(at, kPlaceholder.size(), name);
     plan_.files.push_back({name, head + prelude_for(source) + source});
-    const Code code{static_cast<int>(plan_.files.size()) - 1, name};
+    const Code code{static_cast<int>(kernel_texts_.size() % kPrograms), name};
+    kernel_texts_.push_back(head + source);
     programs_.emplace(g.source, code);
     return code;
   }
@@ -157,25 +172,27 @@ class PlanBuilder {
         continue;
       }
       const int begin = clock_;
-      std::vector<int> before;
-      for (const Life& life : lives_) before.push_back(life.first);
       const auto body = steps(step.body);
-      const int end = clock_ - 1;
-      // What is known outside of the loop, or read in a trip before it is written, lives through all trips.
-      for (std::size_t i = 0; i < lives_.size(); ++i) {
-        Life& life = lives_[i];
-        if (life.first < 0 || life.last < begin) continue;
-        const bool outside = i < before.size() && before[i] >= 0;
-        const bool carried = !writes_first(step.body, static_cast<int>(i));
-        if (outside || carried) {
-          life.first = std::min(life.first, begin);
-          life.last = end;
-        }
-      }
+      loops_.push_back({begin, clock_ - 1, &step.body});
       const auto loop = plan::CreateLoopDirect(builder_, expr(step.trip), static_cast<int>(symbol_index_.at(step.counter)), &body);
       out.push_back(plan::CreateStep(builder_, plan::StepBody::Loop, loop.Union()));
     }
     return out;
+  }
+
+  // What is also used outside of a loop, or read in a trip before it is written, lives through all trips. Inner loops come first.
+  void extend_lives_over_loops() {
+    for (const LoopRange& loop : loops_) {
+      for (std::size_t i = 0; i < lives_.size(); ++i) {
+        Life& life = lives_[i];
+        if (life.entry != entry_ || life.last < loop.begin || life.first > loop.end) continue;
+        const bool inside = life.first >= loop.begin && life.last <= loop.end;
+        if (inside && writes_first(*loop.body, static_cast<int>(i))) continue;
+        life.first = std::min(life.first, loop.begin);
+        life.last = std::max(life.last, loop.end);
+      }
+    }
+    loops_.clear();
   }
 
   // True if the first kernel of `list` that uses `buffer` writes it and does not read it.
@@ -196,6 +213,7 @@ class PlanBuilder {
 
   fb::Offset<plan::Entry> entry(const EntrySchedule& e) {
     const auto body = steps(e.steps);
+    extend_lives_over_loops();
     const auto bindings = [&](const std::vector<std::pair<std::string, TensorType>>& list, const std::vector<int>& ids) {
       std::vector<fb::Offset<plan::Binding>> out;
       for (std::size_t i = 0; i < list.size(); ++i) {
@@ -205,7 +223,6 @@ class PlanBuilder {
       return out;
     };
     const auto inputs = bindings(e.inputs, e.input_buffers), outputs = bindings(e.outputs, e.output_buffers);
-    // A loop's result that no kernel of the entry reads still ends in the buffers of its last trip.
     return plan::CreateEntryDirect(builder_, e.name.c_str(), &inputs, &outputs, &body);
   }
 
@@ -234,11 +251,14 @@ class PlanBuilder {
   const PlanOptions& options_;
   std::vector<Buffer> buffers_;
   std::vector<Life> lives_;
+  std::vector<LoopRange> loops_;
   BuiltPlan plan_;
   fb::FlatBufferBuilder builder_{1 << 20};
   std::unordered_map<std::string, std::int64_t> symbol_index_;
   std::vector<std::pair<std::string, fb::Offset<plan::Symbol>>> symbol_rows_;
   std::vector<fb::Offset<plan::Entry>> entries_;
+  static constexpr std::size_t kPrograms = 2;
+  std::vector<std::string> kernel_texts_;
   std::unordered_map<std::string, Code> programs_;
   std::set<std::string> names_;
   int clock_ = 0, entry_ = 0;
