@@ -1,9 +1,9 @@
 #include "compiler/ops/builder.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "compiler/ops/op_list.h"
-#include "compiler/ops/shape_rules.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -72,7 +72,9 @@ std::int64_t Builder::axis_of(std::int64_t axis, std::size_t rank) const {
 Value* Builder::cast(Value* x, DType dtype) { return x->type.dtype == dtype ? x : call("cast", {x}, {{"dtype", dtype}}); }
 
 Value* Builder::reduce(std::string_view name, Value* x, const Ints& axes, bool keepdims) {
-  Ints sorted = normalise_axes(axes, x->type.rank());
+  Ints sorted;
+  for (const std::int64_t axis : axes) sorted.push_back(axis_of(axis, x->type.rank()));
+  std::sort(sorted.begin(), sorted.end());
   return call(name, {x}, {{"axes", std::move(sorted)}, {"keepdims", flag(keepdims)}});
 }
 
@@ -135,10 +137,17 @@ Value* Builder::slice(Value* x, Exprs starts, Exprs sizes, Ints steps) {
 }
 
 Value* Builder::slice_axis(Value* x, std::int64_t axis, const Expr& start, const Expr& size) {
-  const auto at = static_cast<std::size_t>(normalise_axis(axis, x->type.rank()));
+  const std::int64_t at = axis_of(axis, x->type.rank());
+  if (at < 0 || at >= static_cast<std::int64_t>(x->type.rank())) {
+    throw CompileError({.stage = "graph",
+                        .node = source_,
+                        .op = "slice",
+                        .wanted = "an axis of " + x->type.text(),
+                        .found = "axis " + std::to_string(axis)});
+  }
   Exprs starts(x->type.rank(), Expr(0)), sizes = x->type.shape;
-  starts[at] = start;
-  sizes[at] = size;
+  starts[static_cast<std::size_t>(at)] = start;
+  sizes[static_cast<std::size_t>(at)] = size;
   return slice(x, std::move(starts), std::move(sizes), Ints(x->type.rank(), 1));
 }
 

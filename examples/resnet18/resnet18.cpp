@@ -1,0 +1,128 @@
+// Builds ResNet-18 in C++, compiles it for the machine's device and runs it: the whole path in one program.
+//
+//   resnet18 [--weights FOLDER] [--output PLAN] [--device SEL]
+//
+// FOLDER holds weights.json and the file it names, as oclc-fill-weights writes it; without it the parameters are random. Prints
+// the five largest logits of an image and the time of a run for one and for four images.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "compiler/support/error.h"
+#include "examples/resnet18/resnet18.h"
+#include "oclc/oclc.hpp"
+#include "runtime/package/writer.h"
+
+namespace {
+
+constexpr std::int64_t kSide = 224, kClasses = 1000;
+
+struct Arguments {
+  std::string weights, output, device;
+};
+
+// Parameters as views of the weight file: float32 at the offsets that weights.json gives.
+oclc::nn::Parameters weight_file(const std::string& folder) {
+  std::ifstream text(folder + "/weights.json");
+  if (!text) throw std::runtime_error(folder + "/weights.json: cannot be read");
+  const nlohmann::json recipe = nlohmann::json::parse(text);
+  const auto bytes = std::make_shared<std::vector<char>>(recipe.at("bytes").get<std::size_t>());
+  const std::string file = folder + "/" + recipe.at("weights").get<std::string>();
+  if (!std::ifstream(file, std::ios::binary).read(bytes->data(), static_cast<std::streamsize>(bytes->size()))) {
+    throw std::runtime_error(file + ": wanted " + std::to_string(bytes->size()) + " bytes");
+  }
+  std::map<std::string, std::pair<std::size_t, std::int64_t>> places;
+  for (const auto& row : recipe.at("tensors")) places[row.at("name")] = {row.at("offset"), row.at("count")};
+  return [=](const std::string& name, const std::vector<std::int64_t>& shape) {
+    const auto [offset, count] = places.at(name);
+    oclc::HostTensor tensor(oclc::DType::f32, shape, reinterpret_cast<const std::byte*>(bytes->data()) + offset, bytes);
+    if (tensor.elements() != count || offset + tensor.bytes() > bytes->size())
+      throw std::runtime_error(name + ": another size than the weight file's");
+    return tensor;
+  };
+}
+
+std::vector<std::byte> compile_resnet18(const Arguments& arguments) {
+  oclc::nn::Network net("resnet18",
+                        arguments.weights.empty() ? oclc::nn::initial_parameters() : weight_file(arguments.weights));
+  const oclc::nn::Tensor image = net.input("input", oclc::DType::f32, {net.symbol("N"), 3, kSide, kSide});
+  net.output("output", resnet18::resnet18(net, image, kClasses));
+  oclc::CompileOptions options;
+  options.target = oclc::find_target("cpu");
+  const oclc::Compiled compiled = oclc::compile(net.finish(), options);
+  std::printf("%zu kernels, %d launches, %.1f MB of constants\n", compiled.plan.files.size(), compiled.plan.launches,
+              static_cast<double>(compiled.plan.constants.bytes()) * 1e-6);
+  const auto metadata = std::as_bytes(std::span(compiled.plan.metadata));
+  if (!arguments.output.empty()) oclc::package::write_package(arguments.output, metadata, compiled.plan.constants);
+  return oclc::package::package_to_memory(metadata, compiled.plan.constants);
+}
+
+void classify(oclc::rt::Session& session, std::uint32_t entry, std::int64_t count) {
+  std::vector<float> images(static_cast<std::size_t>(count * 3 * kSide * kSide)),
+      logits(static_cast<std::size_t>(count * kClasses));
+  for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 251) / 125.0f - 1.0f;
+  session.set_input(entry, "input", images.data(), {count, 3, kSide, kSide});
+  session.set_output(entry, "output", logits.data(), {count, kClasses});
+  double best = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    session.run(entry);
+    best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::vector<std::size_t> order(static_cast<std::size_t>(kClasses));
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::partial_sort(order.begin(), order.begin() + 5, order.end(),
+                    [&](std::size_t a, std::size_t b) { return logits[a] > logits[b]; });
+  std::printf("%lld image%s: %.2f ms; first image:", static_cast<long long>(count), count == 1 ? "" : "s", best);
+  for (std::size_t i = 0; i < 5; ++i)
+    std::printf(" class %zu %.3f%s", order[i], static_cast<double>(logits[order[i]]), i < 4 ? "," : "\n");
+}
+
+int run(const Arguments& arguments) {
+  const std::vector<std::byte> package = compile_resnet18(arguments);
+  const oclc::rt::Plan plan = oclc::rt::Plan::load(package.data(), package.size());
+  const oclc::rt::Context context(arguments.device);
+  oclc::rt::Session session(plan, context);
+  std::printf("on %s\n", context.device().name);
+  for (const std::int64_t count : {1, 4}) classify(session, plan.entry("predict"), count);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  const std::map<std::string, std::string*> options{
+      {"--weights", &arguments.weights}, {"--output", &arguments.output}, {"--device", &arguments.device}};
+  for (int i = 1; i < argc; i += 2) {
+    const auto option = options.find(argv[i]);
+    if (option == options.end() || i + 1 == argc) {
+      std::fputs("usage: resnet18 [--weights FOLDER] [--output PLAN] [--device SEL]\n", stderr);
+      return 2;
+    }
+    *option->second = argv[i + 1];
+  }
+  try {
+    return run(arguments);
+  } catch (const oclc::CompileError& error) {
+    std::fprintf(stderr, "resnet18: error: %s\n", error.what());
+    return static_cast<int>(error.parts().exit_code);
+  } catch (const oclc::rt::Error& error) {
+    std::fprintf(stderr, "resnet18: error: %s (%s)\n", error.what(), oclc_status_name(error.status()));
+    return 5;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "resnet18: error: %s\n", error.what());
+    return 6;
+  }
+}

@@ -1,0 +1,155 @@
+#include "frontends/cpp/network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ops/shape_rules.h"
+#include "compiler/support/error.h"
+
+namespace oclc::nn {
+namespace {
+
+Tensor wrap(const Tensor& like, Value* value) { return {&like.network(), value}; }
+
+Builder& builder(const Tensor& x) { return x.network().builder(); }
+
+Tensor number(const Tensor& like, double value) { return like.network().scalar(like.dtype(), value); }
+
+std::vector<Value*> values(const std::vector<Tensor>& tensors) {
+  std::vector<Value*> list;
+  for (const Tensor& t : tensors) list.push_back(t.value());
+  return list;
+}
+
+}  // namespace
+
+const Expr& Tensor::dim(std::int64_t axis) const {
+  try {
+    return shape()[static_cast<std::size_t>(normalise_axis(axis, rank()))];
+  } catch (const CompileError& error) {
+    auto parts = error.parts();
+    parts.stage = "network";
+    parts.node = network_->path();
+    throw CompileError(parts);
+  }
+}
+
+std::int64_t Tensor::size(std::int64_t axis) const {
+  const Expr& e = dim(axis);
+  if (!e.is_constant()) {
+    throw CompileError({.stage = "network",
+                        .node = network_->path(),
+                        .wanted = fmt::format("a known size of axis {}", axis),
+                        .found = value_->type.text()});
+  }
+  return e.value();
+}
+
+Tensor Tensor::reshape(Shape shape) const { return wrap(*this, builder(*this).reshape(value_, std::move(shape))); }
+Tensor Tensor::transpose(Ints perm) const { return wrap(*this, builder(*this).transpose(value_, std::move(perm))); }
+Tensor Tensor::slice(std::int64_t axis, const Expr& start, const Expr& size) const {
+  return wrap(*this, builder(*this).slice_axis(value_, axis, start, size));
+}
+Tensor Tensor::cast(DType dtype) const { return wrap(*this, builder(*this).cast(value_, dtype)); }
+Tensor Tensor::mean(const Ints& axes, bool keepdims) const {
+  return wrap(*this, builder(*this).reduce("reduce_mean", value_, axes, keepdims));
+}
+Tensor Tensor::sum(const Ints& axes, bool keepdims) const {
+  return wrap(*this, builder(*this).reduce("reduce_sum", value_, axes, keepdims));
+}
+
+Network::Network(std::string name, Parameters parameters)
+    : module_(std::make_shared<Module>()),
+      parameters_(std::move(parameters)),
+      builder_(*module_->entries.emplace_back(std::make_unique<Graph>())) {
+  module_->name = std::move(name);
+}
+
+Expr Network::symbol(const std::string& name, std::int64_t lo, std::int64_t hi) {
+  for (const Expr& known : module_->symbols) {
+    if (known.symbol_name() == name) return known;
+  }
+  module_->symbols.push_back(Expr::symbol(name, lo, hi));
+  return module_->symbols.back();
+}
+
+Tensor Network::input(std::string name, DType dtype, Shape shape) {
+  return {this, builder_.graph().add_input(std::move(name), {dtype, std::move(shape)})};
+}
+
+void Network::output(std::string name, const Tensor& tensor) { builder_.graph().add_output(std::move(name), tensor.value()); }
+
+Tensor Network::parameter(std::string_view name, const Ints& shape) {
+  const std::string full = path(name);
+  const auto known = made_.find(full);
+  if (known != made_.end()) {
+    if (known->second->type.shape != Shape(shape.begin(), shape.end())) {
+      throw CompileError({.stage = "network",
+                          .node = full,
+                          .op = "parameter",
+                          .wanted = "one shape for all uses of " + known->second->type.text(),
+                          .found = fmt::format("[{}]", fmt::join(shape, ", "))});
+    }
+    return {this, known->second};
+  }
+  Value* value = builder_.constant(parameters_(full, shape), full);
+  made_.emplace(full, value);
+  return {this, value};
+}
+
+Tensor Network::constant(HostTensor tensor) { return {this, builder_.constant(std::move(tensor))}; }
+
+Tensor Network::scalar(DType dtype, double value) { return {this, builder_.scalar(dtype, value)}; }
+
+std::string Network::path(std::string_view name) const {
+  if (name.empty() || path_.empty()) return path_ + std::string(name);
+  return path_ + "." + std::string(name);
+}
+
+Network::Scope::Scope(Network& network, std::string_view name) : network_(network), outer_(network.path_.size()) {
+  network_.path_ = network_.path(name);
+  network_.builder_.set_source(network_.path_);
+}
+
+Network::Scope::~Scope() {
+  network_.path_.resize(outer_);
+  network_.builder_.set_source(network_.path_);
+}
+
+std::shared_ptr<Module> Network::finish() {
+  Graph& graph = builder_.graph();
+  if (graph.outputs().empty())
+    throw CompileError(
+        {.stage = "network", .wanted = fmt::format("network {} with at least one output", module_->name), .found = "none"});
+  graph.erase_dead();
+  const std::string problem = verify(graph);
+  OCLC_CHECK(problem.empty(), problem);
+  return std::move(module_);
+}
+
+Tensor apply(std::string_view op, const std::vector<Tensor>& operands) {
+  return wrap(operands.at(0), builder(operands[0]).call(op, values(operands)));
+}
+
+Tensor operator+(const Tensor& a, const Tensor& b) { return apply("add", {a, b}); }
+Tensor operator-(const Tensor& a, const Tensor& b) { return apply("sub", {a, b}); }
+Tensor operator*(const Tensor& a, const Tensor& b) { return apply("mul", {a, b}); }
+Tensor operator/(const Tensor& a, const Tensor& b) { return apply("div", {a, b}); }
+Tensor operator+(const Tensor& a, double b) { return a + number(a, b); }
+Tensor operator-(const Tensor& a, double b) { return a - number(a, b); }
+Tensor operator*(const Tensor& a, double b) { return a * number(a, b); }
+Tensor operator/(const Tensor& a, double b) { return a / number(a, b); }
+Tensor operator-(const Tensor& a) { return apply("neg", {a}); }
+
+Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
+  return wrap(a, builder(a).matmul(a.value(), b.value(), trans_a, trans_b));
+}
+
+Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis) {
+  return wrap(tensors.at(0), builder(tensors[0]).concat(values(tensors), axis));
+}
+
+Tensor softmax(const Tensor& x, std::int64_t axis) { return wrap(x, builder(x).softmax(x.value(), axis)); }
+
+}  // namespace oclc::nn

@@ -1,0 +1,67 @@
+// The usual layers. `name` is the layer's name inside the open scopes; its parameters are `name.weight`, `name.bias`, ... with
+// the names and layouts of PyTorch's modules, so that a state dictionary fits. All throw CompileError naming the layer.
+#pragma once
+#include <string_view>
+
+#include "frontends/cpp/network.h"
+
+namespace oclc::nn {
+
+// y[.., o] = sum over i of x[.., i] * weight[o, i] + bias[o]
+Tensor linear(Network& net, std::string_view name, const Tensor& x, std::int64_t features, bool bias = true);
+
+struct Conv {
+  Ints kernel;                           // one size per spatial axis
+  Ints stride{}, padding{}, dilation{};  // one per spatial axis; empty: 1, 0, 1
+  std::int64_t groups = 1;
+  bool bias = true;
+};
+// x[N, C, spatial..], weight[O, C / groups, kernel..]
+Tensor conv(Network& net, std::string_view name, const Tensor& x, std::int64_t channels, const Conv& options);
+
+// (x - running_mean) / sqrt(running_var + epsilon) * weight + bias for each channel (axis 1)
+Tensor batch_norm(Network& net, std::string_view name, const Tensor& x, double epsilon = 1e-5);
+// Over the last axis.
+Tensor layer_norm(Network& net, std::string_view name, const Tensor& x, double epsilon = 1e-5);
+
+// Rows of weight[count, width] at the indices (i32 or i64).
+Tensor embedding(Network& net, std::string_view name, const Tensor& indices, std::int64_t count, std::int64_t width);
+
+struct Attention {
+  std::int64_t heads = 1;
+  bool causal = false;  // position i sees positions up to i
+  Tensor mask{};        // added to the scores [N, heads, T, S], broadcast; may be empty
+};
+// softmax(q k^T / sqrt(E / heads) + mask) v, projected; query[N, T, E], key and value[N, S, E]. Parameters: in_proj_weight[3 E,
+// E], in_proj_bias[3 E], out_proj.weight, out_proj.bias.
+Tensor multi_head_attention(Network& net, std::string_view name, const Tensor& query, const Tensor& key, const Tensor& value,
+                            const Attention& options);
+Tensor self_attention(Network& net, std::string_view name, const Tensor& x, const Attention& options);
+
+struct Pool {
+  Ints kernel;
+  Ints stride{}, padding{};  // empty: the kernel, 0
+  bool ceil_mode = false;
+};
+Tensor max_pool(const Tensor& x, const Pool& options);
+// The padding counts as zeros.
+Tensor avg_pool(const Tensor& x, const Pool& options);
+// [N, C, spatial..] to [N, C]
+Tensor global_avg_pool(const Tensor& x);
+// All axes from `axis` on become one.
+Tensor flatten(const Tensor& x, std::int64_t axis = 1);
+
+// Activations.
+Tensor relu(const Tensor& x);
+Tensor leaky_relu(const Tensor& x, double slope = 0.01);
+Tensor relu6(const Tensor& x);
+Tensor sigmoid(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor silu(const Tensor& x);          // x * sigmoid(x)
+Tensor gelu(const Tensor& x);          // x / 2 * (1 + erf(x / sqrt(2)))
+Tensor gelu_tanh(const Tensor& x);     // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
+Tensor hard_sigmoid(const Tensor& x);  // min(max(x + 3, 0), 6) / 6
+Tensor hard_swish(const Tensor& x);    // x * hard_sigmoid(x)
+Tensor softplus(const Tensor& x);
+
+}  // namespace oclc::nn
