@@ -196,7 +196,7 @@ TEST_CASE("operators between tensors and numbers") {
   const HostTensor x = floats({2}, {1, 4});
   CHECK(values(activate(x, [](const Tensor& t) { return (t + 1) * 2 - t / 2; })) == std::vector<double>{3.5, 8});
   CHECK(values(activate(x, [](const Tensor& t) { return -(t - 1) * t; })) == std::vector<double>{0, -12});
-  CHECK(values(activate(x, [](const Tensor& t) { return concat({t, t}, 0); })) == std::vector<double>{1, 4, 1, 4});
+  CHECK(values(activate(x, [](const Tensor& t) { return nn::concat({t, t}, 0); })) == std::vector<double>{1, 4, 1, 4});
   CHECK(values(activate(x, [](const Tensor& t) { return t.sum({0}, true); })) == std::vector<double>{5});
   CHECK(activate(x, [](const Tensor& t) { return t.cast(DType::i32); }).dtype() == DType::i32);
 }
