@@ -295,14 +295,38 @@ bool simple_reduction(Graph& graph, Node* node) {
   return rewrite.replace(rewrite.reshape(merged, node->output()->type.shape));
 }
 
+// Pooling over windows of one element.
+bool trivial_window(Graph& graph, Node* node) {
+  if (!is(node, "max_pool") && !is(node, "avg_pool")) return false;
+  const auto all = [&](std::string_view name, std::int64_t wanted) {
+    const Ints& list = node->get<Ints>(name);
+    return std::all_of(list.begin(), list.end(), [&](std::int64_t v) { return v == wanted; });
+  };
+  Rewriter rewrite(graph, node);
+  return all("kernel", 1) && all("strides", 1) && all("pads", 0) && rewrite.replace(node->inputs[0]);
+}
+
 }  // namespace
 
 bool canonicalize(Graph& graph, const PassContext&) {
-  constexpr Rule kRules[] = {
-      constant_to_the_right, scalar_operands,        neutral_operand,     decisive_operand, equal_operands,
-      unary_of_unary,        divide_by_power_of_two, power_with_constant, one_over,         signs_of_sums,
-      merge_constants,       max_with_zero,          simple_fma,          simple_where,     negated_comparison,
-      simple_cast,           simple_reduction};
+  constexpr Rule kRules[] = {constant_to_the_right,
+                             scalar_operands,
+                             neutral_operand,
+                             decisive_operand,
+                             equal_operands,
+                             unary_of_unary,
+                             divide_by_power_of_two,
+                             power_with_constant,
+                             one_over,
+                             signs_of_sums,
+                             merge_constants,
+                             max_with_zero,
+                             simple_fma,
+                             simple_where,
+                             negated_comparison,
+                             trivial_window,
+                             simple_cast,
+                             simple_reduction};
   return apply_rules(graph, kRules);
 }
 

@@ -101,7 +101,8 @@ bool fold_into_conv(Graph& graph, Node* node) {
   return rewrite.replace(result);
 }
 
-// matmul(x, w) * scale where the scale varies along the columns.
+// matmul(x, w) * scale where the scale varies along the columns. One number for all stays: it is free in the product's
+// epilogue, and the weights keep sharing the model file's memory.
 bool fold_into_matmul(Graph& graph, Node* node) {
   if (!is(node, "mul")) return false;
   const auto affine = affine_of(node);
@@ -112,7 +113,7 @@ bool fold_into_matmul(Graph& graph, Node* node) {
   const std::size_t columns = matmul->get<std::int64_t>("trans_b") != 0 ? 0 : 1;
   const Shape& shape = matmul->output()->type.shape;
   const auto scale = along_axis(affine->scale, shape, shape.size() - 1, w->shape()[columns]);
-  if (!scale) return false;
+  if (!scale || affine->scale->type.elements() == Expr(1)) return false;
   Rewriter rewrite(graph, node);
   Value* weights = rewrite.constant(scaled(*w, *scale, columns));
   weights->name = matmul->inputs[1]->name;

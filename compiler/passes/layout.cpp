@@ -44,11 +44,15 @@ bool assign_layouts(Graph& graph) {
     if (rank < 3) continue;
     const bool windowed = node->op->name == "conv" || node->op->kind == OpKind::window;
     const bool follows = keeps_layout(*node) && std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) {
-      return v && v->type.rank() == rank && !v->layout.is_row_major() && v->type.elements() == node->output()->type.elements();
-    });
-    const bool concat_follows = node->op->name == "concat" && keeps_layout(*node) && std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return !v->layout.is_row_major(); });
+                           return v && v->type.rank() == rank && !v->layout.is_row_major() &&
+                                  v->type.elements() == node->output()->type.elements();
+                         });
+    const bool concat_follows =
+        node->op->name == "concat" && keeps_layout(*node) &&
+        std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return !v->layout.is_row_major(); });
     if (windowed || follows || concat_follows) set(node->output(), channels_last(rank));
-    if (node->op->name == "conv" && node->get_or<std::int64_t>("group", 1) != 1 && node->inputs[1]->type.shape[1] == Expr(1) && constant_of(node->inputs[1])) {
+    if (node->op->name == "conv" && node->get_or<std::int64_t>("group", 1) != 1 && node->inputs[1]->type.shape[1] == Expr(1) &&
+        constant_of(node->inputs[1])) {
       set(node->inputs[1], depthwise_weights(rank));
     }
   }

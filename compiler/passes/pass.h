@@ -53,6 +53,7 @@ bool fold_shapes(Graph& graph, const PassContext& context);
 bool simplify_concat(Graph& graph, const PassContext& context);
 bool simplify_indexing(Graph& graph, const PassContext& context);
 bool simplify_movement(Graph& graph, const PassContext& context);
+bool sink_movement(Graph& graph, const PassContext& context);
 bool sink_scalars(Graph& graph, const PassContext& context);
 
 }  // namespace oclc

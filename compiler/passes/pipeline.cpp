@@ -33,6 +33,8 @@ const std::vector<PassRow>& pipeline() {
       {"cse", cse, "exporters repeat; rules that ask for a single user need repeated users joined first"},
       {"simplify_movement", simplify_movement,
        "before constants are folded, so that a transposed weight becomes a flag instead of a copy"},
+      {"sink_movement", sink_movement,
+       "after movement is simple, so that it moves one step instead of a chain; the next round cancels what met"},
       {"simplify_indexing", simplify_indexing, "needs ramps; leaves slices that movement and concatenation rules take further"},
       {"simplify_concat", simplify_concat, "after slices are in their simplest form"},
       {"fold_constants", fold_constants, "after movement, see there; before the algebra, which looks for constants"},

@@ -65,6 +65,59 @@ bool join_slices(Graph& graph, Node* node) {
   return false;
 }
 
+bool all_reshaped(const Node* concat) {
+  return std::all_of(concat->inputs.begin(), concat->inputs.end(),
+                     [](const Value* v) { return producer(v, "reshape") != nullptr; });
+}
+
+// transpose(concat(a, b)) = concat(reshape(a), reshape(b)) where the transpose moves the joined axis of size 1 per piece only.
+bool transpose_of_stack(Graph& graph, Node* node) {
+  if (!is(node, "transpose")) return false;
+  const Node* inner = producer(node->inputs[0], "concat");
+  if (!inner || !all_reshaped(inner) || !has_one_use(graph, node->inputs[0])) return false;
+  const Ints& perm = node->get<Ints>("perm");
+  const auto axis = static_cast<std::int64_t>(axis_of(inner));
+  const std::int64_t to = std::find(perm.begin(), perm.end(), axis) - perm.begin();
+  for (const Value* piece : inner->inputs) {
+    Ints data;
+    for (const std::int64_t from : perm) {
+      if (!(piece->type.shape[static_cast<std::size_t>(from)] == Expr(1))) data.push_back(from);
+    }
+    if (!std::is_sorted(data.begin(), data.end())) return false;
+  }
+  Rewriter rewrite(graph, node);
+  std::vector<Value*> pieces;
+  for (Value* piece : inner->inputs) {
+    Shape shape;
+    for (const std::int64_t from : perm) shape.push_back(piece->type.shape[static_cast<std::size_t>(from)]);
+    pieces.push_back(rewrite.reshape(piece, shape));
+  }
+  return rewrite.replace(rewrite.concat(std::move(pieces), to));
+}
+
+// reshape(concat(a, b)) = concat(reshape(a), reshape(b)) where the reshape joins the concatenated axis with axes behind it.
+bool reshape_of_stack(Graph& graph, Node* node) {
+  if (!is(node, "reshape")) return false;
+  const Node* inner = producer(node->inputs[0], "concat");
+  if (!inner || !all_reshaped(inner) || !has_one_use(graph, node->inputs[0])) return false;
+  const Shape &from = inner->output()->type.shape, &to = node->output()->type.shape;
+  const std::size_t axis = axis_of(inner);
+  if (to.size() > from.size() || to.size() <= axis ||
+      !std::equal(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(axis), to.begin()))
+    return false;
+  // to[axis] is the product of from[axis .. axis + joined].
+  const std::size_t joined = from.size() - to.size();
+  if (!std::equal(from.rbegin(), from.rbegin() + static_cast<std::ptrdiff_t>(to.size() - axis - 1), to.rbegin())) return false;
+  Rewriter rewrite(graph, node);
+  std::vector<Value*> pieces;
+  for (Value* piece : inner->inputs) {
+    Shape shape = to;
+    shape[axis] = product(std::span(piece->type.shape).subspan(axis, joined + 1));
+    pieces.push_back(rewrite.reshape(piece, shape));
+  }
+  return rewrite.replace(rewrite.concat(std::move(pieces), static_cast<std::int64_t>(axis)));
+}
+
 // concat(a, b, c) = concat(concat(a, b), c) where concat(a, b) is at hand, the longest such.
 bool share_prefix(Graph& graph, Node* node) {
   if (!is(node, "concat") || node->inputs.size() < 3) return false;
@@ -97,7 +150,8 @@ bool share_prefix(Graph& graph, Node* node) {
 }  // namespace
 
 bool simplify_concat(Graph& graph, const PassContext&) {
-  constexpr Rule kRules[] = {drop_empty_and_single, flatten_nested, join_slices, share_prefix};
+  constexpr Rule kRules[] = {drop_empty_and_single, flatten_nested,   join_slices,
+                             transpose_of_stack,    reshape_of_stack, share_prefix};
   return apply_rules(graph, kRules);
 }
 

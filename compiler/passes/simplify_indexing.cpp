@@ -16,9 +16,10 @@ struct Source {
   std::optional<std::size_t> axis;
   Expr start, size = 1;
   std::int64_t step = 1;
+  bool inside = true;  // provably within the data
 };
 
-// Positions given by an integer tensor's element, as a Source inside an axis of size `dim`.
+// Positions given by an integer tensor's element, along an axis of size `dim`.
 std::optional<Source> source_of(const std::optional<Expr>& position, const Shape& shape, const Expr& dim) {
   auto ramp = position ? ramp_of(*position, shape.size()) : std::nullopt;
   if (!ramp) return std::nullopt;
@@ -34,16 +35,24 @@ std::optional<Source> source_of(const std::optional<Expr>& position, const Shape
     source.size = shape[*ramp->axis];
   }
   const Expr first = source.start, last = first + (source.size - 1) * Expr(source.step);
-  for (const Expr* end : {&first, &last}) {
-    if (!known_nonnegative(*end) || !known_less(*end, dim)) return std::nullopt;
-  }
+  source.inside = known_nonnegative(first) && known_less(first, dim) && known_nonnegative(last) && known_less(last, dim);
   return source;
+}
+
+// The data's elements along `axis` at the source's positions.
+Value* gathered(Rewriter& rewrite, Value* data, std::size_t axis, const Source& source) {
+  Value* positions = rewrite.call("iota", {},
+                                  {{"shape", Shape{source.size}},
+                                   {"axis", std::int64_t{0}},
+                                   {"dtype", DType::i64},
+                                   {"start", std::vector<Expr>{source.start}},
+                                   {"step", std::vector<Expr>{Expr(source.step)}}});
+  return rewrite.call("gather", {data, positions}, {{"axis", static_cast<std::int64_t>(axis)}});
 }
 
 // The output whose position (o0, o1, ...) reads the data at `sources`, one per axis of the data. No two sources share an output
 // axis.
-bool replace_by_slices(Graph& graph, Node* node, const std::vector<Source>& sources) {
-  Value* data = node->inputs[0];
+bool replace_by_slices(Graph& graph, Node* node, std::vector<Source> sources) {
   const Shape& shape = node->output()->type.shape;
   std::vector<Expr> starts, sizes;
   Ints steps;
@@ -59,6 +68,14 @@ bool replace_by_slices(Graph& graph, Node* node, const std::vector<Source>& sour
     order.emplace_back(*sources[i].axis, i);
   }
   Rewriter rewrite(graph, node);
+  Value* data = node->inputs[0];
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    // Positions that may lie outside stay positions, along their one axis.
+    if (sources[i].inside) continue;
+    data = gathered(rewrite, data, i, sources[i]);
+    starts[i] = Expr(0);
+    steps[i] = 1;
+  }
   Value* cut = rewrite.slice(data, starts, sizes, steps);
   Shape kept;
   for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -85,7 +102,7 @@ bool simplify_gather(Graph& graph, Node* node) {
   const Value *data = node->inputs[0], *indices = node->inputs[1];
   const auto axis = static_cast<std::size_t>(node->get<std::int64_t>("axis"));
   auto source = source_of(element(indices, positions(indices->type.shape)), indices->type.shape, data->type.shape[axis]);
-  if (!source) return false;
+  if (!source || !source->inside) return false;
   std::vector<Source> sources;
   for (std::size_t i = 0; i < data->type.rank(); ++i) {
     const std::size_t to = i < axis ? i : i + indices->type.rank() - 1;
@@ -125,7 +142,7 @@ bool simplify_gather_elements(Graph& graph, Node* node) {
   const auto axis = static_cast<std::size_t>(node->get<std::int64_t>("axis"));
   const Shape& shape = indices->type.shape;
   const auto source = source_of(element(indices, positions(shape)), shape, data->type.shape[axis]);
-  if (!source) return false;
+  if (!source || !source->inside) return false;
   std::vector<Source> sources;
   for (std::size_t i = 0; i < shape.size(); ++i) sources.push_back(i == axis ? *source : whole(i, shape[i]));
   return replace_by_slices(graph, node, sources);

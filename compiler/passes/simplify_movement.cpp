@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/passes/movement_chain.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/rewrite.h"
 
@@ -62,6 +63,39 @@ bool transpose_of_transpose(Graph& graph, Node* node) {
   for (std::int64_t& axis : perm) axis = inner->get<Ints>("perm")[static_cast<std::size_t>(axis)];
   Rewriter rewrite(graph, node);
   return rewrite.replace(rewrite.transpose(inner->inputs[0], perm));
+}
+
+// A chain of reshapes and transposes that does the same in fewer steps.
+bool shorter_chain(Graph& graph, Node* node) {
+  if (!is(node, "reshape") && !is(node, "transpose")) return false;
+  const MovementChain chain = MovementChain::above(node->output());
+  if (chain.length < 2 || chain.cost() >= chain.length) return false;
+  Rewriter rewrite(graph, node);
+  return rewrite.replace(chain.build(rewrite));
+}
+
+// A reshape of one element, repeated: the element, repeated to the other shape.
+bool reshape_of_expanded_element(Graph& graph, Node* node) {
+  if (!is(node, "reshape")) return false;
+  const Node* inner = producer(node->inputs[0], "expand");
+  if (!inner || !(inner->inputs[0]->type.elements() == Expr(1))) return false;
+  Rewriter rewrite(graph, node);
+  return rewrite.replace(rewrite.expand(rewrite.reshape(inner->inputs[0], {}), node->output()->type.shape));
+}
+
+// A transpose of what a gather gives per index: a gather at transposed indices.
+bool gather_of_transposed_indices(Graph& graph, Node* node) {
+  if (!is(node, "transpose")) return false;
+  const Node* gather = producer(node->inputs[0], "gather");
+  if (!gather || !has_one_use(graph, node->inputs[0]) || gather->get<std::int64_t>("axis") != 0) return false;
+  const std::size_t rank = gather->inputs[1]->type.rank();
+  const Ints& perm = node->get<Ints>("perm");
+  for (std::size_t i = rank; i < perm.size(); ++i) {
+    if (perm[i] != static_cast<std::int64_t>(i)) return false;
+  }
+  Rewriter rewrite(graph, node);
+  Value* indices = rewrite.transpose(gather->inputs[1], Ints(perm.begin(), perm.begin() + static_cast<std::ptrdiff_t>(rank)));
+  return rewrite.replace(rewrite.call("gather", {gather->inputs[0], indices}, {{"axis", std::int64_t{0}}}));
 }
 
 // A transpose that moves axes of size 1 only.
@@ -193,6 +227,27 @@ bool slice_before_reshape(Graph& graph, Node* node) {
   return false;
 }
 
+// slice(expand(x)) = expand(slice(x)): along repeated axes only the number of repetitions changes.
+bool slice_before_expand(Graph& graph, Node* node) {
+  if (!is(node, "slice")) return false;
+  const Node* inner = producer(node->inputs[0], "expand");
+  if (!inner) return false;
+  const Shape &from = inner->inputs[0]->type.shape, &to = inner->output()->type.shape;
+  const Cut cut = cut_of(node);
+  const std::size_t lead = to.size() - from.size();
+  Cut moved{Exprs(from.size(), Expr(0)), Exprs(from.size(), Expr(1)), Ints(from.size(), 1)};
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (cut.sizes[i] == Expr(0)) return false;
+    if (i < lead || !(from[i - lead] == to[i])) continue;
+    moved.starts[i - lead] = cut.starts[i];
+    moved.sizes[i - lead] = cut.sizes[i];
+    moved.steps[i - lead] = cut.steps[i];
+  }
+  Rewriter rewrite(graph, node);
+  return rewrite.replace(
+      rewrite.expand(rewrite.slice(inner->inputs[0], moved.starts, moved.sizes, moved.steps), node->output()->type.shape));
+}
+
 // A slice of a concatenation reads the pieces it touches.
 bool slice_of_concat(Graph& graph, Node* node) {
   if (!is(node, "slice")) return false;
@@ -231,20 +286,21 @@ bool slice_of_concat(Graph& graph, Node* node) {
   return rewrite.replace(rewrite.concat(pieces, static_cast<std::int64_t>(axis)));
 }
 
-// An operand whose innermost axis a transpose moved to the second last place is read by the flag instead: matmul(a,
-// transpose(b)).
+// An operand whose innermost stored axis a transpose moved to the second last place is read by the flag instead:
+// matmul(a, transpose(b)).
 bool transpose_into_matmul(Graph& graph, Node* node) {
   if (!is(node, "matmul")) return false;
   for (std::size_t i = 0; i < 2; ++i) {
-    const Node* transpose = producer(node->inputs[i], "transpose");
-    if (!transpose) continue;
-    Ints perm = transpose->get<Ints>("perm");
-    const std::size_t rank = perm.size();
-    if (perm[rank - 2] != static_cast<std::int64_t>(rank) - 1) continue;
-    std::swap(perm[rank - 2], perm[rank - 1]);
+    MovementChain chain = MovementChain::above(node->inputs[i]);
+    const std::size_t rank = chain.to.size(), steps = chain.cost();
+    if (chain.length == 0 || chain.atoms.empty()) continue;
+    const auto &second_last = chain.to[rank - 2], &last = chain.to[rank - 1];
+    if (second_last.empty() || last.empty() || second_last.back() + 1 != chain.atoms.size()) continue;
+    std::swap(chain.to[rank - 2], chain.to[rank - 1]);
+    if (chain.cost() > steps) continue;
     Rewriter rewrite(graph, node);
     std::vector<Value*> inputs = node->inputs;
-    inputs[i] = rewrite.transpose(transpose->inputs[0], perm);
+    inputs[i] = chain.build(rewrite);
     Attributes attributes = node->attributes;
     std::int64_t& flag = std::get<std::int64_t>(attributes[i == 0 ? "trans_a" : "trans_b"]);
     flag = 1 - flag;
@@ -281,13 +337,24 @@ bool pad_into_conv(Graph& graph, Node* node) {
 }  // namespace
 
 bool simplify_movement(Graph& graph, const PassContext&) {
-  constexpr Rule kRules[] = {drop_identity,         reshape_of_reshape,
-                             reshape_of_constant,   transpose_of_transpose,
-                             transpose_of_units,    transpose_before_unit_reshape,
-                             expand_of_expand,      broadcast_instead_of_expand,
-                             slice_of_slice,        slice_before_transpose,
-                             slice_before_reshape,  slice_of_concat,
-                             transpose_into_matmul, pad_into_conv};
+  constexpr Rule kRules[] = {drop_identity,
+                             reshape_of_reshape,
+                             reshape_of_constant,
+                             reshape_of_expanded_element,
+                             transpose_of_transpose,
+                             transpose_of_units,
+                             transpose_before_unit_reshape,
+                             shorter_chain,
+                             gather_of_transposed_indices,
+                             expand_of_expand,
+                             broadcast_instead_of_expand,
+                             slice_of_slice,
+                             slice_before_transpose,
+                             slice_before_reshape,
+                             slice_before_expand,
+                             slice_of_concat,
+                             transpose_into_matmul,
+                             pad_into_conv};
   return apply_rules(graph, kRules);
 }
 
