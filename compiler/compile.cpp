@@ -2,21 +2,30 @@
 
 #include <algorithm>
 
+#include "compiler/passes/choose_convolution.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/pass.h"
 
 namespace oclc {
 
+namespace {
+
+// Passes behind the pipeline, which run once.
+constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse"};
+
+}  // namespace
+
 void run_pipeline(Module& module, const CompileOptions& options) {
-  check_pass_names(options.disabled, {"fuse", "assign_layouts"});
+  check_pass_names(options.disabled, {std::begin(kLatePasses), std::end(kLatePasses)});
+  const auto disabled = [&](std::string_view name) { return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end(); };
   PassContext context;
   for (const std::string& name : options.disabled) {
-    if (name != "fuse" && name != "assign_layouts") context.disabled.push_back(name);
+    if (std::find(std::begin(kLatePasses), std::end(kLatePasses), name) == std::end(kLatePasses)) context.disabled.push_back(name);
   }
   for (const auto& graph : module.entries) run_passes(*graph, context);
-  const bool layouts = std::find(options.disabled.begin(), options.disabled.end(), "assign_layouts") == options.disabled.end();
-  if (layouts) {
-    for (const auto& graph : module.entries) assign_layouts(*graph);
+  for (const auto& graph : module.entries) {
+    if (!disabled("choose_convolution")) choose_convolution(*graph, {options.target, options.conv, options.precision});
+    if (!disabled("assign_layouts")) assign_layouts(*graph);
   }
 }
 

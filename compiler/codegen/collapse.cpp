@@ -21,7 +21,10 @@ void each_expr(Kernel& kernel, Visit visit) {
     visit(node.index);
     for (Expr& e : node.guard) visit(e);
   }
-  for (Store& store : kernel.stores) visit(store.index);
+  for (Store& store : kernel.stores) {
+    visit(store.index);
+    for (Expr& e : store.guard) visit(e);
+  }
 }
 
 bool try_collapse(Kernel& kernel, std::vector<Axis>& axes, std::size_t at) {

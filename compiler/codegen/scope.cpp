@@ -127,6 +127,9 @@ bool can_vectorize(const Kernel& kernel, const std::string& axis) {
   for (const Store& store : kernel.stores) {
     const DType dtype = kernel.operands[static_cast<std::size_t>(store.operand)].dtype;
     if (!four_bytes(dtype) || dtype == DType::boolean) return false;
+    for (const Expr& e : store.guard) {
+      if (index_varies(e, axis, dependencies)) return false;
+    }
   }
   for (const Stage& stage : kernel.stages) {
     if (stage.arg_index >= 0) return false;
@@ -348,11 +351,11 @@ void Emitter::store(const Store& store) {
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(store.operand)];
   const std::string at = index(store.index);
   const std::string v = vector_value(store.value);
-  const std::string place = operand.name + (at == "0" ? "" : " + " + at);
-  if (mode_.width > 1 && !mode_.lanes_left.empty()) line(fmt::format("oclc_store_lanes{}({}, {}, {});", mode_.width, v, place, mode_.lanes_left));
-  else if (mode_.width > 1) line(fmt::format("vstore{}({}, 0, {});", mode_.width, v, place));
-  else if (operand.dtype == DType::f16) line(fmt::format("vstore_half({}, {}, {});", v, at, operand.name));
-  else line(fmt::format("{}[{}] = {};", operand.name, at, v));
+  const std::string place = operand.name + (at == "0" ? "" : " + " + at), guard = store.guard.empty() ? "" : fmt::format("if ({}) ", condition(store.guard));
+  if (mode_.width > 1 && !mode_.lanes_left.empty()) line(fmt::format("{}oclc_store_lanes{}({}, {}, {});", guard, mode_.width, v, place, mode_.lanes_left));
+  else if (mode_.width > 1) line(fmt::format("{}vstore{}({}, 0, {});", guard, mode_.width, v, place));
+  else if (operand.dtype == DType::f16) line(fmt::format("{}vstore_half({}, {}, {});", guard, v, at, operand.name));
+  else line(fmt::format("{}{}[{}] = {};", guard, operand.name, at, v));
 }
 
 std::string Emitter::text() const {

@@ -180,6 +180,7 @@ class Grouper {
     for (const Node* user : value->users) {
       if (const auto group = group_of(user)) {
         const Node* anchor = groups_[static_cast<std::size_t>(*group)].anchor;
+        if (user->op->name == "unfold") return true;
         if (anchor != user || !rereads_operands(*user)) continue;
         if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value) return true;
       } else if (!placed_.count(user) && user->op->kind != OpKind::elementwise) {
@@ -254,6 +255,7 @@ class Grouper {
     const OpKind kind = node.op->kind;
     if (kind == OpKind::generator) return false;
     if (node.op->name == "concat") return feeds_contraction(node.output(), false);
+    if (node.op->name == "unfold") return true;  // im2col is this matrix in memory
     if (chain_length(node) >= kLongestChain) return true;
     if (kind == OpKind::movement) return false;
     if (kind == OpKind::elementwise && feeds_contraction(node.output(), true)) {

@@ -64,7 +64,10 @@ std::vector<std::string> Kernel::model_symbols() const {
     collect(node.index);
     for (const Expr& e : node.guard) collect(e);
   }
-  for (const Store& store : stores) collect(store.index);
+  for (const Store& store : stores) {
+    collect(store.index);
+    for (const Expr& e : store.guard) collect(e);
+  }
   for (const auto* list : {&axes, &reduction}) {
     for (const Axis& axis : *list) all.erase(axis.name);
   }
@@ -82,7 +85,9 @@ std::string Kernel::text() const {
     for (const int a : stages[i].axes) over.push_back(reduction[static_cast<std::size_t>(a)].name);
     out += fmt::format("  stage {} = {} over {} of %{}\n", i, kCombineNames.at(static_cast<std::size_t>(stages[i].combine)), fmt::join(over, ", "), stages[i].body);
   }
-  for (const Store& s : stores) out += fmt::format("  {}[{}] = %{}\n", operands[static_cast<std::size_t>(s.operand)].name, s.index.text(), s.value);
+  for (const Store& s : stores) {
+    out += fmt::format("  {}[{}] = %{}{}\n", operands[static_cast<std::size_t>(s.operand)].name, s.index.text(), s.value, s.guard.empty() ? "" : " if " + guard_text(s.guard));
+  }
   if (contraction) out += fmt::format("  {}: %{} x %{}\n", contraction->strategy, contraction->a, contraction->b);
   return out + "}\n";
 }

@@ -74,6 +74,7 @@ struct Store {
   NodeId value = -1;
   // Axes of Kernel::reduction that the store runs over as well (row kernels write the whole row).
   std::vector<int> row_axes;
+  std::vector<Expr> guard;  // stores where every expression is >= 0
 };
 
 // Which axes play which part in sum over k of a[m, k] * b[k, n]. `a` and `b` are the factors of the only stage's body.

@@ -259,11 +259,12 @@ NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std
   return add(std::move(node));
 }
 
-void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes) {
+void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes, std::vector<Expr> guard) {
   const Storage* storage = inputs_.find_storage(value);
   OCLC_CHECK(storage, "store to a value without storage");
   store_to(*storage, value->type.dtype, coords, node, value->name.empty() ? "y" : value->name);
   kernel.stores.back().row_axes = std::move(row_axes);
+  kernel.stores.back().guard = std::move(guard);
 }
 
 void KernelBuilder::store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node, const std::string& name) {

@@ -252,7 +252,9 @@ class ModuleLowering {
   void report(const Group& group, const Kernel& kernel) {
     if (!report_) return;
     for (const Node* node : group.nodes) {
-      report_->push_back({node->source, std::string(node->op->name), node == group.nodes.front() ? "kernel " + kernel.name : "fused into " + kernel.name});
+      std::string fate = node == group.nodes.front() ? "kernel " + kernel.name : "fused into " + kernel.name;
+      if (const auto reason = node->get_or<std::string>("strategy_reason", ""); !reason.empty()) fate += ": " + reason;
+      report_->push_back({node->source, std::string(node->op->name), std::move(fate)});
     }
   }
 

@@ -64,7 +64,7 @@ void lower_matmul(KernelBuilder& b, const Node& node) {
   bool right_has_batch = false;
   for (std::size_t i = 0; i + 2 < sb.size(); ++i) right_has_batch = right_has_batch || sb[i] != Expr(1);
   Contraction c;
-  c.strategy = "gemm";
+  c.strategy = node.get_or<std::string>("strategy", "gemm");
   std::vector<Expr> coords;
   for (std::size_t i = 0; i < batch; ++i) {
     (right_has_batch ? c.batch : c.m).push_back(static_cast<int>(i));
@@ -120,9 +120,10 @@ void lower_conv(KernelBuilder& b, const Node& node) {
   const NodeId weight = b.element(w, wc);
   const DType dtype = result->type.dtype;
   const int stage = add_stage(b, Stage::Combine::sum, b.apply("mul", {a, weight}), dtype);
-  if (!depthwise) {
+  const auto strategy = node.get_or<std::string>("strategy", "conv_implicit");
+  if (!depthwise && strategy != "conv_direct") {
     Contraction contraction;
-    contraction.strategy = node.get_or<std::string>("strategy", "conv_implicit");
+    contraction.strategy = strategy;
     contraction.a = a;
     contraction.b = weight;
     if (grouped) contraction.batch = {1};

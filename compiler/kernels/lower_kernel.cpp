@@ -15,7 +15,7 @@ struct AnchorRow {
   void (*lower)(KernelBuilder&, const Node&);
 };
 
-constexpr std::array<AnchorRow, 17> kAnchors = {{{"matmul", Anchor::contraction, lower_matmul},
+constexpr std::array<AnchorRow, 19> kAnchors = {{{"matmul", Anchor::contraction, lower_matmul},
                                                  {"conv", Anchor::contraction, lower_conv},
                                                  {"max_pool", Anchor::reduce, lower_pool},
                                                  {"avg_pool", Anchor::reduce, lower_pool},
@@ -31,6 +31,8 @@ constexpr std::array<AnchorRow, 17> kAnchors = {{{"matmul", Anchor::contraction,
                                                  {"layer_norm", Anchor::row, lower_row},
                                                  {"rms_norm", Anchor::row, lower_row},
                                                  {"cumsum", Anchor::reduce, lower_cumsum},
+                                                 {"winograd_input", Anchor::winograd_input, lower_winograd_input},
+                                                 {"winograd_output", Anchor::winograd_output, lower_winograd_output},
                                                  {"", Anchor::pointwise, nullptr}}};
 
 // Coordinates of a group value from those of the group value it is made of.
@@ -88,23 +90,10 @@ std::string kernel_name(const Group& group) {
   return name;
 }
 
-}  // namespace
-
-Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
-  KernelBuilder b(inputs);
-  b.kernel.name = kernel_name(group);
-  std::size_t next = 0;
-  if (group.anchor) {
-    const auto row = std::find_if(kAnchors.begin(), kAnchors.end(), [&](const AnchorRow& r) { return r.op == group.anchor->op->name; });
-    OCLC_CHECK(row != kAnchors.end(), "no kernel for operator " + std::string(group.anchor->op->name));
-    b.note(*group.anchor);
-    row->lower(b, *group.anchor);
-    b.kernel.anchor = row->anchor;
-    if (b.kernel.anchor == Anchor::contraction && !b.kernel.contraction) b.kernel.anchor = Anchor::reduce;
-    next = 1;
-  }
-  for (; next < group.nodes.size(); ++next) {
-    const Node& node = *group.nodes[next];
+// Binds the results of the group's nodes from `first` on, where `guard` holds.
+void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const LoweringInputs& inputs, const std::vector<Expr>& guard, bool count) {
+  for (std::size_t i = first; i < group.nodes.size(); ++i) {
+    const Node& node = *group.nodes[i];
     const Value* from = nullptr;
     for (const Value* input : node.inputs) {
       if (b.bound_coords(input)) from = input;
@@ -124,14 +113,14 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
       continue;
     }
     const std::vector<Expr> coords = forward_coords(node, *b.bound_coords(from));
-    b.note(node);
+    if (count) b.note(node);
     if (is_bijective_movement(node)) {
       b.bind(node.output(), coords, b.element(from, *b.bound_coords(from)));
       continue;
     }
     std::vector<NodeId> args;
     for (const Value* input : node.inputs) {
-      args.push_back(b.bound_coords(input) ? b.element(input, *b.bound_coords(input)) : b.element(input, broadcast_coords(coords, input->type.shape)));
+      args.push_back(b.bound_coords(input) ? b.element(input, *b.bound_coords(input)) : b.element(input, broadcast_coords(coords, input->type.shape), guard));
     }
     NodeId result = -1;
     if (node.op->name == "cast") {
@@ -142,9 +131,38 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
     }
     b.bind(node.output(), coords, result);
   }
+}
+
+void store_outputs(KernelBuilder& b, const Group& group, const std::vector<Expr>& guard) {
   for (const Value* output : group.outputs) {
     const std::vector<Expr> coords = *b.bound_coords(output);
-    b.store(output, coords, b.element(output, coords), row_axes_of(b.kernel, coords));
+    b.store(output, coords, b.element(output, coords), row_axes_of(b.kernel, coords), guard);
+  }
+}
+
+}  // namespace
+
+Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
+  KernelBuilder b(inputs);
+  b.kernel.name = kernel_name(group);
+  if (group.anchor) {
+    const auto row = std::find_if(kAnchors.begin(), kAnchors.end(), [&](const AnchorRow& r) { return r.op == group.anchor->op->name; });
+    OCLC_CHECK(row != kAnchors.end(), "no kernel for operator " + std::string(group.anchor->op->name));
+    b.note(*group.anchor);
+    row->lower(b, *group.anchor);
+    b.kernel.anchor = row->anchor;
+    if (b.kernel.anchor == Anchor::contraction && !b.kernel.contraction) b.kernel.anchor = Anchor::reduce;
+  }
+  const std::size_t first = group.anchor ? 1 : 0;
+  if (b.parts.empty()) {
+    lower_nodes(b, group, first, inputs, {}, true);
+    store_outputs(b, group, {});
+  }
+  for (std::size_t i = 0; i < b.parts.size(); ++i) {
+    const KernelBuilder::Part part = b.parts[i];
+    b.bind(group.anchor->output(), part.coords, part.node);
+    lower_nodes(b, group, first, inputs, part.guard, i == 0);
+    store_outputs(b, group, part.guard);
   }
   return std::move(b.kernel);
 }

@@ -30,6 +30,15 @@ class KernelBuilder {
 
   Kernel kernel;
 
+  // Elements of the anchor's result that one point of the iteration space computes, if it is more than one: the group's epilogue
+  // is applied to each, and stored where `guard` holds.
+  struct Part {
+    std::vector<Expr> coords;
+    NodeId node = -1;
+    std::vector<Expr> guard;
+  };
+  std::vector<Part> parts;
+
   Expr add_axis(std::string name, const Expr& extent);       // returns its index expression
   Expr add_reduction(std::string name, const Expr& extent);  // the same for a reduction axis
   std::vector<Expr> axes_for(const Shape& shape, std::string_view prefix = "i");
@@ -48,7 +57,7 @@ class KernelBuilder {
   // `x` where `guard` holds, else `fill`; folds into the load if `x` is one.
   NodeId guarded(NodeId x, const std::vector<Expr>& outer, const std::vector<Expr>& guard, double fill);
 
-  void store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes = {});
+  void store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes = {}, std::vector<Expr> guard = {});
   void store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node, const std::string& name);
   void note(const Node& node);  // adds its source name and flops
 
@@ -76,5 +85,7 @@ void lower_pool(KernelBuilder& b, const Node& node);
 void lower_reduction(KernelBuilder& b, const Node& node);
 void lower_row(KernelBuilder& b, const Node& node);
 void lower_cumsum(KernelBuilder& b, const Node& node);
+void lower_winograd_input(KernelBuilder& b, const Node& node);
+void lower_winograd_output(KernelBuilder& b, const Node& node);
 
 }  // namespace oclc

@@ -1,0 +1,30 @@
+// Winograd's minimal filtering F(m, 3) by Toom and Cook: m outputs of a filter of three taps from m + 2 products.
+// Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "compiler/ir/tensor.h"
+
+namespace oclc {
+
+using Matrix = std::vector<std::vector<double>>;  // rows
+
+// y = output (filter g * input d) elementwise products; for two dimensions each matrix is applied to rows and columns.
+struct Winograd {
+  std::int64_t tile = 0;    // m
+  std::int64_t window = 0;  // m + 2
+  Matrix input;             // [window][window], exact
+  Matrix filter;            // [window][3]
+  Matrix output;            // [tile][window], exact
+};
+
+inline constexpr std::int64_t kWinogradFilter = 3;
+
+// m = 2 or 4; InternalError else.
+const Winograd& winograd(std::int64_t tile);
+
+// w[O, C, 3, 3] as u[window * window, C, O], computed in double.
+HostTensor winograd_weights(const HostTensor& w, std::int64_t tile);
+
+}  // namespace oclc

@@ -1,0 +1,136 @@
+#include "compiler/passes/choose_convolution.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ops/evaluate.h"
+#include "compiler/ops/winograd.h"
+#include "compiler/passes/conv_cost.h"
+#include "compiler/passes/rewrite.h"
+
+namespace oclc {
+namespace {
+
+Layout channels_last(std::size_t rank) {
+  Layout layout;
+  layout.order.push_back(0);
+  for (std::size_t i = 2; i < rank; ++i) layout.order.push_back(static_cast<int>(i));
+  layout.order.push_back(1);
+  return layout;
+}
+
+// w[O, C/group, k..] as [(group,) taps * C/group, O/group]. `B` is a Builder or a Rewriter.
+template <class B>
+Value* weight_matrix(B& b, Value* w, std::int64_t group) {
+  const Shape shape = w->type.shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const Expr inner = product(std::span(shape).subspan(1));
+  Ints perm;
+  if (group == 1) {
+    for (std::int64_t i = 2; i < rank; ++i) perm.push_back(i);
+    perm.insert(perm.end(), {1, 0});
+    return b.reshape(b.transpose(w, perm), {inner, shape[0]});
+  }
+  const Expr features = floor_div(shape[0], Expr(group));
+  Shape split{Expr(group), features};
+  split.insert(split.end(), shape.begin() + 1, shape.end());
+  perm.push_back(0);
+  for (std::int64_t i = 3; i <= rank; ++i) perm.push_back(i);
+  perm.insert(perm.end(), {2, 1});
+  return b.reshape(b.transpose(b.reshape(w, split), perm), {Expr(group), inner, features});
+}
+
+Value* packed_weights(Rewriter& r, Value* w, std::int64_t group) {
+  const HostTensor* tensor = constant_of(w);
+  if (!tensor) return weight_matrix(r, w, group);
+  Graph graph;
+  Builder b(graph);
+  Value* x = graph.add_input("w", w->type);
+  graph.add_output("y", weight_matrix(b, x, group));
+  return r.constant(evaluate(graph, std::span(tensor, 1)).at(0));
+}
+
+// Adds the bias and takes the node's place.
+bool finish(Rewriter& r, const Node& node, Value* y, const ConvolutionCost& cost) {
+  y->layout = channels_last(y->type.rank());
+  y->producer->attributes["strategy_reason"] = cost.reason;
+  if (node.inputs.size() > 2 && node.inputs[2]) {
+    Shape shape{y->type.shape[1]};
+    shape.resize(y->type.rank() - 1, Expr(1));
+    y = r.call("add", {y, r.reshape(node.inputs[2], shape)});
+  }
+  return r.replace(y);
+}
+
+bool rewrite_im2col(Graph& graph, Node* node, const ConvolutionCost& cost) {
+  Rewriter r(graph, node);
+  Value *x = node->inputs[0], *w = node->inputs[1];
+  const auto group = node->get<std::int64_t>("group");
+  const Shape shape = node->output()->type.shape;
+  const std::size_t rank = shape.size();
+  Ints kernel;
+  for (std::size_t i = 2; i < rank; ++i) kernel.push_back(w->type.shape[i].value());
+  Value* columns = r.call("unfold", {x},
+                          {{"kernel", kernel}, {"strides", node->get<Ints>("strides")}, {"dilations", node->get<Ints>("dilations")}, {"pads", node->get<Ints>("pads")}, {"group", group}});
+  const Expr inner = product(std::span(w->type.shape).subspan(1));
+  Shape positions{shape[0]};
+  positions.insert(positions.end(), shape.begin() + 2, shape.end());
+  Shape rows = group == 1 ? positions : Shape{Expr(group), product(positions)};
+  rows.push_back(inner);
+  Value* y = r.call("matmul", {r.reshape(columns, rows), packed_weights(r, w, group)}, {{"trans_a", std::int64_t{0}}, {"trans_b", std::int64_t{0}}});
+  y->producer->attributes["strategy"] = std::string("im2col");
+  const auto last = static_cast<std::int64_t>(rank);
+  if (group == 1) {
+    Ints perm{0, last - 1};
+    for (std::int64_t i = 1; i < last - 1; ++i) perm.push_back(i);
+    y = r.transpose(y, perm);
+  } else {
+    Shape split{Expr(group)};
+    split.insert(split.end(), positions.begin(), positions.end());
+    split.push_back(floor_div(shape[1], Expr(group)));
+    Ints perm{1, 0, last};
+    for (std::int64_t i = 2; i < last; ++i) perm.push_back(i);
+    y = r.reshape(r.transpose(r.reshape(y, split), perm), shape);
+  }
+  return finish(r, *node, y, cost);
+}
+
+bool rewrite_winograd(Graph& graph, Node* node, const ConvolutionCost& cost, std::int64_t tile) {
+  Rewriter r(graph, node);
+  Value* v = r.call("winograd_input", {node->inputs[0]}, {{"tile", tile}, {"pads", node->get<Ints>("pads")}});
+  Value* u = r.constant(winograd_weights(*constant_of(node->inputs[1]), tile));
+  Value* m = r.call("matmul", {v, u}, {{"trans_a", std::int64_t{1}}, {"trans_b", std::int64_t{0}}});
+  m->producer->attributes["strategy"] = std::string("winograd");
+  Value* y = r.call("winograd_output", {m}, {{"tile", tile}, {"shape", node->output()->type.shape}});
+  return finish(r, *node, y, cost);
+}
+
+bool mark(Node* node, const ConvolutionCost& cost, std::string_view strategy) {
+  const bool changed = node->get_or<std::string>("strategy", "") != strategy || node->get_or<std::string>("strategy_reason", "") != cost.reason;
+  node->attributes["strategy"] = std::string(strategy);
+  node->attributes["strategy_reason"] = cost.reason;
+  return changed;
+}
+
+}  // namespace
+
+bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
+  bool changed = false;
+  for (Node* node : graph.nodes()) {
+    for (const auto& body : node->bodies) changed = choose_convolution(*body, options) || changed;
+    if (node->op->name != "conv") continue;
+    const ConvolutionCost cost = choose_strategy(*node, options);
+    switch (cost.strategy) {
+      case ConvolutionStrategy::im2col: changed = rewrite_im2col(graph, node, cost) || changed; break;
+      case ConvolutionStrategy::winograd: changed = rewrite_winograd(graph, node, cost, cost.winograd_tile) || changed; break;
+      case ConvolutionStrategy::direct: changed = mark(node, cost, "conv_direct") || changed; break;
+      case ConvolutionStrategy::depthwise: changed = mark(node, cost, "conv_depthwise") || changed; break;
+      case ConvolutionStrategy::implicit: changed = mark(node, cost, "conv_implicit") || changed; break;
+    }
+  }
+  if (changed) graph.erase_dead();
+  return changed;
+}
+
+}  // namespace oclc

@@ -1,0 +1,146 @@
+#include "compiler/passes/conv_cost.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "compiler/ops/winograd.h"
+#include "compiler/passes/rewrite.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direct", "winograd", "depthwise"};
+
+double number(const Expr& e) {
+  SymbolValues values;
+  for (const std::string& s : e.symbols()) values[s] = 1;
+  return static_cast<double>(e.evaluate(values).value_or(1));
+}
+
+struct Sizes {
+  double images, positions, channels, features, taps;  // channels and features of one group
+  double groups;
+  double input, output, weights;  // elements
+};
+
+Sizes sizes_of(const Node& conv) {
+  const Shape &x = conv.inputs[0]->type.shape, &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;
+  Sizes s{};
+  s.groups = static_cast<double>(conv.get<std::int64_t>("group"));
+  s.images = number(y[0]);
+  s.positions = number(product(std::span(y).subspan(2)));
+  s.channels = number(w[1]);
+  s.features = number(w[0]) / s.groups;
+  s.taps = number(product(std::span(w).subspan(2)));
+  s.input = number(product(x));
+  s.output = number(product(y));
+  s.weights = number(product(w));
+  return s;
+}
+
+bool all_ones(const std::vector<std::int64_t>& list) {
+  return std::all_of(list.begin(), list.end(), [](std::int64_t v) { return v == 1; });
+}
+
+bool is_depthwise(const Node& conv) { return conv.get<std::int64_t>("group") != 1 && conv.inputs[1]->type.shape[1] == Expr(1); }
+
+bool one_tap(const Node& conv) {
+  const auto& pads = conv.get<Ints>("pads");
+  return product(std::span(conv.inputs[1]->type.shape).subspan(2)) == Expr(1) && std::all_of(pads.begin(), pads.end(), [](std::int64_t p) { return p == 0; });
+}
+
+// Share of the peak that a blocked product reaches: short sums and few columns leave registers idle.
+double product_efficiency(double rows, double columns, double inner, const Target& target) {
+  const double lanes = target.device_class == DeviceClass::cpu ? target.vector_width : 32;
+  const double fill = columns / (std::max(1.0, std::ceil(columns / lanes)) * lanes);
+  return 0.75 * fill * inner / (inner + 32) * rows / (rows + 8);
+}
+
+}  // namespace
+
+std::string_view name_of(ConvolutionStrategy strategy) { return kNames.at(static_cast<std::size_t>(strategy)); }
+
+double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int64_t tile, const Target& target) {
+  const Sizes s = sizes_of(conv);
+  const double rows = s.images * s.positions, inner = s.channels * s.taps, flops = 2 * rows * inner * s.features * s.groups;
+  // What fits the second-level caches moves four times as fast as memory.
+  const auto move = [&](double elements) {
+    const double bytes = elements * 4, cached = static_cast<double>(target.l2_bytes) * target.compute_units;
+    return bytes / (bytes > cached ? target.bytes_per_second : target.bytes_per_second * 4);
+  };
+  const double operands = move(s.input) + move(s.weights) + move(s.output);
+  switch (strategy) {
+    case ConvolutionStrategy::implicit: {
+      // Guards and short rows of channels cost a little beside a plain product.
+      const double efficiency = product_efficiency(rows, s.features, inner, target) * (s.taps > 1 ? 0.9 : 1) * (s.channels < 8 && s.taps > 1 ? 0.6 : 1);
+      return std::max(flops / (target.flops * efficiency), operands) + target.launch_seconds;
+    }
+    case ConvolutionStrategy::im2col: {
+      const double matrix = rows * inner * s.groups;
+      return std::max(flops / (target.flops * product_efficiency(rows, s.features, inner, target)), operands) + 2 * move(matrix) + 2 * target.launch_seconds;
+    }
+    case ConvolutionStrategy::direct:
+    case ConvolutionStrategy::depthwise:
+      return std::max(flops / (target.flops * 0.25), operands) + target.launch_seconds;
+    case ConvolutionStrategy::winograd: {
+      const Winograd& f = winograd(tile);
+      const double m = static_cast<double>(tile), window = static_cast<double>(f.window);
+      const Shape& y = conv.output()->type.shape;
+      const double tiles = s.images * std::ceil(number(y[2]) / m) * std::ceil(number(y[3]) / m), points = window * window;
+      const double products = 2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
+      const double transforms = 2 * move(points * tiles * s.channels) + 2 * move(points * tiles * s.features) + move(s.input) + move(s.output);
+      return std::max(products, move(points * s.channels * s.features)) + transforms + 3 * target.launch_seconds;
+    }
+  }
+  check_failed("strategy", "conv_cost.cpp", 0, "strategy");
+}
+
+std::string refusal(const Node& conv, ConvolutionStrategy strategy, const ConvolutionOptions& options) {
+  const Shape &x = conv.inputs[0]->type.shape, &w = conv.inputs[1]->type.shape;
+  if (strategy == ConvolutionStrategy::im2col && one_tap(conv) && all_ones(conv.get<Ints>("strides"))) return "with one tap the matrix is the input itself";
+  if (strategy != ConvolutionStrategy::winograd) return {};
+  if (options.precision == "strict") return "the strict contract excludes Winograd";
+  if (x.size() != 4 || !(w[2] == Expr(kWinogradFilter)) || !(w[3] == Expr(kWinogradFilter))) return "Winograd needs a filter of 3x3";
+  if (conv.get<std::int64_t>("group") != 1) return "Winograd needs a single group";
+  if (!all_ones(conv.get<Ints>("strides")) || !all_ones(conv.get<Ints>("dilations"))) return "Winograd needs stride and dilation 1";
+  if (!x[2].is_constant() || !x[3].is_constant()) return "Winograd needs known image sizes";
+  if (!constant_of(conv.inputs[1])) return "Winograd needs constant weights";
+  if (conv.output()->type.dtype != DType::f32) return "Winograd needs single precision";
+  return {};
+}
+
+ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options) {
+  using enum ConvolutionStrategy;
+  ConvolutionCost choice;
+  if (is_depthwise(conv)) {
+    choice.strategy = depthwise;
+    choice.reason = "depthwise: one input channel a group";
+    return choice;
+  }
+  choice.winograd_tile = options.precision == "fast" ? 4 : 2;
+  const auto label = [&](ConvolutionStrategy s) { return s == winograd ? fmt::format("winograd F({0}x{0},3x3)", choice.winograd_tile) : std::string(name_of(s)); };
+  if (options.strategy != "auto") {
+    for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
+      if (name_of(s) != options.strategy) continue;
+      const std::string why_not = refusal(conv, s, options);
+      choice.strategy = why_not.empty() ? s : implicit;
+      choice.reason = why_not.empty() ? label(s) + " as asked" : fmt::format("implicit instead of {}: {}", options.strategy, why_not);
+      return choice;
+    }
+    throw CompileError({.stage = "choose_convolution", .wanted = "auto, im2col, implicit, direct or winograd", .found = "--conv " + options.strategy, .exit_code = ExitCode::usage});
+  }
+  std::vector<std::pair<double, ConvolutionStrategy>> costs;
+  for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
+    if (refusal(conv, s, options).empty()) costs.emplace_back(estimate_seconds(conv, s, choice.winograd_tile, options.target), s);
+  }
+  std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  choice.strategy = costs.front().second;
+  for (const auto& [seconds, s] : costs) choice.reason += fmt::format("{}{} {:.3g} ms", choice.reason.empty() ? "" : choice.reason.find(';') == std::string::npos ? "; " : ", ", label(s), seconds * 1e3);
+  return choice;
+}
+
+}  // namespace oclc
