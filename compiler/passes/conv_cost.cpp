@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direct", "winograd", "depthwise"};
 
+// Measured on a CPU: one element moved by itself, and what the small products of Winograd reach of a large product's rate, their
+// operands coming from the last cache or memory.
+constexpr double kGatherSeconds = 2e-9, kWinogradProducts = 0.5;
+
 double number(const Expr& e) {
   SymbolValues values;
   for (const std::string& s : e.symbols()) values[s] = 1;
@@ -57,7 +61,7 @@ bool one_tap(const Node& conv) {
 double product_efficiency(double rows, double columns, double inner, const Target& target) {
   const double lanes = target.device_class == DeviceClass::cpu ? target.vector_width : 32;
   const double fill = columns / (std::max(1.0, std::ceil(columns / lanes)) * lanes);
-  return 0.75 * fill * inner / (inner + 32) * rows / (rows + 8);
+  return 0.95 * fill * inner / (inner + 8) * rows / (rows + 4);
 }
 
 }  // namespace
@@ -75,13 +79,14 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
   const double operands = move(s.input) + move(s.weights) + move(s.output);
   switch (strategy) {
     case ConvolutionStrategy::implicit: {
-      // Guards and short rows of channels cost a little beside a plain product.
-      const double efficiency = product_efficiency(rows, s.features, inner, target) * (s.taps > 1 ? 0.9 : 1) * (s.channels < 8 && s.taps > 1 ? 0.6 : 1);
+      // Short rows of channels leave the pointers of the taps to be worked out too often.
+      const double efficiency = product_efficiency(rows, s.features, inner, target) * (s.channels < 8 && s.taps > 1 ? 0.6 : 1);
       return std::max(flops / (target.flops * efficiency), operands) + target.launch_seconds;
     }
     case ConvolutionStrategy::im2col: {
-      const double matrix = rows * inner * s.groups;
-      return std::max(flops / (target.flops * product_efficiency(rows, s.features, inner, target)), operands) + 2 * move(matrix) + 2 * target.launch_seconds;
+      // Fewer channels than lanes are gathered one by one.
+      const double matrix = rows * inner * s.groups, gather = s.channels < target.vector_width ? matrix * kGatherSeconds : 0;
+      return std::max(flops / (target.flops * product_efficiency(rows, s.features, inner, target)), operands) + 2 * move(matrix) + gather + 2 * target.launch_seconds;
     }
     case ConvolutionStrategy::direct:
     case ConvolutionStrategy::depthwise:
@@ -93,7 +98,7 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
       const double tiles = s.images * std::ceil(number(y[2]) / m) * std::ceil(number(y[3]) / m), points = window * window;
       const double products = 2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
       const double transforms = 2 * move(points * tiles * s.channels) + 2 * move(points * tiles * s.features) + move(s.input) + move(s.output);
-      return std::max(products, move(points * s.channels * s.features)) + transforms + 3 * target.launch_seconds;
+      return std::max(products / kWinogradProducts, move(points * s.channels * s.features)) + transforms + 3 * target.launch_seconds;
     }
   }
   check_failed("strategy", "conv_cost.cpp", 0, "strategy");
