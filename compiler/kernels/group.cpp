@@ -33,6 +33,14 @@ double typical(const Expr& e) {
 
 double bytes_of(const Value& value) { return typical(value.type.elements()) * static_cast<double>(size_bytes(value.type.dtype)); }
 
+// Broadcasting may put unit dimensions in front of the shape.
+bool same_but_for_leading_units(const Shape& inner, const Shape& outer) {
+  if (inner.size() > outer.size()) return false;
+  const std::size_t extra = outer.size() - inner.size();
+  return std::all_of(outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(extra), [](const Expr& e) { return e == Expr(1); }) &&
+         std::equal(inner.begin(), inner.end(), outer.begin() + static_cast<std::ptrdiff_t>(extra));
+}
+
 class Grouper {
  public:
   Grouper(const Graph& graph, const GroupOptions& options) : graph_(graph), options_(options), nodes_(graph.nodes()) {
@@ -101,7 +109,7 @@ class Grouper {
     bool same_shape = false;
     for (const Value* input : user.inputs) {
       if (inside.count(input)) {
-        if (input->type.shape != shape) return false;
+        if (!same_but_for_leading_units(input->type.shape, shape)) return false;
         same_shape = true;
       } else if (depends_on(input, id)) {
         return false;

@@ -43,7 +43,10 @@ std::vector<Expr> forward_coords(const Node& node, const std::vector<Expr>& from
     for (const std::int64_t p : node.get<std::vector<std::int64_t>>("perm")) coords.push_back(from[static_cast<std::size_t>(p)]);
     return coords;
   }
-  return from;
+  // Broadcasting may have put unit dimensions in front.
+  std::vector<Expr> coords(node.output()->type.rank() - from.size(), Expr(0));
+  coords.insert(coords.end(), from.begin(), from.end());
+  return coords;
 }
 
 std::vector<int> row_axes_of(const Kernel& kernel, const std::vector<Expr>& coords) {
@@ -96,7 +99,7 @@ void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const 
     const Node& node = *group.nodes[i];
     const Value* from = nullptr;
     for (const Value* input : node.inputs) {
-      if (b.bound_coords(input)) from = input;
+      if (b.bound_coords(input) && (!from || input->type.rank() > from->type.rank())) from = input;
     }
     if (!from) {  // the root of a pointwise kernel
       const std::vector<Expr> coords = pointwise_axes(b, node.output()->type, node.output()->layout);
