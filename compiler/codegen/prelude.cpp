@@ -74,7 +74,10 @@ std::string prelude_for(const std::string& source) {
   }
   std::string text;
   for (std::size_t i = 0; i < pieces().size(); ++i) {
-    if (taken[i]) text += pieces()[i].text;
+    if (!taken[i]) continue;
+    // Guarded, so that the runtime can build the programs of a plan as one.
+    const std::string guard = "OCLC_HAVE_" + pieces()[i].names.front();
+    text += "#ifndef " + guard + "\n#define " + guard + "\n" + pieces()[i].text + "#endif\n";
   }
   return text;
 }

@@ -105,7 +105,7 @@ class PlanBuilder {
     std::vector<fb::Offset<plan::Program>> out;
     for (std::size_t i = 0; i < kPrograms && i < std::max<std::size_t>(kernel_texts_.size(), 1); ++i) {
       const std::string text = prelude_for(texts[i]) + texts[i];
-      out.push_back(plan::CreateProgramDirect(builder_, fmt::format("program{}", i).c_str(), text.c_str(), ""));
+      out.push_back(plan::CreateProgramDirect(builder_, fmt::format("program{}", i).c_str(), text.c_str(), "", true));
     }
     return out;
   }

@@ -17,7 +17,9 @@ std::string varint(std::uint64_t value) {
 }
 
 std::string number(int field, std::uint64_t value) { return varint(static_cast<std::uint64_t>(field) << 3) + varint(value); }
-std::string bytes(int field, const std::string& value) { return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(value.size()) + value; }
+std::string bytes(int field, const std::string& value) {
+  return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(value.size()) + value;
+}
 
 template <class T>
 std::string raw(const std::vector<T>& values) {
@@ -45,14 +47,17 @@ std::string error_of(const std::string& text) {
 TEST_CASE("tensors of every carrier are read") {
   CHECK(values(number(1, 2) + number(2, 1) + bytes(9, raw<float>({1.5f, -2})) + bytes(8, "x")) == std::vector<double>{1.5, -2});
   CHECK(values(bytes(1, varint(3)) + number(2, 1) + bytes(4, raw<float>({1, 2, 3}))) == std::vector<double>{1, 2, 3});
-  CHECK(values(number(1, 2) + number(2, 7) + number(7, 5) + number(7, static_cast<std::uint64_t>(-1))) == std::vector<double>{5, -1});
+  CHECK(values(number(1, 2) + number(2, 7) + number(7, 5) + number(7, static_cast<std::uint64_t>(-1))) ==
+        std::vector<double>{5, -1});
   CHECK(values(number(2, 6) + number(5, 42)) == std::vector<double>{42});
   CHECK(values(number(1, 2) + number(2, 10) + bytes(5, varint(0x3c00) + varint(0xc000))) == std::vector<double>{1, -2});
   CHECK(values(number(1, 1) + number(2, 11) + bytes(10, raw<double>({0.1}))) == std::vector<double>{0.1});
   CHECK(values(number(1, 2) + number(2, 9) + bytes(5, varint(0) + varint(1))) == std::vector<double>{0, 1});
-  CHECK(values(number(1, 1) + number(2, 13) + bytes(11, varint(std::uint64_t{1} << 40))) == std::vector<double>{1099511627776.0});
+  CHECK(values(number(1, 1) + number(2, 13) + bytes(11, varint(std::uint64_t{1} << 40))) ==
+        std::vector<double>{1099511627776.0});
   CHECK(values(number(1, 0) + number(2, 1)).empty());
-  CHECK(parse_tensor_proto(number(2, 1) + bytes(4, raw<float>({1})) + bytes(8, "name") + bytes(12, "doc"), "x.pb").name == "name");
+  CHECK(parse_tensor_proto(number(2, 1) + bytes(4, raw<float>({1})) + bytes(8, "name") + bytes(12, "doc"), "x.pb").name ==
+        "name");
 }
 
 TEST_CASE("tensors that cannot be read are refused by name") {
@@ -76,7 +81,8 @@ TEST_CASE("damaged tensor files never crash") {
   std::mt19937 random(9);
   for (int round = 0; round < 20000; ++round) {
     std::string text = good;
-    for (int edits = 1 + static_cast<int>(random() % 3); edits > 0; --edits) text[random() % text.size()] = static_cast<char>(random());
+    for (int edits = 1 + static_cast<int>(random() % 3); edits > 0; --edits)
+      text[random() % text.size()] = static_cast<char>(random());
     try {
       parse_tensor_proto(text, "x.pb");
     } catch (const FileError&) {

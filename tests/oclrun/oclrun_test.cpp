@@ -128,8 +128,7 @@ TEST_CASE("--verify runs every case of cases.json that fits") {
   const Fixture f;
   const auto reference = [](std::uint64_t n) {
     std::vector<float> y;
-    for (std::uint64_t i = 0; i < n; ++i)
-      y.push_back((fill::uniform(11, i, -2, 2) + 3) * static_cast<float>(1 + i % 4) + 1);
+    for (std::uint64_t i = 0; i < n; ++i) y.push_back((fill::uniform(11, i, -2, 2) + 3) * static_cast<float>(1 + i % 4) + 1);
     return y;
   };
   std::vector<float> every_second;
@@ -169,7 +168,8 @@ TEST_CASE("--verify runs every case of cases.json that fits") {
 
   o = f.run("--dim N=5 --verify " + f.folder.path.string());
   CHECK(o.status == 3);
-  CHECK(o.text == "oclrun: error: " + f.file("cases.json") + ": no case fits the plan:\n  case 0 (N=4): --dim says N=5\n  case 1 (N=9): --dim says N=5\n");
+  CHECK(o.text == "oclrun: error: " + f.file("cases.json") +
+                      ": no case fits the plan:\n  case 0 (N=4): --dim says N=5\n  case 1 (N=9): --dim says N=5\n");
   CHECK(f.run("--case 2 --verify " + f.folder.path.string()).text ==
         "oclrun: error: " + f.file("cases.json") + ": has 2 cases, --case asks for case 2\n");
   f.folder.add("cases.json", "{\"inputs\": [");
@@ -194,9 +194,11 @@ TEST_CASE("--verify reads an ONNX test_data_set") {
   o = f.run("--verify " + f.file("model"));
   CHECK(o.status == 7);
   CHECK(o.text.starts_with("test_data_set_0  output 'twice'  max_abs=0.5 max_rel=0.0588  WRONG\n"));
-  CHECK(f.run("--inputs " + f.file("set") + " --print").text == "twice float32 [4]\n  2 4 6 8\nnegated float32 [4]\n  -1 -2 -3 -4\n");
+  CHECK(f.run("--inputs " + f.file("set") + " --print").text ==
+        "twice float32 [4]\n  2 4 6 8\nnegated float32 [4]\n  -1 -2 -3 -4\n");
   CHECK(f.run("--verify " + f.folder.path.string()).text ==
-        "oclrun: error: " + f.folder.path.string() + ": wanted cases.json, output_0.pb or folders test_data_set_*, found none of them\n");
+        "oclrun: error: " + f.folder.path.string() +
+            ": wanted cases.json, output_0.pb or folders test_data_set_*, found none of them\n");
   CHECK(f.run("--verify " + f.file("none")).status == 6);
 }
 
@@ -224,9 +226,11 @@ TEST_CASE("errors name the culprit and exit with its code") {
     CHECK(o.status == status);
     return o.text;
   };
-  CHECK(error("", 2) == "oclrun: error: input 'a' [N] has no value: give --input a=FILE, --inputs DIR or --random; see oclrun --help\n");
+  CHECK(error("", 2) ==
+        "oclrun: error: input 'a' [N] has no value: give --input a=FILE, --inputs DIR or --random; see oclrun --help\n");
   CHECK(error("--random", 3) ==
-        "oclrun: error: input 'a': dimension 'N' has no value yet: bind the inputs of entry point 'predict' first, or the dimension itself\n");
+        "oclrun: error: input 'a': dimension 'N' has no value yet: bind the inputs of entry point 'predict' first, or the "
+        "dimension itself\n");
   CHECK(error("--dim N", 2) == "oclrun: error: --dim: wanted NAME=VALUE, found 'N'; see oclrun --help\n");
   CHECK(error("--dim N=x", 2) == "oclrun: error: --dim: wanted NAME=NUMBER, found 'N=x'; see oclrun --help\n");
   CHECK(error("--dim M=1 --random", 2) == "oclrun: error: the plan has no dimension 'M'; it has: N\n");
@@ -240,11 +244,14 @@ TEST_CASE("errors name the culprit and exit with its code") {
   CHECK(error("--output z=z.npy --random --dim N=1", 2) ==
         "oclrun: error: --output: entry point 'predict' has no output 'z'; it has: y; see oclrun --help\n");
   CHECK(error("--entry train", 2) == "oclrun: error: the plan has no entry point 'train'; it has: predict\n");
-  CHECK(error("--input a=" + f.file("none.npy"), 6) == "oclrun: error: " + f.file("none.npy") + ": cannot open: No such file or directory\n");
+  CHECK(error("--input a=" + f.file("none.npy"), 6) ==
+        "oclrun: error: " + f.file("none.npy") + ": cannot open: No such file or directory\n");
   CHECK(error("--input a=" + f.plan, 3) == "oclrun: error: " + f.plan + ": wanted a file ending in .npy or .pb\n");
   CHECK(error("--unknown", 2).starts_with("oclrun: error: "));
-  CHECK(error("--random --dim N=2 --output y=" + f.file("none/y.npy"), 6).find("No such file or directory") != std::string::npos);
-  CHECK(run(kOclrun + f.file("none.bin")).text == "oclrun: error: " + f.file("none.bin") + ": cannot open: No such file or directory\n");
+  CHECK(error("--random --dim N=2 --output y=" + f.file("none/y.npy"), 6).find("No such file or directory") !=
+        std::string::npos);
+  CHECK(run(kOclrun + f.file("none.bin")).text ==
+        "oclrun: error: " + f.file("none.bin") + ": cannot open: No such file or directory\n");
   CHECK(run(kOclrun + f.file("none.bin")).status == 6);
   f.folder.add("text.bin", "hello");
   CHECK(run(kOclrun + f.file("text.bin")).status == 3);
@@ -258,7 +265,8 @@ TEST_CASE("case 83: without a platform the error says what to do") {
   const Outcome o = run("OCL_ICD_VENDORS=/nonexistent " + kOclrun + f.plan + " --random --dim N=1");
   CHECK(o.status == 5);
   CHECK(o.text ==
-        "oclrun: error: no OpenCL device found; install a driver (Debian: pocl-opencl-icd for CPUs), check that `clinfo -l` lists a device, "
+        "oclrun: error: no OpenCL device found; install a driver (Debian: pocl-opencl-icd for CPUs), check that `clinfo -l` "
+        "lists a device, "
         "that OCL_ICD_VENDORS is unset or right, and that PoCL's cache folder (POCL_CACHE_DIR) is writable\n");
 }
 
@@ -277,8 +285,9 @@ TEST_CASE("case 84: devices are chosen by index, place, class and name, and list
     CHECK(o.text.find("\n  0  0:0  ") != std::string::npos);
   }
   CHECK(f.run(in + "--device 99").text.starts_with("oclrun: error: device index 99 is out of range; there are:\n"));
-  CHECK(f.run(in + "--device imaginary").text.starts_with(
-      "oclrun: error: device 'imaginary' fits no device; choose by index, P:D, cpu, gpu or a part of a name:\n"));
+  CHECK(f.run(in + "--device imaginary")
+            .text.starts_with(
+                "oclrun: error: device 'imaginary' fits no device; choose by index, P:D, cpu, gpu or a part of a name:\n"));
   CHECK(run("OCLC_DEVICE=99 " + kOclrun + f.plan + " " + in).status == 5);
 }
 

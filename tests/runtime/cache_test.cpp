@@ -1,0 +1,334 @@
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "oclc/oclc.hpp"
+#include "tests/runtime/plans.h"
+#include "tests/runtime/temp_dir.h"
+
+using namespace oclc;
+using namespace oclc::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Sets or removes an environment variable for a scope.
+class Setting {
+ public:
+  Setting(const char* name, const char* value) : name_(name) {
+    const char* old = std::getenv(name);
+    had_ = old != nullptr;
+    if (had_) old_ = old;
+    set(value);
+  }
+  ~Setting() { set(had_ ? old_.c_str() : nullptr); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+ private:
+  void set(const char* value) { value ? ::setenv(name_, value, 1) : ::unsetenv(name_); }
+  const char* name_;
+  std::string old_;
+  bool had_ = false;
+};
+
+struct Made {
+  oclc_stats stats{};
+  std::vector<float> result;
+  std::vector<std::string> messages;
+};
+
+void add_message(void* list, oclc_severity, const char* text) {
+  static_cast<std::vector<std::string>*>(list)->emplace_back(text);
+}
+
+// Makes a session with the cache in `folder` (null: as the environment says) and runs it.
+Made make(const char* folder) {
+  Made made;
+  oclc_context_options options = OCLC_INIT(oclc_context_options);
+  options.cache_dir = folder;
+  options.message = add_message;
+  options.user = &made.messages;
+  const rt::Context context(options);
+  const auto bytes = vector_plan_bytes();
+  rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
+  const std::vector<float> a = {1, 2, 3, 4};
+  made.result.resize(4);
+  session.set_input(0, "a", a.data(), {4});
+  session.set_input(0, "b", a.data(), {4});
+  session.set_output(0, "y", made.result.data(), {4});
+  session.run(0);
+  made.stats = session.stats();
+  return made;
+}
+
+const std::vector<float> kExpected = {3, 9, 19, 33};
+
+std::vector<fs::path> entries(const std::string& folder) {
+  std::vector<fs::path> list;
+  for (const auto& item : fs::directory_iterator(folder)) list.push_back(item.path());
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("programs come from the cache the second time") {
+  TempDir dir;
+  const Made first = make(dir.path().c_str());
+  CHECK(first.stats.programs_built == 1);
+  CHECK(first.stats.programs_cached == 0);
+  CHECK(first.messages.empty());
+  REQUIRE(entries(dir.path()).size() == 1);
+  const Made second = make(dir.path().c_str());
+  CHECK(second.stats.programs_built == 0);
+  CHECK(second.stats.programs_cached == 1);
+  CHECK(second.result == kExpected);
+}
+
+TEST_CASE("case 72, facts 1 and 66: damaged cache entries never reach the driver and are made anew") {
+  TempDir dir;
+  make(dir.path().c_str());
+  const fs::path entry = entries(dir.path()).at(0);
+  std::string good;
+  {
+    std::ifstream in(entry, std::ios::binary);
+    good.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  std::vector<std::string> damaged = {"", good.substr(0, 10), good.substr(0, good.size() / 2), good.substr(0, good.size() - 1),
+                                      good + "x"};
+  for (const std::size_t at :
+       {std::size_t{0}, std::size_t{9}, std::size_t{17}, std::size_t{25}, std::size_t{40}, good.size() / 2, good.size() - 1}) {
+    damaged.push_back(good);
+    damaged.back()[at] = static_cast<char>(damaged.back()[at] ^ 4);
+  }
+  for (const std::string& bytes : damaged) {
+    std::ofstream(entry, std::ios::binary | std::ios::trunc) << bytes;
+    const Made made = make(dir.path().c_str());
+    CHECK(made.stats.programs_built == 1);
+    CHECK(made.stats.programs_cached == 0);
+    CHECK(made.result == kExpected);
+    REQUIRE(made.messages.size() == 1);
+    CHECK(made.messages[0] == "the program cache entry '" + entry.string() + "' is damaged; it is made anew");
+    CHECK(fs::file_size(entry) == good.size());
+    CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
+  }
+}
+
+TEST_CASE("case 73: processes that fill one cache at once do no harm") {
+  TempDir dir;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      int good = 1;
+      try {
+        good = make(dir.path().c_str()).result == kExpected ? 0 : 1;
+      } catch (...) {
+      }
+      ::_exit(good);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  CHECK(entries(dir.path()).size() == 1);
+  CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
+}
+
+TEST_CASE("case 75: without a usable folder everything works, with one warning") {
+  TempDir dir;
+  std::ofstream(dir / "file") << "x";
+  Made made = make((dir / "file").c_str());
+  CHECK(made.result == kExpected);
+  REQUIRE(made.messages.size() == 1);
+  CHECK(made.messages[0] == "the program cache is off: cannot use folder '" + (dir / "file") + "': it is not a folder");
+
+  made = make((dir / "file/below").c_str());
+  CHECK(made.result == kExpected);
+  CHECK(made.messages == std::vector<std::string>{"the program cache is off: cannot use folder '" + (dir / "file/below") +
+                                                  "': Not a directory"});
+
+  made = make("/proc/oclc");
+  CHECK(made.result == kExpected);
+  CHECK(made.messages ==
+        std::vector<std::string>{"the program cache is off: cannot use folder '/proc/oclc': No such file or directory"});
+
+  made = make("/sys");  // exists, cannot be written
+  CHECK(made.result == kExpected);
+  REQUIRE(made.messages.size() == 1);
+  CHECK(made.messages[0].starts_with("the program cache is not written: /sys/"));
+
+  const Setting on("OCLC_CACHE", "1");
+  const Setting no_own("OCLC_CACHE_DIR", nullptr);
+  const Setting no_xdg("XDG_CACHE_HOME", nullptr);
+  {
+    const Setting no_home("HOME", nullptr);
+    made = make(nullptr);
+    CHECK(made.result == kExpected);
+    CHECK(made.messages ==
+          std::vector<std::string>{"the program cache is off: neither OCLC_CACHE_DIR, XDG_CACHE_HOME nor HOME names a folder"});
+  }
+  const Setting home("HOME", dir.path().c_str());
+  CHECK(make(nullptr).messages.empty());
+  CHECK(entries(dir / ".cache/oclc").size() == 1);
+  const Setting xdg("XDG_CACHE_HOME", (dir / "xdg").c_str());
+  make(nullptr);
+  CHECK(entries(dir / "xdg/oclc").size() == 1);
+  const Setting own("OCLC_CACHE_DIR", (dir / "own").c_str());
+  make(nullptr);
+  CHECK(entries(dir / "own").size() == 1);
+  struct stat status {};
+  ::stat((dir / "own").c_str(), &status);
+  CHECK((status.st_mode & 0777) == 0700);
+}
+
+TEST_CASE("case 75: a folder of somebody else that everybody may write is refused") {
+  if (::getuid() != 0) return;  // only root can give a folder away
+  TempDir dir;
+  ::chmod(dir.path().c_str(), 0777);
+  CHECK(::chown(dir.path().c_str(), 12345, 12345) == 0);
+  const Made made = make(dir.path().c_str());
+  CHECK(made.result == kExpected);
+  CHECK(made.messages == std::vector<std::string>{"the program cache is off: cannot use folder '" + dir.path() +
+                                                  "': it is writable by everyone and not ours"});
+}
+
+TEST_CASE("case 76: the cache is bounded, what was used longest ago goes first") {
+  TempDir dir;
+  const Setting limit("OCLC_CACHE_MAX_MB", "1");
+  for (int i = 0; i < 4; ++i) {
+    std::ofstream(dir / (std::to_string(i) + ".bin")) << std::string(400'000, 'x');
+    const timespec times[2] = {{1000 + i, 0}, {1000 + i, 0}};
+    ::utimensat(AT_FDCWD, (dir / (std::to_string(i) + ".bin")).c_str(), times, 0);
+  }
+  std::ofstream(dir / "foreign.txt") << std::string(400'000, 'x');
+  make(dir.path().c_str());
+  CHECK(!fs::exists(dir / "0.bin"));
+  CHECK(!fs::exists(dir / "1.bin"));
+  CHECK(fs::exists(dir / "3.bin"));
+  CHECK(fs::exists(dir / "foreign.txt"));
+  CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
+}
+
+TEST_CASE("OCLC_CACHE=0 switches the cache off") {
+  TempDir dir;
+  const Setting off("OCLC_CACHE", "0");
+  CHECK(make(dir.path().c_str()).stats.programs_built == 1);
+  CHECK(entries(dir.path()).empty());
+}
+
+TEST_CASE("case 86: a program that does not build is reported with its log") {
+  TempDir dir;
+  fb::PlanT plan = vector_plan();
+  plan.programs[0]->source += "\nkernel void broken(global float* x) { x[0] = undeclared_name; }\n";
+  const auto bytes = finish(plan, {1, 2, 3, 4});
+  oclc_context_options options = OCLC_INIT(oclc_context_options);
+  options.cache_dir = dir.path().c_str();
+  const rt::Context context(options);
+  std::string message;
+  try {
+    rt::Session(rt::Plan::load(bytes.data(), bytes.size()), context);
+  } catch (const rt::Error& error) {
+    CHECK(error.status() == OCLC_E_BUILD);
+    CHECK(error.cl_code() == -11);
+    message = error.what();
+  }
+  CHECK(message.starts_with("program 'vector' does not build on device '" + std::string(context.device().name) +
+                            "': CL_BUILD_PROGRAM_FAILURE (-11)\n"));
+  CHECK(message.find("undeclared_name") != std::string::npos);
+  CHECK(message.find("\nthe whole log is in " + dir.path()) != std::string::npos);
+  CHECK(entries(dir.path()).size() == 2);
+}
+
+TEST_CASE("mergeable programs are built as one, and alone when one of them is at fault") {
+  fb::PlanT plan = vector_plan();
+  plan.programs[0]->mergeable = true;
+  plan.programs.push_back(program("other", "kernel void other(global float* x, long x0) { x[x0] = 1; }"));
+  plan.programs[1]->mergeable = true;
+  auto bytes = finish(plan, {1, 2, 3, 4});
+  const Setting off("OCLC_CACHE", "0");
+  const rt::Context context;
+  const bool serial = std::string(context.device().quirks).find("serial_compiler") != std::string::npos;
+  CHECK(rt::Session(rt::Plan::load(bytes.data(), bytes.size()), context).stats().programs_built == (serial ? 1 : 2));
+
+  plan.programs[1]->options = "-DX=1";  // other options: another build
+  bytes = finish(plan, {1, 2, 3, 4});
+  CHECK(rt::Session(rt::Plan::load(bytes.data(), bytes.size()), context).stats().programs_built == 2);
+
+  plan.programs[1]->options = "";
+  plan.programs[1]->source = "int broken = ;";
+  bytes = finish(plan, {1, 2, 3, 4});
+  CHECK_THROWS_WITH(rt::Session(rt::Plan::load(bytes.data(), bytes.size()), context),
+                    doctest::Contains("program 'other' does not build"));
+}
+
+TEST_CASE("case 64: a device without what the plan needs is refused by name") {
+  const rt::Context context;
+  const std::string device = context.device().name;
+  const auto error = [&](const fb::PlanT& plan) -> std::string {
+    const auto bytes = finish(plan, {1, 2, 3, 4});
+    try {
+      rt::Session(rt::Plan::load(bytes.data(), bytes.size()), context);
+    } catch (const rt::Error& e) {
+      return std::string(oclc_status_name(e.status())) + ": " + e.what();
+    }
+    return "";
+  };
+  fb::PlanT plan = vector_plan();
+  plan.extensions.push_back("cl_imaginary_extension");
+  CHECK(
+      error(plan) ==
+      "OCLC_E_UNSUPPORTED: plan: the plan, compiled for target 'cpu', needs the OpenCL extension cl_imaginary_extension, which "
+      "device '" +
+          device + "' (driver " + context.device().driver + ") lacks; compile the model for it: oclc --device");
+  plan = vector_plan();
+  plan.entries[0]->steps[0]->body.AsLaunch()->local[0] = 65536;
+  CHECK(error(plan) == "OCLC_E_UNSUPPORTED: kernel 'add' (nodes add_node) wants work-groups of size 65536, device '" + device +
+                           "' allows " + std::to_string(context.device().max_work_group_size) +
+                           "; the plan was compiled for target 'cpu', compile it for this device: oclc --device");
+  plan = vector_plan();
+  plan.entries[0]->steps[0]->body.AsLaunch()->name = "absent";
+  CHECK(error(plan) == "OCLC_E_PLAN: plan: invalid plan: program 'vector' has no kernel 'absent'");
+  plan = vector_plan();
+  plan.entries[0]->steps[0]->body.AsLaunch()->args.pop_back();
+  CHECK(error(plan) == "OCLC_E_PLAN: plan: invalid plan: kernel 'add' (nodes add_node) has 6 arguments, the plan gives 4");
+}
+
+TEST_CASE("case 89, fact 5: a plan that does not fit the device is refused before anything is allocated") {
+  fb::PlanT plan = vector_plan();
+  plan.symbols[0]->hi = std::int64_t{1} << 40;
+  const auto bytes = finish(plan, {1, 2, 3, 4});
+  const rt::Context context;
+  rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
+  const std::int64_t n = std::int64_t{1} << 38;
+  session.bind_dim("N", n);
+  std::string message;
+  try {
+    oclc_tensor tensor = OCLC_INIT(oclc_tensor);
+    float never_read = 0;
+    tensor.rank = 1;
+    tensor.shape = &n;
+    tensor.host = &never_read;
+    tensor.bytes = static_cast<std::uint64_t>(n) * 4;
+    session.set_input(0, "a", tensor);
+    session.set_input(0, "b", tensor);
+    session.run(0);
+  } catch (const rt::Error& error) {
+    CHECK(error.status() == OCLC_E_MEMORY);
+    message = error.what();
+  }
+  CHECK(message ==
+        "entry point 'predict' takes 4398046511120 bytes with these dimensions (arena 1099511627776, inputs and outputs "
+        "3298534883328, "
+        "state 0, constants 16), device '" +
+            std::string(context.device().name) + "' has " + std::to_string(context.device().global_bytes) +
+            "; use a smaller batch");
+}
