@@ -39,7 +39,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   run_pipeline(*result.module, options);
   stage("kernels");
   const bool fuse = std::find(options.disabled.begin(), options.disabled.end(), "fuse") == options.disabled.end();
-  result.schedule = lower(*result.module, {fuse}, options.report ? &result.fates : nullptr);
+  result.schedule = lower(*result.module, {fuse, options.gemm == "clblast"}, options.report ? &result.fates : nullptr);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;

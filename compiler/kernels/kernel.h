@@ -126,8 +126,21 @@ struct Storage {
   std::vector<Expr> strides;
 };
 
+// A product of a library: C[g] = op(A[g]) * op(B[g]) for g < batch, row-major, single precision. Strides and offsets in elements.
+struct Gemm {
+  std::string name;
+  int a = -1, b = -1, c = -1;  // buffers
+  Expr offset_a = 0, offset_b = 0, offset_c = 0;
+  Expr m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
+  Expr batch = 1, stride_a = 0, stride_b = 0, stride_c = 0;
+  bool trans_a = false, trans_b = false;
+  std::vector<std::string> sources;  // names of the model's nodes
+  Expr flops = 0, bytes = 0;
+};
+
 struct Step {
   int kernel = -1;  // index into Schedule::kernels, or
+  int gemm = -1;    // index into Schedule::gemms, or
   Expr trip = 0;    // a loop over `body` with symbol `counter`
   std::string counter;
   std::vector<Step> body;
@@ -145,6 +158,7 @@ struct Schedule {
   std::vector<Expr> symbols;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;
+  std::vector<Gemm> gemms;
   std::vector<EntrySchedule> entries;
   std::string text() const;
 };

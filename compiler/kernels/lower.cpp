@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/kernels/lower_blas.h"
 #include "compiler/kernels/lower_kernel.h"
 #include "compiler/support/error.h"
 
@@ -106,6 +107,23 @@ class ModuleLowering {
     steps.push_back(std::move(step));
   }
 
+  // The kernel's product by a library and its epilogue as a kernel, if asked for and possible.
+  bool emit_blas(const Kernel& kernel, std::vector<Step>& steps) {
+    if (!options_.blas || !kernel.contraction) return false;
+    std::string why_not;
+    auto blas = lower_blas(kernel, [&](const Expr& elements) { return add_buffer(kernel.name + ".product", BufferKind::arena, DType::f32, elements); }, why_not);
+    if (!blas) {
+      if (report_ && !report_->empty()) report_->back().fate += "; not by the library: " + why_not;
+      return false;
+    }
+    Step step;
+    step.gemm = static_cast<int>(schedule_.gemms.size());
+    schedule_.gemms.push_back(std::move(blas->gemm));
+    steps.push_back(std::move(step));
+    if (blas->epilogue) emit(std::move(*blas->epilogue), steps);
+    return true;
+  }
+
   void copy_to(const Value* value, const Storage& target, std::vector<Step>& steps) {
     Kernel kernel = lower_copy(value, target, lowering_inputs());
     complete_concats(steps);
@@ -172,7 +190,7 @@ class ModuleLowering {
       Kernel kernel = lower_group(group, lowering_inputs());
       complete_concats(steps);
       report(group, kernel);
-      emit(std::move(kernel), steps);
+      if (!emit_blas(kernel, steps)) emit(std::move(kernel), steps);
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const Value* value = graph.outputs()[i].second;

@@ -7,6 +7,7 @@ namespace oclc {
 
 struct LowerOptions {
   bool fuse = true;
+  bool blas = false;  // products with plain operands by a GEMM library
 };
 
 // What became of each node, for --report.

@@ -49,7 +49,7 @@ class PlanBuilder {
     std::set<std::string> counters;
     const std::function<void(const std::vector<Step>&)> visit = [&](const std::vector<Step>& steps) {
       for (const Step& step : steps) {
-        if (step.kernel >= 0) continue;
+        if (step.kernel >= 0 || step.gemm >= 0) continue;
         counters.insert(step.counter);
         visit(step.body);
       }
@@ -163,12 +163,29 @@ class PlanBuilder {
     return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local, std::string(name_of(kernel.anchor)).c_str(), &nodes, expr(kernel.flops), expr(kernel.bytes));
   }
 
+  fb::Offset<plan::BlasGemm> blas(const Gemm& g) {
+    const int now = clock_++;
+    for (const int buffer : {g.a, g.b, g.c}) touch(buffer, now);
+    std::vector<fb::Offset<fb::String>> nodes;
+    for (const std::string& source : g.sources) nodes.push_back(builder_.CreateString(source));
+    const auto argument = [&](int buffer, const Expr& offset, bool written) { return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(offset), written); };
+    const auto a = argument(g.a, g.offset_a, false), b = argument(g.b, g.offset_b, false), c = argument(g.c, g.offset_c, true);
+    ++plan_.launches;
+    return plan::CreateBlasGemmDirect(builder_, a, b, c, expr(g.m), expr(g.n), expr(g.k), expr(g.lda), expr(g.ldb), expr(g.ldc), expr(g.batch), expr(g.stride_a), expr(g.stride_b), expr(g.stride_c), g.trans_a, g.trans_b, 1, 0, &nodes,
+                                      expr(g.flops), expr(g.bytes), g.name.c_str());
+  }
+
   std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {
     std::vector<fb::Offset<plan::Step>> out;
     for (const Step& step : list) {
       if (step.kernel >= 0) {
         const auto body = launch(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
+        continue;
+      }
+      if (step.gemm >= 0) {
+        const auto body = blas(schedule_.gemms[static_cast<std::size_t>(step.gemm)]);
+        out.push_back(plan::CreateStep(builder_, plan::StepBody::BlasGemm, body.Union()));
         continue;
       }
       const int begin = clock_;
@@ -198,6 +215,12 @@ class PlanBuilder {
   // True if the first kernel of `list` that uses `buffer` writes it and does not read it.
   bool writes_first(const std::vector<Step>& list, int buffer) const {
     for (const Step& step : list) {
+      if (step.gemm >= 0) {
+        const Gemm& g = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
+        if (g.a == buffer || g.b == buffer) return false;
+        if (g.c == buffer) return true;
+        continue;
+      }
       if (step.kernel < 0) return false;
       const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
       bool reads = false, writes = false;
