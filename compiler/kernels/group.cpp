@@ -1,5 +1,7 @@
 #include "compiler/kernels/group.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
@@ -264,7 +266,10 @@ class Grouper {
     if (kind == OpKind::generator) return false;
     if (node.op->name == "concat") return feeds_contraction(node.output(), false);
     if (node.op->name == "unfold") return true;  // im2col is this matrix in memory
-    if (chain_length(node) >= kLongestChain) return true;
+    if (chain_length(node) >= kLongestChain) {
+      why_not_[&node] = "a chain of inlined operators is kept short";
+      return true;
+    }
     if (kind == OpKind::movement) return false;
     if (kind == OpKind::elementwise && feeds_contraction(node.output(), true)) {
       why_not_[&node] = "a windowed or right operand would be computed again for every tap or tile";
@@ -272,7 +277,9 @@ class Grouper {
     }
     const double n = static_cast<double>(readers.size());
     const double stored = inline_cost(node) + bytes_of(*node.output()) * (1 + n) + kLaunchBytes;
-    return n * inline_cost(node) > stored;
+    if (n * inline_cost(node) <= stored) return false;
+    why_not_[&node] = fmt::format("storing it costs less than computing it again for {} readers", readers.size());
+    return true;
   }
 
   void choose_outputs() {

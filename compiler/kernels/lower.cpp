@@ -272,7 +272,8 @@ class ModuleLowering {
     for (const Node* node : group.nodes) {
       std::string fate = node == group.nodes.front() ? "kernel " + kernel.name : "fused into " + kernel.name;
       if (const auto reason = node->get_or<std::string>("strategy_reason", ""); !reason.empty()) fate += ": " + reason;
-      report_->push_back({node->source, std::string(node->op->name), std::move(fate)});
+      const auto why = grouping_->why_not.find(node);
+      report_->push_back({node->source, std::string(node->op->name), std::move(fate), why == grouping_->why_not.end() ? std::string() : why->second});
     }
   }
 

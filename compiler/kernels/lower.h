@@ -13,6 +13,7 @@ struct LowerOptions {
 // What became of each node, for --report.
 struct NodeFate {
   std::string source, op, fate;
+  std::string why_not;  // why it was not fused into its readers, or empty
 };
 
 // Every entry of the module. Throws CompileError for operators without a kernel.

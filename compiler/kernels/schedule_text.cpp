@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include "compiler/ir/text.h"
+#include "compiler/kernels/kernel.h"
+
+namespace oclc {
+namespace {
+
+constexpr std::string_view kKindNames[] = {"arena", "constant", "input", "output", "state"};
+
+void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std::size_t depth, std::string& out) {
+  const std::string indent(2 * depth, ' ');
+  for (const Step& step : steps) {
+    if (step.kernel >= 0) {
+      const Kernel& kernel = schedule.kernels.at(static_cast<std::size_t>(step.kernel));
+      out += fmt::format("{}{}{}", indent, kernel.name, kernel.is_copy ? "  // copy" : "");
+      out += fmt::format("{}\n", kernel.formula.empty() ? "" : "  // " + kernel.formula);
+      continue;
+    }
+    out += fmt::format("{}loop {} < {} {{\n", indent, step.counter, step.trip.text());
+    append_steps(schedule, step.body, depth + 1, out);
+    out += indent + "}\n";
+  }
+}
+
+}  // namespace
+
+std::string Schedule::text() const {
+  std::string out;
+  for (const Expr& symbol : symbols) out += fmt::format("symbol {}\n", symbol.text());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const Buffer& b = buffers[i];
+    out += fmt::format("buffer {} {} {}: {}[{}]\n", i, kKindNames[static_cast<std::size_t>(b.kind)], quoted(b.name), name_of(b.dtype),
+                       b.elements.text());
+  }
+  for (const Kernel& kernel : kernels) out += kernel.text();
+  for (const EntrySchedule& entry : entries) {
+    out += fmt::format("entry {} {{\n", entry.name);
+    append_steps(*this, entry.steps, 1, out);
+    out += "}\n";
+  }
+  return out;
+}
+
+}  // namespace oclc

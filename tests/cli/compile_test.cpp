@@ -1,0 +1,231 @@
+// oclc MODEL -o PLAN: what each option does.
+#include <sstream>
+
+#include "compiler/ir/parse.h"
+#include "compiler/ir/text.h"
+#include "compiler/ops/op_list.h"
+#include "tests/cli/cli.h"
+
+namespace {
+
+using namespace oclc;
+using namespace oclc::test;
+using nlohmann::json;
+
+std::string plan_text(const ModelFolder& folder, const std::string& options) {
+  const Outcome outcome = oclc_stdout(folder.model() + " --target cpu --stop-after plan " + options);
+  REQUIRE(outcome.status == 0);
+  return outcome.text;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("the last line counts kernels, launches, arena and constants") {
+  const ModelFolder folder;
+  const Outcome symbolic = oclc(folder.model() + " --target cpu -o " + folder.at("plan.bin"));
+  CHECK(symbolic.status == 0);
+  CHECK(matches(symbolic.text, ".*/plan\\.bin: [0-9]+ kernels, [0-9]+ launches, arena [0-9.]+ MiB at N=1, constants [0-9.]+ MiB, "
+                               "compiled in [0-9.]+ s\n"));
+  CHECK(std::filesystem::file_size(folder.path / "plan.bin") > 4096);
+  const Outcome fixed = oclc(folder.model() + " --target cpu --dim N=3 -o " + folder.at("plan.bin"));
+  CHECK(matches(fixed.text, ".*/plan\\.bin: [0-9]+ kernels, [0-9]+ launches, arena [0-9.]+ MiB, constants [0-9.]+ MiB, compiled in "
+                            "[0-9.]+ s\n"));
+}
+
+TEST_CASE("two compilations give the same bytes, and so does standard output") {
+  const ModelFolder folder;
+  CHECK(oclc(folder.model() + " --target cpu -o " + folder.at("a.bin")).status == 0);
+  CHECK(oclc(folder.model() + " --target cpu -o " + folder.at("b.bin")).status == 0);
+  CHECK(read_bytes(folder.path / "a.bin") == read_bytes(folder.path / "b.bin"));
+  const Outcome piped = run("( " + kOclc + " " + folder.model() + " --target cpu -o - 2>" + folder.at("messages") + " >" + folder.at("c.bin") + " )");
+  CHECK(piped.status == 0);
+  CHECK(read_bytes(folder.path / "a.bin") == read_bytes(folder.path / "c.bin"));
+  CHECK(has(read_bytes(folder.path / "messages"), "standard output: "));
+  const Outcome input = oclc("- --target cpu -o " + folder.at("d.bin") + " < " + folder.model());
+  CHECK(input.status == 0);
+  CHECK(read_bytes(folder.path / "a.bin") == read_bytes(folder.path / "d.bin"));
+}
+
+TEST_CASE("--dim and --shape fix sizes") {
+  const ModelFolder folder;
+  CHECK(has(plan_text(folder, ""), "input \"x\": f32[N, 2, 4, 4]"));
+  CHECK(has(plan_text(folder, "--dim N=5"), "input \"x\": f32[5, 2, 4, 4]"));
+  CHECK(has(plan_text(folder, "--shape x=7x2x4x4"), "input \"x\": f32[7, 2, 4, 4]"));
+}
+
+TEST_CASE("--disable takes lists and repetitions") {
+  const ModelFolder folder;
+  const std::string fused = plan_text(folder, ""), unfused = plan_text(folder, "--disable=fuse");
+  CHECK(count_of(unfused, "  launch ") > count_of(fused, "  launch "));
+  CHECK(has(unfused, "disable=fuse"));
+  const std::string listed = plan_text(folder, "--disable cse,dce --disable fuse");
+  for (const char* name : {"disable=cse", "disable=dce", "disable=fuse"}) CHECK(has(listed, name));
+  const Outcome graph = oclc_stdout(folder.model() + " --target cpu --stop-after passes --disable fold_constants,fold_shapes");
+  CHECK(has(graph.text, "add("));
+  CHECK_FALSE(has(oclc_stdout(folder.model() + " --target cpu --stop-after passes").text, "add("));
+}
+
+TEST_CASE("target, strategy, engine and precision reach the plan") {
+  const ModelFolder folder;
+  CHECK(has(plan_text(folder, ""), "target=cpu precision=fp32"));
+  const Outcome narrow = oclc_stdout(folder.model() + " --stop-after plan --target cpu-128 --precision strict --conv direct");
+  CHECK(has(narrow.text, "target=cpu-128 precision=strict"));
+  CHECK(has(narrow.text, "conv=direct"));
+  CHECK(has(plan_text(folder, "--gemm own"), "gemm=own"));
+  CHECK(has(plan_text(folder, "--precision fast"), "precision=fast"));
+}
+
+TEST_CASE("without a device the target is cpu, and -v says so") {
+  const ModelFolder folder;
+  const Outcome outcome = run("OCL_ICD_VENDORS=/nonexistent " + kOclc + " -v " + folder.model() + " -o " + folder.at("plan.bin"));
+  CHECK(outcome.status == 0);
+  CHECK(has(outcome.text, "oclc: note: no OpenCL device found; compiling for target cpu\n"));
+}
+
+TEST_CASE("--device takes the facts of a device") {
+  const ModelFolder folder;
+  const Outcome outcome = oclc("-v --device cpu --stop-after plan " + folder.model());
+  CHECK(outcome.status == 0);
+  CHECK(has(outcome.text, "oclc: note: target cpu"));
+}
+
+TEST_CASE("texts of graph and passes parse back") {
+  const ModelFolder folder;
+  for (const std::string stage : {"graph", "passes"}) {
+    const Outcome outcome = oclc_stdout(folder.model() + " --target cpu --stop-after " + stage + " -v");
+    REQUIRE(outcome.status == 0);
+    const Module module = parse_module(outcome.text, find_op);
+    CHECK(print_module(module, {INT64_MAX}) == outcome.text);
+  }
+}
+
+TEST_CASE("texts of the later stages") {
+  const ModelFolder folder;
+  const std::string from = folder.model() + " --target cpu --stop-after ";
+  const std::string kernels = oclc_stdout(from + "kernels").text;
+  CHECK(has(kernels, "symbol N\n"));
+  CHECK(has(kernels, "input \"x\": f32[32*N]"));
+  CHECK(has(kernels, "entry predict {\n"));
+  const std::string code = oclc_stdout(from + "codegen").text;
+  CHECK(count_of(code, "__kernel") == count_of(plan_text(folder, ""), "\nprogram "));
+  CHECK(oclc(from + "machine").status == 2);
+}
+
+TEST_CASE("--emit-dir writes every kernel, the graph and the plan") {
+  const ModelFolder folder;
+  CHECK(oclc(folder.model() + " --target cpu --emit-dir " + folder.at("out/deep")).status == 0);
+  const std::filesystem::path out = folder.path / "out/deep";
+  CHECK(has(read_bytes(out / "graph.dot"), "digraph"));
+  CHECK(has(read_bytes(out / "kernels.txt"), "entry predict {"));
+  const std::string plan = read_bytes(out / "plan.txt");
+  CHECK(plan == plan_text(folder, ""));
+  const json document = json::parse(read_bytes(out / "plan.json"));
+  CHECK(document["symbols"][0]["name"] == "N");
+  CHECK(document["programs"].get<std::size_t>() == files_in(out) - 4);
+  for (const json& launch : document["entries"][0]["launches"]) {
+    const std::string name = launch["kernel"];
+    CHECK(has(read_bytes(out / (name + ".cl")), name + "("));
+  }
+}
+
+TEST_CASE("--report has one row a node") {
+  const ModelFolder folder;
+  const Outcome outcome = oclc_stdout(folder.model() + " --target cpu --report");
+  REQUIRE(outcome.status == 0);
+  std::istringstream lines(outcome.text);
+  std::map<std::string, std::string> rows;
+  for (std::string line; std::getline(lines, line);) rows[line.substr(0, line.find(' '))] = line;
+  CHECK(has(rows["sum"], "folded"));
+  CHECK(has(rows["stem.conv"], "kernel "));
+  CHECK(has(rows["stem.relu"], "fused into "));
+  CHECK(rows.count("head") == 1);
+  const json document = json::parse(oclc_stdout(folder.model() + " --target cpu --report --json").text);
+  CHECK(document["report"].size() == 6);
+  CHECK(document["report"][0]["node"] == "stem.conv");
+  const Outcome unfused = oclc_stdout(folder.model() + " --target cpu --report --disable fuse");
+  CHECK_FALSE(has(unfused.text, "fused into"));
+}
+
+TEST_CASE("--json describes the compilation") {
+  const ModelFolder folder;
+  const json document = json::parse(oclc_stdout(folder.model() + " --target cpu --json -o " + folder.at("plan.bin")).text);
+  CHECK(document["schema"] == 1);
+  CHECK(document["target"] == "cpu");
+  CHECK(document["dims"]["N"] == 1);
+  CHECK(document["launches"].get<int>() > 0);
+  CHECK(document["arena_bytes"].get<std::int64_t>() >= document["live_bytes"].get<std::int64_t>());
+}
+
+TEST_CASE("--quiet says nothing, --progress=json says each stage, --color obeys") {
+  const ModelFolder folder;
+  const std::string compile = folder.model() + " --target cpu -o " + folder.at("plan.bin");
+  CHECK(oclc("-q " + compile).text.empty());
+  std::istringstream lines(oclc("--json --progress json " + compile + " >/dev/null").text);
+  std::istringstream progress(run("( " + kOclc + " -q --progress json " + compile + " 2>&1 >/dev/null )").text);
+  std::vector<std::string> stages;
+  for (std::string line; std::getline(progress, line);) stages.push_back(json::parse(line)["stage"]);
+  CHECK(stages == std::vector<std::string>{"device", "graph", "passes", "kernels", "codegen", "write"});
+  CHECK(has(oclc("--color always missing.onnx -o x").text, "\033[1;31merror:\033[0m"));
+  CHECK_FALSE(has(oclc("--color auto missing.onnx -o x").text, "\033"));
+  CHECK(oclc("--color sometimes missing.onnx -o x").status == 2);
+}
+
+TEST_CASE("--list-ops counts operators and says what is missing") {
+  const ModelFolder folder;
+  const Outcome known = oclc("--list-ops " + folder.model());
+  CHECK(known.status == 0);
+  CHECK(matches(known.text, "[^]*Conv +17 +1  yes +stem.conv\n[^]*"));
+  Writer w = small_model();
+  w.node("Nonsense", {"f"}, {"z"}, "odd").set_domain("my.ops");
+  w.model.add_opset_import()->set_domain("my.ops");
+  w.model.mutable_opset_import(1)->set_version(1);
+  folder.add("odd.onnx", w.bytes());
+  const Outcome odd = oclc("--list-ops " + folder.at("odd.onnx"));
+  CHECK(odd.status == 4);
+  CHECK(has(odd.text, "my.ops.Nonsense"));
+  CHECK(has(odd.text, "NO"));
+  const json document = json::parse(oclc_stdout("--list-ops --json " + folder.at("odd.onnx")).text);
+  CHECK(document["supported"] == false);
+  CHECK(document["operators"].size() == 7);
+}
+
+TEST_CASE("external data: its folder and links") {
+  Writer w = small_model();
+  oclc_onnx::TensorProto& t = *w.graph().mutable_initializer(0);
+  const std::string data = t.raw_data();
+  t.clear_raw_data();
+  t.set_data_location(oclc_onnx::TensorProto::EXTERNAL);
+  auto* entry = t.add_external_data();
+  entry->set_key("location");
+  entry->set_value("weights.bin");
+  const Folder folder;
+  folder.add("model.onnx", w.bytes());
+  folder.add("data/weights.bin", data);
+  const std::string compile = (folder.path / "model.onnx").string() + " --target cpu -q -o " + (folder.path / "plan.bin").string();
+  const Outcome missing = oclc(compile);
+  CHECK(missing.status == 6);
+  CHECK(has(missing.text, "weights.bin"));
+  CHECK(oclc(compile + " --external-data-dir " + (folder.path / "data").string()).status == 0);
+  std::filesystem::create_symlink("data/weights.bin", folder.path / "weights.bin");
+  CHECK(oclc(compile).status != 0);
+  CHECK(oclc(compile + " --allow-symlinks").status == 0);
+}
+
+TEST_CASE("help fits a screen and names every option; the version is one line") {
+  const Outcome help = oclc("--help");
+  CHECK(help.status == 0);
+  CHECK(count_of(help.text, "\n") <= 40);
+  for (const char* option : {"--dim", "--shape", "--target", "--device", "--disable", "--conv", "--gemm", "--precision", "--output",
+                             "--stop-after", "--emit-dir", "--report", "--list-ops", "--json", "--external-data-dir",
+                             "--allow-symlinks", "--allow-newer-opset", "--verbose", "--quiet", "--color", "--progress", "--version"})
+    CHECK_MESSAGE(has(help.text, option), option);
+  CHECK(oclc("-h").text == help.text);
+  CHECK(matches(oclc("--version").text, "oclc [0-9.]+\n"));
+  for (const char* command : {"bench", "devices", "info"}) CHECK(has(oclc(std::string(command) + " --help").text, "usage: oclc " + std::string(command)));
+}

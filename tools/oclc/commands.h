@@ -1,0 +1,13 @@
+// The commands of oclc. Each takes its own arguments (argv[0] is its name) and gives the exit code; failures are exceptions, see
+// failure.h. `file` receives the file that the command works on, for messages.
+#pragma once
+#include <string>
+
+namespace oclc::tool {
+
+int compile_command(int argc, char** argv, std::string& file);
+int bench_command(int argc, char** argv, std::string& file);
+int devices_command(int argc, char** argv, std::string& file);
+int info_command(int argc, char** argv, std::string& file);
+
+}  // namespace oclc::tool

@@ -1,0 +1,232 @@
+// oclc MODEL.onnx -o plan.bin: the command without a name.
+#include <fmt/format.h>
+
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "compiler/ir/text.h"
+#include "runtime/package/writer.h"
+#include "tools/oclc/commands.h"
+#include "tools/oclc/console.h"
+#include "tools/oclc/emit.h"
+#include "tools/oclc/failure.h"
+#include "tools/oclc/interrupt.h"
+#include "tools/oclc/options.h"
+#include "tools/oclc/plan_view.h"
+#include "tools/oclc/report.h"
+
+namespace oclc::tool {
+namespace {
+
+constexpr std::string_view kHelp = R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
+       oclc bench MODEL...                        fused beside unfused, timed on a device
+       oclc devices [--targets]                   OpenCL devices, or the targets known
+       oclc info FILE                             what a model or a plan holds
+Each command has its own --help.
+
+Sizes
+  --dim N=4                bind a symbolic dimension (repeatable); others stay symbolic in the plan
+  --shape x=1x3x224x224    fix an input's shape (repeatable)
+Target
+  --target NAME            compile for this target; no device is needed (default: the device found, else cpu)
+  -d, --device SEL         compile for this device: index | P:D | part of its name | cpu | gpu
+Compilation
+  --disable PASS[,PASS]    switch passes off; `fuse` gives one kernel an operator
+  --conv STRATEGY          auto | im2col | implicit | direct | winograd
+  --gemm ENGINE            own | clblast
+  --precision CONTRACT     strict | fp32 | fast (default: fp32)
+Output
+  -o, --output FILE        the plan; "-": standard output
+  --stop-after STAGE       print that stage and stop: graph | passes | kernels | codegen | plan
+  --emit-dir DIR           write every kernel's source, the graph, the kernels and the memory plan as files
+  --report                 one row a node of the model: the kernel it is in, and why it was not fused further
+  --list-ops               operators of the model, supported or not
+  --json                   results as JSON
+Reading
+  --external-data-dir DIR  folder of the model's external data (default: the model's)
+  --allow-symlinks         external data may lie behind symbolic links
+  --allow-newer-opset      try operator sets newer than the newest known
+Messages
+  -v, --verbose            notes; constants in full in --stop-after
+  -q, --quiet              no warnings, no progress, no summary
+  --color WHEN             auto | always | never
+  --progress FORM          auto | none | json
+  --version  -h, --help
+)";
+
+using nlohmann::json;
+
+struct Arguments {
+  std::string model, output, stop_after, emit_dir;
+  bool report = false, list_ops = false;
+  OutputOptions shown;
+  ReadOptions read;
+  BuildOptions build;
+};
+
+void print_json(const json& document) {
+  print_result(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+}
+
+// Exit code 4 if an operator is not supported.
+int list_operators(const Arguments& arguments) {
+  const std::vector<OpUse> uses = read_ops(arguments.model, import_options(arguments.read));
+  const bool all = std::all_of(uses.begin(), uses.end(), [](const OpUse& use) { return use.supported; });
+  if (arguments.shown.json) {
+    json list = json::array();
+    for (const OpUse& use : uses)
+      list.push_back({{"domain", use.domain}, {"op", use.op}, {"opset", use.opset}, {"count", use.count}, {"supported", use.supported},
+                      {"first_nodes", use.first_nodes}});
+    print_json({{"schema", 1}, {"kind", "operators"}, {"model", arguments.model}, {"supported", all}, {"operators", list}});
+  } else {
+    print_result(fmt::format("{:32} {:>5} {:>7}  {:11}  {}\n", "operator", "opset", "nodes", "supported", "first nodes"));
+    for (const OpUse& use : uses) {
+      const std::string name = use.domain.empty() ? use.op : use.domain + "." + use.op;
+      print_result(fmt::format("{:32} {:>5} {:>7}  {:11}  {}\n", name, use.opset, use.count, use.supported ? "yes" : "NO",
+                               fmt::join(use.first_nodes, ", ")));
+    }
+  }
+  return static_cast<int>(all ? ExitCode::good : ExitCode::unsupported);
+}
+
+// Before time is spent on compiling.
+void check_output(const std::string& output) {
+  if (output.empty() || output == "-") return;
+  std::error_code error;
+  const std::filesystem::path path(output);
+  if (std::filesystem::is_directory(path, error)) io_error(output, "cannot write the plan", EISDIR);
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (!std::filesystem::is_directory(folder, error)) io_error(output, "cannot write the plan", ENOENT);
+}
+
+int print_graph_stage(Module& module, const Arguments& arguments, const CompileOptions& options) {
+  if (arguments.stop_after == "passes") run_pipeline(module, options);
+  print_result(print_module(module, console().verbose ? TextOptions{INT64_MAX} : TextOptions{}));
+  return 0;
+}
+
+std::string stage_text(const Compiled& compiled, std::string_view stage) {
+  if (stage == "kernels") return compiled.schedule.text();
+  if (stage == "plan") return PlanView(*plan::GetPlan(compiled.plan.metadata.data())).text();
+  std::string text;
+  for (const GeneratedFile& file : compiled.plan.files) text += fmt::format("// {}.cl\n{}\n", file.name, file.source);
+  return text;
+}
+
+struct Summary {
+  std::string output;
+  std::size_t kernels = 0;
+  int launches = 0, copies = 0;
+  std::uint64_t arena_bytes = 0, live_bytes = 0, constant_bytes = 0;
+  SymbolValues at;
+  double seconds = 0;
+};
+
+std::string summary_line(const Summary& s) {
+  const std::string sizes = s.at.empty() ? "" : " at " + dims_text(s.at);
+  return fmt::format("{}: {} kernels, {} launches, arena {}{}, constants {}, compiled in {:.2f} s\n",
+                     s.output.empty() ? "no plan written" : s.output == "-" ? "standard output" : s.output, s.kernels, s.launches,
+                     mebibytes(static_cast<double>(s.arena_bytes)), sizes, mebibytes(static_cast<double>(s.constant_bytes)), s.seconds);
+}
+
+json summary_json(const Summary& s, const Target& target) {
+  return {{"schema", 1},
+          {"kind", "compilation"},
+          {"output", s.output},
+          {"target", target.name},
+          {"kernels", s.kernels},
+          {"launches", s.launches},
+          {"copies", s.copies},
+          {"arena_bytes", s.arena_bytes},
+          {"live_bytes", s.live_bytes},
+          {"constant_bytes", s.constant_bytes},
+          {"dims", s.at},
+          {"seconds", s.seconds}};
+}
+
+int compile_model(const Arguments& arguments) {
+  const auto start = std::chrono::steady_clock::now();
+  Progress progress(arguments.shown.progress_form());
+  const ImportOptions import = import_options(arguments.read);
+  progress.stage("device");
+  CompileOptions options = compile_options(arguments.build, progress);
+  options.report = arguments.report;
+  check_output(arguments.output);
+  progress.stage("graph");
+  std::shared_ptr<Module> module = read_model(arguments.model, import);
+  if (arguments.stop_after == "graph" || arguments.stop_after == "passes")
+    return print_graph_stage(*module, arguments, options);
+  std::vector<SourceNode> sources;
+  if (arguments.report) sources = source_nodes(*module);
+  const Compiled compiled = compile(std::move(module), options);
+  if (!arguments.stop_after.empty()) {
+    print_result(stage_text(compiled, arguments.stop_after));
+    return 0;
+  }
+
+  const PlanView view(*plan::GetPlan(compiled.plan.metadata.data()));
+  Summary summary;
+  summary.output = arguments.output;
+  summary.kernels = compiled.plan.files.size();
+  summary.launches = compiled.plan.launches;
+  summary.copies = compiled.plan.copies;
+  summary.at = view.bind({});
+  summary.constant_bytes = compiled.plan.constants.bytes();
+  for (std::uint32_t i = 0; i < view.entries(); ++i) {
+    const package::EntryMemory memory = view.figures(i, summary.at).memory;
+    summary.arena_bytes = std::max(summary.arena_bytes, memory.arena_bytes);
+    summary.live_bytes = std::max(summary.live_bytes, memory.live_bytes);
+  }
+  progress.stage("write");
+  {
+    const FilesBeingWritten guard;
+    if (!arguments.emit_dir.empty()) emit_files(arguments.emit_dir, compiled, view, summary.at);
+    if (!arguments.output.empty())
+      package::write_package(arguments.output, std::as_bytes(std::span(compiled.plan.metadata)), compiled.plan.constants);
+  }
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  std::vector<ReportRow> rows;
+  if (arguments.report) rows = report_rows(sources, compiled);
+  if (arguments.shown.json) {
+    json document = summary_json(summary, options.target);
+    if (arguments.report) document["report"] = report_json(rows);
+    print_json(document);
+    return 0;
+  }
+  if (arguments.report) print_result(report_text(rows));
+  if (!console().quiet) print_result(summary_line(summary));
+  return 0;
+}
+
+}  // namespace
+
+int compile_command(int argc, char** argv, std::string& file) {
+  Arguments arguments;
+  CLI::App app;
+  app.set_version_flag("--version", std::string("oclc ") + oclc_version());
+  app.add_option("model", arguments.model);
+  app.add_option("-o,--output", arguments.output);
+  app.add_option("--stop-after", arguments.stop_after);
+  app.add_option("--emit-dir", arguments.emit_dir);
+  app.add_flag("--report", arguments.report);
+  app.add_flag("--list-ops", arguments.list_ops);
+  add_output_options(app, arguments.shown);
+  add_read_options(app, arguments.read);
+  add_build_options(app, arguments.build);
+  if (parse(app, argc, argv, kHelp)) return 0;
+  if (arguments.model.empty()) usage_error("wanted a model file, found none");
+  file = arguments.model == "-" ? "standard input" : arguments.model;
+  console().results_to_stderr = arguments.output == "-";
+  if (!arguments.stop_after.empty() && std::find(std::begin(kStages), std::end(kStages), arguments.stop_after) == std::end(kStages))
+    usage_error(fmt::format("wanted --stop-after {}, found '{}'", fmt::join(kStages, "|"), arguments.stop_after));
+  if (arguments.list_ops) return list_operators(arguments);
+  if (arguments.output.empty() && arguments.stop_after.empty() && arguments.emit_dir.empty() && !arguments.report)
+    usage_error("wanted -o FILE, --emit-dir, --stop-after, --report or --list-ops");
+  return compile_model(arguments);
+}
+
+}  // namespace oclc::tool

@@ -1,0 +1,14 @@
+// --emit-dir: what the compiler made, as files for people.
+#pragma once
+#include <filesystem>
+
+#include "compiler/compile.h"
+#include "tools/oclc/plan_view.h"
+
+namespace oclc::tool {
+
+// Writes into `folder`, which is made: each kernel's source as <kernel>.cl, the graph after the passes as graph.dot, the kernels
+// as kernels.txt, the plan with its memory as plan.txt and (at the sizes `at`) plan.json. Throws package::Error{io}.
+void emit_files(const std::filesystem::path& folder, const Compiled& compiled, const PlanView& view, const SymbolValues& at);
+
+}  // namespace oclc::tool

@@ -1,0 +1,169 @@
+#include "tools/oclc/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+#include <iterator>
+
+#include "tools/oclc/console.h"
+#include "tools/oclc/failure.h"
+
+namespace oclc::tool {
+namespace {
+
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty() || value < 0) return std::nullopt;
+  return value;
+}
+
+// Splits "name=value" at the last '=': names of a model may hold one.
+std::pair<std::string, std::string> assignment(std::string_view option, std::string_view form, const std::string& text) {
+  const std::size_t at = text.rfind('=');
+  if (at == text.npos || at == 0 || at + 1 == text.size())
+    usage_error(fmt::format("wanted {} {}, found '{}'", option, form, text));
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+void check_value(std::string_view option, const std::string& value, const std::vector<std::string>& legal) {
+  if (std::find(legal.begin(), legal.end(), value) == legal.end())
+    usage_error(fmt::format("wanted {} {}, found '{}'", option, fmt::join(legal, "|"), value));
+}
+
+void check_precision(const std::string& precision) {
+  check_value("--precision", precision, {"strict", "fp32", "fast", "tf32", "bf16", "fp16", "mixed"});
+  if (precision == "strict" || precision == "fp32" || precision == "fast") return;
+  throw CompileError({.stage = "usage",
+                      .wanted = "--precision strict, fp32 or fast",
+                      .found = fmt::format("'{}'", precision),
+                      .advice = "no kernel computes in it yet; `fast` is the nearest",
+                      .exit_code = ExitCode::unsupported});
+}
+
+std::vector<std::byte> standard_input(std::int64_t limit) {
+  std::vector<std::byte> bytes;
+  constexpr std::size_t kPiece = 1 << 20;
+  for (std::size_t got = kPiece; got == kPiece;) {
+    const std::size_t before = bytes.size();
+    bytes.resize(before + kPiece);
+    got = std::fread(bytes.data() + before, 1, kPiece, stdin);
+    bytes.resize(before + got);
+    if (static_cast<std::int64_t>(bytes.size()) > limit)
+      throw CompileError({.stage = "import",
+                          .wanted = fmt::format("a model of at most {} bytes", limit),
+                          .found = "more on standard input",
+                          .advice = "keep the weights as external data"});
+  }
+  return bytes;
+}
+
+}  // namespace
+
+ProgressForm OutputOptions::progress_form() const {
+  return progress == "json"                        ? ProgressForm::json
+         : progress == "none" || console().quiet ? ProgressForm::none
+                                                   : ProgressForm::automatic;
+}
+
+void add_output_options(CLI::App& app, OutputOptions& options) {
+  app.add_flag("--json", options.json);
+  app.add_flag("-v,--verbose", console().verbose);
+  app.add_flag("-q,--quiet", console().quiet);
+  app.add_option("--color", options.color)->check(CLI::IsMember({"auto", "always", "never"}))->each([](const std::string& when) {
+    console().color = when == "always" ? ColorWhen::always : when == "never" ? ColorWhen::never : ColorWhen::automatic;
+  });
+  app.add_option("--progress", options.progress)->check(CLI::IsMember({"auto", "none", "json"}));
+}
+
+void add_read_options(CLI::App& app, ReadOptions& options) {
+  app.add_option("--dim", options.dims)->allow_extra_args(false);
+  app.add_option("--shape", options.shapes)->allow_extra_args(false);
+  app.add_option("--external-data-dir", options.external_data_dir);
+  app.add_flag("--allow-symlinks", options.allow_symlinks);
+  app.add_flag("--allow-newer-opset", options.allow_newer_opset);
+}
+
+void add_build_options(CLI::App& app, BuildOptions& options) {
+  app.add_option("--target", options.target);
+  app.add_option("-d,--device", options.device);
+  app.add_option("--disable", options.disabled)->delimiter(',')->allow_extra_args(false);
+  app.add_option("--conv", options.conv);
+  app.add_option("--gemm", options.gemm);
+  app.add_option("--precision", options.precision);
+}
+
+SymbolValues parse_dims(const std::vector<std::string>& texts) {
+  SymbolValues dims;
+  for (const std::string& text : texts) {
+    const auto [name, value] = assignment("--dim", "NAME=NUMBER", text);
+    const auto n = number(value);
+    if (!n) usage_error(fmt::format("wanted --dim NAME=NUMBER, found '{}'", text));
+    if (!dims.emplace(name, *n).second) usage_error(fmt::format("--dim {} is given twice", name));
+  }
+  return dims;
+}
+
+ImportOptions import_options(const ReadOptions& options) {
+  ImportOptions import;
+  for (const auto& [name, value] : parse_dims(options.dims)) import.dims[name] = value;
+  for (const std::string& text : options.shapes) {
+    const auto [name, dims] = assignment("--shape", "NAME=1x3x224x224", text);
+    std::vector<std::int64_t> shape;
+    for (std::size_t at = 0; at <= dims.size();) {
+      const std::size_t end = std::min(dims.find('x', at), dims.size());
+      const auto n = number(std::string_view(dims).substr(at, end - at));
+      if (!n) usage_error(fmt::format("wanted --shape NAME=1x3x224x224, found '{}'", text));
+      shape.push_back(*n);
+      at = end + 1;
+    }
+    if (!import.shapes.emplace(name, shape).second) usage_error(fmt::format("--shape {} is given twice", name));
+  }
+  if (!options.external_data_dir.empty()) import.external_data_dir = options.external_data_dir;
+  import.allow_links = options.allow_symlinks;
+  import.allow_newer_opset = options.allow_newer_opset;
+  import.warn = [](const std::string& text) { print_warning(text); };
+  return import;
+}
+
+CompileOptions compile_options(const BuildOptions& options, Progress& progress) {
+  check_value("--conv", options.conv, {"auto", "im2col", "implicit", "direct", "winograd"});
+  check_value("--gemm", options.gemm, {"own", "clblast"});
+  check_precision(options.precision);
+  CompileOptions compile;
+  compile.target = choose_target(options.target, options.device);
+  compile.disabled = options.disabled;
+  compile.precision = options.precision;
+  compile.conv = options.conv;
+  compile.gemm = options.gemm;
+  compile.progress = [&progress](std::string_view stage) { progress.stage(stage); };
+  return compile;
+}
+
+bool parse(CLI::App& app, int argc, char** argv, std::string_view help) {
+  try {
+    app.parse(argc, argv);
+    return false;
+  } catch (const CLI::CallForHelp&) {
+    print_result(help);
+    return true;
+  } catch (const CLI::ParseError& error) {
+    usage_error(error.what());
+  }
+}
+
+std::shared_ptr<Module> read_model(const std::string& file, const ImportOptions& options) {
+  if (file == "-") return import_onnx_bytes(standard_input(options.limits.file_bytes), {}, options);
+  return import_onnx(file, options);
+}
+
+std::vector<OpUse> read_ops(const std::string& file, const ImportOptions& options) {
+  if (file == "-") return list_ops_bytes(standard_input(options.limits.file_bytes), options);
+  return list_ops(file, options);
+}
+
+}  // namespace oclc::tool

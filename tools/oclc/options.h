@@ -1,0 +1,57 @@
+// Options that several commands share, and what they mean to the importer and the compiler.
+#pragma once
+#include <CLI/App.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "frontends/onnx/import.h"
+#include "oclc/oclc.h"
+#include "tools/oclc/progress.h"
+
+namespace oclc::tool {
+
+struct OutputOptions {
+  bool json = false;
+  std::string color = "auto", progress = "auto";
+  ProgressForm progress_form() const;
+};
+
+// How models are read.
+struct ReadOptions {
+  std::vector<std::string> dims, shapes;  // N=4, x=1x3x224x224
+  std::string external_data_dir;
+  bool allow_symlinks = false, allow_newer_opset = false;
+};
+
+// How they are compiled.
+struct BuildOptions {
+  std::string target, device;  // at most one of them
+  std::vector<std::string> disabled;
+  std::string conv = "auto", gemm = "own", precision = "fp32";
+};
+
+void add_output_options(CLI::App& app, OutputOptions& options);
+void add_read_options(CLI::App& app, ReadOptions& options);
+void add_build_options(CLI::App& app, BuildOptions& options);
+
+// "N=4" as name and number; usage error if it is not that.
+SymbolValues parse_dims(const std::vector<std::string>& texts);
+ImportOptions import_options(const ReadOptions& options);
+// Checks the values; chooses the target (see choose_target). `progress` outlives the compilation.
+CompileOptions compile_options(const BuildOptions& options, Progress& progress);
+
+// Parses the command line. True: help was asked for and has been printed. Usage error if it does not fit.
+bool parse(CLI::App& app, int argc, char** argv, std::string_view help);
+
+// Reads a model file, "-": standard input.
+std::shared_ptr<Module> read_model(const std::string& file, const ImportOptions& options);
+std::vector<OpUse> read_ops(const std::string& file, const ImportOptions& options);
+
+// The device of `selection` (see oclc_device_select).
+oclc_device_info find_device(const std::string& selection);
+// The target named; else that of the device selected; else that of the device found; else "cpu".
+Target choose_target(const std::string& target, const std::string& device);
+
+}  // namespace oclc::tool

@@ -1,0 +1,330 @@
+#include "tools/oclc/plan_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compiler/ir/text.h"
+#include "compiler/support/error.h"
+#include "runtime/package/expr_code.h"
+#include "tools/oclc/failure.h"
+
+namespace oclc::tool {
+namespace {
+
+using nlohmann::json;
+using Steps = flatbuffers::Vector<flatbuffers::Offset<plan::Step>>;
+using Names = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
+
+std::string text_of(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
+
+std::string joined(const Names* names) {
+  std::string out;
+  if (!names) return out;
+  for (const flatbuffers::String* name : *names) out += (out.empty() ? "" : ", ") + name->str();
+  return out;
+}
+
+template <class Vector>
+std::uint32_t size_of(const Vector* list) {
+  return list ? list->size() : 0;
+}
+
+std::string_view name_of(plan::DType dtype) { return oclc::name_of(static_cast<DType>(dtype)); }
+
+
+}  // namespace
+
+PlanView::PlanView(const plan::Plan& plan) : plan_(plan) {
+  for (std::uint32_t i = 0; i < size_of(plan.symbols()); ++i) {
+    const plan::Symbol& symbol = *plan.symbols()->Get(i);
+    symbols_.push_back(Expr::symbol(symbol.name()->str(), symbol.lo(), symbol.hi()));
+  }
+}
+
+Expr PlanView::expr(const plan::Expr* code) const {
+  std::vector<Expr> stack;
+  const auto& words = *code->code();
+  for (std::uint32_t i = 0; i < words.size(); ++i) {
+    const auto op = static_cast<package::ExprOp>(words[i]);
+    if (op == package::ExprOp::constant) {
+      stack.emplace_back(words[++i]);
+      continue;
+    }
+    if (op == package::ExprOp::symbol) {
+      stack.push_back(symbols_.at(static_cast<std::size_t>(words[++i])));
+      continue;
+    }
+    const Expr b = stack.back();
+    stack.pop_back();
+    Expr& a = stack.back();
+    switch (op) {
+      case package::ExprOp::add:
+        a = a + b;
+        break;
+      case package::ExprOp::mul:
+        a = a * b;
+        break;
+      case package::ExprOp::floor_div:
+        a = floor_div(a, b);
+        break;
+      case package::ExprOp::mod:
+        a = floor_mod(a, b);
+        break;
+      case package::ExprOp::min:
+        a = min(a, b);
+        break;
+      default:
+        a = max(a, b);
+    }
+  }
+  return stack.back();
+}
+
+std::int64_t PlanView::value(const plan::Expr* code, const SymbolValues& at) const {
+  std::vector<std::int64_t> symbols;
+  for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
+    const auto known = at.find(plan_.symbols()->Get(i)->name()->str());
+    symbols.push_back(known == at.end() ? 0 : known->second);
+  }
+  const auto result = package::evaluate({code->code()->data(), code->code()->size()}, symbols);
+  if (!result) throw CompileError({.stage = "plan", .wanted = "sizes that fit 64 bits", .found = "larger ones at " + dims_text(at)});
+  return *result;
+}
+
+std::vector<PlanBinding> PlanView::bindings(const flatbuffers::Vector<flatbuffers::Offset<plan::Binding>>* list) const {
+  std::vector<PlanBinding> out;
+  for (std::uint32_t i = 0; i < size_of(list); ++i) {
+    const plan::Binding& binding = *list->Get(i);
+    TensorType type{static_cast<DType>(binding.dtype()), {}};
+    for (std::uint32_t d = 0; d < size_of(binding.shape()); ++d) type.shape.push_back(expr(binding.shape()->Get(d)));
+    out.push_back({binding.name()->str(), type});
+  }
+  return out;
+}
+
+std::vector<PlanBinding> PlanView::inputs(std::uint32_t entry) const { return bindings(plan_.entries()->Get(entry)->inputs()); }
+std::vector<PlanBinding> PlanView::outputs(std::uint32_t entry) const { return bindings(plan_.entries()->Get(entry)->outputs()); }
+std::uint32_t PlanView::entries() const { return size_of(plan_.entries()); }
+
+std::uint64_t PlanView::constant_bytes() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < size_of(plan_.buffers()); ++i) {
+    const plan::Buffer& buffer = *plan_.buffers()->Get(i);
+    if (buffer.kind() == plan::BufferKind::constant) sum += static_cast<std::uint64_t>(value(buffer.bytes(), {}));
+  }
+  return sum;
+}
+
+bool PlanView::is_symbolic() const {
+  for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
+    if (!plan_.symbols()->Get(i)->loop()) return true;
+  }
+  return false;
+}
+
+SymbolValues PlanView::bind(const SymbolValues& given) const {
+  SymbolValues at;
+  for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
+    const plan::Symbol& symbol = *plan_.symbols()->Get(i);
+    if (!symbol.loop()) at[symbol.name()->str()] = std::clamp<std::int64_t>(1, symbol.lo(), symbol.hi());
+  }
+  const std::string known = dims_text(at);
+  for (const auto& [name, n] : given) {
+    const auto place = at.find(name);
+    if (place == at.end())
+      usage_error(fmt::format("wanted a symbol of the plan in --dim ({}), found '{}'", known.empty() ? "it has none" : known, name));
+    place->second = n;
+  }
+  for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
+    const plan::Symbol& symbol = *plan_.symbols()->Get(i);
+    if (symbol.loop()) continue;
+    const std::int64_t n = at[symbol.name()->str()];
+    if (n < symbol.lo() || n > symbol.hi())
+      usage_error(fmt::format("wanted {} <= {} <= {}, found {}", symbol.lo(), symbol.name()->str(), symbol.hi(), n));
+  }
+  return at;
+}
+
+void PlanView::count(const Steps& steps, SymbolValues& at, std::size_t& next, EntryFigures& out) const {
+  const auto note = [&](const flatbuffers::String* name, std::string anchor, const Names* nodes, const plan::Expr* flops,
+                        const plan::Expr* bytes) -> LaunchFigures& {
+    if (next == out.launches.size()) out.launches.push_back({text_of(name), std::move(anchor), joined(nodes), 0, 0, 0, {}, {}});
+    LaunchFigures& launch = out.launches[next++];
+    ++launch.calls;
+    launch.flops += flops ? static_cast<double>(value(flops, at)) : 0;
+    launch.bytes += bytes ? static_cast<double>(value(bytes, at)) : 0;
+    return launch;
+  };
+  for (const plan::Step* step : steps) {
+    if (const plan::Launch* launch = step->body_as_Launch()) {
+      LaunchFigures& row = note(launch->name(), text_of(launch->anchor()), launch->nodes(), launch->flops(), launch->bytes());
+      if (row.calls > 1) continue;
+      for (const plan::Expr* extent : *launch->global()) row.global.push_back(value(extent, at));
+      row.local.assign(launch->local()->begin(), launch->local()->end());
+    } else if (const plan::BlasGemm* gemm = step->body_as_BlasGemm()) {
+      note(gemm->name(), "clblast", gemm->nodes(), gemm->flops(), gemm->bytes());
+    } else if (const plan::Loop* loop = step->body_as_Loop()) {
+      const std::string counter = plan_.symbols()->Get(static_cast<std::uint32_t>(loop->counter()))->name()->str();
+      const std::int64_t trips = value(loop->trip(), at);
+      const std::size_t first = next;
+      for (std::int64_t trip = 0; trip < trips; ++trip) {
+        at[counter] = trip;
+        next = first;
+        count(*loop->body(), at, next, out);
+      }
+      at.erase(counter);
+    }
+  }
+}
+
+EntryFigures PlanView::figures(std::uint32_t entry, const SymbolValues& at) const {
+  EntryFigures out;
+  const plan::Entry& e = *plan_.entries()->Get(entry);
+  out.name = e.name()->str();
+  SymbolValues running = at;
+  std::size_t next = 0;
+  if (e.steps()) count(*e.steps(), running, next, out);
+  for (const LaunchFigures& launch : out.launches) {
+    out.calls += launch.calls;
+    out.flops += launch.flops;
+    out.bytes += launch.bytes;
+  }
+  std::vector<std::int64_t> symbols;
+  for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
+    const auto known = at.find(plan_.symbols()->Get(i)->name()->str());
+    symbols.push_back(known == at.end() ? 0 : known->second);
+  }
+  out.memory = package::plan_memory(plan_, entry, symbols);
+  return out;
+}
+
+std::string PlanView::arg_text(const plan::Arg& arg) const {
+  const std::string number = arg.value() ? expr(arg.value()).text() : "0";
+  switch (arg.kind()) {
+    case plan::ArgKind::buffer:
+      return fmt::format("{}buffer {}{}", arg.writes() ? "write " : "", arg.buffer(), number == "0" ? "" : " + " + number);
+    case plan::ArgKind::int32:
+      return "int " + number;
+    case plan::ArgKind::int64:
+      return "long " + number;
+    case plan::ArgKind::local:
+      return "local " + number;
+  }
+  return {};
+}
+
+template <class List>
+std::string PlanView::list_text(const List* list) const {
+  std::vector<std::string> out;
+  for (std::uint32_t i = 0; i < size_of(list); ++i) out.push_back(expr(list->Get(i)).text());
+  return fmt::format("[{}]", fmt::join(out, ", "));
+}
+
+void PlanView::steps_text(const Steps& steps, std::size_t depth, int& number, std::string& out) const {
+  const std::string indent(2 * depth, ' ');
+  for (const plan::Step* step : steps) {
+    if (const plan::Launch* launch = step->body_as_Launch()) {
+      std::vector<std::string> args;
+      for (std::uint32_t i = 0; i < size_of(launch->args()); ++i) args.push_back(arg_text(*launch->args()->Get(i)));
+      out += fmt::format("{}launch {} {} {}({}) global={} local=[{}] flops={} bytes={}  // {}\n", indent, number++,
+                         text_of(launch->anchor()), text_of(launch->name()), fmt::join(args, ", "), list_text(launch->global()),
+                         fmt::join(*launch->local(), ", "), expr(launch->flops()).text(), expr(launch->bytes()).text(),
+                         joined(launch->nodes()));
+    } else if (const plan::BlasGemm* gemm = step->body_as_BlasGemm()) {
+      out += fmt::format("{}gemm {} {}({}, {}, {}) m={} n={} k={} batch={} flops={} bytes={}  // {}\n", indent, number++,
+                         text_of(gemm->name()), arg_text(*gemm->a()), arg_text(*gemm->b()), arg_text(*gemm->c()),
+                         expr(gemm->m()).text(), expr(gemm->n()).text(), expr(gemm->k()).text(),
+                         gemm->batch() ? expr(gemm->batch()).text() : "1", gemm->flops() ? expr(gemm->flops()).text() : "0",
+                         gemm->bytes() ? expr(gemm->bytes()).text() : "0", joined(gemm->nodes()));
+    } else if (const plan::Loop* loop = step->body_as_Loop()) {
+      out += fmt::format("{}loop {} < {} {{\n", indent, symbols_.at(static_cast<std::size_t>(loop->counter())).text(),
+                         expr(loop->trip()).text());
+      steps_text(*loop->body(), depth + 1, number, out);
+      out += indent + "}\n";
+    }
+  }
+}
+
+std::string PlanView::text() const {
+  std::string out = fmt::format("plan {} target={} precision={} producer={}\n", oclc::quoted(text_of(plan_.model())), text_of(plan_.target()),
+                                text_of(plan_.precision()), text_of(plan_.producer()));
+  if (size_of(plan_.options())) out += fmt::format("options {}\n", joined(plan_.options()));
+  for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
+    const plan::Symbol& symbol = *plan_.symbols()->Get(i);
+    const std::string upper = symbol.hi() == kUnbounded ? "" : std::to_string(symbol.hi());
+    out += fmt::format("{} {} {}..{}\n", symbol.loop() ? "counter" : "symbol", symbol.name()->str(), symbol.lo(), upper);
+  }
+  for (std::uint32_t i = 0; i < size_of(plan_.buffers()); ++i) {
+    const plan::Buffer& buffer = *plan_.buffers()->Get(i);
+    out += fmt::format("buffer {} {} {} {} bytes={}", i, plan::EnumNameBufferKind(buffer.kind()), oclc::quoted(text_of(buffer.name())),
+                       name_of(buffer.dtype()), expr(buffer.bytes()).text());
+    if (buffer.kind() == plan::BufferKind::constant) out += fmt::format(" offset={}", buffer.constant_offset());
+    if (buffer.kind() == plan::BufferKind::arena)
+      out += fmt::format(" entry={} life={}..{}", buffer.entry(), buffer.first(), buffer.last());
+    if (buffer.alias() >= 0) out += fmt::format(" alias={}", buffer.alias());
+    out += '\n';
+  }
+  for (std::uint32_t i = 0; i < size_of(plan_.programs()); ++i) {
+    const plan::Program& program = *plan_.programs()->Get(i);
+    out += fmt::format("program {} {} source_bytes={}\n", i, text_of(program.name()), program.source()->size());
+  }
+  for (std::uint32_t i = 0; i < entries(); ++i) {
+    const plan::Entry& entry = *plan_.entries()->Get(i);
+    out += fmt::format("entry {} {{\n", entry.name()->str());
+    for (const PlanBinding& b : inputs(i)) out += fmt::format("  input {}: {}\n", oclc::quoted(b.name), b.type.text());
+    for (const PlanBinding& b : outputs(i)) out += fmt::format("  output {}: {}\n", oclc::quoted(b.name), b.type.text());
+    int number = 0;
+    if (entry.steps()) steps_text(*entry.steps(), 1, number, out);
+    out += "}\n";
+  }
+  return out;
+}
+
+json PlanView::json(const SymbolValues& at) const {
+  nlohmann::json symbols = nlohmann::json::array(), entries_json = nlohmann::json::array();
+  nlohmann::json options = nlohmann::json::array();
+  for (std::uint32_t i = 0; i < size_of(plan_.options()); ++i) options.push_back(plan_.options()->Get(i)->str());
+  for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
+    const plan::Symbol& s = *plan_.symbols()->Get(i);
+    if (!s.loop()) symbols.push_back({{"name", s.name()->str()}, {"lo", s.lo()}, {"hi", s.hi()}, {"value", at.at(s.name()->str())}});
+  }
+  const auto ports = [](const std::vector<PlanBinding>& list) {
+    nlohmann::json out = nlohmann::json::array();
+    for (const PlanBinding& b : list) {
+      nlohmann::json shape = nlohmann::json::array();
+      for (const Expr& d : b.type.shape) shape.push_back(d.text());
+      out.push_back({{"name", b.name}, {"dtype", oclc::name_of(b.type.dtype)}, {"shape", shape}});
+    }
+    return out;
+  };
+  for (std::uint32_t i = 0; i < entries(); ++i) {
+    const EntryFigures f = figures(i, at);
+    nlohmann::json launches = nlohmann::json::array();
+    for (const LaunchFigures& l : f.launches)
+      launches.push_back({{"kernel", l.name}, {"anchor", l.anchor}, {"nodes", l.nodes}, {"calls", l.calls}, {"flops", l.flops},
+                          {"bytes", l.bytes}, {"global", l.global}, {"local", l.local}});
+    nlohmann::json arena = nlohmann::json::array();
+    for (std::uint32_t b = 0; b < size_of(plan_.buffers()); ++b) {
+      const plan::Buffer& buffer = *plan_.buffers()->Get(b);
+      if (buffer.kind() != plan::BufferKind::arena || buffer.entry() != static_cast<int>(i)) continue;
+      arena.push_back({{"buffer", b}, {"name", text_of(buffer.name())}, {"offset", f.memory.offsets[b]}, {"bytes", f.memory.sizes[b]},
+                       {"first", buffer.first()}, {"last", buffer.last()}});
+    }
+    entries_json.push_back({{"name", f.name}, {"inputs", ports(inputs(i))}, {"outputs", ports(outputs(i))}, {"launches", launches},
+                            {"launch_count", f.launches.size()}, {"calls", f.calls}, {"flops", f.flops}, {"bytes", f.bytes},
+                            {"arena_bytes", f.memory.arena_bytes}, {"live_bytes", f.memory.live_bytes}, {"arena", arena}});
+  }
+  return {{"schema", 1}, {"kind", "plan"}, {"model", text_of(plan_.model())}, {"producer", text_of(plan_.producer())},
+          {"target", text_of(plan_.target())}, {"precision", text_of(plan_.precision())}, {"options", options}, {"symbols", symbols},
+          {"programs", size_of(plan_.programs())}, {"constant_bytes", constant_bytes()}, {"entries", entries_json}};
+}
+
+std::string dims_text(const SymbolValues& at) {
+  std::string out;
+  for (const auto& [name, n] : at) out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, n);
+  return out;
+}
+
+}  // namespace oclc::tool

@@ -1,0 +1,127 @@
+#include "tools/oclc/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
+
+#include "compiler/ir/op_def.h"
+#include "tools/oclc/console.h"
+
+namespace oclc::tool {
+namespace {
+
+using Visit = std::function<void(const Node&)>;
+
+void each_node(const Graph& graph, const Visit& visit) {
+  for (const Node* node : graph.nodes()) {
+    visit(*node);
+    for (const auto& body : node->bodies) each_node(*body, visit);
+  }
+}
+
+void each_node(const Module& module, const Visit& visit) {
+  for (const auto& graph : module.entries) each_node(*graph, visit);
+}
+
+// The names that a merged node joins with '+'. Names of the model that hold a '+' themselves stay whole.
+std::vector<std::string> parts_of(const std::string& source, const std::set<std::string>& known) {
+  if (known.count(source)) return {source};
+  std::vector<std::string> parts;
+  std::string part;
+  for (std::size_t at = 0; at <= source.size(); ++at) {
+    if (at < source.size() && source[at] != '+') {
+      part += source[at];
+      continue;
+    }
+    if (known.count(part)) {
+      parts.push_back(std::move(part));
+      part.clear();
+    } else if (at < source.size()) {
+      part += '+';
+    }
+  }
+  return parts;
+}
+
+void add_once(std::vector<std::string>& list, const std::string& text) {
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+}
+
+}  // namespace
+
+std::vector<SourceNode> source_nodes(const Module& module) {
+  std::vector<SourceNode> nodes;
+  std::unordered_map<std::string, std::size_t> place;
+  each_node(module, [&](const Node& node) {
+    if (node.source.empty()) return;
+    const auto [at, fresh] = place.emplace(node.source, nodes.size());
+    if (fresh) nodes.push_back({node.source, {}});
+    add_once(nodes[at->second].operators, std::string(node.op->name));
+  });
+  return nodes;
+}
+
+std::vector<ReportRow> report_rows(const std::vector<SourceNode>& sources, const Compiled& compiled) {
+  std::set<std::string> known;
+  for (const SourceNode& s : sources) known.insert(s.name);
+  struct Fates {
+    std::vector<std::string> stored, read, why_not;
+    bool survives = false;
+  };
+  std::map<std::string, Fates> fates;
+  for (const NodeFate& fate : compiled.fates) {
+    for (const std::string& name : parts_of(fate.source, known)) {
+      add_once(fates[name].stored, fate.fate);
+      if (!fate.why_not.empty()) add_once(fates[name].why_not, fate.why_not);
+    }
+  }
+  for (const Kernel& kernel : compiled.schedule.kernels) {
+    for (const std::string& source : kernel.sources) {
+      for (const std::string& name : parts_of(source, known)) add_once(fates[name].read, kernel.name);
+    }
+  }
+  each_node(*compiled.module, [&](const Node& node) {
+    for (const std::string& name : parts_of(node.source, known)) fates[name].survives = true;
+  });
+  std::vector<ReportRow> rows;
+  for (const SourceNode& source : sources) {
+    const Fates& f = fates[source.name];
+    std::string fate;
+    if (!f.stored.empty()) {
+      fate = fmt::format("{}", fmt::join(f.stored, "; "));
+    } else if (!f.read.empty()) {
+      fate = fmt::format("read inside {}", fmt::join(f.read, ", "));
+    } else {
+      fate = f.survives ? "view: costs nothing" : "folded";
+    }
+    rows.push_back({source.name, fmt::format("{}", fmt::join(source.operators, ", ")), fate, fmt::format("{}", fmt::join(f.why_not, "; "))});
+  }
+  return rows;
+}
+
+std::string report_text(const std::vector<ReportRow>& rows) {
+  std::size_t node = 4, operators = 9;
+  for (const ReportRow& row : rows) {
+    node = std::max(node, std::min<std::size_t>(row.node.size(), 44));
+    operators = std::max(operators, std::min<std::size_t>(row.operators.size(), 32));
+  }
+  std::string out = fmt::format("{}  {}  {}\n", table_cell("node", node), table_cell("operators", operators), "fate");
+  for (const ReportRow& row : rows) {
+    out += fmt::format("{}  {}  {}{}\n", table_cell(row.node, node), table_cell(row.operators, operators), row.fate,
+                       row.why_not.empty() ? "" : fmt::format("  (not fused further: {})", row.why_not));
+  }
+  return out;
+}
+
+nlohmann::json report_json(const std::vector<ReportRow>& rows) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const ReportRow& row : rows)
+    out.push_back({{"node", row.node}, {"operators", row.operators}, {"fate", row.fate}, {"why_not", row.why_not}});
+  return out;
+}
+
+}  // namespace oclc::tool
