@@ -16,8 +16,8 @@ json document_of(const std::string& arguments) {
 
 TEST_CASE("info of a plan: ports, launches, arena beside its bound") {
   const ModelFolder folder;
-  REQUIRE(oclc(folder.model() + " --target cpu -o " + folder.at("plan.bin")).status == 0);
-  const Outcome text = oclc("info " + folder.at("plan.bin"));
+  REQUIRE(run_oclc(folder.model() + " --target cpu -o " + folder.at("plan.bin")).status == 0);
+  const Outcome text = run_oclc("info " + folder.at("plan.bin"));
   CHECK(text.status == 0);
   for (const char* part : {"target cpu, precision fp32", "options: conv=auto gemm=own", "symbol N from 1", "entry predict at N=1",
                            "input   x: f32[N, 2, 4, 4]", "output  y: f32[N, 48]", "largest sum of live bytes", "stem.conv"})
@@ -33,8 +33,8 @@ TEST_CASE("info of a plan: ports, launches, arena beside its bound") {
   CHECK(sum == e1["bytes"].get<double>());
   for (const json& buffer : e1["arena"])
     CHECK(buffer["offset"].get<std::int64_t>() + buffer["bytes"].get<std::int64_t>() <= e1["arena_bytes"].get<std::int64_t>());
-  CHECK(oclc("info --dim M=4 " + folder.at("plan.bin")).status == 2);
-  CHECK(oclc("info --dim N=0 " + folder.at("plan.bin")).status == 2);
+  CHECK(run_oclc("info --dim M=4 " + folder.at("plan.bin")).status == 2);
+  CHECK(run_oclc("info --dim N=0 " + folder.at("plan.bin")).status == 2);
 }
 
 TEST_CASE("info of a model: ports, operators, parameters") {
@@ -45,7 +45,7 @@ TEST_CASE("info of a model: ports, operators, parameters") {
   CHECK(model["operators"]["Conv"] == 1);
   CHECK(model["symbols"] == json{"N"});
   CHECK(document_of("info --json --dim N=2 " + folder.model())["inputs"][0]["type"] == "f32[2, 2, 4, 4]");
-  CHECK(has(oclc("info " + folder.model()).text, "output  y: f32[N, 48]\n"));
+  CHECK(has(run_oclc("info " + folder.model()).text, "output  y: f32[N, 48]\n"));
 }
 
 TEST_CASE("devices and targets are listed") {
@@ -56,7 +56,7 @@ TEST_CASE("devices and targets are listed") {
   const json devices = document_of("devices --json")["devices"];
   REQUIRE(devices.size() >= 1);
   CHECK(devices[0]["index"] == 0);
-  CHECK(has(oclc("devices").text, devices[0]["name"]));
+  CHECK(has(run_oclc("devices").text, devices[0]["name"]));
 }
 
 TEST_CASE("bench puts fused beside unfused") {
@@ -72,5 +72,5 @@ TEST_CASE("bench puts fused beside unfused") {
   CHECK(text.status == 0);
   CHECK(has(text.text, "model.onnx  N=2\n"));
   CHECK(has(text.text, "  ratio: time "));
-  CHECK(oclc("bench --vs eager " + folder.model()).status == 2);
+  CHECK(run_oclc("bench --vs eager " + folder.model()).status == 2);
 }

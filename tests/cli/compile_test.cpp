@@ -28,26 +28,26 @@ std::size_t count_of(const std::string& text, const std::string& part) {
 
 TEST_CASE("the last line counts kernels, launches, arena and constants") {
   const ModelFolder folder;
-  const Outcome symbolic = oclc(folder.model() + " --target cpu -o " + folder.at("plan.bin"));
+  const Outcome symbolic = run_oclc(folder.model() + " --target cpu -o " + folder.at("plan.bin"));
   CHECK(symbolic.status == 0);
   CHECK(matches(symbolic.text, ".*/plan\\.bin: [0-9]+ kernels, [0-9]+ launches, arena [0-9.]+ MiB at N=1, constants [0-9.]+ MiB, "
                                "compiled in [0-9.]+ s\n"));
   CHECK(std::filesystem::file_size(folder.path / "plan.bin") > 4096);
-  const Outcome fixed = oclc(folder.model() + " --target cpu --dim N=3 -o " + folder.at("plan.bin"));
+  const Outcome fixed = run_oclc(folder.model() + " --target cpu --dim N=3 -o " + folder.at("plan.bin"));
   CHECK(matches(fixed.text, ".*/plan\\.bin: [0-9]+ kernels, [0-9]+ launches, arena [0-9.]+ MiB, constants [0-9.]+ MiB, compiled in "
                             "[0-9.]+ s\n"));
 }
 
 TEST_CASE("two compilations give the same bytes, and so does standard output") {
   const ModelFolder folder;
-  CHECK(oclc(folder.model() + " --target cpu -o " + folder.at("a.bin")).status == 0);
-  CHECK(oclc(folder.model() + " --target cpu -o " + folder.at("b.bin")).status == 0);
+  CHECK(run_oclc(folder.model() + " --target cpu -o " + folder.at("a.bin")).status == 0);
+  CHECK(run_oclc(folder.model() + " --target cpu -o " + folder.at("b.bin")).status == 0);
   CHECK(read_bytes(folder.path / "a.bin") == read_bytes(folder.path / "b.bin"));
   const Outcome piped = run("( " + kOclc + " " + folder.model() + " --target cpu -o - 2>" + folder.at("messages") + " >" + folder.at("c.bin") + " )");
   CHECK(piped.status == 0);
   CHECK(read_bytes(folder.path / "a.bin") == read_bytes(folder.path / "c.bin"));
   CHECK(has(read_bytes(folder.path / "messages"), "standard output: "));
-  const Outcome input = oclc("- --target cpu -o " + folder.at("d.bin") + " < " + folder.model());
+  const Outcome input = run_oclc("- --target cpu -o " + folder.at("d.bin") + " < " + folder.model());
   CHECK(input.status == 0);
   CHECK(read_bytes(folder.path / "a.bin") == read_bytes(folder.path / "d.bin"));
 }
@@ -90,7 +90,7 @@ TEST_CASE("without a device the target is cpu, and -v says so") {
 
 TEST_CASE("--device takes the facts of a device") {
   const ModelFolder folder;
-  const Outcome outcome = oclc("-v --device cpu --stop-after plan " + folder.model());
+  const Outcome outcome = run_oclc("-v --device cpu --stop-after plan " + folder.model());
   CHECK(outcome.status == 0);
   CHECK(has(outcome.text, "oclc: note: target cpu"));
 }
@@ -114,12 +114,12 @@ TEST_CASE("texts of the later stages") {
   CHECK(has(kernels, "entry predict {\n"));
   const std::string code = oclc_stdout(from + "codegen").text;
   CHECK(count_of(code, "__kernel") == count_of(plan_text(folder, ""), "\nprogram "));
-  CHECK(oclc(from + "machine").status == 2);
+  CHECK(run_oclc(from + "machine").status == 2);
 }
 
 TEST_CASE("--emit-dir writes every kernel, the graph and the plan") {
   const ModelFolder folder;
-  CHECK(oclc(folder.model() + " --target cpu --emit-dir " + folder.at("out/deep")).status == 0);
+  CHECK(run_oclc(folder.model() + " --target cpu --emit-dir " + folder.at("out/deep")).status == 0);
   const std::filesystem::path out = folder.path / "out/deep";
   CHECK(has(read_bytes(out / "graph.dot"), "digraph"));
   CHECK(has(read_bytes(out / "kernels.txt"), "entry predict {"));
@@ -165,20 +165,20 @@ TEST_CASE("--json describes the compilation") {
 TEST_CASE("--quiet says nothing, --progress=json says each stage, --color obeys") {
   const ModelFolder folder;
   const std::string compile = folder.model() + " --target cpu -o " + folder.at("plan.bin");
-  CHECK(oclc("-q " + compile).text.empty());
-  std::istringstream lines(oclc("--json --progress json " + compile + " >/dev/null").text);
+  CHECK(run_oclc("-q " + compile).text.empty());
+  std::istringstream lines(run_oclc("--json --progress json " + compile + " >/dev/null").text);
   std::istringstream progress(run("( " + kOclc + " -q --progress json " + compile + " 2>&1 >/dev/null )").text);
   std::vector<std::string> stages;
   for (std::string line; std::getline(progress, line);) stages.push_back(json::parse(line)["stage"]);
   CHECK(stages == std::vector<std::string>{"device", "graph", "passes", "kernels", "codegen", "write"});
-  CHECK(has(oclc("--color always missing.onnx -o x").text, "\033[1;31merror:\033[0m"));
-  CHECK_FALSE(has(oclc("--color auto missing.onnx -o x").text, "\033"));
-  CHECK(oclc("--color sometimes missing.onnx -o x").status == 2);
+  CHECK(has(run_oclc("--color always missing.onnx -o x").text, "\033[1;31merror:\033[0m"));
+  CHECK_FALSE(has(run_oclc("--color auto missing.onnx -o x").text, "\033"));
+  CHECK(run_oclc("--color sometimes missing.onnx -o x").status == 2);
 }
 
 TEST_CASE("--list-ops counts operators and says what is missing") {
   const ModelFolder folder;
-  const Outcome known = oclc("--list-ops " + folder.model());
+  const Outcome known = run_oclc("--list-ops " + folder.model());
   CHECK(known.status == 0);
   CHECK(matches(known.text, "[^]*Conv +17 +1  yes +stem.conv\n[^]*"));
   Writer w = small_model();
@@ -186,7 +186,7 @@ TEST_CASE("--list-ops counts operators and says what is missing") {
   w.model.add_opset_import()->set_domain("my.ops");
   w.model.mutable_opset_import(1)->set_version(1);
   folder.add("odd.onnx", w.bytes());
-  const Outcome odd = oclc("--list-ops " + folder.at("odd.onnx"));
+  const Outcome odd = run_oclc("--list-ops " + folder.at("odd.onnx"));
   CHECK(odd.status == 4);
   CHECK(has(odd.text, "my.ops.Nonsense"));
   CHECK(has(odd.text, "NO"));
@@ -208,24 +208,24 @@ TEST_CASE("external data: its folder and links") {
   folder.add("model.onnx", w.bytes());
   folder.add("data/weights.bin", data);
   const std::string compile = (folder.path / "model.onnx").string() + " --target cpu -q -o " + (folder.path / "plan.bin").string();
-  const Outcome missing = oclc(compile);
+  const Outcome missing = run_oclc(compile);
   CHECK(missing.status == 6);
   CHECK(has(missing.text, "weights.bin"));
-  CHECK(oclc(compile + " --external-data-dir " + (folder.path / "data").string()).status == 0);
+  CHECK(run_oclc(compile + " --external-data-dir " + (folder.path / "data").string()).status == 0);
   std::filesystem::create_symlink("data/weights.bin", folder.path / "weights.bin");
-  CHECK(oclc(compile).status != 0);
-  CHECK(oclc(compile + " --allow-symlinks").status == 0);
+  CHECK(run_oclc(compile).status != 0);
+  CHECK(run_oclc(compile + " --allow-symlinks").status == 0);
 }
 
 TEST_CASE("help fits a screen and names every option; the version is one line") {
-  const Outcome help = oclc("--help");
+  const Outcome help = run_oclc("--help");
   CHECK(help.status == 0);
   CHECK(count_of(help.text, "\n") <= 40);
   for (const char* option : {"--dim", "--shape", "--target", "--device", "--disable", "--conv", "--gemm", "--precision", "--output",
                              "--stop-after", "--emit-dir", "--report", "--list-ops", "--json", "--external-data-dir",
                              "--allow-symlinks", "--allow-newer-opset", "--verbose", "--quiet", "--color", "--progress", "--version"})
     CHECK_MESSAGE(has(help.text, option), option);
-  CHECK(oclc("-h").text == help.text);
-  CHECK(matches(oclc("--version").text, "oclc [0-9.]+\n"));
-  for (const char* command : {"bench", "devices", "info"}) CHECK(has(oclc(std::string(command) + " --help").text, "usage: oclc " + std::string(command)));
+  CHECK(run_oclc("-h").text == help.text);
+  CHECK(matches(run_oclc("--version").text, "oclc [0-9.]+\n"));
+  for (const char* command : {"bench", "devices", "info"}) CHECK(has(run_oclc(std::string(command) + " --help").text, "usage: oclc " + std::string(command)));
 }

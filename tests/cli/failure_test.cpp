@@ -18,7 +18,7 @@ TEST_CASE("exit code 2: the command line") {
   const ModelFolder folder;
   const std::string model = folder.model(), end = "; see oclc --help\n";
   const auto usage = [&](const std::string& arguments) {
-    const Outcome outcome = oclc(arguments);
+    const Outcome outcome = run_oclc(arguments);
     CHECK(outcome.status == 2);
     return error_of(outcome);
   };
@@ -45,17 +45,17 @@ TEST_CASE("exit code 2: the command line") {
 TEST_CASE("exit code 3: a bad model names file and node") {
   const ModelFolder folder;
   folder.add("text.onnx", "version https://git-lfs.github.com/spec/v1\n");
-  const Outcome pointer = oclc(folder.at("text.onnx") + " --target cpu -o " + folder.at("plan.bin"));
+  const Outcome pointer = run_oclc(folder.at("text.onnx") + " --target cpu -o " + folder.at("plan.bin"));
   CHECK(pointer.status == 3);
   CHECK(error_of(pointer) == folder.at("text.onnx") + ": wanted an ONNX model, found a Git-LFS pointer; fetch the real file with `git lfs pull`\n");
   Writer w;
   w.input("a", {2, 3}).input("b", {4, 5}).output("y").node("MatMul", {"a", "b"}, {"y"}, "mm");
   folder.add("shapes.onnx", w.bytes());
-  const Outcome shapes = oclc(folder.at("shapes.onnx") + " --target cpu -o " + folder.at("plan.bin"));
+  const Outcome shapes = run_oclc(folder.at("shapes.onnx") + " --target cpu -o " + folder.at("plan.bin"));
   CHECK(shapes.status == 3);
   CHECK(has(error_of(shapes), folder.at("shapes.onnx") + ": node 'mm' (MatMul): wanted "));
   folder.add("broken.bin", std::string("OCLC\r\n\x1a\n", 8) + std::string(200, 'x'));
-  const Outcome plan = oclc("info " + folder.at("broken.bin"));
+  const Outcome plan = run_oclc("info " + folder.at("broken.bin"));
   CHECK(plan.status == 3);
   CHECK(has(error_of(plan), folder.at("broken.bin") + ": "));
   CHECK_FALSE(std::filesystem::exists(folder.path / "plan.bin"));
@@ -68,12 +68,12 @@ TEST_CASE("exit code 4: what is not supported is listed at once") {
   w.node("Frobnicate", {"x"}, {"y"}, "first");
   w.node("Defrobnicate", {"y"}, {"z"}, "second");
   folder.add("odd.onnx", w.bytes());
-  const Outcome odd = oclc(folder.at("odd.onnx") + " --target cpu -o " + folder.at("plan.bin"));
+  const Outcome odd = run_oclc(folder.at("odd.onnx") + " --target cpu -o " + folder.at("plan.bin"));
   CHECK(odd.status == 4);
   CHECK(has(odd.text, "Frobnicate"));
   CHECK(has(odd.text, "Defrobnicate"));
   CHECK(has(odd.text, "oclc --list-ops"));
-  const Outcome precision = oclc(folder.model() + " --target cpu --precision tf32 -o " + folder.at("plan.bin"));
+  const Outcome precision = run_oclc(folder.model() + " --target cpu --precision tf32 -o " + folder.at("plan.bin"));
   CHECK(precision.status == 4);
   CHECK(error_of(precision) == folder.model() + ": wanted --precision strict, fp32 or fast, found 'tf32'; no kernel computes in it yet; `fast` is the nearest\n");
 }
@@ -84,7 +84,7 @@ TEST_CASE("exit code 5: no such device") {
   CHECK(none.status == 5);
   CHECK(has(none.text, "oclc: error: no OpenCL device found; install a driver"));
   CHECK(run("OCL_ICD_VENDORS=/nonexistent " + kOclc + " bench " + folder.model()).status == 5);
-  const Outcome beyond = oclc(folder.model() + " --device 99 -o " + folder.at("plan.bin"));
+  const Outcome beyond = run_oclc(folder.model() + " --device 99 -o " + folder.at("plan.bin"));
   CHECK(beyond.status == 5);
   CHECK(has(error_of(beyond), "device index 99 is out of range"));
 }
@@ -94,7 +94,7 @@ TEST_CASE("exit code 6: files, and nothing half written stays behind") {
   std::filesystem::create_directory(folder.path / "taken");
   const std::size_t before = files_in(folder.path);
   const auto io = [&](const std::string& arguments) {
-    const Outcome outcome = oclc(arguments);
+    const Outcome outcome = run_oclc(arguments);
     CHECK(outcome.status == 6);
     CHECK(files_in(folder.path) == before);
     return error_of(outcome);
@@ -112,7 +112,7 @@ TEST_CASE("exit code 6: files, and nothing half written stays behind") {
 TEST_CASE("a failed compilation leaves the old plan") {
   const ModelFolder folder;
   folder.add("plan.bin", "old");
-  CHECK(oclc(folder.model() + " --target cpu --disable nonsense -o " + folder.at("plan.bin")).status == 2);
+  CHECK(run_oclc(folder.model() + " --target cpu --disable nonsense -o " + folder.at("plan.bin")).status == 2);
   CHECK(read_bytes(folder.path / "plan.bin") == "old");
 }
 

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
