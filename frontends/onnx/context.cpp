@@ -113,18 +113,22 @@ std::vector<std::string> OpContext::unread() const {
   return names;
 }
 
-std::vector<Expr> OpContext::content(std::size_t i, std::string_view what) const {
+void OpContext::not_known(std::size_t i, std::string_view what) const {
   const Value* value = input(i);
-  if (value->content) return *value->content;
-  if (const HostTensor* tensor = constant_of(value); tensor && !is_float(tensor->dtype())) {
-    std::vector<Expr> values;
-    for (std::int64_t k = 0; k < tensor->elements(); ++k) values.emplace_back(tensor->int_at(k));
-    return values;
-  }
-  if (is_float(value->type.dtype)) fail(fmt::format("integers as {}", what), value->type.text());
   unsupported(fmt::format("{} known when compiling", what),
               fmt::format("values computed from the model's data ('{}', {})", printable(value->name), value->type.text()),
               "run the model through a constant-folding simplifier, or give the sizes with --shape or --dim");
+}
+
+std::vector<Expr> OpContext::content(std::size_t i, std::string_view what) const {
+  const Value* value = input(i);
+  if (is_float(value->type.dtype)) fail(fmt::format("integers as {}", what), value->type.text());
+  if (value->content) return *value->content;
+  const auto tensor = host_.known(value);
+  if (!tensor) not_known(i, what);
+  std::vector<Expr> values;
+  for (std::int64_t k = 0; k < tensor->elements(); ++k) values.emplace_back(tensor->int_at(k));
+  return values;
 }
 
 Ints OpContext::numbers(std::size_t i, std::string_view what) const {
@@ -137,11 +141,10 @@ Ints OpContext::numbers(std::size_t i, std::string_view what) const {
 }
 
 double OpContext::number(std::size_t i, std::string_view what) const {
-  const Value* value = input(i);
-  if (const HostTensor* tensor = constant_of(value); tensor && tensor->elements() == 1) return tensor->at(0);
-  const Ints values = numbers(i, what);
-  if (values.size() != 1) fail(fmt::format("one number as {}", what), std::to_string(values.size()));
-  return static_cast<double>(values[0]);
+  const auto tensor = host_.known(input(i));
+  if (!tensor) not_known(i, what);
+  if (tensor->elements() != 1) fail(fmt::format("one number as {}", what), tensor->type().text());
+  return tensor->at(0);
 }
 
 std::size_t OpContext::axis(std::int64_t axis, std::size_t rank) const {

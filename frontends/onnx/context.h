@@ -42,6 +42,8 @@ class OpHost {
   // The attribute after resolving references to the calling function's attributes; null if absent.
   virtual const oclc_onnx::AttributeProto* attribute(const oclc_onnx::NodeProto& node, std::string_view name) = 0;
   virtual const HostTensor& tensor(const oclc_onnx::TensorProto& tensor) = 0;
+  // The value if it is known when compiling.
+  virtual std::optional<HostTensor> known(const Value* value) = 0;
   virtual void warn(const std::string& text) = 0;
   // Notes that the model may make sense only if `symbol` is at most `bound`; used if it cannot be read otherwise.
   virtual void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) = 0;
@@ -113,6 +115,7 @@ class OpContext {
  private:
   const oclc_onnx::AttributeProto* find(std::string_view name, int type);
   [[noreturn]] void missing(std::string_view name) const;
+  [[noreturn]] void not_known(std::size_t i, std::string_view what) const;
 
   OpHost& host_;
   const OpRow& row_;

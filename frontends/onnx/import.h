@@ -37,6 +37,7 @@ struct ImportLimits {
 struct ImportOptions {
   std::map<std::string, std::int64_t> dims;                 // --dim N=4, by the model's name of the symbol
   std::map<std::string, std::vector<std::int64_t>> shapes;  // --shape x=1x3x224x224
+  std::map<std::string, HostTensor> constants;              // inputs that always have this value, and are no inputs then
   std::optional<std::filesystem::path> external_data_dir;   // default: the model's folder
   bool allow_links = false;                                 // external data through symbolic links or with several hard links
   bool allow_newer_opset = false;                           // read opsets and IR versions newer than the newest known

@@ -75,19 +75,21 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
     inputs.push_back(&input);
     names.insert(input.name());
   }
-  for (const auto& [name, shape] : options.shapes) {
+  auto shapes = options.shapes;
+  for (const auto& [name, value] : options.constants) shapes[name] = value.shape();
+  for (const auto& [name, shape] : shapes) {
     if (!names.count(name)) {
       NearestName nearest(name);
       for (const auto& candidate : names) nearest.offer(candidate);
-      fail("an input of the model in --shape", fmt::format("'{}'", printable(name)), nearest.hint(), ExitCode::usage);
+      fail("an input of the model", fmt::format("'{}'", printable(name)), nearest.hint(), ExitCode::usage);
     }
   }
   for (const ValueInfoProto* input : inputs) {
-    const auto given = options.shapes.find(input->name());
+    const auto given = shapes.find(input->name());
     const auto& type = input->type().tensor_type();
     if (!type.has_shape()) continue;
     const TensorShapeProto& shape = type.shape();
-    if (given != options.shapes.end() && static_cast<int>(given->second.size()) != shape.dim_size()) {
+    if (given != shapes.end() && static_cast<int>(given->second.size()) != shape.dim_size()) {
       fail(fmt::format("{} dimensions for {}", shape.dim_size(), where_of(input->name())), std::to_string(given->second.size()),
            {}, ExitCode::usage);
     }
@@ -99,7 +101,7 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
              std::to_string(dim.dim_value()));
       }
       if (!dim.has_dim_value()) dims.insert(name_of_dim(input->name(), axis, dim));
-      if (given == options.shapes.end()) continue;
+      if (given == shapes.end()) continue;
       const std::int64_t value = given->second[axis];
       if (!dim.has_dim_value()) {
         bind(name_of_dim(input->name(), axis, dim), value, "--shape of " + where_of(input->name()));
@@ -120,7 +122,7 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
   for (const ValueInfoProto* input : inputs) {
     const auto& type = input->type().tensor_type();
     const DType dtype = element_type(type.elem_type(), where_of(input->name()));
-    const auto given = options.shapes.find(input->name());
+    const auto given = shapes.find(input->name());
     Shape shape;
     if (type.has_shape()) {
       if (type.shape().dim_size() > options.limits.rank) {
@@ -133,7 +135,7 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
         shape.push_back(dim.has_dim_value() ? Expr(dim.dim_value())
                                             : dimension(input->name(), axis, name_of_dim(input->name(), axis, dim)));
       }
-    } else if (given != options.shapes.end()) {
+    } else if (given != shapes.end()) {
       for (const std::int64_t d : given->second) {
         if (d < 0 || d > options.limits.dim)
           fail(fmt::format("dimensions from 0 to {} in --shape", options.limits.dim), std::to_string(d), {}, ExitCode::usage);
@@ -151,7 +153,13 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
       }
       known *= d.value();
     }
-    inputs_.push_back({input->name(), {dtype, std::move(shape)}});
+    const auto value = options.constants.find(input->name());
+    Input made{input->name(), {dtype, std::move(shape)}, value == options.constants.end() ? nullptr : &value->second};
+    if (made.value && !(made.value->type() == made.type)) {
+      fail(fmt::format("a value of type {} for {}", made.type.text(), where_of(made.name)), made.value->type().text(), {},
+           ExitCode::usage);
+    }
+    inputs_.push_back(std::move(made));
   }
 }
 

@@ -29,6 +29,7 @@ class Inputs {
   struct Input {
     std::string name;
     TensorType type;
+    const HostTensor* value = nullptr;  // of the options, if the input is a constant
   };
   const std::vector<Input>& list() const { return inputs_; }
   const std::vector<Expr>& symbols() const { return symbols_; }  // in order of appearance

@@ -7,6 +7,7 @@
 
 #include "frontends/onnx/attributes.h"
 #include "frontends/onnx/fail.h"
+#include "frontends/onnx/fold.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/op_uses.h"
 #include "frontends/onnx/table.h"
@@ -54,7 +55,10 @@ class Lowering : public OpHost {
     call_ = &main;
     Scope scope;
     add_constants(graph, scope);
-    for (const Inputs::Input& input : inputs.list()) scope.values[input.name] = out_->add_input(input.name, input.type);
+    for (const Inputs::Input& input : inputs.list()) {
+      scope.values[input.name] =
+          input.value ? builder_.constant(*input.value, input.name) : out_->add_input(input.name, input.type);
+    }
     nodes(*graph.mutable_node(), model_.schedules.at(&graph), scope);
     for (const auto& output : graph.output()) {
       Value* value = lookup(output.name(), scope);
@@ -76,6 +80,8 @@ class Lowering : public OpHost {
     // The store moves data out of the messages, which the importer owns.
     return tensors_.get(const_cast<TensorProto&>(tensor));
   }
+
+  std::optional<HostTensor> known(const Value* value) override { return known_.find(value); }
 
   void warn(const std::string& text) override {
     if (warn_) warn_(text);
@@ -205,7 +211,8 @@ class Lowering : public OpHost {
     const Value* condition = context.input(0);
     if (condition->type.dtype != DType::boolean || !(condition->type.elements() == Expr(1)))
       context.fail("one bool as condition", condition->type.text());
-    if (!condition->content || !condition->content->at(0).is_constant()) {
+    const auto known = known_.find(condition);
+    if (!known) {
       context.unsupported("a condition known when compiling", "one computed from the model's data",
                           "export the model with the branch resolved");
     }
@@ -229,7 +236,7 @@ class Lowering : public OpHost {
                      fmt::format("{} and {}", element_type_name(type(true)), element_type_name(type(false))));
       }
     }
-    GraphProto& taken = *branches[condition->content->at(0).value() != 0];
+    GraphProto& taken = *branches[known->int_at(0) != 0];
     require_supported(op_uses(model_, taken, *call_->opsets, true, false));
     Scope inner;
     inner.outer = &scope;
@@ -247,6 +254,7 @@ class Lowering : public OpHost {
   std::unique_ptr<Graph> out_;
   Builder builder_;
   const Call* call_ = nullptr;
+  KnownValues known_;
 };
 
 }  // namespace

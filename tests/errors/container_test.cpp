@@ -1,7 +1,7 @@
 // Files that are no model, or damaged ones: RELIABILITY cases 1 to 11.
 #include <sys/stat.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "tests/errors/import_error.h"
 
@@ -190,10 +190,9 @@ TEST_CASE("case 9: a chain of a million nodes") {
     Writer::fill(*w.graph().add_node(), "Neg", {last}, {next});
     last = next;
   }
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // processor time: other programs do not count
   CHECK(w.import()->entries[0]->size() == 1'000'000);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  CHECK(seconds < 120);
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 60);
 }
 
 TEST_CASE("case 10: a file of more than 2 GiB") {

@@ -252,7 +252,7 @@ TEST_CASE("case 40: bindings of dimensions that do not fit") {
   options.shapes["x"] = {3};
   CHECK_FAILS(failure_of(w, options), "wanted 2 dimensions for input 'x', found 1", 2);
   options.shapes = {{"z", {3}}};
-  CHECK_FAILS(failure_of(w, options), "wanted an input of the model in --shape, found 'z'; is it 'x'?", 2);
+  CHECK_FAILS(failure_of(w, options), "wanted an input of the model, found 'z'; is it 'x'?", 2);
 }
 
 TEST_CASE("case 41: a declared output shape that is wrong") {
