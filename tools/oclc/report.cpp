@@ -57,7 +57,7 @@ std::vector<SourceNode> source_nodes(const Module& module) {
   std::vector<SourceNode> nodes;
   std::unordered_map<std::string, std::size_t> place;
   each_node(module, [&](const Node& node) {
-    if (node.source.empty()) return;
+    if (node.source.empty() || node.op->name == "constant") return;
     const auto [at, fresh] = place.emplace(node.source, nodes.size());
     if (fresh) nodes.push_back({node.source, {}});
     add_once(nodes[at->second].operators, std::string(node.op->name));
@@ -90,9 +90,19 @@ std::vector<ReportRow> report_rows(const std::vector<SourceNode>& sources, const
   std::vector<ReportRow> rows;
   for (const SourceNode& source : sources) {
     const Fates& f = fates[source.name];
+    // The root of a kernel says so once.
+    std::vector<std::string> stored = f.stored;
+    std::erase_if(stored, [&](const std::string& text) {
+      constexpr std::string_view kFused = "fused into ";
+      if (!text.starts_with(kFused)) return false;
+      const std::string root = "kernel " + text.substr(kFused.size());
+      return std::any_of(f.stored.begin(), f.stored.end(), [&](const std::string& other) {
+        return other.starts_with(root) && (other.size() == root.size() || other[root.size()] == ':');
+      });
+    });
     std::string fate;
-    if (!f.stored.empty()) {
-      fate = fmt::format("{}", fmt::join(f.stored, "; "));
+    if (!stored.empty()) {
+      fate = fmt::format("{}", fmt::join(stored, "; "));
     } else if (!f.read.empty()) {
       fate = fmt::format("read inside {}", fmt::join(f.read, ", "));
     } else {
@@ -107,7 +117,7 @@ std::string report_text(const std::vector<ReportRow>& rows) {
   std::size_t node = 4, operators = 9;
   for (const ReportRow& row : rows) {
     node = std::max(node, std::min<std::size_t>(row.node.size(), 44));
-    operators = std::max(operators, std::min<std::size_t>(row.operators.size(), 32));
+    operators = std::max(operators, std::min<std::size_t>(row.operators.size(), 40));
   }
   std::string out = fmt::format("{}  {}  {}\n", table_cell("node", node), table_cell("operators", operators), "fate");
   for (const ReportRow& row : rows) {
