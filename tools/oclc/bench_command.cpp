@@ -78,7 +78,8 @@ ImportOptions static_sizes(const std::string& model, const Arguments& arguments,
   ImportOptions options = import_options(arguments.read);
   ImportOptions silent = options;
   silent.warn = nullptr;
-  for (const Expr& symbol : read_model(model, silent)->symbols)
+  const std::shared_ptr<Module> module = read_model(model, silent);
+  for (const Expr& symbol : module->symbols)
     options.dims.emplace(*symbol.symbol_name(), std::max<std::int64_t>(symbol.lower(), 1));
   dims.clear();
   for (const auto& [name, value] : options.dims) dims[name] = value;
