@@ -260,6 +260,17 @@ TEST_CASE("errors name the culprit and exit with its code") {
   CHECK(run(kOclrun + "--help").status == 0);
 }
 
+TEST_CASE("case 73: processes that fill one program cache at once do no harm") {
+  const Fixture f;
+  const std::string in = "--input a=" + f.tensor("a.npy", {1, 2, 3}) + " --input b=" + f.tensor("b.npy", {0, 0, 0});
+  const std::string command = "OCLC_CACHE=1 OCLC_CACHE_DIR=" + f.file("cache") + " " + kOclrun + f.plan + " " + in + " --print";
+  const Outcome o = run("for i in 1 2 3 4; do " + command + " & done; wait");
+  const std::string one = "y float32 [3]\n  2 5 10\n";
+  CHECK(o.text == one + one + one + one);
+  CHECK(std::distance(std::filesystem::directory_iterator(f.file("cache")), {}) == 1);
+  CHECK(run(command + " -v").text.find("(0 built, 1 from the cache)") != std::string::npos);
+}
+
 TEST_CASE("case 83: without a platform the error says what to do") {
   const Fixture f;
   const Outcome o = run("OCL_ICD_VENDORS=/nonexistent " + kOclrun + f.plan + " --random --dim N=1");

@@ -1,7 +1,7 @@
 #include <fcntl.h>
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -118,30 +118,6 @@ TEST_CASE("case 72, facts 1 and 66: damaged cache entries never reach the driver
     CHECK(fs::file_size(entry) == good.size());
     CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
   }
-}
-
-TEST_CASE("case 73: processes that fill one cache at once do no harm") {
-  TempDir dir;
-  std::vector<pid_t> children;
-  for (int i = 0; i < 4; ++i) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      int good = 1;
-      try {
-        good = make(dir.path().c_str()).result == kExpected ? 0 : 1;
-      } catch (...) {
-      }
-      ::_exit(good);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = -1;
-    ::waitpid(child, &status, 0);
-    CHECK(status == 0);
-  }
-  CHECK(entries(dir.path()).size() == 1);
-  CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
 }
 
 TEST_CASE("case 75: without a usable folder everything works, with one warning") {
