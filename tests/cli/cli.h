@@ -16,7 +16,7 @@ namespace oclc::test {
 inline const std::string kOclc = OCLC_BINARY_DIR "/bin/oclc";
 
 // Output and exit status of oclc with these arguments. Most tests name a target, so that they need no device.
-inline Outcome run_oclc(const std::string& arguments) { return run(kOclc + " " + arguments); }
+inline Outcome run_oclc(const std::string& arguments) { return run("( " + kOclc + " " + arguments + " )"); }
 // Standard output alone.
 inline Outcome oclc_stdout(const std::string& arguments) { return run("( " + kOclc + " " + arguments + " 2>/dev/null )"); }
 
