@@ -83,15 +83,13 @@ class ContractionCode {
     }
     if (rows_ == Expr(0) || columns_ == Expr(0) || inner_ == Expr(0) || groups_ == Expr(0)) return false;
     wide_ = needs_wide_index(kernel_, {groups_, rows_, columns_});
-    // Flat coordinates: m over the rows, g over the batch, tap over the outer reduction axes.
-    const Expr m = Expr::axis("m", rows_), g = Expr::axis("g", groups_), tap = Expr::axis("tap", Expr(taps_));
-    const auto name = [&](const std::vector<int>& axes, const Shape& shape, const Expr& flat, bool reduction_axes, Substitution& into) {
+    // Flat coordinates: m over the rows, g over the batch.
+    const auto name = [&](const std::vector<int>& axes, const Shape& shape, const Expr& flat, Substitution& into) {
       const auto coords = unflatten(flat, shape);
-      for (std::size_t i = 0; i < coords.size(); ++i) into[(reduction_axes ? reduction(axes[i]) : axis(axes[i])).name] = coords[i];
+      for (std::size_t i = 0; i < coords.size(); ++i) into[axis(axes[i]).name] = coords[i];
     };
-    name(c_.m, row_shape_, m, false, to_flat_row_);
-    name(c_.batch, group_shape_, g, false, to_flat_group_);
-    name(std::vector<int>(c_.k.begin(), c_.k.end() - 1), tap_shape_, tap, true, to_flat_tap_);
+    name(c_.m, row_shape_, Expr::axis("m", rows_), to_flat_row_);
+    name(c_.batch, group_shape_, Expr::axis("g", groups_), to_flat_group_);
     return true;
   }
 
@@ -101,7 +99,7 @@ class ContractionCode {
     shape.rows = typical(rows_);
     shape.columns = typical(columns_);
     shape.depth = typical(inner_) * taps_;
-    shape.row_bytes = typical(inner_) * 4 * (taps_ > 1 ? 1 : 1);
+    shape.row_bytes = typical(inner_) * 4;
     tiles_ = choose_tiles(shape, target_);
   }
 
@@ -409,7 +407,6 @@ class ContractionCode {
     e.line(fmt::format("v = {};", e.vector_value(c_.a)));
     e.close();
     values_.holes["A_ELEMENTS"] = e.text();
-    values_.holes["ROW_STATE"] = indented(group_coordinates());
   }
 
   static std::vector<Expr> indices_of(const Kernel& kernel) {
@@ -564,9 +561,7 @@ class ContractionCode {
     values_.holes["SIZES"] = indented(sizes_);
     if (template_ == "contraction_packed_a_cpu") {
       // The groups' coordinates are needed by the right operand and the epilogue.
-      values_.holes["SIZES"] += "";
       values_.holes["B_POINTER"] = indented(group_coordinates()) + values_.holes["B_POINTER"];
-      values_.holes.erase("ROW_STATE");
     }
   }
 
@@ -616,7 +611,7 @@ class ContractionCode {
   Shape group_shape_, row_shape_, tap_shape_;
   std::int64_t taps_ = 1;
   bool wide_ = false, constant_b_ = false;
-  Substitution to_flat_row_, to_flat_group_, to_flat_tap_;
+  Substitution to_flat_row_, to_flat_group_;
   ContractionTiles tiles_;
   std::string template_;
   TemplateValues values_;

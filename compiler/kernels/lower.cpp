@@ -179,13 +179,15 @@ class ModuleLowering {
       storage_[value] = targets[i];
       direct[i] = true;
     }
+    for (const Node* node : graph.nodes()) {
+      if (grouping.placed_concats.count(node)) assign_storage(node->output());
+    }
     for (const Group& group : grouping.groups) {
       if (group.anchor && group.anchor->op->kind == OpKind::control) {
         lower_loop(*group.anchor, steps);
         continue;
       }
       for (const Value* output : group.outputs) assign_storage(output);
-      for (const Value* output : group.outputs) note_concat_storage(output);
       touched_.clear();
       Kernel kernel = lower_group(group, lowering_inputs());
       complete_concats(steps);
@@ -201,11 +203,6 @@ class ModuleLowering {
   }
 
   static bool is_loop_result(const Value* value) { return value->producer && value->producer->op->kind == OpKind::control; }
-
-  // A placed concatenation none of whose operands is stored by a kernel of its own still needs storage before its readers.
-  void note_concat_storage(const Value*) {
-    for (const Node* concat : grouping_->placed_concats) assign_storage(concat->output());
-  }
 
   void lower_entry(const Graph& graph) {
     EntrySchedule entry;
