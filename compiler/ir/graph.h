@@ -72,10 +72,9 @@ class Graph {
 
   Value* add_input(std::string name, TensorType type);
   // Appends a node (or inserts it before `before`) and infers the types of its outputs. Throws CompileError if the operands do
-  // not fit the operator. `source` defaults to the source of the pass's current node.
+  // not fit the operator.
   Node* add(const OpDef& op, std::vector<Value*> inputs, std::map<std::string, Attribute, std::less<>> attributes = {}, std::string source = {},
             Node* before = nullptr, std::vector<std::unique_ptr<Graph>> bodies = {});
-  Value* add_constant(HostTensor tensor, std::string name = {}, Node* before = nullptr);
   void add_output(std::string name, Value* value);
 
   void set_input(Node* node, std::size_t index, Value* value);
