@@ -151,6 +151,9 @@ bool parse(CLI::App& app, int argc, char** argv, std::string_view help) {
   } catch (const CLI::CallForHelp&) {
     print_result(help);
     return true;
+  } catch (const CLI::CallForVersion& version) {
+    print_result(std::string(version.what()) + "\n");
+    return true;
   } catch (const CLI::ParseError& error) {
     usage_error(error.what());
   }

@@ -42,7 +42,7 @@ ImportOptions import_options(const ReadOptions& options);
 // Checks the values; chooses the target (see choose_target). `progress` outlives the compilation.
 CompileOptions compile_options(const BuildOptions& options, Progress& progress);
 
-// Parses the command line. True: help was asked for and has been printed. Usage error if it does not fit.
+// Parses the command line. True: help or the version was asked for and has been printed. Usage error if it does not fit.
 bool parse(CLI::App& app, int argc, char** argv, std::string_view help);
 
 // Reads a model file, "-": standard input.
