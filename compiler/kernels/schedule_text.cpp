@@ -30,8 +30,8 @@ std::string Schedule::text() const {
   for (const Expr& symbol : symbols) out += fmt::format("symbol {}\n", symbol.text());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const Buffer& b = buffers[i];
-    out += fmt::format("buffer {} {} {}: {}[{}]\n", i, kKindNames[static_cast<std::size_t>(b.kind)], quoted(b.name), name_of(b.dtype),
-                       b.elements.text());
+    out += fmt::format("buffer {} {} {}: {}[{}]\n", i, kKindNames[static_cast<std::size_t>(b.kind)], quoted(b.name),
+                       name_of(b.dtype), b.elements.text());
   }
   for (const Kernel& kernel : kernels) out += kernel.text();
   for (const EntrySchedule& entry : entries) {

@@ -19,10 +19,12 @@ TEST_CASE("info of a plan: ports, launches, arena beside its bound") {
   REQUIRE(run_oclc(folder.model() + " --target cpu -o " + folder.at("plan.bin")).status == 0);
   const Outcome text = run_oclc("info " + folder.at("plan.bin"));
   CHECK(text.status == 0);
-  for (const char* part : {"target cpu, precision fp32", "options: conv=auto gemm=own", "symbol N from 1", "entry predict at N=1",
-                           "input   x: f32[N, 2, 4, 4]", "output  y: f32[N, 48]", "largest sum of live bytes", "stem.conv"})
+  for (const char* part :
+       {"target cpu, precision fp32", "options: conv=auto gemm=own", "symbol N from 1", "entry predict at N=1",
+        "input   x: f32[N, 2, 4, 4]", "output  y: f32[N, 48]", "largest sum of live bytes", "stem.conv"})
     CHECK_MESSAGE(has(text.text, part), part);
-  const json one = document_of("info --json " + folder.at("plan.bin")), four = document_of("info --json --dim N=4 " + folder.at("plan.bin"));
+  const json one = document_of("info --json " + folder.at("plan.bin")),
+             four = document_of("info --json --dim N=4 " + folder.at("plan.bin"));
   const json &e1 = one["entries"][0], &e4 = four["entries"][0];
   CHECK(four["symbols"][0]["value"] == 4);
   CHECK(e4["flops"].get<double>() == 4 * e1["flops"].get<double>());

@@ -39,12 +39,14 @@ TEST_CASE("the last line counts kernels, launches, arena and constants") {
   const ModelFolder folder;
   const Outcome symbolic = run_oclc(folder.model() + " --target cpu -o " + folder.at("plan.bin"));
   CHECK(symbolic.status == 0);
-  CHECK(matches(symbolic.text, ".*/plan\\.bin: [0-9]+ kernels, [0-9]+ launches, arena [0-9.]+ MiB at N=1, constants [0-9.]+ MiB, "
-                               "compiled in [0-9.]+ s\n"));
+  CHECK(matches(symbolic.text,
+                ".*/plan\\.bin: [0-9]+ kernels, [0-9]+ launches, arena [0-9.]+ MiB at N=1, constants [0-9.]+ MiB, "
+                "compiled in [0-9.]+ s\n"));
   CHECK(std::filesystem::file_size(folder.path / "plan.bin") > 4096);
   const Outcome fixed = run_oclc(folder.model() + " --target cpu --dim N=3 -o " + folder.at("plan.bin"));
-  CHECK(matches(fixed.text, ".*/plan\\.bin: [0-9]+ kernels, [0-9]+ launches, arena [0-9.]+ MiB, constants [0-9.]+ MiB, compiled in "
-                            "[0-9.]+ s\n"));
+  CHECK(matches(fixed.text,
+                ".*/plan\\.bin: [0-9]+ kernels, [0-9]+ launches, arena [0-9.]+ MiB, constants [0-9.]+ MiB, compiled in "
+                "[0-9.]+ s\n"));
 }
 
 TEST_CASE("two compilations give the same bytes, and so does standard output") {
@@ -52,7 +54,8 @@ TEST_CASE("two compilations give the same bytes, and so does standard output") {
   CHECK(run_oclc(folder.model() + " --target cpu -o " + folder.at("a.bin")).status == 0);
   CHECK(run_oclc(folder.model() + " --target cpu -o " + folder.at("b.bin")).status == 0);
   CHECK(read_bytes(folder.path / "a.bin") == read_bytes(folder.path / "b.bin"));
-  const Outcome piped = run("( " + kOclc + " " + folder.model() + " --target cpu -o - 2>" + folder.at("messages") + " >" + folder.at("c.bin") + " )");
+  const Outcome piped = run("( " + kOclc + " " + folder.model() + " --target cpu -o - 2>" + folder.at("messages") + " >" +
+                            folder.at("c.bin") + " )");
   CHECK(piped.status == 0);
   CHECK(read_bytes(folder.path / "a.bin") == read_bytes(folder.path / "c.bin"));
   CHECK(has(read_bytes(folder.path / "messages"), "standard output: "));
@@ -92,7 +95,8 @@ TEST_CASE("target, strategy, engine and precision reach the plan") {
 
 TEST_CASE("without a device the target is cpu, and -v says so") {
   const ModelFolder folder;
-  const Outcome outcome = run("OCL_ICD_VENDORS=/nonexistent " + kOclc + " -v " + folder.model() + " -o " + folder.at("plan.bin"));
+  const Outcome outcome =
+      run("OCL_ICD_VENDORS=/nonexistent " + kOclc + " -v " + folder.model() + " -o " + folder.at("plan.bin"));
   CHECK(outcome.status == 0);
   CHECK(has(outcome.text, "oclc: note: no OpenCL device found; compiling for target cpu\n"));
 }
@@ -216,7 +220,8 @@ TEST_CASE("external data: its folder and links") {
   const Folder folder;
   folder.add("model.onnx", w.bytes());
   folder.add("data/weights.bin", data);
-  const std::string compile = (folder.path / "model.onnx").string() + " --target cpu -q -o " + (folder.path / "plan.bin").string();
+  const std::string compile =
+      (folder.path / "model.onnx").string() + " --target cpu -q -o " + (folder.path / "plan.bin").string();
   const Outcome missing = run_oclc(compile);
   CHECK(missing.status == 6);
   CHECK(has(missing.text, "weights.bin"));
@@ -230,11 +235,31 @@ TEST_CASE("help fits a screen and names every option; the version is one line") 
   const Outcome help = run_oclc("--help");
   CHECK(help.status == 0);
   CHECK(count_of(help.text, "\n") <= 40);
-  for (const char* option : {"--dim", "--shape", "--target", "--device", "--disable", "--conv", "--gemm", "--precision", "--output",
-                             "--stop-after", "--emit-dir", "--report", "--list-ops", "--json", "--external-data-dir",
-                             "--allow-symlinks", "--allow-newer-opset", "--verbose", "--quiet", "--color", "--progress", "--version"})
+  for (const char* option : {"--dim",
+                             "--shape",
+                             "--target",
+                             "--device",
+                             "--disable",
+                             "--conv",
+                             "--gemm",
+                             "--precision",
+                             "--output",
+                             "--stop-after",
+                             "--emit-dir",
+                             "--report",
+                             "--list-ops",
+                             "--json",
+                             "--external-data-dir",
+                             "--allow-symlinks",
+                             "--allow-newer-opset",
+                             "--verbose",
+                             "--quiet",
+                             "--color",
+                             "--progress",
+                             "--version"})
     CHECK_MESSAGE(has(help.text, option), option);
   CHECK(run_oclc("-h").text == help.text);
   CHECK(matches(run_oclc("--version").text, "oclc [0-9.]+\n"));
-  for (const char* command : {"bench", "devices", "info"}) CHECK(has(run_oclc(std::string(command) + " --help").text, "usage: oclc " + std::string(command)));
+  for (const char* command : {"bench", "devices", "info"})
+    CHECK(has(run_oclc(std::string(command) + " --help").text, "usage: oclc " + std::string(command)));
 }

@@ -31,7 +31,8 @@ TEST_CASE("exit code 2: the command line") {
   CHECK(usage(model + " -o x --shape x=1xtwo") == "wanted --shape NAME=1x3x224x224, found 'x=1xtwo'" + end);
   CHECK(usage(model + " -o x --conv fast") == "wanted --conv auto|im2col|implicit|direct|winograd, found 'fast'" + end);
   CHECK(usage(model + " -o x --gemm mkl") == "wanted --gemm own|clblast, found 'mkl'" + end);
-  CHECK(usage(model + " -o x --precision fp8") == "wanted --precision strict|fp32|fast|tf32|bf16|fp16|mixed, found 'fp8'" + end);
+  CHECK(usage(model + " -o x --precision fp8") ==
+        "wanted --precision strict|fp32|fast|tf32|bf16|fp16|mixed, found 'fp8'" + end);
   CHECK(usage(model + " --stop-after link") == "wanted --stop-after graph|passes|kernels|codegen|plan, found 'link'" + end);
   CHECK(usage(model + " -o x --target cpu --device 0") == "wanted --target or --device, found both" + end);
   CHECK(has(usage(model + " -o x --target tpu"), "wanted one of cpu, "));
@@ -47,7 +48,8 @@ TEST_CASE("exit code 3: a bad model names file and node") {
   folder.add("text.onnx", "version https://git-lfs.github.com/spec/v1\n");
   const Outcome pointer = run_oclc(folder.at("text.onnx") + " --target cpu -o " + folder.at("plan.bin"));
   CHECK(pointer.status == 3);
-  CHECK(error_of(pointer) == folder.at("text.onnx") + ": wanted an ONNX model, found a Git-LFS pointer; fetch the real file with `git lfs pull`\n");
+  CHECK(error_of(pointer) ==
+        folder.at("text.onnx") + ": wanted an ONNX model, found a Git-LFS pointer; fetch the real file with `git lfs pull`\n");
   Writer w;
   w.input("a", {2, 3}).input("b", {4, 5}).output("y").node("MatMul", {"a", "b"}, {"y"}, "mm");
   folder.add("shapes.onnx", w.bytes());
@@ -75,7 +77,9 @@ TEST_CASE("exit code 4: what is not supported is listed at once") {
   CHECK(has(odd.text, "oclc --list-ops"));
   const Outcome precision = run_oclc(folder.model() + " --target cpu --precision tf32 -o " + folder.at("plan.bin"));
   CHECK(precision.status == 4);
-  CHECK(error_of(precision) == folder.model() + ": wanted --precision strict, fp32 or fast, found 'tf32'; no kernel computes in it yet; `fast` is the nearest\n");
+  CHECK(error_of(precision) ==
+        folder.model() +
+            ": wanted --precision strict, fp32 or fast, found 'tf32'; no kernel computes in it yet; `fast` is the nearest\n");
 }
 
 TEST_CASE("exit code 5: no such device") {
@@ -101,7 +105,8 @@ TEST_CASE("exit code 6: files, and nothing half written stays behind") {
   };
   const std::string compile = folder.model() + " --target cpu -o ";
   CHECK(io(compile + folder.at("taken")) == folder.at("taken") + ": cannot write the plan: Is a directory\n");
-  CHECK(io(compile + folder.at("no/plan.bin")) == folder.at("no/plan.bin") + ": cannot write the plan: No such file or directory\n");
+  CHECK(io(compile + folder.at("no/plan.bin")) ==
+        folder.at("no/plan.bin") + ": cannot write the plan: No such file or directory\n");
   CHECK(has(io(compile + "/dev/full"), "No space left on device"));
   CHECK(has(io(compile + "- > /dev/full"), "No space left on device"));
   CHECK(has(io(folder.model() + " --target cpu --emit-dir " + folder.model()), folder.model()));

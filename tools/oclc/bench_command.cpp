@@ -101,7 +101,8 @@ rt::Plan load(const BuiltPlan& built) {
   return rt::Plan::load(path);
 }
 
-void build_side(Side& side, const std::string& model, const ImportOptions& import, const CompileOptions& options, Progress& progress) {
+void build_side(Side& side, const std::string& model, const ImportOptions& import, const CompileOptions& options,
+                Progress& progress) {
   progress.stage(side.name + " graph");
   const Compiled compiled = compile(read_model(model, import), options);
   const PlanView view(*plan::GetPlan(compiled.plan.metadata.data()));
@@ -162,25 +163,28 @@ json side_json(const Side& s) {
 }
 
 json comparison_json(const Comparison& c) {
-  return {{"model", c.model},
-          {"dims", c.dims},
-          {"fused", side_json(c.fused)},
-          {"unfused", side_json(c.other)},
-          {"ratio", {{"time", c.time_ratio()}, {"min_time", c.fastest_ratio()}, {"bytes", c.bytes_ratio()}, {"launches", c.launch_ratio()}}},
-          {"max_rel", c.max_rel}};
+  return {
+      {"model", c.model},
+      {"dims", c.dims},
+      {"fused", side_json(c.fused)},
+      {"unfused", side_json(c.other)},
+      {"ratio",
+       {{"time", c.time_ratio()}, {"min_time", c.fastest_ratio()}, {"bytes", c.bytes_ratio()}, {"launches", c.launch_ratio()}}},
+      {"max_rel", c.max_rel}};
 }
 
 std::string comparison_text(const Comparison& c) {
   std::string out = fmt::format("{}{}\n", c.model, c.dims.empty() ? "" : "  " + dims_text(c.dims));
-  out += fmt::format("  {:8} {:>8} {:>9} {:>14} {:>12} {:>11} {:>10} {:>21}\n", "", "kernels", "launches", "bytes moved", "arena",
-                     "median ms", "min ms", "p10..p90 ms");
+  out += fmt::format("  {:8} {:>8} {:>9} {:>14} {:>12} {:>11} {:>10} {:>21}\n", "", "kernels", "launches", "bytes moved",
+                     "arena", "median ms", "min ms", "p10..p90 ms");
   for (const Side* s : {&c.fused, &c.other}) {
     out += fmt::format("  {:8} {:>8} {:>9} {:>14} {:>12} {:>11.3f} {:>10.3f} {:>21}\n", s->name, s->kernels, s->figures.calls,
-                       mebibytes(s->figures.bytes), mebibytes(static_cast<double>(s->figures.memory.arena_bytes)), s->times.at(0.5),
-                       s->times.at(0), fmt::format("{:.3f}..{:.3f}", s->times.at(0.1), s->times.at(0.9)));
+                       mebibytes(s->figures.bytes), mebibytes(static_cast<double>(s->figures.memory.arena_bytes)),
+                       s->times.at(0.5), s->times.at(0), fmt::format("{:.3f}..{:.3f}", s->times.at(0.1), s->times.at(0.9)));
   }
-  out += fmt::format("  ratio: time {:.2f} (fastest runs {:.2f}), bytes {:.2f}, launches {:.2f}; {} runs each, max_rel {:.1e}\n",
-                     c.time_ratio(), c.fastest_ratio(), c.bytes_ratio(), c.launch_ratio(), c.fused.times.sorted_ms.size(), c.max_rel);
+  out += fmt::format(
+      "  ratio: time {:.2f} (fastest runs {:.2f}), bytes {:.2f}, launches {:.2f}; {} runs each, max_rel {:.1e}\n",
+      c.time_ratio(), c.fastest_ratio(), c.bytes_ratio(), c.launch_ratio(), c.fused.times.sorted_ms.size(), c.max_rel);
   return out;
 }
 
@@ -217,11 +221,12 @@ int bench_command(int argc, char** argv, std::string& file) {
   }
   if (arguments.shown.json) {
     const oclc_device_info d = context.device();
-    const json document = {{"schema", 1},
-                           {"kind", "bench"},
-                           {"version", oclc_version()},
-                           {"device", {{"name", d.name}, {"driver", d.driver}, {"version", d.version}, {"compute_units", d.compute_units}}},
-                           {"models", models}};
+    const json document = {
+        {"schema", 1},
+        {"kind", "bench"},
+        {"version", oclc_version()},
+        {"device", {{"name", d.name}, {"driver", d.driver}, {"version", d.version}, {"compute_units", d.compute_units}}},
+        {"models", models}};
     print_result(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   }
   return 0;

@@ -8,8 +8,8 @@
 
 namespace oclc::tool {
 
-// A session with inputs of fixed pseudo-random numbers (floats in [-1, 1), integers and booleans 0 or 1) and host memory for the
-// outputs.
+// A session with inputs of fixed pseudo-random numbers (floats in [-1, 1), integers and booleans 0 or 1) and host memory for
+// the outputs.
 class BenchRun {
  public:
   // `dims` holds a value for every symbol. Throws rt::Error.

@@ -1,5 +1,5 @@
-// The commands of oclc. Each takes its own arguments (argv[0] is its name) and gives the exit code; failures are exceptions, see
-// failure.h. `file` receives the file that the command works on, for messages.
+// The commands of oclc. Each takes its own arguments (argv[0] is its name) and gives the exit code; failures are exceptions,
+// see failure.h. `file` receives the file that the command works on, for messages.
 #pragma once
 #include <string>
 

@@ -67,9 +67,7 @@ struct Arguments {
   BuildOptions build;
 };
 
-void print_json(const json& document) {
-  print_result(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
-}
+void print_json(const json& document) { print_result(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"); }
 
 // Exit code 4 if an operator is not supported.
 int list_operators(const Arguments& arguments) {
@@ -78,7 +76,11 @@ int list_operators(const Arguments& arguments) {
   if (arguments.shown.json) {
     json list = json::array();
     for (const OpUse& use : uses)
-      list.push_back({{"domain", use.domain}, {"op", use.op}, {"opset", use.opset}, {"count", use.count}, {"supported", use.supported},
+      list.push_back({{"domain", use.domain},
+                      {"op", use.op},
+                      {"opset", use.opset},
+                      {"count", use.count},
+                      {"supported", use.supported},
                       {"first_nodes", use.first_nodes}});
     print_json({{"schema", 1}, {"kind", "operators"}, {"model", arguments.model}, {"supported", all}, {"operators", list}});
   } else {
@@ -128,8 +130,11 @@ struct Summary {
 std::string summary_line(const Summary& s) {
   const std::string sizes = s.at.empty() ? "" : " at " + dims_text(s.at);
   return fmt::format("{}: {} kernels, {} launches, arena {}{}, constants {}, compiled in {:.2f} s\n",
-                     s.output.empty() ? "no plan written" : s.output == "-" ? "standard output" : s.output, s.kernels, s.launches,
-                     mebibytes(static_cast<double>(s.arena_bytes)), sizes, mebibytes(static_cast<double>(s.constant_bytes)), s.seconds);
+                     s.output.empty()  ? "no plan written"
+                     : s.output == "-" ? "standard output"
+                                       : s.output,
+                     s.kernels, s.launches, mebibytes(static_cast<double>(s.arena_bytes)), sizes,
+                     mebibytes(static_cast<double>(s.constant_bytes)), s.seconds);
 }
 
 json summary_json(const Summary& s, const Target& target) {
@@ -221,7 +226,8 @@ int compile_command(int argc, char** argv, std::string& file) {
   if (arguments.model.empty()) usage_error("wanted a model file, found none");
   file = arguments.model == "-" ? "standard input" : arguments.model;
   console().results_to_stderr = arguments.output == "-";
-  if (!arguments.stop_after.empty() && std::find(std::begin(kStages), std::end(kStages), arguments.stop_after) == std::end(kStages))
+  if (!arguments.stop_after.empty() &&
+      std::find(std::begin(kStages), std::end(kStages), arguments.stop_after) == std::end(kStages))
     usage_error(fmt::format("wanted --stop-after {}, found '{}'", fmt::join(kStages, "|"), arguments.stop_after));
   if (arguments.list_ops) return list_operators(arguments);
   if (arguments.output.empty() && arguments.stop_after.empty() && arguments.emit_dir.empty() && !arguments.report)

@@ -63,8 +63,12 @@ int list_targets(bool as_json) {
   json list = json::array();
   for (const Target& t : target_rows()) {
     const std::string_view device_class = t.device_class == DeviceClass::cpu ? "cpu" : "gpu";
-    list.push_back({{"name", t.name}, {"class", device_class}, {"vector_width", t.vector_width}, {"compute_units", t.compute_units},
-                    {"local_bytes", t.local_bytes}, {"about", t.about}});
+    list.push_back({{"name", t.name},
+                    {"class", device_class},
+                    {"vector_width", t.vector_width},
+                    {"compute_units", t.compute_units},
+                    {"local_bytes", t.local_bytes},
+                    {"about", t.about}});
     if (!as_json) print_result(fmt::format("{:10} {}  {}\n", t.name, device_class, t.about));
   }
   if (as_json) print_result(json{{"schema", 1}, {"kind", "targets"}, {"targets", list}}.dump(2) + "\n");
@@ -73,14 +77,14 @@ int list_targets(bool as_json) {
 
 void print_device(const oclc_device_info& d) {
   print_result(fmt::format("{:>2}  {}:{}  {:5}  {}\n", d.index, d.platform, d.device, name_of(d.device_class), d.name));
-  print_result(fmt::format("              {}, driver {}, {} units, {:.1f} GiB, {} KiB local{}\n", d.version, d.driver, d.compute_units,
-                           static_cast<double>(d.global_bytes) / (1 << 30), d.local_bytes >> 10,
+  print_result(fmt::format("              {}, driver {}, {} units, {:.1f} GiB, {} KiB local{}\n", d.version, d.driver,
+                           d.compute_units, static_cast<double>(d.global_bytes) / (1 << 30), d.local_bytes >> 10,
                            d.available ? "" : ", NOT AVAILABLE"));
   if (!console().verbose) return;
-  print_result(fmt::format("              platform {} ({}), {}, float width {}, sub-group {}, work-group {}{}{}{}{}\n", d.platform_name,
-                           d.platform_version, d.opencl_c, d.vector_width_float, d.sub_group_size, d.max_work_group_size,
-                           d.fp16 ? ", fp16" : "", d.fp64 ? ", fp64" : "", d.unified_memory ? ", unified memory" : "",
-                           d.command_buffer ? ", command buffers" : ""));
+  print_result(fmt::format("              platform {} ({}), {}, float width {}, sub-group {}, work-group {}{}{}{}{}\n",
+                           d.platform_name, d.platform_version, d.opencl_c, d.vector_width_float, d.sub_group_size,
+                           d.max_work_group_size, d.fp16 ? ", fp16" : "", d.fp64 ? ", fp64" : "",
+                           d.unified_memory ? ", unified memory" : "", d.command_buffer ? ", command buffers" : ""));
   if (d.cpu_features[0]) print_result(fmt::format("              {}\n", d.cpu_features));
   if (d.quirks[0]) print_result(fmt::format("              quirks: {}\n", d.quirks));
 }
@@ -99,7 +103,8 @@ int devices_command(int argc, char** argv, std::string&) {
   if (shown.json) {
     json list = json::array();
     for (const oclc_device_info& d : devices) list.push_back(device_json(d));
-    print_result(json{{"schema", 1}, {"kind", "devices"}, {"devices", list}}.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+    print_result(
+        json{{"schema", 1}, {"kind", "devices"}, {"devices", list}}.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   } else {
     for (const oclc_device_info& d : devices) print_device(d);
   }

@@ -31,9 +31,7 @@ ExitCode code_of(oclc_status status) {
   }
 }
 
-ExitCode code_of(package::ErrorKind kind) {
-  return kind == package::ErrorKind::io ? ExitCode::io : ExitCode::bad_model;
-}
+ExitCode code_of(package::ErrorKind kind) { return kind == package::ErrorKind::io ? ExitCode::io : ExitCode::bad_model; }
 
 int fail(ExitCode code, const std::string& message) {
   print_error(message);

@@ -54,16 +54,16 @@ void print_entry(const PlanView& view, std::uint32_t entry, const SymbolValues& 
   print_result(fmt::format("entry {}{}\n", f.name, at.empty() ? "" : " at " + dims_text(at)));
   for (const PlanBinding& b : view.inputs(entry)) print_result(fmt::format("  input   {}: {}\n", b.name, b.type.text()));
   for (const PlanBinding& b : view.outputs(entry)) print_result(fmt::format("  output  {}: {}\n", b.name, b.type.text()));
-  print_result(fmt::format("  {:>4} {:36} {:12} {:>6} {:>10} {:>10}  {:22} {}\n", "", "kernel", "anchor", "calls", "flops", "bytes",
-                           "work-items / group", "nodes"));
+  print_result(fmt::format("  {:>4} {:36} {:12} {:>6} {:>10} {:>10}  {:22} {}\n", "", "kernel", "anchor", "calls", "flops",
+                           "bytes", "work-items / group", "nodes"));
   for (std::size_t i = 0; i < f.launches.size(); ++i) {
     const LaunchFigures& l = f.launches[i];
     print_result(fmt::format("  {:>4} {} {:12} {:>6} {:>10} {:>10}  {:22} {}\n", i, table_cell(l.name, 36), l.anchor, l.calls,
                              count_text(l.flops), count_text(l.bytes), extents_text(l.global, l.local), l.nodes));
   }
   const double arena = static_cast<double>(f.memory.arena_bytes), live = static_cast<double>(f.memory.live_bytes);
-  print_result(fmt::format("  {} launches ({} calls), {} flops, {} bytes moved\n", f.launches.size(), f.calls, count_text(f.flops),
-                           count_text(f.bytes)));
+  print_result(fmt::format("  {} launches ({} calls), {} flops, {} bytes moved\n", f.launches.size(), f.calls,
+                           count_text(f.flops), count_text(f.bytes)));
   print_result(fmt::format("  arena {}, largest sum of live bytes {}, ratio {:.3f}\n", mebibytes(arena), mebibytes(live),
                            live > 0 ? arena / live : 1.0));
 }
@@ -78,8 +78,9 @@ int plan_info(const std::string& file, const SymbolValues& given, bool as_json) 
     return 0;
   }
   const json head = view.json(at);
-  print_result(fmt::format("plan of model '{}': target {}, precision {}, compiled by oclc {}\n", head["model"].get<std::string>(),
-                           head["target"].get<std::string>(), head["precision"].get<std::string>(), head["producer"].get<std::string>()));
+  print_result(fmt::format("plan of model '{}': target {}, precision {}, compiled by oclc {}\n",
+                           head["model"].get<std::string>(), head["target"].get<std::string>(),
+                           head["precision"].get<std::string>(), head["producer"].get<std::string>()));
   std::string options;
   for (const json& option : head["options"]) options += " " + option.get<std::string>();
   print_result(fmt::format("options:{}\n", options));
@@ -130,18 +131,25 @@ int model_info(const std::string& file, const ReadOptions& read, bool as_json) {
   for (const auto& [name, value] : graph.outputs()) outputs.push_back({{"name", name}, {"type", value->type.text()}});
   for (const OpUse& use : uses) operators[use.domain.empty() ? use.op : use.domain + "." + use.op] = use.count;
   if (as_json) {
-    const json document = {{"schema", 1},          {"kind", "model"},
-                           {"model", module->name}, {"symbols", symbols},
-                           {"inputs", inputs},      {"outputs", outputs},
-                           {"operators", operators}, {"core_operators", f.operators},
-                           {"parameters", f.parameters}, {"parameter_bytes", f.parameter_bytes}};
+    const json document = {{"schema", 1},
+                           {"kind", "model"},
+                           {"model", module->name},
+                           {"symbols", symbols},
+                           {"inputs", inputs},
+                           {"outputs", outputs},
+                           {"operators", operators},
+                           {"core_operators", f.operators},
+                           {"parameters", f.parameters},
+                           {"parameter_bytes", f.parameter_bytes}};
     print_result(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
     return 0;
   }
   print_result(fmt::format("model '{}'\n", module->name));
   for (const json& s : symbols) print_result(fmt::format("symbol {}\n", s.get<std::string>()));
-  for (const json& b : inputs) print_result(fmt::format("input   {}: {}\n", b["name"].get<std::string>(), b["type"].get<std::string>()));
-  for (const json& b : outputs) print_result(fmt::format("output  {}: {}\n", b["name"].get<std::string>(), b["type"].get<std::string>()));
+  for (const json& b : inputs)
+    print_result(fmt::format("input   {}: {}\n", b["name"].get<std::string>(), b["type"].get<std::string>()));
+  for (const json& b : outputs)
+    print_result(fmt::format("output  {}: {}\n", b["name"].get<std::string>(), b["type"].get<std::string>()));
   for (const auto& [name, n] : operators.items()) print_result(fmt::format("{:>6} {}\n", n.get<std::int64_t>(), name));
   print_result(fmt::format("{} core operators, {} parameters, {}\n", f.operators, count_text(static_cast<double>(f.parameters)),
                            mebibytes(static_cast<double>(f.parameter_bytes))));

@@ -65,18 +65,20 @@ std::vector<std::byte> standard_input(std::int64_t limit) {
 }  // namespace
 
 ProgressForm OutputOptions::progress_form() const {
-  return progress == "json"                        ? ProgressForm::json
+  return progress == "json"                      ? ProgressForm::json
          : progress == "none" || console().quiet ? ProgressForm::none
-                                                   : ProgressForm::automatic;
+                                                 : ProgressForm::automatic;
 }
 
 void add_output_options(CLI::App& app, OutputOptions& options) {
   app.add_flag("--json", options.json);
   app.add_flag("-v,--verbose", console().verbose);
   app.add_flag("-q,--quiet", console().quiet);
-  app.add_option("--color", options.color)->check(CLI::IsMember({"auto", "always", "never"}))->each([](const std::string& when) {
-    console().color = when == "always" ? ColorWhen::always : when == "never" ? ColorWhen::never : ColorWhen::automatic;
-  });
+  app.add_option("--color", options.color)
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->each([](const std::string& when) {
+        console().color = when == "always" ? ColorWhen::always : when == "never" ? ColorWhen::never : ColorWhen::automatic;
+      });
   app.add_option("--progress", options.progress)->check(CLI::IsMember({"auto", "none", "json"}));
 }
 
@@ -126,9 +128,10 @@ ImportOptions import_options(const ReadOptions& options) {
   if (!options.external_data_dir.empty()) import.external_data_dir = options.external_data_dir;
   import.allow_links = options.allow_symlinks;
   import.allow_newer_opset = options.allow_newer_opset;
-  import.warn = [](const std::string& text) { print_warning(text); };
-  return import;
-}
+  import.warn = [](const std::string& text) { print_warning(text);
+};
+return import;
+}  // namespace oclc::tool
 
 CompileOptions compile_options(const BuildOptions& options, Progress& progress) {
   check_value("--conv", options.conv, {"auto", "im2col", "implicit", "direct", "winograd"});

@@ -33,7 +33,6 @@ std::uint32_t size_of(const Vector* list) {
 
 std::string_view name_of(plan::DType dtype) { return oclc::name_of(static_cast<DType>(dtype)); }
 
-
 }  // namespace
 
 PlanView::PlanView(const plan::Plan& plan) : plan_(plan) {
@@ -89,7 +88,8 @@ std::int64_t PlanView::value(const plan::Expr* code, const SymbolValues& at) con
     symbols.push_back(known == at.end() ? 0 : known->second);
   }
   const auto result = package::evaluate({code->code()->data(), code->code()->size()}, symbols);
-  if (!result) throw CompileError({.stage = "plan", .wanted = "sizes that fit 64 bits", .found = "larger ones at " + dims_text(at)});
+  if (!result)
+    throw CompileError({.stage = "plan", .wanted = "sizes that fit 64 bits", .found = "larger ones at " + dims_text(at)});
   return *result;
 }
 
@@ -105,7 +105,9 @@ std::vector<PlanBinding> PlanView::bindings(const flatbuffers::Vector<flatbuffer
 }
 
 std::vector<PlanBinding> PlanView::inputs(std::uint32_t entry) const { return bindings(plan_.entries()->Get(entry)->inputs()); }
-std::vector<PlanBinding> PlanView::outputs(std::uint32_t entry) const { return bindings(plan_.entries()->Get(entry)->outputs()); }
+std::vector<PlanBinding> PlanView::outputs(std::uint32_t entry) const {
+  return bindings(plan_.entries()->Get(entry)->outputs());
+}
 std::uint32_t PlanView::entries() const { return size_of(plan_.entries()); }
 
 std::uint64_t PlanView::constant_bytes() const {
@@ -134,7 +136,8 @@ SymbolValues PlanView::bind(const SymbolValues& given) const {
   for (const auto& [name, n] : given) {
     const auto place = at.find(name);
     if (place == at.end())
-      usage_error(fmt::format("wanted a symbol of the plan in --dim ({}), found '{}'", known.empty() ? "it has none" : known, name));
+      usage_error(
+          fmt::format("wanted a symbol of the plan in --dim ({}), found '{}'", known.empty() ? "it has none" : known, name));
     place->second = n;
   }
   for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
@@ -248,8 +251,8 @@ void PlanView::steps_text(const Steps& steps, std::size_t depth, int& number, st
 }
 
 std::string PlanView::text() const {
-  std::string out = fmt::format("plan {} target={} precision={} producer={}\n", oclc::quoted(text_of(plan_.model())), text_of(plan_.target()),
-                                text_of(plan_.precision()), text_of(plan_.producer()));
+  std::string out = fmt::format("plan {} target={} precision={} producer={}\n", oclc::quoted(text_of(plan_.model())),
+                                text_of(plan_.target()), text_of(plan_.precision()), text_of(plan_.producer()));
   if (size_of(plan_.options())) out += fmt::format("options {}\n", joined(plan_.options()));
   for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
     const plan::Symbol& symbol = *plan_.symbols()->Get(i);
@@ -258,8 +261,8 @@ std::string PlanView::text() const {
   }
   for (std::uint32_t i = 0; i < size_of(plan_.buffers()); ++i) {
     const plan::Buffer& buffer = *plan_.buffers()->Get(i);
-    out += fmt::format("buffer {} {} {} {} bytes={}", i, plan::EnumNameBufferKind(buffer.kind()), oclc::quoted(text_of(buffer.name())),
-                       name_of(buffer.dtype()), expr(buffer.bytes()).text());
+    out += fmt::format("buffer {} {} {} {} bytes={}", i, plan::EnumNameBufferKind(buffer.kind()),
+                       oclc::quoted(text_of(buffer.name())), name_of(buffer.dtype()), expr(buffer.bytes()).text());
     if (buffer.kind() == plan::BufferKind::constant) out += fmt::format(" offset={}", buffer.constant_offset());
     if (buffer.kind() == plan::BufferKind::arena)
       out += fmt::format(" entry={} life={}..{}", buffer.entry(), buffer.first(), buffer.last());
@@ -288,7 +291,8 @@ json PlanView::json(const SymbolValues& at) const {
   for (std::uint32_t i = 0; i < size_of(plan_.options()); ++i) options.push_back(plan_.options()->Get(i)->str());
   for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
     const plan::Symbol& s = *plan_.symbols()->Get(i);
-    if (!s.loop()) symbols.push_back({{"name", s.name()->str()}, {"lo", s.lo()}, {"hi", s.hi()}, {"value", at.at(s.name()->str())}});
+    if (!s.loop())
+      symbols.push_back({{"name", s.name()->str()}, {"lo", s.lo()}, {"hi", s.hi()}, {"value", at.at(s.name()->str())}});
   }
   const auto ports = [](const std::vector<PlanBinding>& list) {
     nlohmann::json out = nlohmann::json::array();
@@ -303,22 +307,48 @@ json PlanView::json(const SymbolValues& at) const {
     const EntryFigures f = figures(i, at);
     nlohmann::json launches = nlohmann::json::array();
     for (const LaunchFigures& l : f.launches)
-      launches.push_back({{"kernel", l.name}, {"anchor", l.anchor}, {"nodes", l.nodes}, {"calls", l.calls}, {"flops", l.flops},
-                          {"bytes", l.bytes}, {"global", l.global}, {"local", l.local}});
+      launches.push_back({{"kernel", l.name},
+                          {"anchor", l.anchor},
+                          {"nodes", l.nodes},
+                          {"calls", l.calls},
+                          {"flops", l.flops},
+                          {"bytes", l.bytes},
+                          {"global", l.global},
+                          {"local", l.local}});
     nlohmann::json arena = nlohmann::json::array();
     for (std::uint32_t b = 0; b < size_of(plan_.buffers()); ++b) {
       const plan::Buffer& buffer = *plan_.buffers()->Get(b);
       if (buffer.kind() != plan::BufferKind::arena || buffer.entry() != static_cast<int>(i)) continue;
-      arena.push_back({{"buffer", b}, {"name", text_of(buffer.name())}, {"offset", f.memory.offsets[b]}, {"bytes", f.memory.sizes[b]},
-                       {"first", buffer.first()}, {"last", buffer.last()}});
+      arena.push_back({{"buffer", b},
+                       {"name", text_of(buffer.name())},
+                       {"offset", f.memory.offsets[b]},
+                       {"bytes", f.memory.sizes[b]},
+                       {"first", buffer.first()},
+                       {"last", buffer.last()}});
     }
-    entries_json.push_back({{"name", f.name}, {"inputs", ports(inputs(i))}, {"outputs", ports(outputs(i))}, {"launches", launches},
-                            {"launch_count", f.launches.size()}, {"calls", f.calls}, {"flops", f.flops}, {"bytes", f.bytes},
-                            {"arena_bytes", f.memory.arena_bytes}, {"live_bytes", f.memory.live_bytes}, {"arena", arena}});
+    entries_json.push_back({{"name", f.name},
+                            {"inputs", ports(inputs(i))},
+                            {"outputs", ports(outputs(i))},
+                            {"launches", launches},
+                            {"launch_count", f.launches.size()},
+                            {"calls", f.calls},
+                            {"flops", f.flops},
+                            {"bytes", f.bytes},
+                            {"arena_bytes", f.memory.arena_bytes},
+                            {"live_bytes", f.memory.live_bytes},
+                            {"arena", arena}});
   }
-  return {{"schema", 1}, {"kind", "plan"}, {"model", text_of(plan_.model())}, {"producer", text_of(plan_.producer())},
-          {"target", text_of(plan_.target())}, {"precision", text_of(plan_.precision())}, {"options", options}, {"symbols", symbols},
-          {"programs", size_of(plan_.programs())}, {"constant_bytes", constant_bytes()}, {"entries", entries_json}};
+  return {{"schema", 1},
+          {"kind", "plan"},
+          {"model", text_of(plan_.model())},
+          {"producer", text_of(plan_.producer())},
+          {"target", text_of(plan_.target())},
+          {"precision", text_of(plan_.precision())},
+          {"options", options},
+          {"symbols", symbols},
+          {"programs", size_of(plan_.programs())},
+          {"constant_bytes", constant_bytes()},
+          {"entries", entries_json}};
 }
 
 std::string dims_text(const SymbolValues& at) {

@@ -12,10 +12,10 @@
 namespace oclc::tool {
 
 struct LaunchFigures {
-  std::string name, anchor, nodes;  // nodes: joined by ", "
-  std::int64_t calls = 0;           // more than one inside loops
-  double flops = 0, bytes = 0;      // of all calls
-  std::vector<std::int64_t> global; // of the first call
+  std::string name, anchor, nodes;   // nodes: joined by ", "
+  std::int64_t calls = 0;            // more than one inside loops
+  double flops = 0, bytes = 0;       // of all calls
+  std::vector<std::int64_t> global;  // of the first call
   std::vector<std::uint32_t> local;
 };
 
@@ -58,8 +58,10 @@ class PlanView {
   std::string arg_text(const plan::Arg& arg) const;
   template <class List>
   std::string list_text(const List* list) const;
-  void steps_text(const flatbuffers::Vector<flatbuffers::Offset<plan::Step>>& steps, std::size_t depth, int& number, std::string& out) const;
-  void count(const flatbuffers::Vector<flatbuffers::Offset<plan::Step>>& steps, SymbolValues& at, std::size_t& next, EntryFigures& out) const;
+  void steps_text(const flatbuffers::Vector<flatbuffers::Offset<plan::Step>>& steps, std::size_t depth, int& number,
+                  std::string& out) const;
+  void count(const flatbuffers::Vector<flatbuffers::Offset<plan::Step>>& steps, SymbolValues& at, std::size_t& next,
+             EntryFigures& out) const;
   std::vector<PlanBinding> bindings(const flatbuffers::Vector<flatbuffers::Offset<plan::Binding>>* list) const;
 
   const plan::Plan& plan_;

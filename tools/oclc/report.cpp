@@ -108,7 +108,8 @@ std::vector<ReportRow> report_rows(const std::vector<SourceNode>& sources, const
     } else {
       fate = f.survives ? "view: costs nothing" : "folded";
     }
-    rows.push_back({source.name, fmt::format("{}", fmt::join(source.operators, ", ")), fate, fmt::format("{}", fmt::join(f.why_not, "; "))});
+    rows.push_back({source.name, fmt::format("{}", fmt::join(source.operators, ", ")), fate,
+                    fmt::format("{}", fmt::join(f.why_not, "; "))});
   }
   return rows;
 }
