@@ -188,11 +188,4 @@ Node* Builder::loop(const Expr& trip, std::string counter, std::vector<Value*> c
   return graph_.add(op("loop"), std::move(carried), std::move(attributes), source_, nullptr, std::move(bodies));
 }
 
-// Declared in compiler/ir/graph.h; here, since the operator is needed.
-Value* Graph::add_constant(HostTensor tensor, std::string name, Node* before) {
-  Value* value = add(op("constant"), {}, {{"tensor", std::move(tensor)}}, {}, before)->output();
-  value->name = std::move(name);
-  return value;
-}
-
 }  // namespace oclc
