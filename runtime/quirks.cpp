@@ -20,6 +20,9 @@ constexpr Row kRows[] = {
     {"Portable Computing Language", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler)},
     // Simulators interpret the program: there is nothing worth caching.
     {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler)},
+    // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then leaves
+    // every loop (tests/platforms/rusticl_loop_limit.cpp). Code for small register tiles stays below it for small networks.
+    {"rusticl", "llvmpipe", "", bit(Quirk::loop_limit)},
 };
 
 bool fits(const std::string& name, const char* part) { return name.find(part) != std::string::npos; }
@@ -42,6 +45,7 @@ std::string quirk_names(std::uint32_t quirks) {
   append(Quirk::own_cache, "own_cache");
   append(Quirk::serial_compiler, "serial_compiler");
   append(Quirk::no_command_buffer, "no_command_buffer");
+  append(Quirk::loop_limit, "loop_limit");
   return text;
 }
 
