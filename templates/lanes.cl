@@ -34,25 +34,30 @@ int __attribute__((overloadable)) oclc_lanes_min(int16 v) { return oclc_lanes_mi
 
 //@provides oclc_load_lanes4 oclc_load_lanes8 oclc_load_lanes16
 // The first `count` lanes from memory, the others 0: nothing behind them is read.
-#define OCLC_LOAD_LANES(W) \
-  float##W oclc_load_lanes##W(const __global float* p, int count) { \
+#define OCLC_LOAD_LANES(T, W) \
+  T##W __attribute__((overloadable)) oclc_load_lanes##W(const __global T* p, int count) { \
     if (count >= W) return vload##W(0, p); \
-    float lanes[W]; \
-    for (int l = 0; l < W; ++l) lanes[l] = l < count ? p[l] : 0.0f; \
+    T lanes[W]; \
+    for (int l = 0; l < W; ++l) lanes[l] = l < count ? p[l] : 0; \
     return vload##W(0, lanes); \
   }
-OCLC_LOAD_LANES(4) OCLC_LOAD_LANES(8) OCLC_LOAD_LANES(16)
+OCLC_LOAD_LANES(float, 4) OCLC_LOAD_LANES(float, 8) OCLC_LOAD_LANES(float, 16)
+OCLC_LOAD_LANES(int, 4) OCLC_LOAD_LANES(int, 8) OCLC_LOAD_LANES(int, 16)
+OCLC_LOAD_LANES(uint, 4) OCLC_LOAD_LANES(uint, 8) OCLC_LOAD_LANES(uint, 16)
+OCLC_LOAD_LANES(uchar, 4) OCLC_LOAD_LANES(uchar, 8) OCLC_LOAD_LANES(uchar, 16)
 
 //@provides oclc_store_lanes4 oclc_store_lanes8 oclc_store_lanes16
 // The first `count` lanes to memory.
-#define OCLC_STORE_LANES(W) \
-  void oclc_store_lanes##W(float##W v, __global float* p, int count) { \
+#define OCLC_STORE_LANES(T, W) \
+  void __attribute__((overloadable)) oclc_store_lanes##W(T##W v, __global T* p, int count) { \
     if (count >= W) { \
       vstore##W(v, 0, p); \
     } else { \
-      float lanes[W]; \
+      T lanes[W]; \
       vstore##W(v, 0, lanes); \
       for (int l = 0; l < count; ++l) p[l] = lanes[l]; \
     } \
   }
-OCLC_STORE_LANES(4) OCLC_STORE_LANES(8) OCLC_STORE_LANES(16)
+OCLC_STORE_LANES(float, 4) OCLC_STORE_LANES(float, 8) OCLC_STORE_LANES(float, 16)
+OCLC_STORE_LANES(int, 4) OCLC_STORE_LANES(int, 8) OCLC_STORE_LANES(int, 16)
+OCLC_STORE_LANES(uint, 4) OCLC_STORE_LANES(uint, 8) OCLC_STORE_LANES(uint, 16)

@@ -33,6 +33,7 @@ bool try_collapse(Kernel& kernel, std::vector<Axis>& axes, std::size_t at) {
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(outer.extent == Expr(1) ? at : at + 1));
     return true;
   }
+  if (inner.extent == Expr(0)) return false;  // has no division
   Axis flat{outer.name + "_" + inner.name, outer.extent * inner.extent, {}};
   flat.var = Expr::axis(flat.name, flat.extent);
   const Substitution by{{outer.name, floor_div(flat.var, inner.extent)}, {inner.name, floor_mod(flat.var, inner.extent)}};

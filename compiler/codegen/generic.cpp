@@ -21,6 +21,7 @@ double typical(const Expr& e) {
 }
 
 std::string initial(Stage::Combine combine, DType dtype) {
+  if (dtype == DType::boolean) return combine == Stage::Combine::min ? "1" : "0";
   const double infinity = std::numeric_limits<double>::infinity();
   switch (combine) {
     case Stage::Combine::sum: return c_number(0, dtype);
@@ -28,7 +29,7 @@ std::string initial(Stage::Combine combine, DType dtype) {
     case Stage::Combine::max:
     case Stage::Combine::argmax_first:
     case Stage::Combine::argmax_last:
-      return is_float(dtype) ? c_number(-infinity, dtype) : dtype == DType::boolean || !is_signed(dtype) ? "0" : fmt::format("(({})1 << {})", c_type(dtype), size_bytes(dtype) * 8 - 1);
+      return is_float(dtype) ? c_number(-infinity, dtype) : !is_signed(dtype) ? "0" : fmt::format("(({})1 << {})", c_type(dtype), size_bytes(dtype) * 8 - 1);
     default:
       return is_float(dtype) ? c_number(infinity, dtype)
              : !is_signed(dtype) ? fmt::format("({})~({})0", c_type(dtype), c_type(dtype))
@@ -37,6 +38,7 @@ std::string initial(Stage::Combine combine, DType dtype) {
 }
 
 std::string combine_text(Stage::Combine combine, DType dtype, const std::string& a, const std::string& b) {
+  if (dtype == DType::boolean) return fmt::format("{} {} {}", a, combine == Stage::Combine::min ? "&&" : "||", b);  // lanes hold 0 or -1
   switch (combine) {
     case Stage::Combine::sum: return fmt::format("{} + {}", a, b);
     case Stage::Combine::product: return fmt::format("{} * {}", a, b);
@@ -100,7 +102,9 @@ class LoopNest {
     const Axis& last = kernel_.reduction.back();
     const auto all_run_over_it = [&](const std::vector<int>& axes) { return std::find(axes.begin(), axes.end(), static_cast<int>(kernel_.reduction.size()) - 1) != axes.end(); };
     const bool rows = std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) { return s.row_axes.empty() || (all_run_over_it(s.row_axes) && stride(s.index, last.name) == Expr(1)); });
-    const bool stages = std::all_of(kernel_.stages.begin(), kernel_.stages.end(), [&](const Stage& s) { return all_run_over_it(s.axes); });
+    // Lanes are combined by functions of float and int.
+    const auto has_lanes = [](DType d) { return d == DType::f32 || d == DType::i32; };
+    const bool stages = std::all_of(kernel_.stages.begin(), kernel_.stages.end(), [&](const Stage& s) { return all_run_over_it(s.axes) && has_lanes(s.accumulator); });
     if (rows && stages && typical(last.extent) >= 4 && can_vectorize(kernel_, last.name)) vector_reduction_ = true;
   }
 

@@ -97,7 +97,10 @@ std::string c_number(double value, DType dtype) {
   if (!is_float(dtype)) {
     if (dtype == DType::i64 && value <= -9223372036854775808.0) return "LONG_MIN";
     if (dtype == DType::i64 && value >= 9223372036854775807.0) return "LONG_MAX";
-    return fmt::format("{:.0f}{}", value, dtype == DType::i64 ? "L" : dtype == DType::u64 ? "UL" : "");
+    if (dtype == DType::i32 && value <= -2147483648.0) return "INT_MIN";
+    // The literal has the type of its element: the built-in functions take operands of one type.
+    if (size_bytes(dtype) < 4) return fmt::format("({}){:.0f}", c_type(dtype), value);
+    return fmt::format("{:.0f}{}", value, dtype == DType::i64 ? "L" : dtype == DType::u64 ? "UL" : dtype == DType::u32 ? "U" : "");
   }
   if (std::isnan(value)) return dtype == DType::f64 ? "(double)NAN" : "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
@@ -303,7 +306,10 @@ std::string Emitter::apply_text(NodeId id, bool vector) {
   const DType operand = kernel_.nodes[static_cast<std::size_t>(node.args.back())].dtype;
   const std::string_view text = is_float(operand) ? node.op->float_text : node.op->integer_text;
   OCLC_CHECK(!text.empty(), fmt::format("operator {} has no text for {}", node.op_name, name_of(operand)));
-  return fill_operands(text, args);
+  const std::string filled = fill_operands(text, args);
+  // C computes with ints: integers of fewer bits wrap at every step.
+  const bool promoted = is_integer(node.dtype) && size_bytes(node.dtype) < 4;
+  return promoted ? fmt::format("({}){}", c_type(node.dtype), filled) : filled;
 }
 
 std::string Emitter::compute(NodeId id, std::size_t scope) {
