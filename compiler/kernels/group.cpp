@@ -214,7 +214,7 @@ class Grouper {
     if (concat.op->name != "concat") return false;
     int placeable = 0;
     for (std::size_t i = 0; i < concat.inputs.size(); ++i) placeable += can_place(concat, i) ? 1 : 0;
-    return placeable > 0 && (feeds_contraction(concat.output(), false) || readers.size() > 1 || graph_.is_output(concat.output()));
+    return placeable > 0 && (feeds_contraction(concat.output(), false) || readers.size() > 1 || graph_.is_output(concat.output()) || placed_in_.count(concat.output()));
   }
 
   // An operand that some kernel computes, or a concatenation placed itself, used once here and stored nowhere else yet.
@@ -230,7 +230,7 @@ class Grouper {
   void materialise_rest() {
     for (std::size_t i = nodes_.size(); i-- > 0;) {
       Node* node = nodes_[i];
-      if (group_of(node)) continue;
+      if (group_of(node) || node->op->name == "constant") continue;  // constants are in memory already
       const Value* value = node->output();
       std::unordered_set<const Node*> readers;
       for (const auto& output : node->outputs) consumers(output.get(), readers);

@@ -100,7 +100,9 @@ class ModuleLowering {
     return inputs;
   }
 
+  // Kernels without elements have nothing to do.
   void emit(Kernel kernel, std::vector<Step>& steps) {
+    if (std::any_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent == Expr(0); })) return;
     Step step;
     step.kernel = static_cast<int>(schedule_.kernels.size());
     schedule_.kernels.push_back(std::move(kernel));

@@ -193,7 +193,10 @@ void lower_reduction(KernelBuilder& b, const Node& node) {
   const std::string_view name = node.op->name;
   const bool arg = name == "argmax" || name == "argmin";
   const bool last = node.get_or<std::int64_t>("select_last", 0) != 0;
-  const NodeId element = b.element(x, xc);
+  const DType dtype = result->type.dtype;
+  // A mean of integers is their true sum, divided.
+  const bool wide_mean = name == "reduce_mean" && is_integer(dtype) && dtype != DType::u64;
+  const NodeId element = wide_mean ? b.cast(b.element(x, xc), DType::i64) : b.element(x, xc);
   const Stage::Combine combine = name == "reduce_max"    ? Stage::Combine::max
                                  : name == "reduce_min"  ? Stage::Combine::min
                                  : name == "reduce_prod" ? Stage::Combine::product
@@ -201,11 +204,11 @@ void lower_reduction(KernelBuilder& b, const Node& node) {
                                  : name == "argmin"      ? (last ? Stage::Combine::argmin_last : Stage::Combine::argmin_first)
                                                          : Stage::Combine::sum;
   OCLC_CHECK(combine != Stage::Combine::sum || name == "reduce_sum" || name == "reduce_mean", "reduction " + std::string(name));
-  const DType dtype = result->type.dtype;
-  const int stage = add_stage(b, combine, element, arg ? x->type.dtype : dtype);
+  const DType accumulator = arg ? x->type.dtype : wide_mean ? DType::i64 : dtype;
+  const int stage = add_stage(b, combine, element, accumulator);
   if (arg) b.kernel.stages.back().arg_index = b.index(position, DType::i64);
-  NodeId value = b.reduced(stage, arg ? DType::i64 : dtype);
-  if (name == "reduce_mean") value = b.apply("div", {value, b.cast(b.index(count, DType::i64), dtype)});
+  NodeId value = b.reduced(stage, arg ? DType::i64 : accumulator);
+  if (name == "reduce_mean") value = b.apply("div", {value, b.cast(b.index(count, DType::i64), accumulator)});
   b.bind(result, coords, b.cast(value, dtype));
 }
 
