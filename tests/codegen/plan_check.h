@@ -1,0 +1,71 @@
+// Graphs of many results whose plans are compared with the reference on every kind of target.
+#pragma once
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/copy.h"
+#include "compiler/ir/text.h"
+#include "compiler/ops/builder.h"
+#include "compiler/ops/evaluate.h"
+#include "tests/support/graph_check.h"
+#include "tests/support/run_plan.h"
+
+namespace oclc::test {
+
+// Wide, middle and narrow vectors, and work-groups without vectors: PoCL runs them all.
+inline const std::vector<std::string>& target_names() {
+  static const std::vector<std::string> names = {"cpu", "cpu-256", "cpu-128", "gpu"};
+  return names;
+}
+
+struct PlanCheck {
+  std::unique_ptr<Graph> graph = std::make_unique<Graph>();
+  Builder b{*graph, "node"};
+  std::vector<HostTensor> inputs;
+  SymbolValues symbols;
+
+  // An input of random values; dimensions are of `shape`, or symbols of `names` where those are not empty.
+  Value* input(DType dtype, const Ints& shape, double low = -1, double high = 1, const std::vector<std::string>& names = {}) {
+    return input(random_tensor(dtype, shape, static_cast<unsigned>(inputs.size()) + 7, low, high), names);
+  }
+  Value* input(const Ints& shape) { return input(DType::f32, shape); }
+  Value* input(HostTensor tensor, const std::vector<std::string>& names = {}) {
+    TensorType type = tensor.type();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!names[i].empty()) type.shape[i] = Expr::symbol(names[i]);
+    }
+    inputs.push_back(std::move(tensor));
+    return graph->add_input("x" + std::to_string(inputs.size() - 1), type);
+  }
+  void out(const std::string& claim, Value* value) { graph->add_output(claim, value); }
+
+  // Empty, or what is wrong: the target, the claim and the element.
+  std::string problem(const std::string& target, bool fuse, double tolerance, std::span<const HostTensor> wanted) const {
+    CompileOptions options = default_options();
+    options.target = find_target(target);
+    if (!fuse) options.disabled = {"fuse"};
+    const std::string where = target + (fuse ? "" : ", unfused") + ": ";
+    try {
+      PlanRunner runner(module_of(copy_graph(*graph)), options);
+      const auto found = runner.run(inputs, symbols);
+      std::string all;
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const std::string one = oclc::difference({found[i]}, {wanted[i]}, tolerance);
+        if (!one.empty()) all += where + graph->outputs()[i].first + ": " + one + "\n";
+      }
+      return all;
+    } catch (const std::exception& error) {
+      return where + error.what() + "\n" + print_graph(*graph);
+    }
+  }
+
+  void check(double tolerance = 2e-6, bool unfused = true) const {
+    const auto wanted = evaluate(*graph, inputs, symbols);
+    for (const std::string& target : target_names()) CHECK(problem(target, true, tolerance, wanted) == "");
+    if (unfused) CHECK(problem("cpu", false, tolerance, wanted) == "");
+  }
+};
+
+}  // namespace oclc::test

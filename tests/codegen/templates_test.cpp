@@ -1,0 +1,69 @@
+// Templates compile alone; their expansion, the prelude's pieces and the choice of tiles.
+#include <doctest/doctest.h>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/template_table.h"
+#include "compiler/codegen/template_text.h"
+#include "compiler/codegen/tiling.h"
+#include "compiler/support/error.h"
+#include "tests/ops/opencl_host.h"
+
+using namespace oclc;
+
+TEST_CASE("every template compiles alone with its defaults") {
+  const OpenClHost host;
+  const HostTensor x(DType::f32, {16});
+  REQUIRE(template_texts().size() >= 6);
+  for (const TemplateText& row : template_texts()) {
+    CAPTURE(row.name);
+    std::string source(row.text);
+    if (row.name == "lanes") source = prelude_for("oclc_max oclc_min") + source;
+    source +=
+        "\n__kernel void run(__global const float* x, __global float* y) { y[get_global_id(0)] = x[get_global_id(0)]; }\n";
+    CHECK_NOTHROW(host.run(source, {x}, HostTensor(DType::f32, {16}), 16));
+  }
+}
+
+TEST_CASE("a tile's body has its parameters and holes filled in") {
+  TemplateValues values;
+  values.parameters = {{"M", "35"}, {"N", "64"}, {"K", "20"}, {"MR", "5"}, {"NV", "2"}, {"VW", "8"}};
+  values.holes = {{"EPILOGUE", "v = v + 1.0f;\n"}};
+  const std::string body = expand_tile_body("contraction_cpu", values);
+  CHECK(body.find("v = v + 1.0f;") != std::string::npos);
+  CHECK(body.find("float8 acc[5][2]") != std::string::npos);
+  CHECK(body.find("//@hole") == std::string::npos);
+  for (const char* macro : {"PANELS", "ROW_BLOCKS", "JOIN", "PW", "MR"}) CHECK(body.find(macro) == std::string::npos);
+  CHECK(expand_macro("contraction_cpu", "PW", values) == "16");
+  CHECK(expand_macro("contraction_cpu", "ROW_TILES", values) == "7");
+  CHECK_THROWS_AS(expand_tile_body("no_such_template", values), InternalError);
+}
+
+TEST_CASE("the prelude holds what a source calls, and what that calls, and no more") {
+  CHECK(prelude_for("y[0] = x[0] + 1;") == "");
+  const std::string lanes = prelude_for("s = oclc_lanes_max(v);");
+  CHECK(lanes.find("oclc_lanes_max(float4") != std::string::npos);
+  CHECK(lanes.find("oclc_max(") < lanes.find("oclc_lanes_max("));
+  CHECK(lanes.find("oclc_erf") == std::string::npos);
+  CHECK(prelude_for("my_oclc_erf(x)") == "");
+}
+
+TEST_CASE("tiles fit the registers and cover the product") {
+  for (const char* name : {"cpu", "cpu-256", "cpu-128"}) {
+    const Target& target = find_target(name);
+    for (const std::int64_t rows : {1, 3, 49, 196, 12544}) {
+      for (const std::int64_t columns : {1, 17, 64, 1000}) {
+        const ContractionShape shape{1, rows, columns, 256, 1024};
+        const ContractionTiles t = choose_tiles(shape, target);
+        CHECK(t.rows * t.vectors + t.vectors + 1 <= target.vector_registers);
+        CHECK(t.rows >= 1);
+        CHECK(t.rows <= 12);
+        CHECK(t.row_tiles >= 1);
+        CHECK(t.panels >= 1);
+        // No work-item is without work.
+        CHECK((t.row_tiles - 1) * t.rows < rows);
+        CHECK((t.panels - 1) * t.vectors * target.vector_width < columns);
+        if (rows == 1) CHECK(t.rows == 1);
+      }
+    }
+  }
+}

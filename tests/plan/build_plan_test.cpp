@@ -1,0 +1,113 @@
+// Live ranges, sharing of kernels and determinism of plans.
+#include <doctest/doctest.h>
+
+#include "compiler/ir/parse.h"
+#include "compiler/ops/op_list.h"
+#include "plan_generated.h"
+#include "tests/support/run_plan.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+Compiled compiled(const std::string& text, const std::vector<std::string>& disabled = {}) {
+  CompileOptions options = default_options();
+  options.disabled = disabled;
+  return compile(module_of(parse_graph(text, find_op)), options);
+}
+
+const plan::Plan& plan_of(const Compiled& c) { return *flatbuffers::GetRoot<plan::Plan>(c.plan.metadata.data()); }
+
+// "first-last" of each buffer of the arena, in order.
+std::string lives(const Compiled& c) {
+  std::string out;
+  for (const plan::Buffer* b : *plan_of(c).buffers()) {
+    if (b->kind() != plan::BufferKind::arena) continue;
+    out += (out.empty() ? "" : " ") + std::to_string(b->first()) + "-" + std::to_string(b->last());
+  }
+  return out;
+}
+
+const std::string kProduct = "{trans_a=0, trans_b=0}";
+
+std::string chain(int length) {
+  std::string text = "graph g(%x: f32[32, 32], %w: f32[32, 32]) {\n  %0 = matmul(%x, %w) " + kProduct + "\n";
+  for (int i = 1; i < length; ++i)
+    text += "  %" + std::to_string(i) + " = matmul(%" + std::to_string(i - 1) + ", %w) " + kProduct + "\n";
+  return text + "  return y=%" + std::to_string(length - 1) + "\n}\n";
+}
+
+}  // namespace
+
+TEST_CASE("each result of a chain lives until the next kernel has read it") {
+  CHECK(lives(compiled(chain(5))) == "0-1 1-2 2-3 3-4");
+}
+
+TEST_CASE("a result that is read late lives until then") {
+  CHECK(lives(compiled("graph g(%x: f32[32, 32], %w: f32[32, 32]) {\n  %0 = matmul(%x, %w) " + kProduct +
+                       "\n  %1 = matmul(%0, %w) " + kProduct + "\n  %2 = matmul(%1, %w) " + kProduct +
+                       "\n  %3 = matmul(%2, %0) " + kProduct + "\n  return y=%3\n}\n")) == "0-3 1-2 2-3");
+}
+
+TEST_CASE("kernels of one text are one function in the plan") {
+  const Compiled c = compiled(chain(6));
+  CHECK(c.plan.launches == 6);
+  CHECK(c.plan.files.size() == 1);
+}
+
+TEST_CASE("kernels of different shapes stay apart") {
+  const Compiled c = compiled("graph g(%x: f32[32, 32], %w: f32[32, 16]) {\n  %0 = matmul(%x, %x) " + kProduct +
+                              "\n  %1 = matmul(%0, %w) " + kProduct + "\n  return y=%1\n}\n");
+  CHECK(c.plan.launches == 2);
+  CHECK(c.plan.files.size() == 2);
+}
+
+TEST_CASE("two builds of a plan are equal in every byte") {
+  const std::string text =
+      "symbol N\ngraph g(%x: f32[N, 4, 8, 8]) {\n  %w = constant f32[6, 4, 3, 3] random 1\n  %0 = conv(%x, %w) "
+      "{dilations=[1, 1], group=1, pads=[1, 1, 1, 1], strides=[1, 1]}\n  %1 = relu(%0)\n  %2 = concat(%1, %x) {axis=1}\n  %3 = "
+      "softmax(%2) {axis=1}\n  return y=%3, z=%1\n}\n";
+  for (const std::vector<std::string>& disabled : {std::vector<std::string>{}, {"fuse"}}) {
+    const Compiled a = compiled(text, disabled), b = compiled(text, disabled);
+    CHECK(a.plan.metadata == b.plan.metadata);
+    CHECK(a.schedule.text() == b.schedule.text());
+  }
+}
+
+TEST_CASE("what a loop carries lives through all of its trips") {
+  const Compiled c = compiled(R"(axis t < 5
+graph g(%x: f32[5, 4], %h: f32[4], %w: f32[4, 4]) {
+  %a = relu(%h)
+  %0, %1 = loop(%a, %x, %w) {carried=1, counter="t", trip=(5)} : f32[4], f32[5, 4]
+    body step(%h: f32[4], %x: f32[5, 4], %w: f32[4, 4]) {
+      %0 = slice(%x) {sizes=(1, 4), starts=(t, 0), steps=[1, 1]} : f32[1, 4]
+      %1 = matmul(%0, %w) {trans_a=0, trans_b=0} : f32[1, 4]
+      %2 = reshape(%1) {shape=(4)} : f32[4]
+      %3 = add(%h, %2) : f32[4]
+      %4 = tanh(%3) : f32[4]
+      return next=%4, result=%3
+    }
+  %2 = exp(%1)
+  return last=%0, all=%2
+}
+)");
+  int before = -1, within = 0;
+  const auto& steps = c.schedule.entries.at(0).steps;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].body.empty()) continue;
+    before = static_cast<int>(i);
+    within = static_cast<int>(steps[i].body.size());
+  }
+  REQUIRE(before > 0);
+  REQUIRE(within > 0);
+  int slots = 0;
+  for (std::size_t i = 0; i < c.schedule.buffers.size(); ++i) {
+    if (!c.schedule.buffers[i].name.ends_with(".carried")) continue;
+    const plan::Buffer* b = plan_of(c).buffers()->Get(static_cast<flatbuffers::uoffset_t>(i));
+    CHECK(b->first() < before);
+    CHECK(b->last() >= before + within - 1);
+    ++slots;
+  }
+  CHECK(slots == 1);
+}
