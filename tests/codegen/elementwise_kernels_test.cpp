@@ -16,7 +16,6 @@ namespace {
 
 constexpr DType kTypes[] = {DType::f32, DType::f64, DType::i8,  DType::i16, DType::i32,    DType::i64,
                             DType::u8,  DType::u16, DType::u32, DType::u64, DType::boolean};
-constexpr DType kIntegers[] = {DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64};
 
 std::vector<double> samples(DType dtype, int arity) {
   if (dtype == DType::boolean) return {0, 1};
@@ -149,7 +148,7 @@ TEST_CASE("every element type converts to every other") {
 }
 
 TEST_CASE("integers wrap at every step of a fused chain") {
-  for (const DType dtype : kIntegers) {
+  for (const DType dtype : {DType::i8, DType::u8, DType::i16, DType::u32, DType::i64}) {
     PlanCheck check;
     Builder& b = check.b;
     const bool sign = is_signed(dtype);
@@ -173,6 +172,7 @@ TEST_CASE("integers wrap at every step of a fused chain") {
     check.out("sign", b.unary("sign", b.sub(x, y)));
     check.out("sum of products", b.fma(x, y, number(5)));
     check.out("both", b.call("and", {b.call("less", {x, y}), b.call("not", {b.call("equal", {sum, x})})}));
-    check.check(0);
+    const auto wanted = evaluate(*check.graph, check.inputs);
+    for (const char* target : {"cpu", "gpu"}) CHECK(check.problem(target, true, 0, wanted) == "");
   }
 }
