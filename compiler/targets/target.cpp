@@ -28,28 +28,8 @@ const Target& find_target(std::string_view name) {
   throw CompileError({.stage = "target", .wanted = "one of " + names, .found = fmt::format("target '{}'", name), .exit_code = ExitCode::usage});
 }
 
-namespace {
-
-// Targets that keep clear of a driver's fault, whatever the device's vectors.
-struct QuirkRow {
-  std::string_view quirk;
-  std::string_view target;
-};
-constexpr QuirkRow kQuirkRows[] = {
-    {"loop_limit", "cpu-128"},  // the least work, so the fewest loop iterations, in a work-item
-};
-
-std::string_view row_for(const DeviceFacts& facts) {
-  const std::string quirks = fmt::format(" {} ", facts.quirks);
-  for (const QuirkRow& row : kQuirkRows)
-    if (quirks.find(fmt::format(" {} ", row.quirk)) != quirks.npos) return row.target;
-  return !facts.is_cpu ? "gpu" : facts.vector_width >= 16 ? "cpu" : facts.vector_width >= 8 ? "cpu-256" : "cpu-128";
-}
-
-}  // namespace
-
 Target target_for(const DeviceFacts& facts) {
-  Target target = find_target(row_for(facts));
+  Target target = find_target(!facts.is_cpu ? "gpu" : facts.vector_width >= 16 ? "cpu" : facts.vector_width >= 8 ? "cpu-256" : "cpu-128");
   target.compute_units = std::max(facts.compute_units, 1);
   target.local_bytes = facts.local_bytes;
   target.fp64 = facts.fp64;

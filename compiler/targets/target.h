@@ -38,7 +38,6 @@ struct DeviceFacts {
   std::int64_t cache_bytes = 0;
   int max_work_group = 256;
   bool fp64 = true;
-  std::string_view quirks;  // names of the driver's faults, separated by spaces
 };
 
 // The row that fits the device best, with the device's own numbers.
