@@ -255,8 +255,19 @@ NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std
   node.guard = guard;
   const std::size_t before = kernel.operands.size();
   node.operand = operand(storage.buffer, value->type.dtype, false, (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)].name);
-  if (kernel.operands.size() > before) kernel.bytes += value->type.elements() * Expr(static_cast<std::int64_t>(size_bytes(value->type.dtype)));
+  if (kernel.operands.size() > before) kernel.bytes += elements_read(value->type.elements(), node.index) * Expr(static_cast<std::int64_t>(size_bytes(value->type.dtype)));
   return add(std::move(node));
+}
+
+// A table read at positions that a tensor gives is not read whole: at most one element a point of the iteration space counts.
+Expr KernelBuilder::elements_read(const Expr& elements, const Expr& index) const {
+  const auto symbols = index.symbols();
+  if (std::none_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); })) return elements;
+  Expr points(1);
+  for (const auto* list : {&kernel.axes, &kernel.reduction}) {
+    for (const Axis& axis : *list) points *= axis.extent;
+  }
+  return min(points, elements);
 }
 
 void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes, std::vector<Expr> guard) {

@@ -68,6 +68,7 @@ class KernelBuilder {
   NodeId load(const Value* value, const Storage& storage, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   Expr integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard, const Expr& bound);
   int operand(int buffer, DType dtype, bool written, const std::string& name);
+  Expr elements_read(const Expr& elements, const Expr& index) const;
 
   LoweringInputs inputs_;
   struct Bound {
