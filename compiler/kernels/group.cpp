@@ -241,13 +241,23 @@ class Grouper {
         }
         continue;
       }
-      if (graph_.is_output(value) || placed_in_.count(value) || worth_storing(*node, readers)) {
+      if (graph_.is_output(value) || placed_in_.count(value) || captured_by_loop(*node) || worth_storing(*node, readers)) {
         start_group(node, false);
         continue;
       }
       consumers_of_[node] = std::move(readers);
       chain_length_[node] = chain_length(*node) + 1;
     }
+  }
+
+  // The body of a loop reads captured values from memory; constants are there already.
+  static bool captured_by_loop(const Node& node) {
+    if (node.op->name == "constant") return false;
+    return std::any_of(node.output()->users.begin(), node.output()->users.end(), [&](const Node* user) {
+      if (user->op->kind != OpKind::control) return false;
+      const auto carried = static_cast<std::ptrdiff_t>(user->get<std::int64_t>("carried"));
+      return std::find(user->inputs.begin() + carried, user->inputs.end(), node.output()) != user->inputs.end();
+    });
   }
 
   // Inlined nodes between `node` and the kernel that reads it.
