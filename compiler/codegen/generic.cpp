@@ -150,23 +150,40 @@ class LoopNest {
     e.set_vector_axis({}, 1);
   }
 
-  // One stage with its own loops, over all reduction axes of the stage, in the present vector mode.
-  void stage_loops(Emitter& e, int number) {
-    const Stage& stage = kernel_.stages[static_cast<std::size_t>(number)];
-    if (vector_reduction_) return row_stage(e, number);
-    const bool vector = e.is_vector(stage.body);
-    const std::string name = fmt::format("s{}", number);
-    const DType dtype = stage.accumulator;
-    const bool arg = stage.arg_index >= 0;
-    const std::string scalar_type(dtype == DType::boolean ? "int" : c_type(dtype));
-    e.line(vector ? fmt::format("{0} {1} = ({0})({2});", e.vector_type(dtype), name, initial(stage.combine, dtype)) : fmt::format("{} {} = {};", scalar_type, name, initial(stage.combine, dtype)));
-    if (arg) e.line(fmt::format("long {}_at = 0;", name));
-    for (const int a : stage.axes) open_loop(e, kernel_.reduction[static_cast<std::size_t>(a)]);
-    accumulate(e, stage, name, vector, arg);
-    for (std::size_t i = 0; i < stage.axes.size(); ++i) {
-      if (kernel_.reduction[static_cast<std::size_t>(stage.axes[i])].extent != Expr(1)) e.close();
+  // Stages [first, last), which run over the same axes, in one loop nest in the present vector mode.
+  void stage_loops(Emitter& e, int first, int last) {
+    if (vector_reduction_) return row_stage(e, first);
+    const auto stage_of = [&](int i) -> const Stage& { return kernel_.stages[static_cast<std::size_t>(i)]; };
+    const auto name_of_sum = [](int i) { return fmt::format("s{}", i); };
+    for (int i = first; i < last; ++i) {
+      const Stage& stage = stage_of(i);
+      const DType dtype = stage.accumulator;
+      const std::string name = name_of_sum(i), scalar_type(dtype == DType::boolean ? "int" : c_type(dtype));
+      e.line(e.is_vector(stage.body) ? fmt::format("{0} {1} = ({0})({2});", e.vector_type(dtype), name, initial(stage.combine, dtype)) : fmt::format("{} {} = {};", scalar_type, name, initial(stage.combine, dtype)));
+      if (stage.arg_index >= 0) e.line(fmt::format("long {}_at = 0;", name));
     }
-    e.stage_done(number, arg ? name + "_at" : name, vector);
+    const std::vector<int>& axes = stage_of(first).axes;
+    for (const int a : axes) open_loop(e, kernel_.reduction[static_cast<std::size_t>(a)]);
+    for (int i = first; i < last; ++i) accumulate(e, stage_of(i), name_of_sum(i), e.is_vector(stage_of(i).body), stage_of(i).arg_index >= 0);
+    for (const int a : axes) {
+      if (kernel_.reduction[static_cast<std::size_t>(a)].extent != Expr(1)) e.close();
+    }
+    for (int i = first; i < last; ++i) e.stage_done(i, stage_of(i).arg_index >= 0 ? name_of_sum(i) + "_at" : name_of_sum(i), e.is_vector(stage_of(i).body));
+  }
+
+  // One past the last stage that may share the loops of stage `first`: same axes, and no need of a result from among them.
+  int shared_until(const Emitter& e, int first) const {
+    int last = first + 1;
+    const Stage& stage = kernel_.stages[static_cast<std::size_t>(first)];
+    if (vector_reduction_ || stage.arg_index >= 0) return last;
+    for (; last < static_cast<int>(kernel_.stages.size()); ++last) {
+      const Stage& next = kernel_.stages[static_cast<std::size_t>(last)];
+      if (next.axes != stage.axes || next.arg_index >= 0) break;
+      bool needs = false;
+      for (int i = first; i < last; ++i) needs = needs || e.depends(next.body, fmt::format("stage {}", i));
+      if (needs) break;
+    }
+    return last;
   }
 
   void accumulate(Emitter& e, const Stage& stage, const std::string& name, bool vector, bool arg) {
@@ -232,7 +249,10 @@ class LoopNest {
   }
 
   void element(Emitter& e) {
-    for (std::size_t i = 0; i < kernel_.stages.size(); ++i) stage_loops(e, static_cast<int>(i));
+    for (int i = 0, next = 0; i < static_cast<int>(kernel_.stages.size()); i = next) {
+      next = shared_until(e, i);
+      stage_loops(e, i, next);
+    }
     stores(e);
   }
 

@@ -113,6 +113,7 @@ NodeId KernelBuilder::guarded(NodeId x, const std::vector<Expr>& outer, const st
   std::vector<Expr> both = outer;
   for (const Expr& e : guard) add_condition(both, e);
   if (at(x).kind == ScalarNode::Kind::load && at(x).guard == both) {
+    if (at(x).number == fill) return x;
     ScalarNode load = at(x);
     load.number = fill;
     return add(std::move(load));

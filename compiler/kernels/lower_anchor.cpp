@@ -15,20 +15,10 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 constexpr std::array<std::string_view, 3> kSpatial = {"z", "y", "x"};
 
-std::string spatial_name(std::size_t i, std::size_t rank) { return std::string(kSpatial.at(i + 3 - rank)); }
-
 // Attribute list of one number per spatial dimension.
 std::int64_t spatial(const Node& node, std::string_view name, std::size_t i, std::int64_t fallback) {
   const Ints list = node.get_or<Ints>(name, {});
   return list.empty() ? fallback : list.at(i);
-}
-
-// Positions read by the window tap `k` at output `o` along spatial dimension i, guarded by the input's extent.
-Expr window_position(const Node& node, std::size_t i, const Expr& o, const Expr& k, const Expr& extent, std::vector<Expr>& guard) {
-  const Expr at = o * Expr(spatial(node, "strides", i, 1)) + k * Expr(spatial(node, "dilations", i, 1)) - Expr(spatial(node, "pads", i, 0));
-  add_condition(guard, at);
-  add_condition(guard, extent - 1 - at);
-  return at;
 }
 
 std::vector<int> indices_from(std::size_t first, std::size_t count) {
@@ -39,6 +29,22 @@ std::vector<int> indices_from(std::size_t first, std::size_t count) {
 
 std::vector<int> all_reductions(const KernelBuilder& b) { return indices_from(0, b.kernel.reduction.size()); }
 
+Ints reduced_axes(const Node& node) {
+  if (node.has("axes")) return node.get<Ints>("axes");
+  return {node.get<std::int64_t>("axis")};
+}
+
+}  // namespace
+
+std::string spatial_name(std::size_t i, std::size_t rank) { return std::string(kSpatial.at(i + 3 - rank)); }
+
+Expr window_position(const Node& node, std::size_t i, const Expr& o, const Expr& k, const Expr& extent, std::vector<Expr>& guard) {
+  const Expr at = o * Expr(spatial(node, "strides", i, 1)) + k * Expr(spatial(node, "dilations", i, 1)) - Expr(spatial(node, "pads", i, 0));
+  add_condition(guard, at);
+  add_condition(guard, extent - 1 - at);
+  return at;
+}
+
 int add_stage(KernelBuilder& b, Stage::Combine combine, NodeId body, DType accumulator) {
   Stage stage;
   stage.combine = combine;
@@ -48,13 +54,6 @@ int add_stage(KernelBuilder& b, Stage::Combine combine, NodeId body, DType accum
   b.kernel.stages.push_back(std::move(stage));
   return static_cast<int>(b.kernel.stages.size()) - 1;
 }
-
-Ints reduced_axes(const Node& node) {
-  if (node.has("axes")) return node.get<Ints>("axes");
-  return {node.get<std::int64_t>("axis")};
-}
-
-}  // namespace
 
 void lower_matmul(KernelBuilder& b, const Node& node) {
   const Value *left = node.inputs[0], *right = node.inputs[1], *result = node.output();
@@ -96,10 +95,11 @@ void lower_conv(KernelBuilder& b, const Node& node) {
   const std::size_t spatial_rank = shape.size() - 2;
   const Expr groups(node.get_or<std::int64_t>("group", 1));
   const Expr in_group = sw[1], out_group = floor_div(sw[0], groups);
-  const bool depthwise = in_group == Expr(1) && groups != Expr(1);
+  const auto strategy = node.get_or<std::string>("strategy", "conv_implicit");
+  if (strategy == "conv_direct" || (in_group == Expr(1) && groups != Expr(1))) return lower_conv_direct(b, node);
   std::vector<Expr> coords(shape.size());
   coords[0] = b.add_axis("image", shape[0]);
-  const bool grouped = groups != Expr(1) && !depthwise;
+  const bool grouped = groups != Expr(1);
   const Expr g = grouped ? b.add_axis("group", groups) : Expr(0);
   for (std::size_t i = 0; i < spatial_rank; ++i) coords[i + 2] = b.add_axis("out_" + spatial_name(i, spatial_rank), shape[i + 2]);
   const Expr o = b.add_axis("out_c", grouped ? out_group : shape[1]);
@@ -115,24 +115,21 @@ void lower_conv(KernelBuilder& b, const Node& node) {
   }
   const Expr c = b.add_reduction("in_c", in_group);
   wc[1] = c;
-  xc[1] = depthwise ? floor_div(o, out_group) : g * in_group + c;
+  xc[1] = g * in_group + c;
   const NodeId a = b.guarded(b.element(x, xc, guard), {}, guard, 0);
   const NodeId weight = b.element(w, wc);
   const DType dtype = result->type.dtype;
   const int stage = add_stage(b, Stage::Combine::sum, b.apply("mul", {a, weight}), dtype);
-  const auto strategy = node.get_or<std::string>("strategy", "conv_implicit");
-  if (!depthwise && strategy != "conv_direct") {
-    Contraction contraction;
-    contraction.strategy = strategy;
-    contraction.a = a;
-    contraction.b = weight;
-    if (grouped) contraction.batch = {1};
-    contraction.m = {0};
-    for (std::size_t i = 0; i < spatial_rank; ++i) contraction.m.push_back(static_cast<int>(i + (grouped ? 2 : 1)));
-    contraction.n = {static_cast<int>(b.kernel.axes.size()) - 1};
-    contraction.k = all_reductions(b);
-    b.kernel.contraction = std::move(contraction);
-  }
+  Contraction contraction;
+  contraction.strategy = strategy;
+  contraction.a = a;
+  contraction.b = weight;
+  if (grouped) contraction.batch = {1};
+  contraction.m = {0};
+  for (std::size_t i = 0; i < spatial_rank; ++i) contraction.m.push_back(static_cast<int>(i + (grouped ? 2 : 1)));
+  contraction.n = {static_cast<int>(b.kernel.axes.size()) - 1};
+  contraction.k = all_reductions(b);
+  b.kernel.contraction = std::move(contraction);
   NodeId value = b.reduced(stage, dtype);
   if (node.inputs.size() > 2 && node.inputs[2]) value = b.apply("add", {value, b.element(node.inputs[2], {coords[1]})});
   b.bind(result, coords, value);

@@ -79,9 +79,17 @@ class KernelBuilder {
   std::map<std::string, NodeId> memo_;
 };
 
+// "z", "y", "x": names of `rank` spatial axes.
+std::string spatial_name(std::size_t i, std::size_t rank);
+// Position that the window tap `k` reads at output `o` along spatial dimension i, guarded by the input's extent.
+Expr window_position(const Node& node, std::size_t i, const Expr& o, const Expr& k, const Expr& extent, std::vector<Expr>& guard);
+// A stage over all reduction axes that there are so far; its number.
+int add_stage(KernelBuilder& b, Stage::Combine combine, NodeId body, DType accumulator);
+
 // The anchors: each sets the axes and binds the anchor's result at the coordinates it returns in the builder.
 void lower_matmul(KernelBuilder& b, const Node& node);
 void lower_conv(KernelBuilder& b, const Node& node);
+void lower_conv_direct(KernelBuilder& b, const Node& node);
 void lower_pool(KernelBuilder& b, const Node& node);
 void lower_reduction(KernelBuilder& b, const Node& node);
 void lower_row(KernelBuilder& b, const Node& node);

@@ -16,8 +16,8 @@ Layout channels_last(std::size_t rank) {
   return layout;
 }
 
-// Filter taps outermost, channels innermost: [k.., C/g, O].
-Layout depthwise_weights(std::size_t rank) {
+// Filter taps outermost, features innermost.
+Layout taps_outermost(std::size_t rank) {
   Layout layout;
   for (std::size_t i = 1; i < rank; ++i) layout.order.push_back(static_cast<int>(i));
   layout.order.push_back(0);
@@ -51,9 +51,9 @@ bool assign_layouts(Graph& graph) {
         node->op->name == "concat" && keeps_layout(*node) &&
         std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return !v->layout.is_row_major(); });
     if (windowed || follows || concat_follows) set(node->output(), channels_last(rank));
-    if (node->op->name == "conv" && node->get_or<std::int64_t>("group", 1) != 1 && node->inputs[1]->type.shape[1] == Expr(1) &&
-        constant_of(node->inputs[1])) {
-      set(node->inputs[1], depthwise_weights(rank));
+    const bool depthwise = node->op->name == "conv" && node->get_or<std::int64_t>("group", 1) != 1 && node->inputs[1]->type.shape[1] == Expr(1);
+    if ((depthwise || node->get_or<std::string>("strategy", "") == "conv_direct") && constant_of(node->inputs[1])) {
+      set(node->inputs[1], taps_outermost(rank));
     }
   }
   // A reshape reads row-major order; a flattened feature map is written that way by its producer.

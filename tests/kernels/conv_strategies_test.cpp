@@ -32,6 +32,8 @@ std::vector<Case> cases() {
       {"groups", {2, 12, 5, 6}, {18, 4, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 3}},
       {"depthwise", {1, 20, 9, 8}, {20, 1, 3, 3}, {.strides = {2, 2}, .pads = {1, 1, 1, 1}, .group = 20}},
       {"depthwise with two features a channel", {1, 6, 5, 5}, {12, 1, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 6}},
+      {"depthwise 5x5, wide", {2, 24, 7, 9}, {24, 1, 5, 5}, {.pads = {2, 2, 2, 2}, .group = 24}},
+      {"depthwise 7x7", {1, 18, 9, 9}, {18, 1, 7, 7}, {.pads = {3, 3, 3, 3}, .group = 18}},
       {"one dimension", {2, 4, 21}, {6, 4, 5}, {.strides = {3}, .pads = {2, 1}}},
       {"one dimension in groups", {2, 4, 21}, {6, 2, 5}, {.group = 2}},
       {"three dimensions", {1, 3, 4, 5, 6}, {8, 3, 2, 3, 3}, {.strides = {1, 2, 1}, .pads = {1, 0, 1, 0, 1, 1}}},
@@ -62,7 +64,7 @@ std::vector<HostTensor> inputs_of(const Case& c, const Graph& graph) {
   return {x, random_tensor(DType::f32, shape, 5)};
 }
 
-void check_all(const std::string& strategy, const std::string& precision, double tolerance) {
+void check_all(const std::string& strategy, const std::string& precision, double tolerance, const std::string& gemm = "own") {
   for (const Case& c : cases()) {
     for (const bool symbolic : {false, true}) {
       CAPTURE(c.name);
@@ -71,6 +73,7 @@ void check_all(const std::string& strategy, const std::string& precision, double
       CompileOptions options = default_options();
       options.conv = strategy;
       options.precision = precision;
+      options.gemm = gemm;
       const Difference d = compare_with_reference(*graph, inputs_of(c, *graph), options);
       CHECK(d.max_rel <= tolerance);
     }
@@ -85,3 +88,43 @@ TEST_CASE("direct convolutions equal the reference") { check_all("direct", "fp32
 TEST_CASE("winograd convolutions with tiles of 2 equal the reference") { check_all("winograd", "fp32", 3e-6); }
 TEST_CASE("winograd convolutions with tiles of 4 equal the reference") { check_all("winograd", "fast", 2e-5); }
 TEST_CASE("convolutions by the cost model equal the reference") { check_all("auto", "fp32", 3e-6); }
+
+TEST_CASE("products by the library equal the reference") {
+  for (const std::string strategy : {"implicit", "im2col", "winograd"}) check_all(strategy, "fp32", 3e-6, "clblast");
+}
+
+TEST_CASE("the library multiplies what has plain operands") {
+  const auto launches = [](const Case& c, const std::string& conv) {
+    CompileOptions options = default_options();
+    options.conv = conv;
+    options.gemm = "clblast";
+    return compile(module_of(graph_of(c, false)), options).schedule.gemms.size();
+  };
+  const Case padded{"3x3", {1, 4, 8, 8}, {8, 4, 3, 3}, {.pads = {1, 1, 1, 1}}};
+  CHECK(launches(padded, "implicit") == 0);
+  CHECK(launches(padded, "im2col") == 1);
+  CHECK(launches(padded, "winograd") == 1);
+  CHECK(launches({"one tap", {2, 5, 6, 7}, {9, 5, 1, 1}, {}}, "implicit") == 1);
+  CHECK(launches({"groups", {1, 8, 5, 5}, {6, 4, 3, 3}, {.group = 2}}, "im2col") == 1);
+  CHECK(launches({"depthwise", {1, 8, 5, 5}, {8, 1, 3, 3}, {.group = 8}}, "im2col") == 0);
+}
+
+TEST_CASE("a strategy that a convolution does not allow leaves it implicit") {
+  const auto choice = [](const Case& c, const std::string& strategy, const std::string& precision) {
+    const auto graph = graph_of(c, false);
+    choose_convolution(*graph, {find_target("cpu"), strategy, precision});
+    for (const Node* node : graph->nodes()) {
+      if (node->op->name == "conv") return node->get<std::string>("strategy") + ": " + node->get<std::string>("strategy_reason");
+    }
+    return std::string("rewritten");
+  };
+  const Case square{"3x3", {1, 4, 8, 8}, {8, 4, 3, 3}, {}};
+  CHECK(choice(square, "winograd", "fp32") == "rewritten");
+  CHECK(choice(square, "im2col", "fp32") == "rewritten");
+  CHECK(choice(square, "direct", "fp32") == "conv_direct: direct as asked");
+  CHECK(choice(square, "winograd", "strict") == "conv_implicit: implicit instead of winograd: the strict contract excludes Winograd");
+  CHECK(choice({"5x5", {1, 4, 8, 8}, {8, 4, 5, 5}, {}}, "winograd", "fp32") == "conv_implicit: implicit instead of winograd: Winograd needs a filter of 3x3");
+  CHECK(choice({"stride", {1, 4, 8, 8}, {8, 4, 3, 3}, {.strides = {2, 2}}}, "winograd", "fp32") == "conv_implicit: implicit instead of winograd: Winograd needs stride and dilation 1");
+  CHECK(choice({"1x1", {1, 4, 8, 8}, {8, 4, 1, 1}, {}}, "im2col", "fp32") == "conv_implicit: implicit instead of im2col: with one tap the matrix is the input itself");
+  CHECK(choice({"depthwise", {1, 4, 8, 8}, {4, 1, 3, 3}, {.group = 4}}, "im2col", "fp32") == "conv_depthwise: depthwise: one input channel a group");
+}

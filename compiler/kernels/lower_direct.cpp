@@ -1,0 +1,107 @@
+// Convolutions as loops over registers: depthwise ones, and any other by the strategy conv_direct. One point of the iteration space
+// computes neighbouring positions of one feature, which share weights; features are innermost, so that vectors run over them.
+#include <algorithm>
+
+#include "compiler/kernels/lower_kernel.h"
+
+namespace oclc {
+namespace {
+
+// Positions along the last axis that one point computes, if there are as many.
+constexpr std::int64_t kPositions = 4;
+// Windows up to this many taps are unrolled where a feature has one channel: neighbours share what they read, too.
+constexpr std::int64_t kUnrolledTaps = 25;
+
+class DirectConvolution {
+ public:
+  DirectConvolution(KernelBuilder& b, const Node& node) : b_(b), node_(node), x_(node.inputs[0]), w_(node.inputs[1]), shape_(node.output()->type.shape) {
+    const Shape& sw = w_->type.shape;
+    group_ = Expr(node.get_or<std::int64_t>("group", 1));
+    in_group_ = sw[1];
+    out_group_ = floor_div(sw[0], group_);
+    depthwise_ = in_group_ == Expr(1) && group_ != Expr(1);
+    for (std::size_t i = 2; i < sw.size(); ++i) taps_ *= sw[i].value();
+  }
+
+  void lower() {
+    add_axes();
+    const bool unrolled = depthwise_ && taps_ <= kUnrolledTaps;
+    if (!unrolled) {
+      for (std::size_t i = 2; i < shape_.size(); ++i) tap_.push_back(b_.add_reduction("tap_" + spatial_name(i - 2, shape_.size() - 2), w_->type.shape[i]));
+      channel_ = b_.add_reduction("in_c", in_group_);
+    }
+    for (std::int64_t p = 0; p < positions_; ++p) {
+      std::vector<Expr> coords = coords_, guard;
+      coords.back() = coords.back() * Expr(positions_) + Expr(p);
+      if (positions_ > 1 && !known_less(coords.back(), shape_.back())) guard.push_back(shape_.back() - 1 - coords.back());
+      NodeId value = unrolled ? unrolled_sum(coords) : sum(coords);
+      if (node_.inputs.size() > 2 && node_.inputs[2]) value = b_.apply("add", {value, b_.element(node_.inputs[2], {coords[1]})});
+      b_.parts.push_back({std::move(coords), value, std::move(guard)});
+    }
+    b_.bind(node_.output(), b_.parts[0].coords, b_.parts[0].node);
+  }
+
+ private:
+  void add_axes() {
+    const std::size_t rank = shape_.size();
+    positions_ = shape_.back().is_constant() ? std::clamp<std::int64_t>(shape_.back().value(), 1, kPositions) : kPositions;
+    coords_.resize(rank);
+    coords_[0] = b_.add_axis("image", shape_[0]);
+    if (group_ != Expr(1) && !depthwise_) g_ = b_.add_axis("group", group_);
+    for (std::size_t i = 2; i < rank; ++i) coords_[i] = b_.add_axis("out_" + spatial_name(i - 2, rank - 2), i + 1 == rank ? ceil_div(shape_[i], Expr(positions_)) : shape_[i]);
+    feature_ = b_.add_axis("out_c", depthwise_ ? shape_[1] : out_group_);
+    coords_[1] = g_ * out_group_ + feature_;
+  }
+
+  // The factors of one tap and channel at an output position.
+  std::pair<NodeId, NodeId> factors(const std::vector<Expr>& coords, const std::vector<Expr>& tap, const Expr& channel) {
+    std::vector<Expr> xc(shape_.size()), wc(shape_.size()), guard;
+    xc[0] = coords[0];
+    xc[1] = depthwise_ ? floor_div(feature_, out_group_) : g_ * in_group_ + channel;
+    wc[0] = coords[1];
+    wc[1] = channel;
+    for (std::size_t i = 2; i < shape_.size(); ++i) {
+      wc[i] = tap[i - 2];
+      xc[i] = window_position(node_, i - 2, coords[i], tap[i - 2], x_->type.shape[i], guard);
+    }
+    return {b_.guarded(b_.element(x_, xc, guard), {}, guard, 0), b_.element(w_, wc)};
+  }
+
+  NodeId sum(const std::vector<Expr>& coords) {
+    const auto [a, weight] = factors(coords, tap_, channel_);
+    const DType dtype = node_.output()->type.dtype;
+    return b_.reduced(add_stage(b_, Stage::Combine::sum, b_.apply("mul", {a, weight}), dtype), dtype);
+  }
+
+  NodeId unrolled_sum(const std::vector<Expr>& coords) {
+    NodeId total = -1;
+    std::vector<Expr> tap(shape_.size() - 2);
+    for (std::int64_t t = 0; t < taps_; ++t) {
+      std::int64_t rest = t;
+      for (std::size_t i = tap.size(); i-- > 0;) {
+        const std::int64_t extent = w_->type.shape[i + 2].value();
+        tap[i] = Expr(rest % extent);
+        rest /= extent;
+      }
+      const auto [a, weight] = factors(coords, tap, Expr(0));
+      total = total < 0 ? b_.apply("mul", {a, weight}) : b_.apply("fma", {a, weight, total});
+    }
+    return total;
+  }
+
+  KernelBuilder& b_;
+  const Node& node_;
+  const Value *x_, *w_;
+  const Shape& shape_;
+  Expr group_, in_group_, out_group_, g_ = 0, feature_, channel_;
+  bool depthwise_ = false;
+  std::int64_t taps_ = 1, positions_ = 1;
+  std::vector<Expr> coords_;  // of the output; the last one counts blocks of positions
+  std::vector<Expr> tap_;
+};
+
+}  // namespace
+
+void lower_conv_direct(KernelBuilder& b, const Node& node) { DirectConvolution(b, node).lower(); }
+
+}  // namespace oclc
