@@ -324,7 +324,7 @@ class LoopNest {
     if (chunk) {
       const std::string tile = all_rows == Expr(1) ? "tile" : fmt::format("tile % ({})", e.index(chunks));
       e.line(fmt::format("const {} chunk_begin = {} * {};", type, tile, chunk));
-      e.line(fmt::format("const {} chunk_end = min(chunk_begin + {}, ({}){});", type, chunk, type, e.index(inner)));
+      e.line(fmt::format("const {} chunk_end = min(chunk_begin + {}, ({})({}));", type, chunk, type, e.index(inner)));
       begin = "chunk_begin";
       end = "chunk_end";
     }
@@ -332,7 +332,7 @@ class LoopNest {
     if (!one_row) {
       const std::string tile = chunks == Expr(1) ? "tile" : fmt::format("tile / ({})", e.index(chunks));
       if (row_block > 1) {
-        e.line(fmt::format("const {} row_end = min(({}) * {} + {}, ({}){});", type, tile, row_block, row_block, type, e.index(all_rows)));
+        e.line(fmt::format("const {} row_end = min(({}) * {} + {}, ({})({}));", type, tile, row_block, row_block, type, e.index(all_rows)));
         e.open(fmt::format("for ({} row = ({}) * {}; row < row_end; ++row)", type, tile, row_block), {});
       } else {
         e.open("", {});

@@ -26,6 +26,11 @@ std::string grouped(const Expr& e, const Naming& name, bool c) {
   return simple ? print(e, name, c) : "(" + print(e, name, c) + ")";
 }
 
+// OpenCL's min and max need operands of one type, and literals are int.
+std::string extreme(std::string_view function, const std::string& a, const std::string& b, bool c) {
+  return c ? fmt::format("{}((long)({}), (long)({}))", function, a, b) : fmt::format("{}({}, {})", function, a, b);
+}
+
 std::string print(const ExprAtom& atom, const Naming& name, bool c) {
   switch (atom.kind) {
     case ExprAtom::Kind::symbol:
@@ -39,9 +44,9 @@ std::string print(const ExprAtom& atom, const Naming& name, bool c) {
         return fmt::format("floor_mod({}, {})", print(atom.a, name, c), print(atom.b, name, c));
       return fmt::format("{} % {}", grouped(atom.a, name, c), grouped(atom.b, name, c));
     case ExprAtom::Kind::min:
-      return fmt::format("min({}, {})", print(atom.a, name, c), print(atom.b, name, c));
+      return extreme("min", print(atom.a, name, c), print(atom.b, name, c), c);
     case ExprAtom::Kind::max:
-      return fmt::format("max({}, {})", print(atom.a, name, c), print(atom.b, name, c));
+      return extreme("max", print(atom.a, name, c), print(atom.b, name, c), c);
   }
   return {};
 }
