@@ -2,7 +2,7 @@
 // For B transposed (the scores Q K^T of attention) or with N not a multiple of a panel.
 //
 // formula   C[g,m,n] = epilogue(sum over k < K of A[g,m,k] * B[g,k,n])
-// A         hole ROW_STATE: row[i] points to A[g, m0 + i, 0], unit step in k. Default: a[(g * M + m) * K + k].
+// A         hole ROW_STATE: row[i] points to A[g, m0 + i, 0], step A_STEP in k (1). Default: a[(g * M + m) * K + k].
 // B         hole PACK_B fills panel. Default, B transposed: b[(g * N + n) * K + k], by squares of VW x VW. B[g][k][n]:
 //           for k < K, j < NV: STORE(load_columns(b + (g * K + k) * N, n), panel + k * PW + j * VW), n = n0 + j * VW < N.
 // local B   panel[k * PW + n - n0], PW = NV * VW.
@@ -39,6 +39,9 @@
 #endif
 #ifndef K_CHAIN
 #define K_CHAIN K
+#endif
+#ifndef A_STEP
+#define A_STEP 1
 #endif
 #ifndef EPILOGUE_UNROLL
 #define EPILOGUE_UNROLL MR
@@ -153,7 +156,7 @@ void contraction_packed_b_tile(const __global float* restrict a, const __global 
         for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
         #pragma unroll
         for (int i = 0; i < MR; ++i) {
-          const VEC s = row[i][k];
+          const VEC s = row[i][k * A_STEP];
           #pragma unroll
           for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
         }

@@ -161,6 +161,7 @@ class LoopNest {
       const std::string name = name_of_sum(i), scalar_type(dtype == DType::boolean ? "int" : c_type(dtype));
       e.line(e.is_vector(stage.body) ? fmt::format("{0} {1} = ({0})({2});", e.vector_type(dtype), name, initial(stage.combine, dtype)) : fmt::format("{} {} = {};", scalar_type, name, initial(stage.combine, dtype)));
       if (stage.arg_index >= 0) e.line(fmt::format("long {}_at = 0;", name));
+      if (compensated(stage, e.is_vector(stage.body))) e.line(fmt::format("float {}_rest = 0.0f;", name));
     }
     const std::vector<int>& axes = stage_of(first).axes;
     for (const int a : axes) open_loop(e, kernel_.reduction[static_cast<std::size_t>(a)]);
@@ -186,6 +187,14 @@ class LoopNest {
     return last;
   }
 
+  // Long sums into one number carry what rounding takes from each addition (Kahan 1965).
+  bool compensated(const Stage& stage, bool vector) const {
+    constexpr double kLongSum = 32768;
+    double terms = 1;
+    for (const int a : stage.axes) terms *= typical(kernel_.reduction[static_cast<std::size_t>(a)].extent);
+    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 && !vector && !vector_reduction_ && terms > kLongSum;
+  }
+
   void accumulate(Emitter& e, const Stage& stage, const std::string& name, bool vector, bool arg) {
     const ScalarNode& body = kernel_.nodes[static_cast<std::size_t>(stage.body)];
     if (arg) {
@@ -194,6 +203,13 @@ class LoopNest {
       const bool last = stage.combine == Stage::Combine::argmax_last || stage.combine == Stage::Combine::argmin_last;
       const std::string position = e.value(stage.arg_index);
       e.line(fmt::format("if ({0} {1}{2} {3}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name, position));
+      return;
+    }
+    if (compensated(stage, vector)) {
+      e.line(fmt::format("const float {0}_term = {1} - {0}_rest;", name, e.value(stage.body)));
+      e.line(fmt::format("const float {0}_next = {0} + {0}_term;", name));
+      e.line(fmt::format("{0}_rest = ({0}_next - {0}) - {0}_term;", name));
+      e.line(fmt::format("{0} = {0}_next;", name));
       return;
     }
     if (stage.combine == Stage::Combine::sum && body.kind == ScalarNode::Kind::apply && body.op_name == "mul" && stage.accumulator == DType::f32) {

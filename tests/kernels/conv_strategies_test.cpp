@@ -104,7 +104,9 @@ TEST_CASE("the library multiplies what has plain operands") {
   CHECK(launches(padded, "implicit") == 0);
   CHECK(launches(padded, "im2col") == 1);
   CHECK(launches(padded, "winograd") == 1);
-  CHECK(launches({"one tap", {2, 5, 6, 7}, {9, 5, 1, 1}, {}}, "implicit") == 1);
+  CHECK(launches({"one tap", {1, 5, 6, 7}, {9, 5, 1, 1}, {}}, "implicit") == 1);
+  // The pixels of several images that come channels-first have no single step from row to row.
+  CHECK(launches({"one tap", {2, 5, 6, 7}, {9, 5, 1, 1}, {}}, "implicit") == 0);
   CHECK(launches({"groups", {1, 8, 5, 5}, {6, 4, 3, 3}, {.group = 2}}, "im2col") == 1);
   CHECK(launches({"depthwise", {1, 8, 5, 5}, {8, 1, 3, 3}, {.group = 8}}, "im2col") == 0);
 }
