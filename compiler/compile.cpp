@@ -17,10 +17,13 @@ constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layout
 
 void run_pipeline(Module& module, const CompileOptions& options) {
   check_pass_names(options.disabled, {std::begin(kLatePasses), std::end(kLatePasses)});
-  const auto disabled = [&](std::string_view name) { return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end(); };
+  const auto disabled = [&](std::string_view name) {
+    return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
+  };
   PassContext context;
   for (const std::string& name : options.disabled) {
-    if (std::find(std::begin(kLatePasses), std::end(kLatePasses), name) == std::end(kLatePasses)) context.disabled.push_back(name);
+    if (std::find(std::begin(kLatePasses), std::end(kLatePasses), name) == std::end(kLatePasses))
+      context.disabled.push_back(name);
   }
   for (const auto& graph : module.entries) run_passes(*graph, context);
   for (const auto& graph : module.entries) {

@@ -1,5 +1,5 @@
-// Recording an entry point's launches once and replaying them with one call (cl_khr_command_buffer). On PoCL 3.1 it neither gains nor
-// costs: a run of seven small launches takes 27 us replayed and 26 to 27 us enqueued one by one.
+// Recording an entry point's launches once and replaying them with one call (cl_khr_command_buffer). On PoCL 3.1 it neither
+// gains nor costs: a run of seven small launches takes 27 us replayed and 26 to 27 us enqueued one by one.
 #pragma once
 #include <CL/cl.h>
 #include <CL/cl_ext.h>

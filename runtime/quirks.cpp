@@ -20,7 +20,8 @@ constexpr Row kRows[] = {
     {"Portable Computing Language", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler)},
     // Simulators interpret the program: there is nothing worth caching.
     {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler)},
-    // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then leaves
+    // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then
+    // leaves
     // every loop (tests/platforms/rusticl_loop_limit.cpp). No target avoids it: the tiles grow with the device's compute units.
     {"rusticl", "llvmpipe", "", bit(Quirk::loop_limit)},
 };

@@ -33,7 +33,8 @@ std::string kernel_head(const Kernel& kernel, const GeneratedKernel& generated) 
   head += fmt::format("// axes      {}", flat_axes(kernel.axes));
   if (!kernel.reduction.empty()) head += fmt::format("; sums over {}", flat_axes(kernel.reduction));
   head += fmt::format("\n// cost      {} flops, {} bytes\n", kernel.flops.text(), kernel.bytes.text());
-  head += fmt::format("// launch    {} groups of {}; {}\n", generated.groups.empty() ? "?" : product(generated.groups).text(), generated.local.empty() ? 0u : generated.local[0], generated.schedule);
+  head += fmt::format("// launch    {} groups of {}; {}\n", generated.groups.empty() ? "?" : product(generated.groups).text(),
+                      generated.local.empty() ? 0u : generated.local[0], generated.schedule);
   return head;
 }
 
@@ -41,7 +42,8 @@ std::string parameter_list(const Kernel& kernel, bool with_offsets) {
   std::vector<std::string> parts;
   for (const Operand& o : kernel.operands) {
     if (o.replaced) continue;
-    parts.push_back(fmt::format("__global {}{}* {}{}", o.written ? "" : "const ", c_type(o.dtype), o.written ? "" : "", o.name));
+    parts.push_back(
+        fmt::format("__global {}{}* {}{}", o.written ? "" : "const ", c_type(o.dtype), o.written ? "" : "", o.name));
     if (with_offsets) parts.push_back(fmt::format("const long {}_at", o.name));
   }
   for (const std::string& s : kernel.model_symbols()) parts.push_back(fmt::format("const long dim_{}", s));

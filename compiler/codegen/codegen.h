@@ -12,21 +12,21 @@ namespace oclc {
 struct KernelArgument {
   enum class Kind { operand, dimension };
   Kind kind = Kind::operand;
-  int operand = -1;        // operand: index into Kernel::operands; passed as pointer and long offset
-  std::string symbol;      // dimension: model symbol, passed as long
+  int operand = -1;    // operand: index into Kernel::operands; passed as pointer and long offset
+  std::string symbol;  // dimension: model symbol, passed as long
 };
 
 // A launch of a generated kernel: everything the plan needs to know.
 struct GeneratedKernel {
   std::string name;
-  std::string head;        // comment: formula, nodes, shapes, cost, launch
-  std::string source;      // OpenCL C: tile function and kernel; the prelude's functions are not part of it
+  std::string head;    // comment: formula, nodes, shapes, cost, launch
+  std::string source;  // OpenCL C: tile function and kernel; the prelude's functions are not part of it
   std::vector<KernelArgument> arguments;
-  std::vector<Expr> groups;       // work-groups, one to three dimensions
+  std::vector<Expr> groups;          // work-groups, one to three dimensions
   std::vector<std::uint32_t> local;  // work-items of a group
   // Constants of the kernel's own making (packed weights): they follow the operands in `arguments` as further operands.
   std::vector<Buffer> packed;
-  std::string schedule;    // e.g. "12x32 tiles", for the report
+  std::string schedule;  // e.g. "12x32 tiles", for the report
 };
 
 // Throws CompileError for element types that have no kernel code.

@@ -55,8 +55,10 @@ bool try_collapse(Kernel& kernel, std::vector<Axis>& axes, std::size_t at) {
 // Reduction axes that the same stages and stores run over may merge.
 bool same_role(const Kernel& kernel, int a, int b) {
   const auto has = [](const std::vector<int>& list, int x) { return std::find(list.begin(), list.end(), x) != list.end(); };
-  return std::all_of(kernel.stages.begin(), kernel.stages.end(), [&](const Stage& s) { return has(s.axes, a) == has(s.axes, b); }) &&
-         std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) { return has(s.row_axes, a) == has(s.row_axes, b); });
+  return std::all_of(kernel.stages.begin(), kernel.stages.end(),
+                     [&](const Stage& s) { return has(s.axes, a) == has(s.axes, b); }) &&
+         std::all_of(kernel.stores.begin(), kernel.stores.end(),
+                     [&](const Store& s) { return has(s.row_axes, a) == has(s.row_axes, b); });
 }
 
 void remove_axis_number(std::vector<int>& list, int removed) {

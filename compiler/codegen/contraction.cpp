@@ -63,7 +63,8 @@ class ContractionCode {
   }
 
   bool analyse() {
-    if (c_.n.size() != 1 || c_.k.empty() || kernel_.stages.size() != 1 || kernel_.stages[0].accumulator != DType::f32) return false;
+    if (c_.n.size() != 1 || c_.k.empty() || kernel_.stages.size() != 1 || kernel_.stages[0].accumulator != DType::f32)
+      return false;
     if (a_.dtype != DType::f32 || b_.dtype != DType::f32) return false;
     for (const int i : c_.batch) {
       groups_ *= axis(i).extent;
@@ -118,7 +119,8 @@ class ContractionCode {
   bool pack_constant() {
     if (!plain_load(b_) || !b_.guard.empty()) return false;
     const Buffer& buffer = buffers_[static_cast<std::size_t>(kernel_.operands[static_cast<std::size_t>(b_.operand)].buffer)];
-    if (buffer.kind != BufferKind::constant || !groups_.is_constant() || !columns_.is_constant() || !inner_.is_constant()) return false;
+    if (buffer.kind != BufferKind::constant || !groups_.is_constant() || !columns_.is_constant() || !inner_.is_constant())
+      return false;
     PackedOperand where;
     Expr base = b_.index.substitute(to_flat_group_);
     const auto group = groups_ == Expr(1) ? std::optional<std::int64_t>(0) : constant_stride(base, "g");
@@ -144,16 +146,20 @@ class ContractionCode {
     packed.elements = Expr(packed.constant.elements());
     packed_.push_back(std::move(packed));
     packed_names_.push_back("weights");
-    const bool read_elsewhere = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) { return &n != &b_ && n.kind == Kind::load && n.operand == b_.operand; });
+    const bool read_elsewhere = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
+      return &n != &b_ && n.kind == Kind::load && n.operand == b_.operand;
+    });
     kernel_.operands[static_cast<std::size_t>(b_.operand)].replaced = !read_elsewhere;
     return true;
   }
 
   std::int64_t panel_width() const { return std::int64_t{tiles_.vectors} * target_.vector_width; }
 
-  // Rows of the right operand that vectors read in place: [inner][column] with unit step in columns, panels without a ragged end.
+  // Rows of the right operand that vectors read in place: [inner][column] with unit step in columns, panels without a ragged
+  // end.
   bool raw_rows() const {
-    return plain_load(b_) && b_.guard.empty() && taps_ == 1 && b_.index.coefficient(column_axis().name) == Expr(1) && b_.index.coefficient(inner_axis().name).has_value() && columns_.is_constant() &&
+    return plain_load(b_) && b_.guard.empty() && taps_ == 1 && b_.index.coefficient(column_axis().name) == Expr(1) &&
+           b_.index.coefficient(inner_axis().name).has_value() && columns_.is_constant() &&
            columns_.value() % panel_width() == 0;
   }
 
@@ -190,7 +196,8 @@ class ContractionCode {
     if (inner_.value() * panel_width() * 4 > budget) return false;
     const std::int64_t row_tiles = (typical(rows_) + tiles_.rows - 1) / tiles_.rows;
     const std::int64_t panels = (typical(columns_) + panel_width() - 1) / panel_width();
-    const std::int64_t blocks = std::max<std::int64_t>(1, 4 * target_.compute_units / std::max<std::int64_t>(1, typical(groups_) * panels));
+    const std::int64_t blocks =
+        std::max<std::int64_t>(1, 4 * target_.compute_units / std::max<std::int64_t>(1, typical(groups_) * panels));
     tiles_.row_tiles = std::max<std::int64_t>(1, (row_tiles + blocks - 1) / blocks);
     template_ = "contraction_packed_b_cpu";
     return true;
@@ -202,7 +209,8 @@ class ContractionCode {
     const std::int64_t row_bytes = pitch * 4;
     tiles_.rows = static_cast<int>(std::min<std::int64_t>(tiles_.rows, std::max<std::int64_t>(1, budget / row_bytes)));
     if (tiles_.rows * row_bytes > budget) return false;
-    const std::int64_t row_tiles = (typical(rows_) + tiles_.rows - 1) / tiles_.rows, panels = (typical(columns_) + panel_width() - 1) / panel_width();
+    const std::int64_t row_tiles = (typical(rows_) + tiles_.rows - 1) / tiles_.rows,
+                       panels = (typical(columns_) + panel_width() - 1) / panel_width();
     const std::int64_t cores = target_.compute_units;
     // All panels share a packed row, unless cores would idle.
     std::int64_t fitting = std::max<std::int64_t>(1, budget / (row_bytes * tiles_.rows));
@@ -253,16 +261,22 @@ class ContractionCode {
     const std::int64_t depth = inner_.is_constant() ? inner_.value() * taps_ : 0;
     const bool chained = depth > 2 * kLongestChain;
     if (inner_.is_constant() && chained) {
-      if (template_ != "contraction_cpu" || inner_.value() > kLongestChain) p["K_CHAIN"] = std::to_string(kLongestChain);
-      else p["TAP_CHAIN"] = std::to_string(std::max<std::int64_t>(1, kLongestChain / inner_.value()));
+      if (template_ != "contraction_cpu" || inner_.value() > kLongestChain)
+        p["K_CHAIN"] = std::to_string(kLongestChain);
+      else
+        p["TAP_CHAIN"] = std::to_string(std::max<std::int64_t>(1, kLongestChain / inner_.value()));
     }
-    if (!inner_.is_constant()) p["K_CHAIN"] = std::to_string(kLongestChain), p["CHAINED"] = "1";
-    else p["CHAINED"] = chained ? "1" : "0";
+    if (!inner_.is_constant())
+      p["K_CHAIN"] = std::to_string(kLongestChain), p["CHAINED"] = "1";
+    else
+      p["CHAINED"] = chained ? "1" : "0";
     const auto step = a_.index.coefficient(inner_axis().name);
     if (template_ != "contraction_packed_a_cpu" && step) p["A_STEP"] = fmt::format("({})", c_text(*step));
     if (!constant_b_) p["B_STEP"] = fmt::format("({})", c_text(b_.index.coefficient(inner_axis().name).value_or(Expr(1))));
-    if (cheap_epilogue()) p["EPILOGUE_UNROLL"] = p["MR"];
-    else p["EPILOGUE_UNROLL"] = "1";
+    if (cheap_epilogue())
+      p["EPILOGUE_UNROLL"] = p["MR"];
+    else
+      p["EPILOGUE_UNROLL"] = "1";
   }
 
   bool cheap_epilogue() const {
@@ -288,14 +302,17 @@ class ContractionCode {
   std::vector<std::string> group_coordinates() const {
     std::vector<std::string> lines;
     const auto coords = unflatten(Expr::axis("g", groups_), group_shape_);
-    for (std::size_t i = 0; i < coords.size(); ++i) lines.push_back(fmt::format("const {} {} = {};", index_type(), axis(c_.batch[i]).name, groups_ == Expr(1) ? "0" : c_text(coords[i])));
+    for (std::size_t i = 0; i < coords.size(); ++i)
+      lines.push_back(
+          fmt::format("const {} {} = {};", index_type(), axis(c_.batch[i]).name, groups_ == Expr(1) ? "0" : c_text(coords[i])));
     return lines;
   }
 
   std::vector<std::string> tap_coordinates() const {
     std::vector<std::string> lines;
     const auto coords = unflatten(Expr::axis("tap", Expr(taps_)), tap_shape_);
-    for (std::size_t i = 0; i < coords.size(); ++i) lines.push_back(fmt::format("const int {} = {};", reduction(c_.k[i]).name, c_text(coords[i])));
+    for (std::size_t i = 0; i < coords.size(); ++i)
+      lines.push_back(fmt::format("const int {} = {};", reduction(c_.k[i]).name, c_text(coords[i])));
     return lines;
   }
 
@@ -321,10 +338,13 @@ class ContractionCode {
         Substitution rename{{"m", Expr::axis("r", rows_)}};
         state.push_back("const __global float* row[MR];");
         state.push_back("#pragma unroll");
-        state.push_back(fmt::format("for (int i = 0; i < MR; ++i) {{ const {} r = min(m0 + i, M - 1); row[i] = {} + {}; }}", index_type(), a_name(), c_text(base.substitute(rename))));
+        state.push_back(fmt::format("for (int i = 0; i < MR; ++i) {{ const {} r = min(m0 + i, M - 1); row[i] = {} + {}; }}",
+                                    index_type(), a_name(), c_text(base.substitute(rename))));
         if (taps_ > 1) pointer = tap_coordinates();
         pointer.push_back("#pragma unroll");
-        pointer.push_back(per_tap == Expr(0) ? "for (int i = 0; i < MR; ++i) p[i] = row[i];" : fmt::format("for (int i = 0; i < MR; ++i) p[i] = row[i] + {};", c_text(per_tap)));
+        pointer.push_back(per_tap == Expr(0)
+                              ? "for (int i = 0; i < MR; ++i) p[i] = row[i];"
+                              : fmt::format("for (int i = 0; i < MR; ++i) p[i] = row[i] + {};", c_text(per_tap)));
         values_.holes["ROW_STATE"] = indented(state);
         values_.holes["A_POINTER"] = indented(pointer);
         return;
@@ -334,7 +354,8 @@ class ContractionCode {
     needed.push_back(at);
     std::vector<std::string> names;
     for (const int i : c_.m) {
-      if (std::any_of(needed.begin(), needed.end(), [&](const Expr& e) { return e.uses(axis(i).name); })) names.push_back(axis(i).name);
+      if (std::any_of(needed.begin(), needed.end(), [&](const Expr& e) { return e.uses(axis(i).name); }))
+        names.push_back(axis(i).name);
     }
     if (!names.empty()) {
       std::vector<std::string> arrays;
@@ -345,7 +366,8 @@ class ContractionCode {
       state.push_back(fmt::format("  const {} r = min(m0 + i, M - 1);", index_type()));
       const auto coords = unflatten(Expr::axis("r", rows_), row_shape_);
       for (std::size_t i = 0; i < coords.size(); ++i) {
-        if (std::find(names.begin(), names.end(), axis(c_.m[i]).name) != names.end()) state.push_back(fmt::format("  {}_of[i] = {};", axis(c_.m[i]).name, c_text(coords[i])));
+        if (std::find(names.begin(), names.end(), axis(c_.m[i]).name) != names.end())
+          state.push_back(fmt::format("  {}_of[i] = {};", axis(c_.m[i]).name, c_text(coords[i])));
       }
       state.push_back("}");
     }
@@ -458,7 +480,8 @@ class ContractionCode {
     }
     const std::string& name = kernel_.operands[static_cast<std::size_t>(b_.operand)].name;
     const Substitution at{{inner_axis().name, Expr(0)}, {column_axis().name, Expr(0)}};
-    values_.holes["B_POINTER"] = fmt::format("const __global float* w = {} + {} + panel * PW;\n", name, c_text(b_.index.substitute(at)));
+    values_.holes["B_POINTER"] =
+        fmt::format("const __global float* w = {} + {} + panel * PW;\n", name, c_text(b_.index.substitute(at)));
   }
 
   void fill_pack_b() {
@@ -476,8 +499,10 @@ class ContractionCode {
     };
     const auto inners = [&] { e.open(fmt::format("for (int {0} = 0; {0} < K; ++{0})", inner), {inner}); };
     const bool rows = b_.index.coefficient(column) == Expr(1) || !plain_load(b_);
-    if (rows) inners(), columns();
-    else columns(), inners();
+    if (rows)
+      inners(), columns();
+    else
+      columns(), inners();
     e.line(fmt::format("panel[{} * PW + j] = {};", inner, e.value(c_.b)));
     e.close();
     e.close();
@@ -498,7 +523,8 @@ class ContractionCode {
     for (const Axis& a : part.axes) everywhere.index += a.var;
     part.nodes[static_cast<std::size_t>(stage.body)] = everywhere;
     const std::vector<Expr> all = indices_of(part);
-    const bool flat = std::all_of(all.begin(), all.end(), [&](const Expr& e) { return e == everywhere.index || flat_affine(e); });
+    const bool flat =
+        std::all_of(all.begin(), all.end(), [&](const Expr& e) { return e == everywhere.index || flat_affine(e); });
     if (flat) {
       const auto flatten_row = [&](Expr& e) { e = e.substitute(to_flat_row_); };
       for (ScalarNode& n : part.nodes) {
@@ -518,7 +544,8 @@ class ContractionCode {
     std::set<std::string> names;
     for (const Axis& a : part.axes) names.insert(a.name);
     const std::string& column = column_axis().name;
-    const bool unit = std::all_of(part.stores.begin(), part.stores.end(), [&](const Store& s) { return s.index.coefficient(column) == Expr(1); });
+    const bool unit = std::all_of(part.stores.begin(), part.stores.end(),
+                                  [&](const Store& s) { return s.index.coefficient(column) == Expr(1); });
     const bool vector = unit && column_axis().extent != Expr(1) && can_vectorize(part, column);
     const bool ragged = !columns_.is_constant() || columns_.value() % target_.vector_width != 0;
     const int width = target_.vector_width;
@@ -554,8 +581,10 @@ class ContractionCode {
   }
 
   void fill_holes() {
-    if (template_ == "contraction_packed_a_cpu") fill_packed_rows();
-    else fill_row_pointers();
+    if (template_ == "contraction_packed_a_cpu")
+      fill_packed_rows();
+    else
+      fill_row_pointers();
     fill_b();
     fill_epilogue();
     values_.holes["SIZES"] = indented(sizes_);
@@ -575,7 +604,8 @@ class ContractionCode {
     g.groups = {groups_ * row_blocks * panel_blocks};
     g.local = {1};
     g.arguments = arguments_of(kernel_);
-    std::string tile_parameters = parameter_list(kernel_, false), parameters = parameter_list(kernel_, true), arguments = argument_list(kernel_);
+    std::string tile_parameters = parameter_list(kernel_, false), parameters = parameter_list(kernel_, true),
+                arguments = argument_list(kernel_);
     for (std::size_t i = 0; i < packed_.size(); ++i) {
       KernelArgument argument;
       argument.operand = static_cast<int>(kernel_.operands.size() + i);
@@ -585,7 +615,8 @@ class ContractionCode {
       arguments += fmt::format(", {0} + {0}_at", packed_names_[i]);
     }
     g.packed = std::move(packed_);
-    g.schedule = fmt::format("template {}, tile {} x {}, {} x {} tiles a group", template_, tiles_.rows, panel_width(), tiles_.row_tiles, template_ == "contraction_packed_b_cpu" ? 1 : tiles_.panels);
+    g.schedule = fmt::format("template {}, tile {} x {}, {} x {} tiles a group", template_, tiles_.rows, panel_width(),
+                             tiles_.row_tiles, template_ == "contraction_packed_b_cpu" ? 1 : tiles_.panels);
     g.head = kernel_head(kernel_, g);
     std::string local_parameter, local_argument, local_array;
     if (template_ != "contraction_cpu") {
@@ -597,7 +628,10 @@ class ContractionCode {
       local_array = fmt::format("  __local float {}[{}];\n", array, elements);
     }
     g.source = fmt::format("void {}_tile({}, const int tile{}) {{\n{}}}\n\n", g.name, tile_parameters, local_parameter, body);
-    g.source += fmt::format("__attribute__((reqd_work_group_size(1, 1, 1)))\n__kernel void {}({}) {{\n{}  {}_tile({}, (int)get_group_id(0){});\n}}\n", g.name, parameters, local_array, g.name, arguments, local_argument);
+    g.source += fmt::format(
+        "__attribute__((reqd_work_group_size(1, 1, 1)))\n__kernel void {}({}) {{\n{}  {}_tile({}, "
+        "(int)get_group_id(0){});\n}}\n",
+        g.name, parameters, local_array, g.name, arguments, local_argument);
     return g;
   }
 
@@ -622,7 +656,8 @@ class ContractionCode {
 
 }  // namespace
 
-std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const std::vector<Buffer>& buffers,
+                                                    const Target& target) {
   if (target.device_class != DeviceClass::cpu || target.vector_width < 4) return std::nullopt;
   return ContractionCode(kernel, buffers, target).run();
 }

@@ -24,35 +24,48 @@ std::string initial(Stage::Combine combine, DType dtype) {
   if (dtype == DType::boolean) return combine == Stage::Combine::min ? "1" : "0";
   const double infinity = std::numeric_limits<double>::infinity();
   switch (combine) {
-    case Stage::Combine::sum: return c_number(0, dtype);
-    case Stage::Combine::product: return c_number(1, dtype);
+    case Stage::Combine::sum:
+      return c_number(0, dtype);
+    case Stage::Combine::product:
+      return c_number(1, dtype);
     case Stage::Combine::max:
     case Stage::Combine::argmax_first:
     case Stage::Combine::argmax_last:
-      return is_float(dtype) ? c_number(-infinity, dtype) : !is_signed(dtype) ? "0" : fmt::format("(({})1 << {})", c_type(dtype), size_bytes(dtype) * 8 - 1);
+      return is_float(dtype)     ? c_number(-infinity, dtype)
+             : !is_signed(dtype) ? "0"
+                                 : fmt::format("(({})1 << {})", c_type(dtype), size_bytes(dtype) * 8 - 1);
     default:
-      return is_float(dtype) ? c_number(infinity, dtype)
+      return is_float(dtype)     ? c_number(infinity, dtype)
              : !is_signed(dtype) ? fmt::format("({})~({})0", c_type(dtype), c_type(dtype))
                                  : fmt::format("({})~(({})1 << {})", c_type(dtype), c_type(dtype), size_bytes(dtype) * 8 - 1);
   }
 }
 
 std::string combine_text(Stage::Combine combine, DType dtype, const std::string& a, const std::string& b) {
-  if (dtype == DType::boolean) return fmt::format("{} {} {}", a, combine == Stage::Combine::min ? "&&" : "||", b);  // lanes hold 0 or -1
+  if (dtype == DType::boolean)
+    return fmt::format("{} {} {}", a, combine == Stage::Combine::min ? "&&" : "||", b);  // lanes hold 0 or -1
   switch (combine) {
-    case Stage::Combine::sum: return fmt::format("{} + {}", a, b);
-    case Stage::Combine::product: return fmt::format("{} * {}", a, b);
-    case Stage::Combine::max: return fmt::format("{}max({}, {})", is_float(dtype) ? "oclc_" : "", a, b);
-    default: return fmt::format("{}min({}, {})", is_float(dtype) ? "oclc_" : "", a, b);
+    case Stage::Combine::sum:
+      return fmt::format("{} + {}", a, b);
+    case Stage::Combine::product:
+      return fmt::format("{} * {}", a, b);
+    case Stage::Combine::max:
+      return fmt::format("{}max({}, {})", is_float(dtype) ? "oclc_" : "", a, b);
+    default:
+      return fmt::format("{}min({}, {})", is_float(dtype) ? "oclc_" : "", a, b);
   }
 }
 
 std::string lane_name(Stage::Combine combine) {
   switch (combine) {
-    case Stage::Combine::sum: return "oclc_lanes_sum";
-    case Stage::Combine::product: return "oclc_lanes_product";
-    case Stage::Combine::max: return "oclc_lanes_max";
-    default: return "oclc_lanes_min";
+    case Stage::Combine::sum:
+      return "oclc_lanes_sum";
+    case Stage::Combine::product:
+      return "oclc_lanes_product";
+    case Stage::Combine::max:
+      return "oclc_lanes_max";
+    default:
+      return "oclc_lanes_min";
   }
 }
 
@@ -75,13 +88,17 @@ class LoopNest {
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
-    if (cpu_) cpu_body(e, g);
-    else gpu_body(e, g);
+    if (cpu_)
+      cpu_body(e, g);
+    else
+      gpu_body(e, g);
     const std::string tile_type = mode.wide_index ? "long" : "int";
     g.head = kernel_head(kernel_, g);
-    g.source = fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, parameter_list(kernel_, false), tile_type, e.text());
-    g.source += fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n  {}_tile({}, get_group_id(0));\n}}\n", g.local[0], g.name, parameter_list(kernel_, true), g.name,
-                            argument_list(kernel_));
+    g.source = fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, parameter_list(kernel_, false), tile_type,
+                           e.text());
+    g.source += fmt::format(
+        "__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n  {}_tile({}, get_group_id(0));\n}}\n",
+        g.local[0], g.name, parameter_list(kernel_, true), g.name, argument_list(kernel_));
     return g;
   }
 
@@ -92,7 +109,8 @@ class LoopNest {
     if (!cpu_ || target_.vector_width == 1 || kernel_.stores.empty()) return;
     for (std::size_t i = kernel_.axes.size(); i-- > 0;) {
       const Axis& axis = kernel_.axes[i];
-      const bool unit = std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) { return stride(s.index, axis.name) == Expr(1); });
+      const bool unit = std::all_of(kernel_.stores.begin(), kernel_.stores.end(),
+                                    [&](const Store& s) { return stride(s.index, axis.name) == Expr(1); });
       if (!unit || typical(axis.extent) < 4 || !can_vectorize(kernel_, axis.name)) continue;
       vector_axis_ = i;
       return;
@@ -100,11 +118,16 @@ class LoopNest {
     // Along the innermost reduction axis: rows are read and written with unit stride, sums end in one addition over lanes.
     if (kernel_.reduction.empty()) return;
     const Axis& last = kernel_.reduction.back();
-    const auto all_run_over_it = [&](const std::vector<int>& axes) { return std::find(axes.begin(), axes.end(), static_cast<int>(kernel_.reduction.size()) - 1) != axes.end(); };
-    const bool rows = std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) { return s.row_axes.empty() || (all_run_over_it(s.row_axes) && stride(s.index, last.name) == Expr(1)); });
+    const auto all_run_over_it = [&](const std::vector<int>& axes) {
+      return std::find(axes.begin(), axes.end(), static_cast<int>(kernel_.reduction.size()) - 1) != axes.end();
+    };
+    const bool rows = std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) {
+      return s.row_axes.empty() || (all_run_over_it(s.row_axes) && stride(s.index, last.name) == Expr(1));
+    });
     // Lanes are combined by functions of float and int.
     const auto has_lanes = [](DType d) { return d == DType::f32 || d == DType::i32; };
-    const bool stages = std::all_of(kernel_.stages.begin(), kernel_.stages.end(), [&](const Stage& s) { return all_run_over_it(s.axes) && has_lanes(s.accumulator); });
+    const bool stages = std::all_of(kernel_.stages.begin(), kernel_.stages.end(),
+                                    [&](const Stage& s) { return all_run_over_it(s.axes) && has_lanes(s.accumulator); });
     if (rows && stages && typical(last.extent) >= 4 && can_vectorize(kernel_, last.name)) vector_reduction_ = true;
   }
 
@@ -159,17 +182,21 @@ class LoopNest {
       const Stage& stage = stage_of(i);
       const DType dtype = stage.accumulator;
       const std::string name = name_of_sum(i), scalar_type(dtype == DType::boolean ? "int" : c_type(dtype));
-      e.line(e.is_vector(stage.body) ? fmt::format("{0} {1} = ({0})({2});", e.vector_type(dtype), name, initial(stage.combine, dtype)) : fmt::format("{} {} = {};", scalar_type, name, initial(stage.combine, dtype)));
+      e.line(e.is_vector(stage.body)
+                 ? fmt::format("{0} {1} = ({0})({2});", e.vector_type(dtype), name, initial(stage.combine, dtype))
+                 : fmt::format("{} {} = {};", scalar_type, name, initial(stage.combine, dtype)));
       if (stage.arg_index >= 0) e.line(fmt::format("long {}_at = 0;", name));
       if (compensated(stage, e.is_vector(stage.body))) e.line(fmt::format("float {}_rest = 0.0f;", name));
     }
     const std::vector<int>& axes = stage_of(first).axes;
     for (const int a : axes) open_loop(e, kernel_.reduction[static_cast<std::size_t>(a)]);
-    for (int i = first; i < last; ++i) accumulate(e, stage_of(i), name_of_sum(i), e.is_vector(stage_of(i).body), stage_of(i).arg_index >= 0);
+    for (int i = first; i < last; ++i)
+      accumulate(e, stage_of(i), name_of_sum(i), e.is_vector(stage_of(i).body), stage_of(i).arg_index >= 0);
     for (const int a : axes) {
       if (kernel_.reduction[static_cast<std::size_t>(a)].extent != Expr(1)) e.close();
     }
-    for (int i = first; i < last; ++i) e.stage_done(i, stage_of(i).arg_index >= 0 ? name_of_sum(i) + "_at" : name_of_sum(i), e.is_vector(stage_of(i).body));
+    for (int i = first; i < last; ++i)
+      e.stage_done(i, stage_of(i).arg_index >= 0 ? name_of_sum(i) + "_at" : name_of_sum(i), e.is_vector(stage_of(i).body));
   }
 
   // One past the last stage that may share the loops of stage `first`: same axes, and no need of a result from among them.
@@ -192,7 +219,8 @@ class LoopNest {
     constexpr double kLongSum = 32768;
     double terms = 1;
     for (const int a : stage.axes) terms *= typical(kernel_.reduction[static_cast<std::size_t>(a)].extent);
-    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 && !vector && !vector_reduction_ && terms > kLongSum;
+    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 && !vector && !vector_reduction_ &&
+           terms > kLongSum;
   }
 
   void accumulate(Emitter& e, const Stage& stage, const std::string& name, bool vector, bool arg) {
@@ -202,7 +230,8 @@ class LoopNest {
       const bool largest = stage.combine == Stage::Combine::argmax_first || stage.combine == Stage::Combine::argmax_last;
       const bool last = stage.combine == Stage::Combine::argmax_last || stage.combine == Stage::Combine::argmin_last;
       const std::string position = e.value(stage.arg_index);
-      e.line(fmt::format("if ({0} {1}{2} {3}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name, position));
+      e.line(
+          fmt::format("if ({0} {1}{2} {3}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name, position));
       return;
     }
     if (compensated(stage, vector)) {
@@ -212,12 +241,15 @@ class LoopNest {
       e.line(fmt::format("{0} = {0}_next;", name));
       return;
     }
-    if (stage.combine == Stage::Combine::sum && body.kind == ScalarNode::Kind::apply && body.op_name == "mul" && stage.accumulator == DType::f32) {
+    if (stage.combine == Stage::Combine::sum && body.kind == ScalarNode::Kind::apply && body.op_name == "mul" &&
+        stage.accumulator == DType::f32) {
       const auto factor = [&](NodeId id) { return vector ? e.vector_value(id) : e.value(id); };
       e.line(fmt::format("{0} = fma({1}, {2}, {0});", name, factor(body.args[0]), factor(body.args[1])));
       return;
     }
-    e.line(fmt::format("{} = {};", name, combine_text(stage.combine, stage.accumulator, name, vector ? e.vector_value(stage.body) : e.value(stage.body))));
+    e.line(fmt::format(
+        "{} = {};", name,
+        combine_text(stage.combine, stage.accumulator, name, vector ? e.vector_value(stage.body) : e.value(stage.body))));
   }
 
   void open_loop(Emitter& e, const Axis& axis) {
@@ -233,16 +265,21 @@ class LoopNest {
     const std::string name = fmt::format("s{}", number), lanes = name + "_lanes";
     const DType dtype = stage.accumulator;
     e.line(fmt::format("{} {} = {};", c_type(dtype), name, initial(stage.combine, dtype)));
-    if (width > 1) e.line(fmt::format("{0}{1} {2} = ({0}{1})({3});", c_type(dtype), width, lanes, initial(stage.combine, dtype)));
+    if (width > 1)
+      e.line(fmt::format("{0}{1} {2} = ({0}{1})({3});", c_type(dtype), width, lanes, initial(stage.combine, dtype)));
     // The loops over the row stand in a block of their own, so that every stage can name its counter alike.
     e.open("", {});
-    for (std::size_t i = 0; i + 1 < stage.axes.size(); ++i) open_loop(e, kernel_.reduction[static_cast<std::size_t>(stage.axes[i])]);
-    vector_loops(e, inner, "0", e.index(inner.extent), true, [&](int w) { accumulate(e, stage, w > 1 ? lanes : name, w > 1, false); });
+    for (std::size_t i = 0; i + 1 < stage.axes.size(); ++i)
+      open_loop(e, kernel_.reduction[static_cast<std::size_t>(stage.axes[i])]);
+    vector_loops(e, inner, "0", e.index(inner.extent), true,
+                 [&](int w) { accumulate(e, stage, w > 1 ? lanes : name, w > 1, false); });
     for (std::size_t i = 0; i + 1 < stage.axes.size(); ++i) {
       if (kernel_.reduction[static_cast<std::size_t>(stage.axes[i])].extent != Expr(1)) e.close();
     }
     e.close();
-    if (width > 1) e.line(fmt::format("{0} = {1};", name, combine_text(stage.combine, dtype, name, fmt::format("{}({})", lane_name(stage.combine), lanes))));
+    if (width > 1)
+      e.line(fmt::format("{0} = {1};", name,
+                         combine_text(stage.combine, dtype, name, fmt::format("{}({})", lane_name(stage.combine), lanes))));
     e.stage_done(number, name, false);
   }
 
@@ -255,8 +292,11 @@ class LoopNest {
       e.open("", {});
       const std::size_t loops = store.row_axes.size() - (vector_reduction_ ? 1 : 0);
       for (std::size_t i = 0; i < loops; ++i) open_loop(e, kernel_.reduction[static_cast<std::size_t>(store.row_axes[i])]);
-      if (vector_reduction_) vector_loops(e, kernel_.reduction.back(), "0", e.index(kernel_.reduction.back().extent), true, [&](int) { e.store(store); });
-      else e.store(store);
+      if (vector_reduction_)
+        vector_loops(e, kernel_.reduction.back(), "0", e.index(kernel_.reduction.back().extent), true,
+                     [&](int) { e.store(store); });
+      else
+        e.store(store);
       for (std::size_t i = 0; i < loops; ++i) {
         if (kernel_.reduction[static_cast<std::size_t>(store.row_axes[i])].extent != Expr(1)) e.close();
       }
@@ -283,7 +323,8 @@ class LoopNest {
     Expr divisor(1);
     for (std::size_t i = list.size(); i-- > 0;) {
       const std::string quotient = divisor == Expr(1) ? flat : fmt::format("{} / ({})", flat, e.index(divisor));
-      lines.push_back(fmt::format("const {} {} = {};", e.index_type(), list[i]->name, i == 0 ? quotient : fmt::format("{} % ({})", quotient, e.index(list[i]->extent))));
+      lines.push_back(fmt::format("const {} {} = {};", e.index_type(), list[i]->name,
+                                  i == 0 ? quotient : fmt::format("{} % ({})", quotient, e.index(list[i]->extent))));
       divisor *= list[i]->extent;
       names.insert(list[i]->name);
     }
@@ -304,7 +345,8 @@ class LoopNest {
     double points = 1;
     for (const Axis& a : kernel_.axes) points *= typical(a.extent);
     const double cores = target_.compute_units;
-    return std::max(typical(kernel_.flops) / (target_.flops / 8), typical(kernel_.bytes) / target_.bytes_per_second) * cores / std::max(points, 1.0);
+    return std::max(typical(kernel_.flops) / (target_.flops / 8), typical(kernel_.bytes) / target_.bytes_per_second) * cores /
+           std::max(points, 1.0);
   }
 
   void cpu_body(Emitter& e, GeneratedKernel& g) {
@@ -333,7 +375,8 @@ class LoopNest {
     const Expr chunks = chunk ? ceil_div(inner, Expr(chunk)) : Expr(1);
     g.groups = {row_tiles * chunks};
     g.local = {1};
-    g.schedule = fmt::format("{} rows x {} a tile{}", row_block, chunk ? std::to_string(chunk) : inner.text(), vector_reduction_ ? ", vectors along the row" : "");
+    g.schedule = fmt::format("{} rows x {} a tile{}", row_block, chunk ? std::to_string(chunk) : inner.text(),
+                             vector_reduction_ ? ", vectors along the row" : "");
     const std::string_view type = e.index_type();
     std::set<std::string> open_axes;
     std::string begin = "0", end = has_vector ? e.index(inner) : "1";
@@ -348,7 +391,8 @@ class LoopNest {
     if (!one_row) {
       const std::string tile = chunks == Expr(1) ? "tile" : fmt::format("tile / ({})", e.index(chunks));
       if (row_block > 1) {
-        e.line(fmt::format("const {} row_end = min(({}) * {} + {}, ({})({}));", type, tile, row_block, row_block, type, e.index(all_rows)));
+        e.line(fmt::format("const {} row_end = min(({}) * {} + {}, ({})({}));", type, tile, row_block, row_block, type,
+                           e.index(all_rows)));
         e.open(fmt::format("for ({} row = ({}) * {}; row < row_end; ++row)", type, tile, row_block), {});
       } else {
         e.open("", {});
@@ -365,8 +409,10 @@ class LoopNest {
       }
     }
     e.open("", open_axes);
-    if (has_vector) vector_loops(e, kernel_.axes[vector_axis_], begin, end, chunk == 0, [&](int) { element(e); });
-    else element(e);
+    if (has_vector)
+      vector_loops(e, kernel_.axes[vector_axis_], begin, end, chunk == 0, [&](int) { element(e); });
+    else
+      element(e);
     e.close();
     e.close();
   }
@@ -415,8 +461,11 @@ void narrow_indices(Kernel& kernel) {
   const auto fits = [](std::int64_t v) { return v >= -(1 << 30) && v <= (1 << 30); };
   for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
     ScalarNode& node = kernel.nodes[i];
-    if (node.kind == ScalarNode::Kind::index && node.dtype == DType::i64 && fits(node.index.lower()) && fits(node.index.upper())) narrow[i] = true;
-    if (node.kind == ScalarNode::Kind::constant && node.dtype == DType::i64 && fits(static_cast<std::int64_t>(node.number))) narrow[i] = true;
+    if (node.kind == ScalarNode::Kind::index && node.dtype == DType::i64 && fits(node.index.lower()) &&
+        fits(node.index.upper()))
+      narrow[i] = true;
+    if (node.kind == ScalarNode::Kind::constant && node.dtype == DType::i64 && fits(static_cast<std::int64_t>(node.number)))
+      narrow[i] = true;
   }
   // Only where all users compare: the result's type stays as it is.
   std::vector<bool> keep(kernel.nodes.size(), false);
@@ -424,7 +473,9 @@ void narrow_indices(Kernel& kernel) {
     if (id >= 0) keep[static_cast<std::size_t>(id)] = true;
   };
   for (const ScalarNode& node : kernel.nodes) {
-    const bool compares = node.kind == ScalarNode::Kind::apply && node.op->result_is_bool && std::all_of(node.args.begin(), node.args.end(), [&](NodeId a) { return narrow[static_cast<std::size_t>(a)]; });
+    const bool compares =
+        node.kind == ScalarNode::Kind::apply && node.op->result_is_bool &&
+        std::all_of(node.args.begin(), node.args.end(), [&](NodeId a) { return narrow[static_cast<std::size_t>(a)]; });
     const bool converts = node.kind == ScalarNode::Kind::cast && node.dtype == DType::f32;
     for (const NodeId a : node.args) {
       if (!compares && !converts) pin(a);
@@ -439,9 +490,12 @@ void narrow_indices(Kernel& kernel) {
     changed = false;
     for (const ScalarNode& node : kernel.nodes) {
       if (node.kind != ScalarNode::Kind::apply || !node.op->result_is_bool) continue;
-      const bool any_kept = std::any_of(node.args.begin(), node.args.end(), [&](NodeId a) { return keep[static_cast<std::size_t>(a)] || !narrow[static_cast<std::size_t>(a)]; });
+      const bool any_kept = std::any_of(node.args.begin(), node.args.end(), [&](NodeId a) {
+        return keep[static_cast<std::size_t>(a)] || !narrow[static_cast<std::size_t>(a)];
+      });
       for (const NodeId a : node.args) {
-        if (any_kept && narrow[static_cast<std::size_t>(a)] && !keep[static_cast<std::size_t>(a)]) keep[static_cast<std::size_t>(a)] = changed = true;
+        if (any_kept && narrow[static_cast<std::size_t>(a)] && !keep[static_cast<std::size_t>(a)])
+          keep[static_cast<std::size_t>(a)] = changed = true;
       }
     }
   }

@@ -7,9 +7,9 @@ namespace oclc {
 GeneratedKernel generate_loops(Kernel kernel, const Target& target);
 
 // Shared with the templates' generators.
-std::string kernel_head(const Kernel& kernel, const GeneratedKernel& generated);            // the comment before the code
-std::string parameter_list(const Kernel& kernel, bool with_offsets);                        // "__global const float* restrict x, ..."
-std::string argument_list(const Kernel& kernel);                                            // "x + x_at, ..., dim_N"
+std::string kernel_head(const Kernel& kernel, const GeneratedKernel& generated);  // the comment before the code
+std::string parameter_list(const Kernel& kernel, bool with_offsets);              // "__global const float* restrict x, ..."
+std::string argument_list(const Kernel& kernel);                                  // "x + x_at, ..., dim_N"
 std::vector<KernelArgument> arguments_of(const Kernel& kernel);
 bool needs_wide_index(const Kernel& kernel, const std::vector<Expr>& extents);
 // i64 index values that fit into an int become i32, comparisons and arithmetic on them too.

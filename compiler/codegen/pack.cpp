@@ -5,7 +5,8 @@
 
 namespace oclc {
 
-HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns, std::int64_t inner, std::int64_t panel_width) {
+HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
+                       std::int64_t inner, std::int64_t panel_width) {
   const std::int64_t panels = (columns + panel_width - 1) / panel_width;
   const auto taps = static_cast<std::int64_t>(where.tap_offsets.size());
   HostTensor packed(DType::f32, {groups * panels * taps * inner * panel_width});
@@ -17,7 +18,9 @@ HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std
       const std::int64_t count = std::min(panel_width, columns - panel * panel_width);
       for (const std::int64_t tap : where.tap_offsets) {
         for (std::int64_t k = 0; k < inner; ++k, to += width) {
-          const std::byte* at = from + (where.base + g * where.group_stride + tap + k * where.inner_stride + panel * panel_width * where.column_stride) * 4;
+          const std::byte* at = from + (where.base + g * where.group_stride + tap + k * where.inner_stride +
+                                        panel * panel_width * where.column_stride) *
+                                           4;
           if (where.column_stride == 1) {
             std::memcpy(to, at, static_cast<std::size_t>(count) * 4);
             continue;

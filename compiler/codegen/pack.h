@@ -13,6 +13,7 @@ struct PackedOperand {
 };
 
 // [group][column panel][tap][inner][panel width], surplus columns 0; float32. Throws nothing.
-HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns, std::int64_t inner, std::int64_t panel_width);
+HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
+                       std::int64_t inner, std::int64_t panel_width);
 
 }  // namespace oclc

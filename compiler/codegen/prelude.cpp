@@ -1,5 +1,5 @@
-// Helper functions of generated code: templates whose text is cut by lines "//@provides NAME..." into pieces that are put before
-// a kernel when it uses one of the names.
+// Helper functions of generated code: templates whose text is cut by lines "//@provides NAME..." into pieces that are put
+// before a kernel when it uses one of the names.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -35,7 +35,8 @@ std::vector<Piece> cut(std::string_view text) {
   for (std::size_t at = text.find(kMarker); at != std::string_view::npos;) {
     const std::size_t line_end = text.find('\n', at), next = text.find(kMarker, line_end);
     Piece piece;
-    for (const std::string& name : words_of(text.substr(at + kMarker.size(), line_end - at - kMarker.size()))) piece.names.push_back(name);
+    for (const std::string& name : words_of(text.substr(at + kMarker.size(), line_end - at - kMarker.size())))
+      piece.names.push_back(name);
     piece.text = text.substr(line_end + 1, next == std::string_view::npos ? next : next - line_end - 1);
     piece.words = words_of(piece.text);
     pieces.push_back(std::move(piece));
@@ -67,7 +68,9 @@ std::string prelude_for(const std::string& source) {
     changed = false;
     for (std::size_t i = 0; i < pieces().size(); ++i) {
       const Piece& piece = pieces()[i];
-      if (taken[i] || std::none_of(piece.names.begin(), piece.names.end(), [&](const std::string& n) { return words.count(n) != 0; })) continue;
+      if (taken[i] ||
+          std::none_of(piece.names.begin(), piece.names.end(), [&](const std::string& n) { return words.count(n) != 0; }))
+        continue;
       taken[i] = changed = true;
       words.insert(piece.words.begin(), piece.words.end());
     }

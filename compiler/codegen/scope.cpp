@@ -19,19 +19,25 @@ std::string fill_operands(std::string_view text, const std::vector<std::string>&
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool alone = (i == 0 || !is_word(text[i - 1])) && (i + 1 == text.size() || !is_word(text[i + 1]));
     const auto letter = static_cast<std::size_t>(text[i] - 'a');
-    if (alone && text[i] >= 'a' && text[i] <= 'c' && letter < args.size()) out += args[letter];
-    else out += text[i];
+    if (alone && text[i] >= 'a' && text[i] <= 'c' && letter < args.size())
+      out += args[letter];
+    else
+      out += text[i];
   }
   return out;
 }
 
-bool four_bytes(DType dtype) { return dtype == DType::f32 || dtype == DType::i32 || dtype == DType::u32 || dtype == DType::boolean; }
+bool four_bytes(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::i32 || dtype == DType::u32 || dtype == DType::boolean;
+}
 
 std::set<std::string> index_dependencies(const Expr& e, const std::vector<std::set<std::string>>& nodes) {
   std::set<std::string> all;
   for (const std::string& s : e.symbols()) {
-    if (const auto id = dynamic_index(s)) all.insert(nodes[static_cast<std::size_t>(*id)].begin(), nodes[static_cast<std::size_t>(*id)].end());
-    else all.insert(s);
+    if (const auto id = dynamic_index(s))
+      all.insert(nodes[static_cast<std::size_t>(*id)].begin(), nodes[static_cast<std::size_t>(*id)].end());
+    else
+      all.insert(s);
   }
   return all;
 }
@@ -54,13 +60,17 @@ std::vector<std::set<std::string>> find_dependencies(const Kernel& kernel) {
     }
     mine = index_dependencies(node.index, all);
     for (const Expr& e : node.guard) mine.merge(index_dependencies(e, all));
-    for (const NodeId a : node.args) mine.insert(all[static_cast<std::size_t>(a)].begin(), all[static_cast<std::size_t>(a)].end());
-    std::erase_if(mine, [&](const std::string& s) { return !axes.count(s) && !reductions.count(s) && !s.starts_with("stage "); });
+    for (const NodeId a : node.args)
+      mine.insert(all[static_cast<std::size_t>(a)].begin(), all[static_cast<std::size_t>(a)].end());
+    std::erase_if(mine,
+                  [&](const std::string& s) { return !axes.count(s) && !reductions.count(s) && !s.starts_with("stage "); });
   }
   return all;
 }
 
-bool index_varies(const Expr& e, const std::string& axis, const std::vector<std::set<std::string>>& dependencies) { return index_dependencies(e, dependencies).count(axis) != 0; }
+bool index_varies(const Expr& e, const std::string& axis, const std::vector<std::set<std::string>>& dependencies) {
+  return index_dependencies(e, dependencies).count(axis) != 0;
+}
 
 bool unit_or_zero(const Expr& e, const std::string& axis, const std::vector<std::set<std::string>>& dependencies) {
   for (const std::string& s : e.symbols()) {
@@ -75,21 +85,37 @@ bool unit_or_zero(const Expr& e, const std::string& axis, const std::vector<std:
 
 std::string_view c_type(DType dtype) {
   switch (dtype) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::f16: return "half";
-    case DType::i8: return "char";
-    case DType::i16: return "short";
-    case DType::i32: return "int";
-    case DType::i64: return "long";
+    case DType::f32:
+      return "float";
+    case DType::f64:
+      return "double";
+    case DType::f16:
+      return "half";
+    case DType::i8:
+      return "char";
+    case DType::i16:
+      return "short";
+    case DType::i32:
+      return "int";
+    case DType::i64:
+      return "long";
     case DType::u8:
-    case DType::boolean: return "uchar";
-    case DType::u16: return "ushort";
-    case DType::u32: return "uint";
-    case DType::u64: return "ulong";
-    case DType::bf16: break;
+    case DType::boolean:
+      return "uchar";
+    case DType::u16:
+      return "ushort";
+    case DType::u32:
+      return "uint";
+    case DType::u64:
+      return "ulong";
+    case DType::bf16:
+      break;
   }
-  throw CompileError({.stage = "codegen", .wanted = "an element type with kernel code", .found = std::string(name_of(dtype)), .advice = "use float32", .exit_code = ExitCode::unsupported});
+  throw CompileError({.stage = "codegen",
+                      .wanted = "an element type with kernel code",
+                      .found = std::string(name_of(dtype)),
+                      .advice = "use float32",
+                      .exit_code = ExitCode::unsupported});
 }
 
 std::string c_number(double value, DType dtype) {
@@ -100,12 +126,18 @@ std::string c_number(double value, DType dtype) {
     if (dtype == DType::i32 && value <= -2147483648.0) return "INT_MIN";
     // The literal has the type of its element: the built-in functions take operands of one type.
     if (size_bytes(dtype) < 4) return fmt::format("({}){:.0f}", c_type(dtype), value);
-    return fmt::format("{:.0f}{}", value, dtype == DType::i64 ? "L" : dtype == DType::u64 ? "UL" : dtype == DType::u32 ? "U" : "");
+    return fmt::format("{:.0f}{}", value,
+                       dtype == DType::i64   ? "L"
+                       : dtype == DType::u64 ? "UL"
+                       : dtype == DType::u32 ? "U"
+                                             : "");
   }
   if (std::isnan(value)) return dtype == DType::f64 ? "(double)NAN" : "NAN";
   if (std::isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
-  std::string text = dtype == DType::f64 ? fmt::format("{:.17g}", value) : fmt::format("{:.9g}", static_cast<double>(static_cast<float>(value)));
-  if (dtype != DType::f64 && fmt::format("{}", static_cast<float>(value)).size() < text.size()) text = fmt::format("{}", static_cast<float>(value));
+  std::string text = dtype == DType::f64 ? fmt::format("{:.17g}", value)
+                                         : fmt::format("{:.9g}", static_cast<double>(static_cast<float>(value)));
+  if (dtype != DType::f64 && fmt::format("{}", static_cast<float>(value)).size() < text.size())
+    text = fmt::format("{}", static_cast<float>(value));
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return dtype == DType::f64 ? text : text + "f";
 }
@@ -140,7 +172,8 @@ bool can_vectorize(const Kernel& kernel, const std::string& axis) {
   return true;
 }
 
-Emitter::Emitter(const Kernel& kernel, EmitMode mode) : kernel_(kernel), mode_(std::move(mode)), dependencies_(find_dependencies(kernel)), uses_(kernel.nodes.size(), 0) {
+Emitter::Emitter(const Kernel& kernel, EmitMode mode)
+    : kernel_(kernel), mode_(std::move(mode)), dependencies_(find_dependencies(kernel)), uses_(kernel.nodes.size(), 0) {
   const auto use_index = [&](const Expr& e) {
     for (const std::string& s : e.symbols()) {
       if (const auto id = dynamic_index(s)) uses_[static_cast<std::size_t>(*id)] += 2;
@@ -202,16 +235,22 @@ std::size_t Emitter::scope_for(NodeId id) const {
       if (missing.erase(axis)) depth = std::max(depth, s);
     }
   }
-  OCLC_CHECK(missing.empty(), "axis " + (missing.empty() ? std::string() : *missing.begin()) + " is not open in kernel " + kernel_.name);
+  OCLC_CHECK(missing.empty(),
+             "axis " + (missing.empty() ? std::string() : *missing.begin()) + " is not open in kernel " + kernel_.name);
   return depth;
 }
 
-std::string Emitter::vector_type(DType dtype) const { return fmt::format("{}{}", dtype == DType::boolean ? "int" : c_type(dtype), mode_.width); }
+std::string Emitter::vector_type(DType dtype) const {
+  return fmt::format("{}{}", dtype == DType::boolean ? "int" : c_type(dtype), mode_.width);
+}
 
 std::string Emitter::declare(NodeId id, std::size_t scope, const std::string& text) {
   const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
   const std::string name = fmt::format("v{}", id);
-  const std::string type = is_vector(id) ? vector_type(node.dtype) : node.dtype == DType::boolean ? "int" : node.dtype == DType::f16 ? "float" : std::string(c_type(node.dtype));
+  const std::string type = is_vector(id)                  ? vector_type(node.dtype)
+                           : node.dtype == DType::boolean ? "int"
+                           : node.dtype == DType::f16     ? "float"
+                                                          : std::string(c_type(node.dtype));
   scopes_[scope].lines.push_back(fmt::format("const {} {} = {};", type, name, text));
   scopes_[scope].names[id] = name;
   return name;
@@ -234,7 +273,8 @@ std::string Emitter::argument(NodeId id, bool vector) {
   const std::string text = value(id);
   if (!vector || is_vector(id)) return text;
   const DType dtype = kernel_.nodes[static_cast<std::size_t>(id)].dtype;
-  return dtype == DType::boolean ? fmt::format("({})(-({}))", vector_type(dtype), text) : fmt::format("({})({})", vector_type(dtype), text);
+  return dtype == DType::boolean ? fmt::format("({})(-({}))", vector_type(dtype), text)
+                                 : fmt::format("({})({})", vector_type(dtype), text);
 }
 
 std::string Emitter::index(const Expr& e) {
@@ -281,8 +321,10 @@ std::string Emitter::load_text(const ScalarNode& node, bool vector) {
   std::string text;
   if (vector) {
     const std::string place = operand.name + (at == "0" ? "" : " + " + at);
-    if (mode_.lanes_left.empty()) text = fmt::format("vload{}(0, {})", mode_.width, place);
-    else text = fmt::format("oclc_load_lanes{}({}, {})", mode_.width, place, mode_.lanes_left);
+    if (mode_.lanes_left.empty())
+      text = fmt::format("vload{}(0, {})", mode_.width, place);
+    else
+      text = fmt::format("oclc_load_lanes{}({}, {})", mode_.width, place, mode_.lanes_left);
     if (operand.dtype == DType::boolean) text = fmt::format("(convert_int{}({}) != 0)", mode_.width, text);
   } else if (operand.dtype == DType::f16) {
     text = fmt::format("vload_half({}, {})", at, operand.name);
@@ -292,7 +334,8 @@ std::string Emitter::load_text(const ScalarNode& node, bool vector) {
   }
   if (node.guard.empty()) return text;
   std::string fill = c_number(node.number, node.dtype);
-  if (vector) fill = fmt::format("({})({})", vector_type(node.dtype), node.dtype == DType::boolean && node.number != 0 ? "-1" : fill);
+  if (vector)
+    fill = fmt::format("({})({})", vector_type(node.dtype), node.dtype == DType::boolean && node.number != 0 ? "-1" : fill);
   return fmt::format("({}) ? {} : {}", condition(node.guard), text, fill);
 }
 
@@ -317,11 +360,14 @@ std::string Emitter::compute(NodeId id, std::size_t scope) {
   const bool vector = is_vector(id);
   switch (node.kind) {
     case Kind::index: {
-      if (!vector) return declare(id, scope, node.dtype == DType::f32 ? fmt::format("(float)({})", index(node.index)) : index(node.index));
+      if (!vector)
+        return declare(id, scope, node.dtype == DType::f32 ? fmt::format("(float)({})", index(node.index)) : index(node.index));
       const Expr step = *node.index.coefficient(mode_.vector_axis);
       std::vector<std::string> lanes;
       for (int i = 0; i < mode_.width; ++i) lanes.push_back(std::to_string(i));
-      return declare(id, scope, fmt::format("({0})({1}) + ({0})({2}) * ({3})", vector_type(node.dtype), index(node.index), fmt::join(lanes, ", "), index(step)));
+      return declare(id, scope,
+                     fmt::format("({0})({1}) + ({0})({2}) * ({3})", vector_type(node.dtype), index(node.index),
+                                 fmt::join(lanes, ", "), index(step)));
     }
     case Kind::load:
       return declare(id, scope, load_text(node, vector));
@@ -343,10 +389,14 @@ std::string Emitter::compute(NodeId id, std::size_t scope) {
       return declare(id, scope, fmt::format("({})({})", node.dtype == DType::f16 ? "float" : c_type(node.dtype), x));
     }
     case Kind::select:
-      return declare(id, scope, fmt::format("({}) ? {} : {}", condition(node.guard), argument(node.args[0], vector),
-                                            vector ? fmt::format("({})({})", vector_type(node.dtype), c_number(node.number, node.dtype)) : c_number(node.number, node.dtype)));
+      return declare(id, scope,
+                     fmt::format("({}) ? {} : {}", condition(node.guard), argument(node.args[0], vector),
+                                 vector ? fmt::format("({})({})", vector_type(node.dtype), c_number(node.number, node.dtype))
+                                        : c_number(node.number, node.dtype)));
     case Kind::choose:
-      return declare(id, scope, fmt::format("({}) ? {} : {}", condition(node.guard), argument(node.args[0], vector), argument(node.args[1], vector)));
+      return declare(
+          id, scope,
+          fmt::format("({}) ? {} : {}", condition(node.guard), argument(node.args[0], vector), argument(node.args[1], vector)));
     default:
       break;
   }
@@ -357,11 +407,16 @@ void Emitter::store(const Store& store) {
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(store.operand)];
   const std::string at = index(store.index);
   const std::string v = vector_value(store.value);
-  const std::string place = operand.name + (at == "0" ? "" : " + " + at), guard = store.guard.empty() ? "" : fmt::format("if ({}) ", condition(store.guard));
-  if (mode_.width > 1 && !mode_.lanes_left.empty()) line(fmt::format("{}oclc_store_lanes{}({}, {}, {});", guard, mode_.width, v, place, mode_.lanes_left));
-  else if (mode_.width > 1) line(fmt::format("{}vstore{}({}, 0, {});", guard, mode_.width, v, place));
-  else if (operand.dtype == DType::f16) line(fmt::format("{}vstore_half({}, {}, {});", guard, v, at, operand.name));
-  else line(fmt::format("{}{}[{}] = {};", guard, operand.name, at, v));
+  const std::string place = operand.name + (at == "0" ? "" : " + " + at),
+                    guard = store.guard.empty() ? "" : fmt::format("if ({}) ", condition(store.guard));
+  if (mode_.width > 1 && !mode_.lanes_left.empty())
+    line(fmt::format("{}oclc_store_lanes{}({}, {}, {});", guard, mode_.width, v, place, mode_.lanes_left));
+  else if (mode_.width > 1)
+    line(fmt::format("{}vstore{}({}, 0, {});", guard, mode_.width, v, place));
+  else if (operand.dtype == DType::f16)
+    line(fmt::format("{}vstore_half({}, {}, {});", guard, v, at, operand.name));
+  else
+    line(fmt::format("{}{}[{}] = {};", guard, operand.name, at, v));
 }
 
 std::string Emitter::text() const {

@@ -38,7 +38,9 @@ class Emitter {
   // All conditions of a guard, joined.
   std::string condition(const std::vector<Expr>& guard);
   bool is_vector(NodeId id) const { return mode_.width > 1 && depends(id, mode_.vector_axis); }
-  bool depends(NodeId id, const std::string& axis) const { return dependencies_[static_cast<std::size_t>(id)].count(axis) != 0; }
+  bool depends(NodeId id, const std::string& axis) const {
+    return dependencies_[static_cast<std::size_t>(id)].count(axis) != 0;
+  }
   // Declares the result of a stage: `name` holds it from here on in the current scope.
   void stage_done(int stage, const std::string& name, bool vector);
   void set_vector_axis(std::string axis, int width);

@@ -34,7 +34,9 @@ class Evaluator {
   bool take(std::string_view token) {
     space();
     if (text_.substr(at_, token.size()) != token) return false;
-    if (token.size() == 1 && at_ + 1 < text_.size() && (token == "<" || token == ">" || token == "|") && (text_[at_ + 1] == '=' || text_[at_ + 1] == token[0])) return false;
+    if (token.size() == 1 && at_ + 1 < text_.size() && (token == "<" || token == ">" || token == "|") &&
+        (text_[at_ + 1] == '=' || text_[at_ + 1] == token[0]))
+      return false;
     at_ += token.size();
     return true;
   }
@@ -78,9 +80,12 @@ class Evaluator {
   std::int64_t sum() {
     std::int64_t v = term();
     for (;;) {
-      if (take("+")) v += term();
-      else if (take("-")) v -= term();
-      else return v;
+      if (take("+"))
+        v += term();
+      else if (take("-"))
+        v -= term();
+      else
+        return v;
     }
   }
   std::int64_t term() {
@@ -297,6 +302,8 @@ class Expander {
 
 std::string expand_tile_body(std::string_view name, const TemplateValues& values) { return Expander(name, values).body(); }
 
-std::string expand_macro(std::string_view name, std::string_view macro, const TemplateValues& values) { return Expander(name, values).expand(std::string(macro)); }
+std::string expand_macro(std::string_view name, std::string_view macro, const TemplateValues& values) {
+  return Expander(name, values).expand(std::string(macro));
+}
 
 }  // namespace oclc

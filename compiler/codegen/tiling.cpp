@@ -5,7 +5,8 @@
 namespace oclc {
 namespace {
 
-// Cycles, measured on 512-bit vectors: start of a tile and its epilogue, start of a work-item, bytes a cycle from the last cache.
+// Cycles, measured on 512-bit vectors: start of a tile and its epilogue, start of a work-item, bytes a cycle from the last
+// cache.
 constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kLastCacheBytes = 32;
 // A panel that does not fit the second-level cache comes from the last one for every row tile.
 constexpr double kPanelMiss = 1.15, kReread = 0.1;
@@ -32,7 +33,8 @@ ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, i
       const double step = std::max({rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0});
       const std::int64_t row_tiles = up(s.rows, rows), panels = up(s.columns, vectors * width);
       double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
-      if (static_cast<double>(s.depth * vectors * width * 4) > 0.6 * static_cast<double>(target.l2_bytes) && row_tiles > 1) tile *= kPanelMiss;
+      if (static_cast<double>(s.depth * vectors * width * 4) > 0.6 * static_cast<double>(target.l2_bytes) && row_tiles > 1)
+        tile *= kPanelMiss;
       const double cost = static_cast<double>(row_tiles * panels) * tile;
       if (best_cost >= 0 && cost >= best_cost * 0.999) continue;
       best_cost = cost;
@@ -42,7 +44,8 @@ ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, i
     }
   }
   const std::int64_t row_tiles = up(s.rows, best.rows), panels = up(s.columns, best.vectors * width);
-  const double panel_bytes = static_cast<double>(s.depth * best.vectors * width * 4), row_bytes = static_cast<double>(best.rows * s.row_bytes);
+  const double panel_bytes = static_cast<double>(s.depth * best.vectors * width * 4),
+               row_bytes = static_cast<double>(best.rows * s.row_bytes);
   double split_cost = -1;
   geometric(std::min(row_tiles, 32 * cores), [&](std::int64_t row_blocks) {
     const std::int64_t mt = up(row_tiles, row_blocks);
@@ -51,7 +54,8 @@ ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, i
       const double work = static_cast<double>(mt * np) * best_tile;
       if (items > 32 * cores && items > s.groups && work < 2e5) return;
       const double first = (static_cast<double>(np) * panel_bytes + static_cast<double>(mt) * row_bytes) / kLastCacheBytes;
-      const bool fits = std::min(static_cast<double>(np) * panel_bytes, static_cast<double>(mt) * row_bytes) < static_cast<double>(target.l2_bytes) / 2;
+      const bool fits = std::min(static_cast<double>(np) * panel_bytes, static_cast<double>(mt) * row_bytes) <
+                        static_cast<double>(target.l2_bytes) / 2;
       double cost = static_cast<double>(up(items, cores)) * (work + first + (fits ? 0 : kReread * work) + kItemCycles);
       if (items < 4 * cores || work > kLongItemCycles) cost *= kImbalance;
       if (split_cost >= 0 && cost >= split_cost) return;

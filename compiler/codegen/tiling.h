@@ -12,10 +12,10 @@ struct ContractionShape {
 };
 
 struct ContractionTiles {
-  int rows = 6, vectors = 4;          // register tile: rows x (vectors * vector width)
-  std::int64_t row_tiles = 1;         // of a work-item
-  std::int64_t panels = 1;            // of a work-item
-  bool rows_fastest = true;           // neighbouring work-items share panels of B
+  int rows = 6, vectors = 4;   // register tile: rows x (vectors * vector width)
+  std::int64_t row_tiles = 1;  // of a work-item
+  std::int64_t panels = 1;     // of a work-item
+  bool rows_fastest = true;    // neighbouring work-items share panels of B
 };
 
 // The tile and split with the least estimated time: tails, port and latency limits of the inner loop, cache traffic and the

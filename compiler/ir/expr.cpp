@@ -15,13 +15,15 @@ using Atom = std::shared_ptr<const ExprAtom>;
 
 std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t r = 0;
-  if (__builtin_add_overflow(a, b, &r)) throw CompileError({.stage = "shapes", .wanted = "sizes below 2^63", .found = fmt::format("{} + {}", a, b)});
+  if (__builtin_add_overflow(a, b, &r))
+    throw CompileError({.stage = "shapes", .wanted = "sizes below 2^63", .found = fmt::format("{} + {}", a, b)});
   return r;
 }
 
 std::int64_t checked_mul(std::int64_t a, std::int64_t b) {
   std::int64_t r = 0;
-  if (__builtin_mul_overflow(a, b, &r)) throw CompileError({.stage = "shapes", .wanted = "sizes below 2^63", .found = fmt::format("{} * {}", a, b)});
+  if (__builtin_mul_overflow(a, b, &r))
+    throw CompileError({.stage = "shapes", .wanted = "sizes below 2^63", .found = fmt::format("{} * {}", a, b)});
   return r;
 }
 
@@ -45,7 +47,8 @@ bool same_factors(const std::vector<Atom>& a, const std::vector<Atom>& b) { retu
 
 void insert_term(std::vector<ExprTerm>& terms, const ExprTerm& term) {
   if (term.coef == 0) return;
-  const auto at = std::lower_bound(terms.begin(), terms.end(), term, [](const ExprTerm& x, const ExprTerm& y) { return factors_less(x.factors, y.factors); });
+  const auto at = std::lower_bound(terms.begin(), terms.end(), term,
+                                   [](const ExprTerm& x, const ExprTerm& y) { return factors_less(x.factors, y.factors); });
   if (at != terms.end() && same_factors(at->factors, term.factors)) {
     at->coef = checked_add(at->coef, term.coef);
     if (at->coef == 0) terms.erase(at);
@@ -74,10 +77,18 @@ Expr make_opaque(ExprAtom::Kind kind, const Expr& a, const Expr& b) {
   atom->a = a;
   atom->b = b;
   switch (kind) {
-    case ExprAtom::Kind::floor_div: atom->key = fmt::format("({}) / ({})", a.text(), b.text()); break;
-    case ExprAtom::Kind::floor_mod: atom->key = fmt::format("({}) % ({})", a.text(), b.text()); break;
-    case ExprAtom::Kind::min: atom->key = fmt::format("min({}, {})", a.text(), b.text()); break;
-    default: atom->key = fmt::format("max({}, {})", a.text(), b.text()); break;
+    case ExprAtom::Kind::floor_div:
+      atom->key = fmt::format("({}) / ({})", a.text(), b.text());
+      break;
+    case ExprAtom::Kind::floor_mod:
+      atom->key = fmt::format("({}) % ({})", a.text(), b.text());
+      break;
+    case ExprAtom::Kind::min:
+      atom->key = fmt::format("min({}, {})", a.text(), b.text());
+      break;
+    default:
+      atom->key = fmt::format("max({}, {})", a.text(), b.text());
+      break;
   }
   return from_atom(atom);
 }
@@ -140,7 +151,9 @@ std::optional<Expr> join_division(const std::vector<ExprTerm>& terms) {
       if (quotient.size() != 1 || quotient[0].coef != 1) continue;
       other.factors.insert(other.factors.end(), quotient[0].factors.begin(), quotient[0].factors.end());
       std::sort(other.factors.begin(), other.factors.end(), atom_less);
-      const auto at = std::find_if(terms.begin(), terms.end(), [&](const ExprTerm& t) { return same_factors(t.factors, other.factors) && t.coef == other.coef; });
+      const auto at = std::find_if(terms.begin(), terms.end(), [&](const ExprTerm& t) {
+        return same_factors(t.factors, other.factors) && t.coef == other.coef;
+      });
       if (at == terms.end()) continue;
       std::vector<ExprTerm> left;
       for (const ExprTerm& t : terms) {
@@ -261,8 +274,10 @@ Expr floor_div(const Expr& a, const Expr& b) {
     auto terms = terms_of(rest);
     std::int64_t g = *d, c = 0;
     for (const ExprTerm& t : terms) {
-      if (t.factors.empty()) c = t.coef;
-      else g = std::gcd(g, t.coef);
+      if (t.factors.empty())
+        c = t.coef;
+      else
+        g = std::gcd(g, t.coef);
     }
     if (g > 1) {
       std::vector<ExprTerm> reduced;
@@ -274,7 +289,8 @@ Expr floor_div(const Expr& a, const Expr& b) {
     // floor(floor(x / p) / d) = floor(x / (p*d))
     if (terms.size() == 1 && terms[0].coef == 1 && terms[0].factors.size() == 1) {
       const ExprAtom& inner = *terms[0].factors[0];
-      if (inner.kind == ExprAtom::Kind::floor_div && inner.b.is_constant() && inner.b.value() > 0) return quotient + floor_div(inner.a, inner.b * b);
+      if (inner.kind == ExprAtom::Kind::floor_div && inner.b.is_constant() && inner.b.value() > 0)
+        return quotient + floor_div(inner.a, inner.b * b);
     }
   }
   return quotient + make_opaque(ExprAtom::Kind::floor_div, rest, b);
@@ -299,7 +315,8 @@ Expr floor_mod(const Expr& a, const Expr& b) {
     // (x mod (k*d)) mod d = x mod d
     if (terms.size() == 1 && terms[0].coef == 1 && terms[0].factors.size() == 1) {
       const ExprAtom& inner = *terms[0].factors[0];
-      if (inner.kind == ExprAtom::Kind::floor_mod && inner.b.is_constant() && inner.b.value() % *d == 0) return floor_mod(inner.a, b);
+      if (inner.kind == ExprAtom::Kind::floor_mod && inner.b.is_constant() && inner.b.value() % *d == 0)
+        return floor_mod(inner.a, b);
     }
   }
   return make_opaque(ExprAtom::Kind::floor_mod, rest, b);

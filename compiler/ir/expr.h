@@ -1,5 +1,6 @@
 // Integer expressions over named symbols: dimensions, index maps, guards, launch sizes. An Expr is kept as a polynomial over
-// atoms (symbols, floor divisions, remainders, minima, maxima), so equal expressions compare equal and `N*T*768 / 768` is `N*T`.
+// atoms (symbols, floor divisions, remainders, minima, maxima), so equal expressions compare equal and `N*T*768 / 768` is
+// `N*T`.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -65,8 +66,8 @@ class Expr {
 
   // "2*N*T + 1", "(N + 3) / 4", "min(T, 8)": what parse_expr reads.
   std::string text() const;
-  // The same as C source: `name_of` gives the C spelling of a symbol. Needs values small enough for the C type used; divisions are
-  // of non-negative numbers or go through `floor_div` / `floor_mod` of the kernel prelude.
+  // The same as C source: `name_of` gives the C spelling of a symbol. Needs values small enough for the C type used; divisions
+  // are of non-negative numbers or go through `floor_div` / `floor_mod` of the kernel prelude.
   std::string c_text(const std::function<std::string(std::string_view)>& name_of) const;
   // Reverse Polish code of runtime/package/expr_code.h; `index_of` gives a symbol's number.
   std::vector<std::int64_t> code(const std::function<std::int64_t(std::string_view)>& index_of) const;

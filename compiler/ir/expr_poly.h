@@ -11,7 +11,7 @@ namespace oclc {
 struct ExprAtom {
   enum class Kind { symbol, floor_div, floor_mod, min, max };
   Kind kind = Kind::symbol;
-  std::string key;  // a symbol's name, else the canonical text; identity of the atom
+  std::string key;                       // a symbol's name, else the canonical text; identity of the atom
   std::int64_t lo = 1, hi = kUnbounded;  // symbol
   bool has_extent = false;               // symbol: an axis, value < a
   Expr a, b;                             // operands; an axis' extent in `a`

@@ -57,7 +57,8 @@ std::string print(const Expr& e, const Naming& name, bool c) {
   std::string text;
   for (const ExprTerm& term : poly->terms) {
     std::vector<std::string> parts;
-    const std::uint64_t magnitude = term.coef < 0 ? 0 - static_cast<std::uint64_t>(term.coef) : static_cast<std::uint64_t>(term.coef);
+    const std::uint64_t magnitude =
+        term.coef < 0 ? 0 - static_cast<std::uint64_t>(term.coef) : static_cast<std::uint64_t>(term.coef);
     if (magnitude != 1 || term.factors.empty()) parts.push_back(std::to_string(magnitude));
     for (const auto& factor : term.factors) {
       const bool division = factor->kind == ExprAtom::Kind::floor_div || factor->kind == ExprAtom::Kind::floor_mod;
@@ -65,8 +66,10 @@ std::string print(const Expr& e, const Naming& name, bool c) {
       const bool alone = term.factors.size() == 1 && magnitude == 1 && term.coef > 0 && poly->terms.size() == 1;
       parts.push_back(division && !alone && piece[0] != 'f' ? "(" + piece + ")" : piece);
     }
-    if (text.empty()) text = term.coef < 0 ? "-" : "";
-    else text += term.coef < 0 ? " - " : " + ";
+    if (text.empty())
+      text = term.coef < 0 ? "-" : "";
+    else
+      text += term.coef < 0 ? " - " : " + ";
     text += fmt::format("{}", fmt::join(parts, "*"));
   }
   return text;
@@ -191,7 +194,9 @@ class Parser {
       at_ = static_cast<std::size_t>(end - text_.data());
       return Expr(value);
     }
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' || text_[at_] == '.' || text_[at_] == '$')) ++at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' ||
+                                  text_[at_] == '.' || text_[at_] == '$'))
+      ++at_;
     const std::string name(text_.substr(start, at_ - start));
     if (name.empty()) return std::nullopt;
     if ((name == "min" || name == "max") && take('(')) {
@@ -214,7 +219,8 @@ class Parser {
 }  // namespace
 
 std::string Expr::text() const {
-  return print(*this, [](std::string_view s) { return std::string(s); }, false);
+  return print(
+      *this, [](std::string_view s) { return std::string(s); }, false);
 }
 
 std::string Expr::c_text(const Naming& name_of) const { return print(*this, name_of, true); }
@@ -239,8 +245,10 @@ std::optional<Expr> Expr::coefficient(std::string_view symbol) const {
     int power = 0;
     for (const auto& factor : term.factors) {
       if (factor->kind == ExprAtom::Kind::symbol) {
-        if (factor->key == symbol) ++power;
-        else rest.factors.push_back(factor);
+        if (factor->key == symbol)
+          ++power;
+        else
+          rest.factors.push_back(factor);
         continue;
       }
       if (factor->a.uses(symbol) || factor->b.uses(symbol)) return std::nullopt;
@@ -266,10 +274,18 @@ Expr Expr::substitute(const std::map<std::string, Expr, std::less<>>& by) const 
       }
       const Expr a = factor->a.substitute(by), b = factor->b.substitute(by);
       switch (factor->kind) {
-        case ExprAtom::Kind::floor_div: part *= floor_div(a, b); break;
-        case ExprAtom::Kind::floor_mod: part *= floor_mod(a, b); break;
-        case ExprAtom::Kind::min: part *= min(a, b); break;
-        default: part *= max(a, b); break;
+        case ExprAtom::Kind::floor_div:
+          part *= floor_div(a, b);
+          break;
+        case ExprAtom::Kind::floor_mod:
+          part *= floor_mod(a, b);
+          break;
+        case ExprAtom::Kind::min:
+          part *= min(a, b);
+          break;
+        default:
+          part *= max(a, b);
+          break;
       }
     }
     result += part;

@@ -46,8 +46,8 @@ Node* Graph::insert(std::unique_ptr<Node> node, Node* before) {
   return raw;
 }
 
-Node* Graph::add(const OpDef& op, std::vector<Value*> inputs, std::map<std::string, Attribute, std::less<>> attributes, std::string source, Node* before,
-                 std::vector<std::unique_ptr<Graph>> bodies) {
+Node* Graph::add(const OpDef& op, std::vector<Value*> inputs, std::map<std::string, Attribute, std::less<>> attributes,
+                 std::string source, Node* before, std::vector<std::unique_ptr<Graph>> bodies) {
   auto node = std::make_unique<Node>();
   node->op = &op;
   node->inputs = std::move(inputs);
@@ -58,7 +58,9 @@ Node* Graph::add(const OpDef& op, std::vector<Value*> inputs, std::map<std::stri
   try {
     const auto count = static_cast<int>(node->inputs.size());
     if (count < op.min_inputs || count > op.max_inputs) {
-      throw CompileError({.wanted = op.min_inputs == op.max_inputs ? fmt::format("{} inputs", op.min_inputs) : fmt::format("{} to {} inputs", op.min_inputs, op.max_inputs),
+      throw CompileError({.wanted = op.min_inputs == op.max_inputs
+                                        ? fmt::format("{} inputs", op.min_inputs)
+                                        : fmt::format("{} to {} inputs", op.min_inputs, op.max_inputs),
                           .found = std::to_string(count)});
     }
     types = op.infer(*node);
@@ -114,7 +116,8 @@ bool Graph::is_output(const Value* value) const {
 }
 
 void Graph::erase(Node* node) {
-  for (const auto& output : node->outputs) OCLC_CHECK(output->users.empty() && !is_output(output.get()), "erase of a used node");
+  for (const auto& output : node->outputs)
+    OCLC_CHECK(output->users.empty() && !is_output(output.get()), "erase of a used node");
   for (Value* input : node->inputs) remove_use(input, node);
   const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n.get() == node; });
   OCLC_CHECK(at != nodes_.end(), "erase of a node of another graph");
@@ -127,7 +130,8 @@ bool Graph::erase_dead() {
   bool changed = false;
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     Node* node = nodes_[i].get();
-    const bool used = std::any_of(node->outputs.begin(), node->outputs.end(), [&](const auto& o) { return !o->users.empty() || kept.count(o.get()); });
+    const bool used = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                  [&](const auto& o) { return !o->users.empty() || kept.count(o.get()); });
     if (used) continue;
     for (Value* input : node->inputs) remove_use(input, node);
     nodes_[i].reset();
@@ -177,11 +181,13 @@ std::vector<Node*> Graph::nodes() const {
 }
 
 const HostTensor* constant_of(const Value* value) {
-  return value && value->producer && value->producer->op->name == "constant" ? &value->producer->get<HostTensor>("tensor") : nullptr;
+  return value && value->producer && value->producer->op->name == "constant" ? &value->producer->get<HostTensor>("tensor")
+                                                                             : nullptr;
 }
 
 void attribute_missing(const Node& node, std::string_view name) {
-  check_failed("attribute", "graph.h", 0, fmt::format("node '{}' ({}) has no attribute '{}' of the type asked for", node.source, node.op->name, name));
+  check_failed("attribute", "graph.h", 0,
+               fmt::format("node '{}' ({}) has no attribute '{}' of the type asked for", node.source, node.op->name, name));
 }
 
 }  // namespace oclc

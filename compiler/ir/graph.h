@@ -25,8 +25,8 @@ struct Layout {
 
 class Value {
  public:
-  int id = 0;             // unique in its graph, never reused; orders deterministic output
-  std::string name;       // the model's name for it; may be empty
+  int id = 0;        // unique in its graph, never reused; orders deterministic output
+  std::string name;  // the model's name for it; may be empty
   TensorType type;
   Layout layout;
   Node* producer = nullptr;  // null for graph inputs
@@ -38,8 +38,8 @@ class Value {
   std::optional<std::vector<Expr>> content;
 };
 
-using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>, std::vector<std::string>, std::vector<Expr>,
-                               DType, HostTensor>;
+using Attribute = std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
+                               std::vector<std::string>, std::vector<Expr>, DType, HostTensor>;
 
 class Node {
  public:
@@ -73,8 +73,8 @@ class Graph {
   Value* add_input(std::string name, TensorType type);
   // Appends a node (or inserts it before `before`) and infers the types of its outputs. Throws CompileError if the operands do
   // not fit the operator.
-  Node* add(const OpDef& op, std::vector<Value*> inputs, std::map<std::string, Attribute, std::less<>> attributes = {}, std::string source = {},
-            Node* before = nullptr, std::vector<std::unique_ptr<Graph>> bodies = {});
+  Node* add(const OpDef& op, std::vector<Value*> inputs, std::map<std::string, Attribute, std::less<>> attributes = {},
+            std::string source = {}, Node* before = nullptr, std::vector<std::unique_ptr<Graph>> bodies = {});
   void add_output(std::string name, Value* value);
 
   void set_input(Node* node, std::size_t index, Value* value);

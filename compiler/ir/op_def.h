@@ -29,7 +29,7 @@ struct ScalarOp {
   double (*on_float)(double a, double b, double c) = nullptr;  // reference, in double
   std::int64_t (*on_int)(std::int64_t a, std::int64_t b, std::int64_t c) = nullptr;
   std::int64_t (*on_u64)(std::int64_t a, std::int64_t b, std::int64_t c) = nullptr;  // u64 bits; null: on_int serves
-  bool result_is_bool = false;  // comparisons and logic
+  bool result_is_bool = false;                                                       // comparisons and logic
   double flops = 1;
 };
 
@@ -55,6 +55,7 @@ struct OpDef {
 };
 
 // Numeric contract: operations are IEEE single precision with round to nearest; sums may be reordered and contracted to fma;
-// NaN propagates through max, min and relu; integer overflow wraps; integer division by zero gives 0; shifts are taken modulo the width.
+// NaN propagates through max, min and relu; integer overflow wraps; integer division by zero gives 0; shifts are taken modulo
+// the width.
 
 }  // namespace oclc

@@ -107,40 +107,62 @@ TensorType HostTensor::type() const {
 double HostTensor::at(std::int64_t i) const {
   const std::byte* p = data_ + static_cast<std::size_t>(i) * size_bytes(dtype_);
   switch (dtype_) {
-    case DType::f32: return static_cast<double>(load<float>(p));
-    case DType::f64: return load<double>(p);
-    case DType::f16: return static_cast<double>(half_to_float(load<std::uint16_t>(p)));
-    case DType::bf16: return static_cast<double>(bfloat_to_float(load<std::uint16_t>(p)));
-    case DType::u64: return static_cast<double>(load<std::uint64_t>(p));
-    default: return static_cast<double>(int_at(i));
+    case DType::f32:
+      return static_cast<double>(load<float>(p));
+    case DType::f64:
+      return load<double>(p);
+    case DType::f16:
+      return static_cast<double>(half_to_float(load<std::uint16_t>(p)));
+    case DType::bf16:
+      return static_cast<double>(bfloat_to_float(load<std::uint16_t>(p)));
+    case DType::u64:
+      return static_cast<double>(load<std::uint64_t>(p));
+    default:
+      return static_cast<double>(int_at(i));
   }
 }
 
 std::int64_t HostTensor::int_at(std::int64_t i) const {
   const std::byte* p = data_ + static_cast<std::size_t>(i) * size_bytes(dtype_);
   switch (dtype_) {
-    case DType::i8: return load<std::int8_t>(p);
-    case DType::i16: return load<std::int16_t>(p);
-    case DType::i32: return load<std::int32_t>(p);
-    case DType::i64: return load<std::int64_t>(p);
-    case DType::u8: return load<std::uint8_t>(p);
-    case DType::u16: return load<std::uint16_t>(p);
-    case DType::u32: return load<std::uint32_t>(p);
-    case DType::u64: return static_cast<std::int64_t>(load<std::uint64_t>(p));
-    case DType::boolean: return load<std::uint8_t>(p) != 0;
-    default: return to_int(at(i));
+    case DType::i8:
+      return load<std::int8_t>(p);
+    case DType::i16:
+      return load<std::int16_t>(p);
+    case DType::i32:
+      return load<std::int32_t>(p);
+    case DType::i64:
+      return load<std::int64_t>(p);
+    case DType::u8:
+      return load<std::uint8_t>(p);
+    case DType::u16:
+      return load<std::uint16_t>(p);
+    case DType::u32:
+      return load<std::uint32_t>(p);
+    case DType::u64:
+      return static_cast<std::int64_t>(load<std::uint64_t>(p));
+    case DType::boolean:
+      return load<std::uint8_t>(p) != 0;
+    default:
+      return to_int(at(i));
   }
 }
 
 void HostTensor::set(std::int64_t i, double value) {
   std::byte* p = mutable_data() + static_cast<std::size_t>(i) * size_bytes(dtype_);
   switch (dtype_) {
-    case DType::f32: return store(p, static_cast<float>(value));
-    case DType::f64: return store(p, value);
-    case DType::f16: return store(p, float_to_half(static_cast<float>(value)));
-    case DType::bf16: return store(p, float_to_bfloat(static_cast<float>(value)));
-    case DType::boolean: return store(p, static_cast<std::uint8_t>(value != 0));
-    default: return set_int(i, to_int(value));
+    case DType::f32:
+      return store(p, static_cast<float>(value));
+    case DType::f64:
+      return store(p, value);
+    case DType::f16:
+      return store(p, float_to_half(static_cast<float>(value)));
+    case DType::bf16:
+      return store(p, float_to_bfloat(static_cast<float>(value)));
+    case DType::boolean:
+      return store(p, static_cast<std::uint8_t>(value != 0));
+    default:
+      return set_int(i, to_int(value));
   }
 }
 
@@ -148,15 +170,21 @@ void HostTensor::set_int(std::int64_t i, std::int64_t value) {
   std::byte* p = mutable_data() + static_cast<std::size_t>(i) * size_bytes(dtype_);
   switch (dtype_) {
     case DType::i8:
-    case DType::u8: return store(p, static_cast<std::uint8_t>(value));
+    case DType::u8:
+      return store(p, static_cast<std::uint8_t>(value));
     case DType::i16:
-    case DType::u16: return store(p, static_cast<std::uint16_t>(value));
+    case DType::u16:
+      return store(p, static_cast<std::uint16_t>(value));
     case DType::i32:
-    case DType::u32: return store(p, static_cast<std::uint32_t>(value));
+    case DType::u32:
+      return store(p, static_cast<std::uint32_t>(value));
     case DType::i64:
-    case DType::u64: return store(p, value);
-    case DType::boolean: return store(p, static_cast<std::uint8_t>(value != 0));
-    default: return set(i, static_cast<double>(value));
+    case DType::u64:
+      return store(p, value);
+    case DType::boolean:
+      return store(p, static_cast<std::uint8_t>(value != 0));
+    default:
+      return set(i, static_cast<double>(value));
   }
 }
 
@@ -180,7 +208,8 @@ HostTensor HostTensor::from_ints(std::span<const std::int64_t> values) {
 }
 
 float half_to_float(std::uint16_t bits) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16, exponent = (bits >> 10) & 0x1fu, mantissa = bits & 0x3ffu;
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16, exponent = (bits >> 10) & 0x1fu,
+                      mantissa = bits & 0x3ffu;
   if (exponent == 0) {
     const float value = static_cast<float>(mantissa) * 0x1p-24f;
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);

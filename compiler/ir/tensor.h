@@ -15,12 +15,12 @@ namespace oclc {
 // Order is the wire format of runtime/package/plan.fbs.
 enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
 
-std::string_view name_of(DType dtype);             // "f32", ..., "bool"
+std::string_view name_of(DType dtype);  // "f32", ..., "bool"
 std::optional<DType> dtype_of(std::string_view name);
-std::size_t size_bytes(DType dtype);               // bool: 1
+std::size_t size_bytes(DType dtype);  // bool: 1
 bool is_float(DType dtype);
-bool is_integer(DType dtype);                      // signed or unsigned; not bool
-bool is_signed(DType dtype);                       // floats and signed integers
+bool is_integer(DType dtype);  // signed or unsigned; not bool
+bool is_signed(DType dtype);   // floats and signed integers
 
 using Shape = std::vector<Expr>;
 
@@ -35,7 +35,8 @@ struct TensorType {
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
 
-// A dense row-major tensor in host memory. Copies share the bytes; mutable_* detaches nothing, so write only to tensors just made.
+// A dense row-major tensor in host memory. Copies share the bytes; mutable_* detaches nothing, so write only to tensors just
+// made.
 class HostTensor {
  public:
   HostTensor() = default;

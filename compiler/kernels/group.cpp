@@ -21,11 +21,13 @@ constexpr double kBytesPerFlop = 0.1;
 constexpr int kLongestChain = 128;
 
 bool is_anchor_kind(OpKind kind) {
-  return kind == OpKind::contraction || kind == OpKind::window || kind == OpKind::reduction || kind == OpKind::row || kind == OpKind::scan || kind == OpKind::control ||
-         kind == OpKind::opaque;
+  return kind == OpKind::contraction || kind == OpKind::window || kind == OpKind::reduction || kind == OpKind::row ||
+         kind == OpKind::scan || kind == OpKind::control || kind == OpKind::opaque;
 }
 
-bool rereads_operands(const Node& node) { return node.op->kind == OpKind::contraction || node.op->kind == OpKind::window || node.op->kind == OpKind::opaque; }
+bool rereads_operands(const Node& node) {
+  return node.op->kind == OpKind::contraction || node.op->kind == OpKind::window || node.op->kind == OpKind::opaque;
+}
 
 double typical(const Expr& e) {
   SymbolValues values;
@@ -33,13 +35,16 @@ double typical(const Expr& e) {
   return static_cast<double>(e.evaluate(values).value_or(kUnbounded));
 }
 
-double bytes_of(const Value& value) { return typical(value.type.elements()) * static_cast<double>(size_bytes(value.type.dtype)); }
+double bytes_of(const Value& value) {
+  return typical(value.type.elements()) * static_cast<double>(size_bytes(value.type.dtype));
+}
 
 // Broadcasting may put unit dimensions in front of the shape.
 bool same_but_for_leading_units(const Shape& inner, const Shape& outer) {
   if (inner.size() > outer.size()) return false;
   const std::size_t extra = outer.size() - inner.size();
-  return std::all_of(outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(extra), [](const Expr& e) { return e == Expr(1); }) &&
+  return std::all_of(outer.begin(), outer.begin() + static_cast<std::ptrdiff_t>(extra),
+                     [](const Expr& e) { return e == Expr(1); }) &&
          std::equal(inner.begin(), inner.end(), outer.begin() + static_cast<std::ptrdiff_t>(extra));
 }
 
@@ -128,7 +133,8 @@ class Grouper {
       changed = false;
       std::vector<Node*> candidates;
       for (const Value* value : inside) candidates.insert(candidates.end(), value->users.begin(), value->users.end());
-      std::sort(candidates.begin(), candidates.end(), [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+      std::sort(candidates.begin(), candidates.end(),
+                [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
       candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
       for (Node* user : candidates) {
         if (!fits_epilogue(*user, id, inside)) continue;
@@ -148,11 +154,15 @@ class Grouper {
     for (std::size_t i = nodes.size(); i-- > 1;) {
       Node* node = nodes[i];
       if (!is_bijective_movement(*node)) continue;
-      const bool feeds_inside = std::any_of(node->output()->users.begin(), node->output()->users.end(), [&](const Node* u) { return group_of(u) == id; });
+      const bool feeds_inside = std::any_of(node->output()->users.begin(), node->output()->users.end(),
+                                            [&](const Node* u) { return group_of(u) == id; });
       if (feeds_inside || graph_.is_output(node->output())) continue;
       const Value* source = node->inputs[0];
-      const bool source_leaves = graph_.is_output(source) || std::any_of(source->users.begin(), source->users.end(), [&](const Node* u) { return u != node && group_of(u) != id; });
-      const bool siblings = std::count_if(source->users.begin(), source->users.end(), [&](const Node* u) { return group_of(u) == id && is_bijective_movement(*u); }) > 1;
+      const bool source_leaves =
+          graph_.is_output(source) || std::any_of(source->users.begin(), source->users.end(),
+                                                  [&](const Node* u) { return u != node && group_of(u) != id; });
+      const bool siblings = std::count_if(source->users.begin(), source->users.end(),
+                                          [&](const Node* u) { return group_of(u) == id && is_bijective_movement(*u); }) > 1;
       if (!source_leaves && !siblings) continue;
       group_of_.erase(node);
       nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
@@ -163,9 +173,12 @@ class Grouper {
   void consumers(const Value* value, std::unordered_set<const Node*>& into) const {
     for (const Node* user : value->users) {
       const auto group = group_of(user);
-      if (group) into.insert(groups_[static_cast<std::size_t>(*group)].nodes.front());
-      else if (placed_.count(user)) into.insert(user);
-      else consumers_cached(user, into);
+      if (group)
+        into.insert(groups_[static_cast<std::size_t>(*group)].nodes.front());
+      else if (placed_.count(user))
+        into.insert(user);
+      else
+        consumers_cached(user, into);
     }
   }
   void consumers_cached(const Node* node, std::unordered_set<const Node*>& into) const {
@@ -176,11 +189,13 @@ class Grouper {
   // Bytes and flops to compute one pass over `node`'s result from what is stored.
   double inline_cost(const Node& node, int depth = 0) const {
     double cost = 0;
-    if (node.op->kind == OpKind::elementwise && node.op->scalar) cost += typical(node.output()->type.elements()) * node.op->scalar->flops * kBytesPerFlop;
+    if (node.op->kind == OpKind::elementwise && node.op->scalar)
+      cost += typical(node.output()->type.elements()) * node.op->scalar->flops * kBytesPerFlop;
     if (depth > 16) return cost;
     for (const Value* input : node.inputs) {
       if (!input) continue;
-      const bool computed = input->producer && !group_of(input->producer) && !placed_.count(input->producer) && input->producer->op->kind != OpKind::generator;
+      const bool computed = input->producer && !group_of(input->producer) && !placed_.count(input->producer) &&
+                            input->producer->op->kind != OpKind::generator;
       cost += computed ? inline_cost(*input->producer, depth + 1) : std::min(bytes_of(*input), bytes_of(*node.output()));
     }
     return cost;
@@ -192,7 +207,8 @@ class Grouper {
         const Node* anchor = groups_[static_cast<std::size_t>(*group)].anchor;
         if (user->op->name == "unfold") return true;
         if (anchor != user || !rereads_operands(*user)) continue;
-        if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value) return true;
+        if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value)
+          return true;
       } else if (!placed_.count(user) && user->op->kind != OpKind::elementwise) {
         for (const auto& output : user->outputs) {
           if (feeds_contraction(output.get(), windowed_only)) return true;
@@ -214,7 +230,8 @@ class Grouper {
     if (concat.op->name != "concat") return false;
     int placeable = 0;
     for (std::size_t i = 0; i < concat.inputs.size(); ++i) placeable += can_place(concat, i) ? 1 : 0;
-    return placeable > 0 && (feeds_contraction(concat.output(), false) || readers.size() > 1 || graph_.is_output(concat.output()) || placed_in_.count(concat.output()));
+    return placeable > 0 && (feeds_contraction(concat.output(), false) || readers.size() > 1 ||
+                             graph_.is_output(concat.output()) || placed_in_.count(concat.output()));
   }
 
   // An operand that some kernel computes, or a concatenation placed itself, used once here and stored nowhere else yet.
@@ -297,7 +314,9 @@ class Grouper {
       Group& group = groups_[id];
       for (const Node* node : group.nodes) {
         for (const auto& output : node->outputs) {
-          const bool leaves = graph_.is_output(output.get()) || std::any_of(output->users.begin(), output->users.end(), [&](const Node* user) { return group_of(user) != static_cast<int>(id); });
+          const bool leaves = graph_.is_output(output.get()) ||
+                              std::any_of(output->users.begin(), output->users.end(),
+                                          [&](const Node* user) { return group_of(user) != static_cast<int>(id); });
           if (leaves) group.outputs.push_back(output.get());
         }
       }
@@ -332,11 +351,15 @@ class Grouper {
       for (const Value* input : node->inputs) {
         if (!input || !input->producer || !seen.insert(input->producer).second) continue;
         const auto group = group_of(input->producer);
-        if (!group) stack.push_back(input->producer);
-        else if (static_cast<std::size_t>(*group) != id) found.push_back(static_cast<std::size_t>(*group));
+        if (!group)
+          stack.push_back(input->producer);
+        else if (static_cast<std::size_t>(*group) != id)
+          found.push_back(static_cast<std::size_t>(*group));
       }
     }
-    std::sort(found.begin(), found.end(), [&](std::size_t a, std::size_t b) { return position_.at(groups_[a].nodes.front()) < position_.at(groups_[b].nodes.front()); });
+    std::sort(found.begin(), found.end(), [&](std::size_t a, std::size_t b) {
+      return position_.at(groups_[a].nodes.front()) < position_.at(groups_[b].nodes.front());
+    });
     return found;
   }
 

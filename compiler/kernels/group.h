@@ -1,6 +1,6 @@
-// Grouping: which nodes of a graph become one kernel. Anchors (contractions, windows, reductions, rows) are one a kernel and take
-// the elementwise work after them into their store; what is left is inlined into its consumers' loads or becomes a pointwise
-// kernel, by a cost model in bytes and flops.
+// Grouping: which nodes of a graph become one kernel. Anchors (contractions, windows, reductions, rows) are one a kernel and
+// take the elementwise work after them into their store; what is left is inlined into its consumers' loads or becomes a
+// pointwise kernel, by a cost model in bytes and flops.
 #pragma once
 #include <map>
 #include <string>
@@ -28,7 +28,7 @@ struct Grouping {
   // `placed_in` (inputs, constants, values stored elsewhere) are copied.
   std::unordered_set<const Node*> placed_concats;
   std::unordered_map<const Value*, const Node*> placed_in;
-  std::unordered_set<const Value*> stored;          // outputs of all groups and the placed concats
+  std::unordered_set<const Value*> stored;               // outputs of all groups and the placed concats
   std::unordered_map<const Node*, std::string> why_not;  // reasons for --report, by node
 };
 

@@ -104,13 +104,15 @@ Sources gather_elements(const IndexMapContext& c) {
 }
 
 Sources unfold(const IndexMapContext& c) {
-  const auto &kernel = c.node.get<Ints>("kernel"), &strides = c.node.get<Ints>("strides"), &dilations = c.node.get<Ints>("dilations"), &pads = c.node.get<Ints>("pads");
+  const auto &kernel = c.node.get<Ints>("kernel"), &strides = c.node.get<Ints>("strides"),
+             &dilations = c.node.get<Ints>("dilations"), &pads = c.node.get<Ints>("pads");
   const std::size_t axes = kernel.size(), lead = c.node.get<std::int64_t>("group") > 1 ? 1 : 0;
   const Shape& x = c.node.inputs[0]->type.shape;
   MappedElement source{0, {c.coords[lead]}, {}};
   source.coords.push_back(lead ? c.coords[0] * c.node.output()->type.shape.back() + c.coords.back() : c.coords.back());
   for (std::size_t i = 0; i < axes; ++i) {
-    const Expr at = c.coords[lead + 1 + i] * Expr(strides[i]) + c.coords[lead + 1 + axes + i] * Expr(dilations[i]) - Expr(pads[i]);
+    const Expr at =
+        c.coords[lead + 1 + i] * Expr(strides[i]) + c.coords[lead + 1 + axes + i] * Expr(dilations[i]) - Expr(pads[i]);
     source.coords.push_back(at);
     add_condition(source.guard, at);
     add_condition(source.guard, x[i + 2] - 1 - at);
@@ -120,13 +122,13 @@ Sources unfold(const IndexMapContext& c) {
 
 constexpr std::array<IndexMap, 10> kIndexMaps = {{{"reshape", reshape},
                                                   {"transpose", transpose},
-                                                 {"expand", expand},
-                                                 {"slice", slice},
-                                                 {"pad", pad},
-                                                 {"concat", concat},
-                                                 {"gather", gather},
-                                                 {"gather_nd", gather_nd},
-                                                 {"gather_elements", gather_elements},
+                                                  {"expand", expand},
+                                                  {"slice", slice},
+                                                  {"pad", pad},
+                                                  {"concat", concat},
+                                                  {"gather", gather},
+                                                  {"gather_nd", gather_nd},
+                                                  {"gather_elements", gather_elements},
                                                   {"unfold", unfold}}};
 
 }  // namespace

@@ -14,8 +14,8 @@ struct MappedElement {
   std::vector<Expr> guard;
 };
 
-// The sources of the result's element `coords`: the first whose guard holds, else `fill`. `integer_at(input, coords, bound)` is the
-// integer element of an index operand as an expression in [0, bound), counted from the end if negative and clamped.
+// The sources of the result's element `coords`: the first whose guard holds, else `fill`. `integer_at(input, coords, bound)` is
+// the integer element of an index operand as an expression in [0, bound), counted from the end if negative and clamped.
 struct IndexMapContext {
   const Node& node;
   const std::vector<Expr>& coords;

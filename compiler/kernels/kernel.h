@@ -1,5 +1,6 @@
-// The kernel representation: an iteration space, index maps, a scalar expression DAG and an anchor that fixes loop structure and
-// template. It prints as text, evaluates on the host (the oracle of code generation), and lowers to the holes of a template.
+// The kernel representation: an iteration space, index maps, a scalar expression DAG and an anchor that fixes loop structure
+// and template. It prints as text, evaluates on the host (the oracle of code generation), and lowers to the holes of a
+// template.
 #pragma once
 #include <optional>
 #include <string>
@@ -88,7 +89,7 @@ struct Contraction {
 struct Kernel {
   std::string name;  // from the source nodes; unique in the schedule
   Anchor anchor = Anchor::pointwise;
-  std::vector<Axis> axes;       // parallel, in the order of the first store's addresses
+  std::vector<Axis> axes;  // parallel, in the order of the first store's addresses
   std::vector<Axis> reduction;
   std::vector<Operand> operands;
   std::vector<ScalarNode> nodes;  // every node stands after its arguments
@@ -126,7 +127,8 @@ struct Storage {
   std::vector<Expr> strides;
 };
 
-// A product of a library: C[g] = op(A[g]) * op(B[g]) for g < batch, row-major, single precision. Strides and offsets in elements.
+// A product of a library: C[g] = op(A[g]) * op(B[g]) for g < batch, row-major, single precision. Strides and offsets in
+// elements.
 struct Gemm {
   std::string name;
   int a = -1, b = -1, c = -1;  // buffers

@@ -127,7 +127,9 @@ NodeId KernelBuilder::guarded(NodeId x, const std::vector<Expr>& outer, const st
   return add(std::move(node));
 }
 
-void KernelBuilder::bind(const Value* value, std::vector<Expr> coords, NodeId node) { bound_[value] = {std::move(coords), node}; }
+void KernelBuilder::bind(const Value* value, std::vector<Expr> coords, NodeId node) {
+  bound_[value] = {std::move(coords), node};
+}
 
 const std::vector<Expr>* KernelBuilder::bound_coords(const Value* value) const {
   const auto known = bound_.find(value);
@@ -137,10 +139,12 @@ const std::vector<Expr>* KernelBuilder::bound_coords(const Value* value) const {
 NodeId KernelBuilder::element(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard) {
   const auto inside = bound_.find(value);
   if (inside != bound_.end()) {
-    OCLC_CHECK(inside->second.coords == coords, "a value of the kernel is needed at other coordinates than it is computed at: " + text_of(coords));
+    OCLC_CHECK(inside->second.coords == coords,
+               "a value of the kernel is needed at other coordinates than it is computed at: " + text_of(coords));
     return inside->second.node;
   }
-  const std::string key = fmt::format("v{} {}", value->id, static_cast<const void*>(value)) + key_of(coords) + "|" + key_of(guard);
+  const std::string key =
+      fmt::format("v{} {}", value->id, static_cast<const void*>(value)) + key_of(coords) + "|" + key_of(guard);
   const auto known = memo_.find(key);
   if (known != memo_.end()) return known->second;
   const NodeId node = compute(value, coords, guard);
@@ -217,7 +221,8 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
   return result;
 }
 
-Expr KernelBuilder::integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard, const Expr& bound) {
+Expr KernelBuilder::integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard,
+                               const Expr& bound) {
   const NodeId raw = element(value, coords, guard);
   if (at(raw).kind == ScalarNode::Kind::index) {
     const Expr e = at(raw).index;
@@ -242,12 +247,14 @@ int KernelBuilder::operand(int buffer, DType dtype, bool written, const std::str
     if (known.buffer == buffer && known.written == written) return static_cast<int>(i);
   }
   // Names tell the role, not the value: kernels that differ in their buffers alone have one text.
-  const auto role = static_cast<std::size_t>(std::count_if(kernel.operands.begin(), kernel.operands.end(), [&](const Operand& o) { return o.written == written; }));
+  const auto role = static_cast<std::size_t>(
+      std::count_if(kernel.operands.begin(), kernel.operands.end(), [&](const Operand& o) { return o.written == written; }));
   kernel.operands.push_back({buffer, dtype, written, fmt::format("{}{}", written ? "y" : "x", role), name});
   return static_cast<int>(kernel.operands.size()) - 1;
 }
 
-NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std::vector<Expr>& coords, const std::vector<Expr>& guard) {
+NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std::vector<Expr>& coords,
+                           const std::vector<Expr>& guard) {
   ScalarNode node;
   node.kind = ScalarNode::Kind::load;
   node.dtype = value->type.dtype;
@@ -255,15 +262,19 @@ NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std
   for (std::size_t i = 0; i < coords.size(); ++i) node.index += coords[i] * storage.strides[i];
   node.guard = guard;
   const std::size_t before = kernel.operands.size();
-  node.operand = operand(storage.buffer, value->type.dtype, false, (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)].name);
-  if (kernel.operands.size() > before) kernel.bytes += elements_read(value->type.elements(), node.index) * Expr(static_cast<std::int64_t>(size_bytes(value->type.dtype)));
+  node.operand =
+      operand(storage.buffer, value->type.dtype, false, (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)].name);
+  if (kernel.operands.size() > before)
+    kernel.bytes +=
+        elements_read(value->type.elements(), node.index) * Expr(static_cast<std::int64_t>(size_bytes(value->type.dtype)));
   return add(std::move(node));
 }
 
 // A table read at positions that a tensor gives is not read whole: at most one element a point of the iteration space counts.
 Expr KernelBuilder::elements_read(const Expr& elements, const Expr& index) const {
   const auto symbols = index.symbols();
-  if (std::none_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); })) return elements;
+  if (std::none_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); }))
+    return elements;
   Expr points(1);
   for (const auto* list : {&kernel.axes, &kernel.reduction}) {
     for (const Axis& axis : *list) points *= axis.extent;
@@ -271,7 +282,8 @@ Expr KernelBuilder::elements_read(const Expr& elements, const Expr& index) const
   return min(points, elements);
 }
 
-void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes, std::vector<Expr> guard) {
+void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes,
+                          std::vector<Expr> guard) {
   const Storage* storage = inputs_.find_storage(value);
   OCLC_CHECK(storage, "store to a value without storage");
   store_to(*storage, value->type.dtype, coords, node, value->name.empty() ? "y" : value->name);
@@ -279,7 +291,8 @@ void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, N
   kernel.stores.back().guard = std::move(guard);
 }
 
-void KernelBuilder::store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node, const std::string& name) {
+void KernelBuilder::store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node,
+                             const std::string& name) {
   Store store;
   store.index = target.offset;
   Expr elements(1);
@@ -292,7 +305,8 @@ void KernelBuilder::store_to(const Storage& target, DType dtype, const std::vect
 }
 
 void KernelBuilder::note(const Node& node) {
-  if (!node.source.empty() && std::find(kernel.sources.begin(), kernel.sources.end(), node.source) == kernel.sources.end()) kernel.sources.push_back(node.source);
+  if (!node.source.empty() && std::find(kernel.sources.begin(), kernel.sources.end(), node.source) == kernel.sources.end())
+    kernel.sources.push_back(node.source);
   if (node.op->cost) kernel.flops += node.op->cost(node).flops;
   const std::string op_name(node.op->name);
   if (node.op->kind != OpKind::generator) kernel.formula += (kernel.formula.empty() ? "" : " ") + op_name;

@@ -50,7 +50,8 @@ HostTensor physical(const HostTensor& tensor, const Layout& layout) {
 
 class ModuleLowering {
  public:
-  ModuleLowering(const Module& module, const LowerOptions& options, std::vector<NodeFate>* report) : module_(module), options_(options), report_(report) {}
+  ModuleLowering(const Module& module, const LowerOptions& options, std::vector<NodeFate>* report)
+      : module_(module), options_(options), report_(report) {}
 
   Schedule run() {
     schedule_.model = module_.name;
@@ -81,7 +82,8 @@ class ModuleLowering {
     if (!tensor) return nullptr;
     const auto key = std::make_pair(tensor->data(), value->layout.order);
     auto shared = constants_.find(key);
-    if (shared == constants_.end() || schedule_.buffers[static_cast<std::size_t>(shared->second)].dtype != tensor->dtype() || tensor->bytes() == 0) {
+    if (shared == constants_.end() || schedule_.buffers[static_cast<std::size_t>(shared->second)].dtype != tensor->dtype() ||
+        tensor->bytes() == 0) {
       const int buffer = add_buffer(label(*value), BufferKind::constant, tensor->dtype(), Expr(tensor->elements()));
       schedule_.buffers[static_cast<std::size_t>(buffer)].constant = physical(*tensor, value->layout);
       shared = constants_.insert_or_assign(key, buffer).first;
@@ -113,7 +115,10 @@ class ModuleLowering {
   bool emit_blas(const Kernel& kernel, std::vector<Step>& steps) {
     if (!options_.blas || !kernel.contraction) return false;
     std::string why_not;
-    auto blas = lower_blas(kernel, [&](const Expr& elements) { return add_buffer(kernel.name + ".product", BufferKind::arena, DType::f32, elements); }, why_not);
+    auto blas = lower_blas(
+        kernel,
+        [&](const Expr& elements) { return add_buffer(kernel.name + ".product", BufferKind::arena, DType::f32, elements); },
+        why_not);
     if (!blas) {
       if (report_ && !report_->empty()) report_->back().fate += "; not by the library: " + why_not;
       return false;
@@ -146,8 +151,10 @@ class ModuleLowering {
     Storage slice = storage_.at(value);
     for (const Value* operand : node->inputs) {
       const auto placed = grouping_->placed_in.find(operand);
-      if (placed != grouping_->placed_in.end() && placed->second == node) complete_concat(operand, steps);
-      else copy_to(operand, slice, steps);
+      if (placed != grouping_->placed_in.end() && placed->second == node)
+        complete_concat(operand, steps);
+      else
+        copy_to(operand, slice, steps);
       slice.offset += operand->type.shape[axis] * slice.strides[axis];
     }
   }
@@ -177,7 +184,8 @@ class ModuleLowering {
     std::vector<bool> direct(targets.size(), false);
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const Value* value = graph.outputs()[i].second;
-      if (!grouping.stored.count(value) || storage_.count(value) || grouping.placed_in.count(value) || is_loop_result(value)) continue;
+      if (!grouping.stored.count(value) || storage_.count(value) || grouping.placed_in.count(value) || is_loop_result(value))
+        continue;
       storage_[value] = targets[i];
       direct[i] = true;
     }
@@ -198,8 +206,10 @@ class ModuleLowering {
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const Value* value = graph.outputs()[i].second;
-      if (direct[i]) complete_concat(value, steps);
-      else copy_to(value, targets[i], steps);
+      if (direct[i])
+        complete_concat(value, steps);
+      else
+        copy_to(value, targets[i], steps);
     }
     grouping_ = outer;
   }
@@ -235,7 +245,8 @@ class ModuleLowering {
     for (std::size_t i = 0; i < carried; ++i) {
       const Value& slot = *body.inputs()[i];
       const Expr elements = slot.type.elements();
-      Storage base{add_buffer(label(*node.inputs[i]) + ".carried", BufferKind::arena, slot.type.dtype, elements * Expr(2)), Expr(0), strides_of(slot.type.shape, {})};
+      Storage base{add_buffer(label(*node.inputs[i]) + ".carried", BufferKind::arena, slot.type.dtype, elements * Expr(2)),
+                   Expr(0), strides_of(slot.type.shape, {})};
       copy_to(node.inputs[i], base, steps);
       Storage read = base, write = base, last = base;
       read.offset = floor_mod(counter, Expr(2)) * elements;
@@ -272,7 +283,8 @@ class ModuleLowering {
       std::string fate = node == group.nodes.front() ? "kernel " + kernel.name : "fused into " + kernel.name;
       if (const auto reason = node->get_or<std::string>("strategy_reason", ""); !reason.empty()) fate += ": " + reason;
       const auto why = grouping_->why_not.find(node);
-      report_->push_back({node->source, std::string(node->op->name), std::move(fate), why == grouping_->why_not.end() ? std::string() : why->second});
+      report_->push_back({node->source, std::string(node->op->name), std::move(fate),
+                          why == grouping_->why_not.end() ? std::string() : why->second});
     }
   }
 
@@ -289,6 +301,8 @@ class ModuleLowering {
 
 }  // namespace
 
-Schedule lower(const Module& module, const LowerOptions& options, std::vector<NodeFate>* report) { return ModuleLowering(module, options, report).run(); }
+Schedule lower(const Module& module, const LowerOptions& options, std::vector<NodeFate>* report) {
+  return ModuleLowering(module, options, report).run();
+}
 
 }  // namespace oclc

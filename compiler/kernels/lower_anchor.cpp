@@ -38,8 +38,10 @@ Ints reduced_axes(const Node& node) {
 
 std::string spatial_name(std::size_t i, std::size_t rank) { return std::string(kSpatial.at(i + 3 - rank)); }
 
-Expr window_position(const Node& node, std::size_t i, const Expr& o, const Expr& k, const Expr& extent, std::vector<Expr>& guard) {
-  const Expr at = o * Expr(spatial(node, "strides", i, 1)) + k * Expr(spatial(node, "dilations", i, 1)) - Expr(spatial(node, "pads", i, 0));
+Expr window_position(const Node& node, std::size_t i, const Expr& o, const Expr& k, const Expr& extent,
+                     std::vector<Expr>& guard) {
+  const Expr at =
+      o * Expr(spatial(node, "strides", i, 1)) + k * Expr(spatial(node, "dilations", i, 1)) - Expr(spatial(node, "pads", i, 0));
   add_condition(guard, at);
   add_condition(guard, extent - 1 - at);
   return at;
@@ -101,7 +103,8 @@ void lower_conv(KernelBuilder& b, const Node& node) {
   coords[0] = b.add_axis("image", shape[0]);
   const bool grouped = groups != Expr(1);
   const Expr g = grouped ? b.add_axis("group", groups) : Expr(0);
-  for (std::size_t i = 0; i < spatial_rank; ++i) coords[i + 2] = b.add_axis("out_" + spatial_name(i, spatial_rank), shape[i + 2]);
+  for (std::size_t i = 0; i < spatial_rank; ++i)
+    coords[i + 2] = b.add_axis("out_" + spatial_name(i, spatial_rank), shape[i + 2]);
   const Expr o = b.add_axis("out_c", grouped ? out_group : shape[1]);
   coords[1] = grouped ? g * out_group + o : o;
 
@@ -143,7 +146,8 @@ void lower_pool(KernelBuilder& b, const Node& node) {
   const bool is_max = node.op->name == "max_pool";
   std::vector<Expr> coords(shape.size()), xc(sx.size()), guard;
   coords[0] = b.add_axis("image", shape[0]);
-  for (std::size_t i = 0; i < spatial_rank; ++i) coords[i + 2] = b.add_axis("out_" + spatial_name(i, spatial_rank), shape[i + 2]);
+  for (std::size_t i = 0; i < spatial_rank; ++i)
+    coords[i + 2] = b.add_axis("out_" + spatial_name(i, spatial_rank), shape[i + 2]);
   coords[1] = b.add_axis("channel", shape[1]);
   xc[0] = coords[0];
   xc[1] = coords[1];
@@ -153,7 +157,8 @@ void lower_pool(KernelBuilder& b, const Node& node) {
     const Expr k = b.add_reduction("tap_" + spatial_name(i, spatial_rank), Expr(window[i]));
     xc[i + 2] = window_position(node, i, coords[i + 2], k, sx[i + 2], guard);
     // Taps of this output that lie in the input, or in the padded input.
-    const Expr stride(spatial(node, "strides", i, 1)), dilation(spatial(node, "dilations", i, 1)), before(spatial(node, "pads", i, 0));
+    const Expr stride(spatial(node, "strides", i, 1)), dilation(spatial(node, "dilations", i, 1)),
+        before(spatial(node, "pads", i, 0));
     const Expr first = coords[i + 2] * stride - before;
     const Expr low = count_pads ? Expr(0) : oclc::max(Expr(0), ceil_div(-first, dilation));
     const Expr limit = count_pads ? sx[i + 2] + Expr(spatial(node, "pads", i + spatial_rank, 0)) : sx[i + 2];
@@ -161,7 +166,10 @@ void lower_pool(KernelBuilder& b, const Node& node) {
     count *= high - low;
   }
   const DType dtype = result->type.dtype;
-  const double lowest = is_float(dtype) ? -std::numeric_limits<double>::infinity() : dtype == DType::u8 ? 0.0 : dtype == DType::i8 ? -128.0 : -2147483648.0;
+  const double lowest = is_float(dtype)      ? -std::numeric_limits<double>::infinity()
+                        : dtype == DType::u8 ? 0.0
+                        : dtype == DType::i8 ? -128.0
+                                             : -2147483648.0;
   const NodeId element = b.guarded(b.element(x, xc, guard), {}, guard, is_max ? lowest : 0.0);
   const int stage = add_stage(b, is_max ? Stage::Combine::max : Stage::Combine::sum, element, dtype);
   NodeId value = b.reduced(stage, dtype);
@@ -234,7 +242,8 @@ void lower_row(KernelBuilder& b, const Node& node) {
     const NodeId shifted = b.apply("sub", {element, largest});
     const NodeId power = b.apply("exp", {shifted});
     const NodeId sum = b.reduced(add_stage(b, Stage::Combine::sum, power, dtype), dtype);
-    value = name == "softmax" ? b.apply("mul", {power, b.apply("reciprocal", {sum})}) : b.apply("sub", {shifted, b.apply("log", {sum})});
+    value = name == "softmax" ? b.apply("mul", {power, b.apply("reciprocal", {sum})})
+                              : b.apply("sub", {shifted, b.apply("log", {sum})});
   } else {
     const NodeId n = b.cast(b.index(count, DType::i64), dtype);
     const NodeId epsilon = b.number(dtype, node.get<double>("epsilon"));

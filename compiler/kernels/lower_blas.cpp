@@ -45,7 +45,8 @@ std::optional<Expr> stride(const Expr& index, const char* name, const Expr& exte
   return index.coefficient(name);
 }
 
-std::optional<Strides> strides_of(const Expr& index, const Substitution& flat, const char* first, const Expr& rows, const char* second, const Expr& columns, const Expr& groups) {
+std::optional<Strides> strides_of(const Expr& index, const Substitution& flat, const char* first, const Expr& rows,
+                                  const char* second, const Expr& columns, const Expr& groups) {
   const Expr e = index.substitute(flat);
   const auto g = stride(e, kGroup, groups), a = stride(e, first, rows), b = stride(e, second, columns);
   if (!g || !a || !b) return std::nullopt;
@@ -107,8 +108,10 @@ void prune(Kernel& kernel) {
     operand = number;
   };
   for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
-    if (!needed[i]) kernel.nodes[i] = ScalarNode{};
-    else if (kernel.nodes[i].kind == ScalarNode::Kind::load) keep(kernel.nodes[i].operand);
+    if (!needed[i])
+      kernel.nodes[i] = ScalarNode{};
+    else if (kernel.nodes[i].kind == ScalarNode::Kind::load)
+      keep(kernel.nodes[i].operand);
   }
   for (Store& s : kernel.stores) keep(s.operand);
   kernel.operands = std::move(operands);
@@ -116,7 +119,8 @@ void prune(Kernel& kernel) {
 
 }  // namespace
 
-std::optional<BlasLowering> lower_blas(const Kernel& kernel, const std::function<int(const Expr& elements)>& new_buffer, std::string& why_not) {
+std::optional<BlasLowering> lower_blas(const Kernel& kernel, const std::function<int(const Expr& elements)>& new_buffer,
+                                       std::string& why_not) {
   const auto refuse = [&](const char* reason) {
     why_not = reason;
     return std::nullopt;
@@ -132,7 +136,8 @@ std::optional<BlasLowering> lower_blas(const Kernel& kernel, const std::function
   row.substitute_by(kRow, flat);
   column.substitute_by(kColumn, flat);
   inner.substitute_by(kInner, flat);
-  const auto sa = strides_of(a.index, flat, kRow, row.extent, kInner, inner.extent, group.extent), sb = strides_of(b.index, flat, kInner, inner.extent, kColumn, column.extent, group.extent);
+  const auto sa = strides_of(a.index, flat, kRow, row.extent, kInner, inner.extent, group.extent),
+             sb = strides_of(b.index, flat, kInner, inner.extent, kColumn, column.extent, group.extent);
   if (!sa || !sb) return refuse("an operand has no regular strides");
   const auto ma = matrix_of(*sa, row.extent, inner.extent), mb = matrix_of(*sb, inner.extent, column.extent);
   if (!ma || !mb) return refuse("an operand is not a matrix with unit stride");

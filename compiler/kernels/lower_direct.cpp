@@ -1,5 +1,6 @@
-// Convolutions as loops over registers: depthwise ones, and any other by the strategy conv_direct. One point of the iteration space
-// computes neighbouring positions of one feature, which share weights; features are innermost, so that vectors run over them.
+// Convolutions as loops over registers: depthwise ones, and any other by the strategy conv_direct. One point of the iteration
+// space computes neighbouring positions of one feature, which share weights; features are innermost, so that vectors run over
+// them.
 #include <algorithm>
 
 #include "compiler/kernels/lower_kernel.h"
@@ -14,7 +15,8 @@ constexpr std::int64_t kUnrolledTaps = 25;
 
 class DirectConvolution {
  public:
-  DirectConvolution(KernelBuilder& b, const Node& node) : b_(b), node_(node), x_(node.inputs[0]), w_(node.inputs[1]), shape_(node.output()->type.shape) {
+  DirectConvolution(KernelBuilder& b, const Node& node)
+      : b_(b), node_(node), x_(node.inputs[0]), w_(node.inputs[1]), shape_(node.output()->type.shape) {
     const Shape& sw = w_->type.shape;
     group_ = Expr(node.get_or<std::int64_t>("group", 1));
     in_group_ = sw[1];
@@ -27,7 +29,8 @@ class DirectConvolution {
     add_axes();
     const bool unrolled = depthwise_ && taps_ <= kUnrolledTaps;
     if (!unrolled) {
-      for (std::size_t i = 2; i < shape_.size(); ++i) tap_.push_back(b_.add_reduction("tap_" + spatial_name(i - 2, shape_.size() - 2), w_->type.shape[i]));
+      for (std::size_t i = 2; i < shape_.size(); ++i)
+        tap_.push_back(b_.add_reduction("tap_" + spatial_name(i - 2, shape_.size() - 2), w_->type.shape[i]));
       channel_ = b_.add_reduction("in_c", in_group_);
     }
     for (std::int64_t p = 0; p < positions_; ++p) {
@@ -35,7 +38,8 @@ class DirectConvolution {
       coords.back() = coords.back() * Expr(positions_) + Expr(p);
       if (positions_ > 1 && !known_less(coords.back(), shape_.back())) guard.push_back(shape_.back() - 1 - coords.back());
       NodeId value = unrolled ? unrolled_sum(coords) : sum(coords);
-      if (node_.inputs.size() > 2 && node_.inputs[2]) value = b_.apply("add", {value, b_.element(node_.inputs[2], {coords[1]})});
+      if (node_.inputs.size() > 2 && node_.inputs[2])
+        value = b_.apply("add", {value, b_.element(node_.inputs[2], {coords[1]})});
       b_.parts.push_back({std::move(coords), value, std::move(guard)});
     }
     b_.bind(node_.output(), b_.parts[0].coords, b_.parts[0].node);
@@ -48,7 +52,9 @@ class DirectConvolution {
     coords_.resize(rank);
     coords_[0] = b_.add_axis("image", shape_[0]);
     if (group_ != Expr(1) && !depthwise_) g_ = b_.add_axis("group", group_);
-    for (std::size_t i = 2; i < rank; ++i) coords_[i] = b_.add_axis("out_" + spatial_name(i - 2, rank - 2), i + 1 == rank ? ceil_div(shape_[i], Expr(positions_)) : shape_[i]);
+    for (std::size_t i = 2; i < rank; ++i)
+      coords_[i] = b_.add_axis("out_" + spatial_name(i - 2, rank - 2),
+                               i + 1 == rank ? ceil_div(shape_[i], Expr(positions_)) : shape_[i]);
     feature_ = b_.add_axis("out_c", depthwise_ ? shape_[1] : out_group_);
     coords_[1] = g_ * out_group_ + feature_;
   }

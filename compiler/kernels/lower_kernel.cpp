@@ -40,7 +40,8 @@ std::vector<Expr> forward_coords(const Node& node, const std::vector<Expr>& from
   if (node.op->name == "reshape") return unflatten(flatten(from, node.inputs[0]->type.shape), node.output()->type.shape);
   if (node.op->name == "transpose") {
     std::vector<Expr> coords;
-    for (const std::int64_t p : node.get<std::vector<std::int64_t>>("perm")) coords.push_back(from[static_cast<std::size_t>(p)]);
+    for (const std::int64_t p : node.get<std::vector<std::int64_t>>("perm"))
+      coords.push_back(from[static_cast<std::size_t>(p)]);
     return coords;
   }
   // Broadcasting may have put unit dimensions in front.
@@ -52,7 +53,8 @@ std::vector<Expr> forward_coords(const Node& node, const std::vector<Expr>& from
 std::vector<int> row_axes_of(const Kernel& kernel, const std::vector<Expr>& coords) {
   std::vector<int> axes;
   for (std::size_t i = 0; i < kernel.reduction.size(); ++i) {
-    const bool used = std::any_of(coords.begin(), coords.end(), [&](const Expr& e) { return e.uses(kernel.reduction[i].name); });
+    const bool used =
+        std::any_of(coords.begin(), coords.end(), [&](const Expr& e) { return e.uses(kernel.reduction[i].name); });
     if (used) axes.push_back(static_cast<int>(i));
   }
   return axes;
@@ -74,8 +76,10 @@ std::string identifier(std::string_view source) {
   std::string id;
   for (const char c : source.substr(0, source.find('+'))) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (plain) id += c;
-    else if (!id.empty() && id.back() != '_') id += '_';
+    if (plain)
+      id += c;
+    else if (!id.empty() && id.back() != '_')
+      id += '_';
   }
   while (!id.empty() && id.back() == '_') id.pop_back();
   return id.size() > kLongest ? id.substr(id.size() - kLongest) : id;
@@ -94,7 +98,8 @@ std::string kernel_name(const Group& group) {
 }
 
 // Binds the results of the group's nodes from `first` on, where `guard` holds.
-void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const LoweringInputs& inputs, const std::vector<Expr>& guard, bool count) {
+void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const LoweringInputs& inputs,
+                 const std::vector<Expr>& guard, bool count) {
   for (std::size_t i = first; i < group.nodes.size(); ++i) {
     const Node& node = *group.nodes[i];
     const Value* from = nullptr;
@@ -123,7 +128,8 @@ void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const 
     }
     std::vector<NodeId> args;
     for (const Value* input : node.inputs) {
-      args.push_back(b.bound_coords(input) ? b.element(input, *b.bound_coords(input)) : b.element(input, broadcast_coords(coords, input->type.shape), guard));
+      args.push_back(b.bound_coords(input) ? b.element(input, *b.bound_coords(input))
+                                           : b.element(input, broadcast_coords(coords, input->type.shape), guard));
     }
     NodeId result = -1;
     if (node.op->name == "cast") {
@@ -149,7 +155,8 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
   KernelBuilder b(inputs);
   b.kernel.name = kernel_name(group);
   if (group.anchor) {
-    const auto row = std::find_if(kAnchors.begin(), kAnchors.end(), [&](const AnchorRow& r) { return r.op == group.anchor->op->name; });
+    const auto row =
+        std::find_if(kAnchors.begin(), kAnchors.end(), [&](const AnchorRow& r) { return r.op == group.anchor->op->name; });
     OCLC_CHECK(row != kAnchors.end(), "no kernel for operator " + std::string(group.anchor->op->name));
     b.note(*group.anchor);
     row->lower(b, *group.anchor);

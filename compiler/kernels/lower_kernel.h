@@ -1,4 +1,5 @@
-// Lowers one group of nodes to a Kernel: axes from the anchor, index maps for movement, loads for what is stored, a DAG for the rest.
+// Lowers one group of nodes to a Kernel: axes from the anchor, index maps for movement, loads for what is stored, a DAG for the
+// rest.
 #pragma once
 #include <functional>
 #include <map>
@@ -30,8 +31,8 @@ class KernelBuilder {
 
   Kernel kernel;
 
-  // Elements of the anchor's result that one point of the iteration space computes, if it is more than one: the group's epilogue
-  // is applied to each, and stored where `guard` holds.
+  // Elements of the anchor's result that one point of the iteration space computes, if it is more than one: the group's
+  // epilogue is applied to each, and stored where `guard` holds.
   struct Part {
     std::vector<Expr> coords;
     NodeId node = -1;
@@ -43,7 +44,8 @@ class KernelBuilder {
   Expr add_reduction(std::string name, const Expr& extent);  // the same for a reduction axis
   std::vector<Expr> axes_for(const Shape& shape, std::string_view prefix = "i");
 
-  // The node computing element `coords` of `value`; may assume `guard` holds. Values computed inside the kernel are bound first.
+  // The node computing element `coords` of `value`; may assume `guard` holds. Values computed inside the kernel are bound
+  // first.
   NodeId element(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard = {});
   void bind(const Value* value, std::vector<Expr> coords, NodeId node);
   const std::vector<Expr>* bound_coords(const Value* value) const;
@@ -57,7 +59,8 @@ class KernelBuilder {
   // `x` where `guard` holds, else `fill`; folds into the load if `x` is one.
   NodeId guarded(NodeId x, const std::vector<Expr>& outer, const std::vector<Expr>& guard, double fill);
 
-  void store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes = {}, std::vector<Expr> guard = {});
+  void store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes = {},
+             std::vector<Expr> guard = {});
   void store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node, const std::string& name);
   void note(const Node& node);  // adds its source name and flops
 
@@ -82,7 +85,8 @@ class KernelBuilder {
 // "z", "y", "x": names of `rank` spatial axes.
 std::string spatial_name(std::size_t i, std::size_t rank);
 // Position that the window tap `k` reads at output `o` along spatial dimension i, guarded by the input's extent.
-Expr window_position(const Node& node, std::size_t i, const Expr& o, const Expr& k, const Expr& extent, std::vector<Expr>& guard);
+Expr window_position(const Node& node, std::size_t i, const Expr& o, const Expr& k, const Expr& extent,
+                     std::vector<Expr>& guard);
 // A stage over all reduction axes that there are so far; its number.
 int add_stage(KernelBuilder& b, Stage::Combine combine, NodeId body, DType accumulator);
 

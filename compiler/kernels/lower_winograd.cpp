@@ -21,9 +21,12 @@ NodeId combine(KernelBuilder& b, const std::vector<double>& coefficients, const 
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double c = coefficients[i];
       if (c == 0 || (c > 0) != positive) continue;
-      if (sum < 0) sum = c == 1 ? x[i] : c == -1 ? negated(b, x[i]) : b.apply("mul", {x[i], b.number(dtype, c)});
-      else if (std::abs(c) == 1) sum = b.apply(c > 0 ? "add" : "sub", {sum, x[i]});
-      else sum = b.apply("fma", {x[i], b.number(dtype, c), sum});
+      if (sum < 0)
+        sum = c == 1 ? x[i] : c == -1 ? negated(b, x[i]) : b.apply("mul", {x[i], b.number(dtype, c)});
+      else if (std::abs(c) == 1)
+        sum = b.apply(c > 0 ? "add" : "sub", {sum, x[i]});
+      else
+        sum = b.apply("fma", {x[i], b.number(dtype, c), sum});
     }
   }
   return sum;
@@ -108,7 +111,8 @@ struct TileAxes {
   Expr n, y, x, channel, number;
 };
 
-TileAxes add_tile_axes(KernelBuilder& b, const Expr& batch, const Expr& height, const Expr& width, const Expr& channels, std::int64_t tile) {
+TileAxes add_tile_axes(KernelBuilder& b, const Expr& batch, const Expr& height, const Expr& width, const Expr& channels,
+                       std::int64_t tile) {
   const Expr down = ceil_div(height, Expr(tile)), across = ceil_div(width, Expr(tile));
   TileAxes t;
   t.n = b.add_axis("image", batch);
@@ -142,7 +146,8 @@ void lower_winograd_input(KernelBuilder& b, const Node& node) {
     }
   }
   const Nodes v = both_sides(b, f.input, data, transform_rows);
-  for (std::size_t k = 0; k < v.size(); ++k) b.parts.push_back({{Expr(static_cast<std::int64_t>(k)), t.channel, t.number}, v[k], {}});
+  for (std::size_t k = 0; k < v.size(); ++k)
+    b.parts.push_back({{Expr(static_cast<std::int64_t>(k)), t.channel, t.number}, v[k], {}});
   b.bind(result, b.parts[0].coords, b.parts[0].node);
 }
 

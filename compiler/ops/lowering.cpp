@@ -18,7 +18,8 @@ std::vector<TensorType> infer_unfold(const Node& node) {
   check_spatial_rank(x);
   const auto& kernel = node.get<Ints>("kernel");
   const std::int64_t group = node.get<std::int64_t>("group");
-  if (group < 1 || !(floor_mod(x.shape[1], Expr(group)) == Expr(0))) reject(fmt::format("channels divisible by {} groups", group), x.text());
+  if (group < 1 || !(floor_mod(x.shape[1], Expr(group)) == Expr(0)))
+    reject(fmt::format("channels divisible by {} groups", group), x.text());
   Shape shape;
   if (group > 1) shape.emplace_back(group);
   shape.push_back(x.shape[0]);
@@ -31,7 +32,8 @@ std::vector<TensorType> infer_unfold(const Node& node) {
 std::vector<HostTensor> eval_unfold(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
   const HostTensor& x = inputs[0];
   HostTensor y(x.dtype(), bind_shape(node.output()->type.shape, symbols));
-  const auto &kernel = node.get<Ints>("kernel"), &strides = node.get<Ints>("strides"), &dilations = node.get<Ints>("dilations"), &pads = node.get<Ints>("pads");
+  const auto &kernel = node.get<Ints>("kernel"), &strides = node.get<Ints>("strides"), &dilations = node.get<Ints>("dilations"),
+             &pads = node.get<Ints>("pads");
   const std::int64_t group = node.get<std::int64_t>("group");
   const std::size_t axes = kernel.size(), lead = group > 1 ? 1 : 0;
   const Sizes x_strides = row_major_strides(x.shape());
@@ -62,10 +64,14 @@ void check_image(const TensorType& x) {
   if (x.rank() != 4 || !is_float(x.dtype)) reject("floating-point x[N, C, H, W]", x.text());
 }
 
-Expr tiles_of(const Expr& n, const Expr& height, const Expr& width, std::int64_t tile) { return n * ceil_div(height, Expr(tile)) * ceil_div(width, Expr(tile)); }
+Expr tiles_of(const Expr& n, const Expr& height, const Expr& width, std::int64_t tile) {
+  return n * ceil_div(height, Expr(tile)) * ceil_div(width, Expr(tile));
+}
 
 // Positions of the convolution: a filter of three taps, stride 1.
-Expr filtered(const Expr& size, std::int64_t before, std::int64_t after) { return size + Expr(before + after - (kWinogradFilter - 1)); }
+Expr filtered(const Expr& size, std::int64_t before, std::int64_t after) {
+  return size + Expr(before + after - (kWinogradFilter - 1));
+}
 
 std::vector<TensorType> infer_winograd_input(const Node& node) {
   const TensorType& x = type_of_input(node, 0);
@@ -95,21 +101,25 @@ std::vector<HostTensor> eval_winograd_input(const Node& node, std::span<const Ho
   const Winograd& f = winograd_of(node);
   const auto& pads = node.get<Ints>("pads");
   const std::int64_t channels = x.shape()[1], height = x.shape()[2], width = x.shape()[3], tiles = v.shape()[2];
-  const std::int64_t across = (width + pads[1] + pads[3] - kWinogradFilter) / f.tile + 1, down = (height + pads[0] + pads[2] - kWinogradFilter) / f.tile + 1;
+  const std::int64_t across = (width + pads[1] + pads[3] - kWinogradFilter) / f.tile + 1,
+                     down = (height + pads[0] + pads[2] - kWinogradFilter) / f.tile + 1;
   Matrix data(static_cast<std::size_t>(f.window), std::vector<double>(static_cast<std::size_t>(f.window)));
   for (std::int64_t t = 0; t < tiles; ++t) {
-    const std::int64_t n = t / (across * down), top = t / across % down * f.tile - pads[0], left = t % across * f.tile - pads[1];
+    const std::int64_t n = t / (across * down), top = t / across % down * f.tile - pads[0],
+                       left = t % across * f.tile - pads[1];
     for (std::int64_t c = 0; c < channels; ++c) {
       for (std::int64_t i = 0; i < f.window; ++i) {
         for (std::int64_t j = 0; j < f.window; ++j) {
           const std::int64_t row = top + i, column = left + j;
           const bool inside = row >= 0 && row < height && column >= 0 && column < width;
-          data[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] = inside ? x.at(((n * channels + c) * height + row) * width + column) : 0;
+          data[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] =
+              inside ? x.at(((n * channels + c) * height + row) * width + column) : 0;
         }
       }
       const Matrix result = both_sides(f.input, data);
       for (std::int64_t k = 0; k < f.window * f.window; ++k)
-        v.set((k * channels + c) * tiles + t, result[static_cast<std::size_t>(k / f.window)][static_cast<std::size_t>(k % f.window)]);
+        v.set((k * channels + c) * tiles + t,
+              result[static_cast<std::size_t>(k / f.window)][static_cast<std::size_t>(k % f.window)]);
     }
   }
   return {std::move(v)};
@@ -139,7 +149,8 @@ std::vector<TensorType> infer_winograd_output(const Node& node) {
   return {{y.dtype, shape}};
 }
 
-std::vector<HostTensor> eval_winograd_output(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
+std::vector<HostTensor> eval_winograd_output(const Node& node, std::span<const HostTensor> inputs,
+                                             const SymbolValues& symbols) {
   const HostTensor& m = inputs[0];
   HostTensor y(m.dtype(), bind_shape(node.output()->type.shape, symbols));
   const Winograd& f = winograd_of(node);
@@ -150,11 +161,13 @@ std::vector<HostTensor> eval_winograd_output(const Node& node, std::span<const H
     const std::int64_t n = t / (across * down), top = t / across % down * f.tile, left = t % across * f.tile;
     for (std::int64_t o = 0; o < features; ++o) {
       for (std::int64_t k = 0; k < f.window * f.window; ++k)
-        data[static_cast<std::size_t>(k / f.window)][static_cast<std::size_t>(k % f.window)] = m.at((k * tiles + t) * features + o);
+        data[static_cast<std::size_t>(k / f.window)][static_cast<std::size_t>(k % f.window)] =
+            m.at((k * tiles + t) * features + o);
       const Matrix result = both_sides(f.output, data);
       for (std::int64_t i = 0; i < f.tile && top + i < height; ++i) {
         for (std::int64_t j = 0; j < f.tile && left + j < width; ++j)
-          y.set(((n * features + o) * height + top + i) * width + left + j, result[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]);
+          y.set(((n * features + o) * height + top + i) * width + left + j,
+                result[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]);
       }
     }
   }
@@ -169,7 +182,8 @@ Cost winograd_output_cost(const Node& node) {
 constexpr OpDef kOps[] = {
     {.name = "unfold",
      .kind = OpKind::movement,
-     .formula = "y[(group,) n, positions.., taps.., c] = x[n, c, position * stride - pad + tap * dilation], 0 outside of x: im2col",
+     .formula =
+         "y[(group,) n, positions.., taps.., c] = x[n, c, position * stride - pad + tap * dilation], 0 outside of x: im2col",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_unfold,

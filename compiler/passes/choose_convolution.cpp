@@ -72,13 +72,18 @@ bool rewrite_im2col(Graph& graph, Node* node, const ConvolutionCost& cost) {
   Ints kernel;
   for (std::size_t i = 2; i < rank; ++i) kernel.push_back(w->type.shape[i].value());
   Value* columns = r.call("unfold", {x},
-                          {{"kernel", kernel}, {"strides", node->get<Ints>("strides")}, {"dilations", node->get<Ints>("dilations")}, {"pads", node->get<Ints>("pads")}, {"group", group}});
+                          {{"kernel", kernel},
+                           {"strides", node->get<Ints>("strides")},
+                           {"dilations", node->get<Ints>("dilations")},
+                           {"pads", node->get<Ints>("pads")},
+                           {"group", group}});
   const Expr inner = product(std::span(w->type.shape).subspan(1));
   Shape positions{shape[0]};
   positions.insert(positions.end(), shape.begin() + 2, shape.end());
   Shape rows = group == 1 ? positions : Shape{Expr(group), product(positions)};
   rows.push_back(inner);
-  Value* y = r.call("matmul", {r.reshape(columns, rows), packed_weights(r, w, group)}, {{"trans_a", std::int64_t{0}}, {"trans_b", std::int64_t{0}}});
+  Value* y = r.call("matmul", {r.reshape(columns, rows), packed_weights(r, w, group)},
+                    {{"trans_a", std::int64_t{0}}, {"trans_b", std::int64_t{0}}});
   y->producer->attributes["strategy"] = std::string("im2col");
   const auto last = static_cast<std::int64_t>(rank);
   if (group == 1) {
@@ -107,7 +112,8 @@ bool rewrite_winograd(Graph& graph, Node* node, const ConvolutionCost& cost, std
 }
 
 bool mark(Node* node, const ConvolutionCost& cost, std::string_view strategy) {
-  const bool changed = node->get_or<std::string>("strategy", "") != strategy || node->get_or<std::string>("strategy_reason", "") != cost.reason;
+  const bool changed =
+      node->get_or<std::string>("strategy", "") != strategy || node->get_or<std::string>("strategy_reason", "") != cost.reason;
   node->attributes["strategy"] = std::string(strategy);
   node->attributes["strategy_reason"] = cost.reason;
   return changed;
@@ -122,11 +128,21 @@ bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
     if (node->op->name != "conv") continue;
     const ConvolutionCost cost = choose_strategy(*node, options);
     switch (cost.strategy) {
-      case ConvolutionStrategy::im2col: changed = rewrite_im2col(graph, node, cost) || changed; break;
-      case ConvolutionStrategy::winograd: changed = rewrite_winograd(graph, node, cost, cost.winograd_tile) || changed; break;
-      case ConvolutionStrategy::direct: changed = mark(node, cost, "conv_direct") || changed; break;
-      case ConvolutionStrategy::depthwise: changed = mark(node, cost, "conv_depthwise") || changed; break;
-      case ConvolutionStrategy::implicit: changed = mark(node, cost, "conv_implicit") || changed; break;
+      case ConvolutionStrategy::im2col:
+        changed = rewrite_im2col(graph, node, cost) || changed;
+        break;
+      case ConvolutionStrategy::winograd:
+        changed = rewrite_winograd(graph, node, cost, cost.winograd_tile) || changed;
+        break;
+      case ConvolutionStrategy::direct:
+        changed = mark(node, cost, "conv_direct") || changed;
+        break;
+      case ConvolutionStrategy::depthwise:
+        changed = mark(node, cost, "conv_depthwise") || changed;
+        break;
+      case ConvolutionStrategy::implicit:
+        changed = mark(node, cost, "conv_implicit") || changed;
+        break;
     }
   }
   if (changed) graph.erase_dead();

@@ -13,11 +13,11 @@ struct ConvolutionOptions {
   std::string precision = "fp32";  // strict: no Winograd; fast: Winograd with larger tiles
 };
 
-// Rewrites each conv to its strategy: implicit stays conv (an implicit GEMM), direct stays conv (loops over registers), im2col becomes
-// unfold and matmul, winograd becomes its transforms and a batched matmul with weights transformed at compile time. A forced
-// strategy that a convolution does not allow leaves it implicit. The attribute "strategy" holds the choice and
-// "strategy_reason" the reason, for reports. Without the pass all convolutions are implicit. It stands behind the pipeline, whose
-// rules know conv alone, and before layouts are assigned. True if the graph changed.
+// Rewrites each conv to its strategy: implicit stays conv (an implicit GEMM), direct stays conv (loops over registers), im2col
+// becomes unfold and matmul, winograd becomes its transforms and a batched matmul with weights transformed at compile time. A
+// forced strategy that a convolution does not allow leaves it implicit. The attribute "strategy" holds the choice and
+// "strategy_reason" the reason, for reports. Without the pass all convolutions are implicit. It stands behind the pipeline,
+// whose rules know conv alone, and before layouts are assigned. True if the graph changed.
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options);
 
 }  // namespace oclc

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direct", "winograd", "depthwise"};
 
-// Measured on a CPU: one element moved by itself, and what the small products of Winograd reach of a large product's rate, their
-// operands coming from the last cache or memory.
+// Measured on a CPU: one element moved by itself, and what the small products of Winograd reach of a large product's rate,
+// their operands coming from the last cache or memory.
 constexpr double kGatherSeconds = 2e-9, kWinogradProducts = 0.5;
 
 double number(const Expr& e) {
@@ -54,7 +54,8 @@ bool is_depthwise(const Node& conv) { return conv.get<std::int64_t>("group") != 
 
 bool one_tap(const Node& conv) {
   const auto& pads = conv.get<Ints>("pads");
-  return product(std::span(conv.inputs[1]->type.shape).subspan(2)) == Expr(1) && std::all_of(pads.begin(), pads.end(), [](std::int64_t p) { return p == 0; });
+  return product(std::span(conv.inputs[1]->type.shape).subspan(2)) == Expr(1) &&
+         std::all_of(pads.begin(), pads.end(), [](std::int64_t p) { return p == 0; });
 }
 
 // Share of the peak that a blocked product reaches: short sums and few columns leave registers idle.
@@ -86,7 +87,8 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
     case ConvolutionStrategy::im2col: {
       // Fewer channels than lanes are gathered one by one.
       const double matrix = rows * inner * s.groups, gather = s.channels < target.vector_width ? matrix * kGatherSeconds : 0;
-      return std::max(flops / (target.flops * product_efficiency(rows, s.features, inner, target)), operands) + 2 * move(matrix) + gather + 2 * target.launch_seconds;
+      return std::max(flops / (target.flops * product_efficiency(rows, s.features, inner, target)), operands) +
+             2 * move(matrix) + gather + 2 * target.launch_seconds;
     }
     case ConvolutionStrategy::direct:
     case ConvolutionStrategy::depthwise:
@@ -96,9 +98,12 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
       const double m = static_cast<double>(tile), window = static_cast<double>(f.window);
       const Shape& y = conv.output()->type.shape;
       const double tiles = s.images * std::ceil(number(y[2]) / m) * std::ceil(number(y[3]) / m), points = window * window;
-      const double products = 2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
-      const double transforms = 2 * move(points * tiles * s.channels) + 2 * move(points * tiles * s.features) + move(s.input) + move(s.output);
-      return std::max(products / kWinogradProducts, move(points * s.channels * s.features)) + transforms + 3 * target.launch_seconds;
+      const double products = 2 * points * tiles * s.channels * s.features /
+                              (target.flops * product_efficiency(tiles, s.features, s.channels, target));
+      const double transforms =
+          2 * move(points * tiles * s.channels) + 2 * move(points * tiles * s.features) + move(s.input) + move(s.output);
+      return std::max(products / kWinogradProducts, move(points * s.channels * s.features)) + transforms +
+             3 * target.launch_seconds;
     }
   }
   check_failed("strategy", "conv_cost.cpp", 0, "strategy");
@@ -106,12 +111,15 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
 
 std::string refusal(const Node& conv, ConvolutionStrategy strategy, const ConvolutionOptions& options) {
   const Shape &x = conv.inputs[0]->type.shape, &w = conv.inputs[1]->type.shape;
-  if (strategy == ConvolutionStrategy::im2col && one_tap(conv) && all_ones(conv.get<Ints>("strides"))) return "with one tap the matrix is the input itself";
+  if (strategy == ConvolutionStrategy::im2col && one_tap(conv) && all_ones(conv.get<Ints>("strides")))
+    return "with one tap the matrix is the input itself";
   if (strategy != ConvolutionStrategy::winograd) return {};
   if (options.precision == "strict") return "the strict contract excludes Winograd";
-  if (x.size() != 4 || !(w[2] == Expr(kWinogradFilter)) || !(w[3] == Expr(kWinogradFilter))) return "Winograd needs a filter of 3x3";
+  if (x.size() != 4 || !(w[2] == Expr(kWinogradFilter)) || !(w[3] == Expr(kWinogradFilter)))
+    return "Winograd needs a filter of 3x3";
   if (conv.get<std::int64_t>("group") != 1) return "Winograd needs a single group";
-  if (!all_ones(conv.get<Ints>("strides")) || !all_ones(conv.get<Ints>("dilations"))) return "Winograd needs stride and dilation 1";
+  if (!all_ones(conv.get<Ints>("strides")) || !all_ones(conv.get<Ints>("dilations")))
+    return "Winograd needs stride and dilation 1";
   if (!x[2].is_constant() || !x[3].is_constant()) return "Winograd needs known image sizes";
   if (!constant_of(conv.inputs[1])) return "Winograd needs constant weights";
   if (conv.output()->type.dtype != DType::f32) return "Winograd needs single precision";
@@ -127,24 +135,36 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
     return choice;
   }
   choice.winograd_tile = options.precision == "fast" ? 4 : 2;
-  const auto label = [&](ConvolutionStrategy s) { return s == winograd ? fmt::format("winograd F({0}x{0},3x3)", choice.winograd_tile) : std::string(name_of(s)); };
+  const auto label = [&](ConvolutionStrategy s) {
+    return s == winograd ? fmt::format("winograd F({0}x{0},3x3)", choice.winograd_tile) : std::string(name_of(s));
+  };
   if (options.strategy != "auto") {
     for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
       if (name_of(s) != options.strategy) continue;
       const std::string why_not = refusal(conv, s, options);
       choice.strategy = why_not.empty() ? s : implicit;
-      choice.reason = why_not.empty() ? label(s) + " as asked" : fmt::format("implicit instead of {}: {}", options.strategy, why_not);
+      choice.reason =
+          why_not.empty() ? label(s) + " as asked" : fmt::format("implicit instead of {}: {}", options.strategy, why_not);
       return choice;
     }
-    throw CompileError({.stage = "choose_convolution", .wanted = "auto, im2col, implicit, direct or winograd", .found = "--conv " + options.strategy, .exit_code = ExitCode::usage});
+    throw CompileError({.stage = "choose_convolution",
+                        .wanted = "auto, im2col, implicit, direct or winograd",
+                        .found = "--conv " + options.strategy,
+                        .exit_code = ExitCode::usage});
   }
   std::vector<std::pair<double, ConvolutionStrategy>> costs;
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
-    if (refusal(conv, s, options).empty()) costs.emplace_back(estimate_seconds(conv, s, choice.winograd_tile, options.target), s);
+    if (refusal(conv, s, options).empty())
+      costs.emplace_back(estimate_seconds(conv, s, choice.winograd_tile, options.target), s);
   }
   std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   choice.strategy = costs.front().second;
-  for (const auto& [seconds, s] : costs) choice.reason += fmt::format("{}{} {:.3g} ms", choice.reason.empty() ? "" : choice.reason.find(';') == std::string::npos ? "; " : ", ", label(s), seconds * 1e3);
+  for (const auto& [seconds, s] : costs)
+    choice.reason += fmt::format("{}{} {:.3g} ms",
+                                 choice.reason.empty()                          ? ""
+                                 : choice.reason.find(';') == std::string::npos ? "; "
+                                                                                : ", ",
+                                 label(s), seconds * 1e3);
   return choice;
 }
 

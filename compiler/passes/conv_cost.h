@@ -17,8 +17,8 @@ struct ConvolutionCost {
   std::string reason;  // "winograd F(2x2,3x3) 0.61 ms; implicit 0.80 ms, im2col 1.1 ms, direct 2.4 ms"
 };
 
-// Seconds that the strategy takes by the model: arithmetic at the rate that it reaches on the target, or the bytes it moves beyond the
-// caches, and its launches. Unbound symbols count as one.
+// Seconds that the strategy takes by the model: arithmetic at the rate that it reaches on the target, or the bytes it moves
+// beyond the caches, and its launches. Unbound symbols count as one.
 double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int64_t winograd_tile, const Target& target);
 
 // Why the convolution does not allow the strategy; empty if it does.

@@ -51,7 +51,8 @@ bool assign_layouts(Graph& graph) {
         node->op->name == "concat" && keeps_layout(*node) &&
         std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return !v->layout.is_row_major(); });
     if (windowed || follows || concat_follows) set(node->output(), channels_last(rank));
-    const bool depthwise = node->op->name == "conv" && node->get_or<std::int64_t>("group", 1) != 1 && node->inputs[1]->type.shape[1] == Expr(1);
+    const bool depthwise =
+        node->op->name == "conv" && node->get_or<std::int64_t>("group", 1) != 1 && node->inputs[1]->type.shape[1] == Expr(1);
     if ((depthwise || node->get_or<std::string>("strategy", "") == "conv_direct") && constant_of(node->inputs[1])) {
       set(node->inputs[1], taps_outermost(rank));
     }

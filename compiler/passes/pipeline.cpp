@@ -39,7 +39,8 @@ const std::vector<PassRow>& pipeline() {
       {"simplify_concat", simplify_concat, "after slices are in their simplest form"},
       {"fold_constants", fold_constants, "after movement, see there; before the algebra, which looks for constants"},
       {"canonicalize", canonicalize, "one spelling for equal arithmetic"},
-      {"sink_scalars", sink_scalars, "after canonicalisation, so that factors stand on the right; before fusion sees prologues"},
+      {"sink_scalars", sink_scalars,
+       "after canonicalisation, so that factors stand on the right; before fusion sees prologues"},
       {"fold_batchnorm", fold_batchnorm, "after folding, since its scales are computed from four constants"},
   };
   return kRows;

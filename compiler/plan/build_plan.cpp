@@ -39,7 +39,9 @@ class PlanBuilder {
     std::vector<fb::Offset<fb::String>> notes;
     for (const std::string& note : options_.notes) notes.push_back(builder_.CreateString(note));
     const std::vector<fb::Offset<fb::String>> extensions;
-    builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, target_.name.c_str(), options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs, &entries_));
+    builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, target_.name.c_str(),
+                                           options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs,
+                                           &entries_));
     plan_.metadata.assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
     return std::move(plan_);
   }
@@ -118,7 +120,8 @@ class PlanBuilder {
     std::string name = g.name;
     for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", g.name, n);
     std::string source = g.source;
-    for (std::size_t at = source.find(kPlaceholder); at != std::string::npos; at = source.find(kPlaceholder, at)) source.replace(at, kPlaceholder.size(), name);
+    for (std::size_t at = source.find(kPlaceholder); at != std::string::npos; at = source.find(kPlaceholder, at))
+      source.replace(at, kPlaceholder.size(), name);
     std::string head = g.head;
     const std::size_t at = head.find(kPlaceholder);
     if (at != std::string::npos) head.replace(at, kPlaceholder.size(), name);
@@ -149,9 +152,11 @@ class PlanBuilder {
       }
       const auto count = static_cast<int>(kernel.operands.size());
       const bool packed = argument.operand >= count;
-      const int buffer = packed ? first_packed + argument.operand - count : kernel.operands[static_cast<std::size_t>(argument.operand)].buffer;
+      const int buffer =
+          packed ? first_packed + argument.operand - count : kernel.operands[static_cast<std::size_t>(argument.operand)].buffer;
       touch(buffer, now);
-      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(Expr(0)), !packed && kernel.operands[static_cast<std::size_t>(argument.operand)].written));
+      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(Expr(0)),
+                                     !packed && kernel.operands[static_cast<std::size_t>(argument.operand)].written));
     }
     std::vector<Expr> global = g.groups;
     for (std::size_t i = 0; i < global.size(); ++i) global[i] *= Expr(static_cast<std::int64_t>(g.local[i]));
@@ -160,7 +165,9 @@ class PlanBuilder {
     for (const std::string& source : kernel.sources) nodes.push_back(builder_.CreateString(source));
     ++plan_.launches;
     plan_.copies += kernel.is_copy ? 1 : 0;
-    return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local, std::string(name_of(kernel.anchor)).c_str(), &nodes, expr(kernel.flops), expr(kernel.bytes));
+    return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local,
+                                    std::string(name_of(kernel.anchor)).c_str(), &nodes, expr(kernel.flops),
+                                    expr(kernel.bytes));
   }
 
   fb::Offset<plan::BlasGemm> blas(const Gemm& g) {
@@ -168,11 +175,14 @@ class PlanBuilder {
     for (const int buffer : {g.a, g.b, g.c}) touch(buffer, now);
     std::vector<fb::Offset<fb::String>> nodes;
     for (const std::string& source : g.sources) nodes.push_back(builder_.CreateString(source));
-    const auto argument = [&](int buffer, const Expr& offset, bool written) { return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(offset), written); };
+    const auto argument = [&](int buffer, const Expr& offset, bool written) {
+      return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(offset), written);
+    };
     const auto a = argument(g.a, g.offset_a, false), b = argument(g.b, g.offset_b, false), c = argument(g.c, g.offset_c, true);
     ++plan_.launches;
-    return plan::CreateBlasGemmDirect(builder_, a, b, c, expr(g.m), expr(g.n), expr(g.k), expr(g.lda), expr(g.ldb), expr(g.ldc), expr(g.batch), expr(g.stride_a), expr(g.stride_b), expr(g.stride_c), g.trans_a, g.trans_b, 1, 0, &nodes,
-                                      expr(g.flops), expr(g.bytes), g.name.c_str());
+    return plan::CreateBlasGemmDirect(builder_, a, b, c, expr(g.m), expr(g.n), expr(g.k), expr(g.lda), expr(g.ldb), expr(g.ldc),
+                                      expr(g.batch), expr(g.stride_a), expr(g.stride_b), expr(g.stride_c), g.trans_a, g.trans_b,
+                                      1, 0, &nodes, expr(g.flops), expr(g.bytes), g.name.c_str());
   }
 
   std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {
@@ -191,13 +201,15 @@ class PlanBuilder {
       const int begin = clock_;
       const auto body = steps(step.body);
       loops_.push_back({begin, clock_ - 1, &step.body});
-      const auto loop = plan::CreateLoopDirect(builder_, expr(step.trip), static_cast<int>(symbol_index_.at(step.counter)), &body);
+      const auto loop =
+          plan::CreateLoopDirect(builder_, expr(step.trip), static_cast<int>(symbol_index_.at(step.counter)), &body);
       out.push_back(plan::CreateStep(builder_, plan::StepBody::Loop, loop.Union()));
     }
     return out;
   }
 
-  // What is also used outside of a loop, or read in a trip before it is written, lives through all trips. Inner loops come first.
+  // What is also used outside of a loop, or read in a trip before it is written, lives through all trips. Inner loops come
+  // first.
   void extend_lives_over_loops() {
     for (const LoopRange& loop : loops_) {
       for (std::size_t i = 0; i < lives_.size(); ++i) {
@@ -241,7 +253,8 @@ class PlanBuilder {
       std::vector<fb::Offset<plan::Binding>> out;
       for (std::size_t i = 0; i < list.size(); ++i) {
         const auto shape = exprs(list[i].second.shape);
-        out.push_back(plan::CreateBindingDirect(builder_, list[i].first.c_str(), static_cast<plan::DType>(list[i].second.dtype), &shape, ids[i]));
+        out.push_back(plan::CreateBindingDirect(builder_, list[i].first.c_str(), static_cast<plan::DType>(list[i].second.dtype),
+                                                &shape, ids[i]));
       }
       return out;
     };
@@ -261,10 +274,14 @@ class PlanBuilder {
         offset = plan_.constants.add({tensor->data(), tensor->bytes()});
         plan_.owned.push_back(std::move(tensor));
       }
-      const Expr bytes = used || buffer.kind != BufferKind::constant ? buffer.elements * Expr(static_cast<std::int64_t>(size_bytes(buffer.dtype))) : Expr(0);
+      const Expr bytes = used || buffer.kind != BufferKind::constant
+                             ? buffer.elements * Expr(static_cast<std::int64_t>(size_bytes(buffer.dtype)))
+                             : Expr(0);
       const bool arena = buffer.kind == BufferKind::arena;
-      out.push_back(plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind), static_cast<plan::DType>(buffer.dtype), expr(arena && !used ? Expr(0) : bytes), offset, false,
-                                             arena ? std::max(life.entry, 0) : -1, std::max(life.first, 0), std::max(life.last, 0)));
+      out.push_back(plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind),
+                                             static_cast<plan::DType>(buffer.dtype), expr(arena && !used ? Expr(0) : bytes),
+                                             offset, false, arena ? std::max(life.entry, 0) : -1, std::max(life.first, 0),
+                                             std::max(life.last, 0)));
     }
     return out;
   }
@@ -289,6 +306,8 @@ class PlanBuilder {
 
 }  // namespace
 
-BuiltPlan build_plan(const Schedule& schedule, const Target& target, const PlanOptions& options) { return PlanBuilder(schedule, target, options).run(); }
+BuiltPlan build_plan(const Schedule& schedule, const Target& target, const PlanOptions& options) {
+  return PlanBuilder(schedule, target, options).run();
+}
 
 }  // namespace oclc

@@ -47,8 +47,8 @@ class InternalError : public std::logic_error {
 
 }  // namespace oclc
 
-#define OCLC_CHECK(condition, detail) \
-  do {                                \
+#define OCLC_CHECK(condition, detail)                                                     \
+  do {                                                                                    \
     if (!(condition)) ::oclc::check_failed(#condition, OCLC_FILE_NAME, __LINE__, detail); \
   } while (false)
 

@@ -13,7 +13,8 @@ const std::vector<Target>& target_rows() {
       {"cpu", DeviceClass::cpu, 16, 32, 2, 1 << 20, 256 << 10, 1, 400e9, 30e9, 20e-6, true, "CPU with 512-bit vectors"},
       {"cpu-256", DeviceClass::cpu, 8, 16, 4, 512 << 10, 256 << 10, 1, 200e9, 30e9, 20e-6, true, "CPU with 256-bit vectors"},
       {"cpu-128", DeviceClass::cpu, 4, 32, 4, 512 << 10, 64 << 10, 1, 60e9, 15e9, 20e-6, true, "CPU with 128-bit vectors"},
-      {"gpu", DeviceClass::gpu, 1, 64, 32, 4 << 20, 32 << 10, 256, 5e12, 300e9, 4e-6, false, "any GPU with 32 KiB of local memory"},
+      {"gpu", DeviceClass::gpu, 1, 64, 32, 4 << 20, 32 << 10, 256, 5e12, 300e9, 4e-6, false,
+       "any GPU with 32 KiB of local memory"},
       {"h200", DeviceClass::gpu, 1, 128, 132, 50 << 20, 48 << 10, 256, 60e12, 4e12, 4e-6, true, "NVIDIA H200"},
   };
   return rows;
@@ -25,11 +26,17 @@ const Target& find_target(std::string_view name) {
   if (at != rows.end()) return *at;
   std::string names;
   for (const Target& t : rows) names += (names.empty() ? "" : ", ") + t.name;
-  throw CompileError({.stage = "target", .wanted = "one of " + names, .found = fmt::format("target '{}'", name), .exit_code = ExitCode::usage});
+  throw CompileError({.stage = "target",
+                      .wanted = "one of " + names,
+                      .found = fmt::format("target '{}'", name),
+                      .exit_code = ExitCode::usage});
 }
 
 Target target_for(const DeviceFacts& facts) {
-  Target target = find_target(!facts.is_cpu ? "gpu" : facts.vector_width >= 16 ? "cpu" : facts.vector_width >= 8 ? "cpu-256" : "cpu-128");
+  Target target = find_target(!facts.is_cpu              ? "gpu"
+                              : facts.vector_width >= 16 ? "cpu"
+                              : facts.vector_width >= 8  ? "cpu-256"
+                                                         : "cpu-128");
   target.compute_units = std::max(facts.compute_units, 1);
   target.local_bytes = facts.local_bytes;
   target.fp64 = facts.fp64;

@@ -12,10 +12,10 @@ enum class DeviceClass { cpu, gpu };
 struct Target {
   std::string name;
   DeviceClass device_class = DeviceClass::cpu;
-  int vector_width = 8;            // floats in a register
+  int vector_width = 8;  // floats in a register
   int vector_registers = 16;
-  int compute_units = 2;           // cores, or multiprocessors
-  std::int64_t l2_bytes = 1 << 20; // second-level cache of a core, or of the device
+  int compute_units = 2;            // cores, or multiprocessors
+  std::int64_t l2_bytes = 1 << 20;  // second-level cache of a core, or of the device
   std::int64_t local_bytes = 32 << 10;
   int work_group = 256;            // GPU: work-items of a group
   double flops = 100e9;            // single precision, whole device; for estimates

@@ -55,7 +55,8 @@ TEST_CASE("bounds and proofs") {
 
 TEST_CASE("text is parsed back") {
   const Expr n = Expr::symbol("N"), t = Expr::symbol("T");
-  for (const Expr& e : {n * t * Expr(3) - 2, floor_div(n + 3, Expr(4)) * Expr(5) - t, min(n, t), max(n * Expr(2), t) + 1, -n, Expr(0), floor_mod(n, t)}) {
+  for (const Expr& e : {n * t * Expr(3) - 2, floor_div(n + 3, Expr(4)) * Expr(5) - t, min(n, t), max(n * Expr(2), t) + 1, -n,
+                        Expr(0), floor_mod(n, t)}) {
     CAPTURE(e.text());
     const auto back = parse_expr(e.text());
     REQUIRE(back);

@@ -116,7 +116,8 @@ TEST_CASE("a strategy that a convolution does not allow leaves it implicit") {
     const auto graph = graph_of(c, false);
     choose_convolution(*graph, {find_target("cpu"), strategy, precision});
     for (const Node* node : graph->nodes()) {
-      if (node->op->name == "conv") return node->get<std::string>("strategy") + ": " + node->get<std::string>("strategy_reason");
+      if (node->op->name == "conv")
+        return node->get<std::string>("strategy") + ": " + node->get<std::string>("strategy_reason");
     }
     return std::string("rewritten");
   };
@@ -124,9 +125,14 @@ TEST_CASE("a strategy that a convolution does not allow leaves it implicit") {
   CHECK(choice(square, "winograd", "fp32") == "rewritten");
   CHECK(choice(square, "im2col", "fp32") == "rewritten");
   CHECK(choice(square, "direct", "fp32") == "conv_direct: direct as asked");
-  CHECK(choice(square, "winograd", "strict") == "conv_implicit: implicit instead of winograd: the strict contract excludes Winograd");
-  CHECK(choice({"5x5", {1, 4, 8, 8}, {8, 4, 5, 5}, {}}, "winograd", "fp32") == "conv_implicit: implicit instead of winograd: Winograd needs a filter of 3x3");
-  CHECK(choice({"stride", {1, 4, 8, 8}, {8, 4, 3, 3}, {.strides = {2, 2}}}, "winograd", "fp32") == "conv_implicit: implicit instead of winograd: Winograd needs stride and dilation 1");
-  CHECK(choice({"1x1", {1, 4, 8, 8}, {8, 4, 1, 1}, {}}, "im2col", "fp32") == "conv_implicit: implicit instead of im2col: with one tap the matrix is the input itself");
-  CHECK(choice({"depthwise", {1, 4, 8, 8}, {4, 1, 3, 3}, {.group = 4}}, "im2col", "fp32") == "conv_depthwise: depthwise: one input channel a group");
+  CHECK(choice(square, "winograd", "strict") ==
+        "conv_implicit: implicit instead of winograd: the strict contract excludes Winograd");
+  CHECK(choice({"5x5", {1, 4, 8, 8}, {8, 4, 5, 5}, {}}, "winograd", "fp32") ==
+        "conv_implicit: implicit instead of winograd: Winograd needs a filter of 3x3");
+  CHECK(choice({"stride", {1, 4, 8, 8}, {8, 4, 3, 3}, {.strides = {2, 2}}}, "winograd", "fp32") ==
+        "conv_implicit: implicit instead of winograd: Winograd needs stride and dilation 1");
+  CHECK(choice({"1x1", {1, 4, 8, 8}, {8, 4, 1, 1}, {}}, "im2col", "fp32") ==
+        "conv_implicit: implicit instead of im2col: with one tap the matrix is the input itself");
+  CHECK(choice({"depthwise", {1, 4, 8, 8}, {4, 1, 3, 3}, {.group = 4}}, "im2col", "fp32") ==
+        "conv_depthwise: depthwise: one input channel a group");
 }

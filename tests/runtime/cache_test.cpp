@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-#include <cstring>
 #include <doctest/doctest.h>
+#include <cstring>
 
 #include "oclc/oclc.hpp"
 

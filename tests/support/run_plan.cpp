@@ -47,8 +47,10 @@ HostTensor random_tensor(DType dtype, std::vector<std::int64_t> shape, unsigned 
   std::mt19937 generator(seed);
   for (std::int64_t i = 0; i < tensor.elements(); ++i) {
     const double x = low + (high - low) * static_cast<double>(generator()) / 4294967296.0;
-    if (dtype == DType::boolean) tensor.set_int(i, x >= (low + high) / 2 ? 1 : 0);
-    else tensor.set(i, is_float(dtype) ? x : std::floor(x));
+    if (dtype == DType::boolean)
+      tensor.set_int(i, x >= (low + high) / 2 ? 1 : 0);
+    else
+      tensor.set(i, is_float(dtype) ? x : std::floor(x));
   }
   return tensor;
 }
@@ -63,7 +65,8 @@ Difference difference(const HostTensor& y, const HostTensor& reference) {
       if (std::isfinite(b)) largest = std::max(largest, std::abs(b));
       continue;
     }
-    if (!std::isfinite(a) || !std::isfinite(b)) return {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+    if (!std::isfinite(a) || !std::isfinite(b))
+      return {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
     largest = std::max(largest, std::abs(b));
     result.max_abs = std::max(result.max_abs, std::abs(a - b));
   }
@@ -99,7 +102,8 @@ std::shared_ptr<Module> module_of(std::unique_ptr<Graph> graph) {
   return module;
 }
 
-PlanRunner::PlanRunner(std::shared_ptr<Module> module, const CompileOptions& options) : compiled_(compile(std::move(module), options)) {
+PlanRunner::PlanRunner(std::shared_ptr<Module> module, const CompileOptions& options)
+    : compiled_(compile(std::move(module), options)) {
   package_ = package::package_to_memory(std::as_bytes(std::span(compiled_.plan.metadata)), compiled_.plan.constants);
   plan_ = rt::Plan::load(package_.data(), package_.size());
   session_ = std::make_unique<rt::Session>(plan_, context());
@@ -129,7 +133,8 @@ std::string PlanRunner::source() const {
   return all;
 }
 
-Difference compare_with_reference(const Graph& graph, std::span<const HostTensor> inputs, const CompileOptions& options, const SymbolValues& symbols) {
+Difference compare_with_reference(const Graph& graph, std::span<const HostTensor> inputs, const CompileOptions& options,
+                                  const SymbolValues& symbols) {
   const std::vector<HostTensor> wanted = evaluate(graph, inputs, symbols);
   PlanRunner runner(module_of(copy_graph(graph)), options);
   const std::vector<HostTensor> found = runner.run(inputs, symbols);

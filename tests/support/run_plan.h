@@ -49,7 +49,7 @@ class PlanRunner {
 };
 
 // Compiles a copy of `graph`, runs it and compares with evaluate(graph).
-Difference compare_with_reference(const Graph& graph, std::span<const HostTensor> inputs, const CompileOptions& options = default_options(),
-                                  const SymbolValues& symbols = {});
+Difference compare_with_reference(const Graph& graph, std::span<const HostTensor> inputs,
+                                  const CompileOptions& options = default_options(), const SymbolValues& symbols = {});
 
 }  // namespace oclc::test

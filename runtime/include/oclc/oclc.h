@@ -7,22 +7,22 @@
  *
  * Typical use
  *   oclc_plan_load, oclc_context_create, oclc_session_create, then per run: oclc_session_set_input for each input,
- *   oclc_session_set_output for each output, oclc_session_run. A dimension such as N takes its value from the shapes of the inputs;
- *   kernel arguments and memory are worked out again only when a dimension changes.
+ *   oclc_session_set_output for each output, oclc_session_run. A dimension such as N takes its value from the shapes of the
+ * inputs; kernel arguments and memory are worked out again only when a dimension changes.
  *
  * Errors
- *   Every function that can fail returns an oclc_status. Functions that create or that belong to no session describe the failure in
- *   an oclc_error of the caller (may be NULL); functions on a session keep the message there: oclc_session_message. A failed call
- *   leaves its out-parameters and its handle as they were unless said otherwise. Nothing is printed, no exception
- *   and no call of exit or abort leaves the library.
+ *   Every function that can fail returns an oclc_status. Functions that create or that belong to no session describe the
+ * failure in an oclc_error of the caller (may be NULL); functions on a session keep the message there: oclc_session_message. A
+ * failed call leaves its out-parameters and its handle as they were unless said otherwise. Nothing is printed, no exception and
+ * no call of exit or abort leaves the library.
  *
  * Ownership
  *   Create functions give a handle that its release function takes back; release accepts NULL. Handles may be released in any
  *   order: a session keeps what it needs of its plan and context. Strings returned belong to the handle they were asked from.
  *
  * Threads
- *   Plans and contexts may be used by any number of threads at once. A session is used by one thread at a time; sessions that share a
- *   plan or a context are independent. Creating a session uses several threads to build programs; none remains
+ *   Plans and contexts may be used by any number of threads at once. A session is used by one thread at a time; sessions that
+ * share a plan or a context are independent. Creating a session uses several threads to build programs; none remains
  *   afterwards. After fork() the child must not use handles of the parent; calls that would enqueue return an error there.
  *
  * Structs start with `size`, which the caller sets to sizeof the struct (OCLC_INIT does). Later versions append members.
@@ -63,15 +63,15 @@ typedef struct oclc_session oclc_session;
 
 typedef enum oclc_status {
   OCLC_OK = 0,
-  OCLC_E_INTERNAL = 1,     /* a bug of oclc */
-  OCLC_E_ARGUMENT = 2,     /* a call's argument: null, unknown name, wrong size, handle of another context */
-  OCLC_E_PLAN = 3,         /* the plan file is no plan, damaged, of another version, or breaks a rule */
-  OCLC_E_UNSUPPORTED = 4,  /* the device lacks what the plan needs */
-  OCLC_E_DEVICE = 5,       /* no device, or OpenCL reported an error: see cl_code */
-  OCLC_E_IO = 6,           /* the operating system refused a file */
-  OCLC_E_BINDING = 7,      /* an input or output is missing or does not fit: element type, shape, size, overlap */
-  OCLC_E_MEMORY = 8,       /* the plan does not fit the device's or the host's memory */
-  OCLC_E_BUILD = 9         /* a program did not build on this device */
+  OCLC_E_INTERNAL = 1,    /* a bug of oclc */
+  OCLC_E_ARGUMENT = 2,    /* a call's argument: null, unknown name, wrong size, handle of another context */
+  OCLC_E_PLAN = 3,        /* the plan file is no plan, damaged, of another version, or breaks a rule */
+  OCLC_E_UNSUPPORTED = 4, /* the device lacks what the plan needs */
+  OCLC_E_DEVICE = 5,      /* no device, or OpenCL reported an error: see cl_code */
+  OCLC_E_IO = 6,          /* the operating system refused a file */
+  OCLC_E_BINDING = 7,     /* an input or output is missing or does not fit: element type, shape, size, overlap */
+  OCLC_E_MEMORY = 8,      /* the plan does not fit the device's or the host's memory */
+  OCLC_E_BUILD = 9        /* a program did not build on this device */
 } oclc_status;
 
 /* Description of a failure, in memory of the caller. */
@@ -140,7 +140,7 @@ typedef struct oclc_device_info {
   uint64_t max_alloc_bytes;
   uint64_t local_bytes;
   uint64_t cache_bytes;
-  uint8_t available;    /* and has a compiler */
+  uint8_t available; /* and has a compiler */
   uint8_t fp16;
   uint8_t fp64;
   uint8_t unified_memory;
@@ -154,9 +154,9 @@ typedef struct oclc_device_info {
 OCLC_API oclc_status oclc_device_count(uint32_t* count, oclc_error* error);
 OCLC_API oclc_status oclc_device_get(uint32_t index, oclc_device_info* info, oclc_error* error);
 
-/* Finds a device by `selection`:  "2" index | "1:0" platform:device | "cpu" | "gpu" | a part of its name, upper or lower case, a
- * trailing ~ is ignored ("H200~"). NULL or "" means the environment variable OCLC_DEVICE, else the first GPU, else the first device.
- * A name that fits several devices is an error that lists them; so is one that fits none. */
+/* Finds a device by `selection`:  "2" index | "1:0" platform:device | "cpu" | "gpu" | a part of its name, upper or lower case,
+ * a trailing ~ is ignored ("H200~"). NULL or "" means the environment variable OCLC_DEVICE, else the first GPU, else the first
+ * device. A name that fits several devices is an error that lists them; so is one that fits none. */
 OCLC_API oclc_status oclc_device_select(const char* selection, uint32_t* index, oclc_error* error);
 
 /* Extensions of a device separated by spaces, copied to `text` (at most `capacity` bytes with the final NUL); `needed` receives
@@ -165,8 +165,8 @@ OCLC_API oclc_status oclc_device_extensions(uint32_t index, char* text, size_t c
 
 /* ---- Plans --------------------------------------------------------------------------------------------------------------- */
 
-/* Copies the file into memory. Without this flag constants stay in a read-only mapping of the file: replacing the file by rename (as
- * oclc does) is then safe while it is in use, truncating it in place is not. */
+/* Copies the file into memory. Without this flag constants stay in a read-only mapping of the file: replacing the file by
+ * rename (as oclc does) is then safe while it is in use, truncating it in place is not. */
 #define OCLC_LOAD_COPY 1u
 
 /* Opens and checks a plan: the frame, all checksums, every index and expression. No OpenCL call is made. */
@@ -255,7 +255,8 @@ typedef enum oclc_severity { OCLC_NOTE = 0, OCLC_WARNING = 1 } oclc_severity;
 typedef struct oclc_context_options {
   size_t size;
   const char* device; /* see oclc_device_select */
-  /* The caller's own objects instead of `device`: both or none. They are retained. The queue must be in-order and of that context. */
+  /* The caller's own objects instead of `device`: both or none. They are retained. The queue must be in-order and of that
+   * context. */
   struct _cl_context* cl_context;
   struct _cl_command_queue* cl_queue;
   uint8_t profiling; /* create the queue with profiling, see oclc_session_get_launches */
@@ -297,17 +298,18 @@ typedef struct oclc_tensor {
   size_t size;
   oclc_dtype dtype;
   uint32_t rank;
-  const int64_t* shape; /* copied; outputs: may be NULL, then only the size is checked */
-  void* host;           /* read (inputs) or written (outputs) while a run executes; not copied when set */
+  const int64_t* shape;   /* copied; outputs: may be NULL, then only the size is checked */
+  void* host;             /* read (inputs) or written (outputs) while a run executes; not copied when set */
   struct _cl_mem* buffer; /* retained; of the session's cl_context */
   uint64_t offset_bytes;  /* into `buffer`, a multiple of the element size */
   uint64_t bytes;         /* available at `host`; with `buffer` 0 means up to its end */
 } oclc_tensor;
 
-/* Binds an input or output until it is bound again; a NULL tensor unbinds. Element type, rank and size are checked here, dimensions
- * when running. An output may overlap no other input or output, unless both are host memory and one is an input. */
+/* Binds an input or output until it is bound again; a NULL tensor unbinds. Element type, rank and size are checked here,
+ * dimensions when running. An output may overlap no other input or output, unless both are host memory and one is an input. */
 OCLC_API oclc_status oclc_session_set_input(oclc_session* session, uint32_t entry, const char* name, const oclc_tensor* tensor);
-OCLC_API oclc_status oclc_session_set_output(oclc_session* session, uint32_t entry, const char* name, const oclc_tensor* tensor);
+OCLC_API oclc_status oclc_session_set_output(oclc_session* session, uint32_t entry, const char* name,
+                                             const oclc_tensor* tensor);
 
 /* Shape of an input or output with the present symbols. `shape` receives up to `capacity` dimensions, `rank` their number,
  * `bytes` the size (each may be NULL). Symbols come from bound dims and from the inputs set so far. */
@@ -320,10 +322,11 @@ OCLC_API oclc_status oclc_session_prepare(oclc_session* session, uint32_t entry)
 /* Runs an entry point and waits for it. Outputs that are not bound are computed and dropped. */
 OCLC_API oclc_status oclc_session_run(oclc_session* session, uint32_t entry);
 
-/* Enqueues an entry point and returns. Its commands start after the `wait_count` events of `wait`; `event` (may be NULL) receives an
- * event of the caller (to be released) that completes after them. Host memory of inputs and outputs stays in use until then. */
-OCLC_API oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count, struct _cl_event* const* wait,
-                                          struct _cl_event** event);
+/* Enqueues an entry point and returns. Its commands start after the `wait_count` events of `wait`; `event` (may be NULL)
+ * receives an event of the caller (to be released) that completes after them. Host memory of inputs and outputs stays in use
+ * until then. */
+OCLC_API oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count,
+                                          struct _cl_event* const* wait, struct _cl_event** event);
 
 /* Reads or writes a variable's bytes (all of them) and waits. */
 OCLC_API oclc_status oclc_session_read_variable(oclc_session* session, const char* name, void* host, uint64_t bytes);
@@ -367,10 +370,11 @@ typedef struct oclc_launch_info {
 OCLC_API oclc_status oclc_session_enable_profile(oclc_session* session, int enabled);
 /* Launches of the last run of a session with profile: `count` receives their number, `launches` up to `capacity` of them (the
  * first element's `size` set by the caller). Waits for the run. */
-OCLC_API oclc_status oclc_session_get_launches(oclc_session* session, oclc_launch_info* launches, uint32_t capacity, uint32_t* count);
+OCLC_API oclc_status oclc_session_get_launches(oclc_session* session, oclc_launch_info* launches, uint32_t capacity,
+                                               uint32_t* count);
 
 #ifdef __cplusplus
-}  /* extern "C" */
+} /* extern "C" */
 
 namespace oclc {
 namespace detail {
