@@ -103,11 +103,20 @@ class Graph {
   int next_value_ = 0, next_node_ = 0;
 };
 
-// Device-resident tensor shared by the entry points of a module.
+// A named slice of a flat state variable, row-major: what users and checkpoints call a parameter.
+struct StatePart {
+  std::string name;
+  std::int64_t offset = 0;  // in elements
+  std::vector<std::int64_t> shape;
+};
+
+// Device-resident tensor shared by the entry points of a module. An entry's input of the same name is its value when the entry
+// starts, an output of that name its value after the entry.
 struct StateVariable {
   std::string name;
   TensorType type;
-  HostTensor initial;  // empty type: zeros
+  HostTensor initial;            // empty type: zeros
+  std::vector<StatePart> parts;  // none: the variable itself
 };
 
 struct Module {

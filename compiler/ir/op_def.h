@@ -37,6 +37,12 @@ struct Cost {
   Expr flops = 0;
 };
 
+class Builder;
+
+// The gradients of the node's inputs, one each (null: none flows there), from those of its outputs (null: zero), in core
+// operators that `builder` adds. Reverse mode: the result has the type of the input.
+using GradientFunction = std::vector<Value*> (*)(Builder& builder, const Node& node, std::span<Value* const> gradients);
+
 // InternalError reporting aside, functions throw CompileError (without node and stage, which Graph::add fills in).
 struct OpDef {
   std::string_view name;
@@ -51,7 +57,8 @@ struct OpDef {
   // Content of output 0 as expressions, from the inputs' contents; nothing if unknown. Optional.
   std::optional<std::vector<Expr>> (*content)(const Node& node) = nullptr;
   Cost (*cost)(const Node& node) = nullptr;
-  const ScalarOp* scalar = nullptr;  // elementwise only
+  const ScalarOp* scalar = nullptr;     // elementwise only
+  GradientFunction gradient = nullptr;  // null: not known
 };
 
 // Numeric contract: operations are IEEE single precision with round to nearest; sums may be reordered and contracted to fma;
