@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/support/error.h"
@@ -17,6 +18,8 @@ constexpr double kLaunchBytes = 75e3;
 constexpr std::int64_t kTypicalDim = 8;
 // A flop costs as much as moving this many bytes on the machines we know (10 flops a byte).
 constexpr double kBytesPerFlop = 0.1;
+// A concatenation of more operands is stored: readers would select among all of them for every element.
+constexpr std::size_t kLongestSelection = 8;
 // Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
 constexpr int kLongestChain = 128;
 
@@ -59,6 +62,7 @@ class Grouper {
       for (Node* node : nodes_) {
         if (is_anchor_kind(node->op->kind)) grow(start_group(node, true));
       }
+      group_updates();
     } else {
       for (Node* node : nodes_) {
         if (node->op->name == "reshape" || node->op->kind == OpKind::generator) continue;
@@ -127,8 +131,11 @@ class Grouper {
 
   void grow(int id) {
     Node* anchor = groups_[static_cast<std::size_t>(id)].anchor;
-    if (anchor->op->kind == OpKind::control || anchor->op->kind == OpKind::scan || anchor->outputs.size() != 1) return;
-    std::unordered_set<const Value*> inside{anchor->output()};
+    if (anchor && (anchor->op->kind == OpKind::control || anchor->op->kind == OpKind::scan)) return;
+    std::unordered_set<const Value*> inside;
+    for (const Node* node : groups_[static_cast<std::size_t>(id)].nodes) {
+      for (const auto& output : node->outputs) inside.insert(output.get());
+    }
     for (bool changed = true; changed;) {
       changed = false;
       std::vector<Node*> candidates;
@@ -145,6 +152,51 @@ class Grouper {
       }
     }
     trim_movement(id);
+  }
+
+  // Elementwise results of the graph over one iteration space become one kernel: an optimizer's new moments and parameters.
+  void group_updates() {
+    std::vector<int> made;
+    for (Node* node : nodes_) {
+      if (group_of(node) || node->op->kind != OpKind::elementwise || !graph_.is_output(node->output())) continue;
+      const auto home = std::find_if(made.begin(), made.end(), [&](int id) { return joins(*node, id); });
+      if (home == made.end()) {
+        made.push_back(start_group(node, false));
+        grow(made.back());
+      } else {
+        const std::vector<Node*> before = groups_[static_cast<std::size_t>(*home)].nodes;
+        add_to_group(node, *home);
+        grow(*home);
+        if (is_cyclic(*home)) restore(*home, before);
+      }
+    }
+  }
+
+  bool joins(const Node& node, int id) {
+    const Group& group = groups_[static_cast<std::size_t>(id)];
+    return group.nodes.front()->output()->type.shape == node.output()->type.shape && !depends_on(node.output(), id);
+  }
+
+  void add_to_group(Node* node, int id) {
+    group_of_[node] = id;
+    auto& nodes = groups_[static_cast<std::size_t>(id)].nodes;
+    nodes.push_back(node);
+    std::sort(nodes.begin(), nodes.end(), [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+  }
+
+  void restore(int id, const std::vector<Node*>& nodes) {
+    for (const Node* node : groups_[static_cast<std::size_t>(id)].nodes) group_of_.erase(node);
+    groups_[static_cast<std::size_t>(id)].nodes = nodes;
+    for (const Node* node : nodes) group_of_[node] = id;
+  }
+
+  bool is_cyclic(int id) {
+    const auto& nodes = groups_[static_cast<std::size_t>(id)].nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) {
+      return std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
+        return input && input->producer && group_of(input->producer) != id && depends_on(input, id);
+      });
+    });
   }
 
   // Movement at the end of a group stays only where its result is what the outside reads; else the readers apply it themselves.
@@ -230,8 +282,8 @@ class Grouper {
     if (concat.op->name != "concat") return false;
     int placeable = 0;
     for (std::size_t i = 0; i < concat.inputs.size(); ++i) placeable += can_place(concat, i) ? 1 : 0;
-    return placeable > 0 && (feeds_contraction(concat.output(), false) || readers.size() > 1 ||
-                             graph_.is_output(concat.output()) || placed_in_.count(concat.output()));
+    return placeable > 0 && (concat.inputs.size() > kLongestSelection || feeds_contraction(concat.output(), false) ||
+                             readers.size() > 1 || graph_.is_output(concat.output()) || placed_in_.count(concat.output()));
   }
 
   // An operand that some kernel computes, or a concatenation placed itself, used once here and stored nowhere else yet.
@@ -326,6 +378,9 @@ class Grouper {
   Grouping finish() {
     Grouping result;
     // Depth-first over groups: a group follows the groups whose results it needs, through inlined nodes and placed concats.
+    needs_.resize(groups_.size());
+    for (std::size_t id = 0; id < groups_.size(); ++id) needs_[id] = needs(id);
+    let_readers_of_state_go_first();
     std::vector<int> state(groups_.size(), 0);
     std::vector<std::size_t> order;
     for (std::size_t root = 0; root < groups_.size(); ++root) visit(root, state, order);
@@ -363,29 +418,94 @@ class Grouper {
     return found;
   }
 
+  // Graph inputs that the group reads, through inlined nodes too.
+  std::unordered_set<std::string> inputs_of(std::size_t id) const {
+    std::unordered_set<std::string> names;
+    std::unordered_set<const Node*> seen;
+    std::vector<const Node*> stack(groups_[id].nodes.begin(), groups_[id].nodes.end());
+    while (!stack.empty()) {
+      const Node* node = stack.back();
+      stack.pop_back();
+      for (const Value* input : node->inputs) {
+        if (!input) continue;
+        if (!input->producer)
+          names.insert(input->name);
+        else if (!group_of(input->producer) && seen.insert(input->producer).second)
+          stack.push_back(input->producer);
+      }
+    }
+    return names;
+  }
+
+  // Graph outputs that the group writes, whole or a part of.
+  std::vector<std::string> outputs_of(std::size_t id) const {
+    std::vector<std::string> names;
+    for (const Value* value : groups_[id].outputs) {
+      for (auto at = placed_in_.find(value); at != placed_in_.end(); at = placed_in_.find(value)) value = at->second->output();
+      for (const auto& [name, output] : graph_.outputs()) {
+        if (output == value) names.push_back(name);
+      }
+    }
+    return names;
+  }
+
+  bool reaches(std::size_t from, std::size_t to) const {
+    std::vector<bool> seen(groups_.size(), false);
+    std::vector<std::size_t> stack{from};
+    while (!stack.empty()) {
+      const std::size_t id = stack.back();
+      stack.pop_back();
+      if (id == to) return true;
+      if (seen[id]) continue;
+      seen[id] = true;
+      stack.insert(stack.end(), needs_[id].begin(), needs_[id].end());
+    }
+    return false;
+  }
+
+  // An output with the name of an input is the new value of the same storage: whoever writes it waits for those that read the
+  // old one, where that is possible.
+  void let_readers_of_state_go_first() {
+    std::unordered_set<std::string> state;
+    for (const auto& input : graph_.inputs()) {
+      if (std::any_of(graph_.outputs().begin(), graph_.outputs().end(), [&](const auto& o) { return o.first == input->name; }))
+        state.insert(input->name);
+    }
+    if (state.empty()) return;
+    std::vector<std::unordered_set<std::string>> read;
+    for (std::size_t id = 0; id < groups_.size(); ++id) read.push_back(inputs_of(id));
+    for (std::size_t writer = 0; writer < groups_.size(); ++writer) {
+      for (const std::string& name : outputs_of(writer)) {
+        if (!state.count(name)) continue;
+        for (std::size_t reader = 0; reader < groups_.size(); ++reader) {
+          if (reader != writer && read[reader].count(name) && !reaches(reader, writer)) needs_[writer].push_back(reader);
+        }
+      }
+    }
+  }
+
   void visit(std::size_t root, std::vector<int>& state, std::vector<std::size_t>& order) const {
     struct Frame {
       std::size_t id;
-      std::vector<std::size_t> needs;
       std::size_t next = 0;
     };
     if (state[root] != 0) return;
     std::vector<Frame> stack;
-    stack.push_back({root, needs(root)});
+    stack.push_back({root});
     state[root] = 1;
     while (!stack.empty()) {
       Frame& frame = stack.back();
-      if (frame.next == frame.needs.size()) {
+      if (frame.next == needs_[frame.id].size()) {
         state[frame.id] = 2;
         order.push_back(frame.id);
         stack.pop_back();
         continue;
       }
-      const std::size_t next = frame.needs[frame.next++];
+      const std::size_t next = needs_[frame.id][frame.next++];
       OCLC_CHECK(state[next] != 1, "groups need each other");
       if (state[next] != 0) continue;
       state[next] = 1;
-      stack.push_back({next, needs(next)});
+      stack.push_back({next});
     }
   }
 
@@ -400,6 +520,7 @@ class Grouper {
   std::unordered_map<const Node*, std::unordered_set<const Node*>> consumers_of_;
   std::unordered_map<const Node*, int> chain_length_;
   std::unordered_map<const Node*, std::string> why_not_;
+  std::vector<std::vector<std::size_t>> needs_;  // by group: those that go before it
 };
 
 }  // namespace

@@ -118,6 +118,7 @@ struct Buffer {
   DType dtype = DType::f32;
   Expr elements;
   HostTensor constant;  // kind constant: row-major data, already in its physical order
+  int replaces = -1;    // while an entry is lowered: the state whose new value this is, in the same storage
 };
 
 // Where a value lives: element (i0, i1, ...) at offset + i0*strides[0] + i1*strides[1] + ...
@@ -148,16 +149,23 @@ struct Step {
   std::vector<Step> body;
 };
 
-struct EntrySchedule {
+struct EntrySchedule {  // inputs and outputs are those that the caller binds: state is not among them
   std::string name;
   std::vector<std::pair<std::string, TensorType>> inputs, outputs;
   std::vector<int> input_buffers, output_buffers;
   std::vector<Step> steps;
 };
 
+// A state variable and the buffer, of kind state, that holds it for all entries.
+struct ScheduledState {
+  StateVariable variable;
+  int buffer = -1;
+};
+
 struct Schedule {
   std::string model;
   std::vector<Expr> symbols;
+  std::vector<ScheduledState> states;
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;
   std::vector<Gemm> gemms;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "compiler/kernels/lower_blas.h"
 #include "compiler/kernels/lower_kernel.h"
+#include "compiler/kernels/state_hazards.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -56,13 +58,18 @@ class ModuleLowering {
   Schedule run() {
     schedule_.model = module_.name;
     schedule_.symbols = module_.symbols;
+    for (const StateVariable& state : module_.states) {
+      const int buffer = add_buffer(state.name, BufferKind::state, state.type.dtype, state.type.elements());
+      state_buffers_[state.name] = buffer;
+      schedule_.states.push_back({state, buffer});
+    }
     for (const auto& graph : module_.entries) lower_entry(*graph);
     return std::move(schedule_);
   }
 
  private:
   int add_buffer(std::string name, BufferKind kind, DType dtype, Expr elements) {
-    schedule_.buffers.push_back({std::move(name), kind, dtype, std::move(elements), {}});
+    schedule_.buffers.push_back({std::move(name), kind, dtype, std::move(elements), {}, -1});
     return static_cast<int>(schedule_.buffers.size()) - 1;
   }
 
@@ -146,7 +153,7 @@ class ModuleLowering {
 
   void complete_concat(const Value* value, std::vector<Step>& steps) {
     const Node* node = value->producer;
-    if (!node || !grouping_->placed_concats.count(node) || !completed_.insert(node).second) return;
+    if (!node || !grouping_ || !grouping_->placed_concats.count(node) || !completed_.insert(node).second) return;
     const auto axis = static_cast<std::size_t>(node->get<std::int64_t>("axis"));
     Storage slice = storage_.at(value);
     for (const Value* operand : node->inputs) {
@@ -208,30 +215,104 @@ class ModuleLowering {
       const Value* value = graph.outputs()[i].second;
       if (direct[i])
         complete_concat(value, steps);
-      else
+      else if (!is_in_place(value, targets[i]))
         copy_to(value, targets[i], steps);
     }
     grouping_ = outer;
   }
 
+  // State that the entry leaves as it is.
+  bool is_in_place(const Value* value, const Storage& target) const {
+    const auto known = storage_.find(value);
+    return known != storage_.end() && known->second.buffer == target.buffer && known->second.offset == target.offset;
+  }
+
   static bool is_loop_result(const Value* value) { return value->producer && value->producer->op->kind == OpKind::control; }
 
+  // State is updated in place where no kernel reads the old value later. Which updates that excludes is known only of the
+  // finished steps, so the entry is lowered again with copies for those.
   void lower_entry(const Graph& graph) {
+    const Schedule before = schedule_;
+    const auto constants = constants_;
+    const std::size_t reported = report_ ? report_->size() : 0;
+    for (std::set<int> copied;;) {
+      EntrySchedule entry = try_entry(graph, copied);
+      const std::set<int> unsafe = overwritten_too_early(schedule_, entry.steps);
+      const std::size_t known = copied.size();
+      copied.insert(unsafe.begin(), unsafe.end());
+      if (copied.size() == known) {
+        OCLC_CHECK(unsafe.empty(), "state is overwritten before its last reader");
+        unite_state();
+        schedule_.entries.push_back(std::move(entry));
+        return;
+      }
+      schedule_ = before;
+      constants_ = constants;
+      completed_.clear();
+      if (report_) report_->resize(reported);
+    }
+  }
+
+  // New values take the place of the old ones.
+  void unite_state() {
+    const auto resolve = [&](int& buffer) {
+      const int replaced = schedule_.buffers[static_cast<std::size_t>(buffer)].replaces;
+      if (replaced >= 0) buffer = replaced;
+    };
+    for (Kernel& kernel : schedule_.kernels) {
+      for (Operand& operand : kernel.operands) resolve(operand.buffer);
+    }
+    for (Gemm& gemm : schedule_.gemms) {
+      for (int* buffer : {&gemm.a, &gemm.b, &gemm.c}) resolve(*buffer);
+    }
+    for (Buffer& buffer : schedule_.buffers) {
+      if (buffer.replaces >= 0) buffer = {buffer.name, BufferKind::arena, buffer.dtype, Expr(0), {}, -1};
+    }
+  }
+
+  EntrySchedule try_entry(const Graph& graph, const std::set<int>& copied) {
+    storage_.clear();
     EntrySchedule entry;
     entry.name = graph.name;
     for (const auto& input : graph.inputs()) {
+      if (const auto state = state_buffers_.find(input->name); state != state_buffers_.end()) {
+        storage_[input.get()] = {state->second, Expr(0), strides_of(input->type.shape, {})};
+        continue;
+      }
       storage_[input.get()] = fresh(*input, BufferKind::input, input->name, {});
       entry.inputs.emplace_back(input->name, input->type);
       entry.input_buffers.push_back(storage_[input.get()].buffer);
     }
+    // Updates that may not be made in place are collected first and copied when everything else is done.
     std::vector<Storage> targets;
+    std::vector<std::pair<Storage, std::size_t>> late;
     for (const auto& [name, value] : graph.outputs()) {
-      targets.push_back(fresh(*value, BufferKind::output, name, {}));
-      entry.outputs.emplace_back(name, value->type);
-      entry.output_buffers.push_back(targets.back().buffer);
+      const auto state = state_buffers_.find(name);
+      if (state == state_buffers_.end()) {
+        targets.push_back(fresh(*value, BufferKind::output, name, {}));
+        entry.outputs.emplace_back(name, value->type);
+        entry.output_buffers.push_back(targets.back().buffer);
+        continue;
+      }
+      Storage place{state->second, Expr(0), strides_of(value->type.shape, {})};
+      if (copied.count(state->second)) {
+        late.emplace_back(place, targets.size());
+        targets.push_back(fresh(*value, BufferKind::arena, name + ".next", {}));
+      } else if (storage_.count(value) && storage_.at(value).buffer == state->second) {
+        targets.push_back(place);  // as it was
+      } else {
+        place.buffer = add_buffer(name + ".new", BufferKind::state, value->type.dtype, value->type.elements());
+        schedule_.buffers.back().replaces = state->second;
+        targets.push_back(place);
+      }
     }
     lower_graph(graph, targets, entry.steps);
-    schedule_.entries.push_back(std::move(entry));
+    for (const auto& [place, i] : late) {
+      const Value* value = graph.outputs()[i].second;
+      storage_[value] = targets[i];
+      copy_to(value, place, entry.steps);
+    }
+    return entry;
   }
 
   // Carried values live in two slots, read from slot counter % 2 and written to the other, so that no trip copies.
@@ -295,6 +376,7 @@ class ModuleLowering {
   const Grouping* grouping_ = nullptr;
   std::unordered_map<const Value*, Storage> storage_;
   std::map<std::pair<const std::byte*, std::vector<int>>, int> constants_;
+  std::map<std::string, int> state_buffers_;
   std::vector<const Value*> touched_;
   std::unordered_set<const Node*> completed_;
 };

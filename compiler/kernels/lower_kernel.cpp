@@ -100,14 +100,16 @@ std::string kernel_name(const Group& group) {
 // Binds the results of the group's nodes from `first` on, where `guard` holds.
 void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const LoweringInputs& inputs,
                  const std::vector<Expr>& guard, bool count) {
+  std::vector<Expr> root_coords;
   for (std::size_t i = first; i < group.nodes.size(); ++i) {
     const Node& node = *group.nodes[i];
     const Value* from = nullptr;
     for (const Value* input : node.inputs) {
       if (b.bound_coords(input) && (!from || input->type.rank() > from->type.rank())) from = input;
     }
-    if (!from) {  // the root of a pointwise kernel
-      const std::vector<Expr> coords = pointwise_axes(b, node.output()->type, node.output()->layout);
+    if (!from) {  // a root of a pointwise kernel; all have one shape
+      if (root_coords.empty()) root_coords = pointwise_axes(b, node.output()->type, node.output()->layout);
+      const std::vector<Expr>& coords = root_coords;
       const Value* result = node.output();
       // The root itself has storage already, so it is computed through its operator, not looked up.
       LoweringInputs operands = inputs;

@@ -17,6 +17,10 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       out += fmt::format("{}\n", kernel.formula.empty() ? "" : "  // " + kernel.formula);
       continue;
     }
+    if (step.gemm >= 0) {
+      out += fmt::format("{}{}  // library\n", indent, schedule.gemms.at(static_cast<std::size_t>(step.gemm)).name);
+      continue;
+    }
     out += fmt::format("{}loop {} < {} {{\n", indent, step.counter, step.trip.text());
     append_steps(schedule, step.body, depth + 1, out);
     out += indent + "}\n";

@@ -32,7 +32,9 @@ class PlanBuilder {
       entry_ = static_cast<int>(i);
       entries_.push_back(entry(schedule_.entries[i]));
     }
+    take_initial_values();
     const auto buffers = buffer_tables();
+    const auto variables = variable_tables();
     const auto programs = program_tables();
     std::vector<fb::Offset<plan::Symbol>> symbols;
     for (const auto& [name, symbol] : symbol_rows_) symbols.push_back(symbol);
@@ -41,7 +43,7 @@ class PlanBuilder {
     const std::vector<fb::Offset<fb::String>> extensions;
     builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, target_.name.c_str(),
                                            options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs,
-                                           &entries_));
+                                           &entries_, &variables));
     plan_.metadata.assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
     return std::move(plan_);
   }
@@ -262,6 +264,29 @@ class PlanBuilder {
     return plan::CreateEntryDirect(builder_, e.name.c_str(), &inputs, &outputs, &body);
   }
 
+  void take_initial_values() {
+    for (const ScheduledState& state : schedule_.states) {
+      if (state.variable.initial.elements() > 0 && state.variable.initial.data())
+        initial_.emplace(state.buffer, &state.variable.initial);
+    }
+  }
+
+  // What users and checkpoints name: the parts of each state, or the state itself.
+  std::vector<fb::Offset<plan::Variable>> variable_tables() {
+    std::vector<fb::Offset<plan::Variable>> out;
+    const auto add = [&](const std::string& name, const Shape& shape, const ScheduledState& state, std::int64_t offset) {
+      const auto sizes = exprs(shape);
+      out.push_back(plan::CreateVariableDirect(builder_, name.c_str(), static_cast<plan::DType>(state.variable.type.dtype),
+                                               &sizes, state.buffer, offset));
+    };
+    for (const ScheduledState& state : schedule_.states) {
+      if (state.variable.parts.empty()) add(state.variable.name, state.variable.type.shape, state, 0);
+      for (const StatePart& part : state.variable.parts)
+        add(part.name, Shape(part.shape.begin(), part.shape.end()), state, part.offset);
+    }
+    return out;
+  }
+
   std::vector<fb::Offset<plan::Buffer>> buffer_tables() {
     std::vector<fb::Offset<plan::Buffer>> out;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
@@ -269,8 +294,9 @@ class PlanBuilder {
       const Life& life = lives_[i];
       std::uint64_t offset = 0;
       const bool used = life.first >= 0;
-      if (buffer.kind == BufferKind::constant && used) {
-        auto tensor = std::make_shared<HostTensor>(buffer.constant);
+      const auto initial = initial_.find(static_cast<int>(i));
+      if ((buffer.kind == BufferKind::constant && used) || initial != initial_.end()) {
+        auto tensor = std::make_shared<HostTensor>(initial != initial_.end() ? *initial->second : buffer.constant);
         offset = plan_.constants.add({tensor->data(), tensor->bytes()});
         plan_.owned.push_back(std::move(tensor));
       }
@@ -280,8 +306,8 @@ class PlanBuilder {
       const bool arena = buffer.kind == BufferKind::arena;
       out.push_back(plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind),
                                              static_cast<plan::DType>(buffer.dtype), expr(arena && !used ? Expr(0) : bytes),
-                                             offset, false, arena ? std::max(life.entry, 0) : -1, std::max(life.first, 0),
-                                             std::max(life.last, 0)));
+                                             offset, initial != initial_.end(), arena ? std::max(life.entry, 0) : -1,
+                                             std::max(life.first, 0), std::max(life.last, 0)));
     }
     return out;
   }
@@ -291,6 +317,7 @@ class PlanBuilder {
   const PlanOptions& options_;
   std::vector<Buffer> buffers_;
   std::vector<Life> lives_;
+  std::unordered_map<int, const HostTensor*> initial_;  // by state buffer
   std::vector<LoopRange> loops_;
   BuiltPlan plan_;
   fb::FlatBufferBuilder builder_{1 << 20};

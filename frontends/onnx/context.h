@@ -45,6 +45,8 @@ class OpHost {
   // The value if it is known when compiling.
   virtual std::optional<HostTensor> known(const Value* value) = 0;
   virtual void warn(const std::string& text) = 0;
+  // The graph will be trained, see ImportOptions.
+  virtual bool training() const = 0;
   // Notes that the model may make sense only if `symbol` is at most `bound`; used if it cannot be read otherwise.
   virtual void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) = 0;
 };
@@ -108,6 +110,7 @@ class OpContext {
     fail(std::move(wanted), std::move(found), std::move(advice), ExitCode::unsupported);
   }
   void warn(const std::string& text) const;
+  bool training() const { return host_.training(); }
   void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) {
     host_.suggest_bound(symbol, bound, why);
   }

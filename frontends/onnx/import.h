@@ -40,6 +40,9 @@ struct ImportOptions {
   std::map<std::string, HostTensor> constants;              // inputs that always have this value, and are no inputs then
   std::optional<std::filesystem::path> external_data_dir;   // default: the model's folder
   bool allow_links = false;                                 // external data through symbolic links or with several hard links
+  // Floating-point initializers of rank 1 and more become state variables with these initial values (inputs of the entry, see
+  // Module), and batch normalisation and dropout stay operators: what build_training needs.
+  bool training = false;
   bool allow_newer_opset = false;                           // read opsets and IR versions newer than the newest known
   ImportLimits limits;
   std::function<void(const std::string&)> warn;  // may be empty

@@ -4,6 +4,7 @@
 #include <oclc_onnx.pb.h>
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "frontends/onnx/attributes.h"
 #include "frontends/onnx/fail.h"
@@ -40,10 +41,11 @@ struct Call {
 class Lowering : public OpHost {
  public:
   Lowering(const CheckedModel& model, TensorStore& tensors, const std::function<void(const std::string&)>& warn,
-           std::map<std::string, std::pair<std::int64_t, std::string>>& suggested)
+           std::vector<StateVariable>* states, std::map<std::string, std::pair<std::int64_t, std::string>>& suggested)
       : model_(model),
         tensors_(tensors),
         warn_(warn),
+        states_(states),
         suggested_(suggested),
         out_(std::make_unique<Graph>()),
         builder_(*out_) {}
@@ -66,6 +68,7 @@ class Lowering : public OpHost {
       out_->add_output(output.name(), value);
     }
     out_->erase_dead();  // constants and shapes that only mattered while reading
+    if (states_) make_states();
     return std::move(out_);
   }
 
@@ -86,6 +89,8 @@ class Lowering : public OpHost {
   void warn(const std::string& text) override {
     if (warn_) warn_(text);
   }
+
+  bool training() const override { return states_ != nullptr; }
 
   void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) override {
     const auto [at, fresh] = suggested_.emplace(symbol, std::pair{bound, why});
@@ -108,11 +113,28 @@ class Lowering : public OpHost {
       if (const auto value = at->values.find(name); value != at->values.end()) return value->second;
       if (const auto constant = at->constants.find(name); constant != at->constants.end()) {
         builder_.set_source({});  // a constant belongs to all of its users
-        return at->values[name] = builder_.constant(tensors_.get(*constant->second), std::string(name));
+        Value* value = builder_.constant(tensors_.get(*constant->second), std::string(name));
+        if (!at->outer) initializers_.insert(value);
+        return at->values[name] = value;
       }
     }
     // Validation has seen to it that every name is defined.
     check_failed("name is defined", "lower.cpp", 0, printable(name));
+  }
+
+  // Initializers that training changes become inputs that are state variables; what the reading took for known stays a
+  // constant.
+  void make_states() {
+    for (const Node* node : out_->nodes()) {
+      Value* constant = node->output();
+      if (!initializers_.count(constant)) continue;
+      const HostTensor& tensor = *constant_of(constant);
+      if (!is_float(tensor.dtype()) || constant->type.rank() == 0) continue;
+      Value* state = out_->add_input(constant->name, constant->type);
+      states_->push_back({constant->name, constant->type, tensor, {}});
+      out_->replace_all_uses(constant, state);
+    }
+    out_->erase_dead();
   }
 
   template <class Nodes>
@@ -250,19 +272,21 @@ class Lowering : public OpHost {
   const CheckedModel& model_;
   TensorStore& tensors_;
   const std::function<void(const std::string&)>& warn_;
+  std::vector<StateVariable>* states_;
   std::map<std::string, std::pair<std::int64_t, std::string>>& suggested_;
   std::unique_ptr<Graph> out_;
   Builder builder_;
   const Call* call_ = nullptr;
+  std::unordered_set<const Value*> initializers_;  // of the main graph, as far as they were looked up
   KnownValues known_;
 };
 
 }  // namespace
 
 std::unique_ptr<Graph> lower_model(GraphProto& graph, const CheckedModel& model, const Inputs& inputs, TensorStore& tensors,
-                                   const std::function<void(const std::string&)>& warn,
+                                   const std::function<void(const std::string&)>& warn, std::vector<StateVariable>* states,
                                    std::map<std::string, std::pair<std::int64_t, std::string>>& suggested) {
-  return Lowering(model, tensors, warn, suggested).run(graph, inputs);
+  return Lowering(model, tensors, warn, states, suggested).run(graph, inputs);
 }
 
 }  // namespace oclc::onnx

@@ -20,7 +20,11 @@ Outputs dropout(OpContext& c) {
       c.unsupported("training_mode false", "true or not known");
   }
   Value* x = c.input(0);
-  if (!c.wants_output(1)) return {x};
+  if (!c.wants_output(1)) {
+    if (!c.training()) return {x};
+    const double ratio = c.opset() < 12 ? c.real("ratio", 0.5) : c.optional_input(1) ? c.number(1, "ratio") : 0.5;
+    return {ratio == 0 ? x : c.b.call("dropout", {x}, {{"ratio", ratio}})};
+  }
   Value* everything = c.b.expand(c.b.scalar(DType::boolean, 1), x->type.shape);
   return {x, everything};
 }

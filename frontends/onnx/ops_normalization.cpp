@@ -28,6 +28,10 @@ Outputs batch_normalization(OpContext& c) {
     }
   }
   Value *mean = c.input(3), *variance = c.input(4);
+  if (c.training()) {
+    return {c.b.call("batch_norm", {x, c.input(1), c.input(2), mean, variance},
+                     {{"epsilon", c.real("epsilon", 1e-5)}, {"momentum", c.real("momentum", 0.9)}})};
+  }
   const DType of_statistics = mean->type.dtype;
   Value *scale = c.b.cast(c.input(1), of_statistics), *bias = c.b.cast(c.input(2), of_statistics);
   Value* factor = c.b.div(scale, c.b.sqrt(c.b.add(variance, c.real("epsilon", 1e-5))));

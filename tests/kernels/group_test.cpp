@@ -174,8 +174,8 @@ TEST_CASE("same_value_as_two_outputs_is_one_kernel") {
   CHECK(groups_of(row_graph("  %0 = relu(%x)  // relu\n  return o=%0, p=%0\n")) == "relu -> relu\n");
 }
 
-TEST_CASE("a_cheap_shared_producer_is_computed_twice") {
+TEST_CASE("results_over_one_space_are_one_kernel") {
   CHECK(groups_of(row_graph(
             "  %0 = relu(%x)  // relu\n  %1 = add(%0, %y)  // add\n  %2 = mul(%0, %w)  // mul\n  return o=%1, p=%2\n")) ==
-        "mul -> mul\nadd -> add\n");
+        "add+mul -> add,mul\n");
 }

@@ -109,21 +109,22 @@ PlanRunner::PlanRunner(std::shared_ptr<Module> module, const CompileOptions& opt
   session_ = std::make_unique<rt::Session>(plan_, context());
 }
 
-std::vector<HostTensor> PlanRunner::run(std::span<const HostTensor> inputs, const SymbolValues& symbols) {
-  const EntrySchedule& entry = compiled_.schedule.entries.at(0);
+std::vector<HostTensor> PlanRunner::run(std::span<const HostTensor> inputs, const SymbolValues& symbols, std::uint32_t index) {
+  const EntrySchedule& entry = compiled_.schedule.entries.at(index);
   OCLC_CHECK(inputs.size() == entry.inputs.size(), "another number of inputs");
   for (const auto& [symbol, value] : symbols) session_->bind_dim(symbol, value);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     // Inputs are only read.
     const auto bytes = const_cast<std::byte*>(inputs[i].data());
-    session_->set_input(0, entry.inputs[i].first, host_tensor(inputs[i].dtype(), inputs[i].shape(), bytes, inputs[i].bytes()));
+    session_->set_input(index, entry.inputs[i].first,
+                        host_tensor(inputs[i].dtype(), inputs[i].shape(), bytes, inputs[i].bytes()));
   }
   std::vector<HostTensor> outputs;
   for (const auto& [name, type] : entry.outputs) {
-    HostTensor& y = outputs.emplace_back(type.dtype, session_->shape(0, OCLC_OUTPUT, name));
-    session_->set_output(0, name, host_tensor(y.dtype(), y.shape(), y.mutable_data(), y.bytes()));
+    HostTensor& y = outputs.emplace_back(type.dtype, session_->shape(index, OCLC_OUTPUT, name));
+    session_->set_output(index, name, host_tensor(y.dtype(), y.shape(), y.mutable_data(), y.bytes()));
   }
-  session_->run(0);
+  session_->run(index);
   return outputs;
 }
 

@@ -33,8 +33,8 @@ class PlanRunner {
  public:
   PlanRunner(std::shared_ptr<Module> module, const CompileOptions& options);
 
-  // The results of one run; symbols are bound from the inputs' shapes and by `symbols`.
-  std::vector<HostTensor> run(std::span<const HostTensor> inputs, const SymbolValues& symbols = {});
+  // The results of one run; symbols are bound from the inputs' shapes and by `symbols`. State is neither input nor result.
+  std::vector<HostTensor> run(std::span<const HostTensor> inputs, const SymbolValues& symbols = {}, std::uint32_t entry = 0);
 
   const Compiled& compiled() const { return compiled_; }
   rt::Session& session() { return *session_; }

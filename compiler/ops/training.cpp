@@ -1,0 +1,136 @@
+// Layers that behave otherwise while training. build_training replaces them; no kernel is generated for them.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "compiler/ops/builder.h"
+#include "compiler/ops/evaluate.h"
+#include "compiler/ops/host_index.h"
+#include "compiler/ops/op_list.h"
+#include "compiler/ops/shape_rules.h"
+
+namespace oclc {
+namespace {
+
+bool in_training(const Node& node) { return node.get_or<std::int64_t>("training", 0) != 0; }
+
+// [1, C, 1, ...] for x[N, C, ...].
+Shape channel_shape(const TensorType& x) {
+  Shape shape(x.rank(), Expr(1));
+  shape[1] = x.shape[1];
+  return shape;
+}
+
+std::vector<TensorType> infer_batch_norm(const Node& node) {
+  const TensorType& x = type_of_input(node, 0);
+  node.get<double>("epsilon");
+  node.get<double>("momentum");
+  if (!is_float(x.dtype) || x.rank() < 2) reject("a floating-point tensor of rank 2 or more", x.text());
+  for (std::size_t i = 1; i < 5; ++i) {
+    const TensorType& v = type_of_input(node, i);
+    if (v.rank() != 1 || !(v.shape[0] == x.shape[1]) || !is_float(v.dtype))
+      reject(fmt::format("{} numbers as input {}", x.shape[1].text(), i), v.text());
+  }
+  if (!in_training(node)) return {x};
+  const TensorType statistics{x.dtype, channel_shape(x)};
+  return {x, statistics, statistics};
+}
+
+std::vector<HostTensor> eval_batch_norm(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
+  const HostTensor& x = inputs[0];
+  const double epsilon = node.get<double>("epsilon");
+  std::vector<HostTensor> result;
+  for (const auto& output : node.outputs) result.emplace_back(x.dtype(), bind_shape(output->type.shape, symbols));
+  const AxisView view(x.shape(), 1);
+  const double count = static_cast<double>(view.outer * view.inner);
+  for (std::int64_t c = 0; c < view.size; ++c) {
+    const auto each = [&](const auto& visit) {
+      for (std::int64_t o = 0; o < view.outer; ++o) {
+        for (std::int64_t i = 0; i < view.inner; ++i) visit((o * view.size + c) * view.inner + i);
+      }
+    };
+    double mean = inputs[3].at(c), variance = inputs[4].at(c);
+    if (in_training(node)) {
+      mean = variance = 0;
+      each([&](std::int64_t at) { mean += x.at(at) / count; });
+      each([&](std::int64_t at) { variance += std::pow(x.at(at) - mean, 2) / count; });
+      result[1].set(c, mean);
+      result[2].set(c, variance);
+    }
+    const double factor = inputs[1].at(c) / std::sqrt(variance + epsilon), bias = inputs[2].at(c);
+    each([&](std::int64_t at) { result[0].set(at, (x.at(at) - mean) * factor + bias); });
+  }
+  return result;
+}
+
+// Training: Ioffe and Szegedy, "Batch Normalization", 2015, section 3; the two sums are shared by all three gradients.
+std::vector<Value*> batch_norm_gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
+  Value *x = node.inputs[0], *scale = node.inputs[1], *dy = gradients[0];
+  if (!dy) return {nullptr, nullptr, nullptr, nullptr, nullptr};
+  const DType dtype = x->type.dtype;
+  const Shape channels = channel_shape(x->type);
+  Ints axes{0};
+  for (std::size_t i = 2; i < x->type.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  const auto per_channel = [&](Value* v) { return b.reshape(v, channels); };
+  const bool training = in_training(node);
+  Value* mean = training ? node.output(1) : per_channel(node.inputs[3]);
+  Value* variance = training ? node.output(2) : per_channel(node.inputs[4]);
+  Value* inverse = b.unary("rsqrt", b.add(variance, node.get<double>("epsilon")));
+  Value* centred = b.sub(x, mean);
+  Value* sum = b.reduce("reduce_sum", dy, axes, true);
+  Value* correlation = b.mul(b.reduce("reduce_sum", b.mul(dy, centred), axes, true), inverse);
+  Value* dx = dy;
+  if (training) {
+    Shape reduced;
+    for (const std::int64_t axis : axes) reduced.push_back(x->type.shape[static_cast<std::size_t>(axis)]);
+    Value* count = b.exprs({product(reduced)}, {});
+    const auto average = [&](Value* v) { return b.div(v, b.cast(count, dtype)); };
+    dx = b.sub(b.sub(dy, average(sum)), b.mul(centred, b.mul(inverse, average(correlation))));
+  }
+  dx = b.mul(dx, b.mul(inverse, per_channel(scale)));
+  const Shape flat{x->type.shape[1]};
+  return {dx, b.reshape(correlation, flat), b.reshape(sum, flat), nullptr, nullptr};
+}
+
+std::vector<TensorType> infer_dropout(const Node& node) {
+  const double ratio = node.get<double>("ratio");
+  if (!(ratio >= 0 && ratio < 1)) reject("a ratio of at least 0 and less than 1", fmt::format("{}", ratio));
+  return {type_of_input(node, 0)};
+}
+
+std::vector<HostTensor> eval_dropout(const Node&, std::span<const HostTensor> inputs, const SymbolValues&) {
+  return {inputs[0]};
+}
+
+std::vector<Value*> dropout_gradient(Builder&, const Node&, std::span<Value* const> gradients) { return {gradients[0]}; }
+
+Cost batch_norm_cost(const Node& node) { return {node.output()->type.elements() * Expr(4)}; }
+Cost no_cost(const Node&) { return {}; }
+
+constexpr OpDef kOps[] = {
+    {.name = "batch_norm",
+     .kind = OpKind::opaque,
+     .formula = "(x - mean) / sqrt(variance + epsilon) * scale + bias per channel, with the running statistics; with "
+                "training = 1 with those of the batch, which are results 1 and 2",
+     .min_inputs = 5,
+     .max_inputs = 5,
+     .infer = infer_batch_norm,
+     .eval = eval_batch_norm,
+     .cost = batch_norm_cost,
+     .gradient = batch_norm_gradient},
+    {.name = "dropout",
+     .kind = OpKind::opaque,
+     .formula = "x; while training each element is 0 with probability `ratio`, else x / (1 - ratio)",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = infer_dropout,
+     .eval = eval_dropout,
+     .cost = no_cost,
+     .gradient = dropout_gradient},
+};
+
+}  // namespace
+
+std::span<const OpDef> training_ops() { return kOps; }
+
+}  // namespace oclc

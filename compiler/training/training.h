@@ -1,0 +1,78 @@
+// Makes training entries of an inference graph: loss, gradients and optimizer in one graph over the module's state.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/ops/builder.h"
+
+namespace oclc {
+
+// "NAME[,KEY=VALUE...]" as on the command line.
+struct NamedNumbers {
+  std::string name;
+  std::map<std::string, double, std::less<>> numbers;
+  // The number, or `otherwise` if it was not given.
+  double get(std::string_view key, double otherwise) const;
+};
+
+// A loss: what it is called, the numbers it takes, and the scalar it adds to a graph. The formulas stand in loss.cpp.
+struct LossRow {
+  std::string_view name;
+  std::vector<std::string_view> numbers;
+  bool labels_are_classes = false;  // i64 class numbers without the class axis; else a tensor like the prediction
+  Value* (*build)(Builder& b, Value* prediction, Value* target, const NamedNumbers& options);
+};
+const std::vector<LossRow>& losses();
+
+// What an optimizer's rule works with, all over one flat tensor of parameters.
+struct OptimizerContext {
+  Builder& b;
+  Value* parameters;
+  Value* gradients;
+  // A hyper-parameter: scalar state with the given number, or `otherwise`, as initial value. Run time may change it.
+  std::function<Value*(std::string_view name, double otherwise)> number;
+  // A number that shapes the graph and cannot change later.
+  std::function<double(std::string_view name, double otherwise)> fixed;
+  // Old value of a state tensor like the parameters, initially zero.
+  std::function<Value*(std::string_view name)> moment;
+  // Old value of a scalar state.
+  std::function<Value*(std::string_view name, double initial)> scalar;
+  // New value of a moment or scalar.
+  std::function<void(std::string_view name, Value* value)> update;
+};
+
+// An optimizer: the new parameters from the old ones and the gradients. The rules stand in optimizer.cpp.
+struct OptimizerRow {
+  std::string_view name;
+  std::vector<std::string_view> numbers;
+  Value* (*build)(OptimizerContext& c);
+};
+const std::vector<OptimizerRow>& optimizers();
+
+// CompileError (usage) naming the known ones if the name or a key is unknown or a value is no number.
+NamedNumbers parse_loss(std::string_view text);
+NamedNumbers parse_optimizer(std::string_view text);
+
+struct TrainingOptions {
+  NamedNumbers loss, optimizer;
+  std::string prediction;           // the output that the loss reads; empty: the first
+  std::vector<std::string> frozen;  // parameters whose names begin so keep their values
+};
+
+// The module's only entry, which has its parameters as state variables (see ImportOptions::training), becomes
+//   predict     as it was, over the shared state
+//   train_step  the entry's inputs and "labels"; result "loss"; updates parameters, statistics and the optimizer's state
+//   eval_step   the same inputs; result "loss", without updates, and "correct" where labels are classes: rows predicted right
+// State: "parameters" and "statistics" are flat and have the model's tensors as parts; the optimizer's tensors are flat like
+// the parameters, with parts "<parameter>/<name>"; hyper-parameters are scalars "lr", ... CompileError listing all operators
+// without a gradient.
+void build_training(Module& module, const TrainingOptions& options);
+
+// Replaces batch normalisation and dropout by arithmetic. Nodes in training form use the statistics of the batch.
+void expand_training_layers(Graph& graph);
+
+}  // namespace oclc
