@@ -18,6 +18,7 @@
 #include "tools/oclrun/runner.h"
 #include "tools/oclrun/timing.h"
 #include "tools/oclrun/verify.h"
+#include "tools/oclrun/verify_training.h"
 
 namespace oclc::oclrun {
 namespace {
@@ -206,7 +207,7 @@ int run(const Options& o) {
     Verdict verdict;
     {
       const Progress progress("verifying (drivers compile on first use)", !o.quiet);
-      verdict = verify(*runner, plan, o);
+      verdict = runner->entry_name() == "train_step" ? verify_training(*runner, plan, o.verify_dir) : verify(*runner, plan, o);
     }
     document["verify"] = verdict_json(verdict);
     document["memory"] = stats_json(runner->session().stats());
