@@ -20,6 +20,8 @@ constexpr std::int64_t kTypicalDim = 8;
 constexpr double kBytesPerFlop = 0.1;
 // A concatenation of more operands is stored: readers would select among all of them for every element.
 constexpr std::size_t kLongestSelection = 8;
+// Elementwise operators between the operands of reductions that become one kernel.
+constexpr int kDeepestSibling = 4;
 // Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
 constexpr int kLongestChain = 128;
 
@@ -60,7 +62,7 @@ class Grouper {
   Grouping run() {
     if (options_.fuse) {
       for (Node* node : nodes_) {
-        if (is_anchor_kind(node->op->kind)) grow(start_group(node, true));
+        if (is_anchor_kind(node->op->kind) && !join_sibling(node)) grow(start_group(node, true));
       }
       group_updates();
     } else {
@@ -152,6 +154,43 @@ class Grouper {
       }
     }
     trim_movement(id);
+  }
+
+  // Reductions over the same axes of what is computed from the same values become one kernel: the sums of a batch norm's
+  // gradient.
+  bool join_sibling(Node* node) {
+    if (node->op->kind != OpKind::reduction) return false;
+    for (std::size_t id = 0; id < groups_.size(); ++id) {
+      const Node* anchor = groups_[id].anchor;
+      if (!anchor || anchor->op->kind != OpKind::reduction || !same_axes(*anchor, *node)) continue;
+      const Value *a = anchor->inputs[0], *b = node->inputs[0];
+      if (!(a->type.shape == b->type.shape) || (!is_computed_from(a, b, 0) && !is_computed_from(b, a, 0))) continue;
+      const std::vector<Node*> before = groups_[id].nodes;
+      add_to_group(node, static_cast<int>(id));
+      if (is_cyclic(static_cast<int>(id))) {
+        group_of_.erase(node);
+        restore(static_cast<int>(id), before);
+        continue;
+      }
+      grow(static_cast<int>(id));
+      return true;
+    }
+    return false;
+  }
+
+  static bool same_axes(const Node& a, const Node& b) {
+    using Ints = std::vector<std::int64_t>;
+    return a.has("axes") && b.has("axes") && a.get<Ints>("axes") == b.get<Ints>("axes") &&
+           a.get_or<std::int64_t>("keepdims", 1) == b.get_or<std::int64_t>("keepdims", 1);
+  }
+
+  // True if elementwise operators lead from `source` to `value`.
+  bool is_computed_from(const Value* value, const Value* source, int depth) const {
+    if (value == source) return true;
+    const Node* node = value->producer;
+    if (!node || depth == kDeepestSibling || node->op->kind != OpKind::elementwise || group_of(node)) return false;
+    return std::any_of(node->inputs.begin(), node->inputs.end(),
+                       [&](const Value* input) { return is_computed_from(input, source, depth + 1); });
   }
 
   // Elementwise results of the graph over one iteration space become one kernel: an optimizer's new moments and parameters.

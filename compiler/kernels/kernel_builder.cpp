@@ -33,16 +33,18 @@ std::optional<double> uniform_number(const Value* value) {
 
 }  // namespace
 
-Expr KernelBuilder::add_axis(std::string name, const Expr& extent) {
-  Axis axis{name, extent, Expr::axis(name, extent)};
-  kernel.axes.push_back(axis);
-  return axis.var;
+Expr KernelBuilder::axis_of(std::vector<Axis>& axes, std::string name, const Expr& extent) const {
+  for (const Axis& known : axes) {
+    if (shares_axes && known.name == name) return known.var;
+  }
+  axes.push_back({name, extent, Expr::axis(name, extent)});
+  return axes.back().var;
 }
 
+Expr KernelBuilder::add_axis(std::string name, const Expr& extent) { return axis_of(kernel.axes, std::move(name), extent); }
+
 Expr KernelBuilder::add_reduction(std::string name, const Expr& extent) {
-  Axis axis{name, extent, Expr::axis(name, extent)};
-  kernel.reduction.push_back(axis);
-  return axis.var;
+  return axis_of(kernel.reduction, std::move(name), extent);
 }
 
 std::vector<Expr> KernelBuilder::axes_for(const Shape& shape, std::string_view prefix) {

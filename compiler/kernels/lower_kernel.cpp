@@ -103,6 +103,7 @@ void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const 
   std::vector<Expr> root_coords;
   for (std::size_t i = first; i < group.nodes.size(); ++i) {
     const Node& node = *group.nodes[i];
+    if (node.op->kind == OpKind::reduction && b.bound_coords(node.output())) continue;  // a sibling of the anchor
     const Value* from = nullptr;
     for (const Value* input : node.inputs) {
       if (b.bound_coords(input) && (!from || input->type.rank() > from->type.rank())) from = input;
@@ -160,8 +161,14 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
     const auto row =
         std::find_if(kAnchors.begin(), kAnchors.end(), [&](const AnchorRow& r) { return r.op == group.anchor->op->name; });
     OCLC_CHECK(row != kAnchors.end(), "no kernel for operator " + std::string(group.anchor->op->name));
-    b.note(*group.anchor);
-    row->lower(b, *group.anchor);
+    // Siblings share the anchor's axes.
+    for (const Node* node : group.nodes) {
+      if (node != group.anchor && (node->op->kind != OpKind::reduction || group.anchor->op->kind != OpKind::reduction))
+        continue;
+      b.note(*node);
+      b.shares_axes = node != group.anchor;
+      row->lower(b, *node);
+    }
     b.kernel.anchor = row->anchor;
     if (b.kernel.anchor == Anchor::contraction && !b.kernel.contraction) b.kernel.anchor = Anchor::reduce;
   }

@@ -40,6 +40,8 @@ class KernelBuilder {
   };
   std::vector<Part> parts;
 
+  // Axes of a name that there is already are the same: for the anchors of one group after the first.
+  bool shares_axes = false;
   Expr add_axis(std::string name, const Expr& extent);       // returns its index expression
   Expr add_reduction(std::string name, const Expr& extent);  // the same for a reduction axis
   std::vector<Expr> axes_for(const Shape& shape, std::string_view prefix = "i");
@@ -67,6 +69,7 @@ class KernelBuilder {
   const ScalarNode& at(NodeId id) const { return kernel.nodes[static_cast<std::size_t>(id)]; }
 
  private:
+  Expr axis_of(std::vector<Axis>& axes, std::string name, const Expr& extent) const;
   NodeId compute(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   NodeId load(const Value* value, const Storage& storage, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   Expr integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard, const Expr& bound);

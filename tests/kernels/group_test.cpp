@@ -179,3 +179,21 @@ TEST_CASE("results_over_one_space_are_one_kernel") {
             "  %0 = relu(%x)  // relu\n  %1 = add(%0, %y)  // add\n  %2 = mul(%0, %w)  // mul\n  return o=%1, p=%2\n")) ==
         "add+mul -> add,mul\n");
 }
+
+TEST_CASE("sums over the same axes of one value and of its products are one kernel") {
+  CHECK(groups_of("graph g(%x: f32[6, 5], %y: f32[6, 5]) {\n  %0 = reduce_sum(%x) {axes=[0], keepdims=1}  // sum\n"
+                  "  %1 = mul(%x, %y)  // mul\n  %2 = reduce_sum(%1) {axes=[0], keepdims=1}  // product\n"
+                  "  %3 = neg(%2)  // neg\n  return o=%0, p=%3\n}\n") == "sum+product+neg -> sum,neg\n");
+}
+
+TEST_CASE("sums of which one needs the other stay apart") {
+  CHECK(groups_of("graph g(%x: f32[6, 5]) {\n  %0 = reduce_sum(%x) {axes=[0], keepdims=1}  // sum\n"
+                  "  %1 = sub(%x, %0)  // sub\n  %2 = reduce_sum(%1) {axes=[0], keepdims=1}  // rest\n"
+                  "  return o=%0, p=%2\n}\n") == "sum -> sum\nrest -> rest\n");
+}
+
+TEST_CASE("sums over other axes stay apart") {
+  CHECK(groups_of("graph g(%x: f32[6, 5]) {\n  %0 = reduce_sum(%x) {axes=[0], keepdims=1}  // rows\n"
+                  "  %1 = reduce_sum(%x) {axes=[1], keepdims=1}  // columns\n  return o=%0, p=%1\n}\n") ==
+        "rows -> rows\ncolumns -> columns\n");
+}

@@ -147,3 +147,20 @@ TEST_CASE("state that an entry leaves alone stays") {
   CompileOptions options = default_options();
   CHECK(compile(std::make_shared<Module>(parse_module(text, find_op)), options).schedule.kernels.size() == 1);
 }
+
+TEST_CASE("sums that are one kernel keep their values") {
+  const std::string text = R"(
+    module "m"
+    state "s" : f32[19]
+    graph step(%x: f32[7, 19, 3], %y: f32[7, 19, 3], %s: f32[19]) {
+      %0 = reduce_sum(%x) {axes=[0, 2], keepdims=0}
+      %1 = mul(%x, %y)
+      %2 = reduce_sum(%1) {axes=[0, 2], keepdims=0}
+      %3 = reduce_max(%x) {axes=[0, 2], keepdims=0}
+      %4 = add(%2, %3)
+      %5 = add(%s, %4)
+      return y=%0, s=%5
+    })";
+  CHECK(worst_difference(text, 3) < 1e-6);
+  CHECK(worst_difference(text, 3, false) < 1e-6);
+}
