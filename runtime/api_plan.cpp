@@ -1,17 +1,14 @@
 #include "runtime/api.h"
 #include "runtime/expressions.h"
+#include "runtime/flat.h"
 #include "runtime/package/memory.h"
+#include "runtime/package/verify.h"
 
 using namespace oclc::runtime;
 namespace fb = oclc::plan;
 namespace pkg = oclc::package;
 
 namespace {
-
-template <class T>
-std::uint32_t count(const flatbuffers::Vector<T>* list) {
-  return list ? list->size() : 0;
-}
 
 const char* text(const flatbuffers::String* string) { return string ? string->c_str() : ""; }
 
@@ -222,6 +219,20 @@ oclc_status oclc_plan_get_variable(const oclc_plan* plan, uint32_t index, oclc_b
   value.dtype = static_cast<oclc_dtype>(variable.dtype());
   value.rank = count(variable.shape());
   return give(info, value);
+}
+
+oclc_status oclc_plan_get_variable_shape(const oclc_plan* plan, uint32_t index, int64_t* shape, uint32_t capacity,
+                                         uint64_t* bytes) {
+  if (!plan || index >= count(plan->package->plan().variables())) return OCLC_E_ARGUMENT;
+  const fb::Variable& variable = *plan->package->plan().variables()->Get(index);
+  std::uint64_t size = pkg::dtype_bytes(variable.dtype());
+  for (std::uint32_t d = 0; d < count(variable.shape()); ++d) {
+    const std::int64_t value = evaluate(variable.shape()->Get(d), {}, "a dimension");
+    size *= static_cast<std::uint64_t>(value);
+    if (shape && d < capacity) shape[d] = value;
+  }
+  if (bytes) *bytes = size;
+  return OCLC_OK;
 }
 
 oclc_status oclc_plan_get_program(const oclc_plan* plan, uint32_t index, const char** name, const char** source) {

@@ -86,7 +86,13 @@ class Session {
   ClMem allocate(std::uint64_t bytes, const std::string& what);
   void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait);
   void write_initial(std::uint32_t buffer);
-  std::uint32_t find_variable(const char* name, std::uint64_t bytes) const;
+  struct VariablePlace {
+    cl_mem memory;
+    std::uint64_t offset;  // bytes
+    std::uint64_t bytes;
+  };
+  VariablePlace find_variable(const char* name, const void* host, std::uint64_t bytes) const;
+  VariablePlace variable_place(const oclc::plan::Variable& variable) const;
   const oclc::plan::Plan& plan() const { return loaded_->plan(); }
 
   std::shared_ptr<Context> context_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/package/expr_code.h"
+#include "runtime/package/verify_variables.h"
 
 namespace oclc::package {
 namespace {
@@ -246,12 +247,14 @@ class Verifier {
     if (plan_.buffers()->Get(static_cast<std::uint32_t>(b.buffer()))->kind() != kind)
       reject(where, buffer_name(b.buffer()) + " is not of kind " + fb::EnumNameBufferKind(kind));
     if (!used.insert(b.buffer()).second) reject(where, buffer_name(b.buffer()) + " is bound twice");
+    if (b.limit() < 0) reject(where, "the limit of its values is " + number(b.limit()));
     shape(where, b.shape());
   }
 
-  void shape(const std::string& where, const flatbuffers::Vector<flatbuffers::Offset<fb::Expr>>* dims) const {
+  void shape(const std::string& where, const flatbuffers::Vector<flatbuffers::Offset<fb::Expr>>* dims,
+             Scope scope = Scope::symbolic) const {
     if (count(dims) > kMaxRank) reject(where, "rank " + number(count(dims)) + " is above " + number(kMaxRank));
-    for (std::uint32_t d = 0; d < count(dims); ++d) expr(where + " dimension " + number(d), dims->Get(d), Scope::symbolic);
+    for (std::uint32_t d = 0; d < count(dims); ++d) expr(where + " dimension " + number(d), dims->Get(d), scope);
   }
 
   void entry(std::uint32_t index) {
@@ -404,8 +407,9 @@ class Verifier {
         reject(where, "buffer " + number(v->buffer()) + " of " + number(count(plan_.buffers())));
       if (plan_.buffers()->Get(static_cast<std::uint32_t>(v->buffer()))->kind() != fb::BufferKind::state)
         reject(where, buffer_name(v->buffer()) + " is not of kind state");
-      shape(where, v->shape());
+      shape(where, v->shape(), Scope::constant);
     }
+    verify_variable_places(plan_);
   }
 
   const fb::Plan& plan_;

@@ -177,6 +177,42 @@ TEST_CASE("case 62: wild bindings and variables are refused") {
       });
 }
 
+TEST_CASE("variables lie within their buffers and apart from each other") {
+  const auto plan = [] {
+    fb::PlanT p = vector_plan();
+    p.buffers.push_back(buffer("parameters", fb::BufferKind::state, 40));
+    const auto part = [&](const std::string& name, std::int64_t offset, std::vector<std::int64_t> shape) {
+      auto v = std::make_unique<fb::VariableT>();
+      v->name = name;
+      v->buffer = 6;
+      v->offset = offset;
+      for (const std::int64_t d : shape) v->shape.push_back(E(d).ptr());
+      p.variables.push_back(std::move(v));
+    };
+    part("w", 4, {2, 3});
+    part("b", 0, {4});
+    return p;
+  };
+  check_all(plan, {
+                      {"variable 'w': its 6 elements from 5 on lie outside buffer 6 'parameters' of 10",
+                       [](auto& p) { p.variables[0]->offset = 5; }},
+                      {"variable 'b': its 4 elements from -1 on lie outside buffer 6 'parameters' of 10",
+                       [](auto& p) { p.variables[1]->offset = -1; }},
+                      {"variable 'b': its 4 elements from 9223372036854775807 on lie outside buffer 6 'parameters' of 10",
+                       [](auto& p) { p.variables[1]->offset = INT64_MAX; }},
+                      {"variable 'w': its too many elements from 4 on lie outside buffer 6 'parameters' of 10",
+                       [](auto& p) { p.variables[0]->shape[0] = E(INT64_MAX).ptr(); }},
+                      {"variable 'w': dimension 1 is negative", [](auto& p) { p.variables[0]->shape[1] = E(-3).ptr(); }},
+                      {"variable 0 dimension 0: its expression must be constant, found symbol 'N'",
+                       [](auto& p) { p.variables[0]->shape[0] = E::symbol(0).ptr(); }},
+                      {"buffer 6: its variables 'b' and 'w' overlap", [](auto& p) { p.variables[0]->offset = 3; }},
+                      {"variable 'w': wanted the element type f32 of buffer 6 'parameters', found i32",
+                       [](auto& p) { p.variables[0]->dtype = fb::DType::i32; }},
+                      {"entry point 'predict' input 0: the limit of its values is -2",
+                       [](auto& p) { p.entries[0]->inputs[0]->limit = -2; }},
+                  });
+}
+
 TEST_CASE("case 62: wild launches are refused") {
   const std::string where = "entry point 'predict' step 0 'add'";
   check_all(

@@ -354,6 +354,38 @@ TEST_CASE("state is shared by the entry points of a session, not by sessions") {
   CHECK(std::string(plan.variables()[0].shape_text) == "[2]");
 }
 
+TEST_CASE("variables that share a buffer are its slices") {
+  fb::PlanT plan = new_plan();
+  plan.buffers.push_back(buffer("parameters", fb::BufferKind::state, 24));
+  plan.buffers.back()->has_initial = true;
+  for (int i = 0; i < 3; ++i) {
+    auto v = std::make_unique<fb::VariableT>();
+    v->name = std::string(1, static_cast<char>('a' + i));
+    v->offset = std::vector<std::int64_t>{4, 0, 1}[static_cast<std::size_t>(i)];
+    if (i != 1) v->shape.push_back(E(2).ptr());
+    plan.variables.push_back(std::move(v));
+  }
+  plan.entries.push_back(entry("predict"));
+  const rt::Plan loaded = load(finish(plan, {1, 2, 3, 4, 5, 6}));
+  CHECK(loaded.variable_shape(0) == std::vector<std::int64_t>{2});
+  CHECK(loaded.variable_shape(1).empty());
+  rt::Session session(loaded, rt::Context());
+  float pair[2] = {};
+  float one = 0;
+  session.read_variable("a", pair, 8);
+  CHECK(pair[0] == 5);
+  CHECK(pair[1] == 6);
+  pair[0] = 20, pair[1] = 30;
+  session.write_variable("c", pair, 8);
+  session.read_variable("b", &one, 4);
+  CHECK(one == 1);
+  session.read_variable("a", pair, 8);
+  CHECK(pair[0] == 5);
+  session.read_variable("c", pair, 8);
+  CHECK(pair[1] == 30);
+  CHECK(error_of([&] { session.read_variable("c", pair, 24); }, OCLC_E_ARGUMENT) == "variable 'c' has 8 bytes, found 24");
+}
+
 TEST_CASE("information about a plan") {
   const rt::Plan plan = load(info_plan_bytes());
   CHECK(std::string(plan.info().precision) == "fp32");

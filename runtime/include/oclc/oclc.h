@@ -224,8 +224,11 @@ OCLC_API oclc_status oclc_plan_get_binding(const oclc_plan* plan, uint32_t entry
 /* Text of dimension `dimension`: "N", "2*N + 1", "224". */
 OCLC_API const char* oclc_plan_dimension_text(const oclc_plan* plan, uint32_t entry, oclc_direction direction, uint32_t index,
                                               uint32_t dimension);
-/* Named state: parameters, optimizer moments, caches. */
+/* Named state: parameters, optimizer moments, caches. Their number is oclc_plan_info.variable_count. */
 OCLC_API oclc_status oclc_plan_get_variable(const oclc_plan* plan, uint32_t index, oclc_binding_info* info);
+/* Shape of a variable, which is constant: up to `capacity` dimensions to `shape`, and its size in bytes (each may be NULL). */
+OCLC_API oclc_status oclc_plan_get_variable_shape(const oclc_plan* plan, uint32_t index, int64_t* shape, uint32_t capacity,
+                                                  uint64_t* bytes);
 /* Name and source of a program; `source` is OpenCL C. NULL pointers are skipped. */
 OCLC_API oclc_status oclc_plan_get_program(const oclc_plan* plan, uint32_t index, const char** name, const char** source);
 

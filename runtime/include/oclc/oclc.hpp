@@ -140,6 +140,13 @@ class Plan {
     for (std::uint32_t i = 0; i < list.size(); ++i) detail::checked_query(oclc_plan_get_variable(get(), i, &list[i]));
     return list;
   }
+  std::vector<std::int64_t> variable_shape(std::uint32_t index) const {
+    oclc_binding_info info = OCLC_INIT(oclc_binding_info);
+    detail::checked_query(oclc_plan_get_variable(get(), index, &info));
+    std::vector<std::int64_t> shape(info.rank);
+    detail::checked_query(oclc_plan_get_variable_shape(get(), index, shape.data(), info.rank, nullptr));
+    return shape;
+  }
   oclc_memory_info memory(std::uint32_t entry, const std::vector<oclc_dim>& dims = {}) const {
     oclc_memory_info info = OCLC_INIT(oclc_memory_info);
     detail::checked([&](oclc_error* error) {
