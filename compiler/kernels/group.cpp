@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/kernels/group_order.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -416,14 +416,7 @@ class Grouper {
 
   Grouping finish() {
     Grouping result;
-    // Depth-first over groups: a group follows the groups whose results it needs, through inlined nodes and placed concats.
-    needs_.resize(groups_.size());
-    for (std::size_t id = 0; id < groups_.size(); ++id) needs_[id] = needs(id);
-    let_readers_of_state_go_first();
-    std::vector<int> state(groups_.size(), 0);
-    std::vector<std::size_t> order;
-    for (std::size_t root = 0; root < groups_.size(); ++root) visit(root, state, order);
-    for (const std::size_t id : order) {
+    for (const std::size_t id : order_groups(graph_, groups_, group_of_, placed_in_)) {
       if (groups_[id].outputs.empty()) continue;
       for (const Value* output : groups_[id].outputs) result.stored.insert(output);
       result.groups.push_back(std::move(groups_[id]));
@@ -433,119 +426,6 @@ class Grouper {
     result.placed_in = std::move(placed_in_);
     result.why_not = std::move(why_not_);
     return result;
-  }
-
-  std::vector<std::size_t> needs(std::size_t id) const {
-    std::vector<std::size_t> found;
-    std::unordered_set<const Node*> seen;
-    std::vector<const Node*> stack(groups_[id].nodes.begin(), groups_[id].nodes.end());
-    while (!stack.empty()) {
-      const Node* node = stack.back();
-      stack.pop_back();
-      for (const Value* input : node->inputs) {
-        if (!input || !input->producer || !seen.insert(input->producer).second) continue;
-        const auto group = group_of(input->producer);
-        if (!group)
-          stack.push_back(input->producer);
-        else if (static_cast<std::size_t>(*group) != id)
-          found.push_back(static_cast<std::size_t>(*group));
-      }
-    }
-    std::sort(found.begin(), found.end(), [&](std::size_t a, std::size_t b) {
-      return position_.at(groups_[a].nodes.front()) < position_.at(groups_[b].nodes.front());
-    });
-    return found;
-  }
-
-  // Graph inputs that the group reads, through inlined nodes too.
-  std::unordered_set<std::string> inputs_of(std::size_t id) const {
-    std::unordered_set<std::string> names;
-    std::unordered_set<const Node*> seen;
-    std::vector<const Node*> stack(groups_[id].nodes.begin(), groups_[id].nodes.end());
-    while (!stack.empty()) {
-      const Node* node = stack.back();
-      stack.pop_back();
-      for (const Value* input : node->inputs) {
-        if (!input) continue;
-        if (!input->producer)
-          names.insert(input->name);
-        else if (!group_of(input->producer) && seen.insert(input->producer).second)
-          stack.push_back(input->producer);
-      }
-    }
-    return names;
-  }
-
-  // Graph outputs that the group writes, whole or a part of.
-  std::vector<std::string> outputs_of(std::size_t id) const {
-    std::vector<std::string> names;
-    for (const Value* value : groups_[id].outputs) {
-      for (auto at = placed_in_.find(value); at != placed_in_.end(); at = placed_in_.find(value)) value = at->second->output();
-      for (const auto& [name, output] : graph_.outputs()) {
-        if (output == value) names.push_back(name);
-      }
-    }
-    return names;
-  }
-
-  bool reaches(std::size_t from, std::size_t to) const {
-    std::vector<bool> seen(groups_.size(), false);
-    std::vector<std::size_t> stack{from};
-    while (!stack.empty()) {
-      const std::size_t id = stack.back();
-      stack.pop_back();
-      if (id == to) return true;
-      if (seen[id]) continue;
-      seen[id] = true;
-      stack.insert(stack.end(), needs_[id].begin(), needs_[id].end());
-    }
-    return false;
-  }
-
-  // An output with the name of an input is the new value of the same storage: whoever writes it waits for those that read the
-  // old one, where that is possible.
-  void let_readers_of_state_go_first() {
-    std::unordered_set<std::string> state;
-    for (const auto& input : graph_.inputs()) {
-      if (std::any_of(graph_.outputs().begin(), graph_.outputs().end(), [&](const auto& o) { return o.first == input->name; }))
-        state.insert(input->name);
-    }
-    if (state.empty()) return;
-    std::vector<std::unordered_set<std::string>> read;
-    for (std::size_t id = 0; id < groups_.size(); ++id) read.push_back(inputs_of(id));
-    for (std::size_t writer = 0; writer < groups_.size(); ++writer) {
-      for (const std::string& name : outputs_of(writer)) {
-        if (!state.count(name)) continue;
-        for (std::size_t reader = 0; reader < groups_.size(); ++reader) {
-          if (reader != writer && read[reader].count(name) && !reaches(reader, writer)) needs_[writer].push_back(reader);
-        }
-      }
-    }
-  }
-
-  void visit(std::size_t root, std::vector<int>& state, std::vector<std::size_t>& order) const {
-    struct Frame {
-      std::size_t id;
-      std::size_t next = 0;
-    };
-    if (state[root] != 0) return;
-    std::vector<Frame> stack;
-    stack.push_back({root});
-    state[root] = 1;
-    while (!stack.empty()) {
-      Frame& frame = stack.back();
-      if (frame.next == needs_[frame.id].size()) {
-        state[frame.id] = 2;
-        order.push_back(frame.id);
-        stack.pop_back();
-        continue;
-      }
-      const std::size_t next = needs_[frame.id][frame.next++];
-      OCLC_CHECK(state[next] != 1, "groups need each other");
-      if (state[next] != 0) continue;
-      state[next] = 1;
-      stack.push_back({next});
-    }
   }
 
   const Graph& graph_;
@@ -559,7 +439,6 @@ class Grouper {
   std::unordered_map<const Node*, std::unordered_set<const Node*>> consumers_of_;
   std::unordered_map<const Node*, int> chain_length_;
   std::unordered_map<const Node*, std::string> why_not_;
-  std::vector<std::vector<std::size_t>> needs_;  // by group: those that go before it
 };
 
 }  // namespace
