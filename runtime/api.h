@@ -22,7 +22,7 @@ struct oclc_context {
   std::shared_ptr<oclc::runtime::Context> context;
 };
 struct oclc_session {
-  std::unique_ptr<oclc::runtime::Session> session;
+  std::shared_ptr<oclc::runtime::Session> session;  // trainers keep it too
 };
 
 namespace oclc::runtime {

@@ -22,6 +22,9 @@ std::vector<std::string> shape_texts(const fb::Plan& plan, const T& binding) {
 oclc_plan* make_plan(std::shared_ptr<const pkg::Package> package) {
   auto result = std::make_unique<oclc_plan>();
   const fb::Plan& plan = package->plan();
+  if (plan.checkpoint())
+    throw Failure(OCLC_E_PLAN, package->name() +
+                                   ": a checkpoint, not a plan; load it into a session of its plan (oclrun PLAN --load-state)");
   for (std::uint32_t i = 0; i < count(plan.options()); ++i) result->options += (i ? " " : "") + plan.options()->Get(i)->str();
   for (std::uint32_t e = 0; e < count(plan.entries()); ++e) {
     const fb::Entry& entry = *plan.entries()->Get(e);

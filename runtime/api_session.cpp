@@ -32,7 +32,7 @@ oclc_status oclc_session_create(oclc_plan* plan, oclc_context* context, oclc_ses
     need(plan, "plan");
     need(context, "context");
     need(session, "session");
-    *session = new oclc_session{std::make_unique<Session>(context->context, plan->package)};
+    *session = new oclc_session{std::make_shared<Session>(context->context, plan->package)};
   });
 }
 
@@ -99,6 +99,20 @@ oclc_status oclc_session_write_variable(oclc_session* session, const char* name,
 
 oclc_status oclc_session_reset_state(oclc_session* session) {
   return guarded(session, [&](Session& s) { s.reset_state(); });
+}
+
+oclc_status oclc_session_save_state(oclc_session* session, const char* path) {
+  return guarded(session, [&](Session& s) {
+    need(path, "path");
+    s.save_state(path);
+  });
+}
+
+oclc_status oclc_session_load_state(oclc_session* session, const char* path) {
+  return guarded(session, [&](Session& s) {
+    need(path, "path");
+    s.load_state(path);
+  });
 }
 
 oclc_status oclc_session_get_stats(const oclc_session* session, oclc_stats* stats) {

@@ -239,6 +239,7 @@ oclc_stats Session::stats() const {
   stats.arena_bytes = arena_bytes_;
   stats.constant_bytes = loaded_->constant_bytes();
   stats.state_bytes = state_bytes_;
+  stats.train_steps = steps_;
   stats.build_ns = loaded_->build_ns();
   stats.upload_ns = loaded_->upload_ns();
   stats.programs_built = loaded_->programs_built();

@@ -31,6 +31,11 @@ class Session {
   void read_variable(const char* name, void* host, std::uint64_t bytes);
   void write_variable(const char* name, const void* host, std::uint64_t bytes);
   void reset_state();
+  // See checkpoint.h. When load_state throws for the file's sake, the state is as it was.
+  void save_state(const std::string& path);
+  void load_state(const std::string& path);
+  std::uint64_t steps() const { return steps_; }
+  void count_step() { ++steps_; }
 
   oclc_stats stats() const;
   void enable_profile(bool enabled);
@@ -103,6 +108,7 @@ class Session {
   std::vector<ClMem> states_;       // of state buffers
   std::vector<std::uint64_t> state_sizes_;
   std::uint64_t state_bytes_ = 0;
+  std::uint64_t steps_ = 0;  // of training, that led to the state
   ClMem arena_;
   std::uint64_t arena_bytes_ = 0;
   std::uint64_t arena_generation_ = 0;

@@ -3,6 +3,7 @@
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
+#include "runtime/package/checkpoint.h"
 #include "runtime/package/verify.h"
 
 namespace oclc::runtime {
@@ -34,6 +35,7 @@ void Session::reset_state() {
   for (std::uint32_t i = 0; i < states_.size(); ++i)
     if (states_[i]) write_initial(i);
   check_cl(clFinish(context_->queue()), "writing the initial state");
+  steps_ = 0;
 }
 
 void Session::write_initial(std::uint32_t index) {
@@ -88,6 +90,32 @@ void Session::write_variable(const char* name, const void* host, std::uint64_t b
   context_->check_process();
   check_cl(clEnqueueWriteBuffer(context_->queue(), place.memory, CL_TRUE, place.offset, bytes, host, 0, nullptr, nullptr),
            "writing a variable");
+}
+
+void Session::save_state(const std::string& path) {
+  context_->check_process();
+  const auto read = [&](std::uint32_t index, std::uint64_t begin, std::span<std::byte> out) {
+    const VariablePlace place = variable_place(*plan().variables()->Get(index));
+    check_cl(clEnqueueReadBuffer(context_->queue(), place.memory, CL_TRUE, place.offset + begin, out.size(), out.data(), 0,
+                                 nullptr, nullptr),
+             "reading a variable");
+  };
+  package::write_checkpoint(path, plan(), steps_, read);
+}
+
+void Session::load_state(const std::string& path) {
+  context_->check_process();
+  const package::Checkpoint checkpoint = package::Checkpoint::open(path);
+  const auto values = checkpoint.values_for(plan());
+  for (std::uint32_t i = 0; i < values.size(); ++i) {
+    if (values[i].empty()) continue;
+    const VariablePlace place = variable_place(*plan().variables()->Get(i));
+    check_cl(clEnqueueWriteBuffer(context_->queue(), place.memory, CL_FALSE, place.offset, values[i].size(), values[i].data(),
+                                  0, nullptr, nullptr),
+             "writing a variable");
+  }
+  check_cl(clFinish(context_->queue()), "writing the variables");
+  steps_ = checkpoint.steps();
 }
 
 }  // namespace oclc::runtime

@@ -54,11 +54,19 @@ void write_all(int descriptor, const std::string& path, std::span<const std::byt
   }
 }
 
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
 // A file that nobody sees under its final name before it is complete, or a spool for a destination that cannot seek.
 class TemporaryFile : public Sink {
  public:
   // `final_path` empty: an anonymous spool in the folder for temporary files.
   TemporaryFile(const std::string& reported, const std::string& final_path) : reported_(reported), final_(final_path) {
+    if (!final_.empty() && ::access("/proc/self/fd", X_OK) == 0)
+      descriptor_ = ::open(folder_of(final_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (descriptor_ >= 0) return;  // without a name nothing stays behind when the process is killed
     const char* folder = ::getenv("TMPDIR");
     std::string pattern =
         final_.empty() ? std::string(folder && *folder ? folder : "/tmp") + "/oclc-XXXXXX" : final_ + ".tmp-XXXXXX";
@@ -86,9 +94,29 @@ class TemporaryFile : public Sink {
     const mode_t mode = ::stat(final_.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask;
     ::fchmod(descriptor_, mode);
     if (::fsync(descriptor_) != 0) throw_io(reported_, "cannot write", errno);
+    if (temporary_.empty()) give_name();
     if (::close(std::exchange(descriptor_, -1)) != 0) throw_io(reported_, "cannot write", errno);
     if (::rename(temporary_.c_str(), final_.c_str()) != 0) throw_io(reported_, "cannot replace", errno);
     temporary_.clear();
+    // The new name too is on the medium, where the file system can do that for a folder.
+    const int folder = ::open(folder_of(final_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return;
+    const bool failed = ::fsync(folder) != 0 && errno == EIO;
+    ::close(folder);
+    if (failed) throw_io(reported_, "cannot write its folder", EIO);
+  }
+  // A name that rename can replace the final one with; link() never replaces.
+  void give_name() {
+    const std::string source = "/proc/self/fd/" + std::to_string(descriptor_);
+    for (unsigned attempt = 0; attempt < 1000; ++attempt) {
+      const std::string name = final_ + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+      if (::linkat(AT_FDCWD, source.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+        temporary_ = name;
+        return;
+      }
+      if (errno != EEXIST) break;
+    }
+    throw_io(reported_, "cannot name the file", errno);
   }
   void copy_to(int descriptor) {
     std::vector<std::byte> chunk(kChunkBytes);

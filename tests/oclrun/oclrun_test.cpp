@@ -209,14 +209,18 @@ TEST_CASE("state is saved and loaded") {
   // One run before the timed three, as a warm-up of the drivers.
   CHECK(f.run("--entry get --load-state " + f.file("state.bin") + " --print").text == "total float32 [2]\n  14 28\n");
   CHECK(f.run("--entry get --print").text == "total float32 [2]\n  10 20\n");
-  const Outcome wrong = f.run("--entry get --load-state " + f.plan);
-  CHECK(wrong.status == 3);
-  CHECK(wrong.text == "oclrun: error: " + f.plan + ": variable 'calls' differs from the plan's, which is float32 [2]\n");
-
-  const Fixture other(vector_plan_bytes());
-  const Outcome o = f.run("--entry get --load-state " + other.plan);
+  const Outcome plan = f.run("--entry get --load-state " + f.plan);
+  CHECK(plan.status == 3);
+  CHECK(plan.text == "oclrun: error: " + f.plan + ": not a checkpoint: it is a plan\n");
+  const Outcome state = test::run(kOclrun + f.file("state.bin"));
+  CHECK(state.status == 3);
+  CHECK(state.text == "oclrun: error: " + f.file("state.bin") +
+                          ": a checkpoint, not a plan; load it into a session of its plan (oclrun PLAN --load-state)\n");
+  const Fixture other;
+  const Outcome o = other.run("--random --dim N=2 --load-state " + f.file("state.bin"));
   CHECK(o.status == 3);
-  CHECK(o.text == "oclrun: error: " + other.plan + ": the checkpoint has no variable 'total'\n");
+  CHECK(o.text == "oclrun: error: " + f.file("state.bin") +
+                      ": a checkpoint of another model: it has variable 'calls', which the plan lacks\n");
 }
 
 TEST_CASE("errors name the culprit and exit with its code") {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "oclc/oclc.hpp"
 #include "tests/runtime/plan_builder.h"
 #include "tests/runtime/plans.h"
+#include "tests/runtime/temp_dir.h"
 
 using namespace oclc;
 using namespace oclc::test;
@@ -352,6 +354,28 @@ TEST_CASE("state is shared by the entry points of a session, not by sessions") {
         "variable 'total': the host pointer is NULL");
   CHECK(plan.variables().size() == 2);
   CHECK(std::string(plan.variables()[0].shape_text) == "[2]");
+}
+
+TEST_CASE("a refused checkpoint leaves the state as it was") {
+  const TempDir folder;
+  rt::Session session(load(counter_plan_bytes()), rt::Context());
+  const float written[2] = {1, 2};
+  session.write_variable("calls", written, 8);
+  session.save_state(folder / "c");
+  const float later[2] = {3, 4};
+  session.write_variable("calls", later, 8);
+  float seen[2] = {};
+  const auto calls = [&] { return session.read_variable("calls", seen, 8), seen[0]; };
+  std::filesystem::resize_file(folder / "c", std::filesystem::file_size(folder / "c") - 1);
+  CHECK(error_of([&] { session.load_state(folder / "c"); }, OCLC_E_PLAN) ==
+        folder / "c: damaged plan: the file has 4167 bytes, its header says 4168");
+  CHECK(calls() == 3);
+  CHECK(error_of([&] { session.load_state(folder / "none"); }, OCLC_E_IO) ==
+        folder / "none: cannot open: No such file or directory");
+  session.save_state(folder / "c");
+  session.write_variable("calls", written, 8);
+  session.load_state(folder / "c");
+  CHECK(calls() == 3);
 }
 
 TEST_CASE("variables that share a buffer are its slices") {

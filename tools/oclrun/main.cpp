@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "tools/io/npy.h"
-#include "tools/oclrun/checkpoint.h"
 #include "tools/oclrun/inputs.h"
 #include "tools/oclrun/options.h"
 #include "tools/oclrun/print.h"
@@ -200,7 +199,7 @@ int run(const Options& o) {
   }
   const double session_ms = ms_since(session_begin);
   check_output_names(*runner, o);
-  if (!o.load_state.empty()) load_state(o.load_state, plan, runner->session());
+  if (!o.load_state.empty()) runner->session().load_state(o.load_state);
 
   json document = {{"schema", 1}, {"plan", o.plan}, {"entry", runner->entry_name()}, {"device", device_json(context.device())}};
   if (!o.verify_dir.empty()) {
@@ -236,7 +235,7 @@ int run(const Options& o) {
   Profile profile;
   if (profiled) profile = profile_runs(*runner, std::clamp(o.runs, 1, 10), o.trace);
   write_outputs(*runner, o);
-  if (!o.save_state.empty()) save_state(o.save_state, plan, runner->session());
+  if (!o.save_state.empty()) runner->session().save_state(o.save_state);
 
   if (o.json) {
     document["dims"] = json::object();

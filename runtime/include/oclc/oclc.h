@@ -336,6 +336,13 @@ OCLC_API oclc_status oclc_session_read_variable(oclc_session* session, const cha
 OCLC_API oclc_status oclc_session_write_variable(oclc_session* session, const char* name, const void* host, uint64_t bytes);
 /* Gives all state its initial value again. */
 OCLC_API oclc_status oclc_session_reset_state(oclc_session* session);
+/* Writes all variables to a checkpoint file. At every moment, also when the process is killed, `path` is the old file or the
+ * whole new one. */
+OCLC_API oclc_status oclc_session_save_state(oclc_session* session, const char* path);
+/* Reads them back: OCLC_E_PLAN if the file is no checkpoint, damaged, or its variables are not those of the session's plan (the
+ * message names the first difference); OCLC_E_IO if it cannot be read. The state is then unchanged: the whole file is checked
+ * before the first byte goes to the device. */
+OCLC_API oclc_status oclc_session_load_state(oclc_session* session, const char* path);
 
 typedef struct oclc_stats {
   size_t size;
@@ -353,6 +360,7 @@ typedef struct oclc_stats {
   uint32_t preparations;    /* so far */
   uint8_t constants_shared; /* device reads the plan's mapping, no copy */
   uint8_t command_buffer;   /* last run was a command-buffer replay */
+  uint64_t train_steps;     /* steps of trainers (train.h) that led to the state, those before a loaded checkpoint included */
 } oclc_stats;
 OCLC_API oclc_status oclc_session_get_stats(const oclc_session* session, oclc_stats* stats);
 

@@ -256,6 +256,8 @@ class Session {
     check(oclc_session_write_variable(get(), name.c_str(), host, bytes));
   }
   void reset_state() { check(oclc_session_reset_state(get())); }
+  void save_state(const std::string& path) { check(oclc_session_save_state(get(), path.c_str())); }
+  void load_state(const std::string& path) { check(oclc_session_load_state(get(), path.c_str())); }
 
   oclc_stats stats() const {
     oclc_stats stats = OCLC_INIT(oclc_stats);
