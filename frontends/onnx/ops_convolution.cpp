@@ -108,7 +108,7 @@ Outputs global_pooling(OpContext& c) {
 }
 
 Outputs gemm(OpContext& c) {
-  for (const std::size_t i : {0, 1}) {
+  for (std::size_t i = 0; i < 2; ++i) {
     if (c.rank(i) != 2) c.fail(fmt::format("a matrix as input {}", i), c.input(i)->type.text());
   }
   const double alpha = c.real("alpha", 1.0), beta = c.real("beta", 1.0);

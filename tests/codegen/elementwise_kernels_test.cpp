@@ -71,7 +71,6 @@ std::vector<std::string> add_all(PlanCheck& check, DType dtype, int arity) {
       continue;  // not for this element type: the type rules have their own tests
     }
   }
-  std::int64_t row = 0;
   for (std::size_t first = 0; first < results.size();) {
     // Rows of one length share a kernel.
     const Expr count = results[first]->type.shape[0];
@@ -84,7 +83,6 @@ std::vector<std::string> add_all(PlanCheck& check, DType dtype, int arity) {
       y = check.b.where(mine, results[i], y);
     }
     check.out(fmt::format("{} of {}, {} to {}", arity, name_of(dtype), names[first], names[end - 1]), y);
-    row += static_cast<std::int64_t>(end - first);
     first = end;
   }
   return names;

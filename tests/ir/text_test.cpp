@@ -95,9 +95,9 @@ TEST_CASE("attributes of every type read back as that type") {
   const std::string text = print_graph(graph);
   const auto back = parse_graph(text, [&](std::string_view name) { return name == "any" ? &any : nullptr; });
   CHECK(print_graph(*back) == text);
-  for (const auto& [name, value] : node.attributes) {
-    CAPTURE(name);
-    CHECK(back->nodes()[0]->attributes.at(name).index() == value.index());
+  for (const auto& attribute : node.attributes) {
+    CAPTURE(attribute.first);
+    CHECK(back->nodes()[0]->attributes.at(attribute.first).index() == attribute.second.index());
   }
 }
 

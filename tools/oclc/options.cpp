@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,7 @@
 // Options that several commands share, and what they mean to the importer and the compiler.
 #pragma once
 #include <CLI/App.hpp>
+#include <CLI/Config.hpp>  // defines what App.hpp leaves undefined
 #include <optional>
 #include <string>
 #include <vector>

@@ -164,9 +164,11 @@ void bind_from_options(Runner& runner, const Options& options) {
     for (const auto& input : runner.inputs()) text += (text.empty() ? "" : ", ") + std::string(input.name);
     return text.empty() ? "none" : text;
   };
-  for (const auto& [name, file] : options.inputs)
+  for (const auto& option : options.inputs) {
+    const std::string& name = option.first;
     if (std::none_of(runner.inputs().begin(), runner.inputs().end(), [&](const auto& input) { return name == input.name; }))
       throw UsageError{"--input: entry point '" + runner.entry_name() + "' has no input '" + name + "'; it has: " + names()};
+  }
 
   // Files first: their shapes give the dimensions that random inputs need.
   std::vector<std::uint32_t> open;
