@@ -33,7 +33,7 @@ constexpr Signature kSignatures[] = {
     {"\x1f\x8b", "a gzip archive", "unpack it first"},
     {"\x93NUMPY", "a numpy array", "give the model, not its data"},
     {"GGUF", "a GGUF model", "convert the model to ONNX first"},
-    {"OCLCPLAN", "a compiled plan", "run it with `oclrun`"},
+    {"OCLC\r\n\x1a\n", "a compiled plan", "run it with `oclrun`"},
 };
 
 bool is_text(std::string_view bytes) {

@@ -140,7 +140,13 @@ TEST_CASE("--emit-dir writes every kernel, the graph and the plan") {
   CHECK(plan == plan_text(folder, ""));
   const json document = json::parse(read_bytes(out / "plan.json"));
   CHECK(document["symbols"][0]["name"] == "N");
-  CHECK(kernels_of(plan).size() == files_in(out) - 4);
+  CHECK(kernels_of(plan).size() == files_in(out) - 6);
+  const std::string page = read_bytes(out / "report.html");
+  for (const std::string& kernel : kernels_of(plan)) CHECK(has(page, "<summary>" + kernel + "</summary>"));
+  // Viewers read the graph; it is no model to run, which the compiler says.
+  const Outcome again = run_oclc((out / "predict.onnx").string() + " --list-ops");
+  CHECK(again.status == 4);
+  CHECK(has(again.text, "oclc."));
   for (const json& launch : document["entries"][0]["launches"]) {
     const std::string name = launch["kernel"];
     CHECK(has(read_bytes(out / (name + ".cl")), name + "("));

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/ir/dot.h"
+#include "tools/oclc/emit_html.h"
+#include "tools/oclc/emit_onnx.h"
 #include "tools/oclc/failure.h"
 
 namespace oclc::tool {
@@ -28,10 +30,14 @@ void emit_files(const std::filesystem::path& folder, const Compiled& compiled, c
   std::filesystem::create_directories(folder);
   for (const GeneratedFile& file : compiled.plan.files) write_text(folder / (file.name + ".cl"), file.source);
   std::string dot;
-  for (const auto& graph : compiled.module->entries) dot += print_dot(*graph);
+  for (const auto& graph : compiled.module->entries) {
+    dot += print_dot(*graph);
+    write_text(folder / (graph->name + ".onnx"), graph_as_onnx(*graph));
+  }
   write_text(folder / "graph.dot", dot);
   write_text(folder / "kernels.txt", compiled.schedule.text());
   write_text(folder / "plan.txt", view.text());
+  write_text(folder / "report.html", plan_as_html(compiled, view, *plan::GetPlan(compiled.plan.metadata.data()), at));
   write_text(folder / "plan.json", view.json(at).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
