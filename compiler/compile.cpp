@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernels/persistent.h"
 #include "compiler/passes/choose_convolution.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/pass.h"
@@ -11,15 +12,16 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse"};
+constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse", "persistent"};
+
+bool is_disabled(const CompileOptions& options, std::string_view name) {
+  return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
+}
 
 }  // namespace
 
 void run_pipeline(Module& module, const CompileOptions& options) {
   check_pass_names(options.disabled, {std::begin(kLatePasses), std::end(kLatePasses)});
-  const auto disabled = [&](std::string_view name) {
-    return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
-  };
   PassContext context;
   for (const std::string& name : options.disabled) {
     if (std::find(std::begin(kLatePasses), std::end(kLatePasses), name) == std::end(kLatePasses))
@@ -27,8 +29,9 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   }
   for (const auto& graph : module.entries) run_passes(*graph, context);
   for (const auto& graph : module.entries) {
-    if (!disabled("choose_convolution")) choose_convolution(*graph, {options.target, options.conv, options.precision});
-    if (!disabled("assign_layouts")) assign_layouts(*graph);
+    if (!is_disabled(options, "choose_convolution"))
+      choose_convolution(*graph, {options.target, options.conv, options.precision});
+    if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);
   }
 }
 
@@ -41,8 +44,9 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   stage("passes");
   run_pipeline(*result.module, options);
   stage("kernels");
-  const bool fuse = std::find(options.disabled.begin(), options.disabled.end(), "fuse") == options.disabled.end();
+  const bool fuse = !is_disabled(options, "fuse");
   result.schedule = lower(*result.module, {fuse, options.gemm == "clblast"}, options.report ? &result.fates : nullptr);
+  if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, options.target);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;

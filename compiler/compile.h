@@ -13,10 +13,10 @@ namespace oclc {
 
 struct CompileOptions {
   Target target;
-  std::vector<std::string> disabled;                     // names of passes; "fuse" gives one kernel an operator
-  std::string precision = "fp32";                        // strict, fp32, fast
-  std::string conv = "auto";                             // auto, im2col, implicit, direct, winograd
-  std::string gemm = "own";                              // own, clblast
+  std::vector<std::string> disabled;  // names of passes; "fuse" gives one kernel an operator, "persistent" one launch a kernel
+  std::string precision = "fp32";     // strict, fp32, fast
+  std::string conv = "auto";          // auto, im2col, implicit, direct, winograd
+  std::string gemm = "own";           // own, clblast
   std::function<void(std::string_view stage)> progress;  // may be empty
   bool report = false;
 };

@@ -102,7 +102,55 @@ class LoopNest {
     return g;
   }
 
+  std::string whole(int group) {
+    whole_ = true;
+    std::vector<Expr> extents;
+    for (const Axis& a : kernel_.axes) extents.push_back(a.extent);
+    EmitMode mode;
+    mode.wide_index = needs_wide_index(without_symbols(), extents);
+    Emitter e(kernel_, mode);
+    if (!cpu_) {
+      e.open(fmt::format("for ({} element = get_local_id(0); element < {}; element += {})", e.index_type(),
+                         e.index(product(extents)), group),
+             {});
+      e.open("", unflatten_axes(e, "element", kNone));
+      element(e);
+      e.close();
+      e.close();
+      return e.text();
+    }
+    std::set<std::string> single;
+    for (const Axis& a : kernel_.axes) {
+      if (a.extent == Expr(1)) single.insert(a.name);
+    }
+    e.open("", single);
+    int loops = 0;
+    for (std::size_t i = 0; i < kernel_.axes.size(); ++i) {
+      const Axis& a = kernel_.axes[i];
+      if (i == vector_axis_ || a.extent == Expr(1)) continue;
+      open_loop(e, a);
+      ++loops;
+    }
+    if (vector_axis_ != kNone)
+      vector_loops(e, kernel_.axes[vector_axis_], "0", e.index(kernel_.axes[vector_axis_].extent), true,
+                   [&](int) { element(e); });
+    else
+      element(e);
+    for (int i = 0; i <= loops; ++i) e.close();
+    return e.text();
+  }
+
  private:
+  // The kernel with 1 for counters and dimensions: they are `long` themselves, so that what they take part in is too.
+  Kernel without_symbols() const {
+    std::map<std::string, Expr, std::less<>> ones;
+    for (const std::string& s : kernel_.model_symbols()) ones.emplace(s, Expr(1));
+    Kernel kernel = kernel_;
+    for (ScalarNode& node : kernel.nodes) node.index = node.index.substitute(ones);
+    for (Store& store : kernel.stores) store.index = store.index.substitute(ones);
+    return kernel;
+  }
+
   Expr stride(const Expr& index, const std::string& axis) const { return index.coefficient(axis).value_or(Expr(-1)); }
 
   void choose_vector_axis() {
@@ -146,6 +194,7 @@ class LoopNest {
   void vector_loops(Emitter& e, const Axis& axis, const std::string& begin, const std::string& end, bool exact, Body body) {
     const int width = width_for(axis.extent);
     const auto extent = axis.extent.constant();
+    if (whole_ && exact && extent && !vector_reduction_) return literal_vector_loops(e, axis, *extent, width, body);
     const bool tail = !(exact && extent && *extent % width == 0) || width == 1;
     const std::string_view type = e.index_type();
     if (width > 1) {
@@ -169,6 +218,21 @@ class LoopNest {
       e.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; ++{1})", type, axis.name, begin, end), {axis.name});
       body(1);
       e.close();
+    }
+    e.set_vector_axis({}, 1);
+  }
+
+  // The same over [0, extent): what a vector of one width leaves is done by one of half the width.
+  template <class Body>
+  void literal_vector_loops(Emitter& e, const Axis& axis, std::int64_t extent, int width, Body body) {
+    for (std::int64_t at = 0; at<extent; width = width> 4 ? width / 2 : 1) {
+      const std::int64_t end = at + (extent - at) / width * width;
+      if (end == at) continue;
+      e.set_vector_axis(width > 1 ? axis.name : std::string(), width);
+      e.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4})", e.index_type(), axis.name, at, end, width), {axis.name});
+      body(width);
+      e.close();
+      at = end;
     }
     e.set_vector_axis({}, 1);
   }
@@ -438,11 +502,16 @@ class LoopNest {
   bool cpu_ = true;
   std::size_t vector_axis_ = kNone;
   bool vector_reduction_ = false;
+  bool whole_ = false;
 };
 
 }  // namespace
 
 GeneratedKernel generate_loops(Kernel kernel, const Target& target) { return LoopNest(std::move(kernel), target).run(); }
+
+std::string whole_loops(Kernel kernel, const Target& target, int group) {
+  return LoopNest(std::move(kernel), target).whole(group);
+}
 
 bool needs_wide_index(const Kernel& kernel, const std::vector<Expr>& extents) {
   Expr points(1);

@@ -5,6 +5,9 @@
 namespace oclc {
 
 GeneratedKernel generate_loops(Kernel kernel, const Target& target);
+// The whole iteration space as the body of one function: for one work-item on a CPU, shared among the `group` work-items of
+// one work-group elsewhere.
+std::string whole_loops(Kernel kernel, const Target& target, int group);
 
 // Shared with the templates' generators.
 std::string kernel_head(const Kernel& kernel, const GeneratedKernel& generated);  // the comment before the code

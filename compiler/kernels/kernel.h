@@ -147,6 +147,7 @@ struct Step {
   Expr trip = 0;    // a loop over `body` with symbol `counter`
   std::string counter;
   std::vector<Step> body;
+  bool persistent = false;  // no loop itself: all of `body`, loops among it, is one kernel
 };
 
 struct EntrySchedule {  // inputs and outputs are those that the caller binds: state is not among them

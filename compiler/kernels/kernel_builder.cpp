@@ -272,10 +272,17 @@ NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std
   return add(std::move(node));
 }
 
-// A table read at positions that a tensor gives is not read whole: at most one element a point of the iteration space counts.
+// What is read at positions that a tensor or the counter of a loop gives is not read whole: at most one element a point of the
+// iteration space counts.
 Expr KernelBuilder::elements_read(const Expr& elements, const Expr& index) const {
   const auto symbols = index.symbols();
-  if (std::none_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); }))
+  const auto is_axis = [&](const std::string& s) {
+    const auto named = [&](const Axis& a) { return a.name == s; };
+    return std::any_of(kernel.axes.begin(), kernel.axes.end(), named) ||
+           std::any_of(kernel.reduction.begin(), kernel.reduction.end(), named);
+  };
+  if (std::all_of(symbols.begin(), symbols.end(),
+                  [&](const std::string& s) { return !dynamic_index(s) && (is_axis(s) || elements.uses(s)); }))
     return elements;
   Expr points(1);
   for (const auto* list : {&kernel.axes, &kernel.reduction}) {

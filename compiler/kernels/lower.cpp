@@ -191,7 +191,7 @@ class ModuleLowering {
     std::vector<bool> direct(targets.size(), false);
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const Value* value = graph.outputs()[i].second;
-      if (!grouping.stored.count(value) || storage_.count(value) || grouping.placed_in.count(value) || is_loop_result(value))
+      if (!grouping.stored.count(value) || storage_.count(value) || grouping.placed_in.count(value) || is_carried_result(value))
         continue;
       storage_[value] = targets[i];
       direct[i] = true;
@@ -227,7 +227,11 @@ class ModuleLowering {
     return known != storage_.end() && known->second.buffer == target.buffer && known->second.offset == target.offset;
   }
 
-  static bool is_loop_result(const Value* value) { return value->producer && value->producer->op->kind == OpKind::control; }
+  // The last value that a loop carries lies in one of its two slots; what the trips collect may lie anywhere.
+  static bool is_carried_result(const Value* value) {
+    return value->producer && value->producer->op->kind == OpKind::control &&
+           value->index < value->producer->get<std::int64_t>("carried");
+  }
 
   // State is updated in place where no kernel reads the old value later. Which updates that excludes is known only of the
   // finished steps, so the entry is lowered again with copies for those.

@@ -21,7 +21,8 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       out += fmt::format("{}{}  // library\n", indent, schedule.gemms.at(static_cast<std::size_t>(step.gemm)).name);
       continue;
     }
-    out += fmt::format("{}loop {} < {} {{\n", indent, step.counter, step.trip.text());
+    out += step.persistent ? indent + "persistent {\n"
+                           : fmt::format("{}loop {} < {} {{\n", indent, step.counter, step.trip.text());
     append_steps(schedule, step.body, depth + 1, out);
     out += indent + "}\n";
   }

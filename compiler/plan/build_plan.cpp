@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "compiler/codegen/persistent_kernel.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 
@@ -53,7 +54,7 @@ class PlanBuilder {
     std::set<std::string> counters;
     const std::function<void(const std::vector<Step>&)> visit = [&](const std::vector<Step>& steps) {
       for (const Step& step : steps) {
-        if (step.kernel >= 0 || step.gemm >= 0) continue;
+        if (step.kernel >= 0 || step.gemm >= 0 || step.persistent) continue;
         counters.insert(step.counter);
         visit(step.body);
       }
@@ -149,7 +150,7 @@ class PlanBuilder {
     }
     for (const KernelArgument& argument : g.arguments) {
       if (argument.kind == KernelArgument::Kind::dimension) {
-        args.push_back(plan::CreateArg(builder_, plan::ArgKind::int64, -1, expr(Expr::symbol(argument.symbol))));
+        args.push_back(dimension(argument));
         continue;
       }
       const auto count = static_cast<int>(kernel.operands.size());
@@ -160,16 +161,51 @@ class PlanBuilder {
       args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(Expr(0)),
                                      !packed && kernel.operands[static_cast<std::size_t>(argument.operand)].written));
     }
+    plan_.copies += kernel.is_copy ? 1 : 0;
+    return launch(code, g, args, name_of(kernel.anchor), kernel.sources, kernel.flops, kernel.bytes);
+  }
+
+  fb::Offset<plan::Launch> launch(const Code& code, const GeneratedKernel& g, const std::vector<fb::Offset<plan::Arg>>& args,
+                                  std::string_view anchor, const std::vector<std::string>& sources, const Expr& flops,
+                                  const Expr& bytes) {
     std::vector<Expr> global = g.groups;
     for (std::size_t i = 0; i < global.size(); ++i) global[i] *= Expr(static_cast<std::int64_t>(g.local[i]));
     const auto globals = exprs(global);
     std::vector<fb::Offset<fb::String>> nodes;
-    for (const std::string& source : kernel.sources) nodes.push_back(builder_.CreateString(source));
+    for (const std::string& source : sources) nodes.push_back(builder_.CreateString(source));
     ++plan_.launches;
-    plan_.copies += kernel.is_copy ? 1 : 0;
     return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local,
-                                    std::string(name_of(kernel.anchor)).c_str(), &nodes, expr(kernel.flops),
-                                    expr(kernel.bytes));
+                                    std::string(anchor).c_str(), &nodes, expr(flops), expr(bytes));
+  }
+
+  fb::Offset<plan::Arg> dimension(const KernelArgument& argument) {
+    return plan::CreateArg(builder_, plan::ArgKind::int64, -1, expr(Expr::symbol(argument.symbol)));
+  }
+
+  fb::Offset<plan::Launch> persistent_launch(const Step& step) {
+    PersistentKernel persistent = generate_persistent("KERNEL_NAME", step, schedule_, target_);
+    GeneratedKernel& g = persistent.kernel;
+    g.name = "k_" + first_loop(step) + "_persistent";
+    const Code code = place(g);
+    std::vector<fb::Offset<plan::Arg>> args;
+    const int now = clock_++;
+    for (const KernelArgument& argument : g.arguments) {
+      if (argument.kind == KernelArgument::Kind::dimension) {
+        args.push_back(dimension(argument));
+        continue;
+      }
+      const PersistentKernel::Argument& operand = persistent.buffers[static_cast<std::size_t>(argument.operand)];
+      touch(operand.buffer, now);
+      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, operand.buffer, expr(Expr(0)), operand.written));
+    }
+    return launch(code, g, args, "persistent", persistent.sources, persistent.flops, persistent.bytes);
+  }
+
+  static std::string first_loop(const Step& step) {
+    for (const Step& inner : step.body) {
+      if (inner.kernel < 0) return inner.counter;
+    }
+    return "steps";
   }
 
   fb::Offset<plan::BlasGemm> blas(const Gemm& g) {
@@ -198,6 +234,11 @@ class PlanBuilder {
       if (step.gemm >= 0) {
         const auto body = blas(schedule_.gemms[static_cast<std::size_t>(step.gemm)]);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::BlasGemm, body.Union()));
+        continue;
+      }
+      if (step.persistent) {
+        const auto body = persistent_launch(step);
+        out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         continue;
       }
       const int begin = clock_;

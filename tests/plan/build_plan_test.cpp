@@ -91,7 +91,8 @@ graph g(%x: f32[5, 4], %h: f32[4], %w: f32[4, 4]) {
   %2 = exp(%1)
   return last=%0, all=%2
 }
-)");
+)",
+                              {"persistent"});
   int before = -1, within = 0;
   const auto& steps = c.schedule.entries.at(0).steps;
   for (std::size_t i = 0; i < steps.size(); ++i) {

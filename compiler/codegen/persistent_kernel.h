@@ -1,0 +1,22 @@
+// One kernel that runs a persistent step: the tile functions of its kernels one after another, inside its loops.
+#pragma once
+#include "compiler/codegen/codegen.h"
+
+namespace oclc {
+
+struct PersistentKernel {
+  GeneratedKernel kernel;  // arguments name operands by their position in `buffers`
+  struct Argument {
+    int buffer = -1;  // of the schedule
+    bool written = false;
+  };
+  std::vector<Argument> buffers;
+  std::vector<std::string> sources;  // names of the model's nodes
+  Expr flops = 0, bytes = 0;
+};
+
+// On a CPU one work-item runs everything. Elsewhere the work-items of one work-group share each kernel, wait for one another
+// after it, and buffers that nothing else uses lie in local memory while it lasts, smallest first.
+PersistentKernel generate_persistent(const std::string& name, const Step& step, const Schedule& schedule, const Target& target);
+
+}  // namespace oclc
