@@ -46,6 +46,7 @@ bool run_passes(Graph& graph, const PassContext& context = {});
 bool canonicalize(Graph& graph, const PassContext& context);
 bool cse(Graph& graph, const PassContext& context);
 bool dce(Graph& graph, const PassContext& context);
+bool expand_gradients(Graph& graph, const PassContext& context);
 bool fold_batchnorm(Graph& graph, const PassContext& context);
 bool fold_constants(Graph& graph, const PassContext& context);
 bool fold_ramps(Graph& graph, const PassContext& context);

@@ -27,6 +27,7 @@ bool run(Graph& graph, const PassRow& row, const PassContext& context) {
 const std::vector<PassRow>& pipeline() {
   static const std::vector<PassRow> kRows = {
       {"dce", dce, "what reaches no output would be analysed by all that follow"},
+      {"expand_gradients", expand_gradients, "the operators of gradients become those that all that follows knows"},
       {"fold_ramps", fold_ramps, "positions and masks are understood while they are still tensor arithmetic on ranges"},
       {"fold_shapes", fold_shapes,
        "the rest of the shape arithmetic becomes constants and expressions, so that later passes see operands they know"},
