@@ -1,4 +1,5 @@
 // Conversion of element types, as C does it; bool is x != 0.
+#include "compiler/ops/builder.h"
 #include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
@@ -44,6 +45,12 @@ std::optional<std::vector<Expr>> content(const Node& node) {
   return values;
 }
 
+std::vector<Value*> gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
+  const DType from = node.inputs[0]->type.dtype;
+  if (!gradients[0] || !is_float(from) || !is_float(node.get<DType>("dtype"))) return {nullptr};
+  return {b.cast(gradients[0], from)};
+}
+
 Cost cost(const Node& node) { return {node.output(0)->type.elements()}; }
 
 constexpr OpDef kOps[] = {
@@ -55,7 +62,8 @@ constexpr OpDef kOps[] = {
      .infer = infer,
      .eval = eval,
      .content = content,
-     .cost = cost},
+     .cost = cost,
+     .gradient = gradient},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/ops/contraction_eval.h"
+#include "compiler/ops/gradient_rules.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/ops/window_rules.h"
@@ -75,7 +76,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 2,
      .infer = infer_matmul,
      .eval = eval_matmul,
-     .cost = matmul_cost},
+     .cost = matmul_cost,
+     .gradient = matmul_gradient},
     {.name = "conv",
      .kind = OpKind::contraction,
      .formula =
@@ -84,7 +86,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 3,
      .infer = infer_conv,
      .eval = eval_conv,
-     .cost = conv_cost},
+     .cost = conv_cost,
+     .gradient = conv_gradient},
 };
 
 }  // namespace

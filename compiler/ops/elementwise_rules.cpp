@@ -107,6 +107,7 @@ OpDef elementwise_def(const ElementwiseRow& row) {
   def.content = elementwise_content;
   def.cost = cost;
   def.scalar = &row.scalar;
+  def.gradient = row.gradient;
   return def;
 }
 

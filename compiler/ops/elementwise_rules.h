@@ -18,6 +18,7 @@ struct ElementwiseRow {
   Accepts accepts;
   std::string_view formula;
   ScalarOp scalar;
+  GradientFunction gradient;
 };
 
 // The row must outlive the definition.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/ops/evaluate.h"
+#include "compiler/ops/gradient_rules.h"
 #include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
@@ -148,7 +149,8 @@ constexpr OpDef kOps[] = {
      .infer = infer_gather,
      .eval = eval_gather,
      .content = gather_content,
-     .cost = no_cost},
+     .cost = no_cost,
+     .gradient = gather_gradient},
     {.name = "gather_nd",
      .kind = OpKind::indexing,
      .formula = "y[b, i, s] = data[b, indices[b, i, 0], indices[b, i, 1], .., s]",
@@ -156,7 +158,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 2,
      .infer = infer_gather_nd,
      .eval = eval_gather_nd,
-     .cost = no_cost},
+     .cost = no_cost,
+     .gradient = gather_nd_gradient},
     {.name = "gather_elements",
      .kind = OpKind::indexing,
      .formula = "y[a, i, b] = data[a, indices[a, i, b], b] with the index at axis",
@@ -164,7 +167,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 2,
      .infer = infer_gather_elements,
      .eval = eval_gather_elements,
-     .cost = no_cost},
+     .cost = no_cost,
+     .gradient = gather_elements_gradient},
 };
 
 }  // namespace

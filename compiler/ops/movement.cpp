@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/ops/evaluate.h"
+#include "compiler/ops/gradient_rules.h"
 #include "compiler/ops/movement_map.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
@@ -161,7 +162,8 @@ constexpr OpDef kOps[] = {
      .infer = infer_reshape,
      .eval = eval_reshape,
      .content = content,
-     .cost = no_cost},
+     .cost = no_cost,
+     .gradient = reshape_gradient},
     {.name = "transpose",
      .kind = OpKind::movement,
      .formula = "y's axis i is x's axis perm[i]",
@@ -170,7 +172,8 @@ constexpr OpDef kOps[] = {
      .infer = infer_transpose,
      .eval = eval,
      .content = content,
-     .cost = no_cost},
+     .cost = no_cost,
+     .gradient = transpose_gradient},
     {.name = "expand",
      .kind = OpKind::movement,
      .formula = "x repeated along axes of size 1, to the common shape of x and `shape`",
@@ -179,7 +182,8 @@ constexpr OpDef kOps[] = {
      .infer = infer_expand,
      .eval = eval,
      .content = content,
-     .cost = no_cost},
+     .cost = no_cost,
+     .gradient = expand_gradient},
     {.name = "slice",
      .kind = OpKind::movement,
      .formula = "y[i] = x[start + i * step] on each axis",
@@ -188,7 +192,8 @@ constexpr OpDef kOps[] = {
      .infer = infer_slice,
      .eval = eval,
      .content = content,
-     .cost = no_cost},
+     .cost = no_cost,
+     .gradient = slice_gradient},
     {.name = "pad",
      .kind = OpKind::movement,
      .formula = "y[i] = x[i - before]; outside: value, the nearest element (edge) or the mirrored one (reflect)",
@@ -197,7 +202,8 @@ constexpr OpDef kOps[] = {
      .infer = infer_pad,
      .eval = eval,
      .content = content,
-     .cost = no_cost},
+     .cost = no_cost,
+     .gradient = pad_gradient},
     {.name = "concat",
      .kind = OpKind::movement,
      .formula = "operands one after the other along axis",
@@ -206,7 +212,8 @@ constexpr OpDef kOps[] = {
      .infer = infer_concat,
      .eval = eval,
      .content = content,
-     .cost = no_cost},
+     .cost = no_cost,
+     .gradient = concat_gradient},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/ops/gradient_rules.h"
 #include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
@@ -219,7 +220,8 @@ constexpr OpDef reduction(std::string_view name, std::string_view formula) {
           .infer = infer_reduce,
           .eval = eval_reduce<fold>,
           .content = content,
-          .cost = cost};
+          .cost = cost,
+          .gradient = reduce_gradient};
 }
 
 template <Fold fold>
@@ -231,7 +233,8 @@ constexpr OpDef arg(std::string_view name, std::string_view formula) {
           .max_inputs = 1,
           .infer = infer_arg,
           .eval = eval_arg<fold>,
-          .cost = cost};
+          .cost = cost,
+          .gradient = no_gradient};
 }
 
 constexpr OpDef kOps[] = {

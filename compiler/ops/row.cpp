@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/ops/gradient_rules.h"
 #include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
@@ -89,7 +90,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_softmax,
      .eval = eval_softmax<false>,
-     .cost = softmax_cost},
+     .cost = softmax_cost,
+     .gradient = softmax_gradient},
     {.name = "log_softmax",
      .kind = OpKind::row,
      .formula = "x - max - log(sum of e^(x - max)) along axis",
@@ -97,7 +99,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_softmax,
      .eval = eval_softmax<true>,
-     .cost = softmax_cost},
+     .cost = softmax_cost,
+     .gradient = log_softmax_gradient},
     {.name = "layer_norm",
      .kind = OpKind::row,
      .formula = "(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on",
@@ -105,7 +108,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 3,
      .infer = infer_norm,
      .eval = eval_norm<true>,
-     .cost = norm_cost},
+     .cost = norm_cost,
+     .gradient = norm_gradient},
     {.name = "rms_norm",
      .kind = OpKind::row,
      .formula = "x / sqrt(mean of x^2 + epsilon) * scale over the axes from `axis` on",
@@ -113,7 +117,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 2,
      .infer = infer_norm,
      .eval = eval_norm<false>,
-     .cost = norm_cost},
+     .cost = norm_cost,
+     .gradient = norm_gradient},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Running combinations along an axis.
+#include "compiler/ops/builder.h"
 #include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
@@ -41,6 +42,13 @@ std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> input
   return {std::move(y)};
 }
 
+// Each element is part of the sums from it on: the running sum of the gradient from the other end.
+std::vector<Value*> gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
+  if (!gradients[0]) return {nullptr};
+  return {b.cumsum(gradients[0], node.get<std::int64_t>("axis"), node.get<std::int64_t>("exclusive") != 0,
+                   node.get<std::int64_t>("reverse") == 0)};
+}
+
 Cost cost(const Node& node) { return {node.inputs[0]->type.elements()}; }
 
 constexpr OpDef kOps[] = {
@@ -51,7 +59,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer,
      .eval = eval,
-     .cost = cost},
+     .cost = cost,
+     .gradient = gradient},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "compiler/ops/evaluate.h"
+#include "compiler/ops/gradient_rules.h"
 #include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
@@ -107,7 +108,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer,
      .eval = eval<false>,
-     .cost = cost},
+     .cost = cost,
+     .gradient = pool_gradient},
     {.name = "avg_pool",
      .kind = OpKind::window,
      .formula =
@@ -116,7 +118,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer,
      .eval = eval<true>,
-     .cost = cost},
+     .cost = cost,
+     .gradient = pool_gradient},
 };
 
 }  // namespace
