@@ -371,18 +371,27 @@ class ContractionCode {
       }
       state.push_back("}");
     }
+    // Without taps the pointers are those of the rows, which some templates use directly.
+    const bool by_row = taps_ == 1;
     pointer = tap_coordinates();
-    pointer.push_back("#pragma unroll");
-    pointer.push_back("for (int i = 0; i < MR; ++i) {");
-    for (const std::string& n : names) pointer.push_back(fmt::format("  const {0} {1} = {1}_of[i];", index_type(), n));
+    if (by_row) {
+      state.push_back("const __global float* row[MR];");
+      state.insert(state.end(), pointer.begin(), pointer.end());
+      pointer = {"#pragma unroll", "for (int i = 0; i < MR; ++i) p[i] = row[i];"};
+    }
+    std::vector<std::string>& place = by_row ? state : pointer;
+    place.push_back("#pragma unroll");
+    place.push_back("for (int i = 0; i < MR; ++i) {");
+    for (const std::string& n : names) place.push_back(fmt::format("  const {0} {1} = {1}_of[i];", index_type(), n));
+    const char* target = by_row ? "row" : "p";
     if (a_.guard.empty()) {
-      pointer.push_back(fmt::format("  p[i] = {} + {};", a_name(), c_text(at)));
+      place.push_back(fmt::format("  {}[i] = {} + {};", target, a_name(), c_text(at)));
     } else {
       Emitter e(kernel_, mode());
-      pointer.push_back(fmt::format("  p[i] = ({}) ? {} + {} : zero;", e.condition(a_.guard), a_name(), c_text(at)));
+      place.push_back(fmt::format("  {}[i] = ({}) ? {} + {} : zero;", target, e.condition(a_.guard), a_name(), c_text(at)));
       need_zero();
     }
-    pointer.push_back("}");
+    place.push_back("}");
     values_.holes["ROW_STATE"] = indented(state);
     values_.holes["A_POINTER"] = indented(pointer);
   }

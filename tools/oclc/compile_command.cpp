@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/ir/text.h"
+#include "compiler/training/training.h"
 #include "runtime/package/writer.h"
 #include "tools/oclc/commands.h"
 #include "tools/oclc/console.h"
@@ -38,6 +39,11 @@ Compilation
   --conv STRATEGY          auto | im2col | implicit | direct | winograd
   --gemm ENGINE            own | clblast
   --precision CONTRACT     strict | fp32 | fast (default: fp32)
+Training
+  --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits
+  --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
+  --train-output NAME                the output that the loss reads (default: the first)
+  --freeze PREFIX                    parameters whose names begin so keep their values (repeatable)
 Output
   -o, --output FILE        the plan; "-": standard output
   --stop-after STAGE       print that stage and stop: graph | passes | kernels | codegen | plan
@@ -61,6 +67,8 @@ using nlohmann::json;
 
 struct Arguments {
   std::string model, output, stop_after, emit_dir;
+  std::string loss, optimizer = "sgd", prediction;
+  std::vector<std::string> frozen;
   bool report = false, list_ops = false;
   OutputOptions shown;
   ReadOptions read;
@@ -155,13 +163,19 @@ json summary_json(const Summary& s, const Target& target) {
 int compile_model(const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   Progress progress(arguments.shown.progress_form());
-  const ImportOptions import = import_options(arguments.read);
+  ImportOptions import = import_options(arguments.read);
+  TrainingOptions training;
+  if (!arguments.loss.empty()) {
+    training = {parse_loss(arguments.loss), parse_optimizer(arguments.optimizer), arguments.prediction, arguments.frozen};
+    import.training = true;
+  }
   progress.stage("device");
   CompileOptions options = compile_options(arguments.build, progress);
   options.report = arguments.report;
   check_output(arguments.output);
   progress.stage("graph");
   std::shared_ptr<Module> module = read_model(arguments.model, import);
+  if (import.training) build_training(*module, training);
   if (arguments.stop_after == "graph" || arguments.stop_after == "passes")
     return print_graph_stage(*module, arguments, options);
   std::vector<SourceNode> sources;
@@ -219,10 +233,16 @@ int compile_command(int argc, char** argv, std::string& file) {
   app.add_option("--emit-dir", arguments.emit_dir);
   app.add_flag("--report", arguments.report);
   app.add_flag("--list-ops", arguments.list_ops);
+  app.add_option("--train", arguments.loss);
+  app.add_option("--optimizer", arguments.optimizer);
+  app.add_option("--train-output", arguments.prediction);
+  app.add_option("--freeze", arguments.frozen);
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
   add_build_options(app, arguments.build);
   if (parse(app, argc, argv, kHelp)) return 0;
+  if (arguments.loss.empty() && (app.count("--optimizer") || app.count("--train-output") || app.count("--freeze")))
+    usage_error("--optimizer, --train-output and --freeze mean something with --train LOSS only");
   if (arguments.model.empty()) usage_error("wanted a model file, found none");
   file = arguments.model == "-" ? "standard input" : arguments.model;
   console().results_to_stderr = arguments.output == "-";
