@@ -89,6 +89,10 @@ oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t
   return guarded(session, [&](Session& s) { s.enqueue(entry, wait_count, wait, event); });
 }
 
+oclc_status oclc_session_enable_nan_check(oclc_session* session, int enabled) {
+  return guarded(session, [&](Session& s) { s.enable_nan_check(enabled != 0); });
+}
+
 oclc_status oclc_session_read_variable(oclc_session* session, const char* name, void* host, uint64_t bytes) {
   return guarded(session, [&](Session& s) { s.read_variable(name, host, bytes); });
 }

@@ -53,8 +53,14 @@ CommandBuffer::~CommandBuffer() {
   if (buffer_) functions_.release(buffer_);
 }
 
-void CommandBuffer::enqueue() {
-  check_cl(functions_.enqueue(1, &queue_, buffer_, 0, nullptr, nullptr), "enqueuing a recorded entry point");
+bool CommandBuffer::enqueue() {
+  cl_int status = CL_COMPLETE;
+  if (last_) clGetEventInfo(last_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  if (status > CL_COMPLETE) return false;
+  cl_event done = nullptr;
+  check_cl(functions_.enqueue(1, &queue_, buffer_, 0, nullptr, &done), "enqueuing a recorded entry point");
+  last_ = ClEvent(done);
+  return true;
 }
 
 }  // namespace oclc::runtime

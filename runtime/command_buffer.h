@@ -23,7 +23,8 @@ class CommandBuffer {
   CommandBuffer(const CommandBuffer&) = delete;
   CommandBuffer& operator=(const CommandBuffer&) = delete;
 
-  void enqueue();
+  // False, with nothing enqueued, while an earlier replay is under way: a buffer may be pending once only.
+  bool enqueue();
   std::uint32_t launches() const { return launches_; }
 
  private:
@@ -40,6 +41,7 @@ class CommandBuffer {
   Functions functions_;
   cl_command_buffer_khr buffer_ = nullptr;
   cl_command_queue queue_ = nullptr;
+  ClEvent last_;
   std::uint32_t launches_ = 0;
 };
 

@@ -243,8 +243,9 @@ bool Schedule::bind(std::span<const std::int64_t> symbols, std::span<const Place
   return changed;
 }
 
-std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t>& symbols,
-                                std::vector<LaunchRecord>* records) {
+std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t>& symbols, std::vector<LaunchRecord>* records,
+                                Watch* watch) {
+  watch_ = watch;
   queue_ = queue;
   symbols_ = &symbols;
   records_ = records;
@@ -276,6 +277,8 @@ void Schedule::run_leaf(Leaf& leaf) {
     if (!leaf.empty) set_arguments(leaf, *symbols_, false);
   }
   if (leaf.empty) return;
+  const auto index = static_cast<std::uint32_t>(&leaf - leaves_.data());
+  if (watch_) watch_->before(leaf, index);
   cl_event event = nullptr;
   cl_event* wanted = records_ ? &event : nullptr;
   if (leaf.gemm) {
@@ -286,8 +289,8 @@ void Schedule::run_leaf(Leaf& leaf) {
     if (code != CL_SUCCESS) check_cl(code, "enqueuing " + described(leaf));
   }
   ++launched_;
-  if (records_)
-    records_->push_back({static_cast<std::uint32_t>(&leaf - leaves_.data()), ClEvent(event), leaf.flops, leaf.bytes});
+  if (records_) records_->push_back({index, ClEvent(event), leaf.flops, leaf.bytes});
+  if (watch_) watch_->after(leaf, index);
 }
 
 void Schedule::run_gemm(const Leaf& leaf, cl_event* event) {

@@ -56,9 +56,19 @@ class Schedule {
   // Works out geometry and arguments. `places[i]` is where buffer i lies. True if anything changed.
   bool bind(std::span<const std::int64_t> symbols, std::span<const Place> places);
 
+  // Told of every launch; `index` is its place among leaves().
+  class Watch {
+   public:
+    virtual ~Watch() = default;
+    virtual void before(const Leaf& leaf, std::uint32_t index) = 0;
+    virtual void after(const Leaf& leaf, std::uint32_t index) = 0;
+  };
+
   // Enqueues everything. `symbols` are those of `bind`; loop counters in it are scratch. Records launches if `records` is set.
   // Returns the number of launches.
-  std::uint32_t enqueue(cl_command_queue queue, std::vector<std::int64_t>& symbols, std::vector<LaunchRecord>* records);
+  std::uint32_t enqueue(cl_command_queue queue, std::vector<std::int64_t>& symbols, std::vector<LaunchRecord>* records,
+                        Watch* watch = nullptr);
+  const std::vector<Place>& places() const { return places_; }  // of `bind`
 
  private:
   struct Node {
@@ -94,6 +104,7 @@ class Schedule {
   cl_command_queue queue_ = nullptr;
   std::vector<std::int64_t>* symbols_ = nullptr;
   std::vector<LaunchRecord>* records_ = nullptr;
+  Watch* watch_ = nullptr;
   std::uint32_t launched_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
+#include "runtime/nan_check.h"
 #include "runtime/package/verify.h"
 
 namespace oclc::runtime {
@@ -190,17 +191,22 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
   records_.clear();
   recorded_schedule_ = profile_ ? e.schedule.get() : nullptr;
   stats_.command_buffer = 0;
-  if (!profile_ && !e.recorded && !e.recording_failed && e.schedule->replayable() && CommandBuffer::wanted(*context_)) {
+  if (!profile_ && !nan_check_ && !e.recorded && !e.recording_failed && e.schedule->replayable() &&
+      CommandBuffer::wanted(*context_)) {
     e.recorded = CommandBuffer::record(*context_, *e.schedule);
     e.recording_failed = !e.recorded;
   }
-  if (e.recorded && !profile_) {
-    e.recorded->enqueue();
+  if (e.recorded && !profile_ && !nan_check_ && e.recorded->enqueue()) {
     stats_.launches = e.recorded->launches();
     stats_.command_buffer = 1;
   } else {
     scratch_ = e.symbols;
-    stats_.launches = e.schedule->enqueue(queue, scratch_, profile_ ? &records_ : nullptr);
+    std::optional<NanCheck> check;
+    if (nan_check_) {
+      const auto index = static_cast<std::uint32_t>(&e - entries_.data());
+      check.emplace(*loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
+    }
+    stats_.launches = e.schedule->enqueue(queue, scratch_, profile_ ? &records_ : nullptr, check ? &*check : nullptr);
   }
   for (const Port& p : e.ports) {
     const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
@@ -225,6 +231,11 @@ void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_ev
     throw;
   }
   if (event) *event = done;
+}
+
+void Session::submit(std::uint32_t index) {
+  prepare(index);
+  enqueue_commands(entries_[index], 0, nullptr);
 }
 
 void Session::run(std::uint32_t index) {

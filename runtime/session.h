@@ -31,11 +31,37 @@ class Session {
   void read_variable(const char* name, void* host, std::uint64_t bytes);
   void write_variable(const char* name, const void* host, std::uint64_t bytes);
   void reset_state();
+  // The named variable, or null.
+  const oclc::plan::Variable* variable(const std::string& name) const;
+  struct VariablePlace {
+    cl_mem memory;
+    std::uint64_t offset;  // bytes
+    std::uint64_t bytes;
+  };
+  VariablePlace variable_place(const oclc::plan::Variable& variable) const;
   // See checkpoint.h. When load_state throws for the file's sake, the state is as it was.
   void save_state(const std::string& path);
   void load_state(const std::string& path);
   std::uint64_t steps() const { return steps_; }
   void count_step() { ++steps_; }
+
+  // Enqueues without a marker or flush of its own.
+  void submit(std::uint32_t entry);
+  // Runs go launch by launch and fail with OCLC_E_NAN at the first that makes a NaN, see nan_check.h.
+  void enable_nan_check(bool enabled) { nan_check_ = enabled; }
+
+  // For trainers.
+  Context& context() { return *context_; }
+  const oclc::plan::Plan& plan() const { return loaded_->plan(); }
+  std::string entry_name(std::uint32_t entry) { return this->entry(entry).name; }
+  std::vector<const oclc::plan::Binding*> bindings(std::uint32_t entry, oclc_direction direction);
+  // Failure listing the known names if there is none of this name.
+  void check_name(std::uint32_t entry, oclc_direction direction, const char* name);
+  // Failure if an input may not have this type or shape; its size in bytes otherwise.
+  std::uint64_t check_input(std::uint32_t entry, const char* name, const oclc_tensor& tensor);
+  std::string scalar_names(std::uint32_t entry);  // inputs of the entry and variables
+  void unbind(std::uint32_t entry);
+  ClMem allocate(std::uint64_t bytes, const std::string& what);
 
   oclc_stats stats() const;
   void enable_profile(bool enabled);
@@ -88,17 +114,9 @@ class Session {
   void ensure_arena(std::uint64_t bytes);
   std::vector<Place> places(Entry& entry);
   Place port_place(Port& port, std::uint64_t bytes);
-  ClMem allocate(std::uint64_t bytes, const std::string& what);
   void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait);
   void write_initial(std::uint32_t buffer);
-  struct VariablePlace {
-    cl_mem memory;
-    std::uint64_t offset;  // bytes
-    std::uint64_t bytes;
-  };
   VariablePlace find_variable(const char* name, const void* host, std::uint64_t bytes) const;
-  VariablePlace variable_place(const oclc::plan::Variable& variable) const;
-  const oclc::plan::Plan& plan() const { return loaded_->plan(); }
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<const package::Package> package_;
@@ -116,6 +134,7 @@ class Session {
   ClMem nothing_;                      // stands for buffers without bytes
   std::uint64_t generation_ = 1;
 
+  bool nan_check_ = false;
   bool profile_ = false;
   std::vector<LaunchRecord> records_;
   const Schedule* recorded_schedule_ = nullptr;

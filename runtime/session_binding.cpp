@@ -249,4 +249,40 @@ std::vector<std::int64_t> Session::shape(std::uint32_t index, oclc_direction dir
   return result;
 }
 
+std::vector<const fb::Binding*> Session::bindings(std::uint32_t index, oclc_direction direction) {
+  std::vector<const fb::Binding*> list;
+  for (const Port& p : entry(index).ports)
+    if (p.input == (direction == OCLC_INPUT)) list.push_back(p.binding);
+  return list;
+}
+
+void Session::check_name(std::uint32_t index, oclc_direction direction, const char* name) {
+  port(entry(index), direction, name);
+}
+
+std::uint64_t Session::check_input(std::uint32_t index, const char* name, const oclc_tensor& tensor) {
+  const Port& p = port(entry(index), OCLC_INPUT, name);
+  check_tensor(p, tensor);
+  return elements({tensor.shape, tensor.rank}, p.label) * package::dtype_bytes(p.binding->dtype());
+}
+
+std::string Session::scalar_names(std::uint32_t index) {
+  std::string names;
+  const auto add = [&](const std::string& name) { names += (names.empty() ? "" : ", ") + name; };
+  for (const Port& p : entry(index).ports)
+    if (p.input && rank(*p.binding) == 0) add(p.binding->name()->str());
+  for (std::uint32_t i = 0; i < count(plan().variables()); ++i)
+    if (count(plan().variables()->Get(i)->shape()) == 0) add(plan().variables()->Get(i)->name()->str());
+  return names.empty() ? "none" : names;
+}
+
+void Session::unbind(std::uint32_t index) {
+  Entry& e = entry(index);
+  for (Port& p : e.ports) {
+    p.bound.reset();
+    p.generation = ++generation_;
+  }
+  e.dirty = true;
+}
+
 }  // namespace oclc::runtime

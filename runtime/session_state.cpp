@@ -52,19 +52,22 @@ void Session::write_initial(std::uint32_t index) {
            "writing the initial state");
 }
 
+const fb::Variable* Session::variable(const std::string& name) const {
+  for (std::uint32_t i = 0; i < count(plan().variables()); ++i)
+    if (plan().variables()->Get(i)->name()->str() == name) return plan().variables()->Get(i);
+  return nullptr;
+}
+
 Session::VariablePlace Session::find_variable(const char* name, const void* host, std::uint64_t bytes) const {
   if (!name) throw Failure(OCLC_E_ARGUMENT, "the name of the variable is NULL");
-  for (std::uint32_t i = 0; i < count(plan().variables()); ++i) {
-    const fb::Variable& v = *plan().variables()->Get(i);
-    if (v.name()->str() != name) continue;
-    const VariablePlace place = variable_place(v);
-    if (place.bytes != bytes)
-      throw Failure(OCLC_E_ARGUMENT, std::string("variable '") + name + "' has " + std::to_string(place.bytes) +
-                                         " bytes, found " + std::to_string(bytes));
-    if (bytes > 0 && !host) throw Failure(OCLC_E_ARGUMENT, std::string("variable '") + name + "': the host pointer is NULL");
-    return place;
-  }
-  throw Failure(OCLC_E_ARGUMENT, std::string("the plan has no variable '") + name + "'");
+  const fb::Variable* v = variable(name);
+  if (!v) throw Failure(OCLC_E_ARGUMENT, std::string("the plan has no variable '") + name + "'");
+  const VariablePlace place = variable_place(*v);
+  if (place.bytes != bytes)
+    throw Failure(OCLC_E_ARGUMENT, std::string("variable '") + name + "' has " + std::to_string(place.bytes) +
+                                       " bytes, found " + std::to_string(bytes));
+  if (bytes > 0 && !host) throw Failure(OCLC_E_ARGUMENT, std::string("variable '") + name + "': the host pointer is NULL");
+  return place;
 }
 
 Session::VariablePlace Session::variable_place(const fb::Variable& v) const {

@@ -356,6 +356,19 @@ TEST_CASE("state is shared by the entry points of a session, not by sessions") {
   CHECK(std::string(plan.variables()[0].shape_text) == "[2]");
 }
 
+TEST_CASE("runs may be enqueued faster than they finish") {
+  rt::Session session(load(counter_plan_bytes()), rt::Context());
+  const float x[2] = {1, 1};
+  session.set_input(0, "x", x, {2});
+  for (int i = 0; i < 100; ++i) {
+    cl_event event = session.enqueue(0);
+    clReleaseEvent(event);
+  }
+  float calls[2] = {};
+  session.read_variable("calls", calls, 8);
+  CHECK(calls[0] == 100);
+}
+
 TEST_CASE("a refused checkpoint leaves the state as it was") {
   const TempDir folder;
   rt::Session session(load(counter_plan_bytes()), rt::Context());

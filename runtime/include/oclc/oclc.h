@@ -71,7 +71,8 @@ typedef enum oclc_status {
   OCLC_E_IO = 6,          /* the operating system refused a file */
   OCLC_E_BINDING = 7,     /* an input or output is missing or does not fit: element type, shape, size, overlap */
   OCLC_E_MEMORY = 8,      /* the plan does not fit the device's or the host's memory */
-  OCLC_E_BUILD = 9        /* a program did not build on this device */
+  OCLC_E_BUILD = 9,       /* a program did not build on this device */
+  OCLC_E_NAN = 10         /* a run made a NaN, see oclc_session_enable_nan_check */
 } oclc_status;
 
 /* Description of a failure, in memory of the caller. */
@@ -330,6 +331,11 @@ OCLC_API oclc_status oclc_session_run(oclc_session* session, uint32_t entry);
  * until then. */
 OCLC_API oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count,
                                           struct _cl_event* const* wait, struct _cl_event** event);
+
+/* Runs then go launch by launch: before each run its inputs and the state, after each launch what it wrote is read back. The
+ * first NaN fails the run with OCLC_E_NAN; the message names the nodes whose kernel made it. Far slower than a plain run; the
+ * state may be partly updated when one fails. */
+OCLC_API oclc_status oclc_session_enable_nan_check(oclc_session* session, int enabled);
 
 /* Reads or writes a variable's bytes (all of them) and waits. */
 OCLC_API oclc_status oclc_session_read_variable(oclc_session* session, const char* name, void* host, uint64_t bytes);

@@ -264,6 +264,7 @@ class Session {
     check(oclc_session_get_stats(get(), &stats));
     return stats;
   }
+  void enable_nan_check(bool enabled) { check(oclc_session_enable_nan_check(get(), enabled)); }
   void enable_profile(bool enabled) { check(oclc_session_enable_profile(get(), enabled)); }
   std::vector<oclc_launch_info> launches() {
     std::uint32_t count = 0;
