@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ops/evaluate.h"
+#include "compiler/ops/gradient_rules.h"
 #include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
@@ -272,7 +273,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 2,
      .infer = infer_conv_transpose,
      .eval = eval_conv_transpose,
-     .cost = conv_transpose_cost},
+     .cost = conv_transpose_cost,
+     .gradient = conv_transpose_gradient},
     {.name = "conv_weight_grad",
      .kind = OpKind::contraction,
      .formula = "w[o, c, r] = sum over n and p of y[n, o, p] * x[n, c, p * stride + r * dilation - pad]",
@@ -280,7 +282,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 2,
      .infer = infer_conv_weight_grad,
      .eval = eval_conv_weight_grad,
-     .cost = conv_weight_grad_cost},
+     .cost = conv_weight_grad_cost,
+     .gradient = conv_weight_grad_gradient},
     {.name = "max_pool_index",
      .kind = OpKind::window,
      .formula = "the position of the first maximum in its window, row-major over the taps",
@@ -288,7 +291,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_max_pool_index,
      .eval = eval_max_pool_index,
-     .cost = pool_cost},
+     .cost = pool_cost,
+     .gradient = no_gradient},
     {.name = "max_pool_grad",
      .kind = OpKind::window,
      .formula = "dx[i] = sum of dy over the windows whose maximum is i",
@@ -296,7 +300,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 2,
      .infer = infer_pool_grad,
      .eval = eval_max_pool_grad,
-     .cost = pool_cost},
+     .cost = pool_cost,
+     .gradient = max_pool_grad_gradient},
     {.name = "avg_pool_grad",
      .kind = OpKind::window,
      .formula = "dx[i] = sum of dy / count over the windows that hold i",
@@ -304,7 +309,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_pool_grad,
      .eval = eval_avg_pool_grad,
-     .cost = pool_cost},
+     .cost = pool_cost,
+     .gradient = avg_pool_grad_gradient},
     {.name = "scatter_add",
      .kind = OpKind::indexing,
      .formula = "y[.., v, ..] = sum over j with indices[j] = v of updates[.., j, ..]; negative indices count from the end",
@@ -312,7 +318,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 2,
      .infer = infer_scatter_add,
      .eval = eval_scatter_add,
-     .cost = updates_cost},
+     .cost = updates_cost,
+     .gradient = scatter_add_gradient},
     {.name = "moments",
      .kind = OpKind::row,
      .formula = "mean, and mean of (x - mean)^2, over the axes, which stay with size 1",
@@ -320,7 +327,8 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_moments,
      .eval = eval_moments,
-     .cost = moments_cost},
+     .cost = moments_cost,
+     .gradient = moments_gradient},
 };
 
 }  // namespace

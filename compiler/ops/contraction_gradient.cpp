@@ -118,6 +118,33 @@ std::vector<Value*> pool_gradient(Builder& b, const Node& node, std::span<Value*
   return {b.call("max_pool_grad", {index, gradients[0]}, std::move(with_shape))};
 }
 
+// Each window reads the element that its index names.
+std::vector<Value*> max_pool_grad_gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
+  if (!gradients[0]) return {nullptr, nullptr};
+  Value *index = node.inputs[0], *g = gradients[0];
+  const Ints &kernel = node.get<Ints>("kernel"), &strides = node.get<Ints>("strides"), &pads = node.get<Ints>("pads"),
+             &dilations = node.get<Ints>("dilations");
+  const Shape& positions = index->type.shape;
+  const DType dtype = index->type.dtype;
+  const auto number = [&](std::int64_t n) { return b.scalar(dtype, static_cast<double>(n)); };
+  Value *place = nullptr, *rest = index;
+  Expr inner = 1;
+  for (std::size_t i = kernel.size(); i-- > 0;) {
+    Shape along(positions.size(), Expr(1));
+    along[i + 2] = positions[i + 2];
+    Value* start = b.iota(along, static_cast<std::int64_t>(i) + 2, dtype, -pads[i], strides[i]);
+    Value* tap = b.call("mod", {rest, number(kernel[i])});
+    rest = b.div(rest, number(kernel[i]));
+    Value* at = b.mul(b.add(b.mul(tap, number(dilations[i])), start), count_of(b, inner, dtype));
+    place = place ? b.add(place, at) : at;
+    inner *= g->type.shape[i + 2];
+  }
+  const Shape& shape = g->type.shape;
+  Value* planes = b.reshape(g, {shape[0], shape[1], product(std::span(shape).subspan(2))});
+  Value* places = b.reshape(place, {positions[0], positions[1], product(std::span(positions).subspan(2))});
+  return {nullptr, b.reshape(b.gather_elements(planes, places, 2), positions)};
+}
+
 std::vector<Value*> avg_pool_grad_gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
   if (!gradients[0]) return {nullptr};
   return {b.call("avg_pool", {gradients[0]}, pool_attributes(node))};

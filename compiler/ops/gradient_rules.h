@@ -56,6 +56,7 @@ std::vector<Term> fmod_derivative(Term g, Term y, Term a, Term b, Term c);
 
 // The gradients of the families, each in <family>_gradient.cpp.
 std::vector<Value*> reduce_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
+std::vector<Value*> moments_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> softmax_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> log_softmax_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> norm_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
@@ -64,6 +65,7 @@ std::vector<Value*> conv_gradient(Builder& b, const Node& node, std::span<Value*
 std::vector<Value*> conv_transpose_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> conv_weight_grad_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> avg_pool_grad_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
+std::vector<Value*> max_pool_grad_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> pool_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> reshape_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> transpose_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
@@ -71,6 +73,7 @@ std::vector<Value*> expand_gradient(Builder& b, const Node& node, std::span<Valu
 std::vector<Value*> slice_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> pad_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> concat_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
+std::vector<Value*> scatter_add_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> gather_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> gather_elements_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);
 std::vector<Value*> gather_nd_gradient(Builder& b, const Node& node, std::span<Value* const> gradients);

@@ -120,6 +120,11 @@ std::vector<Value*> gather_gradient(Builder& b, const Node& node, std::span<Valu
   return {scatter(b, b.reshape(node.inputs[1], {flat[axis]}), updates, axis, shape[axis]), nullptr};
 }
 
+std::vector<Value*> scatter_add_gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
+  if (!gradients[0]) return {nullptr, nullptr};
+  return {nullptr, b.gather(gradients[0], node.inputs[0], node.get<std::int64_t>("axis"))};
+}
+
 // Along `axis` a new axis of the data's positions is compared with the indices: arithmetic that fuses, without a scatter.
 std::vector<Value*> gather_elements_gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
   if (!gradients[0]) return {nullptr, nullptr};

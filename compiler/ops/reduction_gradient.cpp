@@ -51,6 +51,22 @@ std::vector<Value*> reduce_gradient(Builder& b, const Node& node, std::span<Valu
   return {b.where(wins, b.div(g, winners), b.scalar(dtype, 0))};
 }
 
+// d mean = sum(dx) / n, d variance = 2 sum((x - mean) dx) / n.
+std::vector<Value*> moments_gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
+  Value *x = node.inputs[0], *result = nullptr;
+  const DType dtype = x->type.dtype;
+  const Expr count = reduced_elements(x->type.shape, axes_of(node));
+  if (gradients[1]) {
+    Value* factor = b.div(b.mul(b.cast(gradients[1], dtype), 2), count_of(b, count, dtype));
+    result = b.mul(b.sub(x, b.cast(node.output(0), dtype)), factor);
+  }
+  if (gradients[0]) {
+    Value* each = b.div(b.cast(gradients[0], dtype), count_of(b, count, dtype));
+    result = result ? b.add(result, each) : b.expand(each, x->type.shape);
+  }
+  return {result};
+}
+
 std::vector<Value*> softmax_gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
   if (!gradients[0]) return {nullptr};
   Value *g = gradients[0], *y = node.output();

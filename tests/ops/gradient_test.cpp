@@ -20,6 +20,7 @@ struct Case {
   Attributes attributes{};
   double low = -1, high = 1;
   std::map<std::size_t, HostTensor> given{};  // operands that are no variables
+  std::size_t outputs = SIZE_MAX;             // that the loss reads
 };
 
 HostTensor drawn(const Ints& shape, double low, double high, std::mt19937_64& random) {
@@ -58,6 +59,7 @@ struct Differentiated {
     std::mt19937_64 random(7);
     Value* loss = nullptr;
     for (const auto& output : node->outputs) {
+      if (static_cast<std::size_t>(output->index) >= c.outputs) break;
       Ints shape, axes;
       for (const Expr& dim : output->type.shape) {
         axes.push_back(static_cast<std::int64_t>(shape.size()));
@@ -168,6 +170,69 @@ std::vector<Case> contraction_cases() {
   return cases;
 }
 
+std::vector<Case> window_cases() {
+  std::vector<Case> cases;
+  struct Window {
+    Ints x, kernel, strides, dilations, pads;
+  };
+  const std::vector<Window> windows = {
+      {{1, 2, 1}, {1}, {1}, {1}, {0, 0}},
+      {{2, 4, 17}, {3}, {2}, {1}, {1, 0}},
+      {{2, 2, 5, 4}, {3, 2}, {1, 1}, {1, 1}, {1, 0, 1, 1}},
+      {{1, 4, 7, 6}, {3, 3}, {2, 3}, {2, 1}, {2, 1, 0, 1}},
+      {{1, 2, 5, 5}, {1, 1}, {2, 2}, {1, 1}, {0, 0, 0, 0}},
+      {{1, 2, 3, 4, 3}, {2, 3, 2}, {1, 2, 1}, {1, 1, 1}, {0, 1, 1, 1, 1, 0}},
+      {{0, 2, 4}, {2}, {1}, {1}, {0, 0}},
+  };
+  for (const Window& w : windows) {
+    const Attributes attributes{{"strides", w.strides}, {"dilations", w.dilations}, {"pads", w.pads}};
+    for (const std::int64_t group : {std::int64_t{1}, std::int64_t{2}, w.x[1]}) {
+      Ints weights{2 * group, w.x[1] / group};
+      weights.insert(weights.end(), w.kernel.begin(), w.kernel.end());
+      Attributes conv = attributes;
+      conv["group"] = group;
+      cases.push_back({"conv", {w.x, weights, {weights[0]}}, conv});
+      if (group == 1) cases.push_back({"conv", {w.x, weights}, conv});
+      // The same with the sizes that convolution gives: its adjoints.
+      Graph graph;
+      Builder b(graph);
+      Attributes transposed = conv, weight = conv;
+      const Shape positions = b.call("conv",
+                                     {graph.add_input("x", HostTensor(DType::f64, w.x).type()),
+                                      graph.add_input("w", HostTensor(DType::f64, weights).type())},
+                                     conv)
+                                  ->type.shape;
+      Ints y;
+      for (const Expr& d : positions) y.push_back(d.value());
+      transposed["output_shape"] = Exprs(w.x.begin() + 2, w.x.end());
+      weight["kernel"] = w.kernel;
+      cases.push_back({"conv_transpose", {y, weights}, transposed});
+      cases.push_back({"conv_weight_grad", {w.x, y}, weight});
+    }
+    for (const std::int64_t ceil_mode : {0, 1}) {
+      Attributes pool = attributes;
+      pool["kernel"] = w.kernel;
+      pool["ceil_mode"] = ceil_mode;
+      cases.push_back({"max_pool", {w.x}, pool, -4, 4});
+      for (const std::int64_t include : {0, 1}) {
+        pool["count_include_pad"] = include;
+        cases.push_back({"avg_pool", {w.x}, pool});
+      }
+    }
+  }
+  Attributes pool{{"strides", Ints{2, 1}}, {"dilations", Ints{1, 1}},      {"pads", Ints{0, 1, 1, 0}},
+                  {"kernel", Ints{3, 2}},  {"ceil_mode", std::int64_t{0}}, {"input_shape", Exprs{6, 3}}};
+  cases.push_back({"max_pool_grad",
+                   {{1, 1, 3, 3}, {1, 1, 3, 3}},
+                   pool,
+                   -1,
+                   1,
+                   {{0, ints({1, 1, 3, 3}, {1, 2, 5, 1, 0, 4, 3, 3, 2}, DType::i32)}}});
+  pool["count_include_pad"] = std::int64_t{1};
+  cases.push_back({"avg_pool_grad", {{2, 1, 3, 3}}, pool});
+  return cases;
+}
+
 std::vector<Case> row_cases() {
   std::vector<Case> cases;
   for (const std::string_view op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod"}) {
@@ -178,6 +243,24 @@ std::vector<Case> row_cases() {
       cases.push_back({op, {{1, 1}}, {{"axes", Ints{0}}, {"keepdims", keep}}});
       cases.push_back({op, {{0, 3}}, {{"axes", Ints{1}}, {"keepdims", keep}}});
     }
+  }
+  // Running statistics follow the batch's without a gradient.
+  for (const std::int64_t training : {0, 1}) {
+    const Attributes norm{{"epsilon", 1e-5}, {"momentum", 0.9}, {"training", training}};
+    const std::map<std::size_t, HostTensor> running{{3, floats({3}, {0.1, -0.2, 0.3})}, {4, floats({3}, {1, 0.5, 2})}};
+    for (const Ints& x : {Ints{4, 3}, Ints{2, 3, 1, 5}, Ints{17, 3, 2}})
+      cases.push_back({"batch_norm", {x, {3}, {3}, {3}, {3}}, norm, -1, 1, running, 1});
+  }
+  cases.push_back({"dropout", {{3, 17}}, {{"ratio", 0.5}}});
+  for (const Ints& axes : {Ints{1}, Ints{0, 2}, Ints{0, 1, 2}}) cases.push_back({"moments", {{3, 4, 2}}, {{"axes", axes}}});
+  cases.push_back({"moments", {{1, 17}}, {{"axes", Ints{0}}}});
+  for (std::int64_t axis = 0; axis < 3; ++axis) {
+    const Ints x{3, 4, 5};
+    const Ints scale(x.begin() + axis, x.end());
+    const Attributes norm{{"axis", axis}, {"epsilon", 1e-5}};
+    cases.push_back({"layer_norm", {x, scale, scale}, norm});
+    cases.push_back({"layer_norm", {x, scale}, norm});
+    cases.push_back({"rms_norm", {x, scale}, norm});
   }
   for (const std::string_view op : {"softmax", "log_softmax"}) {
     for (std::int64_t axis = 0; axis < 3; ++axis) cases.push_back({op, {{3, 4, 5}}, {{"axis", axis}}, -3, 3});
@@ -239,6 +322,29 @@ std::vector<Case> movement_cases() {
        -1,
        1,
        {{1, ints({2, 3}, {0, -1, 3, 0, 2, 1}, DType::i32)}}},
+      {"gather", {{5, 3}, {2, 3}}, {{"axis", std::int64_t{0}}}, -1, 1, {{1, ints({2, 3}, {-1, 4, 0, 0, 2, 0})}}},
+      {"gather", {{2, 5, 3}, {4}}, {{"axis", std::int64_t{1}}}, -1, 1, {{1, ints({4}, {1, -5, 1, 3}, DType::i32)}}},
+      {"gather", {{2, 17}, {3}}, {{"axis", std::int64_t{1}}}, -1, 1, {{1, ints({3}, {16, 2, 2})}}},
+      {"gather", {{2, 17}, {0}}, {{"axis", std::int64_t{1}}}, -1, 1, {{1, ints({0}, {})}}},
+      {"scatter_add",
+       {{4}, {2, 4, 3}},
+       {{"axis", std::int64_t{1}}, {"size", Exprs{5}}},
+       -1,
+       1,
+       {{0, ints({4}, {1, -5, 1, 3})}}},
+      {"gather_nd", {{4, 5}, {3, 2}}, {{"batch_dims", std::int64_t{0}}}, -1, 1, {{1, ints({3, 2}, {0, 1, -1, 4, 0, 1})}}},
+      {"gather_nd",
+       {{4, 5, 2}, {2, 3, 1}},
+       {{"batch_dims", std::int64_t{0}}},
+       -1,
+       1,
+       {{1, ints({2, 3, 1}, {0, 1, -1, 3, 0, 1})}}},
+      {"gather_nd",
+       {{2, 4, 3}, {2, 3, 1}},
+       {{"batch_dims", std::int64_t{1}}},
+       -1,
+       1,
+       {{1, ints({2, 3, 1}, {0, 1, -1, 3, 0, 1})}}},
       {"gather", {{5, 3}, {}}, {{"axis", std::int64_t{0}}}, -1, 1, {{1, ints({}, {-2})}}},
       {"gather", {{5, 3}, {1}}, {{"axis", std::int64_t{1}}}, -1, 1, {{1, ints({1}, {1})}}},
   };
@@ -279,6 +385,10 @@ TEST_CASE("gradients of powers with a constant exponent need no logarithm") {
 
 TEST_CASE("gradients of contractions are those of finite differences") {
   for (const Case& c : contraction_cases()) check(c);
+}
+
+TEST_CASE("gradients of convolutions, pooling and their adjoints are those of finite differences") {
+  for (const Case& c : window_cases()) check(c);
 }
 
 TEST_CASE("gradients of reductions and rows are those of finite differences") {
@@ -327,6 +437,9 @@ TEST_CASE("gradients at kinks and ties") {
   CHECK(gradients_at("abs", {floats({3}, {-1, 0, 2})}) == Lists{{-1, 0, 1}});
   CHECK(gradients_at("max", {floats({3}, {1, 2, 3}), floats({3}, {2, 2, 2})}) == Lists{{0, 0.5, 1}, {1, 0.5, 0}});
   CHECK(gradients_at("min", {floats({3}, {1, 2, 3}), floats({3}, {2, 2, 2})}) == Lists{{1, 0.5, 0}, {0, 0.5, 1}});
+  const Attributes pool{
+      {"kernel", Ints{3}}, {"strides", Ints{3}}, {"dilations", Ints{1}}, {"pads", Ints{0, 0}}, {"ceil_mode", std::int64_t{0}}};
+  CHECK(gradients_at("max_pool", {floats({1, 1, 6}, {1, 7, 7, 4, 4, 4})}, pool) == Lists{{0, 1, 0, 1, 0, 0}});
   const Attributes row{{"axes", Ints{1}}, {"keepdims", std::int64_t{0}}};
   CHECK(gradients_at("reduce_max", {floats({2, 4}, {1, 5, 5, 2, 4, 4, 4, 4})}, row) ==
         Lists{{0, 0.5, 0.5, 0, 0.25, 0.25, 0.25, 0.25}});
