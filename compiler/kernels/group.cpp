@@ -383,7 +383,7 @@ class Grouper {
     const OpKind kind = node.op->kind;
     if (kind == OpKind::generator) return false;
     if (node.op->name == "concat") return feeds_contraction(node.output(), false);
-    if (node.op->name == "unfold") return true;  // im2col is this matrix in memory
+    if (node.op->name == "unfold" || node.op->name == "store") return true;  // made for the memory they stand for
     if (chain_length(node) >= kLongestChain) {
       why_not_[&node] = "a chain of inlined operators is kept short";
       return true;

@@ -120,7 +120,23 @@ Sources unfold(const IndexMapContext& c) {
   return {source};
 }
 
-constexpr std::array<IndexMap, 10> kIndexMaps = {{{"reshape", reshape},
+Sources spread(const IndexMapContext& c) {
+  const auto &starts = c.node.get<Ints>("starts"), &strides = c.node.get<Ints>("strides");
+  const Shape& x = c.node.inputs[0]->type.shape;
+  MappedElement source{0, {}, {}};
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const Expr at = c.coords[i] - Expr(starts[i]), from = floor_div(at, Expr(strides[i]));
+    source.coords.push_back(from);
+    add_condition(source.guard, at);
+    add_condition(source.guard, x[i] - 1 - from);
+    if (strides[i] > 1) add_condition(source.guard, -floor_mod(at, Expr(strides[i])));
+  }
+  return {source};
+}
+
+Sources store(const IndexMapContext& c) { return {{0, c.coords, {}}}; }
+
+constexpr std::array<IndexMap, 12> kIndexMaps = {{{"reshape", reshape},
                                                   {"transpose", transpose},
                                                   {"expand", expand},
                                                   {"slice", slice},
@@ -129,7 +145,9 @@ constexpr std::array<IndexMap, 10> kIndexMaps = {{{"reshape", reshape},
                                                   {"gather", gather},
                                                   {"gather_nd", gather_nd},
                                                   {"gather_elements", gather_elements},
-                                                  {"unfold", unfold}}};
+                                                  {"unfold", unfold},
+                                                  {"spread", spread},
+                                                  {"store", store}}};
 
 }  // namespace
 

@@ -56,6 +56,36 @@ std::vector<HostTensor> eval_unfold(const Node& node, std::span<const HostTensor
   return {std::move(y)};
 }
 
+std::vector<TensorType> infer_spread(const Node& node) {
+  const TensorType& x = type_of_input(node, 0);
+  const auto& sizes = node.get<std::vector<Expr>>("sizes");
+  if (sizes.size() != x.rank() || node.get<Ints>("starts").size() != x.rank() || node.get<Ints>("strides").size() != x.rank())
+    reject("a start, a stride and a size for each axis", text_of(sizes));
+  return {{x.dtype, sizes}};
+}
+
+std::vector<HostTensor> eval_spread(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
+  const HostTensor& x = inputs[0];
+  HostTensor y(x.dtype(), bind_shape(node.output()->type.shape, symbols));
+  const auto &starts = node.get<Ints>("starts"), &strides = node.get<Ints>("strides");
+  const Sizes to = row_major_strides(y.shape()), from = row_major_strides(x.shape());
+  for (std::int64_t i = 0, n = x.elements(); i < n; ++i) {
+    std::int64_t at = 0;
+    bool inside = true;
+    for (std::size_t a = 0; a < starts.size(); ++a) {
+      const std::int64_t position = starts[a] + i / from[a] % x.shape()[a] * strides[a];
+      inside = inside && position >= 0 && position < y.shape()[a];
+      at += position * to[a];
+    }
+    if (inside) copy_element(y, at, x, i);
+  }
+  return {std::move(y)};
+}
+
+std::vector<TensorType> infer_store(const Node& node) { return {type_of_input(node, 0)}; }
+
+std::vector<HostTensor> eval_store(const Node&, std::span<const HostTensor> inputs, const SymbolValues&) { return {inputs[0]}; }
+
 Cost no_cost(const Node&) { return {}; }
 
 const Winograd& winograd_of(const Node& node) { return winograd(node.get<std::int64_t>("tile")); }
@@ -180,6 +210,22 @@ Cost winograd_output_cost(const Node& node) {
 }
 
 constexpr OpDef kOps[] = {
+    {.name = "spread",
+     .kind = OpKind::movement,
+     .formula = "y[.., i, ..] = x[.., (i - start) / stride, ..] where that is a position of x, else 0",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = infer_spread,
+     .eval = eval_spread,
+     .cost = no_cost},
+    {.name = "store",
+     .kind = OpKind::movement,
+     .formula = "x, in memory in the layout of the result",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = infer_store,
+     .eval = eval_store,
+     .cost = no_cost},
     {.name = "unfold",
      .kind = OpKind::movement,
      .formula =

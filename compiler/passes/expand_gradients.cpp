@@ -16,25 +16,14 @@ using Exprs = std::vector<Expr>;
 Exprs zeros(std::size_t count) { return Exprs(count, Expr(0)); }
 Ints ones(std::size_t count) { return Ints(count, 1); }
 
-// u[.., h, ..] = v[.., (h - start) / stride, ..] where that is a position of v, else 0, for h < size along the axis.
-Value* spread(Builder& b, Value* v, std::size_t axis, std::int64_t start, std::int64_t stride, const Expr& size) {
-  const Shape shape = v->type.shape;
-  if (stride > 1) {
-    Shape split = shape, joined = shape;
-    split.insert(split.begin() + static_cast<std::ptrdiff_t>(axis) + 1, Expr(1));
-    joined[axis] = shape[axis] * Expr(stride);
-    Exprs after = zeros(split.size());
-    after[axis + 1] = Expr(stride - 1);
-    v = b.reshape(b.pad(b.reshape(v, split), zeros(split.size()), after), joined);
-  }
-  // Padding behind by the whole size is more than enough; the slice takes the rest away.
-  Exprs before = zeros(shape.size()), after = zeros(shape.size()), starts = zeros(shape.size());
-  before[axis] = Expr(std::max<std::int64_t>(start, 0));
-  after[axis] = size;
-  starts[axis] = Expr(std::max<std::int64_t>(-start, 0));
-  Exprs sizes = v->type.shape;
-  sizes[axis] = size;
-  return b.slice(b.pad(v, before, after), starts, sizes, ones(shape.size()));
+// v with its spatial axes spread: see the operator.
+Value* spread(Builder& b, Value* v, const Ints& starts, const Ints& strides, std::span<const Expr> sizes) {
+  Ints all_starts{0, 0}, all_strides{1, 1};
+  Exprs all_sizes{v->type.shape[0], v->type.shape[1]};
+  all_starts.insert(all_starts.end(), starts.begin(), starts.end());
+  all_strides.insert(all_strides.end(), strides.begin(), strides.end());
+  all_sizes.insert(all_sizes.end(), sizes.begin(), sizes.end());
+  return b.call("spread", {v}, {{"starts", all_starts}, {"strides", all_strides}, {"sizes", all_sizes}});
 }
 
 struct Windows {
@@ -85,9 +74,9 @@ Value* sum_of_taps(Builder& b, const Node& node, const F& piece) {
   const std::vector<Ints> taps = taps_of(node.get<Ints>("kernel"));
   Value* sum = nullptr;
   for (std::size_t t = 0; t < taps.size(); ++t) {
-    Value* v = piece(static_cast<std::int64_t>(t));
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-      v = spread(b, v, i + 2, taps[t][i] * windows.dilations[i] - windows.pads[i], windows.strides[i], sizes[i]);
+    Ints starts;
+    for (std::size_t i = 0; i < sizes.size(); ++i) starts.push_back(taps[t][i] * windows.dilations[i] - windows.pads[i]);
+    Value* v = spread(b, piece(static_cast<std::int64_t>(t)), starts, windows.strides, sizes);
     sum = sum ? b.add(sum, v) : v;
   }
   return sum;
@@ -132,10 +121,14 @@ Value* expand_conv_transpose(Builder& b, const Node& node) {
   }
   options.pads.insert(options.pads.end(), ends.begin(), ends.end());
   if (!plain) {
+    Ints starts;
+    Exprs padded;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const std::int64_t reach = windows.dilations[i] * (w->type.shape[i + 2].value() - 1);
-      y = spread(b, y, i + 2, reach - windows.pads[i], windows.strides[i], sizes[i] + Expr(reach));
+      starts.push_back(reach - windows.pads[i]);
+      padded.push_back(sizes[i] + Expr(reach));
     }
+    y = spread(b, y, starts, windows.strides, padded);
     options.pads.clear();
   }
   return b.conv(y, adjoint_weights(b, w, group), nullptr, options);
@@ -190,12 +183,18 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
                       {"pads", windows.pads},
                       {"group", group}});
   }
-  Shape split{sy[0], Expr(group), features};
-  split.insert(split.end(), sy.begin() + 2, sy.end());
-  Ints perm{1, 0};
-  for (const std::int64_t i : from_to(3, rank + 1)) perm.push_back(i);
-  perm.push_back(2);
-  Value* columns = b.transpose(b.reshape(y, split), perm);
+  Value* columns = y;
+  if (group > 1) {
+    Shape split{sy[0], Expr(group), features};
+    split.insert(split.end(), sy.begin() + 2, sy.end());
+    columns = b.reshape(y, split);
+  }
+  const std::int64_t lead = group > 1 ? 1 : 0;
+  Ints perm{0};
+  if (group > 1) perm.insert(perm.begin(), 1);
+  for (const std::int64_t i : from_to(2 + lead, rank + lead)) perm.push_back(i);
+  perm.push_back(1 + lead);
+  columns = b.transpose(columns, perm);
   const auto matrix = [&](Value* v, const Expr& last) {
     return group == 1 ? b.reshape(v, {rows, last}) : b.reshape(v, {Expr(group), rows, last});
   };

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ops/op_list.h"
 
 namespace oclc {
 namespace {
@@ -24,6 +25,26 @@ Layout taps_outermost(std::size_t rank) {
   return layout;
 }
 
+// Filter taps outermost, then channels, features innermost: rows of a product's right operand.
+Layout as_right_operand(std::size_t rank) {
+  Layout layout;
+  for (std::size_t i = 2; i < rank; ++i) layout.order.push_back(static_cast<int>(i));
+  layout.order.push_back(1);
+  layout.order.push_back(0);
+  return layout;
+}
+
+// Weights that change between runs are laid out anew in each.
+bool lay_out_weights(Graph& graph, Node* conv) {
+  Value* w = conv->inputs[1];
+  if (constant_of(w) || (w->producer && w->producer->op->name == "store")) return false;
+  const bool depthwise = conv->get_or<std::int64_t>("group", 1) != 1 && w->type.shape[1] == Expr(1);
+  Node* stored = graph.add(op("store"), {w}, {}, conv->source, conv);
+  stored->output()->layout = depthwise ? taps_outermost(w->type.rank()) : as_right_operand(w->type.rank());
+  graph.set_input(conv, 1, stored->output());
+  return true;
+}
+
 bool keeps_layout(const Node& node) {
   if (node.op->kind == OpKind::elementwise) return true;
   return node.op->name == "concat" && node.get<std::int64_t>("axis") == 1;
@@ -42,6 +63,7 @@ bool assign_layouts(Graph& graph) {
     for (const auto& body : node->bodies) changed = assign_layouts(*body) || changed;
     const std::size_t rank = node->outputs.empty() ? 0 : node->output()->type.rank();
     if (rank < 3) continue;
+    if (node->op->name == "conv") changed = lay_out_weights(graph, node) || changed;
     const bool windowed = node->op->name == "conv" || node->op->kind == OpKind::window;
     const bool follows = keeps_layout(*node) && std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) {
                            return v && v->type.rank() == rank && !v->layout.is_row_major() &&
