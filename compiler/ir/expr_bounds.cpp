@@ -1,5 +1,6 @@
 // Bounds of expressions and proofs of non-negativity.
 #include <algorithm>
+#include <optional>
 
 #include "compiler/ir/expr_poly.h"
 
@@ -116,6 +117,40 @@ bool shifted_nonnegative(const Expr& e) {
   return least >= 0;
 }
 
+bool nonnegative(const Expr& e, int depth);
+
+// `e` with the axes of symbolic extent at the ends where it is largest (or smallest); nothing if that takes none away.
+std::optional<Expr> without_axes(const Expr& e, bool largest, int depth) {
+  Expr result = e;
+  bool changed = false;
+  for (const auto& symbol : factor_symbols(e)) {
+    if (!symbol->has_extent) continue;
+    const auto coefficient = e.coefficient(symbol->key);
+    if (!coefficient) return std::nullopt;
+    const bool rising = nonnegative(*coefficient, depth + 1);
+    if (!rising && !nonnegative(-*coefficient, depth + 1)) return std::nullopt;
+    result = result.substitute({{symbol->key, rising == largest ? symbol->a - 1 : Expr(0)}});
+    changed = true;
+  }
+  return changed ? std::optional(result) : std::nullopt;
+}
+
+// A quotient of such axes by a number is at most (at least) the quotient of their largest (smallest) values.
+std::optional<Expr> bounded_quotients(const Expr& e, int depth) {
+  Expr bound = e;
+  bool changed = false;
+  for (const ExprTerm& term : ExprAccess::poly(e)->terms) {
+    if (term.factors.size() != 1 || term.factors[0]->kind != ExprAtom::Kind::floor_div) continue;
+    const ExprAtom& quotient = *term.factors[0];
+    if (!quotient.b.is_constant() || quotient.b.value() < 1) continue;
+    const auto extreme = without_axes(quotient.a, term.coef < 0, depth);
+    if (!extreme) continue;
+    bound += Expr(term.coef) * (floor_div(*extreme, quotient.b) - floor_div(quotient.a, quotient.b));
+    changed = true;
+  }
+  return changed ? std::optional(bound) : std::nullopt;
+}
+
 bool nonnegative(const Expr& e, int depth) {
   if (interval(e).lo >= 0) return true;
   if (e.is_constant()) return false;
@@ -130,7 +165,10 @@ bool nonnegative(const Expr& e, int depth) {
       return nonnegative(e.substitute({{symbol->key, rising ? Expr(0) : symbol->a - 1}}), depth + 1);
     }
   }
-  return shifted_nonnegative(e);
+  if (shifted_nonnegative(e)) return true;
+  if (depth >= 8) return false;
+  const auto bound = bounded_quotients(e, depth);
+  return bound && nonnegative(*bound, depth + 1);
 }
 
 }  // namespace

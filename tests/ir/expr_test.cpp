@@ -83,3 +83,14 @@ TEST_CASE("a flat index split over three axes joins again") {
   const Expr r = Expr::axis("r", Expr::symbol("N") * t);
   CHECK(floor_div(r, t) * t * Expr(768) + floor_mod(r, t) * Expr(768) == r * Expr(768));
 }
+
+TEST_CASE("a quotient of an axis stays below its symbolic extent's") {
+  const Expr n = Expr::symbol("N");
+  const Expr k = Expr::axis("k", Expr(3136) * n), row = Expr::axis("row", 64);
+  CHECK(known_less(floor_div(k, 3136), n));
+  CHECK_FALSE(known_less(floor_div(k, 3135), n));
+  CHECK(floor_mod(floor_div(row * n * Expr(3136) + k, 3136), n) == floor_div(k, 3136));
+  CHECK(floor_div(floor_div(row * n * Expr(3136) + k, 3136), n) == row);
+  CHECK(Expr(200704) * floor_div(k, 3136) + Expr(3584) * floor_mod(floor_div(k, 56), 56) + Expr(64) * floor_mod(k, 56) ==
+        Expr(64) * k);
+}
