@@ -22,6 +22,8 @@ constexpr double kBytesPerFlop = 0.1;
 constexpr std::size_t kLongestSelection = 8;
 // Elementwise operators between the operands of reductions that become one kernel.
 constexpr int kDeepestSibling = 4;
+// Longest sum of which a tile of the left operand fits the cache.
+constexpr std::int64_t kLongestPackedSum = 8192;
 // Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
 constexpr int kLongestChain = 128;
 
@@ -298,7 +300,8 @@ class Grouper {
         const Node* anchor = groups_[static_cast<std::size_t>(*group)].anchor;
         if (user->op->name == "unfold") return true;
         if (anchor != user || !rereads_operands(*user)) continue;
-        if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value)
+        if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value ||
+            is_long_sum(*user))
           return true;
       } else if (!placed_.count(user) && user->op->kind != OpKind::elementwise) {
         for (const auto& output : user->outputs) {
@@ -309,6 +312,14 @@ class Grouper {
       }
     }
     return false;
+  }
+
+  // Sums too long for a tile's left operand to be packed whole: it has to lie in memory.
+  static bool is_long_sum(const Node& node) {
+    if (node.op->name != "matmul") return false;
+    const Shape& a = node.inputs[0]->type.shape;
+    const Expr& inner = a[a.size() - (node.get<std::int64_t>("trans_a") != 0 ? 2 : 1)];
+    return inner.upper() > kLongestPackedSum;
   }
 
   static bool is_windowed_conv(const Node& node) {

@@ -154,7 +154,7 @@ Value* depthwise_weight_grad(Builder& b, const Node& node) {
   return b.reshape(sums.size() == 1 ? sums[0] : b.concat(sums, 1), node.output()->type.shape);
 }
 
-// Product over images and positions of the features with the matrix of patches.
+// Product over images and positions of the matrix of patches with the features.
 Value* expand_conv_weight_grad(Builder& b, const Node& node) {
   Value *x = node.inputs[0], *y = node.inputs[1];
   const Shape &sx = x->type.shape, &sy = y->type.shape, &result = node.output()->type.shape;
@@ -198,14 +198,22 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
   const auto matrix = [&](Value* v, const Expr& last) {
     return group == 1 ? b.reshape(v, {rows, last}) : b.reshape(v, {Expr(group), rows, last});
   };
-  Value* product = b.matmul(matrix(columns, features), matrix(patches, width), true, false);
-  // [group, features, taps.., channels] to [group * features, channels, taps..].
-  Shape parts{sy[1]};
+  // Features are the columns: there are more often whole vectors of them than of taps and channels.
+  Value* product = b.matmul(matrix(patches, width), matrix(columns, features), true, false);
+  // [group, taps.., channels, features] to [group * features, channels, taps..].
+  Shape parts;
+  Ints back;
+  if (group > 1) {
+    parts.emplace_back(group);
+    back.push_back(0);
+  }
   for (const std::int64_t k : kernel) parts.emplace_back(k);
   parts.push_back(result[1]);
-  Ints back{0, rank - 1};
-  for (const std::int64_t i : from_to(1, rank - 1)) back.push_back(i);
-  return b.transpose(b.reshape(product, parts), back);
+  parts.push_back(features);
+  back.push_back(rank - 1 + lead);
+  back.push_back(rank - 2 + lead);
+  for (const std::int64_t i : from_to(lead, rank - 2 + lead)) back.push_back(i);
+  return b.reshape(b.transpose(b.reshape(product, parts), back), result);
 }
 
 Value* expand_max_pool_index(Builder& b, const Node& node) {
