@@ -203,6 +203,9 @@ oclc_status oclc_plan_get_binding(const oclc_plan* plan, uint32_t entry, oclc_di
   value.shape_text = (*texts)[0].c_str();
   value.dtype = static_cast<oclc_dtype>(binding->dtype());
   value.rank = count(binding->shape());
+  value.limit = binding->limit();
+  value.also_count = count(binding->also());
+  value.also = value.also_count ? binding->also()->data() : nullptr;
   return give(info, value);
 }
 

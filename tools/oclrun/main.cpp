@@ -11,11 +11,13 @@
 #include <thread>
 
 #include "tools/io/npy.h"
+#include "tools/oclrun/export.h"
 #include "tools/oclrun/inputs.h"
 #include "tools/oclrun/options.h"
 #include "tools/oclrun/print.h"
 #include "tools/oclrun/runner.h"
 #include "tools/oclrun/timing.h"
+#include "tools/oclrun/train.h"
 #include "tools/oclrun/verify.h"
 #include "tools/oclrun/verify_training.h"
 
@@ -33,8 +35,13 @@ enum ExitCode {
   kUnsupported = 4,
   kDevice = 5,
   kIo = 6,
-  kVerifyFailed = 7
+  kVerifyFailed = 7,
+  kInterrupted = 130
 };
+
+// Set by an interrupt while a training loop looks at it; otherwise an interrupt ends the program.
+volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t loop_looks = 0;
 
 double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
 
@@ -174,6 +181,36 @@ void print_start(const Runner& runner, const rt::Context& context, const oclc_st
                load_ms, static_cast<double>(s.build_ns) * 1e-6, s.programs_built, s.programs_cached, session_ms, first_ms);
 }
 
+void export_if_wanted(Runner& runner, const rt::Plan& plan, const Options& o) {
+  if (o.state_to_onnx.empty()) return;
+  const std::string done = export_onnx(runner.session(), plan, o.model, o.state_to_onnx);
+  if (!o.quiet) std::fprintf(stderr, "oclrun: note: %s\n", done.c_str());
+}
+
+int run_training(Runner& runner, const rt::Plan& plan, const Options& o, json document) {
+  loop_looks = 1;
+  const TrainResult result = train(runner, plan, o, interrupted);
+  loop_looks = 0;
+  export_if_wanted(runner, plan, o);
+  if (o.json) {
+    document["train"] = {{"steps", result.steps},
+                         {"last_step", result.last},
+                         {"loss", result.loss},
+                         {"first_loss", result.first_loss},
+                         {"samples_per_s", result.samples_per_second},
+                         {"seconds", result.seconds},
+                         {"interrupted", result.interrupted}};
+    document["memory"] = stats_json(runner.session().stats());
+    std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+  } else {
+    std::printf("%s\n", summary(result).c_str());
+  }
+  if (!result.interrupted) return kGood;
+  std::fprintf(stderr, "oclrun: interrupted after step %llu%s%s\n", static_cast<unsigned long long>(result.last),
+               o.save_state.empty() ? "" : ", state saved to ", o.save_state.c_str());
+  return kInterrupted;
+}
+
 int run(const Options& o) {
   const auto begin = Clock::now();
   const rt::Plan plan = rt::Plan::load(o.plan);
@@ -194,14 +231,16 @@ int run(const Options& o) {
   {
     Progress progress("building kernels", !o.quiet);
     user.progress = &progress;
-    runner = std::make_unique<Runner>(plan, context, o.entry);
+    runner = std::make_unique<Runner>(plan, context, o.steps > 0 && o.entry.empty() ? "train_step" : o.entry);
     user.progress = nullptr;
   }
   const double session_ms = ms_since(session_begin);
   check_output_names(*runner, o);
   if (!o.load_state.empty()) runner->session().load_state(o.load_state);
+  runner->session().enable_nan_check(o.check_nan);
 
   json document = {{"schema", 1}, {"plan", o.plan}, {"entry", runner->entry_name()}, {"device", device_json(context.device())}};
+  if (o.steps > 0) return run_training(*runner, plan, o, std::move(document));
   if (!o.verify_dir.empty()) {
     Verdict verdict;
     {
@@ -236,6 +275,7 @@ int run(const Options& o) {
   if (profiled) profile = profile_runs(*runner, std::clamp(o.runs, 1, 10), o.trace);
   write_outputs(*runner, o);
   if (!o.save_state.empty()) runner->session().save_state(o.save_state);
+  export_if_wanted(*runner, plan, o);
 
   if (o.json) {
     document["dims"] = json::object();
@@ -271,6 +311,8 @@ int exit_code(oclc_status status) {
       return kUnsupported;
     case OCLC_E_IO:
       return kIo;
+    case OCLC_E_NAN:
+      return kVerifyFailed;
     default:
       return kDevice;
   }
@@ -283,8 +325,12 @@ int report(int code, const std::string& message) {
   return code;
 }
 
-// Ends at once, also within a driver that compiles: files are replaced by rename, so none is left half written.
-void on_interrupt(int) { ::_exit(130); }
+// Ends at once, also within a driver that compiles: files are replaced by rename, so none is left half written. A training loop
+// ends after its step, unless it is the second interrupt.
+void on_interrupt(int) {
+  if (!loop_looks || interrupted) ::_exit(kInterrupted);
+  interrupted = 1;
+}
 
 int guarded_main(int argc, char** argv) {
   try {
@@ -308,6 +354,7 @@ int guarded_main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ::signal(SIGINT, oclc::oclrun::on_interrupt);
+  ::signal(SIGTERM, oclc::oclrun::on_interrupt);
   const int code = oclc::oclrun::guarded_main(argc, argv);
   if (std::fflush(stdout) != 0 && code == 0) {
     std::fprintf(stderr, "oclrun: error: cannot write to standard output\n");

@@ -35,6 +35,29 @@ std::vector<std::string> joined_arguments(int argc, char** argv) {
   return arguments;
 }
 
+// Which options go with --steps and which do not.
+void check_training(const Options& o) {
+  const bool ends_in_table = o.log.ends_with(".csv") || o.log.ends_with(".json");
+  if (!o.log.empty() && !ends_in_table) throw UsageError{"--log: wanted a file ending in .csv or .json, found '" + o.log + "'"};
+  if (!o.state_to_onnx.empty() && o.model.empty())
+    throw UsageError{"--state-to-onnx: wanted --model FILE.onnx with it, the model that the plan was compiled from"};
+  if (o.save_every > 0 && o.save_state.empty()) throw UsageError{"--save-every: wanted --save-state FILE with it"};
+  const auto both = [](bool given, const char* option, const char* other) {
+    if (given) throw UsageError{std::string(option) + " does not go with " + other};
+  };
+  if (o.steps < 0) {
+    const char* wanted = !o.data.empty() ? "--data" : o.batch > 0 ? "--batch" : o.save_every > 0 ? "--save-every" : nullptr;
+    if (!wanted && !o.log.empty()) wanted = "--log";
+    if (wanted) throw UsageError{std::string(wanted) + ": wanted --steps N with it"};
+    return;
+  }
+  both(!o.verify_dir.empty(), "--steps", "--verify");
+  both(o.runs >= 0 || o.warmup >= 0 || o.seconds > 0, "--steps", "--runs, --warmup or --time");
+  both(!o.profile.empty() || !o.trace.empty(), "--steps", "--profile or --trace");
+  both(!o.outputs.empty() || o.print, "--steps", "--output or --print");
+  both(!o.inputs_dir.empty(), "--steps", "--inputs");
+}
+
 }  // namespace
 
 std::optional<Options> parse_options(int argc, char** argv) {
@@ -70,7 +93,40 @@ std::optional<Options> parse_options(int argc, char** argv) {
       app.add_flag("--print{0}", print, "Print outputs: the first elements, or the largest K of each row")->group(data);
   app.add_option("--load-state", o.load_state, "Start from a checkpoint")->type_name("FILE")->group(data);
   app.add_option("--save-state", o.save_state, "Write a checkpoint of the state at the end")->type_name("FILE")->group(data);
+  const std::string training = "Training";
+  app.add_option("--steps", o.steps, "Run an entry point so many times (default: train_step), feeding batches")
+      ->group(training)
+      ->check(CLI::PositiveNumber);
+  std::vector<std::string> samples;
+  app.add_option("--data", samples, "Samples of an input, along the first axis of a .npy or .pb file")
+      ->type_name("x=FILE")
+      ->group(training)
+      ->allow_extra_args(false);
+  app.add_option("--batch", o.batch, "Samples in a batch")->group(training)->check(CLI::PositiveNumber);
+  app.add_option("--seed", o.seed, "Of the order of the samples (default: 0)")->group(training);
+  app.add_flag("!--no-shuffle", o.shuffle, "Samples in the order of the files")->group(training);
+  std::vector<std::string> settings;
+  app.add_option(
+         "--set", settings,
+         "Hyper-parameter: NUMBER | step:NUMBER,every=STEPS,factor=F | cosine:NUMBER,steps=STEPS[,end=NUMBER], each with "
+         "[,warmup=STEPS]")
+      ->type_name("lr=RULE")
+      ->group(training)
+      ->allow_extra_args(false);
+  app.add_option("--save-every", o.save_every, "Write the checkpoint after every K steps too")
+      ->type_name("K")
+      ->group(training)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--log", o.log, "Loss of each step as FILE.csv or FILE.json")->type_name("FILE")->group(training);
+  app.add_option("--state-to-onnx", o.state_to_onnx, "Write --model with the trained weights")
+      ->type_name("FILE")
+      ->group(training);
+  app.add_option("--model", o.model, "ONNX model that the plan was compiled from, for --state-to-onnx")
+      ->type_name("FILE")
+      ->group(training);
   const std::string check = "Verification";
+  app.add_flag("--check-nan", o.check_nan, "Run launch by launch; stop at the first NaN, naming the node that made it")
+      ->group(check);
   app.add_option("--verify", o.verify_dir, "Compare with output_*.pb of an ONNX test_data_set, or with cases.json")
       ->type_name("DIR")
       ->group(check);
@@ -111,6 +167,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   }
   for (const std::string& text : inputs) o.inputs.push_back(split("--input", text));
   for (const std::string& text : outputs) o.outputs.push_back(split("--output", text));
+  for (const std::string& text : samples) o.data.push_back(split("--data", text));
+  for (const std::string& text : settings) o.settings.push_back(split("--set", text));
   if (random_option->count() > 0) {
     if (!all_digits(random) || random.size() > 19) throw UsageError{"--random: wanted a seed, found '" + random + "'"};
     o.random = std::stoull(random);
@@ -132,6 +190,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
     o.percentiles.push_back(value);
     at = comma + 1;
   }
+  check_training(o);
   if (o.verify_case >= 0 && o.verify_dir.empty()) throw UsageError{"--case: wanted --verify with it"};
   return o;
 }

@@ -35,6 +35,18 @@ struct Options {
   std::string trace;
   std::string save_state;
   std::string load_state;
+  bool check_nan = false;
+  // Training.
+  std::int64_t steps = -1;                                    // -1: no training
+  std::vector<std::pair<std::string, std::string>> data;      // name, file
+  std::vector<std::pair<std::string, std::string>> settings;  // name, rule
+  std::int64_t batch = -1;
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  std::int64_t save_every = 0;
+  std::string log;
+  std::string state_to_onnx;
+  std::string model;  // that the plan came from
   bool json = false;
   bool quiet = false;
   bool verbose = false;

@@ -219,6 +219,11 @@ typedef struct oclc_binding_info {
   const char* shape_text; /* "[N, 3, 224, 224]" */
   oclc_dtype dtype;
   uint32_t rank;
+  /* Where > 0, values of this integer input lie in [0, limit) or are one of `also`: class numbers, and what a loss ignores. The
+   * runtime does not look; a program that feeds data should. */
+  int64_t limit;
+  const int64_t* also;
+  uint32_t also_count;
 } oclc_binding_info;
 OCLC_API oclc_status oclc_plan_get_binding(const oclc_plan* plan, uint32_t entry, oclc_direction direction, uint32_t index,
                                            oclc_binding_info* info);

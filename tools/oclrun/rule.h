@@ -1,0 +1,34 @@
+// The value of a hyper-parameter at each step.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace oclc::oclrun {
+
+// Value v(t) at step t = 0, 1, ... since the state's initial values, w = warm-up steps (0 if not given):
+//   t < w          V * (t + 1) / w
+//   else, u = t - w:
+//   "V"                              V
+//   "step:V,every=K,factor=F"        V * F^floor(u / K)
+//   "cosine:V,steps=N[,end=E]"       E + (V - E) * (1 + cos(pi * min(u / N, 1))) / 2, E = 0 if not given
+// each with ",warmup=W".
+class Rule {
+ public:
+  // Throws UsageError naming the hyper-parameter.
+  Rule(const std::string& name, const std::string& text);
+
+  const std::string& name() const { return name_; }
+  double at(std::uint64_t step) const;
+
+ private:
+  enum class Shape { constant, step, cosine };
+  std::string name_;
+  Shape shape_ = Shape::constant;
+  double value_ = 0;
+  double end_ = 0;
+  double factor_ = 1;
+  double length_ = 1;  // `every` or `steps`
+  double warmup_ = 0;
+};
+
+}  // namespace oclc::oclrun

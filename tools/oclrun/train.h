@@ -1,0 +1,27 @@
+// Running an entry point for many steps on batches of data.
+#pragma once
+#include <csignal>
+
+#include "tools/oclrun/options.h"
+#include "tools/oclrun/runner.h"
+
+namespace oclc::oclrun {
+
+struct TrainResult {
+  std::uint64_t steps = 0;  // done by this run
+  std::uint64_t last = 0;   // number of the last since the state's initial values
+  double first_loss = 0;
+  double loss = 0;
+  double samples_per_second = 0;
+  double seconds = 0;
+  bool interrupted = false;
+};
+
+// Sets hyper-parameters, feeds batches, runs o.steps steps, logs, saves the state every o.save_every steps and at the end.
+// Stops after the step under way when `interrupted` becomes non-zero. Throws UsageError, io::FileError, rt::Error.
+TrainResult train(Runner& runner, const rt::Plan& plan, const Options& o, const volatile std::sig_atomic_t& interrupted);
+
+// "train: steps=..."
+std::string summary(const TrainResult& result);
+
+}  // namespace oclc::oclrun
