@@ -266,7 +266,7 @@ bool is_plain_reduction(const Node* node) {
          is(node, "reduce_prod");
 }
 
-// Over axes of size 1: a reshape. Of a reduction: one reduction.
+// Over axes of size 1: a reshape. Of a reduction that serves nothing else: one reduction.
 bool simple_reduction(Graph& graph, Node* node) {
   if (!is_plain_reduction(node)) return false;
   const Value* x = node->inputs[0];
@@ -278,7 +278,7 @@ bool simple_reduction(Graph& graph, Node* node) {
   }
   if (wide.empty()) return rewrite.replace(rewrite.reshape(node->inputs[0], node->output()->type.shape));
   const Node* inner = x->producer;
-  if (!is(inner, node->op->name)) return false;
+  if (!is(inner, node->op->name) || !has_one_use(graph, x)) return false;
   // Axes of the inner operand that the outer one reduces.
   const Ints& first = inner->get<Ints>("axes");
   Ints kept;
