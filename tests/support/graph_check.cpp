@@ -4,38 +4,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
-#include <set>
 
 #include "compiler/ops/evaluate.h"
 
 namespace oclc {
-namespace {
 
-void collect(const Graph& graph, std::map<std::string, Expr>& symbols) {
+std::vector<Expr> symbols_of(const Graph& graph) {
+  std::vector<Expr> symbols;
   const auto add = [&](const Expr& e) {
-    for (const std::string& name : e.symbols()) symbols.emplace(name, Expr::symbol(name));
-    if (const auto name = e.symbol_name()) symbols[*name] = e;
+    for (const std::string& name : e.symbols()) {
+      const auto at = std::find_if(symbols.begin(), symbols.end(), [&](const Expr& s) { return s.symbol_name() == name; });
+      Expr& symbol = at != symbols.end() ? *at : symbols.emplace_back(Expr::symbol(name));
+      if (e.symbol_name()) symbol = e;
+    }
   };
-  for (const auto& input : graph.inputs()) {
-    for (const Expr& dim : input->type.shape) add(dim);
-  }
+  for (const auto& input : graph.inputs()) std::for_each(input->type.shape.begin(), input->type.shape.end(), add);
   for (const Node* node : graph.nodes()) {
     for (const auto& [name, value] : node->attributes) {
       const auto* exprs = std::get_if<std::vector<Expr>>(&value);
-      for (const Expr& e : exprs ? *exprs : std::vector<Expr>()) add(e);
+      if (exprs) std::for_each(exprs->begin(), exprs->end(), add);
     }
   }
+  return symbols;
 }
 
-}  // namespace
-
 SymbolValues small_symbols(const Graph& graph) {
-  std::map<std::string, Expr> symbols;
-  collect(graph, symbols);
+  std::map<std::string, Expr> by_name;
+  for (const Expr& symbol : symbols_of(graph)) by_name[*symbol.symbol_name()] = symbol;
   constexpr std::int64_t kSizes[] = {2, 3, 5, 4, 7};
   SymbolValues values;
-  for (const auto& [name, symbol] : symbols)
+  for (const auto& [name, symbol] : by_name)
     values[name] = std::clamp(kSizes[values.size() % 5], symbol.lower(), symbol.upper());
   return values;
 }

@@ -8,8 +8,10 @@
 
 namespace oclc {
 
-// Small values for all symbols of the graph's inputs and attributes that are no loop counters: 2, 3, 5, ... within their
-// bounds.
+// The symbols of the graph's inputs and attributes, not of loops' bodies, in order of appearance.
+std::vector<Expr> symbols_of(const Graph& graph);
+
+// Small values for these: 2, 3, 5, ... within their bounds.
 SymbolValues small_symbols(const Graph& graph);
 
 // Tensors for the graph's inputs: floats in [-1, 1), integers in [0, 3), truth values.

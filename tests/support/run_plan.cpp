@@ -10,6 +10,7 @@
 #include "compiler/ops/evaluate.h"
 #include "compiler/support/error.h"
 #include "runtime/package/writer.h"
+#include "tests/support/graph_check.h"
 
 namespace oclc::test {
 namespace {
@@ -88,16 +89,7 @@ Difference difference(std::span<const HostTensor> y, std::span<const HostTensor>
 std::shared_ptr<Module> module_of(std::unique_ptr<Graph> graph) {
   auto module = std::make_shared<Module>();
   module->name = "test";
-  std::vector<std::string> known;
-  for (const auto& input : graph->inputs()) {
-    for (const Expr& dim : input->type.shape) {
-      for (const std::string& symbol : dim.symbols()) {
-        if (std::find(known.begin(), known.end(), symbol) != known.end()) continue;
-        known.push_back(symbol);
-        module->symbols.push_back(Expr::symbol(symbol));
-      }
-    }
-  }
+  module->symbols = symbols_of(*graph);
   module->entries.push_back(std::move(graph));
   return module;
 }
@@ -139,7 +131,7 @@ Difference compare_with_reference(const Graph& graph, std::span<const HostTensor
   const std::vector<HostTensor> wanted = evaluate(graph, inputs, symbols);
   PlanRunner runner(module_of(copy_graph(graph)), options);
   const std::vector<HostTensor> found = runner.run(inputs, symbols);
-  return difference(found, wanted);
+  return test::difference(found, wanted);  // not that of graph_check.h
 }
 
 }  // namespace oclc::test

@@ -25,7 +25,7 @@ Difference difference(const HostTensor& y, const HostTensor& reference);
 // The worst of all outputs.
 Difference difference(std::span<const HostTensor> y, std::span<const HostTensor> reference);
 
-// A module of one entry that takes the graph over. Symbols of the inputs' shapes become the module's, in order of appearance.
+// A module of one entry that takes the graph over, with the graph's symbols.
 std::shared_ptr<Module> module_of(std::unique_ptr<Graph> graph);
 
 // A compiled graph on a device. The device is the first CPU, or what the environment variable OCLC_TEST_DEVICE selects.
