@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -40,7 +41,7 @@ class Differentiation {
     if (!missing_.empty()) {
       throw CompileError({.stage = "autodiff",
                           .wanted = "operators with a gradient between the loss and what is trained",
-                          .found = missing_,
+                          .found = fmt::format("none for {}", fmt::join(missing_, ", ")),
                           .advice = "freezing what lies before these nodes, or removing them",
                           .exit_code = ExitCode::unsupported});
     }
@@ -88,8 +89,9 @@ class Differentiation {
 
   // Notes a missing gradient; the search goes on before the node, so that all that is missing is found.
   std::vector<Value*> go_on_without(const Node& node, const std::string& supported) {
-    missing_ += fmt::format("{}{}{}", missing_.empty() ? "none for " : ", ", name_of(node),
-                            supported.empty() ? "" : fmt::format(": only for {}", supported));
+    const std::string entry =
+        fmt::format("{}{}", name_of(node), supported.empty() ? "" : fmt::format(": only for {}", supported));
+    if (std::find(missing_.begin(), missing_.end(), entry) == missing_.end()) missing_.push_back(entry);
     std::vector<Value*> zeros;
     for (const Value* input : node.inputs) zeros.push_back(dependent_.count(input) != 0 ? fill(input->type, 0) : nullptr);
     return zeros;
@@ -143,7 +145,7 @@ class Differentiation {
   const std::vector<Node*> nodes_;  // before any gradient
   std::unordered_set<const Value*> dependent_;
   std::unordered_map<const Value*, std::vector<Value*>> uses_;  // gradients of the value's uses
-  std::string missing_;
+  std::vector<std::string> missing_;
 };
 
 }  // namespace

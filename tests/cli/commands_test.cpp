@@ -76,3 +76,35 @@ TEST_CASE("bench puts fused beside unfused") {
   CHECK(has(text.text, "  ratio: time "));
   CHECK(run_oclc("bench --vs eager " + folder.model()).status == 2);
 }
+
+TEST_CASE("check-gradients compares with finite differences") {
+  const ModelFolder folder;
+  const Outcome text = run_oclc("check-gradients " + folder.model());
+  CHECK(text.status == 0);
+  for (const char* part : {"conv ", "relu ", "softmax ", "stem.conv", "check-gradients: PASS"})
+    CHECK_MESSAGE(has(text.text, part), part);
+  const json document = document_of("check-gradients --all --dim N=3 --json " + folder.model());
+  CHECK(document["kind"] == "gradients");
+  CHECK(document["passed"] == true);
+  CHECK(document["variables"] == 3 * 2 * 4 * 4 + 6);
+  CHECK(document["worst"].get<double>() < 1e-6);
+  CHECK(document["worst"].get<double>() > 0);
+  CHECK(document["whole_model"]["difference"].get<double>() != 0);
+  CHECK(run_oclc("check-gradients --tolerance 1e-30 " + folder.model()).status == 7);
+  CHECK(run_oclc("check-gradients --tolerance 0 " + folder.model()).status == 2);
+  CHECK(run_oclc("check-gradients").status == 2);
+}
+
+TEST_CASE("check-gradients lists all operators without a gradient") {
+  Folder folder;
+  Writer w;
+  w.input("x", {2, 8}).output("y", {2, 12});
+  w.ints("sides", {4}, {0, 1, 0, 1});
+  set_text(w.node("Pad", {"x", "sides"}, {"a"}, "repeat"), "mode", "edge");
+  set_text(w.node("Pad", {"a", "sides"}, {"y"}, "mirror"), "mode", "reflect");
+  folder.add("model.onnx", w.bytes());
+  const Outcome outcome = run_oclc("check-gradients " + (folder.path / "model.onnx").string());
+  CHECK(outcome.status == 4);
+  CHECK(has(outcome.text, "node 'repeat' (pad)"));
+  CHECK(has(outcome.text, "node 'mirror' (pad)"));
+}

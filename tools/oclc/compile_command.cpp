@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::string_view kHelp = R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
        oclc bench MODEL...                        fused beside unfused, timed on a device
+       oclc check-gradients MODEL                 gradients beside finite differences, on the host
        oclc devices [--targets]                   OpenCL devices, or the targets known
        oclc info FILE                             what a model or a plan holds
 Each command has its own --help.
