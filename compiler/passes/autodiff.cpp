@@ -79,6 +79,7 @@ class Differentiation {
     const auto at = uses_.find(value);
     if (at == uses_.end()) return nullptr;
     std::vector<Value*>& parts = at->second;
+    if (parts.size() > 1) join_slices(parts, value->type.shape);
     while (parts.size() > 1) {
       Value* last = parts.back();
       parts.pop_back();
@@ -95,6 +96,43 @@ class Differentiation {
     std::vector<Value*> zeros;
     for (const Value* input : node.inputs) zeros.push_back(dependent_.count(input) != 0 ? fill(input->type, 0) : nullptr);
     return zeros;
+  }
+
+  // Where slices cut the value up, their gradients, each among zeros, are one concatenation: no kernel adds zeros.
+  void join_slices(std::vector<Value*>& parts, const Shape& shape) {
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      std::vector<Value*> pieces, used;
+      Expr end = 0;
+      bool found = true;
+      while (found && !(end == shape[axis])) {
+        const auto next = std::find_if(parts.begin(), parts.end(), [&](const Value* part) {
+          return starts_at(part, axis, end) && std::find(used.begin(), used.end(), part) == used.end();
+        });
+        found = next != parts.end();
+        if (!found) break;
+        used.push_back(*next);
+        pieces.push_back((*next)->producer->inputs[0]);
+        end += pieces.back()->type.shape[axis];
+      }
+      if (!found || pieces.size() < 2) continue;
+      Value* joined = builder_.concat(std::move(pieces), static_cast<std::int64_t>(axis));
+      const auto first = std::find(parts.begin(), parts.end(), used.front());
+      *first = joined;
+      std::erase_if(parts, [&](const Value* part) { return std::find(used.begin(), used.end(), part) != used.end(); });
+      return;
+    }
+  }
+
+  // Is this zeros around a tensor that begins at `start` of the axis and has elements, and fills all others?
+  static bool starts_at(const Value* part, std::size_t axis, const Expr& start) {
+    const Node* pad = part->producer;
+    if (!pad || pad->op->name != "pad" || pad->get<std::string>("mode") != "constant" || pad->get<double>("value") != 0)
+      return false;
+    const auto &before = pad->get<std::vector<Expr>>("before"), &after = pad->get<std::vector<Expr>>("after");
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (i != axis && !(before[i] == Expr(0) && after[i] == Expr(0))) return false;
+    }
+    return before[axis] == start && !(pad->inputs[0]->type.shape[axis] == Expr(0));
   }
 
   void visit(const Node& node) {

@@ -22,6 +22,7 @@ using Random = std::mt19937_64;
 using Tensors = std::vector<HostTensor>;
 
 constexpr double kStep = 1e-6;
+constexpr double kHuge = 1e30;  // what masks are made of
 
 double uniform(Random& random, double low, double high) {
   return low + (high - low) * (static_cast<double>(random() >> 11) * 0x1p-53);
@@ -93,7 +94,7 @@ HostTensor projection(const std::vector<std::int64_t>& shape, Random& random) {
 HostTensor direction(const HostTensor& x, Random& random) {
   double sum = 0;
   std::int64_t count = 0;
-  const auto moves = [](double v) { return std::isfinite(v) && std::fabs(v) < 1e30; };
+  const auto moves = [](double v) { return std::isfinite(v) && std::fabs(v) < kHuge; };
   for (std::int64_t i = 0; i < x.elements(); ++i) {
     if (!moves(x.at(i))) continue;
     sum += std::fabs(x.at(i));
@@ -327,14 +328,17 @@ class Check {
     }
   }
 
-  // Central differences. Results where the two sides disagree, at kinks and ties, get no weight in the projection.
+  // Central differences. Results where the two sides disagree, at kinks and ties, get no weight in the projection; nor do those
+  // in which a difference is lost (masks).
   static HostTensor differences_of(const HostTensor& y, const HostTensor& after, const HostTensor& before,
                                    HostTensor& projection, std::int64_t& kinks) {
     HostTensor result(DType::f64, y.shape());
     for (std::int64_t i = 0; i < y.elements(); ++i) {
       const double up = after.at(i) - y.at(i), down = y.at(i) - before.at(i);
-      if (after.at(i) == before.at(i) && up == 0) continue;
-      const bool smooth = std::fabs(up - down) <= 1e-3 * (std::fabs(up) + std::fabs(down)) + 1e-14 * std::fabs(y.at(i));
+      const bool resolved = std::fabs(y.at(i)) < kHuge;
+      if (resolved && after.at(i) == before.at(i) && up == 0) continue;
+      const bool smooth =
+          resolved && std::fabs(up - down) <= 1e-3 * (std::fabs(up) + std::fabs(down)) + 1e-14 * std::fabs(y.at(i));
       result.set(i, smooth ? (up + down) / (2 * kStep) : 0);
       if (smooth || projection.at(i) == 0) continue;
       projection.set(i, 0);

@@ -20,7 +20,7 @@ struct GradientCheckOptions {
 struct OperatorCheck {
   std::string op;
   std::size_t nodes = 0, checked = 0;
-  std::int64_t kinks = 0;  // results left out: the differences to the two sides disagree there
+  std::int64_t kinks = 0;  // results left out: the differences to the two sides disagree there, or the result is huge
   double error = 0;
   std::string worst;  // source of the node with that error
 };

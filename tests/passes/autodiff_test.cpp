@@ -18,6 +18,12 @@ Value* sum(Builder& b, Value* x) {
 
 Value* gradient(Graph& graph, Value* loss, Value* x) { return add_gradients(graph, loss, std::vector<Value*>{x}).at(0); }
 
+std::size_t count(const Graph& graph, std::string_view op) {
+  std::size_t found = 0;
+  for (const Node* node : graph.nodes()) found += node->op->name == op ? 1 : 0;
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("gradients of several uses are summed") {
@@ -81,9 +87,7 @@ TEST_CASE("only what is needed is added") {
   Value* w = graph.add_input("w", {DType::f32, {3, 4}});
   Value* loss = sum(b, b.matmul(x, w));
   graph.add_output("dw", gradient(graph, loss, w));
-  int products = 0;
-  for (const Node* node : graph.nodes()) products += node->op->name == "matmul" ? 1 : 0;
-  CHECK(products == 2);
+  CHECK(count(graph, "matmul") == 2);
   const std::size_t size = graph.size();
   graph.add_output("loss", loss);
   graph.erase_dead();
@@ -182,4 +186,31 @@ TEST_CASE("truth values and integers carry no gradient") {
   Value* loss = sum(b, b.where(positive, b.mul(x, 2), b.cast(b.cast(x, DType::i32), DType::f32)));
   graph.add_output("dx", gradient(graph, loss, x));
   CHECK(values(evaluate(graph, std::vector<HostTensor>{floats({3}, {-1, 0, 2})}).at(0)) == std::vector<double>{0, 0, 2});
+}
+
+TEST_CASE("the gradients of slices that cut a value up are one concatenation") {
+  Graph graph;
+  Builder b(graph);
+  const Expr n = Expr::symbol("N");
+  Value* x = graph.add_input("x", {DType::f32, {n, 6}});
+  Value *last = b.slice_axis(x, 1, 3, 3), *first = b.slice_axis(x, 1, 0, 2), *middle = b.slice_axis(x, 1, 2, 1);
+  Value* loss = b.add(sum(b, b.mul(last, last)), b.add(sum(b, b.mul(first, 2)), b.add(sum(b, middle), sum(b, b.mul(x, 10)))));
+  graph.add_output("dx", gradient(graph, loss, x));
+  CHECK(count(graph, "concat") == 1);
+  CHECK(count(graph, "pad") == 0);
+  CHECK(values(evaluate(graph, std::vector<HostTensor>{counting({1, 6})}).at(0)) ==
+        std::vector<double>{12, 12, 11, 18, 20, 22});
+}
+
+TEST_CASE("slices that overlap or leave gaps are added") {
+  for (const std::int64_t start : {2, 4}) {
+    Graph graph;
+    Builder b(graph);
+    Value* x = graph.add_input("x", {DType::f32, {6}});
+    Value* loss = b.add(sum(b, b.slice_axis(x, 0, 0, 3)), sum(b, b.mul(b.slice_axis(x, 0, start, 6 - start), 2)));
+    graph.add_output("dx", gradient(graph, loss, x));
+    CHECK(count(graph, "concat") == 0);
+    CHECK(values(evaluate(graph, std::vector<HostTensor>{counting({6})}).at(0)) ==
+          (start == 2 ? std::vector<double>{1, 1, 3, 2, 2, 2} : std::vector<double>{1, 1, 1, 0, 2, 2}));
+  }
 }
