@@ -3,8 +3,8 @@
 //   shared_layers [--scale S] [--rows N] [--batch B] [--device SEL]
 //
 // First the classic 2-4-1 network on exclusive or, whose answer is known. Then a network of 10000-5000-1000-10 neurons, each
-// layer but the last divided by S (1, 2, 5, 10, 20, 50), trains on N made-up rows of ten classes in batches of B; fresh rows of
-// the same classes are recognised before and after. Ends with 1 if either does not learn.
+// layer but the last divided by S (1, 2, 5, 10, 20, 50; default 2), trains on N made-up rows of ten classes in batches of B;
+// fresh rows of the same classes are recognised before and after. Ends with 1 if either does not learn.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -31,7 +31,7 @@ using Large =
 constexpr std::size_t kClasses = 10;
 
 struct Arguments {
-  std::string scale = "1", rows = "2000", batch = "200", device;
+  std::string scale = "2", rows = "2000", batch = "200", device;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
