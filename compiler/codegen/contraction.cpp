@@ -21,7 +21,7 @@ using Substitution = std::map<std::string, Expr, std::less<>>;
 // Value of a symbol where an estimate needs one.
 constexpr std::int64_t kTypicalDim = 8;
 // Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
-constexpr std::int64_t kLongestChain = 512;
+constexpr std::int64_t kLongestChain = 128;
 
 std::int64_t typical(const Expr& e) {
   SymbolValues values;
@@ -158,9 +158,25 @@ class ContractionCode {
   // Rows of the right operand that vectors read in place: [inner][column] with unit step in columns, panels without a ragged
   // end.
   bool raw_rows() const {
-    return plain_load(b_) && b_.guard.empty() && taps_ == 1 && b_.index.coefficient(column_axis().name) == Expr(1) &&
-           b_.index.coefficient(inner_axis().name).has_value() && columns_.is_constant() &&
+    return plain_load(b_) && b_.guard.empty() && b_.index.coefficient(column_axis().name) == Expr(1) &&
+           b_.index.coefficient(inner_axis().name).has_value() && taps_are_consecutive() && columns_.is_constant() &&
            columns_.value() % panel_width() == 0;
+  }
+
+  // The rows of a tap follow those of the tap before it.
+  bool taps_are_consecutive() const {
+    const Expr rows_of_tap = inner_ * b_.index.coefficient(inner_axis().name).value_or(Expr(0));
+    const auto at_tap = [&](std::int64_t tap) {
+      Substitution at;
+      const auto coords = unflatten(Expr(tap), tap_shape_);
+      for (std::size_t i = 0; i < coords.size(); ++i) at[reduction(c_.k[i]).name] = coords[i];
+      return b_.index.substitute(at);
+    };
+    const Expr first = at_tap(0);
+    for (std::int64_t tap = 1; tap < taps_; ++tap) {
+      if (!(at_tap(tap) - first == Expr(tap) * rows_of_tap)) return false;
+    }
+    return true;
   }
 
   // Widest panel that divides the columns, if they are read in place.
@@ -488,7 +504,8 @@ class ContractionCode {
       return;
     }
     const std::string& name = kernel_.operands[static_cast<std::size_t>(b_.operand)].name;
-    const Substitution at{{inner_axis().name, Expr(0)}, {column_axis().name, Expr(0)}};
+    Substitution at{{column_axis().name, Expr(0)}};
+    for (const int i : c_.k) at[reduction(i).name] = Expr(0);
     values_.holes["B_POINTER"] =
         fmt::format("const __global float* w = {} + {} + panel * PW;\n", name, c_text(b_.index.substitute(at)));
   }

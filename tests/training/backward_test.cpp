@@ -40,6 +40,8 @@ const Convolution kConvolutions[] = {
      "13, 11", "3, 3"},
     {"3x3 whole tiles", "N, 32, 13, 13", "64, 32, 3, 3", "N, 64, 13, 13",
      "strides=[1, 1], dilations=[1, 1], pads=[1, 1, 1, 1], group=1", "13, 13", "3, 3"},
+    {"many channels", "N, 256, 13, 13", "256, 256, 3, 3", "N, 256, 13, 13",
+     "strides=[1, 1], dilations=[1, 1], pads=[1, 1, 1, 1], group=1", "13, 13", "3, 3"},
     {"stride", "N, 16, 14, 9", "32, 16, 3, 3", "N, 32, 7, 5", "strides=[2, 2], dilations=[1, 1], pads=[1, 1, 1, 1], group=1",
      "14, 9", "3, 3"},
     {"1x1 stride", "N, 16, 9, 9", "32, 16, 1, 1", "N, 32, 5, 5", "strides=[2, 2], dilations=[1, 1], pads=[0, 0, 0, 0], group=1",
