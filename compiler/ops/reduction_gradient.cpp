@@ -14,6 +14,25 @@ Expr reduced_elements(const Shape& shape, const Ints& axes) {
   return count;
 }
 
+// What `g` is the only element of along the axis, among zeros: where(position == index, value, 0), the gradient of
+// gather_elements with one index. Null for other values. A loss over classes is spared a sum of zeros.
+Value* picked_value(const Value* g, std::int64_t axis) {
+  const auto is = [](const Value* v, std::string_view op) { return v->producer && v->producer->op->name == op; };
+  if (!is(g, "where")) return nullptr;
+  const std::vector<Value*>& parts = g->producer->inputs;
+  const HostTensor* zero = constant_of(parts[2]);
+  if (!zero || zero->elements() != 1 || zero->at(0) != 0 || !is(parts[0], "equal")) return nullptr;
+  const Value *positions = parts[0]->producer->inputs[0], *index = parts[0]->producer->inputs[1], *value = parts[1];
+  if (!is(positions, "iota") || positions->producer->get<std::int64_t>("axis") != axis) return nullptr;
+  const auto &start = positions->producer->get<std::vector<Expr>>("start"),
+             &step = positions->producer->get<std::vector<Expr>>("step");
+  Shape one = g->type.shape;
+  one[static_cast<std::size_t>(axis)] = Expr(1);
+  const bool good = positions->type.shape == g->type.shape && start[0] == Expr(0) && step[0] == Expr(1) &&
+                    index->type.shape == one && value->type.shape == one;
+  return good ? parts[1] : nullptr;
+}
+
 // The product of the others: where none of them is 0 that of all but the zeros over x, with a zero's own factor left out.
 Value* others_product(Builder& b, Value* x, const Ints& axes) {
   const DType dtype = x->type.dtype;
@@ -76,7 +95,10 @@ std::vector<Value*> softmax_gradient(Builder& b, const Node& node, std::span<Val
 std::vector<Value*> log_softmax_gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
   if (!gradients[0]) return {nullptr};
   Value* g = gradients[0];
-  return {b.sub(g, b.mul(b.exp(node.output()), b.reduce("reduce_sum", g, {node.get<std::int64_t>("axis")}, true)))};
+  const std::int64_t axis = node.get<std::int64_t>("axis");
+  Value* sum = picked_value(g, axis);
+  if (!sum) sum = b.reduce("reduce_sum", g, {axis}, true);
+  return {b.sub(g, b.mul(b.exp(node.output()), sum))};
 }
 
 // With n the normalised x and h the gradient times scale, over the normalised axes:

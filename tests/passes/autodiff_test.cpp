@@ -214,3 +214,25 @@ TEST_CASE("slices that overlap or leave gaps are added") {
           (start == 2 ? std::vector<double>{1, 1, 3, 2, 2, 2} : std::vector<double>{1, 1, 1, 0, 2, 2}));
   }
 }
+
+TEST_CASE("a loss over classes adds up no zeros") {
+  Graph graph;
+  Builder b(graph);
+  const Expr n = Expr::symbol("N");
+  Value* x = graph.add_input("x", {DType::f64, {n, 5}});
+  Value* labels = graph.add_input("labels", {DType::i64, {n, 1}});
+  Value* loss = b.unary("neg", b.reduce("reduce_mean", b.gather_elements(b.log_softmax(x), labels, 1), {0, 1}, false));
+  const std::size_t sums = count(graph, "reduce_sum");
+  graph.add_output("dx", gradient(graph, loss, x));
+  CHECK(count(graph, "reduce_sum") == sums);
+  const HostTensor at = floats({2, 5}, {0, 1, 2, 3, 4, 1, 0, 1, 0, 1}, DType::f64);
+  const HostTensor dx = evaluate(graph, std::vector<HostTensor>{at, ints({2, 1}, {4, -4})}).at(0);
+  for (std::int64_t row = 0; row < 2; ++row) {
+    double total = 0;
+    for (std::int64_t k = 0; k < 5; ++k) total += std::exp(at.at(row * 5 + k));
+    for (std::int64_t k = 0; k < 5; ++k) {
+      const double wanted = (std::exp(at.at(row * 5 + k)) / total - (k == (row == 0 ? 4 : 1) ? 1 : 0)) / 2;
+      CHECK(dx.at(row * 5 + k) == doctest::Approx(wanted).epsilon(1e-12));
+    }
+  }
+}
