@@ -9,5 +9,6 @@ int compile_command(int argc, char** argv, std::string& file);
 int bench_command(int argc, char** argv, std::string& file);
 int devices_command(int argc, char** argv, std::string& file);
 int info_command(int argc, char** argv, std::string& file);
+int export_command(int argc, char** argv, std::string& file);
 
 }  // namespace oclc::tool

@@ -26,6 +26,7 @@ constexpr std::string_view kHelp = R"(usage: oclc MODEL.onnx -o plan.bin [option
        oclc bench MODEL...                        fused beside unfused, timed on a device
        oclc devices [--targets]                   OpenCL devices, or the targets known
        oclc info FILE                             what a model or a plan holds
+       oclc export-onnx --model M --state C -o F  the model with the trained weights of a checkpoint
 Each command has its own --help.
 
 Sizes

@@ -17,17 +17,18 @@ struct Command {
   int (*run)(int argc, char** argv, std::string& file);
 };
 
-constexpr Command kCommands[] = {{"bench", bench_command}, {"devices", devices_command}, {"info", info_command}};
+constexpr Command kCommands[] = {
+    {"bench", bench_command}, {"devices", devices_command}, {"info", info_command}, {"export-onnx", export_command}};
 
 int dispatch(int argc, char** argv, std::string& file) {
   const std::string_view first = argc > 1 ? argv[1] : "";
   for (const Command& command : kCommands) {
     if (first == command.name) return command.run(argc - 1, argv + 1, file);
   }
-  const bool word = !first.empty() && first.find_first_of("-./") == first.npos;
+  const bool word = !first.empty() && first[0] != '-' && first.find_first_of("./") == first.npos;
   std::error_code ignored;
   if (word && !std::filesystem::exists(first, ignored))
-    usage_error(fmt::format("wanted a model file or a command (bench, devices, info), found '{}'", first));
+    usage_error(fmt::format("wanted a model file or a command (bench, devices, info, export-onnx), found '{}'", first));
   return compile_command(argc, argv, file);
 }
 
