@@ -250,7 +250,10 @@ class LoopNest {
                  ? fmt::format("{0} {1} = ({0})({2});", e.vector_type(dtype), name, initial(stage.combine, dtype))
                  : fmt::format("{} {} = {};", scalar_type, name, initial(stage.combine, dtype)));
       if (stage.arg_index >= 0) e.line(fmt::format("long {}_at = 0;", name));
-      if (compensated(stage, e.is_vector(stage.body))) e.line(fmt::format("float {}_rest = 0.0f;", name));
+      if (compensated(stage)) {
+        const std::string type = e.is_vector(stage.body) ? e.vector_type(dtype) : scalar_type;
+        e.line(fmt::format("{0} {1}_rest = ({0})(0.0f);", type, name));
+      }
     }
     const std::vector<int>& axes = stage_of(first).axes;
     for (const int a : axes) open_loop(e, kernel_.reduction[static_cast<std::size_t>(a)]);
@@ -279,12 +282,11 @@ class LoopNest {
   }
 
   // Long sums into one number carry what rounding takes from each addition (Kahan 1965).
-  bool compensated(const Stage& stage, bool vector) const {
-    constexpr double kLongSum = 32768;
+  bool compensated(const Stage& stage) const {
+    constexpr double kLongSum = 1024;
     double terms = 1;
     for (const int a : stage.axes) terms *= typical(kernel_.reduction[static_cast<std::size_t>(a)].extent);
-    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 && !vector && !vector_reduction_ &&
-           terms > kLongSum;
+    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 && !vector_reduction_ && terms > kLongSum;
   }
 
   void accumulate(Emitter& e, const Stage& stage, const std::string& name, bool vector, bool arg) {
@@ -298,9 +300,11 @@ class LoopNest {
           fmt::format("if ({0} {1}{2} {3}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name, position));
       return;
     }
-    if (compensated(stage, vector)) {
-      e.line(fmt::format("const float {0}_term = {1} - {0}_rest;", name, e.value(stage.body)));
-      e.line(fmt::format("const float {0}_next = {0} + {0}_term;", name));
+    if (compensated(stage)) {
+      const std::string type = vector ? std::string(e.vector_type(DType::f32)) : "float";
+      e.line(fmt::format("const {0} {1}_term = {2} - {1}_rest;", type, name,
+                         vector ? e.vector_value(stage.body) : e.value(stage.body)));
+      e.line(fmt::format("const {0} {1}_next = {1} + {1}_term;", type, name));
       e.line(fmt::format("{0}_rest = ({0}_next - {0}) - {0}_term;", name));
       e.line(fmt::format("{0} = {0}_next;", name));
       return;
@@ -425,7 +429,9 @@ class LoopNest {
     std::int64_t row_block = 1;
     const double wanted = std::max(1.0, kTileSeconds / std::max(per_element, 1e-12));
     if (has_vector && inner_typical > wanted * 2) {
-      const std::int64_t unit = target_.vector_width * 4;
+      const std::int64_t whole = target_.vector_width * 4;
+      const std::int64_t unit =
+          inner_typical < static_cast<double>(2 * target_.compute_units * whole) ? target_.vector_width : whole;
       chunk = std::max<std::int64_t>(unit, static_cast<std::int64_t>(wanted) / unit * unit);
     } else {
       row_block = std::max<std::int64_t>(1, static_cast<std::int64_t>(wanted / std::max(inner_typical, 1.0)));

@@ -86,7 +86,7 @@ void write_checkpoint(const std::string& path, const fb::Plan& plan, std::uint64
 
 Checkpoint Checkpoint::open(const std::string& path) {
   Checkpoint result;
-  result.package_ = Package::open(path, Residence::copied);
+  result.package_ = Package::open(path, Residence::copied, "checkpoint");
   const fb::Plan& plan = result.plan();
   if (!plan.checkpoint()) throw Error(ErrorKind::corrupt, path + ": not a checkpoint: it is a plan");
   for (std::uint32_t i = 0; i < count(plan); ++i) {

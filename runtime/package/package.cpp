@@ -77,18 +77,19 @@ std::string describe_foreign(std::span<const std::byte> bytes) {
 
 std::uint64_t hash64(std::span<const std::byte> bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-std::shared_ptr<const Package> Package::open(const std::string& path, Residence residence) {
+std::shared_ptr<const Package> Package::open(const std::string& path, Residence residence, const std::string& noun) {
   const File file(path);
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) throw_io(path, "cannot stat", errno);
   if (S_ISDIR(status.st_mode)) throw_io(path, "cannot read", EISDIR);
   if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::io, path + ": wanted a regular file, found a device, pipe or socket");
-  if (status.st_size == 0) throw Error(ErrorKind::corrupt, path + ": not a plan: the file is empty");
+  if (status.st_size == 0) throw Error(ErrorKind::corrupt, path + ": not a " + noun + ": the file is empty");
   if (static_cast<std::uintmax_t>(status.st_size) > SIZE_MAX / 2)
     throw Error(ErrorKind::io, path + ": the plan is larger than this machine's address space");
 
   std::shared_ptr<Package> package(new Package);
   package->name_ = path;
+  package->noun_ = noun;
   package->bytes_ = static_cast<std::size_t>(status.st_size);
   if (residence == Residence::mapped) {
     void* base = ::mmap(nullptr, package->bytes_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
@@ -120,11 +121,14 @@ Package::~Package() {
 
 void Package::check() {
   const std::span<const std::byte> file(base_, bytes_);
-  const auto corrupt = [this](const std::string& what) { throw Error(ErrorKind::corrupt, name_ + ": damaged plan: " + what); };
+  const auto corrupt = [this](const std::string& what) {
+    throw Error(ErrorKind::corrupt, name_ + ": damaged " + noun_ + ": " + what);
+  };
 
   Header header{};
   if (file.size() < sizeof kMagic || std::memcmp(file.data(), kMagic, sizeof kMagic) != 0)
-    throw Error(ErrorKind::corrupt, name_ + ": not a plan (wrong magic number); " + describe_foreign(file));
+    throw Error(ErrorKind::corrupt,
+                name_ + ": not a " + noun_ + " (wrong magic number)" + (noun_ == "plan" ? "; " + describe_foreign(file) : ""));
   if (file.size() < sizeof header) corrupt("truncated within the header");
   std::memcpy(&header, file.data(), sizeof header);
   if (header.byte_order == __builtin_bswap32(kByteOrder))
@@ -172,7 +176,7 @@ void Package::check() {
   try {
     plan_ = &verify_metadata(sections[0], constants_.size());
   } catch (const Error& error) {
-    throw Error(error.kind(), name_ + ": invalid plan: " + error.what());
+    throw Error(error.kind(), name_ + ": invalid " + noun_ + ": " + error.what());
   }
 }
 

@@ -21,7 +21,9 @@ class Package {
  public:
   // Opens (O_CLOEXEC), checks the frame, all checksums, the metadata's structure (flatbuffers::Verifier) and meaning
   // (verify.h). Throws Error; the message starts with `path`.
-  static std::shared_ptr<const Package> open(const std::string& path, Residence residence = Residence::mapped);
+  // `noun`: what messages call the file.
+  static std::shared_ptr<const Package> open(const std::string& path, Residence residence = Residence::mapped,
+                                             const std::string& noun = "plan");
 
   // The same for bytes in memory, which are copied. `name` stands for the path in messages.
   static std::shared_ptr<const Package> from_memory(std::span<const std::byte> bytes, const std::string& name = "plan");
@@ -40,6 +42,7 @@ class Package {
   void check();
 
   std::string name_;
+  std::string noun_ = "plan";
   std::byte* base_ = nullptr;  // mmap
   std::size_t bytes_ = 0;
   std::span<const std::byte> constants_;

@@ -27,6 +27,7 @@ constexpr std::string_view kHelp = R"(usage: oclc MODEL.onnx -o plan.bin [option
        oclc check-gradients MODEL                 gradients beside finite differences, on the host
        oclc devices [--targets]                   OpenCL devices, or the targets known
        oclc info FILE                             what a model or a plan holds
+       oclc export-onnx --model M --state C -o F  the model with the trained weights of a checkpoint
 Each command has its own --help.
 
 Sizes
