@@ -153,8 +153,12 @@ class Builder {
     cl_int code = CL_SUCCESS;
     const cl_device_id device = context_.device();
     ClProgram program(clCreateProgramWithBinary(context_.cl(), 1, &device, &bytes, &data, &status, &code));
-    if (code != CL_SUCCESS || status != CL_SUCCESS) return false;
-    if (clBuildProgram(program.get(), 1, &device, unit.options.c_str(), nullptr, nullptr) != CL_SUCCESS) return false;
+    if (code == CL_SUCCESS) code = status;
+    if (code == CL_SUCCESS) code = clBuildProgram(program.get(), 1, &device, unit.options.c_str(), nullptr, nullptr);
+    if (code != CL_SUCCESS) {
+      context_.cache()->refused(key, cl_error_text(code));
+      return false;
+    }
     unit.built = std::move(program);
     unit.from_cache = true;
     return true;

@@ -138,6 +138,11 @@ std::optional<std::vector<unsigned char>> ProgramCache::load(const std::string& 
   return std::vector<unsigned char>(begin, begin + head.binary_bytes);
 }
 
+void ProgramCache::refused(const std::string& key, const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  warn_once("the driver refuses the program cache entry '" + path_of(key) + "': " + reason + "; it is made anew");
+}
+
 void ProgramCache::store(const std::string& key, const std::vector<unsigned char>& binary) {
   if (!enabled() || sizeof(Head) + key.size() + binary.size() > kMaxEntryBytes) return;
   {

@@ -24,6 +24,8 @@ class ProgramCache {
 
   // The binary stored under `key`, if it is there undamaged. Thread-safe, also between processes.
   std::optional<std::vector<unsigned char>> load(const std::string& key);
+  // Warns that the driver did not take the binary stored under `key`. Thread-safe.
+  void refused(const std::string& key, const std::string& reason);
   // Thread-safe; atomic; failure switches writing off with one warning.
   void store(const std::string& key, const std::vector<unsigned char>& binary);
   // Writes text beside the entries and returns its path, or "" if that is impossible.

@@ -14,6 +14,12 @@
 namespace oclc {
 namespace {
 
+// Names of the model as the plan holds them, without NUL.
+std::string plain(std::string name) {
+  std::replace(name.begin(), name.end(), '\0', ' ');
+  return name;
+}
+
 namespace fb = flatbuffers;
 
 struct Life {
@@ -172,7 +178,7 @@ class PlanBuilder {
     for (std::size_t i = 0; i < global.size(); ++i) global[i] *= Expr(static_cast<std::int64_t>(g.local[i]));
     const auto globals = exprs(global);
     std::vector<fb::Offset<fb::String>> nodes;
-    for (const std::string& source : sources) nodes.push_back(builder_.CreateString(source));
+    for (const std::string& source : sources) nodes.push_back(builder_.CreateString(plain(source)));
     ++plan_.launches;
     return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local,
                                     std::string(anchor).c_str(), &nodes, expr(flops), expr(bytes));
@@ -212,7 +218,7 @@ class PlanBuilder {
     const int now = clock_++;
     for (const int buffer : {g.a, g.b, g.c}) touch(buffer, now);
     std::vector<fb::Offset<fb::String>> nodes;
-    for (const std::string& source : g.sources) nodes.push_back(builder_.CreateString(source));
+    for (const std::string& source : g.sources) nodes.push_back(builder_.CreateString(plain(source)));
     const auto argument = [&](int buffer, const Expr& offset, bool written) {
       return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(offset), written);
     };
@@ -296,8 +302,8 @@ class PlanBuilder {
       std::vector<fb::Offset<plan::Binding>> out;
       for (std::size_t i = 0; i < list.size(); ++i) {
         const auto shape = exprs(list[i].second.shape);
-        out.push_back(plan::CreateBindingDirect(builder_, list[i].first.c_str(), static_cast<plan::DType>(list[i].second.dtype),
-                                                &shape, ids[i]));
+        out.push_back(plan::CreateBindingDirect(builder_, plain(list[i].first).c_str(),
+                                                static_cast<plan::DType>(list[i].second.dtype), &shape, ids[i]));
       }
       return out;
     };

@@ -49,7 +49,7 @@ TEST_CASE("the last line counts kernels, launches, arena and constants") {
                 "[0-9.]+ s\n"));
 }
 
-TEST_CASE("two compilations give the same bytes, and so does standard output") {
+TEST_CASE("case 71: two compilations give the same bytes, and so does standard output") {
   const ModelFolder folder;
   CHECK(run_oclc(folder.model() + " --target cpu -o " + folder.at("a.bin")).status == 0);
   CHECK(run_oclc(folder.model() + " --target cpu -o " + folder.at("b.bin")).status == 0);
@@ -93,7 +93,7 @@ TEST_CASE("target, strategy, engine and precision reach the plan") {
   CHECK(has(plan_text(folder, "--precision fast"), "precision=fast"));
 }
 
-TEST_CASE("without a device the target is cpu, and -v says so") {
+TEST_CASE("case 83: without a device the target is cpu, and -v says so") {
   const ModelFolder folder;
   const Outcome outcome =
       run("OCL_ICD_VENDORS=/nonexistent " + kOclc + " -v " + folder.model() + " -o " + folder.at("plan.bin"));

@@ -1,0 +1,147 @@
+// k_left_relu: relu
+// nodes     left
+// x0        a
+// y0        y
+// axes      i0<N i1_i2<80
+// cost      80*N flops, 640*N bytes
+// launch    (N + 584) / 585 groups of 1; 585 rows x 80 a tile
+#ifndef OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
+#ifdef cl_khr_fp64
+#define OCLC_DOUBLE(F) F(double)
+#else
+#define OCLC_DOUBLE(F)
+#endif
+
+#endif
+#ifndef OCLC_HAVE_OCLC_SIGNED
+#define OCLC_HAVE_OCLC_SIGNED
+#define OCLC_SIGNED(F) F(char) F(short) F(int) F(long) F(int4) F(int8) F(int16)
+#define OCLC_UNSIGNED(F) F(uchar) F(ushort) F(uint) F(ulong) F(uint4) F(uint8) F(uint16)
+
+#endif
+#ifndef OCLC_HAVE_oclc_relu
+#define OCLC_HAVE_oclc_relu
+// max(a, 0); NaN stays.
+#define OCLC_RELU(T) \
+  T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
+OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
+#endif
+void k_left_relu_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
+  const long row_end = min((tile) * 585 + 585, (long)(dim_N));
+  for (long row = (tile) * 585; row < row_end; ++row) {
+    const long i0 = row;
+    {
+      for (long i1_i2 = 0; i1_i2 < 80; i1_i2 += 8) {
+        const float8 v0 = vload8(0, x0 + 80*i0 + i1_i2);
+        vstore8(oclc_relu(v0), 0, y0 + 120*i0 + i1_i2);
+      }
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void k_left_relu(__global const float* x0, const long x0_at, __global float* y0, const long y0_at, const long dim_N) {
+  k_left_relu_tile(x0 + x0_at, y0 + y0_at, dim_N, get_group_id(0));
+}
+
+// k_right_tanh: tanh
+// nodes     right
+// x0        b
+// y0        y
+// axes      i0<N i1_i2<40
+// cost      600*N flops, 320*N bytes
+// launch    (N + 519) / 520 groups of 1; 520 rows x 40 a tile
+#ifndef OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
+#ifdef cl_khr_fp64
+#define OCLC_DOUBLE(F) F(double)
+#else
+#define OCLC_DOUBLE(F)
+#endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_tanh
+#define OCLC_HAVE_oclc_tanh
+// For |a| <= 0.55: a + a^3 p(a^2), p a minimax polynomial; else 1 - 2 / (e^(2|a|) + 1) with the sign of a.
+#define OCLC_TANH(T) \
+  T __attribute__((overloadable)) oclc_tanh(T a) { \
+    const T s = a * a; \
+    T p = fma((T)(-6.28246693e-3f), s, (T)(2.10777540e-2f)); \
+    p = fma(p, s, (T)(-5.38538583e-2f)); \
+    p = fma(p, s, (T)(1.33326024e-1f)); \
+    p = fma(p, s, (T)(-3.33333194e-1f)); \
+    const T near = fma(p * s, a, a); \
+    const T far = copysign(1 - 2 / (exp(2 * fabs(a)) + 1), a); \
+    return fabs(a) > 0.55f ? far : near; \
+  }
+OCLC_FLOATS(OCLC_TANH)
+#define OCLC_TANH_DOUBLE(T) \
+  T __attribute__((overloadable)) oclc_tanh(T a) { return tanh(a); }
+OCLC_DOUBLE(OCLC_TANH_DOUBLE)
+#endif
+void k_right_tanh_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
+  const long row_end = min((tile) * 520 + 520, (long)(dim_N));
+  for (long row = (tile) * 520; row < row_end; ++row) {
+    const long i0 = row;
+    {
+      for (long i1_i2 = 0; i1_i2 < 40; i1_i2 += 8) {
+        const float8 v0 = vload8(0, x0 + 40*i0 + i1_i2);
+        vstore8(oclc_tanh(v0), 0, y0 + 120*i0 + i1_i2 + 80);
+      }
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void k_right_tanh(__global const float* x0, const long x0_at, __global float* y0, const long y0_at, const long dim_N) {
+  k_right_tanh_tile(x0 + x0_at, y0 + y0_at, dim_N, get_group_id(0));
+}
+
+// k_pool_max_pool: max_pool
+// nodes     pool
+// x0        y
+// y0        y
+// axes      image<N out_x<5 channel<12; sums over tap_x<2
+// cost      120*N flops, 720*N bytes
+// launch    (6*N + 3124) / 3125 groups of 1; 31250 rows x 1 a tile
+#ifndef OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
+#ifdef cl_khr_fp64
+#define OCLC_DOUBLE(F) F(double)
+#else
+#define OCLC_DOUBLE(F)
+#endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_max
+#define OCLC_HAVE_oclc_max
+// The larger; NaN if either is.
+#define OCLC_MAX(T) \
+  T __attribute__((overloadable)) oclc_max(T a, T b) { return a > b || a != a ? a : b; }
+OCLC_FLOATS(OCLC_MAX) OCLC_DOUBLE(OCLC_MAX)
+#endif
+void k_pool_max_pool_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
+  const long row_end = min((tile) * 31250 + 31250, (long)(60*dim_N));
+  for (long row = (tile) * 31250; row < row_end; ++row) {
+    const long image = row / (60);
+    const long out_x = row / (12) % (5);
+    const long channel = row % (12);
+    {
+      float s0 = -INFINITY;
+      for (long tap_x = 0; tap_x < 2; ++tap_x) {
+        const float v0 = x0[10*channel + 120*image + 2*out_x + tap_x];
+        s0 = oclc_max(s0, v0);
+      }
+      y0[5*channel + 60*image + out_x] = s0;
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void k_pool_max_pool(__global const float* x0, const long x0_at, __global float* y0, const long y0_at, const long dim_N) {
+  k_pool_max_pool_tile(x0 + x0_at, y0 + y0_at, dim_N, get_group_id(0));
+}

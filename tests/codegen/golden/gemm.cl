@@ -1,0 +1,112 @@
+// k_fc_product_matmul_add_relu: matmul add relu
+// nodes     fc.product, fc.bias, relu
+// x0        x
+// x1        w
+// x2        bias
+// y0        y
+// axes      out_row<N out_col<40; sums over inner<64
+// cost      5200*N flops, 416*N + 10400 bytes
+// launch    3*((N + 7) / 8) groups of 1; template contraction_cpu, tile 8 x 8, 1 x 2 tiles a group
+#ifndef OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
+#ifdef cl_khr_fp64
+#define OCLC_DOUBLE(F) F(double)
+#else
+#define OCLC_DOUBLE(F)
+#endif
+
+#endif
+#ifndef OCLC_HAVE_OCLC_SIGNED
+#define OCLC_HAVE_OCLC_SIGNED
+#define OCLC_SIGNED(F) F(char) F(short) F(int) F(long) F(int4) F(int8) F(int16)
+#define OCLC_UNSIGNED(F) F(uchar) F(ushort) F(uint) F(ulong) F(uint4) F(uint8) F(uint16)
+
+#endif
+#ifndef OCLC_HAVE_oclc_relu
+#define OCLC_HAVE_oclc_relu
+// max(a, 0); NaN stays.
+#define OCLC_RELU(T) \
+  T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
+OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
+#endif
+void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
+  const int row_count = (int)(dim_N);
+  const int g = tile / (((((row_count + 8 - 1) / 8) + 1 - 1) / 1) * 3);
+  const int block = tile % (((((row_count + 8 - 1) / 8) + 1 - 1) / 1) * 3);
+  const int row_block = 1 ? block % ((((row_count + 8 - 1) / 8) + 1 - 1) / 1) : block / 3;
+  const int panel_block = 1 ? block / ((((row_count + 8 - 1) / 8) + 1 - 1) / 1) : block % 3;
+  const int panel_end = min(5, (panel_block + 1) * 2);
+  const int m_end = min(row_count, (row_block + 1) * (1 * 8));
+  for (int panel = panel_block * 2; panel < panel_end; ++panel) {
+    for (int m0 = row_block * (1 * 8); m0 < m_end; m0 += 8) {
+      // Surplus rows of the last tile repeat row row_count - 1 and are not stored.
+      const __global float* row[8];
+      #pragma unroll
+      for (int i = 0; i < 8; ++i) { const long r = min(m0 + i, row_count - 1); row[i] = x0 + 64*r; }
+      float8 acc[8][1];
+      #pragma unroll
+      for (int i = 0; i < 8; ++i)
+        #pragma unroll
+        for (int j = 0; j < 1; ++j) acc[i][j] = 0.0f;
+      float8 out[8][1];
+      #pragma unroll
+      for (int i = 0; i < 8; ++i)
+        #pragma unroll
+        for (int j = 0; j < 1; ++j) out[i][j] = 0.0f;
+      const __global float* w = weights + (size_t)g * 2560 + (size_t)panel * 512;
+      for (int tap = 0; tap < 1; ++tap) {
+        const __global float* p[8];
+        #pragma unroll
+        for (int i = 0; i < 8; ++i) p[i] = row[i];
+        for (int k0 = 0; k0 < 64; k0 += 64) {
+          const int k_end = min(64, k0 + 64);
+          for (int k = k0; k < k_end; ++k) {
+            float8 x[1];
+            #pragma unroll
+            for (int j = 0; j < 1; ++j) x[j] = vload8(0, w + j * 8);
+            #pragma unroll
+            for (int i = 0; i < 8; ++i) {
+              const float8 s = p[i][k * 1];
+              #pragma unroll
+              for (int j = 0; j < 1; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+            }
+            w += 8;
+          }
+          if (0 && (tap + 1) % 1 == 0) {
+            #pragma unroll
+            for (int i = 0; i < 8; ++i)
+              #pragma unroll
+              for (int j = 0; j < 1; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+          }
+        }
+      }
+      // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
+      #pragma unroll
+      for (int i = 0; i < 8; ++i)
+        #pragma unroll
+        for (int j = 0; j < 1; ++j) out[i][j] += acc[i][j];
+      #pragma unroll 8
+      for (int i = 0; i < 8; ++i) {
+        const int m = m0 + i;
+        if (m >= row_count) break;
+        #pragma unroll
+        for (int j = 0; j < 1; ++j) {
+          const int n = panel * 8 + j * 8;
+          if (40 % 8 != 0 && n >= 40) break;
+          float8 v = out[i][j];
+            {
+              const long out_col = n;
+              const float8 v4 = vload8(0, x2 + out_col);
+              vstore8(oclc_relu((v + v4)), 0, y0 + 40*m + out_col);
+            }
+        }
+      }
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void k_fc_product_matmul_add_relu(__global const float* x0, const long x0_at, __global const float* x2, const long x2_at, __global float* y0, const long y0_at, const long dim_N, __global const float* weights, const long weights_at) {
+  k_fc_product_matmul_add_relu_tile(x0 + x0_at, x2 + x2_at, y0 + y0_at, dim_N, weights + weights_at, (int)get_group_id(0));
+}
