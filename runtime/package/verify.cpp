@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <climits>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -72,6 +73,12 @@ class Verifier {
     if (value > fb::DType::MAX) reject(where, "unknown element type " + number(static_cast<int>(value)));
   }
 
+  // FlatBuffers verifies the alignment of a vector's length, not that of its elements.
+  void aligned(const std::string& where, const flatbuffers::Vector<std::int64_t>* list) const {
+    if (list && reinterpret_cast<std::uintptr_t>(list->data()) % alignof(std::int64_t) != 0)
+      reject(where, "its numbers are not aligned");
+  }
+
   enum class Scope { constant, symbolic, looping };
 
   // `looping`: counters of the loops around may be used; `symbolic`: bound symbols; `constant`: none.
@@ -80,6 +87,7 @@ class Verifier {
       if (required) reject(where, "has no expression");
       return;
     }
+    aligned(where, e->code());
     std::size_t depth = 0;
     const auto& code = *e->code();
     for (std::uint32_t i = 0; i < code.size(); ++i) {

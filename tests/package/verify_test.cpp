@@ -318,6 +318,17 @@ TEST_CASE("case 62: wild GEMM steps are refused") {
       });
 }
 
+TEST_CASE("case 62: expressions whose numbers are not aligned are refused") {
+  // The size of buffer 0 becomes [add]; its vector then begins 4 bytes later, where 2 is read as a length.
+  fb::PlanT plan = loop_plan();
+  plan.buffers[0]->bytes = code({2, 0, 0});
+  auto bytes = metadata(plan);
+  const auto* size = fb::GetPlan(bytes.data())->buffers()->Get(0)->bytes();
+  auto* field = const_cast<std::uint8_t*>(reinterpret_cast<const flatbuffers::Table*>(size)->GetAddressOf(fb::Expr::VT_CODE));
+  flatbuffers::WriteScalar(field, flatbuffers::ReadScalar<flatbuffers::uoffset_t>(field) + 4);
+  CHECK_THROWS_WITH_AS(package::verify_metadata(bytes, 16), "buffer 0 'a' size: its numbers are not aligned", package::Error);
+}
+
 TEST_CASE("case 62: damaged metadata with right checksums never crashes") {
   const auto good = metadata(loop_plan());
   std::mt19937 random(5);
