@@ -1,11 +1,14 @@
 #include "compiler/compile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/kernels/persistent.h"
 #include "compiler/passes/choose_convolution.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/pass.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 
@@ -41,6 +44,14 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   const auto stage = [&](std::string_view name) {
     if (options.progress) options.progress(name);
   };
+  if (options.gemm == "clblast" && options.target.loop_iterations != Target::kNoLimit)
+    throw CompileError(
+        {.stage = "target",
+         .wanted = fmt::format("kernels whose work-items make at most {} loop iterations, all that target '{}' makes",
+                               options.target.loop_iterations, options.target.name),
+         .found = "those of the library CLBlast, which know no such limit",
+         .advice = "--gemm own",
+         .exit_code = ExitCode::usage});
   stage("passes");
   run_pipeline(*result.module, options);
   stage("kernels");

@@ -6,6 +6,7 @@
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/package/container.h"
+#include "runtime/quirks.h"
 
 namespace oclc::runtime {
 namespace {
@@ -44,6 +45,11 @@ void LoadedPlan::check_device() const {
                                             name + ", which device '" + facts.name + "' (driver " + facts.driver +
                                             ") lacks; compile the model for it: oclc --device");
   }
+  const std::string target = plan().target() ? plan().target()->str() : "";
+  if (has(context_->quirks(), Quirk::loop_limit) && target != "llvmpipe")
+    throw Failure(OCLC_E_UNSUPPORTED, package_->name() + ": the plan was compiled for target '" + target +
+                                          "', and its work-items may make more loop iterations than device '" + facts.name +
+                                          "' makes before it leaves them; compile the model for it: oclc --target llvmpipe");
 }
 
 // Constants of a plan lie in one memory object where the device allows its size, else each in its own.

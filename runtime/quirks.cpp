@@ -22,7 +22,7 @@ constexpr Row kRows[] = {
     {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler)},
     // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then
     // leaves
-    // every loop (tests/platforms/rusticl_loop_limit.cpp). No target avoids it: the tiles grow with the device's compute units.
+    // every loop (tests/platforms/rusticl_loop_limit.cpp). Plans for other targets than llvmpipe are refused.
     {"rusticl", "llvmpipe", "", bit(Quirk::loop_limit)},
 };
 

@@ -685,6 +685,8 @@ class ContractionCode {
 std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const std::vector<Buffer>& buffers,
                                                     const Target& target) {
   if (target.device_class != DeviceClass::cpu || target.vector_width < 4) return std::nullopt;
+  // The templates rely on unrolled loops over the register tile: where every iteration counts, one element a time takes fewer.
+  if (target.loop_iterations != Target::kNoLimit) return std::nullopt;
   return ContractionCode(kernel, buffers, target).run();
 }
 

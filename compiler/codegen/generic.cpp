@@ -408,6 +408,43 @@ class LoopNest {
     return n;
   }
 
+  // Upper bound, for all values of the symbols, of the loop iterations that one element of the iteration space takes. Each
+  // entry of a loop counts 2 more, for the test that ends it and that of a vector loop's tail.
+  std::int64_t element_iterations() const {
+    Expr all(6);  // the loops over rows and over a row's elements around it
+    const auto nest = [&](const std::vector<int>& axes) {
+      Expr entered(1);
+      for (const int a : axes) {
+        const Expr& extent = kernel_.reduction[static_cast<std::size_t>(a)].extent;
+        if (extent != Expr(1)) all += entered * (extent + 2);
+        entered *= extent;
+      }
+    };
+    for (const Stage& stage : kernel_.stages) nest(stage.axes);
+    for (const Store& store : kernel_.stores) nest(store.row_axes);
+    // The integer power is a loop over the exponent's bits.
+    for (const ScalarNode& n : kernel_.nodes) {
+      if (n.kind == ScalarNode::Kind::apply && n.op_name == "pow" && !is_float(n.dtype))
+        all += (all + 1) * Expr(8 * static_cast<std::int64_t>(size_bytes(n.dtype)) + 1);
+    }
+    return all.upper();
+  }
+
+  void check_iterations(std::int64_t iterations) const {
+    if (iterations <= target_.loop_iterations) return;
+    std::string loops;
+    for (const Axis& a : kernel_.reduction)
+      loops += fmt::format("{}{} < {}", loops.empty() ? "" : ", ", a.name, a.extent.text());
+    throw CompileError({.stage = "codegen",
+                        .node = kernel_.sources.empty() ? kernel_.name : fmt::format("{}", fmt::join(kernel_.sources, ", ")),
+                        .wanted = fmt::format("at most {} loop iterations a work-item, all that target '{}' makes",
+                                              target_.loop_iterations, target_.name),
+                        .found = iterations == kUnbounded ? fmt::format("no bound for the loops over {}", loops)
+                                                          : fmt::format("up to {} in the loops over {}", iterations, loops),
+                        .advice = iterations == kUnbounded ? "bind the dimension with --dim" : "another device",
+                        .exit_code = ExitCode::unsupported});
+  }
+
   // Seconds that one core needs for one element of the iteration space.
   double element_seconds() const {
     double points = 1;
@@ -440,6 +477,13 @@ class LoopNest {
       const std::int64_t tiles = (*r + row_block - 1) / row_block, cores = target_.compute_units;
       const std::int64_t even = (tiles + cores - 1) / cores * cores;
       row_block = std::max<std::int64_t>(1, (*r + even - 1) / even);
+    }
+    if (target_.loop_iterations != Target::kNoLimit) {
+      const std::int64_t element = element_iterations();
+      check_iterations(element);
+      const std::int64_t elements = target_.loop_iterations / element;
+      if (has_vector && inner.upper() > elements) chunk = chunk ? std::min(chunk, elements) : elements;
+      row_block = chunk ? 1 : std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, inner.upper()), 1, row_block);
     }
     const Expr row_tiles = ceil_div(all_rows, Expr(row_block));
     const Expr chunks = chunk ? ceil_div(inner, Expr(chunk)) : Expr(1);
@@ -488,6 +532,7 @@ class LoopNest {
   }
 
   void gpu_body(Emitter& e, GeneratedKernel& g) {
+    check_iterations(element_iterations());
     const std::int64_t group = target_.work_group;
     Expr all(1);
     for (const Axis& a : kernel_.axes) all *= a.extent;

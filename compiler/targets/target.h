@@ -1,6 +1,7 @@
 // What the compiler knows about a device: one row of facts a target. Unknown devices get the generic row of their class.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ struct Target {
   double launch_seconds = 20e-6;
   bool fp64 = true;
   std::string_view about;
+  // Most loop iterations of one work-item, all its loops together: generated kernels stay below, whatever the sizes.
+  static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+  std::int64_t loop_iterations = kNoLimit;
 };
 
 const std::vector<Target>& target_rows();
@@ -38,6 +42,7 @@ struct DeviceFacts {
   std::int64_t cache_bytes = 0;
   int max_work_group = 256;
   bool fp64 = true;
+  bool loop_limit = false;  // the runtime's quirk of this name
 };
 
 // The row that fits the device best, with the device's own numbers.

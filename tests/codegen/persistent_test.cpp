@@ -81,6 +81,10 @@ TEST_CASE("persistent loops can be switched off") {
   CHECK(!has_persistent_step(net.compiled("cpu", {"fuse"})));
 }
 
+TEST_CASE("loops of a target that counts their iterations stay launches") {
+  CHECK(!has_persistent_step(Recurrent(6, 3, 10).compiled("llvmpipe")));
+}
+
 TEST_CASE("a loop with enough work for the device stays one of launches") {
   CHECK(!has_persistent_step(Recurrent(6, 3, 3000).compiled("cpu")));
   CHECK(!has_persistent_step(Recurrent(6, 3, 3000).compiled("gpu")));

@@ -1,5 +1,6 @@
 // Mesa's llvmpipe counts the iterations of all loops of a work-item down from 65535 and then leaves every loop: the results are
-// wrong and no call reports an error. The quirk loop_limit says so, and is to go with the driver that no longer does it.
+// wrong and no call reports an error. The quirk loop_limit says so, the target llvmpipe stays
+// below; both are to go with the driver that no longer does it.
 #include <CL/cl.h>
 #include <doctest/doctest.h>
 

@@ -18,6 +18,7 @@ Target target_of(const oclc_device_info& device) {
   facts.cache_bytes = static_cast<std::int64_t>(device.cache_bytes);
   facts.max_work_group = static_cast<int>(device.max_work_group_size);
   facts.fp64 = device.fp64 != 0;
+  facts.loop_limit = std::string_view(device.quirks).find("loop_limit") != std::string_view::npos;
   const Target target = target_for(facts);
   print_note(fmt::format("target {} for device {}: {}", target.name, device.index, device.name));
   return target;
