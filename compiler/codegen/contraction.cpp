@@ -160,7 +160,22 @@ class ContractionCode {
   bool raw_rows() const {
     return plain_load(b_) && b_.guard.empty() && b_.index.coefficient(column_axis().name) == Expr(1) &&
            b_.index.coefficient(inner_axis().name).has_value() && taps_are_consecutive() && columns_.is_constant() &&
-           columns_.value() % panel_width() == 0;
+           rows_hold_panels();
+  }
+
+  // Whole panels of columns, or rows padded to them.
+  bool rows_hold_panels() const {
+    const std::int64_t panels = (columns_.value() + panel_width() - 1) / panel_width();
+    if (columns_.value() % panel_width() == 0) return true;
+    const auto step = constant_stride(b_.index, inner_axis().name);
+    return groups_ == Expr(1) && step && *step >= panels * panel_width() && *step % panel_width() == 0 && starts_rows();
+  }
+
+  // The first column of each row is the row's first element: surplus columns end with the row.
+  bool starts_rows() const {
+    Substitution zero{{column_axis().name, Expr(0)}};
+    for (const int i : c_.k) zero[reduction(i).name] = Expr(0);
+    return b_.index.substitute(zero) == Expr(0);
   }
 
   // The rows of a tap follow those of the tap before it.

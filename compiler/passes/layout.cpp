@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ops/builder.h"
 #include "compiler/ops/op_list.h"
 
 namespace oclc {
@@ -34,14 +35,39 @@ Layout as_right_operand(std::size_t rank) {
   return layout;
 }
 
-// Weights that change between runs are laid out anew in each.
+// Rows of a right operand are whole vectors of any target.
+constexpr std::int64_t kRowUnit = 16;
+
+// Weights that change between runs are laid out anew in each, features padded to whole vectors.
 bool lay_out_weights(Graph& graph, Node* conv) {
   Value* w = conv->inputs[1];
-  if (constant_of(w) || (w->producer && w->producer->op->name == "store")) return false;
-  const bool depthwise = conv->get_or<std::int64_t>("group", 1) != 1 && w->type.shape[1] == Expr(1);
-  Node* stored = graph.add(op("store"), {w}, {}, conv->source, conv);
-  stored->output()->layout = depthwise ? taps_outermost(w->type.rank()) : as_right_operand(w->type.rank());
-  graph.set_input(conv, 1, stored->output());
+  const Node* from = w->producer;
+  if (constant_of(w) || (from && (from->op->name == "store" || (from->op->name == "slice" && from->inputs[0]->producer &&
+                                                                from->inputs[0]->producer->op->name == "store"))))
+    return false;
+  const std::size_t rank = w->type.rank();
+  const Shape shape = w->type.shape;
+  const bool grouped = conv->get_or<std::int64_t>("group", 1) != 1;
+  const Layout layout = grouped && shape[1] == Expr(1) ? taps_outermost(rank) : as_right_operand(rank);
+  const std::int64_t features = shape[0].constant().value_or(0), surplus = (kRowUnit - features % kRowUnit) % kRowUnit;
+  const bool padded = !grouped && features > 0 && surplus > 0;
+  const auto add = [&](std::string_view name, Value* x, Attributes attributes) {
+    return graph.add(op(name), {x}, std::move(attributes), conv->source, conv)->output();
+  };
+  if (padded) {
+    std::vector<Expr> before(rank, Expr(0)), after(rank, Expr(0));
+    after[0] = Expr(surplus);
+    w = add("pad", w, {{"before", before}, {"after", after}, {"value", 0.0}, {"mode", std::string("constant")}});
+  }
+  w = add("store", w, {});
+  w->layout = layout;
+  if (padded) {
+    w = add("slice", w,
+            {{"starts", std::vector<Expr>(rank, Expr(0))},
+             {"sizes", std::vector<Expr>(shape)},
+             {"steps", std::vector<std::int64_t>(rank, 1)}});
+  }
+  graph.set_input(conv, 1, w);
   return true;
 }
 
