@@ -22,7 +22,9 @@ using Random = std::mt19937_64;
 using Tensors = std::vector<HostTensor>;
 
 constexpr double kStep = 1e-6;
-constexpr double kHuge = 1e30;  // what masks are made of
+constexpr double kShortest = 1e-10;  // of the steps of the whole model
+constexpr double kAgreement = 1e-8;  // needs no shorter step
+constexpr double kHuge = 1e30;       // what masks are made of
 
 double uniform(Random& random, double low, double high) {
   return low + (high - low) * (static_cast<double>(random() >> 11) * 0x1p-53);
@@ -203,26 +205,38 @@ class Check {
     Tensors projections;
     for (const std::size_t i : gradients.projected)
       projections.push_back(projection(bind_shape(wide_.graph->outputs()[i].second->type.shape, {}), random_));
-    Tensors ahead = inputs_, behind = inputs_, directions;
-    for (const std::size_t v : variables_) {
-      directions.push_back(direction(inputs_[v], random_));
-      ahead[v] = moved(inputs_[v], directions.back(), kStep);
-      behind[v] = moved(inputs_[v], directions.back(), -kStep);
-    }
+    Tensors directions;
+    for (const std::size_t v : variables_) directions.push_back(direction(inputs_[v], random_));
     if (options_.progress) options_.progress("whole model");
     Product product;
     const Tensors found = gradients.run(inputs_, projections);
     for (std::size_t i = 0; i < found.size(); ++i) product.add(found[i], directions[i]);
+    result_.derivative = product.value;
+    // A step that takes values inside the model over their kinks is too long, one that rounding swallows too short.
+    for (double step = kStep; step >= kShortest; step /= 10) {
+      const double difference = model_difference(gradients, projections, directions, step), error = product.error(difference);
+      if (step != kStep && !(error < result_.model_error)) continue;
+      result_.difference = difference;
+      result_.model_error = error;
+      if (error <= kAgreement) break;
+    }
+  }
+
+  double model_difference(const Gradients& gradients, const Tensors& projections, const Tensors& directions, double step) {
+    Tensors ahead = inputs_, behind = inputs_;
+    for (std::size_t i = 0; i < variables_.size(); ++i) {
+      const std::size_t v = variables_[i];
+      ahead[v] = moved(inputs_[v], directions[i], step);
+      behind[v] = moved(inputs_[v], directions[i], -step);
+    }
     const Tensors after = evaluate(*wide_.graph, ahead), before = evaluate(*wide_.graph, behind);
-    double difference = 0;
+    double sum = 0;
     for (std::size_t i = 0; i < projections.size(); ++i) {
       const HostTensor &a = after[gradients.projected[i]], &b = before[gradients.projected[i]];
       for (std::int64_t k = 0; k < a.elements(); ++k)
-        if (a.at(k) != b.at(k)) difference += projections[i].at(k) * (a.at(k) - b.at(k));
+        if (a.at(k) != b.at(k)) sum += projections[i].at(k) * (a.at(k) - b.at(k));
     }
-    result_.derivative = product.value;
-    result_.difference = difference / (2 * kStep);
-    result_.model_error = product.error(result_.difference);
+    return sum / (2 * step);
   }
 
   // Evaluates the model and checks each node where its operands are at hand.
