@@ -166,7 +166,9 @@ class Grouper {
       const Node* anchor = groups_[id].anchor;
       if (!anchor || anchor->op->kind != OpKind::reduction || !same_axes(*anchor, *node)) continue;
       const Value *a = anchor->inputs[0], *b = node->inputs[0];
-      if (!(a->type.shape == b->type.shape) || (!is_computed_from(a, b, 0) && !is_computed_from(b, a, 0))) continue;
+      if (!(a->type.shape == b->type.shape) ||
+          (!is_computed_from(a, b, 0) && !is_computed_from(b, a, 0) && !share_operand(a, b)))
+        continue;
       const std::vector<Node*> before = groups_[id].nodes;
       add_to_group(node, static_cast<int>(id));
       if (is_cyclic(static_cast<int>(id))) {
@@ -184,6 +186,19 @@ class Grouper {
     using Ints = std::vector<std::int64_t>;
     return a.has("axes") && b.has("axes") && a.get<Ints>("axes") == b.get<Ints>("axes") &&
            a.get_or<std::int64_t>("keepdims", 1) == b.get_or<std::int64_t>("keepdims", 1);
+  }
+
+  // Both computed elementwise from one tensor of their size.
+  bool share_operand(const Value* a, const Value* b) const {
+    const auto elementwise = [&](const Value* v) {
+      return v->producer && v->producer->op->kind == OpKind::elementwise && !group_of(v->producer);
+    };
+    if (!elementwise(a) || !elementwise(b)) return false;
+    return std::any_of(a->producer->inputs.begin(), a->producer->inputs.end(), [&](const Value* input) {
+      const auto& others = b->producer->inputs;
+      return input->type.shape == a->type.shape && !constant_of(input) &&
+             std::find(others.begin(), others.end(), input) != others.end();
+    });
   }
 
   // True if elementwise operators lead from `source` to `value`.

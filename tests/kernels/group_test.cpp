@@ -197,3 +197,10 @@ TEST_CASE("sums over other axes stay apart") {
                   "  %1 = reduce_sum(%x) {axes=[1], keepdims=1}  // columns\n  return o=%0, p=%1\n}\n") ==
         "rows -> rows\ncolumns -> columns\n");
 }
+
+TEST_CASE("sums of products with one tensor are one kernel") {
+  CHECK(groups_of("graph g(%x: f32[6, 5], %y: f32[6, 5], %z: f32[6, 5]) {\n  %0 = mul(%x, %y)  // a\n"
+                  "  %1 = reduce_sum(%0) {axes=[0], keepdims=1}  // first\n  %2 = mul(%x, %z)  // b\n"
+                  "  %3 = reduce_sum(%2) {axes=[0], keepdims=1}  // second\n  return o=%1, p=%3\n}\n") ==
+        "first+second -> first,second\n");
+}
