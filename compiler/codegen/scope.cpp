@@ -161,7 +161,7 @@ bool can_vectorize(const Kernel& kernel, const std::string& axis) {
   }
   for (const Store& store : kernel.stores) {
     const DType dtype = kernel.operands[static_cast<std::size_t>(store.operand)].dtype;
-    if (!four_bytes(dtype) || dtype == DType::boolean) return false;
+    if (!four_bytes(dtype)) return false;
     for (const Expr& e : store.guard) {
       if (index_varies(e, axis, dependencies)) return false;
     }
@@ -406,7 +406,9 @@ std::string Emitter::compute(NodeId id, std::size_t scope) {
 void Emitter::store(const Store& store) {
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(store.operand)];
   const std::string at = index(store.index);
-  const std::string v = vector_value(store.value);
+  std::string v = vector_value(store.value);
+  // Lanes of truth values are 0 or -1, in memory they are bytes of 0 or 1.
+  if (mode_.width > 1 && operand.dtype == DType::boolean) v = fmt::format("convert_uchar{}(-({}))", mode_.width, v);
   const std::string place = operand.name + (at == "0" ? "" : " + " + at),
                     guard = store.guard.empty() ? "" : fmt::format("if ({}) ", condition(store.guard));
   if (mode_.width > 1 && !mode_.lanes_left.empty())
