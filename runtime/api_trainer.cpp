@@ -68,6 +68,8 @@ oclc_status oclc_trainer_results(oclc_trainer* trainer, int wait, oclc_step_resu
   });
 }
 
+uint64_t oclc_trainer_next_step(const oclc_trainer* trainer) { return trainer ? trainer->trainer->next() : 0; }
+
 const char* oclc_trainer_value_name(const oclc_trainer* trainer, uint32_t index) {
   return trainer ? trainer->trainer->value_name(index) : nullptr;
 }

@@ -61,6 +61,7 @@ class Session {
   std::uint64_t check_input(std::uint32_t entry, const char* name, const oclc_tensor& tensor);
   std::string scalar_names(std::uint32_t entry);  // inputs of the entry and variables
   void unbind(std::uint32_t entry);
+  bool writes_state(std::uint32_t entry);  // does any launch of it
   ClMem allocate(std::uint64_t bytes, const std::string& what);
 
   oclc_stats stats() const;

@@ -276,6 +276,15 @@ std::string Session::scalar_names(std::uint32_t index) {
   return names.empty() ? "none" : names;
 }
 
+bool Session::writes_state(std::uint32_t index) {
+  for (const Schedule::Leaf& leaf : entry(index).schedule->leaves())
+    for (const Schedule::Leaf::Slot& slot : leaf.slots)
+      if (slot.arg->kind() == fb::ArgKind::buffer && slot.arg->writes() &&
+          plan().buffers()->Get(static_cast<std::uint32_t>(slot.arg->buffer()))->kind() == fb::BufferKind::state)
+        return true;
+  return false;
+}
+
 void Session::unbind(std::uint32_t index) {
   Entry& e = entry(index);
   for (Port& p : e.ports) {

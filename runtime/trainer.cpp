@@ -25,7 +25,7 @@ void wait_for(const ClEvent& event, const std::string& what) {
 }  // namespace
 
 Trainer::Trainer(std::shared_ptr<Session> session, std::uint32_t entry)
-    : session_(std::move(session)), context_(session_->context()), entry_(entry) {
+    : session_(std::move(session)), context_(session_->context()), entry_(entry), counts_(session_->writes_state(entry)) {
   context_.check_process();
   for (const auto* binding : session_->bindings(entry, OCLC_INPUT)) {
     Input input;
@@ -238,7 +238,7 @@ void Trainer::step() {
       s.fresh = false;
     }
     session_->submit(entry_);
-    const std::uint64_t number = session_->steps() + 1;
+    const std::uint64_t number = next();
     const std::size_t slot = number % kMaxAhead;
     cl_event done = nullptr;
     check_cl(
@@ -246,7 +246,10 @@ void Trainer::step() {
                             value_slots_[slot].data(), 0, nullptr, &done),
         "reading the results of a step");
     pending_.push_back({number, slot, ClEvent(done)});
-    session_->count_step();
+    if (counts_)
+      session_->count_step();
+    else
+      ++own_steps_;
     check_cl(clFlush(queue), "starting a step");
   } catch (...) {
     clFinish(queue);

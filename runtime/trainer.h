@@ -28,6 +28,8 @@ class Trainer {
   void step();
   std::uint32_t results(bool wait, oclc_step_result* results, std::uint32_t capacity);
   const char* value_name(std::uint32_t index) const;
+  // Number of the next step.
+  std::uint64_t next() const { return (counts_ ? session_->steps() : own_steps_) + 1; }
 
   std::string& message() { return message_; }
 
@@ -82,6 +84,8 @@ class Trainer {
   std::shared_ptr<Session> session_;
   Context& context_;
   std::uint32_t entry_;
+  bool counts_;  // its steps change the state
+  std::uint64_t own_steps_ = 0;
   ClQueue transfers_;  // null: the device shares the host's memory
   std::vector<Input> inputs_;
   std::vector<Setting> settings_;

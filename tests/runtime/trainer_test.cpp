@@ -137,6 +137,22 @@ TEST_CASE("a resumed run is the same as one without a break") {
   CHECK(second.stats().train_steps == 0);
 }
 
+TEST_CASE("steps that leave the state as it is do not count as training") {
+  rt::Session session(load(train_plan_bytes()), rt::Context());
+  rt::Trainer predict(session, 0);
+  predict.feed("x", Batch(4).x.data(), {4, 2});
+  predict.step();
+  predict.step();
+  const auto results = predict.results(true);
+  REQUIRE(results.size() == 2);
+  CHECK(results[1].step == 2);
+  CHECK(results[1].value_count == 0);
+  CHECK(std::isnan(results[1].loss));
+  CHECK(session.stats().train_steps == 0);
+  CHECK(predict.next_step() == 3);
+  CHECK(rt::Trainer(session, kTrain).next_step() == 1);
+}
+
 TEST_CASE("the batch size may change between steps, for all inputs at once") {
   rt::Session session(load(train_plan_bytes()), rt::Context());
   rt::Trainer trainer(session, kTrain);

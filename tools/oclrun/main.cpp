@@ -200,6 +200,7 @@ int run_training(Runner& runner, const rt::Plan& plan, const Options& o, json do
                          {"samples_per_s", result.samples_per_second},
                          {"seconds", result.seconds},
                          {"interrupted", result.interrupted}};
+    for (const auto& [name, mean] : result.means) document["train"]["means"][name] = mean;
     document["memory"] = stats_json(runner.session().stats());
     std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
   } else {

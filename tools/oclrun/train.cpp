@@ -109,7 +109,7 @@ class Loop {
         session_(runner.session()),
         feeds_(make_feeds(runner, plan, o)),
         trainer_(runner.session(), runner.entry()),
-        start_(runner.session().stats().train_steps),
+        start_(trainer_.next_step() - 1),
         log_(o.log, columns()),
         progress_(static_cast<std::uint64_t>(o.steps), static_cast<std::uint64_t>(feeds_.batch), !o.quiet && !o.json) {
     last_.resize(feeds_.rules.size());
@@ -130,6 +130,9 @@ class Loop {
       }
     }
     told(trainer_.results(true));
+    const auto names = trainer_.value_names();
+    for (std::size_t i = 0; i < names.size(); ++i)
+      result_.means.emplace_back(names[i], sums_[i] / static_cast<double>(std::max<std::uint64_t>(result_.steps, 1)));
     result_.interrupted = interrupted && result_.steps < steps;
     result_.samples_per_second = progress_.samples_per_second();
     result_.seconds = progress_.seconds();
@@ -190,6 +193,7 @@ class Loop {
       result_.loss = r.loss;
       result_.last = r.step;
       progress_.done(result_.steps, r.loss);
+      for (std::size_t i = 0; i < r.value_count; ++i) sums_[i] += r.values[i];
       std::vector<double> row(r.values, r.values + r.value_count);
       for (const Rule& rule : feeds_.rules) row.push_back(rule.at(r.step - 1));
       row.push_back(progress_.seconds());
@@ -210,6 +214,7 @@ class Loop {
   TrainProgress progress_;
   std::vector<std::optional<double>> last_;
   TrainResult result_;
+  double sums_[OCLC_STEP_VALUES] = {};
   bool warned_ = false;
 };
 
@@ -223,7 +228,12 @@ std::string summary(const TrainResult& r) {
   char text[256];
   std::snprintf(text, sizeof text, "train: steps=%llu loss=%.6g first_loss=%.6g samples_per_s=%.4g seconds=%.3f",
                 static_cast<unsigned long long>(r.steps), r.loss, r.first_loss, r.samples_per_second, r.seconds);
-  return text;
+  std::string line = text;
+  for (const auto& [name, mean] : r.means) {
+    std::snprintf(text, sizeof text, "%.6g", mean);
+    line += " mean_" + name + "=" + text;
+  }
+  return line;
 }
 
 }  // namespace oclc::oclrun

@@ -1,6 +1,9 @@
 // Running an entry point for many steps on batches of data.
 #pragma once
 #include <csignal>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tools/oclrun/options.h"
 #include "tools/oclrun/runner.h"
@@ -12,6 +15,7 @@ struct TrainResult {
   std::uint64_t last = 0;   // number of the last since the state's initial values
   double first_loss = 0;
   double loss = 0;
+  std::vector<std::pair<std::string, double>> means;  // of the entry point's scalar outputs, over the steps of this run
   double samples_per_second = 0;
   double seconds = 0;
   bool interrupted = false;

@@ -371,7 +371,8 @@ typedef struct oclc_stats {
   uint32_t preparations;    /* so far */
   uint8_t constants_shared; /* device reads the plan's mapping, no copy */
   uint8_t command_buffer;   /* last run was a command-buffer replay */
-  uint64_t train_steps;     /* steps of trainers (train.h) that led to the state, those before a loaded checkpoint included */
+  uint64_t train_steps; /* state-changing steps of trainers (train.h) that led to the state, those before a loaded checkpoint
+                           included */
 } oclc_stats;
 OCLC_API oclc_status oclc_session_get_stats(const oclc_session* session, oclc_stats* stats);
 

@@ -51,13 +51,18 @@ OCLC_API oclc_status oclc_trainer_set(oclc_trainer* trainer, const char* name, d
 /* Enqueues a step. OCLC_E_BINDING naming every input that has no value yet. */
 OCLC_API oclc_status oclc_trainer_step(oclc_trainer* trainer);
 
+/* Number that the next step will have, see oclc_step_result. */
+OCLC_API uint64_t oclc_trainer_next_step(const oclc_trainer* trainer);
+
 #define OCLC_STEP_VALUES 8
 
 /* What a step gave: the scalar outputs of the entry point in their order, at most OCLC_STEP_VALUES of them. */
 typedef struct oclc_step_result {
   size_t size;
-  uint64_t step; /* 1 for the first since the state's initial values; goes on after a checkpoint was loaded */
-  double loss;   /* the output "loss", else the first scalar output; NaN if there is none */
+  /* 1 for the first since the state's initial values; goes on after a checkpoint was loaded. Entry points that leave the state
+   * as it is (evaluation) have a number of their own, from 1 on for each trainer. */
+  uint64_t step;
+  double loss; /* the output "loss", else the first scalar output; NaN if there is none */
   double values[OCLC_STEP_VALUES];
   uint32_t value_count;
 } oclc_step_result;

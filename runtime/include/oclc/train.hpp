@@ -45,6 +45,7 @@ class Trainer {
     return memory;
   }
   void set(const std::string& name, double value) { check(oclc_trainer_set(get(), name.c_str(), value)); }
+  std::uint64_t next_step() const { return oclc_trainer_next_step(get()); }
   void step() { check(oclc_trainer_step(get())); }
   // Results of steps that have finished since the last call; with `wait`, of all enqueued ones.
   std::vector<oclc_step_result> results(bool wait = false) {
