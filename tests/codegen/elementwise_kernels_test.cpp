@@ -34,15 +34,14 @@ std::vector<double> samples(DType dtype, int arity) {
 
 // All combinations of the samples.
 std::vector<HostTensor> operands(DType dtype, int arity, bool condition) {
-  std::vector<DType> types(static_cast<std::size_t>(arity), dtype);
-  if (condition) types[0] = DType::boolean;
+  const auto type_of = [&](int operand) { return condition && operand == 0 ? DType::boolean : dtype; };
   std::int64_t count = 1;
-  for (const DType t : types) count *= static_cast<std::int64_t>(samples(t, arity).size());
+  for (int i = 0; i < arity; ++i) count *= static_cast<std::int64_t>(samples(type_of(i), arity).size());
   std::vector<HostTensor> list;
   std::int64_t stride = 1;
-  for (const DType t : types) {
-    const auto values = samples(t, arity);
-    HostTensor x(t, {count});
+  for (int operand = 0; operand < arity; ++operand) {
+    const auto values = samples(type_of(operand), arity);
+    HostTensor x(type_of(operand), {count});
     const auto size = static_cast<std::int64_t>(values.size());
     for (std::int64_t i = 0; i < count; ++i) x.set(i, values[static_cast<std::size_t>(i / stride % size)]);
     stride *= size;

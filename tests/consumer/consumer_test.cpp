@@ -13,6 +13,5 @@ TEST_CASE("an installed oclc is found by CMake, pkg-config and plain cc, from C 
                         (folder.path / "plan.bin").string());
   CAPTURE(o.text);
   CHECK(o.status == 0);
-  CHECK(o.text ==
-        "consumers: found the installed package, built and ran (libOpenCL.so.1 libc.so.6 libgcc_s.so.1 libstdc++.so.6 )\n");
+  CHECK(o.text == "consumers: found the installed package, built and ran\n");
 }
