@@ -43,7 +43,7 @@ struct ImportOptions {
   // Floating-point initializers of rank 1 and more become state variables with these initial values (inputs of the entry, see
   // Module), and batch normalisation and dropout stay operators: what build_training needs.
   bool training = false;
-  bool allow_newer_opset = false;                           // read opsets and IR versions newer than the newest known
+  bool allow_newer_opset = false;  // read opsets and IR versions newer than the newest known
   ImportLimits limits;
   std::function<void(const std::string&)> warn;  // may be empty
 };

@@ -31,7 +31,8 @@ int dispatch(int argc, char** argv, std::string& file) {
   const bool word = !first.empty() && first.find_first_of("./") == first.npos && first.front() != '-';
   std::error_code ignored;
   if (word && !std::filesystem::exists(first, ignored))
-    usage_error(fmt::format("wanted a model file or a command (bench, check-gradients, devices, export-onnx, info), found '{}'", first));
+    usage_error(fmt::format("wanted a model file or a command (bench, check-gradients, devices, export-onnx, info), found '{}'",
+                            first));
   return compile_command(argc, argv, file);
 }
 
