@@ -283,7 +283,7 @@ class LoopNest {
 
   // Long sums into one number carry what rounding takes from each addition (Kahan 1965).
   bool compensated(const Stage& stage) const {
-    constexpr double kLongSum = 1024;
+    constexpr double kLongSum = 256;
     double terms = 1;
     for (const int a : stage.axes) terms *= typical(kernel_.reduction[static_cast<std::size_t>(a)].extent);
     return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 && !vector_reduction_ && terms > kLongSum;
