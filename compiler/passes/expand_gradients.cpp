@@ -2,6 +2,7 @@
 // maps, which have kernels and strategies. Without it they have none.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/builder.h"
@@ -154,6 +155,19 @@ Value* depthwise_weight_grad(Builder& b, const Node& node) {
   return b.reshape(sums.size() == 1 ? sums[0] : b.concat(sums, 1), node.output()->type.shape);
 }
 
+// Rows of both operands of a weight gradient that a core's cache holds: more are added up in pieces.
+constexpr std::int64_t kLongestPiece = 2048;
+
+// Elements of each piece of a sum over all `images` and `positions`, which divides the sum; nothing if it stays whole.
+std::optional<std::int64_t> piece_length(const Expr& images, const Expr& positions) {
+  const Expr rows = images * positions;
+  const auto divided = rows.is_constant() ? rows.constant() : positions.constant();
+  if (!divided || *divided <= (rows.is_constant() ? 2 * kLongestPiece : kLongestPiece / 4)) return std::nullopt;
+  std::int64_t length = std::min(*divided, kLongestPiece);
+  while (*divided % length != 0) --length;
+  return length < kLongestPiece / 8 ? std::nullopt : std::optional(length);
+}
+
 // Product over images and positions of the matrix of patches with the features.
 Value* expand_conv_weight_grad(Builder& b, const Node& node) {
   Value *x = node.inputs[0], *y = node.inputs[1];
@@ -199,7 +213,15 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
     return group == 1 ? b.reshape(v, {rows, last}) : b.reshape(v, {Expr(group), rows, last});
   };
   // Features are the columns: there are more often whole vectors of them than of taps and channels.
-  Value* product = b.matmul(matrix(patches, width), matrix(columns, features), true, false);
+  Value* product = nullptr;
+  const auto length = group == 1 ? piece_length(sy[0], oclc::product(std::span(sy).subspan(2))) : std::nullopt;
+  if (length) {
+    const Expr pieces = floor_div(rows, Expr(*length));
+    const auto split = [&](Value* v, const Expr& last) { return b.reshape(v, {pieces, Expr(*length), last}); };
+    product = b.reduce("reduce_sum", b.matmul(split(patches, width), split(columns, features), true, false), {0}, false);
+  } else {
+    product = b.matmul(matrix(patches, width), matrix(columns, features), true, false);
+  }
   // [group, taps.., channels, features] to [group * features, channels, taps..].
   Shape parts;
   Ints back;
