@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Train the digits network and write model.onnx, the held-out test set and its reference logits beside this file.
+"""Train the digits network and write model.onnx, both sets of images and the reference logits beside this file.
 
 The data are the UCI optical digits that scikit-learn carries: 1797 images of 8x8 pixels, values 0..16, here scaled to
 [0, 1]. One image in five is held out, evenly over the classes, and never seen in training. Seeded: the split and the data
@@ -94,6 +94,8 @@ def main():
         exact = model.double()(torch.from_numpy(test_x).double()).numpy()
     export(model.float(), HERE / 'model.onnx')
     logits = exact.astype(np.float32)
+    np.save(HERE / 'train_images.npy', np.rint(train_x * 16).astype(np.uint8))
+    np.save(HERE / 'train_labels.npy', train_y.astype(np.uint8))
     np.save(HERE / 'test_images.npy', test_x)
     np.save(HERE / 'test_labels.npy', test_y)
     np.save(HERE / 'digits_logits.npy', logits)

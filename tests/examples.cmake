@@ -1,0 +1,47 @@
+# The example programs, each with its claim: label examples.
+if(TARGET oclc AND TARGET digits)
+  add_test(NAME "examples: digits compile" COMMAND oclc ${CMAKE_SOURCE_DIR}/examples/digits/model.onnx -o ${CMAKE_BINARY_DIR}/digits.bin)
+  set_tests_properties("examples: digits compile" PROPERTIES LABELS examples FIXTURES_SETUP digits_plan)
+  add_test(NAME "examples: digits are read" COMMAND digits ${CMAKE_BINARY_DIR}/digits.bin ${CMAKE_SOURCE_DIR}/examples/digits --device cpu)
+  set_tests_properties("examples: digits are read" PROPERTIES LABELS examples FIXTURES_REQUIRED digits_plan TIMEOUT 300)
+endif()
+if(TARGET resnet18 AND TARGET oclrun)
+  add_test(NAME "examples: resnet18 is built in C++ and runs" COMMAND resnet18 --index ${CMAKE_CURRENT_SOURCE_DIR}/models/resnet18/weights.json
+    --weights ${CMAKE_BINARY_DIR}/models/resnet18/model.weights --output ${CMAKE_BINARY_DIR}/resnet18_cpp.bin --device cpu)
+  set_tests_properties("examples: resnet18 is built in C++ and runs" PROPERTIES
+    LABELS examples FIXTURES_REQUIRED weights_resnet18 FIXTURES_SETUP resnet18_cpp RUN_SERIAL TRUE TIMEOUT 300)
+  add_test(NAME "examples: resnet18 in C++ equals its references"
+    COMMAND oclrun ${CMAKE_BINARY_DIR}/resnet18_cpp.bin --device cpu --verify ${CMAKE_CURRENT_SOURCE_DIR}/models/resnet18 --rtol 5e-6)
+  set_tests_properties("examples: resnet18 in C++ equals its references" PROPERTIES
+    LABELS examples FIXTURES_REQUIRED resnet18_cpp RUN_SERIAL TRUE TIMEOUT 300)
+endif()
+if(TARGET in_circle)
+  add_test(NAME "examples: in_circle learns a circle" COMMAND in_circle --compare 200 --png ${CMAKE_BINARY_DIR}/in_circle.png
+    --device cpu)
+  add_test(NAME "examples: shared_layers learns" COMMAND shared_layers --scale 50 --rows 1600 --batch 16 --device cpu)
+  set_tests_properties("examples: in_circle learns a circle" "examples: shared_layers learns" PROPERTIES LABELS examples TIMEOUT 300)
+endif()
+
+# Training: 30 epochs from random weights; the same in two pieces gives the same bytes; the weights go back to ONNX and to a plan.
+if(TARGET oclc AND TARGET train_digits)
+  set(folder ${CMAKE_SOURCE_DIR}/examples/digits)
+  set(files ${CMAKE_BINARY_DIR}/digits_training)
+  function(oclc_digits_test name needs gives)
+    add_test(NAME "examples: ${name}" COMMAND ${ARGN})
+    set_tests_properties("examples: ${name}" PROPERTIES LABELS examples TIMEOUT 300 FIXTURES_REQUIRED "${needs}" FIXTURES_SETUP "${gives}")
+  endfunction()
+  oclc_digits_test("digits training compiles" "" digits_training_plan oclc ${folder}/model.onnx -o ${files}.bin
+    --train cross_entropy,label_smoothing=0.05 --optimizer adamw,weight_decay=0.01)
+  oclc_digits_test("digits are learnt" digits_training_plan digits_learnt
+    train_digits ${files}.bin ${folder} --save ${files}.state --device cpu)
+  oclc_digits_test("digits training stops" digits_training_plan digits_stopped
+    train_digits ${files}.bin ${folder} --steps 500 --save ${files}_500.state --device cpu)
+  oclc_digits_test("digits training goes on" "digits_training_plan;digits_stopped" digits_resumed
+    train_digits ${files}.bin ${folder} --resume ${files}_500.state --save ${files}_resumed.state --device cpu)
+  oclc_digits_test("digits training in pieces ends with the same bytes" "digits_learnt;digits_resumed" ""
+    ${CMAKE_COMMAND} -E compare_files ${files}.state ${files}_resumed.state)
+  oclc_digits_test("digits learnt become a model" digits_learnt digits_exported
+    oclc export-onnx --model ${folder}/model.onnx --state ${files}.state -o ${files}.onnx)
+  oclc_digits_test("digits learnt are compiled" digits_exported digits_learnt_plan oclc ${files}.onnx -o ${files}_predict.bin)
+  oclc_digits_test("digits learnt are read" digits_learnt_plan "" digits ${files}_predict.bin ${folder} --device cpu)
+endif()
