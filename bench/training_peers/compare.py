@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Time training steps of oclc and of PyTorch (eager) on the same models, weights and two cores, alternately in one run.
+
+    bench/training_peers/run tests/models/resnet18 --batch 8 --rounds 5 --json build/training_peers/resnet18.json
+
+MODEL is a folder with model.onnx; its weights are generated under build/. A step is forward, backward and SGD with momentum and
+weight decay, on mean softmax cross-entropy. PyTorch runs the ONNX graph operator by operator. Each round starts a fresh process
+of each system, in the order AB BA AB ...; `ratio` is the median over the rounds of oclc's median time divided by PyTorch's, so
+below 1 oclc is faster; `spread` is the smallest and largest of the rounds. Phases: oclc's by its profile, PyTorch's by clock.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+THREADS = 2
+OPTIMIZER = {'lr': 0.001, 'momentum': 0.9, 'weight_decay': 0.0001}
+
+
+class Network:
+    """An ONNX graph as PyTorch functions in training form: batch normalisation by the batch, dropout left out."""
+
+    def __init__(self, path):
+        import onnx
+        import torch
+        graph = onnx.load(path).graph
+        self.nodes = [(n, {a.name: onnx.helper.get_attribute_value(a) for a in n.attribute}) for n in graph.node]
+        self.values = {i.name: torch.from_numpy(onnx.numpy_helper.to_array(i).copy()) for i in graph.initializer}
+        self.input = next(i.name for i in graph.input if i.name not in self.values)
+        self.output = graph.output[0].name
+        statistics_of = {name for n, _ in self.nodes if n.op_type == 'BatchNormalization' for name in n.input[3:5]}
+        self.parameters = [v.requires_grad_() for k, v in self.values.items() if v.is_floating_point() and k not in statistics_of]
+
+    def __call__(self, x):
+        values = {**self.values, self.input: x}
+        for node, attributes in self.nodes:
+            values[node.output[0]] = self.apply(node.op_type, [values[i] if i else None for i in node.input], attributes)
+        return values[self.output]
+
+    def apply(self, op, x, a):
+        import torch
+        from torch.nn import functional
+        if op == 'Constant':
+            import onnx
+            return torch.from_numpy(onnx.numpy_helper.to_array(a['value']).copy())
+        if op == 'Conv':
+            before, after = a.get('pads', [0] * 4)[:2], a.get('pads', [0] * 4)[2:]
+            assert before == after, 'asymmetric padding'
+            return functional.conv2d(x[0], x[1], x[2] if len(x) > 2 else None, a.get('strides', 1), before,
+                                     a.get('dilations', 1), a.get('group', 1))
+        if op == 'BatchNormalization':
+            return functional.batch_norm(x[0], x[3], x[4], x[1], x[2], True, 1 - a.get('momentum', 0.9), a.get('epsilon', 1e-5))
+        if op in ('MaxPool', 'AveragePool'):
+            pads = a.get('pads', [0] * 4)[:2]
+            pool = functional.max_pool2d if op == 'MaxPool' else functional.avg_pool2d
+            return pool(x[0], a['kernel_shape'], a.get('strides'), pads)
+        if op == 'Gemm':
+            assert a.get('transB', 0) == 1 and not a.get('transA', 0)
+            return functional.linear(x[0], x[1], x[2])
+        simple = {'Relu': lambda v: functional.relu(v), 'Add': torch.add, 'Flatten': lambda v: torch.flatten(v, a.get('axis', 1)),
+                  'Clip': lambda v, lo, hi: torch.clamp(v, lo.item(), hi.item()), 'Dropout': lambda v, *rest: v,
+                  'GlobalAveragePool': lambda v: functional.adaptive_avg_pool2d(v, 1), 'Identity': lambda v: v}
+        return simple[op](*x)
+
+
+def peer_process(model, batch, warmup, runs):
+    """What the child does for PyTorch: prints its times."""
+    import torch
+    torch.set_num_threads(THREADS)
+    torch.manual_seed(1)
+    network = Network(model)
+    x, labels = torch.rand(batch, 3, 224, 224) * 2 - 1, torch.randint(0, 1000, (batch,))
+    optimizer = torch.optim.SGD(network.parameters, **OPTIMIZER)
+    times = []
+    for _ in range(warmup + runs):
+        clock = [time.perf_counter()]
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(network(x), labels)
+        clock.append(time.perf_counter())
+        loss.backward()
+        clock.append(time.perf_counter())
+        optimizer.step()
+        loss.item()
+        clock.append(time.perf_counter())
+        times.append([(b - a) * 1e3 for a, b in zip(clock, clock[1:])])
+    times = times[warmup:]
+    phases = dict(zip(('forward', 'backward', 'optimizer'), (statistics.median(t) for t in zip(*times))))
+    print(json.dumps({'median': statistics.median(sum(t) for t in times), 'phases': phases}))
+
+
+def run(command):
+    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f'training_peers: error: {" ".join(map(str, command))} ended with {done.returncode}:\n{done.stderr}')
+    return done.stdout
+
+
+def phase_of(row):
+    """Phase of a launch, by the nodes and the name that the plan gives it."""
+    nodes = [n.strip() for n in row['nodes'].split(',')]
+    if re.search(r'grad_(matmul|unfold|reduce)', row['kernel']):
+        return 'weight gradient'
+    if any(n.endswith('/grad') for n in nodes):
+        return 'data gradient' if row['anchor'] == 'contraction' else 'other backward'
+    return 'optimizer' if 'optimizer' in nodes else 'layouts' if '_store' in row['kernel'] else 'forward'
+
+
+def oclc_command(arguments, plan):
+    return [arguments.bin / 'oclrun', plan, '--entry', 'train_step', '--random', '--dim', f'N={arguments.batch}', '--json',
+            '--warmup', arguments.warmup, '--runs', arguments.runs]
+
+
+def compare(arguments, folder):
+    name = folder.resolve().name
+    built = arguments.bin.parent / 'models' / name
+    run([arguments.bin / 'oclc-fill-weights', folder, '--out', built, '--check'])
+    plan = built / 'train.bin'
+    optimizer = ','.join(['sgd'] + [f'{k}={v}' for k, v in OPTIMIZER.items()])
+    run([arguments.bin / 'oclc', built / 'model.onnx', '--train', 'cross_entropy', '--optimizer', optimizer, '-o', plan] +
+        arguments.oclc_option)
+    ours, peers = [], []
+    for number in range(arguments.rounds):
+        sides = [lambda: ours.append(json.loads(run(oclc_command(arguments, plan)))['latency_ms']),
+                 lambda: peers.append(json.loads(run([sys.executable, __file__, '--peer-process', built / 'model.onnx', '--batch',
+                                                      arguments.batch, '--warmup', arguments.warmup, '--runs', arguments.runs])))]
+        for side in sides if number % 2 == 0 else reversed(sides):
+            side()
+    profile = json.JSONDecoder().raw_decode(run([c for c in oclc_command(arguments, plan) if c != '--json'] + ['--profile=json']))[0]
+    phases = {}
+    for row in profile['rows']:
+        phases[phase_of(row)] = phases.get(phase_of(row), 0) + row['time_us'] / 1e3
+    plan.unlink()
+    ratios = [a['median'] / b['median'] for a, b in zip(ours, peers)]
+    row = {'model': name, 'batch': arguments.batch, 'oclc_ms': statistics.median(r['median'] for r in ours),
+           'peer_ms': statistics.median(r['median'] for r in peers), 'ratio': statistics.median(ratios),
+           'spread': [min(ratios), max(ratios)], 'oclc_phases_ms': phases, 'launches': len(profile['rows']),
+           'peer_phases_ms': {k: statistics.median(p['phases'][k] for p in peers) for k in peers[0]['phases']},
+           'rounds': list(zip(ours, peers))}
+    text = lambda phases: ', '.join(f'{k} {v:.0f}' for k, v in sorted(phases.items(), key=lambda p: -p[1]))
+    print(f"{name:16s} oclc {row['oclc_ms']:8.1f} ms   pytorch {row['peer_ms']:8.1f} ms   ratio {row['ratio']:6.3f} "
+          f"[{row['spread'][0]:.3f} .. {row['spread'][1]:.3f}]\n  oclc ms: {text(phases)}\n"
+          f"  pytorch ms: {text(row['peer_phases_ms'])}", flush=True)
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('models', nargs='+', type=pathlib.Path)
+    parser.add_argument('--batch', type=int, default=8)
+    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--warmup', type=int, default=2)
+    parser.add_argument('--runs', type=int, default=6, help='timed steps a round')
+    parser.add_argument('--bin', type=pathlib.Path, default=ROOT / 'build/release/bin', help='folder of oclc and oclrun')
+    parser.add_argument('--oclc-option', action='append', default=[], help='passed to oclc (repeatable)')
+    parser.add_argument('--json', type=pathlib.Path, help='write the result there')
+    parser.add_argument('--peer-process', action='store_true', help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peer_process:
+        return peer_process(arguments.models[0], arguments.batch, arguments.warmup, arguments.runs)
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
+    os.environ['POCL_MAX_PTHREAD_COUNT'] = str(THREADS)
+    arguments.bin = arguments.bin.resolve()
+    rows = [compare(arguments, m) for m in arguments.models]
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        temporary = arguments.json.with_suffix('.tmp')
+        temporary.write_text(json.dumps({'schema': 1, 'models': rows}, indent=1) + '\n')
+        temporary.replace(arguments.json)
+
+
+if __name__ == '__main__':
+    main()
