@@ -181,3 +181,22 @@ OCLC_SIGNED(OCLC_POW)
     return result; \
   }
 OCLC_UNSIGNED(OCLC_POW_UNSIGNED)
+//@provides oclc_random_bits
+// First word of Philox4x32-10 of the counter (index, step, 0, 0) under the key (stream, 0).
+#define OCLC_RANDOM_BITS(T) \
+  T __attribute__((overloadable)) oclc_random_bits(T index, T step, T stream) { \
+    T c0 = index, c1 = step, c2 = 0, c3 = 0, key0 = stream; \
+    uint key1 = 0; \
+    for (int round = 0; round < 10; ++round) { \
+      const T high0 = mul_hi(c0, (T)(0xD2511F53u)), low0 = c0 * 0xD2511F53u; \
+      const T high2 = mul_hi(c2, (T)(0xCD9E8D57u)), low2 = c2 * 0xCD9E8D57u; \
+      c0 = high2 ^ c1 ^ key0; \
+      c1 = low2; \
+      c2 = high0 ^ c3 ^ key1; \
+      c3 = low0; \
+      key0 += 0x9E3779B9u; \
+      key1 += 0xBB67AE85u; \
+    } \
+    return c0; \
+  }
+OCLC_RANDOM_BITS(uint) OCLC_RANDOM_BITS(uint4) OCLC_RANDOM_BITS(uint8) OCLC_RANDOM_BITS(uint16)

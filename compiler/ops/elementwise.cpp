@@ -9,6 +9,7 @@
 #include "compiler/ops/elementwise_rules.h"
 #include "compiler/ops/gradient_rules.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/random.h"
 
 namespace oclc {
 namespace {
@@ -19,6 +20,7 @@ using U = std::uint64_t;
 double nan_max(double a, double b) { return a > b || a != a ? a : b; }
 double nan_min(double a, double b) { return a < b || a != a ? a : b; }
 I wrap(U bits) { return static_cast<I>(bits); }
+std::uint32_t word(I a) { return static_cast<std::uint32_t>(a); }
 
 I int_div(I a, I b) { return b == 0 ? 0 : (b == -1 ? wrap(U{0} - static_cast<U>(a)) : a / b); }
 I int_fmod(I a, I b) { return b == 0 || b == -1 ? 0 : a % b; }
@@ -307,6 +309,12 @@ constexpr ElementwiseRow kRows[] = {
      {"fma(a, b, c)", "(a * b + c)", OCLC_F(std::fma(a, b, c)),
       OCLC_I(wrap(static_cast<U>(a) * static_cast<U>(b) + static_cast<U>(c))), nullptr, false, 2},
      OCLC_D(g* b, g* a, g)},
+    {"random_bits",
+     3,
+     Accepts::words,
+     "first word of Philox4x32-10 of the counter (a, b, 0, 0) under the key (c, 0)",
+     {{}, "oclc_random_bits(a, b, c)", nullptr, OCLC_I(random_bits(word(a), word(b), word(c))), nullptr, false, 100},
+     no_gradient},
 };
 
 #undef OCLC_F

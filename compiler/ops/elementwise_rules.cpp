@@ -29,8 +29,9 @@ std::vector<TensorType> infer_operands(const Node& node, Accepts accepts) {
   const bool good = accepts == Accepts::any || accepts == Accepts::condition ||
                     (accepts == Accepts::booleans && dtype == DType::boolean) ||
                     ((accepts == Accepts::numbers || accepts == Accepts::floats) && is_float(dtype)) ||
-                    (accepts == Accepts::numbers && is_integer(dtype));
+                    (accepts == Accepts::numbers && is_integer(dtype)) || (accepts == Accepts::words && dtype == DType::u32);
   if (!good) {
+    if (accepts == Accepts::words) reject("u32 operands", types_of(node, first));
     reject(
         accepts == Accepts::floats ? "floating-point operands" : (accepts == Accepts::booleans ? "bool operands" : "numbers"),
         types_of(node, first));
@@ -98,6 +99,9 @@ OpDef elementwise_def(const ElementwiseRow& row) {
       break;
     case Accepts::any:
       def.infer = infer<Accepts::any>;
+      break;
+    case Accepts::words:
+      def.infer = infer<Accepts::words>;
       break;
     case Accepts::condition:
       def.infer = infer<Accepts::condition>;

@@ -9,6 +9,7 @@ enum class Accepts {
   numbers,  // floats and integers
   booleans,
   any,
+  words,      // u32
   condition,  // the first operand bool, the others any
 };
 

@@ -7,6 +7,7 @@
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/random.h"
 #include "compiler/ops/shape_rules.h"
 
 namespace oclc {
@@ -92,17 +93,40 @@ std::vector<Value*> batch_norm_gradient(Builder& b, const Node& node, std::span<
   return {dx, b.reshape(correlation, flat), b.reshape(sum, flat), nullptr, nullptr};
 }
 
+// With operands 1 and 2 the node is in training form.
 std::vector<TensorType> infer_dropout(const Node& node) {
   const double ratio = node.get<double>("ratio");
   if (!(ratio >= 0 && ratio < 1)) reject("a ratio of at least 0 and less than 1", fmt::format("{}", ratio));
+  if (node.inputs.size() == 2) reject("a step and a seed, or neither", "a step alone");
+  for (std::size_t i = 1; i < node.inputs.size(); ++i) {
+    const TensorType& type = type_of_input(node, i);
+    if (type.dtype != DType::u32 || type.rank() != 0) reject(fmt::format("a number of u32 as input {}", i), type.text());
+  }
+  if (node.inputs.size() == 3) node.get<std::int64_t>("layer");
   return {type_of_input(node, 0)};
 }
 
-std::vector<HostTensor> eval_dropout(const Node&, std::span<const HostTensor> inputs, const SymbolValues&) {
-  return {inputs[0]};
+std::vector<HostTensor> eval_dropout(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
+  const HostTensor& x = inputs[0];
+  if (inputs.size() == 1) return {x};
+  const double ratio = node.get<double>("ratio");
+  const auto word = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+  const std::uint32_t step = word(inputs[1].int_at(0)), limit = dropout_limit(ratio);
+  const std::uint32_t stream = word(inputs[2].int_at(0)) + word(node.get<std::int64_t>("layer")) * kStreamStep;
+  HostTensor result(x.dtype(), x.shape());
+  for (std::int64_t i = 0; i < x.elements(); ++i)
+    result.set(i, random_bits(word(i), step, stream) < limit ? x.at(i) / (1 - ratio) : 0);
+  return {std::move(result)};
 }
 
-std::vector<Value*> dropout_gradient(Builder&, const Node&, std::span<Value* const> gradients) { return {gradients[0]}; }
+// The same elements: layer, step and seed are the same.
+std::vector<Value*> dropout_gradient(Builder& b, const Node& node, std::span<Value* const> gradients) {
+  std::vector<Value*> inputs = node.inputs, result(node.inputs.size(), nullptr);
+  if (!gradients[0]) return result;
+  inputs[0] = gradients[0];
+  result[0] = inputs.size() == 1 ? gradients[0] : b.call("dropout", std::move(inputs), node.attributes);
+  return result;
+}
 
 Cost batch_norm_cost(const Node& node) { return {node.output()->type.elements() * Expr(4)}; }
 Cost no_cost(const Node&) { return {}; }
@@ -120,9 +144,10 @@ constexpr OpDef kOps[] = {
      .gradient = batch_norm_gradient},
     {.name = "dropout",
      .kind = OpKind::opaque,
-     .formula = "x; while training each element is 0 with probability `ratio`, else x / (1 - ratio)",
+     .formula = "x; with step and seed, while training: x / (1 - ratio) where random_bits(element, step, seed + layer * "
+                "0x9E3779B9) < (1 - ratio) * 2^32, else 0",
      .min_inputs = 1,
-     .max_inputs = 1,
+     .max_inputs = 3,
      .infer = infer_dropout,
      .eval = eval_dropout,
      .cost = no_cost,

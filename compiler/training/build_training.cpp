@@ -18,6 +18,7 @@ constexpr DType kDType = DType::f32;
 constexpr std::int64_t kAlignment = 16;
 // Row length of the first of two summations over all gradients.
 constexpr std::int64_t kSumRow = 4096;
+constexpr std::string_view kRandomStep = "random.step", kRandomSeed = "random.seed";
 
 [[noreturn]] void refuse(std::string wanted, std::string found, ExitCode code = ExitCode::unsupported) {
   throw CompileError({.stage = "training", .wanted = std::move(wanted), .found = std::move(found), .exit_code = code});
@@ -95,6 +96,10 @@ class TrainingBuilder {
     std::vector<StateVariable> states{parameters_->state};
     if (!statistics_->empty()) states.push_back(statistics_->state);
     states.insert(states.end(), optimizer_states_.begin(), optimizer_states_.end());
+    if (draws_) {
+      states.push_back(word_state(kRandomStep, 0));
+      states.push_back(word_state(kRandomSeed, options_.seed));
+    }
     check_names(states);
     module_.states = std::move(states);
     module_.entries = std::move(entries);
@@ -108,6 +113,9 @@ class TrainingBuilder {
     Value* parameters = nullptr;
     Value* statistics = nullptr;
     std::vector<Value*> trained;  // in the order of the parts
+    Value* random_step = nullptr;
+    Value* random_seed = nullptr;
+    std::int64_t dropouts = 0;
   };
 
   const Value* source_input(const std::string& name) const {
@@ -115,6 +123,11 @@ class TrainingBuilder {
       if (input->name == name) return input.get();
     }
     refuse(fmt::format("an input for the state '{}'", name), "none", ExitCode::bad_model);
+  }
+
+  static StateVariable word_state(std::string_view name, std::uint32_t value) {
+    const HostTensor initial = HostTensor::scalar(DType::u32, value);
+    return {std::string(name), initial.type(), initial, {}};
   }
 
   void check_names(const std::vector<StateVariable>& states) const {
@@ -156,12 +169,32 @@ class TrainingBuilder {
     for (const Value* input : node.inputs) inputs.push_back(input ? c.values.at(input) : nullptr);
     auto attributes = node.attributes;
     if (node.op->name == "batch_norm") attributes["training"] = std::int64_t{training ? 1 : 0};
+    if (node.op->name == "dropout" && training) {
+      if (!c.random_step) {
+        c.random_step = c.graph->add_input(std::string(kRandomStep), {DType::u32, {}});
+        c.random_seed = c.graph->add_input(std::string(kRandomSeed), {DType::u32, {}});
+      }
+      inputs.insert(inputs.end(), {c.random_step, c.random_seed});
+      attributes["layer"] = c.dropouts++;
+    }
+    if (training) check_bodies(node);
     std::vector<std::unique_ptr<Graph>> bodies;
     for (const auto& body : node.bodies) bodies.push_back(copy_graph(*body));
     Node* copied = c.graph->add(*node.op, std::move(inputs), std::move(attributes), node.source, nullptr, std::move(bodies));
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       copied->output(i)->name = node.output(i)->name;
       c.values[node.output(i)] = copied->output(i);
+    }
+  }
+
+  // Batch statistics and random masks would have to leave the body.
+  static void check_bodies(const Node& node) {
+    for (const auto& body : node.bodies) {
+      for (const Node* inner : body->nodes()) {
+        if (inner->op->name == "batch_norm" || inner->op->name == "dropout")
+          refuse("no batch normalisation or dropout inside of control flow", fmt::format("node '{}'", inner->source));
+        check_bodies(*inner);
+      }
     }
   }
 
@@ -219,6 +252,11 @@ class TrainingBuilder {
     b.set_source("optimizer");
     update_parameters(c, b, joined(b, gradients));
     if (c.statistics) update_statistics(c, b);
+    if (c.random_step) {
+      Value* one = b.exprs({Expr(1)}, {}, DType::u32);
+      c.graph->add_output(std::string(kRandomStep), b.add(c.random_step, one));
+      draws_ = true;
+    }
     return finish(std::move(c), "train_step");
   }
 
@@ -320,6 +358,7 @@ class TrainingBuilder {
   std::unique_ptr<Flat> parameters_, statistics_;
   std::vector<const StateVariable*> frozen_;
   std::vector<StateVariable> optimizer_states_;
+  bool draws_ = false;  // random numbers
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "compiler/ir/op_def.h"
+#include "compiler/ops/random.h"
 #include "compiler/training/training.h"
 
 namespace oclc {
@@ -31,12 +32,26 @@ void expand_batch_norm(Graph& graph, Node* node) {
   graph.replace_all_uses(node->output(0), b.fma(b.sub(x, mean), factor, per_channel(b, node->inputs[2], rank)));
 }
 
+void expand_dropout(Graph& graph, Node* node) {
+  Value* x = node->inputs[0];
+  if (node->inputs.size() == 1) return graph.replace_all_uses(node->output(), x);
+  Builder b(graph, node->source);
+  const double ratio = node->get<double>("ratio");
+  const auto word = [&](std::uint32_t value) { return b.exprs({Expr(static_cast<std::int64_t>(value))}, {}, DType::u32); };
+  Value* index = b.reshape(b.iota({x->type.elements()}, 0, DType::u32), x->type.shape);
+  const auto layer = static_cast<std::uint32_t>(node->get<std::int64_t>("layer"));
+  Value* stream = b.add(node->inputs[2], word(layer * kStreamStep));
+  Value* kept = b.call("less", {b.call("random_bits", {index, node->inputs[1], stream}), word(dropout_limit(ratio))});
+  graph.replace_all_uses(node->output(), b.where(kept, b.mul(x, 1 / (1 - ratio)), b.scalar(x->type.dtype, 0)));
+}
+
 }  // namespace
 
 void expand_training_layers(Graph& graph) {
   for (Node* node : graph.nodes()) {
     if (node->op->name == "batch_norm") expand_batch_norm(graph, node);
-    if (node->op->name == "dropout") graph.replace_all_uses(node->output(), node->inputs[0]);
+    if (node->op->name == "dropout") expand_dropout(graph, node);
+    for (const auto& body : node->bodies) expand_training_layers(*body);
   }
   graph.sort();
   graph.erase_dead();

@@ -1,5 +1,6 @@
 // Makes training entries of an inference graph: loss, gradients and optimizer in one graph over the module's state.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -61,6 +62,7 @@ struct TrainingOptions {
   NamedNumbers loss, optimizer;
   std::string prediction;           // the output that the loss reads; empty: the first
   std::vector<std::string> frozen;  // parameters whose names begin so keep their values
+  std::uint32_t seed = 0;           // initial value of "random.seed"
 };
 
 // The module's only entry, which has its parameters as state variables (see ImportOptions::training), becomes
@@ -68,8 +70,9 @@ struct TrainingOptions {
 //   train_step  the entry's inputs and "labels"; result "loss"; updates parameters, statistics and the optimizer's state
 //   eval_step   the same inputs; result "loss", without updates, and "correct" where labels are classes: rows predicted right
 // State: "parameters" and "statistics" are flat and have the model's tensors as parts; the optimizer's tensors are flat like
-// the parameters, with parts "<parameter>/<name>"; hyper-parameters are scalars "lr", ... CompileError listing all operators
-// without a gradient.
+// the parameters, with parts "<parameter>/<name>"; hyper-parameters are scalars "lr", ... Dropout draws from the scalars
+// "random.seed" and "random.step", which each train_step advances; predict and eval_step leave its input as it is. CompileError
+// listing all operators without a gradient.
 void build_training(Module& module, const TrainingOptions& options);
 
 // Replaces batch normalisation and dropout by arithmetic. Nodes in training form use the statistics of the batch.

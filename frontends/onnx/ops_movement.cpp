@@ -12,21 +12,24 @@ namespace {
 
 Outputs same(OpContext& c) { return {c.input(0)}; }
 
+// The attribute `seed` is not used: all layers draw from the seed of the plan.
 Outputs dropout(OpContext& c) {
   c.ignore({"ratio", "seed", "is_test"});
-  if (c.optional_input(2)) {
+  if (c.optional_input(2) && !c.training()) {
     const Value* training = c.input(2);
     if (!training->content || !((*training->content).at(0) == Expr(0)))
-      c.unsupported("training_mode false", "true or not known");
+      c.unsupported("training_mode false", "true or not known", "export the model for inference, or train it: oclc --train");
   }
   Value* x = c.input(0);
-  if (!c.wants_output(1)) {
-    if (!c.training()) return {x};
-    const double ratio = c.opset() < 12 ? c.real("ratio", 0.5) : c.optional_input(1) ? c.number(1, "ratio") : 0.5;
-    return {ratio == 0 ? x : c.b.call("dropout", {x}, {{"ratio", ratio}})};
-  }
-  Value* everything = c.b.expand(c.b.scalar(DType::boolean, 1), x->type.shape);
-  return {x, everything};
+  const auto everything = [&] { return c.b.expand(c.b.scalar(DType::boolean, 1), x->type.shape); };
+  if (!c.training()) return {x, c.wants_output(1) ? everything() : nullptr};
+  const double ratio = c.opset() < 12 ? c.real("ratio", 0.5) : c.optional_input(1) ? c.number(1, "ratio") : 0.5;
+  if (!(ratio >= 0 && ratio < 1)) c.fail("a ratio of at least 0 and less than 1", fmt::format("{}", ratio));
+  if (ratio == 0) return {x, c.wants_output(1) ? everything() : nullptr};
+  const Attributes attributes{{"ratio", ratio}};
+  if (!c.wants_output(1)) return {c.b.call("dropout", {x}, attributes)};
+  Value* factor = c.b.call("dropout", {c.b.expand(c.b.scalar(x->type.dtype, 1), x->type.shape)}, attributes);
+  return {c.b.mul(x, factor), c.b.call("greater", {factor, c.b.scalar(x->type.dtype, 0)})};
 }
 
 Outputs transpose(OpContext& c) {

@@ -45,6 +45,7 @@ Training
   --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
+  --train-seed N                     seed of dropout: scalar state "random.seed" (default: 0)
   --freeze PREFIX                    parameters whose names begin so keep their values (repeatable)
 Output
   -o, --output FILE        the plan; "-": standard output
@@ -71,6 +72,7 @@ struct Arguments {
   std::string model, output, stop_after, emit_dir;
   std::string loss, optimizer = "sgd", prediction;
   std::vector<std::string> frozen;
+  std::uint32_t seed = 0;
   bool report = false, list_ops = false;
   OutputOptions shown;
   ReadOptions read;
@@ -168,7 +170,8 @@ int compile_model(const Arguments& arguments) {
   ImportOptions import = import_options(arguments.read);
   TrainingOptions training;
   if (!arguments.loss.empty()) {
-    training = {parse_loss(arguments.loss), parse_optimizer(arguments.optimizer), arguments.prediction, arguments.frozen};
+    training = {parse_loss(arguments.loss), parse_optimizer(arguments.optimizer), arguments.prediction, arguments.frozen,
+                arguments.seed};
     import.training = true;
   }
   progress.stage("device");
@@ -239,12 +242,16 @@ int compile_command(int argc, char** argv, std::string& file) {
   app.add_option("--optimizer", arguments.optimizer);
   app.add_option("--train-output", arguments.prediction);
   app.add_option("--freeze", arguments.frozen);
+  app.add_option("--train-seed", arguments.seed);
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
   add_build_options(app, arguments.build);
   if (parse(app, argc, argv, kHelp)) return 0;
-  if (arguments.loss.empty() && (app.count("--optimizer") || app.count("--train-output") || app.count("--freeze")))
-    usage_error("--optimizer, --train-output and --freeze mean something with --train LOSS only");
+  if (arguments.loss.empty()) {
+    for (const char* option : {"--optimizer", "--train-output", "--train-seed", "--freeze"}) {
+      if (app.count(option)) usage_error(fmt::format("{} means something with --train LOSS only", option));
+    }
+  }
   if (arguments.model.empty()) usage_error("wanted a model file, found none");
   file = arguments.model == "-" ? "standard input" : arguments.model;
   console().results_to_stderr = arguments.output == "-";
