@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/builder.h"
@@ -25,6 +26,14 @@ Value* spread(Builder& b, Value* v, const Ints& starts, const Ints& strides, std
   all_strides.insert(all_strides.end(), strides.begin(), strides.end());
   all_sizes.insert(all_sizes.end(), sizes.begin(), sizes.end());
   return b.call("spread", {v}, {{"starts", all_starts}, {"strides", all_strides}, {"sizes", all_sizes}});
+}
+
+Value* stored_channels_last(Builder& b, Value* v) {
+  v = b.call("store", {v}, {});
+  v->layout.order = {0};
+  for (std::size_t i = 2; i < v->type.rank(); ++i) v->layout.order.push_back(static_cast<int>(i));
+  v->layout.order.push_back(1);
+  return v;
 }
 
 struct Windows {
@@ -102,12 +111,77 @@ Value* adjoint_weights(Builder& b, Value* w, std::int64_t group) {
   return b.slice(w, starts, joined, steps);
 }
 
+// Strides s cut the result into s classes of positions, each a convolution with every s-th tap; all classes are features of one
+// convolution, whose result is interleaved (Shi et al.: Real-Time Single Image and Video Super-Resolution Using an Efficient
+// Sub-Pixel Convolutional Neural Network, 2016).
+Value* interleaved_classes(Builder& b, Value* y, Value* w, const Windows& windows, const Exprs& sizes) {
+  const std::size_t rank = sizes.size();
+  const Expr channels = w->type.shape[1];
+  Exprs nothing = zeros(rank + 2), surplus = nothing;
+  Shape cut{w->type.shape[0], channels}, classes{Expr(1)}, filter, split{y->type.shape[0]}, whole{y->type.shape[0], channels};
+  Ints perm, back{0, static_cast<std::int64_t>(rank) + 1}, steps{1, 1}, pads;
+  Exprs starts = zeros(2);
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::int64_t stride = windows.strides[i], kernel = w->type.shape[i + 2].value(), taps = (kernel + stride - 1) / stride;
+    surplus[i + 2] = Expr(taps * stride - kernel);
+    cut.emplace_back(taps);
+    cut.emplace_back(stride);
+    classes[0] *= Expr(stride);
+    filter.emplace_back(taps);
+    split.emplace_back(stride);
+    perm.push_back(static_cast<std::int64_t>(2 * i) + 3);
+    starts.emplace_back(taps - 1);
+    steps.push_back(-1);
+    pads.push_back(taps - 1);
+  }
+  perm.push_back(1);
+  perm.push_back(0);
+  for (std::size_t i = 0; i < rank; ++i) perm.push_back(static_cast<std::int64_t>(2 * i) + 2);
+  Shape filters{classes[0] * channels, w->type.shape[0]};
+  filters.insert(filters.end(), filter.begin(), filter.end());
+  w = b.reshape(b.transpose(b.reshape(b.pad(w, nothing, surplus, 0), cut), perm), filters);
+  ConvOptions options;
+  options.pads = pads;
+  options.pads.insert(options.pads.end(), pads.begin(), pads.end());
+  Value* z = stored_channels_last(b, b.conv(y, b.slice(w, starts, filters, steps), nullptr, options));
+  split.push_back(channels);
+  Exprs after = nothing, first = nothing, wanted{y->type.shape[0], channels};
+  for (std::size_t i = 0; i < rank; ++i) {
+    split.push_back(z->type.shape[i + 2]);
+    back.push_back(static_cast<std::int64_t>(rank + 2 + i));
+    back.push_back(static_cast<std::int64_t>(i) + 1);
+    const Expr length = z->type.shape[i + 2] * Expr(windows.strides[i]), pad(windows.pads[i]);
+    whole.push_back(length);
+    first[i + 2] = pad;
+    after[i + 2] = max(pad + sizes[i] - length, Expr(0));
+    wanted.push_back(sizes[i]);
+  }
+  z = b.reshape(b.transpose(b.reshape(z, split), back), whole);
+  return b.slice(b.pad(z, nothing, after, 0), first, wanted, ones(rank + 2));
+}
+
 // A convolution of the positions, spread by the strides, with the reversed filter.
 Value* expand_conv_transpose(Builder& b, const Node& node) {
   Value *y = node.inputs[0], *w = node.inputs[1];
   const Windows windows(node);
   const auto& sizes = node.get<Exprs>("output_shape");
   const auto group = node.get<std::int64_t>("group");
+  const auto every = [&](auto holds) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (!holds(w->type.shape[i + 2].value(), windows.strides[i], windows.dilations[i])) return false;
+    }
+    return true;
+  };
+  const bool strided = std::any_of(windows.strides.begin(), windows.strides.end(), [](auto stride) { return stride > 1; });
+  if (strided && every([](auto kernel, auto, auto) { return kernel == 1; })) {
+    ConvOptions one;
+    one.group = group;
+    Ints starts;
+    for (std::size_t i = 0; i < sizes.size(); ++i) starts.push_back(-windows.pads[i]);
+    return spread(b, b.conv(y, adjoint_weights(b, w, group), nullptr, one), starts, windows.strides, sizes);
+  }
+  if (strided && group == 1 && every([](auto kernel, auto stride, auto dilation) { return kernel >= stride && dilation == 1; }))
+    return interleaved_classes(b, y, w, windows, sizes);
   ConvOptions options;
   options.dilations = windows.dilations;
   options.group = group;
@@ -155,6 +229,9 @@ Value* depthwise_weight_grad(Builder& b, const Node& node) {
   return b.reshape(sums.size() == 1 ? sums[0] : b.concat(sums, 1), node.output()->type.shape);
 }
 
+// Of any target.
+constexpr std::int64_t kVectorWidth = 16;
+
 // Rows of both operands of a weight gradient that a core's cache holds: more are added up in pieces.
 constexpr std::int64_t kLongestPiece = 2048;
 
@@ -190,11 +267,22 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
     Value* kept = is(windows.strides, 1) ? x : tap_of(b, x, windows, Ints(kernel.size(), 0), std::span(sy).subspan(2), 0);
     patches = b.transpose(kept, perm);
   } else {
+    Ints pads = windows.pads;
+    // Few channels: a row of a window is read as one vector from a padded copy.
+    if (sx[1].is_constant() && sx[1].value() < kVectorWidth && is(windows.dilations, 1)) {
+      Exprs before = zeros(x->type.rank()), after = before;
+      for (std::size_t i = 0; i < kernel.size(); ++i) {
+        before[i + 2] = Expr(pads[i]);
+        after[i + 2] = Expr(pads[i + kernel.size()]);
+      }
+      x = stored_channels_last(b, b.pad(x, before, after, 0));
+      pads.assign(pads.size(), 0);
+    }
     patches = b.call("unfold", {x},
                      {{"kernel", kernel},
                       {"strides", windows.strides},
                       {"dilations", windows.dilations},
-                      {"pads", windows.pads},
+                      {"pads", pads},
                       {"group", group}});
   }
   Value* columns = y;
@@ -204,6 +292,8 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
     columns = b.reshape(y, split);
   }
   const std::int64_t lead = group > 1 ? 1 : 0;
+  // Columns that fill vectors; of two that do, those whose gradients lie together in the result.
+  const bool taps_are_columns = width.is_constant() && width.value() % kVectorWidth == 0;
   Ints perm{0};
   if (group > 1) perm.insert(perm.begin(), 1);
   for (const std::int64_t i : from_to(2 + lead, rank + lead)) perm.push_back(i);
@@ -212,29 +302,32 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
   const auto matrix = [&](Value* v, const Expr& last) {
     return group == 1 ? b.reshape(v, {rows, last}) : b.reshape(v, {Expr(group), rows, last});
   };
-  // Features are the columns: there are more often whole vectors of them than of taps and channels.
+  const auto [left, left_width, right, right_width] =
+      taps_are_columns ? std::tuple(columns, features, patches, width) : std::tuple(patches, width, columns, features);
   Value* product = nullptr;
   const auto length = group == 1 ? piece_length(sy[0], oclc::product(std::span(sy).subspan(2))) : std::nullopt;
   if (length) {
     const Expr pieces = floor_div(rows, Expr(*length));
     const auto split = [&](Value* v, const Expr& last) { return b.reshape(v, {pieces, Expr(*length), last}); };
-    product = b.reduce("reduce_sum", b.matmul(split(patches, width), split(columns, features), true, false), {0}, false);
+    product = b.reduce("reduce_sum", b.matmul(split(left, left_width), split(right, right_width), true, false), {0}, false);
   } else {
-    product = b.matmul(matrix(patches, width), matrix(columns, features), true, false);
+    product = b.matmul(matrix(left, left_width), matrix(right, right_width), true, false);
   }
-  // [group, taps.., channels, features] to [group * features, channels, taps..].
+  // [group, taps.., channels, features] or [group, features, taps.., channels] to [group * features, channels, taps..].
   Shape parts;
   Ints back;
   if (group > 1) {
     parts.emplace_back(group);
     back.push_back(0);
   }
+  if (taps_are_columns) parts.push_back(features);
   for (const std::int64_t k : kernel) parts.emplace_back(k);
   parts.push_back(result[1]);
-  parts.push_back(features);
-  back.push_back(rank - 1 + lead);
-  back.push_back(rank - 2 + lead);
-  for (const std::int64_t i : from_to(lead, rank - 2 + lead)) back.push_back(i);
+  if (!taps_are_columns) parts.push_back(features);
+  const std::int64_t first_tap = lead + (taps_are_columns ? 1 : 0), channels = first_tap + rank - 2;
+  back.push_back(taps_are_columns ? lead : channels + 1);
+  back.push_back(channels);
+  for (const std::int64_t i : from_to(first_tap, channels)) back.push_back(i);
   return b.reshape(b.transpose(b.reshape(product, parts), back), result);
 }
 

@@ -37,6 +37,8 @@ Layout as_right_operand(std::size_t rank) {
 
 // Rows of a right operand are whole vectors of any target.
 constexpr std::int64_t kRowUnit = 16;
+// Rows whose length is a multiple of this fall on few sets of a cache.
+constexpr std::int64_t kCrowdedRow = 128;
 
 // Weights that change between runs are laid out anew in each, features padded to whole vectors.
 bool lay_out_weights(Graph& graph, Node* conv) {
@@ -49,7 +51,9 @@ bool lay_out_weights(Graph& graph, Node* conv) {
   const Shape shape = w->type.shape;
   const bool grouped = conv->get_or<std::int64_t>("group", 1) != 1;
   const Layout layout = grouped && shape[1] == Expr(1) ? taps_outermost(rank) : as_right_operand(rank);
-  const std::int64_t features = shape[0].constant().value_or(0), surplus = (kRowUnit - features % kRowUnit) % kRowUnit;
+  const std::int64_t features = shape[0].constant().value_or(0);
+  std::int64_t surplus = (kRowUnit - features % kRowUnit) % kRowUnit;
+  if ((features + surplus) % kCrowdedRow == 0) surplus += kRowUnit;
   const bool padded = !grouped && features > 0 && surplus > 0;
   const auto add = [&](std::string_view name, Value* x, Attributes attributes) {
     return graph.add(op(name), {x}, std::move(attributes), conv->source, conv)->output();
