@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/codegen/block_transpose.h"
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/support/error.h"
@@ -13,6 +14,8 @@ namespace oclc {
 namespace {
 
 constexpr std::int64_t kTypicalDim = 8;
+// Floats of a cache line.
+constexpr std::int64_t kTransposeLanes = 16;
 
 double typical(const Expr& e) {
   SymbolValues values;
@@ -77,6 +80,10 @@ class LoopNest {
     if (kernel_.axes.empty()) kernel_.axes.push_back({"one", Expr(1), Expr(0)});
     cpu_ = target.device_class == DeviceClass::cpu;
     choose_vector_axis();
+    if (cpu_ && vector_axis_ == kNone && block_transpose(kernel_, kTransposeLanes)) {
+      vector_axis_ = kernel_.axes.size() - 1;
+      scalar_lanes_ = true;
+    }
   }
 
   GeneratedKernel run() {
@@ -181,6 +188,7 @@ class LoopNest {
 
   // Widest vector that the extent fills at least once.
   int width_for(const Expr& extent) const {
+    if (scalar_lanes_) return 1;
     int width = target_.vector_width;
     if (const auto c = extent.constant()) {
       while (width > 4 && width > *c) width /= 2;
@@ -553,6 +561,7 @@ class LoopNest {
   bool cpu_ = true;
   std::size_t vector_axis_ = kNone;
   bool vector_reduction_ = false;
+  bool scalar_lanes_ = false;  // the vector axis is a block of a transposition, done one by one
   bool whole_ = false;
 };
 
