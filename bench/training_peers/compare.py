@@ -104,13 +104,13 @@ def run(command):
 
 
 def phase_of(row):
-    """Phase of a launch, by the nodes and the name that the plan gives it."""
-    nodes = [n.strip() for n in row['nodes'].split(',')]
-    if re.search(r'grad_(matmul|unfold|reduce)', row['kernel']):
+    """Phase of a launch, by the name that the plan gives it."""
+    name = row['kernel']
+    if re.search(r'grad_(matmul|unfold|reduce)', name):
         return 'weight gradient'
-    if any(n.endswith('/grad') for n in nodes):
+    if '_grad_' in name:
         return 'data gradient' if row['anchor'] == 'contraction' else 'other backward'
-    return 'optimizer' if 'optimizer' in nodes else 'layouts' if '_store' in row['kernel'] else 'forward'
+    return 'optimizer' if name.startswith('k_optimizer') else 'layouts' if '_store' in name else 'forward'
 
 
 def oclc_command(arguments, plan):

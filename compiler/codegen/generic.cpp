@@ -184,6 +184,29 @@ class LoopNest {
     const bool stages = std::all_of(kernel_.stages.begin(), kernel_.stages.end(),
                                     [&](const Stage& s) { return all_run_over_it(s.axes) && has_lanes(s.accumulator); });
     if (rows && stages && typical(last.extent) >= 4 && can_vectorize(kernel_, last.name)) vector_reduction_ = true;
+    if (!vector_reduction_ && rows && stages_have_lanes()) choose_scattered_axis();
+  }
+
+  bool stages_have_lanes() const {
+    return std::all_of(kernel_.stages.begin(), kernel_.stages.end(), [](const Stage& s) { return s.accumulator == DType::f32; });
+  }
+
+  // An axis that loads run along, though results are stored one by one: few of them end long sums.
+  void choose_scattered_axis() {
+    for (std::size_t i = kernel_.axes.size(); i-- > 0;) {
+      const Axis& axis = kernel_.axes[i];
+      const bool loads = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
+        return n.kind == ScalarNode::Kind::load && stride(n.index, axis.name) == Expr(1);
+      });
+      const bool stores = std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) {
+        const auto step = s.index.coefficient(axis.name);
+        return step && *step != Expr(0) && s.row_axes.empty() &&
+               kernel_.operands[static_cast<std::size_t>(s.operand)].dtype == DType::f32;
+      });
+      if (!loads || !stores || typical(axis.extent) < 4 || !can_vectorize(kernel_, axis.name)) continue;
+      vector_axis_ = i;
+      return;
+    }
   }
 
   // Widest vector that the extent fills at least once.

@@ -411,7 +411,14 @@ void Emitter::store(const Store& store) {
   if (mode_.width > 1 && operand.dtype == DType::boolean) v = fmt::format("convert_uchar{}(-({}))", mode_.width, v);
   const std::string place = operand.name + (at == "0" ? "" : " + " + at),
                     guard = store.guard.empty() ? "" : fmt::format("if ({}) ", condition(store.guard));
-  if (mode_.width > 1 && !mode_.lanes_left.empty())
+  const auto step = mode_.width > 1 ? store.index.coefficient(mode_.vector_axis) : std::nullopt;
+  if (step && *step != Expr(1)) {
+    const std::string lanes = fmt::format("lanes{}", lane_arrays_++), type(c_type(operand.dtype));
+    line(fmt::format("{} {}[{}];", type, lanes, mode_.width));
+    line(fmt::format("vstore{}({}, 0, {});", mode_.width, v, lanes));
+    line(fmt::format("{}for (int l = 0; l < {}; ++l) {}[{} + l * ({})] = {}[l];", guard, mode_.width, operand.name, at,
+                     index(*step), lanes));
+  } else if (mode_.width > 1 && !mode_.lanes_left.empty())
     line(fmt::format("{}oclc_store_lanes{}({}, {}, {});", guard, mode_.width, v, place, mode_.lanes_left));
   else if (mode_.width > 1)
     line(fmt::format("{}vstore{}({}, 0, {});", guard, mode_.width, v, place));

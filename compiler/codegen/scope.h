@@ -67,6 +67,7 @@ class Emitter {
   EmitMode mode_;
   std::vector<std::set<std::string>> dependencies_;
   std::vector<int> uses_;
+  int lane_arrays_ = 0;
   std::vector<Scope> scopes_;
   std::map<int, std::pair<std::string, std::size_t>> stages_;  // name, scope depth
 };
