@@ -45,3 +45,24 @@ if(TARGET oclc AND TARGET train_digits)
   oclc_digits_test("digits learnt are compiled" digits_exported digits_learnt_plan oclc ${files}.onnx -o ${files}_predict.bin)
   oclc_digits_test("digits learnt are read" digits_learnt_plan "" digits ${files}_predict.bin ${folder} --device cpu)
 endif()
+
+# Fine-tuning: the frozen body keeps its bits, a new head learns.
+if(TARGET finetune)
+  add_test(NAME "examples: finetune learns shapes with a frozen body" COMMAND finetune
+    --index ${CMAKE_CURRENT_SOURCE_DIR}/models/resnet18/weights.json --weights ${CMAKE_BINARY_DIR}/models/resnet18/model.weights --device cpu)
+  set_tests_properties("examples: finetune learns shapes with a frozen body" PROPERTIES
+    LABELS "examples;slow" FIXTURES_REQUIRED weights_resnet18 RUN_SERIAL TRUE TIMEOUT 600)
+endif()
+
+# A small language model: below 2.6 nats within 100 steps (a minute of the whole training), a checkpoint, and the same text from it.
+if(TARGET tiny_gpt)
+  set(tiny_gpt_text ${CMAKE_SOURCE_DIR}/examples/tiny_gpt/alice.txt)
+  add_test(NAME "examples: tiny_gpt learns and writes" COMMAND tiny_gpt ${tiny_gpt_text} --steps 100 --until 2.6 --length 100
+    --save ${CMAKE_BINARY_DIR}/tiny_gpt.state --device cpu)
+  set_tests_properties("examples: tiny_gpt learns and writes" PROPERTIES LABELS examples FIXTURES_SETUP tiny_gpt RUN_SERIAL TRUE TIMEOUT 600)
+  add_test(NAME "examples: tiny_gpt writes from its checkpoint" COMMAND tiny_gpt ${tiny_gpt_text} --steps 0 --until 2.6 --length 100
+    --load ${CMAKE_BINARY_DIR}/tiny_gpt.state --device cpu)
+  set_tests_properties("examples: tiny_gpt writes from its checkpoint" PROPERTIES LABELS examples FIXTURES_REQUIRED tiny_gpt RUN_SERIAL TRUE TIMEOUT 300)
+  add_test(NAME "examples: tiny_gpt falls below 1.7 nats" COMMAND tiny_gpt ${tiny_gpt_text} --until 1.7 --device cpu)
+  set_tests_properties("examples: tiny_gpt falls below 1.7 nats" PROPERTIES LABELS "examples;slow" RUN_SERIAL TRUE TIMEOUT 900)
+endif()

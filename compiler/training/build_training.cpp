@@ -75,11 +75,11 @@ class TrainingBuilder {
       : module_(module), options_(options), source_(std::move(module.entries.at(0))) {
     std::vector<const StateVariable*> parameters, statistics;
     for (const StateVariable& state : module.states) {
-      if (is_statistic(source_input(state.name)))
-        statistics.push_back(&state);
-      else if (std::any_of(options.frozen.begin(), options.frozen.end(),
-                           [&](const std::string& prefix) { return state.name.starts_with(prefix); }))
+      if (std::any_of(options.frozen.begin(), options.frozen.end(),
+                      [&](const std::string& prefix) { return state.name.starts_with(prefix); }))
         frozen_.push_back(&state);
+      else if (is_statistic(source_input(state.name)))
+        statistics.push_back(&state);
       else
         parameters.push_back(&state);
     }
@@ -168,7 +168,8 @@ class TrainingBuilder {
     std::vector<Value*> inputs;
     for (const Value* input : node.inputs) inputs.push_back(input ? c.values.at(input) : nullptr);
     auto attributes = node.attributes;
-    if (node.op->name == "batch_norm") attributes["training"] = std::int64_t{training ? 1 : 0};
+    // With frozen statistics it normalises by them, in training too.
+    if (node.op->name == "batch_norm") attributes["training"] = std::int64_t{training && !constant_of(inputs[3]) ? 1 : 0};
     if (node.op->name == "dropout" && training) {
       if (!c.random_step) {
         c.random_step = c.graph->add_input(std::string(kRandomStep), {DType::u32, {}});

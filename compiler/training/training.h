@@ -61,7 +61,7 @@ NamedNumbers parse_optimizer(std::string_view text);
 struct TrainingOptions {
   NamedNumbers loss, optimizer;
   std::string prediction;           // the output that the loss reads; empty: the first
-  std::vector<std::string> frozen;  // parameters whose names begin so keep their values
+  std::vector<std::string> frozen;  // parameters and statistics whose names begin so keep their values, as constants
   std::uint32_t seed = 0;           // initial value of "random.seed"
 };
 

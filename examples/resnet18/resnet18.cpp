@@ -10,10 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -22,6 +19,7 @@
 #include "compiler/compile.h"
 #include "compiler/support/error.h"
 #include "examples/resnet18/resnet18.h"
+#include "examples/resnet18/weight_file.h"
 #include "oclc/oclc.hpp"
 #include "runtime/package/writer.h"
 
@@ -33,29 +31,9 @@ struct Arguments {
   std::string index, weights, output, device;
 };
 
-// Parameters as views of the weight file.
-oclc::nn::Parameters weight_file(const std::string& index, const std::string& file) {
-  std::ifstream text(index);
-  if (!text) throw std::runtime_error(index + ": cannot be read");
-  const nlohmann::json recipe = nlohmann::json::parse(text);
-  const auto bytes = std::make_shared<std::vector<char>>(recipe.at("bytes").get<std::size_t>());
-  if (!std::ifstream(file, std::ios::binary).read(bytes->data(), static_cast<std::streamsize>(bytes->size()))) {
-    throw std::runtime_error(file + ": wanted " + std::to_string(bytes->size()) + " bytes");
-  }
-  std::map<std::string, std::pair<std::size_t, std::int64_t>> places;
-  for (const auto& row : recipe.at("tensors")) places[row.at("name")] = {row.at("offset"), row.at("count")};
-  return [=](const std::string& name, const std::vector<std::int64_t>& shape) {
-    const auto [offset, count] = places.at(name);
-    oclc::HostTensor tensor(oclc::DType::f32, shape, reinterpret_cast<const std::byte*>(bytes->data()) + offset, bytes);
-    if (tensor.elements() != count || offset + tensor.bytes() > bytes->size())
-      throw std::runtime_error(name + ": another size than the weight file's");
-    return tensor;
-  };
-}
-
 std::vector<std::byte> compile_resnet18(const Arguments& arguments) {
   const oclc::nn::Parameters parameters =
-      arguments.weights.empty() ? oclc::nn::initial_parameters() : weight_file(arguments.index, arguments.weights);
+      arguments.weights.empty() ? oclc::nn::initial_parameters() : resnet18::weight_file(arguments.index, arguments.weights);
   oclc::nn::Network net("resnet18", parameters);
   const oclc::nn::Tensor image = net.input("input", oclc::DType::f32, {net.symbol("N"), 3, kSide, kSide});
   net.output("output", resnet18::resnet18(net, image, kClasses));

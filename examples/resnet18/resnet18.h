@@ -25,8 +25,8 @@ inline nn::Tensor basic_block(nn::Network& net, const std::string& name, const n
   return relu(y + shortcut);
 }
 
-// image[N, 3, H, W] to logits[N, classes]
-inline nn::Tensor resnet18(nn::Network& net, const nn::Tensor& image, std::int64_t classes = 1000) {
+// image[N, 3, H, W] to features[N, 512]
+inline nn::Tensor features(nn::Network& net, const nn::Tensor& image) {
   nn::Tensor x = conv(net, "conv1", image, 64, {.kernel = {7, 7}, .stride = {2, 2}, .padding = {3, 3}, .bias = false});
   x = relu(batch_norm(net, "bn1", x));
   x = max_pool(x, {.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}});
@@ -36,7 +36,12 @@ inline nn::Tensor resnet18(nn::Network& net, const nn::Tensor& image, std::int64
     x = basic_block(net, "0", x, channels, layer == 0 ? 1 : 2);
     x = basic_block(net, "1", x, channels, 1);
   }
-  return linear(net, "fc", global_avg_pool(x), classes);
+  return global_avg_pool(x);
+}
+
+// image[N, 3, H, W] to logits[N, classes]
+inline nn::Tensor resnet18(nn::Network& net, const nn::Tensor& image, std::int64_t classes = 1000) {
+  return linear(net, "fc", features(net, image), classes);
 }
 
 }  // namespace resnet18

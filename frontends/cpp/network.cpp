@@ -59,9 +59,10 @@ Tensor Tensor::sum(const Ints& axes, bool keepdims) const {
   return wrap(*this, builder(*this).reduce("reduce_sum", value_, axes, keepdims));
 }
 
-Network::Network(std::string name, Parameters parameters)
+Network::Network(std::string name, Parameters parameters, Use use)
     : module_(std::make_shared<Module>()),
       parameters_(std::move(parameters)),
+      use_(use),
       builder_(*module_->entries.emplace_back(std::make_unique<Graph>())) {
   module_->name = std::move(name);
 }
@@ -93,7 +94,14 @@ Tensor Network::parameter(std::string_view name, const Ints& shape) {
     }
     return {this, known->second};
   }
-  Value* value = builder_.constant(parameters_(full, shape), full);
+  HostTensor initial = parameters_(full, shape);
+  Value* value = nullptr;
+  if (use_ == Use::training) {
+    value = builder_.graph().add_input(full, initial.type());
+    module_->states.push_back({full, initial.type(), std::move(initial), {}});
+  } else {
+    value = builder_.constant(std::move(initial), full);
+  }
   made_.emplace(full, value);
   return {this, value};
 }

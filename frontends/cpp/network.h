@@ -50,9 +50,13 @@ class Tensor {
   Value* value_ = nullptr;
 };
 
+// What a network is for: its parameters are constants of the plan, or variables that training moves (then batch_norm and
+// dropout stay operators, and finish() gives what build_training of compiler/training/training.h takes).
+enum class Use { inference, training };
+
 class Network {
  public:
-  Network(std::string name, Parameters parameters);
+  Network(std::string name, Parameters parameters, Use use = Use::inference);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
@@ -66,6 +70,8 @@ class Network {
   Tensor constant(HostTensor tensor);
   Tensor scalar(DType dtype, double value);
   Tensor tensor(Value* value) { return {this, value}; }
+
+  Use use() const { return use_; }
 
   // Adds operators under the name of the open scopes.
   Builder& builder() { return builder_; }
@@ -90,6 +96,7 @@ class Network {
  private:
   std::shared_ptr<Module> module_;
   Parameters parameters_;
+  Use use_;
   Builder builder_;
   std::string path_;
   std::map<std::string, Value*, std::less<>> made_;

@@ -81,9 +81,16 @@ Tensor conv(Network& net, std::string_view name, const Tensor& x, std::int64_t c
                                         .group = options.groups}));
 }
 
-Tensor batch_norm(Network& net, std::string_view name, const Tensor& x, double epsilon) {
+Tensor batch_norm(Network& net, std::string_view name, const Tensor& x, double epsilon, double momentum) {
   const Network::Scope scope(net, name);
   const Ints channels{x.size(1)};
+  if (net.use() == Use::training) {
+    std::vector<Value*> operands{x.value()};
+    for (const char* part : {"weight", "bias", "running_mean", "running_var"})
+      operands.push_back(net.parameter(part, channels).value());
+    return net.tensor(
+        net.builder().call("batch_norm", std::move(operands), {{"epsilon", epsilon}, {"momentum", 1 - momentum}}));
+  }
   const Tensor scale = net.parameter("weight", channels) / apply("sqrt", {net.parameter("running_var", channels) + epsilon});
   const Tensor shift = net.parameter("bias", channels) - net.parameter("running_mean", channels) * scale;
   Shape broadcast(x.rank() - 1, Expr(1));
@@ -96,6 +103,12 @@ Tensor layer_norm(Network& net, std::string_view name, const Tensor& x, double e
   const Ints width{x.size(-1)};
   return net.tensor(net.builder().layer_norm(x.value(), net.parameter("weight", width).value(),
                                              net.parameter("bias", width).value(), -1, epsilon));
+}
+
+Tensor dropout(const Tensor& x, double ratio) {
+  Network& net = x.network();
+  if (net.use() == Use::inference || ratio == 0) return x;
+  return net.tensor(net.builder().call("dropout", {x.value()}, {{"ratio", ratio}}));
 }
 
 Tensor embedding(Network& net, std::string_view name, const Tensor& indices, std::int64_t count, std::int64_t width) {

@@ -19,10 +19,14 @@ struct Conv {
 // x[N, C, spatial..], weight[O, C / groups, kernel..]
 Tensor conv(Network& net, std::string_view name, const Tensor& x, std::int64_t channels, const Conv& options);
 
-// (x - running_mean) / sqrt(running_var + epsilon) * weight + bias for each channel (axis 1)
-Tensor batch_norm(Network& net, std::string_view name, const Tensor& x, double epsilon = 1e-5);
+// (x - running_mean) / sqrt(running_var + epsilon) * weight + bias for each channel (axis 1). While training the mean and
+// variance are those of the batch, and running = (1 - momentum) * running + momentum * batch.
+Tensor batch_norm(Network& net, std::string_view name, const Tensor& x, double epsilon = 1e-5, double momentum = 0.1);
 // Over the last axis.
 Tensor layer_norm(Network& net, std::string_view name, const Tensor& x, double epsilon = 1e-5);
+
+// x; while training each element is 0 with probability `ratio`, else x / (1 - ratio).
+Tensor dropout(const Tensor& x, double ratio);
 
 // Rows of weight[count, width] at the indices (i32 or i64).
 Tensor embedding(Network& net, std::string_view name, const Tensor& indices, std::int64_t count, std::int64_t width);

@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/compile.h"
+#include "frontends/cpp/typed/plan.h"
 #include "frontends/cpp/typed/training_module.h"
-#include "oclc/oclc.hpp"
-#include "runtime/package/writer.h"
 
 namespace oclc::typed {
 
@@ -29,19 +27,6 @@ struct Options {
   std::vector<std::string> disabled;  // passes of the compiler
 };
 
-// Target row for a device of the runtime's list.
-inline Target target_of(const oclc_device_info& device) {
-  DeviceFacts facts;
-  facts.is_cpu = device.device_class == OCLC_DEVICE_CPU;
-  facts.vector_width = static_cast<int>(device.vector_width_float);
-  facts.compute_units = static_cast<int>(device.compute_units);
-  facts.local_bytes = static_cast<std::int64_t>(device.local_bytes);
-  facts.cache_bytes = static_cast<std::int64_t>(device.cache_bytes);
-  facts.max_work_group = static_cast<int>(device.max_work_group_size);
-  facts.fp64 = device.fp64 != 0;
-  return target_for(facts);
-}
-
 // Not for several threads at once. Throws CompileError, rt::Error, and std::invalid_argument for data of another size.
 class Engine {
  public:
@@ -57,12 +42,8 @@ class Engine {
     module_options.seed = options.seed;
     module_options.train_loop = loops_;
     CompileOptions compile_options;
-    compile_options.target = target_of(context_.device());
     compile_options.disabled = options.disabled;
-    const Compiled compiled = compile(training_module(layers_, module_options), compile_options);
-    for (const GeneratedFile& file : compiled.plan.files) sources_.push_back(file);
-    const auto package = package::package_to_memory(std::as_bytes(std::span(compiled.plan.metadata)), compiled.plan.constants);
-    plan_ = rt::Plan::load(package.data(), package.size());
+    plan_ = plan_for(context_, training_module(layers_, module_options), compile_options, &sources_);
     session_ = std::make_unique<rt::Session>(plan_, context_);
     predict_ = plan_.entry("predict");
     train_step_ = plan_.entry("train_step");
