@@ -40,6 +40,12 @@ if(TARGET oclc AND TARGET train_digits)
     train_digits ${files}.bin ${folder} --resume ${files}_500.state --save ${files}_resumed.state --device cpu)
   oclc_digits_test("digits training in pieces ends with the same bytes" "digits_learnt;digits_resumed" ""
     ${CMAKE_COMMAND} -E compare_files ${files}.state ${files}_resumed.state)
+  foreach(run 1 2)
+    oclc_digits_test("digits training, 20 steps, run ${run}" digits_training_plan digits_twenty_${run}
+      train_digits ${files}.bin ${folder} --steps 20 --save ${files}_twenty_${run}.state --device cpu)
+  endforeach()
+  oclc_digits_test("digits training, 20 steps, gives the same bytes twice" "digits_twenty_1;digits_twenty_2" ""
+    ${CMAKE_COMMAND} -E compare_files ${files}_twenty_1.state ${files}_twenty_2.state)
   oclc_digits_test("digits learnt become a model" digits_learnt digits_exported
     oclc export-onnx --model ${folder}/model.onnx --state ${files}.state -o ${files}.onnx)
   oclc_digits_test("digits learnt are compiled" digits_exported digits_learnt_plan oclc ${files}.onnx -o ${files}_predict.bin)

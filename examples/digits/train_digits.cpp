@@ -47,12 +47,16 @@ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t stream, std::uint64_
 }
 double uniform(std::uint64_t bits) { return static_cast<double>(bits >> 40) * 0x1p-24; }
 
-// Weights uniform in +-sqrt(6 / inputs), scales and variances 1, the rest 0.
+// Weights uniform in +-sqrt(6 / inputs), scales and variances 1, biases and means 0.
 void write_random_weights(const oclc::rt::Plan& plan, oclc::rt::Session& session, std::uint64_t seed) {
   const std::vector<oclc_binding_info> variables = plan.variables();
   for (std::uint32_t v = 0; v < variables.size(); ++v) {
     const std::string name = variables[v].name;
     const std::vector<std::int64_t> shape = plan.variable_shape(v);
+    if (name == "random.seed") {  // of dropout
+      const auto value = static_cast<std::uint32_t>(seed);
+      session.write_variable(name, &value, sizeof value);
+    }
     const bool weight = name.ends_with(".weight"), one = name.ends_with(".running_var") || (weight && shape.size() == 1);
     if (!weight && !one && !name.ends_with(".bias") && !name.ends_with(".running_mean")) continue;
     const std::int64_t count = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());

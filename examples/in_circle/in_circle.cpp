@@ -3,10 +3,11 @@
 //   in_circle [--steps N] [--compare N] [--png FILE] [--emit FILE] [--device SEL]
 //
 // Prints the learnt circle, its accuracy on new points and the time of a step; FILE.png gets the same as a picture. Then N
-// steps are compared with the plan that launches each kernel of each step. Ends with 1 if the circle is not learnt or they
-// differ.
+// steps are compared with the plan that launches each kernel of each step. Ends with 1 if the circle is not learnt or their
+// losses, parameters or answers differ.
 #include <png.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -100,6 +101,14 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   return worst;
 }
 
+std::vector<float> parameters(const Net& net) {
+  std::vector<float> all;
+  for (const std::vector<float>& part :
+       {net.weight<0>(), net.bias<0>(), net.weight<2>(), net.bias<2>(), net.weight<4>(), net.bias<4>()})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
 struct Arguments {
   std::string steps = "100000", compare = "1000", png, emit, device;
 };
@@ -138,10 +147,12 @@ int run(const Arguments& arguments) {
     const double fast = seconds([&] { one = net.train(first.xs, first.labels); }),
                  slow = seconds([&] { other = launches.train(first.xs, first.labels); });
     const double difference =
-        std::max(largest_difference(one, other), largest_difference(net.weight<2>(), launches.weight<2>()));
+        std::max({largest_difference(one, other), largest_difference(parameters(net), parameters(launches)),
+                  largest_difference(picture(net, 50, 50), picture(launches, 50, 50))});
     same = difference < 1e-3;
     std::printf(
-        "%zu steps: one launch %.2f us a step, a launch a kernel %.2f us a step (%.0f times); largest difference %.1e\n",
+        "%zu steps: one launch %.2f us a step, a launch a kernel %.2f us a step (%.0f times); losses, parameters and answers "
+        "differ by %.1e at most\n",
         compared, fast * 1e6 / static_cast<double>(compared), slow * 1e6 / static_cast<double>(compared), slow / fast,
         difference);
   }
