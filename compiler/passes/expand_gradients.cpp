@@ -260,12 +260,11 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
   };
   Value* patches = nullptr;  // [group, rows, taps * channels]
   const Expr width = product(std::span(result).subspan(1));
-  if (group == 1 && is(kernel, 1) && is(windows.pads, 0)) {
+  if (group == 1 && is(kernel, 1) && is(windows.pads, 0) && is(windows.strides, 1)) {
     Ints perm{0};
     for (const std::int64_t i : from_to(2, rank)) perm.push_back(i);
     perm.push_back(1);
-    Value* kept = is(windows.strides, 1) ? x : tap_of(b, x, windows, Ints(kernel.size(), 0), std::span(sy).subspan(2), 0);
-    patches = b.transpose(kept, perm);
+    patches = b.transpose(x, perm);
   } else {
     Ints pads = windows.pads;
     // Few channels: a row of a window is read as one vector from a padded copy.
