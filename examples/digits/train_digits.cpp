@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "examples/digits/npy.h"
+#include "examples/number.h"
 #include "oclc/train.hpp"
 
 namespace {
@@ -33,7 +34,7 @@ constexpr double kWanted = 0.98;
 
 struct Arguments {
   std::string plan, folder;
-  std::string epochs = "30", batch = "32", rate = "0.005", seed = "1", steps = "0", resume, save, device;
+  std::string epochs = "30", batch = "32", rate = "0.005", seed = "1", steps, resume, save, device;
 };
 
 // Random numbers by place instead of by order: number `index` of the stream `stream` (the finaliser of splitmix64, twice).
@@ -169,13 +170,12 @@ Test test(const oclc::rt::Plan& plan, oclc::rt::Session& session, const std::str
 }
 
 int run(const Arguments& a) {
-  const auto batch = static_cast<std::size_t>(std::stoul(a.batch));
-  const std::uint64_t seed = std::stoull(a.seed);
-  const double peak = std::stod(a.rate);
+  const auto batch = examples::number<std::size_t>("--batch", a.batch, 1);
+  const std::uint64_t seed = examples::number<std::uint64_t>("--seed", a.seed);
+  const double peak = examples::number<double>("--rate", a.rate);
   Batches batches(a.folder, batch, seed);
-  const std::uint64_t steps = std::stoull(a.epochs) * batches.steps_per_epoch();
-  if (steps == 0) throw std::runtime_error("--epochs: wanted 1 or more");
-  const std::uint64_t last = a.steps == "0" ? steps : std::min<std::uint64_t>(std::stoull(a.steps), steps);
+  const std::uint64_t steps = examples::number<std::uint64_t>("--epochs", a.epochs, 1) * batches.steps_per_epoch();
+  const std::uint64_t last = a.steps.empty() ? steps : std::min(examples::number<std::uint64_t>("--steps", a.steps), steps);
 
   const Progress progress_of_all;
   const oclc::rt::Plan plan = oclc::rt::Plan::load(a.plan);
@@ -238,6 +238,9 @@ int main(int argc, char** argv) {
   } catch (const oclc::rt::Error& error) {
     std::fprintf(stderr, "train_digits: error: %s (%s)\n", error.what(), oclc_status_name(error.status()));
     return 5;
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "train_digits: error: %s\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "train_digits: error: %s\n", error.what());
     return 6;

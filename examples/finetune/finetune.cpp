@@ -18,6 +18,7 @@
 #include "compiler/support/error.h"
 #include "compiler/training/training.h"
 #include "examples/finetune/shapes.h"
+#include "examples/number.h"
 #include "examples/resnet18/resnet18.h"
 #include "examples/resnet18/weight_file.h"
 #include "frontends/cpp/typed/plan.h"
@@ -102,9 +103,9 @@ Test test(const oclc::rt::Plan& plan, oclc::rt::Session& session, const finetune
 }
 
 void train(const Arguments& a, const oclc::rt::Plan& plan, oclc::rt::Session& session, const finetune::ShapeGenerator& shapes) {
-  const std::uint64_t steps = std::stoull(a.steps);
-  const std::int64_t batch = std::stoll(a.batch);
-  const double rate = std::stod(a.rate);
+  const std::uint64_t steps = examples::number<std::uint64_t>("--steps", a.steps);
+  const std::int64_t batch = examples::number<std::int64_t>("--batch", a.batch, 1);
+  const double rate = examples::number<double>("--rate", a.rate);
   const Clock::time_point start = Clock::now();
   oclc::rt::Trainer trainer(session, plan.entry("train_step"));
   const auto told = [&](bool wait) {
@@ -174,6 +175,9 @@ int main(int argc, char** argv) {
   } catch (const oclc::rt::Error& error) {
     std::fprintf(stderr, "finetune: error: %s (%s)\n", error.what(), oclc_status_name(error.status()));
     return 5;
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "finetune: error: %s\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "finetune: error: %s\n", error.what());
     return 6;

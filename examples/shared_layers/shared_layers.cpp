@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "compiler/support/error.h"
+#include "examples/number.h"
 #include "frontends/cpp/typed/typed.h"
 
 namespace {
@@ -165,10 +166,10 @@ bool learn_large(int scale, std::size_t rows, std::size_t batch, const std::stri
 }
 
 int run(const Arguments& arguments) {
-  const std::size_t rows = std::stoul(arguments.rows), batch = std::stoul(arguments.batch);
-  if (batch == 0) throw std::invalid_argument("--batch: wanted 1 or more");
+  const std::size_t rows = examples::number<std::size_t>("--rows", arguments.rows),
+                    batch = examples::number<std::size_t>("--batch", arguments.batch, 1);
   const bool small = learn_xor(arguments.device);
-  const bool large = learn_large(std::stoi(arguments.scale), rows, batch, arguments.device);
+  const bool large = learn_large(examples::number<int>("--scale", arguments.scale), rows, batch, arguments.device);
   return small && large ? 0 : 1;
 }
 
@@ -196,6 +197,9 @@ int main(int argc, char** argv) {
   } catch (const oclc::rt::Error& error) {
     std::fprintf(stderr, "shared_layers: error: %s (%s)\n", error.what(), oclc_status_name(error.status()));
     return 5;
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "shared_layers: error: %s\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "shared_layers: error: %s\n", error.what());
     return 2;

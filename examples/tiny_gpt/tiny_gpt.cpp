@@ -19,6 +19,7 @@
 
 #include "compiler/support/error.h"
 #include "compiler/training/training.h"
+#include "examples/number.h"
 #include "examples/tiny_gpt/gpt.h"
 #include "examples/tiny_gpt/text.h"
 #include "frontends/cpp/typed/plan.h"
@@ -47,9 +48,9 @@ class Writer {
 
   // The held-out loss at the end.
   double train(const Arguments& a) {
-    const std::uint64_t steps = std::stoull(a.steps);
-    const std::int64_t batch = std::stoll(a.batch);
-    const double peak = std::stod(a.rate), until = std::stod(a.until);
+    const std::uint64_t steps = examples::number<std::uint64_t>("--steps", a.steps);
+    const std::int64_t batch = examples::number<std::int64_t>("--batch", a.batch, 1);
+    const double peak = examples::number<double>("--rate", a.rate), until = examples::number<double>("--until", a.until);
     auto trainer = std::make_unique<oclc::rt::Trainer>(*session_, plan_.entry("train_step"));
     const Clock::time_point start = Clock::now();
     double held_out = std::numeric_limits<double>::infinity();
@@ -85,7 +86,7 @@ class Writer {
 
   // Draws each character from the probabilities ^ (1 / temperature); the last `context` characters are what it sees.
   std::string write(const Arguments& a) {
-    const double temperature = std::stod(a.temperature);
+    const double temperature = examples::number<double>("--temperature", a.temperature, 0);
     std::string written = a.prompt;
     for (const char c : written) {
       if (text_.symbols().find(c) == std::string::npos)
@@ -98,11 +99,13 @@ class Writer {
     std::vector<float> logits(context * symbols);
     session_->set_input(entry, "tokens", tokens.data(), {1, size_.context});
     session_->set_output(entry, "logits", logits.data(), {1, size_.context, static_cast<std::int64_t>(symbols)});
-    for (std::size_t i = 0; i < std::stoul(a.length); ++i) {
+    const auto length = examples::number<std::size_t>("--length", a.length);
+    const auto seed = examples::number<std::uint64_t>("--seed", a.seed);
+    for (std::size_t i = 0; i < length; ++i) {
       const std::size_t seen = std::min(written.size(), context);
       for (std::size_t at = 0; at < seen; ++at) tokens[at] = text_.token(written[written.size() - seen + at]);
       session_->run(entry);  // positions after `seen` do not matter: no position looks ahead
-      written += text_.symbols()[draw(&logits[(seen - 1) * symbols], symbols, temperature, std::stoull(a.seed), i)];
+      written += text_.symbols()[draw(&logits[(seen - 1) * symbols], symbols, temperature, seed, i)];
     }
     return written;
   }
@@ -116,7 +119,8 @@ class Writer {
  private:
   oclc::rt::Plan compile(const Arguments& a) {
     size_.symbols = static_cast<std::int64_t>(text_.symbols().size());
-    oclc::nn::Network net("tiny_gpt", oclc::nn::initial_parameters(std::stoull(a.seed)), oclc::nn::Use::training);
+    oclc::nn::Network net("tiny_gpt", oclc::nn::initial_parameters(examples::number<std::uint64_t>("--seed", a.seed)),
+                          oclc::nn::Use::training);
     const oclc::nn::Tensor tokens = net.input("tokens", oclc::DType::i64, {net.symbol("N"), size_.context});
     net.output("logits", tiny_gpt::gpt(net, tokens, size_));
     const std::shared_ptr<oclc::Module> module = net.finish();
@@ -176,7 +180,7 @@ int run(const Arguments& a) {
   const Clock::time_point before = Clock::now();
   const std::string written = writer.write(a);
   std::printf("%s\n\n%zu characters in %.2f s\n", written.c_str(), written.size() - a.prompt.size(), seconds_since(before));
-  return loss < std::stod(a.until) ? 0 : 1;
+  return loss < examples::number<double>("--until", a.until) ? 0 : 1;
 }
 
 }  // namespace
@@ -219,6 +223,9 @@ int main(int argc, char** argv) {
   } catch (const oclc::rt::Error& error) {
     std::fprintf(stderr, "tiny_gpt: error: %s (%s)\n", error.what(), oclc_status_name(error.status()));
     return 5;
+  } catch (const std::invalid_argument& error) {
+    std::fprintf(stderr, "tiny_gpt: error: %s\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tiny_gpt: error: %s\n", error.what());
     return 6;
