@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/contraction.h"
 #include "compiler/codegen/generic.h"
+#include "compiler/codegen/group_reduction.h"
 #include "compiler/codegen/scope.h"
 
 namespace oclc {
@@ -80,6 +81,7 @@ GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffer
   if (kernel.contraction) {
     if (auto contraction = generate_contraction(kernel, buffers, target)) return std::move(*contraction);
   }
+  if (auto shared = generate_group_reduction(kernel, target)) return std::move(*shared);
   return generate_loops(kernel, target);
 }
 

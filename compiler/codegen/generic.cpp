@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/block_transpose.h"
 #include "compiler/codegen/collapse.h"
+#include "compiler/codegen/reduction_text.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/support/error.h"
 
@@ -21,55 +22,6 @@ double typical(const Expr& e) {
   SymbolValues values;
   for (const std::string& s : e.symbols()) values[s] = kTypicalDim;
   return static_cast<double>(e.evaluate(values).value_or(1));
-}
-
-std::string initial(Stage::Combine combine, DType dtype) {
-  if (dtype == DType::boolean) return combine == Stage::Combine::min ? "1" : "0";
-  const double infinity = std::numeric_limits<double>::infinity();
-  switch (combine) {
-    case Stage::Combine::sum:
-      return c_number(0, dtype);
-    case Stage::Combine::product:
-      return c_number(1, dtype);
-    case Stage::Combine::max:
-    case Stage::Combine::argmax_first:
-    case Stage::Combine::argmax_last:
-      return is_float(dtype)     ? c_number(-infinity, dtype)
-             : !is_signed(dtype) ? "0"
-                                 : fmt::format("(({})1 << {})", c_type(dtype), size_bytes(dtype) * 8 - 1);
-    default:
-      return is_float(dtype)     ? c_number(infinity, dtype)
-             : !is_signed(dtype) ? fmt::format("({})~({})0", c_type(dtype), c_type(dtype))
-                                 : fmt::format("({})~(({})1 << {})", c_type(dtype), c_type(dtype), size_bytes(dtype) * 8 - 1);
-  }
-}
-
-std::string combine_text(Stage::Combine combine, DType dtype, const std::string& a, const std::string& b) {
-  if (dtype == DType::boolean)
-    return fmt::format("{} {} {}", a, combine == Stage::Combine::min ? "&&" : "||", b);  // lanes hold 0 or -1
-  switch (combine) {
-    case Stage::Combine::sum:
-      return fmt::format("{} + {}", a, b);
-    case Stage::Combine::product:
-      return fmt::format("{} * {}", a, b);
-    case Stage::Combine::max:
-      return fmt::format("{}max({}, {})", is_float(dtype) ? "oclc_" : "", a, b);
-    default:
-      return fmt::format("{}min({}, {})", is_float(dtype) ? "oclc_" : "", a, b);
-  }
-}
-
-std::string lane_name(Stage::Combine combine) {
-  switch (combine) {
-    case Stage::Combine::sum:
-      return "oclc_lanes_sum";
-    case Stage::Combine::product:
-      return "oclc_lanes_product";
-    case Stage::Combine::max:
-      return "oclc_lanes_max";
-    default:
-      return "oclc_lanes_min";
-  }
 }
 
 class LoopNest {
@@ -188,7 +140,8 @@ class LoopNest {
   }
 
   bool stages_have_lanes() const {
-    return std::all_of(kernel_.stages.begin(), kernel_.stages.end(), [](const Stage& s) { return s.accumulator == DType::f32; });
+    return std::all_of(kernel_.stages.begin(), kernel_.stages.end(),
+                       [](const Stage& s) { return s.accumulator == DType::f32; });
   }
 
   // An axis that loads run along, though results are stored one by one: few of them end long sums.
@@ -278,8 +231,8 @@ class LoopNest {
       const DType dtype = stage.accumulator;
       const std::string name = name_of_sum(i), scalar_type(dtype == DType::boolean ? "int" : c_type(dtype));
       e.line(e.is_vector(stage.body)
-                 ? fmt::format("{0} {1} = ({0})({2});", e.vector_type(dtype), name, initial(stage.combine, dtype))
-                 : fmt::format("{} {} = {};", scalar_type, name, initial(stage.combine, dtype)));
+                 ? fmt::format("{0} {1} = ({0})({2});", e.vector_type(dtype), name, initial_text(stage.combine, dtype))
+                 : fmt::format("{} {} = {};", scalar_type, name, initial_text(stage.combine, dtype)));
       if (stage.arg_index >= 0) e.line(fmt::format("long {}_at = 0;", name));
       if (compensated(stage)) {
         const std::string type = e.is_vector(stage.body) ? e.vector_type(dtype) : scalar_type;
@@ -312,16 +265,15 @@ class LoopNest {
     return last;
   }
 
-  // Long sums into one number carry what rounding takes from each addition (Kahan 1965).
+  // Long sums into one number carry what rounding takes from each addition.
   bool compensated(const Stage& stage) const {
-    constexpr double kLongSum = 256;
     double terms = 1;
     for (const int a : stage.axes) terms *= typical(kernel_.reduction[static_cast<std::size_t>(a)].extent);
-    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 && !vector_reduction_ && terms > kLongSum;
+    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 &&
+           terms / (vector_reduction_ ? target_.vector_width : 1) > kLongSum;
   }
 
   void accumulate(Emitter& e, const Stage& stage, const std::string& name, bool vector, bool arg) {
-    const ScalarNode& body = kernel_.nodes[static_cast<std::size_t>(stage.body)];
     if (arg) {
       const std::string x = e.value(stage.body);
       const bool largest = stage.combine == Stage::Combine::argmax_first || stage.combine == Stage::Combine::argmax_last;
@@ -331,24 +283,7 @@ class LoopNest {
           fmt::format("if ({0} {1}{2} {3}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name, position));
       return;
     }
-    if (compensated(stage)) {
-      const std::string type = vector ? std::string(e.vector_type(DType::f32)) : "float";
-      e.line(fmt::format("const {0} {1}_term = {2} - {1}_rest;", type, name,
-                         vector ? e.vector_value(stage.body) : e.value(stage.body)));
-      e.line(fmt::format("const {0} {1}_next = {1} + {1}_term;", type, name));
-      e.line(fmt::format("{0}_rest = ({0}_next - {0}) - {0}_term;", name));
-      e.line(fmt::format("{0} = {0}_next;", name));
-      return;
-    }
-    if (stage.combine == Stage::Combine::sum && body.kind == ScalarNode::Kind::apply && body.op_name == "mul" &&
-        stage.accumulator == DType::f32) {
-      const auto factor = [&](NodeId id) { return vector ? e.vector_value(id) : e.value(id); };
-      e.line(fmt::format("{0} = fma({1}, {2}, {0});", name, factor(body.args[0]), factor(body.args[1])));
-      return;
-    }
-    e.line(fmt::format(
-        "{} = {};", name,
-        combine_text(stage.combine, stage.accumulator, name, vector ? e.vector_value(stage.body) : e.value(stage.body))));
+    accumulate_term(e, kernel_, stage, name, vector, compensated(stage));
   }
 
   void open_loop(Emitter& e, const Axis& axis) {
@@ -363,9 +298,13 @@ class LoopNest {
     const int width = width_for(inner.extent);
     const std::string name = fmt::format("s{}", number), lanes = name + "_lanes";
     const DType dtype = stage.accumulator;
-    e.line(fmt::format("{} {} = {};", c_type(dtype), name, initial(stage.combine, dtype)));
+    e.line(fmt::format("{} {} = {};", c_type(dtype), name, initial_text(stage.combine, dtype)));
     if (width > 1)
-      e.line(fmt::format("{0}{1} {2} = ({0}{1})({3});", c_type(dtype), width, lanes, initial(stage.combine, dtype)));
+      e.line(fmt::format("{0}{1} {2} = ({0}{1})({3});", c_type(dtype), width, lanes, initial_text(stage.combine, dtype)));
+    if (compensated(stage)) {
+      e.line(fmt::format("float {}_rest = 0.0f;", name));
+      if (width > 1) e.line(fmt::format("float{0} {1}_rest = (float{0})(0.0f);", width, lanes));
+    }
     // The loops over the row stand in a block of their own, so that every stage can name its counter alike.
     e.open("", {});
     for (std::size_t i = 0; i + 1 < stage.axes.size(); ++i)
@@ -378,7 +317,7 @@ class LoopNest {
     e.close();
     if (width > 1)
       e.line(fmt::format("{0} = {1};", name,
-                         combine_text(stage.combine, dtype, name, fmt::format("{}({})", lane_name(stage.combine), lanes))));
+                         combine_text(stage.combine, dtype, name, fmt::format("{}({})", lane_function(stage.combine), lanes))));
     e.stage_done(number, name, false);
   }
 

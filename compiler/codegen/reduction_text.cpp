@@ -1,0 +1,80 @@
+#include "compiler/codegen/reduction_text.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace oclc {
+
+std::string initial_text(Stage::Combine combine, DType dtype) {
+  if (dtype == DType::boolean) return combine == Stage::Combine::min ? "1" : "0";
+  const double infinity = std::numeric_limits<double>::infinity();
+  switch (combine) {
+    case Stage::Combine::sum:
+      return c_number(0, dtype);
+    case Stage::Combine::product:
+      return c_number(1, dtype);
+    case Stage::Combine::max:
+    case Stage::Combine::argmax_first:
+    case Stage::Combine::argmax_last:
+      return is_float(dtype)     ? c_number(-infinity, dtype)
+             : !is_signed(dtype) ? "0"
+                                 : fmt::format("(({})1 << {})", c_type(dtype), size_bytes(dtype) * 8 - 1);
+    default:
+      return is_float(dtype)     ? c_number(infinity, dtype)
+             : !is_signed(dtype) ? fmt::format("({})~({})0", c_type(dtype), c_type(dtype))
+                                 : fmt::format("({})~(({})1 << {})", c_type(dtype), c_type(dtype), size_bytes(dtype) * 8 - 1);
+  }
+}
+
+std::string combine_text(Stage::Combine combine, DType dtype, const std::string& a, const std::string& b) {
+  if (dtype == DType::boolean)
+    return fmt::format("{} {} {}", a, combine == Stage::Combine::min ? "&&" : "||", b);  // lanes hold 0 or -1
+  switch (combine) {
+    case Stage::Combine::sum:
+      return fmt::format("{} + {}", a, b);
+    case Stage::Combine::product:
+      return fmt::format("{} * {}", a, b);
+    case Stage::Combine::max:
+      return fmt::format("{}max({}, {})", is_float(dtype) ? "oclc_" : "", a, b);
+    default:
+      return fmt::format("{}min({}, {})", is_float(dtype) ? "oclc_" : "", a, b);
+  }
+}
+
+std::string lane_function(Stage::Combine combine) {
+  switch (combine) {
+    case Stage::Combine::sum:
+      return "oclc_lanes_sum";
+    case Stage::Combine::product:
+      return "oclc_lanes_product";
+    case Stage::Combine::max:
+      return "oclc_lanes_max";
+    default:
+      return "oclc_lanes_min";
+  }
+}
+
+void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const std::string& name, bool vector, bool carry) {
+  const ScalarNode& body = kernel.nodes[static_cast<std::size_t>(stage.body)];
+  if (carry) {
+    const std::string type = vector ? std::string(e.vector_type(DType::f32)) : "float";
+    e.line(fmt::format("const {0} {1}_term = {2} - {1}_rest;", type, name,
+                       vector ? e.vector_value(stage.body) : e.value(stage.body)));
+    e.line(fmt::format("const {0} {1}_next = {1} + {1}_term;", type, name));
+    e.line(fmt::format("{0}_rest = ({0}_next - {0}) - {0}_term;", name));
+    e.line(fmt::format("{0} = {0}_next;", name));
+    return;
+  }
+  if (stage.combine == Stage::Combine::sum && body.kind == ScalarNode::Kind::apply && body.op_name == "mul" &&
+      stage.accumulator == DType::f32) {
+    const auto factor = [&](NodeId id) { return vector ? e.vector_value(id) : e.value(id); };
+    e.line(fmt::format("{0} = fma({1}, {2}, {0});", name, factor(body.args[0]), factor(body.args[1])));
+    return;
+  }
+  e.line(fmt::format(
+      "{} = {};", name,
+      combine_text(stage.combine, stage.accumulator, name, vector ? e.vector_value(stage.body) : e.value(stage.body))));
+}
+
+}  // namespace oclc

@@ -1,0 +1,22 @@
+// C text of a reduction's start, step and combination.
+#pragma once
+#include <string>
+
+#include "compiler/codegen/scope.h"
+#include "compiler/kernels/kernel.h"
+
+namespace oclc {
+
+// Value that an accumulator starts with.
+std::string initial_text(Stage::Combine combine, DType dtype);
+// Two partial results, or vectors of them, as one.
+std::string combine_text(Stage::Combine combine, DType dtype, const std::string& a, const std::string& b);
+// Prelude function that combines the lanes of a vector.
+std::string lane_function(Stage::Combine combine);
+// Adds the stage's next term to `name`; with `carry`, name_rest holds what rounding took so far (Kahan 1965).
+void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const std::string& name, bool vector, bool carry);
+
+// Terms of a sum from which on it carries its rounding.
+constexpr double kLongSum = 256;
+
+}  // namespace oclc
