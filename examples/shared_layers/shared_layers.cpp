@@ -120,7 +120,7 @@ bool learn_large(std::size_t rows, std::size_t batch, const std::string& device)
   const typename Net::Inference inference = net.inference();
   typename Net::Training training = net.training();
   const double parameters = static_cast<double>(net.engine().parameter_count());
-  std::printf("%d-%d-%d-10, %.1f million parameters, %zu rows in batches of %zu on %s:\n", 10000 / Scale, 5000 / Scale,
+  std::printf("%d-%d-%d-10, %.2f million parameters, %zu rows in batches of %zu on %s:\n", 10000 / Scale, 5000 / Scale,
               1000 / Scale, parameters * 1e-6, rows, batch, net.engine().device_name().c_str());
   Rows source(kWidth);
   std::vector<float> xs(batch * kWidth), ys(batch * kClasses), new_xs(batch * kWidth), new_ys(batch * kClasses);
