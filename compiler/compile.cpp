@@ -61,6 +61,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;
+  plan_options.limits = options.limits;
   for (const std::string& name : options.disabled) plan_options.notes.push_back("disable=" + name);
   plan_options.notes.push_back("conv=" + options.conv);
   plan_options.notes.push_back("gemm=" + options.gemm);

@@ -19,6 +19,7 @@ struct CompileOptions {
   std::string gemm = "own";           // own, clblast
   std::function<void(std::string_view stage)> progress;  // may be empty
   bool report = false;
+  std::vector<InputLimit> limits;  // of the inputs' values, from build_training()
 };
 
 // The stages, in order; also the names that --stop-after takes.

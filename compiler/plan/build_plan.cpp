@@ -302,8 +302,13 @@ class PlanBuilder {
       std::vector<fb::Offset<plan::Binding>> out;
       for (std::size_t i = 0; i < list.size(); ++i) {
         const auto shape = exprs(list[i].second.shape);
+        const auto limit = std::find_if(options_.limits.begin(), options_.limits.end(), [&](const InputLimit& known) {
+          return &list == &e.inputs && known.input == list[i].first;
+        });
+        const bool limited = limit != options_.limits.end();
         out.push_back(plan::CreateBindingDirect(builder_, plain(list[i].first).c_str(),
-                                                static_cast<plan::DType>(list[i].second.dtype), &shape, ids[i]));
+                                                static_cast<plan::DType>(list[i].second.dtype), &shape, ids[i],
+                                                limited ? limit->limit : 0, limited ? &limit->also : nullptr));
       }
       return out;
     };

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/kernels/kernel.h"
+#include "compiler/training/input_limit.h"
 #include "runtime/package/writer.h"
 
 namespace oclc {
@@ -13,6 +14,7 @@ namespace oclc {
 struct PlanOptions {
   std::string precision = "fp32";
   std::vector<std::string> notes;  // what the user asked for, for `oclc info`
+  std::vector<InputLimit> limits;  // written down with the inputs so called, of all entries
 };
 
 struct GeneratedFile {

@@ -18,6 +18,7 @@ constexpr DType kDType = DType::f32;
 constexpr std::int64_t kAlignment = 16;
 // Row length of the first of two summations over all gradients.
 constexpr std::int64_t kSumRow = 4096;
+constexpr std::string_view kLabels = "labels";
 constexpr std::string_view kRandomStep = "random.step", kRandomSeed = "random.seed";
 
 [[noreturn]] void refuse(std::string wanted, std::string found, ExitCode code = ExitCode::unsupported) {
@@ -84,11 +85,16 @@ class TrainingBuilder {
         parameters.push_back(&state);
     }
     if (parameters.empty()) refuse("parameters to train", "none", ExitCode::bad_model);
+    for (const auto& input : source_->inputs()) {
+      if (input->name == kLabels)
+        refuse(fmt::format("a model without an input '{}', the name of the loss's targets", kLabels), "one",
+               ExitCode::bad_model);
+    }
     parameters_ = std::make_unique<Flat>("parameters", std::move(parameters));
     statistics_ = std::make_unique<Flat>("statistics", std::move(statistics));
   }
 
-  void run() {
+  std::vector<InputLimit> run() {
     std::vector<std::unique_ptr<Graph>> entries;
     entries.push_back(predict());
     entries.push_back(train_step());
@@ -103,6 +109,7 @@ class TrainingBuilder {
     check_names(states);
     module_.states = std::move(states);
     module_.entries = std::move(entries);
+    return std::move(limits_);
   }
 
  private:
@@ -212,14 +219,20 @@ class TrainingBuilder {
     return *std::find_if(rows.begin(), rows.end(), [&](const LossRow& r) { return r.name == options_.loss.name; });
   }
 
-  Value* add_labels(const Copy& c) const {
+  Value* add_labels(const Copy& c) {
     TensorType type = prediction(c)->type;
     if (loss_row().labels_are_classes) {
       if (type.rank() < 2) refuse("a prediction of classes along the last axis", type.text(), ExitCode::bad_model);
+      limits_.clear();
+      if (type.shape.back().is_constant()) {
+        limits_.push_back({std::string(kLabels), type.shape.back().value(), {}});
+        if (options_.loss.numbers.count("ignore_index"))
+          limits_.back().also.push_back(static_cast<std::int64_t>(options_.loss.get("ignore_index", 0)));
+      }
       type.dtype = DType::i64;
       type.shape.pop_back();
     }
-    return c.graph->add_input("labels", type);
+    return c.graph->add_input(std::string(kLabels), type);
   }
 
   std::unique_ptr<Graph> predict() {
@@ -359,14 +372,15 @@ class TrainingBuilder {
   std::unique_ptr<Flat> parameters_, statistics_;
   std::vector<const StateVariable*> frozen_;
   std::vector<StateVariable> optimizer_states_;
+  std::vector<InputLimit> limits_;
   bool draws_ = false;  // random numbers
 };
 
 }  // namespace
 
-void build_training(Module& module, const TrainingOptions& options) {
+std::vector<InputLimit> build_training(Module& module, const TrainingOptions& options) {
   OCLC_CHECK(module.entries.size() == 1, "a module with one entry");
-  TrainingBuilder(module, options).run();
+  return TrainingBuilder(module, options).run();
 }
 
 }  // namespace oclc

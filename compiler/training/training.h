@@ -9,6 +9,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/ops/builder.h"
+#include "compiler/training/input_limit.h"
 
 namespace oclc {
 
@@ -71,9 +72,9 @@ struct TrainingOptions {
 //   eval_step   the same inputs; result "loss", without updates, and "correct" where labels are classes: rows predicted right
 // State: "parameters" and "statistics" are flat and have the model's tensors as parts; the optimizer's tensors are flat like
 // the parameters, with parts "<parameter>/<name>"; hyper-parameters are scalars "lr", ... Dropout draws from the scalars
-// "random.seed" and "random.step", which each train_step advances; predict and eval_step leave its input as it is. CompileError
-// listing all operators without a gradient.
-void build_training(Module& module, const TrainingOptions& options);
+// "random.seed" and "random.step", which each train_step advances; predict and eval_step leave its input as it is. Returns what
+// labels may be where they are classes whose number is known. CompileError listing all operators without a gradient.
+std::vector<InputLimit> build_training(Module& module, const TrainingOptions& options);
 
 // Replaces batch normalisation and dropout by arithmetic. Nodes in training form use the statistics of the batch.
 void expand_training_layers(Graph& graph);

@@ -432,7 +432,7 @@ using Lists = std::vector<List>;
 
 }  // namespace
 
-TEST_CASE("gradients at kinks and ties") {
+TEST_CASE("case 112: gradients at kinks and ties") {
   CHECK(gradients_at("relu", {floats({3}, {-1, 0, 2})}) == Lists{{0, 0, 1}});
   CHECK(gradients_at("abs", {floats({3}, {-1, 0, 2})}) == Lists{{-1, 0, 1}});
   CHECK(gradients_at("max", {floats({3}, {1, 2, 3}), floats({3}, {2, 2, 2})}) == Lists{{0, 0.5, 1}, {1, 0.5, 0}});

@@ -151,7 +151,7 @@ TEST_CASE("gradients of gradients of elementwise operators and products") {
   }
 }
 
-TEST_CASE("all missing gradients are reported at once and the graph stays as it was") {
+TEST_CASE("case 112: all missing gradients are reported at once and the graph stays as it was") {
   Graph graph;
   Builder b(graph, "edges");
   Value* x = graph.add_input("x", {DType::f32, {4}});

@@ -180,7 +180,7 @@ int compile_model(const Arguments& arguments) {
   check_output(arguments.output);
   progress.stage("graph");
   std::shared_ptr<Module> module = read_model(arguments.model, import);
-  if (import.training) build_training(*module, training);
+  if (import.training) options.limits = build_training(*module, training);
   if (arguments.stop_after == "graph" || arguments.stop_after == "passes")
     return print_graph_stage(*module, arguments, options);
   std::vector<SourceNode> sources;

@@ -52,7 +52,8 @@ std::string extents_text(const std::vector<std::int64_t>& global, const std::vec
 void print_entry(const PlanView& view, std::uint32_t entry, const SymbolValues& at) {
   const EntryFigures f = view.figures(entry, at);
   print_result(fmt::format("entry {}{}\n", f.name, at.empty() ? "" : " at " + dims_text(at)));
-  for (const PlanBinding& b : view.inputs(entry)) print_result(fmt::format("  input   {}: {}\n", b.name, b.type.text()));
+  for (const PlanBinding& b : view.inputs(entry))
+    print_result(fmt::format("  input   {}: {}{}\n", b.name, b.type.text(), b.values));
   for (const PlanBinding& b : view.outputs(entry)) print_result(fmt::format("  output  {}: {}\n", b.name, b.type.text()));
   print_result(fmt::format("  {:>4} {:36} {:12} {:>6} {:>10} {:>10}  {:22} {}\n", "", "kernel", "anchor", "calls", "flops",
                            "bytes", "work-items / group", "nodes"));

@@ -99,7 +99,10 @@ std::vector<PlanBinding> PlanView::bindings(const flatbuffers::Vector<flatbuffer
     const plan::Binding& binding = *list->Get(i);
     TensorType type{static_cast<DType>(binding.dtype()), {}};
     for (std::uint32_t d = 0; d < size_of(binding.shape()); ++d) type.shape.push_back(expr(binding.shape()->Get(d)));
-    out.push_back({binding.name()->str(), type});
+    std::string values;
+    if (binding.limit() > 0) values = fmt::format(" from 0 to {}", binding.limit() - 1);
+    for (std::uint32_t a = 0; a < size_of(binding.also()); ++a) values += fmt::format(" or {}", binding.also()->Get(a));
+    out.push_back({binding.name()->str(), type, values});
   }
   return out;
 }
@@ -276,7 +279,8 @@ std::string PlanView::text() const {
   for (std::uint32_t i = 0; i < entries(); ++i) {
     const plan::Entry& entry = *plan_.entries()->Get(i);
     out += fmt::format("entry {} {{\n", entry.name()->str());
-    for (const PlanBinding& b : inputs(i)) out += fmt::format("  input {}: {}\n", oclc::quoted(b.name), b.type.text());
+    for (const PlanBinding& b : inputs(i))
+      out += fmt::format("  input {}: {}{}\n", oclc::quoted(b.name), b.type.text(), b.values);
     for (const PlanBinding& b : outputs(i)) out += fmt::format("  output {}: {}\n", oclc::quoted(b.name), b.type.text());
     int number = 0;
     if (entry.steps()) steps_text(*entry.steps(), 1, number, out);

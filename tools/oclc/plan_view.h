@@ -30,6 +30,7 @@ struct EntryFigures {
 struct PlanBinding {
   std::string name;
   TensorType type;
+  std::string values;  // " from 0 to 9 or -100" where the plan says which are allowed
 };
 
 // `plan` is verified and outlives the view.

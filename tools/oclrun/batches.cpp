@@ -58,6 +58,8 @@ std::int64_t integer(const io::Tensor& t, std::uint64_t i) {
   }
 }
 
+}  // namespace
+
 void check_limit(const oclc_binding_info& input, const std::string& file, const io::Tensor& t) {
   if (input.limit <= 0 || t.dtype <= OCLC_BF16) return;
   const auto* end = input.also + input.also_count;
@@ -70,8 +72,6 @@ void check_limit(const oclc_binding_info& input, const std::string& file, const 
                      " for input '" + input.name + "', found " + std::to_string(value));
   }
 }
-
-}  // namespace
 
 std::uint64_t philox(std::uint64_t key, std::uint64_t a, std::uint64_t b) {
   std::array<std::uint32_t, 4> c = {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32),

@@ -17,6 +17,9 @@ std::uint64_t philox(std::uint64_t key, std::uint64_t a, std::uint64_t b);
 // floor(philox(seed, i, epoch) * (i + 1) / 2^64).
 std::vector<std::uint64_t> shuffled(std::uint64_t count, std::uint64_t seed, std::uint64_t epoch);
 
+// Throws io::FileError naming the file, the element and its value if a value is outside of the input's limit.
+void check_limit(const oclc_binding_info& input, const std::string& file, const io::Tensor& t);
+
 // Samples of all inputs, along the first axis. Place p of the endless stream of samples is place p mod count of epoch p /
 // count; batch b takes places b * size to (b + 1) * size - 1, so that a batch may reach into the next epoch.
 class Batches {

@@ -10,6 +10,7 @@
 #include "tools/fill_weights/uniform.h"
 #include "tools/io/npy.h"
 #include "tools/io/tensor_proto.h"
+#include "tools/oclrun/batches.h"
 
 namespace oclc::oclrun {
 namespace {
@@ -177,9 +178,11 @@ void bind_from_options(Runner& runner, const Options& options) {
     const auto file =
         std::find_if(options.inputs.begin(), options.inputs.end(), [&](const auto& item) { return item.first == name; });
     const auto member = std::find_if(set.begin(), set.end(), [&](const auto& tensor) { return tensor.name == name; });
-    if (file != options.inputs.end())
-      runner.bind_input(i, read_tensor(file->second));
-    else if (member != set.end())
+    if (file != options.inputs.end()) {
+      const io::Tensor tensor = read_tensor(file->second);
+      if (tensor.dtype == runner.inputs()[i].dtype) check_limit(runner.inputs()[i], file->second, tensor);
+      runner.bind_input(i, tensor);
+    } else if (member != set.end())
       runner.bind_input(i, *member);
     else
       open.push_back(i);
