@@ -28,7 +28,6 @@ constexpr std::string_view kHelp = R"(usage: oclc MODEL.onnx -o plan.bin [option
        oclc devices [--targets]                   OpenCL devices, or the targets known
        oclc info FILE                             what a model or a plan holds
        oclc export-onnx --model M --state C -o F  the model with the trained weights of a checkpoint
-Each command has its own --help.
 
 Sizes
   --dim N=4                bind a symbolic dimension (repeatable); others stay symbolic in the plan
@@ -61,9 +60,8 @@ Reading
 Messages
   -v, --verbose            notes; constants in full in --stop-after
   -q, --quiet              no warnings, no progress, no summary
-  --color WHEN             auto | always | never
-  --progress FORM          auto | none | json
-  --version  -h, --help
+  --color WHEN, --progress FORM      auto | always | never, auto | none | json
+  --version  -h, --help              each command has its own
 )";
 
 using nlohmann::json;
