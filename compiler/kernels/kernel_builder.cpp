@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "compiler/kernels/index_maps.h"
 #include "compiler/kernels/lower_kernel.h"
@@ -263,32 +264,63 @@ NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std
   node.index = storage.offset;
   for (std::size_t i = 0; i < coords.size(); ++i) node.index += coords[i] * storage.strides[i];
   node.guard = guard;
-  const std::size_t before = kernel.operands.size();
   node.operand =
       operand(storage.buffer, value->type.dtype, false, (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)].name);
-  if (kernel.operands.size() > before)
-    kernel.bytes +=
-        elements_read(value->type.elements(), node.index) * Expr(static_cast<std::int64_t>(size_bytes(value->type.dtype)));
+  count_read(node, value->type.elements(), (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)].elements);
   return add(std::move(node));
 }
 
-// What is read at positions that a tensor or the counter of a loop gives is not read whole: at most one element a point of the
-// iteration space counts.
+// Elements of one operand at different positions are different elements, as long as the buffer holds so many.
+void KernelBuilder::count_read(const ScalarNode& load, const Expr& elements, const Expr& held) {
+  Reads& reads = reads_[load.operand];
+  if (!reads.positions.insert(load.index).second) return;
+  const Expr before = reads.elements, sum = before + elements_read(elements, load.index);
+  if (known_less_equal(sum, held)) {
+    reads.elements = sum;
+  } else {
+    // Where neither can be shown to be less, what one position reads stands for all of them.
+    reads.elements = known_less_equal(held, sum) ? held : before == Expr(0) ? sum : before;
+  }
+  kernel.bytes += (reads.elements - before) * Expr(static_cast<std::int64_t>(size_bytes(load.dtype)));
+}
+
+// How many of `elements` are read at `index`: never more than the axes that it runs over have points. What a tensor gives for
+// an index, as in a gather, runs over the axes that compute it; the counter of a loop stays where it is.
 Expr KernelBuilder::elements_read(const Expr& elements, const Expr& index) const {
-  const auto symbols = index.symbols();
-  const auto is_axis = [&](const std::string& s) {
-    const auto named = [&](const Axis& a) { return a.name == s; };
-    return std::any_of(kernel.axes.begin(), kernel.axes.end(), named) ||
-           std::any_of(kernel.reduction.begin(), kernel.reduction.end(), named);
-  };
-  if (std::all_of(symbols.begin(), symbols.end(),
-                  [&](const std::string& s) { return !dynamic_index(s) && (is_axis(s) || elements.uses(s)); }))
-    return elements;
+  std::set<std::string> used;
+  std::vector<bool> seen(kernel.nodes.size(), false);
+  bool whole = true, every_axis = false;
+  std::vector<Expr> stack = {index};
+  while (!stack.empty()) {
+    const Expr e = stack.back();
+    stack.pop_back();
+    for (const std::string& s : e.symbols()) {
+      used.insert(s);
+      const auto id = dynamic_index(s);
+      if (!id) continue;
+      std::vector<NodeId> nodes = {*id};
+      while (!nodes.empty()) {
+        const auto at = static_cast<std::size_t>(nodes.back());
+        nodes.pop_back();
+        if (seen[at]) continue;
+        seen[at] = true;
+        const ScalarNode& node = kernel.nodes[at];
+        every_axis = every_axis || node.kind == ScalarNode::Kind::reduced;
+        stack.push_back(node.index);
+        nodes.insert(nodes.end(), node.args.begin(), node.args.end());
+      }
+    }
+  }
   Expr points(1);
   for (const auto* list : {&kernel.axes, &kernel.reduction}) {
-    for (const Axis& axis : *list) points *= axis.extent;
+    for (const Axis& axis : *list) {
+      if (every_axis || used.count(axis.name)) points *= axis.extent;
+      used.erase(axis.name);
+    }
   }
-  return min(points, elements);
+  for (const std::string& s : used) whole = whole && !dynamic_index(s) && elements.uses(s);
+  if (known_less(points, elements)) return points;
+  return whole ? elements : min(points, elements);
 }
 
 void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes,

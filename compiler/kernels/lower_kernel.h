@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -74,6 +75,7 @@ class KernelBuilder {
   NodeId load(const Value* value, const Storage& storage, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   Expr integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard, const Expr& bound);
   int operand(int buffer, DType dtype, bool written, const std::string& name);
+  void count_read(const ScalarNode& load, const Expr& elements, const Expr& held);
   Expr elements_read(const Expr& elements, const Expr& index) const;
 
   LoweringInputs inputs_;
@@ -83,6 +85,11 @@ class KernelBuilder {
   };
   std::unordered_map<const Value*, Bound> bound_;
   std::map<std::string, NodeId> memo_;
+  struct Reads {
+    std::set<Expr> positions;
+    Expr elements = 0;
+  };
+  std::map<int, Reads> reads_;  // by operand
 };
 
 // "z", "y", "x": names of `rank` spatial axes.

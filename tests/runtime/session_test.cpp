@@ -56,10 +56,11 @@ TEST_CASE("a session infers dimensions from inputs and follows them when they ch
   const rt::Plan plan = load(vector_plan_bytes());
   const rt::Context context;
   rt::Session session(plan, context);
+  std::vector<float> a, b, y;  // the session reads and writes them in every run
   for (const std::size_t n : {std::size_t{3}, std::size_t{1000}, std::size_t{17}, std::size_t{1}, std::size_t{100003}}) {
-    const auto a = ramp(n);
-    const auto b = ramp(n, 0.5f);
-    std::vector<float> y(n);
+    a = ramp(n);
+    b = ramp(n, 0.5f);
+    y.assign(n, 0);
     const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(n)};
     session.set_input(0, "a", a.data(), shape);
     session.set_input(0, "b", b.data(), shape);

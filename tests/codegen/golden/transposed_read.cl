@@ -3,7 +3,7 @@
 // x0        x
 // y0        y
 // axes      i0<N i1<20 i2<3
-// cost      600*N flops, 720*N bytes
+// cost      600*N flops, 480*N bytes
 // launch    (6*N + 3124) / 3125 groups of 1; 31250 rows x 1 a tile
 void k_exp_transpose_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
   const long row_end = min((tile) * 31250 + 31250, (long)(60*dim_N));
