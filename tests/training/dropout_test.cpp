@@ -18,7 +18,7 @@ using namespace oclc::test;
 
 namespace {
 
-constexpr std::int64_t kRows = 64, kWidth = 50;
+constexpr std::int64_t kRows = 64;
 
 // y = dropout(relu(x w)) v with the mean squared error as loss, trained by gradient descent.
 std::shared_ptr<Module> trained_module(double ratio, std::uint32_t seed) {
