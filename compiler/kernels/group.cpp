@@ -22,6 +22,8 @@ constexpr double kBytesPerFlop = 0.1;
 constexpr std::size_t kLongestSelection = 8;
 // Elementwise operators between the operands of reductions that become one kernel.
 constexpr int kDeepestSibling = 4;
+// Elementwise operators of at most this many flops are computed again rather than stored between reductions.
+constexpr int kCheapFlops = 2;
 // Longest sum of which a tile of the left operand fits the cache.
 constexpr std::int64_t kLongestPackedSum = 8192;
 // Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
@@ -66,6 +68,7 @@ class Grouper {
       for (Node* node : nodes_) {
         if (is_anchor_kind(node->op->kind) && !join_sibling(node)) grow(start_group(node, true));
       }
+      for (std::size_t id = 0; id < groups_.size(); ++id) grow_row(static_cast<int>(id));
       group_updates();
     } else {
       for (Node* node : nodes_) {
@@ -117,9 +120,9 @@ class Grouper {
   }
 
   bool fits_epilogue(const Node& user, int id, const std::unordered_set<const Value*>& inside) {
-    if (group_of(&user)) return false;
+    if (group_of(&user) || inlined_.count(&user)) return false;
     if (is_bijective_movement(user)) return true;
-    if (user.op->kind != OpKind::elementwise) return false;
+    if (user.op->kind != OpKind::elementwise || is_left_to_reductions(user, inside)) return false;
     const Shape& shape = user.output()->type.shape;
     bool same_shape = false;
     for (const Value* input : user.inputs) {
@@ -131,6 +134,17 @@ class Grouper {
       }
     }
     return same_shape;
+  }
+
+  // Made of what is stored for a reduction anyway, and read by reductions alone: computed in their loads it is never stored,
+  // and they become one kernel.
+  bool is_left_to_reductions(const Node& user, const std::unordered_set<const Value*>& inside) const {
+    const auto reduces = [](const Node* n) { return n->op->kind == OpKind::reduction; };
+    const auto& readers = user.output()->users;
+    return !readers.empty() && !graph_.is_output(user.output()) && std::all_of(readers.begin(), readers.end(), reduces) &&
+           std::all_of(user.inputs.begin(), user.inputs.end(), [&](const Value* input) {
+             return !inside.count(input) || std::any_of(input->users.begin(), input->users.end(), reduces);
+           });
   }
 
   void grow(int id) {
@@ -158,28 +172,36 @@ class Grouper {
     trim_movement(id);
   }
 
-  // Reductions over the same axes of what is computed from the same values become one kernel: the sums of a batch norm's
-  // gradient.
+  // Reductions over the same axes of what is computed from the same values become one kernel, even if one needs the result of
+  // another: mean and variance, the sums of a batch norm's gradient.
   bool join_sibling(Node* node) {
     if (node->op->kind != OpKind::reduction) return false;
     for (std::size_t id = 0; id < groups_.size(); ++id) {
       const Node* anchor = groups_[id].anchor;
       if (!anchor || anchor->op->kind != OpKind::reduction || !same_axes(*anchor, *node)) continue;
-      const Value *a = anchor->inputs[0], *b = node->inputs[0];
-      if (!(a->type.shape == b->type.shape) ||
-          (!is_computed_from(a, b, 0) && !is_computed_from(b, a, 0) && !share_operand(a, b)))
-        continue;
+      const auto& members = groups_[id].nodes;
+      if (std::none_of(members.begin(), members.end(), [&](const Node* n) { return share_loads(*n, *node); })) continue;
       const std::vector<Node*> before = groups_[id].nodes;
+      const std::unordered_set<const Node*> inlined_before = inlined_;
       add_to_group(node, static_cast<int>(id));
+      inline_between(node->inputs[0], static_cast<int>(id), 0);
       if (is_cyclic(static_cast<int>(id))) {
         group_of_.erase(node);
         restore(static_cast<int>(id), before);
+        inlined_ = inlined_before;
         continue;
       }
       grow(static_cast<int>(id));
       return true;
     }
     return false;
+  }
+
+  // Reductions of one shape, of which one reads what the other's operand is computed from.
+  bool share_loads(const Node& one, const Node& other) const {
+    if (one.op->kind != OpKind::reduction) return false;
+    const Value *a = one.inputs[0], *b = other.inputs[0];
+    return a->type.shape == b->type.shape && (is_computed_from(a, b, 0) || is_computed_from(b, a, 0) || share_operand(a, b));
   }
 
   static bool same_axes(const Node& a, const Node& b) {
@@ -208,6 +230,139 @@ class Grouper {
     if (!node || depth == kDeepestSibling || node->op->kind != OpKind::elementwise || group_of(node)) return false;
     return std::any_of(node->inputs.begin(), node->inputs.end(),
                        [&](const Value* input) { return is_computed_from(input, source, depth + 1); });
+  }
+
+  // A result of group `id` whose elements stand where those of its reductions do.
+  bool is_where_reduced(const Value* value, int id) const {
+    const Node* node = value->producer;
+    if (!node || group_of(node) != id) return false;
+    const Node* anchor = groups_[static_cast<std::size_t>(id)].anchor;
+    if (node->op->kind == OpKind::reduction) return node->get_or<std::int64_t>("keepdims", 1) != 0;
+    return node->op->kind == OpKind::elementwise && value->type.shape == anchor->output()->type.shape &&
+           std::all_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
+             return !input->producer || group_of(input->producer) != id || is_where_reduced(input, id);
+           });
+  }
+
+  // Notes the elementwise operators between results of group `id` and `value`, an operand of the group: the group computes them
+  // itself, so that no kernel may stand between. True if there are any.
+  bool inline_between(const Value* value, int id, int depth) {
+    const Node* node = value->producer;
+    if (!node) return false;
+    if (group_of(node)) return is_where_reduced(value, id);
+    const auto& users = value->users;
+    const bool plain = depth < kDeepestSibling && node->op->kind == OpKind::elementwise && node->op->scalar &&
+                       node->op->scalar->flops <= kCheapFlops && !graph_.is_output(value) &&
+                       std::all_of(users.begin(), users.end(), [](const Node* user) {
+                         return user->op->kind == OpKind::elementwise || user->op->kind == OpKind::reduction;
+                       });
+    if (!plain) return false;
+    bool found = false;
+    for (const Value* input : node->inputs) found = inline_between(input, id, depth + 1) || found;
+    if (found) inlined_.insert(node);
+    return found;
+  }
+
+  // Elementwise work on the rows that reductions along the innermost axes read joins them, if its result is stored at all: a
+  // layer norm's gradient reads its rows once.
+  void grow_row(int id) {
+    const Node* anchor = groups_[static_cast<std::size_t>(id)].anchor;
+    if (!anchor || !reduces_rows(*anchor)) return;
+    const std::vector<Node*> before = groups_[static_cast<std::size_t>(id)].nodes;
+    const std::unordered_set<const Node*> inlined_before = inlined_;
+    std::unordered_set<const Value*> rows;
+    std::vector<const Value*> inside;
+    for (const Node* node : before) inside.push_back(node->output());
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t i = 0; i < inside.size(); ++i) {
+        for (Node* user : inside[i]->users) {
+          if (!fits_row(*user, id, rows)) continue;
+          add_to_group(user, id);
+          rows.insert(user->output());
+          inside.push_back(user->output());
+          changed = true;
+        }
+      }
+    }
+    if (!trim_row(id, rows) || is_cyclic(id)) {
+      restore(id, before);
+      inlined_ = inlined_before;
+    }
+  }
+
+  static bool reduces_rows(const Node& node) {
+    constexpr double kFewestRows = 16;
+    const Value* x = node.inputs[0];
+    if (node.op->kind != OpKind::reduction || !node.has("axes") || node.get_or<std::int64_t>("keepdims", 1) == 0 ||
+        !x->layout.is_row_major() || x->type.shape == node.output()->type.shape)
+      return false;
+    const auto& axes = node.get<std::vector<std::int64_t>>("axes");
+    const auto rank = static_cast<std::int64_t>(x->type.rank()), count = static_cast<std::int64_t>(axes.size());
+    return std::all_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a >= rank - count; }) &&
+           typical(node.output()->type.elements()) >= kFewestRows;
+  }
+
+  bool fits_row(const Node& user, int id, const std::unordered_set<const Value*>& rows) {
+    const Value* x = groups_[static_cast<std::size_t>(id)].anchor->inputs[0];
+    const Value* result = user.outputs.empty() ? nullptr : user.output();
+    if (user.op->kind != OpKind::elementwise || group_of(&user) || inlined_.count(&user) ||
+        !(result->type.shape == x->type.shape) || !result->layout.is_row_major())
+      return false;
+    return std::all_of(user.inputs.begin(), user.inputs.end(), [&](const Value* input) {
+      return rows.count(input) || is_where_reduced(input, id) ||
+             (!(input->producer && group_of(input->producer) == id) && !needs_back(input, id));
+    });
+  }
+
+  // Gives back what the kernel would store although others can compute it. False if no or too many results are left.
+  bool trim_row(int id, const std::unordered_set<const Value*>& rows) {
+    constexpr int kMostResults = 2;
+    int results = 0;
+    auto& nodes = groups_[static_cast<std::size_t>(id)].nodes;
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+      Node* node = nodes[i];
+      const Value* value = node->output();
+      if (!rows.count(value)) continue;
+      const auto all_users = [&](auto test) { return std::all_of(value->users.begin(), value->users.end(), test); };
+      const auto in_group = [&](const Node* user) { return group_of(user) == id; };
+      const bool output = graph_.is_output(value);
+      if (!output && all_users(in_group)) continue;
+      const bool used_inside = !all_users([&](const Node* user) { return !in_group(user); });
+      const bool cheap = node->op->scalar && node->op->scalar->flops <= kCheapFlops;
+      const bool computable = !output && all_users([](const Node* user) {
+        return user->op->kind == OpKind::elementwise || user->op->kind == OpKind::reduction;
+      });
+      if (computable && (used_inside ? cheap : readers_of(value) < 2)) {
+        group_of_.erase(node);
+        nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
+        if (used_inside) inlined_.insert(node);
+      } else if (!output && readers_of(value) < 2) {
+        return false;  // its only reader may compute it
+      } else {
+        ++results;
+      }
+    }
+    return results > 0 && results <= kMostResults;
+  }
+
+  // Kernels that read `value`, through elementwise operators and movement too, as far as is known now: 2 stands for more.
+  std::size_t readers_of(const Value* value) const {
+    std::unordered_set<int> readers;
+    std::unordered_set<const Value*> seen;
+    std::vector<const Value*> stack{value};
+    while (!stack.empty() && readers.size() < 2) {
+      const Value* v = stack.back();
+      stack.pop_back();
+      if (!seen.insert(v).second) continue;
+      for (const Node* user : v->users) {
+        if (const auto group = group_of(user))
+          readers.insert(*group);
+        else
+          for (const auto& output : user->outputs) stack.push_back(output.get());
+      }
+    }
+    return readers.size();
   }
 
   // Elementwise results of the graph over one iteration space become one kernel: an optimizer's new moments and parameters.
@@ -249,10 +404,16 @@ class Grouper {
   bool is_cyclic(int id) {
     const auto& nodes = groups_[static_cast<std::size_t>(id)].nodes;
     return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) {
-      return std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
-        return input && input->producer && group_of(input->producer) != id && depends_on(input, id);
-      });
+      return std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) { return needs_back(v, id); });
     });
+  }
+
+  // True if another kernel stands between results of group `id` and `value`.
+  bool needs_back(const Value* value, int id) {
+    if (!value || !value->producer || group_of(value->producer) == id) return false;
+    if (!inlined_.count(value->producer)) return depends_on(value, id);
+    const auto& inputs = value->producer->inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return needs_back(input, id); });
   }
 
   // Movement at the end of a group stays only where its result is what the outside reads; else the readers apply it themselves.
@@ -405,7 +566,7 @@ class Grouper {
   }
 
   bool worth_storing(const Node& node, const std::unordered_set<const Node*>& readers) {
-    if (readers.empty() || !options_.fuse) return false;
+    if (readers.empty() || !options_.fuse || inlined_.count(&node)) return false;
     const OpKind kind = node.op->kind;
     if (kind == OpKind::generator) return false;
     if (node.op->name == "concat") return feeds_contraction(node.output(), false);
@@ -460,6 +621,7 @@ class Grouper {
   std::unordered_map<const Node*, std::size_t> position_;
   std::vector<Group> groups_;
   std::unordered_map<const Node*, int> group_of_;
+  std::unordered_set<const Node*> inlined_;  // never stored: between reductions of one kernel
   std::unordered_set<const Node*> placed_;
   std::unordered_map<const Value*, const Node*> placed_in_;
   std::unordered_map<const Node*, std::unordered_set<const Node*>> consumers_of_;

@@ -195,6 +195,7 @@ void lower_reduction(KernelBuilder& b, const Node& node) {
     count *= sx[i];
     if (keep) coords.emplace_back(0);
   }
+  b.row_coords = xc;
   const std::string_view name = node.op->name;
   const bool arg = name == "argmax" || name == "argmin";
   const bool last = node.get_or<std::int64_t>("select_last", 0) != 0;

@@ -103,12 +103,19 @@ void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const 
   std::vector<Expr> root_coords;
   for (std::size_t i = first; i < group.nodes.size(); ++i) {
     const Node& node = *group.nodes[i];
-    if (node.op->kind == OpKind::reduction && b.bound_coords(node.output())) continue;  // a sibling of the anchor
+    if (node.op->kind == OpKind::reduction && group.anchor && group.anchor->op->kind == OpKind::reduction) {
+      b.note(node);  // a sibling of the anchor
+      b.shares_axes = true;
+      lower_reduction(b, node);
+      continue;
+    }
     const Value* from = nullptr;
     for (const Value* input : node.inputs) {
       if (b.bound_coords(input) && (!from || input->type.rank() > from->type.rank())) from = input;
     }
-    if (!from) {  // a root of a pointwise kernel; all have one shape
+    const bool in_row = !b.row_coords.empty() && node.op->kind == OpKind::elementwise &&
+                        node.output()->type.shape == group.anchor->inputs[0]->type.shape;
+    if (!from && !in_row) {  // a root of a pointwise kernel; all have one shape
       if (root_coords.empty()) root_coords = pointwise_axes(b, node.output()->type, node.output()->layout);
       const std::vector<Expr>& coords = root_coords;
       const Value* result = node.output();
@@ -123,7 +130,7 @@ void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const 
       b.bind(result, coords, value);
       continue;
     }
-    const std::vector<Expr> coords = forward_coords(node, *b.bound_coords(from));
+    const std::vector<Expr> coords = in_row ? b.row_coords : forward_coords(node, *b.bound_coords(from));
     if (count) b.note(node);
     if (is_bijective_movement(node)) {
       b.bind(node.output(), coords, b.element(from, *b.bound_coords(from)));
@@ -149,6 +156,7 @@ void store_outputs(KernelBuilder& b, const Group& group, const std::vector<Expr>
   for (const Value* output : group.outputs) {
     const std::vector<Expr> coords = *b.bound_coords(output);
     b.store(output, coords, b.element(output, coords), row_axes_of(b.kernel, coords), guard);
+    if (b.kernel.anchor == Anchor::reduce && !b.kernel.stores.back().row_axes.empty()) b.kernel.anchor = Anchor::row;
   }
 }
 
@@ -161,14 +169,8 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
     const auto row =
         std::find_if(kAnchors.begin(), kAnchors.end(), [&](const AnchorRow& r) { return r.op == group.anchor->op->name; });
     OCLC_CHECK(row != kAnchors.end(), "no kernel for operator " + std::string(group.anchor->op->name));
-    // Siblings share the anchor's axes.
-    for (const Node* node : group.nodes) {
-      if (node != group.anchor && (node->op->kind != OpKind::reduction || group.anchor->op->kind != OpKind::reduction))
-        continue;
-      b.note(*node);
-      b.shares_axes = node != group.anchor;
-      row->lower(b, *node);
-    }
+    b.note(*group.anchor);
+    row->lower(b, *group.anchor);
     b.kernel.anchor = row->anchor;
     if (b.kernel.anchor == Anchor::contraction && !b.kernel.contraction) b.kernel.anchor = Anchor::reduce;
   }

@@ -40,6 +40,8 @@ class KernelBuilder {
     std::vector<Expr> guard;
   };
   std::vector<Part> parts;
+  // Coordinates of the element of a reduction's operand at a point of the iteration space: the group may compute with those.
+  std::vector<Expr> row_coords;
 
   // Axes of a name that there is already are the same: for the anchors of one group after the first.
   bool shares_axes = false;

@@ -186,10 +186,38 @@ TEST_CASE("sums over the same axes of one value and of its products are one kern
                   "  %3 = neg(%2)  // neg\n  return o=%0, p=%3\n}\n") == "sum+product+neg -> sum,neg\n");
 }
 
-TEST_CASE("sums of which one needs the other stay apart") {
+TEST_CASE("sums of which one needs the other are one kernel") {
   CHECK(groups_of("graph g(%x: f32[6, 5]) {\n  %0 = reduce_sum(%x) {axes=[0], keepdims=1}  // sum\n"
                   "  %1 = sub(%x, %0)  // sub\n  %2 = reduce_sum(%1) {axes=[0], keepdims=1}  // rest\n"
-                  "  return o=%0, p=%2\n}\n") == "sum -> sum\nrest -> rest\n");
+                  "  return o=%0, p=%2\n}\n") == "sum+rest -> sum,rest\n");
+}
+
+TEST_CASE("sums with a kernel between them stay apart") {
+  CHECK(groups_of("graph g(%x: f32[6, 5], %w: f32[5, 5]) {\n  %0 = reduce_sum(%x) {axes=[0], keepdims=1}  // sum\n"
+                  "  %1 = sub(%x, %0)  // sub\n  %2 = matmul(%1, %w) {trans_a=0, trans_b=0}  // matmul\n"
+                  "  %3 = mul(%x, %2)  // mul\n  %4 = reduce_sum(%3) {axes=[0], keepdims=1}  // rest\n"
+                  "  return o=%0, p=%4\n}\n") == "sum -> sum\nmatmul+mul -> mul\nrest -> rest\n");
+}
+
+TEST_CASE("sums with a stored value between them stay apart") {
+  CHECK(groups_of("graph g(%x: f32[6, 5]) {\n  %0 = reduce_sum(%x) {axes=[0], keepdims=1}  // sum\n"
+                  "  %1 = sub(%x, %0)  // sub\n  %2 = reduce_sum(%1) {axes=[0], keepdims=1}  // rest\n"
+                  "  return o=%1, p=%2\n}\n") == "sum -> sum\nsub -> sub\nrest -> rest\n");
+}
+
+TEST_CASE("what costs much to compute twice is stored between reductions") {
+  CHECK(groups_of("graph g(%x: f32[6, 5]) {\n  %0 = reduce_max(%x) {axes=[0], keepdims=1}  // max\n"
+                  "  %1 = sub(%x, %0)  // sub\n  %2 = exp(%1)  // exp\n"
+                  "  %3 = reduce_sum(%2) {axes=[0], keepdims=1}  // sum\n  return o=%0, p=%3\n}\n") ==
+        "max -> max\nsum -> sum\n");
+}
+
+TEST_CASE("a product that sums alone read is left to them") {
+  CHECK(groups_of(image_graph("  %0 = conv(%x, %w) " + kConv +
+                              "  // conv\n  %1 = relu(%0)  // relu\n"
+                              "  %2 = mul(%1, %x)  // mul\n  %3 = reduce_sum(%1) {axes=[0, 2, 3], keepdims=1}  // sum\n"
+                              "  %4 = reduce_sum(%2) {axes=[0, 2, 3], keepdims=1}  // product\n  return o=%3, p=%4\n")) ==
+        "conv+relu -> relu\nsum+product -> sum,product\n");
 }
 
 TEST_CASE("sums over other axes stay apart") {
