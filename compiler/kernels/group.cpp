@@ -1,51 +1,17 @@
 #include "compiler/kernels/group.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <functional>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/kernels/group_draft.h"
 #include "compiler/kernels/group_order.h"
-#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
 
-// A launch costs as much as moving this many bytes (about 2.5 us at 30 GB/s).
-constexpr double kLaunchBytes = 75e3;
-// Assumed value of an unbound symbol in cost estimates.
-constexpr std::int64_t kTypicalDim = 8;
-// A flop costs as much as moving this many bytes on the machines we know (10 flops a byte).
-constexpr double kBytesPerFlop = 0.1;
-// A concatenation of more operands is stored: readers would select among all of them for every element.
-constexpr std::size_t kLongestSelection = 8;
-// Elementwise operators between the operands of reductions that become one kernel.
-constexpr int kDeepestSibling = 4;
-// Elementwise operators of at most this many flops are computed again rather than stored between reductions.
-constexpr int kCheapFlops = 2;
-// Longest sum of which a tile of the left operand fits the cache.
-constexpr std::int64_t kLongestPackedSum = 8192;
-// Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
-constexpr int kLongestChain = 128;
-
 bool is_anchor_kind(OpKind kind) {
   return kind == OpKind::contraction || kind == OpKind::window || kind == OpKind::reduction || kind == OpKind::row ||
          kind == OpKind::scan || kind == OpKind::control || kind == OpKind::opaque;
-}
-
-bool rereads_operands(const Node& node) {
-  return node.op->kind == OpKind::contraction || node.op->kind == OpKind::window || node.op->kind == OpKind::opaque;
-}
-
-double typical(const Expr& e) {
-  SymbolValues values;
-  for (const std::string& s : e.symbols()) values[s] = kTypicalDim;
-  return static_cast<double>(e.evaluate(values).value_or(kUnbounded));
-}
-
-double bytes_of(const Value& value) {
-  return typical(value.type.elements()) * static_cast<double>(size_bytes(value.type.dtype));
 }
 
 // Broadcasting may put unit dimensions in front of the shape.
@@ -59,68 +25,31 @@ bool same_but_for_leading_units(const Shape& inner, const Shape& outer) {
 
 class Grouper {
  public:
-  Grouper(const Graph& graph, const GroupOptions& options) : graph_(graph), options_(options), nodes_(graph.nodes()) {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) position_[nodes_[i]] = i;
-  }
+  Grouper(const Graph& graph, const GroupOptions& options) : draft_(graph, options) {}
 
   Grouping run() {
-    if (options_.fuse) {
-      for (Node* node : nodes_) {
-        if (is_anchor_kind(node->op->kind) && !join_sibling(node)) grow(start_group(node, true));
+    if (draft_.options.fuse) {
+      for (Node* node : draft_.all_nodes) {
+        if (!is_anchor_kind(node->op->kind)) continue;
+        const auto joined = join_sibling(draft_, node);
+        grow(joined ? *joined : draft_.start_group(node, true));
       }
-      for (std::size_t id = 0; id < groups_.size(); ++id) grow_row(static_cast<int>(id));
+      for (std::size_t id = 0; id < draft_.groups.size(); ++id) grow_row(draft_, static_cast<int>(id));
       group_updates();
     } else {
-      for (Node* node : nodes_) {
+      for (Node* node : draft_.all_nodes) {
         if (node->op->name == "reshape" || node->op->kind == OpKind::generator) continue;
-        start_group(node, is_anchor_kind(node->op->kind));
+        draft_.start_group(node, is_anchor_kind(node->op->kind));
       }
     }
-    materialise_rest();
+    store_rest(draft_);
     choose_outputs();
     return finish();
   }
 
  private:
-  int start_group(Node* node, bool anchor) {
-    const int id = static_cast<int>(groups_.size());
-    groups_.push_back({anchor ? node : nullptr, {node}, {}});
-    group_of_[node] = id;
-    return id;
-  }
-
-  std::optional<int> group_of(const Node* node) const {
-    const auto at = group_of_.find(node);
-    return at == group_of_.end() ? std::nullopt : std::optional(at->second);
-  }
-
-  // True if computing `value` needs a result of group `id`. Groups count as a whole: what one member reads, all need.
-  bool depends_on(const Value* value, int id) {
-    std::unordered_set<const Node*> seen;
-    std::vector<const Node*> stack;
-    const auto visit = [&](const Value* v) {
-      if (v && v->producer && seen.insert(v->producer).second) stack.push_back(v->producer);
-    };
-    visit(value);
-    while (!stack.empty()) {
-      const Node* node = stack.back();
-      stack.pop_back();
-      const auto group = group_of(node);
-      if (group == id) return true;
-      if (group) {
-        for (const Node* member : groups_[static_cast<std::size_t>(*group)].nodes) {
-          seen.insert(member);
-          for (const Value* input : member->inputs) visit(input);
-        }
-      } else {
-        for (const Value* input : node->inputs) visit(input);
-      }
-    }
-    return false;
-  }
-
   bool fits_epilogue(const Node& user, int id, const std::unordered_set<const Value*>& inside) {
-    if (group_of(&user) || inlined_.count(&user)) return false;
+    if (draft_.group_of(&user) || draft_.inlined.count(&user)) return false;
     if (is_bijective_movement(user)) return true;
     if (user.op->kind != OpKind::elementwise || is_left_to_reductions(user, inside)) return false;
     const Shape& shape = user.output()->type.shape;
@@ -129,7 +58,7 @@ class Grouper {
       if (inside.count(input)) {
         if (!same_but_for_leading_units(input->type.shape, shape)) return false;
         same_shape = true;
-      } else if (depends_on(input, id)) {
+      } else if (draft_.depends_on(input, id)) {
         return false;
       }
     }
@@ -141,17 +70,17 @@ class Grouper {
   bool is_left_to_reductions(const Node& user, const std::unordered_set<const Value*>& inside) const {
     const auto reduces = [](const Node* n) { return n->op->kind == OpKind::reduction; };
     const auto& readers = user.output()->users;
-    return !readers.empty() && !graph_.is_output(user.output()) && std::all_of(readers.begin(), readers.end(), reduces) &&
+    return !readers.empty() && !draft_.graph.is_output(user.output()) && std::all_of(readers.begin(), readers.end(), reduces) &&
            std::all_of(user.inputs.begin(), user.inputs.end(), [&](const Value* input) {
              return !inside.count(input) || std::any_of(input->users.begin(), input->users.end(), reduces);
            });
   }
 
   void grow(int id) {
-    Node* anchor = groups_[static_cast<std::size_t>(id)].anchor;
+    Node* anchor = draft_.groups[static_cast<std::size_t>(id)].anchor;
     if (anchor && (anchor->op->kind == OpKind::control || anchor->op->kind == OpKind::scan)) return;
     std::unordered_set<const Value*> inside;
-    for (const Node* node : groups_[static_cast<std::size_t>(id)].nodes) {
+    for (const Node* node : draft_.groups[static_cast<std::size_t>(id)].nodes) {
       for (const auto& output : node->outputs) inside.insert(output.get());
     }
     for (bool changed = true; changed;) {
@@ -159,12 +88,12 @@ class Grouper {
       std::vector<Node*> candidates;
       for (const Value* value : inside) candidates.insert(candidates.end(), value->users.begin(), value->users.end());
       std::sort(candidates.begin(), candidates.end(),
-                [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+                [&](const Node* a, const Node* b) { return draft_.position.at(a) < draft_.position.at(b); });
       candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
       for (Node* user : candidates) {
         if (!fits_epilogue(*user, id, inside)) continue;
-        group_of_[user] = id;
-        groups_[static_cast<std::size_t>(id)].nodes.push_back(user);
+        draft_.group_by_node[user] = id;
+        draft_.groups[static_cast<std::size_t>(id)].nodes.push_back(user);
         inside.insert(user->output());
         changed = true;
       }
@@ -172,429 +101,62 @@ class Grouper {
     trim_movement(id);
   }
 
-  // Reductions over the same axes of what is computed from the same values become one kernel, even if one needs the result of
-  // another: mean and variance, the sums of a batch norm's gradient.
-  bool join_sibling(Node* node) {
-    if (node->op->kind != OpKind::reduction) return false;
-    for (std::size_t id = 0; id < groups_.size(); ++id) {
-      const Node* anchor = groups_[id].anchor;
-      if (!anchor || anchor->op->kind != OpKind::reduction || !same_axes(*anchor, *node)) continue;
-      const auto& members = groups_[id].nodes;
-      if (std::none_of(members.begin(), members.end(), [&](const Node* n) { return share_loads(*n, *node); })) continue;
-      const std::vector<Node*> before = groups_[id].nodes;
-      const std::unordered_set<const Node*> inlined_before = inlined_;
-      add_to_group(node, static_cast<int>(id));
-      inline_between(node->inputs[0], static_cast<int>(id), 0);
-      if (is_cyclic(static_cast<int>(id))) {
-        group_of_.erase(node);
-        restore(static_cast<int>(id), before);
-        inlined_ = inlined_before;
-        continue;
-      }
-      grow(static_cast<int>(id));
-      return true;
-    }
-    return false;
-  }
-
-  // Reductions of one shape, of which one reads what the other's operand is computed from.
-  bool share_loads(const Node& one, const Node& other) const {
-    if (one.op->kind != OpKind::reduction) return false;
-    const Value *a = one.inputs[0], *b = other.inputs[0];
-    return a->type.shape == b->type.shape && (is_computed_from(a, b, 0) || is_computed_from(b, a, 0) || share_operand(a, b));
-  }
-
-  static bool same_axes(const Node& a, const Node& b) {
-    using Ints = std::vector<std::int64_t>;
-    return a.has("axes") && b.has("axes") && a.get<Ints>("axes") == b.get<Ints>("axes") &&
-           a.get_or<std::int64_t>("keepdims", 1) == b.get_or<std::int64_t>("keepdims", 1);
-  }
-
-  // Both computed elementwise from one tensor of their size.
-  bool share_operand(const Value* a, const Value* b) const {
-    const auto elementwise = [&](const Value* v) {
-      return v->producer && v->producer->op->kind == OpKind::elementwise && !group_of(v->producer);
-    };
-    if (!elementwise(a) || !elementwise(b)) return false;
-    return std::any_of(a->producer->inputs.begin(), a->producer->inputs.end(), [&](const Value* input) {
-      const auto& others = b->producer->inputs;
-      return input->type.shape == a->type.shape && !constant_of(input) &&
-             std::find(others.begin(), others.end(), input) != others.end();
-    });
-  }
-
-  // True if elementwise operators lead from `source` to `value`.
-  bool is_computed_from(const Value* value, const Value* source, int depth) const {
-    if (value == source) return true;
-    const Node* node = value->producer;
-    if (!node || depth == kDeepestSibling || node->op->kind != OpKind::elementwise || group_of(node)) return false;
-    return std::any_of(node->inputs.begin(), node->inputs.end(),
-                       [&](const Value* input) { return is_computed_from(input, source, depth + 1); });
-  }
-
-  // A result of group `id` whose elements stand where those of its reductions do.
-  bool is_where_reduced(const Value* value, int id) const {
-    const Node* node = value->producer;
-    if (!node || group_of(node) != id) return false;
-    const Node* anchor = groups_[static_cast<std::size_t>(id)].anchor;
-    if (node->op->kind == OpKind::reduction) return node->get_or<std::int64_t>("keepdims", 1) != 0;
-    return node->op->kind == OpKind::elementwise && value->type.shape == anchor->output()->type.shape &&
-           std::all_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
-             return !input->producer || group_of(input->producer) != id || is_where_reduced(input, id);
-           });
-  }
-
-  // Notes the elementwise operators between results of group `id` and `value`, an operand of the group: the group computes them
-  // itself, so that no kernel may stand between. True if there are any.
-  bool inline_between(const Value* value, int id, int depth) {
-    const Node* node = value->producer;
-    if (!node) return false;
-    if (group_of(node)) return is_where_reduced(value, id);
-    const auto& users = value->users;
-    const bool plain = depth < kDeepestSibling && node->op->kind == OpKind::elementwise && node->op->scalar &&
-                       node->op->scalar->flops <= kCheapFlops && !graph_.is_output(value) &&
-                       std::all_of(users.begin(), users.end(), [](const Node* user) {
-                         return user->op->kind == OpKind::elementwise || user->op->kind == OpKind::reduction;
-                       });
-    if (!plain) return false;
-    bool found = false;
-    for (const Value* input : node->inputs) found = inline_between(input, id, depth + 1) || found;
-    if (found) inlined_.insert(node);
-    return found;
-  }
-
-  // Elementwise work on the rows that reductions along the innermost axes read joins them, if its result is stored at all: a
-  // layer norm's gradient reads its rows once.
-  void grow_row(int id) {
-    const Node* anchor = groups_[static_cast<std::size_t>(id)].anchor;
-    if (!anchor || !reduces_rows(*anchor)) return;
-    const std::vector<Node*> before = groups_[static_cast<std::size_t>(id)].nodes;
-    const std::unordered_set<const Node*> inlined_before = inlined_;
-    std::unordered_set<const Value*> rows;
-    std::vector<const Value*> inside;
-    for (const Node* node : before) inside.push_back(node->output());
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (std::size_t i = 0; i < inside.size(); ++i) {
-        for (Node* user : inside[i]->users) {
-          if (!fits_row(*user, id, rows)) continue;
-          add_to_group(user, id);
-          rows.insert(user->output());
-          inside.push_back(user->output());
-          changed = true;
-        }
-      }
-    }
-    if (!trim_row(id, rows) || is_cyclic(id)) {
-      restore(id, before);
-      inlined_ = inlined_before;
-    }
-  }
-
-  static bool reduces_rows(const Node& node) {
-    constexpr double kFewestRows = 16;
-    const Value* x = node.inputs[0];
-    if (node.op->kind != OpKind::reduction || !node.has("axes") || node.get_or<std::int64_t>("keepdims", 1) == 0 ||
-        !x->layout.is_row_major() || x->type.shape == node.output()->type.shape)
-      return false;
-    const auto& axes = node.get<std::vector<std::int64_t>>("axes");
-    const auto rank = static_cast<std::int64_t>(x->type.rank()), count = static_cast<std::int64_t>(axes.size());
-    return std::all_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a >= rank - count; }) &&
-           typical(node.output()->type.elements()) >= kFewestRows;
-  }
-
-  bool fits_row(const Node& user, int id, const std::unordered_set<const Value*>& rows) {
-    const Value* x = groups_[static_cast<std::size_t>(id)].anchor->inputs[0];
-    const Value* result = user.outputs.empty() ? nullptr : user.output();
-    if (user.op->kind != OpKind::elementwise || group_of(&user) || inlined_.count(&user) ||
-        !(result->type.shape == x->type.shape) || !result->layout.is_row_major())
-      return false;
-    return std::all_of(user.inputs.begin(), user.inputs.end(), [&](const Value* input) {
-      return rows.count(input) || is_where_reduced(input, id) ||
-             (!(input->producer && group_of(input->producer) == id) && !needs_back(input, id));
-    });
-  }
-
-  // Gives back what the kernel would store although others can compute it. False if no or too many results are left.
-  bool trim_row(int id, const std::unordered_set<const Value*>& rows) {
-    constexpr int kMostResults = 2;
-    int results = 0;
-    auto& nodes = groups_[static_cast<std::size_t>(id)].nodes;
-    for (std::size_t i = nodes.size(); i-- > 0;) {
-      Node* node = nodes[i];
-      const Value* value = node->output();
-      if (!rows.count(value)) continue;
-      const auto all_users = [&](auto test) { return std::all_of(value->users.begin(), value->users.end(), test); };
-      const auto in_group = [&](const Node* user) { return group_of(user) == id; };
-      const bool output = graph_.is_output(value);
-      if (!output && all_users(in_group)) continue;
-      const bool used_inside = !all_users([&](const Node* user) { return !in_group(user); });
-      const bool cheap = node->op->scalar && node->op->scalar->flops <= kCheapFlops;
-      const bool computable = !output && all_users([](const Node* user) {
-        return user->op->kind == OpKind::elementwise || user->op->kind == OpKind::reduction;
-      });
-      if (computable && (used_inside ? cheap : readers_of(value) < 2)) {
-        group_of_.erase(node);
-        nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
-        if (used_inside) inlined_.insert(node);
-      } else if (!output && readers_of(value) < 2) {
-        return false;  // its only reader may compute it
-      } else {
-        ++results;
-      }
-    }
-    return results > 0 && results <= kMostResults;
-  }
-
-  // Kernels that read `value`, through elementwise operators and movement too, as far as is known now: 2 stands for more.
-  std::size_t readers_of(const Value* value) const {
-    std::unordered_set<int> readers;
-    std::unordered_set<const Value*> seen;
-    std::vector<const Value*> stack{value};
-    while (!stack.empty() && readers.size() < 2) {
-      const Value* v = stack.back();
-      stack.pop_back();
-      if (!seen.insert(v).second) continue;
-      for (const Node* user : v->users) {
-        if (const auto group = group_of(user))
-          readers.insert(*group);
-        else
-          for (const auto& output : user->outputs) stack.push_back(output.get());
-      }
-    }
-    return readers.size();
-  }
-
-  // Elementwise results of the graph over one iteration space become one kernel: an optimizer's new moments and parameters.
+  // Elementwise results of the graph over one iteration space become one kernel: an optimizer's new moments and
+  // parameters.
   void group_updates() {
     std::vector<int> made;
-    for (Node* node : nodes_) {
-      if (group_of(node) || node->op->kind != OpKind::elementwise || !graph_.is_output(node->output())) continue;
+    for (Node* node : draft_.all_nodes) {
+      if (draft_.group_of(node) || node->op->kind != OpKind::elementwise || !draft_.graph.is_output(node->output())) continue;
       const auto home = std::find_if(made.begin(), made.end(), [&](int id) { return joins(*node, id); });
       if (home == made.end()) {
-        made.push_back(start_group(node, false));
+        made.push_back(draft_.start_group(node, false));
         grow(made.back());
       } else {
-        const std::vector<Node*> before = groups_[static_cast<std::size_t>(*home)].nodes;
-        add_to_group(node, *home);
+        const std::vector<Node*> before = draft_.groups[static_cast<std::size_t>(*home)].nodes;
+        draft_.add_to_group(node, *home);
         grow(*home);
-        if (is_cyclic(*home)) restore(*home, before);
+        if (draft_.is_cyclic(*home)) draft_.restore(*home, before);
       }
     }
   }
 
   bool joins(const Node& node, int id) {
-    const Group& group = groups_[static_cast<std::size_t>(id)];
-    return group.nodes.front()->output()->type.shape == node.output()->type.shape && !depends_on(node.output(), id);
-  }
-
-  void add_to_group(Node* node, int id) {
-    group_of_[node] = id;
-    auto& nodes = groups_[static_cast<std::size_t>(id)].nodes;
-    nodes.push_back(node);
-    std::sort(nodes.begin(), nodes.end(), [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
-  }
-
-  void restore(int id, const std::vector<Node*>& nodes) {
-    for (const Node* node : groups_[static_cast<std::size_t>(id)].nodes) group_of_.erase(node);
-    groups_[static_cast<std::size_t>(id)].nodes = nodes;
-    for (const Node* node : nodes) group_of_[node] = id;
-  }
-
-  bool is_cyclic(int id) {
-    const auto& nodes = groups_[static_cast<std::size_t>(id)].nodes;
-    return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) {
-      return std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) { return needs_back(v, id); });
-    });
-  }
-
-  // True if another kernel stands between results of group `id` and `value`.
-  bool needs_back(const Value* value, int id) {
-    if (!value || !value->producer || group_of(value->producer) == id) return false;
-    if (!inlined_.count(value->producer)) return depends_on(value, id);
-    const auto& inputs = value->producer->inputs;
-    return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return needs_back(input, id); });
+    const Group& group = draft_.groups[static_cast<std::size_t>(id)];
+    return group.nodes.front()->output()->type.shape == node.output()->type.shape && !draft_.depends_on(node.output(), id);
   }
 
   // Movement at the end of a group stays only where its result is what the outside reads; else the readers apply it themselves.
   void trim_movement(int id) {
-    auto& nodes = groups_[static_cast<std::size_t>(id)].nodes;
-    std::sort(nodes.begin(), nodes.end(), [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+    auto& nodes = draft_.groups[static_cast<std::size_t>(id)].nodes;
+    std::sort(nodes.begin(), nodes.end(),
+              [&](const Node* a, const Node* b) { return draft_.position.at(a) < draft_.position.at(b); });
     for (std::size_t i = nodes.size(); i-- > 1;) {
       Node* node = nodes[i];
       if (!is_bijective_movement(*node)) continue;
       const bool feeds_inside = std::any_of(node->output()->users.begin(), node->output()->users.end(),
-                                            [&](const Node* u) { return group_of(u) == id; });
-      if (feeds_inside || graph_.is_output(node->output())) continue;
+                                            [&](const Node* u) { return draft_.group_of(u) == id; });
+      if (feeds_inside || draft_.graph.is_output(node->output())) continue;
       const Value* source = node->inputs[0];
       const bool source_leaves =
-          graph_.is_output(source) || std::any_of(source->users.begin(), source->users.end(),
-                                                  [&](const Node* u) { return u != node && group_of(u) != id; });
-      const bool siblings = std::count_if(source->users.begin(), source->users.end(),
-                                          [&](const Node* u) { return group_of(u) == id && is_bijective_movement(*u); }) > 1;
+          draft_.graph.is_output(source) || std::any_of(source->users.begin(), source->users.end(),
+                                                        [&](const Node* u) { return u != node && draft_.group_of(u) != id; });
+      const bool siblings = std::count_if(source->users.begin(), source->users.end(), [&](const Node* u) {
+                              return draft_.group_of(u) == id && is_bijective_movement(*u);
+                            }) > 1;
       if (!source_leaves && !siblings) continue;
-      group_of_.erase(node);
+      draft_.group_by_node.erase(node);
       nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
 
-  // Kernels that would read `value` or compute it in their loads: group ids of its (transitive, through inlined nodes) users.
-  void consumers(const Value* value, std::unordered_set<const Node*>& into) const {
-    for (const Node* user : value->users) {
-      const auto group = group_of(user);
-      if (group)
-        into.insert(groups_[static_cast<std::size_t>(*group)].nodes.front());
-      else if (placed_.count(user))
-        into.insert(user);
-      else
-        consumers_cached(user, into);
-    }
-  }
-  void consumers_cached(const Node* node, std::unordered_set<const Node*>& into) const {
-    const auto at = consumers_of_.find(node);
-    if (at != consumers_of_.end()) into.insert(at->second.begin(), at->second.end());
-  }
-
-  // Bytes and flops to compute one pass over `node`'s result from what is stored.
-  double inline_cost(const Node& node, int depth = 0) const {
-    double cost = 0;
-    if (node.op->kind == OpKind::elementwise && node.op->scalar)
-      cost += typical(node.output()->type.elements()) * node.op->scalar->flops * kBytesPerFlop;
-    if (depth > 16) return cost;
-    for (const Value* input : node.inputs) {
-      if (!input) continue;
-      const bool computed = input->producer && !group_of(input->producer) && !placed_.count(input->producer) &&
-                            input->producer->op->kind != OpKind::generator;
-      cost += computed ? inline_cost(*input->producer, depth + 1) : std::min(bytes_of(*input), bytes_of(*node.output()));
-    }
-    return cost;
-  }
-
-  bool feeds_contraction(const Value* value, bool windowed_only) const {
-    for (const Node* user : value->users) {
-      if (const auto group = group_of(user)) {
-        const Node* anchor = groups_[static_cast<std::size_t>(*group)].anchor;
-        if (user->op->name == "unfold") return true;
-        if (anchor != user || !rereads_operands(*user)) continue;
-        if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value ||
-            is_long_sum(*user))
-          return true;
-      } else if (!placed_.count(user) && user->op->kind != OpKind::elementwise) {
-        for (const auto& output : user->outputs) {
-          if (feeds_contraction(output.get(), windowed_only)) return true;
-        }
-      } else if (!placed_.count(user) && feeds_contraction(user->output(), windowed_only)) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  // Sums too long for a tile's left operand to be packed whole: it has to lie in memory.
-  static bool is_long_sum(const Node& node) {
-    if (node.op->name != "matmul") return false;
-    const Shape& a = node.inputs[0]->type.shape;
-    const Expr& inner = a[a.size() - (node.get<std::int64_t>("trans_a") != 0 ? 2 : 1)];
-    return inner.upper() > kLongestPackedSum;
-  }
-
-  static bool is_windowed_conv(const Node& node) {
-    if (node.op->name != "conv") return false;
-    const Shape& w = node.inputs[1]->type.shape;
-    return product(std::span(w).subspan(2)) != Expr(1) || node.get_or<std::int64_t>("group", 1) != 1;
-  }
-
-  bool wants_placement(const Node& concat, const std::unordered_set<const Node*>& readers) const {
-    if (concat.op->name != "concat") return false;
-    int placeable = 0;
-    for (std::size_t i = 0; i < concat.inputs.size(); ++i) placeable += can_place(concat, i) ? 1 : 0;
-    return placeable > 0 && (concat.inputs.size() > kLongestSelection || feeds_contraction(concat.output(), false) ||
-                             readers.size() > 1 || graph_.is_output(concat.output()) || placed_in_.count(concat.output()));
-  }
-
-  // An operand that some kernel computes, or a concatenation placed itself, used once here and stored nowhere else yet.
-  bool can_place(const Node& concat, std::size_t i) const {
-    const Value* operand = concat.inputs[i];
-    if (!operand->producer || graph_.is_output(operand) || placed_in_.count(operand)) return false;
-    if (std::count(concat.inputs.begin(), concat.inputs.end(), operand) != 1) return false;
-    const OpKind kind = operand->producer->op->kind;
-    if (operand->producer->op->name == "concat") return true;
-    return group_of(operand->producer) ? kind != OpKind::control : kind == OpKind::elementwise || kind == OpKind::indexing;
-  }
-
-  void materialise_rest() {
-    for (std::size_t i = nodes_.size(); i-- > 0;) {
-      Node* node = nodes_[i];
-      if (group_of(node) || node->op->name == "constant") continue;  // constants are in memory already
-      const Value* value = node->output();
-      std::unordered_set<const Node*> readers;
-      for (const auto& output : node->outputs) consumers(output.get(), readers);
-      if (options_.fuse && wants_placement(*node, readers)) {
-        placed_.insert(node);
-        for (std::size_t k = 0; k < node->inputs.size(); ++k) {
-          if (can_place(*node, k)) placed_in_.emplace(node->inputs[k], node);
-        }
-        continue;
-      }
-      if (graph_.is_output(value) || placed_in_.count(value) || captured_by_loop(*node) || worth_storing(*node, readers)) {
-        start_group(node, false);
-        continue;
-      }
-      consumers_of_[node] = std::move(readers);
-      chain_length_[node] = chain_length(*node) + 1;
-    }
-  }
-
-  // The body of a loop reads captured values from memory; constants are there already.
-  static bool captured_by_loop(const Node& node) {
-    if (node.op->name == "constant") return false;
-    return std::any_of(node.output()->users.begin(), node.output()->users.end(), [&](const Node* user) {
-      if (user->op->kind != OpKind::control) return false;
-      const auto carried = static_cast<std::ptrdiff_t>(user->get<std::int64_t>("carried"));
-      return std::find(user->inputs.begin() + carried, user->inputs.end(), node.output()) != user->inputs.end();
-    });
-  }
-
-  // Inlined nodes between `node` and the kernel that reads it.
-  int chain_length(const Node& node) const {
-    int length = 0;
-    for (const Node* user : node.output()->users) {
-      const auto at = chain_length_.find(user);
-      if (at != chain_length_.end()) length = std::max(length, at->second);
-    }
-    return length;
-  }
-
-  bool worth_storing(const Node& node, const std::unordered_set<const Node*>& readers) {
-    if (readers.empty() || !options_.fuse || inlined_.count(&node)) return false;
-    const OpKind kind = node.op->kind;
-    if (kind == OpKind::generator) return false;
-    if (node.op->name == "concat") return feeds_contraction(node.output(), false);
-    if (node.op->name == "unfold" || node.op->name == "store") return true;  // made for the memory they stand for
-    if (chain_length(node) >= kLongestChain) {
-      why_not_[&node] = "a chain of inlined operators is kept short";
-      return true;
-    }
-    if (kind == OpKind::movement) return false;
-    if (kind == OpKind::elementwise && feeds_contraction(node.output(), true)) {
-      why_not_[&node] = "a windowed or right operand would be computed again for every tap or tile";
-      return true;
-    }
-    const double n = static_cast<double>(readers.size());
-    const double stored = inline_cost(node) + bytes_of(*node.output()) * (1 + n) + kLaunchBytes;
-    if (n * inline_cost(node) <= stored) return false;
-    why_not_[&node] = fmt::format("storing it costs less than computing it again for {} readers", readers.size());
-    return true;
-  }
-
   void choose_outputs() {
-    for (std::size_t id = 0; id < groups_.size(); ++id) {
-      Group& group = groups_[id];
+    for (std::size_t id = 0; id < draft_.groups.size(); ++id) {
+      Group& group = draft_.groups[id];
       for (const Node* node : group.nodes) {
         for (const auto& output : node->outputs) {
-          const bool leaves = graph_.is_output(output.get()) ||
+          const bool leaves = draft_.graph.is_output(output.get()) ||
                               std::any_of(output->users.begin(), output->users.end(),
-                                          [&](const Node* user) { return group_of(user) != static_cast<int>(id); });
+                                          [&](const Node* user) { return draft_.group_of(user) != static_cast<int>(id); });
           if (leaves) group.outputs.push_back(output.get());
         }
       }
@@ -603,30 +165,19 @@ class Grouper {
 
   Grouping finish() {
     Grouping result;
-    for (const std::size_t id : order_groups(graph_, groups_, group_of_, placed_in_)) {
-      if (groups_[id].outputs.empty()) continue;
-      for (const Value* output : groups_[id].outputs) result.stored.insert(output);
-      result.groups.push_back(std::move(groups_[id]));
+    for (const std::size_t id : order_groups(draft_.graph, draft_.groups, draft_.group_by_node, draft_.placed_in)) {
+      if (draft_.groups[id].outputs.empty()) continue;
+      for (const Value* output : draft_.groups[id].outputs) result.stored.insert(output);
+      result.groups.push_back(std::move(draft_.groups[id]));
     }
-    for (const Node* node : placed_) result.stored.insert(node->output());
-    result.placed_concats = {placed_.begin(), placed_.end()};
-    result.placed_in = std::move(placed_in_);
-    result.why_not = std::move(why_not_);
+    for (const Node* node : draft_.placed) result.stored.insert(node->output());
+    result.placed_concats = {draft_.placed.begin(), draft_.placed.end()};
+    result.placed_in = std::move(draft_.placed_in);
+    result.why_not = std::move(draft_.why_not);
     return result;
   }
 
-  const Graph& graph_;
-  const GroupOptions options_;
-  std::vector<Node*> nodes_;
-  std::unordered_map<const Node*, std::size_t> position_;
-  std::vector<Group> groups_;
-  std::unordered_map<const Node*, int> group_of_;
-  std::unordered_set<const Node*> inlined_;  // never stored: between reductions of one kernel
-  std::unordered_set<const Node*> placed_;
-  std::unordered_map<const Value*, const Node*> placed_in_;
-  std::unordered_map<const Node*, std::unordered_set<const Node*>> consumers_of_;
-  std::unordered_map<const Node*, int> chain_length_;
-  std::unordered_map<const Node*, std::string> why_not_;
+  GroupDraft draft_;
 };
 
 }  // namespace

@@ -110,8 +110,19 @@ TEST_CASE("reshape_between_matmul_and_add_is_free") {
 
 TEST_CASE("a_smaller_result_does_not_take_a_broadcasting_epilogue") {
   CHECK(groups_of(row_graph(
-            "  %0 = reduce_max(%x) {axes=[1], keepdims=1}  // largest\n  %1 = sub(%x, %0)  // sub\n  return o=%1\n")) ==
+            "  %0 = reduce_max(%x) {axes=[0], keepdims=1}  // largest\n  %1 = sub(%x, %0)  // sub\n  return o=%1\n")) ==
         "largest -> largest\nsub -> sub\n");
+}
+
+TEST_CASE("reductions_of_rows_take_the_work_on_their_rows") {
+  CHECK(groups_of(row_graph("  %0 = reduce_max(%x) {axes=[1], keepdims=1}  // largest\n  %1 = sub(%x, %0)  // sub\n"
+                            "  return o=%1\n")) == "largest+sub -> sub\n");
+}
+
+TEST_CASE("work_on_rows_is_left_to_its_only_reader") {
+  CHECK(groups_of(row_graph("  %0 = reduce_max(%x) {axes=[1], keepdims=1}  // largest\n  %1 = sub(%x, %0)  // sub\n"
+                            "  %2 = matmul(%1, %w) " +
+                            kProduct + "  // matmul\n  return o=%2\n")) == "largest -> largest\nmatmul -> matmul\n");
 }
 
 TEST_CASE("group_cycle_is_refused") {

@@ -164,3 +164,28 @@ TEST_CASE("sums that are one kernel keep their values") {
   CHECK(worst_difference(text, 3) < 1e-6);
   CHECK(worst_difference(text, 3, false) < 1e-6);
 }
+
+TEST_CASE("reductions of rows, what one gives another, and the rows' own results are one kernel") {
+  const std::string text = R"(
+    module "m"
+    graph step(%x: f32[24, 35], %d: f32[24, 35], %r: f32[24, 35]) {
+      %0 = reduce_mean(%x) {axes=[1], keepdims=1}
+      %1 = sub(%x, %0)
+      %2 = mul(%1, %1)
+      %3 = reduce_mean(%2) {axes=[1], keepdims=1}
+      %4 = rsqrt(%3)
+      %5 = mul(%1, %d)
+      %6 = reduce_mean(%5) {axes=[1], keepdims=1}
+      %7 = mul(%6, %4)
+      %8 = mul(%1, %7)
+      %9 = sub(%d, %8)
+      %10 = mul(%9, %4)
+      %11 = add(%10, %r)
+      %12 = reduce_sum(%5) {axes=[0], keepdims=1}
+      return y=%11, s=%12, v=%3
+    })";
+  CHECK(worst_difference(text, 2) < 1e-5);
+  CHECK(worst_difference(text, 2, false) < 1e-5);
+  CompileOptions options = default_options();
+  CHECK(compile(std::make_shared<Module>(parse_module(text, find_op)), options).schedule.kernels.size() == 2);
+}

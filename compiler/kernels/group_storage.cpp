@@ -1,0 +1,198 @@
+// Which values are in memory: by a cost model in bytes and flops.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/ir/op_def.h"
+#include "compiler/kernels/group_draft.h"
+
+namespace oclc {
+namespace {
+
+// A launch costs as much as moving this many bytes (about 2.5 us at 30 GB/s).
+constexpr double kLaunchBytes = 75e3;
+// A flop costs as much as moving this many bytes on the machines we know (10 flops a byte).
+constexpr double kBytesPerFlop = 0.1;
+// A concatenation of more operands is stored: readers would select among all of them for every element.
+constexpr std::size_t kLongestSelection = 8;
+// Longest sum of which a tile of the left operand fits the cache.
+constexpr std::int64_t kLongestPackedSum = 8192;
+// Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
+constexpr int kLongestChain = 128;
+
+bool rereads_operands(const Node& node) {
+  return node.op->kind == OpKind::contraction || node.op->kind == OpKind::window || node.op->kind == OpKind::opaque;
+}
+
+double bytes_of(const Value& value) {
+  return typical(value.type.elements()) * static_cast<double>(size_bytes(value.type.dtype));
+}
+
+class Storing {
+ public:
+  explicit Storing(GroupDraft& draft) : draft_(draft) {}
+
+  void run() {
+    for (std::size_t i = draft_.all_nodes.size(); i-- > 0;) {
+      Node* node = draft_.all_nodes[i];
+      if (draft_.group_of(node) || node->op->name == "constant") continue;  // constants are in memory already
+      const Value* value = node->output();
+      std::unordered_set<const Node*> readers;
+      for (const auto& output : node->outputs) consumers(output.get(), readers);
+      if (draft_.options.fuse && wants_placement(*node, readers)) {
+        draft_.placed.insert(node);
+        for (std::size_t k = 0; k < node->inputs.size(); ++k) {
+          if (can_place(*node, k)) draft_.placed_in.emplace(node->inputs[k], node);
+        }
+        continue;
+      }
+      if (draft_.graph.is_output(value) || draft_.placed_in.count(value) || captured_by_loop(*node) ||
+          worth_storing(*node, readers)) {
+        draft_.start_group(node, false);
+        continue;
+      }
+      consumers_of_[node] = std::move(readers);
+      chain_length_[node] = chain_length(*node) + 1;
+    }
+  }
+
+ private:
+  // Kernels that would read `value` or compute it in their loads: group ids of its (transitive, through inlined nodes)
+  // users.
+  void consumers(const Value* value, std::unordered_set<const Node*>& into) const {
+    for (const Node* user : value->users) {
+      const auto group = draft_.group_of(user);
+      if (group)
+        into.insert(draft_.groups[static_cast<std::size_t>(*group)].nodes.front());
+      else if (draft_.placed.count(user))
+        into.insert(user);
+      else
+        consumers_cached(user, into);
+    }
+  }
+  void consumers_cached(const Node* node, std::unordered_set<const Node*>& into) const {
+    const auto at = consumers_of_.find(node);
+    if (at != consumers_of_.end()) into.insert(at->second.begin(), at->second.end());
+  }
+
+  // Bytes and flops to compute one pass over `node`'s result from what is stored.
+  double inline_cost(const Node& node, int depth = 0) const {
+    double cost = 0;
+    if (node.op->kind == OpKind::elementwise && node.op->scalar)
+      cost += typical(node.output()->type.elements()) * node.op->scalar->flops * kBytesPerFlop;
+    if (depth > 16) return cost;
+    for (const Value* input : node.inputs) {
+      if (!input) continue;
+      const bool computed = input->producer && !draft_.group_of(input->producer) && !draft_.placed.count(input->producer) &&
+                            input->producer->op->kind != OpKind::generator;
+      cost += computed ? inline_cost(*input->producer, depth + 1) : std::min(bytes_of(*input), bytes_of(*node.output()));
+    }
+    return cost;
+  }
+
+  bool feeds_contraction(const Value* value, bool windowed_only) const {
+    for (const Node* user : value->users) {
+      if (const auto group = draft_.group_of(user)) {
+        const Node* anchor = draft_.groups[static_cast<std::size_t>(*group)].anchor;
+        if (user->op->name == "unfold") return true;
+        if (anchor != user || !rereads_operands(*user)) continue;
+        if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value ||
+            is_long_sum(*user))
+          return true;
+      } else if (!draft_.placed.count(user) && user->op->kind != OpKind::elementwise) {
+        for (const auto& output : user->outputs) {
+          if (feeds_contraction(output.get(), windowed_only)) return true;
+        }
+      } else if (!draft_.placed.count(user) && feeds_contraction(user->output(), windowed_only)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Sums too long for a tile's left operand to be packed whole: it has to lie in memory.
+  static bool is_long_sum(const Node& node) {
+    if (node.op->name != "matmul") return false;
+    const Shape& a = node.inputs[0]->type.shape;
+    const Expr& inner = a[a.size() - (node.get<std::int64_t>("trans_a") != 0 ? 2 : 1)];
+    return inner.upper() > kLongestPackedSum;
+  }
+
+  static bool is_windowed_conv(const Node& node) {
+    if (node.op->name != "conv") return false;
+    const Shape& w = node.inputs[1]->type.shape;
+    return product(std::span(w).subspan(2)) != Expr(1) || node.get_or<std::int64_t>("group", 1) != 1;
+  }
+
+  bool wants_placement(const Node& concat, const std::unordered_set<const Node*>& readers) const {
+    if (concat.op->name != "concat") return false;
+    int placeable = 0;
+    for (std::size_t i = 0; i < concat.inputs.size(); ++i) placeable += can_place(concat, i) ? 1 : 0;
+    return placeable > 0 &&
+           (concat.inputs.size() > kLongestSelection || feeds_contraction(concat.output(), false) || readers.size() > 1 ||
+            draft_.graph.is_output(concat.output()) || draft_.placed_in.count(concat.output()));
+  }
+
+  // An operand that some kernel computes, or a concatenation placed itself, used once here and stored nowhere else yet.
+  bool can_place(const Node& concat, std::size_t i) const {
+    const Value* operand = concat.inputs[i];
+    if (!operand->producer || draft_.graph.is_output(operand) || draft_.placed_in.count(operand)) return false;
+    if (std::count(concat.inputs.begin(), concat.inputs.end(), operand) != 1) return false;
+    const OpKind kind = operand->producer->op->kind;
+    if (operand->producer->op->name == "concat") return true;
+    return draft_.group_of(operand->producer) ? kind != OpKind::control
+                                              : kind == OpKind::elementwise || kind == OpKind::indexing;
+  }
+
+  // The body of a loop reads captured values from memory; constants are there already.
+  static bool captured_by_loop(const Node& node) {
+    if (node.op->name == "constant") return false;
+    return std::any_of(node.output()->users.begin(), node.output()->users.end(), [&](const Node* user) {
+      if (user->op->kind != OpKind::control) return false;
+      const auto carried = static_cast<std::ptrdiff_t>(user->get<std::int64_t>("carried"));
+      return std::find(user->inputs.begin() + carried, user->inputs.end(), node.output()) != user->inputs.end();
+    });
+  }
+
+  // Inlined nodes between `node` and the kernel that reads it.
+  int chain_length(const Node& node) const {
+    int length = 0;
+    for (const Node* user : node.output()->users) {
+      const auto at = chain_length_.find(user);
+      if (at != chain_length_.end()) length = std::max(length, at->second);
+    }
+    return length;
+  }
+
+  bool worth_storing(const Node& node, const std::unordered_set<const Node*>& readers) {
+    if (readers.empty() || !draft_.options.fuse || draft_.inlined.count(&node)) return false;
+    const OpKind kind = node.op->kind;
+    if (kind == OpKind::generator) return false;
+    if (node.op->name == "concat") return feeds_contraction(node.output(), false);
+    if (node.op->name == "unfold" || node.op->name == "store") return true;  // made for the memory they stand for
+    if (chain_length(node) >= kLongestChain) {
+      draft_.why_not[&node] = "a chain of draft_.inlined operators is kept short";
+      return true;
+    }
+    if (kind == OpKind::movement) return false;
+    if (kind == OpKind::elementwise && feeds_contraction(node.output(), true)) {
+      draft_.why_not[&node] = "a windowed or right operand would be computed again for every tap or tile";
+      return true;
+    }
+    const double n = static_cast<double>(readers.size());
+    const double stored = inline_cost(node) + bytes_of(*node.output()) * (1 + n) + kLaunchBytes;
+    if (n * inline_cost(node) <= stored) return false;
+    draft_.why_not[&node] = fmt::format("storing it costs less than computing it again for {} readers", readers.size());
+    return true;
+  }
+
+  GroupDraft& draft_;
+  std::unordered_map<const Node*, std::unordered_set<const Node*>> consumers_of_;
+  std::unordered_map<const Node*, int> chain_length_;
+};
+
+}  // namespace
+
+void store_rest(GroupDraft& draft) { Storing(draft).run(); }
+
+}  // namespace oclc
