@@ -6,8 +6,9 @@
 
 #include "compiler/ir/copy.h"
 #include "compiler/ir/op_def.h"
-#include "compiler/passes/autodiff.h"
+#include "compiler/ops/autodiff.h"
 #include "compiler/support/error.h"
+#include "compiler/training/init_entry.h"
 #include "compiler/training/training.h"
 
 namespace oclc {
@@ -19,7 +20,7 @@ constexpr std::int64_t kAlignment = 16;
 // Row length of the first of two summations over all gradients.
 constexpr std::int64_t kSumRow = 4096;
 constexpr std::string_view kLabels = "labels";
-constexpr std::string_view kRandomStep = "random.step", kRandomSeed = "random.seed";
+constexpr std::string_view kRandomStep = "random.step", kGradients = "gradients", kGradientCount = "gradients.count";
 
 [[noreturn]] void refuse(std::string wanted, std::string found, ExitCode code = ExitCode::unsupported) {
   throw CompileError({.stage = "training", .wanted = std::move(wanted), .found = std::move(found), .exit_code = code});
@@ -99,13 +100,17 @@ class TrainingBuilder {
     entries.push_back(predict());
     entries.push_back(train_step());
     entries.push_back(eval_step());
+    if (options_.accumulate) entries.push_back(accumulate_step());
     std::vector<StateVariable> states{parameters_->state};
     if (!statistics_->empty()) states.push_back(statistics_->state);
     states.insert(states.end(), optimizer_states_.begin(), optimizer_states_.end());
-    if (draws_) {
-      states.push_back(word_state(kRandomStep, 0));
-      states.push_back(word_state(kRandomSeed, options_.seed));
+    if (options_.accumulate) {
+      states.push_back({std::string(kGradients), parameters_->state.type, {}, named_parts("gradient")});
+      states.push_back(scalar_state(kGradientCount, kDType, 0));
     }
+    if (draws_) states.push_back(scalar_state(kRandomStep, DType::u32, 0));
+    if (draws_ || options_.init) states.push_back(scalar_state(kRandomSeed, DType::u32, options_.seed));
+    if (options_.init) entries.push_back(init_entry(states));
     check_names(states);
     module_.states = std::move(states);
     module_.entries = std::move(entries);
@@ -125,6 +130,14 @@ class TrainingBuilder {
     std::int64_t dropouts = 0;
   };
 
+  // The sum of the gradients of accumulate_step, and of how many batches it is.
+  struct Accumulated {
+    Value *sum, *count;
+    explicit Accumulated(Copy& c)
+        : sum(c.graph->add_input(std::string(kGradients), c.parameters->type)),
+          count(c.graph->add_input(std::string(kGradientCount), {kDType, {}})) {}
+  };
+
   const Value* source_input(const std::string& name) const {
     for (const auto& input : source_->inputs()) {
       if (input->name == name) return input.get();
@@ -132,9 +145,16 @@ class TrainingBuilder {
     refuse(fmt::format("an input for the state '{}'", name), "none", ExitCode::bad_model);
   }
 
-  static StateVariable word_state(std::string_view name, std::uint32_t value) {
-    const HostTensor initial = HostTensor::scalar(DType::u32, value);
+  static StateVariable scalar_state(std::string_view name, DType dtype, double value) {
+    const HostTensor initial = HostTensor::scalar(dtype, value);
     return {std::string(name), initial.type(), initial, {}};
+  }
+
+  // The parameters' parts under the names "<parameter>/<suffix>".
+  std::vector<StatePart> named_parts(std::string_view suffix) const {
+    std::vector<StatePart> parts = parameters_->state.parts;
+    for (StatePart& part : parts) part.name += fmt::format("/{}", suffix);
+    return parts;
   }
 
   void check_names(const std::vector<StateVariable>& states) const {
@@ -256,22 +276,49 @@ class TrainingBuilder {
     return finish(std::move(c), "eval_step");
   }
 
-  std::unique_ptr<Graph> train_step() {
-    Copy c = copy(true);
+  // Loss and gradients of a batch; the result is the flat gradient.
+  Value* differentiate(Copy& c, Builder& b) {
     Value* labels = add_labels(c);
-    Builder b(*c.graph, "loss");
     Value* loss = loss_row().build(b, prediction(c), labels, options_.loss);
     c.graph->add_output("loss", loss);
-    std::vector<Value*> gradients = add_gradients(*c.graph, loss, c.trained);
+    const std::vector<Value*> gradients = add_gradients(*c.graph, loss, c.trained);
     b.set_source("optimizer");
-    update_parameters(c, b, joined(b, gradients));
+    return joined(b, gradients);
+  }
+
+  std::unique_ptr<Graph> train_step() {
+    Copy c = copy(true);
+    Builder b(*c.graph, "loss");
+    Value* gradients = differentiate(c, b);
+    if (options_.accumulate) {
+      const Accumulated old(c);
+      Value* one = b.scalar(kDType, 1);
+      gradients = b.mul(b.add(old.sum, gradients), b.div(one, b.add(old.count, one)));
+      c.graph->add_output(std::string(kGradients), b.expand(b.scalar(kDType, 0), old.sum->type.shape));
+      c.graph->add_output(std::string(kGradientCount), b.scalar(kDType, 0));
+    }
+    update_parameters(c, b, gradients);
+    return finish_step(std::move(c), b, "train_step");
+  }
+
+  std::unique_ptr<Graph> accumulate_step() {
+    Copy c = copy(true);
+    Builder b(*c.graph, "loss");
+    Value* gradients = differentiate(c, b);
+    const Accumulated old(c);
+    c.graph->add_output(std::string(kGradients), b.add(old.sum, gradients));
+    c.graph->add_output(std::string(kGradientCount), b.add(old.count, 1.0));
+    return finish_step(std::move(c), b, "accumulate_step");
+  }
+
+  std::unique_ptr<Graph> finish_step(Copy c, Builder& b, std::string name) {
     if (c.statistics) update_statistics(c, b);
     if (c.random_step) {
       Value* one = b.exprs({Expr(1)}, {}, DType::u32);
       c.graph->add_output(std::string(kRandomStep), b.add(c.random_step, one));
       draws_ = true;
     }
-    return finish(std::move(c), "train_step");
+    return finish(std::move(c), std::move(name));
   }
 
   Value* clipped(Builder& b, Value* g) const {
@@ -296,17 +343,13 @@ class TrainingBuilder {
       optimizer_states_.push_back(std::move(variable));
       return old[name] = value;
     };
-    const auto scalar_state = [](double initial) {
-      return [initial](const std::string& name) {
-        const HostTensor value = HostTensor::scalar(kDType, initial);
-        return StateVariable{name, value.type(), value, {}};
-      };
+    const auto scalar = [](double initial) {
+      return [initial](const std::string& name) { return scalar_state(name, kDType, initial); };
     };
     const auto flat_state = [&](std::string_view suffix, bool initially_parameters) {
       return [&, suffix, initially_parameters](const std::string& name) {
-        StateVariable variable{name, parameters_->state.type, {}, parameters_->state.parts};
+        StateVariable variable{name, parameters_->state.type, {}, named_parts(suffix)};
         if (initially_parameters) variable.initial = parameters_->state.initial;
-        for (StatePart& part : variable.parts) part.name += fmt::format("/{}", suffix);
         return variable;
       };
     };
@@ -316,12 +359,10 @@ class TrainingBuilder {
         b,
         c.parameters,
         clipped(b, gradients),
-        [&](std::string_view name, double otherwise) {
-          return state(std::string(name), scalar_state(numbers.get(name, otherwise)));
-        },
+        [&](std::string_view name, double otherwise) { return state(std::string(name), scalar(numbers.get(name, otherwise))); },
         [&](std::string_view name, double otherwise) { return numbers.get(name, otherwise); },
         [&](std::string_view name) { return state(inner_name(name), flat_state(name, false)); },
-        [&](std::string_view name, double initial) { return state(inner_name(name), scalar_state(initial)); },
+        [&](std::string_view name, double initial) { return state(inner_name(name), scalar(initial)); },
         [&](std::string_view name, Value* value) { c.graph->add_output(inner_name(name), value); }};
     const auto& rows = optimizers();
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const OptimizerRow& r) { return r.name == numbers.name; });

@@ -64,11 +64,17 @@ struct TrainingOptions {
   std::string prediction;           // the output that the loss reads; empty: the first
   std::vector<std::string> frozen;  // parameters and statistics whose names begin so keep their values, as constants
   std::uint32_t seed = 0;           // initial value of "random.seed"
+  bool accumulate = false;          // add the entry accumulate_step
+  bool init = false;                // add the entry init
 };
 
 // The module's only entry, which has its parameters as state variables (see ImportOptions::training), becomes
 //   predict     as it was, over the shared state
 //   train_step  the entry's inputs and "labels"; result "loss"; updates parameters, statistics and the optimizer's state
+//   accumulate_step  on demand: the same inputs and result; adds the gradients to the state "gradients" and 1 to
+//   "gradients.count".
+//               train_step then descends along the mean of these and its own, and clears them
+//   init        on demand: a fresh start, see init_entry.h
 //   eval_step   the same inputs; result "loss", without updates, and "correct" where labels are classes: rows predicted right
 // State: "parameters" and "statistics" are flat and have the model's tensors as parts; the optimizer's tensors are flat like
 // the parameters, with parts "<parameter>/<name>"; hyper-parameters are scalars "lr", ... Dropout draws from the scalars

@@ -9,8 +9,10 @@
 #include "frontends/onnx/attributes.h"
 #include "frontends/onnx/fail.h"
 #include "frontends/onnx/fold.h"
+#include "frontends/onnx/gradient.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/op_uses.h"
+#include "frontends/onnx/order.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -109,6 +111,13 @@ class Lowering : public OpHost {
   }
 
   Value* lookup(std::string_view name, Scope& scope) {
+    if (Value* value = find(name, scope)) return value;
+    // Validation has seen to it that every name is defined.
+    check_failed("name is defined", "lower.cpp", 0, printable(name));
+  }
+
+  // Null if nothing has that name.
+  Value* find(std::string_view name, Scope& scope) {
     for (Scope* at = &scope; at; at = at->outer) {
       if (const auto value = at->values.find(name); value != at->values.end()) return value->second;
       if (const auto constant = at->constants.find(name); constant != at->constants.end()) {
@@ -118,8 +127,7 @@ class Lowering : public OpHost {
         return at->values[name] = value;
       }
     }
-    // Validation has seen to it that every name is defined.
-    check_failed("name is defined", "lower.cpp", 0, printable(name));
+    return nullptr;
   }
 
   // Initializers that training changes become inputs that are state variables; what the reading took for known stays a
@@ -148,10 +156,11 @@ class Lowering : public OpHost {
     std::vector<Value*> inputs;
     for (const std::string& name : node.input()) inputs.push_back(name.empty() ? nullptr : lookup(name, scope));
     if (const Function* function = model_.callee(node)) return call(node, *function, inputs, label, scope);
-    const auto version = call_->opsets->find("");
+    const auto version = call_->opsets->find(domain_name(node.domain()));
     const std::int64_t opset = version == call_->opsets->end() ? 0 : version->second;
     if (node.op_type() == "If" && domain_name(node.domain()).empty()) return branch(node, inputs, label, opset, scope);
-    const OpRow* row = find_row(node.op_type(), opset);
+    if (is_gradient(node)) return differentiate(node, inputs, label, opset, scope);
+    const OpRow* row = find_row(op_label(node), opset);
     OCLC_CHECK(row != nullptr, "operator was found to be supported");
     builder_.set_source(label);
     OpContext context(*this, builder_, *row, node, std::move(inputs), label, opset);
@@ -224,6 +233,41 @@ class Lowering : public OpHost {
       if (node.output(i).empty()) continue;
       scope.values[node.output(i)] = lookup(proto.output(i), inner);
     }
+  }
+
+  // The attributes name the function that is differentiated, the inputs the point where.
+  void differentiate(NodeProto& node, const std::vector<Value*>& inputs, const std::string& label, std::int64_t opset,
+                     Scope& scope) {
+    static constexpr OpRow kRow{"ai.onnx.preview.training.Gradient", 1, 1, kAnyNumber};
+    OpContext context(*this, builder_, kRow, node, inputs, label, opset);
+    builder_.set_source(label);
+    const auto named = [&](const std::string& name) {
+      Value* value = find(name, scope);
+      if (!value) context.fail("names of tensors", fmt::format("'{}', which nothing defines", printable(name)));
+      return value;
+    };
+    const std::vector<std::string> xs = context.texts("xs"), zs = context.texts("zs", std::vector<std::string>());
+    std::vector<Value*> variables;
+    for (const auto& names : {xs, zs}) {
+      for (const std::string& name : names) variables.push_back(named(name));
+    }
+    if (xs.empty() || variables.size() != inputs.size())
+      context.fail(fmt::format("one input for each of {} xs and {} zs", xs.size(), zs.size()), std::to_string(inputs.size()));
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      if (!(variables[i]->type == context.input(i)->type))
+        context.fail(fmt::format("{} as input {}", variables[i]->type.text(), i), context.input(i)->type.text());
+      if (i < xs.size() && !is_float(variables[i]->type.dtype))
+        context.fail("xs of floating-point numbers", variables[i]->type.text());
+    }
+    Value* y = named(context.text("y"));
+    if (!is_float(y->type.dtype)) context.fail("a floating-point y", y->type.text());
+    Outputs found;
+    try {
+      found = gradients_at(builder_, y, variables, inputs, xs.size());
+    } catch (const CompileError& error) {
+      context.fail(error.parts().wanted, error.parts().found, error.parts().advice, error.parts().exit_code);
+    }
+    bind(node, found, context, scope);
   }
 
   // The branch that is taken replaces the node.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "frontends/onnx/fail.h"
+#include "frontends/onnx/order.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -55,7 +56,8 @@ class Collector {
     use.domain = domain;
     use.op = node.op_type();
     use.opset = version == opsets.end() ? 0 : version->second;
-    use.supported = domain.empty() && (node.op_type() == "If" || find_row(node.op_type(), use.opset) != nullptr);
+    const std::string op = op_label(node);
+    use.supported = op == "If" || is_gradient(node) || find_row(op, use.opset) != nullptr;
     ++use.count;
     if (use.first_nodes.size() < kNamesShown) use.first_nodes.push_back(node_label(node, index));
     if (!branches_) return;

@@ -17,7 +17,8 @@ Outputs dropout(OpContext& c) {
   c.ignore({"ratio", "seed", "is_test"});
   if (c.optional_input(2) && !c.training()) {
     const Value* training = c.input(2);
-    if (!training->content || !((*training->content).at(0) == Expr(0)))
+    const bool off = training->content && (*training->content).at(0) == Expr(0);
+    if (!off && !(c.optional_input(1) && c.number(1, "ratio") == 0))
       c.unsupported("training_mode false", "true or not known", "export the model for inference, or train it: oclc --train");
   }
   Value* x = c.input(0);

@@ -46,9 +46,18 @@ void collect(GraphProto& graph, std::vector<std::string_view>& names) {
 
 }  // namespace
 
+bool is_gradient(const NodeProto& node) { return op_label(node) == "ai.onnx.preview.training.Gradient"; }
+
 std::vector<std::string_view> captured_names(NodeProto& node) {
   std::vector<std::string_view> names;
   for (GraphProto* graph : subgraphs(node)) collect(*graph, names);
+  if (is_gradient(node)) {
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.name() == "y") names.push_back(attribute.s());
+      if (attribute.name() == "xs" || attribute.name() == "zs")
+        names.insert(names.end(), attribute.strings().begin(), attribute.strings().end());
+    }
+  }
   return names;
 }
 

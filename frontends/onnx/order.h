@@ -17,7 +17,10 @@ struct Ordered {
 // its nodes if there is a cycle. Linear in the number of uses; no recursion over nodes.
 Ordered order_nodes(const std::vector<oclc_onnx::NodeProto*>& nodes, const std::vector<std::string_view>& wanted);
 
-// Names from outside that the sub-graphs of `node` use.
+// The operator Gradient of ONNX's training domain.
+bool is_gradient(const oclc_onnx::NodeProto& node);
+
+// Names from outside that the sub-graphs of `node` use, and those that a Gradient speaks of.
 std::vector<std::string_view> captured_names(oclc_onnx::NodeProto& node);
 
 }  // namespace oclc::onnx

@@ -8,8 +8,8 @@ namespace {
 
 using Family = std::span<const OpRow> (*)();
 
-constexpr Family kFamilies[] = {math_rows,     activation_rows,  reduction_rows,     shape_rows,    movement_rows,
-                                indexing_rows, convolution_rows, normalization_rows, recurrent_rows};
+constexpr Family kFamilies[] = {math_rows,     activation_rows,  reduction_rows,     shape_rows,     movement_rows,
+                                indexing_rows, convolution_rows, normalization_rows, recurrent_rows, training_rows};
 
 }  // namespace
 

@@ -7,7 +7,8 @@
 
 namespace oclc::onnx {
 
-// The row that holds for `op` of ONNX's own domain in `opset`; null if there is none.
+// The row that holds for `op` in `opset` of its domain; null if there is none. Names of operators outside of ONNX's own domain
+// begin with the domain and a dot.
 const OpRow* find_row(std::string_view op, std::int64_t opset);
 
 // The families, one file each.
@@ -20,5 +21,6 @@ std::span<const OpRow> indexing_rows();
 std::span<const OpRow> convolution_rows();
 std::span<const OpRow> normalization_rows();
 std::span<const OpRow> recurrent_rows();
+std::span<const OpRow> training_rows();
 
 }  // namespace oclc::onnx

@@ -269,3 +269,32 @@ TEST_CASE("help fits a screen and names every option; the version is one line") 
   for (const char* command : {"bench", "devices", "info"})
     CHECK(has(run_oclc(std::string(command) + " --help").text, "usage: oclc " + std::string(command)));
 }
+
+TEST_CASE("options of training: entries, seed, and an error without --train") {
+  const ModelFolder folder;
+  Writer w = small_model();
+  w.graph().mutable_node(4)->set_input(0, "d");
+  w.floats("ratio", {}, {0.25f});
+  w.node("Dropout", {"m", "ratio"}, {"d"}, "drop");
+  folder.add("dropout.onnx", w.bytes());
+  const auto text_of = [&](const std::string& file, const std::string& options) {
+    return oclc_stdout(folder.at(file) + " --target cpu --train cross_entropy --stop-after graph " + options).text;
+  };
+  const std::string plain = text_of("model.onnx", ""), drops = text_of("dropout.onnx", "--train-seed 7"),
+                    all = text_of("model.onnx", "--train-seed 9 --accumulate --init");
+  CHECK(plain.find("random.") == plain.npos);
+  CHECK(plain.find("graph accumulate_step") == plain.npos);
+  CHECK(plain.find("graph init") == plain.npos);
+  CHECK(count_of(drops, "random_bits(") == 2);  // forward and backward
+  CHECK(drops.find("state \"random.seed\" : u32[] = u32[] 7") != drops.npos);
+  CHECK(drops.find("state \"random.step\" : u32[]") != drops.npos);
+  CHECK(all.find("graph accumulate_step") != all.npos);
+  CHECK(all.find("graph init") != all.npos);
+  CHECK(all.find("state \"gradients.count\"") != all.npos);
+  CHECK(all.find("state \"random.seed\" : u32[] = u32[] 9") != all.npos);
+  for (const char* option : {"--train-seed 1", "--accumulate", "--init"}) {
+    const Outcome outcome = run_oclc(folder.model() + " --target cpu -o " + folder.at("plan.bin") + " " + option);
+    CHECK(outcome.status == 2);
+    CHECK(outcome.text.find("means something with --train LOSS only") != outcome.text.npos);
+  }
+}

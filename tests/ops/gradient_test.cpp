@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "compiler/passes/autodiff.h"
+#include "compiler/ops/autodiff.h"
 #include "tests/ops/run_op.h"
 
 using namespace oclc;

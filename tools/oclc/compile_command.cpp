@@ -44,7 +44,7 @@ Training
   --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
-  --train-seed N                     seed of dropout: scalar state "random.seed" (default: 0)
+  --accumulate, --init, --train-seed N   add the entries accumulate_step, init (parameters drawn anew); seed of dropout and init
   --freeze PREFIX                    parameters whose names begin so keep their values (repeatable)
 Output
   -o, --output FILE        the plan; "-": standard output
@@ -71,6 +71,7 @@ struct Arguments {
   std::string loss, optimizer = "sgd", prediction;
   std::vector<std::string> frozen;
   std::uint32_t seed = 0;
+  bool accumulate = false, init = false;
   bool report = false, list_ops = false;
   OutputOptions shown;
   ReadOptions read;
@@ -168,8 +169,13 @@ int compile_model(const Arguments& arguments) {
   ImportOptions import = import_options(arguments.read);
   TrainingOptions training;
   if (!arguments.loss.empty()) {
-    training = {parse_loss(arguments.loss), parse_optimizer(arguments.optimizer), arguments.prediction, arguments.frozen,
-                arguments.seed};
+    training = {parse_loss(arguments.loss),
+                parse_optimizer(arguments.optimizer),
+                arguments.prediction,
+                arguments.frozen,
+                arguments.seed,
+                arguments.accumulate,
+                arguments.init};
     import.training = true;
   }
   progress.stage("device");
@@ -241,12 +247,14 @@ int compile_command(int argc, char** argv, std::string& file) {
   app.add_option("--train-output", arguments.prediction);
   app.add_option("--freeze", arguments.frozen);
   app.add_option("--train-seed", arguments.seed);
+  app.add_flag("--accumulate", arguments.accumulate);
+  app.add_flag("--init", arguments.init);
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
   add_build_options(app, arguments.build);
   if (parse(app, argc, argv, kHelp)) return 0;
   if (arguments.loss.empty()) {
-    for (const char* option : {"--optimizer", "--train-output", "--train-seed", "--freeze"}) {
+    for (const char* option : {"--optimizer", "--train-output", "--train-seed", "--accumulate", "--init", "--freeze"}) {
       if (app.count(option)) usage_error(fmt::format("{} means something with --train LOSS only", option));
     }
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ops/builder.h"
-#include "compiler/passes/autodiff.h"
+#include "compiler/ops/autodiff.h"
 #include "compiler/support/error.h"
 #include "frontends/cpp/parameters.h"
 

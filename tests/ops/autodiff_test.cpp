@@ -1,4 +1,4 @@
-#include "compiler/passes/autodiff.h"
+#include "compiler/ops/autodiff.h"
 
 #include <doctest/doctest.h>
 

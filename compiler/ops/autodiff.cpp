@@ -1,6 +1,6 @@
 // Nodes between `wrt` and the loss are visited from the last to the first; the gradients of a value's uses are summed when its
 // producer is visited, in the order in which the uses were. Gradients flow through floating-point values alone.
-#include "compiler/passes/autodiff.h"
+#include "compiler/ops/autodiff.h"
 
 #include <fmt/format.h>
 
