@@ -117,7 +117,7 @@ class Grouper {
   }
 
   bool fits_epilogue(const Node& user, int id, const std::unordered_set<const Value*>& inside) {
-    if (group_of(&user)) return false;
+    if (group_of(&user) || user.has("recompute")) return false;  // which comes later
     if (is_bijective_movement(user)) return true;
     if (user.op->kind != OpKind::elementwise) return false;
     const Shape& shape = user.output()->type.shape;
