@@ -24,13 +24,13 @@ std::shared_ptr<Module> network() {
   };
   for (int layer = 0; layer < 6; ++layer) {
     const std::string n = std::to_string(layer);
-    states += "    state \"w" + n + "\" : f32[8, 8, 3, 3] = f32[8, 8, 3, 3] random " + n + "\n";
-    parameters += ", %w" + n + ": f32[8, 8, 3, 3]";
+    states += "    state \"w" + n + "\" : f32[8, 8, 1, 1] = f32[8, 8, 1, 1] random " + n + "\n";
+    parameters += ", %w" + n + ": f32[8, 8, 1, 1]";
     for (const char* name : {"s", "b", "m", "v"}) {
       states += "    state \"" + (name + n) + "\" : f32[8] = f32[8] random 9\n";
       parameters += std::string(", %") + name + n + ": f32[8]";
     }
-    const std::string c = add("conv(" + x + ", %w" + n + ") {dilations=[1, 1], group=1, pads=[1, 1, 1, 1], strides=[1, 1]}");
+    const std::string c = add("conv(" + x + ", %w" + n + ") {dilations=[1, 1], group=1, pads=[0, 0, 0, 0], strides=[1, 1]}");
     const std::string z =
         add("batch_norm(" + c + ", %s" + n + ", %b" + n + ", %m" + n + ", %v" + n + ") {epsilon=0.1, momentum=0.9}");
     const std::string d = add("dropout(" + z + ") {ratio=0.2}");
