@@ -48,7 +48,7 @@ Training
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
   --train-seed N                     seed of dropout: scalar state "random.seed" (default: 0)
-  --recompute none|cheap|MIB         computed again, not kept, for the backward pass: elementwise values, or so many that the arena fits
+  --recompute none|cheap|MIB         compute elementwise values again for the backward pass: all, or as the arena needs to fit
   --freeze PREFIX                    parameters whose names begin so keep their values (repeatable)
 Output
   -o, --output FILE        the plan; "-": standard output
@@ -59,8 +59,7 @@ Output
   --json                   results as JSON
 Reading
   --external-data-dir DIR  folder of the model's external data (default: the model's)
-  --allow-symlinks         external data may lie behind symbolic links
-  --allow-newer-opset      try operator sets newer than the newest known
+  --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
 Messages
   -v, --verbose            notes; constants in full in --stop-after
   -q, --quiet              no warnings, no progress, no summary
