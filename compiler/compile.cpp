@@ -32,6 +32,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   }
   for (const auto& graph : module.entries) run_passes(*graph, context);
   for (const auto& graph : module.entries) {
+    recompute(*graph, options.recompute_bytes);
     if (!is_disabled(options, "choose_convolution"))
       choose_convolution(*graph, {options.target, options.conv, options.precision});
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/kernels/lower.h"
+#include "compiler/passes/recompute.h"
 #include "compiler/plan/build_plan.h"
 #include "compiler/targets/target.h"
 
@@ -17,6 +18,8 @@ struct CompileOptions {
   std::string precision = "fp32";     // strict, fp32, fast
   std::string conv = "auto";          // auto, im2col, implicit, direct, winograd
   std::string gemm = "own";           // own, clblast
+  // Values of the forward pass of at least so many bytes are computed again for the backward pass; see passes/recompute.h.
+  std::int64_t recompute_bytes = kRecomputeNone;
   std::function<void(std::string_view stage)> progress;  // may be empty
   bool report = false;
   std::vector<InputLimit> limits;  // of the inputs' values, from build_training()

@@ -49,7 +49,7 @@ class Grouper {
 
  private:
   bool fits_epilogue(const Node& user, int id, const std::unordered_set<const Value*>& inside) {
-    if (draft_.group_of(&user) || draft_.inlined.count(&user)) return false;
+    if (draft_.group_of(&user) || draft_.inlined.count(&user) || user.has("recompute")) return false;  // which comes later
     if (is_bijective_movement(user)) return true;
     if (user.op->kind != OpKind::elementwise || is_left_to_reductions(user, inside)) return false;
     const Shape& shape = user.output()->type.shape;

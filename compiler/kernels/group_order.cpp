@@ -5,10 +5,21 @@
 #include <string>
 #include <unordered_set>
 
+#include "compiler/kernels/release_order.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
+
+// Unbound symbols count as this.
+constexpr std::int64_t kTypicalDim = 8;
+
+double typical_bytes(const Value& value) {
+  SymbolValues values;
+  const Expr elements = value.type.elements();
+  for (const std::string& s : elements.symbols()) values[s] = kTypicalDim;
+  return static_cast<double>(elements.evaluate(values).value_or(0)) * static_cast<double>(size_bytes(value.type.dtype));
+}
 
 class Order {
  public:
@@ -25,7 +36,7 @@ class Order {
     std::vector<int> state(groups_.size(), 0);
     std::vector<std::size_t> order;
     for (std::size_t root = 0; root < groups_.size(); ++root) visit(root, state, order);
-    return order;
+    return release_early(memory(), order);
   }
 
  private:
@@ -85,6 +96,42 @@ class Order {
       }
     }
     return names;
+  }
+
+  // Storage is what a group stores, or the placed concatenation that it is a part of.
+  GroupMemory memory() const {
+    GroupMemory result;
+    result.needs = needs_;
+    result.uses.resize(groups_.size());
+    std::unordered_map<const Value*, std::size_t> storage_of;
+    const auto use = [&](std::size_t id, const Value* value, bool written) {
+      const bool is_part = placed_in_.count(value) != 0;
+      for (auto at = placed_in_.find(value); at != placed_in_.end(); at = placed_in_.find(value)) value = at->second->output();
+      const auto [known, is_new] = storage_of.emplace(value, result.bytes.size());
+      if (is_new) {
+        result.bytes.push_back(graph_.is_output(value) ? 0 : typical_bytes(*value));
+        result.is_shared.push_back(false);
+      }
+      if (written && is_part) result.is_shared[known->second] = true;
+      auto& uses = result.uses[id];
+      if (std::find(uses.begin(), uses.end(), known->second) == uses.end()) uses.push_back(known->second);
+    };
+    for (std::size_t id = 0; id < groups_.size(); ++id) {
+      for (const Value* output : groups_[id].outputs) use(id, output, true);
+      std::unordered_set<const Node*> seen;
+      std::vector<const Node*> stack(groups_[id].nodes.begin(), groups_[id].nodes.end());
+      while (!stack.empty()) {
+        const Node* node = stack.back();
+        stack.pop_back();
+        for (const Value* input : node->inputs) {
+          if (!input || !input->producer) continue;
+          const auto group = group_of(input->producer);
+          if (!group && seen.insert(input->producer).second) stack.push_back(input->producer);
+          if (group && static_cast<std::size_t>(*group) != id) use(id, input, false);
+        }
+      }
+    }
+    return result;
   }
 
   bool reaches(std::size_t from, std::size_t to) const {

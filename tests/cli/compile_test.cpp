@@ -254,6 +254,7 @@ TEST_CASE("help fits a screen and names every option; the version is one line") 
                              "--emit-dir",
                              "--report",
                              "--list-ops",
+                             "--recompute",
                              "--json",
                              "--external-data-dir",
                              "--allow-symlinks",

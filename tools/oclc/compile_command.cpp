@@ -3,9 +3,12 @@
 
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "compiler/ir/text.h"
 #include "compiler/training/training.h"
@@ -45,6 +48,7 @@ Training
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
   --accumulate, --init, --train-seed N   add the entries accumulate_step, init (parameters drawn anew); seed of dropout and init
+  --recompute none|cheap|MIB         compute elementwise values again for the backward pass: all, or as the arena needs to fit
   --freeze PREFIX                    parameters whose names begin so keep their values (repeatable)
 Output
   -o, --output FILE        the plan; "-": standard output
@@ -55,8 +59,7 @@ Output
   --json                   results as JSON
 Reading
   --external-data-dir DIR  folder of the model's external data (default: the model's)
-  --allow-symlinks         external data may lie behind symbolic links
-  --allow-newer-opset      try operator sets newer than the newest known
+  --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
 Messages
   -v, --verbose            notes; constants in full in --stop-after
   -q, --quiet              no warnings, no progress, no summary
@@ -72,6 +75,8 @@ struct Arguments {
   std::vector<std::string> frozen;
   std::uint32_t seed = 0;
   bool accumulate = false, init = false;
+  std::string recompute = "none";
+  std::optional<double> recompute_mebibytes;
   bool report = false, list_ops = false;
   OutputOptions shown;
   ReadOptions read;
@@ -163,6 +168,37 @@ json summary_json(const Summary& s, const Target& target) {
           {"seconds", s.seconds}};
 }
 
+std::uint64_t largest_arena(const BuiltPlan& plan) {
+  const PlanView view(*plan::GetPlan(plan.metadata.data()));
+  std::uint64_t most = 0;
+  for (std::uint32_t i = 0; i < view.entries(); ++i) most = std::max(most, view.figures(i, view.bind({})).memory.arena_bytes);
+  return most;
+}
+
+// Compiles with as little computed again as brings the arena below a number of MiB: first large values alone, then smaller
+// ones.
+Compiled compile_within(double mebibytes_wanted, const std::function<std::shared_ptr<Module>()>& make_module,
+                        CompileOptions options) {
+  for (const std::int64_t smallest : {kRecomputeNone, std::int64_t{16} << 20, std::int64_t{4} << 20, std::int64_t{1} << 20,
+                                      std::int64_t{1} << 18, std::int64_t{0}}) {
+    options.recompute_bytes = smallest;
+    std::shared_ptr<Module> module = make_module();
+    if (!module->symbols.empty())
+      usage_error(fmt::format("--recompute {} needs the sizes of all dimensions: give --dim {}=SIZE", mebibytes_wanted,
+                              module->symbols[0].text()));
+    Compiled compiled = compile(std::move(module), options);
+    const auto arena = static_cast<double>(largest_arena(compiled.plan));
+    if (arena <= mebibytes_wanted * 1024 * 1024) return compiled;
+    if (smallest != 0) continue;
+    throw CompileError({.stage = "passes",
+                        .wanted = fmt::format("an arena of at most {} MiB", mebibytes_wanted),
+                        .found = fmt::format("{} with all cheap values computed again", mebibytes(arena)),
+                        .advice = "a smaller batch",
+                        .exit_code = ExitCode::unsupported});
+  }
+  throw InternalError("no level of recomputation");
+}
+
 int compile_model(const Arguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   Progress progress(arguments.shown.progress_form());
@@ -181,15 +217,21 @@ int compile_model(const Arguments& arguments) {
   progress.stage("device");
   CompileOptions options = compile_options(arguments.build, progress);
   options.report = arguments.report;
+  if (arguments.recompute == "cheap") options.recompute_bytes = 0;
   check_output(arguments.output);
   progress.stage("graph");
-  std::shared_ptr<Module> module = read_model(arguments.model, import);
-  if (import.training) options.limits = build_training(*module, training);
+  const auto make_module = [&] {
+    std::shared_ptr<Module> made = read_model(arguments.model, import);
+    if (import.training) options.limits = build_training(*made, training);
+    return made;
+  };
+  std::shared_ptr<Module> module = make_module();
   if (arguments.stop_after == "graph" || arguments.stop_after == "passes")
     return print_graph_stage(*module, arguments, options);
   std::vector<SourceNode> sources;
   if (arguments.report) sources = source_nodes(*module);
-  const Compiled compiled = compile(std::move(module), options);
+  const Compiled compiled = arguments.recompute_mebibytes ? compile_within(*arguments.recompute_mebibytes, make_module, options)
+                                                          : compile(std::move(module), options);
   if (!arguments.stop_after.empty()) {
     print_result(stage_text(compiled, arguments.stop_after));
     return 0;
@@ -232,6 +274,18 @@ int compile_model(const Arguments& arguments) {
 
 }  // namespace
 
+namespace {
+
+double mebibytes_given(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !(number > 0))
+    usage_error(fmt::format("wanted --recompute none|cheap|MIB, found '{}'", text));
+  return number;
+}
+
+}  // namespace
+
 int compile_command(int argc, char** argv, std::string& file) {
   Arguments arguments;
   CLI::App app;
@@ -249,15 +303,19 @@ int compile_command(int argc, char** argv, std::string& file) {
   app.add_option("--train-seed", arguments.seed);
   app.add_flag("--accumulate", arguments.accumulate);
   app.add_flag("--init", arguments.init);
+  app.add_option("--recompute", arguments.recompute);
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
   add_build_options(app, arguments.build);
   if (parse(app, argc, argv, kHelp)) return 0;
   if (arguments.loss.empty()) {
-    for (const char* option : {"--optimizer", "--train-output", "--train-seed", "--accumulate", "--init", "--freeze"}) {
+    for (const char* option :
+         {"--optimizer", "--train-output", "--train-seed", "--accumulate", "--init", "--freeze", "--recompute"}) {
       if (app.count(option)) usage_error(fmt::format("{} means something with --train LOSS only", option));
     }
   }
+  if (arguments.recompute != "none" && arguments.recompute != "cheap")
+    arguments.recompute_mebibytes = mebibytes_given(arguments.recompute);
   if (arguments.model.empty()) usage_error("wanted a model file, found none");
   file = arguments.model == "-" ? "standard input" : arguments.model;
   console().results_to_stderr = arguments.output == "-";

@@ -1,0 +1,140 @@
+#include "compiler/kernels/release_order.h"
+
+#include <algorithm>
+#include <map>
+
+namespace oclc {
+namespace {
+
+// Groups that may be brought forward together: packed operands and the contraction that reads them.
+constexpr std::size_t kLargestParty = 6;
+// Points in the order from which shared storage may be begun early.
+constexpr std::size_t kTrials = 24;
+
+class Search {
+ public:
+  Search(const GroupMemory& memory, const std::vector<std::size_t>& order) : memory_(memory), order_(order) {
+    users_.resize(memory.bytes.size());
+    for (const std::size_t id : order) {
+      for (const std::size_t storage : memory.uses[id]) users_[storage].push_back(id);
+    }
+  }
+
+  // Storage that several groups share is begun early from position `begin` of the order on.
+  std::vector<std::size_t> run(std::size_t begin) {
+    done_.assign(memory_.needs.size(), false);
+    is_made_.assign(memory_.bytes.size(), false);
+    uses_left_.clear();
+    for (const auto& users : users_) uses_left_.push_back(users.size());
+    result_.clear();
+    for (std::size_t at = 0; at < order_.size(); ++at) {
+      may_share_ = at >= begin;
+      if (done_[order_[at]]) continue;
+      schedule(order_[at]);
+      for (std::size_t next = result_.size() - 1; next < result_.size(); ++next) bring_forward(result_[next]);
+    }
+    return result_;
+  }
+
+ private:
+  void schedule(std::size_t id) {
+    done_[id] = true;
+    for (const std::size_t storage : memory_.uses[id]) {
+      is_made_[storage] = true;
+      --uses_left_[storage];
+    }
+    result_.push_back(id);
+  }
+
+  // Schedules what the group makes worth it.
+  void bring_forward(std::size_t id) {
+    std::vector<std::size_t> candidates;
+    const auto add_users = [&](std::size_t of) {
+      for (const std::size_t storage : memory_.uses[of]) {
+        for (const std::size_t user : users_[storage]) {
+          if (!done_[user]) candidates.push_back(user);
+        }
+      }
+    };
+    add_users(id);
+    for (std::size_t i = 0, n = std::min<std::size_t>(candidates.size(), 32); i < n; ++i) add_users(candidates[i]);
+    std::sort(candidates.begin(), candidates.end());
+    candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+    for (const std::size_t candidate : candidates) {
+      std::vector<std::size_t> party;
+      if (done_[candidate] || !gather(candidate, party) || growth(party) >= 0) continue;
+      for (const std::size_t member : party) schedule(member);
+    }
+  }
+
+  // The group behind all that it needs and that is not done. False if those are too many.
+  bool gather(std::size_t id, std::vector<std::size_t>& party) const {
+    if (done_[id] || std::find(party.begin(), party.end(), id) != party.end()) return true;
+    if (party.size() >= kLargestParty) return false;
+    for (const std::size_t need : memory_.needs[id]) {
+      if (!gather(need, party)) return false;
+    }
+    party.push_back(id);
+    return party.size() <= kLargestParty;
+  }
+
+  // Bytes alive behind the party less those before it.
+  double growth(const std::vector<std::size_t>& party) const {
+    std::map<std::size_t, std::size_t> used;
+    for (const std::size_t id : party) {
+      for (const std::size_t storage : memory_.uses[id]) ++used[storage];
+    }
+    double sum = 0;
+    for (const auto& [storage, count] : used) {
+      if (!is_made_[storage] && memory_.is_shared[storage] && !may_share_) return 1;
+      const bool ends = uses_left_[storage] == count;
+      if (!is_made_[storage] && !ends && !memory_.is_shared[storage]) sum += memory_.bytes[storage];
+      if (is_made_[storage] && ends) sum -= memory_.bytes[storage];
+    }
+    return sum;
+  }
+
+  const GroupMemory& memory_;
+  const std::vector<std::size_t>& order_;
+  std::vector<std::vector<std::size_t>> users_;  // groups, by storage
+  std::vector<bool> done_, is_made_;
+  std::vector<std::size_t> uses_left_, result_;
+  bool may_share_ = false;
+};
+
+}  // namespace
+
+double peak_bytes(const GroupMemory& memory, const std::vector<std::size_t>& order) {
+  std::vector<std::size_t> first(memory.bytes.size(), order.size()), last(memory.bytes.size(), 0);
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    for (const std::size_t storage : memory.uses[order[at]]) {
+      first[storage] = std::min(first[storage], at);
+      last[storage] = at;
+    }
+  }
+  std::vector<double> change(order.size() + 1, 0);
+  for (std::size_t storage = 0; storage < first.size(); ++storage) {
+    if (first[storage] == order.size()) continue;
+    change[first[storage]] += memory.bytes[storage];
+    change[last[storage] + 1] -= memory.bytes[storage];
+  }
+  double now = 0, most = 0;
+  for (const double c : change) most = std::max(most, now += c);
+  return most;
+}
+
+std::vector<std::size_t> release_early(const GroupMemory& memory, const std::vector<std::size_t>& order) {
+  std::vector<std::size_t> best = order;
+  double lowest = peak_bytes(memory, order);
+  Search search(memory, order);
+  for (std::size_t trial = 0; trial < kTrials; ++trial) {
+    std::vector<std::size_t> candidate = search.run(order.size() * trial / kTrials);
+    const double peak = peak_bytes(memory, candidate);
+    if (peak >= lowest) continue;
+    lowest = peak;
+    best = std::move(candidate);
+  }
+  return best;
+}
+
+}  // namespace oclc
