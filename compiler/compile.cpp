@@ -15,7 +15,7 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse", "persistent"};
+constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse", "persistent", "resident"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -63,6 +63,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   PlanOptions plan_options;
   plan_options.precision = options.precision;
   plan_options.limits = options.limits;
+  plan_options.resident = fuse && !is_disabled(options, "resident");
   for (const std::string& name : options.disabled) plan_options.notes.push_back("disable=" + name);
   plan_options.notes.push_back("conv=" + options.conv);
   plan_options.notes.push_back("gemm=" + options.gemm);

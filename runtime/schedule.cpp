@@ -90,6 +90,12 @@ int Schedule::make_launch(const fb::Launch& launch) {
     index += slot.arg->kind() == fb::ArgKind::buffer ? 2 : 1;
     leaf.slots.push_back(slot);
   }
+  leaf.step = next_step_;
+  next_step_ += std::max(1u, launch.parts() ? launch.parts()->size() : 0);
+  if (launch.parts() && launch.parts()->size() > 0) {
+    leaf.part_index = index;
+    index += 2;
+  }
   cl_uint expected = 0;
   check_cl(clGetKernelInfo(leaf.kernel.get(), CL_KERNEL_NUM_ARGS, sizeof expected, &expected, nullptr),
            "asking " + described(leaf));
@@ -104,8 +110,35 @@ int Schedule::make_launch(const fb::Launch& launch) {
   leaf.looping = looping(launch.flops()) || leaf.looping;
   leaf.looping = looping(launch.bytes()) || leaf.looping;
   check_limits(leaf);
+  if (leaf.part_index > 0) add_parts(leaf);
   leaves_.push_back(std::move(leaf));
   return static_cast<int>(leaves_.size()) - 1;
+}
+
+void Schedule::add_parts(Leaf& leaf) {
+  for (std::uint32_t i = 0; i < leaf.launch->parts()->size(); ++i) {
+    const fb::Part& source = *leaf.launch->parts()->Get(i);
+    Leaf part;
+    part.part = &source;
+    part.step = leaf.step + i;
+    part.name = source.name() ? source.name()->str() : leaf.name;
+    part.nodes = joined(source.nodes());
+    leaf.looping = looping(source.flops()) || leaf.looping;
+    leaf.looping = looping(source.bytes()) || leaf.looping;
+    for (std::uint32_t k = 0; source.args() && k < source.args()->size(); ++k) {
+      Leaf::Slot slot;
+      slot.arg = source.args()->Get(k);
+      part.slots.push_back(slot);
+    }
+    leaf.parts.push_back(std::move(part));
+  }
+  choose_parts(leaf, 0, static_cast<cl_int>(leaf.parts.size()));
+}
+
+void Schedule::choose_parts(const Leaf& leaf, cl_int first, cl_int last) {
+  cl_int code = clSetKernelArg(leaf.kernel.get(), leaf.part_index, sizeof first, &first);
+  if (code == CL_SUCCESS) code = clSetKernelArg(leaf.kernel.get(), leaf.part_index + 1, sizeof last, &last);
+  check_cl(code, "choosing parts of " + described(leaf));
 }
 
 void Schedule::check_limits(const Leaf& leaf) const {
@@ -133,6 +166,7 @@ int Schedule::make_gemm(const fb::BlasGemm& gemm) {
   if (!blas_) blas_ = Blas::load();
   Leaf leaf;
   leaf.gemm = &gemm;
+  leaf.step = next_step_++;
   leaf.name = gemm.name() ? gemm.name()->str() : "gemm";
   leaf.nodes = joined(gemm.nodes());
   for (const fb::Expr* e : {gemm.m(), gemm.n(), gemm.k(), gemm.lda(), gemm.ldb(), gemm.ldc(), gemm.batch(), gemm.stride_a(),
@@ -155,6 +189,10 @@ bool Schedule::evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbo
   leaf.flops = static_cast<double>(evaluate(flops, symbols, "flops"));
   leaf.bytes = static_cast<double>(evaluate(bytes, symbols, "bytes"));
   if (leaf.gemm) return true;
+  for (Leaf& part : leaf.parts) {
+    part.flops = static_cast<double>(evaluate(part.part->flops(), symbols, "flops"));
+    part.bytes = static_cast<double>(evaluate(part.part->bytes(), symbols, "bytes"));
+  }
   bool changed = false;
   bool empty = false;
   for (cl_uint d = 0; d < leaf.dims; ++d) {
@@ -277,8 +315,9 @@ void Schedule::run_leaf(Leaf& leaf) {
     if (!leaf.empty) set_arguments(leaf, *symbols_, false);
   }
   if (leaf.empty) return;
+  if (!leaf.parts.empty() && (records_ || watch_)) return run_parts(leaf);
   const auto index = static_cast<std::uint32_t>(&leaf - leaves_.data());
-  if (watch_) watch_->before(leaf, index);
+  if (watch_) watch_->before(leaf, leaf.step);
   cl_event event = nullptr;
   cl_event* wanted = records_ ? &event : nullptr;
   if (leaf.gemm) {
@@ -289,8 +328,25 @@ void Schedule::run_leaf(Leaf& leaf) {
     if (code != CL_SUCCESS) check_cl(code, "enqueuing " + described(leaf));
   }
   ++launched_;
-  if (records_) records_->push_back({index, ClEvent(event), leaf.flops, leaf.bytes});
-  if (watch_) watch_->after(leaf, index);
+  if (records_) records_->push_back({index, -1, ClEvent(event), leaf.flops, leaf.bytes});
+  if (watch_) watch_->after(leaf, leaf.step);
+}
+
+void Schedule::run_parts(Leaf& leaf) {
+  const auto index = static_cast<std::uint32_t>(&leaf - leaves_.data());
+  for (cl_int i = 0; i < static_cast<cl_int>(leaf.parts.size()); ++i) {
+    const Leaf& part = leaf.parts[static_cast<std::size_t>(i)];
+    choose_parts(leaf, i, i + 1);
+    if (watch_) watch_->before(part, part.step);
+    cl_event event = nullptr;
+    const cl_int code = clEnqueueNDRangeKernel(queue_, leaf.kernel.get(), leaf.dims, nullptr, leaf.global, leaf.local, 0,
+                                               nullptr, records_ ? &event : nullptr);
+    if (code != CL_SUCCESS) check_cl(code, "enqueuing " + described(leaf));
+    if (records_) records_->push_back({index, i, ClEvent(event), part.flops, part.bytes});
+    if (watch_) watch_->after(part, part.step);
+  }
+  ++launched_;
+  choose_parts(leaf, 0, static_cast<cl_int>(leaf.parts.size()));
 }
 
 void Schedule::run_gemm(const Leaf& leaf, cl_event* event) {

@@ -14,6 +14,7 @@ namespace oclc::runtime {
 // One executed launch, kept when profiling.
 struct LaunchRecord {
   std::uint32_t leaf = 0;
+  int part = -1;  // of the leaf, if it ran in parts
   ClEvent event;
   double flops = 0;
   double bytes = 0;
@@ -28,8 +29,9 @@ class Schedule {
     const oclc::plan::Launch* launch = nullptr;  // or
     const oclc::plan::BlasGemm* gemm = nullptr;
     ClKernel kernel;
-    bool looping = false;  // depends on a loop counter: evaluated anew per trip
-    struct Slot {          // one entry of `args`
+    std::uint32_t step = 0;  // schedule index of the launch, or of its first part
+    bool looping = false;    // depends on a loop counter: evaluated anew per trip
+    struct Slot {            // one entry of `args`
       const oclc::plan::Arg* arg = nullptr;
       cl_uint index = 0;  // of the (first) kernel argument
       bool looping = false;
@@ -46,6 +48,11 @@ class Schedule {
     std::string nodes;
     double flops = 0;
     double bytes = 0;
+    // Steps that the launch does one after another: their names, costs and the buffers they use. The kernel's arguments from
+    // `part_index` on say which of them to run.
+    std::vector<Leaf> parts;
+    const oclc::plan::Part* part = nullptr;  // that this is
+    cl_uint part_index = 0;
   };
   const std::vector<Leaf>& leaves() const { return leaves_; }
 
@@ -56,7 +63,7 @@ class Schedule {
   // Works out geometry and arguments. `places[i]` is where buffer i lies. True if anything changed.
   bool bind(std::span<const std::int64_t> symbols, std::span<const Place> places);
 
-  // Told of every launch; `index` is its place among leaves().
+  // Told of every launch, or of every part of those that have parts; `index` is its schedule index.
   class Watch {
    public:
     virtual ~Watch() = default;
@@ -65,7 +72,7 @@ class Schedule {
   };
 
   // Enqueues everything. `symbols` are those of `bind`; loop counters in it are scratch. Records launches if `records` is set.
-  // Returns the number of launches.
+  // With records or a watch, launches with parts run part by part. Returns the number of launches.
   std::uint32_t enqueue(cl_command_queue queue, std::vector<std::int64_t>& symbols, std::vector<LaunchRecord>* records,
                         Watch* watch = nullptr);
   const std::vector<Place>& places() const { return places_; }  // of `bind`
@@ -89,6 +96,9 @@ class Schedule {
   bool set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols);
   void run(const std::vector<Node>& nodes);
   void run_leaf(Leaf& leaf);
+  void run_parts(Leaf& leaf);
+  void choose_parts(const Leaf& leaf, cl_int first, cl_int last);
+  void add_parts(Leaf& leaf);
   void run_gemm(const Leaf& leaf, cl_event* event);
   void zero_gemm(const oclc_clblast_gemm_args& args, cl_event* event);
 
@@ -97,6 +107,7 @@ class Schedule {
   std::vector<Node> nodes_;
   std::vector<bool> used_;
   bool replayable_ = true;
+  std::uint32_t next_step_ = 0;
   std::shared_ptr<Blas> blas_;
   std::vector<Place> places_;
 

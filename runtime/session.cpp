@@ -269,12 +269,14 @@ std::uint32_t Session::launches(oclc_launch_info* infos, std::uint32_t capacity)
   if (total > 0) check_cl(clFinish(context_->queue()), "waiting for the run");
   for (std::uint32_t i = 0; infos && i < std::min(total, capacity); ++i) {
     const LaunchRecord& record = records_[i];
-    const Schedule::Leaf& leaf = recorded_schedule_->leaves()[record.leaf];
+    const Schedule::Leaf& launch = recorded_schedule_->leaves()[record.leaf];
+    const Schedule::Leaf& leaf = record.part < 0 ? launch : launch.parts[static_cast<std::size_t>(record.part)];
+    const auto* anchor = leaf.part ? leaf.part->anchor() : leaf.launch ? leaf.launch->anchor() : nullptr;
     oclc_launch_info info = OCLC_INIT(oclc_launch_info);
     info.name = leaf.name.c_str();
     info.nodes = leaf.nodes.c_str();
-    info.anchor = leaf.launch ? (leaf.launch->anchor() ? leaf.launch->anchor()->c_str() : "") : "blas_gemm";
-    info.step = record.leaf;
+    info.anchor = leaf.gemm ? "blas_gemm" : anchor ? anchor->c_str() : "";
+    info.step = leaf.step;
     cl_ulong start = 0;
     cl_ulong end = 0;
     if (record.event && context_->profiling() &&

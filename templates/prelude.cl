@@ -200,3 +200,29 @@ OCLC_UNSIGNED(OCLC_POW_UNSIGNED)
     return c0; \
   }
 OCLC_RANDOM_BITS(uint) OCLC_RANDOM_BITS(uint4) OCLC_RANDOM_BITS(uint8) OCLC_RANDOM_BITS(uint16)
+
+//@provides oclc_claim
+// The number of a tile that no other group has claimed; `tiles` or more if there is none left.
+int oclc_claim(volatile __global int* claimed, int tiles) { return *claimed >= tiles ? tiles : atomic_inc(claimed); }
+//@provides oclc_finish
+// Says that a claimed tile's results are in memory.
+void oclc_finish(volatile __global int* done) {
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  atomic_inc(done);
+}
+//@provides oclc_wait
+// Returns when all tiles are done; their results are seen from then on.
+void oclc_wait(volatile __global int* done, int tiles) {
+  while (*done < tiles) {
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ volatile("pause");
+#endif
+  }
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+}
+//@provides oclc_leave
+// Counters are 16 ints apart. The last group to leave, which nobody can wait for any more, makes them zero again.
+void oclc_leave(volatile __global int* progress, int counters) {
+  if (atomic_inc(progress) != (int)get_num_groups(0) - 1) return;
+  for (int i = 0; i < counters; ++i) progress[i * 16] = 0;
+}

@@ -27,6 +27,10 @@ struct GeneratedKernel {
   // Constants of the kernel's own making (packed weights): they follow the operands in `arguments` as further operands.
   std::vector<Buffer> packed;
   std::string schedule;  // e.g. "12x32 tiles", for the report
+  // The tile function alone, `<name>_tile`, for kernels that call several: its parameters are `arguments`, pointers without
+  // offsets, then the tile's number, then a pointer to local memory for `local_floats` floats if that is not empty.
+  std::string tile_source;
+  std::string local_floats;
 };
 
 // Throws CompileError for element types that have no kernel code.

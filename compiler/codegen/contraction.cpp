@@ -667,8 +667,11 @@ class ContractionCode {
       local_parameter = fmt::format(", __local float* {}", array);
       local_argument = ", " + array;
       local_array = fmt::format("  __local float {}[{}];\n", array, elements);
+      g.local_floats = elements;
     }
-    g.source = fmt::format("void {}_tile({}, const int tile{}) {{\n{}}}\n\n", g.name, tile_parameters, local_parameter, body);
+    g.tile_source =
+        fmt::format("void {}_tile({}, const int tile{}) {{\n{}}}\n\n", g.name, tile_parameters, local_parameter, body);
+    g.source = g.tile_source;
     g.source += fmt::format(
         "__attribute__((reqd_work_group_size(1, 1, 1)))\n__kernel void {}({}) {{\n{}  {}_tile({}, "
         "(int)get_group_id(0){});\n}}\n",

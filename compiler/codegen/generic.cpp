@@ -53,8 +53,9 @@ class LoopNest {
       gpu_body(e, g);
     const std::string tile_type = mode.wide_index ? "long" : "int";
     g.head = kernel_head(kernel_, g);
-    g.source = fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, parameter_list(kernel_, false), tile_type,
-                           e.text());
+    g.tile_source = fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, parameter_list(kernel_, false),
+                                tile_type, e.text());
+    g.source = g.tile_source;
     g.source += fmt::format(
         "__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n  {}_tile({}, get_group_id(0));\n}}\n",
         g.local[0], g.name, parameter_list(kernel_, true), g.name, argument_list(kernel_));

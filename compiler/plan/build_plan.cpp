@@ -8,6 +8,8 @@
 #include <unordered_map>
 
 #include "compiler/codegen/persistent_kernel.h"
+#include "compiler/codegen/resident_kernel.h"
+#include "compiler/kernels/resident.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 
@@ -173,7 +175,7 @@ class PlanBuilder {
 
   fb::Offset<plan::Launch> launch(const Code& code, const GeneratedKernel& g, const std::vector<fb::Offset<plan::Arg>>& args,
                                   std::string_view anchor, const std::vector<std::string>& sources, const Expr& flops,
-                                  const Expr& bytes) {
+                                  const Expr& bytes, const std::vector<fb::Offset<plan::Part>>& parts = {}) {
     std::vector<Expr> global = g.groups;
     for (std::size_t i = 0; i < global.size(); ++i) global[i] *= Expr(static_cast<std::int64_t>(g.local[i]));
     const auto globals = exprs(global);
@@ -181,7 +183,7 @@ class PlanBuilder {
     for (const std::string& source : sources) nodes.push_back(builder_.CreateString(plain(source)));
     ++plan_.launches;
     return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local,
-                                    std::string(anchor).c_str(), &nodes, expr(flops), expr(bytes));
+                                    std::string(anchor).c_str(), &nodes, expr(flops), expr(bytes), &parts);
   }
 
   fb::Offset<plan::Arg> dimension(const KernelArgument& argument) {
@@ -205,6 +207,61 @@ class PlanBuilder {
       args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, operand.buffer, expr(Expr(0)), operand.written));
     }
     return launch(code, g, args, "persistent", persistent.sources, persistent.flops, persistent.bytes);
+  }
+
+  fb::Offset<plan::Launch> resident_launch(std::span<const Step> stretch) {
+    ResidentKernel resident = generate_resident("KERNEL_NAME", stretch, schedule_, target_);
+    GeneratedKernel& g = resident.kernel;
+    g.name = resident.parts.front().kernel->name + "_and_on";
+    const Code code = place(g);
+    const auto own = static_cast<int>(schedule_.buffers.size());
+    const int first_packed = static_cast<int>(buffers_.size());
+    for (Buffer& packed : g.packed) {
+      buffers_.push_back(std::move(packed));
+      lives_.push_back({});
+    }
+    if (progress_ < 0) {
+      progress_ = static_cast<int>(buffers_.size());
+      buffers_.push_back({"resident.progress", BufferKind::state, DType::i32, Expr(0), {}, -1});
+      lives_.push_back({});
+    }
+    Buffer& progress = buffers_[static_cast<std::size_t>(progress_)];
+    progress.elements = std::max(progress.elements.value(), progress_ints(stretch.size()));
+    const auto buffer_of = [&](const ResidentKernel::Argument& a) {
+      return a.buffer < 0 ? progress_ : a.buffer < own ? a.buffer : first_packed + a.buffer - own;
+    };
+    const auto argument_of = [&](const ResidentKernel::Argument& a) {
+      return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer_of(a), expr(Expr(0)), a.written);
+    };
+    std::vector<fb::Offset<plan::Part>> parts;
+    std::vector<std::string> sources;
+    Expr flops(0), bytes(0);
+    for (const ResidentKernel::Part& part : resident.parts) {
+      const int now = clock_++;
+      std::vector<fb::Offset<plan::Arg>> args;
+      for (const ResidentKernel::Argument& a : part.buffers) {
+        touch(buffer_of(a), now);
+        args.push_back(argument_of(a));
+      }
+      std::vector<fb::Offset<fb::String>> nodes;
+      for (const std::string& source : part.kernel->sources) {
+        nodes.push_back(builder_.CreateString(plain(source)));
+        if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
+      }
+      flops += part.kernel->flops;
+      bytes += part.kernel->bytes;
+      plan_.copies += part.kernel->is_copy ? 1 : 0;
+      parts.push_back(plan::CreatePartDirect(builder_, part.kernel->name.c_str(),
+                                             std::string(name_of(part.kernel->anchor)).c_str(), &nodes,
+                                             expr(part.kernel->flops), expr(part.kernel->bytes), &args));
+    }
+    std::vector<fb::Offset<plan::Arg>> args;
+    for (const KernelArgument& argument : g.arguments) {
+      args.push_back(argument.kind == KernelArgument::Kind::dimension
+                         ? dimension(argument)
+                         : argument_of(resident.buffers[static_cast<std::size_t>(argument.operand)]));
+    }
+    return launch(code, g, args, "resident", sources, flops, bytes, parts);
   }
 
   static std::string first_loop(const Step& step) {
@@ -231,7 +288,15 @@ class PlanBuilder {
 
   std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {
     std::vector<fb::Offset<plan::Step>> out;
-    for (const Step& step : list) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Step& step = list[i];
+      const std::span<const Step> rest = std::span(list).subspan(i);
+      if (const std::size_t stretch = options_.resident ? stretch_length(schedule_, rest, target_) : 0; stretch > 1) {
+        const auto body = resident_launch(rest.first(stretch));
+        out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
+        i += stretch - 1;
+        continue;
+      }
       if (step.kernel >= 0) {
         const auto body = launch(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
@@ -381,6 +446,7 @@ class PlanBuilder {
   std::unordered_map<std::string, Code> programs_;
   std::set<std::string> names_;
   int clock_ = 0, entry_ = 0;
+  int progress_ = -1;  // buffer in which resident launches count
 };
 
 }  // namespace

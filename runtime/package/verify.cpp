@@ -148,7 +148,10 @@ class Verifier {
     }
   }
 
-  // Launches and GEMMs of each entry, numbered depth first: what `first` and `last` of a buffer count.
+  // Schedule indices that a launch takes.
+  static int parts_of(const fb::Launch& l) { return std::max(1, static_cast<int>(count(l.parts()))); }
+
+  // Launches, their parts and GEMMs of each entry, numbered depth first: what `first` and `last` of a buffer count.
   void schedule_sizes() {
     for (std::uint32_t i = 0; i < count(plan_.entries()); ++i) sizes_.push_back(leaves(plan_.entries()->Get(i)->steps(), 0));
   }
@@ -158,7 +161,8 @@ class Verifier {
     std::int64_t total = 0;
     for (std::uint32_t i = 0; i < count(steps); ++i) {
       const auto* loop = steps->Get(i)->body_as_Loop();
-      total += loop ? leaves(loop->body(), depth + 1) : 1;
+      const auto* launch = steps->Get(i)->body_as_Launch();
+      total += loop ? leaves(loop->body(), depth + 1) : launch ? parts_of(*launch) : 1;
     }
     return total;
   }
@@ -292,7 +296,7 @@ class Verifier {
       switch (step->body_type()) {
         case fb::StepBody::Launch:
           launch(where, *step->body_as_Launch());
-          ++step_;
+          step_ += parts_of(*step->body_as_Launch());
           break;
         case fb::StepBody::BlasGemm:
           gemm(where, *step->body_as_BlasGemm());
@@ -326,7 +330,11 @@ class Verifier {
     if (l.program() < 0 || l.program() >= static_cast<std::int64_t>(count(plan_.programs())))
       reject(what, "program " + number(l.program()) + " of " + number(count(plan_.programs())));
     if (count(l.args()) > kMaxArgs) reject(what, "has more than " + number(kMaxArgs) + " arguments");
+    steps_ = parts_of(l);
     for (std::uint32_t i = 0; i < count(l.args()); ++i) arg(what + " argument " + number(i), l.args()->Get(i));
+    steps_ = 1;
+    for (std::uint32_t i = 0; i < count(l.parts()); ++i) part(what + " part " + number(i), l, *l.parts()->Get(i));
+    step_ -= static_cast<int>(count(l.parts()));
     const std::uint32_t dims = count(l.global());
     if (dims < 1 || dims > 3 || count(l.local()) != dims)
       reject(what, "wanted 1 to 3 dimensions of equal number in `global` and `local`, found " + number(dims) + " and " +
@@ -340,6 +348,26 @@ class Verifier {
       if (group > kMaxWorkGroupSize) reject(what, "its work-group is larger than " + number(kMaxWorkGroupSize) + " work-items");
     }
     costs(what, l.nodes(), l.flops(), l.bytes());
+  }
+
+  // Moves on to the next step.
+  void part(const std::string& where, const fb::Launch& l, const fb::Part& p) {
+    name(where, p.name(), false);
+    costs(where, p.nodes(), p.flops(), p.bytes());
+    for (std::uint32_t i = 0; i < count(p.args()); ++i) {
+      const fb::Arg* a = p.args()->Get(i);
+      const std::string what = where + " argument " + number(i);
+      arg(what, a);
+      if (a->kind() != fb::ArgKind::buffer) reject(what, "is not a buffer");
+      bool known = false;
+      for (std::uint32_t k = 0; k < count(l.args()); ++k) {
+        const fb::Arg* whole = l.args()->Get(k);
+        known =
+            known || (whole->kind() == fb::ArgKind::buffer && whole->buffer() == a->buffer() && whole->writes() >= a->writes());
+      }
+      if (!known) reject(what, buffer_name(a->buffer()) + " is not one that the launch uses so");
+    }
+    ++step_;
   }
 
   void costs(const std::string& what, const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* nodes,
@@ -367,7 +395,7 @@ class Verifier {
       case fb::BufferKind::arena: {
         if (buffer->entry() != entry_) reject(where, what + " belongs to another entry point");
         const auto root = static_cast<std::size_t>(root_[static_cast<std::size_t>(a.buffer())]);
-        if (step_ < first_[root] || step_ > last_[root])
+        if (step_ + steps_ <= first_[root] || step_ > last_[root])
           reject(where, what + " is used at step " + number(step_) + ", outside its life " + number(first_[root]) + " to " +
                             number(last_[root]));
         break;
@@ -430,6 +458,7 @@ class Verifier {
   std::vector<int> counters_;  // of the loops around the step being checked
   int entry_ = -1;
   int step_ = 0;
+  int steps_ = 1;  // of the launch being checked
 };
 
 }  // namespace

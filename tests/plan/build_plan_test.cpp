@@ -51,14 +51,15 @@ TEST_CASE("a result that is read late lives until then") {
 }
 
 TEST_CASE("kernels of one text are one function in the plan") {
-  const Compiled c = compiled(chain(6));
+  const Compiled c = compiled(chain(6), {"resident"});
   CHECK(c.plan.launches == 6);
   CHECK(c.plan.files.size() == 1);
 }
 
 TEST_CASE("kernels of different shapes stay apart") {
   const Compiled c = compiled("graph g(%x: f32[32, 32], %w: f32[32, 16]) {\n  %0 = matmul(%x, %x) " + kProduct +
-                              "\n  %1 = matmul(%0, %w) " + kProduct + "\n  return y=%1\n}\n");
+                              "\n  %1 = matmul(%0, %w) " + kProduct + "\n  return y=%1\n}\n",
+                              {"resident"});
   CHECK(c.plan.launches == 2);
   CHECK(c.plan.files.size() == 2);
 }

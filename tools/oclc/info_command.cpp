@@ -60,7 +60,12 @@ void print_entry(const PlanView& view, std::uint32_t entry, const SymbolValues& 
   for (std::size_t i = 0; i < f.launches.size(); ++i) {
     const LaunchFigures& l = f.launches[i];
     print_result(fmt::format("  {:>4} {} {:12} {:>6} {:>10} {:>10}  {:22} {}\n", i, table_cell(l.name, 36), l.anchor, l.calls,
-                             count_text(l.flops), count_text(l.bytes), extents_text(l.global, l.local), l.nodes));
+                             count_text(l.flops), count_text(l.bytes), extents_text(l.global, l.local),
+                             l.parts.empty() ? l.nodes : fmt::format("{} parts:", l.parts.size())));
+    for (const LaunchFigures& p : l.parts) {
+      print_result(fmt::format("         {} {:12} {:>6} {:>10} {:>10}  {:22} {}\n", table_cell(p.name, 34), p.anchor, p.calls,
+                               count_text(p.flops), count_text(p.bytes), "", p.nodes));
+    }
   }
   const double arena = static_cast<double>(f.memory.arena_bytes), live = static_cast<double>(f.memory.live_bytes);
   print_result(fmt::format("  {} launches ({} calls), {} flops, {} bytes moved\n", f.launches.size(), f.calls,

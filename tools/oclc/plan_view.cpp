@@ -156,7 +156,8 @@ SymbolValues PlanView::bind(const SymbolValues& given) const {
 void PlanView::count(const Steps& steps, SymbolValues& at, std::size_t& next, EntryFigures& out) const {
   const auto note = [&](const flatbuffers::String* name, std::string anchor, const Names* nodes, const plan::Expr* flops,
                         const plan::Expr* bytes) -> LaunchFigures& {
-    if (next == out.launches.size()) out.launches.push_back({text_of(name), std::move(anchor), joined(nodes), 0, 0, 0, {}, {}});
+    if (next == out.launches.size())
+      out.launches.push_back({text_of(name), std::move(anchor), joined(nodes), 0, 0, 0, {}, {}, {}});
     LaunchFigures& launch = out.launches[next++];
     ++launch.calls;
     launch.flops += flops ? static_cast<double>(value(flops, at)) : 0;
@@ -166,6 +167,14 @@ void PlanView::count(const Steps& steps, SymbolValues& at, std::size_t& next, En
   for (const plan::Step* step : steps) {
     if (const plan::Launch* launch = step->body_as_Launch()) {
       LaunchFigures& row = note(launch->name(), text_of(launch->anchor()), launch->nodes(), launch->flops(), launch->bytes());
+      for (std::uint32_t i = 0; i < size_of(launch->parts()); ++i) {
+        const plan::Part& part = *launch->parts()->Get(i);
+        if (i == row.parts.size())
+          row.parts.push_back({text_of(part.name()), text_of(part.anchor()), joined(part.nodes()), 0, 0, 0, {}, {}, {}});
+        ++row.parts[i].calls;
+        row.parts[i].flops += part.flops() ? static_cast<double>(value(part.flops(), at)) : 0;
+        row.parts[i].bytes += part.bytes() ? static_cast<double>(value(part.bytes(), at)) : 0;
+      }
       if (row.calls > 1) continue;
       for (const plan::Expr* extent : *launch->global()) row.global.push_back(value(extent, at));
       row.local.assign(launch->local()->begin(), launch->local()->end());
@@ -238,6 +247,14 @@ void PlanView::steps_text(const Steps& steps, std::size_t depth, int& number, st
                          text_of(launch->anchor()), text_of(launch->name()), fmt::join(args, ", "), list_text(launch->global()),
                          fmt::join(*launch->local(), ", "), expr(launch->flops()).text(), expr(launch->bytes()).text(),
                          joined(launch->nodes()));
+      for (std::uint32_t i = 0; i < size_of(launch->parts()); ++i) {
+        const plan::Part& part = *launch->parts()->Get(i);
+        std::vector<std::string> used;
+        for (std::uint32_t k = 0; k < size_of(part.args()); ++k) used.push_back(arg_text(*part.args()->Get(k)));
+        out += fmt::format("{}  part {} {} {}({}) flops={} bytes={}  // {}\n", indent, i, text_of(part.anchor()),
+                           text_of(part.name()), fmt::join(used, ", "), expr(part.flops()).text(), expr(part.bytes()).text(),
+                           joined(part.nodes()));
+      }
     } else if (const plan::BlasGemm* gemm = step->body_as_BlasGemm()) {
       out += fmt::format("{}gemm {} {}({}, {}, {}) m={} n={} k={} batch={} flops={} bytes={}  // {}\n", indent, number++,
                          text_of(gemm->name()), arg_text(*gemm->a()), arg_text(*gemm->b()), arg_text(*gemm->c()),

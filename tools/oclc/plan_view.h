@@ -17,6 +17,7 @@ struct LaunchFigures {
   double flops = 0, bytes = 0;       // of all calls
   std::vector<std::int64_t> global;  // of the first call
   std::vector<std::uint32_t> local;
+  std::vector<LaunchFigures> parts;  // what the launch does, if it is several steps
 };
 
 struct EntryFigures {

@@ -1,0 +1,31 @@
+// One kernel that runs several, one after another: its groups claim the tiles of one part after another.
+#pragma once
+#include <span>
+
+#include "compiler/codegen/codegen.h"
+
+namespace oclc {
+
+struct ResidentKernel {
+  // Arguments name operands by their position in `buffers`, then those of `kernel.packed`. Behind them stand the two ints that
+  // choose the parts.
+  GeneratedKernel kernel;
+  struct Argument {
+    // Of the schedule; or, from its number of buffers on, of kernel.packed; or the counters, see kernels/resident.h.
+    static constexpr int kProgress = -1;
+    int buffer = kProgress;
+    bool written = false;
+  };
+  std::vector<Argument> buffers;
+  struct Part {
+    const Kernel* kernel = nullptr;
+    std::vector<Argument> buffers;
+  };
+  std::vector<Part> parts;
+};
+
+// Claiming cannot deadlock, however many groups the device runs at once: a group waits only for tiles that running groups hold.
+ResidentKernel generate_resident(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
+                                 const Target& target);
+
+}  // namespace oclc
