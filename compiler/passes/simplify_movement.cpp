@@ -31,6 +31,11 @@ bool drop_identity(Graph& graph, Node* node) {
     for (const Expr& amount : node->get<Exprs>("before")) {
       if (!(amount == Expr(0))) return false;
     }
+  } else if (is(node, "spread")) {
+    const Ints &starts = node->get<Ints>("starts"), &strides = node->get<Ints>("strides");
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      if (starts[i] != 0 || (strides[i] != 1 && !(x->type.shape[i] == Expr(1)))) return false;
+    }
   }
   Rewriter rewrite(graph, node);
   return rewrite.replace(x);

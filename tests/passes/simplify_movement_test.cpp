@@ -37,6 +37,14 @@ TEST_CASE("reshape back to the same shape vanishes") {
     )");
 }
 
+TEST_CASE("a spread that moves its elements stays though the shape is the same") {
+  stays(simplify_movement, R"(
+    graph g(%x: f32[2, 5]) {
+      %0 = spread(%x) {starts=[0, 1], strides=[1, 1], sizes=(2, 5)}
+      return y=%0
+    })");
+}
+
 TEST_CASE("a shared intermediate reshape stays for its other user") {
   becomes(simplify_movement, R"(
     graph g(%x: f32[3, 4]) {

@@ -104,6 +104,14 @@ TEST_CASE("gradients of pooling") {
   }
 }
 
+TEST_CASE("gradients of pooling whose windows are as many as there are elements") {
+  const std::string windows = "kernel=[3, 2], strides=[1, 1], dilations=[1, 1], pads=[1, 0, 1, 1], ceil_mode=0";
+  for (const char* counted : {"0", "1"}) {
+    CHECK(worst_difference("graph g(%d: f32[N, 2, 5, 4]) {\n  %0 = avg_pool_grad(%d) {" + windows +
+                           ", input_shape=(5, 4), count_include_pad=" + counted + "}\n  return y=%0\n}\n") < 1e-6);
+  }
+}
+
 TEST_CASE("the gradient of gather, and moments") {
   CHECK(worst_difference("graph g(%i: i64[N, 7], %u: f32[N, 7, 19]) {\n  %0 = scatter_add(%i, %u) {axis=0, size=(5)}\n"
                          "  return y=%0\n}\n",
