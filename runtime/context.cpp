@@ -37,6 +37,18 @@ Context::Context(const oclc_context_options& options)
   flush_warnings();
 }
 
+void Context::clear(cl_mem memory, std::uint64_t offset, std::uint64_t bytes) const {
+  if (bytes == 0) return;
+  if (has(quirks_, Quirk::fill_unseen)) {
+    const std::vector<std::byte> zeros(bytes);
+    check_cl(clEnqueueWriteBuffer(queue_.get(), memory, CL_TRUE, offset, bytes, zeros.data(), 0, nullptr, nullptr),
+             "clearing a buffer");
+    return;
+  }
+  const cl_uchar zero = 0;
+  check_cl(clEnqueueFillBuffer(queue_.get(), memory, &zero, 1, offset, bytes, 0, nullptr, nullptr), "clearing a buffer");
+}
+
 void Context::flush_warnings() {
   std::vector<std::string> texts;
   {

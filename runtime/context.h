@@ -34,6 +34,9 @@ class Context {
   void flush_warnings();
   void progress(std::uint32_t done, std::uint32_t total) const;
 
+  // Enqueues zeros into `bytes` bytes of a buffer.
+  void clear(cl_mem memory, std::uint64_t offset, std::uint64_t bytes) const;
+
   // Throws in a process that forked after the context was made.
   void check_process() const;
 

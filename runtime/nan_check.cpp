@@ -126,11 +126,8 @@ void NanCheck::before(const Schedule::Leaf& leaf, std::uint32_t index) {
     const std::uint32_t root = root_[buffer];
     if (cleared_[root] || first_[root] != static_cast<int>(index) || storage_[root] == 0) continue;
     cleared_[root] = true;
-    const cl_uchar zero = 0;
     const Place& place = schedule_.places()[buffer];
-    check_cl(clEnqueueFillBuffer(loaded_.context().queue(), place.memory, &zero, 1, place.offset, storage_[root], 0, nullptr,
-                                 nullptr),
-             "clearing a buffer");
+    loaded_.context().clear(place.memory, place.offset, storage_[root]);
   }
 }
 

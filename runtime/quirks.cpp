@@ -18,8 +18,8 @@ constexpr Row kRows[] = {
     // each); a warm start from its own cache takes 40 ms a program. 35 kernels in one program: 1.2 s to build, 0.05 s when
     // warm.
     {"Portable Computing Language", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler)},
-    // Simulators interpret the program: there is nothing worth caching.
-    {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler)},
+    // Simulators interpret the program: there is nothing worth caching. Fills: tests/platforms/oclgrind/fill.c.
+    {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::fill_unseen)},
     // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then
     // leaves
     // every loop (tests/platforms/rusticl_loop_limit.cpp). Plans for other targets than llvmpipe are refused.
@@ -47,6 +47,7 @@ std::string quirk_names(std::uint32_t quirks) {
   append(Quirk::serial_compiler, "serial_compiler");
   append(Quirk::no_command_buffer, "no_command_buffer");
   append(Quirk::loop_limit, "loop_limit");
+  append(Quirk::fill_unseen, "fill_unseen");
   return text;
 }
 

@@ -47,9 +47,7 @@ void Session::write_initial(std::uint32_t index) {
              "writing the initial state");
     return;
   }
-  const cl_uchar zero = 0;
-  check_cl(clEnqueueFillBuffer(context_->queue(), states_[index].get(), &zero, 1, 0, bytes, 0, nullptr, nullptr),
-           "writing the initial state");
+  context_->clear(states_[index].get(), 0, bytes);
 }
 
 const fb::Variable* Session::variable(const std::string& name) const {
