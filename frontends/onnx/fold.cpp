@@ -35,7 +35,8 @@ std::optional<HostTensor> KnownValues::compute(const Value* value, int depth) {
   if (const HostTensor* tensor = constant_of(value)) return *tensor;
   if (auto tensor = from_content(value)) return tensor;
   const Node* node = value->producer;
-  if (!node || depth == kDeepest || !node->bodies.empty() || node->outputs.size() != 1) return std::nullopt;
+  if (!node) return input_value_(value);
+  if (depth == kDeepest || !node->bodies.empty() || node->outputs.size() != 1) return std::nullopt;
   if (const auto at = known_.find(value); at != known_.end()) return at->second;
   std::vector<HostTensor> inputs;
   for (const Value* input : node->inputs) {

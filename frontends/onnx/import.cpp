@@ -35,7 +35,7 @@ struct Reading {
     const Inputs inputs(model.graph(), options, bounds);
     module->name = model.graph().name();
     module->symbols = inputs.symbols();
-    module->entries.push_back(lower_model(*model.mutable_graph(), checked, inputs, tensors, options.warn,
+    module->entries.push_back(lower_model(*model.mutable_graph(), checked, inputs, tensors, options,
                                           options.training ? &module->states : nullptr, suggested));
   }
 };

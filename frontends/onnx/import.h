@@ -38,8 +38,11 @@ struct ImportOptions {
   std::map<std::string, std::int64_t> dims;                 // --dim N=4, by the model's name of the symbol
   std::map<std::string, std::vector<std::int64_t>> shapes;  // --shape x=1x3x224x224
   std::map<std::string, HostTensor> constants;              // inputs that always have this value, and are no inputs then
-  std::optional<std::filesystem::path> external_data_dir;   // default: the model's folder
-  bool allow_links = false;                                 // external data through symbolic links or with several hard links
+  // Asked for the value of a small input whose value decides a shape, say; the module then holds for this value alone, though
+  // the input stays one. Null, or no value: such a model is refused.
+  std::function<std::optional<HostTensor>(const std::string& input)> input_value;
+  std::optional<std::filesystem::path> external_data_dir;  // default: the model's folder
+  bool allow_links = false;                                // external data through symbolic links or with several hard links
   // Floating-point initializers of rank 1 and more become state variables with these initial values (inputs of the entry, see
   // Module), and batch normalisation and dropout stay operators: what build_training needs.
   bool training = false;

@@ -42,11 +42,12 @@ struct Call {
 
 class Lowering : public OpHost {
  public:
-  Lowering(const CheckedModel& model, TensorStore& tensors, const std::function<void(const std::string&)>& warn,
-           std::vector<StateVariable>* states, std::map<std::string, std::pair<std::int64_t, std::string>>& suggested)
+  Lowering(const CheckedModel& model, TensorStore& tensors, const ImportOptions& options, std::vector<StateVariable>* states,
+           std::map<std::string, std::pair<std::int64_t, std::string>>& suggested)
       : model_(model),
         tensors_(tensors),
-        warn_(warn),
+        warn_(options.warn),
+        input_value_(options.input_value),
         states_(states),
         suggested_(suggested),
         out_(std::make_unique<Graph>()),
@@ -100,6 +101,17 @@ class Lowering : public OpHost {
   }
 
  private:
+  std::optional<HostTensor> input_value(const Value* value) const {
+    const auto at = static_cast<std::size_t>(value->index);
+    const bool own = at < out_->inputs().size() && out_->inputs()[at].get() == value;
+    if (!own || !input_value_) return std::nullopt;
+    auto tensor = input_value_(value->name);
+    if (tensor && !(tensor->type() == value->type))
+      fail(fmt::format("a value of type {} for input '{}'", value->type.text(), printable(value->name)), tensor->type().text(),
+           {}, ExitCode::usage);
+    return tensor;
+  }
+
   const AttributeProto* resolve(const AttributeProto& attribute) const {
     if (attribute.ref_attr_name().empty()) return &attribute;
     const auto at = call_->attributes.find(attribute.ref_attr_name());
@@ -316,21 +328,22 @@ class Lowering : public OpHost {
   const CheckedModel& model_;
   TensorStore& tensors_;
   const std::function<void(const std::string&)>& warn_;
+  const std::function<std::optional<HostTensor>(const std::string&)>& input_value_;
   std::vector<StateVariable>* states_;
   std::map<std::string, std::pair<std::int64_t, std::string>>& suggested_;
   std::unique_ptr<Graph> out_;
   Builder builder_;
   const Call* call_ = nullptr;
   std::unordered_set<const Value*> initializers_;  // of the main graph, as far as they were looked up
-  KnownValues known_;
+  KnownValues known_{[this](const Value* input) { return input_value(input); }};
 };
 
 }  // namespace
 
 std::unique_ptr<Graph> lower_model(GraphProto& graph, const CheckedModel& model, const Inputs& inputs, TensorStore& tensors,
-                                   const std::function<void(const std::string&)>& warn, std::vector<StateVariable>* states,
+                                   const ImportOptions& options, std::vector<StateVariable>* states,
                                    std::map<std::string, std::pair<std::int64_t, std::string>>& suggested) {
-  return Lowering(model, tensors, warn, states, suggested).run(graph, inputs);
+  return Lowering(model, tensors, options, states, suggested).run(graph, inputs);
 }
 
 }  // namespace oclc::onnx

@@ -14,8 +14,7 @@ namespace oclc::onnx {
 // tensors they cut; a model that makes no sense otherwise may do so with them.
 // `states`: null, or receives the initializers that training changes.
 std::unique_ptr<Graph> lower_model(oclc_onnx::GraphProto& graph, const CheckedModel& model, const Inputs& inputs,
-                                   TensorStore& tensors, const std::function<void(const std::string&)>& warn,
-                                   std::vector<StateVariable>* states,
+                                   TensorStore& tensors, const ImportOptions& options, std::vector<StateVariable>* states,
                                    std::map<std::string, std::pair<std::int64_t, std::string>>& suggested);
 
 }  // namespace oclc::onnx

@@ -28,6 +28,7 @@ namespace {
 constexpr std::string_view kHelp = R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
        oclc bench MODEL...                        fused beside unfused, timed on a device
        oclc check-gradients MODEL                 gradients beside finite differences, on the host
+       oclc conformance DIR...                    ONNX's backend test cases, compiled, run and compared
        oclc devices [--targets]                   OpenCL devices, or the targets known
        oclc info FILE                             what a model or a plan holds
        oclc export-onnx --model M --state C -o F  the model with the trained weights of a checkpoint
@@ -61,8 +62,7 @@ Reading
   --external-data-dir DIR  folder of the model's external data (default: the model's)
   --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
 Messages
-  -v, --verbose            notes; constants in full in --stop-after
-  -q, --quiet              no warnings, no progress, no summary
+  -v, --verbose; -q, --quiet         notes, and constants in full in --stop-after; no warnings, no progress, no summary
   --color WHEN, --progress FORM      auto | always | never, auto | none | json
   --version  -h, --help              each command has its own
 )";

@@ -19,6 +19,7 @@ struct Command {
 
 constexpr Command kCommands[] = {{"bench", bench_command},
                                  {"check-gradients", check_gradients_command},
+                                 {"conformance", conformance_command},
                                  {"devices", devices_command},
                                  {"export-onnx", export_command},
                                  {"info", info_command}};
@@ -31,8 +32,9 @@ int dispatch(int argc, char** argv, std::string& file) {
   const bool word = !first.empty() && first.find_first_of("./") == first.npos && first.front() != '-';
   std::error_code ignored;
   if (word && !std::filesystem::exists(first, ignored))
-    usage_error(fmt::format("wanted a model file or a command (bench, check-gradients, devices, export-onnx, info), found '{}'",
-                            first));
+    usage_error(fmt::format(
+        "wanted a model file or a command (bench, check-gradients, conformance, devices, export-onnx, info), found '{}'",
+        first));
   return compile_command(argc, argv, file);
 }
 
