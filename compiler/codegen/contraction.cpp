@@ -9,6 +9,7 @@
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/template_text.h"
 #include "compiler/codegen/tiling.h"
+#include "compiler/ir/typical.h"
 #include "compiler/kernels/index_maps.h"
 #include "compiler/support/error.h"
 
@@ -18,16 +19,8 @@ namespace {
 using Kind = ScalarNode::Kind;
 using Substitution = std::map<std::string, Expr, std::less<>>;
 
-// Value of a symbol where an estimate needs one.
-constexpr std::int64_t kTypicalDim = 8;
 // Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
 constexpr std::int64_t kLongestChain = 128;
-
-std::int64_t typical(const Expr& e) {
-  SymbolValues values;
-  for (const std::string& s : e.symbols()) values[s] = kTypicalDim;
-  return std::max<std::int64_t>(e.evaluate(values).value_or(1), 1);
-}
 
 std::string indented(const std::vector<std::string>& lines) {
   std::string text;
@@ -96,11 +89,11 @@ class ContractionCode {
 
   void choose() {
     ContractionShape shape;
-    shape.groups = typical(groups_);
-    shape.rows = typical(rows_);
-    shape.columns = typical(columns_);
-    shape.depth = typical(inner_) * taps_;
-    shape.row_bytes = typical(inner_) * 4;
+    shape.groups = typical_extent(groups_);
+    shape.rows = typical_extent(rows_);
+    shape.columns = typical_extent(columns_);
+    shape.depth = typical_extent(inner_) * taps_;
+    shape.row_bytes = typical_extent(inner_) * 4;
     tiles_ = choose_tiles(shape, target_);
   }
 
@@ -225,10 +218,10 @@ class ContractionCode {
     tiles_.vectors = 2;
     while (tiles_.vectors > 1 && inner_.value() * panel_width() * 4 > budget) --tiles_.vectors;
     if (inner_.value() * panel_width() * 4 > budget) return false;
-    const std::int64_t row_tiles = (typical(rows_) + tiles_.rows - 1) / tiles_.rows;
-    const std::int64_t panels = (typical(columns_) + panel_width() - 1) / panel_width();
+    const std::int64_t row_tiles = (typical_extent(rows_) + tiles_.rows - 1) / tiles_.rows;
+    const std::int64_t panels = (typical_extent(columns_) + panel_width() - 1) / panel_width();
     const std::int64_t blocks =
-        std::max<std::int64_t>(1, 4 * target_.compute_units / std::max<std::int64_t>(1, typical(groups_) * panels));
+        std::max<std::int64_t>(1, 4 * target_.compute_units / std::max<std::int64_t>(1, typical_extent(groups_) * panels));
     tiles_.row_tiles = std::max<std::int64_t>(1, (row_tiles + blocks - 1) / blocks);
     template_ = "contraction_packed_b_cpu";
     return true;
@@ -240,8 +233,8 @@ class ContractionCode {
     const std::int64_t row_bytes = pitch * 4;
     tiles_.rows = static_cast<int>(std::min<std::int64_t>(tiles_.rows, std::max<std::int64_t>(1, budget / row_bytes)));
     if (tiles_.rows * row_bytes > budget) return false;
-    const std::int64_t row_tiles = (typical(rows_) + tiles_.rows - 1) / tiles_.rows,
-                       panels = (typical(columns_) + panel_width() - 1) / panel_width();
+    const std::int64_t row_tiles = (typical_extent(rows_) + tiles_.rows - 1) / tiles_.rows,
+                       panels = (typical_extent(columns_) + panel_width() - 1) / panel_width();
     const std::int64_t cores = target_.compute_units;
     // All panels share a packed row, unless cores would idle.
     std::int64_t fitting = std::max<std::int64_t>(1, budget / (row_bytes * tiles_.rows));

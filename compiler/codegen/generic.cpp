@@ -9,20 +9,14 @@
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/reduction_text.h"
 #include "compiler/codegen/scope.h"
+#include "compiler/ir/typical.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
 
-constexpr std::int64_t kTypicalDim = 8;
 // Floats of a cache line.
 constexpr std::int64_t kTransposeLanes = 16;
-
-double typical(const Expr& e) {
-  SymbolValues values;
-  for (const std::string& s : e.symbols()) values[s] = kTypicalDim;
-  return static_cast<double>(e.evaluate(values).value_or(1));
-}
 
 class LoopNest {
  public:

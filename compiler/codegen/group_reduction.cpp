@@ -8,22 +8,15 @@
 #include "compiler/codegen/generic.h"
 #include "compiler/codegen/reduction_text.h"
 #include "compiler/codegen/scope.h"
+#include "compiler/ir/typical.h"
 
 namespace oclc {
 namespace {
 
-// Value of a symbol where an estimate needs one.
-constexpr std::int64_t kTypicalDim = 8;
 // Fewer terms than this stay with one work-item.
 constexpr std::int64_t kFewTerms = 64;
 // Neighbouring results that a group may hold: as many floats as memory moves at once.
 constexpr int kMostResults = 8;
-
-std::int64_t typical(const Expr& e) {
-  SymbolValues values;
-  for (const std::string& s : e.symbols()) values[s] = kTypicalDim;
-  return std::max<std::int64_t>(e.evaluate(values).value_or(1), 1);
-}
 
 class GroupReduction {
  public:
@@ -41,7 +34,7 @@ class GroupReduction {
     std::int64_t longest = 0;
     for (const Stage& s : kernel_.stages) {
       if (s.accumulator != dtype || s.arg_index >= 0) return false;
-      longest = std::max(longest, typical(terms(s.axes)));
+      longest = std::max(longest, typical_extent(terms(s.axes)));
     }
     return longest >= kFewTerms;
   }
@@ -86,7 +79,7 @@ class GroupReduction {
     const bool along = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
       return n.kind == ScalarNode::Kind::load && n.index.coefficient(last) == Expr(1);
     });
-    const std::int64_t spare = typical(all_) / std::max(1, target_.compute_units);
+    const std::int64_t spare = typical_extent(all_) / std::max(1, target_.compute_units);
     while (along && results_ < kMostResults && results_ * 2 <= spare) results_ *= 2;
     sharers_ = std::max(1, target_.work_group / results_);
     while ((sharers_ & (sharers_ - 1)) != 0) --sharers_;
@@ -118,7 +111,7 @@ class GroupReduction {
 
   bool carries(const Stage& s) const {
     return s.combine == Stage::Combine::sum && s.accumulator == DType::f32 &&
-           static_cast<double>(typical(terms(s.axes)) / sharers_) > kLongSum;
+           static_cast<double>(typical_extent(terms(s.axes)) / sharers_) > kLongSum;
   }
 
   // Stages from `first` on with the same axes that need no result from among them.

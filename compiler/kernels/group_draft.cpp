@@ -71,12 +71,4 @@ bool GroupDraft::needs_back(const Value* value, int id) const {
   return std::any_of(inputs.begin(), inputs.end(), [&](const Value* input) { return needs_back(input, id); });
 }
 
-double typical(const Expr& e) {
-  // Assumed value of an unbound symbol in cost estimates.
-  constexpr std::int64_t kTypicalDim = 8;
-  SymbolValues values;
-  for (const std::string& s : e.symbols()) values[s] = kTypicalDim;
-  return static_cast<double>(e.evaluate(values).value_or(kUnbounded));
-}
-
 }  // namespace oclc

@@ -39,9 +39,6 @@ struct GroupDraft {
 // Elementwise operators of at most this many flops are computed again rather than stored between reductions.
 constexpr int kCheapFlops = 2;
 
-// An expression's value with a typical number for unbound symbols.
-double typical(const Expr& e);
-
 // Reductions over the same axes of what is computed from the same values become one kernel, even if one needs the result of
 // another: mean and variance, the sums of a batch norm's gradient. The group that `node` joined, if any.
 std::optional<int> join_sibling(GroupDraft& draft, Node* node);

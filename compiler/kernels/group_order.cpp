@@ -5,21 +5,12 @@
 #include <string>
 #include <unordered_set>
 
+#include "compiler/ir/typical.h"
 #include "compiler/kernels/release_order.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
-
-// Unbound symbols count as this.
-constexpr std::int64_t kTypicalDim = 8;
-
-double typical_bytes(const Value& value) {
-  SymbolValues values;
-  const Expr elements = value.type.elements();
-  for (const std::string& s : elements.symbols()) values[s] = kTypicalDim;
-  return static_cast<double>(elements.evaluate(values).value_or(0)) * static_cast<double>(size_bytes(value.type.dtype));
-}
 
 class Order {
  public:
@@ -109,7 +100,7 @@ class Order {
       for (auto at = placed_in_.find(value); at != placed_in_.end(); at = placed_in_.find(value)) value = at->second->output();
       const auto [known, is_new] = storage_of.emplace(value, result.bytes.size());
       if (is_new) {
-        result.bytes.push_back(graph_.is_output(value) ? 0 : typical_bytes(*value));
+        result.bytes.push_back(graph_.is_output(value) ? 0 : typical_bytes(value->type));
         result.is_shared.push_back(false);
       }
       if (written && is_part) result.is_shared[known->second] = true;

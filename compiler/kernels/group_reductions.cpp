@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/typical.h"
 #include "compiler/kernels/group_draft.h"
 
 namespace oclc {

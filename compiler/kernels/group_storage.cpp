@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/typical.h"
 #include "compiler/kernels/group_draft.h"
 
 namespace oclc {
@@ -22,10 +23,6 @@ constexpr int kLongestChain = 128;
 
 bool rereads_operands(const Node& node) {
   return node.op->kind == OpKind::contraction || node.op->kind == OpKind::window || node.op->kind == OpKind::opaque;
-}
-
-double bytes_of(const Value& value) {
-  return typical(value.type.elements()) * static_cast<double>(size_bytes(value.type.dtype));
 }
 
 class Storing {
@@ -85,7 +82,8 @@ class Storing {
       if (!input) continue;
       const bool computed = input->producer && !draft_.group_of(input->producer) && !draft_.placed.count(input->producer) &&
                             input->producer->op->kind != OpKind::generator;
-      cost += computed ? inline_cost(*input->producer, depth + 1) : std::min(bytes_of(*input), bytes_of(*node.output()));
+      cost += computed ? inline_cost(*input->producer, depth + 1)
+                       : std::min(typical_bytes(input->type), typical_bytes(node.output()->type));
     }
     return cost;
   }
@@ -180,7 +178,7 @@ class Storing {
       return true;
     }
     const double n = static_cast<double>(readers.size());
-    const double stored = inline_cost(node) + bytes_of(*node.output()) * (1 + n) + kLaunchBytes;
+    const double stored = inline_cost(node) + typical_bytes(node.output()->type) * (1 + n) + kLaunchBytes;
     if (n * inline_cost(node) <= stored) return false;
     draft_.why_not[&node] = fmt::format("storing it costs less than computing it again for {} readers", readers.size());
     return true;

@@ -4,22 +4,16 @@
 #include <functional>
 #include <optional>
 
+#include "compiler/ir/typical.h"
+
 namespace oclc {
 namespace {
-
-constexpr std::int64_t kTypicalDim = 8;
 
 // One work-item, or one work-group, against the whole device; and generated loops against the peak.
 constexpr double kLoopEfficiency = 1.0 / 8;
 // Bytes a second that one unit moves within its caches, and the cost of a step beside its work (GPU: a barrier).
 constexpr double kUnitBytesPerSecond = 50e9;
 constexpr double kCpuStepSeconds = 50e-9, kGpuStepSeconds = 500e-9;
-
-double typical(const Expr& e) {
-  SymbolValues values;
-  for (const std::string& s : e.symbols()) values[s] = kTypicalDim;
-  return static_cast<double>(e.evaluate(values).value_or(1));
-}
 
 struct Seconds {
   double launches = 0, persistent = 0;

@@ -5,19 +5,14 @@
 #include <unordered_set>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/typical.h"
 
 namespace oclc {
 namespace {
 
-constexpr std::int64_t kTypicalDim = 8;
 constexpr std::int64_t kEndless = std::int64_t{1} << 60;
 
-std::int64_t bytes_of(const Value& value) {
-  SymbolValues values;
-  const Expr elements = value.type.elements();
-  for (const std::string& s : elements.symbols()) values[s] = kTypicalDim;
-  return elements.evaluate(values).value_or(0) * static_cast<std::int64_t>(size_bytes(value.type.dtype));
-}
+std::int64_t bytes_of(const Value& value) { return static_cast<std::int64_t>(typical_bytes(value.type)); }
 
 bool is_cheap(const Node& node) {
   const OpKind kind = node.op->kind;

@@ -1,0 +1,19 @@
+// Sizes with a stand-in for unbound symbols. For choices by cost alone: what is computed must not depend on them.
+#pragma once
+#include <cstdint>
+
+#include "compiler/ir/expr.h"
+#include "compiler/ir/tensor.h"
+
+namespace oclc {
+
+// What every symbol counts as: a batch, or a sequence, that is short but not one.
+inline constexpr std::int64_t kTypicalDim = 8;
+
+// The value of `e` (elements, flops, bytes) with kTypicalDim for its symbols; 1 if it has none, e.g. on a division by zero.
+double typical(const Expr& e);
+// The same for the extent of an axis: at least 1.
+std::int64_t typical_extent(const Expr& e);
+double typical_bytes(const TensorType& type);
+
+}  // namespace oclc
