@@ -13,8 +13,6 @@ constexpr double kPanelMiss = 1.15, kReread = 0.1;
 // Items beyond this many cycles, or fewer than four a core, let a disturbed core delay the whole launch.
 constexpr double kLongItemCycles = 2e6, kImbalance = 1.05;
 
-std::int64_t up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // 1, 2, 3, 4, 6, 8, 12, ... up to `limit`: candidate block counts.
 template <class Visit>
 void geometric(std::int64_t limit, Visit visit) {
@@ -31,7 +29,7 @@ ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, i
     for (int rows = 1; rows <= max_rows; ++rows) {
       if (rows * vectors + vectors + 1 > target.vector_registers) continue;
       const double step = std::max({rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0});
-      const std::int64_t row_tiles = up(s.rows, rows), panels = up(s.columns, vectors * width);
+      const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
       double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
       if (static_cast<double>(s.depth * vectors * width * 4) > 0.6 * static_cast<double>(target.l2_bytes) && row_tiles > 1)
         tile *= kPanelMiss;
@@ -43,20 +41,20 @@ ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, i
       best.vectors = vectors;
     }
   }
-  const std::int64_t row_tiles = up(s.rows, best.rows), panels = up(s.columns, best.vectors * width);
+  const std::int64_t row_tiles = ceil_div(s.rows, best.rows), panels = ceil_div(s.columns, best.vectors * width);
   const double panel_bytes = static_cast<double>(s.depth * best.vectors * width * 4),
                row_bytes = static_cast<double>(best.rows * s.row_bytes);
   double split_cost = -1;
   geometric(std::min(row_tiles, 32 * cores), [&](std::int64_t row_blocks) {
-    const std::int64_t mt = up(row_tiles, row_blocks);
+    const std::int64_t mt = ceil_div(row_tiles, row_blocks);
     geometric(std::min(panels, 64 * cores), [&](std::int64_t panel_blocks) {
-      const std::int64_t np = up(panels, panel_blocks), items = s.groups * up(row_tiles, mt) * up(panels, np);
+      const std::int64_t np = ceil_div(panels, panel_blocks), items = s.groups * ceil_div(row_tiles, mt) * ceil_div(panels, np);
       const double work = static_cast<double>(mt * np) * best_tile;
       if (items > 32 * cores && items > s.groups && work < 2e5) return;
       const double first = (static_cast<double>(np) * panel_bytes + static_cast<double>(mt) * row_bytes) / kLastCacheBytes;
       const bool fits = std::min(static_cast<double>(np) * panel_bytes, static_cast<double>(mt) * row_bytes) <
                         static_cast<double>(target.l2_bytes) / 2;
-      double cost = static_cast<double>(up(items, cores)) * (work + first + (fits ? 0 : kReread * work) + kItemCycles);
+      double cost = static_cast<double>(ceil_div(items, cores)) * (work + first + (fits ? 0 : kReread * work) + kItemCycles);
       if (items < 4 * cores || work > kLongItemCycles) cost *= kImbalance;
       if (split_cost >= 0 && cost >= split_cost) return;
       split_cost = cost;

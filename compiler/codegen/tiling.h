@@ -18,6 +18,8 @@ struct ContractionTiles {
   bool rows_fastest = true;    // neighbouring work-items share panels of B
 };
 
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }  // of positive numbers
+
 // The tile and split with the least estimated time: tails, port and latency limits of the inner loop, cache traffic and the
 // makespan over the cores. Widths are of `target`. Deterministic.
 ContractionTiles choose_tiles(const ContractionShape& shape, const Target& target, int max_rows = 12);

@@ -1,0 +1,187 @@
+#include "compiler/codegen/contraction_choice.h"
+
+#include <algorithm>
+
+#include "compiler/ir/typical.h"
+
+namespace oclc {
+namespace {
+
+class Chooser {
+ public:
+  Chooser(const ContractionView& view, const std::vector<Buffer>& buffers, const Target& target)
+      : view_(view), buffers_(buffers), target_(target) {}
+
+  std::optional<ContractionChoice> run() {
+    tiles_ = best_tiles();
+    if (!choose_template()) return std::nullopt;
+    choice_.panel_width = panel_width();
+    return choice_;
+  }
+
+ private:
+  ContractionTiles best_tiles() const {
+    ContractionShape shape;
+    shape.groups = typical_extent(view_.groups());
+    shape.rows = typical_extent(view_.rows());
+    shape.columns = typical_extent(view_.columns());
+    shape.depth = typical_extent(view_.inner()) * view_.taps();
+    shape.row_bytes = typical_extent(view_.inner()) * 4;
+    return choose_tiles(shape, target_);
+  }
+
+  bool choose_template() {
+    const bool a_in_place = row_pointers_suffice();
+    choice_.constant_b = constant_b_layout();
+    if (!choice_.constant_b) {
+      const ContractionTiles before = tiles_;
+      if (view_.b().index.coefficient(view_.column_axis().name) == Expr(1)) fit_panel();
+      if (!b_is_read_in_place()) {
+        tiles_ = before;
+        return a_in_place && view_.taps() == 1 && copy_b();
+      }
+    }
+    return a_in_place || copy_a();
+  }
+
+  // A's elements of a row and tap lie at a pointer and a step in k; a tap in the padding is one pointer to zeros.
+  bool row_pointers_suffice() const {
+    const ScalarNode& a = view_.a();
+    const std::string& inner = view_.inner_axis().name;
+    if (!is_plain_load(a) || (!a.guard.empty() && a.number != 0)) return false;
+    if (!a.index.coefficient(inner)) return false;
+    return std::none_of(a.guard.begin(), a.guard.end(), [&](const Expr& e) { return e.uses(inner); });
+  }
+
+  // Where B's elements lie, if it is a constant read through strides.
+  std::optional<PackedOperand> constant_b_layout() const {
+    const ScalarNode& b = view_.b();
+    if (!is_plain_load(b) || !b.guard.empty()) return std::nullopt;
+    const Buffer& buffer = buffers_[static_cast<std::size_t>(view_.operand_of(b).buffer)];
+    if (buffer.kind != BufferKind::constant || !view_.groups().is_constant() || !view_.columns().is_constant() ||
+        !view_.inner().is_constant())
+      return std::nullopt;
+    const std::string &inner_name = view_.inner_axis().name, &column_name = view_.column_axis().name;
+    const Expr at_group = b.index.substitute(view_.to_flat_group());
+    const auto group = view_.groups() == Expr(1) ? std::optional<std::int64_t>(0) : constant_stride(at_group, "g"),
+               inner = constant_stride(b.index, inner_name), column = constant_stride(b.index, column_name);
+    if (!group || !inner || !column) return std::nullopt;
+    PackedOperand where;
+    where.group_stride = *group;
+    where.inner_stride = *inner;
+    where.column_stride = *column;
+    const Expr first = at_group.substitute({{"g", Expr(0)}, {inner_name, Expr(0)}, {column_name, Expr(0)}});
+    for (std::int64_t tap = 0; tap < view_.taps(); ++tap) {
+      const auto offset = first.substitute(view_.at_tap(tap)).constant();
+      if (!offset) return std::nullopt;
+      where.tap_offsets.push_back(*offset);
+    }
+    return where;
+  }
+
+  // Vectors read rows of B [inner][column] in place: unit step in columns, and no panel with a ragged end.
+  bool b_is_read_in_place() const {
+    const ScalarNode& b = view_.b();
+    return is_plain_load(b) && b.guard.empty() && b.index.coefficient(view_.column_axis().name) == Expr(1) &&
+           b.index.coefficient(view_.inner_axis().name).has_value() && taps_are_consecutive() &&
+           view_.columns().is_constant() && rows_hold_panels();
+  }
+
+  // The rows of a tap follow those of the tap before it.
+  bool taps_are_consecutive() const {
+    const Expr& index = view_.b().index;
+    const Expr rows_of_tap = view_.inner() * index.coefficient(view_.inner_axis().name).value_or(Expr(0));
+    const Expr first = index.substitute(view_.at_tap(0));
+    for (std::int64_t tap = 1; tap < view_.taps(); ++tap) {
+      if (!(index.substitute(view_.at_tap(tap)) - first == Expr(tap) * rows_of_tap)) return false;
+    }
+    return true;
+  }
+
+  // Whole panels of columns, or rows padded to them.
+  bool rows_hold_panels() const {
+    const std::int64_t columns = view_.columns().value();
+    if (columns % panel_width() == 0) return true;
+    const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
+    return view_.groups() == Expr(1) && step && *step >= ceil_div(columns, panel_width()) * panel_width() &&
+           *step % panel_width() == 0 && starts_rows();
+  }
+
+  // The first column of each row is the row's first element: surplus columns end with the row.
+  bool starts_rows() const {
+    Substitution zero{{view_.column_axis().name, Expr(0)}};
+    for (const int i : view_.roles().k) zero[view_.reduction(i).name] = Expr(0);
+    return view_.b().index.substitute(zero) == Expr(0);
+  }
+
+  std::int64_t panel_width() const { return std::int64_t{tiles_.vectors} * target_.vector_width; }
+
+  // Widest panel that divides the columns.
+  void fit_panel() {
+    if (!view_.columns().is_constant()) return;
+    while (tiles_.vectors > 1 && view_.columns().value() % panel_width() != 0) --tiles_.vectors;
+  }
+
+  // Bytes of local memory that a copy may take without pushing what it is multiplied with out of the cache.
+  std::int64_t copy_budget() const { return std::min(target_.l2_bytes / 2, target_.local_bytes); }
+
+  bool copy_b() {
+    if (!view_.inner().is_constant()) return false;
+    const auto panel_bytes = [&] { return view_.inner().value() * panel_width() * 4; };
+    tiles_.rows = 8;
+    tiles_.vectors = 2;
+    while (tiles_.vectors > 1 && panel_bytes() > copy_budget()) --tiles_.vectors;
+    if (panel_bytes() > copy_budget()) return false;
+    const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), tiles_.rows),
+                       panels = ceil_div(typical_extent(view_.columns()), panel_width());
+    // All row tiles share a packed panel, unless cores would idle.
+    const std::int64_t blocks = std::max<std::int64_t>(
+        1, 4 * target_.compute_units / std::max<std::int64_t>(1, typical_extent(view_.groups()) * panels));
+    tiles_.row_tiles = std::max<std::int64_t>(1, ceil_div(row_tiles, blocks));
+    choice_.local_copy = LocalCopy::b;
+    return true;
+  }
+
+  bool copy_a() {
+    if (!view_.inner().is_constant()) return false;
+    // A row is padded so that rows do not fall into one cache set: A_PITCH of the template.
+    const std::int64_t row_bytes = (view_.taps() * view_.inner().value() + 16) * 4;
+    tiles_.rows = static_cast<int>(std::min<std::int64_t>(tiles_.rows, std::max<std::int64_t>(1, copy_budget() / row_bytes)));
+    if (tiles_.rows * row_bytes > copy_budget()) return false;
+    const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), tiles_.rows),
+                       panels = ceil_div(typical_extent(view_.columns()), panel_width()), cores = target_.compute_units;
+    // All panels share a packed row, unless cores would idle.
+    const std::int64_t fitting = std::max<std::int64_t>(1, copy_budget() / (row_bytes * tiles_.rows));
+    tiles_.row_tiles = std::min<std::int64_t>({fitting, row_tiles, std::max<std::int64_t>(1, row_tiles / (4 * cores))});
+    const std::int64_t panel_blocks = std::clamp<std::int64_t>(2 * cores / ceil_div(row_tiles, tiles_.row_tiles), 1, panels);
+    tiles_.panels = ceil_div(panels, panel_blocks);
+    choice_.local_copy = LocalCopy::a;
+    return true;
+  }
+
+  const ContractionView& view_;
+  const std::vector<Buffer>& buffers_;
+  const Target& target_;
+  ContractionChoice choice_;
+  ContractionTiles& tiles_ = choice_.tiles;
+};
+
+}  // namespace
+
+std::string ContractionChoice::template_name() const {
+  switch (local_copy) {
+    case LocalCopy::a:
+      return "contraction_packed_a_cpu";
+    case LocalCopy::b:
+      return "contraction_packed_b_cpu";
+    default:
+      return "contraction_cpu";
+  }
+}
+
+std::optional<ContractionChoice> choose_contraction(const ContractionView& view, const std::vector<Buffer>& buffers,
+                                                    const Target& target) {
+  return Chooser(view, buffers, target).run();
+}
+
+}  // namespace oclc

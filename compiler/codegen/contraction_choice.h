@@ -1,0 +1,29 @@
+// Which template computes a contraction on a CPU, on which tiles, and how it reads its operands.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/contraction_view.h"
+#include "compiler/codegen/pack.h"
+#include "compiler/codegen/tiling.h"
+
+namespace oclc {
+
+// The operand that a work-item first copies into local memory, in the order of its inner loop; none: both are read in place.
+enum class LocalCopy { none, a, b };
+
+struct ContractionChoice {
+  LocalCopy local_copy = LocalCopy::none;
+  ContractionTiles tiles;
+  std::optional<PackedOperand> constant_b;  // B is constant and packed into panels at compile time
+  std::int64_t panel_width = 0;             // columns of a tile
+
+  std::string template_name() const;
+};
+
+// Nothing where no template can read the operands.
+std::optional<ContractionChoice> choose_contraction(const ContractionView& view, const std::vector<Buffer>& buffers,
+                                                    const Target& target);
+
+}  // namespace oclc

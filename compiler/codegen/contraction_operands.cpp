@@ -1,0 +1,203 @@
+#include "compiler/codegen/contraction_operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/codegen/kernel_part.h"
+#include "compiler/codegen/scope.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::string joined(const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+class OperandCode {
+ public:
+  OperandCode(const ContractionView& view, const ContractionChoice& choice, const Target& target, TemplateValues& values)
+      : view_(view), choice_(choice), target_(target), values_(values) {}
+
+  void run() {
+    if (choice_.local_copy == LocalCopy::a)
+      copy_a();
+    else
+      point_to_rows();
+    if (choice_.local_copy == LocalCopy::b)
+      copy_b();
+    else
+      point_to_b();
+  }
+
+ private:
+  void point_to_rows() {
+    const ScalarNode& a = view_.a();
+    const Expr first = a.index.substitute({{view_.inner_axis().name, Expr(0)}});
+    if (!a.guard.empty() || !view_.affine_in_row(first) || !affine_row_pointers(first)) general_row_pointers(first);
+  }
+
+  // Rows at row[i] = a + (an affine function of the row), and taps at a distance from there that is the same for all rows.
+  // Returns whether `first`, the element of k = 0, is such a sum.
+  bool affine_row_pointers(const Expr& first) {
+    Substitution no_taps, rename{{"m", Expr::axis("r", view_.rows())}};
+    const auto& roles = view_.roles();
+    for (std::size_t i = 0; i + 1 < roles.k.size(); ++i) no_taps[view_.reduction(roles.k[i]).name] = Expr(0);
+    const Expr at_row = first.substitute(no_taps).substitute(view_.to_flat_row()), to_tap = first - first.substitute(no_taps);
+    if (std::any_of(roles.m.begin(), roles.m.end(), [&](int i) { return to_tap.uses(view_.axis(i).name); })) return false;
+    Lines state = view_.group_coordinates(), pointer;
+    state.push_back("const __global float* row[MR];");
+    state.push_back("#pragma unroll");
+    state.push_back(fmt::format("for (int i = 0; i < MR; ++i) {{ const {} r = min(m0 + i, M - 1); row[i] = {} + {}; }}",
+                                view_.index_type(), a_name(), view_.c_text(at_row.substitute(rename))));
+    if (view_.taps() > 1) pointer = view_.tap_coordinates();
+    pointer.push_back("#pragma unroll");
+    pointer.push_back(to_tap == Expr(0)
+                          ? "for (int i = 0; i < MR; ++i) p[i] = row[i];"
+                          : fmt::format("for (int i = 0; i < MR; ++i) p[i] = row[i] + {};", view_.c_text(to_tap)));
+    values_.holes["ROW_STATE"] = joined(state);
+    values_.holes["A_POINTER"] = joined(pointer);
+    return true;
+  }
+
+  // Rows by their coordinates, kept in arrays of which each tap computes its pointers.
+  void general_row_pointers(const Expr& first) {
+    const ScalarNode& a = view_.a();
+    const auto& rows = view_.roles().m;
+    const auto needed = [&](const std::string& name) {
+      return first.uses(name) || std::any_of(a.guard.begin(), a.guard.end(), [&](const Expr& e) { return e.uses(name); });
+    };
+    Lines state = view_.group_coordinates(), names, arrays, assignments;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::string& name = view_.axis(rows[i]).name;
+      if (!needed(name)) continue;
+      names.push_back(name);
+      arrays.push_back(name + "_of[MR]");
+      assignments.push_back(fmt::format("  {}_of[i] = {};", name, view_.row_coordinate(i, "r")));
+    }
+    if (!names.empty()) {
+      state.push_back(fmt::format("{} {};", view_.index_type(), fmt::join(arrays, ", ")));
+      state.push_back("#pragma unroll");
+      state.push_back("for (int i = 0; i < MR; ++i) {");
+      state.push_back(fmt::format("  const {} r = min(m0 + i, M - 1);", view_.index_type()));
+      state.insert(state.end(), assignments.begin(), assignments.end());
+      state.push_back("}");
+    }
+    // Without taps the pointers are those of the rows, which some templates use directly.
+    const bool by_row = view_.taps() == 1;
+    Lines pointer = view_.tap_coordinates();
+    if (by_row) {
+      state.push_back("const __global float* row[MR];");
+      state.insert(state.end(), pointer.begin(), pointer.end());
+      pointer = {"#pragma unroll", "for (int i = 0; i < MR; ++i) p[i] = row[i];"};
+    }
+    Lines& place = by_row ? state : pointer;
+    place.push_back("#pragma unroll");
+    place.push_back("for (int i = 0; i < MR; ++i) {");
+    for (const std::string& n : names) place.push_back(fmt::format("  const {0} {1} = {1}_of[i];", view_.index_type(), n));
+    const std::string address = fmt::format("{} + {}", a_name(), view_.c_text(first));
+    place.push_back(fmt::format(
+        "  {}[i] = {};", by_row ? "row" : "p",
+        a.guard.empty() ? address
+                        : fmt::format("({}) ? {} : zero", Emitter(view_.kernel(), view_.mode()).condition(a.guard), address)));
+    place.push_back("}");
+    values_.holes["ROW_STATE"] = joined(state);
+    values_.holes["A_POINTER"] = joined(pointer);
+  }
+
+  const std::string& a_name() const { return view_.operand_of(view_.a()).name; }
+
+  // The vector of A at (row m, tap, k).
+  void copy_a() {
+    const std::string& inner = view_.inner_axis().name;
+    const Kernel& kernel = view_.kernel();
+    const Kernel loads = part_for(kernel, view_.roles().a);
+    const int width = view_.inner().value() >= target_.vector_width && can_vectorize(loads, inner) ? target_.vector_width : 1;
+    values_.parameters["PV"] = std::to_string(width);
+    std::set<std::string> names;
+    for (const Axis& axis : kernel.axes) names.insert(axis.name);
+    for (const Axis& axis : kernel.reduction) names.insert(axis.name);
+    Emitter e(loads, view_.mode());
+    e.set_vector_axis(inner, width);
+    e.open("", names);
+    for (const Lines& lines : {view_.group_coordinates(), view_.row_coordinates(indices_of(loads)), view_.tap_coordinates()}) {
+      for (const std::string& line : lines) e.line(line);
+    }
+    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
+    e.line(fmt::format("v = {};", e.vector_value(view_.roles().a)));
+    e.close();
+    values_.holes["A_ELEMENTS"] = e.text();
+  }
+
+  void point_to_b() {
+    std::string pointer;
+    if (choice_.constant_b) {
+      pointer = "const __global float* w = weights + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;\n";
+    } else {
+      Substitution first{{view_.column_axis().name, Expr(0)}};
+      for (const int i : view_.roles().k) first[view_.reduction(i).name] = Expr(0);
+      pointer = fmt::format("const __global float* w = {} + {} + panel * PW;\n", view_.operand_of(view_.b()).name,
+                            view_.c_text(view_.b().index.substitute(first)));
+    }
+    // The template that copies A has no hole ROW_STATE, which declares the group's coordinates elsewhere.
+    if (choice_.local_copy == LocalCopy::a) pointer = joined(view_.group_coordinates()) + pointer;
+    values_.holes["B_POINTER"] = pointer;
+  }
+
+  // B's panel element by element: transposed operands, ragged columns and prologues alike. The outer loop runs over the longer
+  // step.
+  void copy_b() {
+    const Kernel loads = part_for(view_.kernel(), view_.roles().b);
+    const std::string &column = view_.column_axis().name, &inner = view_.inner_axis().name;
+    std::set<std::string> outside;
+    for (const int i : view_.roles().batch) outside.insert(view_.axis(i).name);
+    Emitter e(loads, view_.mode());
+    e.open("", outside);
+    for (const std::string& line : view_.group_coordinates()) e.line(line);
+    const auto over_columns = [&] {
+      e.open("for (int j = 0; j < PW; ++j)", {column});
+      e.line(fmt::format("const {} {} = min(n0 + j, N - 1);", view_.index_type(), column));
+    };
+    const auto over_inner = [&] { e.open(fmt::format("for (int {0} = 0; {0} < K; ++{0})", inner), {inner}); };
+    if (view_.b().index.coefficient(column) == Expr(1) || !is_plain_load(view_.b())) {
+      over_inner();
+      over_columns();
+    } else {
+      over_columns();
+      over_inner();
+    }
+    e.line(fmt::format("panel[{} * PW + j] = {};", inner, e.value(view_.roles().b)));
+    for (int scope = 0; scope < 3; ++scope) e.close();
+    values_.holes["PACK_B"] = e.text();
+  }
+
+  const ContractionView& view_;
+  const ContractionChoice& choice_;
+  const Target& target_;
+  TemplateValues& values_;
+};
+
+std::int64_t literal(const Expr& e) {
+  OCLC_CHECK(e.is_constant(), "padding of a convolution whose channel count or step is symbolic");
+  return e.value();
+}
+
+}  // namespace
+
+void fill_operands(const ContractionView& view, const ContractionChoice& choice, const Target& target, TemplateValues& values) {
+  OperandCode(view, choice, target, values).run();
+}
+
+std::optional<HostTensor> padding_zeros(const ContractionView& view, const ContractionChoice& choice) {
+  const ScalarNode& a = view.a();
+  if (choice.local_copy == LocalCopy::a || a.guard.empty()) return std::nullopt;
+  const Expr step = *a.index.coefficient(view.inner_axis().name);
+  return HostTensor(DType::f32, {(literal(view.inner()) - 1) * literal(step) + 1});
+}
+
+}  // namespace oclc

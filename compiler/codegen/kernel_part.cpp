@@ -1,0 +1,46 @@
+#include "compiler/codegen/kernel_part.h"
+
+namespace oclc {
+
+void keep_needed(Kernel& kernel, std::vector<NodeId> roots) {
+  std::vector<bool> needed(kernel.nodes.size(), false);
+  std::vector<NodeId>& stack = roots;
+  while (!stack.empty()) {
+    const NodeId id = stack.back();
+    stack.pop_back();
+    if (id < 0 || needed[static_cast<std::size_t>(id)]) continue;
+    needed[static_cast<std::size_t>(id)] = true;
+    const ScalarNode& n = kernel.nodes[static_cast<std::size_t>(id)];
+    stack.insert(stack.end(), n.args.begin(), n.args.end());
+    std::vector<Expr> indices = n.guard;
+    indices.push_back(n.index);
+    for (const Expr& e : indices) {
+      for (const std::string& s : e.symbols()) {
+        if (const auto dynamic = dynamic_index(s)) stack.push_back(*dynamic);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    if (!needed[i]) kernel.nodes[i] = ScalarNode{};
+  }
+}
+
+Kernel part_for(const Kernel& kernel, NodeId root) {
+  Kernel part = kernel;
+  part.stores.clear();
+  part.stages.clear();
+  keep_needed(part, {root});
+  return part;
+}
+
+std::vector<Expr> indices_of(const Kernel& kernel) {
+  std::vector<Expr> all;
+  for (const ScalarNode& n : kernel.nodes) {
+    all.push_back(n.index);
+    all.insert(all.end(), n.guard.begin(), n.guard.end());
+  }
+  for (const Store& s : kernel.stores) all.push_back(s.index);
+  return all;
+}
+
+}  // namespace oclc

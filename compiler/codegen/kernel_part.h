@@ -1,0 +1,16 @@
+// The part of a kernel that some of its values need: what a hole of a template is generated from.
+#pragma once
+#include <vector>
+
+#include "compiler/kernels/kernel.h"
+
+namespace oclc {
+
+// Makes every node that none of `roots` needs a constant; numbers of nodes stay the same.
+void keep_needed(Kernel& kernel, std::vector<NodeId> roots);
+// The kernel without stores and stages, and with the nodes that `root` needs.
+Kernel part_for(const Kernel& kernel, NodeId root);
+// Every index and guard of its nodes, and the indices of its stores.
+std::vector<Expr> indices_of(const Kernel& kernel);
+
+}  // namespace oclc
