@@ -8,7 +8,7 @@
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/contraction_view.h"
-#include "compiler/codegen/generic.h"
+#include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/template_text.h"
 
 namespace oclc {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/generic.h"
+#include "compiler/codegen/index_type.h"
 #include "compiler/kernels/index_maps.h"
 
 namespace oclc {

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "compiler/codegen/collapse.h"
-#include "compiler/codegen/generic.h"
+#include "compiler/codegen/index_type.h"
+#include "compiler/codegen/kernel_text.h"
+#include "compiler/codegen/loop_text.h"
 #include "compiler/codegen/reduction_text.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/ir/typical.h"
@@ -41,10 +43,8 @@ class GroupReduction {
 
   GeneratedKernel run() {
     choose_shape();
-    std::vector<Expr> extents;
-    for (const Axis& a : kernel_.axes) extents.push_back(a.extent);
     EmitMode mode;
-    mode.wide_index = needs_wide_index(kernel_, extents);
+    mode.wide_index = needs_wide_index(kernel_);
     Emitter e(kernel_, mode);
     GeneratedKernel g;
     g.name = kernel_.name;
@@ -114,21 +114,9 @@ class GroupReduction {
            static_cast<double>(typical_extent(terms(s.axes)) / sharers_) > kLongSum;
   }
 
-  // Stages from `first` on with the same axes that need no result from among them.
-  int together(const Emitter& e, int first) const {
-    int last = first + 1;
-    const auto at = [&](int i) -> const Stage& { return kernel_.stages[static_cast<std::size_t>(i)]; };
-    for (; last < static_cast<int>(kernel_.stages.size()) && at(last).axes == at(first).axes; ++last) {
-      for (int i = first; i < last; ++i) {
-        if (e.depends(at(last).body, fmt::format("stage {}", i))) return last;
-      }
-    }
-    return last;
-  }
-
   void stages(Emitter& e) {
     for (int first = 0, next = 0; first < static_cast<int>(kernel_.stages.size()); first = next) {
-      next = together(e, first);
+      next = end_of_shared_loops(e, kernel_, first);
       const auto each = [&](const auto& visit) {
         for (int i = first; i < next; ++i) visit(i, kernel_.stages[static_cast<std::size_t>(i)], fmt::format("s{}", i));
       };

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "compiler/codegen/generic.h"
+#include "compiler/codegen/loop_nest.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/kernels/persistent.h"
 #include "compiler/support/error.h"

@@ -77,4 +77,17 @@ void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const
       combine_text(stage.combine, stage.accumulator, name, vector ? e.vector_value(stage.body) : e.value(stage.body))));
 }
 
+int end_of_shared_loops(const Emitter& e, const Kernel& kernel, int first) {
+  const auto at = [&](int i) -> const Stage& { return kernel.stages[static_cast<std::size_t>(i)]; };
+  int last = first + 1;
+  if (at(first).arg_index >= 0) return last;
+  for (; last < static_cast<int>(kernel.stages.size()); ++last) {
+    if (at(last).axes != at(first).axes || at(last).arg_index >= 0) break;
+    for (int i = first; i < last; ++i) {
+      if (e.depends(at(last).body, fmt::format("stage {}", i))) return last;
+    }
+  }
+  return last;
+}
+
 }  // namespace oclc

@@ -16,6 +16,9 @@ std::string lane_function(Stage::Combine combine);
 // Adds the stage's next term to `name`; with `carry`, name_rest holds what rounding took so far (Kahan 1965).
 void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const std::string& name, bool vector, bool carry);
 
+// One past the last stage that may share the loops of stage `first`: same axes, and no need of a result from among them.
+int end_of_shared_loops(const Emitter& e, const Kernel& kernel, int first);
+
 // Terms of a sum from which on it carries its rounding.
 constexpr double kLongSum = 256;
 

@@ -1,0 +1,141 @@
+#include "compiler/codegen/element_loops.h"
+
+#include <fmt/format.h>
+
+#include "compiler/codegen/loop_text.h"
+#include "compiler/codegen/reduction_text.h"
+#include "compiler/ir/typical.h"
+
+namespace oclc {
+namespace {
+
+class ElementLoops {
+ public:
+  ElementLoops(Emitter& e, const Kernel& kernel, const VectorAxis& vector) : e_(e), kernel_(kernel), vector_(vector) {}
+
+  void run() {
+    for (int first = 0, next = 0; first < static_cast<int>(kernel_.stages.size()); first = next) {
+      next = vector_.reduction ? first + 1 : end_of_shared_loops(e_, kernel_, first);
+      if (vector_.reduction)
+        stage_along_row(first);
+      else
+        stages(first, next);
+    }
+    for (const Store& store : kernel_.stores) {
+      if (store.row_axes.empty())
+        e_.store(store);
+      else
+        store_row(store);
+    }
+  }
+
+ private:
+  const Stage& stage_at(int i) const { return kernel_.stages[static_cast<std::size_t>(i)]; }
+  static std::string name_of_sum(int i) { return fmt::format("s{}", i); }
+
+  std::vector<const Axis*> reduction_axes(const std::vector<int>& axes) const {
+    std::vector<const Axis*> list;
+    for (const int a : axes) list.push_back(&kernel_.reduction[static_cast<std::size_t>(a)]);
+    return list;
+  }
+
+  // Long sums into one number carry what rounding takes from each addition.
+  bool compensated(const Stage& stage) const {
+    double terms = 1;
+    for (const int a : stage.axes) terms *= typical(kernel_.reduction[static_cast<std::size_t>(a)].extent);
+    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 &&
+           terms / (vector_.reduction ? vector_.width : 1) > kLongSum;
+  }
+
+  // Stages [first, last), which run over the same axes, in one loop nest in the present vector mode.
+  void stages(int first, int last) {
+    for (int i = first; i < last; ++i) declare_sum(stage_at(i), name_of_sum(i));
+    const int opened = open_loops(e_, reduction_axes(stage_at(first).axes));
+    for (int i = first; i < last; ++i) {
+      if (stage_at(i).arg_index >= 0)
+        compare_term(stage_at(i), name_of_sum(i));
+      else
+        accumulate_term(e_, kernel_, stage_at(i), name_of_sum(i), e_.is_vector(stage_at(i).body), compensated(stage_at(i)));
+    }
+    close_scopes(e_, opened);
+    for (int i = first; i < last; ++i)
+      e_.stage_done(i, name_of_sum(i) + (stage_at(i).arg_index >= 0 ? "_at" : ""), e_.is_vector(stage_at(i).body));
+  }
+
+  void declare_sum(const Stage& stage, const std::string& name) {
+    const DType dtype = stage.accumulator;
+    const std::string initial = initial_text(stage.combine, dtype);
+    const bool vector = e_.is_vector(stage.body);
+    const std::string type = vector ? e_.vector_type(dtype) : dtype == DType::boolean ? "int" : std::string(c_type(dtype));
+    e_.line(vector ? fmt::format("{0} {1} = ({0})({2});", type, name, initial)
+                   : fmt::format("{} {} = {};", type, name, initial));
+    if (stage.arg_index >= 0) e_.line(fmt::format("long {}_at = 0;", name));
+    if (compensated(stage)) e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f);", type, name));
+  }
+
+  // The position of the largest or smallest term.
+  void compare_term(const Stage& stage, const std::string& name) {
+    const std::string x = e_.value(stage.body);
+    const bool largest = stage.combine == Stage::Combine::argmax_first || stage.combine == Stage::Combine::argmax_last;
+    const bool last = stage.combine == Stage::Combine::argmax_last || stage.combine == Stage::Combine::argmin_last;
+    const std::string position = e_.value(stage.arg_index);
+    e_.line(
+        fmt::format("if ({0} {1}{2} {3}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name, position));
+  }
+
+  // A stage whose innermost axis runs in vectors: lanes are combined at the end.
+  void stage_along_row(int number) {
+    const Stage& stage = stage_at(number);
+    const Axis& inner = kernel_.reduction.back();
+    const int width = vector_width_for(inner.extent, vector_.width);
+    const std::string name = name_of_sum(number), lanes = name + "_lanes";
+    const DType dtype = stage.accumulator;
+    const std::string initial = initial_text(stage.combine, dtype);
+    const bool carry = compensated(stage);
+    e_.line(fmt::format("{} {} = {};", c_type(dtype), name, initial));
+    if (width > 1) e_.line(fmt::format("{0}{1} {2} = ({0}{1})({3});", c_type(dtype), width, lanes, initial));
+    if (carry) e_.line(fmt::format("float {}_rest = 0.0f;", name));
+    if (carry && width > 1) e_.line(fmt::format("float{0} {1}_rest = (float{0})(0.0f);", width, lanes));
+    // The loops over the row stand in a block of their own, so that every stage can name its counter alike.
+    e_.open("", {});
+    over_row(stage.axes, [&](int w) { accumulate_term(e_, kernel_, stage, w > 1 ? lanes : name, w > 1, carry); });
+    e_.close();
+    if (width > 1) {
+      const std::string sum = fmt::format("{}({})", lane_function(stage.combine), lanes);
+      e_.line(fmt::format("{0} = {1};", name, combine_text(stage.combine, dtype, name, sum)));
+    }
+    e_.stage_done(number, name, false);
+  }
+
+  void store_row(const Store& store) {
+    e_.open("", {});
+    if (vector_.reduction) {
+      over_row(store.row_axes, [&](int) { e_.store(store); });
+    } else {
+      const int opened = open_loops(e_, reduction_axes(store.row_axes));
+      e_.store(store);
+      close_scopes(e_, opened);
+    }
+    e_.close();
+  }
+
+  // Loops over reduction axes of which the last is the innermost, in vectors.
+  void over_row(const std::vector<int>& axes, const LoopBody& body) {
+    std::vector<const Axis*> outer = reduction_axes(axes);
+    outer.pop_back();
+    const Axis& inner = kernel_.reduction.back();
+    const int opened = open_loops(e_, outer);
+    vector_loops(e_, {inner, "0", e_.index(inner.extent), true}, vector_width_for(inner.extent, vector_.width), body);
+    close_scopes(e_, opened);
+  }
+
+  Emitter& e_;
+  const Kernel& kernel_;
+  const VectorAxis& vector_;
+};
+
+}  // namespace
+
+void emit_element(Emitter& e, const Kernel& kernel, const VectorAxis& vector) { ElementLoops(e, kernel, vector).run(); }
+
+}  // namespace oclc

@@ -1,0 +1,73 @@
+#include "compiler/codegen/index_type.h"
+
+#include <algorithm>
+
+namespace oclc {
+
+bool needs_wide_index(const Kernel& kernel, const std::vector<Expr>& extents) {
+  Expr points(1);
+  for (const Expr& e : extents) points *= e;
+  if (points.upper() > INT32_MAX) return true;
+  const auto too_large = [](const Expr& e) { return e.upper() > INT32_MAX || e.lower() < INT32_MIN; };
+  for (const ScalarNode& node : kernel.nodes) {
+    if (node.kind == ScalarNode::Kind::load && too_large(node.index)) return true;
+    if (node.kind == ScalarNode::Kind::index && too_large(node.index)) return true;
+  }
+  return std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) { return too_large(s.index); });
+}
+
+bool needs_wide_index(const Kernel& kernel) {
+  std::vector<Expr> extents;
+  for (const Axis& a : kernel.axes) extents.push_back(a.extent);
+  return needs_wide_index(kernel, extents);
+}
+
+void narrow_indices(Kernel& kernel) {
+  std::vector<bool> narrow(kernel.nodes.size(), false);
+  const auto fits = [](std::int64_t v) { return v >= -(1 << 30) && v <= (1 << 30); };
+  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+    ScalarNode& node = kernel.nodes[i];
+    if (node.kind == ScalarNode::Kind::index && node.dtype == DType::i64 && fits(node.index.lower()) &&
+        fits(node.index.upper()))
+      narrow[i] = true;
+    if (node.kind == ScalarNode::Kind::constant && node.dtype == DType::i64 && fits(static_cast<std::int64_t>(node.number)))
+      narrow[i] = true;
+  }
+  // Only where all users compare: the result's type stays as it is.
+  std::vector<bool> keep(kernel.nodes.size(), false);
+  const auto pin = [&](NodeId id) {
+    if (id >= 0) keep[static_cast<std::size_t>(id)] = true;
+  };
+  for (const ScalarNode& node : kernel.nodes) {
+    const bool compares =
+        node.kind == ScalarNode::Kind::apply && node.op->result_is_bool &&
+        std::all_of(node.args.begin(), node.args.end(), [&](NodeId a) { return narrow[static_cast<std::size_t>(a)]; });
+    const bool converts = node.kind == ScalarNode::Kind::cast && node.dtype == DType::f32;
+    for (const NodeId a : node.args) {
+      if (!compares && !converts) pin(a);
+    }
+    for (const std::string& s : node.index.symbols()) {
+      if (const auto id = dynamic_index(s)) pin(*id);
+    }
+  }
+  for (const Stage& stage : kernel.stages) pin(stage.body), pin(stage.arg_index);
+  for (const Store& store : kernel.stores) pin(store.value);
+  for (bool changed = true; changed;) {  // a comparison needs both sides alike
+    changed = false;
+    for (const ScalarNode& node : kernel.nodes) {
+      if (node.kind != ScalarNode::Kind::apply || !node.op->result_is_bool) continue;
+      const bool any_kept = std::any_of(node.args.begin(), node.args.end(), [&](NodeId a) {
+        return keep[static_cast<std::size_t>(a)] || !narrow[static_cast<std::size_t>(a)];
+      });
+      for (const NodeId a : node.args) {
+        if (any_kept && narrow[static_cast<std::size_t>(a)] && !keep[static_cast<std::size_t>(a)])
+          keep[static_cast<std::size_t>(a)] = changed = true;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+    if (narrow[i] && !keep[i]) kernel.nodes[i].dtype = DType::i32;
+  }
+}
+
+}  // namespace oclc

@@ -1,0 +1,15 @@
+// Which integer type the indices of a kernel's code have: int where all of them fit, since it is faster on every device.
+#pragma once
+#include <vector>
+
+#include "compiler/kernels/kernel.h"
+
+namespace oclc {
+
+// True if an address, an index value or the number of points of a space with these extents may not fit an int.
+bool needs_wide_index(const Kernel& kernel, const std::vector<Expr>& extents);
+bool needs_wide_index(const Kernel& kernel);  // for the kernel's own parallel axes
+// i64 index values and constants that fit into an int become i32, where they are only compared or converted to float.
+void narrow_indices(Kernel& kernel);
+
+}  // namespace oclc

@@ -1,0 +1,15 @@
+// What every generated kernel has around its body: the comment before it, and its parameters.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/codegen.h"
+
+namespace oclc {
+
+std::string kernel_head(const Kernel& kernel, const GeneratedKernel& generated);  // the comment before the code
+std::string parameter_list(const Kernel& kernel, bool with_offsets);              // "__global const float* x, ..."
+std::string argument_list(const Kernel& kernel);                                  // "x + x_at, ..., dim_N"
+std::vector<KernelArgument> arguments_of(const Kernel& kernel);                   // those of parameter_list
+
+}  // namespace oclc

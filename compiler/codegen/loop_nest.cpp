@@ -1,0 +1,190 @@
+#include "compiler/codegen/loop_nest.h"
+
+#include <fmt/format.h>
+
+#include "compiler/codegen/collapse.h"
+#include "compiler/codegen/element_loops.h"
+#include "compiler/codegen/index_type.h"
+#include "compiler/codegen/kernel_text.h"
+#include "compiler/codegen/loop_text.h"
+#include "compiler/codegen/loop_tiles.h"
+#include "compiler/codegen/scope.h"
+#include "compiler/codegen/vector_axis.h"
+
+namespace oclc {
+namespace {
+
+class LoopNest {
+ public:
+  LoopNest(Kernel kernel, const Target& target) : kernel_(std::move(kernel)), target_(target) {
+    narrow_indices(kernel_);
+    collapse_axes(kernel_);
+    if (kernel_.axes.empty()) kernel_.axes.push_back({"one", Expr(1), Expr(0)});
+    cpu_ = target.device_class == DeviceClass::cpu;
+    if (cpu_) vector_ = choose_vector_axis(kernel_, target);
+  }
+
+  GeneratedKernel run() {
+    EmitMode mode;
+    mode.wide_index = needs_wide_index(kernel_);
+    Emitter e(kernel_, mode);
+    GeneratedKernel g;
+    g.name = kernel_.name;
+    g.arguments = arguments_of(kernel_);
+    if (cpu_)
+      cpu_tile(e, g);
+    else
+      gpu_tile(e, g);
+    g.head = kernel_head(kernel_, g);
+    g.tile_source = fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, parameter_list(kernel_, false),
+                                e.index_type(), e.text());
+    g.source = g.tile_source;
+    g.source += fmt::format(
+        "__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n  {}_tile({}, get_group_id(0));\n}}\n",
+        g.local[0], g.name, parameter_list(kernel_, true), g.name, argument_list(kernel_));
+    return g;
+  }
+
+  std::string whole(int group) {
+    EmitMode mode;
+    mode.wide_index = needs_wide_index(without_symbols());
+    Emitter e(kernel_, mode);
+    if (cpu_)
+      whole_by_one_item(e);
+    else
+      whole_by_group(e, group);
+    return e.text();
+  }
+
+ private:
+  // The kernel with 1 for counters and dimensions: they are `long` themselves, so that what they take part in is too.
+  Kernel without_symbols() const {
+    std::map<std::string, Expr, std::less<>> ones;
+    for (const std::string& s : kernel_.model_symbols()) ones.emplace(s, Expr(1));
+    Kernel kernel = kernel_;
+    for (ScalarNode& node : kernel.nodes) node.index = node.index.substitute(ones);
+    for (Store& store : kernel.stores) store.index = store.index.substitute(ones);
+    return kernel;
+  }
+
+  void element(Emitter& e) { emit_element(e, kernel_, vector_); }
+
+  std::vector<const Axis*> axes_besides_vector() const {
+    std::vector<const Axis*> list;
+    for (std::size_t i = 0; i < kernel_.axes.size(); ++i) {
+      if (i != vector_.parallel) list.push_back(&kernel_.axes[i]);
+    }
+    return list;
+  }
+
+  Expr elements() const { return rows_besides(kernel_, std::nullopt); }
+
+  void whole_by_one_item(Emitter& e) {
+    std::set<std::string> single;
+    for (const Axis& a : kernel_.axes) {
+      if (a.extent == Expr(1)) single.insert(a.name);
+    }
+    e.open("", single);
+    const int loops = open_loops(e, axes_besides_vector());
+    if (vector_.parallel) {
+      const Axis& axis = kernel_.axes[*vector_.parallel];
+      const int width = vector_width_for(axis.extent, vector_.width);
+      if (axis.extent.is_constant())
+        literal_vector_loops(e, axis, width, [&](int) { element(e); });
+      else
+        vector_loops(e, {axis, "0", e.index(axis.extent), true}, width, [&](int) { element(e); });
+    } else {
+      element(e);
+    }
+    close_scopes(e, loops + 1);
+  }
+
+  void whole_by_group(Emitter& e, int group) {
+    e.open(fmt::format("for ({} element = get_local_id(0); element < {}; element += {})", e.index_type(), e.index(elements()),
+                       group),
+           {});
+    e.open("", declare_coordinates(e, "element", axes_besides_vector()));
+    element(e);
+    close_scopes(e, 2);
+  }
+
+  // A tile is a chunk of one row's vector axis, or all of it for some rows.
+  void cpu_tile(Emitter& e, GeneratedKernel& g) {
+    const LoopTiles tiles = choose_loop_tiles(kernel_, vector_.parallel, target_);
+    const Axis* inner = vector_.parallel ? &kernel_.axes[*vector_.parallel] : nullptr;
+    const Expr inner_extent = inner ? inner->extent : Expr(1), rows = rows_besides(kernel_, vector_.parallel);
+    const Expr chunks = tiles.chunk ? ceil_div(inner_extent, Expr(tiles.chunk)) : Expr(1);
+    g.groups = {ceil_div(rows, Expr(tiles.rows)) * chunks};
+    g.local = {1};
+    g.schedule =
+        fmt::format("{} rows x {} a tile{}", tiles.rows, tiles.chunk ? std::to_string(tiles.chunk) : inner_extent.text(),
+                    vector_.reduction ? ", vectors along the row" : "");
+    std::string begin = "0", end = e.index(inner_extent);
+    if (tiles.chunk) {
+      const std::string_view type = e.index_type();
+      const std::string tile = rows == Expr(1) ? "tile" : fmt::format("tile % ({})", e.index(chunks));
+      e.line(fmt::format("const {} chunk_begin = {} * {};", type, tile, tiles.chunk));
+      e.line(fmt::format("const {0} chunk_end = min(chunk_begin + {1}, ({0})({2}));", type, tiles.chunk, end));
+      begin = "chunk_begin";
+      end = "chunk_end";
+    }
+    e.open("", open_rows(e, rows, tiles.rows, chunks == Expr(1) ? "tile" : fmt::format("tile / ({})", e.index(chunks))));
+    if (inner) {
+      vector_loops(e, {*inner, begin, end, tiles.chunk == 0}, vector_width_for(inner->extent, vector_.width),
+                   [&](int) { element(e); });
+    } else {
+      element(e);
+    }
+    close_scopes(e, 2);
+  }
+
+  // Opens the loop over the rows of tile `tile`, of `count` each, and returns the names of the coordinates that it declares.
+  std::set<std::string> open_rows(Emitter& e, const Expr& rows, std::int64_t count, const std::string& tile) {
+    const std::string_view type = e.index_type();
+    if (rows == Expr(1)) {
+      e.open("", {});
+      std::set<std::string> names;
+      for (const Axis* axis : axes_besides_vector()) {
+        e.line(fmt::format("const {} {} = 0;", type, axis->name));
+        names.insert(axis->name);
+      }
+      return names;
+    }
+    if (count > 1) {
+      e.line(fmt::format("const {0} row_end = min(({1}) * {2} + {2}, ({0})({3}));", type, tile, count, e.index(rows)));
+      e.open(fmt::format("for ({} row = ({}) * {}; row < row_end; ++row)", type, tile, count), {});
+    } else {
+      e.open("", {});
+      e.line(fmt::format("const {} row = {};", type, tile));
+    }
+    return declare_coordinates(e, "row", axes_besides_vector());
+  }
+
+  void gpu_tile(Emitter& e, GeneratedKernel& g) {
+    check_loop_iterations(kernel_, target_);
+    const std::int64_t group = target_.work_group;
+    g.groups = {ceil_div(elements(), Expr(group))};
+    g.local = {static_cast<std::uint32_t>(group)};
+    g.schedule = "one element a work-item";
+    e.line(fmt::format("const {} element = tile * {} + get_local_id(0);", e.index_type(), group));
+    e.line(fmt::format("if (element >= {}) return;", e.index(elements())));
+    e.open("", declare_coordinates(e, "element", axes_besides_vector()));
+    element(e);
+    e.close();
+  }
+
+  Kernel kernel_;
+  const Target& target_;
+  bool cpu_ = true;
+  VectorAxis vector_;
+};
+
+}  // namespace
+
+GeneratedKernel generate_loops(Kernel kernel, const Target& target) { return LoopNest(std::move(kernel), target).run(); }
+
+std::string whole_loops(Kernel kernel, const Target& target, int group) {
+  return LoopNest(std::move(kernel), target).whole(group);
+}
+
+}  // namespace oclc

@@ -1,0 +1,103 @@
+#include "compiler/codegen/loop_tiles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/codegen/tiling.h"
+#include "compiler/ir/typical.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+// Tiles of some 50 us: enough of them to share among cores, not so many that their start costs.
+constexpr double kTileSeconds = 50e-6;
+// Generated loops against the peak of multiply-adds.
+constexpr double kLoopEfficiency = 1.0 / 8;
+
+// Upper bound, for all values of the symbols, of the loop iterations that one element of the iteration space takes. Each
+// entry of a loop counts 2 more, for the test that ends it and that of a vector loop's tail.
+std::int64_t element_iterations(const Kernel& kernel) {
+  Expr all(6);  // the loops over rows and over a row's elements around it
+  const auto nest = [&](const std::vector<int>& axes) {
+    Expr entered(1);
+    for (const int a : axes) {
+      const Expr& extent = kernel.reduction[static_cast<std::size_t>(a)].extent;
+      if (extent != Expr(1)) all += entered * (extent + 2);
+      entered *= extent;
+    }
+  };
+  for (const Stage& stage : kernel.stages) nest(stage.axes);
+  for (const Store& store : kernel.stores) nest(store.row_axes);
+  // The integer power is a loop over the exponent's bits.
+  for (const ScalarNode& n : kernel.nodes) {
+    if (n.kind == ScalarNode::Kind::apply && n.op_name == "pow" && !is_float(n.dtype))
+      all += (all + 1) * Expr(8 * static_cast<std::int64_t>(size_bytes(n.dtype)) + 1);
+  }
+  return all.upper();
+}
+
+void check(const Kernel& kernel, const Target& target, std::int64_t iterations) {
+  if (iterations <= target.loop_iterations) return;
+  std::string loops;
+  for (const Axis& a : kernel.reduction) loops += fmt::format("{}{} < {}", loops.empty() ? "" : ", ", a.name, a.extent.text());
+  throw CompileError({.stage = "codegen",
+                      .node = kernel.sources.empty() ? kernel.name : fmt::format("{}", fmt::join(kernel.sources, ", ")),
+                      .wanted = fmt::format("at most {} loop iterations a work-item, all that target '{}' makes",
+                                            target.loop_iterations, target.name),
+                      .found = iterations == kUnbounded ? fmt::format("no bound for the loops over {}", loops)
+                                                        : fmt::format("up to {} in the loops over {}", iterations, loops),
+                      .advice = iterations == kUnbounded ? "bind the dimension with --dim" : "another device",
+                      .exit_code = ExitCode::unsupported});
+}
+
+// Seconds that one core needs for one element of the iteration space.
+double element_seconds(const Kernel& kernel, const Target& target) {
+  double points = 1;
+  for (const Axis& a : kernel.axes) points *= typical(a.extent);
+  const double cores = target.compute_units;
+  return std::max(typical(kernel.flops) / (target.flops * kLoopEfficiency), typical(kernel.bytes) / target.bytes_per_second) *
+         cores / std::max(points, 1.0);
+}
+
+}  // namespace
+
+Expr rows_besides(const Kernel& kernel, std::optional<std::size_t> vector_axis) {
+  Expr n(1);
+  for (std::size_t i = 0; i < kernel.axes.size(); ++i) {
+    if (i != vector_axis) n *= kernel.axes[i].extent;
+  }
+  return n;
+}
+
+void check_loop_iterations(const Kernel& kernel, const Target& target) { check(kernel, target, element_iterations(kernel)); }
+
+LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vector_axis, const Target& target) {
+  const Expr inner = vector_axis ? kernel.axes[*vector_axis].extent : Expr(1);
+  const double inner_elements = typical(inner);
+  const double wanted = std::max(1.0, kTileSeconds / std::max(element_seconds(kernel, target), 1e-12));
+  LoopTiles tiles;
+  if (vector_axis && inner_elements > wanted * 2) {
+    const std::int64_t few = target.vector_width, many = few * 4;
+    const std::int64_t unit = inner_elements < static_cast<double>(2 * target.compute_units * many) ? few : many;
+    tiles.chunk = std::max<std::int64_t>(unit, static_cast<std::int64_t>(wanted) / unit * unit);
+  } else {
+    tiles.rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(wanted / std::max(inner_elements, 1.0)));
+  }
+  // As many tiles as the cores share evenly.
+  if (const auto rows = rows_besides(kernel, vector_axis).constant(); rows && tiles.rows < *rows && tiles.chunk == 0) {
+    const std::int64_t cores = target.compute_units, even = ceil_div(ceil_div(*rows, tiles.rows), cores) * cores;
+    tiles.rows = std::max<std::int64_t>(1, ceil_div(*rows, even));
+  }
+  if (target.loop_iterations != Target::kNoLimit) {
+    const std::int64_t element = element_iterations(kernel);
+    check(kernel, target, element);
+    const std::int64_t elements = target.loop_iterations / element;
+    if (vector_axis && inner.upper() > elements) tiles.chunk = tiles.chunk ? std::min(tiles.chunk, elements) : elements;
+    tiles.rows = tiles.chunk ? 1 : std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, inner.upper()), 1, tiles.rows);
+  }
+  return tiles;
+}
+
+}  // namespace oclc

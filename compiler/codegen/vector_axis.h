@@ -1,0 +1,20 @@
+// Along which axis a loop nest on a CPU computes on vectors.
+#pragma once
+#include <optional>
+
+#include "compiler/kernels/kernel.h"
+#include "compiler/targets/target.h"
+
+namespace oclc {
+
+// At most one of `parallel` and `reduction` is given.
+struct VectorAxis {
+  std::optional<std::size_t> parallel;  // index into Kernel::axes: lanes are neighbouring elements of the results
+  bool reduction = false;               // lanes are neighbouring terms of the innermost reduction axis
+  int width = 1;                        // widest vector; 1 with `parallel`: the block of a transposition, element by element
+};
+
+// May split an axis of the kernel: see block_transpose.
+VectorAxis choose_vector_axis(Kernel& kernel, const Target& target);
+
+}  // namespace oclc
