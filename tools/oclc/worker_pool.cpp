@@ -122,11 +122,15 @@ void run_jobs(std::size_t count, const PoolOptions& options,
     }
     std::vector<pollfd> waiting;
     for (const Worker& worker : workers) waiting.push_back({worker.busy ? worker.fd : -1, POLLIN, 0});
-    ::poll(waiting.data(), waiting.size(), 200);
+    ::poll(waiting.data(), waiting.size(), static_cast<int>(std::clamp(options.timeout_s * 1000, 1.0, 200.0)));
     for (std::size_t i = 0; i < workers.size(); ++i) {
       Worker& worker = workers[i];
       if (!worker.busy) continue;
-      if (waiting[i].revents != 0) {
+      if (Clock::now() > worker.deadline) {  // a result that came too late counts as none
+        stop(worker, true);
+        done(worker.job, "", fmt::format("no result within {} s", options.timeout_s));
+        ++finished;
+      } else if (waiting[i].revents != 0) {
         std::uint64_t size = 0;
         std::string text;
         bool good = receive_all(worker.fd, &size, sizeof size) && size < (std::uint64_t{1} << 30);
@@ -134,10 +138,6 @@ void run_jobs(std::size_t count, const PoolOptions& options,
         good = good && receive_all(worker.fd, text.data(), text.size());
         worker.busy = false;
         done(worker.job, text, good ? "" : stop(worker, false));
-        ++finished;
-      } else if (Clock::now() > worker.deadline) {
-        stop(worker, true);
-        done(worker.job, "", fmt::format("no result within {} s", options.timeout_s));
         ++finished;
       }
     }
