@@ -85,28 +85,12 @@ class GroupReduction {
     while ((sharers_ & (sharers_ - 1)) != 0) --sharers_;
   }
 
-  // Names the coordinates of `flat` along `axes`, the last one fastest.
-  std::set<std::string> unflatten(Emitter& e, const std::string& flat, const std::vector<const Axis*>& axes) const {
-    std::set<std::string> names;
-    std::vector<std::string> lines;
-    Expr divisor(1);
-    for (std::size_t i = axes.size(); i-- > 0;) {
-      const std::string quotient = divisor == Expr(1) ? flat : fmt::format("{} / ({})", flat, e.index(divisor));
-      lines.push_back(fmt::format("const {} {} = {};", e.index_type(), axes[i]->name,
-                                  i == 0 ? quotient : fmt::format("({}) % ({})", quotient, e.index(axes[i]->extent))));
-      divisor *= axes[i]->extent;
-      names.insert(axes[i]->name);
-    }
-    for (std::size_t i = lines.size(); i-- > 0;) e.line(lines[i]);
-    return names;
-  }
-
   // Opens a loop over this work-item's share of the points of `axes`; two scopes.
   void open_share(Emitter& e, const std::vector<int>& axes) const {
     e.open(fmt::format("for ({} term = sharer; term < {}; term += {})", e.index_type(), e.index(terms(axes)), sharers_), {});
     std::vector<const Axis*> list;
     for (const int a : axes) list.push_back(&reduction(a));
-    e.open("", unflatten(e, "term", list));
+    e.open("", declare_coordinates(e, "term", list));
   }
 
   bool carries(const Stage& s) const {
@@ -153,7 +137,7 @@ class GroupReduction {
     e.line(fmt::format("const {0} element = min(wanted, ({0})({1}) - 1);", index, e.index(all_)));
     std::vector<const Axis*> list;
     for (const Axis& a : kernel_.axes) list.push_back(&a);
-    e.open("", unflatten(e, "element", list));
+    e.open("", declare_coordinates(e, "element", list));
     stages(e);
     e.open("if (wanted == element)", {});
     for (const Store& store : kernel_.stores) {
