@@ -7,18 +7,11 @@
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/conv_cost.h"
+#include "compiler/passes/layout.h"
 #include "compiler/passes/rewrite.h"
 
 namespace oclc {
 namespace {
-
-Layout channels_last(std::size_t rank) {
-  Layout layout;
-  layout.order.push_back(0);
-  for (std::size_t i = 2; i < rank; ++i) layout.order.push_back(static_cast<int>(i));
-  layout.order.push_back(1);
-  return layout;
-}
 
 // w[O, C/group, k..] as [(group,) taps * C/group, O/group]. `B` is a Builder or a Rewriter.
 template <class B>

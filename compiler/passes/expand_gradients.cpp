@@ -7,6 +7,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/builder.h"
+#include "compiler/passes/layout.h"
 #include "compiler/passes/pass.h"
 #include "compiler/support/error.h"
 
@@ -30,9 +31,7 @@ Value* spread(Builder& b, Value* v, const Ints& starts, const Ints& strides, std
 
 Value* stored_channels_last(Builder& b, Value* v) {
   v = b.call("store", {v}, {});
-  v->layout.order = {0};
-  for (std::size_t i = 2; i < v->type.rank(); ++i) v->layout.order.push_back(static_cast<int>(i));
-  v->layout.order.push_back(1);
+  v->layout = channels_last(v->type.rank());
   return v;
 }
 
@@ -122,7 +121,8 @@ Value* interleaved_classes(Builder& b, Value* y, Value* w, const Windows& window
   Ints perm, back{0, static_cast<std::int64_t>(rank) + 1}, steps{1, 1}, pads;
   Exprs starts = zeros(2);
   for (std::size_t i = 0; i < rank; ++i) {
-    const std::int64_t stride = windows.strides[i], kernel = w->type.shape[i + 2].value(), taps = (kernel + stride - 1) / stride;
+    const std::int64_t stride = windows.strides[i], kernel = w->type.shape[i + 2].value(),
+                       taps = (kernel + stride - 1) / stride;
     surplus[i + 2] = Expr(taps * stride - kernel);
     cut.emplace_back(taps);
     cut.emplace_back(stride);
@@ -229,9 +229,6 @@ Value* depthwise_weight_grad(Builder& b, const Node& node) {
   return b.reshape(sums.size() == 1 ? sums[0] : b.concat(sums, 1), node.output()->type.shape);
 }
 
-// Of any target.
-constexpr std::int64_t kVectorWidth = 16;
-
 // Rows of both operands of a weight gradient that a core's cache holds: more are added up in pieces.
 constexpr std::int64_t kLongestPiece = 2048;
 
@@ -268,7 +265,7 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
   } else {
     Ints pads = windows.pads;
     // Few channels: a row of a window is read as one vector from a padded copy.
-    if (sx[1].is_constant() && sx[1].value() < kVectorWidth && is(windows.dilations, 1)) {
+    if (sx[1].is_constant() && sx[1].value() < kWidestVector && is(windows.dilations, 1)) {
       Exprs before = zeros(x->type.rank()), after = before;
       for (std::size_t i = 0; i < kernel.size(); ++i) {
         before[i + 2] = Expr(pads[i]);
@@ -277,12 +274,9 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
       x = stored_channels_last(b, b.pad(x, before, after, 0));
       pads.assign(pads.size(), 0);
     }
-    patches = b.call("unfold", {x},
-                     {{"kernel", kernel},
-                      {"strides", windows.strides},
-                      {"dilations", windows.dilations},
-                      {"pads", pads},
-                      {"group", group}});
+    patches = b.call(
+        "unfold", {x},
+        {{"kernel", kernel}, {"strides", windows.strides}, {"dilations", windows.dilations}, {"pads", pads}, {"group", group}});
   }
   Value* columns = y;
   if (group > 1) {
@@ -292,7 +286,7 @@ Value* expand_conv_weight_grad(Builder& b, const Node& node) {
   }
   const std::int64_t lead = group > 1 ? 1 : 0;
   // Columns that fill vectors; of two that do, those whose gradients lie together in the result.
-  const bool taps_are_columns = width.is_constant() && width.value() % kVectorWidth == 0;
+  const bool taps_are_columns = width.is_constant() && width.value() % kWidestVector == 0;
   Ints perm{0};
   if (group > 1) perm.insert(perm.begin(), 1);
   for (const std::int64_t i : from_to(2 + lead, rank + lead)) perm.push_back(i);

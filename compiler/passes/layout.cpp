@@ -8,7 +8,6 @@
 #include "compiler/ops/op_list.h"
 
 namespace oclc {
-namespace {
 
 Layout channels_last(std::size_t rank) {
   Layout layout;
@@ -17,6 +16,8 @@ Layout channels_last(std::size_t rank) {
   layout.order.push_back(1);
   return layout;
 }
+
+namespace {
 
 // Filter taps outermost, features innermost.
 Layout taps_outermost(std::size_t rank) {
@@ -35,8 +36,6 @@ Layout as_right_operand(std::size_t rank) {
   return layout;
 }
 
-// Rows of a right operand are whole vectors of any target.
-constexpr std::int64_t kRowUnit = 16;
 // Rows whose length is a multiple of this fall on few sets of a cache.
 constexpr std::int64_t kCrowdedRow = 128;
 
@@ -52,8 +51,8 @@ bool lay_out_weights(Graph& graph, Node* conv) {
   const bool grouped = conv->get_or<std::int64_t>("group", 1) != 1;
   const Layout layout = grouped && shape[1] == Expr(1) ? taps_outermost(rank) : as_right_operand(rank);
   const std::int64_t features = shape[0].constant().value_or(0);
-  std::int64_t surplus = (kRowUnit - features % kRowUnit) % kRowUnit;
-  if ((features + surplus) % kCrowdedRow == 0) surplus += kRowUnit;
+  std::int64_t surplus = (kWidestVector - features % kWidestVector) % kWidestVector;
+  if ((features + surplus) % kCrowdedRow == 0) surplus += kWidestVector;
   const bool padded = !grouped && features > 0 && surplus > 0;
   const auto add = [&](std::string_view name, Value* x, Attributes attributes) {
     return graph.add(op(name), {x}, std::move(attributes), conv->source, conv)->output();

@@ -9,4 +9,9 @@ namespace oclc {
 // outside reads stay row-major. Without it kernels are right but walk memory in strides. True if a layout changed.
 bool assign_layouts(Graph& graph);
 
+// Storage order N, H, W, C of a value [N, C, H, W] of any rank from 2 on.
+Layout channels_last(std::size_t rank);
+// Lanes of OpenCL's widest vector of floats: rows of whole such vectors are whole vectors on every target.
+inline constexpr std::int64_t kWidestVector = 16;
+
 }  // namespace oclc
