@@ -7,18 +7,6 @@
 using namespace oclc;
 using namespace oclc::test;
 
-namespace {
-
-HostTensor ints_of(DType dtype, Ints shape, const Ints& values) {
-  HostTensor t(dtype, std::move(shape));
-  for (std::int64_t i = 0; i < t.elements(); ++i) t.set_int(i, values[static_cast<std::size_t>(i)]);
-  return t;
-}
-
-std::vector<Expr> exprs(std::initializer_list<std::int64_t> values) { return {values.begin(), values.end()}; }
-
-}  // namespace
-
 TEST_CASE("pointwise kernels and reductions of awkward sizes") {
   for (const bool large : {false, true}) {
     PlanCheck check;

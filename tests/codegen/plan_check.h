@@ -20,6 +20,14 @@ inline const std::vector<std::string>& target_names() {
   return names;
 }
 
+inline HostTensor ints_of(DType dtype, Ints shape, const Ints& values) {
+  HostTensor t(dtype, std::move(shape));
+  for (std::int64_t i = 0; i < t.elements(); ++i) t.set_int(i, values[static_cast<std::size_t>(i)]);
+  return t;
+}
+
+inline std::vector<Expr> exprs(std::initializer_list<std::int64_t> values) { return {values.begin(), values.end()}; }
+
 struct PlanCheck {
   std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   Builder b{*graph, "node"};
