@@ -141,9 +141,7 @@ class ContractionCode {
     std::string tile_parameters = parameter_list(kernel_, false), parameters = parameter_list(kernel_, true),
                 arguments = argument_list(kernel_);
     for (OwnConstant& constant : constants_) {
-      KernelArgument argument;
-      argument.operand = static_cast<int>(kernel_.operands.size() + g.packed.size());
-      g.arguments.push_back(argument);
+      g.arguments.push_back({.operand = static_cast<int>(kernel_.operands.size() + g.packed.size())});
       g.packed.push_back(std::move(constant.buffer));
       tile_parameters += fmt::format(", __global const float* {}", constant.name);
       parameters += fmt::format(", __global const float* {0}, const long {0}_at", constant.name);

@@ -40,8 +40,7 @@ std::string parameter_list(const Kernel& kernel, bool with_offsets) {
   std::vector<std::string> parts;
   for (const Operand& o : kernel.operands) {
     if (o.replaced) continue;
-    parts.push_back(
-        fmt::format("__global {}{}* {}{}", o.written ? "" : "const ", c_type(o.dtype), o.written ? "" : "", o.name));
+    parts.push_back(fmt::format("__global {}{}* {}", o.written ? "" : "const ", c_type(o.dtype), o.name));
     if (with_offsets) parts.push_back(fmt::format("const long {}_at", o.name));
   }
   for (const std::string& s : kernel.model_symbols()) parts.push_back(fmt::format("const long dim_{}", s));
@@ -61,15 +60,10 @@ std::vector<KernelArgument> arguments_of(const Kernel& kernel) {
   std::vector<KernelArgument> list;
   for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
     if (kernel.operands[i].replaced) continue;
-    KernelArgument argument;
-    argument.operand = static_cast<int>(i);
-    list.push_back(argument);
+    list.push_back({.operand = static_cast<int>(i)});
   }
   for (const std::string& s : kernel.model_symbols()) {
-    KernelArgument argument;
-    argument.kind = KernelArgument::Kind::dimension;
-    argument.symbol = s;
-    list.push_back(argument);
+    list.push_back({.kind = KernelArgument::Kind::dimension, .symbol = s});
   }
   return list;
 }

@@ -8,6 +8,7 @@
 
 #include "compiler/codegen/loop_nest.h"
 #include "compiler/codegen/scope.h"
+#include "compiler/kernels/identifier.h"
 #include "compiler/kernels/persistent.h"
 #include "compiler/support/error.h"
 
@@ -19,18 +20,8 @@ constexpr std::int64_t kSmallestGroup = 64;
 // Local memory that stays free for what a driver keeps there.
 constexpr std::int64_t kReservedLocalBytes = 1 << 10;
 
-std::string identifier(std::string_view name) {
-  std::string id;
-  for (const char c : name.substr(0, 40)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (plain)
-      id += c;
-    else if (!id.empty() && id.back() != '_')
-      id += '_';
-  }
-  while (!id.empty() && id.back() == '_') id.pop_back();
-  return "b_" + id;  // the prefix keeps it apart from the words of OpenCL C
-}
+// Of a buffer, by the beginning of its name.
+std::string identifier(std::string_view name) { return "b_" + identifier_part(name.substr(0, 40)); }
 
 class PersistentCode {
  public:
@@ -127,17 +118,12 @@ class PersistentCode {
       if (local_.count(id)) continue;
       parameters.push_back(fmt::format("{} {}, const long {}_at", pointer(id, written_.at(id)), name, name));
       moves += fmt::format("  {0} += {0}_at;\n", name);
-      KernelArgument argument;
-      argument.operand = static_cast<int>(out_.buffers.size());
-      out_.kernel.arguments.push_back(argument);
+      out_.kernel.arguments.push_back({.operand = static_cast<int>(out_.buffers.size())});
       out_.buffers.push_back({id, written_.at(id)});
     }
     for (const std::string& s : symbols_) {
       parameters.push_back(fmt::format("const long dim_{}", s));
-      KernelArgument argument;
-      argument.kind = KernelArgument::Kind::dimension;
-      argument.symbol = s;
-      out_.kernel.arguments.push_back(argument);
+      out_.kernel.arguments.push_back({.kind = KernelArgument::Kind::dimension, .symbol = s});
     }
     return fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n{}", group_, name_,
                        fmt::join(parameters, ", "), moves);

@@ -127,18 +127,13 @@ class ResidentCode {
                                                    : "const ",
                                        c_type(p.dtype), p.name, p.name));
       moves_ += fmt::format("  {0} += {0}_at;\n", p.name);
-      KernelArgument argument;
-      argument.operand = static_cast<int>(out_.buffers.size());
-      out_.kernel.arguments.push_back(argument);
+      out_.kernel.arguments.push_back({.operand = static_cast<int>(out_.buffers.size())});
       // Its counters are zeros again when the launch ends.
       out_.buffers.push_back({buffer, p.written && !progress});
     }
     for (const std::string& s : symbols_) {
       parameters.push_back(fmt::format("const long dim_{}", s));
-      KernelArgument argument;
-      argument.kind = KernelArgument::Kind::dimension;
-      argument.symbol = s;
-      out_.kernel.arguments.push_back(argument);
+      out_.kernel.arguments.push_back({.kind = KernelArgument::Kind::dimension, .symbol = s});
     }
     return fmt::format("{}, const int first, const int last", fmt::join(parameters, ", "));
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compiler/kernels/identifier.h"
 #include "compiler/kernels/index_maps.h"
 #include "compiler/support/error.h"
 
@@ -70,18 +71,10 @@ std::vector<Expr> pointwise_axes(KernelBuilder& b, const TensorType& type, const
   return coords;
 }
 
-// An identifier of the node's name in the model; names may hold anything.
+// The end of the node's name in the model, without what passes appended to it.
 std::string identifier(std::string_view source) {
   constexpr std::size_t kLongest = 48;
-  std::string id;
-  for (const char c : source.substr(0, source.find('+'))) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (plain)
-      id += c;
-    else if (!id.empty() && id.back() != '_')
-      id += '_';
-  }
-  while (!id.empty() && id.back() == '_') id.pop_back();
+  const std::string id = identifier_part(source.substr(0, source.find('+')));
   return id.size() > kLongest ? id.substr(id.size() - kLongest) : id;
 }
 

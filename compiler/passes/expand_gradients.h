@@ -1,0 +1,14 @@
+// Expansions of operators that gradients are made of, a function a row of the pass expand_gradients.
+#pragma once
+#include "compiler/ops/builder.h"
+
+namespace oclc {
+
+Value* expand_conv_transpose(Builder& b, const Node& node);
+Value* expand_conv_weight_grad(Builder& b, const Node& node);
+Value* expand_max_pool_index(Builder& b, const Node& node);
+Value* expand_max_pool_grad(Builder& b, const Node& node);
+// CompileError for padded windows over images of symbolic size.
+Value* expand_avg_pool_grad(Builder& b, const Node& node);
+
+}  // namespace oclc
