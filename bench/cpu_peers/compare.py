@@ -8,20 +8,14 @@ Inputs come from cases.json beside the model, else uniform in [-1, 1). Each roun
 the order AB BA AB ...; a process warms up, then times single inferences. `ratio` is the median over the rounds of
 oclc's median time divided by ONNX Runtime's, so below 1 oclc is faster; `spread` is the smallest and largest of the rounds.
 """
-import argparse
 import json
-import os
 import pathlib
-import platform
 import statistics
-import subprocess
-import sys
 import time
 
+import comparison
 import numpy as np
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-THREADS = 2
+from comparison import ROOT, THREADS, run
 
 
 def uniform(seed, count, lo, hi):
@@ -68,32 +62,26 @@ def input_specs(model):
     specs = []
     for i, value in enumerate(session_of(model).get_inputs()):
         if value.type != 'tensor(float)':
-            sys.exit(f"cpu_peers: error: {model}: input '{value.name}' is {value.type}; wanted cases.json to say its values")
+            comparison.fail(f"{model}: input '{value.name}' is {value.type}; wanted cases.json to say its values")
         specs.append({'name': value.name, 'dtype': 'float32', 'shape': value.shape, 'seed': 9001 + i, 'lo': -1, 'hi': 1})
     return specs
 
 
-def peer_process(model, folder, warmup, runs):
-    """What the child does for ONNX Runtime: prints its latencies and leaves its outputs in `folder`."""
+def peer_process(arguments, model):
+    """Prints ONNX Runtime's latencies and leaves its outputs in the folder of the inputs."""
+    folder = arguments.inputs
     session = session_of(model)
     feed = {v.name: np.load(folder / f'input_{i}.npy') for i, v in enumerate(session.get_inputs())}
-    for _ in range(warmup):
+    for _ in range(arguments.warmup):
         outputs = session.run(None, feed)
     latencies = []
-    for _ in range(runs):
+    for _ in range(arguments.runs):
         start = time.perf_counter()
         outputs = session.run(None, feed)
         latencies.append((time.perf_counter() - start) * 1e3)
     for i, value in enumerate(outputs):
         np.save(folder / f'peer_{i}.npy', value)
     print(json.dumps({'median': statistics.median(latencies), 'min': min(latencies)}))
-
-
-def run(command):
-    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f'cpu_peers: error: {" ".join(map(str, command))} ended with {done.returncode}:\n{done.stderr}')
-    return done.stdout
 
 
 def time_oclc(arguments, plan, folder, inputs, outputs):
@@ -104,11 +92,6 @@ def time_oclc(arguments, plan, folder, inputs, outputs):
     for i, name in enumerate(outputs):
         command += ['--output', f'{name}={folder}/oclc_{i}.npy']
     return json.loads(run(command))['latency_ms']
-
-
-def time_peer(arguments, model, folder):
-    return json.loads(run([sys.executable, __file__, '--peer-process', model, folder, '--warmup', arguments.warmup, '--runs',
-                           arguments.runs]))
 
 
 def difference(folder, count):
@@ -142,58 +125,17 @@ def compare(arguments, given):
     plan = folder / 'plan.bin'
     run([arguments.bin / 'oclc', model, '-o', plan] + [x for d in arguments.dim for x in ('--dim', d)] + arguments.oclc_option)
 
-    ours, peers = [], []
-    for round_number in range(arguments.rounds):
-        sides = [lambda: ours.append(time_oclc(arguments, plan, folder, inputs, outputs)),
-                 lambda: peers.append(time_peer(arguments, model, folder))]
-        for side in sides if round_number % 2 == 0 else reversed(sides):
-            side()
-        if sys.stderr.isatty():
-            print(f'\r{name}: round {round_number + 1} of {arguments.rounds}', end='', file=sys.stderr, flush=True)
-    if sys.stderr.isatty():
-        print('\r\033[K', end='', file=sys.stderr)
-    ratios = [a['median'] / b['median'] for a, b in zip(ours, peers)]
-    row = {'model': name, 'dims': dims, 'oclc_ms': statistics.median(r['median'] for r in ours),
-           'peer_ms': statistics.median(r['median'] for r in peers), 'oclc_min_ms': min(r['min'] for r in ours),
-           'peer_min_ms': min(r['min'] for r in peers), 'ratio': statistics.median(ratios),
-           'spread': [min(ratios), max(ratios)], 'difference': difference(folder, len(outputs)), 'rounds': list(zip(ours, peers))}
-    print(f"{name:18s} oclc {row['oclc_ms']:9.2f} ms   onnxruntime {row['peer_ms']:9.2f} ms   ratio {row['ratio']:6.3f} "
-          f"[{row['spread'][0]:.3f} .. {row['spread'][1]:.3f}]   outputs differ by {row['difference']:.1e}", flush=True)
+    ours, peers, row = comparison.take_turns(name, arguments.rounds,
+                                             lambda: time_oclc(arguments, plan, folder, inputs, outputs),
+                                             lambda: comparison.run_peer(arguments, model, '--inputs', folder))
+    row |= {'dims': dims, 'oclc_min_ms': min(r['min'] for r in ours), 'peer_min_ms': min(r['min'] for r in peers),
+            'difference': difference(folder, len(outputs))}
+    print(f"{comparison.line_of(row, 'onnxruntime')}   outputs differ by {row['difference']:.1e}", flush=True)
     return row
 
 
-def machine():
-    model = next((line.split(':', 1)[1].strip() for line in open('/proc/cpuinfo') if line.startswith('model name')), '?')
-    import onnxruntime
-    commit = subprocess.run(['git', '-C', ROOT, 'rev-parse', '--short', 'HEAD'], capture_output=True, text=True).stdout.strip()
-    return {'cpu': model, 'cores': THREADS, 'kernel': platform.release(), 'onnxruntime': onnxruntime.__version__, 'commit': commit}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('models', nargs='+', type=pathlib.Path)
-    parser.add_argument('--dim', action='append', default=[], metavar='N=1', help='bind a symbolic dimension (repeatable)')
-    parser.add_argument('--rounds', type=int, default=7)
-    parser.add_argument('--warmup', type=int, default=3)
-    parser.add_argument('--runs', type=int, default=10, help='timed inferences a round')
-    parser.add_argument('--bin', type=pathlib.Path, default=ROOT / 'build/release/bin', help='folder of oclc and oclrun')
-    parser.add_argument('--oclc-option', action='append', default=[], help='passed to oclc (repeatable)')
-    parser.add_argument('--json', type=pathlib.Path, help='write the result there')
-    parser.add_argument('--peer-process', action='store_true', help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.peer_process:
-        return peer_process(*arguments.models, arguments.warmup, arguments.runs)
-    cores = sorted(os.sched_getaffinity(0))[:THREADS]
-    os.sched_setaffinity(0, cores)
-    os.environ['POCL_MAX_PTHREAD_COUNT'] = str(THREADS)
-    arguments.bin = arguments.bin.resolve()
-    rows = [compare(arguments, m) for m in arguments.models]
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        temporary = arguments.json.with_suffix('.tmp')
-        temporary.write_text(json.dumps({'schema': 1, 'machine': machine(), 'models': rows}, indent=1) + '\n')
-        temporary.replace(arguments.json)
-
-
 if __name__ == '__main__':
-    main()
+    parser = comparison.parser_of(__doc__, rounds=7, warmup=3, runs=10)
+    parser.add_argument('--dim', action='append', default=[], metavar='N=1', help='bind a symbolic dimension (repeatable)')
+    parser.add_argument('--inputs', type=pathlib.Path, help=comparison.HIDDEN)
+    comparison.main(parser, 'onnxruntime', compare, peer_process)

@@ -8,20 +8,14 @@ weight decay, on mean softmax cross-entropy. PyTorch runs the ONNX graph operato
 of each system, in the order AB BA AB ...; `ratio` is the median over the rounds of oclc's median time divided by PyTorch's, so
 below 1 oclc is faster; `spread` is the smallest and largest of the rounds. Phases: oclc's by its profile, PyTorch's by clock.
 """
-import argparse
 import json
-import os
-import pathlib
 import re
 import statistics
-import subprocess
-import sys
 import time
 
-import numpy as np
+import comparison
+from comparison import THREADS, run
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-THREADS = 2
 OPTIMIZER = {'lr': 0.001, 'momentum': 0.9, 'weight_decay': 0.0001}
 
 
@@ -71,16 +65,16 @@ class Network:
         return simple[op](*x)
 
 
-def peer_process(model, batch, warmup, runs):
-    """What the child does for PyTorch: prints its times."""
+def peer_process(arguments, model):
+    """Prints PyTorch's times."""
     import torch
     torch.set_num_threads(THREADS)
     torch.manual_seed(1)
     network = Network(model)
-    x, labels = torch.rand(batch, 3, 224, 224) * 2 - 1, torch.randint(0, 1000, (batch,))
+    x, labels = torch.rand(arguments.batch, 3, 224, 224) * 2 - 1, torch.randint(0, 1000, (arguments.batch,))
     optimizer = torch.optim.SGD(network.parameters, **OPTIMIZER)
     times = []
-    for _ in range(warmup + runs):
+    for _ in range(arguments.warmup + arguments.runs):
         clock = [time.perf_counter()]
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(network(x), labels)
@@ -91,16 +85,9 @@ def peer_process(model, batch, warmup, runs):
         loss.item()
         clock.append(time.perf_counter())
         times.append([(b - a) * 1e3 for a, b in zip(clock, clock[1:])])
-    times = times[warmup:]
+    times = times[arguments.warmup:]
     phases = dict(zip(('forward', 'backward', 'optimizer'), (statistics.median(t) for t in zip(*times))))
     print(json.dumps({'median': statistics.median(sum(t) for t in times), 'phases': phases}))
-
-
-def run(command):
-    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f'training_peers: error: {" ".join(map(str, command))} ended with {done.returncode}:\n{done.stderr}')
-    return done.stdout
 
 
 def phase_of(row):
@@ -126,55 +113,23 @@ def compare(arguments, folder):
     optimizer = ','.join(['sgd'] + [f'{k}={v}' for k, v in OPTIMIZER.items()])
     run([arguments.bin / 'oclc', built / 'model.onnx', '--train', 'cross_entropy', '--optimizer', optimizer, '-o', plan] +
         arguments.oclc_option)
-    ours, peers = [], []
-    for number in range(arguments.rounds):
-        sides = [lambda: ours.append(json.loads(run(oclc_command(arguments, plan)))['latency_ms']),
-                 lambda: peers.append(json.loads(run([sys.executable, __file__, '--peer-process', built / 'model.onnx', '--batch',
-                                                      arguments.batch, '--warmup', arguments.warmup, '--runs', arguments.runs])))]
-        for side in sides if number % 2 == 0 else reversed(sides):
-            side()
+    _, peers, row = comparison.take_turns(
+        name, arguments.rounds, lambda: json.loads(run(oclc_command(arguments, plan)))['latency_ms'],
+        lambda: comparison.run_peer(arguments, built / 'model.onnx', '--batch', arguments.batch))
     profile = json.JSONDecoder().raw_decode(run([c for c in oclc_command(arguments, plan) if c != '--json'] + ['--profile=json']))[0]
     phases = {}
-    for row in profile['rows']:
-        phases[phase_of(row)] = phases.get(phase_of(row), 0) + row['time_us'] / 1e3
+    for launch in profile['rows']:
+        phases[phase_of(launch)] = phases.get(phase_of(launch), 0) + launch['time_us'] / 1e3
     plan.unlink()
-    ratios = [a['median'] / b['median'] for a, b in zip(ours, peers)]
-    row = {'model': name, 'batch': arguments.batch, 'oclc_ms': statistics.median(r['median'] for r in ours),
-           'peer_ms': statistics.median(r['median'] for r in peers), 'ratio': statistics.median(ratios),
-           'spread': [min(ratios), max(ratios)], 'oclc_phases_ms': phases, 'launches': len(profile['rows']),
-           'peer_phases_ms': {k: statistics.median(p['phases'][k] for p in peers) for k in peers[0]['phases']},
-           'rounds': list(zip(ours, peers))}
+    row |= {'batch': arguments.batch, 'oclc_phases_ms': phases, 'launches': len(profile['rows']),
+            'peer_phases_ms': {k: statistics.median(p['phases'][k] for p in peers) for k in peers[0]['phases']}}
     text = lambda phases: ', '.join(f'{k} {v:.0f}' for k, v in sorted(phases.items(), key=lambda p: -p[1]))
-    print(f"{name:16s} oclc {row['oclc_ms']:8.1f} ms   pytorch {row['peer_ms']:8.1f} ms   ratio {row['ratio']:6.3f} "
-          f"[{row['spread'][0]:.3f} .. {row['spread'][1]:.3f}]\n  oclc ms: {text(phases)}\n"
-          f"  pytorch ms: {text(row['peer_phases_ms'])}", flush=True)
+    print(f"{comparison.line_of(row, 'pytorch')}\n  oclc ms: {text(phases)}\n  pytorch ms: {text(row['peer_phases_ms'])}",
+          flush=True)
     return row
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('models', nargs='+', type=pathlib.Path)
-    parser.add_argument('--batch', type=int, default=8)
-    parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--warmup', type=int, default=2)
-    parser.add_argument('--runs', type=int, default=6, help='timed steps a round')
-    parser.add_argument('--bin', type=pathlib.Path, default=ROOT / 'build/release/bin', help='folder of oclc and oclrun')
-    parser.add_argument('--oclc-option', action='append', default=[], help='passed to oclc (repeatable)')
-    parser.add_argument('--json', type=pathlib.Path, help='write the result there')
-    parser.add_argument('--peer-process', action='store_true', help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.peer_process:
-        return peer_process(arguments.models[0], arguments.batch, arguments.warmup, arguments.runs)
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
-    os.environ['POCL_MAX_PTHREAD_COUNT'] = str(THREADS)
-    arguments.bin = arguments.bin.resolve()
-    rows = [compare(arguments, m) for m in arguments.models]
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        temporary = arguments.json.with_suffix('.tmp')
-        temporary.write_text(json.dumps({'schema': 1, 'models': rows}, indent=1) + '\n')
-        temporary.replace(arguments.json)
-
-
 if __name__ == '__main__':
-    main()
+    parser = comparison.parser_of(__doc__, rounds=5, warmup=2, runs=6)
+    parser.add_argument('--batch', type=int, default=8)
+    comparison.main(parser, 'torch', compare, peer_process)
