@@ -19,6 +19,7 @@
 //   MT, NP  row tiles and panels of a work-item: at least 1
 //   K_CHAIN, TAP_CHAIN  longest chain of fma: K_CHAIN elements of a tap (K), or TAP_CHAIN whole taps with K_CHAIN = K (TAPS);
 //           chains are then added up, which divides the rounding error of long sums
+//   A_TYPE, A_FROM, B_FROM  elements of A in memory and the functions that make floats of A's and B's elements (float, none, none)
 //   EPILOGUE_UNROLL  MR: no copy through memory, for a cheap epilogue; 1: small code, for an expensive one (MR)
 //   ROWS_FASTEST  1: neighbouring work-items share panels of B (large B); 0: they share rows of A (large A)
 // local memory 0. launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
@@ -95,6 +96,15 @@
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
+#ifndef B_FROM
+#define B_FROM(v) v
+#endif
+#ifndef A_TYPE
+#define A_TYPE float
+#endif
+#ifndef A_FROM
+#define A_FROM(v) v
+#endif
 #define VEC JOIN(float, VW)
 #define LOAD(p) JOIN(vload, VW)(0, p)
 #define STORE(v, p) JOIN(vstore, VW)(v, 0, p)
@@ -150,7 +160,7 @@ void contraction_tile(const __global float* restrict a, const __global float* re
       const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
       //@end
       for (int tap = 0; tap < TAPS; ++tap) {
-        const __global float* p[MR];
+        const __global A_TYPE* p[MR];
         //@hole A_POINTER
         #pragma unroll
         for (int i = 0; i < MR; ++i) p[i] = row[i];
@@ -160,10 +170,10 @@ void contraction_tile(const __global float* restrict a, const __global float* re
           for (int k = k0; k < k_end; ++k) {
             VEC x[NV];
             #pragma unroll
-            for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
+            for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));
             #pragma unroll
             for (int i = 0; i < MR; ++i) {
-              const VEC s = p[i][k * A_STEP];
+              const VEC s = A_FROM(p[i][k * A_STEP]);
               #pragma unroll
               for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
             }

@@ -7,7 +7,7 @@
 // local A   block[r * A_PITCH + tap * K + k], r = row within the work-item, A_PITCH = TAPS * K + 16: rows a multiple of 4 KiB
 //           apart would fall into one cache set.
 // B         b[(((g * PANELS + n / PW) * TAPS + tap) * K + k) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
-//           B of run time: B_PANEL, B_STEP, B_GROUP as in contraction_cpu.cl.
+//           B of run time: B_PANEL, B_STEP, B_GROUP, B_FROM as in contraction_cpu.cl.
 // C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].      bias: PANELS * PW values for each g (default epilogue).
 // parameter legal values (default)
 //   G, M, N, K, TAPS, VW, MR, NV, K_CHAIN, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
@@ -91,6 +91,9 @@
 #define PLOAD(p) JOIN(vload, PV)(0, p)
 #define PSTORE(v, p) JOIN(vstore, PV)(v, 0, p)
 #endif
+#ifndef B_FROM
+#define B_FROM(v) v
+#endif
 #define VEC JOIN(float, VW)
 #define LOAD(p) JOIN(vload, VW)(0, p)
 #define STORE(v, p) JOIN(vstore, VW)(v, 0, p)
@@ -164,7 +167,7 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
         for (int k = k0; k < k_end; ++k) {
           VEC x[NV];
           #pragma unroll
-          for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
+          for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));
           #pragma unroll
           for (int i = 0; i < MR; ++i) {
             const VEC s = p[i * A_PITCH + k];

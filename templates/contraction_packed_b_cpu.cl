@@ -8,7 +8,7 @@
 // local B   panel[k * PW + n - n0], PW = NV * VW.
 // C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].
 // parameter legal values (default)
-//   G, M, N, VW, MR, NV, K_CHAIN, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
+//   G, M, N, VW, MR, NV, K_CHAIN, A_FROM, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
 //   K       a literal (64)
 //   MT      row tiles of a work-item; packing costs about 1 / (MT * MR) of the multiplications, so all unless cores would idle
 // local memory 4 * K * PW bytes: at most half the second-level cache.
@@ -61,6 +61,9 @@
 #define ROW_BLOCKS ((ROW_TILES + MT - 1) / MT)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
+#ifndef A_FROM
+#define A_FROM(v) v
+#endif
 #define VEC JOIN(float, VW)
 #define LOAD(p) JOIN(vload, VW)(0, p)
 #define STORE(v, p) JOIN(vstore, VW)(v, 0, p)
@@ -156,7 +159,7 @@ void contraction_packed_b_tile(const __global float* restrict a, const __global 
         for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
         #pragma unroll
         for (int i = 0; i < MR; ++i) {
-          const VEC s = row[i][k * A_STEP];
+          const VEC s = A_FROM(row[i][k * A_STEP]);
           #pragma unroll
           for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
         }

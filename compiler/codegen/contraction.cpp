@@ -49,6 +49,7 @@ class ContractionCode {
     Buffer buffer;
     buffer.name = buffer_name;
     buffer.kind = BufferKind::constant;
+    buffer.dtype = content.dtype();
     buffer.constant = std::move(content);
     buffer.elements = Expr(buffer.constant.elements());
     constants_.push_back({name, std::move(buffer)});
@@ -141,10 +142,11 @@ class ContractionCode {
     std::string tile_parameters = parameter_list(kernel_, false), parameters = parameter_list(kernel_, true),
                 arguments = argument_list(kernel_);
     for (OwnConstant& constant : constants_) {
+      const std::string_view type = c_type(constant.buffer.dtype);
       g.arguments.push_back({.operand = static_cast<int>(kernel_.operands.size() + g.packed.size())});
       g.packed.push_back(std::move(constant.buffer));
-      tile_parameters += fmt::format(", __global const float* {}", constant.name);
-      parameters += fmt::format(", __global const float* {0}, const long {0}_at", constant.name);
+      tile_parameters += fmt::format(", __global const {}* {}", type, constant.name);
+      parameters += fmt::format(", __global const {0}* {1}, const long {1}_at", type, constant.name);
       arguments += fmt::format(", {0} + {0}_at", constant.name);
     }
     g.head = kernel_head(kernel_, g);

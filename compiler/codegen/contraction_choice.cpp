@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/half.h"
 #include "compiler/ir/typical.h"
 
 namespace oclc {
@@ -31,17 +32,19 @@ class Chooser {
   }
 
   bool choose_template() {
-    const bool a_in_place = row_pointers_suffice();
+    const bool row_pointers = row_pointers_suffice();
+    // Elements that need converting are converted once, in a copy, if there is room for it.
+    const bool a_in_place = row_pointers && !is_half(view_.operand_of(view_.a()).dtype);
     choice_.constant_b = constant_b_layout();
     if (!choice_.constant_b) {
       const ContractionTiles before = tiles_;
       if (view_.b().index.coefficient(view_.column_axis().name) == Expr(1)) fit_panel();
       if (!b_is_read_in_place()) {
         tiles_ = before;
-        return a_in_place && view_.taps() == 1 && copy_b();
+        return row_pointers && view_.taps() == 1 && copy_b();
       }
     }
-    return a_in_place || copy_a();
+    return a_in_place || copy_a() || row_pointers;
   }
 
   // A's elements of a row and tap lie at a pointer and a step in k; a tap in the padding is one pointer to zeros.
@@ -146,8 +149,8 @@ class Chooser {
     if (!view_.inner().is_constant()) return false;
     // A row is padded so that rows do not fall into one cache set: A_PITCH of the template.
     const std::int64_t row_bytes = (view_.taps() * view_.inner().value() + 16) * 4;
-    tiles_.rows = static_cast<int>(std::min<std::int64_t>(tiles_.rows, std::max<std::int64_t>(1, copy_budget() / row_bytes)));
-    if (tiles_.rows * row_bytes > copy_budget()) return false;
+    if (row_bytes > copy_budget()) return false;
+    tiles_.rows = static_cast<int>(std::min<std::int64_t>(tiles_.rows, copy_budget() / row_bytes));
     const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), tiles_.rows),
                        panels = ceil_div(typical_extent(view_.columns()), panel_width()), cores = target_.compute_units;
     // All panels share a packed row, unless cores would idle.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/half.h"
 #include "compiler/codegen/kernel_part.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/support/error.h"
@@ -25,6 +26,7 @@ class OperandCode {
       : view_(view), choice_(choice), target_(target), values_(values) {}
 
   void run() {
+    convert();
     if (choice_.local_copy == LocalCopy::a)
       copy_a();
     else
@@ -51,7 +53,7 @@ class OperandCode {
     const Expr at_row = first.substitute(no_taps).substitute(view_.to_flat_row()), to_tap = first - first.substitute(no_taps);
     if (std::any_of(roles.m.begin(), roles.m.end(), [&](int i) { return to_tap.uses(view_.axis(i).name); })) return false;
     Lines state = view_.group_coordinates(), pointer;
-    state.push_back("const __global float* row[MR];");
+    state.push_back(fmt::format("const __global {}* row[MR];", a_type()));
     state.push_back("#pragma unroll");
     state.push_back(fmt::format("for (int i = 0; i < MR; ++i) {{ const {} r = min(m0 + i, M - 1); row[i] = {} + {}; }}",
                                 view_.index_type(), a_name(), view_.c_text(at_row.substitute(rename))));
@@ -92,7 +94,7 @@ class OperandCode {
     const bool by_row = view_.taps() == 1;
     Lines pointer = view_.tap_coordinates();
     if (by_row) {
-      state.push_back("const __global float* row[MR];");
+      state.push_back(fmt::format("const __global {}* row[MR];", a_type()));
       state.insert(state.end(), pointer.begin(), pointer.end());
       pointer = {"#pragma unroll", "for (int i = 0; i < MR; ++i) p[i] = row[i];"};
     }
@@ -104,13 +106,27 @@ class OperandCode {
     place.push_back(fmt::format(
         "  {}[i] = {};", by_row ? "row" : "p",
         a.guard.empty() ? address
-                        : fmt::format("({}) ? {} : zero", Emitter(view_.kernel(), view_.mode()).condition(a.guard), address)));
+                        : fmt::format("({}) ? {} : {}zero", Emitter(view_.kernel(), view_.mode()).condition(a.guard), address,
+                                      is_half(a_dtype()) ? fmt::format("(const __global {}*)", a_type()) : "")));
     place.push_back("}");
     values_.holes["ROW_STATE"] = joined(state);
     values_.holes["A_POINTER"] = joined(pointer);
   }
 
   const std::string& a_name() const { return view_.operand_of(view_.a()).name; }
+  DType a_dtype() const { return view_.operand_of(view_.a()).dtype; }
+  DType b_dtype() const { return view_.operand_of(view_.b()).dtype; }
+  std::string_view a_type() const { return c_type(a_dtype()); }
+
+  // How elements that are no floats in memory become floats, in place.
+  void convert() {
+    if (choice_.local_copy != LocalCopy::a && is_half(a_dtype())) {
+      values_.parameters["A_TYPE"] = a_type();
+      values_.parameters["A_FROM"] = fmt::format("oclc_from_{}", name_of(a_dtype()));
+    }
+    if (choice_.local_copy != LocalCopy::b && is_half(b_dtype()))
+      values_.parameters["B_FROM"] = fmt::format("oclc_from_{}", name_of(b_dtype()));
+  }
 
   // The vector of A at (row m, tap, k).
   void copy_a() {
@@ -135,13 +151,14 @@ class OperandCode {
   }
 
   void point_to_b() {
+    const std::string_view type = c_type(b_dtype());
     std::string pointer;
     if (choice_.constant_b) {
-      pointer = "const __global float* w = weights + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;\n";
+      pointer = fmt::format("const __global {}* w = weights + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;\n", type);
     } else {
       Substitution first{{view_.column_axis().name, Expr(0)}};
       for (const int i : view_.roles().k) first[view_.reduction(i).name] = Expr(0);
-      pointer = fmt::format("const __global float* w = {} + {} + panel * PW;\n", view_.operand_of(view_.b()).name,
+      pointer = fmt::format("const __global {}* w = {} + {} + panel * PW;\n", type, view_.operand_of(view_.b()).name,
                             view_.c_text(view_.b().index.substitute(first)));
     }
     // The template that copies A has no hole ROW_STATE, which declares the group's coordinates elsewhere.

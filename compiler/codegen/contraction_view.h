@@ -67,7 +67,7 @@ class ContractionView {
   Substitution to_flat_row_, to_flat_group_;
 };
 
-// A load of f32 elements whose address depends on no loaded value.
+// A load, of floats of 32 or 16 bits, whose address depends on no loaded value.
 bool is_plain_load(const ScalarNode& node);
 // The elements between neighbours along an axis, if that is a number.
 std::optional<std::int64_t> constant_stride(const Expr& index, std::string_view axis);

@@ -9,10 +9,11 @@ HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std
                        std::int64_t inner, std::int64_t panel_width) {
   const std::int64_t panels = (columns + panel_width - 1) / panel_width;
   const auto taps = static_cast<std::int64_t>(where.tap_offsets.size());
-  HostTensor packed(DType::f32, {groups * panels * taps * inner * panel_width});
+  HostTensor packed(source.dtype(), {groups * panels * taps * inner * panel_width});
   std::byte* to = packed.mutable_data();
   const std::byte* from = source.data();
-  const auto width = static_cast<std::size_t>(panel_width) * 4;
+  const auto bytes = static_cast<std::int64_t>(size_bytes(source.dtype()));
+  const auto element = static_cast<std::size_t>(bytes), width = static_cast<std::size_t>(panel_width) * element;
   for (std::int64_t g = 0; g < groups; ++g) {
     for (std::int64_t panel = 0; panel < panels; ++panel) {
       const std::int64_t count = std::min(panel_width, columns - panel * panel_width);
@@ -20,12 +21,12 @@ HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std
         for (std::int64_t k = 0; k < inner; ++k, to += width) {
           const std::byte* at = from + (where.base + g * where.group_stride + tap + k * where.inner_stride +
                                         panel * panel_width * where.column_stride) *
-                                           4;
+                                           bytes;
           if (where.column_stride == 1) {
-            std::memcpy(to, at, static_cast<std::size_t>(count) * 4);
+            std::memcpy(to, at, static_cast<std::size_t>(count) * element);
             continue;
           }
-          for (std::int64_t j = 0; j < count; ++j) std::memcpy(to + j * 4, at + j * where.column_stride * 4, 4);
+          for (std::int64_t j = 0; j < count; ++j) std::memcpy(to + j * bytes, at + j * where.column_stride * bytes, element);
         }
       }
     }

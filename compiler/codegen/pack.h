@@ -12,7 +12,7 @@ struct PackedOperand {
   std::vector<std::int64_t> tap_offsets;  // one per tap
 };
 
-// [group][column panel][tap][inner][panel width], surplus columns 0; float32. Throws nothing.
+// [group][column panel][tap][inner][panel width], surplus columns 0; of the source's type. Throws nothing.
 HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
                        std::int64_t inner, std::int64_t panel_width);
 

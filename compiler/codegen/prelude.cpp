@@ -11,7 +11,7 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kMarker = "//@provides ";
-constexpr std::array<std::string_view, 2> kFiles = {"prelude", "lanes"};
+constexpr std::array<std::string_view, 3> kFiles = {"prelude", "lanes", "half"};
 
 struct Piece {
   std::vector<std::string> names;

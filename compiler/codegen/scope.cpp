@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/codegen/half.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -27,8 +28,9 @@ std::string fill_operands(std::string_view text, const std::vector<std::string>&
   return out;
 }
 
-bool four_bytes(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::i32 || dtype == DType::u32 || dtype == DType::boolean;
+// Has the same number of lanes as a vector of floats.
+bool has_lanes(DType dtype) {
+  return is_half(dtype) || dtype == DType::f32 || dtype == DType::i32 || dtype == DType::u32 || dtype == DType::boolean;
 }
 
 std::set<std::string> index_dependencies(const Expr& e, const std::vector<std::set<std::string>>& nodes) {
@@ -89,8 +91,6 @@ std::string_view c_type(DType dtype) {
       return "float";
     case DType::f64:
       return "double";
-    case DType::f16:
-      return "half";
     case DType::i8:
       return "char";
     case DType::i16:
@@ -102,20 +102,21 @@ std::string_view c_type(DType dtype) {
     case DType::u8:
     case DType::boolean:
       return "uchar";
-    case DType::u16:
-      return "ushort";
     case DType::u32:
       return "uint";
     case DType::u64:
       return "ulong";
+    case DType::u16:
+    case DType::f16:
     case DType::bf16:
-      break;
+      return "ushort";
   }
-  throw CompileError({.stage = "codegen",
-                      .wanted = "an element type with kernel code",
-                      .found = std::string(name_of(dtype)),
-                      .advice = "use float32",
-                      .exit_code = ExitCode::unsupported});
+  check_failed("dtype", "scope.cpp", 0, "element type");
+}
+
+std::string_view value_type(DType dtype) {
+  if (dtype == DType::boolean) return "int";
+  return is_half(dtype) ? "float" : c_type(dtype);
 }
 
 std::string c_number(double value, DType dtype) {
@@ -147,21 +148,20 @@ bool can_vectorize(const Kernel& kernel, const std::string& axis) {
   for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
     if (!dependencies[i].count(axis)) continue;
     const ScalarNode& node = kernel.nodes[i];
-    if (!four_bytes(node.dtype)) return false;
+    if (!has_lanes(node.dtype)) return false;
     if (!unit_or_zero(node.index, axis, dependencies) && node.kind == Kind::load) return false;
     if (node.kind == Kind::index) {
       const auto c = node.index.coefficient(axis);
       if (!c || node.dtype != DType::i32) return false;
     }
-    if (node.kind == Kind::load && kernel.operands[static_cast<std::size_t>(node.operand)].dtype == DType::f16) return false;
     for (const Expr& e : node.guard) {
       if (index_varies(e, axis, dependencies)) return false;
     }
-    if (node.kind == Kind::cast && !four_bytes(kernel.nodes[static_cast<std::size_t>(node.args[0])].dtype)) return false;
+    if (node.kind == Kind::cast && !has_lanes(kernel.nodes[static_cast<std::size_t>(node.args[0])].dtype)) return false;
   }
   for (const Store& store : kernel.stores) {
     const DType dtype = kernel.operands[static_cast<std::size_t>(store.operand)].dtype;
-    if (!four_bytes(dtype)) return false;
+    if (!has_lanes(dtype)) return false;
     for (const Expr& e : store.guard) {
       if (index_varies(e, axis, dependencies)) return false;
     }
@@ -240,17 +240,12 @@ std::size_t Emitter::scope_for(NodeId id) const {
   return depth;
 }
 
-std::string Emitter::vector_type(DType dtype) const {
-  return fmt::format("{}{}", dtype == DType::boolean ? "int" : c_type(dtype), mode_.width);
-}
+std::string Emitter::vector_type(DType dtype) const { return fmt::format("{}{}", value_type(dtype), mode_.width); }
 
 std::string Emitter::declare(NodeId id, std::size_t scope, const std::string& text) {
   const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
   const std::string name = fmt::format("v{}", id);
-  const std::string type = is_vector(id)                  ? vector_type(node.dtype)
-                           : node.dtype == DType::boolean ? "int"
-                           : node.dtype == DType::f16     ? "float"
-                                                          : std::string(c_type(node.dtype));
+  const std::string type = is_vector(id) ? vector_type(node.dtype) : std::string(value_type(node.dtype));
   scopes_[scope].lines.push_back(fmt::format("const {} {} = {};", type, name, text));
   scopes_[scope].names[id] = name;
   return name;
@@ -318,16 +313,16 @@ std::string Emitter::condition(const std::vector<Expr>& guard) {
 std::string Emitter::load_text(const ScalarNode& node, bool vector) {
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(node.operand)];
   const std::string at = index(node.index);
+  const std::string place = operand.name + (at == "0" ? "" : " + " + at);
   std::string text;
-  if (vector) {
-    const std::string place = operand.name + (at == "0" ? "" : " + " + at);
+  if (is_half(operand.dtype)) {
+    text = half_load(operand.dtype, operand.name, at, vector ? mode_ : EmitMode());
+  } else if (vector) {
     if (mode_.lanes_left.empty())
       text = fmt::format("vload{}(0, {})", mode_.width, place);
     else
       text = fmt::format("oclc_load_lanes{}({}, {})", mode_.width, place, mode_.lanes_left);
     if (operand.dtype == DType::boolean) text = fmt::format("(convert_int{}({}) != 0)", mode_.width, text);
-  } else if (operand.dtype == DType::f16) {
-    text = fmt::format("vload_half({}, {})", at, operand.name);
   } else {
     text = fmt::format("{}[{}]", operand.name, at);
     if (operand.dtype == DType::boolean) text = fmt::format("({} != 0)", text);
@@ -380,13 +375,15 @@ std::string Emitter::compute(NodeId id, std::size_t scope) {
     case Kind::cast: {
       const ScalarNode& from = kernel_.nodes[static_cast<std::size_t>(node.args[0])];
       const std::string x = value(node.args[0]);
+      if (is_half(from.dtype)) return x;  // was rounded there
+      if (is_half(node.dtype)) return declare(id, scope, half_round(node.dtype, x));
       if (vector) {
         if (node.dtype == DType::boolean) return declare(id, scope, fmt::format("({} != 0)", x));
         const std::string number = from.dtype == DType::boolean ? fmt::format("(-{})", x) : x;
         return declare(id, scope, fmt::format("convert_{}({})", vector_type(node.dtype), number));
       }
       if (node.dtype == DType::boolean) return declare(id, scope, fmt::format("({} != 0)", x));
-      return declare(id, scope, fmt::format("({})({})", node.dtype == DType::f16 ? "float" : c_type(node.dtype), x));
+      return declare(id, scope, fmt::format("({})({})", c_type(node.dtype), x));
     }
     case Kind::select:
       return declare(id, scope,
@@ -403,27 +400,40 @@ std::string Emitter::compute(NodeId id, std::size_t scope) {
   check_failed("kind", "scope.cpp", 0, "node kind");
 }
 
+// What is rounded for this store alone, before it is: the store rounds.
+NodeId Emitter::unrounded(NodeId id, DType dtype) const {
+  const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
+  if (!is_half(dtype) || node.kind != Kind::cast) return id;
+  const NodeId from = node.args[0];
+  const ScalarNode& rounded = kernel_.nodes[static_cast<std::size_t>(from)];
+  return rounded.kind == Kind::cast && rounded.dtype == dtype ? rounded.args[0] : id;
+}
+
 void Emitter::store(const Store& store) {
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(store.operand)];
   const std::string at = index(store.index);
-  std::string v = vector_value(store.value);
+  std::string v = vector_value(unrounded(store.value, operand.dtype));
   // Lanes of truth values are 0 or -1, in memory they are bytes of 0 or 1.
   if (mode_.width > 1 && operand.dtype == DType::boolean) v = fmt::format("convert_uchar{}(-({}))", mode_.width, v);
   const std::string place = operand.name + (at == "0" ? "" : " + " + at),
                     guard = store.guard.empty() ? "" : fmt::format("if ({}) ", condition(store.guard));
   const auto step = mode_.width > 1 ? store.index.coefficient(mode_.vector_axis) : std::nullopt;
   if (step && *step != Expr(1)) {
-    const std::string lanes = fmt::format("lanes{}", lane_arrays_++), type(c_type(operand.dtype));
+    const std::string lanes = fmt::format("lanes{}", lane_arrays_++);
+    const bool half = is_half(operand.dtype);
+    const std::string_view type = half ? "float" : c_type(operand.dtype);
     line(fmt::format("{} {}[{}];", type, lanes, mode_.width));
     line(fmt::format("vstore{}({}, 0, {});", mode_.width, v, lanes));
-    line(fmt::format("{}for (int l = 0; l < {}; ++l) {}[{} + l * ({})] = {}[l];", guard, mode_.width, operand.name, at,
-                     index(*step), lanes));
+    const std::string each = fmt::format("{} + l * ({})", at, index(*step)), lane = lanes + "[l]";
+    const std::string loop = fmt::format("{}for (int l = 0; l < {}; ++l) ", guard, mode_.width);
+    line(half ? loop + half_store(operand.dtype, lane, operand.name, each, {})
+              : fmt::format("{}{}[{}] = {};", loop, operand.name, each, lane));
+  } else if (is_half(operand.dtype)) {
+    line(guard + half_store(operand.dtype, v, operand.name, at, mode_));
   } else if (mode_.width > 1 && !mode_.lanes_left.empty())
     line(fmt::format("{}oclc_store_lanes{}({}, {}, {});", guard, mode_.width, v, place, mode_.lanes_left));
   else if (mode_.width > 1)
     line(fmt::format("{}vstore{}({}, 0, {});", guard, mode_.width, v, place));
-  else if (operand.dtype == DType::f16)
-    line(fmt::format("{}vstore_half({}, {}, {});", guard, v, at, operand.name));
   else
     line(fmt::format("{}{}[{}] = {};", guard, operand.name, at, v));
 }

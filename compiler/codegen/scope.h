@@ -9,7 +9,8 @@
 
 namespace oclc {
 
-std::string_view c_type(DType dtype);  // "float", "long", ...; memory type of a scalar, bool is "uchar"
+std::string_view c_type(DType dtype);      // "float", "long", ...; memory type of a scalar: bool is "uchar", f16 "ushort"
+std::string_view value_type(DType dtype);  // of a variable: 16-bit floats are "float", bool is "int"
 std::string c_number(double value, DType dtype);
 
 // How a kernel's values are written as C: which axis is a vector of lanes, if any, and which integer type indices have.
@@ -62,6 +63,7 @@ class Emitter {
   std::string declare(NodeId id, std::size_t scope, const std::string& text);
   std::size_t scope_for(NodeId id) const;
   std::string argument(NodeId id, bool vector);
+  NodeId unrounded(NodeId id, DType dtype) const;
 
   const Kernel& kernel_;
   EmitMode mode_;

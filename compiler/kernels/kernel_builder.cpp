@@ -32,7 +32,11 @@ std::optional<double> uniform_number(const Value* value) {
   return first;
 }
 
+bool is_half(DType dtype) { return computed_as(dtype) != dtype; }
+
 }  // namespace
+
+DType computed_as(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 Expr KernelBuilder::axis_of(std::vector<Axis>& axes, std::string name, const Expr& extent) const {
   for (const Axis& known : axes) {
@@ -60,6 +64,7 @@ NodeId KernelBuilder::add(ScalarNode node) {
 }
 
 NodeId KernelBuilder::number(DType dtype, double value) {
+  dtype = computed_as(dtype);
   const std::string key = fmt::format("number {} {:a} {}", name_of(dtype), value, std::signbit(value));
   const auto known = memo_.find(key);
   if (known != memo_.end()) return known->second;
@@ -70,6 +75,7 @@ NodeId KernelBuilder::number(DType dtype, double value) {
 }
 
 NodeId KernelBuilder::index(const Expr& e, DType dtype) {
+  dtype = computed_as(dtype);
   if (const auto c = e.constant(); c && std::abs(static_cast<double>(*c)) < 9e15) return number(dtype, static_cast<double>(*c));
   const std::string key = fmt::format("index {} {}", name_of(dtype), e.text());
   const auto known = memo_.find(key);
@@ -94,6 +100,7 @@ NodeId KernelBuilder::apply(std::string_view name, std::vector<NodeId> args) {
 }
 
 NodeId KernelBuilder::cast(NodeId x, DType dtype) {
+  dtype = computed_as(dtype);
   if (at(x).dtype == dtype) return x;
   if (at(x).kind == ScalarNode::Kind::index && is_integer(dtype) && size_bytes(dtype) >= 4) return index(at(x).index, dtype);
   ScalarNode node;
@@ -103,10 +110,23 @@ NodeId KernelBuilder::cast(NodeId x, DType dtype) {
   return add(std::move(node));
 }
 
+NodeId KernelBuilder::convert(NodeId x, DType dtype) {
+  const NodeId wide = cast(x, dtype);
+  if (!is_half(dtype)) return wide;
+  const ScalarNode& from = at(wide);
+  if (from.kind == ScalarNode::Kind::load && kernel.operands[static_cast<std::size_t>(from.operand)].dtype == dtype)
+    return wide;
+  ScalarNode rounded;
+  rounded.kind = ScalarNode::Kind::cast;
+  rounded.dtype = dtype;
+  rounded.args = {wide};
+  return cast(add(std::move(rounded)), dtype);
+}
+
 NodeId KernelBuilder::reduced(int stage, DType dtype) {
   ScalarNode node;
   node.kind = ScalarNode::Kind::reduced;
-  node.dtype = dtype;
+  node.dtype = computed_as(dtype);
   node.stage = stage;
   return add(std::move(node));
 }
@@ -164,9 +184,9 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
   if (node.op->kind == OpKind::elementwise) {
     std::vector<NodeId> args;
     for (const Value* input : node.inputs) args.push_back(element(input, broadcast_coords(coords, input->type.shape), guard));
-    if (node.op->name == "cast") return cast(args[0], value->type.dtype);
+    if (node.op->name == "cast") return convert(args[0], value->type.dtype);
     const NodeId result = apply(node.op->name, std::move(args));
-    kernel.nodes[static_cast<std::size_t>(result)].dtype = value->type.dtype;
+    kernel.nodes[static_cast<std::size_t>(result)].dtype = computed_as(value->type.dtype);
     return result;
   }
   if (node.op->name == "iota") {
@@ -187,7 +207,7 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
     for (std::size_t i = values.size() - 1; i-- > 0;) {
       ScalarNode choose;
       choose.kind = ScalarNode::Kind::choose;
-      choose.dtype = value->type.dtype;
+      choose.dtype = computed_as(value->type.dtype);
       choose.guard = {Expr(static_cast<std::int64_t>(i)) - flat};
       choose.args = {cast(index(values[i], DType::i64), value->type.dtype), chosen};
       chosen = add(std::move(choose));
@@ -215,7 +235,7 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
     } else {
       ScalarNode choose;
       choose.kind = ScalarNode::Kind::choose;
-      choose.dtype = value->type.dtype;
+      choose.dtype = computed_as(value->type.dtype);
       choose.guard = source.guard;
       choose.args = {x, result};
       result = add(std::move(choose));
@@ -260,13 +280,13 @@ NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std
                            const std::vector<Expr>& guard) {
   ScalarNode node;
   node.kind = ScalarNode::Kind::load;
-  node.dtype = value->type.dtype;
+  const Buffer& buffer = (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)];
+  node.dtype = computed_as(value->type.dtype);
   node.index = storage.offset;
   for (std::size_t i = 0; i < coords.size(); ++i) node.index += coords[i] * storage.strides[i];
   node.guard = guard;
-  node.operand =
-      operand(storage.buffer, value->type.dtype, false, (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)].name);
-  count_read(node, value->type.elements(), (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)].elements);
+  node.operand = operand(storage.buffer, buffer.dtype, false, buffer.name);
+  count_read(node, value->type.elements(), buffer.elements);
   return add(std::move(node));
 }
 
@@ -281,7 +301,8 @@ void KernelBuilder::count_read(const ScalarNode& load, const Expr& elements, con
     // Where neither can be shown to be less, what one position reads stands for all of them.
     reads.elements = known_less_equal(held, sum) ? held : before == Expr(0) ? sum : before;
   }
-  kernel.bytes += (reads.elements - before) * Expr(static_cast<std::int64_t>(size_bytes(load.dtype)));
+  kernel.bytes += (reads.elements - before) *
+                  Expr(static_cast<std::int64_t>(size_bytes(kernel.operands[static_cast<std::size_t>(load.operand)].dtype)));
 }
 
 // How many of `elements` are read at `index`: never more than the axes that it runs over have points. What a tensor gives for
@@ -339,9 +360,10 @@ void KernelBuilder::store_to(const Storage& target, DType dtype, const std::vect
   Expr elements(1);
   for (std::size_t i = 0; i < coords.size(); ++i) store.index += coords[i] * target.strides[i];
   for (const Axis& axis : kernel.axes) elements *= axis.extent;
-  store.operand = operand(target.buffer, dtype, true, name);
+  const DType held = (*inputs_.buffers)[static_cast<std::size_t>(target.buffer)].dtype;
+  store.operand = operand(target.buffer, held, true, name);
   store.value = cast(node, dtype);
-  kernel.bytes += elements * Expr(static_cast<std::int64_t>(size_bytes(dtype)));
+  kernel.bytes += elements * Expr(static_cast<std::int64_t>(size_bytes(held)));
   kernel.stores.push_back(std::move(store));
 }
 

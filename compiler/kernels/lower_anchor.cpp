@@ -52,7 +52,7 @@ int add_stage(KernelBuilder& b, Stage::Combine combine, NodeId body, DType accum
   stage.combine = combine;
   stage.axes = all_reductions(b);
   stage.body = body;
-  stage.accumulator = accumulator;
+  stage.accumulator = computed_as(accumulator);
   b.kernel.stages.push_back(std::move(stage));
   return static_cast<int>(b.kernel.stages.size()) - 1;
 }

@@ -70,8 +70,9 @@ std::optional<Matrix> matrix_of(const Strides& s, const Expr& rows, const Expr& 
   return std::nullopt;
 }
 
-bool plain_load(const ScalarNode& n) {
-  if (n.kind != ScalarNode::Kind::load || n.dtype != DType::f32 || !n.guard.empty()) return false;
+bool plain_load(const Kernel& kernel, const ScalarNode& n) {
+  if (n.kind != ScalarNode::Kind::load || !n.guard.empty()) return false;
+  if (kernel.operands[static_cast<std::size_t>(n.operand)].dtype != DType::f32) return false;
   const auto symbols = n.index.symbols();
   return std::none_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });
 }
@@ -129,7 +130,7 @@ std::optional<BlasLowering> lower_blas(const Kernel& kernel, const std::function
   const Contraction& c = *kernel.contraction;
   const ScalarNode &a = kernel.nodes[static_cast<std::size_t>(c.a)], &b = kernel.nodes[static_cast<std::size_t>(c.b)];
   if (kernel.stages[0].accumulator != DType::f32) return refuse("the library multiplies single precision only");
-  if (!plain_load(a) || !plain_load(b)) return refuse("an operand is padded or computed while it is read");
+  if (!plain_load(kernel, a) || !plain_load(kernel, b)) return refuse("an operand is padded or computed while it is read");
   const Flat group(kernel.axes, c.batch), row(kernel.axes, c.m), column(kernel.axes, c.n), inner(kernel.reduction, c.k);
   Substitution flat;
   group.substitute_by(kGroup, flat);

@@ -136,10 +136,10 @@ void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const 
     }
     NodeId result = -1;
     if (node.op->name == "cast") {
-      result = b.cast(args[0], node.output()->type.dtype);
+      result = b.convert(args[0], node.output()->type.dtype);
     } else {
       result = b.apply(node.op->name, std::move(args));
-      b.kernel.nodes[static_cast<std::size_t>(result)].dtype = node.output()->type.dtype;
+      b.kernel.nodes[static_cast<std::size_t>(result)].dtype = computed_as(node.output()->type.dtype);
     }
     b.bind(node.output(), coords, result);
   }

@@ -25,7 +25,10 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs);
 // A pointwise kernel that computes `value` and stores it to `target`.
 Kernel lower_copy(const Value* value, const Storage& target, const LoweringInputs& inputs);
 
-// Incremental construction of a Kernel; used by the anchors' files.
+// What a kernel computes values of this type in: 16-bit floats in single precision. Loads convert, stores round.
+DType computed_as(DType dtype);
+
+// Incremental construction of a Kernel; used by the anchors' files. Its nodes have the types that are computed in.
 class KernelBuilder {
  public:
   explicit KernelBuilder(const LoweringInputs& inputs) : inputs_(inputs) {}
@@ -60,6 +63,8 @@ class KernelBuilder {
   NodeId index(const Expr& e, DType dtype);
   NodeId apply(std::string_view op, std::vector<NodeId> args);
   NodeId cast(NodeId x, DType dtype);
+  // The operator cast: a 16-bit float is rounded here, wherever it is used.
+  NodeId convert(NodeId x, DType dtype);
   NodeId reduced(int stage, DType dtype);
   // `x` where `guard` holds, else `fill`; folds into the load if `x` is one.
   NodeId guarded(NodeId x, const std::vector<Expr>& outer, const std::vector<Expr>& guard, double fill);
