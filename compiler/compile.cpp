@@ -7,6 +7,7 @@
 #include "compiler/kernels/persistent.h"
 #include "compiler/passes/choose_convolution.h"
 #include "compiler/passes/layout.h"
+#include "compiler/passes/mixed_precision.h"
 #include "compiler/passes/pass.h"
 #include "compiler/support/error.h"
 
@@ -36,6 +37,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
     if (!is_disabled(options, "choose_convolution"))
       choose_convolution(*graph, {options.target, options.conv, options.precision});
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);
+    if (options.mixed != DType::f32) mixed_precision(*graph, module.states, options.mixed);
   }
 }
 

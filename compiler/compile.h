@@ -20,6 +20,7 @@ struct CompileOptions {
   std::string gemm = "own";           // own, clblast
   // Values of the forward pass of at least so many bytes are computed again for the backward pass; see passes/recompute.h.
   std::int64_t recompute_bytes = kRecomputeNone;
+  DType mixed = DType::f32;  // f16, bf16: what training entries store activations as; see passes/mixed_precision.h
   std::function<void(std::string_view stage)> progress;  // may be empty
   bool report = false;
   std::vector<InputLimit> limits;  // of the inputs' values, from build_training()

@@ -9,6 +9,7 @@
 #include "compiler/kernels/lower_blas.h"
 #include "compiler/kernels/lower_kernel.h"
 #include "compiler/kernels/state_hazards.h"
+#include "compiler/passes/mixed_precision.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -75,6 +76,11 @@ class ModuleLowering {
 
   Storage fresh(const Value& value, BufferKind kind, const std::string& name, const Layout& layout) {
     return {add_buffer(name, kind, value.type.dtype, value.type.elements()), Expr(0), strides_of(value.type.shape, layout)};
+  }
+
+  // What a value that only kernels see lies in memory as.
+  static DType stored_type(const Value& value) {
+    return value.producer ? value.producer->get_or<DType>(kStoredAs, value.type.dtype) : value.type.dtype;
   }
 
   static std::string label(const Value& value) {
@@ -171,6 +177,7 @@ class ModuleLowering {
     const auto placed = grouping_->placed_in.find(value);
     if (placed == grouping_->placed_in.end()) {
       storage_[value] = fresh(*value, BufferKind::arena, label(*value), value->layout);
+      schedule_.buffers.back().dtype = stored_type(*value);
       return;
     }
     const Node* concat = placed->second;

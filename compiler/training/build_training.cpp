@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 
 #include "compiler/ir/copy.h"
@@ -9,6 +10,7 @@
 #include "compiler/ops/autodiff.h"
 #include "compiler/support/error.h"
 #include "compiler/training/init_entry.h"
+#include "compiler/training/loss_scale.h"
 #include "compiler/training/training.h"
 
 namespace oclc {
@@ -108,6 +110,9 @@ class TrainingBuilder {
       states.push_back({std::string(kGradients), parameters_->state.type, {}, named_parts("gradient")});
       states.push_back(scalar_state(kGradientCount, kDType, 0));
     }
+    if (scales_loss()) {
+      for (StateVariable& state : LossScale::states(options_.mixed)) states.push_back(std::move(state));
+    }
     if (draws_) states.push_back(scalar_state(kRandomStep, DType::u32, 0));
     if (draws_ || options_.init) states.push_back(scalar_state(kRandomSeed, DType::u32, options_.seed));
     if (options_.init) entries.push_back(init_entry(states));
@@ -128,6 +133,8 @@ class TrainingBuilder {
     Value* random_step = nullptr;
     Value* random_seed = nullptr;
     std::int64_t dropouts = 0;
+    std::optional<LossScale> loss_scale;
+    Value* bad = nullptr;  // true: the step changes no state but the loss scale
   };
 
   // The sum of the gradients of accumulate_step, and of how many batches it is.
@@ -281,9 +288,24 @@ class TrainingBuilder {
     Value* labels = add_labels(c);
     Value* loss = loss_row().build(b, prediction(c), labels, options_.loss);
     c.graph->add_output("loss", loss);
+    if (scales_loss()) {
+      c.loss_scale.emplace(*c.graph, options_.mixed);
+      loss = c.loss_scale->scaled(b, loss);
+    }
     const std::vector<Value*> gradients = add_gradients(*c.graph, loss, c.trained);
     b.set_source("optimizer");
-    return joined(b, gradients);
+    return c.loss_scale ? c.loss_scale->unscaled(b, joined(b, gradients)) : joined(b, gradients);
+  }
+
+  bool scales_loss() const {
+    const auto& rows = mixed_types();
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const MixedRow& r) { return r.name == options_.mixed.name && r.scales_loss; });
+  }
+
+  // The state's new value, unless the step is to be left out.
+  static void update(Copy& c, Builder& b, std::string name, Value* old, Value* next) {
+    c.graph->add_output(std::move(name), c.bad ? b.where(c.bad, old, next) : next);
   }
 
   std::unique_ptr<Graph> train_step() {
@@ -296,6 +318,10 @@ class TrainingBuilder {
       gradients = b.mul(b.add(old.sum, gradients), b.div(one, b.add(old.count, one)));
       c.graph->add_output(std::string(kGradients), b.expand(b.scalar(kDType, 0), old.sum->type.shape));
       c.graph->add_output(std::string(kGradientCount), b.scalar(kDType, 0));
+    }
+    if (c.loss_scale) {
+      c.bad = LossScale::found_bad(b, gradients);
+      c.loss_scale->update(*c.graph, b, c.bad);
     }
     update_parameters(c, b, gradients);
     return finish_step(std::move(c), b, "train_step");
@@ -363,15 +389,15 @@ class TrainingBuilder {
         [&](std::string_view name, double otherwise) { return numbers.get(name, otherwise); },
         [&](std::string_view name) { return state(inner_name(name), flat_state(name, false)); },
         [&](std::string_view name, double initial) { return state(inner_name(name), scalar(initial)); },
-        [&](std::string_view name, Value* value) { c.graph->add_output(inner_name(name), value); }};
+        [&](std::string_view name, Value* value) { update(c, b, inner_name(name), old.at(inner_name(name)), value); }};
     const auto& rows = optimizers();
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const OptimizerRow& r) { return r.name == numbers.name; });
     Value* next = row->build(context);
-    c.graph->add_output(parameters_->state.name, next);
+    update(c, b, parameters_->state.name, c.parameters, next);
     if (numbers.get("ema", 0) > 0) {
       Value* average = state("ema", flat_state("ema", true));
       Value* keep = b.scalar(kDType, numbers.get("ema", 0));
-      c.graph->add_output("ema", b.fma(keep, b.sub(average, next), next));
+      update(c, b, "ema", average, b.fma(keep, b.sub(average, next), next));
     }
   }
 
@@ -397,7 +423,7 @@ class TrainingBuilder {
       Value* running = c.values.at(source);
       parts.push_back(next.count(running) ? next.at(running) : running);
     }
-    c.graph->add_output(statistics_->state.name, joined(b, parts));
+    update(c, b, statistics_->state.name, c.statistics, joined(b, parts));
   }
 
   static std::unique_ptr<Graph> finish(Copy c, std::string name) {

@@ -65,7 +65,7 @@ std::unique_ptr<Graph> init_entry(std::span<const StateVariable> states) {
       if (!parameters) parameters = drawn_parameters(b, state, seed);
       graph->add_output(state.name, parameters);
     } else if (state.name == "statistics" || state.name.starts_with("optimizer.") || state.name.starts_with("gradients") ||
-               state.name == "random.step") {
+               state.name == "random.step" || state.name == "loss_scale" || state.name == "loss_scale.good_steps") {
       Value* initial =
           state.initial.data() ? b.constant(state.initial) : b.expand(b.scalar(state.type.dtype, 0), state.type.shape);
       graph->add_output(state.name, initial);

@@ -138,5 +138,6 @@ NamedNumbers parse(std::string_view option, std::string_view text, const std::ve
 
 NamedNumbers parse_loss(std::string_view text) { return parse("--train", text, losses()); }
 NamedNumbers parse_optimizer(std::string_view text) { return parse("--optimizer", text, optimizers()); }
+NamedNumbers parse_mixed(std::string_view text) { return parse("--mixed", text, mixed_types()); }
 
 }  // namespace oclc

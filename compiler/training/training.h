@@ -55,9 +55,19 @@ struct OptimizerRow {
 };
 const std::vector<OptimizerRow>& optimizers();
 
+// What training entries store activations and their gradients as. f16 takes loss scaling: see loss_scale.h.
+struct MixedRow {
+  std::string_view name;
+  std::vector<std::string_view> numbers;
+  DType storage = DType::f32;
+  bool scales_loss = false;
+};
+const std::vector<MixedRow>& mixed_types();
+
 // CompileError (usage) naming the known ones if the name or a key is unknown or a value is no number.
 NamedNumbers parse_loss(std::string_view text);
 NamedNumbers parse_optimizer(std::string_view text);
+NamedNumbers parse_mixed(std::string_view text);
 
 struct TrainingOptions {
   NamedNumbers loss, optimizer;
@@ -66,6 +76,7 @@ struct TrainingOptions {
   std::uint32_t seed = 0;           // initial value of "random.seed"
   bool accumulate = false;          // add the entry accumulate_step
   bool init = false;                // add the entry init
+  NamedNumbers mixed{};             // of mixed_types(); no name: all in single precision
 };
 
 // The module's only entry, which has its parameters as state variables (see ImportOptions::training), becomes

@@ -88,6 +88,21 @@ TEST_CASE("--train adds entry points that learn") {
   CHECK(last_loss(o.text) < 0.5 * first_loss(o.text));
 }
 
+TEST_CASE("--mixed trains with activations in 16 bits and a loss scale among the state") {
+  const Classifier c;
+  for (const std::string mixed : {"f16,growth_interval=20", "bf16"}) {
+    CAPTURE(mixed);
+    REQUIRE(run_oclc(c.at("model.onnx") + " --target cpu --train cross_entropy --optimizer sgd,lr=0.5 --mixed " + mixed +
+                     " -o " + c.at("plan.bin"))
+                .status == 0);
+    CHECK(has(run_oclc("info " + c.at("plan.bin")).text, "loss_scale.good_steps") == (mixed != "bf16"));
+    const Outcome o = c.oclrun("--steps 60 --batch 8" + c.data());
+    CAPTURE(o.text);
+    REQUIRE(o.status == 0);
+    CHECK(last_loss(o.text) < 0.5 * first_loss(o.text));
+  }
+}
+
 TEST_CASE("case 111: a label out of range is refused with its place and value, unless the loss ignores it") {
   Classifier c;
   REQUIRE(c.compiled.status == 0);
@@ -170,6 +185,10 @@ TEST_CASE("training options that do not fit are refused with what was wanted") {
   refused("--train mse,delta=1", 2, "wanted nothing behind 'mse', found --train 'delta=1'");
   refused("--train huber,delta=much", 2, "wanted a number for delta, found --train 'delta=much'");
   refused("--train mse --optimizer sgd,speed=3", 2, "found --optimizer 'speed=3'");
+  refused("--mixed f16", 2, "--mixed means something with --train LOSS only");
+  refused("--train mse --mixed f8", 2, "wanted one of f16, bf16, found --mixed 'f8'");
+  refused("--train mse --mixed bf16,scale=8", 2, "wanted nothing behind 'bf16', found --mixed 'scale=8'");
+  refused("--train mse --mixed f16,growth=8", 2, "wanted KEY=NUMBER with one of scale, growth_interval for f16, found");
   refused("--train mse --train-output z", 2, "wanted an output 'z', found 1 outputs without it");
   refused("--train mse --freeze w --freeze one --freeze two", 3, "wanted parameters to train, found none");
   Writer named;

@@ -49,6 +49,7 @@ Training
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
   --accumulate, --init, --train-seed N   add the entries accumulate_step, init (parameters drawn anew); seed of dropout and init
+  --mixed f16|bf16         activations and their gradients in 16 bits; f16 scales the loss: f16[,scale=65536,growth_interval=2000]
   --recompute none|cheap|MIB         compute elementwise values again for the backward pass: all, or as the arena needs to fit
   --freeze PREFIX                    parameters whose names begin so keep their values (repeatable)
 Output
@@ -75,7 +76,7 @@ struct Arguments {
   std::vector<std::string> frozen;
   std::uint32_t seed = 0;
   bool accumulate = false, init = false;
-  std::string recompute = "none";
+  std::string recompute = "none", mixed;
   std::optional<double> recompute_mebibytes;
   bool report = false, list_ops = false;
   OutputOptions shown;
@@ -211,13 +212,17 @@ int compile_model(const Arguments& arguments) {
                 arguments.frozen,
                 arguments.seed,
                 arguments.accumulate,
-                arguments.init};
+                arguments.init,
+                arguments.mixed.empty() ? NamedNumbers() : parse_mixed(arguments.mixed)};
     import.training = true;
   }
   progress.stage("device");
   CompileOptions options = compile_options(arguments.build, progress);
   options.report = arguments.report;
   if (arguments.recompute == "cheap") options.recompute_bytes = 0;
+  for (const MixedRow& row : mixed_types()) {
+    if (row.name == training.mixed.name) options.mixed = row.storage;
+  }
   check_output(arguments.output);
   progress.stage("graph");
   const auto make_module = [&] {
@@ -303,6 +308,7 @@ int compile_command(int argc, char** argv, std::string& file) {
   app.add_option("--train-seed", arguments.seed);
   app.add_flag("--accumulate", arguments.accumulate);
   app.add_flag("--init", arguments.init);
+  app.add_option("--mixed", arguments.mixed);
   app.add_option("--recompute", arguments.recompute);
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
@@ -310,7 +316,7 @@ int compile_command(int argc, char** argv, std::string& file) {
   if (parse(app, argc, argv, kHelp)) return 0;
   if (arguments.loss.empty()) {
     for (const char* option :
-         {"--optimizer", "--train-output", "--train-seed", "--accumulate", "--init", "--freeze", "--recompute"}) {
+         {"--optimizer", "--train-output", "--train-seed", "--accumulate", "--init", "--freeze", "--recompute", "--mixed"}) {
       if (app.count(option)) usage_error(fmt::format("{} means something with --train LOSS only", option));
     }
   }

@@ -1,0 +1,67 @@
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "compiler/ir/parse.h"
+#include "compiler/ops/op_list.h"
+#include "compiler/passes/mixed_precision.h"
+
+using namespace oclc;
+
+namespace {
+
+// Numbers of the nodes whose results are stored in 16 bits.
+std::set<int> narrowed(const std::string& text, const std::vector<std::string>& states) {
+  const auto graph = parse_graph(text, find_op);
+  std::vector<StateVariable> variables;
+  for (const std::string& name : states) variables.push_back({name, {}, {}, {}});
+  const bool changed = mixed_precision(*graph, variables, DType::bf16);
+  std::set<int> found;
+  int i = 0;
+  for (const Node* node : graph->nodes()) {
+    if (node->has(kStoredAs)) {
+      CHECK((node->get<DType>(kStoredAs) == DType::bf16));
+      found.insert(i);
+    }
+    ++i;
+  }
+  CHECK(changed == !found.empty());
+  return found;
+}
+
+constexpr const char* kStep = R"(
+  graph train_step(%x: f32[8, 16], %w: f32[16, 16]) {
+    %0 = mul(%w, %w)
+    %1 = matmul(%x, %0) {trans_a=0, trans_b=0}
+    %2 = reduce_mean(%1) {axes=[0], keepdims=1}
+    %3 = mul(%2, %2)
+    %4 = sub(%1, %3)
+    %5 = relu(%4)
+    %6 = matmul(%5, %w) {trans_a=0, trans_b=1}
+    %7 = log_softmax(%6) {axis=1}
+    %8 = exp(%7)
+    %9 = matmul(%x, %8) {trans_a=1, trans_b=0}
+    %10 = mul(%9, %9)
+    return w=%10, loss=%7
+  })";
+
+}  // namespace
+
+TEST_CASE(
+    "activations that products read further on are stored in 16 bits; weights, statistics and gradients of weights are not") {
+  CHECK(narrowed(kStep, {"w"}) == std::set<int>{1, 4, 5, 6, 8});
+}
+
+TEST_CASE("an entry that updates no state stays as it is") { CHECK(narrowed(kStep, {"v"}).empty()); }
+
+TEST_CASE("what depends on state alone is never stored in 16 bits") {
+  CHECK(narrowed(R"(
+  graph init(%w: f32[16, 16]) {
+    %0 = mul(%w, %w)
+    %1 = matmul(%w, %0) {trans_a=0, trans_b=0}
+    %2 = matmul(%1, %0) {trans_a=0, trans_b=0}
+    return w=%2
+  })",
+                 {"w"})
+            .empty());
+}
