@@ -46,20 +46,40 @@ NanCheck::NanCheck(const LoadedPlan& loaded, std::uint32_t entry, const package:
   }
 }
 
+// Of a buffer whose pieces live apart: those that `index` is the first to use, or else all that begun by then.
+std::vector<NanCheck::Range> NanCheck::ranges(std::uint32_t buffer, int index, bool just_begun) const {
+  const auto* pieces = loaded_.plan().buffers()->Get(buffer)->pieces();
+  std::vector<Range> list;
+  for (std::uint32_t i = 0; i < count(pieces); ++i) {
+    const std::int64_t first = pieces->Get(i)->first();
+    const auto begin = static_cast<std::uint64_t>(pieces->Get(i)->offset());
+    const std::uint64_t end =
+        i + 1 < pieces->size() ? static_cast<std::uint64_t>(pieces->Get(i + 1)->offset()) : bytes_of(buffer);
+    if ((just_begun ? first == index : first <= index) && begin < end) list.push_back({begin, end - begin});
+  }
+  return list;
+}
+
 std::uint64_t NanCheck::bytes_of(std::uint32_t buffer) const {
   return loaded_.plan().buffers()->Get(buffer)->kind() == fb::BufferKind::state ? state_sizes_[buffer] : memory_.sizes[buffer];
 }
 
-NanCheck::Finding NanCheck::look(std::uint32_t index) {
+NanCheck::Finding NanCheck::look(std::uint32_t index, int step) {
   Finding finding;
   const fb::Buffer& buffer = *loaded_.plan().buffers()->Get(index);
   const std::uint64_t bytes = bytes_of(index);
   if (!is_float(buffer.dtype()) || bytes == 0) return finding;
   const Place& place = schedule_.places()[index];
   host_.resize(bytes);
-  check_cl(clEnqueueReadBuffer(loaded_.context().queue(), place.memory, CL_TRUE, place.offset, bytes, host_.data(), 0, nullptr,
-                               nullptr),
-           "looking for NaN");
+  std::vector<Range> alive{{0, bytes}};
+  if (count(buffer.pieces()) > 0) {
+    alive = ranges(index, step, false);
+    std::fill(host_.begin(), host_.end(), std::byte{0});
+  }
+  for (const Range& range : alive)
+    check_cl(clEnqueueReadBuffer(loaded_.context().queue(), place.memory, CL_TRUE, place.offset + range.begin, range.bytes,
+                                 host_.data() + range.begin, 0, nullptr, nullptr),
+             "looking for NaN");
   const auto found = [&](std::size_t i, bool nan) {
     if (nan ? finding.nans == 0 : finding.nans + finding.infinities == 0) finding.first = i;
     ++(nan ? finding.nans : finding.infinities);
@@ -124,10 +144,17 @@ void NanCheck::before(const Schedule::Leaf& leaf, std::uint32_t index) {
     const auto buffer = static_cast<std::uint32_t>(slot.arg->buffer());
     if (loaded_.plan().buffers()->Get(buffer)->kind() != fb::BufferKind::arena) continue;
     const std::uint32_t root = root_[buffer];
+    const Place& place = schedule_.places()[buffer];
+    const auto clear = [&](const Range& range) {
+      loaded_.context().clear(place.memory, place.offset + range.begin, range.bytes);
+    };
+    if (count(loaded_.plan().buffers()->Get(buffer)->pieces()) > 0) {
+      for (const Range& range : ranges(buffer, static_cast<int>(index), true)) clear(range);
+      continue;
+    }
     if (cleared_[root] || first_[root] != static_cast<int>(index) || storage_[root] == 0) continue;
     cleared_[root] = true;
-    const Place& place = schedule_.places()[buffer];
-    loaded_.context().clear(place.memory, place.offset, storage_[root]);
+    clear({0, storage_[root]});
   }
 }
 
@@ -135,7 +162,7 @@ void NanCheck::after(const Schedule::Leaf& leaf, std::uint32_t index) {
   for (const auto& slot : leaf.slots) {
     if (slot.arg->kind() != fb::ArgKind::buffer || !slot.arg->writes()) continue;
     const auto buffer = static_cast<std::uint32_t>(slot.arg->buffer());
-    const Finding f = look(buffer);
+    const Finding f = look(buffer, static_cast<int>(index));
     const std::string who = (leaf.nodes.empty() ? "" : "node " + leaf.nodes + ", ") + "kernel '" + leaf.name + "', launch " +
                             std::to_string(index) + " of entry point '" + loaded_.plan().entries()->Get(entry_)->name()->str() +
                             "'";

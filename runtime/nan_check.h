@@ -29,7 +29,12 @@ class NanCheck : public Schedule::Watch {
     std::uint64_t first = 0;  // element: NaN if there is one, else infinity
     std::uint64_t elements = 0;
   };
-  Finding look(std::uint32_t buffer);
+  struct Range {
+    std::uint64_t begin, bytes;
+  };
+  // At schedule index `step`; before the first if it is -1.
+  Finding look(std::uint32_t buffer, int step = -1);
+  std::vector<Range> ranges(std::uint32_t buffer, int index, bool just_begun) const;
   std::string described(std::uint32_t buffer) const;
   std::uint64_t bytes_of(std::uint32_t buffer) const;
 

@@ -89,28 +89,46 @@ class Order {
     return names;
   }
 
-  // Storage is what a group stores, or the placed concatenation that it is a part of.
+  // Storage is what a group stores; of placed concatenations the parts that follow each other in memory, else the whole.
   GroupMemory memory() const {
     GroupMemory result;
     result.needs = needs_;
     result.uses.resize(groups_.size());
     std::unordered_map<const Value*, std::size_t> storage_of;
-    const auto use = [&](std::size_t id, const Value* value, bool written) {
-      const bool is_part = placed_in_.count(value) != 0;
-      for (auto at = placed_in_.find(value); at != placed_in_.end(); at = placed_in_.find(value)) value = at->second->output();
+    const auto storage = [&](const Value* value, bool is_output) {
       const auto [known, is_new] = storage_of.emplace(value, result.bytes.size());
       if (is_new) {
-        result.bytes.push_back(graph_.is_output(value) ? 0 : typical_bytes(value->type));
+        result.bytes.push_back(is_output ? 0 : typical_bytes(value->type));
         result.is_shared.push_back(false);
+        result.is_part.push_back(false);
       }
-      if (written && is_part) result.is_shared[known->second] = true;
+      return known->second;
+    };
+    const auto use = [&](std::size_t id, std::size_t used) {
       auto& uses = result.uses[id];
-      if (std::find(uses.begin(), uses.end(), known->second) == uses.end()) uses.push_back(known->second);
+      if (std::find(uses.begin(), uses.end(), used) == uses.end()) uses.push_back(used);
     };
     for (std::size_t id = 0; id < groups_.size(); ++id) {
-      for (const Value* output : groups_[id].outputs) use(id, output, true);
+      for (const Value* output : groups_[id].outputs) {
+        const Value* root = output;
+        bool in_ranges = true;
+        for (auto at = placed_in_.find(root); at != placed_in_.end(); at = placed_in_.find(root)) {
+          in_ranges = in_ranges && joins_ranges(*at->second);
+          root = at->second->output();
+        }
+        const std::size_t written = storage(in_ranges ? output : root, graph_.is_output(root));
+        use(id, written);
+        if (root == output) continue;
+        (in_ranges ? result.is_part : result.is_shared)[written] = true;
+      }
+    }
+    for (std::size_t id = 0; id < groups_.size(); ++id) {
       std::unordered_set<const Node*> seen;
       std::vector<const Node*> stack(groups_[id].nodes.begin(), groups_[id].nodes.end());
+      const auto read = [&](const Value* value) {
+        while (!storage_of.count(value)) value = placed_in_.at(value)->output();
+        use(id, storage_of.at(value));
+      };
       while (!stack.empty()) {
         const Node* node = stack.back();
         stack.pop_back();
@@ -118,11 +136,18 @@ class Order {
           if (!input || !input->producer) continue;
           const auto group = group_of(input->producer);
           if (!group && seen.insert(input->producer).second) stack.push_back(input->producer);
-          if (group && static_cast<std::size_t>(*group) != id) use(id, input, false);
+          if (group && static_cast<std::size_t>(*group) != id) read(input);
         }
       }
     }
     return result;
+  }
+
+  // True if each operand of the concatenation is a range of its memory.
+  static bool joins_ranges(const Node& concat) {
+    const Value& whole = *concat.output();
+    return whole.layout.is_row_major() &&
+           product(std::span(whole.type.shape).first(static_cast<std::size_t>(concat.get<std::int64_t>("axis")))) == Expr(1);
   }
 
   bool reaches(std::size_t from, std::size_t to) const {

@@ -88,20 +88,24 @@ class Storing {
     return cost;
   }
 
-  bool feeds_contraction(const Value* value, bool windowed_only) const {
+  bool feeds_contraction(const Value* value, bool windowed_only, bool again = false) const {
     for (const Node* user : value->users) {
       if (const auto group = draft_.group_of(user)) {
         const Node* anchor = draft_.groups[static_cast<std::size_t>(*group)].anchor;
-        if (user->op->name == "unfold") return true;
+        // What is computed again for the backward pass is so for each tap too: a few flops, hidden by what unfolding writes.
+        if (user->op->name == "unfold") {
+          if (again) continue;
+          return true;
+        }
         if (anchor != user || !rereads_operands(*user)) continue;
         if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value ||
             is_long_sum(*user))
           return true;
       } else if (!draft_.placed.count(user) && user->op->kind != OpKind::elementwise) {
         for (const auto& output : user->outputs) {
-          if (feeds_contraction(output.get(), windowed_only)) return true;
+          if (feeds_contraction(output.get(), windowed_only, again)) return true;
         }
-      } else if (!draft_.placed.count(user) && feeds_contraction(user->output(), windowed_only)) {
+      } else if (!draft_.placed.count(user) && feeds_contraction(user->output(), windowed_only, again)) {
         return true;
       }
     }
@@ -173,7 +177,7 @@ class Storing {
       return true;
     }
     if (kind == OpKind::movement) return false;
-    if (kind == OpKind::elementwise && feeds_contraction(node.output(), true)) {
+    if (kind == OpKind::elementwise && feeds_contraction(node.output(), true, node.has("recompute"))) {
       draft_.why_not[&node] = "a windowed or right operand would be computed again for every tap or tile";
       return true;
     }

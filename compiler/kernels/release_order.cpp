@@ -20,7 +20,8 @@ class Search {
     }
   }
 
-  // Storage that several groups share is begun early from position `begin` of the order on.
+  // From position `begin` of the order on storage that several groups share is begun early, and parts of concatenations count
+  // as nothing.
   std::vector<std::size_t> run(std::size_t begin) {
     done_.assign(memory_.needs.size(), false);
     is_made_.assign(memory_.bytes.size(), false);
@@ -88,7 +89,8 @@ class Search {
     for (const auto& [storage, count] : used) {
       if (!is_made_[storage] && memory_.is_shared[storage] && !may_share_) return 1;
       const bool ends = uses_left_[storage] == count;
-      if (!is_made_[storage] && !ends && !memory_.is_shared[storage]) sum += memory_.bytes[storage];
+      if (!is_made_[storage] && !ends && !memory_.is_shared[storage] && !(memory_.is_part[storage] && may_share_))
+        sum += memory_.bytes[storage];
       if (is_made_[storage] && ends) sum -= memory_.bytes[storage];
     }
     return sum;

@@ -11,7 +11,8 @@ struct GroupMemory {
   std::vector<std::vector<std::size_t>> needs;  // groups that go before it
   std::vector<std::vector<std::size_t>> uses;   // storages it reads or writes, each once
   std::vector<double> bytes;                    // of each storage; 0: what is not in the arena
-  std::vector<bool> is_shared;                  // written by several groups: parts of one concatenation
+  std::vector<bool> is_shared;                  // written by several groups: parts of one concatenation, interleaved
+  std::vector<bool> is_part;                    // a range of a concatenation, which all its readers use
 };
 
 // Largest sum of bytes alive when the groups run in `order`: a storage lives from the first group that uses it to the last.

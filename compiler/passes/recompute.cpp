@@ -14,6 +14,20 @@ constexpr std::int64_t kEndless = std::int64_t{1} << 60;
 
 std::int64_t bytes_of(const Value& value) { return static_cast<std::int64_t>(typical_bytes(value.type)); }
 
+// Values this small are kept, whatever they cost.
+constexpr std::int64_t kSmallBytes = std::int64_t{1} << 16;
+// Flops an element of one operator that disappear behind the load of its operand.
+constexpr int kFreeFlops = 2;
+
+// One tensor is read instead of another: elementwise on one operand, the others being small (a channel's mean and scale).
+bool is_free(const Node& node) {
+  if (node.op->kind != OpKind::elementwise || !node.op->scalar || node.op->scalar->flops > kFreeFlops) return false;
+  if (node.outputs.size() != 1 || !node.bodies.empty()) return false;
+  const std::int64_t bytes = bytes_of(*node.output());
+  return bytes >= kSmallBytes && std::count_if(node.inputs.begin(), node.inputs.end(),
+                                               [&](const Value* input) { return input && bytes_of(*input) * 8 > bytes; }) == 1;
+}
+
 bool is_cheap(const Node& node) {
   const OpKind kind = node.op->kind;
   return node.outputs.size() == 1 && node.bodies.empty() &&
@@ -114,7 +128,9 @@ class Flow {
 
 class Recomputer {
  public:
-  Recomputer(Graph& graph, std::int64_t smallest_bytes) : graph_(graph), smallest_bytes_(smallest_bytes) {}
+  // Nodes for which `again` holds may be repeated.
+  Recomputer(Graph& graph, std::int64_t smallest_bytes, bool (*again)(const Node&))
+      : graph_(graph), smallest_bytes_(smallest_bytes), again_(again) {}
 
   bool run() {
     find_forward();
@@ -186,7 +202,7 @@ class Recomputer {
     constexpr std::size_t kSource = 0, kSink = 1;
     for (std::size_t i = 0; i < values.size(); ++i) {
       flow.add(into(i), out_of(i), bytes_of(*values[i]));
-      if (!is_cheap(*values[i]->producer)) {
+      if (!again_(*values[i]->producer)) {
         flow.add(kSource, into(i), kEndless);
         continue;
       }
@@ -213,7 +229,7 @@ class Recomputer {
       Value* at = stack.back();
       stack.pop_back();
       Node* node = at->producer;
-      if (!node || copies_.count(at) || kept_.count(at) || !is_cheap(*node) || node->op->kind == OpKind::generator ||
+      if (!node || copies_.count(at) || kept_.count(at) || !again_(*node) || node->op->kind == OpKind::generator ||
           !forward_.count(node) || !seen.insert(node).second)
         continue;
       chain.push_back(node);
@@ -242,6 +258,7 @@ class Recomputer {
 
   Graph& graph_;
   const std::int64_t smallest_bytes_;
+  bool (*const again_)(const Node&);
   std::unordered_set<const Node*> forward_;
   std::vector<Value*> crossing_;  // read by the rest
   std::unordered_set<const Value*> kept_;
@@ -252,7 +269,8 @@ class Recomputer {
 }  // namespace
 
 bool recompute(Graph& graph, std::int64_t smallest_bytes) {
-  return smallest_bytes != kRecomputeNone && Recomputer(graph, smallest_bytes).run();
+  const bool changed = smallest_bytes != kRecomputeNone && Recomputer(graph, smallest_bytes, is_cheap).run();
+  return Recomputer(graph, kSmallBytes, is_free).run() || changed;
 }
 
 }  // namespace oclc

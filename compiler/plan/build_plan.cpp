@@ -10,6 +10,7 @@
 #include "compiler/codegen/persistent_kernel.h"
 #include "compiler/codegen/resident_kernel.h"
 #include "compiler/kernels/resident.h"
+#include "compiler/plan/buffer_pieces.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 
@@ -101,6 +102,31 @@ class PlanBuilder {
     life.entry = entry_;
   }
 
+  // As touch(), for an operand of a kernel of the schedule.
+  void touch_operand(const Kernel& kernel, std::size_t operand, int at) {
+    const int buffer = kernel.operands[operand].buffer;
+    touch(buffer, at);
+    const Buffer& b = buffers_[static_cast<std::size_t>(buffer)];
+    if (b.kind != BufferKind::arena || !b.elements.is_constant()) return;
+    uses_[buffer].push_back(use_of(kernel, operand, b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype)), at));
+  }
+
+  // Of an arena buffer that only kernels use, outside of loops.
+  std::vector<plan::Piece> pieces(int buffer) const {
+    const auto uses = uses_.find(buffer);
+    if (uses == uses_.end() || whole_.count(buffer)) return {};
+    const Buffer& b = buffers_[static_cast<std::size_t>(buffer)];
+    std::vector<plan::Piece> out;
+    for (const BufferPiece& p : pieces_of(b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype)), uses->second))
+      out.emplace_back(p.offset, p.first);
+    return out;
+  }
+
+  void touch_whole(int buffer, int at) {
+    touch(buffer, at);
+    whole_.insert(buffer);
+  }
+
   struct LoopRange {
     int begin, end;
     const std::vector<Step>* body;
@@ -165,7 +191,10 @@ class PlanBuilder {
       const bool packed = argument.operand >= count;
       const int buffer =
           packed ? first_packed + argument.operand - count : kernel.operands[static_cast<std::size_t>(argument.operand)].buffer;
-      touch(buffer, now);
+      if (packed)
+        touch(buffer, now);
+      else
+        touch_operand(kernel, static_cast<std::size_t>(argument.operand), now);
       args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(Expr(0)),
                                      !packed && kernel.operands[static_cast<std::size_t>(argument.operand)].written));
     }
@@ -203,7 +232,7 @@ class PlanBuilder {
         continue;
       }
       const PersistentKernel::Argument& operand = persistent.buffers[static_cast<std::size_t>(argument.operand)];
-      touch(operand.buffer, now);
+      touch_whole(operand.buffer, now);
       args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, operand.buffer, expr(Expr(0)), operand.written));
     }
     return launch(code, g, args, "persistent", persistent.sources, persistent.flops, persistent.bytes);
@@ -240,7 +269,11 @@ class PlanBuilder {
       const int now = clock_++;
       std::vector<fb::Offset<plan::Arg>> args;
       for (const ResidentKernel::Argument& a : part.buffers) {
-        touch(buffer_of(a), now);
+        const int buffer = buffer_of(a);
+        touch(buffer, now);
+        for (std::size_t i = 0; i < part.kernel->operands.size(); ++i) {
+          if (part.kernel->operands[i].buffer == buffer) touch_operand(*part.kernel, i, now);
+        }
         args.push_back(argument_of(a));
       }
       std::vector<fb::Offset<fb::String>> nodes;
@@ -273,7 +306,7 @@ class PlanBuilder {
 
   fb::Offset<plan::BlasGemm> blas(const Gemm& g) {
     const int now = clock_++;
-    for (const int buffer : {g.a, g.b, g.c}) touch(buffer, now);
+    for (const int buffer : {g.a, g.b, g.c}) touch_whole(buffer, now);
     std::vector<fb::Offset<fb::String>> nodes;
     for (const std::string& source : g.sources) nodes.push_back(builder_.CreateString(plain(source)));
     const auto argument = [&](int buffer, const Expr& offset, bool written) {
@@ -329,6 +362,7 @@ class PlanBuilder {
       for (std::size_t i = 0; i < lives_.size(); ++i) {
         Life& life = lives_[i];
         if (life.entry != entry_ || life.last < loop.begin || life.first > loop.end) continue;
+        whole_.insert(static_cast<int>(i));
         const bool inside = life.first >= loop.begin && life.last <= loop.end;
         if (inside && writes_first(*loop.body, static_cast<int>(i))) continue;
         life.first = std::min(life.first, loop.begin);
@@ -421,10 +455,11 @@ class PlanBuilder {
                              ? buffer.elements * Expr(static_cast<std::int64_t>(size_bytes(buffer.dtype)))
                              : Expr(0);
       const bool arena = buffer.kind == BufferKind::arena;
-      out.push_back(plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind),
-                                             static_cast<plan::DType>(buffer.dtype), expr(arena && !used ? Expr(0) : bytes),
-                                             offset, initial != initial_.end(), arena ? std::max(life.entry, 0) : -1,
-                                             std::max(life.first, 0), std::max(life.last, 0)));
+      const std::vector<plan::Piece> parts = arena && used ? pieces(static_cast<int>(i)) : std::vector<plan::Piece>();
+      out.push_back(plan::CreateBufferDirect(
+          builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind), static_cast<plan::DType>(buffer.dtype),
+          expr(arena && !used ? Expr(0) : bytes), offset, initial != initial_.end(), arena ? std::max(life.entry, 0) : -1,
+          std::max(life.first, 0), std::max(life.last, 0), -1, parts.empty() ? nullptr : &parts));
     }
     return out;
   }
@@ -434,7 +469,9 @@ class PlanBuilder {
   const PlanOptions& options_;
   std::vector<Buffer> buffers_;
   std::vector<Life> lives_;
-  std::unordered_map<int, const HostTensor*> initial_;  // by state buffer
+  std::unordered_map<int, const HostTensor*> initial_;    // by state buffer
+  std::unordered_map<int, std::vector<BufferUse>> uses_;  // of arena buffers of known size, by kernels
+  std::set<int> whole_;                                   // used by others too, or in loops
   std::vector<LoopRange> loops_;
   BuiltPlan plan_;
   fb::FlatBufferBuilder builder_{1 << 20};

@@ -31,18 +31,55 @@ struct Placement {
   std::uint64_t bytes = 0;
 };
 
+using Ties = std::vector<std::vector<std::size_t>>;  // by life: itself and those tied to it, if there are any
+
+// Lowest offset at which `life` and what is tied to it meet nothing placed: each conflict moves them up to its end.
+std::uint64_t lowest_offset(const std::vector<BufferLife>& lives, const std::vector<std::size_t>& tied,
+                            const std::vector<std::size_t>& placed, const std::vector<std::uint64_t>& offsets) {
+  std::uint64_t offset = 0;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const std::size_t other : placed) {
+      const BufferLife& there = lives[other];
+      const std::uint64_t begin = offsets[other], end = begin + rounded(there.bytes);
+      for (const std::size_t i : tied) {
+        const BufferLife& life = lives[i];
+        if (there.last < life.first || life.last < there.first) continue;
+        const std::uint64_t at = offset + life.tied_bytes;
+        if (at >= end || at + rounded(life.bytes) <= begin) continue;
+        offset = end - life.tied_bytes;
+        moved = true;
+      }
+    }
+  }
+  return offset;
+}
+
 // Places lives in `order`, each into the smallest hole between the placed lives it meets in time (or the lowest, with
 // `lowest_hole`). Gives up when the arena reaches `limit`.
-Placement place(const std::vector<BufferLife>& lives, const std::vector<std::size_t>& order, bool lowest_hole,
+Placement place(const std::vector<BufferLife>& lives, const Ties& ties, const std::vector<std::size_t>& order, bool lowest_hole,
                 std::uint64_t limit) {
   Placement result;
   result.offsets.assign(lives.size(), 0);
   std::vector<std::size_t> placed;  // by offset
   placed.reserve(lives.size());
+  const auto put = [&](std::size_t i, std::uint64_t offset) {
+    result.offsets[i] = offset;
+    result.bytes = std::max(result.bytes, offset + rounded(lives[i].bytes));
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset,
+                                   [&](std::uint64_t value, std::size_t other) { return value < result.offsets[other]; }),
+                  i);
+  };
   for (const std::size_t i : order) {
     const BufferLife& life = lives[i];
     const std::uint64_t bytes = rounded(life.bytes);
-    if (bytes == 0) continue;
+    if (bytes == 0 || life.tied_to >= 0) continue;
+    if (!ties[i].empty()) {
+      const std::uint64_t offset = lowest_offset(lives, ties[i], placed, result.offsets);
+      for (const std::size_t tied : ties[i]) put(tied, offset + lives[tied].tied_bytes);
+      if (result.bytes >= limit) return result;
+      continue;
+    }
     std::uint64_t end = 0;  // of the placed lives below that meet this one
     std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
     std::uint64_t best_hole = best;
@@ -56,21 +93,23 @@ Placement place(const std::vector<BufferLife>& lives, const std::vector<std::siz
       }
       end = std::max(end, begin + rounded(lives[other].bytes));
     }
-    const std::uint64_t offset = best_hole != std::numeric_limits<std::uint64_t>::max() ? best : end;
-    result.offsets[i] = offset;
-    result.bytes = std::max(result.bytes, offset + bytes);
+    put(i, best_hole != std::numeric_limits<std::uint64_t>::max() ? best : end);
     if (result.bytes >= limit) return result;
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset,
-                                   [&](std::uint64_t value, std::size_t other) { return value < result.offsets[other]; }),
-                  i);
   }
   return result;
 }
 
 class Search {
  public:
-  explicit Search(const std::vector<BufferLife>& lives) : lives_(lives), bound_(largest_live(lives, true)) {
+  explicit Search(const std::vector<BufferLife>& lives)
+      : lives_(lives), bound_(largest_live(lives, true)), ties_(lives.size()) {
     best_.bytes = std::numeric_limits<std::uint64_t>::max();
+    for (std::size_t i = 0; i < lives.size(); ++i) {
+      if (lives[i].tied_to < 0) continue;
+      auto& ties = ties_[static_cast<std::size_t>(lives[i].tied_to)];
+      if (ties.empty()) ties.push_back(static_cast<std::size_t>(lives[i].tied_to));
+      ties.push_back(i);
+    }
   }
 
   Placement run() {
@@ -81,6 +120,8 @@ class Search {
     const auto by = [&](auto key) {
       auto sorted = order;
       std::stable_sort(sorted.begin(), sorted.end(), [&](std::size_t a, std::size_t b) { return key(a) > key(b); });
+      // What is alive in steps fits nowhere as well as at the bottom.
+      std::stable_partition(sorted.begin(), sorted.end(), [&](std::size_t i) { return !ties_[i].empty(); });
       return sorted;
     };
     const std::vector<std::size_t> orders[] = {
@@ -100,7 +141,7 @@ class Search {
  private:
   // True when the result cannot be better.
   bool attempt(const std::vector<std::size_t>& order, bool lowest_hole) {
-    Placement placement = place(lives_, order, lowest_hole, best_.bytes);
+    Placement placement = place(lives_, ties_, order, lowest_hole, best_.bytes);
     if (placement.bytes < best_.bytes) {
       best_ = std::move(placement);
       best_order_ = order;
@@ -119,7 +160,7 @@ class Search {
       std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
         return lives_[i].bytes != 0 && current.offsets[i] + rounded(lives_[i].bytes) == current.bytes;
       });
-      current = place(lives_, order, best_lowest_hole_, std::numeric_limits<std::uint64_t>::max());
+      current = place(lives_, ties_, order, best_lowest_hole_, std::numeric_limits<std::uint64_t>::max());
       if (current.bytes >= best_.bytes) continue;
       best_ = current;
       if (best_.bytes <= bound_) return;
@@ -128,6 +169,7 @@ class Search {
 
   const std::vector<BufferLife>& lives_;
   std::uint64_t bound_;
+  Ties ties_;
   Placement best_;
   std::vector<std::size_t> best_order_;
   bool best_lowest_hole_ = false;

@@ -8,6 +8,28 @@
 
 namespace oclc::package {
 
+namespace {
+
+// The last of `lives` is that of the whole buffer: it becomes the first piece's, and the others are tied to it.
+void add_pieces(const oclc::plan::Buffer& buffer, std::uint64_t bytes, std::vector<BufferLife>& lives) {
+  const auto& pieces = *buffer.pieces();
+  const auto offset = [&](std::uint32_t i) {
+    return i == pieces.size() ? bytes : std::min(bytes, static_cast<std::uint64_t>(pieces.Get(i)->offset()));
+  };
+  const BufferLife whole = lives.back();
+  const int first = static_cast<int>(lives.size()) - 1;
+  for (std::uint32_t i = 0; i < pieces.size(); ++i) {
+    const BufferLife life{offset(i + 1) - offset(i), static_cast<int>(pieces.Get(i)->first()), whole.last, i == 0 ? -1 : first,
+                          offset(i)};
+    if (i == 0)
+      lives.back() = life;
+    else
+      lives.push_back(life);
+  }
+}
+
+}  // namespace
+
 EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> symbols) {
   EntryMemory memory;
   const std::uint32_t n = plan.buffers() ? plan.buffers()->size() : 0;
@@ -38,6 +60,7 @@ EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::
     life.bytes = std::max(life.bytes, memory.sizes[i]);
     life.first = std::min(life.first, buffer->first());
     life.last = std::max(life.last, buffer->last());
+    if (buffer->pieces() && buffer->pieces()->size() > 0) add_pieces(*buffer, memory.sizes[i], lives);
   }
   const ArenaLayout layout = layout_arena(lives);
   memory.arena_bytes = layout.bytes;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/package/arena.h"
 #include "runtime/package/expr_code.h"
 #include "runtime/package/verify_variables.h"
 
@@ -181,6 +182,8 @@ class Verifier {
       if (buffer->kind() > fb::BufferKind::MAX) reject(where, "unknown kind " + number(static_cast<int>(buffer->kind())));
       expr(where + " size", buffer->bytes(), Scope::symbolic);
       if (buffer->kind() != fb::BufferKind::arena && buffer->alias() != -1) reject(where, "only arena buffers may be aliases");
+      if (buffer->kind() != fb::BufferKind::arena && count(buffer->pieces()) > 0)
+        reject(where, "only arena buffers have pieces");
       switch (buffer->kind()) {
         case fb::BufferKind::arena:
           arena_buffer(where, *buffer);
@@ -217,12 +220,34 @@ class Verifier {
     if (buffer.first() < 0 || buffer.last() < buffer.first() || buffer.last() >= size)
       reject(where, "its life " + number(buffer.first()) + " to " + number(buffer.last()) + " is not within the schedule of " +
                         number(size) + " launches");
+    pieces(where, buffer);
     if (buffer.alias() == -1) return;
     if (buffer.alias() < -1 || buffer.alias() >= static_cast<std::int64_t>(count(plan_.buffers())))
       reject(where, "is an alias of buffer " + number(buffer.alias()) + " of " + number(count(plan_.buffers())));
     const auto* target = plan_.buffers()->Get(static_cast<std::uint32_t>(buffer.alias()));
     if (target->kind() != fb::BufferKind::arena || target->entry() != buffer.entry())
       reject(where, "is an alias of " + buffer_name(buffer.alias()) + ", which is no arena buffer of the same entry point");
+    if (count(target->pieces()) > 0)
+      reject(where, "is an alias of " + buffer_name(buffer.alias()) + ", whose pieces live apart");
+  }
+
+  void pieces(const std::string& where, const fb::Buffer& buffer) const {
+    if (count(buffer.pieces()) == 0) return;
+    if (buffer.alias() >= 0) reject(where, "has pieces and is an alias");
+    std::int64_t earliest = INT_MAX, before = -1;
+    for (const fb::Piece* piece : *buffer.pieces()) {
+      if (piece->offset() <= before || (before < 0 && piece->offset() != 0) ||
+          piece->offset() % static_cast<std::int64_t>(kArenaAlignment) != 0)
+        reject(where, "a piece at " + number(piece->offset()) + ", while offsets ascend from 0 in multiples of " +
+                          number(static_cast<std::int64_t>(kArenaAlignment)));
+      if (piece->first() < buffer.first() || piece->first() > buffer.last())
+        reject(where, "a piece used from " + number(piece->first()) + " on, outside its life " + number(buffer.first()) +
+                          " to " + number(buffer.last()));
+      before = piece->offset();
+      earliest = std::min(earliest, piece->first());
+    }
+    if (earliest != buffer.first())
+      reject(where, "its first piece is used from " + number(earliest) + " on, itself from " + number(buffer.first()));
   }
 
   // Follows each chain once; a chain longer than the list of buffers is a cycle. Lives of a storage are merged.

@@ -29,9 +29,11 @@ GroupMemory chain(std::size_t layers) {
   GroupMemory m;
   m.bytes.push_back(1);
   m.is_shared.push_back(true);
+  m.is_part.push_back(false);
   const auto storage = [&] {
     m.bytes.push_back(10);
     m.is_shared.push_back(false);
+    m.is_part.push_back(false);
     return m.bytes.size() - 1;
   };
   Order activation{storage()};
@@ -72,7 +74,7 @@ TEST_CASE("storage lives from its first use to its last") {
   m.needs = {{}, {0}, {1}};
   m.uses = {{0}, {0, 1}, {1, 2}};
   m.bytes = {100, 10, 1};
-  m.is_shared = {false, false, false};
+  m.is_shared = m.is_part = {false, false, false};
   CHECK(peak_bytes(m, {0, 1, 2}) == 110);
 }
 
@@ -89,7 +91,7 @@ TEST_CASE("an order that cannot be better stays") {
   m.needs = {{}, {0}, {1}};
   m.uses = {{0}, {0, 1}, {1, 2}};
   m.bytes = {1, 1, 1};
-  m.is_shared = {false, false, false};
+  m.is_shared = m.is_part = {false, false, false};
   CHECK(release_early(m, {0, 1, 2}) == Order{0, 1, 2});
 }
 
@@ -101,6 +103,7 @@ TEST_CASE("random graphs keep their needs and never need more memory") {
     for (std::size_t id = 0; id < n; ++id) {
       m.bytes.push_back(static_cast<double>(random() % 100));
       m.is_shared.push_back(random() % 8 == 0);
+      m.is_part.push_back(random() % 8 == 0);
       m.needs.emplace_back();
       m.uses.push_back({id});
       for (std::size_t k = random() % 4; k > 0 && id > 0; --k) {

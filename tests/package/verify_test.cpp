@@ -144,6 +144,38 @@ TEST_CASE("case 62: wild buffers are refused") {
           {"buffer 4 'scaled': is an alias of buffer -2 of 6", [](auto& p) { p.buffers[4]->alias = -2; }},
           {"buffer 4 'scaled': is an alias of buffer 0 'a', which is no arena buffer of the same entry point",
            [](auto& p) { p.buffers[4]->alias = 0; }},
+          {"buffer 3 'sum': a piece at 64, while offsets ascend from 0 in multiples of 128",
+           [](auto& p) {
+             p.buffers[3]->pieces = {{0, 0}, {64, 1}};
+           }},
+          {"buffer 3 'sum': a piece at 128, while offsets ascend from 0 in multiples of 128",
+           [](auto& p) {
+             p.buffers[3]->pieces = {{128, 0}};
+           }},
+          {"buffer 3 'sum': a piece at 0, while offsets ascend from 0 in multiples of 128",
+           [](auto& p) {
+             p.buffers[3]->pieces = {{0, 0}, {0, 1}};
+           }},
+          {"buffer 3 'sum': a piece used from 2 on, outside its life 0 to 1",
+           [](auto& p) {
+             p.buffers[3]->pieces = {{0, 0}, {128, 2}};
+           }},
+          {"buffer 3 'sum': its first piece is used from 1 on, itself from 0",
+           [](auto& p) {
+             p.buffers[3]->pieces = {{0, 1}, {128, 1}};
+           }},
+          {"buffer 4 'scaled': is an alias of buffer 3 'sum', whose pieces live apart",
+           [](auto& p) {
+             p.buffers[3]->pieces = {{0, 0}, {128, 1}};
+           }},
+          {"buffer 4 'scaled': has pieces and is an alias",
+           [](auto& p) {
+             p.buffers[4]->pieces = {{0, p.buffers[4]->first}};
+           }},
+          {"buffer 0 'a': only arena buffers have pieces",
+           [](auto& p) {
+             p.buffers[0]->pieces = {{0, 0}};
+           }},
           {"buffer 3 'sum': its alias chain is a cycle", [](auto& p) { p.buffers[3]->alias = 4; }},
           {"buffer 4 'scaled': its alias chain is a cycle", [](auto& p) { p.buffers[4]->alias = 4; }},
       });

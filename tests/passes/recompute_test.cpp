@@ -114,6 +114,58 @@ TEST_CASE("nothing is computed again without being asked for") {
   CHECK(copies(*graph) == 0);
 }
 
+namespace {
+
+// Convolution, batch normalisation and ReLU of `size` x `size` pictures, followed by a convolution.
+Module normalised(int size) {
+  const std::string x = std::to_string(size);
+  Module module = parse_module(
+      R"(
+    module "m"
+    state "w" : f32[8, 4, 3, 3] = f32[8, 4, 3, 3] random 3
+    state "s" : f32[8] = f32[8] random 4
+    state "b" : f32[8] = f32[8] random 5
+    state "m" : f32[8] = f32[8] random 6
+    state "v" : f32[8] = f32[8] random 7
+    state "u" : f32[4, 8, 3, 3] = f32[4, 8, 3, 3] random 8
+    graph predict(%x: f32[2, 4, )" +
+          x + ", " + x + R"(], %w: f32[8, 4, 3, 3], %s: f32[8], %b: f32[8], %m: f32[8], %v: f32[8], %u: f32[4, 8, 3, 3]) {
+      %0 = conv(%x, %w) {dilations=[1, 1], group=1, pads=[1, 1, 1, 1], strides=[1, 1]}
+      %1 = batch_norm(%0, %s, %b, %m, %v) {epsilon=0.1, momentum=0.9}
+      %2 = relu(%1)
+      %3 = conv(%2, %u) {dilations=[1, 1], group=1, pads=[1, 1, 1, 1], strides=[1, 1]}
+      return y=%3
+    })",
+      find_op);
+  build_training(module, {parse_loss("mse"), parse_optimizer("sgd,lr=0.1"), {}, {}, 0});
+  return module;
+}
+
+}  // namespace
+
+TEST_CASE("of a convolution, its normalisation and its relu the convolution's result is kept, unasked") {
+  const Module module = normalised(64);
+  const auto before = step_of(module), after = step_of(module);
+  REQUIRE(recompute(*after, kRecomputeNone));
+  CHECK(verify(*after) == "");
+  int relus = 0;
+  for (const Node* node : after->nodes()) {
+    if (node->op->name != "relu") continue;
+    relus += node->has("recompute") ? 1 : 0;
+    if (node->has("recompute")) continue;
+    for (const Node* user : node->output()->users) CHECK(user->op->name == "conv");
+  }
+  CHECK(relus == 1);
+  const auto inputs = inputs_of(*before);
+  const auto wanted = evaluate(*before, inputs), found = evaluate(*after, inputs);
+  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(difference(found.at(i), wanted.at(i)).max_abs == 0);
+}
+
+TEST_CASE("small values are kept unless asked for") {
+  const auto graph = step_of(normalised(8));
+  CHECK_FALSE(recompute(*graph, kRecomputeNone));
+}
+
 TEST_CASE("an entry without a backward pass stays as it is") {
   const Module module = network(kGated);
   auto graph = copy_graph(*module.entries.at(0));
