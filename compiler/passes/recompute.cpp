@@ -16,6 +16,8 @@ std::int64_t bytes_of(const Value& value) { return static_cast<std::int64_t>(typ
 
 // Values this small are kept, whatever they cost.
 constexpr std::int64_t kSmallBytes = std::int64_t{1} << 16;
+// Most tensors that one value is computed from alone, without sharing with other values.
+constexpr std::size_t kMostLeaves = 8;
 // Flops an element of one operator that disappear behind the load of its operand.
 constexpr int kFreeFlops = 2;
 
@@ -172,6 +174,35 @@ class Recomputer {
       stack.pop_back();
       for (const Value* input : node->inputs) visit(input);
     }
+    add_masks();
+  }
+
+  // Masks and positions that are made of forward values alone belong to the forward pass, with the movement before them: they
+  // are small, and what they are made of need not be kept for them.
+  void add_masks() {
+    std::unordered_set<const Node*> moved;
+    const std::vector<Node*> nodes = graph_.nodes();
+    for (const Node* node : nodes) {
+      if (forward_.count(node) || node->outputs.size() != 1 || !node->bodies.empty()) continue;
+      const OpKind kind = node->op->kind;
+      const bool is_mask = kind == OpKind::elementwise && !is_float(node->output()->type.dtype);
+      if (!is_mask && kind != OpKind::movement) continue;
+      if (!std::all_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
+            return !input || !input->producer || input->producer->op->kind == OpKind::generator ||
+                   forward_.count(input->producer) || moved.count(input->producer);
+          }))
+        continue;
+      if (is_mask)
+        forward_.insert(node);
+      else
+        moved.insert(node);
+    }
+    for (std::size_t i = nodes.size(); i-- > 0;) {
+      const auto& users = nodes[i]->outputs.size() == 1 ? nodes[i]->output()->users : std::vector<Node*>();
+      if (moved.count(nodes[i]) && !users.empty() &&
+          std::all_of(users.begin(), users.end(), [&](const Node* user) { return forward_.count(user) != 0; }))
+        forward_.insert(nodes[i]);
+    }
   }
 
   void find_crossing() {
@@ -219,41 +250,97 @@ class Recomputer {
     }
   }
 
-  // The value computed again from kept ones; itself if it is kept or cannot be. Without recursion, since chains may be long:
-  // nodes are visited in order.
+  // The value computed again from kept ones; itself if it is kept or cannot be. Copies are shared, but for what lies behind a
+  // sum of large tensors: along a residual network, whose every block reads the one before, one shared copy would keep all of a
+  // stage in memory at once.
   Value* copy(Value* value) {
+    if (position_.empty()) {
+      for (const Node* node : graph_.nodes()) position_.emplace(node, position_.size());
+    }
+    std::unordered_map<const Value*, Value*> alone;
+    std::vector<Node*> behind;
+    const std::vector<Node*> own = chain_of({value}, true, &behind);
+    if (!behind.empty()) {
+      std::vector<Value*> sources;
+      for (const Node* node : behind) {
+        for (Value* input : node->inputs) {
+          if (input) sources.push_back(input);
+        }
+      }
+      const std::vector<Node*> rest = chain_of(sources, false, nullptr);
+      repeat(rest, goes_alone(rest) ? alone : copies_);
+    }
+    repeat(own, copies_, &alone);
+    const auto known = copies_.find(value);
+    return known == copies_.end() ? value : known->second;
+  }
+
+  // Nodes to repeat for `values`, in order; with `behind`, without what lies behind those of several large operands, which are
+  // collected there. Without recursion, since chains may be long.
+  std::vector<Node*> chain_of(std::vector<Value*> stack, bool shared, std::vector<Node*>* behind) const {
     std::vector<Node*> chain;
-    std::vector<Value*> stack{value};
     std::unordered_set<const Node*> seen;
     while (!stack.empty()) {
       Value* at = stack.back();
       stack.pop_back();
       Node* node = at->producer;
-      if (!node || copies_.count(at) || kept_.count(at) || !again_(*node) || node->op->kind == OpKind::generator ||
+      if (!node || (shared && copies_.count(at)) || kept_.count(at) || !again_(*node) || node->op->kind == OpKind::generator ||
           !forward_.count(node) || !seen.insert(node).second)
         continue;
       chain.push_back(node);
+      if (behind && has_large_operands(*node)) {
+        behind->push_back(node);
+        continue;
+      }
       for (Value* input : node->inputs) {
         if (input) stack.push_back(input);
       }
     }
-    if (position_.empty()) {
-      for (const Node* node : graph_.nodes()) position_.emplace(node, position_.size());
-    }
     std::sort(chain.begin(), chain.end(), [&](const Node* a, const Node* b) { return position_.at(a) < position_.at(b); });
+    return chain;
+  }
+
+  // Several of the size of the result.
+  static bool has_large_operands(const Node& node) {
+    const std::int64_t bytes = bytes_of(*node.output());
+    return node.op->kind == OpKind::elementwise && bytes >= kSmallBytes &&
+           std::count_if(node.inputs.begin(), node.inputs.end(),
+                         [&](const Value* input) { return input && bytes_of(*input) == bytes; }) > 1;
+  }
+
+  // Light enough to be repeated for one value alone.
+  static bool goes_alone(const std::vector<Node*>& chain) {
+    std::unordered_set<const Value*> made, leaves;
+    for (const Node* node : chain) {
+      if (node->op->scalar && node->op->scalar->flops > kFreeFlops && bytes_of(*node->output()) >= kSmallBytes) return false;
+      made.insert(node->output());
+    }
+    for (const Node* node : chain) {
+      for (const Value* input : node->inputs) {
+        if (input && !made.count(input) && bytes_of(*input) >= kSmallBytes) leaves.insert(input);
+      }
+    }
+    return leaves.size() > 1 && leaves.size() <= kMostLeaves;
+  }
+
+  // Copies of the nodes, noted in `made`; operands are taken from there, and first from `nearer`.
+  void repeat(const std::vector<Node*>& chain, std::unordered_map<const Value*, Value*>& made,
+              const std::unordered_map<const Value*, Value*>* nearer = nullptr) {
     for (Node* node : chain) {
+      if (made.count(node->output())) continue;
       std::vector<Value*> inputs;
-      for (Value* input : node->inputs) inputs.push_back(input && copies_.count(input) ? copies_.at(input) : input);
+      for (Value* input : node->inputs) {
+        const bool is_near = nearer && input && nearer->count(input);
+        inputs.push_back(is_near ? nearer->at(input) : input && made.count(input) ? made.at(input) : input);
+      }
       auto attributes = node->attributes;
       attributes["recompute"] = std::int64_t{1};
-      Node* made = graph_.add(*node->op, std::move(inputs), std::move(attributes), node->source);
-      made->output()->layout = node->output()->layout;
-      made->output()->content = node->output()->content;
-      if (!node->output()->name.empty()) made->output()->name = node->output()->name + "/again";
-      copies_[node->output()] = made->output();
+      Node* copied = graph_.add(*node->op, std::move(inputs), std::move(attributes), node->source);
+      copied->output()->layout = node->output()->layout;
+      copied->output()->content = node->output()->content;
+      if (!node->output()->name.empty()) copied->output()->name = node->output()->name + "/again";
+      made[node->output()] = copied->output();
     }
-    const auto known = copies_.find(value);
-    return known == copies_.end() ? value : known->second;
   }
 
   Graph& graph_;

@@ -13,6 +13,7 @@
 #include "tools/oclc/commands.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
+#include "tools/oclc/memory_peak.h"
 #include "tools/oclc/options.h"
 #include "tools/oclc/plan_view.h"
 
@@ -26,6 +27,7 @@ largest sum of bytes alive at once (no arena can be smaller), and the constants;
   --dim N=4                sizes for the figures of a plan (others count as 1), or for the model's inputs
   --shape x=1x3x224x224    fix an input's shape of a model
   --external-data-dir DIR  --allow-symlinks  --allow-newer-opset   how a model is read, see oclc --help
+  --memory                 of a plan: which buffers are alive when most bytes are
   --json                   as JSON
   --color auto|always|never   -v   -q   -h, --help
 )";
@@ -47,6 +49,28 @@ std::string count_text(double n) {
 
 std::string extents_text(const std::vector<std::int64_t>& global, const std::vector<std::uint32_t>& local) {
   return global.empty() ? "" : fmt::format("{} / {}", fmt::join(global, "x"), fmt::join(local, "x"));
+}
+
+// Launches, and parts of launches, as the plan counts them.
+std::string step_name(const EntryFigures& figures, int step) {
+  for (const LaunchFigures& launch : figures.launches) {
+    const int count = std::max(1, static_cast<int>(launch.parts.size()));
+    if (step < count) return launch.parts.empty() ? launch.name : launch.parts[static_cast<std::size_t>(step)].name;
+    step -= count;
+  }
+  return {};
+}
+
+void print_peak(const plan::Plan& plan, std::uint32_t entry, const EntryFigures& figures) {
+  const MemoryPeak peak = memory_peak(plan, entry, figures.memory);
+  if (peak.alive.empty()) return;
+  print_result(fmt::format("  most bytes are alive at step {}, {}: {}\n", peak.step, step_name(figures, peak.step),
+                           mebibytes(static_cast<double>(peak.bytes))));
+  for (const AliveBuffer& a : peak.alive) {
+    const std::string of = a.bytes == a.of ? "" : " of " + mebibytes(static_cast<double>(a.of));
+    print_result(fmt::format("  {:>12}  steps {:>4} to {:>4}  {}{}\n", mebibytes(static_cast<double>(a.bytes)), a.first, a.last,
+                             a.name, of));
+  }
 }
 
 void print_entry(const PlanView& view, std::uint32_t entry, const SymbolValues& at) {
@@ -74,7 +98,7 @@ void print_entry(const PlanView& view, std::uint32_t entry, const SymbolValues& 
                            live > 0 ? arena / live : 1.0));
 }
 
-int plan_info(const std::string& file, const SymbolValues& given, bool as_json) {
+int plan_info(const std::string& file, const SymbolValues& given, bool as_json, bool memory) {
   const auto package = package::Package::open(file);
   const plan::Plan& plan = package->plan();
   const PlanView view(plan);
@@ -95,7 +119,10 @@ int plan_info(const std::string& file, const SymbolValues& given, bool as_json) 
     print_result(fmt::format("symbol {} from {}{}\n", s["name"].get<std::string>(), s["lo"].get<std::int64_t>(),
                              hi == kUnbounded ? "" : fmt::format(" to {}", hi)));
   }
-  for (std::uint32_t i = 0; i < view.entries(); ++i) print_entry(view, i, at);
+  for (std::uint32_t i = 0; i < view.entries(); ++i) {
+    print_entry(view, i, at);
+    if (memory) print_peak(plan, i, view.figures(i, at));
+  }
   print_result(fmt::format("{} kernels, constants {}\n", head["programs"].get<std::size_t>(),
                            mebibytes(static_cast<double>(package->constants().size()))));
   return 0;
@@ -169,14 +196,17 @@ int info_command(int argc, char** argv, std::string& file) {
   OutputOptions shown;
   CLI::App app;
   app.add_option("file", file);
+  bool memory = false;
+  app.add_flag("--memory", memory);
   add_output_options(app, shown);
   add_read_options(app, read);
   if (parse(app, argc, argv, kHelp)) return 0;
   if (file.empty()) usage_error("wanted a plan or a model, found none");
   if (file != "-" && is_plan(file)) {
     if (!read.shapes.empty()) usage_error("--shape is for models; give a plan's sizes with --dim");
-    return plan_info(file, parse_dims(read.dims), shown.json);
+    return plan_info(file, parse_dims(read.dims), shown.json, memory);
   }
+  if (memory) usage_error("--memory is for plans");
   return model_info(file, read, shown.json);
 }
 

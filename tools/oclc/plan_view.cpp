@@ -340,7 +340,11 @@ json PlanView::json(const SymbolValues& at) const {
     for (std::uint32_t b = 0; b < size_of(plan_.buffers()); ++b) {
       const plan::Buffer& buffer = *plan_.buffers()->Get(b);
       if (buffer.kind() != plan::BufferKind::arena || buffer.entry() != static_cast<int>(i)) continue;
+      nlohmann::json pieces = nlohmann::json::array();
+      for (std::uint32_t p = 0; p < size_of(buffer.pieces()); ++p)
+        pieces.push_back({{"offset", buffer.pieces()->Get(p)->offset()}, {"first", buffer.pieces()->Get(p)->first()}});
       arena.push_back({{"buffer", b},
+                       {"pieces", pieces},
                        {"name", text_of(buffer.name())},
                        {"offset", f.memory.offsets[b]},
                        {"bytes", f.memory.sizes[b]},
