@@ -14,8 +14,15 @@ constexpr std::int64_t kEndless = std::int64_t{1} << 60;
 
 std::int64_t bytes_of(const Value& value) { return static_cast<std::int64_t>(typical_bytes(value.type)); }
 
+// As if it were of floats: a mask goes with what it is made of, which otherwise stays for it.
+std::int64_t float_bytes_of(const Value& value) {
+  return bytes_of(value) / static_cast<std::int64_t>(size_bytes(value.type.dtype)) * 4;
+}
+
 // Values this small are kept, whatever they cost.
 constexpr std::int64_t kSmallBytes = std::int64_t{1} << 16;
+// Smallest values that are computed again unasked: below, a copy that some reader wants stored costs a launch for little.
+constexpr std::int64_t kFreeBytes = std::int64_t{1} << 19;
 // Most tensors that one value is computed from alone, without sharing with other values.
 constexpr std::size_t kMostLeaves = 8;
 // Flops an element of one operator that disappear behind the load of its operand.
@@ -209,7 +216,7 @@ class Recomputer {
     for (Node* node : graph_.nodes()) {
       if (!forward_.count(node) || node->op->kind == OpKind::generator) continue;
       for (const auto& output : node->outputs) {
-        if (bytes_of(*output) >= smallest_bytes_ &&
+        if (float_bytes_of(*output) >= smallest_bytes_ &&
             std::any_of(output->users.begin(), output->users.end(), [&](const Node* user) { return !forward_.count(user); }))
           crossing_.push_back(output.get());
       }
@@ -357,7 +364,7 @@ class Recomputer {
 
 bool recompute(Graph& graph, std::int64_t smallest_bytes) {
   const bool changed = smallest_bytes != kRecomputeNone && Recomputer(graph, smallest_bytes, is_cheap).run();
-  return Recomputer(graph, kSmallBytes, is_free).run() || changed;
+  return Recomputer(graph, kFreeBytes, is_free).run() || changed;
 }
 
 }  // namespace oclc

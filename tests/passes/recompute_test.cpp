@@ -144,7 +144,7 @@ Module normalised(int size) {
 }  // namespace
 
 TEST_CASE("of a convolution, its normalisation and its relu the convolution's result is kept, unasked") {
-  const Module module = normalised(64);
+  const Module module = normalised(96);
   const auto before = step_of(module), after = step_of(module);
   REQUIRE(recompute(*after, kRecomputeNone));
   CHECK(verify(*after) == "");
