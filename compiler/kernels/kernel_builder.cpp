@@ -175,9 +175,15 @@ NodeId KernelBuilder::element(const Value* value, const std::vector<Expr>& coord
   return node;
 }
 
+NodeId KernelBuilder::root(const Value* value, const std::vector<Expr>& coords) {
+  root_ = value;
+  return element(value, coords);
+}
+
 NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard) {
   if (const auto uniform = uniform_number(value)) return number(value->type.dtype, *uniform);
-  if (const Storage* storage = inputs_.find_storage(value)) return load(value, *storage, coords, guard);
+  const Storage* storage = value == root_ ? nullptr : inputs_.find_storage(value);
+  if (storage) return load(value, *storage, coords, guard);
   OCLC_CHECK(value->producer, "input without storage");
   const Node& node = *value->producer;
   note(node);

@@ -91,8 +91,7 @@ std::string kernel_name(const Group& group) {
 }
 
 // Binds the results of the group's nodes from `first` on, where `guard` holds.
-void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const LoweringInputs& inputs,
-                 const std::vector<Expr>& guard, bool count) {
+void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const std::vector<Expr>& guard, bool count) {
   std::vector<Expr> root_coords;
   for (std::size_t i = first; i < group.nodes.size(); ++i) {
     const Node& node = *group.nodes[i];
@@ -111,16 +110,8 @@ void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const 
     if (!from && !in_row) {  // a root of a pointwise kernel; all have one shape
       if (root_coords.empty()) root_coords = pointwise_axes(b, node.output()->type, node.output()->layout);
       const std::vector<Expr>& coords = root_coords;
-      const Value* result = node.output();
-      // The root itself has storage already, so it is computed through its operator, not looked up.
-      LoweringInputs operands = inputs;
-      operands.find_storage = [&inputs, result](const Value* v) { return v == result ? nullptr : inputs.find_storage(v); };
-      KernelBuilder root(operands);
-      root.kernel = std::move(b.kernel);
-      const NodeId value = root.element(result, coords);
-      root.kernel.is_copy = node.op->kind == OpKind::movement;
-      b.kernel = std::move(root.kernel);
-      b.bind(result, coords, value);
+      b.bind(node.output(), coords, b.root(node.output(), coords));
+      b.kernel.is_copy = node.op->kind == OpKind::movement;
       continue;
     }
     const std::vector<Expr> coords = in_row ? b.row_coords : forward_coords(node, *b.bound_coords(from));
@@ -169,13 +160,13 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
   }
   const std::size_t first = group.anchor ? 1 : 0;
   if (b.parts.empty()) {
-    lower_nodes(b, group, first, inputs, {}, true);
+    lower_nodes(b, group, first, {}, true);
     store_outputs(b, group, {});
   }
   for (std::size_t i = 0; i < b.parts.size(); ++i) {
     const KernelBuilder::Part part = b.parts[i];
     b.bind(group.anchor->output(), part.coords, part.node);
-    lower_nodes(b, group, first, inputs, part.guard, i == 0);
+    lower_nodes(b, group, first, part.guard, i == 0);
     store_outputs(b, group, part.guard);
   }
   return std::move(b.kernel);

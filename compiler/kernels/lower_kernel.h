@@ -55,6 +55,8 @@ class KernelBuilder {
   // The node computing element `coords` of `value`; may assume `guard` holds. Values computed inside the kernel are bound
   // first.
   NodeId element(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard = {});
+  // The same for a result of the kernel, which has storage already: it is computed, not looked up.
+  NodeId root(const Value* value, const std::vector<Expr>& coords);
   void bind(const Value* value, std::vector<Expr> coords, NodeId node);
   const std::vector<Expr>* bound_coords(const Value* value) const;
 
@@ -86,6 +88,7 @@ class KernelBuilder {
   Expr elements_read(const Expr& elements, const Expr& index) const;
 
   LoweringInputs inputs_;
+  const Value* root_ = nullptr;
   struct Bound {
     std::vector<Expr> coords;
     NodeId node;

@@ -47,22 +47,51 @@ class Walk {
     }
   }
 
+  // For each node the first store that it is computed for; nodes of reductions are computed before all stores.
+  static std::vector<std::size_t> first_stores(const Kernel& kernel) {
+    std::vector<std::size_t> first(kernel.nodes.size(), 0);
+    std::vector<bool> is_known(kernel.nodes.size(), false);
+    const auto mark = [&](NodeId root, std::size_t store) {
+      std::vector<NodeId> stack{root};
+      while (!stack.empty()) {
+        const auto at = static_cast<std::size_t>(stack.back());
+        stack.pop_back();
+        if (is_known[at]) continue;
+        is_known[at] = true;
+        first[at] = store;
+        stack.insert(stack.end(), kernel.nodes[at].args.begin(), kernel.nodes[at].args.end());
+        for (const std::string& symbol : kernel.nodes[at].index.symbols()) {
+          if (const auto id = dynamic_index(symbol)) stack.push_back(*id);
+        }
+      }
+    };
+    for (std::size_t i = 0; i < kernel.stores.size(); ++i) mark(kernel.stores[i].value, i);
+    return first;
+  }
+
   void kernel(const Kernel& kernel) {
     std::vector<Range> reads, writes;
-    for (const ScalarNode& n : kernel.nodes) {
+    std::vector<std::size_t> wanted_by, written_by;  // stores, by read and by write
+    const std::vector<std::size_t> first_store = first_stores(kernel);
+    for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+      const ScalarNode& n = kernel.nodes[i];
       if (n.kind != ScalarNode::Kind::load) continue;
       const int buffer = kernel.operands[static_cast<std::size_t>(n.operand)].buffer;
-      if (schedule_.buffers[static_cast<std::size_t>(buffer)].kind == BufferKind::state)
-        reads.push_back({buffer, n.index, n.index, &n.index});
+      if (schedule_.buffers[static_cast<std::size_t>(buffer)].kind != BufferKind::state) continue;
+      reads.push_back({buffer, n.index, n.index, &n.index});
+      wanted_by.push_back(first_store[i]);
     }
-    for (const Store& store : kernel.stores) {
-      const int state = replaced_by(kernel.operands[static_cast<std::size_t>(store.operand)].buffer);
-      if (state >= 0) writes.push_back({state, store.index, store.index, &store.index});
+    for (std::size_t i = 0; i < kernel.stores.size(); ++i) {
+      const int state = replaced_by(kernel.operands[static_cast<std::size_t>(kernel.stores[i].operand)].buffer);
+      if (state < 0) continue;
+      writes.push_back({state, kernel.stores[i].index, kernel.stores[i].index, &kernel.stores[i].index});
+      written_by.push_back(i);
     }
-    for (const Range& r : reads) {
-      read(r);
-      for (const Range& w : writes) {
-        if (r.buffer == w.buffer && !(*r.index == *w.index) && !disjoint(r, w)) unsafe.insert(r.buffer);
+    for (std::size_t r = 0; r < reads.size(); ++r) {
+      read(reads[r]);
+      for (std::size_t w = 0; w < writes.size(); ++w) {
+        const bool in_time = *reads[r].index == *writes[w].index && wanted_by[r] <= written_by[w];
+        if (reads[r].buffer == writes[w].buffer && !in_time && !disjoint(reads[r], writes[w])) unsafe.insert(reads[r].buffer);
       }
     }
     written_.insert(written_.end(), writes.begin(), writes.end());

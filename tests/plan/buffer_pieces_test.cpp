@@ -61,7 +61,7 @@ TEST_CASE("a buffer that is small, is used whole at once or has bytes that nobod
 }
 
 TEST_CASE("gradients of parameters come alive one after another") {
-  const PlanRunner runner(network(8), default_options());
+  const PlanRunner runner(network(12), default_options());
   const plan::Plan& plan = *plan::GetPlan(runner.compiled().plan.metadata.data());
   std::size_t most = 0;
   for (const plan::Buffer* buffer : *plan.buffers())

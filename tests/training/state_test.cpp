@@ -100,6 +100,27 @@ TEST_CASE("a step's state is what the next entry reads, and optimizer steps are 
   CHECK(compile(std::make_shared<Module>(parse_module(text, find_op)), options).schedule.entries[0].steps.size() == 1);
 }
 
+TEST_CASE("two states made of one value read its parts before they are replaced") {
+  const std::string text = R"(
+    module "m"
+    state "w" : f32[1003] = f32[1003] random 3
+    state "v" : f32[1003] = f32[1003] random 4
+    state "n" : f32[] = f32[] [1]
+    graph step(%g: f32[1003], %w: f32[1003], %v: f32[1003], %n: f32[]) {
+      %0 = mul(%v, %n)
+      %1 = add(%0, %g)
+      %2 = less(%n, %n)
+      %3 = where(%2, %v, %1)
+      %4 = sub(%w, %1)
+      %5 = where(%2, %w, %4)
+      return v=%3, w=%5
+    })";
+  CHECK(worst_difference(text, 3) < 1e-6);
+  CHECK(worst_difference(text, 3, false) < 1e-6);
+  CompileOptions options = default_options();
+  CHECK(compile(std::make_shared<Module>(parse_module(text, find_op)), options).schedule.entries[0].steps.size() == 1);
+}
+
 TEST_CASE("exchanged and permuted state goes through a copy") {
   const std::string text = R"(
     module "m"

@@ -21,8 +21,8 @@ namespace oclc::tool {
 namespace {
 
 constexpr std::string_view kHelp = R"(usage: oclc info FILE [options]
-Shows what a plan or an ONNX model holds: inputs, outputs, symbols; of a plan the launches with flops and bytes, the arena beside the
-largest sum of bytes alive at once (no arena can be smaller), and the constants; of a model its operators and parameters.
+Shows what a plan or an ONNX model holds: inputs, outputs, symbols; of a plan its state, the launches with flops and bytes, the arena
+beside the largest sum of bytes alive at once (no arena can be smaller), and the constants; of a model its operators and parameters.
 
   --dim N=4                sizes for the figures of a plan (others count as 1), or for the model's inputs
   --shape x=1x3x224x224    fix an input's shape of a model
@@ -118,6 +118,11 @@ int plan_info(const std::string& file, const SymbolValues& given, bool as_json, 
     const auto hi = s["hi"].get<std::int64_t>();
     print_result(fmt::format("symbol {} from {}{}\n", s["name"].get<std::string>(), s["lo"].get<std::int64_t>(),
                              hi == kUnbounded ? "" : fmt::format(" to {}", hi)));
+  }
+  for (const PlanState& s : view.states(at)) {
+    const std::string what =
+        s.tensors == 0 ? s.type : fmt::format("{} tensors, {}", s.tensors, mebibytes(static_cast<double>(s.bytes)));
+    print_result(fmt::format("state   {}: {}\n", s.name, what));
   }
   for (std::uint32_t i = 0; i < view.entries(); ++i) {
     print_entry(view, i, at);

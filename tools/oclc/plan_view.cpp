@@ -111,6 +111,24 @@ std::vector<PlanBinding> PlanView::inputs(std::uint32_t entry) const { return bi
 std::vector<PlanBinding> PlanView::outputs(std::uint32_t entry) const {
   return bindings(plan_.entries()->Get(entry)->outputs());
 }
+
+std::vector<PlanState> PlanView::states(const SymbolValues& at) const {
+  std::vector<PlanState> out;
+  std::map<std::int32_t, std::size_t> known;  // by buffer
+  for (std::uint32_t i = 0; i < size_of(plan_.variables()); ++i) {
+    const plan::Variable& variable = *plan_.variables()->Get(i);
+    const plan::Buffer& buffer = *plan_.buffers()->Get(static_cast<std::uint32_t>(variable.buffer()));
+    const auto [place, is_new] = known.emplace(variable.buffer(), out.size());
+    if (is_new) {
+      TensorType type{static_cast<DType>(variable.dtype()), {}};
+      for (std::uint32_t d = 0; d < size_of(variable.shape()); ++d) type.shape.push_back(expr(variable.shape()->Get(d)));
+      out.push_back({text_of(buffer.name()), type.text(), 0, static_cast<std::uint64_t>(value(buffer.bytes(), at))});
+    }
+    if (text_of(variable.name()) != text_of(buffer.name())) ++out[place->second].tensors;
+  }
+  return out;
+}
+
 std::uint32_t PlanView::entries() const { return size_of(plan_.entries()); }
 
 std::uint64_t PlanView::constant_bytes() const {
@@ -363,6 +381,8 @@ json PlanView::json(const SymbolValues& at) const {
                             {"live_bytes", f.memory.live_bytes},
                             {"arena", arena}});
   }
+  nlohmann::json states_json = nlohmann::json::array();
+  for (const PlanState& s : states(at)) states_json.push_back({{"name", s.name}, {"tensors", s.tensors}, {"bytes", s.bytes}});
   return {{"schema", 1},
           {"kind", "plan"},
           {"model", text_of(plan_.model())},
@@ -371,6 +391,7 @@ json PlanView::json(const SymbolValues& at) const {
           {"precision", text_of(plan_.precision())},
           {"options", options},
           {"symbols", symbols},
+          {"states", states_json},
           {"programs", size_of(plan_.programs())},
           {"constant_bytes", constant_bytes()},
           {"entries", entries_json}};

@@ -34,6 +34,14 @@ struct PlanBinding {
   std::string values;  // " from 0 to 9 or -100" where the plan says which are allowed
 };
 
+// What a session keeps between runs, and a checkpoint holds.
+struct PlanState {
+  std::string name;
+  std::string type;         // of a variable
+  std::size_t tensors = 0;  // that it joins, each a variable; 0: it is one itself
+  std::uint64_t bytes = 0;
+};
+
 // `plan` is verified and outlives the view.
 class PlanView {
  public:
@@ -50,6 +58,7 @@ class PlanView {
 
   std::vector<PlanBinding> inputs(std::uint32_t entry) const;
   std::vector<PlanBinding> outputs(std::uint32_t entry) const;
+  std::vector<PlanState> states(const SymbolValues& at) const;
   std::uint32_t entries() const;
   std::uint64_t constant_bytes() const;
   bool is_symbolic() const;
