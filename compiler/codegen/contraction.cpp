@@ -104,10 +104,8 @@ class ContractionCode {
     const bool chained = inner * view_.taps() > 2 * kLongestChain;
     p["CHAINED"] = chained ? "1" : "0";
     if (!chained) return;
-    if (choice_.local_copy != LocalCopy::none || inner > kLongestChain)
-      p["K_CHAIN"] = std::to_string(kLongestChain);
-    else
-      p["TAP_CHAIN"] = std::to_string(std::max<std::int64_t>(1, kLongestChain / inner));
+    if (choice_.local_copy != LocalCopy::none || inner > kLongestChain) p["K_CHAIN"] = std::to_string(kLongestChain);
+    p["TAP_CHAIN"] = std::to_string(std::max<std::int64_t>(1, kLongestChain / inner));
   }
 
   // Elements between neighbours in k, where an operand is read in place.

@@ -188,6 +188,21 @@ TEST_CASE("convolutions of one to three dimensions with all attributes") {
   check.check(3e-6);
 }
 
+TEST_CASE("long sums of convolutions and products are added up from short ones") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const ConvOptions padded{.pads = {1, 1, 1, 1}};
+  for (const std::int64_t channels : {96, 200, 512}) {
+    Value* x = check.input(DType::f32, {1, channels, 6, 6}, 1, 2);
+    const HostTensor w = random_tensor(DType::f32, {32, channels, 3, 3}, 4, 1, 2);
+    check.out(fmt::format("{} channels", channels), b.conv(x, b.constant(w), nullptr, padded));
+    check.out(fmt::format("{} channels, weights of run time", channels), b.conv(x, check.input(w), nullptr, padded));
+  }
+  check.out("product", b.matmul(check.input(DType::f32, {20, 4600}, 1, 2), check.input(DType::f32, {4600, 32}, 1, 2)));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 6e-7, wanted) == "");
+}
+
 TEST_CASE("pooling with pads, strides, dilations and partial windows") {
   PlanCheck check;
   Builder& b = check.b;
