@@ -20,7 +20,8 @@ double peak_bytes(const GroupMemory& memory, const std::vector<std::size_t>& ord
 
 // `order`, in which groups follow what they need, with groups brought forward that release more than they make: a weight's
 // gradient right behind the last other reader of its operands, instead of behind the whole backward pass. Of several such
-// orders the one with the lowest peak; `order` itself if none is better.
+// orders the one with the lowest peak; then groups at and before the peak are put off that make more than they release. `order`
+// itself if none is better.
 std::vector<std::size_t> release_early(const GroupMemory& memory, const std::vector<std::size_t>& order);
 
 }  // namespace oclc

@@ -20,9 +20,9 @@ struct BufferPiece {
   int first = 0;
 };
 
-// What `kernel` uses of its operand: the bounds of its stores' addresses; all of the `bytes` if it reads it or the bounds are
+// What `kernel` uses of its operand: the bounds of each store's addresses; all of the `bytes` if it reads it or the bounds are
 // not known.
-BufferUse use_of(const Kernel& kernel, std::size_t operand, std::int64_t bytes, int at);
+std::vector<BufferUse> uses_of(const Kernel& kernel, std::size_t operand, std::int64_t bytes, int at);
 
 // Pieces of a buffer of `bytes` with these uses, at most kMostPieces with offsets in multiples of the arena's alignment; none
 // if it is small or begins to live all at once.

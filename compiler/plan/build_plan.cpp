@@ -108,7 +108,8 @@ class PlanBuilder {
     touch(buffer, at);
     const Buffer& b = buffers_[static_cast<std::size_t>(buffer)];
     if (b.kind != BufferKind::arena || !b.elements.is_constant()) return;
-    uses_[buffer].push_back(use_of(kernel, operand, b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype)), at));
+    const std::int64_t bytes = b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype));
+    for (const BufferUse& use : uses_of(kernel, operand, bytes, at)) uses_[buffer].push_back(use);
   }
 
   // Of an arena buffer that only kernels use, outside of loops.

@@ -86,6 +86,18 @@ TEST_CASE("weights' gradients do not wait for the end of the backward pass") {
   CHECK(peak_bytes(m, order) <= 240);
 }
 
+TEST_CASE("a large gradient of small operands, and what only it needs, waits until the peak is over") {
+  GroupMemory m;
+  m.bytes = {1, 20, 50, 100, 2, 3};  // small, a copy of it, the gradient, the peak, what follows, the update
+  m.is_shared = m.is_part = std::vector<bool>(6, false);
+  m.needs = {{}, {0}, {1}, {0}, {3}, {2, 4}};
+  m.uses = {{0}, {0, 1}, {1, 2}, {0, 3}, {3, 4}, {2, 4, 5}};
+  const Order base{0, 1, 2, 3, 4, 5}, order = release_early(m, base);
+  CHECK(is_legal(m, order));
+  CHECK(peak_bytes(m, base) == 152);
+  CHECK(peak_bytes(m, order) == 103);
+}
+
 TEST_CASE("an order that cannot be better stays") {
   GroupMemory m;
   m.needs = {{}, {0}, {1}};

@@ -54,6 +54,23 @@ TEST_CASE("a piece that two uses meet begins with the earlier one") {
   CHECK(text(pieces_of(kMiB, uses)) == "0@7 524288@3");
 }
 
+TEST_CASE("small uses between large ones are pieces of their own, as long as there are few") {
+  std::vector<BufferUse> uses;
+  for (int i = 0; i < 100; ++i) {
+    uses.push_back({i * kMiB, (i + 1) * kMiB - 1024, 300 - 2 * i});
+    uses.push_back({(i + 1) * kMiB - 1024, (i + 1) * kMiB, 50 - i / 2});
+  }
+  const std::vector<BufferUse> few(uses.begin(), uses.begin() + 4);
+  CHECK(text(pieces_of(2 * kMiB, few)) == "0@300 1047552@50 1048576@298 2096128@50");
+  const std::vector<BufferPiece> many = pieces_of(100 * kMiB, uses);
+  CHECK(many.size() == 64);
+  std::int64_t early = 0;  // bytes that live before step 100
+  for (std::size_t i = 0; i < many.size(); ++i) {
+    if (many[i].first < 100) early += (i + 1 < many.size() ? many[i + 1].offset : 100 * kMiB) - many[i].offset;
+  }
+  CHECK(early < 80 * kMiB);
+}
+
 TEST_CASE("a buffer that is small, is used whole at once or has bytes that nobody uses is one piece") {
   CHECK(pieces_of(1024, std::vector<BufferUse>{{0, 512, 1}, {512, 1024, 2}}).empty());
   CHECK(pieces_of(kMiB, std::vector<BufferUse>{{0, kMiB, 1}, {0, kMiB, 2}}).empty());
