@@ -158,6 +158,19 @@ OCLC_UNSIGNED(OCLC_REM_UNSIGNED)
     return r != 0 && (r < 0 ? b > 0 : b < 0) ? r + b : r; \
   }
 OCLC_FLOATS(OCLC_MOD_FLOAT) OCLC_DOUBLE(OCLC_MOD_FLOAT)
+//@provides oclc_shift_left oclc_shift_right
+// Shifts by the width or more move all bits out. Negative shifts count as such.
+#define OCLC_WIDTH(T) (sizeof(T) <= 8 ? 8 * (int)sizeof(T) : 32)
+#define OCLC_SHIFT(T) \
+  T __attribute__((overloadable)) oclc_shift_left(T a, T b) { \
+    const T most = (T)(OCLC_WIDTH(T) - 1); \
+    return b >= 0 && b <= most ? (T)(a << (b & most)) : (T)(0); \
+  } \
+  T __attribute__((overloadable)) oclc_shift_right(T a, T b) { \
+    const T most = (T)(OCLC_WIDTH(T) - 1); \
+    return b >= 0 && b <= most ? (T)(a >> (b & most)) : (T)(a < 0 ? (T)(-1) : (T)(0)); \
+  }
+OCLC_SIGNED(OCLC_SHIFT) OCLC_UNSIGNED(OCLC_SHIFT)
 //@provides oclc_pow
 // Integer power by squaring; negative exponents give 0 except for 1 and -1.
 #define OCLC_POWER(T) \

@@ -29,8 +29,10 @@ std::vector<TensorType> infer_operands(const Node& node, Accepts accepts) {
   const bool good = accepts == Accepts::any || accepts == Accepts::condition ||
                     (accepts == Accepts::booleans && dtype == DType::boolean) ||
                     ((accepts == Accepts::numbers || accepts == Accepts::floats) && is_float(dtype)) ||
-                    (accepts == Accepts::numbers && is_integer(dtype)) || (accepts == Accepts::words && dtype == DType::u32);
+                    ((accepts == Accepts::numbers || accepts == Accepts::integers) && is_integer(dtype)) ||
+                    (accepts == Accepts::words && dtype == DType::u32);
   if (!good) {
+    if (accepts == Accepts::integers) reject("integer operands", types_of(node, first));
     if (accepts == Accepts::words) reject("u32 operands", types_of(node, first));
     reject(
         accepts == Accepts::floats ? "floating-point operands" : (accepts == Accepts::booleans ? "bool operands" : "numbers"),
@@ -99,6 +101,9 @@ OpDef elementwise_def(const ElementwiseRow& row) {
       break;
     case Accepts::any:
       def.infer = infer<Accepts::any>;
+      break;
+    case Accepts::integers:
+      def.infer = infer<Accepts::integers>;
       break;
     case Accepts::words:
       def.infer = infer<Accepts::words>;

@@ -8,6 +8,7 @@ enum class Accepts {
   floats,
   numbers,  // floats and integers
   booleans,
+  integers,
   any,
   words,      // u32
   condition,  // the first operand bool, the others any
