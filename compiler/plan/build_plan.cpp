@@ -143,7 +143,7 @@ class PlanBuilder {
     std::vector<std::string> texts(kPrograms);
     for (std::size_t i = 0; i < kernel_texts_.size(); ++i) texts[i % kPrograms] += kernel_texts_[i] + "\n";
     std::vector<fb::Offset<plan::Program>> out;
-    for (std::size_t i = 0; i < kPrograms && i < std::max<std::size_t>(kernel_texts_.size(), 1); ++i) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(kPrograms, kernel_texts_.size()); ++i) {
       const std::string text = prelude_for(texts[i]) + texts[i];
       out.push_back(plan::CreateProgramDirect(builder_, fmt::format("program{}", i).c_str(), text.c_str(), "", true));
     }
