@@ -140,6 +140,14 @@ Ints OpContext::numbers(std::size_t i, std::string_view what) const {
   return values;
 }
 
+std::vector<double> OpContext::reals_of(std::size_t i, std::string_view what) const {
+  const auto tensor = host_.known(input(i));
+  if (!tensor) not_known(i, what);
+  std::vector<double> values;
+  for (std::int64_t k = 0; k < tensor->elements(); ++k) values.push_back(tensor->at(k));
+  return values;
+}
+
 double OpContext::number(std::size_t i, std::string_view what) const {
   const auto tensor = host_.known(input(i));
   if (!tensor) not_known(i, what);

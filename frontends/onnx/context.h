@@ -93,6 +93,8 @@ class OpContext {
   std::vector<Expr> content(std::size_t i, std::string_view what) const;
   // The same where they must be numbers.
   Ints numbers(std::size_t i, std::string_view what) const;
+  // The elements of a floating-point or integer input known when compiling.
+  std::vector<double> reals_of(std::size_t i, std::string_view what) const;
   // A one-element floating-point or integer input known when compiling.
   double number(std::size_t i, std::string_view what) const;
 

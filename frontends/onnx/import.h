@@ -1,4 +1,4 @@
-// Reads ONNX models (opsets 7 to 22) into a Module with the entry "predict". Everything in a model file is checked before it is
+// Reads ONNX models (opsets 1 to 22) into a Module with the entry "predict". Everything in a model file is checked before it is
 // used; whatever is wrong with it is a CompileError of stage "import".
 #pragma once
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace oclc {
 
-inline constexpr int kOldestOpset = 7;
+inline constexpr int kOldestOpset = 1;
 inline constexpr int kNewestOpset = 22;
 inline constexpr int kNewestIrVersion = 10;
 

@@ -176,6 +176,7 @@ class Lowering : public OpHost {
     OCLC_CHECK(row != nullptr, "operator was found to be supported");
     builder_.set_source(label);
     OpContext context(*this, builder_, *row, node, std::move(inputs), label, opset);
+    if (opset < 6) context.ignore({"consumed_inputs"});
     bind(node, read(context, *row), context, scope);
     for (const std::string& name : context.unread()) context.warn(fmt::format("attribute '{}' is ignored", printable(name)));
   }

@@ -26,7 +26,9 @@ Outputs celu(OpContext& c) {
 }
 
 Outputs selu(OpContext& c) {
-  const double alpha = c.real("alpha", 1.67326319217681884765625), gamma = c.real("gamma", 1.05070102214813232421875);
+  const bool old = c.opset() < 6;
+  const double alpha = c.real("alpha", old ? 1.6732 : 1.67326319217681884765625),
+               gamma = c.real("gamma", old ? 1.0507 : 1.05070102214813232421875);
   return {c.b.mul(c.b.add(c.b.relu(c.input(0)), exponential_part(c, alpha, 1)), gamma)};
 }
 
@@ -109,19 +111,19 @@ Outputs hardmax(OpContext& c) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Relu", 6, 1, 1, plain, "relu"},
-    {"Sigmoid", 6, 1, 1, plain, "sigmoid"},
+    {"Relu", 1, 1, 1, plain, "relu"},
+    {"Sigmoid", 1, 1, 1, plain, "sigmoid"},
     {"Softplus", 1, 1, 1, plain, "softplus"},
-    {"Tanh", 6, 1, 1, plain, "tanh"},
+    {"Tanh", 1, 1, 1, plain, "tanh"},
     {"Celu", 12, 1, 1, celu},
-    {"Elu", 6, 1, 1, elu},
+    {"Elu", 1, 1, 1, elu},
     {"Gelu", 20, 1, 1, gelu},
-    {"HardSigmoid", 6, 1, 1, hard_sigmoid},
+    {"HardSigmoid", 1, 1, 1, hard_sigmoid},
     {"HardSwish", 14, 1, 1, hard_swish},
-    {"LeakyRelu", 6, 1, 1, leaky_relu},
+    {"LeakyRelu", 1, 1, 1, leaky_relu},
     {"Mish", 18, 1, 1, mish},
     {"PRelu", 7, 2, 2, prelu},
-    {"Selu", 6, 1, 1, selu},
+    {"Selu", 1, 1, 1, selu},
     {"Shrink", 9, 1, 1, shrink},
     {"Softsign", 1, 1, 1, softsign},
     {"ThresholdedRelu", 10, 1, 1, thresholded_relu},

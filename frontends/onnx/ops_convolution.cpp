@@ -1,102 +1,186 @@
 // Convolutions, pooling, matrix products.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "frontends/onnx/table.h"
+#include "frontends/onnx/window.h"
 
 namespace oclc::onnx {
 namespace {
 
-constexpr std::int64_t kLargestStep = 1 << 20;  // of kernels, strides, dilations, pads
-
-struct Window {
-  Ints kernel, strides, dilations, pads;
-};
-
-Ints checked_list(OpContext& c, std::string_view name, std::size_t count, std::int64_t otherwise, std::int64_t least) {
-  const Ints list = c.integers(name, Ints(count, otherwise));
-  if (list.size() != count) c.fail(fmt::format("{} numbers as attribute '{}'", count, name), std::to_string(list.size()));
-  for (const std::int64_t v : list) {
-    if (v < least || v > kLargestStep)
-      c.fail(fmt::format("numbers from {} to {} as attribute '{}'", least, kLargestStep, name), std::to_string(v));
-  }
-  return list;
-}
-
-// Pads that give ceil(size / stride) positions, with the odd one at the front or the back.
-Ints same_pads(OpContext& c, const Window& w, bool extra_in_front) {
-  const std::size_t axes = w.kernel.size();
-  Ints pads(2 * axes, 0);
-  for (std::size_t i = 0; i < axes; ++i) {
-    const Expr& size = c.shape(0)[i + 2];
-    const std::int64_t span = w.dilations[i] * (w.kernel[i] - 1) + 1;
-    Expr total = span - 1;  // for stride 1, whatever the size
-    if (w.strides[i] > 1)
-      total = max((ceil_div(size, Expr(w.strides[i])) - 1) * Expr(w.strides[i]) + Expr(span) - size, Expr(0));
-    if (!total.is_constant()) {
-      c.unsupported("a size known when compiling for auto_pad with a stride", c.input(0)->type.text(),
-                    "give it with --shape or --dim");
-    }
-    const std::int64_t less = total.value() / 2, more = total.value() - less;
-    pads[i] = extra_in_front ? more : less;
-    pads[i + axes] = extra_in_front ? less : more;
-  }
-  return pads;
-}
-
-Window window(OpContext& c, const Ints& kernel) {
-  const std::size_t axes = kernel.size();
-  Window w{kernel, checked_list(c, "strides", axes, 1, 1), checked_list(c, "dilations", axes, 1, 1), {}};
-  const std::string automatic = c.text("auto_pad", "NOTSET");
-  if (automatic == "NOTSET" || automatic.empty()) {
-    w.pads = checked_list(c, "pads", 2 * axes, 0, 0);
-    return w;
-  }
-  c.ignore({"pads"});
-  if (automatic == "VALID") {
-    w.pads.assign(2 * axes, 0);
-  } else if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
-    w.pads = same_pads(c, w, automatic == "SAME_LOWER");
-  } else {
-    c.fail("auto_pad NOTSET, VALID, SAME_UPPER or SAME_LOWER", printable(automatic));
-  }
-  return w;
-}
-
-std::size_t spatial_axes(OpContext& c) {
-  if (c.rank(0) < 3 || c.rank(0) > 5) c.fail("an input of rank 3 to 5", c.input(0)->type.text());
-  return c.rank(0) - 2;
-}
-
 Outputs convolution(OpContext& c) {
-  const std::size_t axes = spatial_axes(c);
-  const Shape& weights = c.shape(1);
-  if (weights.size() != axes + 2) c.fail(fmt::format("weights of rank {}", axes + 2), c.input(1)->type.text());
-  Ints kernel;
-  for (std::size_t i = 2; i < weights.size(); ++i) {
-    if (!weights[i].is_constant()) c.unsupported("weights of known size", c.input(1)->type.text());
-    kernel.push_back(weights[i].value());
-  }
-  if (c.has("kernel_shape") && c.integers("kernel_shape") != kernel) {
-    c.fail(fmt::format("attribute 'kernel_shape' as the weights have it, [{}]", fmt::join(kernel, ", ")),
-           fmt::format("[{}]", fmt::join(c.integers("kernel_shape"), ", ")));
-  }
-  const Window w = window(c, kernel);
+  const Window w = window_of_weights(c, c.input(1));
   const std::int64_t group = c.integer("group", 1);
   if (group < 1) c.fail("a group of at least 1", std::to_string(group));
   return {c.b.conv(c.input(0), c.input(1), c.optional_input(2), {w.strides, w.dilations, w.pads, group})};
 }
 
-Outputs pooling(OpContext& c) {
+Window pooling_window(OpContext& c) {
   const std::size_t axes = spatial_axes(c);
-  c.ignore({"storage_order"});  // of the indices
   if (!c.has("kernel_shape")) c.integers("kernel_shape");
-  const Window w = window(c, checked_list(c, "kernel_shape", axes, 1, 1));
-  PoolOptions options{w.kernel, w.strides, w.dilations, w.pads, c.flag("ceil_mode"), false};
-  if (c.core() == "max_pool") return {c.b.max_pool(c.input(0), options)};
-  options.count_include_pad = c.flag("count_include_pad");
-  return {c.b.avg_pool(c.input(0), options)};
+  return window_of(c, checked_list(c, "kernel_shape", axes, 1, 1));
+}
+
+// Places of the maxima in the whole of x, from their taps in their windows.
+Value* places(OpContext& c, Value* taps, const Window& w, bool column_major) {
+  const Shape &x = c.shape(0), &shape = taps->type.shape;
+  Value* tap = c.b.cast(taps, DType::i64);
+  const auto number = [&](const Expr& e) { return c.b.exprs({e}, {}); };
+  const auto ramp = [&](std::size_t axis, std::int64_t start, std::int64_t step) {
+    Shape line(shape.size(), Expr(1));
+    line[axis] = shape[axis];
+    return c.b.iota(line, static_cast<std::int64_t>(axis), DType::i64, Expr(start), Expr(step));
+  };
+  Expr weight = 1;
+  Value* place = nullptr;
+  std::vector<Value*> positions;
+  for (std::size_t i = w.kernel.size(); i-- > 0;) {
+    Value* k = c.b.call("mod", {tap, number(Expr(w.kernel[i]))});
+    tap = c.b.div(tap, number(Expr(w.kernel[i])));
+    positions.insert(positions.begin(),
+                     c.b.add(c.b.mul(k, number(Expr(w.dilations[i]))), ramp(i + 2, -w.pads[i], w.strides[i])));
+  }
+  const auto add = [&](std::size_t axis, Value* position) {
+    Value* part = c.b.mul(position, number(weight));
+    place = place ? c.b.add(place, part) : part;
+    weight *= x[axis];
+  };
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const std::size_t at = column_major ? i : positions.size() - 1 - i;
+    add(at + 2, positions[at]);
+  }
+  add(1, ramp(1, 0, 1));
+  add(0, ramp(0, 0, 1));
+  return place;
+}
+
+Outputs max_pooling(OpContext& c) {
+  const bool column_major = c.flag("storage_order");
+  const Window w = pooling_window(c);
+  const PoolOptions options{w.kernel, w.strides, w.dilations, w.pads, c.flag("ceil_mode"), false};
+  Outputs out{c.b.max_pool(c.input(0), options)};
+  if (!c.wants_output(1)) return out;
+  Value* taps = c.b.call("max_pool_index", {c.input(0)},
+                         {{"kernel", w.kernel},
+                          {"strides", w.strides},
+                          {"dilations", w.dilations},
+                          {"pads", w.pads},
+                          {"ceil_mode", std::int64_t{options.ceil_mode}}});
+  out.push_back(places(c, taps, w, column_major));
+  return out;
+}
+
+Outputs average_pooling(OpContext& c) {
+  const Window w = pooling_window(c);
+  return {
+      c.b.avg_pool(c.input(0), {w.kernel, w.strides, w.dilations, w.pads, c.flag("ceil_mode"), c.flag("count_include_pad")})};
+}
+
+// (sum of |x|^p over the window)^(1/p), by the average over all of the window.
+Outputs lp_pooling(OpContext& c) {
+  const Window w = pooling_window(c);
+  const auto p = static_cast<double>(c.integer("p", 2));
+  if (p < 1) c.fail("p of at least 1", fmt::format("{}", p));
+  double count = 1;
+  for (const std::int64_t k : w.kernel) count *= static_cast<double>(k);
+  Value* x = c.b.unary("abs", c.input(0));
+  const DType dtype = x->type.dtype;
+  // Padding in front of the pool, where it is part of every window.
+  std::vector<Expr> before(x->type.rank(), Expr(0)), after = before;
+  for (std::size_t i = 0; i < w.kernel.size(); ++i) {
+    before[i + 2] = w.pads[i];
+    after[i + 2] = w.pads[i + w.kernel.size()];
+  }
+  Value* powers = p == 1 ? x : p == 2 ? c.b.mul(x, x) : c.b.pow(x, c.b.scalar(dtype, p));
+  Value* sum = c.b.mul(
+      c.b.avg_pool(c.b.pad(powers, before, after), {w.kernel, w.strides, w.dilations, {}, c.flag("ceil_mode"), true}), count);
+  return {p == 1 ? sum : p == 2 ? c.b.sqrt(sum) : c.b.pow(sum, c.b.scalar(dtype, 1 / p))};
+}
+
+Outputs global_lp_pooling(OpContext& c) {
+  const auto p = static_cast<double>(c.integer("p", 2));
+  Value* x = c.b.unary("abs", c.input(0));
+  if (x->type.rank() < 3) c.fail("an input of rank 3 or more", x->type.text());
+  Ints axes(x->type.rank() - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  const DType dtype = x->type.dtype;
+  Value* sum = c.b.reduce("reduce_sum", c.b.pow(x, c.b.scalar(dtype, p)), axes, true);
+  return {c.b.pow(sum, c.b.scalar(dtype, 1 / p))};
+}
+
+// The place of each maximum is written down; the other elements are 0.
+Outputs max_unpooling(OpContext& c) {
+  const std::size_t axes = spatial_axes(c);
+  const Window w = pooling_window(c);
+  Value* x = c.input(0);
+  Shape shape{x->type.shape[0], x->type.shape[1]};
+  for (std::size_t i = 0; i < axes; ++i)
+    shape.push_back((x->type.shape[i + 2] - 1) * Expr(w.strides[i]) + Expr(w.kernel[i] - w.pads[i] - w.pads[i + axes]));
+  Value* places = c.b.reshape(c.input(1), {x->type.elements()});
+  Value* flat = c.b.call("scatter_add", {places, c.b.reshape(x, {x->type.elements()})},
+                         {{"axis", std::int64_t{0}}, {"size", std::vector<Expr>{product(shape)}}});
+  Value* y = c.b.reshape(flat, shape);
+  if (!c.optional_input(2)) return {y};
+  // The places count in the tensor of the inferred shape; a larger one is filled up behind.
+  const Shape wanted = c.content(2, "the output shape");
+  std::vector<Expr> before(shape.size(), Expr(0)), after;
+  for (std::size_t i = 0; i < shape.size() && wanted.size() == shape.size(); ++i) after.push_back(wanted[i] - shape[i]);
+  if (after.size() != shape.size() ||
+      std::any_of(after.begin(), after.end(), [](const Expr& e) { return !known_nonnegative(e); }))
+    c.fail("an output shape of at least " + text_of(shape), text_of(wanted));
+  return {c.b.pad(y, std::move(before), std::move(after))};
+}
+
+Outputs transposed_convolution(OpContext& c) {
+  const std::size_t axes = spatial_axes(c);
+  Value *x = c.input(0), *weights = c.input(1);
+  const Shape& sw = weights->type.shape;
+  if (sw.size() != axes + 2) c.fail(fmt::format("weights of rank {}", axes + 2), weights->type.text());
+  Ints kernel;
+  for (std::size_t i = 2; i < sw.size(); ++i) {
+    if (!sw[i].is_constant()) c.unsupported("weights of known size", weights->type.text());
+    kernel.push_back(sw[i].value());
+  }
+  c.ignore({"kernel_shape"});
+  const Ints strides = checked_list(c, "strides", axes, 1, 1), dilations = checked_list(c, "dilations", axes, 1, 1),
+             extra = checked_list(c, "output_padding", axes, 0, 0);
+  const std::int64_t group = c.integer("group", 1);
+  if (group < 1) c.fail("a group of at least 1", std::to_string(group));
+  const std::string automatic = c.text("auto_pad", "NOTSET");
+  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+  Ints pads(2 * axes, 0);
+  if (!same && automatic != "VALID" && !c.has("output_shape")) pads = checked_list(c, "pads", 2 * axes, 0, 0);
+  c.ignore({"pads"});
+  std::vector<Expr> sizes;
+  Ints wanted = c.integers("output_shape", Ints{});
+  if (wanted.size() > axes) wanted.erase(wanted.begin(), wanted.end() - static_cast<std::ptrdiff_t>(axes));
+  for (std::size_t i = 0; i < axes; ++i) {
+    // Without padding the result has `whole` positions.
+    const Expr whole = (x->type.shape[i + 2] - 1) * Expr(strides[i]) + Expr((kernel[i] - 1) * dilations[i] + 1 + extra[i]);
+    if (wanted.empty() && !same) {
+      sizes.push_back(whole - Expr(pads[i] + pads[i + axes]));
+      continue;
+    }
+    const Expr size = wanted.empty() ? x->type.shape[i + 2] * Expr(strides[i]) : Expr(wanted.at(i));
+    const Expr total = whole - size;
+    if (!total.is_constant()) c.unsupported("a size known when compiling for output_shape or auto_pad", x->type.text());
+    const std::int64_t cut = std::max<std::int64_t>(total.value(), 0), half = cut / 2;
+    pads[i] = automatic == "SAME_UPPER" ? half : cut - half;
+    pads[i + axes] = cut - pads[i];
+    sizes.push_back(size);
+  }
+  Value* y =
+      c.b.call("conv_transpose", {x, weights},
+               {{"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"group", group}, {"output_shape", sizes}});
+  Value* bias = c.optional_input(2);
+  if (!bias) return {y};
+  if (bias->type.rank() != 1 || !(bias->type.shape[0] == y->type.shape[1]))
+    c.fail(fmt::format("a bias of {} numbers", y->type.shape[1].text()), bias->type.text());
+  Shape column{bias->type.shape[0]};
+  column.resize(axes + 1, Expr(1));
+  return {c.b.add(y, c.b.reshape(bias, std::move(column)))};
 }
 
 Outputs global_pooling(OpContext& c) {
@@ -139,13 +223,17 @@ Outputs matmul(OpContext& c) {
 }
 
 constexpr OpRow kRows[] = {
-    {"AveragePool", 7, 1, 1, pooling, "avg_pool"},
+    {"AveragePool", 1, 1, 1, average_pooling},
     {"Conv", 1, 2, 3, convolution},
+    {"ConvTranspose", 1, 2, 3, transposed_convolution},
     {"Gemm", 7, 2, 3, gemm},
     {"GlobalAveragePool", 1, 1, 1, global_pooling, "reduce_mean"},
+    {"GlobalLpPool", 2, 1, 1, global_lp_pooling},
     {"GlobalMaxPool", 1, 1, 1, global_pooling, "reduce_max"},
     {"MatMul", 1, 2, 2, matmul},
-    {"MaxPool", 1, 1, 1, pooling, "max_pool"},
+    {"LpPool", 2, 1, 1, lp_pooling},
+    {"MaxPool", 1, 1, 1, max_pooling},
+    {"MaxUnpool", 9, 2, 3, max_unpooling},
 };
 
 }  // namespace

@@ -79,30 +79,36 @@ Outputs clip_inputs(OpContext& c) {
   return {x};
 }
 
+Outputs bit_shift(OpContext& c) {
+  const std::string direction = c.text("direction");
+  if (direction != "LEFT" && direction != "RIGHT") c.fail("direction LEFT or RIGHT", printable(direction));
+  return {c.b.call(direction == "LEFT" ? "shift_left" : "shift_right", {c.input(0), c.input(1)})};
+}
+
 constexpr OpRow kRows[] = {
-    {"Abs", 6, 1, 1, unary, "abs"},
+    {"Abs", 1, 1, 1, unary, "abs"},
     {"Acos", 7, 1, 1, unary, "acos"},
     {"Acosh", 9, 1, 1, unary, "acosh"},
     {"Asin", 7, 1, 1, unary, "asin"},
     {"Asinh", 9, 1, 1, unary, "asinh"},
     {"Atan", 7, 1, 1, unary, "atan"},
     {"Atanh", 9, 1, 1, unary, "atanh"},
-    {"Ceil", 6, 1, 1, unary, "ceil"},
+    {"Ceil", 1, 1, 1, unary, "ceil"},
     {"Cos", 7, 1, 1, unary, "cos"},
     {"Cosh", 9, 1, 1, unary, "cosh"},
     {"Erf", 9, 1, 1, unary, "erf"},
-    {"Exp", 6, 1, 1, unary, "exp"},
-    {"Floor", 6, 1, 1, unary, "floor"},
+    {"Exp", 1, 1, 1, unary, "exp"},
+    {"Floor", 1, 1, 1, unary, "floor"},
     {"IsNaN", 9, 1, 1, unary, "is_nan"},
-    {"Log", 6, 1, 1, unary, "log"},
-    {"Neg", 6, 1, 1, unary, "neg"},
+    {"Log", 1, 1, 1, unary, "log"},
+    {"Neg", 1, 1, 1, unary, "neg"},
     {"Not", 1, 1, 1, unary, "not"},
-    {"Reciprocal", 6, 1, 1, unary, "reciprocal"},
+    {"Reciprocal", 1, 1, 1, unary, "reciprocal"},
     {"Round", 11, 1, 1, unary, "round"},
     {"Sign", 9, 1, 1, unary, "sign"},
     {"Sin", 7, 1, 1, unary, "sin"},
     {"Sinh", 9, 1, 1, unary, "sinh"},
-    {"Sqrt", 6, 1, 1, unary, "sqrt"},
+    {"Sqrt", 1, 1, 1, unary, "sqrt"},
     {"Tan", 7, 1, 1, unary, "tan"},
     {"IsInf", 10, 1, 1, is_infinite},
     {"Add", 7, 2, 2, binary, "add"},
@@ -117,16 +123,21 @@ constexpr OpRow kRows[] = {
     {"Or", 7, 2, 2, binary, "or"},
     {"Sub", 7, 2, 2, binary, "sub"},
     {"Xor", 7, 2, 2, binary, "xor"},
-    {"Max", 6, 1, kAnyNumber, variadic, "max"},
-    {"Min", 6, 1, kAnyNumber, variadic, "min"},
-    {"Sum", 6, 1, kAnyNumber, variadic, "add"},
-    {"Mean", 6, 1, kAnyNumber, mean, "add"},
+    {"BitShift", 11, 2, 2, bit_shift},
+    {"BitwiseAnd", 18, 2, 2, binary, "bit_and"},
+    {"BitwiseNot", 18, 1, 1, unary, "bit_not"},
+    {"BitwiseOr", 18, 2, 2, binary, "bit_or"},
+    {"BitwiseXor", 18, 2, 2, binary, "bit_xor"},
+    {"Max", 1, 1, kAnyNumber, variadic, "max"},
+    {"Min", 1, 1, kAnyNumber, variadic, "min"},
+    {"Sum", 1, 1, kAnyNumber, variadic, "add"},
+    {"Mean", 1, 1, kAnyNumber, mean, "add"},
     {"Mod", 10, 2, 2, modulo},
     {"Pow", 7, 2, 2, power},
     {"Where", 9, 3, 3, where},
     {"Cast", 6, 1, 1, cast},
     {"CastLike", 15, 2, 2, cast_like},
-    {"Clip", 6, 1, 1, clip_attributes},
+    {"Clip", 1, 1, 1, clip_attributes},
     {"Clip", 11, 1, 3, clip_inputs},
 };
 

@@ -12,21 +12,15 @@ namespace {
 
 Outputs same(OpContext& c) { return {c.input(0)}; }
 
-// The attribute `seed` is not used: all layers draw from the seed of the plan.
+// Until opset 11 a dropout does nothing unless the network is trained. The attribute `seed` is not used: all layers draw from
+// the seed of the plan.
 Outputs dropout(OpContext& c) {
-  c.ignore({"ratio", "seed", "is_test"});
-  if (c.optional_input(2) && !c.training()) {
-    const Value* training = c.input(2);
-    const bool off = training->content && (*training->content).at(0) == Expr(0);
-    if (!off && !(c.optional_input(1) && c.number(1, "ratio") == 0))
-      c.unsupported("training_mode false", "true or not known", "export the model for inference, or train it: oclc --train");
-  }
+  c.ignore({"seed"});
   Value* x = c.input(0);
   const auto everything = [&] { return c.b.expand(c.b.scalar(DType::boolean, 1), x->type.shape); };
-  if (!c.training()) return {x, c.wants_output(1) ? everything() : nullptr};
-  const double ratio = c.opset() < 12 ? c.real("ratio", 0.5) : c.optional_input(1) ? c.number(1, "ratio") : 0.5;
+  const double ratio = c.real("ratio", 0.5);
+  if (!c.training() || ratio == 0) return {x, c.wants_output(1) ? everything() : nullptr};
   if (!(ratio >= 0 && ratio < 1)) c.fail("a ratio of at least 0 and less than 1", fmt::format("{}", ratio));
-  if (ratio == 0) return {x, c.wants_output(1) ? everything() : nullptr};
   const Attributes attributes{{"ratio", ratio}};
   if (!c.wants_output(1)) return {c.b.call("dropout", {x}, attributes)};
   Value* factor = c.b.call("dropout", {c.b.expand(c.b.scalar(x->type.dtype, 1), x->type.shape)}, attributes);
@@ -274,14 +268,14 @@ Outputs trilu(OpContext& c) {
 constexpr OpRow kRows[] = {
     {"Concat", 4, 1, kAnyNumber, concat},
     {"DepthToSpace", 1, 1, 1, depth_to_space},
-    {"Dropout", 7, 1, 3, dropout},
+    {"Dropout", 7, 1, 1, dropout},
     {"Identity", 1, 1, 1, same},
     {"Pad", 2, 1, 1, pad_attributes},
     {"Pad", 11, 2, 4, pad_inputs},
     {"Slice", 1, 1, 1, slice_attributes},
     {"Slice", 10, 3, 5, slice_inputs},
     {"SpaceToDepth", 1, 1, 1, space_to_depth},
-    {"Split", 2, 1, 1, split_attribute},
+    {"Split", 1, 1, 1, split_attribute},
     {"Split", 13, 1, 2, split_input},
     {"Tile", 6, 2, 2, tile},
     {"Transpose", 1, 1, 1, transpose},

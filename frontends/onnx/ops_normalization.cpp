@@ -17,8 +17,8 @@ Value* per_channel(OpContext& c, Value* vector, std::size_t rank) {
 }
 
 Outputs batch_normalization(OpContext& c) {
-  c.ignore({"momentum", "spatial"});
-  if (c.flag("training_mode")) c.unsupported("training_mode 0", "1", "export the model for inference");
+  c.ignore({"spatial"});
+  const double momentum = c.real("momentum", 0.9);
   Value* x = c.input(0);
   const DType dtype = x->type.dtype;
   if (x->type.rank() < 2) c.fail("an input of rank 2 or more", x->type.text());
@@ -30,14 +30,31 @@ Outputs batch_normalization(OpContext& c) {
   Value *mean = c.input(3), *variance = c.input(4);
   if (c.training()) {
     return {c.b.call("batch_norm", {x, c.input(1), c.input(2), mean, variance},
-                     {{"epsilon", c.real("epsilon", 1e-5)}, {"momentum", c.real("momentum", 0.9)}})};
+                     {{"epsilon", c.real("epsilon", 1e-5)}, {"momentum", momentum}})};
   }
   const DType of_statistics = mean->type.dtype;
+  Outputs running;
+  if (c.flag("training_mode")) {
+    // Statistics of the batch, and what they make of the running ones.
+    Ints axes{0};
+    for (std::size_t i = 2; i < x->type.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+    Value* wide = c.b.cast(x, of_statistics);
+    Value* centre = c.b.reduce("reduce_mean", wide, axes, true);
+    Value* apart = c.b.sub(wide, centre);
+    Value* spread = c.b.reduce("reduce_mean", c.b.mul(apart, apart), axes, false);
+    centre = c.b.reshape(centre, spread->type.shape);
+    const auto next = [&](Value* old, Value* fresh) { return c.b.add(c.b.mul(old, momentum), c.b.mul(fresh, 1 - momentum)); };
+    running = {next(mean, centre), next(variance, spread)};
+    mean = centre;
+    variance = spread;
+  }
   Value *scale = c.b.cast(c.input(1), of_statistics), *bias = c.b.cast(c.input(2), of_statistics);
   Value* factor = c.b.div(scale, c.b.sqrt(c.b.add(variance, c.real("epsilon", 1e-5))));
   Value* shift = c.b.sub(bias, c.b.mul(mean, factor));
-  return {c.b.fma(x, per_channel(c, c.b.cast(factor, dtype), x->type.rank()),
-                  per_channel(c, c.b.cast(shift, dtype), x->type.rank()))};
+  Outputs out{c.b.fma(x, per_channel(c, c.b.cast(factor, dtype), x->type.rank()),
+                      per_channel(c, c.b.cast(shift, dtype), x->type.rank()))};
+  out.insert(out.end(), running.begin(), running.end());
+  return out;
 }
 
 // (x - mean) / sqrt(variance + epsilon) over the last axis, without scale and bias.
@@ -144,7 +161,7 @@ Outputs local_response_normalization(OpContext& c) {
 constexpr OpRow kRows[] = {
     {"BatchNormalization", 7, 5, 5, batch_normalization},
     {"GroupNormalization", 18, 3, 3, group_normalization},
-    {"InstanceNormalization", 6, 3, 3, instance_normalization},
+    {"InstanceNormalization", 1, 3, 3, instance_normalization},
     {"LRN", 1, 1, 1, local_response_normalization},
     {"LayerNormalization", 17, 2, 3, layer_normalization},
     {"LpNormalization", 1, 1, 1, lp_normalization},

@@ -24,7 +24,8 @@ struct Network {
   bool batch_first = false;
   double clip = 0;  // 0: none
   Expr steps, batch;
-  Value* x = nullptr;  // [steps, batch, I]
+  Value* x = nullptr;        // [steps, batch, I]
+  Value* lengths = nullptr;  // [batch, 1]: steps that count of each sequence; null: all
   std::vector<std::string> activations;
 };
 
@@ -55,10 +56,11 @@ Network read_network(OpContext& c, std::int64_t gates, const std::vector<std::st
   if (n.batch_first) n.x = c.b.transpose(n.x, {1, 0, 2});
   n.steps = n.x->type.shape[0];
   n.batch = n.x->type.shape[1];
-  if (const Value* lengths = c.optional_input(4)) {
+  if (Value* lengths = c.optional_input(4)) {
+    if (!(lengths->type.shape == Shape{n.batch})) c.fail(fmt::format("{} lengths", n.batch.text()), lengths->type.text());
     const bool all = lengths->content && std::all_of(lengths->content->begin(), lengths->content->end(),
                                                      [&](const Expr& e) { return e == n.steps; });
-    if (!all) c.unsupported("sequences of full length", "sequence lengths", "leave out the input sequence_lens");
+    if (!all) n.lengths = c.b.reshape(c.b.cast(lengths, DType::i64), {n.batch, Expr(1)});
   }
   std::vector<std::string> defaults;
   for (std::int64_t d = 0; d < n.directions; ++d) defaults.insert(defaults.end(), activations.begin(), activations.end());
@@ -123,16 +125,24 @@ std::vector<Value*> run_direction(OpContext& c, const Network& n, std::int64_t d
   for (std::size_t i = 0; i < initial.size(); ++i)
     step.state.push_back(body->add_input(fmt::format("state{}", i), initial[i]->type));
   captured.insert(captured.begin(), product);
+  if (n.lengths) captured.push_back(n.lengths);
   std::vector<Value*> inside;
   for (std::size_t i = 0; i < captured.size(); ++i)
     inside.push_back(body->add_input(fmt::format("captured{}", i), captured[i]->type));
   const Expr at = Expr::axis(counter, n.steps);
   const Expr row = backwards ? n.steps - 1 - at : at;
   step.input = inner.reshape(inner.slice_axis(inside[0], 0, row, Expr(1)), {n.batch, Expr(n.gates * n.hidden)});
-  step.captured.assign(inside.begin() + 1, inside.end());
-  const std::vector<Value*> next = cell(step);
+  step.captured.assign(inside.begin() + 1, inside.end() - (n.lengths ? 1 : 0));
+  std::vector<Value*> next = cell(step);
+  Value* result = next[0];
+  if (n.lengths) {
+    // Behind a sequence's end its state stays, and results are 0.
+    Value* counts = inner.call("less", {inner.exprs({row}, {}), inside.back()});
+    result = inner.where(counts, result, inner.scalar(result->type.dtype, 0));
+    for (std::size_t i = 0; i < next.size(); ++i) next[i] = inner.where(counts, next[i], step.state[i]);
+  }
   for (std::size_t i = 0; i < next.size(); ++i) body->add_output(fmt::format("state{}", i), next[i]);
-  body->add_output("result", next[0]);
+  body->add_output("result", result);
   const Node* loop = c.b.loop(n.steps, counter, initial, std::move(captured), std::move(body));
   std::vector<Value*> out;
   for (std::size_t i = 0; i < initial.size(); ++i) out.push_back(loop->output(i));
@@ -264,9 +274,9 @@ Outputs rnn(OpContext& c) {
 }
 
 constexpr OpRow kRows[] = {
-    {"GRU", 7, 3, 6, gru},
-    {"LSTM", 7, 3, 8, lstm},
-    {"RNN", 7, 3, 6, rnn},
+    {"GRU", 1, 3, 6, gru},
+    {"LSTM", 1, 3, 8, lstm},
+    {"RNN", 1, 3, 6, rnn},
 };
 
 }  // namespace

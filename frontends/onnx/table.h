@@ -22,5 +22,13 @@ std::span<const OpRow> convolution_rows();
 std::span<const OpRow> normalization_rows();
 std::span<const OpRow> recurrent_rows();
 std::span<const OpRow> training_rows();
+std::span<const OpRow> legacy_rows();
+std::span<const OpRow> loss_rows();
+std::span<const OpRow> quantization_rows();
+std::span<const OpRow> resize_rows();
+std::span<const OpRow> scatter_rows();
+std::span<const OpRow> signal_rows();
+std::span<const OpRow> linear_rows();
+std::span<const OpRow> image_rows();
 
 }  // namespace oclc::onnx

@@ -123,12 +123,8 @@ class Validator {
     }
     const auto own = versions.find("");
     if (own == versions.end()) return versions;
-    if (own->second < kOldestOpset) {
-      fail(fmt::format("opset {} to {}", kOldestOpset, kNewestOpset), std::to_string(own->second),
-           "convert the model to a newer opset", ExitCode::unsupported);
-    }
     if (own->second > kNewestOpset && !options_.allow_newer_opset) {
-      fail(fmt::format("opset {} to {}", kOldestOpset, kNewestOpset), fmt::format("opset {} > {}", own->second, kNewestOpset),
+      fail(fmt::format("opset 1 to {}", kNewestOpset), fmt::format("opset {} > {}", own->second, kNewestOpset),
            "operators that did not change could be tried with --allow-newer-opset", ExitCode::unsupported);
     }
     return versions;

@@ -1,0 +1,236 @@
+// Einstein sums and determinants.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "frontends/onnx/table.h"
+
+namespace oclc::onnx {
+namespace {
+
+// Letters of one operand; the axes that "..." stands for are the digits before '9', right-aligned: '8' is the last of them.
+using Letters = std::string;
+
+struct Equation {
+  std::vector<Letters> operands;
+  Letters result;
+};
+
+Letters expanded(OpContext& c, const std::string& term, std::size_t covered) {
+  Letters out;
+  for (std::size_t i = 0; i < term.size(); ++i) {
+    if (term[i] == '.') {
+      if (term.compare(i, 3, "...") != 0 || covered > 9) c.fail("an equation with at most 9 axes as ...", printable(term));
+      for (std::size_t k = 0; k < covered; ++k) out += static_cast<char>('9' - static_cast<int>(covered - 1 - k));
+      i += 2;
+    } else if (std::isalpha(static_cast<unsigned char>(term[i]))) {
+      out += term[i];
+    } else {
+      c.fail("letters, commas, -> and ... as equation", printable(term));
+    }
+  }
+  return out;
+}
+
+Equation parse_equation(OpContext& c) {
+  std::string text = c.text("equation");
+  std::erase(text, ' ');
+  const std::size_t arrow = text.find("->");
+  const std::string left = text.substr(0, arrow);
+  std::vector<std::string> terms(1);
+  for (const char letter : left) {
+    if (letter == ',')
+      terms.emplace_back();
+    else
+      terms.back() += letter;
+  }
+  if (terms.size() != c.inputs()) c.fail(fmt::format("an equation of {} operands", c.inputs()), printable(text));
+  Equation e;
+  std::size_t widest = 0;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const bool dots = terms[i].find('.') != std::string::npos;
+    const std::size_t own = terms[i].size() - (dots ? 3 : 0);
+    if (c.rank(i) < own || (!dots && c.rank(i) != own))
+      c.fail(fmt::format("operand {} with the axes '{}'", i, printable(terms[i])), c.input(i)->type.text());
+    widest = std::max(widest, c.rank(i) - own);
+    e.operands.push_back(expanded(c, terms[i], c.rank(i) - own));
+  }
+  if (arrow != std::string::npos) {
+    e.result = expanded(c, text.substr(arrow + 2), widest);
+  } else {
+    // The axes of "...", then the letters that occur once, sorted.
+    std::map<char, int> count;
+    for (const Letters& letters : e.operands) {
+      for (const char letter : letters) ++count[letter];
+    }
+    for (const auto& [letter, times] : count) {
+      if (times == 1 || std::isdigit(static_cast<unsigned char>(letter))) e.result += letter;
+    }
+  }
+  return e;
+}
+
+struct Operand {
+  Value* value;
+  Letters letters;
+};
+
+std::size_t place(const Letters& letters, char letter) { return letters.find(letter); }
+bool holds(const Letters& letters, char letter) { return letters.find(letter) != Letters::npos; }
+
+// Axes that have one letter become their diagonal.
+Operand without_repeats(OpContext& c, Operand x) {
+  for (std::size_t i = 0; i < x.letters.size(); ++i) {
+    const std::size_t j = x.letters.find(x.letters[i], i + 1);
+    if (j == Letters::npos) continue;
+    Shape shape = x.value->type.shape;
+    if (!(shape[i] == shape[j])) c.fail("equal sizes along axes of one letter", x.value->type.text());
+    const auto ramp = [&](std::size_t axis) {
+      Shape line(shape.size(), Expr(1));
+      line[axis] = shape[axis];
+      return c.b.iota(line, static_cast<std::int64_t>(axis), DType::i64);
+    };
+    Value* kept = c.b.where(c.b.call("equal", {ramp(i), ramp(j)}), x.value, c.b.scalar(x.value->type.dtype, 0));
+    x.value = c.b.reduce("reduce_sum", kept, {static_cast<std::int64_t>(j)}, false);
+    x.letters.erase(j, 1);
+    return without_repeats(c, std::move(x));
+  }
+  return x;
+}
+
+// Sums over the letters that neither the result nor another operand has.
+Operand summed(OpContext& c, Operand x, const Letters& needed) {
+  Ints axes;
+  Letters left;
+  for (std::size_t i = 0; i < x.letters.size(); ++i) {
+    if (holds(needed, x.letters[i]))
+      left += x.letters[i];
+    else
+      axes.push_back(static_cast<std::int64_t>(i));
+  }
+  if (axes.empty()) return x;
+  return {c.b.reduce("reduce_sum", x.value, axes, false), left};
+}
+
+// With axes in the order of `letters`; those that it lacks have size 1.
+Value* arranged(OpContext& c, const Operand& x, const Letters& letters) {
+  Ints perm;
+  Shape shape;
+  for (const char letter : letters) {
+    if (!holds(x.letters, letter)) {
+      shape.emplace_back(1);
+      continue;
+    }
+    perm.push_back(static_cast<std::int64_t>(place(x.letters, letter)));
+    shape.push_back(x.value->type.shape[place(x.letters, letter)]);
+  }
+  const bool sorted = std::is_sorted(perm.begin(), perm.end());
+  return c.b.reshape(sorted ? x.value : c.b.transpose(x.value, perm), std::move(shape));
+}
+
+// A matrix product: letters of both that stay are its batch, those that go are summed.
+Operand product_of(OpContext& c, const Operand& a, const Operand& b, const Letters& needed) {
+  Letters batch, rows, columns, inner;
+  std::map<char, Expr> sizes;
+  for (const Operand* x : {&a, &b}) {
+    for (std::size_t i = 0; i < x->letters.size(); ++i) {
+      const Expr& size = x->value->type.shape[i];
+      const auto [at, fresh] = sizes.emplace(x->letters[i], size);
+      if (!fresh && at->second == Expr(1)) at->second = size;
+      if (!(at->second == size) && !(size == Expr(1)))
+        c.fail(fmt::format("one size of axis '{}'", x->letters[i]), fmt::format("{} and {}", at->second.text(), size.text()));
+    }
+  }
+  bool repeats = false;
+  for (const char letter : a.letters) {
+    if (!holds(b.letters, letter)) {
+      rows += letter;
+      continue;
+    }
+    (holds(needed, letter) ? batch : inner) += letter;
+    repeats = repeats || !(a.value->type.shape[place(a.letters, letter)] == b.value->type.shape[place(b.letters, letter)]);
+  }
+  for (const char letter : b.letters) {
+    if (!holds(a.letters, letter)) columns += letter;
+  }
+  if (inner.empty() || repeats) {
+    const Letters all = batch + rows + columns + inner;
+    return summed(c, {c.b.mul(arranged(c, a, all), arranged(c, b, all)), all}, needed);
+  }
+  const auto size_of = [&](const Letters& letters) {
+    Expr size = 1;
+    for (const char letter : letters) size *= sizes.at(letter);
+    return size;
+  };
+  Shape shape;
+  for (const char letter : batch + rows + columns) shape.push_back(sizes.at(letter));
+  Value* left = c.b.reshape(arranged(c, a, batch + rows + inner), {size_of(batch), size_of(rows), size_of(inner)});
+  Value* right = c.b.reshape(arranged(c, b, batch + inner + columns), {size_of(batch), size_of(inner), size_of(columns)});
+  return {c.b.reshape(c.b.matmul(left, right), std::move(shape)), batch + rows + columns};
+}
+
+Outputs einsum(OpContext& c) {
+  const Equation e = parse_equation(c);
+  const auto needed_after = [&](std::size_t i) {
+    Letters needed = e.result;
+    for (std::size_t k = i; k < e.operands.size(); ++k) needed += e.operands[k];
+    return needed;
+  };
+  Operand sum = without_repeats(c, {c.input(0), e.operands[0]});
+  sum = summed(c, sum, needed_after(1));
+  for (std::size_t i = 1; i < e.operands.size(); ++i) {
+    const Operand next = summed(c, without_repeats(c, {c.input(i), e.operands[i]}), sum.letters + needed_after(i + 1));
+    sum = product_of(c, sum, next, needed_after(i + 1));
+  }
+  for (const char letter : e.result) {
+    if (!holds(sum.letters, letter)) c.fail("letters of the operands in the result", fmt::format("'{}'", letter));
+  }
+  return {arranged(c, sum, e.result)};
+}
+
+// Gaussian elimination with row exchanges, one column a trip. [.., n, n] -> [..]
+Outputs determinant(OpContext& c) {
+  Value* x = c.input(0);
+  const std::size_t rank = x->type.rank();
+  if (rank < 2 || !(x->type.shape[rank - 1] == x->type.shape[rank - 2])) c.fail("square matrices", x->type.text());
+  const Expr n = x->type.shape.back();
+  const DType dtype = x->type.dtype;
+  const Expr count = product(std::span<const Expr>(x->type.shape).first(rank - 2));
+  Value* start = c.b.reshape(x, {count, n, n});
+  Value* one = c.b.expand(c.b.scalar(dtype, 1), {count, Expr(1), Expr(1)});
+  const std::string counter = fmt::format("elimination_step_{}", c.b.graph().size());
+  auto body = std::make_unique<Graph>();
+  body->name = "step";
+  Builder b(*body, c.b.source());
+  Value *a = body->add_input("a", start->type), *found = body->add_input("found", one->type);
+  const Expr k = Expr::axis(counter, n);
+  Value* row = b.iota({Expr(1), n, Expr(1)}, 1, DType::i64);
+  Value* step = b.exprs({k}, {});
+  Value* zero = b.scalar(dtype, 0);
+  Value* column = b.slice_axis(a, 2, k, Expr(1));
+  Value* left = b.call("greater_equal", {row, step});
+  Value* pivot_row = b.arg("argmax", b.where(left, b.unary("abs", column), b.scalar(dtype, -1)), 1, true);  // [count, 1, 1]
+  Value* chosen = b.gather_elements(a, b.expand(pivot_row, {count, Expr(1), n}), 1);
+  Value* current = b.slice_axis(a, 1, k, Expr(1));
+  Value* swapped = b.where(b.call("equal", {row, step}), chosen, b.where(b.call("equal", {row, pivot_row}), current, a));
+  Value* pivot = b.slice_axis(chosen, 2, k, Expr(1));
+  Value* below = b.call("and", {b.call("greater", {row, step}), b.unary("not", b.call("equal", {pivot, zero}))});
+  Value* factor = b.where(below, b.div(b.slice_axis(swapped, 2, k, Expr(1)), pivot), zero);
+  Value* sign = b.where(b.call("equal", {pivot_row, step}), b.scalar(dtype, 1), b.scalar(dtype, -1));
+  body->add_output("a", b.sub(swapped, b.mul(factor, chosen)));
+  body->add_output("found", b.mul(found, b.mul(pivot, sign)));
+  const Node* loop = c.b.loop(n, counter, {start, one}, {}, std::move(body));
+  return {c.b.reshape(loop->output(1), Shape(x->type.shape.begin(), x->type.shape.end() - 2))};
+}
+
+constexpr OpRow kRows[] = {
+    {"Det", 11, 1, 1, determinant},
+    {"Einsum", 12, 1, kAnyNumber, einsum},
+};
+
+}  // namespace
+
+std::span<const OpRow> linear_rows() { return kRows; }
+
+}  // namespace oclc::onnx

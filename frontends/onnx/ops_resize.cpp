@@ -1,0 +1,282 @@
+// Resize and Upsample: along each axis a weighted sum of gathered elements. Which elements and with which weights is computed
+// here, from sizes that are known when compiling.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontends/onnx/table.h"
+
+namespace oclc::onnx {
+namespace {
+
+constexpr std::int64_t kLargestAxis = 1 << 24;
+constexpr std::int64_t kMostTaps = 64;
+
+struct Method {
+  std::string mode = "nearest", coordinates = "half_pixel", nearest = "round_prefer_floor";
+  double cubic = -0.75, outside = 0;
+  bool exclude_outside = false, antialias = false;
+};
+
+struct AxisPlan {
+  std::size_t axis = 0;
+  std::int64_t in = 1, out = 1;
+  double scale = 1, roi_begin = 0, roi_end = 1;
+};
+
+double source_position(const Method& m, const AxisPlan& a, std::int64_t i) {
+  const auto x = static_cast<double>(i), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
+  if (m.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (m.coordinates == "asymmetric") return x / a.scale;
+  if (m.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
+  if (m.coordinates == "pytorch_half_pixel" && a.out <= 1) return 0;
+  if (m.coordinates == "half_pixel_symmetric") {
+    const double adjustment = out / (a.scale * in);
+    return in / 2 * (1 - adjustment) + (x + 0.5) / a.scale - 0.5;
+  }
+  if (m.coordinates == "tf_crop_and_resize") {
+    if (a.out == 1) return 0.5 * (a.roi_begin + a.roi_end) * (in - 1);
+    return a.roi_begin * (in - 1) + x * (a.roi_end - a.roi_begin) * (in - 1) / (out - 1);
+  }
+  return (x + 0.5) / a.scale - 0.5;
+}
+
+std::int64_t nearest_index(const Method& m, double x) {
+  const double low = std::floor(x);
+  if (m.nearest == "floor") return static_cast<std::int64_t>(low);
+  if (m.nearest == "ceil") return static_cast<std::int64_t>(std::ceil(x));
+  if (m.nearest == "round_prefer_floor") return static_cast<std::int64_t>(x - low <= 0.5 ? low : low + 1);
+  return static_cast<std::int64_t>(x - low < 0.5 ? low : low + 1);
+}
+
+double triangle(double x) { return std::max(0.0, 1 - std::fabs(x)); }
+
+double cubic(double x, double a) {
+  x = std::fabs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return 0;
+}
+
+// taps[k][i]: the k-th element that output i reads, and its weight.
+struct Taps {
+  std::vector<std::vector<std::int64_t>> index;
+  std::vector<std::vector<double>> weight;
+};
+
+Taps taps_of(const Method& m, const AxisPlan& a) {
+  const auto count = static_cast<std::size_t>(a.out);
+  Taps taps;
+  const auto clamped = [&](std::int64_t at) { return std::clamp<std::int64_t>(at, 0, a.in - 1); };
+  if (m.mode == "nearest") {
+    taps.index.assign(1, std::vector<std::int64_t>(count));
+    taps.weight.assign(1, std::vector<double>(count, 1));
+    for (std::size_t i = 0; i < count; ++i)
+      taps.index[0][i] = clamped(nearest_index(m, source_position(m, a, static_cast<std::int64_t>(i))));
+    return taps;
+  }
+  // Antialiasing widens the kernel by the factor that the axis shrinks.
+  const double narrow = m.antialias ? std::min(a.scale, 1.0) : 1.0, reach = (m.mode == "linear" ? 1 : 2) / narrow;
+  const auto width = static_cast<std::int64_t>(std::ceil(reach)) * 2;
+  taps.index.assign(static_cast<std::size_t>(width), std::vector<std::int64_t>(count, 0));
+  taps.weight.assign(static_cast<std::size_t>(width), std::vector<double>(count, 0));
+  for (std::size_t i = 0; i < count; ++i) {
+    const double x = source_position(m, a, static_cast<std::int64_t>(i));
+    const auto first = static_cast<std::int64_t>(std::floor(x)) - width / 2 + 1;
+    double sum = 0;
+    for (std::int64_t k = 0; k < width; ++k) {
+      const std::int64_t at = first + k;
+      const double distance = (x - static_cast<double>(at)) * narrow;
+      double w = m.mode == "linear" ? triangle(distance) : cubic(distance, m.cubic);
+      if ((m.exclude_outside || m.antialias) && at != clamped(at)) w = 0;
+      taps.index[static_cast<std::size_t>(k)][i] = clamped(at);
+      taps.weight[static_cast<std::size_t>(k)][i] = w;
+      sum += w;
+    }
+    if (m.exclude_outside || m.antialias) {
+      for (auto& w : taps.weight) w[i] = sum == 0 ? 0 : w[i] / sum;
+    }
+  }
+  return taps;
+}
+
+Value* along_axis(OpContext& c, Value* x, const AxisPlan& a, const Method& m) {
+  const Taps taps = taps_of(m, a);
+  if (static_cast<std::int64_t>(taps.index.size()) > kMostTaps)
+    c.unsupported(fmt::format("at most {} elements of an axis in one sum", kMostTaps), std::to_string(taps.index.size()));
+  Value* result = nullptr;
+  for (std::size_t k = 0; k < taps.index.size(); ++k) {
+    const auto& weights = taps.weight[k];
+    if (std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) continue;
+    Value* part = c.b.gather(x, c.b.ints(taps.index[k]), static_cast<std::int64_t>(a.axis));
+    if (!std::all_of(weights.begin(), weights.end(), [](double w) { return w == 1; })) {
+      HostTensor factors(x->type.dtype, {a.out});
+      for (std::size_t i = 0; i < weights.size(); ++i) factors.set(static_cast<std::int64_t>(i), weights[i]);
+      Shape column{Expr(a.out)};
+      column.resize(x->type.rank() - a.axis, Expr(1));
+      part = c.b.mul(part, c.b.reshape(c.b.constant(std::move(factors)), std::move(column)));
+    }
+    result = result ? c.b.add(result, part) : part;
+  }
+  if (m.coordinates != "tf_crop_and_resize") return result;
+  HostTensor inside(DType::boolean, {a.out});
+  for (std::int64_t i = 0; i < a.out; ++i) {
+    const double at = source_position(m, a, i);
+    inside.set_int(i, at >= 0 && at <= static_cast<double>(a.in - 1));
+  }
+  Shape column{Expr(a.out)};
+  column.resize(x->type.rank() - a.axis, Expr(1));
+  Value* kept = c.b.reshape(c.b.constant(std::move(inside)), std::move(column));
+  return c.b.where(kept, result, c.b.scalar(x->type.dtype, m.outside));
+}
+
+// A whole number of copies of each element, whatever the size of the axis.
+Value* repeated(OpContext& c, Value* x, std::size_t axis, std::int64_t times) {
+  Shape apart = x->type.shape, wide, joined = apart;
+  apart.insert(apart.begin() + static_cast<std::ptrdiff_t>(axis) + 1, Expr(1));
+  wide = apart;
+  wide[axis + 1] = times;
+  joined[axis] *= Expr(times);
+  return c.b.reshape(c.b.expand(c.b.reshape(x, std::move(apart)), std::move(wide)), std::move(joined));
+}
+
+bool repeats(const Method& m) {
+  return m.mode == "nearest" && ((m.coordinates == "asymmetric" && m.nearest == "floor") ||
+                                 (m.coordinates == "half_pixel" && m.nearest.starts_with("round")));
+}
+
+Value* resized_axis(OpContext& c, Value* x, std::size_t axis, std::optional<double> scale, const std::optional<Expr>& size,
+                    const Method& m, double roi_begin, double roi_end) {
+  const Expr& in = x->type.shape[axis];
+  if (size && *size == in && m.coordinates != "tf_crop_and_resize") return x;
+  if (scale && *scale == 1 && m.coordinates != "tf_crop_and_resize") return x;
+  if (!in.is_constant() && scale && *scale == std::floor(*scale) && repeats(m))
+    return repeated(c, x, axis, static_cast<std::int64_t>(*scale));
+  if (!in.is_constant() || (size && !size->is_constant()))
+    c.unsupported("sizes known when compiling along resized axes", x->type.text(), "give them with --shape or --dim");
+  AxisPlan a{axis, in.value(), 0, 1, roi_begin, roi_end};
+  if (a.in == 0) c.fail("elements along resized axes", x->type.text());
+  const auto in_size = static_cast<double>(a.in);
+  if (size) {
+    a.out = size->value();
+    a.scale = static_cast<double>(a.out) / in_size;
+  } else {
+    a.scale = *scale;
+    const double span = m.coordinates == "tf_crop_and_resize" ? roi_end - roi_begin : 1;
+    const double out = std::floor(in_size * span * a.scale);
+    a.out = out >= 0 && out <= static_cast<double>(kLargestAxis) ? static_cast<std::int64_t>(out) : -1;
+  }
+  if (a.out < 1 || a.out > kLargestAxis)
+    c.fail(fmt::format("a new size from 1 to {} of axis {}", kLargestAxis, axis),
+           scale ? fmt::format("scale {}", *scale) : size->text());
+  return along_axis(c, x, a, m);
+}
+
+std::vector<double> numbers_of(OpContext& c, std::size_t i, std::string_view what) {
+  Value* v = c.optional_input(i);
+  if (!v || v->type.elements() == Expr(0)) return {};
+  return c.reals_of(i, what);
+}
+
+void check_scale(OpContext& c, double scale) {
+  if (!(scale > 0) || !std::isfinite(scale)) c.fail("scales greater than 0", fmt::format("{}", scale));
+}
+
+Method method_of(OpContext& c) {
+  Method m;
+  m.mode = c.text("mode", "nearest");
+  if (m.mode == "bilinear" || m.mode == "trilinear") m.mode = "linear";
+  if (m.mode != "nearest" && m.mode != "linear" && m.mode != "cubic")
+    c.fail("mode nearest, linear or cubic", printable(m.mode));
+  m.coordinates = c.text("coordinate_transformation_mode", c.opset() < 11 ? "asymmetric" : "half_pixel");
+  static constexpr std::string_view kCoordinates[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
+                                                      "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
+                                                      "tf_crop_and_resize"};
+  if (std::find(std::begin(kCoordinates), std::end(kCoordinates), m.coordinates) == std::end(kCoordinates))
+    c.fail("a coordinate_transformation_mode of ONNX", printable(m.coordinates));
+  m.nearest = c.text("nearest_mode", c.opset() < 11 ? "floor" : "round_prefer_floor");
+  static constexpr std::string_view kNearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+  if (std::find(std::begin(kNearest), std::end(kNearest), m.nearest) == std::end(kNearest))
+    c.fail("a nearest_mode of ONNX", printable(m.nearest));
+  m.cubic = c.real("cubic_coeff_a", -0.75);
+  m.outside = c.real("extrapolation_value", 0.0);
+  m.exclude_outside = c.flag("exclude_outside");
+  m.antialias = c.flag("antialias");
+  return m;
+}
+
+// `scales` and `sizes` are of the axes `axes`; one of them is empty.
+Outputs resize(OpContext& c, const Method& m, const Ints& axes, const std::vector<double>& scales, std::vector<Expr> sizes,
+               const std::vector<double>& roi) {
+  Value* x = c.input(0);
+  if (!is_float(x->type.dtype) && m.mode != "nearest") c.unsupported("floating-point numbers to interpolate", x->type.text());
+  const std::size_t given = scales.empty() ? sizes.size() : scales.size();
+  if (given != axes.size()) c.fail(fmt::format("{} scales or sizes", axes.size()), std::to_string(given));
+  if (m.coordinates == "tf_crop_and_resize" && roi.size() != 2 * axes.size())
+    c.fail(fmt::format("{} numbers as roi", 2 * axes.size()), std::to_string(roi.size()));
+  const std::string policy = c.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && !sizes.empty()) {
+    double chosen = 0;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const Expr& in = x->type.shape[static_cast<std::size_t>(axes[i])];
+      if (!in.is_constant() || !sizes[i].is_constant()) c.unsupported("sizes known when compiling", x->type.text());
+      const double scale = static_cast<double>(sizes[i].value()) / static_cast<double>(in.value());
+      chosen = i == 0 ? scale : policy == "not_larger" ? std::min(chosen, scale) : std::max(chosen, scale);
+    }
+    if (policy != "not_larger" && policy != "not_smaller")
+      c.fail("keep_aspect_ratio_policy stretch, not_larger or not_smaller", printable(policy));
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const auto in = static_cast<double>(x->type.shape[static_cast<std::size_t>(axes[i])].value());
+      sizes[i] = static_cast<std::int64_t>(std::floor(in * chosen + 0.5));
+    }
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (!scales.empty()) check_scale(c, scales[i]);
+    x = resized_axis(c, x, static_cast<std::size_t>(axes[i]), scales.empty() ? std::nullopt : std::optional(scales[i]),
+                     sizes.empty() ? std::nullopt : std::optional(sizes[i]), m, roi.empty() ? 0 : roi[i],
+                     roi.empty() ? 1 : roi[axes.size() + i]);
+  }
+  return {x};
+}
+
+Ints all_axes(OpContext& c) {
+  Ints axes(c.rank(0));
+  for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<std::int64_t>(i);
+  return axes;
+}
+
+Outputs resize_inputs(OpContext& c) {
+  const Method m = method_of(c);
+  Ints axes = all_axes(c);
+  if (c.has("axes")) {
+    axes = c.integers("axes");
+    for (std::int64_t& axis : axes) axis = static_cast<std::int64_t>(c.axis(axis, c.rank(0)));
+  }
+  const std::vector<double> scales = numbers_of(c, 2, "scales");
+  std::vector<Expr> sizes;
+  if (scales.empty() && c.optional_input(3)) sizes = c.content(3, "the sizes");
+  const std::vector<double> roi =
+      m.coordinates == "tf_crop_and_resize" ? numbers_of(c, 1, "the region") : std::vector<double>();
+  return resize(c, m, axes, scales, sizes, roi);
+}
+
+Outputs resize_scales(OpContext& c) { return resize(c, method_of(c), all_axes(c), numbers_of(c, 1, "scales"), {}, {}); }
+
+Outputs upsample_attributes(OpContext& c) { return resize(c, method_of(c), all_axes(c), c.reals("scales"), {}, {}); }
+
+Outputs upsample_factors(OpContext& c) {
+  const std::vector<double> scales{1, 1, c.real("height_scale"), c.real("width_scale")};
+  return resize(c, method_of(c), all_axes(c), scales, {}, {});
+}
+
+constexpr OpRow kRows[] = {
+    {"Resize", 10, 2, 2, resize_scales},        {"Resize", 11, 1, 4, resize_inputs},  {"Upsample", 1, 1, 1, upsample_factors},
+    {"Upsample", 7, 1, 1, upsample_attributes}, {"Upsample", 9, 2, 2, resize_scales},
+};
+
+}  // namespace
+
+std::span<const OpRow> resize_rows() { return kRows; }
+
+}  // namespace oclc::onnx

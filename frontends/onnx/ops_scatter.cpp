@@ -1,0 +1,218 @@
+// Writes at positions given by a tensor, and orders. A kernel computes each element of the result by itself: a scatter looks
+// for the updates that name the element, an order counts the elements that come before. That needs no atomics, and gives the
+// same bits on every device, for work that grows with updates times elements.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontends/onnx/table.h"
+
+namespace oclc::onnx {
+namespace {
+
+Value* number(OpContext& c, const Expr& e) { return c.b.exprs({e}, {}); }
+
+// Numbers 0, 1, .. along `axis` of a tensor of `rank` axes, all others of size 1.
+Value* ramp(OpContext& c, std::size_t rank, std::size_t axis, const Expr& size) {
+  Shape shape(rank, Expr(1));
+  shape[axis] = size;
+  return c.b.iota(std::move(shape), static_cast<std::int64_t>(axis), DType::i64);
+}
+
+Value* from_the_front(OpContext& c, Value* indices, const Expr& size) {
+  indices = c.b.cast(indices, DType::i64);
+  return c.b.where(c.b.call("less", {indices, c.b.scalar(DType::i64, 0)}), c.b.add(indices, number(c, size)), indices);
+}
+
+std::string reduction_of(OpContext& c) {
+  const std::string reduction = c.text("reduction", "none");
+  for (const char* known : {"none", "add", "mul", "max", "min"}) {
+    if (reduction == known) return reduction;
+  }
+  c.fail("reduction none, add, mul, max or min", printable(reduction));
+}
+
+// data, with the updates that `match` says reduced over the axis `over` of match, which data and updates have too (of size 1
+// in data). `last` gives the updates of the last match.
+template <class Last>
+Value* combined(OpContext& c, const std::string& reduction, Value* data, Value* updates, Value* match, std::size_t over,
+                const Shape& result, Last&& last) {
+  const auto axis = static_cast<std::int64_t>(over);
+  const Ints axes{axis};
+  Value* plain = c.b.reshape(data, result);
+  if (reduction == "none") {
+    Value* position = ramp(c, match->type.rank(), over, match->type.shape[over]);
+    Value* found = c.b.reduce("reduce_max", c.b.where(match, position, c.b.scalar(DType::i64, -1)), axes, false);
+    Value* any = c.b.call("greater_equal", {found, c.b.scalar(DType::i64, 0)});
+    return last(c.b.max(found, c.b.scalar(DType::i64, 0)), any);
+  }
+  const DType dtype = data->type.dtype;
+  if (reduction == "max" || reduction == "min") {
+    Value* candidates = c.b.where(match, updates, data);
+    return c.b.reduce(reduction == "max" ? "reduce_max" : "reduce_min", candidates, axes, false);
+  }
+  const bool sum = reduction == "add";
+  Value* terms = c.b.where(match, updates, c.b.scalar(dtype, sum ? 0 : 1));
+  Value* reduced = c.b.reduce(sum ? "reduce_sum" : "reduce_prod", terms, axes, false);
+  return sum ? c.b.add(plain, reduced) : c.b.mul(plain, reduced);
+}
+
+Outputs scatter_elements(OpContext& c) {
+  Value *data = c.input(0), *indices = c.input(1), *updates = c.input(2);
+  const std::string reduction = reduction_of(c);
+  const std::size_t rank = data->type.rank(), axis = c.axis_attribute(0);
+  const Shape result = data->type.shape;
+  if (indices->type.rank() != rank || !(indices->type.shape == updates->type.shape))
+    c.fail(fmt::format("indices and updates of one shape and rank {}", rank),
+           fmt::format("{} and {}", indices->type.text(), updates->type.text()));
+  if (updates->type.elements() == Expr(0)) return {data};
+  indices = from_the_front(c, indices, result[axis]);
+  // Along the other axes indices may be shorter than the data: what is missing names no element.
+  std::vector<Expr> before(rank, Expr(0)), after = before;
+  bool shorter = false;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (i == axis) continue;
+    after[i] = result[i] - indices->type.shape[i];
+    shorter = shorter || !(after[i] == Expr(0));
+    if (known_less(after[i], Expr(0))) c.fail("indices no larger than the data", indices->type.text());
+  }
+  if (shorter) {
+    indices = c.b.pad(indices, before, after, -1);
+    updates = c.b.pad(updates, before, after);
+  }
+  // [.., j, p, ..]: is element p of the data named by index j?
+  const auto apart = [&](Value* v, bool first) {
+    Shape shape = v->type.shape;
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis) + (first ? 0 : 1), Expr(1));
+    return c.b.reshape(v, std::move(shape));
+  };
+  Value* match = c.b.call("equal", {apart(indices, false), ramp(c, rank + 1, axis + 1, result[axis])});
+  Value* y =
+      combined(c, reduction, apart(data, true), apart(updates, false), match, axis, result, [&](Value* found, Value* any) {
+        return c.b.where(any, c.b.gather_elements(updates, found, static_cast<std::int64_t>(axis)), data);
+      });
+  return {y};
+}
+
+Outputs scatter_nd(OpContext& c) {
+  Value *data = c.input(0), *indices = c.input(1), *updates = c.input(2);
+  const std::string reduction = reduction_of(c);
+  const Shape shape = data->type.shape;
+  if (indices->type.rank() < 1) c.fail("indices of rank 1 or more", indices->type.text());
+  const Expr& depth_expr = indices->type.shape.back();
+  if (!depth_expr.is_constant() || depth_expr.value() < 1 || depth_expr.value() > static_cast<std::int64_t>(shape.size()))
+    c.fail(fmt::format("indices with a last dimension from 1 to {}", shape.size()), indices->type.text());
+  const auto depth = static_cast<std::size_t>(depth_expr.value());
+  Shape wanted(indices->type.shape.begin(), indices->type.shape.end() - 1);
+  const Expr count = product(wanted);
+  wanted.insert(wanted.end(), shape.begin() + static_cast<std::ptrdiff_t>(depth), shape.end());
+  if (!(updates->type.shape == wanted)) c.fail("updates of " + text_of(wanted), updates->type.text());
+  if (updates->type.elements() == Expr(0) || data->type.elements() == Expr(0)) return {data};
+  const std::span<const Expr> all(shape);
+  const Expr rows = product(all.first(depth)), slice = product(all.subspan(depth));
+  Value* tuples = c.b.reshape(indices, {count, Expr(depth_expr)});
+  Value* row = nullptr;
+  for (std::size_t k = 0; k < depth; ++k) {
+    Value* part = c.b.reshape(c.b.slice_axis(tuples, 1, Expr(static_cast<std::int64_t>(k)), Expr(1)), {count});
+    part = from_the_front(c, part, shape[k]);
+    row = row ? c.b.add(c.b.mul(row, number(c, shape[k])), part) : part;
+  }
+  Value* flat_updates = c.b.reshape(updates, {count, slice});
+  Value* flat_data = c.b.reshape(data, {rows, slice});
+  // [u, m, s]: does update u name row m?
+  Value* match = c.b.call("equal", {c.b.reshape(row, {count, Expr(1), Expr(1)}), ramp(c, 3, 1, rows)});
+  Value* y = combined(c, reduction, c.b.reshape(data, {Expr(1), rows, slice}), c.b.reshape(updates, {count, Expr(1), slice}),
+                      match, 0, {rows, slice}, [&](Value* found, Value* any) {
+                        Value* taken = c.b.gather(flat_updates, c.b.reshape(found, {rows}), 0);
+                        return c.b.where(any, taken, flat_data);
+                      });
+  return {c.b.reshape(y, shape)};
+}
+
+// The k first elements of each row in order of size; equal ones in order of place.
+Outputs top(OpContext& c, const Expr& k) {
+  Value* x = c.input(0);
+  const std::size_t axis = c.axis_attribute(-1), rank = x->type.rank();
+  const bool largest = c.flag("largest", true);
+  c.ignore({"sorted"});  // they always are
+  const Expr& size = x->type.shape[axis];
+  if (known_less(k, Expr(0)) || known_less(size, k)) c.fail(fmt::format("k from 0 to {}", size.text()), k.text());
+  // [.., i, j, ..]: does element j come before element i?
+  const auto apart = [&](std::size_t at) {
+    Shape shape = x->type.shape;
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(at), Expr(1));
+    return c.b.reshape(x, std::move(shape));
+  };
+  Value *one = apart(axis + 1), *other = apart(axis);
+  Value *i = ramp(c, rank + 1, axis, size), *j = ramp(c, rank + 1, axis + 1, size);
+  Value* better = c.b.call(largest ? "greater" : "less", {other, one});
+  Value* earlier = c.b.call("and", {c.b.call("equal", {other, one}), c.b.call("less", {j, i})});
+  Value* before = c.b.cast(c.b.call("or", {better, earlier}), DType::i64);
+  Value* place = c.b.reduce("reduce_sum", before, {static_cast<std::int64_t>(axis) + 1}, false);
+  // [.., p, i, ..]: does element i come at place p?
+  Shape row = x->type.shape;
+  row.insert(row.begin() + static_cast<std::ptrdiff_t>(axis), Expr(1));
+  Value* here = c.b.call("equal", {c.b.reshape(place, row), ramp(c, rank + 1, axis, k)});
+  Value* number_of = c.b.where(here, ramp(c, rank + 1, axis + 1, size), c.b.scalar(DType::i64, 0));
+  Value* indices = c.b.reduce("reduce_sum", number_of, {static_cast<std::int64_t>(axis) + 1}, false);
+  return {c.b.gather_elements(x, indices, static_cast<std::int64_t>(axis)), indices};
+}
+
+Outputs top_attribute(OpContext& c) { return top(c, Expr(c.integer("k"))); }
+
+Outputs top_input(OpContext& c) {
+  const std::vector<Expr> k = c.content(1, "k");
+  if (k.size() != 1) c.fail("one number as k", std::to_string(k.size()));
+  return top(c, k[0]);
+}
+
+Outputs reverse_sequence(OpContext& c) {
+  Value* x = c.input(0);
+  const std::size_t batch = c.axis(c.integer("batch_axis", 1), x->type.rank()),
+                    time = c.axis(c.integer("time_axis", 0), x->type.rank());
+  if (batch == time || batch > 1 || time > 1)
+    c.fail("axes 0 and 1 as batch_axis and time_axis", fmt::format("{} and {}", batch, time));
+  const Shape& shape = x->type.shape;
+  if (c.rank(1) != 1 || !(c.shape(1)[0] == shape[batch]))
+    c.fail(fmt::format("{} lengths", shape[batch].text()), c.input(1)->type.text());
+  Shape column(x->type.rank(), Expr(1));
+  column[batch] = shape[batch];
+  Value* length = c.b.reshape(c.b.cast(c.input(1), DType::i64), std::move(column));
+  Value* at = ramp(c, x->type.rank(), time, shape[time]);
+  Value* mirrored = c.b.sub(c.b.sub(length, c.b.scalar(DType::i64, 1)), at);
+  Value* from = c.b.where(c.b.call("less", {at, length}), mirrored, at);
+  return {c.b.gather_elements(x, c.b.expand(from, shape), static_cast<std::int64_t>(time))};
+}
+
+// The slices where the condition holds, which must be known: it decides how many there are.
+Outputs compress(OpContext& c) {
+  Value* x = c.input(0);
+  std::size_t axis = 0;
+  if (c.has("axis")) {
+    axis = c.axis_attribute();
+  } else {
+    x = c.b.reshape(x, {x->type.elements()});
+  }
+  const std::vector<double> condition = c.reals_of(1, "the condition");
+  Ints kept;
+  for (std::size_t i = 0; i < condition.size(); ++i) {
+    if (condition[i] != 0) kept.push_back(static_cast<std::int64_t>(i));
+  }
+  const Expr& size = x->type.shape[axis];
+  if (known_less(size, Expr(static_cast<std::int64_t>(condition.size()))))
+    c.fail(fmt::format("at most {} conditions", size.text()), std::to_string(condition.size()));
+  return {c.b.gather(x, c.b.ints(kept), static_cast<std::int64_t>(axis))};
+}
+
+constexpr OpRow kRows[] = {
+    {"Compress", 9, 2, 2, compress},        {"ReverseSequence", 10, 2, 2, reverse_sequence},
+    {"Scatter", 9, 3, 3, scatter_elements}, {"ScatterElements", 11, 3, 3, scatter_elements},
+    {"ScatterND", 11, 3, 3, scatter_nd},    {"TopK", 1, 1, 1, top_attribute},
+    {"TopK", 10, 2, 2, top_input},
+};
+
+}  // namespace
+
+std::span<const OpRow> scatter_rows() { return kRows; }
+
+}  // namespace oclc::onnx

@@ -1,0 +1,66 @@
+// Operators whose attributes and operands do not fit, by numbered cases.
+#include <functional>
+
+#include "tests/errors/import_error.h"
+
+namespace oclc {
+namespace {
+
+using namespace oclc::test;  // NOLINT: this file is about models
+
+// A model of one node 'n' that reads x[2, 4, 8, 8] and what `more` adds.
+Writer one_node(const std::string& op, const std::vector<std::string>& inputs,
+                const std::function<void(NodeProto&)>& attributes) {
+  Writer w;
+  w.input("x", {2, 4, 8, 8}).output("y");
+  w.floats("weights", {4, 4, 3, 3}, std::vector<float>(144, 1));
+  w.ints("ones", {2}, {-1, -1}).ints("thirds", {2}, {3, -1}).ints("large", {2}, {7, 7});
+  w.ints("begin", {1}, {0})
+      .ints("end", {1}, {2})
+      .ints("axis", {1}, {0})
+      .ints("none", {1}, {0})
+      .ints("lowest", {1}, {INT64_MIN});
+  attributes(w.node(op, inputs, {"y"}, "n"));
+  return w;
+}
+
+void nothing(NodeProto&) {}
+
+TEST_CASE("case 42: windows, groups and shapes that can not be") {
+  const auto list = [](const char* name, std::vector<std::int64_t> values) {
+    return [name, values](NodeProto& n) { set_list(n, name, values); };
+  };
+  const std::vector<std::string> conv{"x", "weights"};
+  CHECK_FAILS(failure_of(one_node("Conv", conv, list("strides", {0, 1}))),
+              "node 'n' (Conv): wanted numbers from 1 to 1048576 as attribute 'strides', found 0", 3);
+  CHECK_FAILS(failure_of(one_node("Conv", conv, list("dilations", {1, -1}))),
+              "node 'n' (Conv): wanted numbers from 1 to 1048576 as attribute 'dilations', found -1", 3);
+  CHECK_FAILS(failure_of(one_node("Conv", conv, list("kernel_shape", {2, 2}))),
+              "node 'n' (Conv): wanted attribute 'kernel_shape' as the weights have it, [3, 3], found [2, 2]", 3);
+  CHECK_FAILS(failure_of(one_node("Conv", conv, [](NodeProto& n) { set_int(n, "group", 0); })),
+              "node 'n' (Conv): wanted a group of at least 1, found 0", 3);
+  CHECK_FAILS(failure_of(one_node("MaxPool", {"x"}, list("kernel_shape", {0, 1}))),
+              "node 'n' (MaxPool): wanted numbers from 1 to 1048576 as attribute 'kernel_shape', found 0", 3);
+  CHECK_FAILS(failure_of(one_node("Transpose", {"x"}, list("perm", {0, 1, 2, 2}))),
+              "node 'n' (Transpose): wanted a permutation of 4 axes, found [0, 1, 2, 2]", 3);
+  CHECK_FAILS(failure_of(one_node("Reshape", {"x", "ones"}, nothing)),
+              "node 'n' (Reshape): wanted at most one -1 in the new shape, found [-1, -1]", 3);
+  CHECK_FAILS(failure_of(one_node("Slice", {"x", "begin", "end", "axis", "none"}, nothing)),
+              "node 'n' (Slice): wanted a step other than 0, found 0", 3);
+  CHECK_FAILS(failure_of(one_node("Slice", {"x", "begin", "end", "axis", "lowest"}, nothing)),
+              "node 'n' (Slice): wanted a step other than 0, found -9223372036854775808", 3);
+  CHECK_FAILS(failure_of(one_node("Softmax", {"x"}, [](NodeProto& n) { set_int(n, "axis", 4); })),
+              "node 'n' (Softmax): wanted an axis from -4 to 3, found axis 4", 3);
+  CHECK_FAILS(failure_of(one_node("Split", {"x", "large"}, nothing)),
+              "node 'n' (Split): wanted 1 sizes, one per output, found 2", 3);
+}
+
+TEST_CASE("case 48: shapes that do not broadcast") {
+  Writer w;
+  w.input("x", {2, 3}).input("y", {4, 3}).output("z");
+  w.node("Add", {"x", "y"}, {"z"}, "sum");
+  CHECK_FAILS(failure_of(w), "node 'sum' (Add): wanted shapes that broadcast, found [2, 3] and [4, 3] (2 against 4)", 3);
+}
+
+}  // namespace
+}  // namespace oclc
