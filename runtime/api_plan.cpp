@@ -58,6 +58,7 @@ std::uint32_t launches(const flatbuffers::Vector<flatbuffers::Offset<fb::Step>>*
   std::uint32_t total = 0;
   for (std::uint32_t i = 0; i < count(steps); ++i) {
     const auto* loop = steps->Get(i)->body_as_Loop();
+    if (steps->Get(i)->body_as_Read()) continue;
     total += loop ? launches(loop->body()) : 1;
   }
   return total;
@@ -87,6 +88,8 @@ void check_given(const fb::Plan& plan, const fb::Expr* e, std::vector<std::int64
 oclc_memory_info memory_of(const pkg::Package& package, std::uint32_t entry, std::vector<std::int64_t> values) {
   const fb::Plan& plan = package.plan();
   const fb::Entry& e = *plan.entries()->Get(entry);
+  for (std::uint32_t i = 0; i < values.size(); ++i)
+    if (plan.symbols()->Get(i)->upper()) values[i] = 0;  // plan_memory knows the largest
   for (std::uint32_t i = 0; i < count(plan.buffers()); ++i) {
     const fb::Buffer& buffer = *plan.buffers()->Get(i);
     if (buffer.kind() == fb::BufferKind::arena && buffer.entry() == static_cast<int>(entry))

@@ -1,6 +1,7 @@
 #include "runtime/schedule.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
@@ -52,6 +53,12 @@ std::vector<Schedule::Node> Schedule::make_nodes(const Steps* steps) {
       node.leaf = make_launch(*launch);
     } else if (const auto* gemm = step.body_as_BlasGemm()) {
       node.leaf = make_gemm(*gemm);
+      replayable_ = false;
+    } else if (const auto* read = step.body_as_Read()) {
+      node.read = read;
+      reads_ = true;
+      looping(read->from()->value());
+      for (const int dim : *read->dims()) looping(loaded_.plan().symbols()->Get(static_cast<std::uint32_t>(dim))->upper());
       replayable_ = false;
     } else {
       const auto* loop = step.body_as_Loop();
@@ -298,6 +305,10 @@ void Schedule::run(const std::vector<Node>& nodes) {
       run_leaf(leaves_[static_cast<std::size_t>(node.leaf)]);
       continue;
     }
+    if (node.read) {
+      read_dims(*node.read);
+      continue;
+    }
     const std::int64_t trips = evaluate(node.trip, *symbols_, "a loop's trip count");
     if (trips > kMaxLoopTrips)
       throw Failure(OCLC_E_BINDING, "a loop would run " + std::to_string(trips) + " times, at most " +
@@ -306,6 +317,36 @@ void Schedule::run(const std::vector<Node>& nodes) {
       (*symbols_)[static_cast<std::size_t>(node.counter)] = i;
       run(node.body);
     }
+  }
+}
+
+void Schedule::read_dims(const fb::Read& read) {
+  const auto index = static_cast<std::uint32_t>(read.from()->buffer());
+  const fb::Buffer& buffer = *loaded_.plan().buffers()->Get(index);
+  const Place& place = places_[index];
+  const std::uint64_t size = package::dtype_bytes(buffer.dtype());
+  const auto skip = static_cast<std::uint64_t>(evaluate(read.from()->value(), *symbols_, "the offset of what is read"));
+  std::vector<std::byte> bytes(size * read.dims()->size());
+  check_cl(clEnqueueReadBuffer(queue_, place.memory, CL_TRUE, place.offset + skip * size, bytes.size(), bytes.data(), 0, nullptr,
+                               nullptr),
+           "reading dimensions");
+  for (std::uint32_t i = 0; i < read.dims()->size(); ++i) {
+    const int dim = read.dims()->Get(i);
+    const fb::Symbol& symbol = *loaded_.plan().symbols()->Get(static_cast<std::uint32_t>(dim));
+    std::int64_t value = 0;
+    if (buffer.dtype() == fb::DType::i64) {
+      std::memcpy(&value, bytes.data() + i * size, sizeof value);
+    } else {
+      std::int32_t narrow = 0;
+      std::memcpy(&narrow, bytes.data() + i * size, sizeof narrow);
+      value = narrow;
+    }
+    const std::int64_t most = evaluate(symbol.upper(), *symbols_, "the largest value of a dimension");
+    if (value < symbol.lo() || value > most)
+      throw Failure(OCLC_E_BINDING, "dimension '" + symbol.name()->str() + "', computed by the model, is " +
+                                        std::to_string(value) + ", outside the range " + std::to_string(symbol.lo()) + " to " +
+                                        std::to_string(most));
+    (*symbols_)[static_cast<std::size_t>(dim)] = value;
   }
 }
 

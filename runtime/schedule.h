@@ -58,6 +58,7 @@ class Schedule {
 
   // Symbols that any step uses, loop counters excluded.
   const std::vector<bool>& used_symbols() const { return used_; }
+  bool reads() const { return reads_; }            // the host reads dimensions between launches
   bool replayable() const { return replayable_; }  // launches alone, none in a loop
 
   // Works out geometry and arguments. `places[i]` is where buffer i lies. True if anything changed.
@@ -79,7 +80,8 @@ class Schedule {
 
  private:
   struct Node {
-    int leaf = -1;  // or a loop:
+    int leaf = -1;
+    const oclc::plan::Read* read = nullptr;  // or a loop:
     const oclc::plan::Expr* trip = nullptr;
     int counter = -1;
     std::vector<Node> body;
@@ -95,6 +97,7 @@ class Schedule {
   bool set_arguments(Leaf& leaf, std::span<const std::int64_t> symbols, bool only_looping);
   bool set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols);
   void run(const std::vector<Node>& nodes);
+  void read_dims(const oclc::plan::Read& read);
   void run_leaf(Leaf& leaf);
   void run_parts(Leaf& leaf);
   void choose_parts(const Leaf& leaf, cl_int first, cl_int last);
@@ -107,6 +110,7 @@ class Schedule {
   std::vector<Node> nodes_;
   std::vector<bool> used_;
   bool replayable_ = true;
+  bool reads_ = false;
   std::uint32_t next_step_ = 0;
   std::shared_ptr<Blas> blas_;
   std::vector<Place> places_;

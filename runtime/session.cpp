@@ -207,9 +207,13 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
       check.emplace(*loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
     }
     stats_.launches = e.schedule->enqueue(queue, scratch_, profile_ ? &records_ : nullptr, check ? &*check : nullptr);
+    if (e.schedule->reads()) e.found = scratch_;
   }
   for (const Port& p : e.ports) {
-    const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
+    const fb::Expr* size = plan().buffers()->Get(static_cast<std::uint32_t>(p.binding->buffer()))->bytes();
+    const std::uint64_t bytes = !p.input && is_computed(size)
+                                    ? static_cast<std::uint64_t>(evaluate(size, scratch_, "the size of an output"))
+                                    : e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
     if (!p.input && bytes > 0 && p.bound && p.bound->host)
       check_cl(clEnqueueReadBuffer(queue, p.staging.get(), CL_FALSE, 0, bytes, p.bound->host, 0, nullptr, nullptr),
                "reading " + p.label);

@@ -97,6 +97,7 @@ class Session {
     std::vector<bool> used_symbols;
     package::EntryMemory memory;
     std::vector<std::int64_t> symbols;  // of `memory`
+    std::vector<std::int64_t> found;    // `symbols` with what the last run's Read steps found; empty: there are none
     bool laid_out = false;              // `memory` is that of `symbols`
     std::unique_ptr<CommandBuffer> recorded;
     bool recording_failed = false;
@@ -109,6 +110,7 @@ class Session {
   void make_state();
   void check_tensor(const Port& port, const oclc_tensor& tensor) const;
   std::vector<std::int64_t> resolve_symbols(const Entry& entry, bool all) const;
+  bool is_computed(const oclc::plan::Expr* e) const;  // from what a Read step finds
   void check_shapes(const Entry& entry, std::span<const std::int64_t> symbols) const;
   void check_overlap(const Entry& entry) const;
   void check_memory(const Entry& entry, const package::EntryMemory& memory) const;

@@ -159,7 +159,13 @@ std::vector<std::int64_t> Session::resolve_symbols(const Entry& e, bool all) con
                                         "' first, or the dimension itself");
     values[i] = 0;
   }
-  return values;
+  return package::largest_reads(plan(), values);
+}
+
+bool Session::is_computed(const fb::Expr* e) const {
+  bool result = false;
+  each_symbol(e, [&](int s) { result = result || plan().symbols()->Get(static_cast<std::uint32_t>(s))->upper(); });
+  return result;
 }
 
 void Session::check_shapes(const Entry& e, std::span<const std::int64_t> symbols) const {
@@ -176,7 +182,9 @@ void Session::check_shapes(const Entry& e, std::span<const std::int64_t> symbols
       if (p.input && size > 0) throw Failure(OCLC_E_BINDING, p.label + " of entry point '" + e.name + "' is not bound");
       continue;
     }
-    if (p.bound->has_shape && p.bound->shape != shape)
+    const bool computed = std::any_of(p.binding->shape()->begin(), p.binding->shape()->end(),
+                                      [&](const fb::Expr* e) { return is_computed(e); });
+    if (p.bound->has_shape && !computed && p.bound->shape != shape)
       throw Failure(OCLC_E_BINDING, p.label + ": wanted shape " + shape_text(plan(), p.binding->shape()) + " = " +
                                         shape_text(shape) + ", found " + shape_text(p.bound->shape));
     if (p.bound->bytes < size)
@@ -227,9 +235,10 @@ std::vector<std::int64_t> Session::shape(std::uint32_t index, oclc_direction dir
                                          std::uint64_t* bytes) {
   Entry& e = entry(index);
   const Port& p = port(e, direction, name);
-  const auto symbols = resolve_symbols(e, false);
+  const auto symbols = e.dirty || e.found.empty() ? resolve_symbols(e, false) : e.found;
   std::vector<bool> known(symbols.size(), false);
-  for (std::size_t i = 0; i < dims_.size(); ++i) known[i] = dims_[i] >= 0;
+  for (std::size_t i = 0; i < dims_.size(); ++i)
+    known[i] = dims_[i] >= 0 || plan().symbols()->Get(static_cast<std::uint32_t>(i))->upper();
   for (const Port& q : e.ports)
     for (std::uint32_t d = 0; q.input && q.bound && d < rank(*q.binding); ++d)
       if (const int s = plain_symbol(q.binding->shape()->Get(d)); s >= 0) known[static_cast<std::size_t>(s)] = true;
@@ -244,8 +253,13 @@ std::vector<std::int64_t> Session::shape(std::uint32_t index, oclc_direction dir
     });
     result.push_back(evaluate(dimension, symbols, "a dimension"));
   }
-  const std::uint64_t size = elements(result, p.label) * package::dtype_bytes(p.binding->dtype());
-  if (bytes) *bytes = size;
+  if (bytes) {
+    const std::vector<std::int64_t> largest = package::largest_reads(plan(), symbols);
+    std::vector<std::int64_t> room;
+    for (std::uint32_t d = 0; d < rank(*p.binding); ++d)
+      room.push_back(evaluate(p.binding->shape()->Get(d), largest, "a dimension"));
+    *bytes = elements(room, p.label) * package::dtype_bytes(p.binding->dtype());
+  }
   return result;
 }
 

@@ -146,12 +146,12 @@ class Storing {
                                               : kind == OpKind::elementwise || kind == OpKind::indexing;
   }
 
-  // The body of a loop reads captured values from memory; constants are there already.
+  // The body of a loop reads captured values from memory, the host what is to be a dimension; constants are there already.
   static bool captured_by_loop(const Node& node) {
     if (node.op->name == "constant") return false;
     return std::any_of(node.output()->users.begin(), node.output()->users.end(), [&](const Node* user) {
       if (user->op->kind != OpKind::control) return false;
-      const auto carried = static_cast<std::ptrdiff_t>(user->get<std::int64_t>("carried"));
+      const auto carried = static_cast<std::ptrdiff_t>(user->get_or<std::int64_t>("carried", 0));
       return std::find(user->inputs.begin() + carried, user->inputs.end(), node.output()) != user->inputs.end();
     });
   }

@@ -141,13 +141,24 @@ struct Gemm {
   Expr flops = 0, bytes = 0;
 };
 
+// Integers of a buffer, from element `offset` on, that the host reads as the values of `dims` for all that follows.
+struct Reading {
+  int buffer = -1;
+  Expr offset = 0;
+  std::vector<Expr> dims;   // symbols
+  std::vector<Expr> upper;  // the largest value of each: what memory is laid out for
+};
+
 struct Step {
-  int kernel = -1;  // index into Schedule::kernels, or
-  int gemm = -1;    // index into Schedule::gemms, or
-  Expr trip = 0;    // a loop over `body` with symbol `counter`
+  int kernel = -1;   // index into Schedule::kernels, or
+  int gemm = -1;     // index into Schedule::gemms, or
+  int reading = -1;  // index into Schedule::readings, or
+  Expr trip = 0;     // a loop over `body` with symbol `counter`
   std::string counter;
   std::vector<Step> body;
   bool persistent = false;  // no loop itself: all of `body`, loops among it, is one kernel
+
+  bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && !persistent; }
 };
 
 struct EntrySchedule {  // inputs and outputs are those that the caller binds: state is not among them
@@ -170,6 +181,7 @@ struct Schedule {
   std::vector<Buffer> buffers;
   std::vector<Kernel> kernels;
   std::vector<Gemm> gemms;
+  std::vector<Reading> readings;
   std::vector<EntrySchedule> entries;
   std::string text() const;
 };

@@ -208,7 +208,10 @@ class ModuleLowering {
     }
     for (const Group& group : grouping.groups) {
       if (group.anchor && group.anchor->op->kind == OpKind::control) {
-        lower_loop(*group.anchor, steps);
+        if (group.anchor->op->name == "bind_dims")
+          lower_bind_dims(*group.anchor, steps);
+        else
+          lower_loop(*group.anchor, steps);
         continue;
       }
       for (const Value* output : group.outputs) assign_storage(output);
@@ -237,7 +240,7 @@ class ModuleLowering {
   // The last value that a loop carries lies in one of its two slots; what the trips collect may lie anywhere.
   static bool is_carried_result(const Value* value) {
     return value->producer && value->producer->op->kind == OpKind::control &&
-           value->index < value->producer->get<std::int64_t>("carried");
+           value->index < value->producer->get_or<std::int64_t>("carried", 0);
   }
 
   // State is updated in place where no kernel reads the old value later. Which updates that excludes is known only of the
@@ -276,6 +279,7 @@ class ModuleLowering {
     for (Gemm& gemm : schedule_.gemms) {
       for (int* buffer : {&gemm.a, &gemm.b, &gemm.c}) resolve(*buffer);
     }
+    for (Reading& reading : schedule_.readings) resolve(reading.buffer);
     for (Buffer& buffer : schedule_.buffers) {
       if (buffer.replaces >= 0) buffer = {buffer.name, BufferKind::arena, buffer.dtype, Expr(0), {}, -1};
     }
@@ -326,6 +330,34 @@ class ModuleLowering {
     return entry;
   }
 
+  // Where a value lies that the body of a control operator reads.
+  Storage captured(const Value* value) {
+    const Storage* storage = find(value);
+    OCLC_CHECK(storage, "a body reads a value that is not stored");
+    touched_.push_back(value);
+    return *storage;
+  }
+
+  // The steps of the body follow the reading.
+  void lower_bind_dims(const Node& node, std::vector<Step>& steps) {
+    const Graph& body = *node.bodies.at(0);
+    const Storage read = captured(node.inputs[0]);
+    for (std::size_t i = 0; i < body.inputs().size(); ++i)
+      storage_[body.inputs()[i].get()] = captured(node.inputs[i + 1]);
+    complete_concats(steps);
+    Step step;
+    step.reading = static_cast<int>(schedule_.readings.size());
+    schedule_.readings.push_back(
+        {read.buffer, read.offset, node.get<std::vector<Expr>>("dims"), node.get<std::vector<Expr>>("upper")});
+    steps.push_back(std::move(step));
+    std::vector<Storage> targets;
+    for (const auto& output : node.outputs) {
+      assign_storage(output.get());
+      targets.push_back(storage_.at(output.get()));
+    }
+    lower_graph(body, targets, steps);
+  }
+
   // Carried values live in two slots, read from slot counter % 2 and written to the other, so that no trip copies.
   void lower_loop(const Node& node, std::vector<Step>& steps) {
     const Graph& body = *node.bodies.at(0);
@@ -348,12 +380,7 @@ class ModuleLowering {
       targets.push_back(write);
       storage_[node.output(i)] = last;
     }
-    for (std::size_t i = carried; i < node.inputs.size(); ++i) {
-      const Storage* captured = find(node.inputs[i]);
-      OCLC_CHECK(captured, "a loop reads a value that is not stored");
-      touched_.push_back(node.inputs[i]);
-      storage_[body.inputs()[i].get()] = *captured;
-    }
+    for (std::size_t i = carried; i < node.inputs.size(); ++i) storage_[body.inputs()[i].get()] = captured(node.inputs[i]);
     complete_concats(steps);
     for (std::size_t i = carried; i < node.outputs.size(); ++i) {
       assign_storage(node.output(i));

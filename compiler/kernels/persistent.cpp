@@ -25,7 +25,7 @@ class Chooser {
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i].kernel >= 0 || list[i].gemm >= 0 || list[i].persistent) continue;
+      if (!list[i].is_loop()) continue;
       if (!pays(list[i])) {
         steps(list[i].body);
         continue;
@@ -47,7 +47,7 @@ class Chooser {
  private:
   // Time of one trip, or nothing if the step cannot be part of a persistent kernel.
   std::optional<Seconds> time(const Step& step) const {
-    if (step.gemm >= 0 || step.persistent) return std::nullopt;
+    if (step.gemm >= 0 || step.reading >= 0 || step.persistent) return std::nullopt;
     if (step.kernel < 0) return time(step.body);
     const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
     const auto known = [](const Axis& a) { return a.extent.is_constant(); };
@@ -92,6 +92,8 @@ void each_kernel(const Schedule& schedule, const std::vector<Step>& list, const 
     } else if (step.gemm >= 0) {
       const Gemm& g = schedule.gemms[static_cast<std::size_t>(step.gemm)];
       for (const int buffer : {g.a, g.b, g.c}) visit(buffer);
+    } else if (step.reading >= 0) {
+      visit(schedule.readings[static_cast<std::size_t>(step.reading)].buffer);
     } else {
       each_kernel(schedule, step.body, except, visit);
     }

@@ -21,6 +21,11 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       out += fmt::format("{}{}  // library\n", indent, schedule.gemms.at(static_cast<std::size_t>(step.gemm)).name);
       continue;
     }
+    if (step.reading >= 0) {
+      const Reading& r = schedule.readings.at(static_cast<std::size_t>(step.reading));
+      out += fmt::format("{}read {} <= {} from {}[{}]\n", indent, text_of(r.dims), text_of(r.upper), r.buffer, r.offset.text());
+      continue;
+    }
     out += step.persistent ? indent + "persistent {\n"
                            : fmt::format("{}loop {} < {} {{\n", indent, step.counter, step.trip.text());
     append_steps(schedule, step.body, depth + 1, out);

@@ -27,6 +27,8 @@ class Walk {
         read({g.a, Expr(0), Expr(kUnbounded), nullptr});
         read({g.b, Expr(0), Expr(kUnbounded), nullptr});
         if (const int state = replaced_by(g.c); state >= 0) written_.push_back({state, Expr(0), Expr(kUnbounded), nullptr});
+      } else if (step.reading >= 0) {
+        read({schedule_.readings[static_cast<std::size_t>(step.reading)].buffer, Expr(0), Expr(kUnbounded), nullptr});
       } else {
         // What a trip writes, the next one may read.
         steps(step.body);

@@ -188,4 +188,14 @@ Node* Builder::loop(const Expr& trip, std::string counter, std::vector<Value*> c
   return graph_.add(op("loop"), std::move(carried), std::move(attributes), source_, nullptr, std::move(bodies));
 }
 
+std::vector<Expr> Builder::read_dims(Value* x, std::string_view name, const std::vector<Expr>& upper) {
+  Exprs dims;
+  for (const Expr& most : upper) {
+    const std::string symbol = fmt::format("{}_{}_{}", name, x->id, dims.size());
+    dims.push_back(Expr::symbol(symbol, 0, most.upper()));
+  }
+  call("read_dims", {x}, {{"dims", dims}, {"upper", upper}});
+  return dims;
+}
+
 }  // namespace oclc

@@ -104,6 +104,10 @@ class Builder {
   Node* loop(const Expr& trip, std::string counter, std::vector<Value*> carried, std::vector<Value*> captured,
              std::unique_ptr<Graph> body);
 
+  // New dimension symbols, named after `name`, with the elements of the small integer tensor `x` as values, known when the plan
+  // runs: 0 <= symbol <= upper. The graph wants nest_read_dims afterwards.
+  std::vector<Expr> read_dims(Value* x, std::string_view name, const std::vector<Expr>& upper);
+
  private:
   std::int64_t axis_of(std::int64_t axis, std::size_t rank) const;
   Graph& graph_;

@@ -78,7 +78,67 @@ Cost loop_cost(const Node& node) {
   return {flops * trip_of(node)};
 }
 
+const std::vector<Expr>& dims_of(const Node& node) { return node.get<std::vector<Expr>>("dims"); }
+
+void check_read(const Node& node) {
+  const TensorType& read = type_of_input(node, 0);
+  const auto &dims = dims_of(node), &upper = node.get<std::vector<Expr>>("upper");
+  OCLC_CHECK(dims.size() == upper.size(), "every dimension that is read has an upper bound");
+  OCLC_CHECK(std::all_of(dims.begin(), dims.end(), [](const Expr& d) { return d.symbol_name().has_value(); }),
+             "a dimension that is read is a symbol");
+  if (read.dtype != DType::i64 && read.dtype != DType::i32) reject("dimensions of type i64 or i32", read.text());
+  if (read.elements() != Expr(static_cast<std::int64_t>(dims.size())))
+    reject(fmt::format("{} numbers to read", dims.size()), read.text());
+}
+
+std::vector<TensorType> infer_read_dims(const Node& node) {
+  check_read(node);
+  return {{DType::i64, type_of_input(node, 0).shape}};
+}
+
+std::optional<std::vector<Expr>> read_dims_content(const Node& node) { return dims_of(node); }
+
+std::vector<HostTensor> eval_read_dims(const Node&, std::span<const HostTensor>, const SymbolValues&) {
+  OCLC_CHECK(false, "read_dims is nested before anything is computed");
+  return {};
+}
+
+std::vector<TensorType> infer_bind_dims(const Node& node) {
+  check_read(node);
+  OCLC_CHECK(node.bodies.size() == 1 && node.bodies[0]->inputs().size() + 1 == node.inputs.size(),
+             "the body takes all operands but the first");
+  std::vector<TensorType> types;
+  for (const auto& [name, value] : node.bodies[0]->outputs()) types.push_back(value->type);
+  return types;
+}
+
+std::vector<HostTensor> eval_bind_dims(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
+  return evaluate(*node.bodies[0], inputs.subspan(1), symbols);
+}
+
+Cost bind_dims_cost(const Node& node) {
+  Expr flops = 0;
+  for (const Node* inner : node.bodies[0]->nodes()) flops += inner->op->cost(*inner).flops;
+  return {flops};
+}
+
 constexpr OpDef kOps[] = {
+    {.name = "read_dims",
+     .kind = OpKind::opaque,
+     .formula = "the operand, whose elements become the dimension symbols `dims`, 0 <= dims[i] <= upper[i]; see nest_read_dims",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = infer_read_dims,
+     .content = read_dims_content,
+     .eval = eval_read_dims},
+    {.name = "bind_dims",
+     .kind = OpKind::control,
+     .formula = "body(operands but the first), for which the symbols `dims` have the elements of the first as values",
+     .min_inputs = 1,
+     .max_inputs = INT32_MAX,
+     .infer = infer_bind_dims,
+     .eval = eval_bind_dims,
+     .cost = bind_dims_cost},
     {.name = "loop",
      .kind = OpKind::control,
      .formula = "body(carried, captured) `trip` times; gives the last carried values and the stacked results of all trips",

@@ -25,6 +25,22 @@ void bind_input(const Value& input, const HostTensor& tensor, SymbolValues& symb
   }
 }
 
+// Sets the symbols that the node reads from its first operand.
+void read_dims(const Node& node, const HostTensor& read, SymbolValues& symbols) {
+  const auto &dims = node.get<std::vector<Expr>>("dims"), &upper = node.get<std::vector<Expr>>("upper");
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const std::int64_t value = read.int_at(static_cast<std::int64_t>(i));
+    const auto most = upper[i].evaluate(symbols);
+    if (value < 0 || !most || value > *most)
+      throw CompileError({.stage = "evaluate",
+                          .node = node.source,
+                          .op = "bind_dims",
+                          .wanted = fmt::format("0 <= {} <= {}", dims[i].text(), upper[i].text()),
+                          .found = std::to_string(value)});
+    symbols[*dims[i].symbol_name()] = value;
+  }
+}
+
 HostTensor absent() { return HostTensor(DType::f32, {0}); }
 
 }  // namespace
@@ -80,6 +96,7 @@ std::vector<HostTensor> evaluate(const Graph& graph, std::span<const HostTensor>
     std::vector<HostTensor> operands;
     for (const Value* input : node.inputs) operands.push_back(input ? live.at(input) : absent());
     std::vector<HostTensor> results;
+    if (node.op->name == "bind_dims") read_dims(node, operands[0], symbols);
     try {
       results = node.op->eval(node, operands, symbols);
     } catch (const CompileError& error) {

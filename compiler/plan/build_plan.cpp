@@ -61,9 +61,11 @@ class PlanBuilder {
  private:
   void collect_symbols() {
     std::set<std::string> counters;
+    std::vector<const Reading*> readings;
     const std::function<void(const std::vector<Step>&)> visit = [&](const std::vector<Step>& steps) {
       for (const Step& step : steps) {
-        if (step.kernel >= 0 || step.gemm >= 0 || step.persistent) continue;
+        if (step.reading >= 0) readings.push_back(&schedule_.readings[static_cast<std::size_t>(step.reading)]);
+        if (!step.is_loop()) continue;
         counters.insert(step.counter);
         visit(step.body);
       }
@@ -77,6 +79,15 @@ class PlanBuilder {
     for (const std::string& name : counters) {
       symbol_index_[name] = static_cast<std::int64_t>(symbol_rows_.size());
       symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), 0, INT64_MAX, true));
+    }
+    for (const Reading* reading : readings) {
+      for (std::size_t i = 0; i < reading->dims.size(); ++i) {
+        const std::string name = *reading->dims[i].symbol_name();
+        if (symbol_index_.count(name)) continue;  // entry points of one graph share their names
+        const auto upper = expr(reading->upper[i]);
+        symbol_index_[name] = static_cast<std::int64_t>(symbol_rows_.size());
+        symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), 0, INT64_MAX, true, upper));
+      }
     }
   }
 
@@ -320,6 +331,14 @@ class PlanBuilder {
                                       1, 0, &nodes, expr(g.flops), expr(g.bytes), g.name.c_str());
   }
 
+  // Takes no schedule index: it is done before the next launch is enqueued.
+  fb::Offset<plan::Read> reading(const Reading& r) {
+    touch(r.buffer, std::max(clock_ - 1, 0));
+    std::vector<int> dims;
+    for (const Expr& d : r.dims) dims.push_back(static_cast<int>(symbol_index_.at(*d.symbol_name())));
+    return plan::CreateReadDirect(builder_, plan::CreateArg(builder_, plan::ArgKind::buffer, r.buffer, expr(r.offset)), &dims);
+  }
+
   std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {
     std::vector<fb::Offset<plan::Step>> out;
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -339,6 +358,11 @@ class PlanBuilder {
       if (step.gemm >= 0) {
         const auto body = blas(schedule_.gemms[static_cast<std::size_t>(step.gemm)]);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::BlasGemm, body.Union()));
+        continue;
+      }
+      if (step.reading >= 0) {
+        const auto body = reading(schedule_.readings[static_cast<std::size_t>(step.reading)]);
+        out.push_back(plan::CreateStep(builder_, plan::StepBody::Read, body.Union()));
         continue;
       }
       if (step.persistent) {
@@ -380,6 +404,10 @@ class PlanBuilder {
         const Gemm& g = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
         if (g.a == buffer || g.b == buffer) return false;
         if (g.c == buffer) return true;
+        continue;
+      }
+      if (step.reading >= 0) {
+        if (schedule_.readings[static_cast<std::size_t>(step.reading)].buffer == buffer) return false;
         continue;
       }
       if (step.kernel < 0) return false;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/ops/read_dims.h"
 #include "frontends/onnx/attributes.h"
 #include "frontends/onnx/fail.h"
 #include "frontends/onnx/fold.h"
@@ -71,6 +72,7 @@ class Lowering : public OpHost {
       out_->add_output(output.name(), value);
     }
     out_->erase_dead();  // constants and shapes that only mattered while reading
+    nest_read_dims(*out_);
     if (states_) make_states();
     return std::move(out_);
   }

@@ -21,6 +21,7 @@ std::span<const OpRow> indexing_rows();
 std::span<const OpRow> convolution_rows();
 std::span<const OpRow> normalization_rows();
 std::span<const OpRow> recurrent_rows();
+std::span<const OpRow> selection_rows();
 std::span<const OpRow> training_rows();
 std::span<const OpRow> legacy_rows();
 std::span<const OpRow> loss_rows();

@@ -30,7 +30,22 @@ void add_pieces(const oclc::plan::Buffer& buffer, std::uint64_t bytes, std::vect
 
 }  // namespace
 
-EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> symbols) {
+std::vector<std::int64_t> largest_reads(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols) {
+  std::vector<std::int64_t> values(symbols.begin(), symbols.end());
+  for (std::uint32_t i = 0; plan.symbols() && i < plan.symbols()->size(); ++i) {
+    const auto* symbol = plan.symbols()->Get(i);
+    if (!symbol->upper()) continue;
+    const auto upper = evaluate({symbol->upper()->code()->data(), symbol->upper()->code()->size()}, values);
+    if (!upper || *upper < 0)
+      throw Error(ErrorKind::invalid, "the largest value of '" + symbol->name()->str() + "' " +
+                                          (upper ? "is negative" : "overflows") + " with these dimensions");
+    values[i] = *upper;
+  }
+  return values;
+}
+
+EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> given) {
+  const std::vector<std::int64_t> symbols = largest_reads(plan, given);
   EntryMemory memory;
   const std::uint32_t n = plan.buffers() ? plan.buffers()->size() : 0;
   memory.sizes.assign(n, 0);

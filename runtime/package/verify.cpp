@@ -107,6 +107,18 @@ class Verifier {
     if (depth != 1) reject(where, "its expression leaves " + number(static_cast<std::int64_t>(depth)) + " values");
   }
 
+  // Of a checked expression.
+  static std::vector<std::int64_t> symbols_of(const fb::Expr& e) {
+    std::vector<std::int64_t> found;
+    for (std::uint32_t i = 0; i < e.code()->size(); ++i) {
+      const std::int64_t op = e.code()->Get(i);
+      if (op != static_cast<std::int64_t>(ExprOp::constant) && op != static_cast<std::int64_t>(ExprOp::symbol)) continue;
+      ++i;
+      if (op == static_cast<std::int64_t>(ExprOp::symbol)) found.push_back(e.code()->Get(i));
+    }
+    return found;
+  }
+
   void use_symbol(const std::string& where, std::int64_t index, Scope scope) const {
     if (index < 0 || index >= count(plan_.symbols()))
       reject(where, "symbol " + number(index) + " of " + number(count(plan_.symbols())) + " symbols");
@@ -114,9 +126,11 @@ class Verifier {
     if (scope == Scope::constant)
       reject(where, "its expression must be constant, found symbol '" + symbol->name()->str() + "'");
     if (!symbol->loop()) return;
+    if (symbol->upper() && scope == Scope::symbolic) return;  // memory is laid out for the largest value
     for (const int counter : counters_)
       if (counter == index && scope == Scope::looping) return;
-    reject(where, "uses the loop counter '" + symbol->name()->str() + "' outside its loop");
+    reject(where, symbol->upper() ? "uses the symbol '" + symbol->name()->str() + "' before it is read"
+                                  : "uses the loop counter '" + symbol->name()->str() + "' outside its loop");
   }
 
   std::int64_t constant_value(const std::string& where, const fb::Expr* e) const {
@@ -134,6 +148,11 @@ class Verifier {
       unique(where, seen, symbol->name());
       if (symbol->lo() > symbol->hi() || symbol->lo() < 0)
         reject(where, "its range " + number(symbol->lo()) + " to " + number(symbol->hi()) + " is not one of dimensions");
+      if (!symbol->upper()) continue;
+      if (!symbol->loop()) reject(where, "has a largest value but is bound by the caller");
+      expr(where + " largest value", symbol->upper(), Scope::symbolic);
+      for (const std::int64_t used : symbols_of(*symbol->upper()))
+        if (used >= static_cast<std::int64_t>(i)) reject(where, "its largest value uses a symbol that comes later");
     }
   }
 
@@ -163,6 +182,7 @@ class Verifier {
     for (std::uint32_t i = 0; i < count(steps); ++i) {
       const auto* loop = steps->Get(i)->body_as_Loop();
       const auto* launch = steps->Get(i)->body_as_Launch();
+      if (steps->Get(i)->body_as_Read()) continue;
       total += loop ? leaves(loop->body(), depth + 1) : launch ? parts_of(*launch) : 1;
     }
     return total;
@@ -330,6 +350,9 @@ class Verifier {
         case fb::StepBody::Loop:
           loop(where, entry_name, *step->body_as_Loop());
           break;
+        case fb::StepBody::Read:
+          read(where, *step->body_as_Read());
+          break;
         default:
           reject(where, "unknown kind of step " + number(static_cast<int>(step->body_type())));
       }
@@ -345,8 +368,26 @@ class Verifier {
     for (const int counter : counters_)
       if (counter == l.counter()) reject(where, "two nested loops use one counter");
     counters_.push_back(l.counter());
+    const std::size_t known = counters_.size() - 1;
     steps(entry_name, l.body());
-    counters_.pop_back();
+    counters_.resize(known);
+  }
+
+  // What it binds may be used by all that follows.
+  void read(const std::string& where, const fb::Read& r) {
+    if (!r.from() || r.from()->kind() != fb::ArgKind::buffer) reject(where, "reads from no buffer");
+    arg(where, r.from());
+    const auto* buffer = plan_.buffers()->Get(static_cast<std::uint32_t>(r.from()->buffer()));
+    if (buffer->dtype() != fb::DType::i32 && buffer->dtype() != fb::DType::i64)
+      reject(where, "reads dimensions from " + buffer_name(r.from()->buffer()) + ", which holds no i32 or i64");
+    if (count(r.dims()) == 0 || count(r.dims()) > kMaxReadDims)
+      reject(where, "reads " + number(count(r.dims())) + " dimensions, allowed are 1 to " + number(kMaxReadDims));
+    for (const int dim : *r.dims()) {
+      if (dim < 0 || dim >= static_cast<std::int64_t>(count(plan_.symbols())) ||
+          !plan_.symbols()->Get(static_cast<std::uint32_t>(dim))->upper())
+        reject(where, "symbol " + number(dim) + " is none that can be read");
+      counters_.push_back(dim);
+    }
   }
 
   void launch(const std::string& where, const fb::Launch& l) {

@@ -20,6 +20,7 @@ std::uint64_t dtype_bytes(oclc::plan::DType dtype);
 
 // Limits that the verifier enforces.
 inline constexpr std::uint32_t kMaxLoopDepth = 8;
+inline constexpr std::uint32_t kMaxReadDims = 64;
 inline constexpr std::uint32_t kMaxArgs = 1024;            // of one launch
 inline constexpr std::uint32_t kMaxWorkGroupSize = 65536;  // of any device
 inline constexpr std::uint32_t kMaxRank = 32;

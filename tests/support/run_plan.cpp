@@ -111,12 +111,21 @@ std::vector<HostTensor> PlanRunner::run(std::span<const HostTensor> inputs, cons
     session_->set_input(index, entry.inputs[i].first,
                         host_tensor(inputs[i].dtype(), inputs[i].shape(), bytes, inputs[i].bytes()));
   }
-  std::vector<HostTensor> outputs;
+  std::vector<std::vector<std::byte>> rooms;
   for (const auto& [name, type] : entry.outputs) {
-    HostTensor& y = outputs.emplace_back(type.dtype, session_->shape(index, OCLC_OUTPUT, name));
-    session_->set_output(index, name, host_tensor(y.dtype(), y.shape(), y.mutable_data(), y.bytes()));
+    std::vector<std::byte>& room = rooms.emplace_back(session_->bytes(index, OCLC_OUTPUT, name));
+    const std::vector<std::int64_t> largest = session_->shape(index, OCLC_OUTPUT, name);
+    oclc_tensor tensor = host_tensor(type.dtype, largest, room.data(), room.size());
+    if (!room.empty()) tensor.shape = nullptr;
+    session_->set_output(index, name, tensor);
   }
   session_->run(index);
+  std::vector<HostTensor> outputs;
+  for (std::size_t i = 0; i < rooms.size(); ++i) {
+    const auto& [name, type] = entry.outputs[i];
+    HostTensor& y = outputs.emplace_back(type.dtype, session_->shape(index, OCLC_OUTPUT, name));
+    std::copy_n(rooms[i].begin(), y.bytes(), y.mutable_data());
+  }
   return outputs;
 }
 

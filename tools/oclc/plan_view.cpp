@@ -198,6 +198,11 @@ void PlanView::count(const Steps& steps, SymbolValues& at, std::size_t& next, En
       row.local.assign(launch->local()->begin(), launch->local()->end());
     } else if (const plan::BlasGemm* gemm = step->body_as_BlasGemm()) {
       note(gemm->name(), "clblast", gemm->nodes(), gemm->flops(), gemm->bytes());
+    } else if (const plan::Read* read = step->body_as_Read()) {
+      for (const int dim : *read->dims()) {
+        const plan::Symbol& symbol = *plan_.symbols()->Get(static_cast<std::uint32_t>(dim));
+        at[symbol.name()->str()] = value(symbol.upper(), at);
+      }
     } else if (const plan::Loop* loop = step->body_as_Loop()) {
       const std::string counter = plan_.symbols()->Get(static_cast<std::uint32_t>(loop->counter()))->name()->str();
       const std::int64_t trips = value(loop->trip(), at);
@@ -279,6 +284,10 @@ void PlanView::steps_text(const Steps& steps, std::size_t depth, int& number, st
                          expr(gemm->m()).text(), expr(gemm->n()).text(), expr(gemm->k()).text(),
                          gemm->batch() ? expr(gemm->batch()).text() : "1", gemm->flops() ? expr(gemm->flops()).text() : "0",
                          gemm->bytes() ? expr(gemm->bytes()).text() : "0", joined(gemm->nodes()));
+    } else if (const plan::Read* read = step->body_as_Read()) {
+      std::vector<std::string> dims;
+      for (const int dim : *read->dims()) dims.push_back(symbols_.at(static_cast<std::size_t>(dim)).text());
+      out += fmt::format("{}read {} from {}\n", indent, fmt::join(dims, ", "), arg_text(*read->from()));
     } else if (const plan::Loop* loop = step->body_as_Loop()) {
       out += fmt::format("{}loop {} < {} {{\n", indent, symbols_.at(static_cast<std::size_t>(loop->counter())).text(),
                          expr(loop->trip()).text());
@@ -295,7 +304,9 @@ std::string PlanView::text() const {
   for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
     const plan::Symbol& symbol = *plan_.symbols()->Get(i);
     const std::string upper = symbol.hi() == kUnbounded ? "" : std::to_string(symbol.hi());
-    out += fmt::format("{} {} {}..{}\n", symbol.loop() ? "counter" : "symbol", symbol.name()->str(), symbol.lo(), upper);
+    const std::string_view kind = symbol.upper() ? "read" : symbol.loop() ? "counter" : "symbol";
+    out += fmt::format("{} {} {}..{}\n", kind, symbol.name()->str(), symbol.lo(),
+                       symbol.upper() ? expr(symbol.upper()).text() : upper);
   }
   for (std::uint32_t i = 0; i < size_of(plan_.buffers()); ++i) {
     const plan::Buffer& buffer = *plan_.buffers()->Get(i);

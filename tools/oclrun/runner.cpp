@@ -36,7 +36,8 @@ Runner::Runner(const rt::Plan& plan, const rt::Context& context, const std::stri
       outputs_(plan.outputs(entry_)),
       session_(plan, context),
       bound_(inputs_.size()),
-      results_(outputs_.size()) {}
+      results_(outputs_.size()),
+      rooms_(outputs_.size()) {}
 
 void Runner::bind_dims(const Dims& dims) {
   for (const oclc_symbol_info& symbol : plan_.symbols())
@@ -60,8 +61,20 @@ void Runner::bind_outputs() {
     result.name = outputs_[i].name;
     result.dtype = outputs_[i].dtype;
     result.shape = session_.shape(entry_, OCLC_OUTPUT, result.name);
+    rooms_[i] = session_.bytes(entry_, OCLC_OUTPUT, result.name);
+    result.data.resize(rooms_[i]);
+    oclc_tensor view = host_view(result);
+    if (rooms_[i] > 0) view.shape = nullptr;
+    session_.set_output(entry_, result.name, view);
+  }
+}
+
+void Runner::run() {
+  for (std::size_t i = 0; i < results_.size(); ++i) results_[i].data.resize(rooms_[i]);
+  session_.run(entry_);
+  for (io::Tensor& result : results_) {
+    result.shape = session_.shape(entry_, OCLC_OUTPUT, result.name);
     result.data.resize(io::tensor_bytes("output '" + result.name + "'", result.dtype, result.shape));
-    session_.set_output(entry_, result.name, host_view(result));
   }
 }
 

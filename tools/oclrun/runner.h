@@ -25,7 +25,7 @@ class Runner {
   // Binds the dims (those of an earlier call are forgotten), then the inputs in the plan's order, then outputs of the size that
   // follows. A tensor of another element type is refused by the runtime. Throws rt::Error.
   void bind(const Dims& dims, std::vector<io::Tensor> inputs);
-  void run() { session_.run(entry_); }
+  void run();
 
   // After run(), in the plan's order.
   const std::vector<io::Tensor>& results() const { return results_; }
@@ -44,6 +44,7 @@ class Runner {
   rt::Session session_;
   std::vector<io::Tensor> bound_;
   std::vector<io::Tensor> results_;
+  std::vector<std::size_t> rooms_;  // bytes of `results_` while running, when their shapes are not known yet
 };
 
 // The entry point's index: `name`, else predict, else the only one.

@@ -321,7 +321,9 @@ OCLC_API oclc_status oclc_session_set_output(oclc_session* session, uint32_t ent
                                              const oclc_tensor* tensor);
 
 /* Shape of an input or output with the present symbols. `shape` receives up to `capacity` dimensions, `rank` their number,
- * `bytes` the size (each may be NULL). Symbols come from bound dims and from the inputs set so far. */
+ * `bytes` the size (each may be NULL). Symbols come from bound dims and from the inputs set so far. A dimension that the model
+ * computes (how many elements are not zero) is at its largest before a run and as found after it; `bytes` is always the largest
+ * size, which the memory of the output must have. */
 OCLC_API oclc_status oclc_session_get_shape(oclc_session* session, uint32_t entry, oclc_direction direction, const char* name,
                                             int64_t* shape, uint32_t capacity, uint32_t* rank, uint64_t* bytes);
 

@@ -239,6 +239,12 @@ class Session {
     check(oclc_session_get_shape(get(), entry, direction, name.c_str(), shape.data(), rank, &rank, nullptr));
     return shape;
   }
+  // What the memory of an output must have, also where the model computes its shape.
+  std::uint64_t bytes(std::uint32_t entry, oclc_direction direction, const std::string& name) const {
+    std::uint64_t size = 0;
+    check(oclc_session_get_shape(get(), entry, direction, name.c_str(), nullptr, 0, nullptr, &size));
+    return size;
+  }
 
   void prepare(std::uint32_t entry) { check(oclc_session_prepare(get(), entry)); }
   void run(std::uint32_t entry) { check(oclc_session_run(get(), entry)); }
