@@ -62,8 +62,7 @@ struct OpDef {
 };
 
 // Numeric contract: operations are IEEE single precision with round to nearest; sums may be reordered and contracted to fma;
-// NaN propagates through max, min and relu; integer overflow wraps; integer division by zero gives 0; shifts by the width or
-// more move all bits out. 16-bit floats are computed with in single precision and rounded where they are stored, and where they
-// are cast to.
+// NaN propagates through max, min and relu; integers wrap; division of them by zero gives 0; shifts by the width or more give 0.
+// 16-bit floats are computed with in single precision and rounded where they are stored, and where they are cast to.
 
 }  // namespace oclc

@@ -185,29 +185,12 @@ Outputs reverse_sequence(OpContext& c) {
 }
 
 // The slices where the condition holds, which must be known: it decides how many there are.
-Outputs compress(OpContext& c) {
-  Value* x = c.input(0);
-  std::size_t axis = 0;
-  if (c.has("axis")) {
-    axis = c.axis_attribute();
-  } else {
-    x = c.b.reshape(x, {x->type.elements()});
-  }
-  const std::vector<double> condition = c.reals_of(1, "the condition");
-  Ints kept;
-  for (std::size_t i = 0; i < condition.size(); ++i) {
-    if (condition[i] != 0) kept.push_back(static_cast<std::int64_t>(i));
-  }
-  const Expr& size = x->type.shape[axis];
-  if (known_less(size, Expr(static_cast<std::int64_t>(condition.size()))))
-    c.fail(fmt::format("at most {} conditions", size.text()), std::to_string(condition.size()));
-  return {c.b.gather(x, c.b.ints(kept), static_cast<std::int64_t>(axis))};
-}
-
 constexpr OpRow kRows[] = {
-    {"Compress", 9, 2, 2, compress},        {"ReverseSequence", 10, 2, 2, reverse_sequence},
-    {"Scatter", 9, 3, 3, scatter_elements}, {"ScatterElements", 11, 3, 3, scatter_elements},
-    {"ScatterND", 11, 3, 3, scatter_nd},    {"TopK", 1, 1, 1, top_attribute},
+    {"ReverseSequence", 10, 2, 2, reverse_sequence},
+    {"Scatter", 9, 3, 3, scatter_elements},
+    {"ScatterElements", 11, 3, 3, scatter_elements},
+    {"ScatterND", 11, 3, 3, scatter_nd},
+    {"TopK", 1, 1, 1, top_attribute},
     {"TopK", 10, 2, 2, top_input},
 };
 
