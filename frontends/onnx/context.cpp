@@ -36,6 +36,20 @@ Value* OpContext::input(std::size_t i) const {
   return value;
 }
 
+const std::vector<Value*>& OpContext::sequence(std::size_t i) const {
+  const Bundle* bundle = host_.bundle(input(i));
+  if (!bundle || bundle->none)
+    fail(fmt::format("a sequence as input {}", i), bundle ? "an empty optional" : input(i)->type.text());
+  return bundle->items;
+}
+
+void OpContext::require_tensors() const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Bundle* bundle = inputs_[i] ? host_.bundle(inputs_[i]) : nullptr;
+    if (bundle) fail(fmt::format("a tensor as input {}", i), bundle->none ? "an empty optional" : "a sequence");
+  }
+}
+
 const AttributeProto* OpContext::find(std::string_view name, int type) {
   known_.emplace(name);
   const AttributeProto* attribute = host_.attribute(node_, name);

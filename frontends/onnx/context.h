@@ -31,9 +31,17 @@ struct OpRow {
   int min_inputs = 1, max_inputs = 1;
   Outputs (*read)(OpContext&) = nullptr;
   std::string_view core = {};  // for readers shared by several operators: the core operator, or a variant
+  bool bundles = false;        // inputs may be sequences and optionals
 };
 
 inline constexpr int kAnyNumber = INT32_MAX;
+
+// What the importer knows under one name that is no tensor: a sequence, or an optional without content. A Value stands for it
+// that is in no graph and has no type. An optional with content is its content.
+struct Bundle {
+  bool none = false;
+  std::vector<Value*> items{};
+};
 
 // What a context needs of the importer.
 class OpHost {
@@ -49,6 +57,9 @@ class OpHost {
   virtual bool training() const = 0;
   // Notes that the model may make sense only if `symbol` is at most `bound`; used if it cannot be read otherwise.
   virtual void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) = 0;
+  // Null if the value is a tensor.
+  virtual const Bundle* bundle(const Value* value) const = 0;
+  virtual Value* make_bundle(Bundle bundle) = 0;
 };
 
 class OpContext {
@@ -72,6 +83,15 @@ class OpContext {
   void drop_last_input() { inputs_.pop_back(); }
   const Shape& shape(std::size_t i) const { return input(i)->type.shape; }
   std::size_t rank(std::size_t i) const { return input(i)->type.rank(); }
+
+  // Sequences and optionals.
+  const std::vector<Value*>& sequence(std::size_t i) const;  // an error if input `i` is none
+  bool is_bundle(const Value* value) const { return host_.bundle(value) != nullptr; }
+  bool is_none(const Value* value) const { return is_bundle(value) && host_.bundle(value)->none; }
+  Value* make_sequence(std::vector<Value*> items) { return host_.make_bundle({false, std::move(items)}); }
+  Value* make_none() { return host_.make_bundle({true}); }
+  // An error if an input is a sequence or an empty optional.
+  void require_tensors() const;
 
   // Attributes. An attribute of another type than asked for is an error; so is a missing one without a default.
   bool has(std::string_view name);

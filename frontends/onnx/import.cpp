@@ -21,8 +21,6 @@ std::optional<std::filesystem::path> data_folder(const std::optional<std::filesy
   return options.external_data_dir ? options.external_data_dir : base;
 }
 
-using Suggestions = std::map<std::string, std::pair<std::int64_t, std::string>>;
-
 // One reading of the graph with upper bounds of symbols. Warnings are kept back, as another reading may follow.
 struct Reading {
   std::unique_ptr<Module> module = std::make_unique<Module>();

@@ -1,4 +1,4 @@
-// Reads ONNX models (opsets 1 to 22) into a Module with the entry "predict". Everything in a model file is checked before it is
+// Reads ONNX models (opsets 1 to 23) into a Module with the entry "predict". Everything in a model file is checked before it is
 // used; whatever is wrong with it is a CompileError of stage "import".
 #pragma once
 #include <cstddef>
@@ -17,8 +17,8 @@
 namespace oclc {
 
 inline constexpr int kOldestOpset = 1;
-inline constexpr int kNewestOpset = 22;
-inline constexpr int kNewestIrVersion = 10;
+inline constexpr int kNewestOpset = 23;
+inline constexpr int kNewestIrVersion = 11;
 
 // A model over a limit is refused before memory is spent on it.
 struct ImportLimits {
@@ -37,7 +37,7 @@ struct ImportLimits {
 struct ImportOptions {
   std::map<std::string, std::int64_t> dims;                 // --dim N=4, by the model's name of the symbol
   std::map<std::string, std::vector<std::int64_t>> shapes;  // --shape x=1x3x224x224
-  std::map<std::string, HostTensor> constants;              // inputs that always have this value, and are no inputs then
+  std::map<std::string, HostTensor> constants;  // inputs that always have this value, and are no inputs then
   // Asked for the value of a small input whose value decides a shape, say; the module then holds for this value alone, though
   // the input stays one. Null, or no value: such a model is refused.
   std::function<std::optional<HostTensor>(const std::string& input)> input_value;
@@ -49,6 +49,9 @@ struct ImportOptions {
   bool allow_newer_opset = false;  // read opsets and IR versions newer than the newest known
   ImportLimits limits;
   std::function<void(const std::string&)> warn;  // may be empty
+  // Number of elements of the sequences among the inputs, by name; -1: an optional input is empty (which others are not). The
+  // elements are inputs named x.0, x.1, ..; `shapes` may give their shapes.
+  std::map<std::string, std::int64_t> lengths;
 };
 
 std::unique_ptr<Module> import_onnx(const std::filesystem::path& file, const ImportOptions& options = {});

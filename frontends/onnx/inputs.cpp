@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <oclc_onnx.pb.h>
 
+#include <deque>
 #include <set>
 
 #include "frontends/onnx/fail.h"
@@ -19,6 +20,46 @@ std::string where_of(const std::string& input) { return fmt::format("input '{}'"
 // The model's name of a dimension that has no value: its own, or one made from the input's.
 std::string name_of_dim(const std::string& input, std::size_t axis, const TensorShapeProto::Dimension& dim) {
   return dim.dim_param().empty() ? fmt::format("{}_d{}", identifier(input), axis) : dim.dim_param();
+}
+
+constexpr std::int64_t kLongestSequence = 4096;
+
+// The tensors that an input of a sequence or an optional stands for.
+std::vector<ValueInfoProto> elements_of(const ValueInfoProto& input, const ImportOptions& options, Inputs::Sequence& sequence) {
+  const oclc_onnx::TypeProto* type = &input.type();
+  const auto given = options.lengths.find(input.name());
+  const bool optional = type->has_optional_type();
+  if (optional) type = &type->optional_type().elem_type();
+  sequence.none = optional && given != options.lengths.end() && given->second == -1;
+  if (sequence.none) return {};
+  const bool tensor = type->has_tensor_type();
+  if (tensor && given != options.lengths.end()) {
+    fail(fmt::format("no length of {}, which holds a tensor, or -1 for none", where_of(input.name())),
+         std::to_string(given->second), {}, ExitCode::usage);
+  }
+  if (!tensor && given == options.lengths.end()) {
+    fail(fmt::format("{} of a length known when compiling", where_of(input.name())), "a sequence",
+         fmt::format("give it with --length {}=N", printable(input.name())), ExitCode::unsupported);
+  }
+  if (!tensor && (given->second < 0 || given->second > kLongestSequence)) {
+    fail(fmt::format("a length from 0 to {} of {}", kLongestSequence, where_of(input.name())), std::to_string(given->second),
+         {}, ExitCode::usage);
+  }
+  const std::int64_t count = tensor ? 1 : given->second;
+  sequence.count = static_cast<std::size_t>(count);
+  std::vector<ValueInfoProto> out;
+  for (std::int64_t i = 0; i < count; ++i) {
+    ValueInfoProto& element = out.emplace_back();
+    element.set_name(tensor ? input.name() : fmt::format("{}.{}", input.name(), i));
+    *element.mutable_type() = tensor ? *type : type->sequence_type().elem_type();
+    // Elements may differ in shape: what is given goes before what is declared for all of them.
+    const auto shape = options.shapes.find(element.name());
+    if (tensor || shape == options.shapes.end()) continue;
+    auto& declared = *element.mutable_type()->mutable_tensor_type()->mutable_shape();
+    declared.clear_dim();
+    for (const std::int64_t d : shape->second) declared.add_dim()->set_dim_value(d);
+  }
+  return out;
 }
 
 }  // namespace
@@ -69,11 +110,32 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
   std::set<std::string_view> constants;
   for (const auto& tensor : graph.initializer()) constants.insert(tensor.name());
   std::vector<const ValueInfoProto*> inputs;
+  std::deque<ValueInfoProto> made;
   std::set<std::string> names, dims;
+  const auto add = [&](const ValueInfoProto& input) {
+    inputs.push_back(&input);
+    if (!names.insert(input.name()).second)
+      fail("different names of inputs and of the elements of sequences", fmt::format("'{}' twice", printable(input.name())));
+  };
+  std::set<std::string> sequences;
   for (const ValueInfoProto& input : graph.input()) {
     if (constants.count(input.name())) continue;  // an initializer gives its value
-    inputs.push_back(&input);
-    names.insert(input.name());
+    if (input.type().has_tensor_type()) {
+      add(input);
+      continue;
+    }
+    sequences.insert(input.name());
+    Sequence sequence{input.name(), false, inputs.size(), 0};
+    for (ValueInfoProto& element : elements_of(input, options, sequence)) add(made.emplace_back(std::move(element)));
+    if (sequence.none || inputs.size() != sequence.first + 1 || inputs.back()->name() != input.name())
+      sequences_.push_back(std::move(sequence));
+  }
+  for (const auto& [name, length] : options.lengths) {
+    if (sequences.count(name)) continue;
+    NearestName nearest(name);
+    for (const auto& candidate : sequences) nearest.offer(candidate);
+    fail("a sequence or an optional among the model's inputs", fmt::format("'{}'", printable(name)), nearest.hint(),
+         ExitCode::usage);
   }
   auto shapes = options.shapes;
   for (const auto& [name, value] : options.constants) shapes[name] = value.shape();

@@ -32,6 +32,13 @@ class Inputs {
     const HostTensor* value = nullptr;  // of the options, if the input is a constant
   };
   const std::vector<Input>& list() const { return inputs_; }
+  // A sequence or an optional; its tensors are inputs of their own: a run of the list.
+  struct Sequence {
+    std::string name;
+    bool none = false;  // an optional without content
+    std::size_t first = 0, count = 0;
+  };
+  const std::vector<Sequence>& sequences() const { return sequences_; }
   const std::vector<Expr>& symbols() const { return symbols_; }  // in order of appearance
 
  private:
@@ -41,6 +48,7 @@ class Inputs {
   const ImportOptions& options_;
   const SymbolBounds& bounds_;
   std::vector<Input> inputs_;
+  std::vector<Sequence> sequences_;
   std::vector<Expr> symbols_;
   std::map<std::string, std::int64_t> bound_;  // by the model's name
   std::map<std::string, Expr> by_name_;        // the same

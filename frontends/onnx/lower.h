@@ -1,6 +1,7 @@
 // From a checked model to a graph of core operators.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -10,11 +11,13 @@
 
 namespace oclc::onnx {
 
+using Suggestions = std::map<std::string, std::pair<std::int64_t, std::string>>;
+
 // Reads the graph's nodes. `suggested` receives bounds of symbols under which slices of the model reach no further than the
 // tensors they cut; a model that makes no sense otherwise may do so with them.
 // `states`: null, or receives the initializers that training changes.
 std::unique_ptr<Graph> lower_model(oclc_onnx::GraphProto& graph, const CheckedModel& model, const Inputs& inputs,
                                    TensorStore& tensors, const ImportOptions& options, std::vector<StateVariable>* states,
-                                   std::map<std::string, std::pair<std::int64_t, std::string>>& suggested);
+                                   Suggestions& suggested);
 
 }  // namespace oclc::onnx

@@ -57,7 +57,7 @@ class Collector {
     use.op = node.op_type();
     use.opset = version == opsets.end() ? 0 : version->second;
     const std::string op = op_label(node);
-    use.supported = op == "If" || is_gradient(node) || find_row(op, use.opset) != nullptr;
+    use.supported = is_control(node) || is_gradient(node) || find_row(op, use.opset) != nullptr;
     ++use.count;
     if (use.first_nodes.size() < kNamesShown) use.first_nodes.push_back(node_label(node, index));
     if (!branches_) return;

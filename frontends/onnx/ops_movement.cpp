@@ -269,7 +269,7 @@ constexpr OpRow kRows[] = {
     {"Concat", 4, 1, kAnyNumber, concat},
     {"DepthToSpace", 1, 1, 1, depth_to_space},
     {"Dropout", 7, 1, 1, dropout},
-    {"Identity", 1, 1, 1, same},
+    {"Identity", 1, 1, 1, same, {}, true},
     {"Pad", 2, 1, 1, pad_attributes},
     {"Pad", 11, 2, 4, pad_inputs},
     {"Slice", 1, 1, 1, slice_attributes},

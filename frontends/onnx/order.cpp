@@ -46,6 +46,11 @@ void collect(GraphProto& graph, std::vector<std::string_view>& names) {
 
 }  // namespace
 
+bool is_control(const NodeProto& node) {
+  const std::string op = op_label(node);
+  return op == "If" || op == "Loop" || op == "Scan" || op == "SequenceMap";
+}
+
 bool is_gradient(const NodeProto& node) { return op_label(node) == "ai.onnx.preview.training.Gradient"; }
 
 std::vector<std::string_view> captured_names(NodeProto& node) {

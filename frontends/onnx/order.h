@@ -18,6 +18,8 @@ struct Ordered {
 Ordered order_nodes(const std::vector<oclc_onnx::NodeProto*>& nodes, const std::vector<std::string_view>& wanted);
 
 // The operator Gradient of ONNX's training domain.
+// If, Loop, Scan or SequenceMap.
+bool is_control(const oclc_onnx::NodeProto& node);
 bool is_gradient(const oclc_onnx::NodeProto& node);
 
 // Names from outside that the sub-graphs of `node` use, and those that a Gradient speaks of.

@@ -31,5 +31,9 @@ std::span<const OpRow> scatter_rows();
 std::span<const OpRow> signal_rows();
 std::span<const OpRow> linear_rows();
 std::span<const OpRow> image_rows();
+std::span<const OpRow> sequence_rows();
+std::span<const OpRow> attention_rows();
+std::span<const OpRow> ngram_rows();
+std::span<const OpRow> sampling_rows();
 
 }  // namespace oclc::onnx

@@ -44,17 +44,20 @@ void check_value_type(const ValueInfoProto& value, std::string_view role, bool t
   const auto refuse = [&](std::string_view kind) {
     fail(where + " as a tensor of numbers", std::string(kind), {}, ExitCode::unsupported);
   };
-  switch (value.type().value_case()) {
+  const TypeProto* type = &value.type();
+  if (type->has_optional_type()) type = &type->optional_type().elem_type();
+  if (type->has_sequence_type()) type = &type->sequence_type().elem_type();
+  switch (type->value_case()) {
     case TypeProto::kTensorType:
       break;
     case TypeProto::kSequenceType:
-      refuse("a sequence");
+      refuse("a sequence of sequences");
       break;
     case TypeProto::kMapType:
       refuse("a map");
       break;
     case TypeProto::kOptionalType:
-      refuse("an optional");
+      refuse("an optional in a sequence or an optional");
       break;
     case TypeProto::kSparseTensorType:
       refuse("a sparse tensor");
@@ -63,7 +66,7 @@ void check_value_type(const ValueInfoProto& value, std::string_view role, bool t
       if (type_needed) fail(where + " with a type", "none");
       return;
   }
-  const auto& tensor = value.type().tensor_type();
+  const auto& tensor = type->tensor_type();
   if (tensor.elem_type() == 0 && !type_needed) return;
   element_type(tensor.elem_type(), where);
 }

@@ -186,7 +186,8 @@ TEST_CASE("case 32: values that are no dense tensors of numbers") {
   auto& input = *sequence.graph().add_input();
   input.set_name("list");
   input.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(1);
-  CHECK_FAILS(failure_of(sequence), "wanted input 'list' as a tensor of numbers, found a sequence", 4);
+  CHECK_FAILS(failure_of(sequence),
+              "wanted input 'list' of a length known when compiling, found a sequence; give it with --length list=N", 4);
   Writer strings = relu_model();
   strings.input("words", {2}, TensorProto::STRING);
   CHECK_FAILS(failure_of(strings),

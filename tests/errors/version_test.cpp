@@ -16,9 +16,9 @@ TEST_CASE("case 12: ir_version missing, 0, too new, old") {
   CHECK_FAILS(failure_of(w), "wanted an ir_version of 1 or more, found none; the file may be damaged", 3);
   w.model.set_ir_version(0);
   CHECK_FAILS(failure_of(w), "wanted an ir_version of 1 or more, found 0; the file may be damaged", 3);
-  w.model.set_ir_version(11);
+  w.model.set_ir_version(12);
   CHECK_FAILS(failure_of(w),
-              "wanted an ir_version of at most 10, found 11; export for an older ONNX, or try --allow-newer-opset", 4);
+              "wanted an ir_version of at most 11, found 12; export for an older ONNX, or try --allow-newer-opset", 4);
   std::vector<std::string> warnings;
   ImportOptions newer = test::with_warnings(warnings);
   newer.allow_newer_opset = true;
@@ -57,7 +57,7 @@ TEST_CASE("case 14: an opset newer than known") {
   w.model.mutable_opset_import(0)->set_version(99);
   CHECK_FAILS(
       failure_of(w),
-      "wanted opset 1 to 22, found opset 99 > 22; operators that did not change could be tried with --allow-newer-opset", 4);
+      "wanted opset 1 to 23, found opset 99 > 23; operators that did not change could be tried with --allow-newer-opset", 4);
   ImportOptions newer;
   newer.allow_newer_opset = true;
   CHECK(w.import(newer)->entries[0]->size() == 1);

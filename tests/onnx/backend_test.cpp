@@ -48,6 +48,17 @@ std::vector<std::string> input_names(const fs::path& folder) {
   return names;
 }
 
+// Whether all inputs and outputs are tensors, as the files are read here.
+bool has_tensors_only(const fs::path& folder) {
+  std::ifstream in(folder / "model.onnx", std::ios::binary);
+  oclc_onnx::ModelProto model;
+  model.ParseFromIstream(&in);
+  const auto tensor = [](const auto& value) { return value.type().has_tensor_type(); };
+  const auto& graph = model.graph();
+  return std::all_of(graph.input().begin(), graph.input().end(), tensor) &&
+         std::all_of(graph.output().begin(), graph.output().end(), tensor);
+}
+
 // The first input of several is data, unless it is an integer.
 bool is_float_data(const std::vector<HostTensor>& values, std::size_t i) {
   return i == 0 && values.size() > 1 && is_float(values[i].dtype()) && !values[i].shape().empty();
@@ -57,6 +68,10 @@ bool is_float_data(const std::vector<HostTensor>& values, std::size_t i) {
 Result run(const fs::path& folder, bool fixed, std::string& text) {
   try {
     const std::vector<std::string> names = input_names(folder);
+    if (!has_tensors_only(folder)) {
+      text = "a sequence or an optional, which `oclc conformance` reads";
+      return Result::unsupported;
+    }
     ImportOptions options;
     if (fixed) {
       const std::vector<HostTensor> values = read_all(folder / "test_data_set_0", "input");

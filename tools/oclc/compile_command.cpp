@@ -36,6 +36,7 @@ constexpr std::string_view kHelp = R"(usage: oclc MODEL.onnx -o plan.bin [option
 Sizes
   --dim N=4                bind a symbolic dimension (repeatable); others stay symbolic in the plan
   --shape x=1x3x224x224    fix an input's shape (repeatable)
+  --length x=2             elements of an input that is a sequence: inputs x.0, x.1; `none`: an empty optional
 Target
   --target NAME            compile for this target; no device is needed (default: the device found, else cpu)
   -d, --device SEL         compile for this device: index | P:D | part of its name | cpu | gpu

@@ -1,6 +1,8 @@
 #include "tools/oclc/conformance_case.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 #include <oclc_onnx.pb.h>
 
 #include <algorithm>
@@ -21,20 +23,61 @@ namespace {
 
 namespace fs = std::filesystem;
 
-HostTensor read_tensor(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  oclc_onnx::TensorProto proto;
-  if (!proto.ParseFromIstream(&in)) throw CompileError({.wanted = "a tensor", .found = file.string()});
+HostTensor tensor_of(oclc_onnx::TensorProto& proto) {
   const ImportOptions options;
   onnx::ExternalFiles files(std::nullopt, options);
   onnx::check_tensor(proto, "tensor", options.limits, files);
   return onnx::TensorStore(files).get(proto);
 }
 
-std::vector<HostTensor> read_tensors(const fs::path& set, const std::string& kind) {
-  std::vector<HostTensor> out;
-  for (int i = 0; fs::exists(set / fmt::format("{}_{}.pb", kind, i)); ++i)
-    out.push_back(read_tensor(set / fmt::format("{}_{}.pb", kind, i)));
+// An input or output of a case: a tensor, a sequence of them, or an optional without content.
+struct Given {
+  enum class Form { tensor, sequence, none } form = Form::tensor;
+  std::vector<HostTensor> tensors;
+};
+
+enum class Message { tensor, sequence, optional };
+
+// TensorProto, or SequenceProto and OptionalProto of onnx-data.proto: both hold tensors in field 3; an optional holds a
+// sequence in field 5.
+Given read_message(const std::string& bytes, Message message, const std::string& file) {
+  const auto damaged = [&]() { return CompileError({.wanted = "a tensor, a sequence or an optional", .found = file}); };
+  Given given;
+  if (message == Message::tensor) {
+    oclc_onnx::TensorProto proto;
+    if (!proto.ParseFromString(bytes)) throw damaged();
+    given.tensors.push_back(tensor_of(proto));
+    return given;
+  }
+  using google::protobuf::internal::WireFormatLite;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
+  given.form = message == Message::sequence ? Given::Form::sequence : Given::Form::none;
+  while (const std::uint32_t tag = in.ReadTag()) {
+    const int field = WireFormatLite::GetTagFieldNumber(tag);
+    const bool tensor = field == 3, sequence = field == 5 && message == Message::optional;
+    if (!tensor && !sequence) {
+      if (!WireFormatLite::SkipField(&in, tag)) throw damaged();
+      continue;
+    }
+    std::uint32_t length = 0;
+    std::string part;
+    if (!in.ReadVarint32(&length) || !in.ReadString(&part, static_cast<int>(length))) throw damaged();
+    if (sequence) return read_message(part, Message::sequence, file);
+    if (message == Message::optional) return read_message(part, Message::tensor, file);
+    given.tensors.push_back(read_message(part, Message::tensor, file).tensors.at(0));
+  }
+  return given;
+}
+
+std::vector<Given> read_all(const fs::path& set, const std::string& kind, const std::vector<Message>& messages) {
+  std::vector<Given> out;
+  for (std::size_t i = 0; fs::exists(set / fmt::format("{}_{}.pb", kind, i)); ++i) {
+    const fs::path file = set / fmt::format("{}_{}.pb", kind, i);
+    std::ifstream in(file, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    out.push_back(read_message(bytes, i < messages.size() ? messages[i] : Message::tensor, file.string()));
+  }
   return out;
 }
 
@@ -62,7 +105,19 @@ std::vector<bool> random_outputs(const Graph& graph) {
 struct ModelFacts {
   std::vector<std::string> inputs;  // without those that an initializer gives, as the files of a data set are numbered
   std::vector<int> input_types;     // ONNX element types
+  std::vector<Message> input_messages, output_messages;
 };
+
+Message message_of(const oclc_onnx::TypeProto& type) {
+  return type.has_optional_type() ? Message::optional : type.has_sequence_type() ? Message::sequence : Message::tensor;
+}
+
+// Of the tensors that a value of the type consists of.
+int element_type_of(const oclc_onnx::TypeProto& type) {
+  if (type.has_optional_type()) return element_type_of(type.optional_type().elem_type());
+  if (type.has_sequence_type()) return element_type_of(type.sequence_type().elem_type());
+  return type.tensor_type().elem_type();
+}
 
 ModelFacts facts_of(const fs::path& folder) {
   std::ifstream in(folder / "model.onnx", std::ios::binary);
@@ -74,8 +129,10 @@ ModelFacts facts_of(const fs::path& folder) {
   for (const auto& input : model.graph().input()) {
     if (constants.count(input.name())) continue;
     facts.inputs.push_back(input.name());
-    facts.input_types.push_back(input.type().tensor_type().elem_type());
+    facts.input_types.push_back(element_type_of(input.type()));
+    facts.input_messages.push_back(message_of(input.type()));
   }
+  for (const auto& output : model.graph().output()) facts.output_messages.push_back(message_of(output.type()));
   return facts;
 }
 
@@ -122,6 +179,8 @@ struct Program {
   rt::Plan plan;
   std::map<std::string, HostTensor> given;
   std::vector<bool> random;  // outputs that depend on random numbers
+  std::map<std::string, std::int64_t> lengths;  // as in ImportOptions
+  std::map<std::string, std::vector<std::int64_t>> shapes;
 };
 
 bool same_bytes(const HostTensor& a, const HostTensor& b) {
@@ -145,24 +204,43 @@ class Case {
 
  private:
   std::string data_set(const fs::path& set, const CaseTolerance& tolerance) {
-    std::vector<HostTensor> inputs = read_tensors(set, "input"), wanted = read_tensors(set, "output");
+    const std::vector<Given> inputs = read_all(set, "input", facts_.input_messages);
+    std::vector<HostTensor> wanted;
+    for (const Given& output : read_all(set, "output", facts_.output_messages))
+      wanted.insert(wanted.end(), output.tensors.begin(), output.tensors.end());
     if (inputs.size() > facts_.inputs.size())
       return fmt::format("{} inputs for a model that takes {}", inputs.size(), facts_.inputs.size());
     std::map<std::string, HostTensor> values;
+    std::map<std::string, std::int64_t> lengths;
+    std::map<std::string, std::vector<std::int64_t>> shapes;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i] = as_type(inputs[i], onnx::element_type(facts_.input_types[i], "input"));
-      values[facts_.inputs[i]] = inputs[i];
+      const std::string& name = facts_.inputs[i];
+      const DType dtype = onnx::element_type(facts_.input_types[i], "input");
+      const auto count = static_cast<std::int64_t>(inputs[i].tensors.size());
+      if (inputs[i].form != Given::Form::tensor) lengths[name] = inputs[i].form == Given::Form::none ? -1 : count;
+      for (std::int64_t k = 0; k < count; ++k) {
+        const std::string own = inputs[i].form == Given::Form::tensor ? name : fmt::format("{}.{}", name, k);
+        values[own] = as_type(inputs[i].tensors[static_cast<std::size_t>(k)], dtype);
+        if (inputs[i].form == Given::Form::sequence) shapes[own] = values[own].shape();
+      }
     }
-    const bool fits = program_ && std::all_of(program_->given.begin(), program_->given.end(), [&](const auto& given) {
+    const bool fits = program_ && program_->lengths == lengths && program_->shapes == shapes &&
+                      std::all_of(program_->given.begin(), program_->given.end(), [&](const auto& given) {
                         return values.count(given.first) && same_bytes(values.at(given.first), given.second);
                       });
-    if (!fits) compile_for(values);
+    if (!fits) {
+      program_ = std::make_unique<Program>();
+      program_->lengths = std::move(lengths);
+      program_->shapes = std::move(shapes);
+      compile_for(values);
+    }
     return execute(values, wanted, tolerance);
   }
 
   void compile_for(const std::map<std::string, HostTensor>& values) {
-    program_ = std::make_unique<Program>();
     ImportOptions import;
+    import.lengths = program_->lengths;
+    import.shapes = program_->shapes;
     import.input_value = [&](const std::string& name)->std::optional<HostTensor> { const auto at = values.find(name);
     if (at == values.end()) return std::nullopt;
     program_->given.emplace(name, at->second);

@@ -84,6 +84,7 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
 void add_read_options(CLI::App& app, ReadOptions& options) {
   app.add_option("--dim", options.dims)->allow_extra_args(false);
   app.add_option("--shape", options.shapes)->allow_extra_args(false);
+  app.add_option("--length", options.lengths)->allow_extra_args(false);
   app.add_option("--external-data-dir", options.external_data_dir);
   app.add_flag("--allow-symlinks", options.allow_symlinks);
   app.add_flag("--allow-newer-opset", options.allow_newer_opset);
@@ -123,6 +124,12 @@ ImportOptions import_options(const ReadOptions& options) {
       at = end + 1;
     }
     if (!import.shapes.emplace(name, shape).second) usage_error(fmt::format("--shape {} is given twice", name));
+  }
+  for (const std::string& text : options.lengths) {
+    const auto [name, value] = assignment("--length", "NAME=NUMBER", text);
+    const auto n = value == "none" ? std::optional<std::int64_t>(-1) : number(value);
+    if (!n) usage_error(fmt::format("wanted --length NAME=NUMBER or NAME=none, found '{}'", text));
+    if (!import.lengths.emplace(name, *n).second) usage_error(fmt::format("--length {} is given twice", name));
   }
   if (!options.external_data_dir.empty()) import.external_data_dir = options.external_data_dir;
   import.allow_links = options.allow_symlinks;

@@ -21,7 +21,7 @@ struct OutputOptions {
 
 // How models are read.
 struct ReadOptions {
-  std::vector<std::string> dims, shapes;  // N=4, x=1x3x224x224
+  std::vector<std::string> dims, shapes, lengths;  // N=4, x=1x3x224x224, x=2
   std::string external_data_dir;
   bool allow_symlinks = false, allow_newer_opset = false;
 };

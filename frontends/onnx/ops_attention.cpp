@@ -1,0 +1,157 @@
+// Operators of transformers: attention, rotary embedding and the normalisation by the root of the mean square.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "frontends/onnx/table.h"
+
+namespace oclc::onnx {
+namespace {
+
+Outputs rms_normalization(OpContext& c) {
+  c.ignore({"stash_type"});
+  Value *x = c.input(0), *scale = c.input(1);
+  const std::size_t axis = c.axis_attribute(-1);
+  const Shape normalized(x->type.shape.begin() + static_cast<std::ptrdiff_t>(axis), x->type.shape.end());
+  if (!(scale->type.shape == normalized)) scale = c.b.expand(scale, normalized);
+  return {c.b.rms_norm(x, scale, static_cast<std::int64_t>(axis), c.real("epsilon", 1e-5))};
+}
+
+// x[B, S, heads * width] as [B, heads, S, width]; x of rank 4 as it is.
+Value* by_heads(OpContext& c, Value* x, std::int64_t heads) {
+  if (x->type.rank() == 4) return x;
+  const Shape& s = x->type.shape;
+  if (s.size() != 3) c.fail("tensors of rank 3 or 4", x->type.text());
+  if (heads < 1 || !(floor_div(s[2], Expr(heads)) * Expr(heads) == s[2]))
+    c.fail("a number of heads that divides the width", fmt::format("{} heads, {}", heads, x->type.text()));
+  return c.b.transpose(c.b.reshape(x, {s[0], s[1], Expr(heads), floor_div(s[2], Expr(heads))}), {0, 2, 1, 3});
+}
+
+Value* merged(OpContext& c, Value* x) {
+  const Shape s = x->type.shape;
+  return c.b.reshape(c.b.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
+}
+
+Outputs rotary_embedding(OpContext& c) {
+  Value* given = c.input(0);
+  const bool interleaved = c.flag("interleaved");
+  const std::int64_t heads = c.integer("num_heads", 0), part = c.integer("rotary_embedding_dim", 0);
+  Value* x = by_heads(c, given, heads);
+  const Expr batch = x->type.shape[0], steps = x->type.shape[2], width = x->type.shape[3];
+  if (!width.is_constant()) c.fail("heads of known width", x->type.text());
+  const std::int64_t turned = part == 0 ? width.value() : part;
+  if (turned < 2 || turned % 2 != 0 || turned > width.value())
+    c.fail(fmt::format("an even rotary_embedding_dim from 2 to {}", width.value()), std::to_string(turned));
+  const Expr half = turned / 2;
+  // Caches [steps, half] at the positions, or [B, S, half] as they are; for all heads.
+  const auto cache = [&](std::size_t i) {
+    Value* v = c.optional_input(3) ? c.b.gather(c.input(i), c.b.cast(c.input(3), DType::i64), 0) : c.input(i);
+    const Shape wanted{batch, steps, half};
+    if (!(v->type.shape == wanted)) c.fail(fmt::format("cosines and sines {}", text_of(wanted)), v->type.text());
+    return c.b.reshape(v, {batch, Expr(1), steps, half});
+  };
+  Value *cosine = cache(1), *sine = cache(2);
+  const auto columns = [&](Value* v, const Expr& start, const Expr& size, std::int64_t step) {
+    return c.b.slice(v, {Expr(0), Expr(0), Expr(0), start}, {v->type.shape[0], v->type.shape[1], v->type.shape[2], size},
+                     {1, 1, 1, step});
+  };
+  Value* a = columns(x, 0, half, interleaved ? 2 : 1);
+  Value* b = columns(x, interleaved ? Expr(1) : half, half, interleaved ? 2 : 1);
+  Value* real = c.b.sub(c.b.mul(cosine, a), c.b.mul(sine, b));
+  Value* imaginary = c.b.add(c.b.mul(sine, a), c.b.mul(cosine, b));
+  Value* y = nullptr;
+  if (interleaved) {
+    const Shape s = real->type.shape;
+    const auto apart = [&](Value* v) { return c.b.reshape(v, {s[0], s[1], s[2], s[3], Expr(1)}); };
+    y = c.b.reshape(c.b.concat({apart(real), apart(imaginary)}, 4), {s[0], s[1], s[2], Expr(turned)});
+  } else {
+    y = c.b.concat({real, imaginary}, 3);
+  }
+  if (turned < width.value()) y = c.b.concat({y, columns(x, Expr(turned), width - turned, 1)}, 3);
+  return {given->type.rank() == 3 ? merged(c, y) : y};
+}
+
+// [B, q heads, S, D] from [B, kv heads, S, D]: heads that share keys and values are neighbours.
+Value* repeated(OpContext& c, Value* x, const Expr& heads) {
+  const Shape s = x->type.shape;
+  if (s[1] == heads) return x;
+  if (!s[1].is_constant() || !heads.is_constant() || s[1].value() < 1 || heads.value() % s[1].value() != 0)
+    c.fail("a number of query heads that is a multiple of that of key heads",
+           fmt::format("{} and {}", heads.text(), s[1].text()));
+  const Expr times = heads.value() / s[1].value();
+  Value* wide = c.b.expand(c.b.reshape(x, {s[0], s[1], Expr(1), s[2], s[3]}), {s[0], s[1], times, s[2], s[3]});
+  return c.b.reshape(wide, {s[0], heads, s[2], s[3]});
+}
+
+Outputs attention(OpContext& c) {
+  c.ignore({"softmax_precision"});
+  const std::int64_t query_heads = c.integer("q_num_heads", 0), key_heads = c.integer("kv_num_heads", 0);
+  const bool flat = c.rank(0) == 3;
+  Value* q = by_heads(c, c.input(0), query_heads);
+  Value* k = by_heads(c, c.input(1), key_heads);
+  Value* v = by_heads(c, c.input(2), key_heads);
+  if (c.optional_input(4)) k = c.b.concat({c.input(4), k}, 2);
+  if (c.optional_input(5)) v = c.b.concat({c.input(5), v}, 2);
+  Outputs out{nullptr, k, v, nullptr};
+  const Expr heads = q->type.shape[1], queries = q->type.shape[2], keys = k->type.shape[2], width = q->type.shape[3];
+  const DType dtype = q->type.dtype;
+  k = repeated(c, k, heads);
+  v = repeated(c, v, heads);
+  double scale = 0;
+  if (c.has("scale")) {
+    scale = c.real("scale");
+  } else {
+    if (!width.is_constant()) c.fail("heads of known width", q->type.text());
+    scale = 1 / std::sqrt(static_cast<double>(width.value()));
+  }
+  Value* scores = c.b.mul(c.b.matmul(q, k, false, true), scale);
+  const std::int64_t wanted = c.integer("qk_matmul_output_mode", 0);
+  if (wanted < 0 || wanted > 3) c.fail("qk_matmul_output_mode 0 to 3", std::to_string(wanted));
+  if (wanted == 0) out[3] = scores;
+  const double lowest = -std::numeric_limits<double>::infinity();
+  if (Value* mask = c.optional_input(3)) {
+    if (mask->type.dtype == DType::boolean) {
+      mask = c.b.where(mask, c.b.scalar(dtype, 0), c.b.scalar(dtype, lowest));
+    }
+    // A mask of fewer columns leaves out the keys after them.
+    const Expr missing = keys - mask->type.shape.back();
+    if (!(missing == Expr(0)) && !(mask->type.shape.back() == Expr(1))) {
+      std::vector<Expr> before(mask->type.rank(), Expr(0)), after = before;
+      after.back() = missing;
+      mask = c.b.pad(mask, std::move(before), std::move(after), lowest);
+    }
+    scores = c.b.add(scores, mask);
+  }
+  if (c.flag("is_causal")) {
+    const Expr past = c.optional_input(4) ? c.input(4)->type.shape[2] : Expr(0);
+    Value* row = c.b.iota({queries, Expr(1)}, 0, DType::i64, past);
+    Value* column = c.b.iota({Expr(1), keys}, 1, DType::i64);
+    scores = c.b.where(c.b.call("less_equal", {column, row}), scores, c.b.scalar(dtype, lowest));
+  }
+  const double cap = c.real("softcap", 0);
+  if (wanted == 1 && cap <= 0) out[3] = scores;
+  if (cap > 0) {
+    if (wanted == 1) out[3] = scores;
+    scores = c.b.mul(c.b.tanh(c.b.mul(scores, 1 / cap)), cap);
+  }
+  if (wanted == 2) out[3] = scores;
+  Value* shares = c.b.softmax(scores, 3);
+  if (wanted == 3) out[3] = shares;
+  Value* y = c.b.matmul(shares, v);
+  out[0] = flat ? merged(c, y) : y;
+  return out;
+}
+
+constexpr OpRow kRows[] = {
+    {"Attention", 23, 3, 6, attention},
+    {"RMSNormalization", 23, 2, 2, rms_normalization},
+    {"RotaryEmbedding", 23, 3, 4, rotary_embedding},
+};
+
+}  // namespace
+
+std::span<const OpRow> attention_rows() { return kRows; }
+
+}  // namespace oclc::onnx
