@@ -178,7 +178,7 @@ struct Program {
   std::vector<std::byte> package;
   rt::Plan plan;
   std::map<std::string, HostTensor> given;
-  std::vector<bool> random;  // outputs that depend on random numbers
+  std::vector<bool> random;                     // outputs that depend on random numbers
   std::map<std::string, std::int64_t> lengths;  // as in ImportOptions
   std::map<std::string, std::vector<std::int64_t>> shapes;
 };
@@ -269,13 +269,22 @@ execute(const std::map<std::string, HostTensor>& values, const std::vector<HostT
     // Inputs are only read.
     session.set_input(0, name, host_tensor(at->second, const_cast<std::byte*>(at->second.data())));
   }
-  std::vector<HostTensor> outputs;
-  outputs.reserve(entry.outputs.size());
+  std::vector<std::vector<std::byte>> rooms;
   for (const auto& [name, type] : entry.outputs) {
-    HostTensor& y = outputs.emplace_back(type.dtype, session.shape(0, OCLC_OUTPUT, name));
-    session.set_output(0, name, host_tensor(y, y.mutable_data()));
+    std::vector<std::byte>& room = rooms.emplace_back(std::max<std::uint64_t>(session.bytes(0, OCLC_OUTPUT, name), 1));
+    oclc_tensor tensor = OCLC_INIT(oclc_tensor);
+    tensor.dtype = static_cast<oclc_dtype>(type.dtype);
+    tensor.host = room.data();
+    tensor.bytes = room.size();
+    session.set_output(0, name, tensor);
   }
   session.run(0);
+  std::vector<HostTensor> outputs;
+  for (std::size_t i = 0; i < rooms.size(); ++i) {
+    const auto& [name, type] = entry.outputs[i];
+    HostTensor& y = outputs.emplace_back(type.dtype, session.shape(0, OCLC_OUTPUT, name));
+    std::copy_n(rooms[i].begin(), y.bytes(), y.mutable_data());
+  }
   if (outputs.size() != wanted.size()) return fmt::format("{} outputs instead of {}", outputs.size(), wanted.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::string text = difference(outputs[i], as_type(wanted[i], outputs[i].dtype()), tolerance, program_->random[i]);
