@@ -12,8 +12,8 @@ namespace oclc {
 struct KernelArgument {
   enum class Kind { operand, dimension };
   Kind kind = Kind::operand;
-  int operand = -1;    // operand: index into Kernel::operands; passed as pointer and long offset
-  std::string symbol;  // dimension: model symbol, passed as long
+  int operand = -1;      // operand: index into Kernel::operands; passed as pointer and long offset
+  std::string symbol{};  // dimension: model symbol, passed as long
 };
 
 // A launch of a generated kernel: everything the plan needs to know.

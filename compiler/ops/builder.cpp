@@ -1,5 +1,7 @@
 #include "compiler/ops/builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -191,7 +193,7 @@ Node* Builder::loop(const Expr& trip, std::string counter, std::vector<Value*> c
 std::vector<Expr> Builder::read_dims(Value* x, std::string_view name, const std::vector<Expr>& upper) {
   Exprs dims;
   for (const Expr& most : upper) {
-    const std::string symbol = fmt::format("{}_{}_{}", name, x->id, dims.size());
+    const std::string symbol = fmt::format("{}{}_{}_{}", name, graph_.name, x->id, dims.size());
     dims.push_back(Expr::symbol(symbol, 0, most.upper()));
   }
   call("read_dims", {x}, {{"dims", dims}, {"upper", upper}});

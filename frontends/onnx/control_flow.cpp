@@ -337,7 +337,7 @@ Outputs Lowering::repeat(OpContext& c, const Repeated& r, Scope& scope) {
 
 Outputs Lowering::rolled(OpContext& c, const Repeated& r, Scope& scope) {
   LoopBody body;
-  body.graph->name = "body";
+  body.graph->name = fmt::format("body{}", loops_);
   Builder inside(*body.graph, c.label());
   Scope inner(&scope, inside);
   inner.body = &body;
@@ -381,7 +381,7 @@ Outputs Lowering::unrolled(OpContext& c, const Repeated& r, std::int64_t most, S
   std::vector<Value*> carried = r.carried;
   std::vector<std::vector<Value*>> results;
   const std::size_t first = r.conditional ? 1 : 0;
-  const auto wanted = r.trips ? r.trips->constant() : std::nullopt;
+  const std::int64_t wanted = r.trips ? r.trips->constant().value_or(-1) : -1;
   for (std::int64_t trip = 0;; ++trip) {
     if (trip == most && trip == wanted) break;
     if (trip == most) c.unsupported(fmt::format("a loop whose condition ends it within {} trips", kMostUnrolled), "more trips");
