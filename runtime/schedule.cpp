@@ -65,6 +65,7 @@ std::vector<Schedule::Node> Schedule::make_nodes(const Steps* steps) {
       looping(loop->trip());
       node.trip = loop->trip();
       node.counter = loop->counter();
+      node.condition = loop->condition();
       node.body = make_nodes(loop->body());
       replayable_ = false;
     }
@@ -299,7 +300,7 @@ std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t
   return launched_;
 }
 
-void Schedule::run(const std::vector<Node>& nodes) {
+void Schedule::run(std::span<const Node> nodes) {
   for (const Node& node : nodes) {
     if (node.leaf >= 0) {
       run_leaf(leaves_[static_cast<std::size_t>(node.leaf)]);
@@ -310,12 +311,19 @@ void Schedule::run(const std::vector<Node>& nodes) {
       continue;
     }
     const std::int64_t trips = evaluate(node.trip, *symbols_, "a loop's trip count");
-    if (trips > kMaxLoopTrips)
-      throw Failure(OCLC_E_BINDING, "a loop would run " + std::to_string(trips) + " times, at most " +
-                                        std::to_string(kMaxLoopTrips) + " are allowed");
+    const auto too_many = [](const std::string& count) {
+      return Failure(OCLC_E_BINDING,
+                     "a loop would run " + count + " times, at most " + std::to_string(kMaxLoopTrips) + " are allowed");
+    };
+    if (trips > kMaxLoopTrips && node.condition < 0) throw too_many(std::to_string(trips));
     for (std::int64_t i = 0; i < trips; ++i) {
+      if (i == kMaxLoopTrips) throw too_many("more than " + std::to_string(i));
       (*symbols_)[static_cast<std::size_t>(node.counter)] = i;
-      run(node.body);
+      const std::span<const Node> body = node.body;
+      const std::size_t first = node.condition < 0 ? 0 : 1;
+      run(body.first(first));
+      if (first == 1 && (*symbols_)[static_cast<std::size_t>(node.condition)] == 0) break;
+      run(body.subspan(first));
     }
   }
 }
@@ -327,8 +335,8 @@ void Schedule::read_dims(const fb::Read& read) {
   const std::uint64_t size = package::dtype_bytes(buffer.dtype());
   const auto skip = static_cast<std::uint64_t>(evaluate(read.from()->value(), *symbols_, "the offset of what is read"));
   std::vector<std::byte> bytes(size * read.dims()->size());
-  check_cl(clEnqueueReadBuffer(queue_, place.memory, CL_TRUE, place.offset + skip * size, bytes.size(), bytes.data(), 0, nullptr,
-                               nullptr),
+  check_cl(clEnqueueReadBuffer(queue_, place.memory, CL_TRUE, place.offset + skip * size, bytes.size(), bytes.data(), 0,
+                               nullptr, nullptr),
            "reading dimensions");
   for (std::uint32_t i = 0; i < read.dims()->size(); ++i) {
     const int dim = read.dims()->Get(i);

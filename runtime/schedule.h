@@ -84,6 +84,7 @@ class Schedule {
     const oclc::plan::Read* read = nullptr;  // or a loop:
     const oclc::plan::Expr* trip = nullptr;
     int counter = -1;
+    int condition = -1;  // symbol
     std::vector<Node> body;
   };
   using Steps = flatbuffers::Vector<flatbuffers::Offset<oclc::plan::Step>>;
@@ -96,7 +97,7 @@ class Schedule {
   bool evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbols);
   bool set_arguments(Leaf& leaf, std::span<const std::int64_t> symbols, bool only_looping);
   bool set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols);
-  void run(const std::vector<Node>& nodes);
+  void run(std::span<const Node> nodes);
   void read_dims(const oclc::plan::Read& read);
   void run_leaf(Leaf& leaf);
   void run_parts(Leaf& leaf);

@@ -132,9 +132,10 @@ class Reductions {
 
   static bool reduces_rows(const Node& node) {
     constexpr double kFewestRows = 16;
+    if (node.op->kind != OpKind::reduction) return false;
     const Value* x = node.inputs[0];
-    if (node.op->kind != OpKind::reduction || !node.has("axes") || node.get_or<std::int64_t>("keepdims", 1) == 0 ||
-        !x->layout.is_row_major() || x->type.shape == node.output()->type.shape)
+    if (!node.has("axes") || node.get_or<std::int64_t>("keepdims", 1) == 0 || !x->layout.is_row_major() ||
+        x->type.shape == node.output()->type.shape)
       return false;
     const auto& axes = node.get<std::vector<std::int64_t>>("axes");
     const auto rank = static_cast<std::int64_t>(x->type.rank()), count = static_cast<std::int64_t>(axes.size());

@@ -155,6 +155,7 @@ struct Step {
   int reading = -1;  // index into Schedule::readings, or
   Expr trip = 0;     // a loop over `body` with symbol `counter`
   std::string counter;
+  std::string condition;  // a symbol that the first step of `body` reads; the loop ends there if it is 0. Empty: none.
   std::vector<Step> body;
   bool persistent = false;  // no loop itself: all of `body`, loops among it, is one kernel
 

@@ -342,8 +342,7 @@ class ModuleLowering {
   void lower_bind_dims(const Node& node, std::vector<Step>& steps) {
     const Graph& body = *node.bodies.at(0);
     const Storage read = captured(node.inputs[0]);
-    for (std::size_t i = 0; i < body.inputs().size(); ++i)
-      storage_[body.inputs()[i].get()] = captured(node.inputs[i + 1]);
+    for (std::size_t i = 0; i < body.inputs().size(); ++i) storage_[body.inputs()[i].get()] = captured(node.inputs[i + 1]);
     complete_concats(steps);
     Step step;
     step.reading = static_cast<int>(schedule_.readings.size());
@@ -358,14 +357,16 @@ class ModuleLowering {
     lower_graph(body, targets, steps);
   }
 
-  // Carried values live in two slots, read from slot counter % 2 and written to the other, so that no trip copies.
+  // Carried values live in two slots, read from slot counter % 2 and written to the other, so that no trip copies. Where a
+  // condition ends the loop the number of trips is not known: each is read from the first slot, and copied there.
   void lower_loop(const Node& node, std::vector<Step>& steps) {
     const Graph& body = *node.bodies.at(0);
     const auto carried = static_cast<std::size_t>(node.get<std::int64_t>("carried"));
     const Expr trip = node.get<std::vector<Expr>>("trip").at(0);
     const std::string& counter_name = node.get<std::string>("counter");
     const Expr counter = Expr::symbol(counter_name, 0);
-    std::vector<Storage> targets;
+    const bool conditional = node.get_or<std::int64_t>("conditional", 0) != 0;
+    std::vector<Storage> targets, begins;
     for (std::size_t i = 0; i < carried; ++i) {
       const Value& slot = *body.inputs()[i];
       const Expr elements = slot.type.elements();
@@ -373,9 +374,14 @@ class ModuleLowering {
                    Expr(0), strides_of(slot.type.shape, {})};
       copy_to(node.inputs[i], base, steps);
       Storage read = base, write = base, last = base;
-      read.offset = floor_mod(counter, Expr(2)) * elements;
-      write.offset = floor_mod(counter + 1, Expr(2)) * elements;
-      last.offset = floor_mod(trip, Expr(2)) * elements;
+      if (conditional) {
+        write.offset = elements;
+      } else {
+        read.offset = floor_mod(counter, Expr(2)) * elements;
+        write.offset = floor_mod(counter + 1, Expr(2)) * elements;
+        last.offset = floor_mod(trip, Expr(2)) * elements;
+      }
+      begins.push_back(read);
       storage_[&slot] = read;
       targets.push_back(write);
       storage_[node.output(i)] = last;
@@ -392,7 +398,20 @@ class ModuleLowering {
     Step loop;
     loop.trip = trip;
     loop.counter = counter_name;
+    if (conditional) {
+      loop.condition = counter_name + "_goes_on";
+      Step reading;
+      reading.reading = static_cast<int>(schedule_.readings.size());
+      schedule_.readings.push_back({begins[0].buffer, begins[0].offset, {Expr::symbol(loop.condition, 0, 1)}, {Expr(1)}});
+      loop.body.push_back(std::move(reading));
+    }
     lower_graph(body, targets, loop.body);
+    if (conditional) {
+      for (std::size_t i = 0; i < carried; ++i) {
+        storage_[body.outputs()[i].second] = targets[i];
+        copy_to(body.outputs()[i].second, begins[i], loop.body);
+      }
+    }
     steps.push_back(std::move(loop));
   }
 

@@ -27,7 +27,8 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       continue;
     }
     out += step.persistent ? indent + "persistent {\n"
-                           : fmt::format("{}loop {} < {} {{\n", indent, step.counter, step.trip.text());
+                           : fmt::format("{}loop {} < {}{} {{\n", indent, step.counter, step.trip.text(),
+                                         step.condition.empty() ? "" : " while " + step.condition);
     append_steps(schedule, step.body, depth + 1, out);
     out += indent + "}\n";
   }

@@ -181,9 +181,10 @@ Value* Builder::cumsum(Value* x, std::int64_t axis, bool exclusive, bool reverse
 }
 
 Node* Builder::loop(const Expr& trip, std::string counter, std::vector<Value*> carried, std::vector<Value*> captured,
-                    std::unique_ptr<Graph> body) {
+                    std::unique_ptr<Graph> body, bool conditional) {
   Attributes attributes{
       {"trip", Exprs{trip}}, {"counter", std::move(counter)}, {"carried", static_cast<std::int64_t>(carried.size())}};
+  if (conditional) attributes.emplace("conditional", std::int64_t{1});
   carried.insert(carried.end(), captured.begin(), captured.end());
   std::vector<std::unique_ptr<Graph>> bodies;
   bodies.push_back(std::move(body));

@@ -100,9 +100,11 @@ class Builder {
   Value* cumsum(Value* x, std::int64_t axis, bool exclusive = false, bool reverse = false);
 
   // The loop's outputs: final carried values, then per-trip results. `body` takes the carried, then the captured values; it
-  // gives the next carried values, then the results of one trip. It reads the number of the trip as the symbol `counter`.
+  // gives the next carried values, then the results of one trip. It reads the number of the trip as the symbol `counter`. A
+  // conditional loop ends before the first trip at whose begin the first carried value, an i64[] of 0 or 1, is 0; the results of
+  // trips that are not made have no particular value.
   Node* loop(const Expr& trip, std::string counter, std::vector<Value*> carried, std::vector<Value*> captured,
-             std::unique_ptr<Graph> body);
+             std::unique_ptr<Graph> body, bool conditional = false);
 
   // New dimension symbols, named after `name`, with the elements of the small integer tensor `x` as values, known when the plan
   // runs: 0 <= symbol <= upper. The graph wants nest_read_dims afterwards.

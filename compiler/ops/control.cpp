@@ -18,6 +18,8 @@ const Expr& trip_of(const Node& node) {
   return trip[0];
 }
 
+bool has_condition(const Node& node) { return node.get_or<std::int64_t>("conditional", 0) != 0; }
+
 std::vector<TensorType> infer_loop(const Node& node) {
   OCLC_CHECK(node.bodies.size() == 1, "a loop has one body");
   const Graph& body = *node.bodies[0];
@@ -34,6 +36,8 @@ std::vector<TensorType> infer_loop(const Node& node) {
     const TensorType &inner = body.inputs()[i]->type, &outer = type_of_input(node, i);
     if (!(inner == outer)) reject(fmt::format("operand {} of type {}, as the body takes", i, inner.text()), outer.text());
   }
+  if (has_condition(node) && (carried < 1 || !(body.inputs()[0]->type == TensorType{DType::i64, {}})))
+    reject("a carried i64[] as condition", carried < 1 ? "none" : body.inputs()[0]->type.text());
   std::vector<TensorType> types;
   for (std::size_t i = 0; i < body.outputs().size(); ++i) {
     TensorType type = body.outputs()[i].second->type;
@@ -58,6 +62,7 @@ std::vector<HostTensor> eval_loop(const Node& node, std::span<const HostTensor> 
     results.emplace_back(node.output(i)->type.dtype, bind_shape(node.output(i)->type.shape, symbols));
   SymbolValues inner = symbols;
   for (std::int64_t trip = 0; trip < *trips; ++trip) {
+    if (has_condition(node) && state[0].int_at(0) == 0) break;
     inner[node.get<std::string>("counter")] = trip;
     const std::vector<HostTensor> outputs = evaluate(*node.bodies[0], state, inner);
     std::copy_n(outputs.begin(), carried, state.begin());
@@ -98,9 +103,10 @@ std::vector<TensorType> infer_read_dims(const Node& node) {
 
 std::optional<std::vector<Expr>> read_dims_content(const Node& node) { return dims_of(node); }
 
-std::vector<HostTensor> eval_read_dims(const Node&, std::span<const HostTensor>, const SymbolValues&) {
-  OCLC_CHECK(false, "read_dims is nested before anything is computed");
-  return {};
+std::vector<HostTensor> eval_read_dims(const Node&, std::span<const HostTensor> inputs, const SymbolValues&) {
+  HostTensor values(DType::i64, inputs[0].shape());
+  for (std::int64_t i = 0; i < values.elements(); ++i) values.set_int(i, inputs[0].int_at(i));
+  return {values};
 }
 
 std::vector<TensorType> infer_bind_dims(const Node& node) {
@@ -141,7 +147,9 @@ constexpr OpDef kOps[] = {
      .cost = bind_dims_cost},
     {.name = "loop",
      .kind = OpKind::control,
-     .formula = "body(carried, captured) `trip` times; gives the last carried values and the stacked results of all trips",
+     .formula =
+         "body(carried, captured) `trip` times, or, if `conditional`, until the first carried value is 0; gives the last "
+         "carried values and the stacked results of all trips, those not made having no particular value",
      .min_inputs = 0,
      .max_inputs = INT32_MAX,
      .infer = infer_loop,

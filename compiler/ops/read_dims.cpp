@@ -115,6 +115,9 @@ class Nesting {
 }  // namespace
 
 void nest_read_dims(Graph& graph) {
+  for (const Node* node : graph.nodes()) {
+    for (const auto& body : node->bodies) nest_read_dims(*body);
+  }
   for (;;) {
     const std::vector<Node*> nodes = graph.nodes();
     const auto read = std::find_if(nodes.begin(), nodes.end(), [](const Node* n) { return n->op->name == "read_dims"; });

@@ -191,7 +191,8 @@ Plan best_plan(const MovementChain& chain) {
 
 MovementChain MovementChain::above(Value* value) {
   std::vector<Node*> nodes;
-  for (Value* at = value; producer(at, "reshape") || producer(at, "transpose"); at = at->producer->inputs[0])
+  const bool empty = value->type.elements() == Expr(0);  // its sizes have no common factors
+  for (Value* at = value; !empty && (producer(at, "reshape") || producer(at, "transpose")); at = at->producer->inputs[0])
     nodes.push_back(at->producer);
   std::reverse(nodes.begin(), nodes.end());
   MovementChain chain;

@@ -374,7 +374,8 @@ class PlanBuilder {
       const auto body = steps(step.body);
       loops_.push_back({begin, clock_ - 1, &step.body});
       const auto loop =
-          plan::CreateLoopDirect(builder_, expr(step.trip), static_cast<int>(symbol_index_.at(step.counter)), &body);
+          plan::CreateLoopDirect(builder_, expr(step.trip), static_cast<int>(symbol_index_.at(step.counter)), &body,
+                                 step.condition.empty() ? -1 : static_cast<int>(symbol_index_.at(step.condition)));
       out.push_back(plan::CreateStep(builder_, plan::StepBody::Loop, loop.Union()));
     }
     return out;

@@ -1,12 +1,15 @@
-// Operators that hold sub-graphs: If, Loop, Scan and SequenceMap. A branch that is taken replaces its node. Bodies that run
-// several times become the core operator `loop`, or are read once for each trip: where there are few trips, and where they
-// carry sequences or values of changing shape.
+// Operators that hold sub-graphs: If, Loop, Scan and SequenceMap. Where the condition is known the branch that is taken
+// replaces its node; else both are loops that go round once or never. Bodies that run several times become the core operator
+// `loop`, or are read once for each trip: where there are few trips, and where they carry sequences or values of changing
+// shape.
 #include <fmt/format.h>
 #include <oclc_onnx.pb.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
+#include "compiler/ir/op_def.h"
 #include "frontends/onnx/attributes.h"
 #include "frontends/onnx/lowering.h"
 #include "frontends/onnx/op_uses.h"
@@ -23,6 +26,7 @@ constexpr std::int64_t kMostUnrolled = 1024;    // trips
 constexpr std::int64_t kUnrolledNodes = 64;     // trips times nodes that are read again for each trip
 constexpr std::int64_t kMostNodes = 1'000'000;  // of all bodies, each time they are read
 constexpr std::int64_t kMostBatches = 1024;     // of Scan in opset 8
+constexpr std::int64_t kMostTrips = std::int64_t{1} << 40;
 
 // Sets a variable back, also when an exception passes.
 template <class T>
@@ -66,6 +70,21 @@ void check_condition(const OpContext& c, const Value* condition) {
                 "export the model with the branch resolved");
 }
 
+// What runs several times, or perhaps not at all, cannot give tensors of a size that only it knows.
+void check_sizes(const OpContext& c, const Graph& body) {
+  for (const Node* node : body.nodes()) {
+    if (node->op->name != "read_dims") continue;
+    for (const auto& [name, value] : body.outputs()) {
+      for (const Expr& size : value->type.shape) {
+        for (const Expr& read : node->get<std::vector<Expr>>("dims")) {
+          if (size.uses(*read.symbol_name()))
+            c.unsupported("results of a body whose sizes are known before it runs", value->type.text());
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 // A body that runs `trips` times, as Loop and Scan have it.
@@ -76,9 +95,10 @@ struct Lowering::Repeated {
     bool reverse;
   };
   GraphProto& body;
-  std::optional<Expr> trips;    // none: until the condition ends it
-  bool conditional = false;     // the body takes the number of the trip and a condition, and gives a condition
-  std::vector<Value*> carried;  // before the first trip
+  std::optional<Expr> trips;     // none: until the condition ends it
+  bool conditional = false;      // the body takes the number of the trip and a condition, and gives a condition
+  const Value* start = nullptr;  // the condition before the first trip, unless it is known to be true
+  std::vector<Value*> carried;   // before the first trip
   std::vector<Scanned> scanned{};
   std::string label;
 };
@@ -144,8 +164,6 @@ std::vector<Value*> Lowering::expand(OpContext& c, GraphProto& body, const std::
 Outputs Lowering::branch(OpContext& c, const NodeProto& node, Scope& scope) {
   const Value* condition = c.input(0);
   check_condition(c, condition);
-  const auto known = known_.find(condition);
-  if (!known) condition_not_known(c);
   GraphProto* branches[2] = {};
   for (const bool taken : {false, true})
     branches[taken] = &body_of(c, node, taken ? "then_branch" : "else_branch", 0, node.output_size());
@@ -156,8 +174,60 @@ Outputs Lowering::branch(OpContext& c, const NodeProto& node, Scope& scope) {
              fmt::format("{} and {}", element_type_name(type(true)), element_type_name(type(false))));
     }
   }
-  Scope inner(&scope, *builder_);
-  return expand(c, *branches[known->int_at(0) != 0], {}, inner, call_->prefix);
+  const auto take = [&](const HostTensor& known) {
+    Scope inner(&scope, *builder_);
+    return expand(c, *branches[known.int_at(0) != 0], {}, inner, call_->prefix);
+  };
+  if (const auto known = constants_.find(condition)) return take(*known);
+  try {
+    return either_branch(c, condition, *branches[false], *branches[true], scope);
+  } catch (const CompileError&) {
+    if (const auto known = known_.find(condition)) return take(*known);
+    throw;
+  }
+}
+
+Outputs Lowering::either_branch(OpContext& c, const Value* condition, GraphProto& otherwise, GraphProto& then, Scope& scope) {
+  Value* flag = c.b.reshape(c.b.cast(const_cast<Value*>(condition), DType::i64), {Expr(1)});
+  const Expr taken = c.b.read_dims(flag, "taken", {Expr(1)}).at(0);
+  std::vector<std::vector<Value*>> parts(static_cast<std::size_t>(then.output_size()));
+  for (const bool which : {false, true}) {
+    LoopBody body;
+    body.graph->name = fmt::format("body{}", loops_);
+    Builder inside(*body.graph, c.label());
+    Scope inner(&scope, inside);
+    inner.body = &body;
+    const std::string counter = fmt::format("trip_{}", loops_++);
+    try {
+      const std::vector<Value*> outputs = expand(c, which ? then : otherwise, {}, inner, call_->prefix);
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        if (bundle(outputs[i])) condition_not_known(c);
+        if (which) {
+          TensorType other = parts[i][0]->type;
+          other.shape.erase(other.shape.begin());
+          if (!(outputs[i]->type == other))
+            c.unsupported(fmt::format("one type of output {} in both branches", i),
+                          fmt::format("{} and {}", outputs[i]->type.text(), other.text()));
+        }
+        body.graph->add_output(fmt::format("out{}", i), outputs[i]);
+      }
+      check_sizes(c, *body.graph);
+    } catch (const CompileError&) {
+      discarded_.push_back(std::move(body.graph));
+      throw;
+    }
+    std::vector<Value*> captured;
+    for (const auto& [outer, within] : body.captured) captured.push_back(outer);
+    const Node* node = c.b.loop(which ? taken : Expr(1) - taken, counter, {}, std::move(captured), std::move(body.graph));
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].push_back(node->output(i));
+  }
+  Outputs out;
+  for (const auto& rows : parts) {
+    Shape shape = rows[0]->type.shape;
+    shape.erase(shape.begin());
+    out.push_back(c.b.reshape(c.b.concat(rows, 0), std::move(shape)));
+  }
+  return out;
 }
 
 Outputs Lowering::loop(OpContext& c, const NodeProto& node, Scope& scope) {
@@ -165,18 +235,28 @@ Outputs Lowering::loop(OpContext& c, const NodeProto& node, Scope& scope) {
   const auto carried = static_cast<int>(c.inputs()) - 2;
   if (node.output_size() < carried)
     c.fail(fmt::format("{} outputs or more, as values are carried", carried), std::to_string(node.output_size()));
-  Repeated r{body_of(c, node, "body", carried + 2, node.output_size() + 1), {}, true, {}, {}, c.label()};
+  Repeated r{body_of(c, node, "body", carried + 2, node.output_size() + 1), {}, true, nullptr, {}, {}, c.label()};
   for (int i = 0; i < carried; ++i) r.carried.push_back(c.input(static_cast<std::size_t>(i) + 2));
-  if (c.optional_input(0)) {
-    const std::vector<Expr> trips = c.content(0, "the trip count");
-    if (trips.size() != 1) c.fail("one trip count", std::to_string(trips.size()));
-    r.trips = known_nonnegative(trips[0]) ? trips[0] : max(trips[0], Expr(0));
+  if (Value* count = c.optional_input(0)) {
+    // Memory for what all trips give, and bodies that are read once for each trip, want it known.
+    const bool collects = node.output_size() > carried ||
+                          std::any_of(r.carried.begin(), r.carried.end(), [&](const Value* v) { return bundle(v) != nullptr; });
+    if (count->type.elements() != Expr(1) || !is_integer(count->type.dtype)) c.fail("one trip count", count->type.text());
+    if (count->content || constants_.find(count) || collects) {
+      const Expr trips = c.content(0, "the trip count").at(0);
+      r.trips = known_nonnegative(trips) ? trips : max(trips, Expr(0));
+    } else {
+      Value* least = c.b.max(c.b.cast(c.b.reshape(count, {Expr(1)}), DType::i64), c.b.scalar(DType::i64, 0));
+      r.trips = c.b.read_dims(least, "trips", {Expr(kMostTrips)}).at(0);
+    }
   }
-  if (Value* condition = c.optional_input(1)) {
+  if (const Value* condition = c.optional_input(1)) {
     check_condition(c, condition);
-    const auto known = known_.find(condition);
-    if (!known) condition_not_known(c);
-    if (known->int_at(0) == 0) r.trips = Expr(0);
+    if (const auto known = constants_.find(condition)) {
+      if (known->int_at(0) == 0) r.trips = Expr(0);
+    } else {
+      r.start = condition;
+    }
   }
   return repeat(c, r, scope);
 }
@@ -190,7 +270,7 @@ Outputs Lowering::scan(OpContext& c, const NodeProto& node, Scope& scope) {
   if (static_cast<std::size_t>(node.output_size()) < states)
     c.fail(fmt::format("{} outputs or more, one for each state", states), std::to_string(node.output_size()));
   const std::size_t results = static_cast<std::size_t>(node.output_size()) - states;
-  Repeated r{body_of(c, node, "body", static_cast<int>(c.inputs()), node.output_size()), {}, false, {}, {}, c.label()};
+  Repeated r{body_of(c, node, "body", static_cast<int>(c.inputs()), node.output_size()), {}, false, nullptr, {}, {}, c.label()};
   const auto list = [&](std::string_view name, std::size_t size) {
     Ints values = c.integers(name, Ints(size, 0));
     if (values.size() != size) c.fail(fmt::format("{} numbers as {}", size, name), std::to_string(values.size()));
@@ -253,7 +333,7 @@ Outputs Lowering::scan_batches(OpContext& c, const NodeProto& node, Scope& scope
   }
   std::vector<std::vector<Value*>> parts;
   for (std::int64_t member = 0; member < batch.value(); ++member) {
-    Repeated r{body, steps, false, {}, {}, c.label()};
+    Repeated r{body, steps, false, nullptr, {}, {}, c.label()};
     for (std::size_t i = 1; i < c.inputs(); ++i) {
       Value* x = element_of(c.b, c.input(i), 0, Expr(member));
       if (i <= states) {
@@ -325,14 +405,22 @@ Outputs Lowering::repeat(OpContext& c, const Repeated& r, Scope& scope) {
   const std::int64_t most = std::min(fixed.value_or(kMostUnrolled), kMostUnrolled);
   const bool few = fixed && *fixed <= kUnrolledNodes && *fixed * r.body.node_size() <= kUnrolledNodes;
   const bool all_known = fixed || !r.trips;  // the body can be read once for each trip
-  if (!r.trips || (all_known && bundles) || few || (states_ && fixed && *fixed <= kMostUnrolled))
-    return unrolled(c, r, most, scope);
-  try {
-    return rolled(c, r, scope);
-  } catch (const CompileError&) {
-    if (!all_known) throw;
+  const bool unroll_first = !r.trips || (all_known && bundles) || few || (states_ && fixed && *fixed <= kMostUnrolled);
+  // Ways to compute it, the best first.
+  std::vector<std::function<Outputs()>> ways;
+  const auto unroll = [&](KnownValues& known) { return [&] { return unrolled(c, r, most, known, scope); }; };
+  if (!r.start && unroll_first) ways.push_back(unroll(constants_));
+  if (!r.start && r.trips) ways.push_back([&] { return rolled(c, r, scope); });
+  if (!r.start && !unroll_first && all_known) ways.push_back(unroll(constants_));
+  if (r.conditional) ways.push_back([&] { return conditional(c, r, scope); });
+  if (all_known) ways.push_back(unroll(known_));
+  for (std::size_t i = 0; i + 1 < ways.size(); ++i) {
+    try {
+      return ways[i]();
+    } catch (const CompileError&) {
+    }
   }
-  return unrolled(c, r, most, scope);
+  return ways.back()();
 }
 
 Outputs Lowering::rolled(OpContext& c, const Repeated& r, Scope& scope) {
@@ -352,7 +440,7 @@ Outputs Lowering::rolled(OpContext& c, const Repeated& r, Scope& scope) {
     std::vector<Value*> outputs = expand(c, r.body, inputs, inner, c.label() + "/");
     if (r.conditional) {
       check_condition(c, outputs[0]);
-      const auto goes_on = known_.find(outputs[0]);
+      const auto goes_on = constants_.find(outputs[0]);
       if (!goes_on || goes_on->int_at(0) == 0) condition_not_known(c);
       outputs.erase(outputs.begin());
     }
@@ -364,6 +452,7 @@ Outputs Lowering::rolled(OpContext& c, const Repeated& r, Scope& scope) {
       }
       body.graph->add_output(fmt::format("out{}", i), outputs[i]);
     }
+    check_sizes(c, *body.graph);
   } catch (const CompileError&) {
     discarded_.push_back(std::move(body.graph));
     throw;
@@ -377,7 +466,67 @@ Outputs Lowering::rolled(OpContext& c, const Repeated& r, Scope& scope) {
   return out;
 }
 
-Outputs Lowering::unrolled(OpContext& c, const Repeated& r, std::int64_t most, Scope& scope) {
+// The condition is computed in each trip: whether there is another, and how many there were, is carried too.
+Outputs Lowering::conditional(OpContext& c, const Repeated& r, Scope& scope) {
+  const auto states = r.carried.size();
+  const bool collects = static_cast<std::size_t>(r.body.output_size()) > states + 1;
+  if (!r.trips && collects) c.unsupported("a trip count, as results of all trips are collected", "none");
+  LoopBody body;
+  body.graph->name = fmt::format("body{}", loops_);
+  Builder inside(*body.graph, c.label());
+  Scope inner(&scope, inside);
+  inner.body = &body;
+  const std::string counter = fmt::format("trip_{}", loops_++);
+  const Expr most = r.trips.value_or(Expr(kMostTrips));
+  const TensorType number{DType::i64, {}};
+  try {
+    body.graph->add_input("goes_on", number);
+    Value* made = body.graph->add_input("made", number);
+    std::vector<Value*> carried;
+    for (std::size_t i = 0; i < states; ++i) {
+      if (bundle(r.carried[i])) c.unsupported("tensors carried from trip to trip", "a sequence");
+      carried.push_back(body.graph->add_input(fmt::format("carried{}", i), r.carried[i]->type));
+    }
+    std::vector<Value*> outputs =
+        expand(c, r.body, body_inputs(r, Expr::axis(counter, most), carried, inner), inner, c.label() + "/");
+    check_condition(c, outputs[0]);
+    outputs[0] = inside.reshape(inside.cast(outputs[0], DType::i64), {});
+    outputs.insert(outputs.begin() + 1, inside.add(made, inside.scalar(DType::i64, 1)));
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (bundle(outputs[i])) c.unsupported("tensors as results of the body", "a sequence");
+      if (i >= 2 && i < states + 2 && !(outputs[i]->type == carried[i - 2]->type)) {
+        c.unsupported(fmt::format("a carried value {} of unchanging type {}", i - 2, carried[i - 2]->type.text()),
+                      outputs[i]->type.text());
+      }
+      body.graph->add_output(fmt::format("out{}", i), outputs[i]);
+    }
+    check_sizes(c, *body.graph);
+  } catch (const CompileError&) {
+    discarded_.push_back(std::move(body.graph));
+    throw;
+  }
+  std::vector<Value*> captured;
+  for (const auto& [outer, within] : body.captured) captured.push_back(outer);
+  Value* start = c.b.scalar(DType::i64, 1);
+  if (r.start) start = c.b.reshape(c.b.cast(const_cast<Value*>(r.start), DType::i64), {});
+  std::vector<Value*> carried{start, c.b.scalar(DType::i64, 0)};
+  carried.insert(carried.end(), r.carried.begin(), r.carried.end());
+  const std::size_t count = body.graph->outputs().size();
+  const Node* node = c.b.loop(most, counter, std::move(carried), std::move(captured), std::move(body.graph), true);
+  Outputs out;
+  for (std::size_t i = 2; i < states + 2; ++i) out.push_back(node->output(i));
+  if (!collects) return out;
+  const Expr made = c.b.read_dims(c.b.reshape(node->output(1), {Expr(1)}), "made", {most}).at(0);
+  for (std::size_t i = states + 2; i < count; ++i) out.push_back(c.b.slice_axis(node->output(i), 0, Expr(0), made));
+  return out;
+}
+
+Outputs Lowering::unrolled(OpContext& c, const Repeated& r, std::int64_t most, KnownValues& known, Scope& scope) {
+  if (r.start) {
+    const auto begins = known.find(r.start);
+    if (!begins) condition_not_known(c);
+    if (begins->int_at(0) == 0) return never_run(c, r, scope);
+  }
   std::vector<Value*> carried = r.carried;
   std::vector<std::vector<Value*>> results;
   const std::size_t first = r.conditional ? 1 : 0;
@@ -393,7 +542,7 @@ Outputs Lowering::unrolled(OpContext& c, const Repeated& r, std::int64_t most, S
     for (std::size_t i = 0; i < results.size(); ++i) results[i].push_back(outputs[first + carried.size() + i]);
     if (!r.conditional || trip + 1 == wanted) continue;
     check_condition(c, outputs[0]);
-    const auto goes_on = known_.find(outputs[0]);
+    const auto goes_on = known.find(outputs[0]);
     if (!goes_on) condition_not_known(c);
     if (goes_on->int_at(0) == 0) break;
   }
@@ -414,7 +563,7 @@ Outputs Lowering::never_run(OpContext& c, const Repeated& r, Scope& scope) {
   std::vector<Value*> carried, outputs;
   try {
     for (Value* value : r.carried) carried.push_back(capture(value, inner));
-    Repeated none{r.body, r.trips, r.conditional, {}, {}, r.label};
+    Repeated none{r.body, r.trips, r.conditional, nullptr, {}, {}, r.label};
     std::vector<Value*> inputs = body_inputs(none, Expr(0), carried, inner);
     for (const Repeated::Scanned& s : r.scanned) {
       TensorType type = s.value->type;

@@ -80,9 +80,9 @@ std::string identifier(std::string_view name) {
   return out;
 }
 
-void Inputs::bind(const std::string& name, std::int64_t value, const std::string& why) {
-  if (value < 1 || value > options_.limits.dim) {
-    fail(fmt::format("a dimension from 1 to {} for {}", options_.limits.dim, why), std::to_string(value), {}, ExitCode::usage);
+void Inputs::bind(const std::string& name, std::int64_t value, std::int64_t least, const std::string& why) {
+  if (value < least || value > options_.limits.dim) {
+    fail(fmt::format("a dimension from {} to {} for {}", least, options_.limits.dim, why), std::to_string(value), {}, ExitCode::usage);
   }
   const auto [at, fresh] = bound_.emplace(name, value);
   if (!fresh && at->second != value) {
@@ -166,7 +166,7 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
       if (given == shapes.end()) continue;
       const std::int64_t value = given->second[axis];
       if (!dim.has_dim_value()) {
-        bind(name_of_dim(input->name(), axis, dim), value, "--shape of " + where_of(input->name()));
+        bind(name_of_dim(input->name(), axis, dim), value, 0, "--shape of " + where_of(input->name()));
       } else if (dim.dim_value() != value) {
         fail(fmt::format("{} in axis {} of {}", dim.dim_value(), i, where_of(input->name())), std::to_string(value), {},
              ExitCode::usage);
@@ -179,7 +179,7 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
            dims.empty() ? "the model has none" : fmt::format("it has {}", printable(fmt::format("{}", fmt::join(dims, ", ")))),
            ExitCode::usage);
     }
-    bind(name, value, "--dim");
+    bind(name, value, 1, "--dim");
   }
   for (const ValueInfoProto* input : inputs) {
     const auto& type = input->type().tensor_type();

@@ -43,7 +43,7 @@ class Inputs {
 
  private:
   Expr dimension(const std::string& input, std::size_t axis, const std::string& param);
-  void bind(const std::string& name, std::int64_t value, const std::string& why);
+  void bind(const std::string& name, std::int64_t value, std::int64_t least, const std::string& why);
 
   const ImportOptions& options_;
   const SymbolBounds& bounds_;

@@ -67,8 +67,8 @@ std::unique_ptr<Graph> Lowering::run(GraphProto& graph, const Inputs& inputs) {
     add_output(output.name(), value);
   }
   if (out_->outputs().empty()) fail("a graph that gives tensors", "empty sequences alone", {}, ExitCode::unsupported);
-  out_->erase_dead();  // constants and shapes that only mattered while reading
   nest_read_dims(*out_);
+  out_->erase_dead();  // constants and shapes that only mattered while reading
   if (states_) make_states();
   return std::move(out_);
 }

@@ -91,6 +91,8 @@ class Lowering : public OpHost {
   void control(Control read, oclc_onnx::NodeProto& node, std::vector<Value*> inputs, const std::string& label,
                std::int64_t opset, Scope& scope);
   Outputs branch(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
+  Outputs either_branch(OpContext& c, const Value* condition, oclc_onnx::GraphProto& otherwise, oclc_onnx::GraphProto& then,
+                        Scope& scope);
   Outputs loop(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs scan(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs scan_batches(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
@@ -104,7 +106,8 @@ class Lowering : public OpHost {
   std::vector<Value*> body_inputs(const Repeated& r, const Expr& at, const std::vector<Value*>& carried, Scope& inner);
   Outputs repeat(OpContext& c, const Repeated& r, Scope& scope);
   Outputs rolled(OpContext& c, const Repeated& r, Scope& scope);
-  Outputs unrolled(OpContext& c, const Repeated& r, std::int64_t trips, Scope& scope);
+  Outputs conditional(OpContext& c, const Repeated& r, Scope& scope);
+  Outputs unrolled(OpContext& c, const Repeated& r, std::int64_t trips, KnownValues& known, Scope& scope);
   Outputs never_run(OpContext& c, const Repeated& r, Scope& scope);
 
   const CheckedModel& model_;
@@ -125,6 +128,7 @@ class Lowering : public OpHost {
   // Bodies that led nowhere: what is known of their values is kept by address.
   std::vector<std::unique_ptr<Graph>> discarded_;
   KnownValues known_{[this](const Value* input) { return input_value(input); }};
+  KnownValues constants_{[](const Value*) { return std::nullopt; }};  // without asking for inputs
 };
 
 }  // namespace oclc::onnx

@@ -12,7 +12,8 @@
 namespace oclc::onnx {
 namespace {
 
-std::uint32_t stream_of(OpContext& c) {
+std::uint32_t stream_of(OpContext& c, bool whole_seed = false) {
+  if (c.has("seed") && whole_seed) return static_cast<std::uint32_t>(c.integer("seed"));
   if (c.has("seed")) return std::bit_cast<std::uint32_t>(static_cast<float>(c.real("seed")));
   std::uint32_t hash = 2166136261u;
   for (const char letter : c.label()) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619u;
@@ -93,7 +94,7 @@ Outputs dropout(OpContext& c) {
     Value* factor = c.b.call("dropout", {c.b.expand(c.b.scalar(x->type.dtype, 1), x->type.shape)}, attributes);
     return {c.b.mul(x, factor), c.b.call("greater", {factor, c.b.scalar(x->type.dtype, 0)})};
   }
-  Value* u = uniform_of(c, x->type.shape, stream_of(c));
+  Value* u = uniform_of(c, x->type.shape, stream_of(c, true));
   Value* kept = c.b.call("greater_equal", {u, c.b.scalar(DType::f32, ratio)});
   return {c.b.where(kept, c.b.mul(x, 1 / (1 - ratio)), c.b.scalar(x->type.dtype, 0)), kept};
 }

@@ -23,11 +23,12 @@ struct AxisPlan {
   std::size_t axis = 0;
   std::int64_t in = 1, out = 1;
   double scale = 1, roi_begin = 0, roi_end = 1;
+  double span = 1;  // the new size before it is rounded
 };
 
 double source_position(const Method& m, const AxisPlan& a, std::int64_t i) {
   const auto x = static_cast<double>(i), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
-  if (m.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (m.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (a.span - 1);
   if (m.coordinates == "asymmetric") return x / a.scale;
   if (m.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
   if (m.coordinates == "pytorch_half_pixel" && a.out <= 1) return 0;
@@ -160,10 +161,12 @@ Value* resized_axis(OpContext& c, Value* x, std::size_t axis, std::optional<doub
   const auto in_size = static_cast<double>(a.in);
   if (size) {
     a.out = size->value();
+    a.span = static_cast<double>(a.out);
     a.scale = static_cast<double>(a.out) / in_size;
   } else {
     a.scale = *scale;
     const double span = m.coordinates == "tf_crop_and_resize" ? roi_end - roi_begin : 1;
+    a.span = in_size * a.scale;
     const double out = std::floor(in_size * span * a.scale);
     a.out = out >= 0 && out <= static_cast<double>(kLargestAxis) ? static_cast<std::int64_t>(out) : -1;
   }

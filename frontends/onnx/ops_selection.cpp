@@ -1,19 +1,37 @@
 // Operators whose results are as large as their inputs' values say.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
 namespace {
 
-// Where the elements of the vector `flags` are true, in order: a vector whose length is known when the plan runs. Running sums
-// number the elements; each position is then found by halving, which reads log2(n) of them and writes nothing.
+constexpr std::int64_t kBlock = 256;
+
+// Running sums of a vector. A running sum costs the square of its length, so a long vector's are those within blocks, and those
+// of the blocks.
+Value* running_sums(OpContext& c, Value* x) {
+  const Expr n = x->type.elements();
+  if (n.upper() <= 4 * kBlock) return c.b.cumsum(x, 0);
+  const Expr blocks = ceil_div(n, Expr(kBlock));
+  Value* rows = c.b.reshape(c.b.pad(x, {Expr(0)}, {blocks * Expr(kBlock) - n}), {blocks, Expr(kBlock)});
+  Value* within = c.b.cumsum(rows, 1);
+  Value* before = c.b.cumsum(c.b.slice_axis(within, 1, Expr(kBlock - 1), Expr(1)), 0, true);
+  Value* sums = c.b.reshape(c.b.add(within, before), {blocks * Expr(kBlock)});
+  return c.b.slice_axis(sums, 0, Expr(0), n);
+}
+
+}  // namespace
+
+// Running sums number the elements; each position is then found by halving, which reads log2(n) of them and writes nothing.
 Value* positions_of(OpContext& c, Value* flags) {
   const Expr n = flags->type.elements();
   if (n == Expr(0)) return c.b.constant(HostTensor(DType::i64, {0}));
-  Value* numbers = c.b.cumsum(c.b.cast(flags, DType::i64), 0);
+  Value* numbers = running_sums(c, c.b.cast(flags, DType::i64));
   const Expr found = c.b.read_dims(c.b.slice_axis(numbers, 0, n - 1, Expr(1)), "found", {n}).at(0);
   Value* wanted = c.b.iota({found}, 0, DType::i64);
   Value* length = c.b.exprs({n}, {});
@@ -29,6 +47,8 @@ Value* positions_of(OpContext& c, Value* flags) {
   }
   return before;
 }
+
+namespace {
 
 Outputs non_zero(OpContext& c) {
   Value* x = c.input(0);
@@ -61,9 +81,56 @@ Outputs compress(OpContext& c) {
   return {c.b.gather(x, positions_of(c, condition), static_cast<std::int64_t>(axis))};
 }
 
+// Of n rows [n, m]: whether row j comes before row i, as [n, n].
+Value* row_order(OpContext& c, Value* rows) {
+  const Expr n = rows->type.shape[0], m = rows->type.shape[1];
+  Value* mine = c.b.reshape(rows, {n, Expr(1), m});
+  Value* other = c.b.reshape(rows, {Expr(1), n, m});
+  if (m == Expr(1)) return c.b.reshape(c.b.call("less", {other, mine}), {n, n});
+  Value* differs = c.b.cast(c.b.unary("not", c.b.call("equal", {mine, other})), DType::i32);
+  Value* first = c.b.arg("argmax", differs, 2, true);  // the first column where they differ
+  const auto there = [&](Value* x) { return c.b.gather_elements(c.b.expand(x, {n, n, m}), first, 2); };
+  return c.b.reshape(c.b.call("less", {there(other), there(mine)}), {n, n});
+}
+
+// Rows are compared pair by pair: a row's first equal one stands for it, and the number of such rows before it is its place.
+Outputs unique(OpContext& c) {
+  Value* x = c.input(0);
+  const bool sorted = c.flag("sorted", true), flat = !c.has("axis");
+  const std::size_t axis = flat ? 0 : c.axis_attribute();
+  if (flat) x = c.b.reshape(x, {x->type.elements()});
+  Ints front(x->type.rank());
+  std::iota(front.begin(), front.end(), 0);
+  std::rotate(front.begin(), front.begin() + static_cast<std::ptrdiff_t>(axis),
+              front.begin() + static_cast<std::ptrdiff_t>(axis) + 1);
+  const Expr n = x->type.shape[axis], m = floor_div(x->type.elements(), n == Expr(0) ? Expr(1) : n);
+  if (n == Expr(0) || m == Expr(0)) c.unsupported("elements", x->type.text());
+  Value* rows = c.b.reshape(c.b.transpose(x, front), {n, m});
+  Value* equal = c.b.call("equal", {c.b.reshape(rows, {n, Expr(1), m}), c.b.reshape(rows, {Expr(1), n, m})});
+  Value* same = c.b.reduce("reduce_min", c.b.cast(equal, DType::i32), {2}, false);
+  Value* first = c.b.arg("argmax", same, 1, false);
+  Value* stands = c.b.call("equal", {first, c.b.iota({n}, 0, DType::i64)});
+  Value* counted = c.b.cast(stands, DType::i64);
+  Value* place = nullptr;
+  if (sorted) {
+    Value* before = c.b.call("and", {row_order(c, rows), c.b.reshape(stands, {Expr(1), n})});
+    place = c.b.reduce("reduce_sum", c.b.cast(before, DType::i64), {1}, false);
+  } else {
+    place = c.b.gather(c.b.sub(running_sums(c, counted), c.b.scalar(DType::i64, 1)), first);
+  }
+  const Expr found = c.b.read_dims(c.b.reduce("reduce_sum", counted, {0}, true), "unique", {n}).at(0);
+  Value* wanted = c.b.iota({found, Expr(1)}, 0, DType::i64);
+  Value* is_there = c.b.call("equal", {c.b.reshape(place, {Expr(1), n}), wanted});
+  Value* chosen = c.b.call("and", {is_there, c.b.reshape(stands, {Expr(1), n})});
+  Value* at = c.b.arg("argmax", c.b.cast(chosen, DType::i32), 1, false);
+  Value* counts = c.b.reduce("reduce_sum", c.b.cast(is_there, DType::i64), {1}, false);
+  return {c.b.gather(x, at, static_cast<std::int64_t>(axis)), at, place, counts};
+}
+
 constexpr OpRow kRows[] = {
     {"Compress", 9, 2, 2, compress},
     {"NonZero", 9, 1, 1, non_zero},
+    {"Unique", 11, 1, 1, unique},
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ std::span<const OpRow> convolution_rows();
 std::span<const OpRow> normalization_rows();
 std::span<const OpRow> recurrent_rows();
 std::span<const OpRow> selection_rows();
+std::span<const OpRow> detection_rows();
 std::span<const OpRow> training_rows();
 std::span<const OpRow> legacy_rows();
 std::span<const OpRow> loss_rows();
@@ -35,5 +36,8 @@ std::span<const OpRow> sequence_rows();
 std::span<const OpRow> attention_rows();
 std::span<const OpRow> ngram_rows();
 std::span<const OpRow> sampling_rows();
+
+// Where the elements of the vector `flags` are true, in order: a vector whose length is known when the plan runs.
+Value* positions_of(OpContext& c, Value* flags);
 
 }  // namespace oclc::onnx

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/package/arena.h"
@@ -367,16 +368,24 @@ class Verifier {
       reject(where, "its loop counter is not a loop symbol");
     for (const int counter : counters_)
       if (counter == l.counter()) reject(where, "two nested loops use one counter");
+    if (l.condition() != -1) {
+      const auto* first = count(l.body()) == 0 ? nullptr : l.body()->Get(0)->body_as_Read();
+      if (!first || count(first->dims()) != 1 || first->dims()->Get(0) != l.condition())
+        reject(where, "its condition is not what the first step of its body reads");
+    }
     counters_.push_back(l.counter());
     const std::size_t known = counters_.size() - 1;
     steps(entry_name, l.body());
     counters_.resize(known);
   }
 
-  // What it binds may be used by all that follows.
+  // It is done with the step before it. What it binds may be used by all that follows.
   void read(const std::string& where, const fb::Read& r) {
     if (!r.from() || r.from()->kind() != fb::ArgKind::buffer) reject(where, "reads from no buffer");
+    const int next = std::exchange(step_, std::max(step_ - 1, 0));
+    steps_ = 1;
     arg(where, r.from());
+    step_ = next;
     const auto* buffer = plan_.buffers()->Get(static_cast<std::uint32_t>(r.from()->buffer()));
     if (buffer->dtype() != fb::DType::i32 && buffer->dtype() != fb::DType::i64)
       reject(where, "reads dimensions from " + buffer_name(r.from()->buffer()) + ", which holds no i32 or i64");

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "compiler/ops/evaluate.h"
 #include "compiler/support/error.h"
 #include "frontends/onnx/external.h"
 #include "frontends/onnx/import.h"
@@ -178,6 +179,7 @@ struct Program {
   std::vector<std::byte> package;
   rt::Plan plan;
   std::map<std::string, HostTensor> given;
+  std::set<std::string> unread;                 // inputs that no operator reads
   std::vector<bool> random;                     // outputs that depend on random numbers
   std::map<std::string, std::int64_t> lengths;  // as in ImportOptions
   std::map<std::string, std::vector<std::int64_t>> shapes;
@@ -232,76 +234,89 @@ class Case {
       program_ = std::make_unique<Program>();
       program_->lengths = std::move(lengths);
       program_->shapes = std::move(shapes);
-      compile_for(values);
+      try {
+        compile_for(values);
+      } catch (const CompileError&) {
+        // Dimensions that the model leaves open may have to be known: then all are those of the data.
+        for (const auto& [name, value] : values) program_->shapes[name] = value.shape();
+        program_->given.clear();
+        compile_for(values);
+      }
     }
     return execute(values, wanted, tolerance);
   }
 
   void compile_for(const std::map<std::string, HostTensor>& values) {
-    ImportOptions import;
-    import.lengths = program_->lengths;
-    import.shapes = program_->shapes;
-    import.input_value = [&](const std::string& name)->std::optional<HostTensor> { const auto at = values.find(name);
-    if (at == values.end()) return std::nullopt;
-    program_->given.emplace(name, at->second);
-    return at->second;
-  };
-  std::shared_ptr<Module> module = import_onnx(folder_ / "model.onnx", import);
-  program_->random = random_outputs(*module->entries.at(0));
-  program_->compiled = compile(std::move(module), options_);
-  const BuiltPlan& built = program_->compiled.plan;
-  program_->package = package::package_to_memory(std::as_bytes(std::span(built.metadata)), built.constants);
-  program_->plan = rt::Plan::load(program_->package.data(), program_->package.size());
-  result_.kernels = static_cast<int>(built.files.size());
-  result_.launches = built.launches;
-  result_.given.clear();
-  for (const auto& [name, value] : program_->given) result_.given.push_back(name);
-}
+    ImportOptions reading;
+    reading.lengths = program_->lengths;
+    reading.shapes = program_->shapes;
+    reading.input_value = [&](const std::string& name) -> std::optional<HostTensor> {
+      const auto at = values.find(name);
+      if (at == values.end()) return std::nullopt;
+      program_->given.emplace(name, at->second);
+      return at->second;
+    };
+    std::shared_ptr<Module> module = import_onnx(folder_ / "model.onnx", reading);
+    for (const auto& input : module->entries.at(0)->inputs()) {
+      if (input->users.empty() && !module->entries.at(0)->is_output(input.get())) program_->unread.insert(input->name);
+    }
+    program_->random = random_outputs(*module->entries.at(0));
+    program_->compiled = compile(std::move(module), options_);
+    const BuiltPlan& built = program_->compiled.plan;
+    program_->package = package::package_to_memory(std::as_bytes(std::span(built.metadata)), built.constants);
+    program_->plan = rt::Plan::load(program_->package.data(), program_->package.size());
+    result_.kernels = static_cast<int>(built.files.size());
+    result_.launches = built.launches;
+    result_.given.clear();
+    for (const auto& [name, value] : program_->given) result_.given.push_back(name);
+  }
 
-std::string
-execute(const std::map<std::string, HostTensor>& values, const std::vector<HostTensor>& wanted,
-        const CaseTolerance& tolerance) {
-  rt::Session session(program_->plan, context_);
-  const EntrySchedule& entry = program_->compiled.schedule.entries.at(0);
-  for (const auto& [name, type] : entry.inputs) {
-    const auto at = values.find(name);
-    if (at == values.end()) return fmt::format("no data for input '{}'", name);
-    // Inputs are only read.
-    session.set_input(0, name, host_tensor(at->second, const_cast<std::byte*>(at->second.data())));
+  std::string execute(const std::map<std::string, HostTensor>& values, const std::vector<HostTensor>& wanted,
+                      const CaseTolerance& tolerance) {
+    rt::Session session(program_->plan, context_);
+    const EntrySchedule& entry = program_->compiled.schedule.entries.at(0);
+    for (const auto& [name, type] : entry.inputs) {
+      const auto at = values.find(name);
+      if (at == values.end()) return fmt::format("no data for input '{}'", name);
+      // What only gives a type may be stored in another shape than the model says.
+      const bool unread = program_->unread.count(name) != 0 && !(at->second.type() == type);
+      const HostTensor x = unread ? HostTensor(type.dtype, bind_shape(type.shape, {})) : at->second;
+      // Inputs are only read.
+      session.set_input(0, name, host_tensor(x, const_cast<std::byte*>(x.data())));
+    }
+    std::vector<std::vector<std::byte>> rooms;
+    for (const auto& [name, type] : entry.outputs) {
+      std::vector<std::byte>& room = rooms.emplace_back(std::max<std::uint64_t>(session.bytes(0, OCLC_OUTPUT, name), 1));
+      oclc_tensor tensor = OCLC_INIT(oclc_tensor);
+      tensor.dtype = static_cast<oclc_dtype>(type.dtype);
+      tensor.host = room.data();
+      tensor.bytes = room.size();
+      session.set_output(0, name, tensor);
+    }
+    session.run(0);
+    std::vector<HostTensor> outputs;
+    for (std::size_t i = 0; i < rooms.size(); ++i) {
+      const auto& [name, type] = entry.outputs[i];
+      HostTensor& y = outputs.emplace_back(type.dtype, session.shape(0, OCLC_OUTPUT, name));
+      std::copy_n(rooms[i].begin(), y.bytes(), y.mutable_data());
+    }
+    if (outputs.size() != wanted.size()) return fmt::format("{} outputs instead of {}", outputs.size(), wanted.size());
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::string text = difference(outputs[i], as_type(wanted[i], outputs[i].dtype()), tolerance, program_->random[i]);
+      if (!text.empty()) return fmt::format("output '{}': {}", entry.outputs[i].first, text);
+    }
+    return {};
   }
-  std::vector<std::vector<std::byte>> rooms;
-  for (const auto& [name, type] : entry.outputs) {
-    std::vector<std::byte>& room = rooms.emplace_back(std::max<std::uint64_t>(session.bytes(0, OCLC_OUTPUT, name), 1));
-    oclc_tensor tensor = OCLC_INIT(oclc_tensor);
-    tensor.dtype = static_cast<oclc_dtype>(type.dtype);
-    tensor.host = room.data();
-    tensor.bytes = room.size();
-    session.set_output(0, name, tensor);
-  }
-  session.run(0);
-  std::vector<HostTensor> outputs;
-  for (std::size_t i = 0; i < rooms.size(); ++i) {
-    const auto& [name, type] = entry.outputs[i];
-    HostTensor& y = outputs.emplace_back(type.dtype, session.shape(0, OCLC_OUTPUT, name));
-    std::copy_n(rooms[i].begin(), y.bytes(), y.mutable_data());
-  }
-  if (outputs.size() != wanted.size()) return fmt::format("{} outputs instead of {}", outputs.size(), wanted.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string text = difference(outputs[i], as_type(wanted[i], outputs[i].dtype()), tolerance, program_->random[i]);
-    if (!text.empty()) return fmt::format("output '{}': {}", entry.outputs[i].first, text);
-  }
-  return {};
-}
 
-const fs::path& folder_;
-const CompileOptions& options_;
-const rt::Context& context_;
-CaseResult& result_;
-ModelFacts facts_;
-std::unique_ptr<Program> program_;
+  const fs::path& folder_;
+  const CompileOptions& options_;
+  const rt::Context& context_;
+  CaseResult& result_;
+  ModelFacts facts_;
+  std::unique_ptr<Program> program_;
 };  // namespace
 
-}  // namespace oclc::tool
+}  // namespace
 
 std::vector<fs::path> find_cases(const fs::path& root) {
   std::vector<fs::path> cases;

@@ -205,7 +205,8 @@ void PlanView::count(const Steps& steps, SymbolValues& at, std::size_t& next, En
       }
     } else if (const plan::Loop* loop = step->body_as_Loop()) {
       const std::string counter = plan_.symbols()->Get(static_cast<std::uint32_t>(loop->counter()))->name()->str();
-      const std::int64_t trips = value(loop->trip(), at);
+      // How often a condition lets a loop go round is not known; its cost is that of one trip.
+      const std::int64_t most = value(loop->trip(), at), trips = loop->condition() < 0 ? most : std::min<std::int64_t>(most, 1);
       const std::size_t first = next;
       for (std::int64_t trip = 0; trip < trips; ++trip) {
         at[counter] = trip;
@@ -289,8 +290,10 @@ void PlanView::steps_text(const Steps& steps, std::size_t depth, int& number, st
       for (const int dim : *read->dims()) dims.push_back(symbols_.at(static_cast<std::size_t>(dim)).text());
       out += fmt::format("{}read {} from {}\n", indent, fmt::join(dims, ", "), arg_text(*read->from()));
     } else if (const plan::Loop* loop = step->body_as_Loop()) {
-      out += fmt::format("{}loop {} < {} {{\n", indent, symbols_.at(static_cast<std::size_t>(loop->counter())).text(),
-                         expr(loop->trip()).text());
+      const std::string condition =
+          loop->condition() < 0 ? "" : " while " + symbols_.at(static_cast<std::size_t>(loop->condition())).text();
+      out += fmt::format("{}loop {} < {}{} {{\n", indent, symbols_.at(static_cast<std::size_t>(loop->counter())).text(),
+                         expr(loop->trip()).text(), condition);
       steps_text(*loop->body(), depth + 1, number, out);
       out += indent + "}\n";
     }
