@@ -211,7 +211,7 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
   }
   for (const Port& p : e.ports) {
     const fb::Expr* size = plan().buffers()->Get(static_cast<std::uint32_t>(p.binding->buffer()))->bytes();
-    const std::uint64_t bytes = !p.input && is_computed(size)
+    const std::uint64_t bytes = !p.input && size && is_computed(size)
                                     ? static_cast<std::uint64_t>(evaluate(size, scratch_, "the size of an output"))
                                     : e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
     if (!p.input && bytes > 0 && p.bound && p.bound->host)

@@ -168,22 +168,33 @@ bool Session::is_computed(const fb::Expr* e) const {
   return result;
 }
 
+// Each dimension at its largest.
+std::vector<std::int64_t> Session::largest_shape(const fb::Binding& binding, std::span<const std::int64_t> symbols) const {
+  const std::vector<package::Range> ranges = package::symbol_ranges(plan(), symbols);
+  std::vector<std::int64_t> shape;
+  for (std::uint32_t d = 0; d < rank(binding); ++d) {
+    const auto* code = binding.shape()->Get(d)->code();
+    const auto range = package::evaluate_range({code->data(), code->size()}, ranges);
+    if (!range) throw Failure(OCLC_E_BINDING, "a dimension overflows or divides by zero with these dimensions");
+    shape.push_back(range->high);
+  }
+  return shape;
+}
+
 void Session::check_shapes(const Entry& e, std::span<const std::int64_t> symbols) const {
   for (const Port& p : e.ports) {
-    std::vector<std::int64_t> shape;
-    for (std::uint32_t d = 0; d < rank(*p.binding); ++d)
-      shape.push_back(evaluate(p.binding->shape()->Get(d), symbols, "a dimension"));
+    const auto* dims = p.binding->shape();
+    const bool computed = dims && std::any_of(dims->begin(), dims->end(), [&](const fb::Expr* e) { return is_computed(e); });
+    const std::vector<std::int64_t> shape = largest_shape(*p.binding, symbols);
     const std::uint64_t bytes = elements(shape, p.label) * package::dtype_bytes(p.binding->dtype());
     const std::uint64_t size = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
-    if (bytes != size)
+    if (!computed && bytes != size)
       throw Failure(OCLC_E_PLAN, package_->name() + ": invalid plan: " + p.label + " of shape " + shape_text(shape) +
                                      " takes " + std::to_string(bytes) + " bytes, its buffer has " + std::to_string(size));
     if (!p.bound) {
       if (p.input && size > 0) throw Failure(OCLC_E_BINDING, p.label + " of entry point '" + e.name + "' is not bound");
       continue;
     }
-    const bool computed = std::any_of(p.binding->shape()->begin(), p.binding->shape()->end(),
-                                      [&](const fb::Expr* e) { return is_computed(e); });
     if (p.bound->has_shape && !computed && p.bound->shape != shape)
       throw Failure(OCLC_E_BINDING, p.label + ": wanted shape " + shape_text(plan(), p.binding->shape()) + " = " +
                                         shape_text(shape) + ", found " + shape_text(p.bound->shape));
@@ -235,7 +246,8 @@ std::vector<std::int64_t> Session::shape(std::uint32_t index, oclc_direction dir
                                          std::uint64_t* bytes) {
   Entry& e = entry(index);
   const Port& p = port(e, direction, name);
-  const auto symbols = e.dirty || e.found.empty() ? resolve_symbols(e, false) : e.found;
+  const bool ran = !e.dirty && !e.found.empty();
+  const auto symbols = ran ? e.found : resolve_symbols(e, false);
   std::vector<bool> known(symbols.size(), false);
   for (std::size_t i = 0; i < dims_.size(); ++i)
     known[i] = dims_[i] >= 0 || plan().symbols()->Get(static_cast<std::uint32_t>(i))->upper();
@@ -251,15 +263,11 @@ std::vector<std::int64_t> Session::shape(std::uint32_t index, oclc_direction dir
                       p.label + ": dimension '" + plan().symbols()->Get(static_cast<std::uint32_t>(s))->name()->str() +
                           "' has no value yet: bind the inputs of entry point '" + e.name + "' first, or the dimension itself");
     });
-    result.push_back(evaluate(dimension, symbols, "a dimension"));
+    if (ran) result.push_back(evaluate(dimension, symbols, "a dimension"));
   }
-  if (bytes) {
-    const std::vector<std::int64_t> largest = package::largest_reads(plan(), symbols);
-    std::vector<std::int64_t> room;
-    for (std::uint32_t d = 0; d < rank(*p.binding); ++d)
-      room.push_back(evaluate(p.binding->shape()->Get(d), largest, "a dimension"));
-    *bytes = elements(room, p.label) * package::dtype_bytes(p.binding->dtype());
-  }
+  const std::vector<std::int64_t> largest = largest_shape(*p.binding, symbols);
+  if (!ran) result = largest;
+  if (bytes) *bytes = elements(largest, p.label) * package::dtype_bytes(p.binding->dtype());
   return result;
 }
 

@@ -89,6 +89,12 @@ class Storing {
   }
 
   bool feeds_contraction(const Value* value, bool windowed_only, bool again = false) const {
+    std::unordered_set<const Value*> seen;
+    return feeds_contraction(value, windowed_only, again, seen);
+  }
+
+  bool feeds_contraction(const Value* value, bool windowed_only, bool again, std::unordered_set<const Value*>& seen) const {
+    if (!seen.insert(value).second) return false;
     for (const Node* user : value->users) {
       if (const auto group = draft_.group_of(user)) {
         const Node* anchor = draft_.groups[static_cast<std::size_t>(*group)].anchor;
@@ -103,9 +109,9 @@ class Storing {
           return true;
       } else if (!draft_.placed.count(user) && user->op->kind != OpKind::elementwise) {
         for (const auto& output : user->outputs) {
-          if (feeds_contraction(output.get(), windowed_only, again)) return true;
+          if (feeds_contraction(output.get(), windowed_only, again, seen)) return true;
         }
-      } else if (!draft_.placed.count(user) && feeds_contraction(user->output(), windowed_only, again)) {
+      } else if (!draft_.placed.count(user) && feeds_contraction(user->output(), windowed_only, again, seen)) {
         return true;
       }
     }

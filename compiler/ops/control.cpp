@@ -128,15 +128,18 @@ Cost bind_dims_cost(const Node& node) {
   return {flops};
 }
 
+Cost no_cost(const Node&) { return {}; }
+
 constexpr OpDef kOps[] = {
     {.name = "read_dims",
-     .kind = OpKind::opaque,
+     .kind = OpKind::control,
      .formula = "the operand, whose elements become the dimension symbols `dims`, 0 <= dims[i] <= upper[i]; see nest_read_dims",
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_read_dims,
      .eval = eval_read_dims,
-     .content = read_dims_content},
+     .content = read_dims_content,
+     .cost = no_cost},
     {.name = "bind_dims",
      .kind = OpKind::control,
      .formula = "body(operands but the first), for which the symbols `dims` have the elements of the first as values",

@@ -63,8 +63,10 @@ HostTensor eval_node(const Node& node, std::span<const HostTensor> inputs, const
   return node.op->eval(node, inputs, symbols).at(0);
 }
 
-std::vector<HostTensor> evaluate(const Graph& graph, std::span<const HostTensor> inputs, const SymbolValues& given) {
-  SymbolValues symbols = given;
+namespace {
+
+// Adds the symbols that it binds to `symbols`.
+std::vector<HostTensor> evaluate_with(const Graph& graph, std::span<const HostTensor> inputs, SymbolValues& symbols) {
   if (inputs.size() != graph.inputs().size()) {
     throw CompileError({.stage = "evaluate",
                         .wanted = fmt::format("{} inputs", graph.inputs().size()),
@@ -96,9 +98,13 @@ std::vector<HostTensor> evaluate(const Graph& graph, std::span<const HostTensor>
     std::vector<HostTensor> operands;
     for (const Value* input : node.inputs) operands.push_back(input ? live.at(input) : absent());
     std::vector<HostTensor> results;
-    if (node.op->name == "bind_dims") read_dims(node, operands[0], symbols);
     try {
-      results = node.op->eval(node, operands, symbols);
+      if (node.op->name == "bind_dims") {
+        read_dims(node, operands[0], symbols);
+        results = evaluate_with(*node.bodies[0], std::span(operands).subspan(1), symbols);
+      } else {
+        results = node.op->eval(node, operands, symbols);
+      }
     } catch (const CompileError& error) {
       auto parts = error.parts();
       if (parts.stage.empty()) parts.stage = "evaluate";
@@ -122,6 +128,13 @@ std::vector<HostTensor> evaluate(const Graph& graph, std::span<const HostTensor>
   std::vector<HostTensor> outputs;
   for (const auto& [name, value] : graph.outputs()) outputs.push_back(live.at(value));
   return outputs;
+}
+
+}  // namespace
+
+std::vector<HostTensor> evaluate(const Graph& graph, std::span<const HostTensor> inputs, const SymbolValues& given) {
+  SymbolValues symbols = given;
+  return evaluate_with(graph, inputs, symbols);
 }
 
 }  // namespace oclc

@@ -1,6 +1,7 @@
 #include "compiler/ops/read_dims.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -40,14 +41,26 @@ class Nesting {
 
   void run() {
     const auto dims = read_.get<std::vector<Expr>>("dims");
-    std::vector<Node*> moved;
+    const std::vector<Node*> nodes = outer_.nodes();
     std::unordered_set<const Node*> inside;
-    for (Node* node : outer_.nodes()) {
-      const auto is_inside = [&](const Value* v) { return v && v->producer && inside.count(v->producer) != 0; };
-      if (node != &read_ && !std::any_of(node->inputs.begin(), node->inputs.end(), is_inside) && !uses(*node, dims)) continue;
-      inside.insert(node);
-      moved.push_back(node);
+    // Reads that move inside bring what uses their symbols with them.
+    std::vector<Expr> symbols = dims;
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (const Node* node : nodes) {
+        const auto is_inside = [&](const Value* v) { return v && v->producer && inside.count(v->producer) != 0; };
+        if (inside.count(node) ||
+            (node != &read_ && !std::any_of(node->inputs.begin(), node->inputs.end(), is_inside) && !uses(*node, symbols)))
+          continue;
+        inside.insert(node);
+        if (node == &read_ || node->op->name != "read_dims") continue;
+        const auto& more = node->get<std::vector<Expr>>("dims");
+        symbols.insert(symbols.end(), more.begin(), more.end());
+        grows = true;
+      }
     }
+    std::vector<Node*> moved;
+    std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(moved), [&](Node* n) { return inside.count(n) != 0; });
     for (const Node* node : moved) move(*node, dims);
     std::vector<Value*> leaving;
     for (const auto& [name, value] : outer_.outputs()) {
@@ -81,8 +94,8 @@ class Nesting {
       return inner_[value] = copied->output();
     }
     captured_.push_back(value);
-    return inner_[value] = body_->add_input(value->name.empty() ? "captured" + std::to_string(captured_.size()) : value->name,
-                                            value->type);
+    return inner_[value] =
+               body_->add_input(value->name.empty() ? "captured" + std::to_string(captured_.size()) : value->name, value->type);
   }
 
   void move(const Node& node, const std::vector<Expr>& dims) {
@@ -112,18 +125,48 @@ class Nesting {
   std::vector<Value*> captured_;
 };
 
+// A read whose operand does not depend on the symbols of another; null if there is none.
+Node* next_read(const Graph& graph) {
+  std::vector<Node*> reads;
+  for (Node* node : graph.nodes()) {
+    if (node->op->name == "read_dims") reads.push_back(node);
+  }
+  for (Node* read : reads) {
+    std::vector<Expr> others;
+    for (const Node* other : reads) {
+      const auto& dims = other->get<std::vector<Expr>>("dims");
+      if (other != read) others.insert(others.end(), dims.begin(), dims.end());
+    }
+    std::unordered_set<const Node*> seen;
+    std::vector<const Node*> open{read};
+    bool free = true;
+    while (free && !open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      if (!seen.insert(node).second) continue;
+      free = !uses(*node, others);
+      for (const Value* input : node->inputs) {
+        if (input && input->producer) open.push_back(input->producer);
+      }
+    }
+    if (free) return read;
+  }
+  OCLC_CHECK(reads.empty(), "reads do not depend on each other in a circle");
+  return nullptr;
+}
+
 }  // namespace
 
 void nest_read_dims(Graph& graph) {
   for (const Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) nest_read_dims(*body);
   }
-  for (;;) {
-    const std::vector<Node*> nodes = graph.nodes();
-    const auto read = std::find_if(nodes.begin(), nodes.end(), [](const Node* n) { return n->op->name == "read_dims"; });
-    if (read == nodes.end()) return;
-    Nesting(graph, **read).run();
+  bool nested = false;
+  while (Node* read = next_read(graph)) {
+    Nesting(graph, *read).run();
+    nested = true;
   }
+  if (nested) graph.erase_dead();  // generators that bodies have copies of
 }
 
 }  // namespace oclc

@@ -71,8 +71,13 @@ class PlanBuilder {
       }
     };
     for (const EntrySchedule& e : schedule_.entries) visit(e.steps);
+    std::set<std::string> read;
+    for (const Reading* reading : readings) {
+      for (const Expr& dim : reading->dims) read.insert(*dim.symbol_name());
+    }
     for (const Expr& e : schedule_.symbols) {
       const std::string name = *e.symbol_name();
+      if (read.count(name)) continue;
       symbol_index_[name] = static_cast<std::int64_t>(symbol_rows_.size());
       symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), e.lower(), e.upper(), false));
     }

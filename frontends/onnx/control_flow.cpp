@@ -490,6 +490,8 @@ Outputs Lowering::conditional(OpContext& c, const Repeated& r, Scope& scope) {
     std::vector<Value*> outputs =
         expand(c, r.body, body_inputs(r, Expr::axis(counter, most), carried, inner), inner, c.label() + "/");
     check_condition(c, outputs[0]);
+    if (const auto goes_on = constants_.find(outputs[0]); goes_on && goes_on->int_at(0) != 0 && !r.trips)
+      c.fail("a condition or a trip count that ends the loop", "none");
     outputs[0] = inside.reshape(inside.cast(outputs[0], DType::i64), {});
     outputs.insert(outputs.begin() + 1, inside.add(made, inside.scalar(DType::i64, 1)));
     for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -16,4 +16,12 @@ inline constexpr std::size_t kExprStackDepth = 64;
 // (floor), as in the compiler. `symbols[i]` is the value of plan symbol i. Thread-safe.
 std::optional<std::int64_t> evaluate(std::span<const std::int64_t> code, std::span<const std::int64_t> symbols);
 
+struct Range {
+  std::int64_t low = 0, high = 0;
+};
+
+// Bounds of the value while symbol i lies in `symbols[i]`: exact where the range of every symbol is one value, else possibly
+// wider than what occurs. Nothing if the code is malformed, a bound overflows or every divisor is 0. Thread-safe.
+std::optional<Range> evaluate_range(std::span<const std::int64_t> code, std::span<const Range> symbols);
+
 }  // namespace oclc::package

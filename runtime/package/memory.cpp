@@ -4,7 +4,6 @@
 #include <string>
 
 #include "runtime/package/error.h"
-#include "runtime/package/expr_code.h"
 
 namespace oclc::package {
 
@@ -30,22 +29,29 @@ void add_pieces(const oclc::plan::Buffer& buffer, std::uint64_t bytes, std::vect
 
 }  // namespace
 
-std::vector<std::int64_t> largest_reads(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols) {
-  std::vector<std::int64_t> values(symbols.begin(), symbols.end());
+std::vector<Range> symbol_ranges(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols) {
+  std::vector<Range> ranges;
+  for (const std::int64_t value : symbols) ranges.push_back({value, value});
   for (std::uint32_t i = 0; plan.symbols() && i < plan.symbols()->size(); ++i) {
     const auto* symbol = plan.symbols()->Get(i);
     if (!symbol->upper()) continue;
-    const auto upper = evaluate({symbol->upper()->code()->data(), symbol->upper()->code()->size()}, values);
-    if (!upper || *upper < 0)
+    const auto upper = evaluate_range({symbol->upper()->code()->data(), symbol->upper()->code()->size()}, ranges);
+    if (!upper || upper->high < 0)
       throw Error(ErrorKind::invalid, "the largest value of '" + symbol->name()->str() + "' " +
                                           (upper ? "is negative" : "overflows") + " with these dimensions");
-    values[i] = *upper;
+    ranges[i] = {std::min(symbol->lo(), upper->high), upper->high};
   }
+  return ranges;
+}
+
+std::vector<std::int64_t> largest_reads(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols) {
+  std::vector<std::int64_t> values;
+  for (const Range& range : symbol_ranges(plan, symbols)) values.push_back(range.high);
   return values;
 }
 
 EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> given) {
-  const std::vector<std::int64_t> symbols = largest_reads(plan, given);
+  const std::vector<Range> symbols = symbol_ranges(plan, given);
   EntryMemory memory;
   const std::uint32_t n = plan.buffers() ? plan.buffers()->size() : 0;
   memory.sizes.assign(n, 0);
@@ -57,11 +63,11 @@ EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::
     const auto* buffer = plan.buffers()->Get(i);
     const bool arena = buffer->kind() == oclc::plan::BufferKind::arena;
     if (arena && buffer->entry() != static_cast<int>(entry)) continue;
-    const auto bytes = evaluate({buffer->bytes()->code()->data(), buffer->bytes()->code()->size()}, symbols);
-    if (!bytes || *bytes < 0)
+    const auto bytes = evaluate_range({buffer->bytes()->code()->data(), buffer->bytes()->code()->size()}, symbols);
+    if (!bytes || bytes->high < 0)
       throw Error(ErrorKind::invalid, "the size of buffer '" + (buffer->name() ? buffer->name()->str() : std::to_string(i)) +
                                           (bytes ? "' is negative" : "' overflows") + " with these dimensions");
-    memory.sizes[i] = static_cast<std::uint64_t>(*bytes);
+    memory.sizes[i] = static_cast<std::uint64_t>(bytes->high);
     if (!arena) continue;
     std::uint32_t storage = i;
     while (plan.buffers()->Get(storage)->alias() >= 0)

@@ -7,6 +7,7 @@
 
 #include "plan_generated.h"
 #include "runtime/package/arena.h"
+#include "runtime/package/expr_code.h"
 
 namespace oclc::package {
 
@@ -16,6 +17,9 @@ struct EntryMemory {
   std::uint64_t arena_bytes = 0;
   std::uint64_t live_bytes = 0;
 };
+
+// What values the symbols may have while the plan runs: `symbols`, and for those that Read steps bind all up to their bounds.
+std::vector<Range> symbol_ranges(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols);
 
 // `symbols` with the upper bounds of those that Read steps bind.
 std::vector<std::int64_t> largest_reads(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols);

@@ -339,6 +339,7 @@ class Verifier {
     for (std::uint32_t i = 0; i < count(list); ++i) {
       const auto* step = list->Get(i);
       const std::string where = entry_name + " step " + number(step_);
+      if (step->body_type() != fb::StepBody::NONE && !step->body()) reject(where, "is empty");
       switch (step->body_type()) {
         case fb::StepBody::Launch:
           launch(where, *step->body_as_Launch());

@@ -157,7 +157,7 @@ const std::set<std::string> kOddData = {"test_adam_multiple",
 TEST_CASE("ONNX node tests") { run_all("node", 620, kOddData); }
 TEST_CASE("ONNX PyTorch operator tests") { run_all("pytorch-operator", 0, {}); }
 TEST_CASE("ONNX PyTorch converted tests") { run_all("pytorch-converted", 2, {}); }
-TEST_CASE("ONNX simple tests") { run_all("simple", 7, {}); }
+TEST_CASE("ONNX simple tests") { run_all("simple", 7, {"test_sequence_model8"}); }
 
 }  // namespace
 }  // namespace oclc

@@ -32,8 +32,7 @@ std::unique_ptr<Graph> first_elements() {
   const Expr n = b.read_dims(k, "first", {Expr::symbol("N")}).at(0);
   graph->add_output("a", b.add(b.slice(x, {Expr(0)}, {n}, {1}), 10));
   graph->add_output("b", b.add(b.slice(y, {Expr(0)}, {n}, {1}), b.slice(x, {Expr(0)}, {n}, {1})));
-  graph->add_output("c", b.neg(x));
-  graph->erase_dead();
+  graph->add_output("c", b.unary("neg", x));
   return graph;
 }
 

@@ -42,8 +42,7 @@ Target
   -d, --device SEL         compile for this device: index | P:D | part of its name | cpu | gpu
 Compilation
   --disable PASS[,PASS]    switch passes off; `fuse` gives one kernel an operator
-  --conv STRATEGY          auto | im2col | implicit | direct | winograd
-  --gemm ENGINE            own | clblast
+  --conv STRATEGY, --gemm ENGINE     auto | im2col | implicit | direct | winograd; own | clblast
   --precision CONTRACT     strict | fp32 | fast (default: fp32)
 Training
   --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits
@@ -58,8 +57,7 @@ Output
   --stop-after STAGE       print that stage and stop: graph | passes | kernels | codegen | plan
   --emit-dir DIR           write every kernel's source, the graph, the kernels and the memory plan as files
   --report                 one row a node of the model: the kernel it is in, and why it was not fused further
-  --list-ops               operators of the model, supported or not
-  --json                   results as JSON
+  --list-ops, --json       operators of the model, supported or not; results as JSON
 Reading
   --external-data-dir DIR  folder of the model's external data (default: the model's)
   --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
