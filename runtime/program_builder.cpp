@@ -26,6 +26,15 @@ struct Unit {
   std::optional<Failure> failure;
 };
 
+// Plans reckon with IEEE division and square roots, which drivers may leave to those who ask.
+constexpr const char* kExactDivision = " -cl-fp32-correctly-rounded-divide-sqrt";
+
+bool divides_exactly_if_asked(cl_device_id device) {
+  cl_device_fp_config config = 0;
+  return clGetDeviceInfo(device, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, nullptr) == CL_SUCCESS &&
+         (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+}
+
 std::string options_of(const fb::Program& program) {
   std::string options = program.options() ? program.options()->str() : "";
   if (options.find("-cl-std=") == options.npos) options = options.empty() ? "-cl-std=CL1.2" : "-cl-std=CL1.2 " + options;
@@ -95,6 +104,9 @@ class Builder {
 
   // Builds every unit; a unit's failure is kept in it.
   void build_all(std::vector<Unit>& units, unsigned threads) {
+    if (divides_exactly_if_asked(context_.device())) {
+      for (Unit& unit : units) unit.options += kExactDivision;
+    }
     std::atomic<std::size_t> next{0};
     std::size_t done = 0;
     std::mutex mutex;
