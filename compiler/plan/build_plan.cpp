@@ -36,6 +36,7 @@ class PlanBuilder {
       : schedule_(schedule), target_(target), options_(options), buffers_(schedule.buffers), lives_(schedule.buffers.size()) {}
 
   BuiltPlan run() {
+    const bool doubles = uses_doubles();
     collect_symbols();
     for (std::size_t i = 0; i < schedule_.entries.size(); ++i) {
       clock_ = 0;
@@ -50,7 +51,8 @@ class PlanBuilder {
     for (const auto& [name, symbol] : symbol_rows_) symbols.push_back(symbol);
     std::vector<fb::Offset<fb::String>> notes;
     for (const std::string& note : options_.notes) notes.push_back(builder_.CreateString(note));
-    const std::vector<fb::Offset<fb::String>> extensions;
+    std::vector<fb::Offset<fb::String>> extensions;
+    if (doubles) extensions.push_back(builder_.CreateString("cl_khr_fp64"));
     builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, target_.name.c_str(),
                                            options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs,
                                            &entries_, &variables));
@@ -59,6 +61,24 @@ class PlanBuilder {
   }
 
  private:
+  // Whether a kernel computes with doubles; an error if the target cannot.
+  bool uses_doubles() const {
+    for (const Kernel& kernel : schedule_.kernels) {
+      const auto is_double = [](const auto& x) { return x.dtype == DType::f64; };
+      if (std::none_of(kernel.operands.begin(), kernel.operands.end(), is_double) &&
+          std::none_of(kernel.nodes.begin(), kernel.nodes.end(), is_double))
+        continue;
+      if (target_.fp64) return true;
+      throw CompileError({.stage = "codegen",
+                          .node = kernel.sources.empty() ? kernel.name : kernel.sources.front(),
+                          .wanted = fmt::format("a type that target '{}' computes with", target_.name),
+                          .found = "f64 (double), which its devices may lack",
+                          .advice = "use float in the model, or compile for a device with cl_khr_fp64",
+                          .exit_code = ExitCode::unsupported});
+    }
+    return false;
+  }
+
   void collect_symbols() {
     std::set<std::string> counters;
     std::vector<const Reading*> readings;

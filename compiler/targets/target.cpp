@@ -18,7 +18,7 @@ const std::vector<Target>& target_rows() {
       {"h200", DeviceClass::gpu, 1, 128, 132, 50 << 20, 48 << 10, 256, 60e12, 4e12, 4e-6, true, "NVIDIA H200"},
       // A CPU whose vectors run over the work-items of a group. Its driver ends all loops of a work-item after 65535
       // iterations.
-      {"llvmpipe", DeviceClass::gpu, 1, 16, 8, 512 << 10, 32 << 10, 32, 5e9, 10e9, 50e-6, true,
+      {"llvmpipe", DeviceClass::gpu, 1, 16, 8, 512 << 10, 32 << 10, 32, 5e9, 10e9, 50e-6, false,
        "Mesa's llvmpipe, as rusticl offers it", 65535},
   };
   return rows;

@@ -3,6 +3,8 @@
 
 #include "compiler/ir/parse.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/support/error.h"
+#include "compiler/targets/target.h"
 #include "plan_generated.h"
 #include "tests/support/run_plan.h"
 
@@ -58,7 +60,7 @@ TEST_CASE("kernels of one text are one function in the plan") {
 
 TEST_CASE("kernels of different shapes stay apart") {
   const Compiled c = compiled("graph g(%x: f32[32, 32], %w: f32[32, 16]) {\n  %0 = matmul(%x, %x) " + kProduct +
-                              "\n  %1 = matmul(%0, %w) " + kProduct + "\n  return y=%1\n}\n",
+                                  "\n  %1 = matmul(%0, %w) " + kProduct + "\n  return y=%1\n}\n",
                               {"resident"});
   CHECK(c.plan.launches == 2);
   CHECK(c.plan.files.size() == 2);
@@ -112,4 +114,24 @@ graph g(%x: f32[5, 4], %h: f32[4], %w: f32[4, 4]) {
     ++slots;
   }
   CHECK(slots == 1);
+}
+
+TEST_CASE("a plan that computes with doubles says so, and targets without them refuse it by node") {
+  const auto sum = [](const std::string& type, const char* target) {
+    CompileOptions options;
+    options.target = find_target(target);
+    return compile(
+        module_of(parse_graph("graph g(%x: " + type + "[4]) {\n  %0 = add(%x, %x)  // sum\n  return y=%0\n}\n", find_op)),
+        options);
+  };
+  const Compiled with = sum("f64", "cpu");
+  REQUIRE(plan_of(with).extensions()->size() == 1);
+  CHECK(plan_of(with).extensions()->Get(0)->str() == "cl_khr_fp64");
+  CHECK(plan_of(sum("f32", "gpu")).extensions()->size() == 0);
+  CHECK_THROWS_WITH_AS(
+      sum("f64", "gpu"),
+      doctest::Contains(
+          "node 'sum': wanted a type that target 'gpu' computes with, found f64 (double), which its devices may lack; use "
+          "float in the model, or compile for a device with cl_khr_fp64"),
+      CompileError);
 }
