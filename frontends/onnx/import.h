@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/ir/graph.h"
@@ -59,6 +60,9 @@ std::unique_ptr<Module> import_onnx(const std::filesystem::path& file, const Imp
 std::unique_ptr<Module> import_onnx_bytes(std::span<const std::byte> bytes,
                                           const std::optional<std::filesystem::path>& base_dir = {},
                                           const ImportOptions& options = {});
+
+// The names of the operators that are read beside those with sub-graphs, sorted; with the domain if it is not ONNX's own.
+std::vector<std::string_view> onnx_operators();
 
 // One operator of a model, for `--list-ops`.
 struct OpUse {

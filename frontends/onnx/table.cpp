@@ -1,7 +1,11 @@
 #include "frontends/onnx/table.h"
 
+#include <algorithm>
 #include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include "frontends/onnx/import.h"
 
 namespace oclc::onnx {
 
@@ -18,6 +22,16 @@ constexpr Family kFamilies[] = {math_rows,     activation_rows,  reduction_rows,
                                 sequence_rows, attention_rows,   ngram_rows,         sampling_rows,     detection_rows};
 
 }  // namespace
+
+std::vector<const OpRow*> all_rows() {
+  std::vector<const OpRow*> rows;
+  for (const Family family : kFamilies) {
+    for (const OpRow& row : family()) rows.push_back(&row);
+  }
+  std::sort(rows.begin(), rows.end(),
+            [](const OpRow* a, const OpRow* b) { return std::pair(a->op, a->since) < std::pair(b->op, b->since); });
+  return rows;
+}
 
 const OpRow* find_row(std::string_view op, std::int64_t opset) {
   static const auto by_name = [] {
@@ -37,3 +51,15 @@ const OpRow* find_row(std::string_view op, std::int64_t opset) {
 }
 
 }  // namespace oclc::onnx
+
+namespace oclc {
+
+std::vector<std::string_view> onnx_operators() {
+  std::vector<std::string_view> names;
+  for (const onnx::OpRow* row : onnx::all_rows()) {
+    if (names.empty() || names.back() != row->op) names.push_back(row->op);
+  }
+  return names;
+}
+
+}  // namespace oclc

@@ -11,6 +11,9 @@ namespace oclc::onnx {
 // begin with the domain and a dot.
 const OpRow* find_row(std::string_view op, std::int64_t opset);
 
+// All rows, sorted by name and opset.
+std::vector<const OpRow*> all_rows();
+
 // The families, one file each.
 std::span<const OpRow> math_rows();
 std::span<const OpRow> activation_rows();
