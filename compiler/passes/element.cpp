@@ -76,7 +76,7 @@ Expr flatten(const Index& index, const Shape& shape) {
 Index unflatten(Expr flat, const Shape& shape) {
   Index index(shape.size(), Expr(0));
   for (std::size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == Expr(1)) continue;
+    if (shape[i] == Expr(0) || shape[i] == Expr(1)) continue;  // without elements there is no position either
     const bool outermost =
         std::all_of(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(i), [](const Expr& e) { return e == Expr(1); });
     index[i] = outermost ? flat : floor_mod(flat, shape[i]);

@@ -89,6 +89,7 @@ oclc_onnx::TensorProto tensor_proto(const HostTensor& value, const std::string& 
 }
 
 DType Draft::type(const std::vector<DType>& among) {
+  if (in_turn >= 0) return among[static_cast<std::size_t>(in_turn) % among.size()];
   if (pool_ && r.chance(0.8)) {
     if (const auto found = pool_->type(among)) return *found;
   }
@@ -96,11 +97,15 @@ DType Draft::type(const std::vector<DType>& among) {
 }
 
 DType Draft::numbers() {
-  if (r.chance(0.55)) return floats();
-  return type({DType::i8, DType::i16, DType::i32, DType::i64, DType::u8, DType::u16, DType::u32, DType::u64});
+  if (in_turn < 0 && r.chance(0.55)) return floats();
+  static const std::vector<DType> kIntegers{DType::i8, DType::i16, DType::i32, DType::i64,
+                                            DType::u8, DType::u16, DType::u32, DType::u64};
+  if (in_turn < 0) return type(kIntegers);
+  return type({DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32, DType::i64, DType::u8,
+               DType::u16, DType::u32, DType::u64});
 }
 
-DType Draft::any() { return r.chance(0.1) ? DType::boolean : numbers(); }
+DType Draft::any() { return (in_turn >= 0 ? in_turn == 12 : r.chance(0.1)) ? DType::boolean : numbers(); }
 
 std::int64_t Draft::size() {
   if (!pool_ && r.chance(0.02)) return 0;

@@ -85,6 +85,7 @@ class Draft {
   double tolerance = 1;  // in multiples of what is usual for the type
   double scale = 0;      // of the numbers that are summed up to the result, if that may be far smaller
   bool symbolic = true;  // dimensions may be symbols
+  int in_turn = -1;      // from 0 on: types are taken in turn instead of by chance, this one first
 
   // Choices.
   DType type(const std::vector<DType>& among);

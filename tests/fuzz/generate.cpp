@@ -152,12 +152,13 @@ class Values : public Pool {
 
 }  // namespace
 
-Single random_single(std::uint64_t seed, std::int64_t opset, const Spec& spec, const std::string& prefix) {
+Single random_single(std::uint64_t seed, std::int64_t opset, const Spec& spec, const std::string& prefix, int in_turn) {
   Random r(seed);
   Draft d(r, opset, spec.op, {}, prefix, nullptr);
+  d.in_turn = in_turn;
   spec.draft(d);
   d.finish();
-  return evaluated(d, d.symbolic && r.chance(0.3) ? prefix + "d" : "");
+  return evaluated(d, d.symbolic && in_turn < 0 && r.chance(0.3) ? prefix + "d" : "");
 }
 
 Case joined(const std::vector<const Case*>& cases) {

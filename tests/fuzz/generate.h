@@ -20,7 +20,8 @@ struct Single {
   bool fixed = false;   // dimensions were to be symbols, and had to be numbers
 };
 
-Single random_single(std::uint64_t seed, std::int64_t opset, const Spec& spec, const std::string& prefix);
+// `in_turn` as in Draft.
+Single random_single(std::uint64_t seed, std::int64_t opset, const Spec& spec, const std::string& prefix, int in_turn = -1);
 
 // All models as one, each as if it were alone. They share an opset; their names differ by the prefixes.
 Case joined(const std::vector<const Case*>& cases);

@@ -183,3 +183,11 @@ TEST_CASE("arithmetic on data stays") {
       return y=%1
     })");
 }
+
+TEST_CASE("an empty tensor in another shape has no elements to read") {
+  stays(fold_ramps, R"(
+    graph g(%x: i64[4, 0, 3]) {
+      %0 = reshape(%x) {shape=(3, 0, 2)}
+      return y=%0
+    })");
+}

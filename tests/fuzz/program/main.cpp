@@ -2,14 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <sstream>
 
 #include "compiler/support/error.h"
 #include "tests/fuzz/generate.h"
+#include "tests/fuzz/support_table.h"
 #include "tests/support/run_plan.h"
 #include "tools/oclc/failure.h"
 #include "tools/oclc/worker_pool.h"
@@ -20,7 +23,7 @@ namespace {
 struct Options {
   std::uint64_t seed = 1;
   std::int64_t models = 1000, graphs = 100, batch = 20, jobs = 2, only = -1;
-  std::string filter, disable, out = "fuzz-failures";
+  std::string filter, disable, out = "fuzz-failures", write_table, check_table;
   double timeout_s = 120;
   bool verbose = false;
 };
@@ -53,6 +56,10 @@ Options parse(int argc, char** argv) {
       o.disable = value;
     else if (name == "--out")
       o.out = value;
+    else if (name == "--write-table")
+      o.write_table = value;
+    else if (name == "--check-table")
+      o.check_table = value;
     else if (name == "--timeout")
       o.timeout_s = std::stod(value);
     else
@@ -178,8 +185,31 @@ std::string run_graph(const Options& o, const std::vector<Spec>& specs, std::uin
   return text.empty() ? out : out + failed(o, what, g.model, text);
 }
 
+int write_or_check_table(const Options& o) {
+  const std::string wanted = support_table();
+  if (!o.write_table.empty()) {
+    if (!(std::ofstream(o.write_table) << wanted << std::flush)) tool::io_error(o.write_table, "cannot write", errno);
+    return 0;
+  }
+  std::ifstream in(o.check_table);
+  std::stringstream wanted_lines(wanted);
+  std::string found, line;
+  int number = 0;
+  while (std::getline(wanted_lines, line)) {
+    ++number;
+    if (std::getline(in, found) && found == line) continue;
+    std::cout << fmt::format("{}:{}: wanted\n{}\nfound\n{}\nrefresh it: fuzz_ops --write-table docs/operators.md\n",
+                             o.check_table, number, line, found);
+    return 7;
+  }
+  if (!std::getline(in, found)) return 0;
+  std::cout << fmt::format("{}: more lines than wanted; refresh it: fuzz_ops --write-table docs/operators.md\n", o.check_table);
+  return 7;
+}
+
 int run(int argc, char** argv) {
   const Options o = parse(argc, argv);
+  if (!o.write_table.empty() || !o.check_table.empty()) return write_or_check_table(o);
   const std::vector<Spec> specs = chosen_specs(o);
   const auto begin = std::chrono::steady_clock::now();
   const auto per = static_cast<std::uint64_t>(o.batch);
