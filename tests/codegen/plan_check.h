@@ -53,6 +53,7 @@ struct PlanCheck {
   std::string problem(const std::string& target, bool fuse, double tolerance, std::span<const HostTensor> wanted) const {
     CompileOptions options = default_options();
     options.target = find_target(target);
+    options.target.fp64 = true;  // as the device under test has it
     if (!fuse) options.disabled = {"fuse"};
     const std::string where = target + (fuse ? "" : ", unfused") + ": ";
     try {
