@@ -50,6 +50,7 @@ TEST_CASE("conformance counts cases and says what differs") {
   CHECK(has(surprised.text, "instead of f32[1] (not listed as a failure)"));
   CHECK(has(surprised.text, "2 cases not as listed"));
 
+  CHECK(has(run_oclc(command + " --filter test_good --report").text, "PASS group/test_good\n  relu (relu): kernel k_relu"));
   CHECK(has(run_oclc(command + " --filter 'test_[gn]*'").text, "2 passed, 0 failed\n"));
   CHECK(has(run_oclc(command + " --filter test_good --timeout 1e-6").text, "no result within 1e-06 s"));
   CHECK(run_oclc(command + " --filter nothing").status == 2);

@@ -18,6 +18,7 @@
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/tensors.h"
 #include "runtime/package/writer.h"
+#include "tools/oclc/report.h"
 
 namespace oclc::tool {
 namespace {
@@ -261,12 +262,16 @@ class Case {
       if (input->users.empty() && !module->entries.at(0)->is_output(input.get())) program_->unread.insert(input->name);
     }
     program_->random = random_outputs(*module->entries.at(0));
+    const std::vector<SourceNode> sources = options_.report ? source_nodes(*module) : std::vector<SourceNode>();
     program_->compiled = compile(std::move(module), options_);
     const BuiltPlan& built = program_->compiled.plan;
     program_->package = package::package_to_memory(std::as_bytes(std::span(built.metadata)), built.constants);
     program_->plan = rt::Plan::load(program_->package.data(), program_->package.size());
     result_.kernels = static_cast<int>(built.files.size());
     result_.launches = built.launches;
+    result_.report.clear();
+    for (const ReportRow& row : report_rows(sources, program_->compiled))
+      result_.report.push_back(fmt::format("{} ({}): {}", row.node, row.operators, row.fate));
     result_.given.clear();
     for (const auto& [name, value] : program_->given) result_.given.push_back(name);
   }

@@ -11,9 +11,10 @@ namespace oclc::tool {
 
 struct CaseResult {
   bool passed = false;
-  std::string message;             // what is wrong, or empty
-  std::vector<std::string> ops;    // operators of the model, sorted
-  std::vector<std::string> given;  // inputs whose values the compiler asked for: they decide shapes
+  std::string message;              // what is wrong, or empty
+  std::vector<std::string> ops;     // operators of the model, sorted
+  std::vector<std::string> report;  // with CompileOptions::report: a row a node of the model, where it runs
+  std::vector<std::string> given;   // inputs whose values the compiler asked for: they decide shapes
   int kernels = 0, launches = 0;
   double seconds = 0;
 };

@@ -25,12 +25,13 @@ namespace {
 constexpr std::string_view kHelp = R"(usage: oclc conformance DIR... [options]
 Compiles, runs and compares ONNX's backend test cases: folders with model.onnx and test_data_set_*, at any depth below each DIR.
 Prints one line a case, a table of operators, and as last line `<n> passed, <m> failed`. The value of an input that decides a
-shape (axes, sizes, a condition) is given to the compiler; -v names such inputs.
+shape (axes, sizes) is given to the compiler; -v names such inputs. Constants are not folded: the device computes them.
 
   --filter GLOB            only cases whose name (node/test_abs, or test_abs) matches
   --expect FILE            a list of cases that fail, with reasons: other failures, and listed cases that pass, are the failures
   --jobs N                 processes (default: one a processor)
   --timeout S              seconds for one case (default: 60)
+  --report                 below each case a line a node: the kernel it runs in, or that it is a view of memory
   --json FILE              everything about each case, as JSON
   --target NAME  -d, --device SEL  --disable PASS[,PASS]  --conv STRATEGY  --gemm ENGINE  --precision CONTRACT   see oclc --help
   -v  -q  --color auto|always|never  -h, --help
@@ -44,12 +45,13 @@ struct Arguments {
   std::string filter, expect, json_file;
   int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   double timeout_s = 60;
+  bool report = false;
   BuildOptions build;
 };
 
 json document_of(const CaseResult& r) {
-  return {{"passed", r.passed},   {"message", r.message},   {"ops", r.ops},        {"given", r.given},
-          {"kernels", r.kernels}, {"launches", r.launches}, {"seconds", r.seconds}};
+  return {{"passed", r.passed}, {"message", r.message}, {"ops", r.ops},           {"given", r.given},
+          {"report", r.report}, {"kernels", r.kernels}, {"launches", r.launches}, {"seconds", r.seconds}};
 }
 
 CaseResult result_of(const std::string& text) {
@@ -59,6 +61,7 @@ CaseResult result_of(const std::string& text) {
   r.message = d.at("message");
   r.ops = d.at("ops").get<std::vector<std::string>>();
   r.given = d.at("given").get<std::vector<std::string>>();
+  r.report = d.at("report").get<std::vector<std::string>>();
   r.kernels = d.at("kernels");
   r.launches = d.at("launches");
   r.seconds = d.at("seconds");
@@ -116,6 +119,7 @@ int conformance_command(int argc, char** argv, std::string& file) {
   app.add_option("--jobs", arguments.jobs)->check(CLI::Range(1, 1024));
   app.add_option("--timeout", arguments.timeout_s)->check(CLI::PositiveNumber);
   app.add_option("--json", arguments.json_file);
+  app.add_flag("--report", arguments.report);
   OutputOptions shown;
   app.add_flag("-v,--verbose", console().verbose);
   app.add_flag("-q,--quiet", console().quiet);
@@ -141,6 +145,8 @@ int conformance_command(int argc, char** argv, std::string& file) {
     Progress progress(ProgressForm::none);
     auto options = std::make_shared<CompileOptions>(compile_options(arguments.build, progress));
     options->progress = nullptr;
+    options->report = arguments.report;
+    options->disabled.push_back("fold_constants");
     return [&folders, context, options](std::size_t job) {
       return document_of(run_case(folders[job], *options, *context)).dump(-1, ' ', false, json::error_handler_t::replace);
     };
@@ -165,6 +171,9 @@ int conformance_command(int argc, char** argv, std::string& file) {
              if (!r.passed) line += ": " + r.message;
              if (surprise) line += r.passed ? " (listed as a failure)" : " (not listed as a failure)";
              if (!console().quiet || surprise || (arguments.expect.empty() && !r.passed)) print_result(line + "\n");
+             if (!console().quiet) {
+               for (const std::string& row : r.report) print_result("  " + row + "\n");
+             }
              flush_results();
            });
   if (!console().quiet) print_operators(results);
