@@ -163,10 +163,21 @@ Outputs split_input(OpContext& c) {
   return cut_evenly(c, axis, counted ? c.integer("num_outputs") : c.outputs(), c.opset() >= 18);
 }
 
+// The tensor repeated without end along each axis, from `before` elements before its first to `after` behind its last.
+Value* wrapped(OpContext& c, Value* x, const std::vector<Expr>& before, const std::vector<Expr>& after) {
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i] == Expr(0) && after[i] == Expr(0)) continue;
+    const Expr dim = x->type.shape[i];
+    if (dim == Expr(0)) c.fail(fmt::format("elements to repeat along axis {}", i), x->type.text());
+    Value* at = c.b.iota({before[i] + dim + after[i]}, 0, DType::i64, -before[i]);
+    x = c.b.gather(x, c.b.call("mod", {at, c.b.exprs({dim}, {})}), static_cast<std::int64_t>(i));
+  }
+  return x;
+}
+
 Outputs pad(OpContext& c, const std::vector<Expr>& pads, const Ints& axes, double value) {
   Value* x = c.input(0);
   const std::string mode = c.text("mode", "constant");
-  if (mode == "wrap") c.unsupported("mode constant, edge or reflect", "wrap");
   if (pads.size() != 2 * axes.size()) c.fail(fmt::format("{} pads", 2 * axes.size()), std::to_string(pads.size()));
   c.axes(axes, x->type.rank());
   std::vector<Expr> before(x->type.rank(), Expr(0)), after = before, start = before, size = x->type.shape;
@@ -188,6 +199,7 @@ Outputs pad(OpContext& c, const std::vector<Expr>& pads, const Ints& axes, doubl
   if (cuts) x = c.b.slice(x, std::move(start), std::move(size), Ints(x->type.rank(), 1));
   const auto zero = [](const Expr& e) { return e == Expr(0); };
   if (std::all_of(before.begin(), before.end(), zero) && std::all_of(after.begin(), after.end(), zero)) return {x};
+  if (mode == "wrap") return {wrapped(c, x, before, after)};
   return {c.b.pad(x, std::move(before), std::move(after), value, mode)};
 }
 

@@ -114,6 +114,28 @@ void global_pool(Draft& d) {
   if (op == "GlobalLpPool" && d.r.chance(0.6)) d.set("p", d.r.integer(1, 3));
 }
 
+void deformed(Draft& d) {
+  const Windows w = windows(d, 2, true);
+  const std::int64_t offset_group = d.r.integer(1, 2), group = d.r.integer(1, 2), channels = 2 * d.r.integer(1, 2),
+                     features = group * d.r.integer(1, 3), batch = d.r.integer(1, 2), taps = w.kernel[0] * w.kernel[1];
+  Windows own = w;
+  own.automatic.clear();
+  Dims out;
+  for (std::size_t i = 0; i < 2; ++i)
+    out.push_back((w.sizes[i] + own.pads[i] + own.pads[i + 2] - (w.kernel[i] - 1) * w.dilations[i] - 1) / w.strides[i] + 1);
+  d.tolerance = 32;
+  d.scale = 8;
+  d.input(DType::f32, joined({batch, channels}, w.sizes));
+  d.input(DType::f32, joined({features, channels / group}, w.kernel));
+  d.input(DType::f32, joined({batch, offset_group * taps * 2}, out));
+  const bool bias = d.r.chance(0.5), mask = d.r.chance(0.5);
+  bias ? (void)d.input(DType::f32, {features}) : d.none();
+  if (mask) d.input(DType::f32, joined({batch, offset_group * taps}, out));
+  if (group != 1) d.set("group", group);
+  if (offset_group != 1) d.set("offset_group", offset_group);
+  set_windows(d, own, true, d.r.chance(0.5));
+}
+
 void max_unpool(Draft& d) {
   const Dims shape{d.r.integer(1, 2), d.r.integer(1, 3), d.r.integer(1, 4), d.r.integer(1, 4)};
   d.effect = Effect::moves;
@@ -258,6 +280,7 @@ void rotary(Draft& d) {
 constexpr Spec kSpecs[] = {
     {"Conv", 1, 23, convolution},
     {"ConvTranspose", 1, 23, convolution},
+    {"DeformConv", 19, 23, deformed},
     {"MaxPool", 1, 23, pool},
     {"AveragePool", 1, 23, pool},
     {"LpPool", 2, 23, pool},
