@@ -79,8 +79,12 @@ class ElementLoops {
     const bool largest = stage.combine == Stage::Combine::argmax_first || stage.combine == Stage::Combine::argmax_last;
     const bool last = stage.combine == Stage::Combine::argmax_last || stage.combine == Stage::Combine::argmin_last;
     const std::string position = e_.value(stage.arg_index);
-    e_.line(
-        fmt::format("if ({0} {1}{2} {3}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name, position));
+    // A NaN is taken, and then stays: comparisons with it are false.
+    const std::string nan = !is_float(stage.accumulator) ? ""
+                            : last                       ? fmt::format(" || isnan({})", x)
+                                                         : fmt::format(" || (isnan({}) && !isnan({}))", x, name);
+    e_.line(fmt::format("if ({0} {1}{2} {3}{5}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name,
+                        position, nan));
   }
 
   // A stage whose innermost axis runs in vectors: lanes are combined at the end.

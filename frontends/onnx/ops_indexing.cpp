@@ -6,10 +6,28 @@
 namespace oclc::onnx {
 namespace {
 
-Outputs gather(OpContext& c) { return {c.b.gather(c.input(0), c.input(1), static_cast<std::int64_t>(c.axis_attribute(0)))}; }
+// Positions in the file must be inside of the tensor; those that are computed are brought inside when the plan runs.
+void check_positions(OpContext& c, std::size_t axis) {
+  const HostTensor* positions = constant_of(c.input(1));
+  const Expr& dim = c.shape(0)[axis];
+  if (!positions || !is_integer(positions->dtype()) || !dim.is_constant()) return;
+  for (std::int64_t i = 0; i < positions->elements(); ++i) {
+    const std::int64_t at = positions->int_at(i);
+    if (at < -dim.value() || at >= dim.value())
+      c.fail(fmt::format("positions from {} to {}", -dim.value(), dim.value() - 1), std::to_string(at));
+  }
+}
+
+Outputs gather(OpContext& c) {
+  const std::size_t axis = c.axis_attribute(0);
+  check_positions(c, axis);
+  return {c.b.gather(c.input(0), c.input(1), static_cast<std::int64_t>(axis))};
+}
 
 Outputs gather_elements(OpContext& c) {
-  return {c.b.gather_elements(c.input(0), c.input(1), static_cast<std::int64_t>(c.axis_attribute(0)))};
+  const std::size_t axis = c.axis_attribute(0);
+  check_positions(c, axis);
+  return {c.b.gather_elements(c.input(0), c.input(1), static_cast<std::int64_t>(axis))};
 }
 
 Outputs gather_nd(OpContext& c) { return {c.b.gather_nd(c.input(0), c.input(1), c.integer("batch_dims", 0))}; }

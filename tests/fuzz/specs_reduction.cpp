@@ -29,6 +29,7 @@ void reduce(Draft& d) {
   if (op == "ReduceLogSum") range = {0.2, 3, true};
   if (op == "ReduceL2") range = {0.5, 3, true};
   if (op == "ReduceProd") range = {is_float(dtype) ? 0.7 : -2, is_float(dtype) ? 1.4 : 2, true};
+  range.odd = picks && d.r.chance(0.3);
   d.tolerance = op == "ReduceProd" ? 8 : 2;
   d.scale = sums || op == "ReduceMean" ? 8 : 0;
   d.input(dtype, shape, range);
@@ -51,7 +52,7 @@ void reduce(Draft& d) {
 void arg(Draft& d) {
   d.effect = Effect::decides;
   const Dims shape = some(d, 1);
-  d.input(d.numbers(), shape, {-3, 3});
+  d.input(d.numbers(), shape, {-3, 3, false, d.r.chance(0.3)});
   const auto axis = d.axis(shape.size());
   if (axis != 0 || d.r.chance(0.5)) d.set("axis", d.opset >= 11 ? d.spelled(axis, shape.size()) : axis);
   if (d.r.chance(0.5)) d.set("keepdims", d.r.chance(0.5));
