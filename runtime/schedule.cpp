@@ -26,7 +26,8 @@ std::string described(const Schedule::Leaf& leaf) {
 
 }  // namespace
 
-Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry) : loaded_(loaded) {
+Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry)
+    : loaded_(loaded), apart_(loaded.context().facts().device_class != OCLC_DEVICE_CPU) {
   const fb::Plan& plan = loaded.plan();
   used_.assign(plan.symbols() ? plan.symbols()->size() : 0, false);
   nodes_ = make_nodes(plan.entries()->Get(entry)->steps());
@@ -101,6 +102,7 @@ int Schedule::make_launch(const fb::Launch& launch) {
   leaf.step = next_step_;
   next_step_ += std::max(1u, launch.parts() ? launch.parts()->size() : 0);
   if (launch.parts() && launch.parts()->size() > 0) {
+    if (apart_) replayable_ = false;
     leaf.part_index = index;
     index += 2;
   }
@@ -364,7 +366,7 @@ void Schedule::run_leaf(Leaf& leaf) {
     if (!leaf.empty) set_arguments(leaf, *symbols_, false);
   }
   if (leaf.empty) return;
-  if (!leaf.parts.empty() && (records_ || watch_)) return run_parts(leaf);
+  if (!leaf.parts.empty() && (records_ || watch_ || apart_)) return run_parts(leaf);
   const auto index = static_cast<std::uint32_t>(&leaf - leaves_.data());
   if (watch_) watch_->before(leaf, leaf.step);
   cl_event event = nullptr;

@@ -110,6 +110,9 @@ class Schedule {
   std::vector<Leaf> leaves_;
   std::vector<Node> nodes_;
   std::vector<bool> used_;
+  // Parts of a launch are launched one by one: they wait for each other in memory, which OpenCL C 1.2 promises to groups of one
+  // launch nowhere, and CPUs alone keep.
+  const bool apart_;
   bool replayable_ = true;
   bool reads_ = false;
   std::uint32_t next_step_ = 0;

@@ -9,6 +9,7 @@
 #include "compiler/ir/copy.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/support/error.h"
+#include "frontends/cpp/typed/device_target.h"
 #include "runtime/package/writer.h"
 #include "tests/support/graph_check.h"
 
@@ -39,7 +40,7 @@ oclc_tensor host_tensor(DType dtype, const std::vector<std::int64_t>& shape, voi
 
 CompileOptions default_options() {
   CompileOptions options;
-  options.target = find_target("cpu");
+  options.target = std::getenv("OCLC_TEST_DEVICE") ? target_of(context().device()) : find_target("cpu");
   return options;
 }
 
