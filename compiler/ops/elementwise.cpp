@@ -64,7 +64,8 @@ double float_mod(double a, double b) {
 // name, arity, accepted dtypes, formula, {float text, integer text, reference on floats, on integers, on u64, gives bool,
 // flops}, gradient
 constexpr ElementwiseRow kRows[] = {
-    {"neg", 1, Accepts::numbers, "-a", {"(-a)", "(-a)", OCLC_F(-a), OCLC_I(wrap(U{0} - static_cast<U>(a)))}, OCLC_D(-g)},
+    // With a space: operands may be negative numbers.
+    {"neg", 1, Accepts::numbers, "-a", {"(- a)", "(- a)", OCLC_F(-a), OCLC_I(wrap(U{0} - static_cast<U>(a)))}, OCLC_D(-g)},
     {"abs",
      1,
      Accepts::numbers,

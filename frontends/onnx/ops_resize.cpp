@@ -90,7 +90,7 @@ Taps taps_of(const Method& m, const AxisPlan& a) {
       const std::int64_t at = first + k;
       const double distance = (x - static_cast<double>(at)) * narrow;
       double w = m.mode == "linear" ? triangle(distance) : cubic(distance, m.cubic);
-      if ((m.exclude_outside || m.antialias) && at != clamped(at)) w = 0;
+      if (m.exclude_outside && at != clamped(at)) w = 0;
       taps.index[static_cast<std::size_t>(k)][i] = clamped(at);
       taps.weight[static_cast<std::size_t>(k)][i] = w;
       sum += w;

@@ -43,6 +43,34 @@ TEST_CASE("empty tensors give empty results and empty sums") {
   check.check();
 }
 
+TEST_CASE("a negative number in the kernel's text can be negated") {
+  PlanCheck check;
+  Builder& b = check.b;
+  // The only element of a constant becomes a number, after all folding.
+  Value* at = check.input(ints_of(DType::i64, {1}, {-1}));
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) {
+    HostTensor number(dtype, {1});
+    number.set(0, -3);
+    Value* taken = b.gather_elements(b.constant(std::move(number)), at, 0);
+    check.out(std::string(name_of(dtype)), b.mul(b.unary("neg", taken), check.input(dtype, {1}, 1, 5)));
+  }
+  check.check();
+}
+
+TEST_CASE("positions of NaN are the first or the last") {
+  PlanCheck check;
+  Builder& b = check.b;
+  HostTensor x(DType::f32, {3, 5});
+  const double values[] = {1, NAN, INFINITY, NAN, 0, -INFINITY, 2, 3, 1, NAN, 4, 4, -1, 5, 5};
+  for (std::int64_t i = 0; i < 15; ++i) x.set(i, values[i]);
+  Value* v = check.input(std::move(x));
+  for (const bool last : {false, true}) {
+    check.out(fmt::format("largest {}", last), b.arg("argmax", v, 1, false, last));
+    check.out(fmt::format("smallest {}", last), b.arg("argmin", v, 1, false, last));
+  }
+  check.check();
+}
+
 TEST_CASE("reductions of bool and positions of ties") {
   PlanCheck check;
   Builder& b = check.b;
