@@ -15,7 +15,7 @@ namespace oclc {
 namespace {
 
 // Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
-constexpr std::int64_t kLongestChain = 128;
+constexpr std::int64_t kLongestChain = 64;
 // An epilogue of at most this many flops is written out for every row of a tile.
 constexpr double kCheapEpilogueFlops = 8;
 
@@ -101,7 +101,7 @@ class ContractionCode {
       return;
     }
     const std::int64_t inner = view_.inner().value();
-    const bool chained = inner * view_.taps() > 2 * kLongestChain;
+    const bool chained = inner * view_.taps() > kLongestChain;
     p["CHAINED"] = chained ? "1" : "0";
     if (!chained) return;
     if (choice_.local_copy != LocalCopy::none || inner > kLongestChain) p["K_CHAIN"] = std::to_string(kLongestChain);
