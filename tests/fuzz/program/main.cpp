@@ -24,7 +24,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::int64_t models = 1000, graphs = 100, batch = 20, jobs = 2, only = -1;
   std::string filter, disable, out = "fuzz-failures", write_table, check_table;
-  double timeout_s = 120;
+  double timeout_s = 300;
   bool verbose = false;
 };
 
