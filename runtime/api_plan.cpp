@@ -58,7 +58,7 @@ std::uint32_t launches(const flatbuffers::Vector<flatbuffers::Offset<fb::Step>>*
   std::uint32_t total = 0;
   for (std::uint32_t i = 0; i < count(steps); ++i) {
     const auto* loop = steps->Get(i)->body_as_Loop();
-    if (steps->Get(i)->body_as_Read()) continue;
+    if (steps->Get(i)->body_as_Read() || steps->Get(i)->body_as_Host()) continue;
     total += loop ? launches(loop->body()) : 1;
   }
   return total;

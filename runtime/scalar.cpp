@@ -89,6 +89,8 @@ void put_scalar(std::byte* to, oclc_dtype dtype, double value) {
       return store_integer<std::uint64_t>(to, value, dtype);
     case OCLC_BOOL:
       return store(to, static_cast<std::uint8_t>(value != 0));
+    case OCLC_STRING:
+      break;  // no state holds strings
   }
 }
 

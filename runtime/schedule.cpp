@@ -5,6 +5,8 @@
 
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
+#include "runtime/flat.h"
+#include "runtime/host_step.h"
 #include "runtime/package/verify.h"
 
 namespace oclc::runtime {
@@ -26,8 +28,8 @@ std::string described(const Schedule::Leaf& leaf) {
 
 }  // namespace
 
-Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry)
-    : loaded_(loaded), apart_(loaded.context().facts().device_class != OCLC_DEVICE_CPU) {
+Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings)
+    : loaded_(loaded), strings_(strings), apart_(loaded.context().facts().device_class != OCLC_DEVICE_CPU) {
   const fb::Plan& plan = loaded.plan();
   used_.assign(plan.symbols() ? plan.symbols()->size() : 0, false);
   nodes_ = make_nodes(plan.entries()->Get(entry)->steps());
@@ -60,6 +62,15 @@ std::vector<Schedule::Node> Schedule::make_nodes(const Steps* steps) {
       reads_ = true;
       looping(read->from()->value());
       for (const int dim : *read->dims()) looping(loaded_.plan().symbols()->Get(static_cast<std::uint32_t>(dim))->upper());
+      replayable_ = false;
+    } else if (const auto* host = step.body_as_Host()) {
+      node.host = host;
+      ++next_step_;
+      for (const auto* list : {host->inputs(), host->outputs()})
+        for (std::uint32_t k = 0; k < count(list); ++k) {
+          looping(list->Get(k)->at()->value());
+          for (std::uint32_t d = 0; d < count(list->Get(k)->shape()); ++d) looping(list->Get(k)->shape()->Get(d));
+        }
       replayable_ = false;
     } else {
       const auto* loop = step.body_as_Loop();
@@ -310,6 +321,10 @@ void Schedule::run(std::span<const Node> nodes) {
     }
     if (node.read) {
       read_dims(*node.read);
+      continue;
+    }
+    if (node.host) {
+      run_host(*node.host, loaded_, places_, *symbols_, queue_, strings_);
       continue;
     }
     const std::int64_t trips = evaluate(node.trip, *symbols_, "a loop's trip count");

@@ -8,6 +8,7 @@
 
 #include "runtime/blas.h"
 #include "runtime/loaded_plan.h"
+#include "runtime/strings.h"
 
 namespace oclc::runtime {
 
@@ -23,7 +24,7 @@ struct LaunchRecord {
 class Schedule {
  public:
   // Creates the kernels and checks them against the device.
-  Schedule(const LoadedPlan& loaded, std::uint32_t entry);
+  Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings);
 
   struct Leaf {
     const oclc::plan::Launch* launch = nullptr;  // or
@@ -81,7 +82,8 @@ class Schedule {
  private:
   struct Node {
     int leaf = -1;
-    const oclc::plan::Read* read = nullptr;  // or a loop:
+    const oclc::plan::Read* read = nullptr;
+    const oclc::plan::Host* host = nullptr;  // or a loop:
     const oclc::plan::Expr* trip = nullptr;
     int counter = -1;
     int condition = -1;  // symbol
@@ -107,6 +109,7 @@ class Schedule {
   void zero_gemm(const oclc_clblast_gemm_args& args, cl_event* event);
 
   const LoadedPlan& loaded_;
+  StringTable& strings_;
   std::vector<Leaf> leaves_;
   std::vector<Node> nodes_;
   std::vector<bool> used_;

@@ -15,7 +15,7 @@ namespace oclc::runtime {
 namespace fb = oclc::plan;
 
 Session::Session(std::shared_ptr<Context> context, std::shared_ptr<const package::Package> package)
-    : context_(std::move(context)), package_(std::move(package)) {
+    : context_(std::move(context)), package_(std::move(package)), strings_(package_->plan()) {
   context_->check_process();
   loaded_ = context_->load(context_, package_);
   stats_ = OCLC_INIT(oclc_stats);
@@ -42,7 +42,7 @@ void Session::make_entry(std::uint32_t index) {
       p.input = input;
       e.ports.push_back(std::move(p));
     }
-  e.schedule = std::make_unique<Schedule>(*loaded_, index);
+  e.schedule = std::make_unique<Schedule>(*loaded_, index, strings_);
   e.used_symbols = e.schedule->used_symbols();
   const auto use = [&](int symbol) { e.used_symbols[static_cast<std::size_t>(symbol)] = true; };
   for (const Port& p : e.ports)
@@ -182,9 +182,13 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
   const cl_command_queue queue = context_->queue();
   if (wait_count > 0)
     check_cl(clEnqueueBarrierWithWaitList(queue, wait_count, wait, nullptr), "waiting for the caller's events");
+  strings_.reset();
   for (const Port& p : e.ports) {
     const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
-    if (p.input && bytes > 0 && p.bound && p.bound->host)
+    if (!p.input || bytes == 0 || !p.bound || !p.bound->host) continue;
+    if (p.binding->dtype() == fb::DType::string_)
+      write_texts(p);
+    else
       check_cl(clEnqueueWriteBuffer(queue, p.staging.get(), CL_FALSE, 0, bytes, p.bound->host, 0, nullptr, nullptr),
                "writing " + p.label);
   }
@@ -214,7 +218,10 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
     const std::uint64_t bytes = !p.input && size && is_computed(size)
                                     ? static_cast<std::uint64_t>(evaluate(size, scratch_, "the size of an output"))
                                     : e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
-    if (!p.input && bytes > 0 && p.bound && p.bound->host)
+    if (p.input || bytes == 0 || !p.bound || !p.bound->host) continue;
+    if (p.binding->dtype() == fb::DType::string_)
+      read_texts(p, bytes);
+    else
       check_cl(clEnqueueReadBuffer(queue, p.staging.get(), CL_FALSE, 0, bytes, p.bound->host, 0, nullptr, nullptr),
                "reading " + p.label);
   }

@@ -78,8 +78,9 @@ class Session {
     bool has_shape = false;
     void* host = nullptr;
     ClMem memory;
-    std::uint64_t offset = 0;  // bytes into `memory`
-    std::uint64_t bytes = 0;   // available
+    std::uint64_t offset = 0;        // bytes into `memory`
+    std::uint64_t bytes = 0;         // available
+    std::vector<std::string> texts;  // of an input of strings, copied
   };
   struct Port {
     const oclc::plan::Binding* binding = nullptr;
@@ -120,11 +121,15 @@ class Session {
   Place port_place(Port& port, std::uint64_t bytes);
   void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait);
   void write_initial(std::uint32_t buffer);
+  std::vector<std::string> copy_texts(const Port& port, const oclc_tensor& tensor) const;
+  void write_texts(const Port& port);
+  void read_texts(const Port& port, std::uint64_t bytes);
   VariablePlace find_variable(const char* name, const void* host, std::uint64_t bytes) const;
 
   std::shared_ptr<Context> context_;
   std::shared_ptr<const package::Package> package_;
   std::shared_ptr<LoadedPlan> loaded_;
+  StringTable strings_;  // of the last run
   std::vector<Entry> entries_;
   std::vector<std::int64_t> dims_;  // bound by the caller, -1: not
   std::vector<ClMem> states_;       // of state buffers

@@ -12,6 +12,11 @@ namespace {
 
 namespace fb = oclc::plan;
 
+// Of one element in the caller's memory.
+std::uint64_t host_bytes(fb::DType dtype) {
+  return dtype == fb::DType::string_ ? sizeof(const char*) : package::dtype_bytes(dtype);
+}
+
 std::uint64_t elements(std::span<const std::int64_t> shape, const std::string& label) {
   std::uint64_t product = 1;
   bool zero = false;
@@ -87,8 +92,12 @@ void Session::set_tensor(std::uint32_t index, oclc_direction direction, const ch
   if (tensor->shape) bound.shape.assign(tensor->shape, tensor->shape + tensor->rank);
   bound.host = tensor->host;
   bound.bytes = tensor->bytes;
-  const std::uint64_t element = package::dtype_bytes(p.binding->dtype());
+  const std::uint64_t element = host_bytes(p.binding->dtype());
   const std::uint64_t needed = bound.has_shape ? elements(bound.shape, p.label) * element : 0;
+  if (p.binding->dtype() == fb::DType::string_) {
+    if (tensor->buffer) throw Failure(OCLC_E_BINDING, p.label + ": strings lie in host memory, found a cl_mem");
+    if (p.input && tensor->host && bound.bytes >= needed) bound.texts = copy_texts(p, *tensor);
+  }
   if (tensor->buffer) {
     std::size_t size = 0;
     cl_context owner = nullptr;
@@ -186,7 +195,7 @@ void Session::check_shapes(const Entry& e, std::span<const std::int64_t> symbols
     const auto* dims = p.binding->shape();
     const bool computed = dims && std::any_of(dims->begin(), dims->end(), [&](const fb::Expr* e) { return is_computed(e); });
     const std::vector<std::int64_t> shape = largest_shape(*p.binding, symbols);
-    const std::uint64_t bytes = elements(shape, p.label) * package::dtype_bytes(p.binding->dtype());
+    const std::uint64_t count = elements(shape, p.label), bytes = count * package::dtype_bytes(p.binding->dtype());
     const std::uint64_t size = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
     if (!computed && bytes != size)
       throw Failure(OCLC_E_PLAN, package_->name() + ": invalid plan: " + p.label + " of shape " + shape_text(shape) +
@@ -198,8 +207,9 @@ void Session::check_shapes(const Entry& e, std::span<const std::int64_t> symbols
     if (p.bound->has_shape && !computed && p.bound->shape != shape)
       throw Failure(OCLC_E_BINDING, p.label + ": wanted shape " + shape_text(plan(), p.binding->shape()) + " = " +
                                         shape_text(shape) + ", found " + shape_text(p.bound->shape));
-    if (p.bound->bytes < size)
-      throw Failure(OCLC_E_BINDING, p.label + ": shape " + shape_text(shape) + " needs " + std::to_string(size) +
+    const std::uint64_t needed = p.bound->memory ? size : count * host_bytes(p.binding->dtype());
+    if (p.bound->bytes < needed)
+      throw Failure(OCLC_E_BINDING, p.label + ": shape " + shape_text(shape) + " needs " + std::to_string(needed) +
                                         " bytes, found " + std::to_string(p.bound->bytes));
   }
   check_overlap(e);
@@ -218,7 +228,8 @@ void Session::check_overlap(const Entry& e) const {
     if (!p.bound->memory) {
       if (p.input) continue;  // copied to the device before anything is written
       const auto begin = reinterpret_cast<std::uintptr_t>(p.bound->host);
-      ranges.push_back({&p, nullptr, begin, begin + size});
+      const std::uint64_t element = package::dtype_bytes(p.binding->dtype());
+      ranges.push_back({&p, nullptr, begin, begin + size / element * host_bytes(p.binding->dtype())});
       continue;
     }
     cl_mem root = p.bound->memory.get();
@@ -267,7 +278,7 @@ std::vector<std::int64_t> Session::shape(std::uint32_t index, oclc_direction dir
   }
   const std::vector<std::int64_t> largest = largest_shape(*p.binding, symbols);
   if (!ran) result = largest;
-  if (bytes) *bytes = elements(largest, p.label) * package::dtype_bytes(p.binding->dtype());
+  if (bytes) *bytes = elements(largest, p.label) * host_bytes(p.binding->dtype());
   return result;
 }
 
@@ -285,6 +296,8 @@ void Session::check_name(std::uint32_t index, oclc_direction direction, const ch
 std::uint64_t Session::check_input(std::uint32_t index, const char* name, const oclc_tensor& tensor) {
   const Port& p = port(entry(index), OCLC_INPUT, name);
   check_tensor(p, tensor);
+  if (p.binding->dtype() == fb::DType::string_)
+    throw Failure(OCLC_E_UNSUPPORTED, p.label + ": trainers take numbers, found strings; run the entry point of a session");
   return elements({tensor.shape, tensor.rank}, p.label) * package::dtype_bytes(p.binding->dtype());
 }
 

@@ -96,6 +96,7 @@ std::string_view c_type(DType dtype) {
     case DType::i16:
       return "short";
     case DType::i32:
+    case DType::string:
       return "int";
     case DType::i64:
       return "long";

@@ -20,6 +20,24 @@ void remove_use(Value* value, const Node* node) {
   value->users.pop_back();
 }
 
+// Texts may be moved, chosen, compared and given to the host; elementwise operators and indexing look themselves.
+void refuse_texts(const Node& node) {
+  switch (node.op->kind) {
+    case OpKind::elementwise:
+    case OpKind::movement:
+    case OpKind::indexing:
+    case OpKind::generator:
+    case OpKind::control:
+    case OpKind::host:
+      return;
+    default:
+      break;
+  }
+  for (const Value* input : node.inputs) {
+    if (input && input->type.dtype == DType::string) throw CompileError({.wanted = "numbers", .found = input->type.text()});
+  }
+}
+
 }  // namespace
 
 Graph::~Graph() = default;
@@ -63,6 +81,7 @@ Node* Graph::add(const OpDef& op, std::vector<Value*> inputs, std::map<std::stri
                                         : fmt::format("{} to {} inputs", op.min_inputs, op.max_inputs),
                           .found = std::to_string(count)});
     }
+    refuse_texts(*node);
     types = op.infer(*node);
   } catch (const CompileError& error) {
     auto parts = error.parts();

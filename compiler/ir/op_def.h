@@ -18,6 +18,7 @@ enum class OpKind {
   indexing,     // reads at positions given by a tensor
   generator,    // no tensor inputs: constants, iota, expressions
   control,      // holds sub-graphs
+  host,         // on texts, computed by the host between launches: see host_op.h
   scan,         // running combination along an axis
   opaque
 };
@@ -62,7 +63,7 @@ struct OpDef {
 };
 
 // Numeric contract: operations are IEEE single precision with round to nearest; sums may be reordered and contracted to fma;
-// NaN propagates through max, min and relu; integers wrap; division of them by zero gives 0; shifts by the width or more give 0.
-// 16-bit floats are computed with in single precision and rounded where they are stored, and where they are cast to.
+// NaN propagates through max, min and relu; integers wrap; division of them by zero gives 0; shifts by the width or more give
+// 0. 16-bit floats are computed with in single precision and rounded where they are stored, and where they are cast to.
 
 }  // namespace oclc

@@ -203,6 +203,10 @@ class Parser {
     }
     HostTensor tensor(type.dtype, std::move(shape));
     const std::int64_t count = tensor.elements();
+    if (type.dtype == DType::string) {
+      texts(tensor);
+      return tensor;
+    }
     if (in_.take_word("splat")) {
       const std::string_view value = in_.number();
       for (std::int64_t i = 0; i < count; ++i) set(tensor, i, value);
@@ -230,6 +234,25 @@ class Parser {
       set(tensor, 0, in_.number());
     }
     return tensor;
+  }
+
+  void texts(HostTensor& tensor) {
+    const std::int64_t count = tensor.elements();
+    if (in_.take_word("splat")) {
+      const std::string text = in_.text();
+      for (std::int64_t i = 0; i < count; ++i) tensor.set_text(i, text);
+    } else if (in_.take_word("xxh3")) {
+      in_.fail("a tensor's values", "its hash alone");
+    } else if (in_.take('[')) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (i > 0) in_.expect(',');
+        tensor.set_text(i, in_.text());
+      }
+      in_.expect(']');
+    } else {
+      if (count != 1) in_.fail(fmt::format("{} elements", count), "one");
+      tensor.set_text(0, in_.text());
+    }
   }
 
   HostTensor tensor() { return payload(type()); }

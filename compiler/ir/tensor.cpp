@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "compiler/ir/strings.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -18,7 +19,7 @@ struct DTypeRow {
   bool is_float, is_integer, is_signed;
 };
 
-constexpr std::array<DTypeRow, 13> kDTypes = {{{"f32", 4, true, false, true},
+constexpr std::array<DTypeRow, 14> kDTypes = {{{"f32", 4, true, false, true},
                                                {"f64", 8, true, false, true},
                                                {"f16", 2, true, false, true},
                                                {"bf16", 2, true, false, true},
@@ -30,7 +31,8 @@ constexpr std::array<DTypeRow, 13> kDTypes = {{{"f32", 4, true, false, true},
                                                {"u16", 2, false, true, false},
                                                {"u32", 4, false, true, false},
                                                {"u64", 8, false, true, false},
-                                               {"bool", 1, false, false, false}}};
+                                               {"bool", 1, false, false, false},
+                                               {"string", 4, false, false, false}}};
 
 const DTypeRow& row(DType dtype) { return kDTypes.at(static_cast<std::size_t>(dtype)); }
 
@@ -130,6 +132,7 @@ std::int64_t HostTensor::int_at(std::int64_t i) const {
     case DType::i16:
       return load<std::int16_t>(p);
     case DType::i32:
+    case DType::string:
       return load<std::int32_t>(p);
     case DType::i64:
       return load<std::int64_t>(p);
@@ -177,6 +180,7 @@ void HostTensor::set_int(std::int64_t i, std::int64_t value) {
       return store(p, static_cast<std::uint16_t>(value));
     case DType::i32:
     case DType::u32:
+    case DType::string:
       return store(p, static_cast<std::uint32_t>(value));
     case DType::i64:
     case DType::u64:
@@ -186,6 +190,16 @@ void HostTensor::set_int(std::int64_t i, std::int64_t value) {
     default:
       return set(i, static_cast<double>(value));
   }
+}
+
+const std::string& HostTensor::text_at(std::int64_t i) const {
+  OCLC_CHECK(dtype_ == DType::string, "text of a number");
+  return string_text(int_at(i));
+}
+
+void HostTensor::set_text(std::int64_t i, std::string_view text) {
+  OCLC_CHECK(dtype_ == DType::string, "text into a number");
+  set_int(i, string_number(text));
 }
 
 HostTensor HostTensor::reshaped(std::vector<std::int64_t> shape) const {
@@ -204,6 +218,13 @@ HostTensor HostTensor::scalar(DType dtype, double value) {
 HostTensor HostTensor::from_ints(std::span<const std::int64_t> values) {
   HostTensor t(DType::i64, {static_cast<std::int64_t>(values.size())});
   for (std::size_t i = 0; i < values.size(); ++i) t.set_int(static_cast<std::int64_t>(i), values[i]);
+  return t;
+}
+
+HostTensor HostTensor::from_texts(std::span<const std::string> values, std::vector<std::int64_t> shape) {
+  HostTensor t(DType::string, std::move(shape));
+  OCLC_CHECK(t.elements() == static_cast<std::int64_t>(values.size()), "texts for the shape");
+  for (std::size_t i = 0; i < values.size(); ++i) t.set_text(static_cast<std::int64_t>(i), values[i]);
   return t;
 }
 

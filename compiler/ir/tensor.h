@@ -13,13 +13,13 @@
 namespace oclc {
 
 // Order is the wire format of runtime/package/plan.fbs.
-enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean };
+enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean, string };
 
-std::string_view name_of(DType dtype);  // "f32", ..., "bool"
+std::string_view name_of(DType dtype);  // "f32", ..., "bool", "string"
 std::optional<DType> dtype_of(std::string_view name);
-std::size_t size_bytes(DType dtype);  // bool: 1
+std::size_t size_bytes(DType dtype);  // bool: 1, string: 4, see strings.h
 bool is_float(DType dtype);
-bool is_integer(DType dtype);  // signed or unsigned; not bool
+bool is_integer(DType dtype);  // signed or unsigned; not bool, not string
 bool is_signed(DType dtype);   // floats and signed integers
 
 using Shape = std::vector<Expr>;
@@ -59,10 +59,14 @@ class HostTensor {
   // Converts from double as C does; integers outside the type's range wrap, bool is value != 0.
   void set(std::int64_t i, double value);
   void set_int(std::int64_t i, std::int64_t value);
+  // Of type string; int_at and set_int are the text's number.
+  const std::string& text_at(std::int64_t i) const;
+  void set_text(std::int64_t i, std::string_view text);
   HostTensor reshaped(std::vector<std::int64_t> shape) const;  // shares bytes; element count must agree
 
   static HostTensor scalar(DType dtype, double value);
   static HostTensor from_ints(std::span<const std::int64_t> values);  // i64 vector
+  static HostTensor from_texts(std::span<const std::string> values, std::vector<std::int64_t> shape);
 
  private:
   DType dtype_ = DType::f32;

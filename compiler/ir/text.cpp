@@ -43,6 +43,7 @@ std::string escaped(std::string_view text, std::string_view marked) {
 
 std::string element_text(const HostTensor& tensor, std::int64_t i) {
   if (tensor.dtype() == DType::boolean) return tensor.int_at(i) != 0 ? "true" : "false";
+  if (tensor.dtype() == DType::string) return quoted(tensor.text_at(i));
   if (tensor.dtype() == DType::u64) return fmt::format("{}", static_cast<std::uint64_t>(tensor.int_at(i)));
   if (!is_float(tensor.dtype())) return fmt::format("{}", tensor.int_at(i));
   const double value = tensor.at(i);
@@ -58,6 +59,11 @@ bool all_equal(const HostTensor& tensor) {
 std::string payload_text(const HostTensor& tensor, const TextOptions& options) {
   const std::int64_t count = tensor.elements();
   if (count > 1 && all_equal(tensor)) return "splat " + element_text(tensor, 0);
+  if (count > options.max_elements && tensor.dtype() == DType::string) {
+    std::string all;
+    for (std::int64_t i = 0; i < count; ++i) all += tensor.text_at(i) + '\0';
+    return fmt::format("xxh3:{:016x}", XXH3_64bits(all.data(), all.size()));
+  }
   if (count > options.max_elements) return fmt::format("xxh3:{:016x}", XXH3_64bits(tensor.data(), tensor.bytes()));
   if (count == 1 && tensor.shape().empty()) return element_text(tensor, 0);
   std::string text = "[";

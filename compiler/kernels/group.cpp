@@ -11,7 +11,7 @@ namespace {
 
 bool is_anchor_kind(OpKind kind) {
   return kind == OpKind::contraction || kind == OpKind::window || kind == OpKind::reduction || kind == OpKind::row ||
-         kind == OpKind::scan || kind == OpKind::control || kind == OpKind::opaque;
+         kind == OpKind::scan || kind == OpKind::control || kind == OpKind::host || kind == OpKind::opaque;
 }
 
 // Broadcasting may put unit dimensions in front of the shape.
@@ -78,7 +78,8 @@ class Grouper {
 
   void grow(int id) {
     Node* anchor = draft_.groups[static_cast<std::size_t>(id)].anchor;
-    if (anchor && (anchor->op->kind == OpKind::control || anchor->op->kind == OpKind::scan)) return;
+    const OpKind kind = anchor ? anchor->op->kind : OpKind::elementwise;
+    if (kind == OpKind::control || kind == OpKind::scan || kind == OpKind::host) return;
     std::unordered_set<const Value*> inside;
     for (const Node* node : draft_.groups[static_cast<std::size_t>(id)].nodes) {
       for (const auto& output : node->outputs) inside.insert(output.get());

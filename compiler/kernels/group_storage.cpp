@@ -148,15 +148,16 @@ class Storing {
     if (std::count(concat.inputs.begin(), concat.inputs.end(), operand) != 1) return false;
     const OpKind kind = operand->producer->op->kind;
     if (operand->producer->op->name == "concat") return true;
-    return draft_.group_of(operand->producer) ? kind != OpKind::control
+    return draft_.group_of(operand->producer) ? kind != OpKind::control && kind != OpKind::host
                                               : kind == OpKind::elementwise || kind == OpKind::indexing;
   }
 
-  // The body of a loop reads captured values from memory, the host what is to be a dimension; constants are there already.
+  // The body of a loop reads captured values from memory, the host what is to be a dimension and its operands; constants are
+  // there already.
   static bool captured_by_loop(const Node& node) {
     if (node.op->name == "constant") return false;
     return std::any_of(node.output()->users.begin(), node.output()->users.end(), [&](const Node* user) {
-      if (user->op->kind != OpKind::control) return false;
+      if (user->op->kind != OpKind::control && user->op->kind != OpKind::host) return false;
       const auto carried = static_cast<std::ptrdiff_t>(user->get_or<std::int64_t>("carried", 0));
       return std::find(user->inputs.begin() + carried, user->inputs.end(), node.output()) != user->inputs.end();
     });

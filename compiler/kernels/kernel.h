@@ -149,17 +149,34 @@ struct Reading {
   std::vector<Expr> upper;  // the largest value of each: what memory is laid out for
 };
 
+// A dense row-major tensor in a buffer, from element `offset` on.
+struct HostOperand {
+  int buffer = -1;
+  Expr offset = 0;
+  Shape shape;
+};
+
+// An operator that the host computes, as the runtime is told: see host_op.h.
+struct HostCall {
+  std::string op;
+  std::vector<std::int64_t> integers;
+  std::vector<std::string> texts;
+  std::vector<HostOperand> inputs, outputs;
+  std::vector<std::string> sources;  // names of the model's nodes
+};
+
 struct Step {
   int kernel = -1;   // index into Schedule::kernels, or
   int gemm = -1;     // index into Schedule::gemms, or
   int reading = -1;  // index into Schedule::readings, or
+  int host = -1;     // index into Schedule::hosts, or
   Expr trip = 0;     // a loop over `body` with symbol `counter`
   std::string counter;
   std::string condition;  // a symbol that the first step of `body` reads; the loop ends there if it is 0. Empty: none.
   std::vector<Step> body;
   bool persistent = false;  // no loop itself: all of `body`, loops among it, is one kernel
 
-  bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && !persistent; }
+  bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent; }
 };
 
 struct EntrySchedule {  // inputs and outputs are those that the caller binds: state is not among them
@@ -183,6 +200,7 @@ struct Schedule {
   std::vector<Kernel> kernels;
   std::vector<Gemm> gemms;
   std::vector<Reading> readings;
+  std::vector<HostCall> hosts;
   std::vector<EntrySchedule> entries;
   std::string text() const;
 };

@@ -23,6 +23,7 @@ std::optional<double> uniform_number(const Value* value) {
   const HostTensor* tensor = constant_of(value);
   if (!tensor || tensor->elements() == 0 || tensor->elements() > 64) return std::nullopt;
   const double first = tensor->at(0);
+  if (tensor->dtype() == DType::string && first != 0) return std::nullopt;  // a plan gives texts its own numbers
   if (tensor->dtype() == DType::i64 || tensor->dtype() == DType::u64) {
     if (std::abs(first) > 9e15) return std::nullopt;
   }
@@ -32,11 +33,11 @@ std::optional<double> uniform_number(const Value* value) {
   return first;
 }
 
-bool is_half(DType dtype) { return computed_as(dtype) != dtype; }
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 }  // namespace
 
-DType computed_as(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
+DType computed_as(DType dtype) { return is_half(dtype) ? DType::f32 : dtype == DType::string ? DType::i32 : dtype; }
 
 Expr KernelBuilder::axis_of(std::vector<Axis>& axes, std::string name, const Expr& extent) const {
   for (const Axis& known : axes) {
@@ -278,7 +279,8 @@ int KernelBuilder::operand(int buffer, DType dtype, bool written, const std::str
   // Names tell the role, not the value: kernels that differ in their buffers alone have one text.
   const auto role = static_cast<std::size_t>(
       std::count_if(kernel.operands.begin(), kernel.operands.end(), [&](const Operand& o) { return o.written == written; }));
-  kernel.operands.push_back({buffer, dtype, written, fmt::format("{}{}", written ? "y" : "x", role), name});
+  kernel.operands.push_back(
+      {buffer, dtype == DType::string ? DType::i32 : dtype, written, fmt::format("{}{}", written ? "y" : "x", role), name});
   return static_cast<int>(kernel.operands.size()) - 1;
 }
 

@@ -9,6 +9,7 @@
 #include "compiler/kernels/lower_blas.h"
 #include "compiler/kernels/lower_kernel.h"
 #include "compiler/kernels/state_hazards.h"
+#include "compiler/ops/host_op.h"
 #include "compiler/passes/mixed_precision.h"
 #include "compiler/support/error.h"
 
@@ -214,6 +215,10 @@ class ModuleLowering {
           lower_loop(*group.anchor, steps);
         continue;
       }
+      if (group.anchor && group.anchor->op->kind == OpKind::host) {
+        lower_host(*group.anchor, steps);
+        continue;
+      }
       for (const Value* output : group.outputs) assign_storage(output);
       touched_.clear();
       Kernel kernel = lower_group(group, lowering_inputs());
@@ -280,6 +285,10 @@ class ModuleLowering {
       for (int* buffer : {&gemm.a, &gemm.b, &gemm.c}) resolve(*buffer);
     }
     for (Reading& reading : schedule_.readings) resolve(reading.buffer);
+    for (HostCall& call : schedule_.hosts) {
+      for (auto* list : {&call.inputs, &call.outputs})
+        for (HostOperand& operand : *list) resolve(operand.buffer);
+    }
     for (Buffer& buffer : schedule_.buffers) {
       if (buffer.replaces >= 0) buffer = {buffer.name, BufferKind::arena, buffer.dtype, Expr(0), {}, -1};
     }
@@ -355,6 +364,39 @@ class ModuleLowering {
       targets.push_back(storage_.at(output.get()));
     }
     lower_graph(body, targets, steps);
+  }
+
+  static bool is_dense(const Storage& storage, const Shape& shape) {
+    const std::vector<Expr> dense = strides_of(shape, {});
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      if (!(shape[i] == Expr(1)) && !(storage.strides[i] == dense[i])) return false;
+    }
+    return true;
+  }
+
+  void lower_host(const Node& node, std::vector<Step>& steps) {
+    const package::HostSettings settings = host_settings_of(node);
+    HostCall call{std::string(node.op->name), settings.integers, settings.texts, {}, {}, {node.source}};
+    for (const Value* input : node.inputs) {
+      Storage storage = captured(input);
+      complete_concats(steps);
+      if (!is_dense(storage, input->type.shape)) {
+        storage = fresh(*input, BufferKind::arena, label(*input) + ".dense", {});
+        copy_to(input, storage, steps);
+      }
+      call.inputs.push_back({storage.buffer, storage.offset, input->type.shape});
+    }
+    for (const auto& output : node.outputs) {
+      assign_storage(output.get());
+      const Storage& storage = storage_.at(output.get());
+      OCLC_CHECK(is_dense(storage, output->type.shape), "a result of the host lies apart");
+      call.outputs.push_back({storage.buffer, storage.offset, output->type.shape});
+    }
+    if (report_) report_->push_back({node.source, std::string(node.op->name), "host", {}});
+    Step step;
+    step.host = static_cast<int>(schedule_.hosts.size());
+    schedule_.hosts.push_back(std::move(call));
+    steps.push_back(std::move(step));
   }
 
   // Carried values live in two slots, read from slot counter % 2 and written to the other, so that no trip copies. Where a

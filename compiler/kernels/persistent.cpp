@@ -47,7 +47,7 @@ class Chooser {
  private:
   // Time of one trip, or nothing if the step cannot be part of a persistent kernel.
   std::optional<Seconds> time(const Step& step) const {
-    if (step.gemm >= 0 || step.reading >= 0 || step.persistent) return std::nullopt;
+    if (step.gemm >= 0 || step.reading >= 0 || step.host >= 0 || step.persistent) return std::nullopt;
     if (step.kernel < 0) return time(step.body);
     const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
     const auto known = [](const Axis& a) { return a.extent.is_constant(); };
@@ -94,6 +94,10 @@ void each_kernel(const Schedule& schedule, const std::vector<Step>& list, const 
       for (const int buffer : {g.a, g.b, g.c}) visit(buffer);
     } else if (step.reading >= 0) {
       visit(schedule.readings[static_cast<std::size_t>(step.reading)].buffer);
+    } else if (step.host >= 0) {
+      const HostCall& call = schedule.hosts[static_cast<std::size_t>(step.host)];
+      for (const auto* list : {&call.inputs, &call.outputs})
+        for (const HostOperand& o : *list) visit(o.buffer);
     } else {
       each_kernel(schedule, step.body, except, visit);
     }

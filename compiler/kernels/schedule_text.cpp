@@ -26,6 +26,16 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       out += fmt::format("{}read {} <= {} from {}[{}]\n", indent, text_of(r.dims), text_of(r.upper), r.buffer, r.offset.text());
       continue;
     }
+    if (step.host >= 0) {
+      const HostCall& call = schedule.hosts.at(static_cast<std::size_t>(step.host));
+      std::vector<std::string> operands;
+      for (const auto* list : {&call.inputs, &call.outputs})
+        for (const HostOperand& o : *list)
+          operands.push_back(
+              fmt::format("{}{}[{}]{}", list == &call.outputs ? "write " : "", o.buffer, o.offset.text(), text_of(o.shape)));
+      out += fmt::format("{}host {}({})\n", indent, call.op, fmt::join(operands, ", "));
+      continue;
+    }
     out += step.persistent ? indent + "persistent {\n"
                            : fmt::format("{}loop {} < {}{} {{\n", indent, step.counter, step.trip.text(),
                                          step.condition.empty() ? "" : " while " + step.condition);

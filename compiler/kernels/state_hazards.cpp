@@ -29,6 +29,12 @@ class Walk {
         if (const int state = replaced_by(g.c); state >= 0) written_.push_back({state, Expr(0), Expr(kUnbounded), nullptr});
       } else if (step.reading >= 0) {
         read({schedule_.readings[static_cast<std::size_t>(step.reading)].buffer, Expr(0), Expr(kUnbounded), nullptr});
+      } else if (step.host >= 0) {
+        const HostCall& call = schedule_.hosts[static_cast<std::size_t>(step.host)];
+        for (const HostOperand& o : call.inputs) read({o.buffer, Expr(0), Expr(kUnbounded), nullptr});
+        for (const HostOperand& o : call.outputs)
+          if (const int state = replaced_by(o.buffer); state >= 0)
+            written_.push_back({state, Expr(0), Expr(kUnbounded), nullptr});
       } else {
         // What a trip writes, the next one may read.
         steps(step.body);

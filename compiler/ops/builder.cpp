@@ -71,7 +71,11 @@ std::int64_t Builder::axis_of(std::int64_t axis, std::size_t rank) const {
   return axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
 }
 
-Value* Builder::cast(Value* x, DType dtype) { return x->type.dtype == dtype ? x : call("cast", {x}, {{"dtype", dtype}}); }
+Value* Builder::cast(Value* x, DType dtype) {
+  if (x->type.dtype == dtype) return x;
+  if (dtype == DType::string) return call("number_to_string", {x});
+  return call(x->type.dtype == DType::string ? "string_to_number" : "cast", {x}, {{"dtype", dtype}});
+}
 
 Value* Builder::reduce(std::string_view name, Value* x, const Ints& axes, bool keepdims) {
   Ints sorted;

@@ -56,7 +56,7 @@ class Builder {
   Value* min(Value* a, Value* b) { return call("min", {a, b}); }
   Value* fma(Value* a, Value* b, Value* c) { return call("fma", {a, b, c}); }
   Value* where(Value* condition, Value* a, Value* b) { return call("where", {condition, a, b}); }
-  Value* cast(Value* x, DType dtype);  // x itself if it has the dtype
+  Value* cast(Value* x, DType dtype);  // x itself if it has the dtype; also between numbers and strings
   Value* relu(Value* x) { return call("relu", {x}); }
   Value* sigmoid(Value* x) { return call("sigmoid", {x}); }
   Value* tanh(Value* x) { return call("tanh", {x}); }

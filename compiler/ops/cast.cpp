@@ -7,7 +7,13 @@
 namespace oclc {
 namespace {
 
-std::vector<TensorType> infer(const Node& node) { return {{node.get<DType>("dtype"), type_of_input(node, 0).shape}}; }
+std::vector<TensorType> infer(const Node& node) {
+  const TensorType& x = type_of_input(node, 0);
+  const DType dtype = node.get<DType>("dtype");
+  if (x.dtype == DType::string || dtype == DType::string)
+    reject("numbers", x.dtype == DType::string ? x.text() : "a cast to string");
+  return {{dtype, x.shape}};
+}
 
 std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
   const HostTensor& x = inputs[0];

@@ -27,6 +27,7 @@ std::span<const OpDef> indexing_ops();
 std::span<const OpDef> generator_ops();
 std::span<const OpDef> scan_ops();
 std::span<const OpDef> control_ops();
+std::span<const OpDef> host_ops();
 std::span<const OpDef> training_ops();
 std::span<const OpDef> backward_ops();  // of which gradients are made
 std::span<const OpDef> lowering_ops();  // made by passes

@@ -9,6 +9,7 @@
 
 #include "compiler/codegen/persistent_kernel.h"
 #include "compiler/codegen/resident_kernel.h"
+#include "compiler/ir/strings.h"
 #include "compiler/kernels/resident.h"
 #include "compiler/plan/buffer_pieces.h"
 #include "compiler/support/error.h"
@@ -44,6 +45,7 @@ class PlanBuilder {
       entries_.push_back(entry(schedule_.entries[i]));
     }
     take_initial_values();
+    number_texts();
     const auto buffers = buffer_tables();
     const auto variables = variable_tables();
     const auto programs = program_tables();
@@ -55,7 +57,7 @@ class PlanBuilder {
     if (doubles) extensions.push_back(builder_.CreateString("cl_khr_fp64"));
     builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, target_.name.c_str(),
                                            options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs,
-                                           &entries_, &variables));
+                                           &entries_, &variables, 0, &texts_));
     plan_.metadata.assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
     return std::move(plan_);
   }
@@ -356,6 +358,28 @@ class PlanBuilder {
                                       1, 0, &nodes, expr(g.flops), expr(g.bytes), g.name.c_str());
   }
 
+  fb::Offset<plan::Host> host(const HostCall& call) {
+    const int now = clock_++;
+    const auto operands = [&](const std::vector<HostOperand>& list, bool written) {
+      std::vector<fb::Offset<plan::HostOperand>> out;
+      for (const HostOperand& o : list) {
+        touch_whole(o.buffer, now);
+        const auto at = plan::CreateArg(builder_, plan::ArgKind::buffer, o.buffer, expr(o.offset), written);
+        const auto shape = exprs(o.shape);
+        out.push_back(plan::CreateHostOperandDirect(builder_, at, &shape));
+      }
+      return out;
+    };
+    const auto inputs = operands(call.inputs, false), outputs = operands(call.outputs, true);
+    const auto strings = [&](const std::vector<std::string>& list) {
+      std::vector<fb::Offset<fb::String>> out;
+      for (const std::string& text : list) out.push_back(builder_.CreateString(plain(text)));
+      return out;
+    };
+    const auto texts = strings(call.texts), nodes = strings(call.sources);
+    return plan::CreateHostDirect(builder_, call.op.c_str(), &call.integers, &texts, &inputs, &outputs, &nodes);
+  }
+
   // Takes no schedule index: it is done before the next launch is enqueued.
   fb::Offset<plan::Read> reading(const Reading& r) {
     touch(r.buffer, std::max(clock_ - 1, 0));
@@ -388,6 +412,11 @@ class PlanBuilder {
       if (step.reading >= 0) {
         const auto body = reading(schedule_.readings[static_cast<std::size_t>(step.reading)]);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Read, body.Union()));
+        continue;
+      }
+      if (step.host >= 0) {
+        const auto body = host(schedule_.hosts[static_cast<std::size_t>(step.host)]);
+        out.push_back(plan::CreateStep(builder_, plan::StepBody::Host, body.Union()));
         continue;
       }
       if (step.persistent) {
@@ -436,6 +465,15 @@ class PlanBuilder {
         if (schedule_.readings[static_cast<std::size_t>(step.reading)].buffer == buffer) return false;
         continue;
       }
+      if (step.host >= 0) {
+        const HostCall& call = schedule_.hosts[static_cast<std::size_t>(step.host)];
+        const auto uses = [&](const std::vector<HostOperand>& list) {
+          return std::any_of(list.begin(), list.end(), [&](const HostOperand& o) { return o.buffer == buffer; });
+        };
+        if (uses(call.inputs)) return false;
+        if (uses(call.outputs)) return true;
+        continue;
+      }
       if (step.kernel < 0) return false;
       const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
       bool reads = false, writes = false;
@@ -468,6 +506,25 @@ class PlanBuilder {
     };
     const auto inputs = bindings(e.inputs, e.input_buffers), outputs = bindings(e.outputs, e.output_buffers);
     return plan::CreateEntryDirect(builder_, e.name.c_str(), &inputs, &outputs, &body);
+  }
+
+  // Texts of constants get the plan's numbers, in order of appearance.
+  void number_texts() {
+    if (std::none_of(buffers_.begin(), buffers_.end(), [](const Buffer& b) { return b.dtype == DType::string; })) return;
+    std::unordered_map<std::int64_t, std::int64_t> numbers;
+    const auto number = [&](std::int64_t known) {
+      const auto [at, is_new] = numbers.emplace(known, static_cast<std::int64_t>(numbers.size()));
+      if (is_new) texts_.push_back(builder_.CreateString(string_text(known)));
+      return at->second;
+    };
+    number(0);
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      if (buffers_[i].dtype != DType::string || buffers_[i].kind != BufferKind::constant || lives_[i].first < 0) continue;
+      const HostTensor& old = buffers_[i].constant;
+      HostTensor numbered(DType::string, old.shape());
+      for (std::int64_t k = 0; k < old.elements(); ++k) numbered.set_int(k, number(old.int_at(k)));
+      buffers_[i].constant = std::move(numbered);
+    }
   }
 
   void take_initial_values() {
@@ -533,6 +590,7 @@ class PlanBuilder {
   std::unordered_map<std::string, std::int64_t> symbol_index_;
   std::vector<std::pair<std::string, fb::Offset<plan::Symbol>>> symbol_rows_;
   std::vector<fb::Offset<plan::Entry>> entries_;
+  std::vector<fb::Offset<fb::String>> texts_;
   static constexpr std::size_t kPrograms = 2;
   std::vector<std::string> kernel_texts_;
   std::unordered_map<std::string, Code> programs_;

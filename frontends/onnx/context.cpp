@@ -43,6 +43,15 @@ const std::vector<Value*>& OpContext::sequence(std::size_t i) const {
   return bundle->items;
 }
 
+void OpContext::require_numbers() const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Value* value = inputs_[i];
+    if (value && !host_.bundle(value) && value->type.dtype == DType::string)
+      unsupported(fmt::format("numbers as input {}", i), value->type.text(),
+                  "strings may be moved, compared, split, joined, matched and cast");
+  }
+}
+
 void OpContext::require_tensors() const {
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Bundle* bundle = inputs_[i] ? host_.bundle(inputs_[i]) : nullptr;
@@ -136,7 +145,8 @@ void OpContext::not_known(std::size_t i, std::string_view what) const {
 
 std::vector<Expr> OpContext::content(std::size_t i, std::string_view what) const {
   const Value* value = input(i);
-  if (is_float(value->type.dtype)) fail(fmt::format("integers as {}", what), value->type.text());
+  if (is_float(value->type.dtype) || value->type.dtype == DType::string)
+    fail(fmt::format("integers as {}", what), value->type.text());
   if (value->content) return *value->content;
   const auto tensor = host_.known(value);
   if (!tensor) not_known(i, what);

@@ -92,6 +92,8 @@ class OpContext {
   Value* make_none() { return host_.make_bundle({true}); }
   // An error if an input is a sequence or an empty optional.
   void require_tensors() const;
+  // An error if an input is a tensor of strings.
+  void require_numbers() const;
 
   // Attributes. An attribute of another type than asked for is an error; so is a missing one without a default.
   bool has(std::string_view name);

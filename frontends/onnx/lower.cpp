@@ -211,6 +211,7 @@ void Lowering::node(NodeProto& node, int index, Scope& scope) {
   OpContext context(*this, *builder_, *row, node, std::move(inputs), label, opset);
   if (opset < 6) context.ignore({"consumed_inputs"});
   if (!row->bundles) context.require_tensors();
+  if (!takes_strings(op_label(node))) context.require_numbers();
   bind(node, read(context, *row), context, scope);
   for (const std::string& name : context.unread()) context.warn(fmt::format("attribute '{}' is ignored", printable(name)));
 }

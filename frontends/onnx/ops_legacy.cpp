@@ -28,7 +28,7 @@ Value* aligned(OpContext& c) {
 Outputs binary(OpContext& c) { return {c.b.call(c.core(), {c.input(0), aligned(c)})}; }
 
 Outputs cast(OpContext& c) {
-  static constexpr std::array<std::pair<std::string_view, DType>, 12> kTypes = {{{"FLOAT", DType::f32},
+  static constexpr std::array<std::pair<std::string_view, DType>, 13> kTypes = {{{"FLOAT", DType::f32},
                                                                                  {"UINT8", DType::u8},
                                                                                  {"INT8", DType::i8},
                                                                                  {"UINT16", DType::u16},
@@ -39,12 +39,13 @@ Outputs cast(OpContext& c) {
                                                                                  {"FLOAT16", DType::f16},
                                                                                  {"DOUBLE", DType::f64},
                                                                                  {"UINT32", DType::u32},
-                                                                                 {"UINT64", DType::u64}}};
+                                                                                 {"UINT64", DType::u64},
+                                                                                 {"STRING", DType::string}}};
   const std::string name = c.text("to");
   for (const auto& [text, dtype] : kTypes) {
     if (text == name) return {c.b.cast(c.input(0), dtype)};
   }
-  c.unsupported("the name of a type of numbers as attribute 'to'", printable(name));
+  c.unsupported("the name of an element type as attribute 'to'", printable(name));
 }
 
 Outputs concat(OpContext& c) {

@@ -8,17 +8,20 @@
 namespace oclc::onnx {
 namespace {
 
-// The n-grams of one length in the pool: numbers [count, length], and the number of the first of them.
+// The n-grams of one length in the pool: items [count, length], which begin at `begin` of the pool.
 struct Grams {
-  std::int64_t length = 0, first = 0, count = 0;
-  Ints items;
+  std::int64_t length = 0, count = 0, begin = 0;
 };
 
-std::vector<Grams> read_pool(OpContext& c) {
-  const Ints pool = c.integers("pool_int64s"), starts = c.integers("ngram_counts");
-  const auto size = static_cast<std::int64_t>(pool.size());
+HostTensor pool_items(OpContext& c, bool texts) {
+  if (!texts) return HostTensor::from_ints(c.integers("pool_int64s"));
+  const std::vector<std::string> pool = c.texts("pool_strings");
+  return HostTensor::from_texts(pool, {static_cast<std::int64_t>(pool.size())});
+}
+
+std::vector<Grams> read_pool(OpContext& c, std::int64_t size) {
+  const Ints starts = c.integers("ngram_counts");
   std::vector<Grams> out;
-  std::int64_t first = 0;
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const auto length = static_cast<std::int64_t>(i) + 1;
     const std::int64_t begin = starts[i], end = i + 1 < starts.size() ? starts[i + 1] : size;
@@ -26,20 +29,18 @@ std::vector<Grams> read_pool(OpContext& c) {
       c.fail(fmt::format("ngram_counts that cut a pool of {} into n-grams of length 1, 2, ..", size),
              fmt::format("{}", fmt::join(starts, ", ")));
     }
-    out.push_back({length, first, (end - begin) / length, Ints(pool.begin() + begin, pool.begin() + end)});
-    first += out.back().count;
+    out.push_back({length, (end - begin) / length, begin});
   }
   return out;
 }
 
 // Occurrences of each n-gram in x[N, C], whose items stand `step` apart: [N, count].
-Value* occurrences(OpContext& c, Value* x, const Grams& grams, std::int64_t step) {
+Value* occurrences(OpContext& c, Value* x, const HostTensor& pool, const Grams& grams, std::int64_t step) {
   const Expr batch = x->type.shape[0], windows = x->type.shape[1] - (grams.length - 1) * step;
   Value* found = nullptr;
   for (std::int64_t k = 0; k < grams.length; ++k) {
-    HostTensor wanted(DType::i64, {1, 1, grams.count});
-    for (std::int64_t g = 0; g < grams.count; ++g)
-      wanted.set_int(g, grams.items[static_cast<std::size_t>(g * grams.length + k)]);
+    HostTensor wanted(pool.dtype(), {1, 1, grams.count});
+    for (std::int64_t g = 0; g < grams.count; ++g) wanted.set_int(g, pool.int_at(grams.begin + g * grams.length + k));
     Value* item = c.b.reshape(c.b.slice_axis(x, 1, Expr(k * step), windows), {batch, windows, Expr(1)});
     Value* same = c.b.call("equal", {item, c.b.constant(std::move(wanted))});
     found = found ? c.b.call("and", {found, same}) : same;
@@ -54,16 +55,21 @@ Outputs tf_idf(OpContext& c) {
                      skips = c.integer("max_skip_count");
   if (shortest < 1 || longest < shortest || skips < 0)
     c.fail("lengths of n-grams from 1 on, and skips from 0 on", fmt::format("{} to {}, {}", shortest, longest, skips));
-  if (c.has("pool_strings")) c.unsupported("a pool of integers", "strings");
   Value* x = c.input(0);
   const bool batched = x->type.rank() == 2;
-  if (!is_integer(x->type.dtype) || (x->type.rank() != 1 && !batched)) c.fail("integers [C] or [N, C]", x->type.text());
-  x = c.b.cast(x, DType::i64);
+  const bool texts = x->type.dtype == DType::string;
+  if ((!texts && !is_integer(x->type.dtype)) || (x->type.rank() != 1 && !batched))
+    c.fail("integers or strings [C] or [N, C]", x->type.text());
+  if (c.has(texts ? "pool_int64s" : "pool_strings"))
+    c.fail(texts ? "a pool of strings, as the input's" : "a pool of integers, as the input's", texts ? "integers" : "strings");
+  if (!texts) x = c.b.cast(x, DType::i64);
   if (!batched) x = c.b.reshape(x, {Expr(1), x->type.shape[0]});
   const Expr& length = x->type.shape[1];
   if (!length.is_constant()) c.unsupported("a length known when compiling", x->type.text(), "give it with --dim or --shape");
-  const std::vector<Grams> pool = read_pool(c);
-  const std::int64_t count = pool.empty() ? 0 : pool.back().first + pool.back().count;
+  const HostTensor items = pool_items(c, texts);
+  const std::vector<Grams> pool = read_pool(c, items.elements());
+  std::int64_t count = 0;
+  for (const Grams& grams : pool) count += grams.count;
   const Ints places = c.integers("ngram_indexes");
   if (count == 0 || static_cast<std::int64_t>(places.size()) != count)
     c.fail(fmt::format("{} ngram_indexes, as the pool has n-grams", count), std::to_string(places.size()));
@@ -81,7 +87,7 @@ Outputs tf_idf(OpContext& c) {
     const bool counts = grams.length >= shortest && grams.length <= longest;
     for (std::int64_t skip = 0; counts && skip <= (grams.length == 1 ? 0 : skips); ++skip) {
       if ((grams.length - 1) * (skip + 1) >= length.value()) break;
-      Value* part = occurrences(c, x, grams, skip + 1);
+      Value* part = occurrences(c, x, items, grams, skip + 1);
       sum = sum ? c.b.add(sum, part) : part;
     }
     columns.push_back(sum ? sum : c.b.expand(c.b.scalar(DType::f32, 0), {x->type.shape[0], Expr(grams.count)}));

@@ -116,9 +116,15 @@ Outputs constant(OpContext& c) {
     const std::vector<double> values = c.reals("value_floats");
     return {c.b.floats(std::vector<float>(values.begin(), values.end()), {static_cast<std::int64_t>(values.size())})};
   }
-  for (const char* name : {"value_string", "value_strings", "sparse_value"}) {
-    if (c.has(name)) c.unsupported("a tensor of numbers", fmt::format("attribute '{}'", name));
+  if (c.has("value_string") || c.has("value_strings")) {
+    const bool one = c.has("value_string");
+    const std::vector<std::string> texts = one ? std::vector{c.text("value_string")} : c.texts("value_strings");
+    for (const std::string& text : texts) {
+      if (text.find('\0') != std::string::npos) c.unsupported("texts without NUL", "one with a NUL");
+    }
+    return {c.b.constant(HostTensor::from_texts(texts, one ? Ints{} : Ints{static_cast<std::int64_t>(texts.size())}))};
   }
+  if (c.has("sparse_value")) c.unsupported("a dense tensor", "attribute 'sparse_value'");
   c.fail("an attribute 'value'", "none");
 }
 

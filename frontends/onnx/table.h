@@ -14,6 +14,9 @@ const OpRow* find_row(std::string_view op, std::int64_t opset);
 // All rows, sorted by name and opset.
 std::vector<const OpRow*> all_rows();
 
+// Whether the operator's reader knows what to do with tensors of strings.
+bool takes_strings(std::string_view op);
+
 // The families, one file each.
 std::span<const OpRow> math_rows();
 std::span<const OpRow> activation_rows();
@@ -39,6 +42,7 @@ std::span<const OpRow> sequence_rows();
 std::span<const OpRow> attention_rows();
 std::span<const OpRow> ngram_rows();
 std::span<const OpRow> sampling_rows();
+std::span<const OpRow> string_rows();
 
 // Where the elements of the vector `flags` are true, in order: a vector whose length is known when the plan runs.
 Value* positions_of(OpContext& c, Value* flags);

@@ -14,7 +14,7 @@ namespace {
 
 using oclc_onnx::TensorProto;
 
-enum class Typed { none, float_data, int32_data, int64_data, double_data, uint64_data };
+enum class Typed { none, float_data, int32_data, string_data, int64_data, double_data, uint64_data };
 
 struct ElementType {
   std::int32_t number;
@@ -32,7 +32,7 @@ constexpr ElementType kElementTypes[] = {
     {5, "INT16", DType::i16, Typed::int32_data},
     {6, "INT32", DType::i32, Typed::int32_data},
     {7, "INT64", DType::i64, Typed::int64_data},
-    {8, "STRING", {}},
+    {8, "STRING", DType::string, Typed::string_data},
     {9, "BOOL", DType::boolean, Typed::int32_data},
     {10, "FLOAT16", DType::f16, Typed::int32_data},
     {11, "DOUBLE", DType::f64, Typed::double_data},
@@ -68,7 +68,7 @@ struct TypedField {
 std::vector<TypedField> typed_fields(const TensorProto& t) {
   return {{Typed::float_data, "float_data", t.float_data_size()},    {Typed::int32_data, "int32_data", t.int32_data_size()},
           {Typed::int64_data, "int64_data", t.int64_data_size()},    {Typed::double_data, "double_data", t.double_data_size()},
-          {Typed::uint64_data, "uint64_data", t.uint64_data_size()}, {Typed::none, "string_data", t.string_data_size()}};
+          {Typed::uint64_data, "uint64_data", t.uint64_data_size()}, {Typed::string_data, "string_data", t.string_data_size()}};
 }
 
 std::string_view field_name(Typed kind) {
@@ -77,6 +77,8 @@ std::string_view field_name(Typed kind) {
       return "float_data";
     case Typed::int32_data:
       return "int32_data";
+    case Typed::string_data:
+      return "string_data";
     case Typed::int64_data:
       return "int64_data";
     case Typed::double_data:
@@ -137,6 +139,14 @@ void check_narrow(const TensorProto& tensor, DType dtype, const std::string& whe
   }
 }
 
+// Texts end with a NUL where the runtime takes and gives them.
+void check_texts(const TensorProto& tensor, const std::string& where) {
+  for (const std::string& text : tensor.string_data()) {
+    if (text.find('\0') != std::string::npos)
+      fail(fmt::format("{} of texts without NUL", where), fmt::format("'{}'", printable(text)), {}, ExitCode::unsupported);
+  }
+}
+
 std::string shape_text(const TensorProto& tensor) { return fmt::format("[{}]", fmt::join(tensor.dims(), ", ")); }
 
 }  // namespace
@@ -175,6 +185,8 @@ void check_tensor(const TensorProto& tensor, const std::string& where, const Imp
       fail(fmt::format("{}: {} data in {}", where, type.name, field_name(type.typed)), fmt::format("{}", field.name));
     typed = field.count;
   }
+  if (dtype == DType::string && (external || tensor.has_raw_data()))
+    fail(fmt::format("{}: STRING data in string_data", where), external ? "external data" : "raw_data");
   if (external) {
     if (tensor.has_raw_data() && !tensor.raw_data().empty())
       fail(fmt::format("{} with its data in one place", where), "both external data and raw_data");
@@ -193,6 +205,7 @@ void check_tensor(const TensorProto& tensor, const std::string& where, const Imp
          std::to_string(typed));
   }
   check_narrow(tensor, dtype, where);
+  check_texts(tensor, where);
 }
 
 const HostTensor& TensorStore::get(TensorProto& tensor) {
@@ -215,6 +228,8 @@ HostTensor TensorStore::decode(TensorProto& tensor) {
     data = reinterpret_cast<const std::byte*>(bytes->data());
     owner = std::move(bytes);
   } else {
+    if (dtype == DType::string)
+      return HostTensor::from_texts(std::vector<std::string>(tensor.string_data().begin(), tensor.string_data().end()), shape);
     HostTensor out(dtype, shape);
     const auto copy = [&](const auto& values) {
       std::int64_t i = 0;

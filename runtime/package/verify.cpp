@@ -12,6 +12,7 @@
 
 #include "runtime/package/arena.h"
 #include "runtime/package/expr_code.h"
+#include "runtime/package/verify_host.h"
 #include "runtime/package/verify_variables.h"
 
 namespace oclc::package {
@@ -48,6 +49,7 @@ class Verifier {
   void run() {
     symbols();
     programs();
+    verify_strings(plan_);
     schedule_sizes();
     buffers();
     alias_chains();
@@ -355,6 +357,10 @@ class Verifier {
         case fb::StepBody::Read:
           read(where, *step->body_as_Read());
           break;
+        case fb::StepBody::Host:
+          host(where, *step->body_as_Host());
+          ++step_;
+          break;
         default:
           reject(where, "unknown kind of step " + number(static_cast<int>(step->body_type())));
       }
@@ -398,6 +404,18 @@ class Verifier {
         reject(where, "symbol " + number(dim) + " is none that can be read");
       counters_.push_back(dim);
     }
+  }
+
+  void host(const std::string& where, const fb::Host& h) const {
+    verify_host_settings(where, plan_, h);
+    for (const auto& [list, writes] : {std::pair(h.inputs(), false), std::pair(h.outputs(), true)})
+      for (std::uint32_t i = 0; i < count(list); ++i) {
+        const std::string what = where + (writes ? " output " : " input ") + number(i);
+        arg(what, list->Get(i)->at());
+        if (list->Get(i)->at()->writes() != writes) reject(what, writes ? "is not marked as written" : "is marked as written");
+        shape(what, list->Get(i)->shape(), Scope::looping);
+      }
+    for (std::uint32_t i = 0; i < count(h.nodes()); ++i) name(where + " node " + number(i), h.nodes()->Get(i), false);
   }
 
   void launch(const std::string& where, const fb::Launch& l) {
@@ -548,6 +566,7 @@ std::uint64_t dtype_bytes(fb::DType dtype) {
     case fb::DType::f32:
     case fb::DType::i32:
     case fb::DType::u32:
+    case fb::DType::string_:
       return 4;
     case fb::DType::f16:
     case fb::DType::bf16:

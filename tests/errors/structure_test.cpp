@@ -188,10 +188,10 @@ TEST_CASE("case 32: values that are no dense tensors of numbers") {
   input.mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(1);
   CHECK_FAILS(failure_of(sequence),
               "wanted input 'list' of a length known when compiling, found a sequence; give it with --length list=N", 4);
-  Writer strings = relu_model();
-  strings.input("words", {2}, TensorProto::STRING);
-  CHECK_FAILS(failure_of(strings),
-              "wanted input 'words' of a supported element type, found STRING; convert it to a number type first", 4);
+  Writer complex = relu_model();
+  complex.input("waves", {2}, TensorProto::COMPLEX64);
+  CHECK_FAILS(failure_of(complex),
+              "wanted input 'waves' of a supported element type, found COMPLEX64; convert it to a number type first", 4);
   Writer sparse = relu_model();
   sparse.graph().add_sparse_initializer()->mutable_values()->set_name("s");
   CHECK_FAILS(failure_of(sparse), "wanted sparse initializer 's' as a dense tensor, found a sparse one; store it densely", 4);

@@ -60,9 +60,22 @@ TEST_CASE("tensors of every carrier are read") {
         "name");
 }
 
+TEST_CASE("strings are read, and copies share them") {
+  Tensor tensor =
+      parse_tensor_proto(number(1, 2) + number(2, 8) + bytes(6, "") + bytes(6, "a longer text than fits in place"), "x.pb");
+  const Tensor copy = tensor;
+  tensor = Tensor();
+  REQUIRE(copy.elements() == 2);
+  CHECK(std::string(copy.text_at(0)).empty());
+  CHECK(std::string(copy.text_at(1)) == "a longer text than fits in place");
+}
+
 TEST_CASE("tensors that cannot be read are refused by name") {
   CHECK(error_of(number(1, 2) + number(2, 1) + bytes(9, "1234")) == "x.pb: its shape needs 8 bytes, found 4");
-  CHECK(error_of(number(2, 8) + bytes(6, "text")) == "x.pb: tensors of strings are not supported");
+  CHECK(error_of(number(1, 2) + number(2, 8) + bytes(6, "text")) == "x.pb: its shape needs 16 bytes, found 8");
+  CHECK(error_of(number(2, 8) + bytes(9, "text")) == "x.pb: its strings are not in string_data");
+  CHECK(error_of(number(2, 8) + bytes(6, std::string("a\0b", 3))) == "x.pb: a string contains a NUL");
+  CHECK(error_of(number(2, 1) + bytes(6, "text")) == "x.pb: it holds strings where its element type is float32");
   CHECK(error_of(number(2, 99)) == "x.pb: ONNX element type 99 is not supported");
   CHECK(error_of("") == "x.pb: ONNX element type 0 is not supported");
   CHECK(error_of(number(2, 1) + bytes(13, "")) == "x.pb: external data are not supported here");

@@ -107,6 +107,12 @@ std::vector<HostTensor> PlanRunner::run(std::span<const HostTensor> inputs, cons
   OCLC_CHECK(inputs.size() == entry.inputs.size(), "another number of inputs");
   for (const auto& [symbol, value] : symbols) session_->bind_dim(symbol, value);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].dtype() == DType::string) {
+      std::vector<const char*> texts;
+      for (std::int64_t k = 0; k < inputs[i].elements(); ++k) texts.push_back(inputs[i].text_at(k).c_str());
+      session_->set_strings(index, entry.inputs[i].first, texts, inputs[i].shape());
+      continue;
+    }
     // Inputs are only read.
     const auto bytes = const_cast<std::byte*>(inputs[i].data());
     session_->set_input(index, entry.inputs[i].first,
@@ -125,7 +131,12 @@ std::vector<HostTensor> PlanRunner::run(std::span<const HostTensor> inputs, cons
   for (std::size_t i = 0; i < rooms.size(); ++i) {
     const auto& [name, type] = entry.outputs[i];
     HostTensor& y = outputs.emplace_back(type.dtype, session_->shape(index, OCLC_OUTPUT, name));
-    std::copy_n(rooms[i].begin(), y.bytes(), y.mutable_data());
+    if (type.dtype == DType::string) {
+      const auto* texts = reinterpret_cast<const char* const*>(rooms[i].data());
+      for (std::int64_t k = 0; k < y.elements(); ++k) y.set_text(k, texts[k]);
+    } else {
+      std::copy_n(rooms[i].begin(), y.bytes(), y.mutable_data());
+    }
   }
   return outputs;
 }

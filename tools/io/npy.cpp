@@ -207,6 +207,8 @@ Tensor read_npy(const std::string& path) { return parse_npy(read_file(path, std:
 void write_npy(const std::string& path, const Tensor& tensor) {
   static constexpr const char* kCodes[] = {"<f4", "<f8", "<f2", "<f4", "|i1", "<i2", "<i4",
                                            "<i8", "|u1", "<u2", "<u4", "<u8", "|b1"};
+  if (tensor.dtype == OCLC_STRING)
+    throw FileError(FileProblem::contents, path + ": .npy files hold numbers, found strings in '" + tensor.name + "'");
   std::string header = std::string("{'descr': '") + kCodes[tensor.dtype] + "', 'fortran_order': False, 'shape': (";
   for (const std::int64_t d : tensor.shape) header += std::to_string(d) + ", ";
   if (tensor.shape.size() > 1) header.resize(header.size() - 2);

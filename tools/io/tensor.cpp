@@ -39,6 +39,17 @@ float widen_bfloat16(std::uint16_t bits) { return std::bit_cast<float>(static_ca
 
 std::uint64_t Tensor::elements() const { return data.size() / oclc_dtype_bytes(dtype); }
 
+const char* Tensor::text_at(std::uint64_t i) const { return load<const char*>(data, i); }
+
+void Tensor::set_texts(std::vector<std::string> values) {
+  texts = std::make_shared<const std::vector<std::string>>(std::move(values));
+  data.resize(texts->size() * sizeof(const char*));
+  for (std::size_t i = 0; i < texts->size(); ++i) {
+    const char* text = (*texts)[i].c_str();
+    std::memcpy(data.data() + i * sizeof text, &text, sizeof text);
+  }
+}
+
 double Tensor::at(std::uint64_t i) const {
   switch (dtype) {
     case OCLC_F32:

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -15,9 +16,12 @@ struct Tensor {
   std::string name;  // "" if the file gives none
   oclc_dtype dtype = OCLC_F32;
   std::vector<std::int64_t> shape;
-  std::vector<std::byte> data;
+  std::vector<std::byte> data;  // of strings: pointers, into `texts` or memory of a session
+  std::shared_ptr<const std::vector<std::string>> texts;
 
   std::uint64_t elements() const;
+  const char* text_at(std::uint64_t index) const;  // of strings
+  void set_texts(std::vector<std::string> values);
   double at(std::uint64_t index) const;  // half and bfloat16 widened; large 64-bit integers rounded
 };
 

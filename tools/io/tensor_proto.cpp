@@ -78,6 +78,8 @@ std::optional<oclc_dtype> dtype_of(std::uint64_t onnx) {
       return OCLC_I32;
     case 7:
       return OCLC_I64;
+    case 8:
+      return OCLC_STRING;
     case 9:
       return OCLC_BOOL;
     case 10:
@@ -103,6 +105,7 @@ struct Fields {
   std::vector<std::uint64_t> integers;  // int32_data, int64_data, uint64_data
   std::vector<float> floats;
   std::vector<double> doubles;
+  std::vector<std::string> texts;
 };
 
 template <class Read>
@@ -172,7 +175,10 @@ Fields read_fields(std::string_view bytes, const std::string& where) {
         f.raw = reader.bytes(reader.varint());
         break;
       case kStringData:
-        reader.fail("tensors of strings are not supported");
+        if (wire != kBytes) reader.fail("not an ONNX tensor: a field has the wrong type");
+        f.texts.emplace_back(reader.bytes(reader.varint()));
+        if (f.texts.back().find('\0') != std::string::npos) reader.fail("a string contains a NUL");
+        break;
       case kSegment:
         reader.fail("segmented tensors are not supported");
       case kExternalData:
@@ -205,9 +211,14 @@ Tensor parse_tensor_proto(const std::string& bytes, const std::string& where) {
   tensor.dtype = *dtype;
   tensor.shape = f.dims;
   const std::uint64_t size = tensor_bytes(where, tensor.dtype, tensor.shape);
-  const int carriers = (f.raw ? 1 : 0) + !f.integers.empty() + !f.floats.empty() + !f.doubles.empty();
+  const int carriers = (f.raw ? 1 : 0) + !f.integers.empty() + !f.floats.empty() + !f.doubles.empty() + !f.texts.empty();
   if (carriers > 1) fail("it has its data in several fields");
-  if (f.raw) {
+  if (tensor.dtype == OCLC_STRING) {
+    if (carriers > 0 && f.texts.empty()) fail("its strings are not in string_data");
+    tensor.set_texts(f.texts);
+  } else if (!f.texts.empty()) {
+    fail("it holds strings where its element type is " + std::string(oclc_dtype_name(tensor.dtype)));
+  } else if (f.raw) {
     const auto* begin = reinterpret_cast<const std::byte*>(f.raw->data());
     tensor.data.assign(begin, begin + f.raw->size());
   } else if (tensor.dtype == OCLC_F32) {

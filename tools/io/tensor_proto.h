@@ -6,7 +6,7 @@
 
 namespace oclc::io {
 
-// Throws FileError: damaged wire format, strings, segments, external data, element types without an oclc_dtype, a size that
+// Throws FileError: damaged wire format, segments, external data, element types without an oclc_dtype, a size that
 // does not fit the dimensions.
 Tensor read_tensor_proto(const std::string& path);
 Tensor parse_tensor_proto(const std::string& bytes, const std::string& where);

@@ -22,6 +22,11 @@ void fill(oclc_dtype dtype, std::vector<std::byte>& bytes, std::mt19937& random)
   if (dtype == OCLC_F32) return fill<float>(bytes, random, true);
   if (dtype == OCLC_F64) return fill<double>(bytes, random, true);
   if (dtype == OCLC_F16 || dtype == OCLC_BF16) return;  // zeros
+  if (dtype == OCLC_STRING) {
+    const char* text = "";
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof text) std::memcpy(bytes.data() + at, &text, sizeof text);
+    return;
+  }
   switch (oclc_dtype_bytes(dtype)) {
     case 1:
       return fill<std::uint8_t>(bytes, random, false);

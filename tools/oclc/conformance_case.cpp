@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "compiler/ir/text.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/support/error.h"
 #include "frontends/onnx/external.h"
@@ -154,6 +155,12 @@ std::string difference(const HostTensor& found, const HostTensor& wanted, const 
   if (!(found.type() == wanted.type())) return fmt::format("{} instead of {}", found.type().text(), wanted.type().text());
   if (random) return {};
   for (std::int64_t i = 0; i < wanted.elements(); ++i) {
+    if (wanted.dtype() == DType::string) {
+      if (found.int_at(i) != wanted.int_at(i))
+        return fmt::format("element {} is {} instead of {}", i, oclc::quoted(found.text_at(i)),
+                           oclc::quoted(wanted.text_at(i)));
+      continue;
+    }
     if (is_integer(wanted.dtype()) && found.int_at(i) == wanted.int_at(i)) continue;
     const double f = found.at(i), w = wanted.at(i);
     const bool same =
@@ -172,6 +179,12 @@ oclc_tensor host_tensor(const HostTensor& tensor, std::byte* data) {
   t.host = data;
   t.bytes = tensor.bytes();
   return t;
+}
+
+std::vector<const char*> pointers(const HostTensor& texts) {
+  std::vector<const char*> out;
+  for (std::int64_t i = 0; i < texts.elements(); ++i) out.push_back(texts.text_at(i).c_str());
+  return out;
 }
 
 // A compiled model, and the values that it was compiled for.
@@ -280,12 +293,17 @@ class Case {
                       const CaseTolerance& tolerance) {
     rt::Session session(program_->plan, context_);
     const EntrySchedule& entry = program_->compiled.schedule.entries.at(0);
+    std::vector<HostTensor> held;  // which the session reads when it runs
     for (const auto& [name, type] : entry.inputs) {
       const auto at = values.find(name);
       if (at == values.end()) return fmt::format("no data for input '{}'", name);
+      if (type.dtype == DType::string) {
+        session.set_strings(0, name, pointers(at->second), at->second.shape());
+        continue;
+      }
       // What only gives a type may be stored in another shape than the model says.
       const bool unread = program_->unread.count(name) != 0 && !(at->second.type() == type);
-      const HostTensor x = unread ? HostTensor(type.dtype, bind_shape(type.shape, {})) : at->second;
+      const HostTensor& x = held.emplace_back(unread ? HostTensor(type.dtype, bind_shape(type.shape, {})) : at->second);
       // Inputs are only read.
       session.set_input(0, name, host_tensor(x, const_cast<std::byte*>(x.data())));
     }
@@ -303,6 +321,11 @@ class Case {
     for (std::size_t i = 0; i < rooms.size(); ++i) {
       const auto& [name, type] = entry.outputs[i];
       HostTensor& y = outputs.emplace_back(type.dtype, session.shape(0, OCLC_OUTPUT, name));
+      if (type.dtype == DType::string) {
+        const auto* texts = reinterpret_cast<const char* const*>(rooms[i].data());
+        for (std::int64_t k = 0; k < y.elements(); ++k) y.set_text(k, texts[k]);
+        continue;
+      }
       std::copy_n(rooms[i].begin(), y.bytes(), y.mutable_data());
     }
     if (outputs.size() != wanted.size()) return fmt::format("{} outputs instead of {}", outputs.size(), wanted.size());

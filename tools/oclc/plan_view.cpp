@@ -289,6 +289,13 @@ void PlanView::steps_text(const Steps& steps, std::size_t depth, int& number, st
       std::vector<std::string> dims;
       for (const int dim : *read->dims()) dims.push_back(symbols_.at(static_cast<std::size_t>(dim)).text());
       out += fmt::format("{}read {} from {}\n", indent, fmt::join(dims, ", "), arg_text(*read->from()));
+    } else if (const plan::Host* host = step->body_as_Host()) {
+      std::vector<std::string> operands;
+      for (const auto* list : {host->inputs(), host->outputs()})
+        for (std::uint32_t i = 0; i < size_of(list); ++i)
+          operands.push_back(arg_text(*list->Get(i)->at()) + list_text(list->Get(i)->shape()));
+      out += fmt::format("{}host {} {}({})  // {}\n", indent, number++, text_of(host->op()), fmt::join(operands, ", "),
+                         joined(host->nodes()));
     } else if (const plan::Loop* loop = step->body_as_Loop()) {
       const std::string condition =
           loop->condition() < 0 ? "" : " while " + symbols_.at(static_cast<std::size_t>(loop->condition())).text();
@@ -321,6 +328,8 @@ std::string PlanView::text() const {
     if (buffer.alias() >= 0) out += fmt::format(" alias={}", buffer.alias());
     out += '\n';
   }
+  for (std::uint32_t i = 0; i < size_of(plan_.strings()); ++i)
+    out += fmt::format("string {} {}\n", i, oclc::quoted(text_of(plan_.strings()->Get(i))));
   for (std::uint32_t i = 0; i < size_of(plan_.programs()); ++i) {
     const plan::Program& program = *plan_.programs()->Get(i);
     out += fmt::format("program {} {} source_bytes={}\n", i, text_of(program.name()), program.source()->size());

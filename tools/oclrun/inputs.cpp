@@ -109,6 +109,8 @@ std::vector<io::Tensor> read_data_set(const std::string& folder, const std::stri
 }
 
 io::Tensor random_tensor(oclc_dtype dtype, const std::vector<std::int64_t>& shape, std::uint64_t seed) {
+  if (dtype == OCLC_STRING)
+    throw UsageError{"an input of strings has no random values: give it as a file (.pb) by --input or --inputs"};
   io::Tensor tensor;
   tensor.dtype = dtype;
   tensor.shape = shape;

@@ -17,6 +17,22 @@ std::string number(double value) {
   return text;
 }
 
+// Control characters, which could move a terminal's cursor, as \xHH.
+std::string quoted(std::string_view value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    char escaped[8];
+    if (byte < 32 || byte == 127) {
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
+      text += escaped;
+    } else {
+      text += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
+    }
+  }
+  return text + "\"";
+}
+
 std::string top_of_row(const io::Tensor& tensor, std::uint64_t begin, std::uint64_t size, int top) {
   std::vector<std::uint64_t> order(size);
   std::iota(order.begin(), order.end(), std::uint64_t{0});
@@ -42,6 +58,11 @@ std::string tensor_text(const io::Tensor& tensor, int top) {
   text += "]\n";
   const std::uint64_t count = tensor.elements();
   if (count == 0) return text + "  (no elements)\n";
+  if (tensor.dtype == OCLC_STRING) {
+    text += " ";
+    for (std::uint64_t i = 0; i < std::min(count, kFirstElements); ++i) text += " " + quoted(tensor.text_at(i));
+    return text + (count > kFirstElements ? " ...\n" : "\n");
+  }
   if (top == 0) {
     text += " ";
     for (std::uint64_t i = 0; i < std::min(count, kFirstElements); ++i) text += " " + number(tensor.at(i));

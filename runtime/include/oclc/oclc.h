@@ -101,10 +101,11 @@ typedef enum oclc_dtype {
   OCLC_U16 = 9,
   OCLC_U32 = 10,
   OCLC_U64 = 11,
-  OCLC_BOOL = 12 /* one byte, 0 or 1 */
+  OCLC_BOOL = 12,  /* one byte, 0 or 1 */
+  OCLC_STRING = 13 /* const char*, UTF-8 that ends with a NUL; see oclc_tensor */
 } oclc_dtype;
 
-/* Bytes of one element; 0 if `dtype` is unknown. */
+/* Bytes of one element in host memory; 0 if `dtype` is unknown. */
 OCLC_API size_t oclc_dtype_bytes(oclc_dtype dtype);
 /* "float32", "int64", ...; "unknown" if it is. Static. */
 OCLC_API const char* oclc_dtype_name(oclc_dtype dtype);
@@ -302,7 +303,12 @@ OCLC_API int32_t oclc_session_cl_code(const oclc_session* session);
 /* Gives a symbol a value for all entry points; a negative value takes it back. Needed only where no input's shape gives it. */
 OCLC_API oclc_status oclc_session_bind_dim(oclc_session* session, const char* symbol, int64_t value);
 
-/* What an input or output is made of. Either `host` or `buffer` is set; both may be NULL where `shape` has no elements. */
+/* What an input or output is made of. Either `host` or `buffer` is set; both may be NULL where `shape` has no elements.
+ *
+ * Strings (OCLC_STRING): `host` is an array of `const char*`, one an element, and `bytes` its size; `buffer` is NULL. Of an
+ * input the array and its texts are copied when it is set, by oclc_session_set_input. Of an output a run fills the array with
+ * pointers to texts of the session, which stay valid until the next run of any entry point of the session, or its release; read
+ * them on the thread that uses the session. */
 typedef struct oclc_tensor {
   size_t size;
   oclc_dtype dtype;
@@ -335,7 +341,8 @@ OCLC_API oclc_status oclc_session_run(oclc_session* session, uint32_t entry);
 
 /* Enqueues an entry point and returns. Its commands start after the `wait_count` events of `wait`; `event` (may be NULL)
  * receives an event of the caller (to be released) that completes after them. Host memory of inputs and outputs stays in use
- * until then. */
+ * until then. The call itself waits for the device where the plan's host computes between launches: for dimensions that the
+ * model computes, for operators on strings, and for outputs of strings, which are complete when it returns. */
 OCLC_API oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count,
                                           struct _cl_event* const* wait, struct _cl_event** event);
 

@@ -75,6 +75,8 @@ constexpr oclc_dtype dtype_of() {
     return OCLC_U16;
   else if constexpr (std::is_same_v<T, std::uint32_t>)
     return OCLC_U32;
+  else if constexpr (std::is_same_v<T, const char*>)
+    return OCLC_STRING;
   else {
     static_assert(std::is_same_v<T, std::uint64_t>, "no oclc_dtype for this type");
     return OCLC_U64;
@@ -225,6 +227,13 @@ class Session {
   void set_output(std::uint32_t entry, const std::string& name, T* data, const std::vector<std::int64_t>& shape) {
     oclc_tensor t = host_tensor<T>(data, shape);
     check(oclc_session_set_output(get(), entry, name.c_str(), &t));
+  }
+  // Texts that end with a NUL, which are copied.
+  void set_strings(std::uint32_t entry, const std::string& name, const std::vector<const char*>& texts,
+                   const std::vector<std::int64_t>& shape) {
+    oclc_tensor t = host_tensor<const char*>(const_cast<const char**>(texts.data()), shape);
+    t.bytes = texts.size() * sizeof(const char*);
+    check(oclc_session_set_input(get(), entry, name.c_str(), &t));
   }
   void set_input(std::uint32_t entry, const std::string& name, const oclc_tensor& tensor) {
     check(oclc_session_set_input(get(), entry, name.c_str(), &tensor));
