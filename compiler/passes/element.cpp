@@ -110,7 +110,7 @@ class Reader {
   // A constant that is a linear function of the position.
   static Known from_tensor(const HostTensor& tensor, const Index& index) {
     const std::int64_t count = tensor.elements();
-    if (count == 0 || count > kMaxScannedElements) return std::nullopt;
+    if (count == 0 || count > kMaxScannedElements || tensor.dtype() == DType::string) return std::nullopt;
     std::vector<std::int64_t> steps(index.size(), 0), strides(index.size(), 1), at(index.size(), 0);
     for (std::size_t i = index.size(); i-- > 1;) strides[i - 1] = strides[i] * tensor.shape()[i];
     const std::int64_t first = tensor.int_at(0);

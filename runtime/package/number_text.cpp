@@ -41,6 +41,7 @@ std::uint16_t narrowed(DType dtype, double value) {
   const auto infinity = static_cast<std::uint16_t>(dtype == DType::bf16 ? 0x7f80 : 0x7c00);
   if (std::isnan(value)) return static_cast<std::uint16_t>(infinity | infinity >> 1);
   const double magnitude = std::fabs(value);
+  if (magnitude == 0) return sign;
   if (std::isinf(magnitude)) return static_cast<std::uint16_t>(sign | infinity);
   int exponent = 0;
   std::frexp(magnitude, &exponent);

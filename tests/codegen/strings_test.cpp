@@ -14,7 +14,7 @@ HostTensor texts(std::vector<std::int64_t> shape, const std::vector<std::string>
 TEST_CASE("kernels move, choose and compare strings") {
   PlanCheck check;
   Builder& b = check.b;
-  Value* x = check.input(texts({2, 3}, {"a", "", "b", "a", "längere Wörter, die nicht in ein Wort passen", "c"}));
+  Value* x = check.input(texts({2, 3}, {"a", "", "b", "a", "längere Wörter, die nicht in ein Wort passen", "c"}), {"N"});
   Value* y = check.input(texts({2, 3}, {"a", "x", "b", "", "y", "c"}), {"N"});
   check.out("transposed", b.transpose(x, {1, 0}));
   check.out("equal", b.call("equal", {x, y}));

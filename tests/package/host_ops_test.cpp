@@ -277,8 +277,8 @@ TEST_CASE("random patterns and texts never crash") {
   int legal = 0;
   for (int round = 0; round < 20000; ++round) {
     std::string pattern, given;
-    for (std::uint32_t i = random() % 12; i > 0; --i) pattern += alphabet[random() % alphabet.size()];
-    for (std::uint32_t i = random() % 12; i > 0; --i) given += alphabet[random() % alphabet.size()];
+    for (auto i = random() % 12; i > 0; --i) pattern += alphabet[random() % alphabet.size()];
+    for (auto i = random() % 12; i > 0; --i) given += alphabet[random() % alphabet.size()];
     try {
       Regex(pattern).matches(given);
       ++legal;

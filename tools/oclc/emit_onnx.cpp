@@ -42,6 +42,8 @@ int element_type(DType dtype) {
       return TensorProto::UINT64;
     case DType::boolean:
       return TensorProto::BOOL;
+    case DType::string:
+      return TensorProto::STRING;
   }
   return TensorProto::UNDEFINED;
 }
@@ -124,6 +126,10 @@ class Writer {
     to.set_name(name(value));
     to.set_data_type(element_type(tensor.dtype()));
     for (const std::int64_t dim : tensor.shape()) to.add_dims(dim);
+    if (tensor.dtype() == DType::string) {
+      for (std::int64_t i = 0; i < tensor.elements(); ++i) to.add_string_data(tensor.text_at(i));
+      return;
+    }
     to.set_raw_data(tensor.data(), tensor.bytes());
   }
 
