@@ -195,7 +195,7 @@ void Session::check_shapes(const Entry& e, std::span<const std::int64_t> symbols
     const auto* dims = p.binding->shape();
     const bool computed = dims && std::any_of(dims->begin(), dims->end(), [&](const fb::Expr* e) { return is_computed(e); });
     const std::vector<std::int64_t> shape = largest_shape(*p.binding, symbols);
-    const std::uint64_t count = elements(shape, p.label), bytes = count * package::dtype_bytes(p.binding->dtype());
+    const std::uint64_t bytes = elements(shape, p.label) * package::dtype_bytes(p.binding->dtype());
     const std::uint64_t size = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
     if (!computed && bytes != size)
       throw Failure(OCLC_E_PLAN, package_->name() + ": invalid plan: " + p.label + " of shape " + shape_text(shape) +
@@ -207,7 +207,8 @@ void Session::check_shapes(const Entry& e, std::span<const std::int64_t> symbols
     if (p.bound->has_shape && !computed && p.bound->shape != shape)
       throw Failure(OCLC_E_BINDING, p.label + ": wanted shape " + shape_text(plan(), p.binding->shape()) + " = " +
                                         shape_text(shape) + ", found " + shape_text(p.bound->shape));
-    const std::uint64_t needed = p.bound->memory ? size : count * host_bytes(p.binding->dtype());
+    const fb::DType dtype = p.binding->dtype();
+    const std::uint64_t needed = p.bound->memory ? size : size / package::dtype_bytes(dtype) * host_bytes(dtype);
     if (p.bound->bytes < needed)
       throw Failure(OCLC_E_BINDING, p.label + ": shape " + shape_text(shape) + " needs " + std::to_string(needed) +
                                         " bytes, found " + std::to_string(p.bound->bytes));
