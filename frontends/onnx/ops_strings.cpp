@@ -32,7 +32,7 @@ Outputs normalizer(OpContext& c) {
   const std::string change = c.text("case_change_action", "NONE");
   const std::string_view known[] = {"NONE", "LOWER", "UPPER"};
   const auto* action = std::find(std::begin(known), std::end(known), change);
-  if (action == std::end(known)) c.fail("case_change_action NONE, LOWER or UPPER", change);
+  if (action == std::end(known)) c.fail("case_change_action NONE, LOWER or UPPER", printable(change));
   const std::vector<std::string> stop = checked(c, c.texts("stopwords", std::vector<std::string>()));
   const Node* node = c.b.node("string_normalize", {x},
                               {{"case_sensitive", std::int64_t{c.flag("is_case_sensitive") ? 1 : 0}},
