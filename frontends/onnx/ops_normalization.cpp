@@ -29,6 +29,7 @@ Outputs batch_normalization(OpContext& c) {
   }
   Value *mean = c.input(3), *variance = c.input(4);
   if (c.training()) {
+    c.ignore({"training_mode"});  // the entry point decides
     return {c.b.call("batch_norm", {x, c.input(1), c.input(2), mean, variance},
                      {{"epsilon", c.real("epsilon", 1e-5)}, {"momentum", momentum}})};
   }
