@@ -55,6 +55,7 @@ TEST_CASE("conformance counts cases and says what differs") {
   CHECK(has(run_oclc(command + " --filter test_good --timeout 1e-6").text, "no result within 1e-06 s"));
   CHECK(run_oclc(command + " --filter nothing").status == 2);
   CHECK(run_oclc("conformance").status == 2);
+  CHECK(has(run_oclc(command + " --target cpu").text, "wanted --target or --device, found both"));
 }
 
 TEST_CASE("conformance gives the compiler the values that decide a shape") {

@@ -17,19 +17,6 @@ namespace {
 // What rounding may do to a result of usual size, in units of the type's precision.
 constexpr double kUlps = 24;
 
-double precision_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x1p-52;
-    case DType::f16:
-      return 0x1p-10;
-    case DType::bf16:
-      return 0x1p-7;
-    default:
-      return 0x1p-23;
-  }
-}
-
 const HostTensor& value_of(const Case& c, const std::string& name) {
   for (const auto& [own, value] : c.inputs) {
     if (own == name) return value;
@@ -44,6 +31,19 @@ std::vector<HostTensor> inputs_of(const Graph& graph, const Case& c) {
 }
 
 }  // namespace
+
+double precision_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0x1p-52;
+    case DType::f16:
+      return 0x1p-10;
+    case DType::bf16:
+      return 0x1p-7;
+    default:
+      return 0x1p-23;
+  }
+}
 
 std::unique_ptr<Module> import_case(const Case& c) {
   const std::string bytes = c.model.SerializeAsString();
@@ -63,7 +63,7 @@ std::string difference(const HostTensor& found, const Result& wanted) {
     if (std::isfinite(w.at(i))) largest = std::max(largest, std::fabs(w.at(i)));
   }
   const bool exact = wanted.exact || !is_float(w.dtype());
-  const double slack = exact ? 0 : kUlps * wanted.tolerance * precision_of(w.dtype()) * largest;
+  const double slack = exact ? 0 : kUlps * wanted.tolerance * std::max(wanted.precision, precision_of(w.dtype())) * largest;
   for (std::int64_t i = 0; i < w.elements(); ++i) {
     if (!is_float(w.dtype()) && found.int_at(i) == w.int_at(i)) continue;
     const double a = found.at(i), b = w.at(i);

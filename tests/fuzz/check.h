@@ -17,7 +17,11 @@ struct Result {
   bool exact = false;
   double tolerance = 1, scale = 0;  // as in Draft
   HostTensor wanted;
+  double precision = 0;  // of the least precise float that it is computed from; 0: its own type's
 };
+
+// The relative distance of neighbouring numbers of a type of floats.
+double precision_of(DType dtype);
 
 // A model, the values of its inputs by name and what it should give.
 struct Case {

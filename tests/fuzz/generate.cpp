@@ -186,6 +186,7 @@ RandomGraph random_graph_model(std::uint64_t seed, const std::vector<Spec>& spec
   const std::int64_t symbolic = r.chance(0.4) ? r.integer(2, 7) : 0;
   const std::int64_t wanted = r.integer(5, 30);
   std::map<std::string, Result> results;
+  std::map<std::string, double> precision;  // of what a value is computed from, at its worst
   std::set<std::string> used, declared;
   std::vector<Spec> fitting;
   for (const Spec& spec : specs) {
@@ -203,8 +204,11 @@ RandomGraph random_graph_model(std::uint64_t seed, const std::vector<Spec>& spec
     }
     out.ops.push_back(single.op);
     *graph.add_node() = d.node;
+    double worst = 0;
     for (const Operand& operand : d.operands) {
       if (operand.name.empty()) continue;
+      const double own = is_float(operand.value.dtype()) ? precision_of(operand.value.dtype()) : 0;
+      worst = std::max(worst, precision.emplace(operand.name, own).first->second);
       used.insert(operand.name);
       if (results.count(operand.name) || !declared.insert(operand.name).second) continue;
       if (operand.known) {
@@ -216,7 +220,9 @@ RandomGraph random_graph_model(std::uint64_t seed, const std::vector<Spec>& spec
       values.add(operand);
     }
     for (const Result& result : single.model.results) {
-      results.emplace(result.name, result);
+      const DType dtype = result.wanted.dtype();
+      precision[result.name] = std::max(worst, is_float(dtype) ? precision_of(dtype) : 0);
+      results.emplace(result.name, result).first->second.precision = precision[result.name];
       values.add({result.name, result.wanted, false, result.exact});
     }
   }

@@ -126,6 +126,8 @@ int conformance_command(int argc, char** argv, std::string& file) {
   app.add_option("--color", shown.color)->check(CLI::IsMember({"auto", "always", "never"}));
   add_build_options(app, arguments.build);
   if (parse(app, argc, argv, kHelp)) return 0;
+  if (!arguments.build.target.empty() && !arguments.build.device.empty())
+    usage_error("wanted --target or --device, found both");
   if (arguments.folders.empty()) usage_error("wanted a folder of test cases, found none");
   std::vector<std::filesystem::path> folders;
   for (const std::string& root : arguments.folders) {

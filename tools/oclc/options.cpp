@@ -111,8 +111,8 @@ SymbolValues parse_dims(const std::vector<std::string>& texts) {
 }
 
 ImportOptions import_options(const ReadOptions& options) {
-  ImportOptions import;
-  for (const auto& [name, value] : parse_dims(options.dims)) import.dims[name] = value;
+  ImportOptions reading;
+  for (const auto& [name, value] : parse_dims(options.dims)) reading.dims[name] = value;
   for (const std::string& text : options.shapes) {
     const auto [name, dims] = assignment("--shape", "NAME=1x3x224x224", text);
     std::vector<std::int64_t> shape;
@@ -123,21 +123,20 @@ ImportOptions import_options(const ReadOptions& options) {
       shape.push_back(*n);
       at = end + 1;
     }
-    if (!import.shapes.emplace(name, shape).second) usage_error(fmt::format("--shape {} is given twice", name));
+    if (!reading.shapes.emplace(name, shape).second) usage_error(fmt::format("--shape {} is given twice", name));
   }
   for (const std::string& text : options.lengths) {
     const auto [name, value] = assignment("--length", "NAME=NUMBER", text);
     const auto n = value == "none" ? std::optional<std::int64_t>(-1) : number(value);
     if (!n) usage_error(fmt::format("wanted --length NAME=NUMBER or NAME=none, found '{}'", text));
-    if (!import.lengths.emplace(name, *n).second) usage_error(fmt::format("--length {} is given twice", name));
+    if (!reading.lengths.emplace(name, *n).second) usage_error(fmt::format("--length {} is given twice", name));
   }
-  if (!options.external_data_dir.empty()) import.external_data_dir = options.external_data_dir;
-  import.allow_links = options.allow_symlinks;
-  import.allow_newer_opset = options.allow_newer_opset;
-  import.warn = [](const std::string& text) { print_warning(text);
-};
-return import;
-}  // namespace oclc::tool
+  if (!options.external_data_dir.empty()) reading.external_data_dir = options.external_data_dir;
+  reading.allow_links = options.allow_symlinks;
+  reading.allow_newer_opset = options.allow_newer_opset;
+  reading.warn = [](const std::string& text) { print_warning(text); };
+  return reading;
+}
 
 CompileOptions compile_options(const BuildOptions& options, Progress& progress) {
   check_value("--conv", options.conv, {"auto", "im2col", "implicit", "direct", "winograd"});
