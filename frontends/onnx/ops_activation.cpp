@@ -104,7 +104,7 @@ Outputs softmax(OpContext& c) {
 Outputs hardmax(OpContext& c) {
   Value* x = c.input(0);
   const std::size_t axis = c.axis_attribute(-1);
-  if (x->type.elements() == Expr(0)) return {x};
+  if (x->type.elements() == Expr(0)) return {c.b.cast(c.b.call("equal", {x, x}), x->type.dtype)};
   Value* best = c.b.arg("argmax", x, static_cast<std::int64_t>(axis), true);
   Shape ramp(x->type.rank(), Expr(1));
   ramp[axis] = x->type.shape[axis];
