@@ -1,6 +1,5 @@
 #include "runtime/scalar.h"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -8,6 +7,7 @@
 #include <string>
 
 #include "runtime/failure.h"
+#include "runtime/package/half.h"
 
 namespace oclc::runtime {
 namespace {
@@ -34,26 +34,10 @@ void store_integer(std::byte* to, double value, oclc_dtype dtype) {
   store(to, static_cast<T>(value));
 }
 
-std::uint16_t half_bits(double value) {
-  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return 0x7e00;
-  if (magnitude >= 65520) return static_cast<std::uint16_t>(sign | 0x7c00);
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);
-  const int scale = std::max(exponent - 11, -24);  // of the last bit
-  const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, -scale)));
-  // Units of 2^scale: subnormals at scale -24; a normal's implied bit adds one to the exponent field below it.
-  return static_cast<std::uint16_t>(sign + (static_cast<std::uint32_t>(scale + 24) << 10) + units);
-}
-
-double half_value(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const int fraction = bits & 1023;
-  double value = exponent == 31 ? (fraction ? std::nan("") : HUGE_VAL)
-                 : exponent     ? std::ldexp(1024 + fraction, exponent - 25)
-                                : std::ldexp(fraction, -24);
-  return bits & 0x8000 ? -value : value;
+double load_half(const std::byte* from, oclc_dtype dtype) {
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, from, sizeof bits);
+  return static_cast<double>(package::widened(static_cast<plan::DType>(dtype), bits));
 }
 
 }  // namespace
@@ -65,12 +49,9 @@ void put_scalar(std::byte* to, oclc_dtype dtype, double value) {
     case OCLC_F64:
       return store(to, value);
     case OCLC_F16:
-      return store(to, half_bits(value));
-    case OCLC_BF16: {
-      const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-      if (std::isnan(value)) return store(to, std::uint16_t{0x7fc0});
-      return store(to, static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16));
-    }
+      return store(to, package::narrowed(plan::DType::f16, value));
+    case OCLC_BF16:
+      return store(to, package::narrowed(plan::DType::bf16, static_cast<double>(static_cast<float>(value))));
     case OCLC_I8:
       return store_integer<std::int8_t>(to, value, dtype);
     case OCLC_I16:
@@ -100,16 +81,9 @@ double get_scalar(const std::byte* from, oclc_dtype dtype) {
       return load<float>(from);
     case OCLC_F64:
       return load<double>(from);
-    case OCLC_F16: {
-      std::uint16_t bits = 0;
-      std::memcpy(&bits, from, sizeof bits);
-      return half_value(bits);
-    }
-    case OCLC_BF16: {
-      std::uint16_t bits = 0;
-      std::memcpy(&bits, from, sizeof bits);
-      return static_cast<double>(std::bit_cast<float>(std::uint32_t{bits} << 16));
-    }
+    case OCLC_F16:
+    case OCLC_BF16:
+      return load_half(from, dtype);
     case OCLC_I8:
       return load<std::int8_t>(from);
     case OCLC_I16:
