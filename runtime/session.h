@@ -112,7 +112,7 @@ class Session {
   void check_tensor(const Port& port, const oclc_tensor& tensor) const;
   std::vector<std::int64_t> resolve_symbols(const Entry& entry, bool all) const;
   bool is_computed(const oclc::plan::Expr* e) const;  // from what a Read step finds
-  std::vector<std::int64_t> largest_shape(const oclc::plan::Binding& binding, std::span<const std::int64_t> symbols) const;
+  static std::vector<std::int64_t> largest_shape(const oclc::plan::Binding& binding, std::span<const package::Range> ranges);
   void check_shapes(const Entry& entry, std::span<const std::int64_t> symbols) const;
   void check_overlap(const Entry& entry) const;
   void check_memory(const Entry& entry, const package::EntryMemory& memory) const;

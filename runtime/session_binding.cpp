@@ -178,8 +178,7 @@ bool Session::is_computed(const fb::Expr* e) const {
 }
 
 // Each dimension at its largest.
-std::vector<std::int64_t> Session::largest_shape(const fb::Binding& binding, std::span<const std::int64_t> symbols) const {
-  const std::vector<package::Range> ranges = package::symbol_ranges(plan(), symbols);
+std::vector<std::int64_t> Session::largest_shape(const fb::Binding& binding, std::span<const package::Range> ranges) {
   std::vector<std::int64_t> shape;
   for (std::uint32_t d = 0; d < rank(binding); ++d) {
     const auto* code = binding.shape()->Get(d)->code();
@@ -191,10 +190,11 @@ std::vector<std::int64_t> Session::largest_shape(const fb::Binding& binding, std
 }
 
 void Session::check_shapes(const Entry& e, std::span<const std::int64_t> symbols) const {
+  const std::vector<package::Range> ranges = package::symbol_ranges(plan(), symbols);
   for (const Port& p : e.ports) {
     const auto* dims = p.binding->shape();
     const bool computed = dims && std::any_of(dims->begin(), dims->end(), [&](const fb::Expr* e) { return is_computed(e); });
-    const std::vector<std::int64_t> shape = largest_shape(*p.binding, symbols);
+    const std::vector<std::int64_t> shape = largest_shape(*p.binding, ranges);
     const std::uint64_t bytes = elements(shape, p.label) * package::dtype_bytes(p.binding->dtype());
     const std::uint64_t size = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
     if (!computed && bytes != size)
@@ -277,7 +277,7 @@ std::vector<std::int64_t> Session::shape(std::uint32_t index, oclc_direction dir
     });
     if (ran) result.push_back(evaluate(dimension, symbols, "a dimension"));
   }
-  const std::vector<std::int64_t> largest = largest_shape(*p.binding, symbols);
+  const std::vector<std::int64_t> largest = largest_shape(*p.binding, package::symbol_ranges(plan(), symbols));
   if (!ran) result = largest;
   if (bytes) *bytes = elements(largest, p.label) * host_bytes(p.binding->dtype());
   return result;
