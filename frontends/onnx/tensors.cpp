@@ -156,6 +156,13 @@ std::string element_type_name(std::int32_t onnx_type) {
   return type ? std::string(type->name) : fmt::format("element type {}", onnx_type);
 }
 
+std::int32_t onnx_type(DType dtype) {
+  const auto* at =
+      std::find_if(std::begin(kElementTypes), std::end(kElementTypes), [&](const ElementType& t) { return t.dtype == dtype; });
+  OCLC_CHECK(at != std::end(kElementTypes), "every element type has an ONNX number");
+  return at->number;
+}
+
 DType element_type(std::int32_t onnx_type, const std::string& where) {
   const ElementType* type = find_type(onnx_type);
   if (!type) fail(fmt::format("{} of a known element type", where), std::to_string(onnx_type));

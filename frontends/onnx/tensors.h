@@ -17,6 +17,8 @@ namespace oclc::onnx {
 
 // The element type of an ONNX number; CompileError naming `where` if it is unknown or unsupported (complex numbers, ...).
 DType element_type(std::int32_t onnx_type, const std::string& where);
+// The ONNX number of an element type.
+std::int32_t onnx_type(DType dtype);
 // ONNX's name of it: "FLOAT".
 std::string element_type_name(std::int32_t onnx_type);
 

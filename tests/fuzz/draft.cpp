@@ -45,40 +45,6 @@ HostTensor random_tensor(Random& r, DType dtype, const Dims& shape, const Range&
   return tensor;
 }
 
-int onnx_type(DType dtype) {
-  using oclc_onnx::TensorProto;
-  switch (dtype) {
-    case DType::f32:
-      return TensorProto::FLOAT;
-    case DType::f64:
-      return TensorProto::DOUBLE;
-    case DType::f16:
-      return TensorProto::FLOAT16;
-    case DType::bf16:
-      return TensorProto::BFLOAT16;
-    case DType::i8:
-      return TensorProto::INT8;
-    case DType::i16:
-      return TensorProto::INT16;
-    case DType::i32:
-      return TensorProto::INT32;
-    case DType::i64:
-      return TensorProto::INT64;
-    case DType::u8:
-      return TensorProto::UINT8;
-    case DType::u16:
-      return TensorProto::UINT16;
-    case DType::u32:
-      return TensorProto::UINT32;
-    case DType::u64:
-      return TensorProto::UINT64;
-    case DType::boolean:
-      return TensorProto::BOOL;
-    default:
-      return TensorProto::UNDEFINED;
-  }
-}
-
 oclc_onnx::TensorProto tensor_proto(const HostTensor& value, const std::string& name) {
   oclc_onnx::TensorProto proto;
   proto.set_name(name);

@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "compiler/ir/tensor.h"
+#include "frontends/onnx/tensors.h"
 
 namespace oclc::fuzz {
+
+using onnx::onnx_type;
 
 using Dims = std::vector<std::int64_t>;
 
@@ -135,7 +138,6 @@ class Draft {
 };
 
 HostTensor random_tensor(Random& r, DType dtype, const Dims& shape, const Range& range);
-int onnx_type(DType dtype);
 oclc_onnx::TensorProto tensor_proto(const HostTensor& value, const std::string& name);
 
 }  // namespace oclc::fuzz

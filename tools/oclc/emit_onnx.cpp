@@ -6,47 +6,13 @@
 #include <unordered_map>
 
 #include "compiler/ir/op_def.h"
+#include "frontends/onnx/tensors.h"
 #include "oclc/oclc.h"
 
 namespace oclc::tool {
 namespace {
 
 constexpr std::int64_t kLargestInitializer = 1024;
-
-int element_type(DType dtype) {
-  using oclc_onnx::TensorProto;
-  switch (dtype) {
-    case DType::f32:
-      return TensorProto::FLOAT;
-    case DType::f64:
-      return TensorProto::DOUBLE;
-    case DType::f16:
-      return TensorProto::FLOAT16;
-    case DType::bf16:
-      return TensorProto::BFLOAT16;
-    case DType::i8:
-      return TensorProto::INT8;
-    case DType::i16:
-      return TensorProto::INT16;
-    case DType::i32:
-      return TensorProto::INT32;
-    case DType::i64:
-      return TensorProto::INT64;
-    case DType::u8:
-      return TensorProto::UINT8;
-    case DType::u16:
-      return TensorProto::UINT16;
-    case DType::u32:
-      return TensorProto::UINT32;
-    case DType::u64:
-      return TensorProto::UINT64;
-    case DType::boolean:
-      return TensorProto::BOOL;
-    case DType::string:
-      return TensorProto::STRING;
-  }
-  return TensorProto::UNDEFINED;
-}
 
 struct SetAttribute {
   oclc_onnx::AttributeProto& to;
@@ -106,7 +72,7 @@ class Writer {
   static void describe(oclc_onnx::ValueInfoProto& to, const std::string& name, const TensorType& type) {
     to.set_name(name);
     auto& tensor = *to.mutable_type()->mutable_tensor_type();
-    tensor.set_elem_type(element_type(type.dtype));
+    tensor.set_elem_type(onnx::onnx_type(type.dtype));
     auto& shape = *tensor.mutable_shape();
     for (const Expr& dim : type.shape) {
       auto& to_dim = *shape.add_dim();
@@ -124,7 +90,7 @@ class Writer {
     }
     oclc_onnx::TensorProto& to = *to_.add_initializer();
     to.set_name(name(value));
-    to.set_data_type(element_type(tensor.dtype()));
+    to.set_data_type(onnx::onnx_type(tensor.dtype()));
     for (const std::int64_t dim : tensor.shape()) to.add_dims(dim);
     if (tensor.dtype() == DType::string) {
       for (std::int64_t i = 0; i < tensor.elements(); ++i) to.add_string_data(tensor.text_at(i));
