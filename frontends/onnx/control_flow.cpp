@@ -103,6 +103,70 @@ struct Lowering::Repeated {
   std::string label;
 };
 
+// The body of a core loop in the making. What does not become one is kept: what is known of its values is kept by address.
+class Lowering::Body {
+ public:
+  Body(Lowering& lowering, const OpContext& c, Scope& around)
+      : counter(fmt::format("trip_{}", lowering.loops_)),
+        builder(*body_.graph, c.label()),
+        scope(&around, builder),
+        lowering_(lowering) {
+    body_.graph->name = fmt::format("body{}", lowering.loops_++);
+    scope.body = &body_;
+  }
+  ~Body() {
+    if (body_.graph) lowering_.discarded_.push_back(std::move(body_.graph));
+  }
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+
+  Value* add_input(std::string name, TensorType type) { return body_.graph->add_input(std::move(name), std::move(type)); }
+
+  // Inputs for the values that go from trip to trip.
+  std::vector<Value*> carry(const OpContext& c, const std::vector<Value*>& values) {
+    std::vector<Value*> inputs;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (lowering_.bundle(values[i])) c.unsupported("tensors carried from trip to trip", "a sequence");
+      inputs.push_back(add_input(fmt::format("carried{}", i), values[i]->type));
+    }
+    return inputs;
+  }
+
+  // The results of a trip: from `first` on, the next values of `carried`.
+  void give(const OpContext& c, const std::vector<Value*>& outputs, const std::vector<Value*>& carried, std::size_t first) {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (lowering_.bundle(outputs[i])) c.unsupported("tensors as results of the body", "a sequence");
+      if (i >= first && i - first < carried.size() && !(outputs[i]->type == carried[i - first]->type)) {
+        c.unsupported(fmt::format("a carried value {} of unchanging type {}", i - first, carried[i - first]->type.text()),
+                      outputs[i]->type.text());
+      }
+      body_.graph->add_output(fmt::format("out{}", i), outputs[i]);
+    }
+    check_sizes(c, *body_.graph);
+  }
+
+  // The outputs of the loop.
+  Outputs loop(OpContext& c, const Expr& trips, std::vector<Value*> carried, bool conditional = false) {
+    std::vector<Value*> captured;
+    for (const auto& [outer, within] : body_.captured) captured.push_back(outer);
+    const Node* node = c.b.loop(trips, counter, std::move(carried), std::move(captured), std::move(body_.graph), conditional);
+    Outputs out;
+    for (const auto& output : node->outputs) out.push_back(output.get());
+    return out;
+  }
+
+ private:
+  LoopBody body_;
+
+ public:
+  const std::string counter;
+  Builder builder;
+  Scope scope;
+
+ private:
+  Lowering& lowering_;
+};
+
 Lowering::Control Lowering::control_of(const NodeProto& node) {
   if (!domain_name(node.domain()).empty()) return nullptr;
   static constexpr std::pair<std::string_view, Control> kControls[] = {{"If", &Lowering::branch},
@@ -192,34 +256,20 @@ Outputs Lowering::either_branch(OpContext& c, const Value* condition, GraphProto
   const Expr taken = c.b.read_dims(flag, "taken", {Expr(1)}).at(0);
   std::vector<std::vector<Value*>> parts(static_cast<std::size_t>(then.output_size()));
   for (const bool which : {false, true}) {
-    LoopBody body;
-    body.graph->name = fmt::format("body{}", loops_);
-    Builder inside(*body.graph, c.label());
-    Scope inner(&scope, inside);
-    inner.body = &body;
-    const std::string counter = fmt::format("trip_{}", loops_++);
-    try {
-      const std::vector<Value*> outputs = expand(c, which ? then : otherwise, {}, inner, call_->prefix);
-      for (std::size_t i = 0; i < outputs.size(); ++i) {
-        if (bundle(outputs[i])) condition_not_known(c);
-        if (which) {
-          TensorType other = parts[i][0]->type;
-          other.shape.erase(other.shape.begin());
-          if (!(outputs[i]->type == other))
-            c.unsupported(fmt::format("one type of output {} in both branches", i),
-                          fmt::format("{} and {}", outputs[i]->type.text(), other.text()));
-        }
-        body.graph->add_output(fmt::format("out{}", i), outputs[i]);
-      }
-      check_sizes(c, *body.graph);
-    } catch (const CompileError&) {
-      discarded_.push_back(std::move(body.graph));
-      throw;
+    Body body(*this, c, scope);
+    const std::vector<Value*> outputs = expand(c, which ? then : otherwise, {}, body.scope, call_->prefix);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (bundle(outputs[i])) condition_not_known(c);
+      if (!which) continue;
+      TensorType other = parts[i][0]->type;
+      other.shape.erase(other.shape.begin());
+      if (!(outputs[i]->type == other))
+        c.unsupported(fmt::format("one type of output {} in both branches", i),
+                      fmt::format("{} and {}", outputs[i]->type.text(), other.text()));
     }
-    std::vector<Value*> captured;
-    for (const auto& [outer, within] : body.captured) captured.push_back(outer);
-    const Node* node = c.b.loop(which ? taken : Expr(1) - taken, counter, {}, std::move(captured), std::move(body.graph));
-    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].push_back(node->output(i));
+    body.give(c, outputs, {}, 0);
+    const Outputs rows = body.loop(c, which ? taken : Expr(1) - taken, {});
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].push_back(rows[i]);
   }
   Outputs out;
   for (const auto& rows : parts) {
@@ -424,46 +474,18 @@ Outputs Lowering::repeat(OpContext& c, const Repeated& r, Scope& scope) {
 }
 
 Outputs Lowering::rolled(OpContext& c, const Repeated& r, Scope& scope) {
-  LoopBody body;
-  body.graph->name = fmt::format("body{}", loops_);
-  Builder inside(*body.graph, c.label());
-  Scope inner(&scope, inside);
-  inner.body = &body;
-  const std::string counter = fmt::format("trip_{}", loops_++);
-  std::vector<Value*> carried;
-  try {
-    for (std::size_t i = 0; i < r.carried.size(); ++i) {
-      if (bundle(r.carried[i])) c.unsupported("tensors carried from trip to trip", "a sequence");
-      carried.push_back(body.graph->add_input(fmt::format("carried{}", i), r.carried[i]->type));
-    }
-    const std::vector<Value*> inputs = body_inputs(r, Expr::axis(counter, *r.trips), carried, inner);
-    std::vector<Value*> outputs = expand(c, r.body, inputs, inner, c.label() + "/");
-    if (r.conditional) {
-      check_condition(c, outputs[0]);
-      const auto goes_on = constants_.find(outputs[0]);
-      if (!goes_on || goes_on->int_at(0) == 0) condition_not_known(c);
-      outputs.erase(outputs.begin());
-    }
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (bundle(outputs[i])) c.unsupported("tensors as results of the body", "a sequence");
-      if (i < carried.size() && !(outputs[i]->type == carried[i]->type)) {
-        c.unsupported(fmt::format("a carried value {} of unchanging type {}", i, carried[i]->type.text()),
-                      outputs[i]->type.text());
-      }
-      body.graph->add_output(fmt::format("out{}", i), outputs[i]);
-    }
-    check_sizes(c, *body.graph);
-  } catch (const CompileError&) {
-    discarded_.push_back(std::move(body.graph));
-    throw;
+  Body body(*this, c, scope);
+  const std::vector<Value*> carried = body.carry(c, r.carried);
+  const std::vector<Value*> inputs = body_inputs(r, Expr::axis(body.counter, *r.trips), carried, body.scope);
+  std::vector<Value*> outputs = expand(c, r.body, inputs, body.scope, c.label() + "/");
+  if (r.conditional) {
+    check_condition(c, outputs[0]);
+    const auto goes_on = constants_.find(outputs[0]);
+    if (!goes_on || goes_on->int_at(0) == 0) condition_not_known(c);
+    outputs.erase(outputs.begin());
   }
-  std::vector<Value*> captured;
-  for (const auto& [outer, within] : body.captured) captured.push_back(outer);
-  const std::size_t count = body.graph->outputs().size();
-  const Node* node = c.b.loop(*r.trips, counter, r.carried, std::move(captured), std::move(body.graph));
-  Outputs out;
-  for (std::size_t i = 0; i < count; ++i) out.push_back(node->output(i));
-  return out;
+  body.give(c, outputs, carried, 0);
+  return body.loop(c, *r.trips, r.carried);
 }
 
 // The condition is computed in each trip: whether there is another, and how many there were, is carried too.
@@ -471,55 +493,30 @@ Outputs Lowering::conditional(OpContext& c, const Repeated& r, Scope& scope) {
   const auto states = r.carried.size();
   const bool collects = static_cast<std::size_t>(r.body.output_size()) > states + 1;
   if (!r.trips && collects) c.unsupported("a trip count, as results of all trips are collected", "none");
-  LoopBody body;
-  body.graph->name = fmt::format("body{}", loops_);
-  Builder inside(*body.graph, c.label());
-  Scope inner(&scope, inside);
-  inner.body = &body;
-  const std::string counter = fmt::format("trip_{}", loops_++);
+  Body body(*this, c, scope);
   const Expr most = r.trips.value_or(Expr(kMostTrips));
   const TensorType number{DType::i64, {}};
-  try {
-    body.graph->add_input("goes_on", number);
-    Value* made = body.graph->add_input("made", number);
-    std::vector<Value*> carried;
-    for (std::size_t i = 0; i < states; ++i) {
-      if (bundle(r.carried[i])) c.unsupported("tensors carried from trip to trip", "a sequence");
-      carried.push_back(body.graph->add_input(fmt::format("carried{}", i), r.carried[i]->type));
-    }
-    std::vector<Value*> outputs =
-        expand(c, r.body, body_inputs(r, Expr::axis(counter, most), carried, inner), inner, c.label() + "/");
-    check_condition(c, outputs[0]);
-    if (const auto goes_on = constants_.find(outputs[0]); goes_on && goes_on->int_at(0) != 0 && !r.trips)
-      c.fail("a condition or a trip count that ends the loop", "none");
-    outputs[0] = inside.reshape(inside.cast(outputs[0], DType::i64), {});
-    outputs.insert(outputs.begin() + 1, inside.add(made, inside.scalar(DType::i64, 1)));
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (bundle(outputs[i])) c.unsupported("tensors as results of the body", "a sequence");
-      if (i >= 2 && i < states + 2 && !(outputs[i]->type == carried[i - 2]->type)) {
-        c.unsupported(fmt::format("a carried value {} of unchanging type {}", i - 2, carried[i - 2]->type.text()),
-                      outputs[i]->type.text());
-      }
-      body.graph->add_output(fmt::format("out{}", i), outputs[i]);
-    }
-    check_sizes(c, *body.graph);
-  } catch (const CompileError&) {
-    discarded_.push_back(std::move(body.graph));
-    throw;
-  }
-  std::vector<Value*> captured;
-  for (const auto& [outer, within] : body.captured) captured.push_back(outer);
+  body.add_input("goes_on", number);
+  Value* made = body.add_input("made", number);
+  const std::vector<Value*> carried = body.carry(c, r.carried);
+  const std::vector<Value*> inputs = body_inputs(r, Expr::axis(body.counter, most), carried, body.scope);
+  std::vector<Value*> outputs = expand(c, r.body, inputs, body.scope, c.label() + "/");
+  check_condition(c, outputs[0]);
+  if (const auto goes_on = constants_.find(outputs[0]); goes_on && goes_on->int_at(0) != 0 && !r.trips)
+    c.fail("a condition or a trip count that ends the loop", "none");
+  outputs[0] = body.builder.reshape(body.builder.cast(outputs[0], DType::i64), {});
+  outputs.insert(outputs.begin() + 1, body.builder.add(made, body.builder.scalar(DType::i64, 1)));
+  body.give(c, outputs, carried, 2);
   Value* start = c.b.scalar(DType::i64, 1);
   if (r.start) start = c.b.reshape(c.b.cast(const_cast<Value*>(r.start), DType::i64), {});
-  std::vector<Value*> carried{start, c.b.scalar(DType::i64, 0)};
-  carried.insert(carried.end(), r.carried.begin(), r.carried.end());
-  const std::size_t count = body.graph->outputs().size();
-  const Node* node = c.b.loop(most, counter, std::move(carried), std::move(captured), std::move(body.graph), true);
-  Outputs out;
-  for (std::size_t i = 2; i < states + 2; ++i) out.push_back(node->output(i));
+  std::vector<Value*> begin{start, c.b.scalar(DType::i64, 0)};
+  begin.insert(begin.end(), r.carried.begin(), r.carried.end());
+  Outputs out = body.loop(c, most, std::move(begin), true);
+  Value* trips = out[1];
+  out.erase(out.begin(), out.begin() + 2);
   if (!collects) return out;
-  const Expr made = c.b.read_dims(c.b.reshape(node->output(1), {Expr(1)}), "made", {most}).at(0);
-  for (std::size_t i = states + 2; i < count; ++i) out.push_back(c.b.slice_axis(node->output(i), 0, Expr(0), made));
+  const Expr last = c.b.read_dims(c.b.reshape(trips, {Expr(1)}), "made", {most}).at(0);
+  for (std::size_t i = states; i < out.size(); ++i) out[i] = c.b.slice_axis(out[i], 0, Expr(0), last);
   return out;
 }
 
@@ -558,32 +555,23 @@ Outputs Lowering::never_run(OpContext& c, const Repeated& r, Scope& scope) {
   const auto states = static_cast<int>(first + r.carried.size());
   Outputs out = r.carried;
   if (r.body.output_size() == states) return out;
-  LoopBody body;
-  Builder inside(*body.graph, c.label());
-  Scope inner(&scope, inside);
-  inner.body = &body;
-  std::vector<Value*> carried, outputs;
-  try {
-    for (Value* value : r.carried) carried.push_back(capture(value, inner));
-    Repeated none{r.body, r.trips, r.conditional, nullptr, {}, {}, r.label};
-    std::vector<Value*> inputs = body_inputs(none, Expr(0), carried, inner);
-    for (const Repeated::Scanned& s : r.scanned) {
-      TensorType type = s.value->type;
-      type.shape.erase(type.shape.begin() + static_cast<std::ptrdiff_t>(s.axis));
-      inputs.push_back(body.graph->add_input("scanned", std::move(type)));
-    }
-    outputs = expand(c, r.body, inputs, inner, c.label() + "/");
-  } catch (const CompileError&) {
-    discarded_.push_back(std::move(body.graph));
-    throw;
+  Body body(*this, c, scope);
+  std::vector<Value*> carried;
+  for (Value* value : r.carried) carried.push_back(capture(value, body.scope));
+  Repeated none{r.body, r.trips, r.conditional, nullptr, {}, {}, r.label};
+  std::vector<Value*> inputs = body_inputs(none, Expr(0), carried, body.scope);
+  for (const Repeated::Scanned& s : r.scanned) {
+    TensorType type = s.value->type;
+    type.shape.erase(type.shape.begin() + static_cast<std::ptrdiff_t>(s.axis));
+    inputs.push_back(body.add_input("scanned", std::move(type)));
   }
+  const std::vector<Value*> outputs = expand(c, r.body, inputs, body.scope, c.label() + "/");
   for (auto i = static_cast<std::size_t>(states); i < outputs.size(); ++i) {
     const TensorType& type = outputs[i]->type;
     Shape shape = type.shape;
     shape.insert(shape.begin(), Expr(0));
     out.push_back(c.b.expand(c.b.scalar(type.dtype, 0), std::move(shape)));
   }
-  discarded_.push_back(std::move(body.graph));
   return out;
 }
 

@@ -62,6 +62,7 @@ class Lowering : public OpHost {
 
  private:
   struct Repeated;
+  class Body;
 
   std::optional<HostTensor> input_value(const Value* value) const;
   const oclc_onnx::AttributeProto* resolve(const oclc_onnx::AttributeProto& attribute) const;
