@@ -1,6 +1,7 @@
 #include "compiler/codegen/codegen.h"
 
 #include "compiler/codegen/contraction.h"
+#include "compiler/codegen/contraction_gpu.h"
 #include "compiler/codegen/group_reduction.h"
 #include "compiler/codegen/loop_nest.h"
 
@@ -9,6 +10,7 @@ namespace oclc {
 GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
   if (kernel.contraction) {
     if (auto contraction = generate_contraction(kernel, buffers, target)) return std::move(*contraction);
+    if (auto contraction = generate_gpu_contraction(kernel, buffers, target)) return std::move(*contraction);
   }
   if (auto shared = generate_group_reduction(kernel, target)) return std::move(*shared);
   return generate_loops(kernel, target);

@@ -35,7 +35,7 @@ class Chooser {
     const bool row_pointers = row_pointers_suffice();
     // Elements that need converting are converted once, in a copy, if there is room for it.
     const bool a_in_place = row_pointers && !is_half(view_.operand_of(view_.a()).dtype);
-    choice_.constant_b = constant_b_layout();
+    choice_.constant_b = constant_b_layout(view_, buffers_);
     if (!choice_.constant_b) {
       const ContractionTiles before = tiles_;
       if (view_.b().index.coefficient(view_.column_axis().name) == Expr(1)) fit_panel();
@@ -54,32 +54,6 @@ class Chooser {
     if (!is_plain_load(a) || (!a.guard.empty() && a.number != 0)) return false;
     if (!a.index.coefficient(inner)) return false;
     return std::none_of(a.guard.begin(), a.guard.end(), [&](const Expr& e) { return e.uses(inner); });
-  }
-
-  // Where B's elements lie, if it is a constant read through strides.
-  std::optional<PackedOperand> constant_b_layout() const {
-    const ScalarNode& b = view_.b();
-    if (!is_plain_load(b) || !b.guard.empty()) return std::nullopt;
-    const Buffer& buffer = buffers_[static_cast<std::size_t>(view_.operand_of(b).buffer)];
-    if (buffer.kind != BufferKind::constant || !view_.groups().is_constant() || !view_.columns().is_constant() ||
-        !view_.inner().is_constant())
-      return std::nullopt;
-    const std::string &inner_name = view_.inner_axis().name, &column_name = view_.column_axis().name;
-    const Expr at_group = b.index.substitute(view_.to_flat_group());
-    const auto group = view_.groups() == Expr(1) ? std::optional<std::int64_t>(0) : constant_stride(at_group, "g"),
-               inner = constant_stride(b.index, inner_name), column = constant_stride(b.index, column_name);
-    if (!group || !inner || !column) return std::nullopt;
-    PackedOperand where;
-    where.group_stride = *group;
-    where.inner_stride = *inner;
-    where.column_stride = *column;
-    const Expr first = at_group.substitute({{"g", Expr(0)}, {inner_name, Expr(0)}, {column_name, Expr(0)}});
-    for (std::int64_t tap = 0; tap < view_.taps(); ++tap) {
-      const auto offset = first.substitute(view_.at_tap(tap)).constant();
-      if (!offset) return std::nullopt;
-      where.tap_offsets.push_back(*offset);
-    }
-    return where;
   }
 
   // Vectors read rows of B [inner][column] in place: unit step in columns, and no panel with a ragged end.
@@ -170,6 +144,31 @@ class Chooser {
 };
 
 }  // namespace
+
+std::optional<PackedOperand> constant_b_layout(const ContractionView& view, const std::vector<Buffer>& buffers) {
+  const ScalarNode& b = view.b();
+  if (!is_plain_load(b) || !b.guard.empty()) return std::nullopt;
+  const Buffer& buffer = buffers[static_cast<std::size_t>(view.operand_of(b).buffer)];
+  if (buffer.kind != BufferKind::constant || !view.groups().is_constant() || !view.columns().is_constant() ||
+      !view.inner().is_constant())
+    return std::nullopt;
+  const std::string &inner_name = view.inner_axis().name, &column_name = view.column_axis().name;
+  const Expr at_group = b.index.substitute(view.to_flat_group());
+  const auto group = view.groups() == Expr(1) ? std::optional<std::int64_t>(0) : constant_stride(at_group, "g"),
+             inner = constant_stride(b.index, inner_name), column = constant_stride(b.index, column_name);
+  if (!group || !inner || !column) return std::nullopt;
+  PackedOperand where;
+  where.group_stride = *group;
+  where.inner_stride = *inner;
+  where.column_stride = *column;
+  const Expr first = at_group.substitute({{"g", Expr(0)}, {inner_name, Expr(0)}, {column_name, Expr(0)}});
+  for (std::int64_t tap = 0; tap < view.taps(); ++tap) {
+    const auto offset = first.substitute(view.at_tap(tap)).constant();
+    if (!offset) return std::nullopt;
+    where.tap_offsets.push_back(*offset);
+  }
+  return where;
+}
 
 std::string ContractionChoice::template_name() const {
   switch (local_copy) {

@@ -22,6 +22,8 @@ struct ContractionChoice {
   std::string template_name() const;
 };
 
+// Where B's elements lie, if it is a constant read through strides.
+std::optional<PackedOperand> constant_b_layout(const ContractionView& view, const std::vector<Buffer>& buffers);
 // Nothing where no template can read the operands.
 std::optional<ContractionChoice> choose_contraction(const ContractionView& view, const std::vector<Buffer>& buffers,
                                                     const Target& target);

@@ -12,7 +12,8 @@ namespace {
 
 class Epilogue {
  public:
-  Epilogue(const ContractionView& view, const Target& target) : view_(view), target_(target), part_(view.kernel()) {
+  Epilogue(const ContractionView& view, int width, bool aligned)
+      : view_(view), width_(width), aligned_(aligned), part_(view.kernel()) {
     std::vector<NodeId> roots;
     for (const Store& s : part_.stores) roots.push_back(s.value);
     keep_needed(part_, roots);
@@ -26,14 +27,14 @@ class Epilogue {
 
   std::string text() const {
     const std::string& column = view_.column_axis().name;
-    const int width = target_.vector_width;
     const bool vector = stores_vectors();
     EmitMode mode = view_.mode();
     if (vector) {
       mode.vector_axis = column;
-      mode.width = width;
+      mode.width = width_;
+      mode.aligned = aligned_;
       const Expr& columns = view_.columns();
-      if (!columns.is_constant() || columns.value() % width != 0) mode.lanes_left = fmt::format("N - {}", column);
+      if (!columns.is_constant() || columns.value() % width_ != 0) mode.lanes_left = fmt::format("N - {}", column);
     }
     std::set<std::string> names;
     for (const Axis& axis : part_.axes) names.insert(axis.name);
@@ -48,9 +49,9 @@ class Epilogue {
       e.stage_done(0, "v", true);
       for (const Store& s : part_.stores) e.store(s);
     } else {
-      e.line(fmt::format("float lanes[{}];", width));
-      e.line(fmt::format("vstore{}(v, 0, lanes);", width));
-      e.open(fmt::format("for (int l = 0; l < {} && n + l < N; ++l)", width), {column});
+      e.line(fmt::format("float lanes[{}];", width_));
+      e.line(fmt::format("vstore{}(v, 0, lanes);", width_));
+      e.open(fmt::format("for (int l = 0; l < {} && n + l < N; ++l)", width_), {column});
       e.line(fmt::format("const {} {} = n + l;", view_.index_type(), column));
       e.stage_done(0, "lanes[l]", false);
       for (const Store& s : part_.stores) e.store(s);
@@ -96,7 +97,8 @@ class Epilogue {
   }
 
   const ContractionView& view_;
-  const Target& target_;
+  const int width_;
+  const bool aligned_;
   Kernel part_;
   std::vector<Expr> needed_;  // all indices and guards
   bool flat_ = false;
@@ -104,6 +106,8 @@ class Epilogue {
 
 }  // namespace
 
-std::string contraction_epilogue(const ContractionView& view, const Target& target) { return Epilogue(view, target).text(); }
+std::string contraction_epilogue(const ContractionView& view, int width, bool aligned) {
+  return Epilogue(view, width, aligned).text();
+}
 
 }  // namespace oclc

@@ -1,13 +1,13 @@
-// What happens to a finished tile of sums: the text of the hole EPILOGUE of the templates contraction_*_cpu.cl.
+// What happens to a finished tile of sums: the text of the hole EPILOGUE of the templates contraction_*.cl.
 #pragma once
 #include <string>
 
 #include "compiler/codegen/contraction_view.h"
-#include "compiler/targets/target.h"
 
 namespace oclc {
 
-// Lines that compute and store the results of the vector `v` of sums at row m and columns n ... of group g.
-std::string contraction_epilogue(const ContractionView& view, const Target& target);
+// Lines that compute and store the results of the vector `v`, of `width` sums, at row m and columns n ... of group g.
+// `aligned`: n is a multiple of the width.
+std::string contraction_epilogue(const ContractionView& view, int width, bool aligned);
 
 }  // namespace oclc

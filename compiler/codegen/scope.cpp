@@ -311,6 +311,12 @@ std::string Emitter::condition(const std::vector<Expr>& guard) {
   return fmt::format("{}", fmt::join(parts, " && "));
 }
 
+bool Emitter::is_aligned(const Expr& index) const {
+  if (!mode_.aligned || !mode_.lanes_left.empty()) return false;
+  const Expr width(mode_.width), first = index.substitute({{mode_.vector_axis, width * Expr::symbol("vector", 0)}});
+  return floor_mod(first, width) == Expr(0);
+}
+
 std::string Emitter::load_text(const ScalarNode& node, bool vector) {
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(node.operand)];
   const std::string at = index(node.index);
@@ -319,7 +325,9 @@ std::string Emitter::load_text(const ScalarNode& node, bool vector) {
   if (is_half(operand.dtype)) {
     text = half_load(operand.dtype, operand.name, at, vector ? mode_ : EmitMode());
   } else if (vector) {
-    if (mode_.lanes_left.empty())
+    if (is_aligned(node.index))
+      text = fmt::format("*(const __global {}{}*)({})", c_type(operand.dtype), mode_.width, place);
+    else if (mode_.lanes_left.empty())
       text = fmt::format("vload{}(0, {})", mode_.width, place);
     else
       text = fmt::format("oclc_load_lanes{}({}, {})", mode_.width, place, mode_.lanes_left);
@@ -433,6 +441,8 @@ void Emitter::store(const Store& store) {
     line(guard + half_store(operand.dtype, v, operand.name, at, mode_));
   } else if (mode_.width > 1 && !mode_.lanes_left.empty())
     line(fmt::format("{}oclc_store_lanes{}({}, {}, {});", guard, mode_.width, v, place, mode_.lanes_left));
+  else if (mode_.width > 1 && is_aligned(store.index))
+    line(fmt::format("{}*(__global {}{}*)({}) = {};", guard, c_type(operand.dtype), mode_.width, place, v));
   else if (mode_.width > 1)
     line(fmt::format("{}vstore{}({}, 0, {});", guard, mode_.width, v, place));
   else

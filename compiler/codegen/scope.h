@@ -19,6 +19,7 @@ struct EmitMode {
   int width = 1;
   bool wide_index = false;  // long instead of int
   std::string lanes_left;   // vectors may reach beyond the last column: C text of how many lanes are inside; empty: they do not
+  bool aligned = false;     // vectors start at multiples of their width, and so do buffers
 };
 
 // True if the nodes that vary along `axis` can be computed on vectors: 4-byte types, unit or zero strides, uniform guards.
@@ -59,6 +60,7 @@ class Emitter {
   };
   std::string compute(NodeId id, std::size_t scope);
   std::string load_text(const ScalarNode& node, bool vector);
+  bool is_aligned(const Expr& index) const;  // a vector from there on can be read and written as one
   std::string apply_text(NodeId id, bool vector);
   std::string declare(NodeId id, std::size_t scope, const std::string& text);
   std::size_t scope_for(NodeId id) const;

@@ -246,6 +246,8 @@ class Expander {
         active.pop_back();
       } else if (trimmed.starts_with("#define ")) {
         if (active.back()) define(trimmed.substr(8));
+      } else if (!active.back()) {
+        continue;
       } else if (!in_tile) {
         if (trimmed.starts_with("void ") && trimmed.find("_tile(") != std::string::npos) in_tile = true, in_signature_ = true;
         if (in_signature_ && trimmed.ends_with("{")) in_signature_ = false;

@@ -153,8 +153,10 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
                         .exit_code = ExitCode::usage});
   }
   std::vector<std::pair<double, ConvolutionStrategy>> costs;
+  // Loads of a GPU's implicit product gather as those of a matrix of patches do, without writing it.
+  const bool gathers = options.target.device_class == DeviceClass::gpu && options.target.loop_iterations == Target::kNoLimit;
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
-    if (refusal(conv, s, options).empty())
+    if (refusal(conv, s, options).empty() && !(gathers && s == im2col))
       costs.emplace_back(estimate_seconds(conv, s, choice.winograd_tile, options.target), s);
   }
   std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -1,0 +1,167 @@
+#include "compiler/codegen/contraction_gpu.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/codegen/contraction_choice.h"
+#include "compiler/codegen/contraction_epilogue.h"
+#include "compiler/codegen/contraction_gpu_loads.h"
+#include "compiler/codegen/contraction_gpu_tiles.h"
+#include "compiler/codegen/contraction_view.h"
+#include "compiler/codegen/half.h"
+#include "compiler/codegen/kernel_text.h"
+#include "compiler/codegen/pack.h"
+#include "compiler/codegen/scope.h"
+#include "compiler/codegen/template_text.h"
+#include "compiler/ir/typical.h"
+
+namespace oclc {
+namespace {
+
+constexpr std::string_view kTemplate = "contraction_gpu";
+// Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
+constexpr std::int64_t kLongestChain = 64;
+// Columns that an epilogue handles at once.
+constexpr int kEpilogueWidth = 4;
+
+class GpuContractionCode {
+ public:
+  GpuContractionCode(const ContractionView& view, const std::vector<Buffer>& buffers, const Target& target)
+      : view_(view), buffers_(buffers), target_(target), kernel_(view.kernel()) {}
+
+  GeneratedKernel run() {
+    GpuProduct product;
+    product.groups = typical_extent(view_.groups());
+    product.rows = typical_extent(view_.rows());
+    product.columns = typical_extent(view_.columns());
+    product.depth = typical_extent(view_.inner()) * view_.taps();
+    tiles_ = choose_gpu_tiles(product, target_);
+    fill_sizes();
+    fill_loads();
+    std::string group;
+    for (const std::string& line : view_.group_coordinates()) group += line + "\n";
+    values_.holes["GROUP"] = group;
+    values_.holes["EPILOGUE"] = contraction_epilogue(view_, kEpilogueWidth, true);
+    return assemble();
+  }
+
+ private:
+  // A size as the template's parameter: a literal, or the name of a variable that the hole SIZES declares.
+  std::string size(const std::string& variable, const Expr& e) {
+    if (e.is_constant()) return std::to_string(e.value());
+    values_.holes["SIZES"] += fmt::format("const int {} = (int)({});\n", variable, view_.c_text(e));
+    return variable;
+  }
+
+  void fill_sizes() {
+    values_.holes["SIZES"] = "";
+    auto& p = values_.parameters;
+    p["G"] = size("group_count", view_.groups());
+    p["M"] = size("row_count", view_.rows());
+    p["N"] = size("column_count", view_.columns());
+    p["K"] = size("inner_count", view_.inner());
+    p["TAPS"] = std::to_string(view_.taps());
+    p["BM"] = std::to_string(tiles_.rows);
+    p["BN"] = std::to_string(tiles_.columns);
+    p["BK"] = std::to_string(tiles_.depth);
+    p["TM"] = std::to_string(tiles_.item_rows);
+    p["TN"] = std::to_string(tiles_.item_columns);
+    p["FLAT"] = view_.taps() > 1 && view_.inner().is_constant() && view_.inner().value() % tiles_.depth != 0 ? "1" : "0";
+    p["CHAIN"] = std::to_string(kLongestChain / tiles_.depth);
+    p["CHAINED"] = view_.inner().is_constant() && view_.inner().value() * view_.taps() <= kLongestChain ? "0" : "1";
+  }
+
+  void fill_loads() {
+    const GpuLoad a = load_of_a(view_);
+    GpuLoad b = load_of_b(view_);
+    if (b.width == 1) pack_b(b);
+    auto& p = values_.parameters;
+    p["AV"] = std::to_string(a.width);
+    p["BV"] = std::to_string(b.width);
+    p["A_ALONG_K"] = a.along_k ? "1" : "0";
+    p["B_ALONG_K"] = b.along_k ? "1" : "0";
+    values_.holes["A_ELEMENTS"] = a.text;
+    values_.holes["B_ELEMENTS"] = b.text;
+  }
+
+  // A constant B whose neighbours do not lie side by side is laid out as rows of columns at compile time.
+  void pack_b(GpuLoad& load) {
+    const auto layout = constant_b_layout(view_, buffers_);
+    if (!layout) return;
+    const ScalarNode& b = view_.b();
+    const Buffer& source = buffers_[static_cast<std::size_t>(view_.operand_of(b).buffer)];
+    const std::int64_t pitch = ceil_div(view_.columns().value(), kEpilogueWidth) * kEpilogueWidth;
+    packed_.name = source.name + ".rows";
+    packed_.kind = BufferKind::constant;
+    packed_.constant =
+        pack_panels(source.constant, *layout, view_.groups().value(), view_.columns().value(), view_.inner().value(), pitch);
+    packed_.dtype = packed_.constant.dtype();
+    packed_.elements = Expr(packed_.constant.elements());
+    kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !is_read_elsewhere(b);
+    EmitMode mode;
+    mode.width = kEpilogueWidth;
+    const std::string at = fmt::format("((size_t)(g * TAPS + tap) * K + k) * {} + n", pitch);
+    load.width = kEpilogueWidth;
+    load.along_k = false;
+    load.text = is_half(packed_.dtype) ? fmt::format("v = {};\n", half_load(packed_.dtype, "weights", at, mode))
+                                       : fmt::format("v = *(const __global float4*)(weights + {});\n", at);
+    values_.parameters["N_LOADED"] = std::to_string(pitch);
+  }
+
+  bool is_read_elsewhere(const ScalarNode& load) const {
+    const auto& nodes = view_.kernel().nodes;
+    return std::any_of(nodes.begin(), nodes.end(), [&](const ScalarNode& n) {
+      return &n != &load && n.kind == ScalarNode::Kind::load && n.operand == load.operand;
+    });
+  }
+
+  GeneratedKernel assemble() {
+    const Kernel& kernel = kernel_;
+    GeneratedKernel g;
+    g.name = kernel.name;
+    g.groups = {view_.groups() * ceil_div(view_.rows(), Expr(tiles_.rows)) * ceil_div(view_.columns(), Expr(tiles_.columns))};
+    g.local = {static_cast<std::uint32_t>(tiles_.items())};
+    g.schedule = fmt::format("template {}, tile {} x {} x {}, {} x {} a work-item", kTemplate, tiles_.rows, tiles_.columns,
+                             tiles_.depth, tiles_.item_rows, tiles_.item_columns);
+    g.arguments = arguments_of(kernel);
+    std::string tile_parameters = parameter_list(kernel, false), parameters = parameter_list(kernel, true),
+                arguments = argument_list(kernel);
+    if (!packed_.name.empty()) {
+      const std::string_view type = c_type(packed_.dtype);
+      g.arguments.push_back({.operand = static_cast<int>(kernel.operands.size())});
+      g.packed.push_back(std::move(packed_));
+      tile_parameters += fmt::format(", __global const {}* weights", type);
+      parameters += fmt::format(", __global const {}* weights, const long weights_at", type);
+      arguments += ", weights + weights_at";
+    }
+    g.head = kernel_head(kernel, g);
+    g.source = fmt::format("void {0}_tile({1}, const int tile, __local float* restrict space) {{\n{2}}}\n\n", g.name,
+                           tile_parameters, expand_tile_body(kTemplate, values_));
+    g.source += fmt::format(
+        "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
+        "  __local float space[{3}] __attribute__((aligned(16)));\n  {1}_tile({4}, (int)get_group_id(0), space);\n}}\n",
+        g.local[0], g.name, parameters, expand_macro(kTemplate, "2 * STAGE", values_), arguments);
+    return g;
+  }
+
+  const ContractionView& view_;
+  const std::vector<Buffer>& buffers_;
+  const Target& target_;
+  Kernel kernel_;  // with the operands that the code has
+  Buffer packed_;  // the constant B, if it is laid out anew
+  GpuTiles tiles_;
+  TemplateValues values_;
+};
+
+}  // namespace
+
+std::optional<GeneratedKernel> generate_gpu_contraction(const Kernel& kernel, const std::vector<Buffer>& buffers,
+                                                        const Target& target) {
+  if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return std::nullopt;
+  const auto view = ContractionView::of(kernel);
+  if (!view) return std::nullopt;
+  return GpuContractionCode(*view, buffers, target).run();
+}
+
+}  // namespace oclc

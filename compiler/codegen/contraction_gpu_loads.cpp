@@ -1,0 +1,107 @@
+#include "compiler/codegen/contraction_gpu_loads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "compiler/codegen/kernel_part.h"
+
+namespace oclc {
+namespace {
+
+constexpr int kWidth = 4;
+
+bool divides(const Expr& extent) { return floor_mod(extent, Expr(kWidth)) == Expr(0); }
+
+class LoadCode {
+ public:
+  LoadCode(const ContractionView& view, bool is_a)
+      : view_(view), is_a_(is_a), root_(is_a ? view.roles().a : view.roles().b), part_(part_for(view.kernel(), root_)) {
+    other_ = is_a ? view.axis(view.roles().m.back()).name : view.column_axis().name;
+    if (is_a) flatten_rows();
+  }
+
+  GpuLoad run() {
+    const std::string& inner = view_.inner_axis().name;
+    GpuLoad load;
+    load.along_k = stride(inner) <= stride(other_);
+    const std::string& axis = load.along_k ? inner : other_;
+    if (runs_along(axis) && divides(load.along_k ? view_.inner() : other_extent()) && can_vectorize(part_, axis))
+      load.width = kWidth;
+    EmitMode mode = view_.mode();
+    mode.aligned = true;
+    Emitter e(part_, mode);
+    if (load.width > 1) e.set_vector_axis(axis, load.width);
+    std::set<std::string> names;
+    for (const Axis& a : part_.axes) names.insert(a.name);
+    for (const Axis& a : part_.reduction) names.insert(a.name);
+    e.open("", names);
+    if (is_a_ && !flat_) {
+      for (const std::string& line : view_.row_coordinates(indices_of(part_))) e.line(line);
+    }
+    for (const std::string& line : view_.tap_coordinates()) e.line(line);
+    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
+    if (!is_a_) e.line(fmt::format("const {} {} = n;", view_.index_type(), other_));
+    e.line(fmt::format("v = {};", e.vector_value(root_)));
+    e.close();
+    load.text = e.text();
+    return load;
+  }
+
+ private:
+  // Where every index is affine in the flat row, rows need no coordinates.
+  void flatten_rows() {
+    const auto indices = indices_of(part_);
+    flat_ = std::all_of(indices.begin(), indices.end(), [&](const Expr& e) { return view_.affine_in_row(e); });
+    if (!flat_) return;
+    for (ScalarNode& n : part_.nodes) {
+      n.index = n.index.substitute(view_.to_flat_row());
+      for (Expr& e : n.guard) e = e.substitute(view_.to_flat_row());
+    }
+    std::vector<Axis> axes;
+    for (const int i : view_.roles().batch) axes.push_back(view_.axis(i));
+    axes.push_back({"m", view_.rows(), Expr::axis("m", view_.rows())});
+    axes.push_back(view_.column_axis());
+    part_.axes = std::move(axes);
+    other_ = "m";
+  }
+
+  // Extent of a run of neighbours along the rows or columns.
+  Expr other_extent() const {
+    if (!is_a_) return view_.columns();
+    return flat_ ? view_.rows() : view_.axis(view_.roles().m.back()).extent;
+  }
+
+  // The shortest distance in memory of neighbours along an axis.
+  std::int64_t stride(const std::string& axis) const {
+    std::int64_t shortest = kUnbounded;
+    for (const ScalarNode& n : part_.nodes) {
+      if (n.kind != ScalarNode::Kind::load) continue;
+      const auto c = constant_stride(n.index, axis);
+      if (c && *c != 0) shortest = std::min(shortest, std::abs(*c));
+    }
+    return shortest;
+  }
+
+  bool runs_along(const std::string& axis) const {
+    return std::any_of(part_.nodes.begin(), part_.nodes.end(), [&](const ScalarNode& n) {
+      return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis) == Expr(1);
+    });
+  }
+
+  const ContractionView& view_;
+  const bool is_a_;
+  const NodeId root_;
+  Kernel part_;
+  std::string other_;  // the axis of rows or columns that neighbours may run along
+  bool flat_ = false;
+};
+
+}  // namespace
+
+GpuLoad load_of_a(const ContractionView& view) { return LoadCode(view, true).run(); }
+GpuLoad load_of_b(const ContractionView& view) { return LoadCode(view, false).run(); }
+
+}  // namespace oclc

@@ -1,0 +1,29 @@
+// Tiles of a contraction on a GPU.
+#pragma once
+#include <cstdint>
+
+#include "compiler/targets/target.h"
+
+namespace oclc {
+
+struct GpuProduct {
+  std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;  // C[groups, rows, columns] sums over depth
+};
+
+// The tile of C of a work-group, the terms of a step, and the tile of a work-item: BM, BN, BK, TM, TN of contraction_gpu.cl.
+struct GpuTiles {
+  int rows = 64, columns = 64, depth = 16;
+  int item_rows = 4, item_columns = 4;
+
+  int items() const { return rows / item_rows * (columns / item_columns); }
+  // Of the two pairs of tiles, with the padding of their rows.
+  std::int64_t local_bytes() const { return std::int64_t{8} * depth * (rows + 4 + columns + 4); }
+};
+
+// The tiles with the least estimated time among those that the target has room for: waste at the edges, local memory traffic of
+// small tiles, compute units without work, latency of short launches. Deterministic.
+GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target);
+// That time in seconds.
+double gpu_product_seconds(const GpuProduct& product, const GpuTiles& tiles, const Target& target);
+
+}  // namespace oclc

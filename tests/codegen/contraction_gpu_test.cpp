@@ -1,0 +1,126 @@
+// Contractions on a GPU: tiles in local memory, loads of four elements along either axis, ragged edges, taps as one axis with
+// the channels, batches, symbolic sizes, prologues and epilogues.
+#include <fmt/format.h>
+
+#include "compiler/codegen/contraction_gpu_tiles.h"
+#include "tests/codegen/plan_check.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+// On targets with room for large tiles and with room for small ones.
+void check_on_gpus(const PlanCheck& check, double tolerance = 2e-6) {
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const char* target : {"gpu", "h200"}) CHECK(check.problem(target, true, tolerance, wanted) == "");
+}
+
+}  // namespace
+
+TEST_CASE("products of every tile, with operands transposed or not, long and short sums, ragged edges") {
+  struct Product {
+    std::int64_t m, n, k;
+  };
+  for (const Product& p :
+       {Product{1, 1, 1}, {1, 300, 70}, {2, 5, 129}, {16, 130, 64}, {65, 63, 100}, {70, 36, 68}, {129, 260, 33}}) {
+    PlanCheck check;
+    Builder& b = check.b;
+    for (const bool ta : {false, true}) {
+      for (const bool tb : {false, true}) {
+        Value* x = check.input(ta ? Ints{p.k, p.m} : Ints{p.m, p.k});
+        const Ints shape = tb ? Ints{p.n, p.k} : Ints{p.k, p.n};
+        const auto name = [&](const char* what) { return fmt::format("{}x{}x{} {} {} {}", p.m, p.n, p.k, ta, tb, what); };
+        check.out(name("run time"), b.matmul(x, check.input(shape), ta, tb));
+        check.out(name("constant"), b.relu(b.matmul(x, b.constant(random_tensor(DType::f32, shape, 3)), ta, tb)));
+      }
+    }
+    check_on_gpus(check);
+  }
+}
+
+TEST_CASE("large products take large tiles") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* x = check.input({640, 72});
+  check.out("unit steps", b.matmul(x, check.input({72, 516})));
+  check.out("both transposed", b.matmul(check.input({72, 640}), check.input({516, 72}), true, true));
+  check.out("ragged", b.matmul(check.input({641, 70}), check.input({70, 515})));
+  check_on_gpus(check);
+}
+
+TEST_CASE("batches and computed operands of products on a GPU") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value *q = check.input({2, 3, 37, 64}), *k = check.input({2, 3, 41, 64}), *v = check.input({2, 3, 41, 64});
+  Value* scores = b.mul(b.matmul(q, k, false, true), 0.125);
+  check.out("scores", scores);
+  check.out("attention", b.transpose(b.matmul(b.softmax(scores), v), {0, 2, 1, 3}));
+  check.out("computed left", b.matmul(b.relu(q), v, false, true));
+  check.out("computed right", b.matmul(q, b.tanh(v), false, true));
+  check.out("strided", b.matmul(b.slice(q, exprs({0, 0, 0, 1}), exprs({2, 3, 37, 40}), {1, 1, 1, 1}),
+                                b.slice(v, exprs({0, 0, 1, 3}), exprs({2, 3, 40, 61}), {1, 1, 1, 1})));
+  check_on_gpus(check);
+}
+
+TEST_CASE("convolutions on a GPU: few channels, groups, strides, dilation, padding, one and three dimensions") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto weights = [&](Ints shape) { return b.constant(random_tensor(DType::f32, std::move(shape), 5)); };
+  Value* image = check.input({2, 3, 33, 31});
+  ConvOptions stem;
+  stem.strides = {2, 2};
+  stem.pads = {3, 3, 3, 3};
+  check.out("stem", b.relu(b.conv(image, weights({24, 3, 7, 7}), check.input({24}), stem)));
+  Value* x = check.input({2, 32, 14, 13});
+  ConvOptions same;
+  same.pads = {1, 1, 1, 1};
+  check.out("3x3", b.add(b.conv(x, weights({40, 32, 3, 3}), nullptr, same), check.input({2, 40, 14, 13})));
+  check.out("3x3 of ragged channels", b.conv(check.input({1, 21, 9, 9}), weights({7, 21, 3, 3}), nullptr, same));
+  check.out("weights of run time", b.conv(x, check.input({20, 32, 3, 3}), nullptr, same));
+  ConvOptions dilated;
+  dilated.dilations = {2, 2};
+  dilated.pads = {2, 2, 2, 2};
+  dilated.group = 4;
+  check.out("groups", b.conv(x, weights({48, 8, 3, 3}), nullptr, dilated));
+  check.out("1x1", b.conv(x, weights({64, 32, 1, 1}), nullptr, {}));
+  check.out("rectified", b.conv(b.relu(x), weights({16, 32, 1, 1}), nullptr, {}));
+  check.out("1d", b.conv(check.input({2, 8, 50}), weights({12, 8, 5}), nullptr, {}));
+  check.out("3d", b.conv(check.input({1, 4, 6, 7, 8}), weights({6, 4, 3, 3, 3}), nullptr, {}));
+  check_on_gpus(check);
+}
+
+TEST_CASE("products of symbolic sizes on a GPU") {
+  PlanCheck check;
+  Builder& b = check.b;
+  check.symbols = {{"N", 3}, {"T", 19}};
+  Value* x = check.input(random_tensor(DType::f32, {3, 19, 48}, 1), {"N", "T", ""});
+  Value* w = b.constant(random_tensor(DType::f32, {48, 50}, 2));
+  check.out("rows", b.relu(b.matmul(x, w)));
+  Value* scores = b.matmul(x, x, false, true);
+  check.out("columns", scores);
+  check.out("sums", b.matmul(scores, x));
+  check_on_gpus(check);
+}
+
+TEST_CASE("long sums on a GPU are added up from short chains") {
+  PlanCheck check;
+  Builder& b = check.b;
+  check.out("long", b.matmul(check.input({8, 20000}), check.input({20000, 8})));
+  check_on_gpus(check, 6e-7);
+}
+
+TEST_CASE("tiles of a GPU fit its local memory and its work-groups") {
+  for (const char* name : {"gpu", "h200"}) {
+    const Target& target = find_target(name);
+    for (const std::int64_t rows : {1, 3, 49, 196, 12544}) {
+      for (const std::int64_t columns : {1, 17, 64, 1000}) {
+        const GpuTiles t = choose_gpu_tiles({1, rows, columns, 256}, target);
+        CHECK(t.local_bytes() <= target.local_bytes);
+        CHECK(t.items() <= target.work_group);
+      }
+    }
+    // Enough work takes the largest tiles that fit.
+    CHECK(choose_gpu_tiles({1, 8192, 8192, 1024}, target).rows == 128);
+  }
+}
