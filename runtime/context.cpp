@@ -30,10 +30,8 @@ Context::Context(const oclc_context_options& options)
   const char* wish = std::getenv("OCLC_CACHE");
   const bool off = wish ? std::string_view(wish) == "0" : has(quirks_, Quirk::own_cache) && !options.cache_dir;
   if (!off)
-    cache_ = std::make_unique<ProgramCache>(options.cache_dir ? options.cache_dir : "", [this](const std::string& text) {
-      const std::lock_guard lock(warnings_mutex_);
-      warnings_.push_back(text);
-    });
+    cache_ = std::make_unique<ProgramCache>(options.cache_dir ? options.cache_dir : "",
+                                            [this](const std::string& text) { warn_later(text); });
   flush_warnings();
 }
 
@@ -47,6 +45,11 @@ void Context::clear(cl_mem memory, std::uint64_t offset, std::uint64_t bytes) co
   }
   const cl_uchar zero = 0;
   check_cl(clEnqueueFillBuffer(queue_.get(), memory, &zero, 1, offset, bytes, 0, nullptr, nullptr), "clearing a buffer");
+}
+
+void Context::warn_later(const std::string& text) {
+  const std::lock_guard lock(warnings_mutex_);
+  warnings_.push_back(text);
 }
 
 void Context::flush_warnings() {

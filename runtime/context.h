@@ -30,7 +30,8 @@ class Context {
   ProgramCache* cache() { return cache_.get(); }  // null: off
 
   void message(oclc_severity severity, const std::string& text) const;
-  // Delivers warnings that arose on other threads.
+  // Keeps a warning, from any thread, until flush_warnings delivers it.
+  void warn_later(const std::string& text);
   void flush_warnings();
   void progress(std::uint32_t done, std::uint32_t total) const;
 

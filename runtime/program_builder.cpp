@@ -6,10 +6,13 @@
 #include <condition_variable>
 #include <map>
 #include <optional>
+#include <span>
 #include <thread>
+#include <utility>
 
 #include "runtime/failure.h"
 #include "runtime/quirks.h"
+#include "runtime/sm90a.h"
 
 namespace oclc::runtime {
 namespace {
@@ -20,6 +23,7 @@ struct Unit {
   std::string name;
   std::string source;
   std::string options;
+  fb::Instructions instructions = fb::Instructions::opencl_c;
   std::vector<std::uint32_t> programs;
   ClProgram built;
   bool from_cache = false;
@@ -45,6 +49,7 @@ void append(Unit& unit, std::uint32_t index, const fb::Program& program) {
   if (unit.programs.empty()) {
     unit.name = program.name()->str();
     unit.options = options_of(program);
+    unit.instructions = program.instructions();
   } else if (unit.programs.size() == 1) {
     unit.name += ", ...";
   }
@@ -53,21 +58,21 @@ void append(Unit& unit, std::uint32_t index, const fb::Program& program) {
   if (unit.source.back() != '\n') unit.source += '\n';
 }
 
-// One unit per program, mergeable ones spread over `merged` units of about equal length per set of options.
+// One unit per program, mergeable ones spread over `merged` units of about equal length per set of options and instructions.
 std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged) {
   std::vector<Unit> units;
-  std::map<std::string, std::vector<std::uint32_t>> groups;
+  std::map<std::pair<std::string, fb::Instructions>, std::vector<std::uint32_t>> groups;
   const std::uint32_t count = plan.programs() ? plan.programs()->size() : 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const fb::Program& program = *plan.programs()->Get(i);
     if (program.mergeable() && merged > 0) {
-      groups[options_of(program)].push_back(i);
+      groups[{options_of(program), program.instructions()}].push_back(i);
     } else {
       units.emplace_back();
       append(units.back(), i, program);
     }
   }
-  for (const auto& [options, programs] : groups) {
+  for (const auto& [kind, programs] : groups) {
     const std::size_t first = units.size();
     units.resize(first + std::min(merged, programs.size()));
     for (const std::uint32_t i : programs) {
@@ -142,8 +147,9 @@ class Builder {
 
  private:
   void build(Unit& unit) {
-    const std::string key = device_key_ + unit.options + '\n' + unit.source;
     try {
+      if (unit.instructions == fb::Instructions::sm90a && has_sm90a(context_.device()) && build_sm90a(unit)) return;
+      const std::string key = key_of(unit);
       if (load(unit, key)) return;
       compile(unit, key);
       save(unit, key);
@@ -154,20 +160,52 @@ class Builder {
     }
   }
 
+  std::string key_of(const Unit& unit) const { return device_key_ + unit.options + '\n' + unit.source; }
+
+  // Nothing of it is left where the driver refuses: the source has a portable branch.
+  bool build_sm90a(Unit& unit) {
+    const std::string options = unit.options;
+    unit.options += kSm90aOption;
+    const std::string key = key_of(unit);
+    try {
+      if (load(unit, key)) return true;
+      compile(unit, key);
+      const std::vector<unsigned char> binary = binary_of(unit.built.get());
+      const std::string ptx = lifted_to_sm90a({reinterpret_cast<const char*>(binary.data()), binary.size()});
+      if (ptx.empty()) throw Failure(OCLC_E_BUILD, "its binary is no PTX for sm_90");
+      const auto* data = reinterpret_cast<const unsigned char*>(ptx.data());
+      ClProgram program;
+      if (const cl_int code = take(unit, {data, ptx.size()}, program); code != CL_SUCCESS)
+        throw Failure(OCLC_E_BUILD, cl_error_text(code) + ", " + (program ? build_log(program.get(), context_.device()) : ""));
+      unit.built = std::move(program);
+      save(unit, key);
+      return true;
+    } catch (const Failure& failure) {
+      unit.options = options;
+      context_.warn_later("device '" + std::string(context_.facts().name) + "' does not take sm_90a instructions, program '" +
+                          unit.name + "' runs without them: " + first_lines(failure.what(), 4, 500));
+      return false;
+    }
+  }
+
+  // A program of the binary, or what the driver says against it.
+  cl_int take(const Unit& unit, std::span<const unsigned char> binary, ClProgram& program) {
+    const unsigned char* data = binary.data();
+    const std::size_t bytes = binary.size();
+    const cl_device_id device = context_.device();
+    cl_int status = CL_SUCCESS, code = CL_SUCCESS;
+    program = ClProgram(clCreateProgramWithBinary(context_.cl(), 1, &device, &bytes, &data, &status, &code));
+    if (code == CL_SUCCESS) code = status;
+    return code == CL_SUCCESS ? clBuildProgram(program.get(), 1, &device, unit.options.c_str(), nullptr, nullptr) : code;
+  }
+
   // A binary that the driver refuses is made anew from source.
   bool load(Unit& unit, const std::string& key) {
     if (!context_.cache()) return false;
     const auto binary = context_.cache()->load(key);
     if (!binary) return false;
-    const unsigned char* data = binary->data();
-    const std::size_t bytes = binary->size();
-    cl_int status = CL_SUCCESS;
-    cl_int code = CL_SUCCESS;
-    const cl_device_id device = context_.device();
-    ClProgram program(clCreateProgramWithBinary(context_.cl(), 1, &device, &bytes, &data, &status, &code));
-    if (code == CL_SUCCESS) code = status;
-    if (code == CL_SUCCESS) code = clBuildProgram(program.get(), 1, &device, unit.options.c_str(), nullptr, nullptr);
-    if (code != CL_SUCCESS) {
+    ClProgram program;
+    if (const cl_int code = take(unit, *binary, program); code != CL_SUCCESS) {
       context_.cache()->refused(key, cl_error_text(code));
       return false;
     }
@@ -209,15 +247,20 @@ class Builder {
     throw Failure(OCLC_E_BUILD, message, code);
   }
 
-  void save(const Unit& unit, const std::string& key) {
-    if (!context_.cache() || !context_.cache()->enabled()) return;
+  // Empty where the driver gives none.
+  static std::vector<unsigned char> binary_of(cl_program program) {
     std::size_t bytes = 0;
-    if (clGetProgramInfo(unit.built.get(), CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS || bytes == 0)
-      return;
+    if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
     std::vector<unsigned char> binary(bytes);
     unsigned char* data = binary.data();
-    if (clGetProgramInfo(unit.built.get(), CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return;
-    context_.cache()->store(key, binary);
+    if (bytes == 0 || clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return {};
+    return binary;
+  }
+
+  void save(const Unit& unit, const std::string& key) {
+    if (!context_.cache() || !context_.cache()->enabled()) return;
+    const std::vector<unsigned char> binary = binary_of(unit.built.get());
+    if (!binary.empty()) context_.cache()->store(key, binary);
   }
 
   Context& context_;

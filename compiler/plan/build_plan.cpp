@@ -12,6 +12,7 @@
 #include "compiler/ir/strings.h"
 #include "compiler/kernels/resident.h"
 #include "compiler/plan/buffer_pieces.h"
+#include "compiler/plan/placed_kernels.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 
@@ -48,7 +49,7 @@ class PlanBuilder {
     number_texts();
     const auto buffers = buffer_tables();
     const auto variables = variable_tables();
-    const auto programs = program_tables();
+    const auto programs = kernels_.tables(builder_);
     std::vector<fb::Offset<plan::Symbol>> symbols;
     for (const auto& [name, symbol] : symbol_rows_) symbols.push_back(symbol);
     std::vector<fb::Offset<fb::String>> notes;
@@ -59,6 +60,7 @@ class PlanBuilder {
                                            options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs,
                                            &entries_, &variables, 0, &texts_));
     plan_.metadata.assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
+    plan_.files = std::move(kernels_.files());
     return std::move(plan_);
   }
 
@@ -171,49 +173,12 @@ class PlanBuilder {
     const std::vector<Step>* body;
   };
 
-  struct Code {
-    int program = 0;
-    std::string name;
-  };
-
-  // Building a program costs far more than a kernel more in it, so kernels share a few programs, which are built in parallel.
-  std::vector<fb::Offset<plan::Program>> program_tables() {
-    std::vector<std::string> texts(kPrograms);
-    for (std::size_t i = 0; i < kernel_texts_.size(); ++i) texts[i % kPrograms] += kernel_texts_[i] + "\n";
-    std::vector<fb::Offset<plan::Program>> out;
-    for (std::size_t i = 0; i < std::min<std::size_t>(kPrograms, kernel_texts_.size()); ++i) {
-      const std::string text = prelude_for(texts[i]) + texts[i];
-      out.push_back(plan::CreateProgramDirect(builder_, fmt::format("program{}", i).c_str(), text.c_str(), "", true));
-    }
-    return out;
-  }
-
-  // Kernels with the same text are one; the first one's name and head stand for all.
-  Code place(GeneratedKernel& g) {
-    static const std::string kPlaceholder = "KERNEL_NAME";
-    const auto known = programs_.find(g.source);
-    if (known != programs_.end()) return known->second;
-    std::string name = g.name;
-    for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", g.name, n);
-    std::string source = g.source;
-    for (std::size_t at = source.find(kPlaceholder); at != std::string::npos; at = source.find(kPlaceholder, at))
-      source.replace(at, kPlaceholder.size(), name);
-    std::string head = g.head;
-    const std::size_t at = head.find(kPlaceholder);
-    if (at != std::string::npos) head.replace(at, kPlaceholder.size(), name);
-    plan_.files.push_back({name, head + prelude_for(source) + source});
-    const Code code{static_cast<int>(kernel_texts_.size() % kPrograms), name};
-    kernel_texts_.push_back(head + source);
-    programs_.emplace(g.source, code);
-    return code;
-  }
-
   fb::Offset<plan::Launch> launch(const Kernel& kernel) {
     Kernel named = kernel;
-    named.name = "KERNEL_NAME";
+    named.name = PlacedKernels::kPlaceholder;
     GeneratedKernel g = generate(named, schedule_.buffers, target_);
     g.name = kernel.name;
-    const Code code = place(g);
+    const PlacedKernel code = kernels_.place(g);
     std::vector<fb::Offset<plan::Arg>> args;
     const int now = clock_++;
     const int first_packed = static_cast<int>(buffers_.size());
@@ -241,9 +206,10 @@ class PlanBuilder {
     return launch(code, g, args, name_of(kernel.anchor), kernel.sources, kernel.flops, kernel.bytes);
   }
 
-  fb::Offset<plan::Launch> launch(const Code& code, const GeneratedKernel& g, const std::vector<fb::Offset<plan::Arg>>& args,
-                                  std::string_view anchor, const std::vector<std::string>& sources, const Expr& flops,
-                                  const Expr& bytes, const std::vector<fb::Offset<plan::Part>>& parts = {}) {
+  fb::Offset<plan::Launch> launch(const PlacedKernel& code, const GeneratedKernel& g,
+                                  const std::vector<fb::Offset<plan::Arg>>& args, std::string_view anchor,
+                                  const std::vector<std::string>& sources, const Expr& flops, const Expr& bytes,
+                                  const std::vector<fb::Offset<plan::Part>>& parts = {}) {
     std::vector<Expr> global = g.groups;
     for (std::size_t i = 0; i < global.size(); ++i) global[i] *= Expr(static_cast<std::int64_t>(g.local[i]));
     const auto globals = exprs(global);
@@ -259,10 +225,10 @@ class PlanBuilder {
   }
 
   fb::Offset<plan::Launch> persistent_launch(const Step& step) {
-    PersistentKernel persistent = generate_persistent("KERNEL_NAME", step, schedule_, target_);
+    PersistentKernel persistent = generate_persistent(PlacedKernels::kPlaceholder, step, schedule_, target_);
     GeneratedKernel& g = persistent.kernel;
     g.name = "k_" + first_loop(step) + "_persistent";
-    const Code code = place(g);
+    const PlacedKernel code = kernels_.place(g);
     std::vector<fb::Offset<plan::Arg>> args;
     const int now = clock_++;
     for (const KernelArgument& argument : g.arguments) {
@@ -278,10 +244,10 @@ class PlanBuilder {
   }
 
   fb::Offset<plan::Launch> resident_launch(std::span<const Step> stretch) {
-    ResidentKernel resident = generate_resident("KERNEL_NAME", stretch, schedule_, target_);
+    ResidentKernel resident = generate_resident(PlacedKernels::kPlaceholder, stretch, schedule_, target_);
     GeneratedKernel& g = resident.kernel;
     g.name = resident.parts.front().kernel->name + "_and_on";
-    const Code code = place(g);
+    const PlacedKernel code = kernels_.place(g);
     const auto own = static_cast<int>(schedule_.buffers.size());
     const int first_packed = static_cast<int>(buffers_.size());
     for (Buffer& packed : g.packed) {
@@ -591,10 +557,7 @@ class PlanBuilder {
   std::vector<std::pair<std::string, fb::Offset<plan::Symbol>>> symbol_rows_;
   std::vector<fb::Offset<plan::Entry>> entries_;
   std::vector<fb::Offset<fb::String>> texts_;
-  static constexpr std::size_t kPrograms = 2;
-  std::vector<std::string> kernel_texts_;
-  std::unordered_map<std::string, Code> programs_;
-  std::set<std::string> names_;
+  PlacedKernels kernels_;
   int clock_ = 0, entry_ = 0;
   int progress_ = -1;  // buffer in which resident launches count
 };

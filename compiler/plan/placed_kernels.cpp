@@ -1,0 +1,49 @@
+#include "compiler/plan/placed_kernels.h"
+
+#include <fmt/format.h>
+
+namespace oclc {
+namespace {
+
+std::string renamed(std::string text, const std::string& name) {
+  const std::string placeholder = PlacedKernels::kPlaceholder;
+  for (std::size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + name.size()))
+    text.replace(at, placeholder.size(), name);
+  return text;
+}
+
+}  // namespace
+
+PlacedKernel PlacedKernels::place(const GeneratedKernel& kernel) {
+  const auto known = known_.find(kernel.source);
+  if (known != known_.end()) return known->second;
+  std::string name = kernel.name;
+  for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", kernel.name, n);
+  const std::string head = renamed(kernel.head, name), source = renamed(kernel.source, name);
+  files_.push_back({name, head + prelude_for(source) + source});
+  const std::size_t program = next_program(kernel.sm90a);
+  programs_[program].text += head + source + "\n";
+  return known_.emplace(kernel.source, PlacedKernel{static_cast<int>(program), name}).first->second;
+}
+
+std::size_t PlacedKernels::next_program(bool sm90a) {
+  std::vector<std::size_t>& of_kind = of_kind_[sm90a];
+  std::size_t& turn = turn_of_kind_[sm90a];
+  if (of_kind.size() < kPrograms) {
+    of_kind.push_back(programs_.size());
+    programs_.push_back({.text = {}, .sm90a = sm90a});
+  }
+  return of_kind[turn++ % kPrograms];
+}
+
+std::vector<flatbuffers::Offset<plan::Program>> PlacedKernels::tables(flatbuffers::FlatBufferBuilder& builder) const {
+  std::vector<flatbuffers::Offset<plan::Program>> out;
+  for (const ProgramText& program : programs_) {
+    const std::string text = prelude_for(program.text) + program.text;
+    out.push_back(plan::CreateProgramDirect(builder, fmt::format("program{}", out.size()).c_str(), text.c_str(), "", true,
+                                            program.sm90a ? plan::Instructions::sm90a : plan::Instructions::opencl_c));
+  }
+  return out;
+}
+
+}  // namespace oclc

@@ -1,0 +1,50 @@
+// The kernels of a plan, each text once, spread over programs.
+#pragma once
+#include <array>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/plan/build_plan.h"
+#include "plan_generated.h"
+
+namespace oclc {
+
+struct PlacedKernel {
+  int program = 0;
+  std::string name;
+};
+
+class PlacedKernels {
+ public:
+  // Kernels are generated under this name, so that those with the same text can be told.
+  static constexpr const char* kPlaceholder = "KERNEL_NAME";
+
+  // Kernels with the same text are one; the first one's name and head stand for all.
+  PlacedKernel place(const GeneratedKernel& kernel);
+
+  std::vector<flatbuffers::Offset<plan::Program>> tables(flatbuffers::FlatBufferBuilder& builder) const;
+  // One a distinct kernel, each complete.
+  std::vector<GeneratedFile>& files() { return files_; }
+
+ private:
+  struct ProgramText {
+    std::string text;
+    bool sm90a = false;
+  };
+  // Building a program costs far more than a kernel more in it, so kernels share a few programs of each kind, which are built
+  // in parallel.
+  static constexpr std::size_t kPrograms = 2;
+  std::size_t next_program(bool sm90a);
+
+  std::vector<ProgramText> programs_;
+  std::array<std::vector<std::size_t>, 2> of_kind_;  // programs without and with sm_90a instructions
+  std::array<std::size_t, 2> turn_of_kind_{};
+  std::unordered_map<std::string, PlacedKernel> known_;  // by text
+  std::set<std::string> names_;
+  std::vector<GeneratedFile> files_;
+};
+
+}  // namespace oclc
