@@ -69,7 +69,9 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   for (const std::string& name : options.disabled) plan_options.notes.push_back("disable=" + name);
   plan_options.notes.push_back("conv=" + options.conv);
   plan_options.notes.push_back("gemm=" + options.gemm);
-  result.plan = build_plan(result.schedule, options.target, plan_options);
+  Target target = options.target;
+  if (options.precision == "strict") target.sm90a = false;
+  result.plan = build_plan(result.schedule, target, plan_options);
   return result;
 }
 

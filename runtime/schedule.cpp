@@ -176,9 +176,16 @@ void Schedule::check_limits(const Leaf& leaf) const {
   for (cl_uint d = 0; d < leaf.dims; ++d)
     if (leaf.local[d] > facts.max_work_item_sizes[d])
       refuse("a local size in dimension " + std::to_string(d) + " of", leaf.local[d], facts.max_work_item_sizes[d]);
-  std::size_t limit = 0;
-  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), loaded_.context().device(), CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit,
+  // A kernel compiled for a size runs with it, even where the driver (NVIDIA's, of programs made from binaries) states a
+  // smaller limit.
+  const cl_device_id device = loaded_.context().device();
+  std::size_t limit = 0, compiled[3] = {};
+  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof compiled, compiled,
                                nullptr) == CL_SUCCESS &&
+      compiled[0] * compiled[1] * compiled[2] == group)
+    return;
+  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, nullptr) ==
+          CL_SUCCESS &&
       limit > 0 && group > limit)
     refuse("work-groups of size", group, limit);
 }

@@ -17,6 +17,7 @@
 //   FLAT    1: taps and k are one axis of TAPS * K elements, for a short K that is a literal (0)
 //   CHAINED, CHAIN  1: a chain of fma ends after CHAIN steps, and chains are added up, which divides the rounding error of long
 //           sums (1, 4)
+//   SURPLUS 1: groups have more than ITEMS work-items, which repeat the last one's work and store nothing (0)
 //   SWATH   tiles of rows that are computed side by side, before the next tile of columns: what they share stays in caches (8)
 // local memory 8 * (BK * A_PITCH + BK * B_PITCH) bytes.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
@@ -72,6 +73,9 @@
 #ifndef SWATH
 #define SWATH 8
 #endif
+#ifndef SURPLUS
+#define SURPLUS 0
+#endif
 #ifndef CHAINED
 #define CHAINED 1
 #endif
@@ -115,7 +119,11 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
                           __local float* restrict space) {
   //@hole SIZES
   //@end
+#if SURPLUS
+  const int item = min((int)get_local_id(0), ITEMS - 1);
+#else
   const int item = get_local_id(0);
+#endif
   const int g = tile / (ROW_TILES * COLUMN_TILES);
   const int place = tile % (ROW_TILES * COLUMN_TILES);
   //@hole GROUP
@@ -267,7 +275,7 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
   #pragma unroll
   for (int i = 0; i < TM; ++i) {
     const int m = m0 + i / 4 * (ITEM_ROWS * 4) + item_row + i % 4;
-    if (m < M) {
+    if (m < M && (!SURPLUS || get_local_id(0) == item)) {
       #pragma unroll
       for (int j = 0; j < TN; j += 4) {
         const int n = n0 + j * ITEM_COLUMNS + item_column;

@@ -8,6 +8,7 @@
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_gpu_loads.h"
 #include "compiler/codegen/contraction_gpu_tiles.h"
+#include "compiler/codegen/contraction_sm90a.h"
 #include "compiler/codegen/contraction_view.h"
 #include "compiler/codegen/half.h"
 #include "compiler/codegen/kernel_text.h"
@@ -37,6 +38,12 @@ class GpuContractionCode {
     product.columns = typical_extent(view_.columns());
     product.depth = typical_extent(view_.inner()) * view_.taps();
     tiles_ = choose_gpu_tiles(product, target_);
+    // Elements that are loaded one by one come too slowly for matrix units.
+    const bool loads_vectors =
+        load_of_a(view_).width > 1 && (load_of_b(view_).width > 1 || constant_b_layout(view_, buffers_).has_value());
+    if (loads_vectors) sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
+    if (sm90a_) tiles_ = sm90a_->portable;
+    items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();
     fill_loads();
     std::string group;
@@ -67,7 +74,9 @@ class GpuContractionCode {
     p["BK"] = std::to_string(tiles_.depth);
     p["TM"] = std::to_string(tiles_.item_rows);
     p["TN"] = std::to_string(tiles_.item_columns);
-    p["FLAT"] = view_.taps() > 1 && view_.inner().is_constant() && view_.inner().value() % tiles_.depth != 0 ? "1" : "0";
+    const int depth = sm90a_ ? 32 : tiles_.depth;
+    p["FLAT"] = view_.taps() > 1 && view_.inner().is_constant() && view_.inner().value() % depth != 0 ? "1" : "0";
+    p["SURPLUS"] = items_ > tiles_.items() ? "1" : "0";
     p["CHAIN"] = std::to_string(kLongestChain / tiles_.depth);
     p["CHAINED"] = view_.inner().is_constant() && view_.inner().value() * view_.taps() <= kLongestChain ? "0" : "1";
   }
@@ -75,7 +84,7 @@ class GpuContractionCode {
   void fill_loads() {
     const GpuLoad a = load_of_a(view_);
     GpuLoad b = load_of_b(view_);
-    if (b.width == 1) pack_b(b);
+    if (b.width == 1 || (sm90a_ && !b.along_k)) pack_b(b);
     auto& p = values_.parameters;
     p["AV"] = std::to_string(a.width);
     p["BV"] = std::to_string(b.width);
@@ -85,28 +94,31 @@ class GpuContractionCode {
     values_.holes["B_ELEMENTS"] = b.text;
   }
 
-  // A constant B whose neighbours do not lie side by side is laid out as rows of columns at compile time.
+  // A constant B whose neighbours do not lie side by side is laid out at compile time.
   void pack_b(GpuLoad& load) {
     const auto layout = constant_b_layout(view_, buffers_);
     if (!layout) return;
     const ScalarNode& b = view_.b();
     const Buffer& source = buffers_[static_cast<std::size_t>(view_.operand_of(b).buffer)];
-    const std::int64_t pitch = ceil_div(view_.columns().value(), kEpilogueWidth) * kEpilogueWidth;
-    packed_.name = source.name + ".rows";
+    const std::int64_t groups = view_.groups().value(), columns = view_.columns().value(), inner = view_.inner().value();
+    // Matrix units read columns of neighbours in k.
+    load.along_k = sm90a_.has_value();
+    const std::int64_t run = load.along_k ? view_.taps() * inner : columns;
+    const std::int64_t pitch = ceil_div(run, kEpilogueWidth) * kEpilogueWidth;
+    packed_.name = source.name + (load.along_k ? ".columns" : ".rows");
     packed_.kind = BufferKind::constant;
-    packed_.constant =
-        pack_panels(source.constant, *layout, view_.groups().value(), view_.columns().value(), view_.inner().value(), pitch);
+    packed_.constant = load.along_k ? pack_columns(source.constant, *layout, groups, columns, inner, pitch)
+                                    : pack_panels(source.constant, *layout, groups, columns, inner, pitch);
     packed_.dtype = packed_.constant.dtype();
     packed_.elements = Expr(packed_.constant.elements());
     kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !is_read_elsewhere(b);
     EmitMode mode;
-    mode.width = kEpilogueWidth;
-    const std::string at = fmt::format("((size_t)(g * TAPS + tap) * K + k) * {} + n", pitch);
-    load.width = kEpilogueWidth;
-    load.along_k = false;
+    mode.width = load.width = kEpilogueWidth;
+    const std::string at = load.along_k ? fmt::format("(size_t)(g * N + n) * {} + tap * K + k", pitch)
+                                        : fmt::format("((size_t)(g * TAPS + tap) * K + k) * {} + n", pitch);
     load.text = is_half(packed_.dtype) ? fmt::format("v = {};\n", half_load(packed_.dtype, "weights", at, mode))
                                        : fmt::format("v = *(const __global float4*)(weights + {});\n", at);
-    values_.parameters["N_LOADED"] = std::to_string(pitch);
+    if (!load.along_k) values_.parameters["N_LOADED"] = std::to_string(pitch);
   }
 
   bool is_read_elsewhere(const ScalarNode& load) const {
@@ -121,9 +133,10 @@ class GpuContractionCode {
     GeneratedKernel g;
     g.name = kernel.name;
     g.groups = {view_.groups() * ceil_div(view_.rows(), Expr(tiles_.rows)) * ceil_div(view_.columns(), Expr(tiles_.columns))};
-    g.local = {static_cast<std::uint32_t>(tiles_.items())};
-    g.schedule = fmt::format("template {}, tile {} x {} x {}, {} x {} a work-item", kTemplate, tiles_.rows, tiles_.columns,
-                             tiles_.depth, tiles_.item_rows, tiles_.item_columns);
+    g.local = {static_cast<std::uint32_t>(items_)};
+    g.schedule = sm90a_ ? fmt::format("template contraction_sm90a, tile {} x {}, or ", tiles_.rows, tiles_.columns) : "";
+    g.schedule += fmt::format("template {}, tile {} x {} x {}, {} x {} a work-item", kTemplate, tiles_.rows, tiles_.columns,
+                              tiles_.depth, tiles_.item_rows, tiles_.item_columns);
     g.arguments = arguments_of(kernel);
     std::string tile_parameters = parameter_list(kernel, false), parameters = parameter_list(kernel, true),
                 arguments = argument_list(kernel);
@@ -136,12 +149,24 @@ class GpuContractionCode {
       arguments += ", weights + weights_at";
     }
     g.head = kernel_head(kernel, g);
-    g.source = fmt::format("void {0}_tile({1}, const int tile, __local float* restrict space) {{\n{2}}}\n\n", g.name,
-                           tile_parameters, expand_tile_body(kTemplate, values_));
-    g.source += fmt::format(
-        "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
-        "  __local float space[{3}] __attribute__((aligned(16)));\n  {1}_tile({4}, (int)get_group_id(0), space);\n}}\n",
-        g.local[0], g.name, parameters, expand_macro(kTemplate, "2 * STAGE", values_), arguments);
+    const auto function = [&](std::string_view attribute, const std::string& body) {
+      return fmt::format("{}void {}_tile({}, const int tile, __local float* restrict space) {{\n{}}}\n", attribute, g.name,
+                         tile_parameters, body);
+    };
+    const auto wrapper = [&](const std::string& floats, int alignment) {
+      return fmt::format(
+          "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
+          "  __local float space[{3}] __attribute__((aligned({4})));\n  {1}_tile({5}, (int)get_group_id(0), space);\n}}\n",
+          items_, g.name, parameters, floats, alignment, arguments);
+    };
+    g.source =
+        function("", expand_tile_body(kTemplate, values_)) + "\n" + wrapper(expand_macro(kTemplate, "2 * STAGE", values_), 16);
+    if (sm90a_) {
+      g.sm90a = true;
+      g.source = fmt::format("#ifdef OCLC_SM90A\n{}\n{}#else\n{}#endif\n",
+                             function("__attribute__((always_inline)) ", sm90a_tile_body(*sm90a_, values_)),
+                             wrapper(sm90a_local_floats(*sm90a_, values_), 1024), g.source);
+    }
     return g;
   }
 
@@ -151,6 +176,8 @@ class GpuContractionCode {
   Kernel kernel_;  // with the operands that the code has
   Buffer packed_;  // the constant B, if it is laid out anew
   GpuTiles tiles_;
+  std::optional<Sm90aTiles> sm90a_;
+  int items_ = 0;  // of a group
   TemplateValues values_;
 };
 

@@ -34,4 +34,23 @@ HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std
   return packed;
 }
 
+HostTensor pack_columns(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
+                        std::int64_t inner, std::int64_t pitch) {
+  HostTensor packed(source.dtype(), {groups * columns * pitch});
+  const auto element = size_bytes(source.dtype());
+  const auto bytes = static_cast<std::int64_t>(element);
+  const std::byte* from = source.data();
+  for (std::int64_t g = 0; g < groups; ++g) {
+    for (std::int64_t n = 0; n < columns; ++n) {
+      std::byte* to = packed.mutable_data() + (g * columns + n) * pitch * bytes;
+      for (const std::int64_t tap : where.tap_offsets) {
+        const std::int64_t first = where.base + g * where.group_stride + tap + n * where.column_stride;
+        for (std::int64_t k = 0; k < inner; ++k, to += bytes)
+          std::memcpy(to, from + (first + k * where.inner_stride) * bytes, element);
+      }
+    }
+  }
+  return packed;
+}
+
 }  // namespace oclc

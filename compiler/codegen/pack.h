@@ -16,4 +16,8 @@ struct PackedOperand {
 HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
                        std::int64_t inner, std::int64_t panel_width);
 
+// [group][column][tap][inner], each column's elements padded with 0 to `pitch`; of the source's type. Throws nothing.
+HostTensor pack_columns(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
+                        std::int64_t inner, std::int64_t pitch);
+
 }  // namespace oclc

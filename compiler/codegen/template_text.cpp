@@ -235,6 +235,8 @@ class Expander {
       const std::string trimmed = first == std::string::npos ? "" : line.substr(first);
       if (trimmed.starts_with("#ifndef ")) {
         active.push_back(active.back() && !macros_.count(trimmed.substr(8)));
+      } else if (trimmed.starts_with("#ifdef ")) {
+        active.push_back(active.back() && macros_.count(trimmed.substr(7)));
       } else if (trimmed.starts_with("#if ")) {
         const auto value = Evaluator(expand(trimmed.substr(4))).whole();
         OCLC_CHECK(value, "condition in a template: " + trimmed);

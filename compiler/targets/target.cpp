@@ -10,15 +10,17 @@ namespace oclc {
 
 const std::vector<Target>& target_rows() {
   static const std::vector<Target> rows = {
-      {"cpu", DeviceClass::cpu, 16, 32, 2, 1 << 20, 256 << 10, 1, 400e9, 30e9, 20e-6, true, "CPU with 512-bit vectors"},
-      {"cpu-256", DeviceClass::cpu, 8, 16, 4, 512 << 10, 256 << 10, 1, 200e9, 30e9, 20e-6, true, "CPU with 256-bit vectors"},
-      {"cpu-128", DeviceClass::cpu, 4, 32, 4, 512 << 10, 64 << 10, 1, 60e9, 15e9, 20e-6, true, "CPU with 128-bit vectors"},
-      {"gpu", DeviceClass::gpu, 1, 64, 32, 4 << 20, 32 << 10, 256, 5e12, 300e9, 4e-6, false,
+      {"cpu", DeviceClass::cpu, 16, 32, 2, 1 << 20, 256 << 10, 1, 400e9, 30e9, 20e-6, true, false, "CPU with 512-bit vectors"},
+      {"cpu-256", DeviceClass::cpu, 8, 16, 4, 512 << 10, 256 << 10, 1, 200e9, 30e9, 20e-6, true, false,
+       "CPU with 256-bit vectors"},
+      {"cpu-128", DeviceClass::cpu, 4, 32, 4, 512 << 10, 64 << 10, 1, 60e9, 15e9, 20e-6, true, false,
+       "CPU with 128-bit vectors"},
+      {"gpu", DeviceClass::gpu, 1, 64, 32, 4 << 20, 32 << 10, 256, 5e12, 300e9, 4e-6, false, false,
        "any GPU with 32 KiB of local memory"},
-      {"h200", DeviceClass::gpu, 1, 128, 132, 50 << 20, 48 << 10, 256, 60e12, 4e12, 4e-6, true, "NVIDIA H200"},
+      {"h200", DeviceClass::gpu, 1, 128, 132, 50 << 20, 48 << 10, 256, 60e12, 4e12, 4e-6, true, true, "NVIDIA H200"},
       // A CPU whose vectors run over the work-items of a group. Its driver ends all loops of a work-item after 65535
       // iterations.
-      {"llvmpipe", DeviceClass::gpu, 1, 16, 8, 512 << 10, 32 << 10, 32, 5e9, 10e9, 50e-6, false,
+      {"llvmpipe", DeviceClass::gpu, 1, 16, 8, 512 << 10, 32 << 10, 32, 5e9, 10e9, 50e-6, false, false,
        "Mesa's llvmpipe, as rusticl offers it", 65535},
   };
   return rows;

@@ -23,6 +23,7 @@ struct Target {
   double bytes_per_second = 30e9;  // memory
   double launch_seconds = 20e-6;
   bool fp64 = true;
+  bool sm90a = false;  // NVIDIA's matrix units of that name, reached from OpenCL C
   std::string_view about;
   // Most loop iterations of one work-item, all its loops together: generated kernels stay below, whatever the sizes.
   static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();

@@ -1,0 +1,321 @@
+// Contraction on NVIDIA's matrix units (sm_90a), at single precision: each operand is a TF32 number and the TF32 rest of it, and
+// three of the four products of parts are summed; blocks of KB terms are summed in the matrix unit, whose accumulator truncates, and
+// added up in single precision.
+//
+// formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
+// A, B, C   holes A_ELEMENTS, B_ELEMENTS and EPILOGUE as in contraction_gpu.cl.
+// local A   stage of rows of 32 k, 128 bytes: element k of row r at r * 32 + ((k / 4) ^ (r % 8)) * 4 + k % 4. ldmatrix reads it.
+// local B   the same with columns for rows: the TF32 numbers, then their rests. The matrix unit reads it.
+// parameter legal values (default)
+//   G, M, N, K, TAPS, N_LOADED, AV, BV, A_ALONG_K, B_ALONG_K, FLAT, SWATH   as in contraction_gpu.cl
+//   WARPGROUPS  1, 2: 128 work-items each that compute 64 rows; 128 further work-items load (2)
+//   BN      columns of a group's tile: 64, 128 (128)
+//   KB      terms of a sum in the matrix unit: 16, 32 (16)
+//   STAGES  stages of 32 k in flight (4)
+// local memory SPACE floats, from a multiple of 1024 bytes on.
+// launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
+// paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores, 2022.
+#ifdef OCLC_SM90A
+#ifndef G
+#define G 1
+#endif
+#ifndef M
+#define M 128
+#endif
+#ifndef N
+#define N 768
+#endif
+#ifndef K
+#define K 768
+#endif
+#ifndef TAPS
+#define TAPS 1
+#endif
+#ifndef WARPGROUPS
+#define WARPGROUPS 2
+#endif
+#ifndef BN
+#define BN 128
+#endif
+#ifndef KB
+#define KB 16
+#endif
+#ifndef STAGES
+#define STAGES 4
+#endif
+#ifndef AV
+#define AV 4
+#endif
+#ifndef BV
+#define BV 4
+#endif
+#ifndef A_ALONG_K
+#define A_ALONG_K 1
+#endif
+#ifndef B_ALONG_K
+#define B_ALONG_K 0
+#endif
+#ifndef FLAT
+#define FLAT 0
+#endif
+#ifndef SWATH
+#define SWATH 8
+#endif
+#ifndef N_LOADED
+#define N_LOADED N
+#endif
+#if AV == 4
+#define A_VECTOR float4
+#else
+#define A_VECTOR float
+#endif
+#if BV == 4
+#define B_VECTOR float4
+#else
+#define B_VECTOR float
+#endif
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#define MULTIPLY_FIRST JOIN(JOIN(oclc_wgmma_, BN), _zero)
+#define MULTIPLY JOIN(oclc_wgmma_, BN)
+#define MULTIPLIED JOIN(JOIN(oclc_wgmma_, BN), _wait)
+#define BM (WARPGROUPS * 64)
+#define BK 32
+#define LOADERS 128
+#define COMPUTERS (WARPGROUPS * 128)
+#define ITEMS (COMPUTERS + LOADERS)
+#define ROW_TILES ((M + BM - 1) / BM)
+#define COLUMN_TILES ((N + BN - 1) / BN)
+#define A_LOADS (BM * BK / AV / LOADERS)
+#define B_LOADS (BN * BK / BV / LOADERS)
+#define B_AT (BM * BK)
+#define STAGE (BM * BK + 2 * BN * BK)
+#define SPACE (STAGES * STAGE + STAGES * 4)
+#define DEPTH (FLAT ? TAPS * K : K)
+#define STEPS (FLAT ? (TAPS * K + BK - 1) / BK : TAPS * ((K + BK - 1) / BK))
+#define RAGGED (DEPTH % BK != 0)
+#define PITCH (BN + 4)
+#define PLACE(row, k) ((row) * BK + (((k) / 4) ^ ((row) & 7)) * 4 + (k) % 4)
+
+void contraction_sm90a_tile(const __global float* restrict a, const __global float* restrict b,
+                            const __global float* restrict bias, __global float* restrict c, int tile,
+                            __local float* restrict space) {
+  //@hole SIZES
+  //@end
+  const int g = tile / (ROW_TILES * COLUMN_TILES);
+  const int place = tile % (ROW_TILES * COLUMN_TILES);
+  //@hole GROUP
+  //@end
+  const int swath = place / (SWATH * COLUMN_TILES);
+  const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
+  const int within = place - swath * (SWATH * COLUMN_TILES);
+  const int m0 = (swath * SWATH + within % swath_rows) * BM;
+  const int n0 = within / swath_rows * BN;
+  const int item = get_local_id(0);
+  const uint stages = oclc_shared(space);
+  // Of each stage: what it holds has been loaded, and has been used.
+  const uint loaded = stages + STAGES * STAGE * 4;
+  const uint used = loaded + STAGES * 8;
+  if (item == 0) {
+    for (int s = 0; s < STAGES; ++s) {
+      oclc_barrier_init(loaded + s * 8, LOADERS);
+      oclc_barrier_init(used + s * 8, COMPUTERS / 32);
+    }
+    oclc_publish();
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item >= COMPUTERS) {
+    const int loader = item - COMPUTERS;
+    int at_tap = 0, at_k = 0, stage = 0;
+    uint phase = 1;
+    A_VECTOR next_a[2][A_LOADS];
+    B_VECTOR next_b[2][B_LOADS];
+    // The elements of a step are asked for before those of the step before it are stored.
+    for (int pair = 0; pair <= STEPS; pair += 2) {
+      #pragma unroll
+      for (int turn = 0; turn < 2; ++turn) {
+        const int step = pair + turn;
+        if (step < STEPS) {
+          #pragma unroll
+          for (int i = 0; i < A_LOADS; ++i) {
+            const int at = loader + i * LOADERS;
+#if A_ALONG_K
+            const int in_k = at % (BK / AV) * AV;
+            const int m = min(m0 + at / (BK / AV), M - 1);
+#else
+            const int in_k = at / 32 % 4 * 8 + at % 8;
+            const int m = min(m0 + (at / 128 * 4 + at / 8 % 4) * AV, M - AV);
+#endif
+            A_VECTOR v = 0.0f;
+            if (!RAGGED || at_k + in_k < DEPTH) {
+#if FLAT
+              const int tap = (at_k + in_k) / K;
+              const int k = (at_k + in_k) % K;
+#else
+              const int tap = at_tap;
+              const int k = at_k + in_k;
+#endif
+              //@hole A_ELEMENTS
+              v = vload4(0, a + (size_t)(g * M + m) * K + k);
+              //@end
+            }
+            next_a[turn][i] = v;
+          }
+          #pragma unroll
+          for (int i = 0; i < B_LOADS; ++i) {
+            const int at = loader + i * LOADERS;
+#if B_ALONG_K
+            const int in_k = at % (BK / BV) * BV;
+            const int n = min(n0 + at / (BK / BV), N - 1);
+#else
+            const int in_k = at / 32 % 4 * 8 + at % 8;
+            const int n = min(n0 + (at / 128 * 4 + at / 8 % 4) * BV, N_LOADED - BV);
+#endif
+            B_VECTOR v = 0.0f;
+            if (!RAGGED || at_k + in_k < DEPTH) {
+#if FLAT
+              const int tap = (at_k + in_k) / K;
+              const int k = (at_k + in_k) % K;
+#else
+              const int tap = at_tap;
+              const int k = at_k + in_k;
+#endif
+              //@hole B_ELEMENTS
+              v = vload4(0, b + (size_t)(g * K + k) * N + n);
+              //@end
+            }
+            next_b[turn][i] = v;
+          }
+          at_k += BK;
+          if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
+        }
+        if (step > 0 && step <= STEPS) {
+          oclc_barrier_wait(used + stage * 8, phase);
+          __local float* restrict to_a = space + stage * STAGE;
+          __local float* restrict to_b = to_a + B_AT;
+          #pragma unroll
+          for (int i = 0; i < A_LOADS; ++i) {
+            const int at = loader + i * LOADERS;
+#if A_ALONG_K
+            const int in_k = at % (BK / AV) * AV;
+            *(__local A_VECTOR*)(to_a + PLACE(at / (BK / AV), in_k)) = next_a[1 - turn][i];
+#else
+            const int in_k = at / 32 % 4 * 8 + at % 8;
+            const int row = (at / 128 * 4 + at / 8 % 4) * AV;
+#if AV == 4
+            to_a[PLACE(row, in_k)] = next_a[1 - turn][i].x;
+            to_a[PLACE(row + 1, in_k)] = next_a[1 - turn][i].y;
+            to_a[PLACE(row + 2, in_k)] = next_a[1 - turn][i].z;
+            to_a[PLACE(row + 3, in_k)] = next_a[1 - turn][i].w;
+#else
+            to_a[PLACE(row, in_k)] = next_a[1 - turn][i];
+#endif
+#endif
+          }
+          #pragma unroll
+          for (int i = 0; i < B_LOADS; ++i) {
+            const int at = loader + i * LOADERS;
+            const B_VECTOR number = oclc_tf32(next_b[1 - turn][i]);
+            const B_VECTOR rest = oclc_tf32(next_b[1 - turn][i] - number);
+#if B_ALONG_K
+            const int in_k = at % (BK / BV) * BV;
+            *(__local B_VECTOR*)(to_b + PLACE(at / (BK / BV), in_k)) = number;
+            *(__local B_VECTOR*)(to_b + BN * BK + PLACE(at / (BK / BV), in_k)) = rest;
+#else
+            const int in_k = at / 32 % 4 * 8 + at % 8;
+            const int column = (at / 128 * 4 + at / 8 % 4) * BV;
+#if BV == 4
+            to_b[PLACE(column, in_k)] = number.x;
+            to_b[PLACE(column + 1, in_k)] = number.y;
+            to_b[PLACE(column + 2, in_k)] = number.z;
+            to_b[PLACE(column + 3, in_k)] = number.w;
+            to_b[BN * BK + PLACE(column, in_k)] = rest.x;
+            to_b[BN * BK + PLACE(column + 1, in_k)] = rest.y;
+            to_b[BN * BK + PLACE(column + 2, in_k)] = rest.z;
+            to_b[BN * BK + PLACE(column + 3, in_k)] = rest.w;
+#else
+            to_b[PLACE(column, in_k)] = number;
+            to_b[BN * BK + PLACE(column, in_k)] = rest;
+#endif
+#endif
+          }
+          oclc_publish();
+          oclc_barrier_arrive(loaded + stage * 8);
+          if (++stage == STAGES) stage = 0, phase ^= 1;
+        }
+      }
+    }
+  } else {
+    const int warp = item / 32;
+    const int lane = item % 32;
+    float out[BN / 2];
+    #pragma unroll
+    for (int i = 0; i < BN / 2; ++i) out[i] = 0.0f;
+    // Lanes give ldmatrix the rows of their warp, the upper half those of the next four k.
+    const uint row_at = stages + (warp * 16 + lane % 16) * 128;
+    const uint piece = (lane / 16) ^ (lane % 8);
+    const ulong tile_b = oclc_wgmma_tile(stages + B_AT * 4);
+    int stage = 0;
+    uint phase = 0;
+    for (int step = 0; step < STEPS; ++step) {
+      oclc_barrier_wait(loaded + stage * 8, phase);
+      const uint from_a = row_at + stage * (STAGE * 4);
+      const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
+      #pragma unroll
+      for (int k0 = 0; k0 < BK / 8; k0 += KB / 8) {
+        uint4 numbers[KB / 8], rests[KB / 8];
+        #pragma unroll
+        for (int k = 0; k < KB / 8; ++k) {
+          const uint4 x = oclc_matrix_load(from_a + ((piece ^ (2 * (k0 + k))) << 4));
+          const float4 number = oclc_tf32(as_float4(x));
+          numbers[k] = as_uint4(number);
+          rests[k] = as_uint4(as_float4(x) - number);
+        }
+        float sum[BN / 2];
+        oclc_wgmma_begin();
+        #pragma unroll
+        for (int k = 0; k < KB / 8; ++k) {
+          const ulong at = from_b + 2 * (k0 + k);
+          if (k == 0)
+            MULTIPLY_FIRST(sum, rests[k], at);
+          else
+            MULTIPLY(sum, rests[k], at);
+          MULTIPLY(sum, numbers[k], at + BN * BK * 4 / 16);
+          MULTIPLY(sum, numbers[k], at);
+        }
+        oclc_wgmma_end();
+        MULTIPLIED(sum);
+        #pragma unroll
+        for (int i = 0; i < BN / 2; ++i) out[i] += sum[i];
+      }
+      if (lane == 0) oclc_barrier_arrive(used + stage * 8);
+      if (++stage == STAGES) stage = 0, phase ^= 1;
+    }
+    // Through local memory, so that neighbours in memory are stored together; every stage has been read by then.
+    oclc_barrier_part(COMPUTERS);
+    __local float* restrict rows = space + warp * (16 * PITCH);
+    #pragma unroll
+    for (int i = 0; i < BN / 2; i += 2)
+      *(__local float2*)(rows + (lane / 4 + i / 2 % 2 * 8) * PITCH + i / 4 * 8 + lane % 4 * 2) = (float2)(out[i], out[i + 1]);
+    oclc_warp_barrier();
+    #pragma unroll 4
+    for (int i = lane; i < 16 * BN / 4; i += 32) {
+      const int m = m0 + warp * 16 + i / (BN / 4);
+      const int n = n0 + i % (BN / 4) * 4;
+      if (m < M && n < N) {
+        const float4 v = *(const __local float4*)(rows + i / (BN / 4) * PITCH + i % (BN / 4) * 4);
+        //@hole EPILOGUE
+        vstore4(v + vload4(0, bias + n), 0, c + (size_t)(g * M + m) * N + n);
+        //@end
+      }
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+__kernel void contraction_sm90a(const __global float* restrict a, const __global float* restrict b,
+                                const __global float* restrict bias, __global float* restrict c) {
+  __local float space[SPACE] __attribute__((aligned(1024)));
+  contraction_sm90a_tile(a, b, bias, c, (int)get_group_id(0), space);
+}
+#endif
