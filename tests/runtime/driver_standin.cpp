@@ -1,0 +1,62 @@
+#include "tests/runtime/driver_standin.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+namespace oclc::test {
+DriverStandin driver;
+}
+
+using oclc::test::driver;
+
+namespace {
+
+template <class F>
+F* real(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+#define OCLC_STANDIN extern "C" __attribute__((visibility("default")))
+
+OCLC_STANDIN cl_program clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device_id* devices,
+                                                  const std::size_t* lengths, const unsigned char** binaries, cl_int* status,
+                                                  cl_int* code) {
+  ++driver.binaries_offered;
+  driver.last_binary.assign(reinterpret_cast<const char*>(binaries[0]), lengths[0]);
+  if (driver.answer != CL_SUCCESS) {
+    *code = driver.answer;
+    return nullptr;
+  }
+  static const auto next = real<decltype(clCreateProgramWithBinary)>("clCreateProgramWithBinary");
+  return next(context, count, devices, lengths, binaries, status, code);
+}
+
+OCLC_STANDIN cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, std::size_t bytes, void* value,
+                                    std::size_t* size) {
+  constexpr cl_device_info kMajor = 0x4000, kMinor = 0x4001;
+  if (driver.capability_major != 0 && (what == kMajor || what == kMinor)) {
+    const cl_uint number = what == kMajor ? driver.capability_major : 0;
+    std::memcpy(value, &number, sizeof number);
+    return CL_SUCCESS;
+  }
+  static const auto next = real<decltype(clGetDeviceInfo)>("clGetDeviceInfo");
+  return next(device, what, bytes, value, size);
+}
+
+OCLC_STANDIN cl_int clGetProgramInfo(cl_program program, cl_program_info what, std::size_t bytes, void* value,
+                                     std::size_t* size) {
+  if (!driver.ptx.empty() && what == CL_PROGRAM_BINARY_SIZES) {
+    const std::size_t length = driver.ptx.size();
+    std::memcpy(value, &length, sizeof length);
+    return CL_SUCCESS;
+  }
+  if (!driver.ptx.empty() && what == CL_PROGRAM_BINARIES) {
+    std::memcpy(*static_cast<unsigned char**>(value), driver.ptx.data(), driver.ptx.size());
+    return CL_SUCCESS;
+  }
+  static const auto next = real<decltype(clGetProgramInfo)>("clGetProgramInfo");
+  return next(program, what, bytes, value, size);
+}
