@@ -10,7 +10,7 @@
 //   G, M, N, K, TAPS, N_LOADED, AV, BV, A_ALONG_K, B_ALONG_K, FLAT, SWATH   as in contraction_gpu.cl
 //   WARPGROUPS  1, 2: 128 work-items each that compute 64 rows; 128 further work-items load (2)
 //   BN      columns of a group's tile: 64, 128 (128)
-//   KB      terms of a sum in the matrix unit: 16, 32 (16)
+//   KB      terms of a sum in the matrix unit: 8, 16, 32 (16)
 //   STAGES  stages of 32 k in flight (4)
 // local memory SPACE floats, from a multiple of 1024 bytes on.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
@@ -273,6 +273,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
         }
         float sum[BN / 2];
         oclc_wgmma_begin();
+        // The small products come first: what the unit cuts off an accumulator is relative to what it holds.
         #pragma unroll
         for (int k = 0; k < KB / 8; ++k) {
           const ulong at = from_b + 2 * (k0 + k);
@@ -281,8 +282,9 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
           else
             MULTIPLY(sum, rests[k], at);
           MULTIPLY(sum, numbers[k], at + BN * BK * 4 / 16);
-          MULTIPLY(sum, numbers[k], at);
         }
+        #pragma unroll
+        for (int k = 0; k < KB / 8; ++k) MULTIPLY(sum, numbers[k], from_b + 2 * (k0 + k));
         oclc_wgmma_end();
         MULTIPLIED(sum);
         #pragma unroll
