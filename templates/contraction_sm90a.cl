@@ -3,7 +3,7 @@
 // added up in single precision.
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
-// A, B, C   holes A_ELEMENTS, B_ELEMENTS and EPILOGUE as in contraction_gpu.cl.
+// A, B, C   holes A_ELEMENTS and B_ELEMENTS as in contraction_gpu.cl; EPILOGUE_VALUE makes of v what EPILOGUE then stores.
 // local A   stage of rows of 32 k, 128 bytes: element k of row r at r * 32 + ((k / 4) ^ (r % 8)) * 4 + k % 4. ldmatrix reads it.
 // local B   the same with columns for rows: the TF32 numbers, then their rests. The matrix unit reads it.
 // parameter legal values (default)
@@ -11,9 +11,12 @@
 //   WARPGROUPS  1, 2: 128 work-items each that compute 64 rows; 128 further work-items load (2)
 //   BN      columns of a group's tile: 64, 128 (128)
 //   KB      terms of a sum in the matrix unit: 8, 16, 32 (16)
-//   STAGES  stages of 32 k in flight (4)
+//   STAGES  stages of 32 k in flight (3)
+//   AHEAD   1: loaders keep the elements of two steps in registers, 0: of one (1)
+//   AT_ONCE  vectors of the epilogue whose operands are read together: 1, 2, 4, 8 (4)
 // local memory SPACE floats, from a multiple of 1024 bytes on.
-// launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
+// launch: at most G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads go on
+// while results are stored.
 // paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores, 2022.
 #ifdef OCLC_SM90A
 #ifndef G
@@ -41,7 +44,13 @@
 #define KB 16
 #endif
 #ifndef STAGES
-#define STAGES 4
+#define STAGES 3
+#endif
+#ifndef AHEAD
+#define AHEAD 1
+#endif
+#ifndef AT_ONCE
+#define AT_ONCE 4
 #endif
 #ifndef AV
 #define AV 4
@@ -90,31 +99,25 @@
 #define B_LOADS (BN * BK / BV / LOADERS)
 #define B_AT (BM * BK)
 #define STAGE (BM * BK + 2 * BN * BK)
-#define SPACE (STAGES * STAGE + STAGES * 4)
+#define SPACE (STAGES * STAGE + COMPUTERS / 2 * PITCH + STAGES * 4)
 #define DEPTH (FLAT ? TAPS * K : K)
 #define STEPS (FLAT ? (TAPS * K + BK - 1) / BK : TAPS * ((K + BK - 1) / BK))
 #define RAGGED (DEPTH % BK != 0)
 #define PITCH (BN + 4)
+#define TURNS (AHEAD + 1)
+#define STORED(turn) (AHEAD ? 1 - turn : turn)
+#define TILES (G * ROW_TILES * COLUMN_TILES)
 #define PLACE(row, k) ((row) * BK + (((k) / 4) ^ ((row) & 7)) * 4 + (k) % 4)
 
 void contraction_sm90a_tile(const __global float* restrict a, const __global float* restrict b,
-                            const __global float* restrict bias, __global float* restrict c, int tile,
+                            const __global float* restrict bias, __global float* restrict c, int first_tile,
                             __local float* restrict space) {
   //@hole SIZES
   //@end
-  const int g = tile / (ROW_TILES * COLUMN_TILES);
-  const int place = tile % (ROW_TILES * COLUMN_TILES);
-  //@hole GROUP
-  //@end
-  const int swath = place / (SWATH * COLUMN_TILES);
-  const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-  const int within = place - swath * (SWATH * COLUMN_TILES);
-  const int m0 = (swath * SWATH + within % swath_rows) * BM;
-  const int n0 = within / swath_rows * BN;
   const int item = get_local_id(0);
   const uint stages = oclc_shared(space);
   // Of each stage: what it holds has been loaded, and has been used.
-  const uint loaded = stages + STAGES * STAGE * 4;
+  const uint loaded = stages + (SPACE - STAGES * 4) * 4;
   const uint used = loaded + STAGES * 8;
   if (item == 0) {
     for (int s = 0; s < STAGES; ++s) {
@@ -126,189 +129,228 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
   barrier(CLK_LOCAL_MEM_FENCE);
   if (item >= COMPUTERS) {
     const int loader = item - COMPUTERS;
-    int at_tap = 0, at_k = 0, stage = 0;
+    int stage = 0;
     uint phase = 1;
-    A_VECTOR next_a[2][A_LOADS];
-    B_VECTOR next_b[2][B_LOADS];
-    // The elements of a step are asked for before those of the step before it are stored.
-    for (int pair = 0; pair <= STEPS; pair += 2) {
-      #pragma unroll
-      for (int turn = 0; turn < 2; ++turn) {
-        const int step = pair + turn;
-        if (step < STEPS) {
-          #pragma unroll
-          for (int i = 0; i < A_LOADS; ++i) {
-            const int at = loader + i * LOADERS;
+    A_VECTOR next_a[TURNS][A_LOADS];
+    B_VECTOR next_b[TURNS][B_LOADS];
+    for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
+      const int g = tile / (ROW_TILES * COLUMN_TILES);
+      const int place = tile % (ROW_TILES * COLUMN_TILES);
+      //@hole GROUP
+      //@end
+      const int swath = place / (SWATH * COLUMN_TILES);
+      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
+      const int within = place - swath * (SWATH * COLUMN_TILES);
+      const int m0 = (swath * SWATH + within % swath_rows) * BM;
+      const int n0 = within / swath_rows * BN;
+      int at_tap = 0, at_k = 0;
+      // With AHEAD, the elements of a step are asked for before those of the step before it are stored.
+      for (int pair = 0; pair < STEPS + AHEAD; pair += TURNS) {
+        #pragma unroll
+        for (int turn = 0; turn < TURNS; ++turn) {
+          const int step = pair + turn;
+          if (step < STEPS) {
+            #pragma unroll
+            for (int i = 0; i < A_LOADS; ++i) {
+              const int at = loader + i * LOADERS;
 #if A_ALONG_K
-            const int in_k = at % (BK / AV) * AV;
-            const int m = min(m0 + at / (BK / AV), M - 1);
+              const int in_k = at % (BK / AV) * AV;
+              const int m = min(m0 + at / (BK / AV), M - 1);
 #else
-            const int in_k = at / 32 % 4 * 8 + at % 8;
-            const int m = min(m0 + (at / 128 * 4 + at / 8 % 4) * AV, M - AV);
+              const int in_k = at / 32 % 4 * 8 + at % 8;
+              const int m = min(m0 + (at / 128 * 4 + at / 8 % 4) * AV, M - AV);
 #endif
-            A_VECTOR v = 0.0f;
-            if (!RAGGED || at_k + in_k < DEPTH) {
+              A_VECTOR v = 0.0f;
+              if (!RAGGED || at_k + in_k < DEPTH) {
 #if FLAT
-              const int tap = (at_k + in_k) / K;
-              const int k = (at_k + in_k) % K;
+                const int tap = (at_k + in_k) / K;
+                const int k = (at_k + in_k) % K;
 #else
-              const int tap = at_tap;
-              const int k = at_k + in_k;
+                const int tap = at_tap;
+                const int k = at_k + in_k;
 #endif
-              //@hole A_ELEMENTS
-              v = vload4(0, a + (size_t)(g * M + m) * K + k);
-              //@end
+                //@hole A_ELEMENTS
+                v = vload4(0, a + (size_t)(g * M + m) * K + k);
+                //@end
+              }
+              next_a[turn][i] = v;
             }
-            next_a[turn][i] = v;
-          }
-          #pragma unroll
-          for (int i = 0; i < B_LOADS; ++i) {
-            const int at = loader + i * LOADERS;
+            #pragma unroll
+            for (int i = 0; i < B_LOADS; ++i) {
+              const int at = loader + i * LOADERS;
 #if B_ALONG_K
-            const int in_k = at % (BK / BV) * BV;
-            const int n = min(n0 + at / (BK / BV), N - 1);
+              const int in_k = at % (BK / BV) * BV;
+              const int n = min(n0 + at / (BK / BV), N - 1);
 #else
-            const int in_k = at / 32 % 4 * 8 + at % 8;
-            const int n = min(n0 + (at / 128 * 4 + at / 8 % 4) * BV, N_LOADED - BV);
+              const int in_k = at / 32 % 4 * 8 + at % 8;
+              const int n = min(n0 + (at / 128 * 4 + at / 8 % 4) * BV, N_LOADED - BV);
 #endif
-            B_VECTOR v = 0.0f;
-            if (!RAGGED || at_k + in_k < DEPTH) {
+              B_VECTOR v = 0.0f;
+              if (!RAGGED || at_k + in_k < DEPTH) {
 #if FLAT
-              const int tap = (at_k + in_k) / K;
-              const int k = (at_k + in_k) % K;
+                const int tap = (at_k + in_k) / K;
+                const int k = (at_k + in_k) % K;
 #else
-              const int tap = at_tap;
-              const int k = at_k + in_k;
+                const int tap = at_tap;
+                const int k = at_k + in_k;
 #endif
-              //@hole B_ELEMENTS
-              v = vload4(0, b + (size_t)(g * K + k) * N + n);
-              //@end
+                //@hole B_ELEMENTS
+                v = vload4(0, b + (size_t)(g * K + k) * N + n);
+                //@end
+              }
+              next_b[turn][i] = v;
             }
-            next_b[turn][i] = v;
+            at_k += BK;
+            if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
           }
-          at_k += BK;
-          if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
-        }
-        if (step > 0 && step <= STEPS) {
-          oclc_barrier_wait(used + stage * 8, phase);
-          __local float* restrict to_a = space + stage * STAGE;
-          __local float* restrict to_b = to_a + B_AT;
-          #pragma unroll
-          for (int i = 0; i < A_LOADS; ++i) {
-            const int at = loader + i * LOADERS;
+          if (AHEAD ? step > 0 && step <= STEPS : step < STEPS) {
+            oclc_barrier_wait(used + stage * 8, phase);
+            __local float* restrict to_a = space + stage * STAGE;
+            __local float* restrict to_b = to_a + B_AT;
+            #pragma unroll
+            for (int i = 0; i < A_LOADS; ++i) {
+              const int at = loader + i * LOADERS;
 #if A_ALONG_K
-            const int in_k = at % (BK / AV) * AV;
-            *(__local A_VECTOR*)(to_a + PLACE(at / (BK / AV), in_k)) = next_a[1 - turn][i];
+              const int in_k = at % (BK / AV) * AV;
+              *(__local A_VECTOR*)(to_a + PLACE(at / (BK / AV), in_k)) = next_a[STORED(turn)][i];
 #else
-            const int in_k = at / 32 % 4 * 8 + at % 8;
-            const int row = (at / 128 * 4 + at / 8 % 4) * AV;
+              const int in_k = at / 32 % 4 * 8 + at % 8;
+              const int row = (at / 128 * 4 + at / 8 % 4) * AV;
 #if AV == 4
-            to_a[PLACE(row, in_k)] = next_a[1 - turn][i].x;
-            to_a[PLACE(row + 1, in_k)] = next_a[1 - turn][i].y;
-            to_a[PLACE(row + 2, in_k)] = next_a[1 - turn][i].z;
-            to_a[PLACE(row + 3, in_k)] = next_a[1 - turn][i].w;
+              to_a[PLACE(row, in_k)] = next_a[STORED(turn)][i].x;
+              to_a[PLACE(row + 1, in_k)] = next_a[STORED(turn)][i].y;
+              to_a[PLACE(row + 2, in_k)] = next_a[STORED(turn)][i].z;
+              to_a[PLACE(row + 3, in_k)] = next_a[STORED(turn)][i].w;
 #else
-            to_a[PLACE(row, in_k)] = next_a[1 - turn][i];
+              to_a[PLACE(row, in_k)] = next_a[STORED(turn)][i];
 #endif
 #endif
-          }
-          #pragma unroll
-          for (int i = 0; i < B_LOADS; ++i) {
-            const int at = loader + i * LOADERS;
-            const B_VECTOR number = oclc_tf32(next_b[1 - turn][i]);
-            const B_VECTOR rest = oclc_tf32(next_b[1 - turn][i] - number);
+            }
+            #pragma unroll
+            for (int i = 0; i < B_LOADS; ++i) {
+              const int at = loader + i * LOADERS;
+              const B_VECTOR number = oclc_tf32(next_b[STORED(turn)][i]);
+              const B_VECTOR rest = oclc_tf32(next_b[STORED(turn)][i] - number);
 #if B_ALONG_K
-            const int in_k = at % (BK / BV) * BV;
-            *(__local B_VECTOR*)(to_b + PLACE(at / (BK / BV), in_k)) = number;
-            *(__local B_VECTOR*)(to_b + BN * BK + PLACE(at / (BK / BV), in_k)) = rest;
+              const int in_k = at % (BK / BV) * BV;
+              *(__local B_VECTOR*)(to_b + PLACE(at / (BK / BV), in_k)) = number;
+              *(__local B_VECTOR*)(to_b + BN * BK + PLACE(at / (BK / BV), in_k)) = rest;
 #else
-            const int in_k = at / 32 % 4 * 8 + at % 8;
-            const int column = (at / 128 * 4 + at / 8 % 4) * BV;
+              const int in_k = at / 32 % 4 * 8 + at % 8;
+              const int column = (at / 128 * 4 + at / 8 % 4) * BV;
 #if BV == 4
-            to_b[PLACE(column, in_k)] = number.x;
-            to_b[PLACE(column + 1, in_k)] = number.y;
-            to_b[PLACE(column + 2, in_k)] = number.z;
-            to_b[PLACE(column + 3, in_k)] = number.w;
-            to_b[BN * BK + PLACE(column, in_k)] = rest.x;
-            to_b[BN * BK + PLACE(column + 1, in_k)] = rest.y;
-            to_b[BN * BK + PLACE(column + 2, in_k)] = rest.z;
-            to_b[BN * BK + PLACE(column + 3, in_k)] = rest.w;
+              to_b[PLACE(column, in_k)] = number.x;
+              to_b[PLACE(column + 1, in_k)] = number.y;
+              to_b[PLACE(column + 2, in_k)] = number.z;
+              to_b[PLACE(column + 3, in_k)] = number.w;
+              to_b[BN * BK + PLACE(column, in_k)] = rest.x;
+              to_b[BN * BK + PLACE(column + 1, in_k)] = rest.y;
+              to_b[BN * BK + PLACE(column + 2, in_k)] = rest.z;
+              to_b[BN * BK + PLACE(column + 3, in_k)] = rest.w;
 #else
-            to_b[PLACE(column, in_k)] = number;
-            to_b[BN * BK + PLACE(column, in_k)] = rest;
+              to_b[PLACE(column, in_k)] = number;
+              to_b[BN * BK + PLACE(column, in_k)] = rest;
 #endif
 #endif
+            }
+            oclc_publish();
+            oclc_barrier_arrive(loaded + stage * 8);
+            if (++stage == STAGES) stage = 0, phase ^= 1;
           }
-          oclc_publish();
-          oclc_barrier_arrive(loaded + stage * 8);
-          if (++stage == STAGES) stage = 0, phase ^= 1;
         }
       }
     }
   } else {
     const int warp = item / 32;
     const int lane = item % 32;
-    float out[BN / 2];
-    #pragma unroll
-    for (int i = 0; i < BN / 2; ++i) out[i] = 0.0f;
     // Lanes give ldmatrix the rows of their warp, the upper half those of the next four k.
     const uint row_at = stages + (warp * 16 + lane % 16) * 128;
     const uint piece = (lane / 16) ^ (lane % 8);
     const ulong tile_b = oclc_wgmma_tile(stages + B_AT * 4);
     int stage = 0;
     uint phase = 0;
-    for (int step = 0; step < STEPS; ++step) {
-      oclc_barrier_wait(loaded + stage * 8, phase);
-      const uint from_a = row_at + stage * (STAGE * 4);
-      const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
+    for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
+      const int g = tile / (ROW_TILES * COLUMN_TILES);
+      const int place = tile % (ROW_TILES * COLUMN_TILES);
+      //@hole GROUP
+      //@end
+      const int swath = place / (SWATH * COLUMN_TILES);
+      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
+      const int within = place - swath * (SWATH * COLUMN_TILES);
+      const int m0 = (swath * SWATH + within % swath_rows) * BM;
+      const int n0 = within / swath_rows * BN;
+      float out[BN / 2];
       #pragma unroll
-      for (int k0 = 0; k0 < BK / 8; k0 += KB / 8) {
-        uint4 numbers[KB / 8], rests[KB / 8];
+      for (int i = 0; i < BN / 2; ++i) out[i] = 0.0f;
+      for (int step = 0; step < STEPS; ++step) {
+        oclc_barrier_wait(loaded + stage * 8, phase);
+        const uint from_a = row_at + stage * (STAGE * 4);
+        const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
         #pragma unroll
-        for (int k = 0; k < KB / 8; ++k) {
-          const uint4 x = oclc_matrix_load(from_a + ((piece ^ (2 * (k0 + k))) << 4));
-          const float4 number = oclc_tf32(as_float4(x));
-          numbers[k] = as_uint4(number);
-          rests[k] = as_uint4(as_float4(x) - number);
+        for (int k0 = 0; k0 < BK / 8; k0 += KB / 8) {
+          uint4 numbers[KB / 8], rests[KB / 8];
+          #pragma unroll
+          for (int k = 0; k < KB / 8; ++k) {
+            const uint4 x = oclc_matrix_load(from_a + ((piece ^ (2 * (k0 + k))) << 4));
+            const float4 number = oclc_tf32(as_float4(x));
+            numbers[k] = as_uint4(number);
+            rests[k] = as_uint4(as_float4(x) - number);
+          }
+          float sum[BN / 2];
+          oclc_wgmma_begin();
+          // The small products come first: what the unit cuts off an accumulator is relative to what it holds.
+          #pragma unroll
+          for (int k = 0; k < KB / 8; ++k) {
+            const ulong at = from_b + 2 * (k0 + k);
+            if (k == 0)
+              MULTIPLY_FIRST(sum, rests[k], at);
+            else
+              MULTIPLY(sum, rests[k], at);
+            MULTIPLY(sum, numbers[k], at + BN * BK * 4 / 16);
+          }
+          #pragma unroll
+          for (int k = 0; k < KB / 8; ++k) MULTIPLY(sum, numbers[k], from_b + 2 * (k0 + k));
+          oclc_wgmma_end();
+          MULTIPLIED(sum);
+          #pragma unroll
+          for (int i = 0; i < BN / 2; ++i) out[i] += sum[i];
         }
-        float sum[BN / 2];
-        oclc_wgmma_begin();
-        // The small products come first: what the unit cuts off an accumulator is relative to what it holds.
-        #pragma unroll
-        for (int k = 0; k < KB / 8; ++k) {
-          const ulong at = from_b + 2 * (k0 + k);
-          if (k == 0)
-            MULTIPLY_FIRST(sum, rests[k], at);
-          else
-            MULTIPLY(sum, rests[k], at);
-          MULTIPLY(sum, numbers[k], at + BN * BK * 4 / 16);
-        }
-        #pragma unroll
-        for (int k = 0; k < KB / 8; ++k) MULTIPLY(sum, numbers[k], from_b + 2 * (k0 + k));
-        oclc_wgmma_end();
-        MULTIPLIED(sum);
-        #pragma unroll
-        for (int i = 0; i < BN / 2; ++i) out[i] += sum[i];
+        if (lane == 0) oclc_barrier_arrive(used + stage * 8);
+        if (++stage == STAGES) stage = 0, phase ^= 1;
       }
-      if (lane == 0) oclc_barrier_arrive(used + stage * 8);
-      if (++stage == STAGES) stage = 0, phase ^= 1;
-    }
-    // Through local memory, so that neighbours in memory are stored together; every stage has been read by then.
-    oclc_barrier_part(COMPUTERS);
-    __local float* restrict rows = space + warp * (16 * PITCH);
-    #pragma unroll
-    for (int i = 0; i < BN / 2; i += 2)
-      *(__local float2*)(rows + (lane / 4 + i / 2 % 2 * 8) * PITCH + i / 4 * 8 + lane % 4 * 2) = (float2)(out[i], out[i + 1]);
-    oclc_warp_barrier();
-    #pragma unroll 4
-    for (int i = lane; i < 16 * BN / 4; i += 32) {
-      const int m = m0 + warp * 16 + i / (BN / 4);
-      const int n = n0 + i % (BN / 4) * 4;
-      if (m < M && n < N) {
-        const float4 v = *(const __local float4*)(rows + i / (BN / 4) * PITCH + i % (BN / 4) * 4);
-        //@hole EPILOGUE
-        vstore4(v + vload4(0, bias + n), 0, c + (size_t)(g * M + m) * N + n);
-        //@end
+      // Through local memory, so that neighbours in memory are stored together.
+      __local float* restrict rows = space + STAGES * STAGE + warp * (16 * PITCH);
+      oclc_warp_barrier();
+      #pragma unroll
+      for (int i = 0; i < BN / 2; i += 2)
+        *(__local float2*)(rows + (lane / 4 + i / 2 % 2 * 8) * PITCH + i / 4 * 8 + lane % 4 * 2) = (float2)(out[i], out[i + 1]);
+      oclc_warp_barrier();
+      for (int i = lane; i < 16 * BN / 4; i += 32 * AT_ONCE) {
+        float4 results[AT_ONCE];
+        #pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j) {
+          // Surplus rows and columns repeat the last ones, so that no branch keeps reads apart.
+          const int at = i + j * 32;
+          const int m = min(m0 + warp * 16 + at / (BN / 4), M - 1);
+          const int n = min(n0 + at % (BN / 4) * 4, (N - 1) / 4 * 4);
+          float4 v = *(const __local float4*)(rows + at / (BN / 4) * PITCH + at % (BN / 4) * 4);
+          //@hole EPILOGUE_VALUE
+          v += vload4(0, bias + n);
+          //@end
+          results[j] = v;
+        }
+        #pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j) {
+          const int at = i + j * 32;
+          const int m = m0 + warp * 16 + at / (BN / 4);
+          const int n = n0 + at % (BN / 4) * 4;
+          if (m < M && n < N) {
+            const float4 v = results[j];
+            //@hole EPILOGUE
+            vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
+            //@end
+          }
+        }
       }
     }
   }

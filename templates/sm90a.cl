@@ -29,11 +29,9 @@ void oclc_barrier_wait(uint barrier, uint phase) {
 }
 #endif
 
-//@provides oclc_barrier_part oclc_publish
-// A barrier of `count` work-items, a multiple of 32. oclc_publish: what this work-item wrote to local memory can be seen by
-// matrix units from its next arrival at a barrier on.
+//@provides oclc_publish
+// What this work-item wrote to local memory can be seen by matrix units from its next arrival at a barrier on.
 #ifdef OCLC_SM90A
-void oclc_barrier_part(int count) { __asm volatile("bar.sync 1, %0;" ::"r"(count) : "memory"); }
 void oclc_publish(void) { __asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #endif
 

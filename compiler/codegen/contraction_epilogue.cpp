@@ -25,43 +25,79 @@ class Epilogue {
     if (flat_) flatten_rows();
   }
 
+  bool has_phases() const {
+    return stores_vectors() && part_.stores.size() == 1 &&
+           is_float(part_.nodes[static_cast<std::size_t>(part_.stores[0].value)].dtype);
+  }
+
+  // Lines that make of `v` what is to be stored.
+  std::string value_text() const {
+    return vector_text(part_, [&](Emitter& e) { e.line(fmt::format("v = {};", e.stored_value(part_.stores[0]))); });
+  }
+
+  // Lines that store `v` as it is.
+  std::string store_text() const {
+    Kernel plain = part_;
+    ScalarNode sum;
+    sum.kind = ScalarNode::Kind::reduced;
+    sum.stage = 0;
+    plain.stores[0].value = static_cast<NodeId>(plain.nodes.size());
+    plain.nodes.push_back(sum);
+    keep_needed(plain, {plain.stores[0].value});
+    return vector_text(plain, [&](Emitter& e) { e.store(plain.stores[0]); });
+  }
+
   std::string text() const {
-    const std::string& column = view_.column_axis().name;
-    const bool vector = stores_vectors();
-    EmitMode mode = view_.mode();
-    if (vector) {
-      mode.vector_axis = column;
-      mode.width = width_;
-      mode.aligned = aligned_;
-      const Expr& columns = view_.columns();
-      if (!columns.is_constant() || columns.value() % width_ != 0) mode.lanes_left = fmt::format("N - {}", column);
+    if (stores_vectors()) {
+      return vector_text(part_, [&](Emitter& e) {
+        for (const Store& s : part_.stores) e.store(s);
+      });
     }
+    const std::string& column = view_.column_axis().name;
     std::set<std::string> names;
     for (const Axis& axis : part_.axes) names.insert(axis.name);
-    if (!vector) names.erase(column);
-    Emitter e(part_, mode);
+    names.erase(column);
+    Emitter e(part_, view_.mode());
     e.open("", names);
-    if (!flat_) {
-      for (const std::string& line : view_.row_coordinates(needed_)) e.line(line);
-    }
-    if (vector) {
-      e.line(fmt::format("const {} {} = n;", view_.index_type(), column));
-      e.stage_done(0, "v", true);
-      for (const Store& s : part_.stores) e.store(s);
-    } else {
-      e.line(fmt::format("float lanes[{}];", width_));
-      e.line(fmt::format("vstore{}(v, 0, lanes);", width_));
-      e.open(fmt::format("for (int l = 0; l < {} && n + l < N; ++l)", width_), {column});
-      e.line(fmt::format("const {} {} = n + l;", view_.index_type(), column));
-      e.stage_done(0, "lanes[l]", false);
-      for (const Store& s : part_.stores) e.store(s);
-      e.close();
-    }
+    row_coordinates(e);
+    e.line(fmt::format("float lanes[{}];", width_));
+    e.line(fmt::format("vstore{}(v, 0, lanes);", width_));
+    e.open(fmt::format("for (int l = 0; l < {} && n + l < N; ++l)", width_), {column});
+    e.line(fmt::format("const {} {} = n + l;", view_.index_type(), column));
+    e.stage_done(0, "lanes[l]", false);
+    for (const Store& s : part_.stores) e.store(s);
+    e.close();
     e.close();
     return e.text();
   }
 
  private:
+  template <class Lines>
+  std::string vector_text(const Kernel& kernel, const Lines& lines) const {
+    const std::string& column = view_.column_axis().name;
+    EmitMode mode = view_.mode();
+    mode.vector_axis = column;
+    mode.width = width_;
+    mode.aligned = aligned_;
+    const Expr& columns = view_.columns();
+    if (!columns.is_constant() || columns.value() % width_ != 0) mode.lanes_left = fmt::format("N - {}", column);
+    std::set<std::string> names;
+    for (const Axis& axis : kernel.axes) names.insert(axis.name);
+    Emitter e(kernel, mode);
+    e.open("", names);
+    row_coordinates(e);
+    e.line(fmt::format("const {} {} = n;", view_.index_type(), column));
+    e.stage_done(0, "v", true);
+    lines(e);
+    e.close();
+    return e.text();
+  }
+
+  void row_coordinates(Emitter& e) const {
+    if (flat_) return;
+    for (const std::string& line : view_.row_coordinates(needed_)) e.line(line);
+  }
+
   // What the stage sums: a node of which only the axes that it varies along count here.
   ScalarNode& sum() { return part_.nodes[static_cast<std::size_t>(part_.stages[0].body)]; }
 
@@ -108,6 +144,12 @@ class Epilogue {
 
 std::string contraction_epilogue(const ContractionView& view, int width, bool aligned) {
   return Epilogue(view, width, aligned).text();
+}
+
+EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned) {
+  const Epilogue epilogue(view, width, aligned);
+  if (!epilogue.has_phases()) return {"", epilogue.text()};
+  return {epilogue.value_text(), epilogue.store_text()};
 }
 
 }  // namespace oclc

@@ -10,4 +10,12 @@ namespace oclc {
 // `aligned`: n is a multiple of the width.
 std::string contraction_epilogue(const ContractionView& view, int width, bool aligned);
 
+// The same in two: lines that make of `v` what is stored, which may read memory, and lines that store it. Several of the first
+// kind may come before those of the second kind, so that what they read is under way together. The first are empty where
+// several results are stored, or no vectors.
+struct EpiloguePhases {
+  std::string value, store;
+};
+EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned);
+
 }  // namespace oclc

@@ -132,7 +132,10 @@ class GpuContractionCode {
     const Kernel& kernel = kernel_;
     GeneratedKernel g;
     g.name = kernel.name;
-    g.groups = {view_.groups() * ceil_div(view_.rows(), Expr(tiles_.rows)) * ceil_div(view_.columns(), Expr(tiles_.columns))};
+    const Expr tile_count =
+        view_.groups() * ceil_div(view_.rows(), Expr(tiles_.rows)) * ceil_div(view_.columns(), Expr(tiles_.columns));
+    // On matrix units a group goes on to further tiles.
+    g.groups = {sm90a_ ? min(tile_count, Expr(std::int64_t{target_.compute_units} * sm90a_->groups_of_unit)) : tile_count};
     g.local = {static_cast<std::uint32_t>(items_)};
     g.schedule = sm90a_ ? fmt::format("template contraction_sm90a, tile {} x {}, or ", tiles_.rows, tiles_.columns) : "";
     g.schedule += fmt::format("template {}, tile {} x {} x {}, {} x {} a work-item", kTemplate, tiles_.rows, tiles_.columns,
@@ -149,24 +152,32 @@ class GpuContractionCode {
       arguments += ", weights + weights_at";
     }
     g.head = kernel_head(kernel, g);
-    const auto function = [&](std::string_view attribute, const std::string& body) {
-      return fmt::format("{}void {}_tile({}, const int tile, __local float* restrict space) {{\n{}}}\n", attribute, g.name,
-                         tile_parameters, body);
+    const auto function = [&](std::string_view attribute, std::string_view tile, const std::string& body) {
+      return fmt::format("{}void {}_tile({}, const int {}, __local float* restrict space) {{\n{}}}\n\n", attribute, g.name,
+                         tile_parameters, tile, body);
     };
-    const auto wrapper = [&](const std::string& floats, int alignment) {
+    const auto wrapper = [&](const std::string& floats, int alignment, std::string_view loop, std::string_view tile) {
       return fmt::format(
           "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
-          "  __local float space[{3}] __attribute__((aligned({4})));\n  {1}_tile({5}, (int)get_group_id(0), space);\n}}\n",
-          items_, g.name, parameters, floats, alignment, arguments);
+          "  __local float space[{3}] __attribute__((aligned({4})));\n  {5}{1}_tile({6}, {7}, space);\n}}\n",
+          items_, g.name, parameters, floats, alignment, loop, arguments, tile);
     };
-    g.source =
-        function("", expand_tile_body(kTemplate, values_)) + "\n" + wrapper(expand_macro(kTemplate, "2 * STAGE", values_), 16);
-    if (sm90a_) {
-      g.sm90a = true;
-      g.source = fmt::format("#ifdef OCLC_SM90A\n{}\n{}#else\n{}#endif\n",
-                             function("__attribute__((always_inline)) ", sm90a_tile_body(*sm90a_, values_)),
-                             wrapper(sm90a_local_floats(*sm90a_, values_), 1024), g.source);
+    const std::string group = "(int)get_group_id(0)", body = expand_tile_body(kTemplate, values_),
+                      floats = expand_macro(kTemplate, "2 * STAGE", values_);
+    if (!sm90a_) {
+      g.source = function("", "tile", body) + wrapper(floats, 16, "", group);
+      return g;
     }
+    g.sm90a = true;
+    const EpiloguePhases phases = contraction_epilogue_phases(view_, kEpilogueWidth, true);
+    values_.holes["EPILOGUE_VALUE"] = phases.value;
+    values_.holes["EPILOGUE"] = phases.store;
+    const std::string loop =
+        fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", group, view_.c_text(tile_count));
+    g.source = "#ifdef OCLC_SM90A\n" +
+               function("__attribute__((always_inline)) ", "first_tile", sm90a_tile_body(*sm90a_, values_)) +
+               wrapper(sm90a_local_floats(*sm90a_, values_), 1024, "", group) + "#else\n" + function("", "tile", body) +
+               wrapper(floats, 16, loop, "tile") + "#endif\n";
     return g;
   }
 

@@ -12,7 +12,9 @@ namespace oclc {
 // Parameters of the template, and the tiles of contraction_gpu.cl that do the same launch's work where the matrix units are
 // missing.
 struct Sm90aTiles {
-  int warpgroups = 2, columns = 128, sum_depth = 16, stages = 4;
+  int warpgroups = 2, columns = 128, sum_depth = 16, stages = 3;
+  int groups_of_unit = 1;  // that run at once on a compute unit
+  bool ahead = true;
   GpuTiles portable;
 
   int items() const { return warpgroups * 128 + 128; }

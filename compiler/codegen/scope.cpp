@@ -418,10 +418,14 @@ NodeId Emitter::unrounded(NodeId id, DType dtype) const {
   return rounded.kind == Kind::cast && rounded.dtype == dtype ? rounded.args[0] : id;
 }
 
+std::string Emitter::stored_value(const Store& store) {
+  return vector_value(unrounded(store.value, kernel_.operands[static_cast<std::size_t>(store.operand)].dtype));
+}
+
 void Emitter::store(const Store& store) {
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(store.operand)];
   const std::string at = index(store.index);
-  std::string v = vector_value(unrounded(store.value, operand.dtype));
+  std::string v = stored_value(store);
   // Lanes of truth values are 0 or -1, in memory they are bytes of 0 or 1.
   if (mode_.width > 1 && operand.dtype == DType::boolean) v = fmt::format("convert_uchar{}(-({}))", mode_.width, v);
   const std::string place = operand.name + (at == "0" ? "" : " + " + at),

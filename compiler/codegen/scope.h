@@ -50,6 +50,8 @@ class Emitter {
   std::string_view index_type() const { return mode_.wide_index ? "long" : "int"; }
   std::string vector_type(DType dtype) const;
   void store(const Store& store);
+  // What a store writes, before it is rounded to the type in memory.
+  std::string stored_value(const Store& store);
   std::string text() const;
 
  private:
