@@ -1,5 +1,7 @@
 #include "runtime/sm90a.h"
 
+#include <algorithm>
+
 namespace oclc::runtime {
 namespace {
 
@@ -16,16 +18,19 @@ bool has_sm90a(cl_device_id device) {
 }
 
 std::string lifted_to_sm90a(std::string_view ptx) {
-  constexpr std::string_view kHidden = "//@", kTarget = ".target sm_90";
-  const std::size_t target = ptx.find(kTarget);
-  if (target == ptx.npos) return "";
-  const std::size_t behind = target + kTarget.size();
-  std::string text(ptx.substr(0, behind));
-  if (!ptx.substr(behind).starts_with('a')) text += 'a';
-  for (std::size_t at = behind; at < ptx.size();) {
-    const std::size_t hidden = ptx.find(kHidden, at);
-    text += ptx.substr(at, hidden == ptx.npos ? hidden : hidden - at);
-    at = hidden == ptx.npos ? ptx.size() : hidden + kHidden.size();
+  constexpr std::string_view kHidden = "//@", kTarget = ".target sm_90", kSize = ".reqntid ";
+  if (ptx.find(kTarget) == ptx.npos) return "";
+  std::string text;
+  for (std::size_t at = 0; at < ptx.size();) {
+    const std::size_t end = std::min(ptx.find('\n', at), ptx.size());
+    std::string line(ptx.substr(at, end - at));
+    at = end + 1;
+    if (line.starts_with(kTarget) && line.substr(kTarget.size(), 1) != "a") line.insert(kTarget.size(), "a");
+    for (std::size_t hidden = line.find(kHidden); hidden != line.npos; hidden = line.find(kHidden))
+      line.erase(hidden, kHidden.size());
+    // What makes the assembler heed a trade of registers.
+    if (line.starts_with(kSize)) line += "\n.minnctapersm 1";
+    text += line + '\n';
   }
   return text;
 }

@@ -8,10 +8,11 @@
 // local B   the same with columns for rows: the TF32 numbers, then their rests. The matrix unit reads it.
 // parameter legal values (default)
 //   G, M, N, K, TAPS, N_LOADED, AV, BV, A_ALONG_K, B_ALONG_K, FLAT, SWATH   as in contraction_gpu.cl
-//   WARPGROUPS  1, 2: 128 work-items each that compute 64 rows; 128 further work-items load (2)
+//   WARPGROUPS  1, 2: 128 work-items each that compute 64 rows (2)
 //   BN      columns of a group's tile: 64, 128 (128)
 //   KB      terms of a sum in the matrix unit: 8, 16, 32 (16)
 //   STAGES  stages of 32 k in flight (3)
+//   LOADERS  work-items that load: 128, 256, of 512 at most in all: 256 with 2 warpgroups trade registers with them (256)
 //   AHEAD   1: loaders keep the elements of two steps in registers, 0: of one (1)
 //   AT_ONCE  vectors of the epilogue whose operands are read together: 1, 2, 4, 8 (4)
 // local memory SPACE floats, from a multiple of 1024 bytes on.
@@ -45,6 +46,9 @@
 #endif
 #ifndef STAGES
 #define STAGES 3
+#endif
+#ifndef LOADERS
+#define LOADERS 256
 #endif
 #ifndef AHEAD
 #define AHEAD 1
@@ -90,7 +94,6 @@
 #define MULTIPLIED JOIN(JOIN(oclc_wgmma_, BN), _wait)
 #define BM (WARPGROUPS * 64)
 #define BK 32
-#define LOADERS 128
 #define COMPUTERS (WARPGROUPS * 128)
 #define ITEMS (COMPUTERS + LOADERS)
 #define ROW_TILES ((M + BM - 1) / BM)
@@ -128,6 +131,9 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   if (item >= COMPUTERS) {
+#if ITEMS == 512
+    oclc_fewer_registers();
+#endif
     const int loader = item - COMPUTERS;
     int stage = 0;
     uint phase = 1;
@@ -261,6 +267,9 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
       }
     }
   } else {
+#if ITEMS == 512
+    oclc_more_registers();
+#endif
     const int warp = item / 32;
     const int lane = item % 32;
     // Lanes give ldmatrix the rows of their warp, the upper half those of the next four k.

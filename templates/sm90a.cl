@@ -35,6 +35,13 @@ void oclc_barrier_wait(uint barrier, uint phase) {
 void oclc_publish(void) { __asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #endif
 
+//@provides oclc_fewer_registers oclc_more_registers
+// Of the 128 registers that each of 512 work-items begins with, half of them give 48 to the other half, a warpgroup together.
+#ifdef OCLC_SM90A
+void oclc_fewer_registers(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u32 80;" ::: "memory"); }
+void oclc_more_registers(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 176;" ::: "memory"); }
+#endif
+
 //@provides oclc_warp_barrier
 #ifdef OCLC_SM90A
 void oclc_warp_barrier(void) { __asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }

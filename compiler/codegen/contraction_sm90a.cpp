@@ -18,9 +18,9 @@ struct Candidate {
 };
 
 constexpr Candidate kCandidates[] = {
-    {{2, 128, 16, 3, 1, false, {128, 128, 16, 8, 8}}, 1.0},
-    {{2, 64, 16, 5, 1, true, {128, 64, 16, 8, 4}}, 0.7},
-    {{1, 64, 16, 3, 2, true, {64, 64, 16, 4, 4}}, 0.5},
+    {{2, 128, 16, 3, 1, 256, false, {128, 128, 16, 8, 8}}, 1.0},
+    {{2, 64, 16, 5, 1, 256, false, {128, 64, 16, 8, 4}}, 0.7},
+    {{1, 64, 16, 3, 2, 128, true, {64, 64, 16, 4, 4}}, 0.5},
 };
 
 double seconds(const GpuProduct& p, const Candidate& c, const Target& target) {
@@ -40,6 +40,7 @@ TemplateValues with_tiles(const Sm90aTiles& tiles, TemplateValues values) {
   p["BN"] = std::to_string(tiles.columns);
   p["KB"] = std::to_string(tiles.sum_depth);
   p["STAGES"] = std::to_string(tiles.stages);
+  p["LOADERS"] = std::to_string(tiles.loaders);
   p["AHEAD"] = tiles.ahead ? "1" : "0";
   for (const char* own : {"BM", "BK", "TM", "TN", "CHAIN", "CHAINED", "SURPLUS"}) p.erase(own);
   return values;

@@ -14,10 +14,11 @@ namespace oclc {
 struct Sm90aTiles {
   int warpgroups = 2, columns = 128, sum_depth = 16, stages = 3;
   int groups_of_unit = 1;  // that run at once on a compute unit
+  int loaders = 128;
   bool ahead = true;
   GpuTiles portable;
 
-  int items() const { return warpgroups * 128 + 128; }
+  int items() const { return warpgroups * 128 + loaders; }
 };
 
 // The tiles that beat those of contraction_gpu.cl by estimate; nothing if none do or if the target has no such units.

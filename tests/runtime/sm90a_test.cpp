@@ -10,9 +10,11 @@ using namespace oclc::test;
 namespace {
 
 constexpr const char* kPtx =
-    ".version 9.0\n.target sm_90, texmode_independent\n\t//@wgmma.fence.sync.aligned;\n\t// a comment\n\tret;\n";
+    ".version 9.0\n.target sm_90, texmode_independent\n.entry copy()\n.reqntid 4, 1, 1\n{\n\t//@wgmma.fence.sync.aligned;\n"
+    "\t// a comment\n\tret;\n}\n";
 constexpr const char* kLifted =
-    ".version 9.0\n.target sm_90a, texmode_independent\n\twgmma.fence.sync.aligned;\n\t// a comment\n\tret;\n";
+    ".version 9.0\n.target sm_90a, texmode_independent\n.entry copy()\n.reqntid 4, 1, 1\n.minnctapersm 1\n{\n"
+    "\twgmma.fence.sync.aligned;\n\t// a comment\n\tret;\n}\n";
 
 // y = x, or y = -x with OCLC_SM90A.
 fb::PlanT plan_with_branches(bool broken) {
