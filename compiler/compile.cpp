@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/kernels/persistent.h"
+#include "compiler/kernels/split_sums.h"
 #include "compiler/passes/choose_convolution.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/mixed_precision.h"
@@ -16,10 +17,20 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse", "persistent", "resident"};
+constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse",
+                                            "persistent",         "split_sums",     "resident"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
+}
+
+// The target with what the contract of precision says about products.
+Target target_under_contract(const CompileOptions& options) {
+  Target target = options.target;
+  target.products = options.precision == "strict" ? Products::fma
+                    : options.precision == "tf32" ? Products::rounded
+                                                  : Products::split;
+  return target;
 }
 
 }  // namespace
@@ -43,6 +54,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
 
 Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) {
   Compiled result;
+  const Target target = target_under_contract(options);
   result.module = std::move(module);
   const auto stage = [&](std::string_view name) {
     if (options.progress) options.progress(name);
@@ -60,7 +72,8 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   stage("kernels");
   const bool fuse = !is_disabled(options, "fuse");
   result.schedule = lower(*result.module, {fuse, options.gemm == "clblast"}, options.report ? &result.fates : nullptr);
-  if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, options.target);
+  if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
+  if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;
@@ -69,8 +82,6 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   for (const std::string& name : options.disabled) plan_options.notes.push_back("disable=" + name);
   plan_options.notes.push_back("conv=" + options.conv);
   plan_options.notes.push_back("gemm=" + options.gemm);
-  Target target = options.target;
-  if (options.precision == "strict") target.sm90a = false;
   result.plan = build_plan(result.schedule, target, plan_options);
   return result;
 }

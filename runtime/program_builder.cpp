@@ -39,6 +39,27 @@ bool divides_exactly_if_asked(cl_device_id device) {
          (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 }
 
+// Programs write instructions of NVIDIA's devices under `#if OCLC_NV_SM >= 80`, and what any device computes beside them.
+constexpr std::string_view kNvidiaMacro = "OCLC_NV_SM", kNvidiaOption = " -DOCLC_NV_SM=";
+
+// The option that defines the macro as ten times the compute capability; empty on other devices.
+std::string nvidia_option(cl_device_id device) {
+  constexpr cl_device_info kMajor = 0x4000, kMinor = 0x4001;  // CL_DEVICE_COMPUTE_CAPABILITY_*_NV
+  cl_uint major = 0, minor = 0;
+  if (clGetDeviceInfo(device, kMajor, sizeof major, &major, nullptr) != CL_SUCCESS ||
+      clGetDeviceInfo(device, kMinor, sizeof minor, &minor, nullptr) != CL_SUCCESS)
+    return {};
+  return std::string(kNvidiaOption) + std::to_string(10 * major + minor);
+}
+
+// Removes that option; false if it is not there.
+bool drop_nvidia_option(std::string& options) {
+  const std::size_t at = options.find(kNvidiaOption);
+  if (at == options.npos) return false;
+  options.erase(at, options.find(' ', at + 1) - at);
+  return true;
+}
+
 std::string options_of(const fb::Program& program) {
   std::string options = program.options() ? program.options()->str() : "";
   if (options.find("-cl-std=") == options.npos) options = options.empty() ? "-cl-std=CL1.2" : "-cl-std=CL1.2 " + options;
@@ -111,6 +132,11 @@ class Builder {
   void build_all(std::vector<Unit>& units, unsigned threads) {
     if (divides_exactly_if_asked(context_.device())) {
       for (Unit& unit : units) unit.options += kExactDivision;
+    }
+    if (const std::string nvidia = nvidia_option(context_.device()); !nvidia.empty()) {
+      for (Unit& unit : units) {
+        if (unit.source.find(kNvidiaMacro) != std::string::npos) unit.options += nvidia;
+      }
     }
     std::atomic<std::size_t> next{0};
     std::size_t done = 0;
@@ -226,6 +252,13 @@ class Builder {
       if (code == CL_SUCCESS) {
         unit.built = std::move(program);
         return;
+      }
+      if (drop_nvidia_option(unit.options)) {
+        context_.warn_later("program '" + unit.name + "': device '" + context_.facts().name +
+                      "' refuses the instructions of its matrix units (" + cl_error_text(code) +
+                      "); it is built without them\n" + first_lines(build_log(program.get(), device), 3, 300));
+        attempt = -1;
+        continue;
       }
       if (attempt == 0) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));

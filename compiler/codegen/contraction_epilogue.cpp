@@ -4,19 +4,20 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/kernel_part.h"
 #include "compiler/codegen/scope.h"
+#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 namespace {
 
 class Epilogue {
  public:
-  Epilogue(const ContractionView& view, int width, bool aligned)
-      : view_(view), width_(width), aligned_(aligned), part_(view.kernel()) {
+  Epilogue(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers)
+      : view_(view), width_(width), part_(view.kernel()) {
     std::vector<NodeId> roots;
     for (const Store& s : part_.stores) roots.push_back(s.value);
     keep_needed(part_, roots);
+    aligned_ = aligned_buffers && buffers_are_aligned(part_, *aligned_buffers);
     sum_varies_along_all_axes();
     needed_ = indices_of(part_);
     // Neither the sum nor an index that is affine in the row needs the row's coordinates.
@@ -134,7 +135,7 @@ class Epilogue {
 
   const ContractionView& view_;
   const int width_;
-  const bool aligned_;
+  bool aligned_ = false;
   Kernel part_;
   std::vector<Expr> needed_;  // all indices and guards
   bool flat_ = false;
@@ -142,12 +143,12 @@ class Epilogue {
 
 }  // namespace
 
-std::string contraction_epilogue(const ContractionView& view, int width, bool aligned) {
-  return Epilogue(view, width, aligned).text();
+std::string contraction_epilogue(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers) {
+  return Epilogue(view, width, aligned_buffers).text();
 }
 
-EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned) {
-  const Epilogue epilogue(view, width, aligned);
+EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers) {
+  const Epilogue epilogue(view, width, aligned_buffers);
   if (!epilogue.has_phases()) return {"", epilogue.text()};
   return {epilogue.value_text(), epilogue.store_text()};
 }

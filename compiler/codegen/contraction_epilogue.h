@@ -6,9 +6,9 @@
 
 namespace oclc {
 
-// Lines that compute and store the results of the vector `v`, of `width` sums, at row m and columns n ... of group g.
-// `aligned`: n is a multiple of the width.
-std::string contraction_epilogue(const ContractionView& view, int width, bool aligned);
+// Lines that compute and store the results of the vector `v`, of `width` sums, at row m and columns n ... of group g. Where n
+// is a multiple of the width, `aligned_buffers` are those of the schedule; else null.
+std::string contraction_epilogue(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers);
 
 // The same in two: lines that make of `v` what is stored, which may read memory, and lines that store it. Several of the first
 // kind may come before those of the second kind, so that what they read is under way together. The first are empty where
@@ -16,6 +16,6 @@ std::string contraction_epilogue(const ContractionView& view, int width, bool al
 struct EpiloguePhases {
   std::string value, store;
 };
-EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned);
+EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers);
 
 }  // namespace oclc

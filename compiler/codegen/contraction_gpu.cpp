@@ -7,7 +7,6 @@
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_gpu_loads.h"
-#include "compiler/codegen/contraction_gpu_tiles.h"
 #include "compiler/codegen/contraction_sm90a.h"
 #include "compiler/codegen/contraction_view.h"
 #include "compiler/codegen/half.h"
@@ -16,15 +15,21 @@
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/template_text.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/gpu_tiles.h"
 
 namespace oclc {
 namespace {
 
-constexpr std::string_view kTemplate = "contraction_gpu";
+constexpr std::string_view kTemplate = "contraction_gpu", kMatrixTemplate = "contraction_mma_gpu";
+// Terms of a step on a matrix unit.
+constexpr int kMatrixDepth = 32;
 // Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
 constexpr std::int64_t kLongestChain = 64;
 // Columns that an epilogue handles at once.
 constexpr int kEpilogueWidth = 4;
+// An epilogue of at most this many flops is written out several times, so that its loads overlap.
+constexpr double kCheapEpilogueFlops = 8;
+constexpr int kEpilogueUnroll = 4;
 
 class GpuContractionCode {
  public:
@@ -39,9 +44,9 @@ class GpuContractionCode {
     product.depth = typical_extent(view_.inner()) * view_.taps();
     tiles_ = choose_gpu_tiles(product, target_);
     // Elements that are loaded one by one come too slowly for matrix units.
-    const bool loads_vectors =
-        load_of_a(view_).width > 1 && (load_of_b(view_).width > 1 || constant_b_layout(view_, buffers_).has_value());
-    if (loads_vectors) sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
+    const bool loads_vectors = load_of_a(view_, buffers_).width > 1 &&
+                               (load_of_b(view_, buffers_).width > 1 || constant_b_layout(view_, buffers_).has_value());
+    if (loads_vectors && target_.products == Products::split) sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();
@@ -49,7 +54,7 @@ class GpuContractionCode {
     std::string group;
     for (const std::string& line : view_.group_coordinates()) group += line + "\n";
     values_.holes["GROUP"] = group;
-    values_.holes["EPILOGUE"] = contraction_epilogue(view_, kEpilogueWidth, true);
+    values_.holes["EPILOGUE"] = contraction_epilogue(view_, kEpilogueWidth, &buffers_);
     return assemble();
   }
 
@@ -71,19 +76,36 @@ class GpuContractionCode {
     p["TAPS"] = std::to_string(view_.taps());
     p["BM"] = std::to_string(tiles_.rows);
     p["BN"] = std::to_string(tiles_.columns);
-    p["BK"] = std::to_string(tiles_.depth);
     p["TM"] = std::to_string(tiles_.item_rows);
     p["TN"] = std::to_string(tiles_.item_columns);
-    const int depth = sm90a_ ? 32 : tiles_.depth;
-    p["FLAT"] = view_.taps() > 1 && view_.inner().is_constant() && view_.inner().value() % depth != 0 ? "1" : "0";
+    p["WM"] = std::to_string(tiles_.warp_rows);
+    p["WN"] = std::to_string(tiles_.warp_columns);
+    p["SPLIT"] = target_.products == Products::split ? "1" : "0";
+    p["EPILOGUE_UNROLL"] = std::to_string(epilogue_flops() <= kCheapEpilogueFlops ? kEpilogueUnroll : 1);
     p["SURPLUS"] = items_ > tiles_.items() ? "1" : "0";
     p["CHAIN"] = std::to_string(kLongestChain / tiles_.depth);
     p["CHAINED"] = view_.inner().is_constant() && view_.inner().value() * view_.taps() <= kLongestChain ? "0" : "1";
   }
 
+  // Steps of so many terms.
+  void set_depth(int depth) {
+    values_.parameters["BK"] = std::to_string(depth);
+    values_.parameters["K_UNROLL"] = target_.products == Products::split ? "1" : std::to_string(depth / 8);
+    values_.parameters["FLAT"] =
+        view_.taps() > 1 && view_.inner().is_constant() && view_.inner().value() % depth != 0 ? "1" : "0";
+  }
+
+  double epilogue_flops() const {
+    double flops = 0;
+    for (const ScalarNode& n : view_.kernel().nodes) flops += n.kind == ScalarNode::Kind::apply ? n.op->flops : 0;
+    return flops;
+  }
+
+  bool on_matrix_unit() const { return !sm90a_ && uses_matrix_unit(tiles_, target_); }
+
   void fill_loads() {
-    const GpuLoad a = load_of_a(view_);
-    GpuLoad b = load_of_b(view_);
+    const GpuLoad a = load_of_a(view_, buffers_);
+    GpuLoad b = load_of_b(view_, buffers_);
     if (b.width == 1 || (sm90a_ && !b.along_k)) pack_b(b);
     auto& p = values_.parameters;
     p["AV"] = std::to_string(a.width);
@@ -104,7 +126,7 @@ class GpuContractionCode {
     // Matrix units read columns of neighbours in k.
     load.along_k = sm90a_.has_value();
     const std::int64_t run = load.along_k ? view_.taps() * inner : columns;
-    const std::int64_t pitch = ceil_div(run, kEpilogueWidth) * kEpilogueWidth;
+    const std::int64_t pitch = (run + kEpilogueWidth - 1) / kEpilogueWidth * kEpilogueWidth;
     packed_.name = source.name + (load.along_k ? ".columns" : ".rows");
     packed_.kind = BufferKind::constant;
     packed_.constant = load.along_k ? pack_columns(source.constant, *layout, groups, columns, inner, pitch)
@@ -151,6 +173,9 @@ class GpuContractionCode {
       parameters += fmt::format(", __global const {}* weights, const long weights_at", type);
       arguments += ", weights + weights_at";
     }
+    if (on_matrix_unit())
+      g.schedule += fmt::format("; on a matrix unit {}, steps of {}, {} x {} a sub-group", kMatrixTemplate, kMatrixDepth,
+                                tiles_.warp_rows, tiles_.warp_columns);
     g.head = kernel_head(kernel, g);
     const auto function = [&](std::string_view attribute, std::string_view tile, const std::string& body) {
       return fmt::format("{}void {}_tile({}, const int {}, __local float* restrict space) {{\n{}}}\n\n", attribute, g.name,
@@ -162,14 +187,19 @@ class GpuContractionCode {
           "  __local float space[{3}] __attribute__((aligned({4})));\n  {5}{1}_tile({6}, {7}, space);\n}}\n",
           items_, g.name, parameters, floats, alignment, loop, arguments, tile);
     };
+    set_depth(tiles_.depth);
     const std::string group = "(int)get_group_id(0)", body = expand_tile_body(kTemplate, values_),
                       floats = expand_macro(kTemplate, "2 * STAGE", values_);
+    set_depth(kMatrixDepth);
     if (!sm90a_) {
       g.source = function("", "tile", body) + wrapper(floats, 16, "", group);
+      if (on_matrix_unit())
+        g.source = "#if OCLC_NV_SM >= 80\n" + function("", "tile", expand_tile_body(kMatrixTemplate, values_)) +
+                   wrapper(expand_macro(kMatrixTemplate, "SPACE", values_), 16, "", group) + "#else\n" + g.source + "#endif\n";
       return g;
     }
     g.sm90a = true;
-    const EpiloguePhases phases = contraction_epilogue_phases(view_, kEpilogueWidth, true);
+    const EpiloguePhases phases = contraction_epilogue_phases(view_, kEpilogueWidth, &buffers_);
     values_.holes["EPILOGUE_VALUE"] = phases.value;
     values_.holes["EPILOGUE"] = phases.store;
     const std::string loop =

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "compiler/codegen/kernel_part.h"
+#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 namespace {
@@ -17,8 +17,12 @@ bool divides(const Expr& extent) { return floor_mod(extent, Expr(kWidth)) == Exp
 
 class LoadCode {
  public:
-  LoadCode(const ContractionView& view, bool is_a)
-      : view_(view), is_a_(is_a), root_(is_a ? view.roles().a : view.roles().b), part_(part_for(view.kernel(), root_)) {
+  LoadCode(const ContractionView& view, const std::vector<Buffer>& buffers, bool is_a)
+      : view_(view),
+        buffers_(buffers),
+        is_a_(is_a),
+        root_(is_a ? view.roles().a : view.roles().b),
+        part_(part_for(view.kernel(), root_)) {
     other_ = is_a ? view.axis(view.roles().m.back()).name : view.column_axis().name;
     if (is_a) flatten_rows();
   }
@@ -31,7 +35,7 @@ class LoadCode {
     if (runs_along(axis) && divides(load.along_k ? view_.inner() : other_extent()) && can_vectorize(part_, axis))
       load.width = kWidth;
     EmitMode mode = view_.mode();
-    mode.aligned = true;
+    mode.aligned = buffers_are_aligned(part_, buffers_);
     Emitter e(part_, mode);
     if (load.width > 1) e.set_vector_axis(axis, load.width);
     std::set<std::string> names;
@@ -92,6 +96,7 @@ class LoadCode {
   }
 
   const ContractionView& view_;
+  const std::vector<Buffer>& buffers_;
   const bool is_a_;
   const NodeId root_;
   Kernel part_;
@@ -101,7 +106,11 @@ class LoadCode {
 
 }  // namespace
 
-GpuLoad load_of_a(const ContractionView& view) { return LoadCode(view, true).run(); }
-GpuLoad load_of_b(const ContractionView& view) { return LoadCode(view, false).run(); }
+GpuLoad load_of_a(const ContractionView& view, const std::vector<Buffer>& buffers) {
+  return LoadCode(view, buffers, true).run();
+}
+GpuLoad load_of_b(const ContractionView& view, const std::vector<Buffer>& buffers) {
+  return LoadCode(view, buffers, false).run();
+}
 
 }  // namespace oclc

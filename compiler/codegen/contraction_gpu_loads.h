@@ -13,7 +13,7 @@ struct GpuLoad {
   std::string text;
 };
 
-GpuLoad load_of_a(const ContractionView& view);
-GpuLoad load_of_b(const ContractionView& view);
+GpuLoad load_of_a(const ContractionView& view, const std::vector<Buffer>& buffers);
+GpuLoad load_of_b(const ContractionView& view, const std::vector<Buffer>& buffers);
 
 }  // namespace oclc

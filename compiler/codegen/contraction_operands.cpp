@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "compiler/codegen/half.h"
-#include "compiler/codegen/kernel_part.h"
 #include "compiler/codegen/scope.h"
+#include "compiler/kernels/kernel_part.h"
 #include "compiler/support/error.h"
 
 namespace oclc {

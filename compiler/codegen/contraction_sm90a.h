@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "compiler/codegen/contraction_gpu_tiles.h"
 #include "compiler/codegen/template_text.h"
+#include "compiler/kernels/gpu_tiles.h"
 
 namespace oclc {
 

@@ -17,7 +17,8 @@ const std::vector<Target>& target_rows() {
        "CPU with 128-bit vectors"},
       {"gpu", DeviceClass::gpu, 1, 64, 32, 4 << 20, 32 << 10, 256, 5e12, 300e9, 4e-6, false, false,
        "any GPU with 32 KiB of local memory"},
-      {"h200", DeviceClass::gpu, 1, 128, 132, 50 << 20, 48 << 10, 256, 60e12, 4e12, 4e-6, true, true, "NVIDIA H200"},
+      {"h200", DeviceClass::gpu, 1, 128, 132, 50 << 20, 48 << 10, 256, 60e12, 4e12, 4e-6, true, true, "NVIDIA H200",
+       Target::kNoLimit, MatrixUnit::nv_tf32},
       // A CPU whose vectors run over the work-items of a group. Its driver ends all loops of a work-item after 65535
       // iterations.
       {"llvmpipe", DeviceClass::gpu, 1, 16, 8, 512 << 10, 32 << 10, 32, 5e9, 10e9, 50e-6, false, false,
@@ -39,14 +40,17 @@ const Target& find_target(std::string_view name) {
 }
 
 Target target_for(const DeviceFacts& facts) {
-  Target target = find_target(facts.loop_limit           ? "llvmpipe"
-                              : !facts.is_cpu            ? "gpu"
-                              : facts.vector_width >= 16 ? "cpu"
-                              : facts.vector_width >= 8  ? "cpu-256"
-                                                         : "cpu-128");
+  Target target = find_target(facts.loop_limit              ? "llvmpipe"
+                              : facts.name == "NVIDIA H200" ? "h200"
+                              : !facts.is_cpu               ? "gpu"
+                              : facts.vector_width >= 16    ? "cpu"
+                              : facts.vector_width >= 8     ? "cpu-256"
+                                                            : "cpu-128");
   target.compute_units = std::max(facts.compute_units, 1);
   target.local_bytes = facts.local_bytes;
   target.fp64 = facts.fp64;
+  // Where the unit is missing, the runtime takes the other text of a kernel.
+  if (facts.vendor.find("NVIDIA") != std::string_view::npos) target.matrix_unit = MatrixUnit::nv_tf32;
   if (target.device_class == DeviceClass::gpu) target.work_group = std::min(target.work_group, facts.max_work_group);
   return target;
 }

@@ -10,6 +10,13 @@ namespace oclc {
 
 enum class DeviceClass { cpu, gpu };
 
+// Units that multiply small matrices. nv_tf32: mma.sync on TF32, of NVIDIA's devices of compute capability 8.0 and later.
+enum class MatrixUnit { none, nv_tf32 };
+
+// How products of floats are computed where a matrix unit has less precise operands: not there, there in parts that are as
+// accurate as fma, there on rounded operands.
+enum class Products { fma, split, rounded };
+
 struct Target {
   std::string name;
   DeviceClass device_class = DeviceClass::cpu;
@@ -28,6 +35,8 @@ struct Target {
   // Most loop iterations of one work-item, all its loops together: generated kernels stay below, whatever the sizes.
   static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
   std::int64_t loop_iterations = kNoLimit;
+  MatrixUnit matrix_unit = MatrixUnit::none;
+  Products products = Products::split;
 };
 
 const std::vector<Target>& target_rows();
@@ -44,6 +53,7 @@ struct DeviceFacts {
   int max_work_group = 256;
   bool fp64 = true;
   bool loop_limit = false;  // the runtime's quirk of this name
+  std::string_view name{}, vendor{};
 };
 
 // The row that fits the device best, with the device's own numbers.

@@ -2,7 +2,7 @@
 // the channels, batches, symbolic sizes, prologues and epilogues.
 #include <fmt/format.h>
 
-#include "compiler/codegen/contraction_gpu_tiles.h"
+#include "compiler/kernels/gpu_tiles.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;
@@ -108,6 +108,34 @@ TEST_CASE("long sums on a GPU are added up from short chains") {
   Builder& b = check.b;
   check.out("long", b.matmul(check.input({8, 20000}), check.input({20000, 8})));
   check_on_gpus(check, 6e-7);
+}
+
+TEST_CASE(
+    "long sums of few products on a GPU are split into launches: along terms, channels and taps, with prologue and epilogue") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* x = check.input({3, 4096});
+  check.out("terms", b.relu(b.add(b.matmul(x, check.input({4096, 20})), check.input({20}))));
+  check.out("constant", b.matmul(b.tanh(x), b.constant(random_tensor(DType::f32, {4096, 20}, 3))));
+  check.out("transposed", b.matmul(check.input({4096, 9}), check.input({11, 4096}), true, true));
+  ConvOptions same;
+  same.pads = {1, 1, 1, 1};
+  Value* image = check.input({1, 256, 7, 7});
+  Value* y = b.relu(b.conv(image, b.constant(random_tensor(DType::f32, {64, 256, 3, 3}, 5)), check.input({64}), same));
+  check.out("channels", y);
+  check.out("channels again",
+            b.add(b.conv(y, b.constant(random_tensor(DType::f32, {256, 64, 3, 3}, 6)), nullptr, same), image));
+  ConvOptions rows;
+  Value* column = check.input({2, 15, 96, 4});
+  check.out("taps", b.conv(column, b.constant(random_tensor(DType::f32, {8, 15, 96, 4}, 7)), nullptr, rows));
+  for (const char* name : {"gpu", "h200"}) {
+    CompileOptions options = default_options();
+    options.target = find_target(name);
+    options.target.fp64 = true;
+    const PlanRunner runner(module_of(copy_graph(*check.graph)), options);
+    CHECK(runner.source().find("part") != std::string::npos);
+  }
+  check_on_gpus(check);
 }
 
 TEST_CASE("tiles of a GPU fit its local memory and its work-groups") {

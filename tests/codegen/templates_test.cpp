@@ -10,6 +10,15 @@
 
 using namespace oclc;
 
+namespace {
+
+constexpr const char* kNoMatrixUnit = R"(
+void oclc_mma_first(float* d, const uint* a, uint b0, uint b1) {}
+void oclc_mma(float* d, const uint* a, uint b0, uint b1) {}
+)";
+
+}  // namespace
+
 TEST_CASE("every template compiles alone with its defaults") {
   const OpenClHost host;
   const HostTensor x(DType::f32, {16});
@@ -17,6 +26,8 @@ TEST_CASE("every template compiles alone with its defaults") {
   for (const TemplateText& row : template_texts()) {
     CAPTURE(row.name);
     std::string source(row.text);
+    // Inline PTX is for no compiler at hand: its names are declared alone.
+    if (source.find("oclc_mma(") != std::string::npos) source = std::string(kNoMatrixUnit) + source;
     if (row.name == "lanes") source = prelude_for("oclc_max oclc_min") + source;
     source +=
         "\n__kernel void run(__global const float* x, __global float* y) { y[get_global_id(0)] = x[get_global_id(0)]; }\n";

@@ -94,3 +94,32 @@ TEST_CASE("case 66: a damaged binary never reaches the driver") {
   CHECK(make(folder.path().c_str()).stats.programs_cached == 1);
   CHECK(driver.binaries_offered == 1);
 }
+
+TEST_CASE("a driver that refuses the instructions of matrix units gets the text without them, with one warning") {
+  // As the runtime tells programs on NVIDIA's devices.
+  fb::PlanT plan = vector_plan();
+  fb::ProgramT& program = *plan.programs.at(0);
+  program.source = "#if OCLC_NV_SM >= 80\nthis is no C\n#else\n" + program.source + "\n#endif\n";
+  program.options = "-cl-std=CL1.2 -DOCLC_NV_SM=90";
+  const std::vector<std::byte> bytes = finish(plan, {1, 2, 3, 4});
+  const TempDir folder;
+  for (const bool cached : {false, true}) {
+    std::vector<std::string> messages;
+    oclc_context_options options = OCLC_INIT(oclc_context_options);
+    options.cache_dir = folder.path().c_str();
+    options.message = add_message;
+    options.user = &messages;
+    const rt::Context context(options);
+    rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
+    const std::vector<float> a = {1, 2, 3, 4};
+    std::vector<float> y(4);
+    session.set_input(0, "a", a.data(), {4});
+    session.set_input(0, "b", a.data(), {4});
+    session.set_output(0, "y", y.data(), {4});
+    session.run(0);
+    CHECK(y == kExpected);
+    CHECK(session.stats().programs_cached == (cached ? 1 : 0));
+    REQUIRE(messages.size() == (cached ? 0 : 1));
+    if (!cached) CHECK(messages[0].find("refuses the instructions of its matrix units") != std::string::npos);
+  }
+}

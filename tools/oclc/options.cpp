@@ -36,9 +36,9 @@ void check_value(std::string_view option, const std::string& value, const std::v
 
 void check_precision(const std::string& precision) {
   check_value("--precision", precision, {"strict", "fp32", "fast", "tf32", "bf16", "fp16", "mixed"});
-  if (precision == "strict" || precision == "fp32" || precision == "fast") return;
+  if (precision == "strict" || precision == "fp32" || precision == "fast" || precision == "tf32") return;
   throw CompileError({.stage = "usage",
-                      .wanted = "--precision strict, fp32 or fast",
+                      .wanted = "--precision strict, fp32, fast or tf32",
                       .found = fmt::format("'{}'", precision),
                       .advice = "no kernel computes in it yet; `fast` is the nearest",
                       .exit_code = ExitCode::unsupported});

@@ -18,6 +18,8 @@ inline Target target_of(const oclc_device_info& device) {
   facts.max_work_group = static_cast<int>(device.max_work_group_size);
   facts.fp64 = device.fp64 != 0;
   facts.loop_limit = std::string_view(device.quirks).find("loop_limit") != std::string_view::npos;
+  facts.name = device.name;
+  facts.vendor = device.vendor;
   return target_for(facts);
 }
 

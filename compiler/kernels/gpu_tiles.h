@@ -14,12 +14,15 @@ struct GpuProduct {
 struct GpuTiles {
   int rows = 64, columns = 64, depth = 16;
   int item_rows = 4, item_columns = 4;
+  // The tile of a sub-group of 32 work-items on a matrix unit, as many of them: WM, WN of contraction_mma_gpu.cl; 0: too small.
+  int warp_rows = 32, warp_columns = 32;
 
   int items() const { return rows / item_rows * (columns / item_columns); }
   // Of the two pairs of tiles, with the padding of their rows.
   std::int64_t local_bytes() const { return std::int64_t{8} * depth * (rows + 4 + columns + 4); }
 };
 
+bool uses_matrix_unit(const GpuTiles& tiles, const Target& target);
 // The tiles with the least estimated time among those that the target has room for: waste at the edges, local memory traffic of
 // small tiles, compute units without work, latency of short launches. Deterministic.
 GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target);

@@ -1,0 +1,204 @@
+#include "compiler/kernels/split_sums.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "compiler/ir/typical.h"
+#include "compiler/kernels/gpu_tiles.h"
+#include "compiler/kernels/kernel_part.h"
+
+namespace oclc {
+namespace {
+
+// Chunks of the innermost axis stay whole steps of a tile.
+constexpr std::int64_t kInnerChunk = 32;
+constexpr std::int64_t kMostParts = 64;
+constexpr std::string_view kPart = "part";
+
+struct Split {
+  int reduction = -1;  // index into Kernel::reduction
+  std::int64_t parts = 1;
+};
+
+class Splitter {
+ public:
+  Splitter(Schedule& schedule, const Target& target) : schedule_(schedule), target_(target) {}
+
+  void run(std::vector<Step>& steps) {
+    std::vector<Step> all;
+    for (Step& step : steps) {
+      if (step.kernel >= 0) {
+        const auto index = static_cast<std::size_t>(step.kernel);
+        if (const auto split = best_split(schedule_.kernels[index])) {
+          Step parts;
+          parts.kernel = static_cast<int>(schedule_.kernels.size());
+          const int buffer = add_buffer(schedule_.kernels[index], split->parts);
+          schedule_.kernels.push_back(partial_sums(schedule_.kernels[index], *split, buffer));
+          schedule_.kernels[index] = sum_of_parts(schedule_.kernels[index], split->parts, buffer);
+          all.push_back(std::move(parts));
+        }
+      }
+      all.push_back(std::move(step));
+    }
+    steps = std::move(all);
+  }
+
+ private:
+  static Expr points(const Kernel& kernel) {
+    Expr n(1);
+    for (const Axis& axis : kernel.axes) n *= axis.extent;
+    return n;
+  }
+
+  std::optional<Split> best_split(const Kernel& kernel) const {
+    if (!kernel.contraction || kernel.stages.size() != 1 || kernel.stages[0].accumulator != DType::f32 ||
+        kernel.stages[0].combine != Stage::Combine::sum || kernel.contraction->n.size() != 1)
+      return std::nullopt;
+    const Contraction& c = *kernel.contraction;
+    GpuProduct product;
+    const auto extent = [&](const std::vector<int>& axes) {
+      std::int64_t n = 1;
+      for (const int i : axes) n *= typical_extent(kernel.axes[static_cast<std::size_t>(i)].extent);
+      return n;
+    };
+    product.groups = extent(c.batch);
+    product.rows = extent(c.m);
+    product.columns = extent(c.n);
+    for (const Axis& axis : kernel.reduction) product.depth *= typical_extent(axis.extent);
+    const double whole = gpu_product_seconds(product, choose_gpu_tiles(product, target_), target_);
+    std::optional<Split> best;
+    double least = whole;
+    for (std::size_t r = 0; r < kernel.reduction.size(); ++r) {
+      const auto terms = kernel.reduction[r].extent.constant();
+      if (!terms) continue;
+      const bool inner = static_cast<int>(r) == c.k.back();
+      for (std::int64_t parts = 2; parts <= std::min(*terms, kMostParts); ++parts) {
+        if (*terms % parts != 0 || (inner && *terms / parts % kInnerChunk != 0)) continue;
+        GpuProduct part = product;
+        part.groups *= parts;
+        part.depth = product.depth / parts;
+        const double moved = static_cast<double>((2 * parts + 1) * product.groups * product.rows * product.columns * 4);
+        const double seconds = gpu_product_seconds(part, choose_gpu_tiles(part, target_), target_) + target_.launch_seconds +
+                               moved / target_.bytes_per_second;
+        if (seconds >= least) continue;
+        least = seconds;
+        best = Split{static_cast<int>(r), parts};
+      }
+    }
+    return best;
+  }
+
+  int add_buffer(const Kernel& kernel, std::int64_t parts) {
+    Buffer buffer;
+    buffer.name = kernel.name + ".parts";
+    buffer.elements = points(kernel) * Expr(parts);
+    schedule_.buffers.push_back(std::move(buffer));
+    return static_cast<int>(schedule_.buffers.size()) - 1;
+  }
+
+  // The operand of the partial sums, after those that the kernel still uses.
+  static int add_operand(Kernel& kernel, int buffer, bool written) {
+    std::vector<int> number(kernel.operands.size(), -1);
+    std::vector<Operand> kept;
+    const auto keep = [&](int& operand) {
+      int& n = number[static_cast<std::size_t>(operand)];
+      if (n < 0) {
+        n = static_cast<int>(kept.size());
+        kept.push_back(kernel.operands[static_cast<std::size_t>(operand)]);
+      }
+      operand = n;
+    };
+    for (ScalarNode& node : kernel.nodes) {
+      if (node.kind == ScalarNode::Kind::load) keep(node.operand);
+    }
+    for (Store& store : kernel.stores) keep(store.operand);
+    Operand parts;
+    parts.buffer = buffer;
+    parts.written = written;
+    parts.name = "p0";
+    parts.value = "partial sums";
+    kept.push_back(std::move(parts));
+    kernel.operands = std::move(kept);
+    return static_cast<int>(kernel.operands.size()) - 1;
+  }
+
+  // Element of the partial sums: [part][axes...].
+  static Expr place(const Kernel& whole, const Expr& part) {
+    Expr at = part;
+    for (const Axis& axis : whole.axes) at = at * axis.extent + axis.var;
+    return at;
+  }
+
+  static Kernel partial_sums(const Kernel& whole, const Split& split, int buffer) {
+    Kernel kernel = whole;
+    kernel.name += "_parts";
+    kernel.formula = "partial sums of " + whole.formula;
+    const Expr part = Expr::axis(std::string(kPart), Expr(split.parts));
+    Axis& axis = kernel.reduction[static_cast<std::size_t>(split.reduction)];
+    const Expr terms(axis.extent.value() / split.parts);
+    const std::string old_name = axis.name;
+    axis.name += "_of_part";
+    axis.extent = terms;
+    axis.var = terms == Expr(1) ? Expr(0) : Expr::axis(axis.name, terms);
+    const std::map<std::string, Expr, std::less<>> by{{old_name, part * terms + axis.var}};
+    NodeId sum = -1;
+    for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+      ScalarNode& node = kernel.nodes[i];
+      node.index = node.index.substitute(by);
+      for (Expr& e : node.guard) e = e.substitute(by);
+      if (node.kind == ScalarNode::Kind::reduced) sum = static_cast<NodeId>(i);
+    }
+    keep_needed(kernel, {sum, kernel.stages[0].body});
+    kernel.stores.clear();
+    const int operand = add_operand(kernel, buffer, true);
+    Store store;
+    store.operand = operand;
+    store.index = place(whole, part);
+    store.value = sum;
+    kernel.stores.push_back(std::move(store));
+    kernel.axes.insert(kernel.axes.begin(), Axis{std::string(kPart), Expr(split.parts), part});
+    Contraction& c = *kernel.contraction;
+    for (auto* list : {&c.batch, &c.m, &c.n}) {
+      for (int& i : *list) ++i;
+    }
+    c.batch.insert(c.batch.begin(), 0);
+    return kernel;
+  }
+
+  static Kernel sum_of_parts(const Kernel& whole, std::int64_t parts, int buffer) {
+    Kernel kernel = whole;
+    kernel.anchor = Anchor::reduce;
+    kernel.contraction.reset();
+    const Expr part = Expr::axis(std::string(kPart), Expr(parts));
+    kernel.reduction = {Axis{std::string(kPart), Expr(parts), part}};
+    Stage& stage = kernel.stages[0];
+    stage.axes = {0};
+    ScalarNode load;
+    load.kind = ScalarNode::Kind::load;
+    load.index = place(whole, part);
+    load.operand = 0;
+    std::vector<NodeId> needed{stage.body};
+    for (const Store& store : kernel.stores) needed.push_back(store.value);
+    kernel.nodes[static_cast<std::size_t>(stage.body)] = ScalarNode{};
+    keep_needed(kernel, needed);
+    const int operand = add_operand(kernel, buffer, false);
+    load.operand = operand;
+    kernel.nodes[static_cast<std::size_t>(stage.body)] = std::move(load);
+    kernel.flops = points(whole) * Expr(parts);
+    kernel.bytes = points(whole) * Expr(4 * (parts + 1));
+    return kernel;
+  }
+
+  Schedule& schedule_;
+  const Target& target_;
+};
+
+}  // namespace
+
+void split_sums(Schedule& schedule, const Target& target) {
+  if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return;
+  Splitter splitter(schedule, target);
+  for (EntrySchedule& entry : schedule.entries) splitter.run(entry.steps);
+}
+
+}  // namespace oclc

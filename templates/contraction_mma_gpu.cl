@@ -1,0 +1,324 @@
+// Contraction on the matrix units of an NVIDIA GPU (compute capability 8.0 and later) through mma.sync.m16n8k8 on TF32 operands.
+// GEMM, batched GEMM, convolution by implicit GEMM, and the gradients of these. Its groups are those of contraction_gpu.cl with the
+// same BM, BN and ITEMS, which stands in where a driver refuses this text.
+//
+// formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
+//           SPLIT 1: x = big + small, both TF32, and a * b = small * big + big * small + big * big, as accurate as a chain of fma.
+//           The unit's sums truncate: those of 8 k are added up in single precision. An infinite operand gives NaN.
+//           SPLIT 0: operands rounded to TF32.
+// A, B, C   as in contraction_gpu.cl, with the same holes.
+// local A   A_ALONG_K: space[(m - m0) * A_PITCH + k], else space[k * A_PITCH + m - m0]; local B alike, from B_AT on; twice: one pair
+//           is filled while the other is used. At the end tile C: space[(m - m0) * C_PITCH + n - n0].
+// parameter legal values (default)
+//   G, M, N, K, TAPS, N_LOADED, AV, BV, A_ALONG_K, B_ALONG_K, FLAT, SWATH   as in contraction_gpu.cl
+//   BM, BN  rows and columns of a group's tile: multiples of WM, WN (64, 64)
+//   BK      summed elements of a step: a multiple of 8 (32)
+//   K_UNROLL  copies of the code for 8 terms: more need more registers (1)
+//   WM, WN  rows and columns of a sub-group of 32 work-items: multiples of 16, of 16 (32, 32)
+//   SPLIT   0, 1 (1)
+//   EPILOGUE_UNROLL  copies of the epilogue: 4, or 1 for an expensive one (4)
+// local memory 4 * SPACE bytes, which may be more than what the device tells.
+// launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
+// paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak
+//           performance, 2022.
+#ifndef G
+#define G 1
+#endif
+#ifndef M
+#define M 128
+#endif
+#ifndef N
+#define N 768
+#endif
+#ifndef K
+#define K 768
+#endif
+#ifndef TAPS
+#define TAPS 1
+#endif
+#ifndef BM
+#define BM 64
+#endif
+#ifndef BN
+#define BN 64
+#endif
+#ifndef BK
+#define BK 32
+#endif
+#ifndef K_UNROLL
+#define K_UNROLL 1
+#endif
+#ifndef WM
+#define WM 32
+#endif
+#ifndef WN
+#define WN 32
+#endif
+#ifndef SPLIT
+#define SPLIT 1
+#endif
+#ifndef EPILOGUE_UNROLL
+#define EPILOGUE_UNROLL 4
+#endif
+#ifndef AV
+#define AV 4
+#endif
+#ifndef BV
+#define BV 4
+#endif
+#ifndef A_ALONG_K
+#define A_ALONG_K 1
+#endif
+#ifndef B_ALONG_K
+#define B_ALONG_K 0
+#endif
+#ifndef FLAT
+#define FLAT 0
+#endif
+#ifndef SWATH
+#define SWATH 8
+#endif
+#if AV == 4
+#define A_VECTOR float4
+#else
+#define A_VECTOR float
+#endif
+#if BV == 4
+#define B_VECTOR float4
+#else
+#define B_VECTOR float
+#endif
+#ifndef N_LOADED
+#define N_LOADED N
+#endif
+#define A_COUNT (BM * BK / AV)
+#define B_COUNT (BN * BK / BV)
+#define ITEMS ((BM / WM) * (BN / WN) * 32)
+#define ROW_TILES ((M + BM - 1) / BM)
+#define COLUMN_TILES ((N + BN - 1) / BN)
+#define A_LOADS ((A_COUNT + ITEMS - 1) / ITEMS)
+#define B_LOADS ((B_COUNT + ITEMS - 1) / ITEMS)
+#define A_PITCH (A_ALONG_K ? BK + 4 : BM + 8)
+#define B_PITCH (B_ALONG_K ? BK + 4 : BN + 8)
+#define A_M (A_ALONG_K ? A_PITCH : 1)
+#define A_K (A_ALONG_K ? 1 : A_PITCH)
+#define B_N (B_ALONG_K ? B_PITCH : 1)
+#define B_K (B_ALONG_K ? 1 : B_PITCH)
+#define B_AT (A_ALONG_K ? BM * A_PITCH : BK * A_PITCH)
+#define STAGE (B_AT + (B_ALONG_K ? BN * B_PITCH : BK * B_PITCH))
+#define C_PITCH (BN + 8)
+#define SPACE (2 * STAGE > BM * C_PITCH ? 2 * STAGE : BM * C_PITCH)
+#define MI (WM / 16)
+#define NJ (WN / 8)
+#define DEPTH (FLAT ? TAPS * K : K)
+#define STEPS (FLAT ? (TAPS * K + BK - 1) / BK : TAPS * ((K + BK - 1) / BK))
+#define RAGGED (DEPTH % BK != 0)
+
+void contraction_mma_gpu_tile(const __global float* restrict a, const __global float* restrict b,
+                              const __global float* restrict bias, __global float* restrict c, int tile,
+                              __local float* restrict space) {
+  //@hole SIZES
+  //@end
+  const int item = get_local_id(0);
+  const int g = tile / (ROW_TILES * COLUMN_TILES);
+  const int place = tile % (ROW_TILES * COLUMN_TILES);
+  //@hole GROUP
+  //@end
+  const int swath = place / (SWATH * COLUMN_TILES);
+  const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
+  const int within = place - swath * (SWATH * COLUMN_TILES);
+  const int m0 = (swath * SWATH + within % swath_rows) * BM;
+  const int n0 = within / swath_rows * BN;
+  const int lane_row = item % 32 / 4;
+  const int lane_k = item % 4;
+  const int warp_row = item / 32 / (BN / WN) * WM;
+  const int warp_column = item / 32 % (BN / WN) * WN;
+  float acc[MI][NJ][4];
+  #pragma unroll
+  for (int i = 0; i < MI; ++i)
+    #pragma unroll
+    for (int j = 0; j < NJ; ++j) acc[i][j][0] = acc[i][j][1] = acc[i][j][2] = acc[i][j][3] = 0.0f;
+  A_VECTOR next_a[A_LOADS];
+  B_VECTOR next_b[B_LOADS];
+  int at_tap = 0, at_k = 0;
+  // Step s computes with what step s - 1 loaded.
+  for (int step = 0; step <= STEPS; ++step) {
+    if (step < STEPS) {
+      #pragma unroll
+      for (int i = 0; i < A_LOADS; ++i) {
+        const int at = item + i * ITEMS;
+#if A_ALONG_K
+        const int in_k = at % (BK / AV) * AV;
+        const int m = min(m0 + at / (BK / AV), M - 1);
+#else
+        const int in_k = at / (BM / AV);
+        const int m = min(m0 + at % (BM / AV) * AV, M - AV);
+#endif
+        A_VECTOR v = 0.0f;
+        if ((A_COUNT % ITEMS == 0 || at < A_COUNT) && (!RAGGED || at_k + in_k < DEPTH)) {
+#if FLAT
+          const int tap = (at_k + in_k) / K;
+          const int k = (at_k + in_k) % K;
+#else
+          const int tap = at_tap;
+          const int k = at_k + in_k;
+#endif
+          //@hole A_ELEMENTS
+          v = vload4(0, a + (size_t)(g * M + m) * K + k);
+          //@end
+        }
+        next_a[i] = v;
+      }
+      #pragma unroll
+      for (int i = 0; i < B_LOADS; ++i) {
+        const int at = item + i * ITEMS;
+#if B_ALONG_K
+        const int in_k = at % (BK / BV) * BV;
+        const int n = min(n0 + at / (BK / BV), N - 1);
+#else
+        const int in_k = at / (BN / BV);
+        const int n = min(n0 + at % (BN / BV) * BV, N_LOADED - BV);
+#endif
+        B_VECTOR v = 0.0f;
+        if ((B_COUNT % ITEMS == 0 || at < B_COUNT) && (!RAGGED || at_k + in_k < DEPTH)) {
+#if FLAT
+          const int tap = (at_k + in_k) / K;
+          const int k = (at_k + in_k) % K;
+#else
+          const int tap = at_tap;
+          const int k = at_k + in_k;
+#endif
+          //@hole B_ELEMENTS
+          v = vload4(0, b + (size_t)(g * K + k) * N + n);
+          //@end
+        }
+        next_b[i] = v;
+      }
+      at_k += BK;
+      if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
+    }
+    if (step > 0) {
+      const __local uint* restrict from_a =
+          (const __local uint*)space + (step - 1) % 2 * STAGE + (warp_row + lane_row) * A_M + lane_k * A_K;
+      const __local uint* restrict from_b =
+          (const __local uint*)space + (step - 1) % 2 * STAGE + B_AT + (warp_column + lane_row) * B_N + lane_k * B_K;
+      #pragma unroll K_UNROLL
+      for (int k = 0; k < BK; k += 8) {
+        uint a[MI][4];
+        uint b[NJ][2];
+        #pragma unroll
+        for (int i = 0; i < MI; ++i)
+          #pragma unroll
+          for (int q = 0; q < 4; ++q) a[i][q] = from_a[(16 * i + q % 2 * 8) * A_M + (k + q / 2 * 4) * A_K];
+        #pragma unroll
+        for (int j = 0; j < NJ; ++j)
+          #pragma unroll
+          for (int q = 0; q < 2; ++q) b[j][q] = from_b[8 * j * B_N + (k + q * 4) * B_K];
+#if SPLIT
+        uint small_a[MI][4];
+        #pragma unroll
+        for (int i = 0; i < MI; ++i)
+          #pragma unroll
+          for (int q = 0; q < 4; ++q) {
+            const uint big = (a[i][q] + 0x1000u) & 0xffffe000u;
+            small_a[i][q] = as_uint(as_float(a[i][q]) - as_float(big)), a[i][q] = big;
+          }
+        #pragma unroll
+        for (int j0 = 0; j0 < NJ; j0 += 2) {
+          uint small_b[2][2];
+          #pragma unroll
+          for (int j = 0; j < 2; ++j)
+            #pragma unroll
+            for (int q = 0; q < 2; ++q) {
+              const uint big = (b[j0 + j][q] + 0x1000u) & 0xffffe000u;
+              small_b[j][q] = as_uint(as_float(b[j0 + j][q]) - as_float(big)), b[j0 + j][q] = big;
+            }
+          // The largest products come last: what the unit drops from a sum is a part of the sum so far.
+          float d[MI][2][4];
+          #pragma unroll
+          for (int j = 0; j < 2; ++j)
+            #pragma unroll
+            for (int i = 0; i < MI; ++i) oclc_mma_first(d[i][j], small_a[i], b[j0 + j][0], b[j0 + j][1]);
+          #pragma unroll
+          for (int j = 0; j < 2; ++j)
+            #pragma unroll
+            for (int i = 0; i < MI; ++i) oclc_mma(d[i][j], a[i], small_b[j][0], small_b[j][1]);
+          #pragma unroll
+          for (int j = 0; j < 2; ++j)
+            #pragma unroll
+            for (int i = 0; i < MI; ++i) oclc_mma(d[i][j], a[i], b[j0 + j][0], b[j0 + j][1]);
+          #pragma unroll
+          for (int j = 0; j < 2; ++j)
+            #pragma unroll
+            for (int i = 0; i < MI; ++i)
+              #pragma unroll
+              for (int q = 0; q < 4; ++q) acc[i][j0 + j][q] += d[i][j][q];
+        }
+#else
+        #pragma unroll
+        for (int i = 0; i < MI; ++i)
+          #pragma unroll
+          for (int q = 0; q < 4; ++q) a[i][q] += 0x1000u;
+        #pragma unroll
+        for (int j = 0; j < NJ; ++j) b[j][0] += 0x1000u, b[j][1] += 0x1000u;
+        #pragma unroll
+        for (int j = 0; j < NJ; ++j)
+          #pragma unroll
+          for (int i = 0; i < MI; ++i) oclc_mma(acc[i][j], a[i], b[j][0], b[j][1]);
+#endif
+      }
+    }
+    if (step < STEPS) {
+      __local float* restrict to_a = space + step % 2 * STAGE;
+      __local float* restrict to_b = to_a + B_AT;
+      #pragma unroll
+      for (int i = 0; i < A_LOADS; ++i) {
+        const int at = item + i * ITEMS;
+        if (A_COUNT % ITEMS != 0 && at >= A_COUNT) break;
+#if A_ALONG_K
+        *(__local A_VECTOR*)(to_a + at / (BK / AV) * A_PITCH + at % (BK / AV) * AV) = next_a[i];
+#else
+        *(__local A_VECTOR*)(to_a + at / (BM / AV) * A_PITCH + at % (BM / AV) * AV) = next_a[i];
+#endif
+      }
+      #pragma unroll
+      for (int i = 0; i < B_LOADS; ++i) {
+        const int at = item + i * ITEMS;
+        if (B_COUNT % ITEMS != 0 && at >= B_COUNT) break;
+#if B_ALONG_K
+        *(__local B_VECTOR*)(to_b + at / (BK / BV) * B_PITCH + at % (BK / BV) * BV) = next_b[i];
+#else
+        *(__local B_VECTOR*)(to_b + at / (BN / BV) * B_PITCH + at % (BN / BV) * BV) = next_b[i];
+#endif
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  #pragma unroll
+  for (int i = 0; i < MI; ++i)
+    #pragma unroll
+    for (int j = 0; j < NJ; ++j)
+      #pragma unroll
+      for (int h = 0; h < 2; ++h)
+        *(__local float2*)(space + (warp_row + 16 * i + 8 * h + lane_row) * C_PITCH + warp_column + 8 * j + 2 * lane_k) =
+            (float2)(acc[i][j][2 * h], acc[i][j][2 * h + 1]);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  #pragma unroll EPILOGUE_UNROLL
+  for (int at = item; at < BM * BN / 4; at += ITEMS) {
+    const int m = m0 + at / (BN / 4);
+    const int n = n0 + at % (BN / 4) * 4;
+    if (m < M && n < N) {
+      const float4 v = *(const __local float4*)(space + at / (BN / 4) * C_PITCH + at % (BN / 4) * 4);
+      //@hole EPILOGUE
+      vstore4(v + vload4(0, bias + n), 0, c + (size_t)(g * M + m) * N + n);
+      //@end
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+__kernel void contraction_mma_gpu(const __global float* restrict a, const __global float* restrict b,
+                              const __global float* restrict bias, __global float* restrict c) {
+  __local float space[SPACE] __attribute__((aligned(16)));
+  contraction_mma_gpu_tile(a, b, bias, c, (int)get_group_id(0), space);
+}
