@@ -19,6 +19,13 @@ namespace {
 constexpr std::int64_t kFewTerms = 64;
 // Neighbouring results that a group may hold: as many floats as memory moves at once.
 constexpr int kMostResults = 8;
+// Work-items that share a result whose terms lie side by side, where results are many: they read a line of memory at once, and
+// each adds up all their parts.
+constexpr int kSharers = 32;
+// Fewer terms a work-item are not worth more work-items.
+constexpr std::int64_t kFewTermsOfItem = 4;
+// Work-items that keep a compute unit busy.
+constexpr std::int64_t kBusyItems = 1024;
 
 class GroupReduction {
  public:
@@ -74,15 +81,27 @@ class GroupReduction {
   }
 
   // Results of a group lie side by side where loads run along them and groups are many; the rest of the group shares terms.
+  // Otherwise terms lie side by side, and so do those who share them.
   void choose_shape() {
     const std::string& last = kernel_.axes.back().name;
-    const bool along = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
+    along_ = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
       return n.kind == ScalarNode::Kind::load && n.index.coefficient(last) == Expr(1);
     });
-    const std::int64_t spare = typical_extent(all_) / std::max(1, target_.compute_units);
-    while (along && results_ < kMostResults && results_ * 2 <= spare) results_ *= 2;
-    sharers_ = std::max(1, target_.work_group / results_);
-    while ((sharers_ & (sharers_ - 1)) != 0) --sharers_;
+    const std::int64_t all = typical_extent(all_), units = std::max(1, target_.compute_units);
+    if (along_) {
+      while (results_ < kMostResults && results_ * 2 <= all / units) results_ *= 2;
+      sharers_ = std::max(1, target_.work_group / results_);
+      while ((sharers_ & (sharers_ - 1)) != 0) --sharers_;
+      return;
+    }
+    std::int64_t longest = 0;
+    for (const Stage& s : kernel_.stages) longest = std::max(longest, typical_extent(terms(s.axes)));
+    sharers_ = 1;
+    while (sharers_ * 2 <= std::min(kSharers, target_.work_group)) sharers_ *= 2;
+    while (sharers_ * 2 <= target_.work_group && all * sharers_ < units * kBusyItems &&
+           longest >= 2 * kFewTermsOfItem * sharers_)
+      sharers_ *= 2;
+    while (results_ * 2 * sharers_ <= target_.work_group && results_ * 2 <= all / units) results_ *= 2;
   }
 
   // Opens a loop over this work-item's share of the points of `axes`; two scopes.
@@ -113,16 +132,24 @@ class GroupReduction {
       e.close();
       e.close();
       each([&](int i, const Stage& s, const std::string& name) {
+        const int stride = along_ ? results_ : 1;  // of the parts of a result
+        const auto combined = [&](const std::string& a, const std::string& b) {
+          return combine_text(s.combine, s.accumulator, a, b);
+        };
         e.line(fmt::format("parts[item] = {};", name));
         e.line("barrier(CLK_LOCAL_MEM_FENCE);");
-        e.line(fmt::format("for (int step = {}; step > 0; step /= 2) {{", sharers_ / 2));
-        e.line(
-            fmt::format("  if (sharer < step) parts[item] = {};",
-                        combine_text(s.combine, s.accumulator, "parts[item]",
-                                     results_ == 1 ? "parts[item + step]" : fmt::format("parts[item + step * {}]", results_))));
-        e.line("  barrier(CLK_LOCAL_MEM_FENCE);");
-        e.line("}");
-        e.line(fmt::format("{} = parts[result];", name));
+        if (sharers_ > kSharers) {
+          e.line(fmt::format("for (int step = {}; step >= {}; step /= 2) {{", sharers_ / 2, kSharers));
+          e.line(fmt::format(
+              "  if (sharer < step) parts[item] = {};",
+              combined("parts[item]", stride == 1 ? "parts[item + step]" : fmt::format("parts[item + step * {}]", stride))));
+          e.line("  barrier(CLK_LOCAL_MEM_FENCE);");
+          e.line("}");
+        }
+        e.line(fmt::format("{} = parts[first_part];", name));
+        e.line(fmt::format(
+            "for (int part = 1; part < {}; ++part) {} = {};", std::min(sharers_, kSharers), name,
+            combined(name, stride == 1 ? "parts[first_part + part]" : fmt::format("parts[first_part + part * {}]", stride))));
         e.line("barrier(CLK_LOCAL_MEM_FENCE);");
         e.stage_done(i, name, false);
       });
@@ -132,7 +159,10 @@ class GroupReduction {
   void body(Emitter& e) {
     const std::string_view index = e.index_type();
     e.line("const int item = get_local_id(0);");
-    e.line(fmt::format("const int result = item % {0}, sharer = item / {0};", results_));
+    if (along_)
+      e.line(fmt::format("const int result = item % {0}, sharer = item / {0}, first_part = result;", results_));
+    else
+      e.line(fmt::format("const int result = item / {0}, sharer = item % {0}, first_part = result * {0};", sharers_));
     e.line(fmt::format("const {} wanted = tile * {} + result;", index, results_));
     e.line(fmt::format("const {0} element = min(wanted, ({0})({1}) - 1);", index, e.index(all_)));
     std::vector<const Axis*> list;
@@ -161,6 +191,7 @@ class GroupReduction {
   const Target& target_;
   Expr all_ = 1;
   int results_ = 1, sharers_ = 1;
+  bool along_ = false;  // loads run along the results
 };
 
 }  // namespace

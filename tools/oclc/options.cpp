@@ -40,7 +40,7 @@ void check_precision(const std::string& precision) {
   throw CompileError({.stage = "usage",
                       .wanted = "--precision strict, fp32, fast or tf32",
                       .found = fmt::format("'{}'", precision),
-                      .advice = "no kernel computes in it yet; `fast` is the nearest",
+                      .advice = "no kernel computes in it yet; `tf32` is the nearest",
                       .exit_code = ExitCode::unsupported});
 }
 

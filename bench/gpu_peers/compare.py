@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Time oclc and PyTorch on one GPU, on the same networks with all data on the device, alternately in one run.
+
+    bench/gpu_peers/run tests/models/resnet50 tests/models/gpt2 --batch 1 --batch 16 --precision fp32 --precision tf32 \
+        --json build/gpu_peers/h200.json
+
+MODEL is a folder with model.onnx; a folder with weights.json gets its weights generated under build/models. Each round starts
+a fresh process of each system, in the order AB BA AB ...; both run without waiting between runs, after a warm-up. PyTorch's time
+is that of its fastest mode: eager, a CUDA graph, each with both memory formats, or torch.compile. `ratio` is the median over the
+rounds of oclc's time divided by PyTorch's, so below 1 oclc is faster; `spread` is the smallest and largest of the rounds.
+"""
+import json
+import shutil
+import subprocess
+import time
+
+import comparison
+from comparison import ROOT, run
+
+# Tokens of a sequence, and the class that stands for the network where it is not torchvision's of the folder's name.
+NETWORKS = {'gpt2': (128, 'GPT2LMHeadModel', 'GPT2Config'), 'bert_base': (128, 'BertModel', 'BertConfig')}
+VOCABULARY = 30000
+WARM_RUNS, RUNS_IN_A_ROW = 10, 10
+
+
+def tokens_of(name, arguments):
+    return (arguments.tokens or NETWORKS[name][0]) if name in NETWORKS else None
+
+
+def network(name, batch, tokens):
+    """The module and an input of it."""
+    import torch
+    if name in NETWORKS:
+        import transformers
+        _, model, config = NETWORKS[name]
+        module = getattr(transformers, model)(getattr(transformers, config)(use_cache=False))
+        return module.cuda().eval(), torch.randint(0, VOCABULARY, (batch, tokens), device='cuda')
+    import torchvision
+    options = {'aux_logits': False, 'init_weights': True} if name == 'googlenet' else {}
+    return getattr(torchvision.models, name)(**options).cuda().eval(), torch.rand(batch, 3, 224, 224, device='cuda')
+
+
+def graph_of(function):
+    import torch
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            function()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        function()
+    return graph.replay
+
+
+def modes(module, x, compiled):
+    """Names and functions, one after another: a mode is made when its turn comes."""
+    import torch
+    images = x.dim() == 4
+    for layout in (torch.contiguous_format, torch.channels_last)[:2 if images else 1]:
+        m = module.to(memory_format=layout) if images else module
+        y = x.to(memory_format=layout) if images else x
+        suffix = ' channels_last' if layout == torch.channels_last else ''
+        yield 'eager' + suffix, lambda: m(y)
+        yield 'graph' + suffix, graph_of(lambda: m(y))
+        if compiled:
+            fast = torch.compile(m, mode='reduce-overhead')
+            yield 'compile' + suffix, lambda: fast(y)
+
+
+def milliseconds(function, seconds):
+    import torch
+    for _ in range(WARM_RUNS):
+        function()
+    torch.cuda.synchronize()
+    runs, begin = 0, time.perf_counter()
+    while runs < 3 * RUNS_IN_A_ROW or time.perf_counter() - begin < seconds:
+        for _ in range(RUNS_IN_A_ROW):
+            function()
+        runs += RUNS_IN_A_ROW
+        torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / runs * 1e3
+
+
+def peer_process(arguments, model):
+    import torch
+    torch.manual_seed(0)
+    torch.backends.cudnn.benchmark = True
+    tf32 = arguments.precision[0] == 'tf32'
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+    module, x = network(model.name, arguments.batch[0], tokens_of(model.name, arguments))
+    with torch.no_grad():
+        times = {name: milliseconds(f, arguments.seconds) for name, f in modes(module, x, arguments.compile)}
+    best = min(times, key=times.get)
+    print(json.dumps({'median': times[best], 'mode': best, 'modes': times}))
+
+
+def with_weights(model, arguments):
+    """The model's file, in a folder that has its weights."""
+    if not (model / 'weights.json').exists():
+        return model / 'model.onnx'
+    built = arguments.bin.parent / 'models' / model.name
+    run([arguments.bin / 'oclc-fill-weights', model, '--out', built, '--check'])
+    return built / 'model.onnx'
+
+
+def device_state():
+    if not shutil.which('nvidia-smi'):
+        return {}
+    fields = 'clocks.sm,temperature.gpu,power.draw'
+    done = subprocess.run(['nvidia-smi', f'--query-gpu={fields}', '--format=csv,noheader,nounits'], capture_output=True, text=True)
+    return dict(zip(fields.split(','), done.stdout.strip().split(', '))) if done.returncode == 0 else {}
+
+
+def compare(arguments, model, batch, precision):
+    tokens = tokens_of(model.name, arguments)
+    dims = [f'N={batch}'] + ([f'T={tokens}'] if tokens else [])
+    plan = ROOT / 'build/gpu_peers' / f'{model.name}_{batch}_{precision}.plan'
+    run([arguments.bin / 'oclc', with_weights(model, arguments), '-o', plan, '--precision', precision,
+         *[word for d in dims for word in ('--dim', d)], *arguments.oclc_option])
+    states = []
+
+    def ours():
+        words = run([arguments.bin / 'bench_resident', plan, '--seconds', arguments.seconds]).split()
+        states.append(device_state())
+        fields = dict(zip(words[::2], words[1::2]))
+        return {'median': float(fields['run_ms']), **{k: float(v) for k, v in fields.items()}}
+
+    def theirs():
+        options = ['--batch', batch, '--precision', precision, '--seconds', arguments.seconds]
+        options += ['--compile'] if arguments.compile else []
+        options += ['--tokens', tokens] if tokens else []
+        return comparison.run_peer(arguments, model, *options)
+
+    name = f'{model.name} {precision} {batch}'
+    _, peers, row = comparison.take_turns(name, arguments.rounds, ours, theirs)
+    row.update(batch=batch, precision=precision, mode=peers[-1]['mode'], states=states)
+    line = comparison.line_of({**row, 'model': name}, 'PyTorch')
+    print(f"{line}  {row['mode']}  {states[-1].get('clocks.sm', '?')} MHz {states[-1].get('temperature.gpu', '?')} C", flush=True)
+    plan.unlink()
+    return row
+
+
+def main():
+    parser = comparison.parser_of(__doc__, rounds=3, warmup=0, runs=0)
+    parser.add_argument('--batch', type=int, action='append', help='repeatable (default: 1 and 16)')
+    parser.add_argument('--tokens', type=int, help='of a sequence, where the network reads one')
+    parser.add_argument('--precision', action='append', choices=['strict', 'fp32', 'tf32'], help='repeatable (default: fp32, tf32)')
+    parser.add_argument('--seconds', type=float, default=1, help='of a timed stretch')
+    parser.add_argument('--compile', action='store_true', help='torch.compile too, which takes minutes a network')
+    arguments = parser.parse_args()
+    arguments.batch = arguments.batch or [1, 16]
+    arguments.precision = arguments.precision or ['fp32', 'tf32']
+    if arguments.peer_process:
+        return peer_process(arguments, arguments.models[0])
+    arguments.bin = arguments.bin.resolve()
+    (ROOT / 'build/gpu_peers').mkdir(parents=True, exist_ok=True)
+    rows = [compare(arguments, m, b, p) for m in arguments.models for b in arguments.batch for p in arguments.precision]
+    if arguments.json:
+        machine = {**comparison.machine('torch'), 'gpu': device_state()}
+        text = json.dumps({'schema': 1, 'machine': machine, 'models': rows}, indent=1)
+        temporary = arguments.json.with_suffix('.tmp')
+        temporary.write_text(text + '\n')
+        temporary.replace(arguments.json)
+
+
+if __name__ == '__main__':
+    main()
