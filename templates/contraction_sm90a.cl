@@ -1,16 +1,17 @@
-// Contraction on NVIDIA's matrix units (sm_90a), at single precision: each operand is a TF32 number and the TF32 rest of it, and
-// three of the four products of parts are summed; blocks of KB terms are summed in the matrix unit, whose accumulator truncates, and
-// added up in single precision.
+// Contraction on NVIDIA's matrix units (sm_90a). At single precision each operand is a TF32 number and the TF32 rest of it, and three of
+// the four products of parts are summed; or operands are rounded to TF32. Blocks of KB terms are summed in the matrix unit, whose
+// accumulator truncates, and added up in single precision.
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
 // A, B, C   holes A_ELEMENTS and B_ELEMENTS as in contraction_gpu.cl; EPILOGUE_VALUE makes of v what EPILOGUE then stores.
 // local A   stage of rows of 32 k, 128 bytes: element k of row r at r * 32 + ((k / 4) ^ (r % 8)) * 4 + k % 4. ldmatrix reads it.
-// local B   the same with columns for rows: the TF32 numbers, then their rests. The matrix unit reads it.
+// local B   the same with columns for rows: the TF32 numbers, then their rests, if operands are split. The matrix unit reads it.
 // parameter legal values (default)
 //   G, M, N, K, TAPS, N_LOADED, AV, BV, A_ALONG_K, B_ALONG_K, FLAT, SWATH   as in contraction_gpu.cl
 //   WARPGROUPS  1, 2: 128 work-items each that compute 64 rows (2)
 //   BN      columns of a group's tile: 64, 128 (128)
 //   KB      terms of a sum in the matrix unit: 8, 16, 32 (16)
+//   SPLIT   1: single precision by parts; 0: rounded operands (1)
 //   STAGES  stages of 32 k in flight (3)
 //   LOADERS  work-items that load: 128, 256, of 512 at most in all: 256 with 2 warpgroups trade registers with them (256)
 //   AHEAD   1: loaders keep the elements of two steps in registers, 0: of one (1)
@@ -43,6 +44,9 @@
 #endif
 #ifndef KB
 #define KB 16
+#endif
+#ifndef SPLIT
+#define SPLIT 1
 #endif
 #ifndef STAGES
 #define STAGES 3
@@ -101,7 +105,7 @@
 #define A_LOADS (BM * BK / AV / LOADERS)
 #define B_LOADS (BN * BK / BV / LOADERS)
 #define B_AT (BM * BK)
-#define STAGE (BM * BK + 2 * BN * BK)
+#define STAGE (BM * BK + (1 + SPLIT) * BN * BK)
 #define SPACE (STAGES * STAGE + COMPUTERS / 2 * PITCH + STAGES * 4)
 #define DEPTH (FLAT ? TAPS * K : K)
 #define STEPS (FLAT ? (TAPS * K + BK - 1) / BK : TAPS * ((K + BK - 1) / BK))
@@ -236,11 +240,15 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
             for (int i = 0; i < B_LOADS; ++i) {
               const int at = loader + i * LOADERS;
               const B_VECTOR number = oclc_tf32(next_b[STORED(turn)][i]);
+#if SPLIT
               const B_VECTOR rest = oclc_tf32(next_b[STORED(turn)][i] - number);
+#endif
 #if B_ALONG_K
-              const int in_k = at % (BK / BV) * BV;
-              *(__local B_VECTOR*)(to_b + PLACE(at / (BK / BV), in_k)) = number;
-              *(__local B_VECTOR*)(to_b + BN * BK + PLACE(at / (BK / BV), in_k)) = rest;
+              const int place_b = PLACE(at / (BK / BV), at % (BK / BV) * BV);
+              *(__local B_VECTOR*)(to_b + place_b) = number;
+#if SPLIT
+              *(__local B_VECTOR*)(to_b + BN * BK + place_b) = rest;
+#endif
 #else
               const int in_k = at / 32 % 4 * 8 + at % 8;
               const int column = (at / 128 * 4 + at / 8 % 4) * BV;
@@ -249,13 +257,17 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
               to_b[PLACE(column + 1, in_k)] = number.y;
               to_b[PLACE(column + 2, in_k)] = number.z;
               to_b[PLACE(column + 3, in_k)] = number.w;
+#if SPLIT
               to_b[BN * BK + PLACE(column, in_k)] = rest.x;
               to_b[BN * BK + PLACE(column + 1, in_k)] = rest.y;
               to_b[BN * BK + PLACE(column + 2, in_k)] = rest.z;
               to_b[BN * BK + PLACE(column + 3, in_k)] = rest.w;
+#endif
 #else
               to_b[PLACE(column, in_k)] = number;
+#if SPLIT
               to_b[BN * BK + PLACE(column, in_k)] = rest;
+#endif
 #endif
 #endif
             }
@@ -297,16 +309,22 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
         const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
         #pragma unroll
         for (int k0 = 0; k0 < BK / 8; k0 += KB / 8) {
-          uint4 numbers[KB / 8], rests[KB / 8];
+          uint4 numbers[KB / 8];
+#if SPLIT
+          uint4 rests[KB / 8];
+#endif
           #pragma unroll
           for (int k = 0; k < KB / 8; ++k) {
             const uint4 x = oclc_matrix_load(from_a + ((piece ^ (2 * (k0 + k))) << 4));
             const float4 number = oclc_tf32(as_float4(x));
             numbers[k] = as_uint4(number);
+#if SPLIT
             rests[k] = as_uint4(as_float4(x) - number);
+#endif
           }
           float sum[BN / 2];
           oclc_wgmma_begin();
+#if SPLIT
           // The small products come first: what the unit cuts off an accumulator is relative to what it holds.
           #pragma unroll
           for (int k = 0; k < KB / 8; ++k) {
@@ -317,8 +335,14 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
               MULTIPLY(sum, rests[k], at);
             MULTIPLY(sum, numbers[k], at + BN * BK * 4 / 16);
           }
+#endif
           #pragma unroll
-          for (int k = 0; k < KB / 8; ++k) MULTIPLY(sum, numbers[k], from_b + 2 * (k0 + k));
+          for (int k = 0; k < KB / 8; ++k) {
+            if (!SPLIT && k == 0)
+              MULTIPLY_FIRST(sum, numbers[k], from_b + 2 * (k0 + k));
+            else
+              MULTIPLY(sum, numbers[k], from_b + 2 * (k0 + k));
+          }
           oclc_wgmma_end();
           MULTIPLIED(sum);
           #pragma unroll
