@@ -46,7 +46,7 @@ class GpuContractionCode {
     // Elements that are loaded one by one come too slowly for matrix units.
     const bool loads_vectors = load_of_a(view_, buffers_).width > 1 &&
                                (load_of_b(view_, buffers_).width > 1 || constant_b_layout(view_, buffers_).has_value());
-    if (loads_vectors && target_.products == Products::split) sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
+    if (loads_vectors && target_.products != Products::fma) sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "compiler/ir/typical.h"
-#include "compiler/kernels/gpu_tiles.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/kernels/sm90a_tiles.h"
 
 namespace oclc {
 namespace {
@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t kInnerChunk = 32;
 constexpr std::int64_t kMostParts = 64;
 constexpr std::string_view kPart = "part";
+// Estimates are rough: parts have to save a fifth.
+constexpr double kWorthwhile = 0.8;
 
 struct Split {
   int reduction = -1;  // index into Kernel::reduction
@@ -65,9 +67,9 @@ class Splitter {
     product.rows = extent(c.m);
     product.columns = extent(c.n);
     for (const Axis& axis : kernel.reduction) product.depth *= typical_extent(axis.extent);
-    const double whole = gpu_product_seconds(product, choose_gpu_tiles(product, target_), target_);
+    const double whole = best_gpu_seconds(product, target_);
     std::optional<Split> best;
-    double least = whole;
+    double least = whole * kWorthwhile;
     for (std::size_t r = 0; r < kernel.reduction.size(); ++r) {
       const auto terms = kernel.reduction[r].extent.constant();
       if (!terms) continue;
@@ -78,8 +80,7 @@ class Splitter {
         part.groups *= parts;
         part.depth = product.depth / parts;
         const double moved = static_cast<double>((2 * parts + 1) * product.groups * product.rows * product.columns * 4);
-        const double seconds = gpu_product_seconds(part, choose_gpu_tiles(part, target_), target_) + target_.launch_seconds +
-                               moved / target_.bytes_per_second;
+        const double seconds = best_gpu_seconds(part, target_) + target_.launch_seconds + moved / target_.bytes_per_second;
         if (seconds >= least) continue;
         least = seconds;
         best = Split{static_cast<int>(r), parts};

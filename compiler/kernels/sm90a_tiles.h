@@ -1,0 +1,28 @@
+// Tiles of a contraction on the matrix units of NVIDIA's sm_90a.
+#pragma once
+#include <optional>
+
+#include "compiler/kernels/gpu_tiles.h"
+
+namespace oclc {
+
+// Parameters of the template contraction_sm90a.cl, and the tiles of contraction_gpu.cl that do the same launch's work where the
+// matrix units are missing.
+struct Sm90aTiles {
+  int warpgroups = 2, columns = 128, sum_depth = 16, stages = 3;
+  int groups_of_unit = 1;  // that run at once on a compute unit
+  int loaders = 128;
+  bool ahead = true;
+  double efficiency = 1;  // share of the units' rate that many such tiles reach
+  GpuTiles portable;
+
+  int items() const { return warpgroups * 128 + loaders; }
+};
+
+// The tiles that beat those of contraction_gpu.cl by estimate; nothing if none do or if the target has no such units.
+std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const GpuTiles& rival, const Target& target);
+double sm90a_seconds(const GpuProduct& product, const Sm90aTiles& tiles, const Target& target);
+// The estimated time of a product by the better of the two, its operands loaded as vectors.
+double best_gpu_seconds(const GpuProduct& product, const Target& target);
+
+}  // namespace oclc
