@@ -138,6 +138,26 @@ TEST_CASE(
   check_on_gpus(check);
 }
 
+TEST_CASE("the text for matrix units stands beside the plain one, as the contract of precision wants it") {
+  DeviceFacts facts;
+  facts.is_cpu = false;
+  facts.vendor = "NVIDIA Corporation";
+  for (const char* precision : {"strict", "fp32", "tf32"}) {
+    PlanCheck check;
+    check.out("product", check.b.matmul(check.input({128, 64}), check.input({64, 128})));
+    CompileOptions options;
+    options.target = target_for(facts);
+    options.precision = precision;
+    std::string source;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
+    CAPTURE(precision);
+    const bool strict = std::string_view(precision) == "strict";
+    CHECK((source.find("#if OCLC_NV_SM >= 80") != std::string::npos) == !strict);
+    CHECK((source.find("small_a[i]") != std::string::npos) == (std::string_view(precision) == "fp32"));
+    CHECK(source.find("fma(x[i], y[j], acc[i][j])") != std::string::npos);
+  }
+}
+
 TEST_CASE("tiles of a GPU fit its local memory and its work-groups") {
   for (const char* name : {"gpu", "h200"}) {
     const Target& target = find_target(name);
