@@ -21,6 +21,7 @@
 //           chains are then added up, which divides the rounding error of long sums
 //   A_TYPE, A_FROM, B_FROM  elements of A in memory and the functions that make floats of A's and B's elements (float, none, none)
 //   EPILOGUE_UNROLL  MR: no copy through memory, for a cheap epilogue; 1: small code, for an expensive one (MR)
+//   AHEAD   rows of a packed panel by which B is asked for ahead of its use; 0: never (0)
 //   ROWS_FASTEST  1: neighbouring work-items share panels of B (large B); 0: they share rows of A (large A)
 // local memory 0. launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 // paper     Goto, van de Geijn: Anatomy of high-performance matrix multiplication, 2008; Georganas et al.: Anatomy of
@@ -78,6 +79,9 @@
 #endif
 #ifndef B_GROUP
 #define B_GROUP ((size_t)PANELS * B_PANEL)
+#endif
+#ifndef AHEAD
+#define AHEAD 0
 #endif
 #ifndef C_STEP
 #define C_STEP N
@@ -171,6 +175,10 @@ void contraction_tile(const __global float* restrict a, const __global float* re
             VEC x[NV];
             #pragma unroll
             for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));
+#if AHEAD > 0
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) oclc_prefetch(w + AHEAD * PW + j * VW);
+#endif
             #pragma unroll
             for (int i = 0; i < MR; ++i) {
               const VEC s = A_FROM(p[i][k * A_STEP]);

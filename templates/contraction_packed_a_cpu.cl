@@ -10,7 +10,7 @@
 //           B of run time: B_PANEL, B_STEP, B_GROUP, B_FROM as in contraction_cpu.cl.
 // C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].      bias: PANELS * PW values for each g (default epilogue).
 // parameter legal values (default)
-//   G, M, N, K, TAPS, VW, MR, NV, K_CHAIN, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
+//   G, M, N, K, TAPS, VW, MR, NV, K_CHAIN, AHEAD, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
 //   PV      1, 4, 8, 16: width of the packing loop, at most K; 1 where neighbours in k are not neighbours in memory (VW)
 //   MT, NP  row tiles and panels of a work-item; packing costs about MT * MR * TAPS * K / PV against NP * NV times as many
 //           multiplications, so NP covers all panels unless cores would idle
@@ -60,6 +60,9 @@
 #endif
 #ifndef B_GROUP
 #define B_GROUP ((size_t)PANELS * B_PANEL)
+#endif
+#ifndef AHEAD
+#define AHEAD 0
 #endif
 #ifndef C_STEP
 #define C_STEP N
@@ -168,6 +171,10 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
           VEC x[NV];
           #pragma unroll
           for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));
+#if AHEAD > 0
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) oclc_prefetch(w + AHEAD * PW + j * VW);
+#endif
           #pragma unroll
           for (int i = 0; i < MR; ++i) {
             const VEC s = p[i * A_PITCH + k];

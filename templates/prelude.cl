@@ -239,3 +239,11 @@ void oclc_leave(volatile __global int* progress, int counters) {
   if (atomic_inc(progress) != (int)get_num_groups(0) - 1) return;
   for (int i = 0; i < counters; ++i) progress[i * 16] = 0;
 }
+
+//@provides oclc_prefetch
+// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
+#else
+#define oclc_prefetch(p)
+#endif

@@ -8,22 +8,11 @@
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/contraction_view.h"
-#include "compiler/codegen/kernel_text.h"
-#include "compiler/codegen/template_text.h"
+#include "compiler/codegen/contraction_winograd.h"
+#include "compiler/codegen/tile_kernel.h"
 
 namespace oclc {
 namespace {
-
-// Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
-constexpr std::int64_t kLongestChain = 64;
-// An epilogue of at most this many flops is written out for every row of a tile.
-constexpr double kCheapEpilogueFlops = 8;
-
-// A constant of the kernel's own making, the last of its arguments.
-struct OwnConstant {
-  std::string name;  // in the code
-  Buffer buffer;
-};
 
 class ContractionCode {
  public:
@@ -33,7 +22,7 @@ class ContractionCode {
 
   GeneratedKernel run() {
     if (choice_.constant_b) pack_constant();
-    if (auto zeros = padding_zeros(view_, choice_)) add_constant("zero", "zero", std::move(*zeros));
+    if (auto zeros = padding_zeros(view_, choice_)) constants_.push_back(own_constant("zero", "zero", std::move(*zeros)));
     fill_sizes();
     fill_chains();
     fill_steps();
@@ -41,31 +30,17 @@ class ContractionCode {
     values_.holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, nullptr);
     values_.holes["STORE"] = "";
     values_.holes["C_ROW"] = "";
-    return assemble();
+    return assemble_template();
   }
 
  private:
-  void add_constant(const std::string& name, const std::string& buffer_name, HostTensor content) {
-    Buffer buffer;
-    buffer.name = buffer_name;
-    buffer.kind = BufferKind::constant;
-    buffer.dtype = content.dtype();
-    buffer.constant = std::move(content);
-    buffer.elements = Expr(buffer.constant.elements());
-    constants_.push_back({name, std::move(buffer)});
-  }
-
   void pack_constant() {
     const ScalarNode& b = view_.b();
     const Buffer& source = buffers_[static_cast<std::size_t>(view_.operand_of(b).buffer)];
-    add_constant("weights", source.name + ".packed",
-                 pack_panels(source.constant, *choice_.constant_b, view_.groups().value(), view_.columns().value(),
-                             view_.inner().value(), choice_.panel_width));
-    const auto& nodes = view_.kernel().nodes;
-    const bool read_elsewhere = std::any_of(nodes.begin(), nodes.end(), [&](const ScalarNode& n) {
-      return &n != &b && n.kind == ScalarNode::Kind::load && n.operand == b.operand;
-    });
-    kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !read_elsewhere;
+    constants_.push_back(own_constant("weights", source.name + ".packed",
+                                      pack_panels(source.constant, *choice_.constant_b, view_.groups().value(),
+                                                  view_.columns().value(), view_.inner().value(), choice_.panel_width)));
+    kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !view_.is_read_elsewhere(b);
   }
 
   // A size as the template's parameter: a literal, or the name of a variable that the hole SIZES declares.
@@ -90,7 +65,8 @@ class ContractionCode {
     p["MT"] = std::to_string(tiles.row_tiles);
     p["NP"] = std::to_string(tiles.panels);
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
-    p["EPILOGUE_UNROLL"] = epilogue_flops() <= kCheapEpilogueFlops ? p["MR"] : "1";
+    if (choice_.constant_b) p["AHEAD"] = std::to_string(kPrefetchBytes / (choice_.panel_width * 4));
+    p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
   }
 
   void fill_chains() {
@@ -118,53 +94,24 @@ class ContractionCode {
       p["B_STEP"] = fmt::format("({})", view_.c_text(view_.b().index.coefficient(inner).value_or(Expr(1))));
   }
 
-  double epilogue_flops() const {
-    double flops = 0;
-    for (const ScalarNode& n : view_.kernel().nodes) flops += n.kind == ScalarNode::Kind::apply ? n.op->flops : 0;
-    return flops;
-  }
-
-  GeneratedKernel assemble() {
+  GeneratedKernel assemble_template() {
     const ContractionTiles& tiles = choice_.tiles;
-    const std::string name = choice_.template_name();
     const std::int64_t panels_of_item = choice_.local_copy == LocalCopy::b ? 1 : tiles.panels;
-    GeneratedKernel g;
-    g.name = kernel_.name;
     const Expr row_tiles = ceil_div(view_.rows(), Expr(tiles.rows)), row_blocks = ceil_div(row_tiles, Expr(tiles.row_tiles)),
                panels = ceil_div(view_.columns(), Expr(choice_.panel_width));
-    g.groups = {view_.groups() * row_blocks * ceil_div(panels, Expr(panels_of_item))};
-    g.local = {1};
-    g.schedule = fmt::format("template {}, tile {} x {}, {} x {} tiles a group", name, tiles.rows, choice_.panel_width,
-                             tiles.row_tiles, panels_of_item);
-    g.arguments = arguments_of(kernel_);
-    std::string tile_parameters = parameter_list(kernel_, false), parameters = parameter_list(kernel_, true),
-                arguments = argument_list(kernel_);
-    for (OwnConstant& constant : constants_) {
-      const std::string_view type = c_type(constant.buffer.dtype);
-      g.arguments.push_back({.operand = static_cast<int>(kernel_.operands.size() + g.packed.size())});
-      g.packed.push_back(std::move(constant.buffer));
-      tile_parameters += fmt::format(", __global const {}* {}", type, constant.name);
-      parameters += fmt::format(", __global const {0}* {1}, const long {1}_at", type, constant.name);
-      arguments += fmt::format(", {0} + {0}_at", constant.name);
-    }
-    g.head = kernel_head(kernel_, g);
-    std::string local_parameter, local_argument, local_array;
+    TileKernel tile;
+    tile.template_name = choice_.template_name();
+    tile.values = std::move(values_);
+    tile.groups = view_.groups() * row_blocks * ceil_div(panels, Expr(panels_of_item));
+    tile.schedule = fmt::format("template {}, tile {} x {}, {} x {} tiles a group", tile.template_name, tiles.rows,
+                                choice_.panel_width, tiles.row_tiles, panels_of_item);
+    tile.constants = std::move(constants_);
     if (choice_.local_copy != LocalCopy::none) {
       const bool rows = choice_.local_copy == LocalCopy::a;
-      const std::string array = rows ? "block" : "panel";
-      g.local_floats = expand_macro(name, rows ? "MT * MR * A_PITCH" : "K * PW", values_);
-      local_parameter = fmt::format(", __local float* {}", array);
-      local_argument = ", " + array;
-      local_array = fmt::format("  __local float {}[{}];\n", array, g.local_floats);
+      tile.local_name = rows ? "block" : "panel";
+      tile.local_macro = rows ? "MT * MR * A_PITCH" : "K * PW";
     }
-    g.tile_source = fmt::format("void {}_tile({}, const int tile{}) {{\n{}}}\n\n", g.name, tile_parameters, local_parameter,
-                                expand_tile_body(name, values_));
-    g.source = g.tile_source;
-    g.source += fmt::format(
-        "__attribute__((reqd_work_group_size(1, 1, 1)))\n__kernel void {}({}) {{\n{}  {}_tile({}, "
-        "(int)get_group_id(0){});\n}}\n",
-        g.name, parameters, local_array, g.name, arguments, local_argument);
-    return g;
+    return assemble(kernel_, std::move(tile));
   }
 
   const ContractionView& view_;
@@ -187,6 +134,7 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   if (!view) return std::nullopt;
   const auto choice = choose_contraction(*view, buffers, target);
   if (!choice) return std::nullopt;
+  if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;
   return ContractionCode(*view, *choice, buffers, target).run();
 }
 

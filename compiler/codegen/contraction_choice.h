@@ -10,6 +10,11 @@
 
 namespace oclc {
 
+// Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
+inline constexpr std::int64_t kLongestChain = 64;
+// Packed weights are asked for so far ahead: memory answers while this much is multiplied.
+inline constexpr std::int64_t kPrefetchBytes = 32 << 10;
+
 // The operand that a work-item first copies into local memory, in the order of its inner loop; none: both are read in place.
 enum class LocalCopy { none, a, b };
 

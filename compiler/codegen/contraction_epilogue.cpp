@@ -10,6 +10,9 @@
 namespace oclc {
 namespace {
 
+constexpr double kCheapFlops = 8;
+constexpr const char *kBlock = "vector_of_columns", *kLane = "lane";
+
 class Epilogue {
  public:
   Epilogue(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers)
@@ -24,6 +27,8 @@ class Epilogue {
     flat_ =
         std::all_of(needed_.begin(), needed_.end(), [&](const Expr& e) { return e == sum().index || view_.affine_in_row(e); });
     if (flat_) flatten_rows();
+    column_ = view_.column_axis().name;
+    if (!aligned_buffers && !stores_vectors()) split_columns();
   }
 
   bool has_phases() const {
@@ -75,7 +80,7 @@ class Epilogue {
  private:
   template <class Lines>
   std::string vector_text(const Kernel& kernel, const Lines& lines) const {
-    const std::string& column = view_.column_axis().name;
+    const std::string& column = column_;
     EmitMode mode = view_.mode();
     mode.vector_axis = column;
     mode.width = width_;
@@ -87,7 +92,10 @@ class Epilogue {
     Emitter e(kernel, mode);
     e.open("", names);
     row_coordinates(e);
-    e.line(fmt::format("const {} {} = n;", view_.index_type(), column));
+    if (column == kLane)
+      e.line(fmt::format("const {0} {1} = n / {2}, {3} = 0;", view_.index_type(), kBlock, width_, kLane));
+    else
+      e.line(fmt::format("const {} {} = n;", view_.index_type(), column));
     e.stage_done(0, "v", true);
     lines(e);
     e.close();
@@ -126,11 +134,33 @@ class Epilogue {
     sum_varies_along_all_axes();
   }
 
-  bool stores_vectors() const {
+  // Columns as whole vectors of lanes, if neighbouring columns of a vector are neighbours in memory though those of two vectors
+  // are not: heads of attention, whose columns are gathered by head.
+  void split_columns() {
     const Axis& column = view_.column_axis();
-    return column.extent != Expr(1) && can_vectorize(part_, column.name) &&
+    const Expr width(width_);
+    if (!column.extent.is_constant() || column.extent.value() % width_ != 0) return;
+    const Kernel whole = part_;
+    const Axis block{kBlock, floor_div(column.extent, width), Expr::axis(kBlock, floor_div(column.extent, width))},
+        lane{kLane, width, Expr::axis(kLane, width)};
+    const Substitution split{{column.name, block.var * width + lane.var}};
+    for (ScalarNode& n : part_.nodes) {
+      n.index = n.index.substitute(split);
+      for (Expr& e : n.guard) e = e.substitute(split);
+    }
+    for (Store& s : part_.stores) s.index = s.index.substitute(split);
+    std::erase_if(part_.axes, [&](const Axis& axis) { return axis.name == column.name; });
+    part_.axes.insert(part_.axes.end(), {block, lane});
+    column_ = kLane;
+    if (stores_vectors()) return;
+    part_ = whole;
+    column_ = column.name;
+  }
+
+  bool stores_vectors() const {
+    return view_.columns() != Expr(1) && can_vectorize(part_, column_) &&
            std::all_of(part_.stores.begin(), part_.stores.end(),
-                       [&](const Store& s) { return s.index.coefficient(column.name) == Expr(1); });
+                       [&](const Store& s) { return s.index.coefficient(column_) == Expr(1); });
   }
 
   const ContractionView& view_;
@@ -139,9 +169,16 @@ class Epilogue {
   Kernel part_;
   std::vector<Expr> needed_;  // all indices and guards
   bool flat_ = false;
+  std::string column_;  // the axis that vectors run along
 };
 
 }  // namespace
+
+bool has_cheap_epilogue(const ContractionView& view) {
+  double flops = 0;
+  for (const ScalarNode& n : view.kernel().nodes) flops += n.kind == ScalarNode::Kind::apply ? n.op->flops : 0;
+  return flops <= kCheapFlops;
+}
 
 std::string contraction_epilogue(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers) {
   return Epilogue(view, width, aligned_buffers).text();

@@ -6,6 +6,9 @@
 
 namespace oclc {
 
+// Few enough operations to be written out for every row of a tile.
+bool has_cheap_epilogue(const ContractionView& view);
+
 // Lines that compute and store the results of the vector `v`, of `width` sums, at row m and columns n ... of group g. Where n
 // is a multiple of the width, `aligned_buffers` are those of the schedule; else null.
 std::string contraction_epilogue(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers);

@@ -15,6 +15,12 @@ std::optional<ContractionView> ContractionView::of(const Kernel& kernel) {
   return view;
 }
 
+bool ContractionView::is_read_elsewhere(const ScalarNode& load) const {
+  return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
+    return &n != &load && n.kind == ScalarNode::Kind::load && n.operand == load.operand;
+  });
+}
+
 bool ContractionView::analyse() {
   const Contraction& c = roles();
   if (c.n.size() != 1 || c.k.empty() || kernel_.stages.size() != 1 || kernel_.stages[0].accumulator != DType::f32) return false;

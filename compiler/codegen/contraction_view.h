@@ -23,6 +23,8 @@ class ContractionView {
   const Contraction& roles() const { return *kernel_.contraction; }
   const ScalarNode& a() const { return node(roles().a); }
   const ScalarNode& b() const { return node(roles().b); }
+  // True if a node other than `load` reads its operand.
+  bool is_read_elsewhere(const ScalarNode& load) const;
   const Operand& operand_of(const ScalarNode& load) const { return kernel_.operands[static_cast<std::size_t>(load.operand)]; }
   const Axis& axis(int i) const { return kernel_.axes[static_cast<std::size_t>(i)]; }
   const Axis& reduction(int i) const { return kernel_.reduction[static_cast<std::size_t>(i)]; }

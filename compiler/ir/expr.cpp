@@ -262,6 +262,30 @@ bool operator<(const Expr& a, const Expr& b) {
   });
 }
 
+namespace {
+
+// a = g * x + r with g > 1 a divisor of d and 0 <= r < g, r not 0.
+struct Blocked {
+  std::int64_t g = 1;
+  Expr x, r;
+};
+
+std::optional<Blocked> blocked(const std::vector<ExprTerm>& terms, std::int64_t d) {
+  if (terms.size() < 2) return std::nullopt;
+  for (const ExprTerm& of : terms) {
+    const std::int64_t g = of.factors.empty() ? 1 : std::gcd(of.coef, d);
+    if (g <= 1) continue;
+    std::vector<ExprTerm> x, r;
+    for (const ExprTerm& t : terms) (t.coef % g == 0 ? x : r).push_back({t.coef % g == 0 ? t.coef / g : t.coef, t.factors});
+    if (r.empty()) continue;
+    const Expr rest = from_terms(std::move(r));
+    if (known_nonnegative(rest) && known_less(rest, Expr(g))) return Blocked{g, from_terms(std::move(x)), rest};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Expr floor_div(const Expr& a, const Expr& b) {
   OCLC_CHECK(b != Expr(0), "division of " + a.text() + " by zero");
   if (a.is_constant() && b.is_constant()) return Expr(floor_quotient(a.value(), b.value()));
@@ -286,6 +310,8 @@ Expr floor_div(const Expr& a, const Expr& b) {
       }
       return quotient + floor_div(from_terms(std::move(reduced)) + Expr(floor_quotient(c, g)), Expr(*d / g));
     }
+    // floor((g*X + R) / (g*d)) = floor(X / d) for 0 <= R < g
+    if (const auto block = blocked(terms, *d)) return quotient + floor_div(block->x, Expr(*d / block->g));
     // floor(floor(x / p) / d) = floor(x / (p*d))
     if (terms.size() == 1 && terms[0].coef == 1 && terms[0].factors.size() == 1) {
       const ExprAtom& inner = *terms[0].factors[0];
@@ -312,6 +338,8 @@ Expr floor_mod(const Expr& a, const Expr& b) {
       for (const ExprTerm& t : terms) reduced.push_back({t.coef / g, t.factors});
       return Expr(g) * floor_mod(from_terms(std::move(reduced)), Expr(*d / g));
     }
+    // (g*X + R) mod (g*d) = g * (X mod d) + R for 0 <= R < g
+    if (const auto block = blocked(terms, *d)) return Expr(block->g) * floor_mod(block->x, Expr(*d / block->g)) + block->r;
     // (x mod (k*d)) mod d = x mod d
     if (terms.size() == 1 && terms[0].coef == 1 && terms[0].factors.size() == 1) {
       const ExprAtom& inner = *terms[0].factors[0];

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/winograd.h"
@@ -112,20 +113,45 @@ bool mark(Node* node, const ConvolutionCost& cost, std::string_view strategy) {
   return changed;
 }
 
+// Convolutions for which Winograd takes tiles of 4 x 4: those that gain most by it, as many as the contract's error allows.
+// Rounding errors of layers are independent: their squares add up, to half of the network's; the rest is for all other sums.
+std::set<const Node*> large_tiles(const Graph& graph, const ConvolutionOptions& options) {
+  const double network = options.precision == "fast" ? 2e-5 : options.precision == "fp32" ? 5e-6 : 0;
+  std::vector<std::pair<double, const Node*>> gains;
+  for (const Node* node : graph.nodes()) {
+    if (node->op->name != "conv") continue;
+    if (const double gain = gain_of_large_tile(*node, options); gain > 0) gains.emplace_back(gain, node);
+  }
+  std::stable_sort(gains.begin(), gains.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::set<const Node*> chosen;
+  double left = network * network / 2;
+  for (const auto& [gain, node] : gains) {
+    const double error = winograd_error(*constant_of(node->inputs[1]), 4);
+    if (error * error > left) continue;
+    left -= error * error;
+    chosen.insert(node);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
+  const std::set<const Node*> large = large_tiles(graph, options);
   bool changed = false;
   for (Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) changed = choose_convolution(*body, options) || changed;
     if (node->op->name != "conv") continue;
-    const ConvolutionCost cost = choose_strategy(*node, options);
+    const ConvolutionCost cost = choose_strategy(*node, options, large.count(node) != 0);
     switch (cost.strategy) {
       case ConvolutionStrategy::im2col:
         changed = rewrite_im2col(graph, node, cost) || changed;
         break;
       case ConvolutionStrategy::winograd:
-        changed = rewrite_winograd(graph, node, cost, cost.winograd_tile) || changed;
+        if (fuses_winograd(*node, options.target))
+          changed = mark(node, cost, fmt::format("conv_winograd_{}", cost.winograd_tile)) || changed;
+        else
+          changed = rewrite_winograd(graph, node, cost, cost.winograd_tile) || changed;
         break;
       case ConvolutionStrategy::direct:
         changed = mark(node, cost, "conv_direct") || changed;

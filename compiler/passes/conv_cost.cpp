@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/rewrite.h"
@@ -18,6 +19,8 @@ constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direc
 // Measured on a CPU: one element moved by itself, and what the small products of Winograd reach of a large product's rate,
 // their operands coming from the last cache or memory.
 constexpr double kGatherSeconds = 2e-9, kWinogradProducts = 0.5;
+// Cycles of the fused transforms for a tile and a vector of channels, and of features: F(2x2) and F(4x4).
+constexpr double kTransformCycles[2][2] = {{32, 30}, {130, 100}};
 
 double number(const Expr& e) {
   SymbolValues values;
@@ -65,6 +68,20 @@ double product_efficiency(double rows, double columns, double inner, const Targe
   return 0.95 * fill * inner / (inner + 8) * rows / (rows + 4);
 }
 
+// Products of blocks of tiles beside the weights that stream in from memory, and the transforms in the cache.
+double fused_winograd_seconds(const Node& conv, const Sizes& s, std::int64_t tile, const Target& target) {
+  const double m = static_cast<double>(tile), points = (m + 2) * (m + 2), width = target.vector_width;
+  const Shape& y = conv.output()->type.shape;
+  const double tiles = s.images * std::ceil(number(y[2]) / m) * std::ceil(number(y[3]) / m);
+  const double products =
+      2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
+  const double weights = points * s.channels * s.features * 4 / target.bytes_per_second;
+  const auto& [input, output] = kTransformCycles[tile == 2 ? 0 : 1];
+  const double transforms = tiles * (s.channels * input + s.features * output) / width * (4 * width / target.flops);
+  const double operands = (s.input + s.output) * 4 / target.bytes_per_second / 4;
+  return std::max(products + transforms + operands, weights) + target.launch_seconds;
+}
+
 }  // namespace
 
 std::string_view name_of(ConvolutionStrategy strategy) { return kNames.at(static_cast<std::size_t>(strategy)); }
@@ -94,6 +111,7 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
     case ConvolutionStrategy::depthwise:
       return std::max(flops / (target.flops * 0.25), operands) + target.launch_seconds;
     case ConvolutionStrategy::winograd: {
+      if (fuses_winograd(conv, target)) return fused_winograd_seconds(conv, s, tile, target);
       const Winograd& f = winograd(tile);
       const double m = static_cast<double>(tile), window = static_cast<double>(f.window);
       const Shape& y = conv.output()->type.shape;
@@ -107,6 +125,12 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
     }
   }
   check_failed("strategy", "conv_cost.cpp", 0, "strategy");
+}
+
+bool fuses_winograd(const Node& conv, const Target& target) {
+  const Expr channels = conv.inputs[1]->type.shape[1];
+  return target.device_class == DeviceClass::cpu && target.vector_width >= 4 && target.loop_iterations == Target::kNoLimit &&
+         channels.is_constant() && channels.value() % target.vector_width == 0;
 }
 
 std::string refusal(const Node& conv, ConvolutionStrategy strategy, const ConvolutionOptions& options) {
@@ -126,7 +150,16 @@ std::string refusal(const Node& conv, ConvolutionStrategy strategy, const Convol
   return {};
 }
 
-ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options) {
+double gain_of_large_tile(const Node& conv, const ConvolutionOptions& options) {
+  using enum ConvolutionStrategy;
+  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty()) return 0;
+  const double large = estimate_seconds(conv, winograd, 4, options.target);
+  const double others = options.strategy == "winograd" ? std::numeric_limits<double>::infinity()
+                                                       : estimate_seconds(conv, implicit, 0, options.target);
+  return std::min(others, estimate_seconds(conv, winograd, 2, options.target)) - large;
+}
+
+ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_tile) {
   using enum ConvolutionStrategy;
   ConvolutionCost choice;
   if (is_depthwise(conv)) {
@@ -134,7 +167,7 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
     choice.reason = "depthwise: one input channel a group";
     return choice;
   }
-  choice.winograd_tile = options.precision == "fast" ? 4 : 2;
+  choice.winograd_tile = large_tile ? 4 : 2;
   const auto label = [&](ConvolutionStrategy s) {
     return s == winograd ? fmt::format("winograd F({0}x{0},3x3)", choice.winograd_tile) : std::string(name_of(s));
   };

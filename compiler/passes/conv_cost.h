@@ -21,9 +21,16 @@ struct ConvolutionCost {
 // beyond the caches, and its launches. Unbound symbols count as one.
 double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int64_t winograd_tile, const Target& target);
 
+// True if one launch computes a Winograd convolution: on a CPU, with channels that fill whole vectors.
+bool fuses_winograd(const Node& conv, const Target& target);
+
 // Why the convolution does not allow the strategy; empty if it does.
 std::string refusal(const Node& conv, ConvolutionStrategy strategy, const ConvolutionOptions& options);
 
-ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options);
+// Seconds that Winograd's F(4x4,3x3) saves beside the best other strategy; 0 if it is not legal.
+double gain_of_large_tile(const Node& conv, const ConvolutionOptions& options);
+
+// `large_tile`: Winograd is F(4x4,3x3), else F(2x2,3x3).
+ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_tile);
 
 }  // namespace oclc

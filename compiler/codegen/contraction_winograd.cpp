@@ -1,0 +1,276 @@
+#include "compiler/codegen/contraction_winograd.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/codegen/contraction_epilogue.h"
+#include "compiler/codegen/tile_kernel.h"
+#include "compiler/ir/typical.h"
+#include "compiler/ops/winograd.h"
+
+namespace oclc {
+namespace {
+
+// Cycles, measured on 512-bit vectors: transforms of a tile of a vector of channels or features, start and end of a register
+// tile, start of a work-item; bytes a cycle that come from the last cache.
+struct TransformCycles {
+  double input, output;
+};
+constexpr TransformCycles kTwo = {32, 30}, kFour = {130, 100};
+constexpr double kRegisterTileCycles = 30, kItemCycles = 500, kLastCacheBytes = 24;
+// Of the weights' way from the last cache this much is not hidden behind multiplications.
+constexpr double kExposed = 0.3;
+// Floats between rows of the block in local memory, beside the channels: V_PITCH of the template.
+constexpr std::int64_t kPitch = 16;
+constexpr double kCacheShare = 0.75;
+
+// The image that the taps read: element (image, y, x, c) at origin + image * per_image + y * per_y + x * per_x + c, with y and
+// x counted in the padded image; zeros outside the rows and columns from first to last.
+struct Image {
+  Expr origin, per_image;
+  std::int64_t per_y = 0, per_x = 0;
+  std::int64_t y_first = 0, y_last = 0, x_first = 0, x_last = 0;
+};
+
+class ImageReader {
+ public:
+  explicit ImageReader(const ContractionView& view) : view_(view), a_(view.a()) {}
+
+  std::optional<Image> run() {
+    const Contraction& roles = view_.roles();
+    if (roles.m.size() != 3 || roles.k.size() != 3 || !roles.batch.empty() || !is_plain_load(a_)) return std::nullopt;
+    if (view_.operand_of(a_).dtype != DType::f32 || a_.number != 0) return std::nullopt;
+    for (int i = 0; i < 2; ++i) {
+      if (!(view_.reduction(roles.k[static_cast<std::size_t>(i)]).extent == Expr(kWinogradFilter))) return std::nullopt;
+    }
+    if (a_.index.coefficient(view_.inner_axis().name) != Expr(1)) return std::nullopt;
+    const auto per_image = a_.index.coefficient(view_.axis(roles.m[0]).name);
+    if (!per_image || !read_steps()) return std::nullopt;
+    image_.per_image = *per_image;
+    for (const Expr& e : a_.guard) {
+      if (!read_bound(e)) return std::nullopt;
+    }
+    image_.origin = a_.index.substitute(zero());
+    return image_;
+  }
+
+ private:
+  const Axis& output_axis(int i) const { return view_.axis(view_.roles().m[static_cast<std::size_t>(i) + 1]); }
+  const Axis& tap_axis(int i) const { return view_.reduction(view_.roles().k[static_cast<std::size_t>(i)]); }
+
+  // A tap further is the same step as an output further: stride and dilation are one.
+  bool read_steps() {
+    for (int i = 0; i < 2; ++i) {
+      const auto step = constant_stride(a_.index, tap_axis(i).name);
+      if (!step || !output_axis(i).extent.is_constant()) return false;
+      if (output_axis(i).extent != Expr(1) && constant_stride(a_.index, output_axis(i).name) != step) return false;
+      (i == 0 ? image_.per_y : image_.per_x) = *step;
+      (i == 0 ? image_.y_last : image_.x_last) = output_axis(i).extent.value() + kWinogradFilter - 2;
+    }
+    return true;
+  }
+
+  Substitution zero() const {
+    Substitution by;
+    for (const Axis& axis : view_.kernel().axes) by[axis.name] = Expr(0);
+    for (const Axis& axis : view_.kernel().reduction) by[axis.name] = Expr(0);
+    return by;
+  }
+
+  // Guards say position + tap + constant >= 0 or constant - (position + tap) >= 0.
+  bool read_bound(const Expr& e) {
+    const auto constant = e.substitute(zero()).constant();
+    if (!constant) return false;
+    for (int i = 0; i < 2; ++i) {
+      Expr position = tap_axis(i).var;
+      if (output_axis(i).extent != Expr(1)) position += output_axis(i).var;
+      if (e == position + Expr(*constant)) {
+        std::int64_t& first = i == 0 ? image_.y_first : image_.x_first;
+        first = std::max(first, -*constant);
+        return true;
+      }
+      if (e == Expr(*constant) - position) {
+        std::int64_t& last = i == 0 ? image_.y_last : image_.x_last;
+        last = std::min(last, *constant);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const ContractionView& view_;
+  const ScalarNode& a_;
+  Image image_;
+};
+
+// U[panel][point][channel][panel width] of w, read as `where` says; surplus columns 0.
+HostTensor transformed_panels(const HostTensor& w, const PackedOperand& where, std::int64_t columns, std::int64_t inner,
+                              std::int64_t panel_width, std::int64_t tile) {
+  const Winograd& f = winograd(tile);
+  const auto window = static_cast<std::size_t>(f.window), taps = static_cast<std::size_t>(kWinogradFilter);
+  const std::int64_t points = f.window * f.window, panels = ceil_div(columns, panel_width);
+  HostTensor packed(DType::f32, {panels * points * inner * panel_width});
+  auto* to = reinterpret_cast<float*>(packed.mutable_data());
+  std::vector<double> half(window * taps);
+  for (std::int64_t n = 0; n < columns; ++n) {
+    float* column = to + (n / panel_width) * points * inner * panel_width + n % panel_width;
+    for (std::int64_t k = 0; k < inner; ++k) {
+      const std::int64_t at = where.base + k * where.inner_stride + n * where.column_stride;
+      for (std::size_t i = 0; i < window; ++i) {
+        for (std::size_t x = 0; x < taps; ++x) {
+          double sum = 0;
+          for (std::size_t y = 0; y < taps; ++y) sum += f.filter[i][y] * w.at(at + where.tap_offsets[y * taps + x]);
+          half[i * taps + x] = sum;
+        }
+      }
+      for (std::size_t i = 0; i < window; ++i) {
+        for (std::size_t j = 0; j < window; ++j) {
+          double sum = 0;
+          for (std::size_t x = 0; x < taps; ++x) sum += half[i * taps + x] * f.filter[j][x];
+          column[(static_cast<std::int64_t>(i * window + j) * inner + k) * panel_width] = static_cast<float>(sum);
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+std::int64_t asked_tile(const std::string& strategy) {
+  return strategy == "conv_winograd_2" ? 2 : strategy == "conv_winograd_4" ? 4 : 0;
+}
+
+class WinogradCode {
+ public:
+  WinogradCode(const ContractionView& view, const ContractionChoice& choice, const Image& image, const WinogradTiles& tiles,
+               std::int64_t tile, const Target& target)
+      : view_(view), choice_(choice), image_(image), tiles_(tiles), tile_(tile), target_(target), kernel_(view.kernel()) {}
+
+  GeneratedKernel run(const HostTensor& weights) {
+    const std::int64_t panel_width = std::int64_t{tiles_.vectors} * target_.vector_width, columns = view_.columns().value(),
+                       inner = view_.inner().value(), panels = ceil_div(columns, panel_width);
+    out_.template_name = "contraction_winograd_cpu";
+    out_.constants.push_back(
+        own_constant("weights", view_.operand_of(view_.b()).value + ".winograd",
+                     transformed_panels(weights, *choice_.constant_b, columns, inner, panel_width, tile_)));
+    out_.constants.push_back(own_constant("zero", "zero", HostTensor(DType::f32, {inner})));
+    kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
+    fill(panel_width, columns, inner);
+    const Expr per_image = ceil_div(rows(1), Expr(tile_)) * ceil_div(rows(2), Expr(tile_));
+    out_.groups = ceil_div(images() * per_image, Expr(tiles_.tiles)) * Expr(ceil_div(panels, tiles_.panels));
+    out_.schedule = fmt::format("template {}, F({}x{}, 3x3), {} tiles of the image by {} panels a group, register tile {} x {}",
+                                out_.template_name, tile_, tile_, tiles_.tiles, tiles_.panels, tiles_.rows, panel_width);
+    out_.local_name = "block";
+    out_.local_macro = "LOCAL_FLOATS";
+    return assemble(kernel_, std::move(out_));
+  }
+
+ private:
+  const Expr& rows(std::size_t i) const { return view_.axis(view_.roles().m[i]).extent; }
+  const Expr& images() const { return rows(0); }
+
+  void fill(std::int64_t panel_width, std::int64_t columns, std::int64_t inner) {
+    auto& p = out_.values.parameters;
+    auto& holes = out_.values.holes;
+    holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
+    p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
+    const std::pair<const char*, std::int64_t> numbers[] = {{"T", tile_},
+                                                            {"K", inner},
+                                                            {"N", columns},
+                                                            {"OH", rows(1).value()},
+                                                            {"OW", rows(2).value()},
+                                                            {"Y_FIRST", image_.y_first},
+                                                            {"Y_LAST", image_.y_last},
+                                                            {"X_FIRST", image_.x_first},
+                                                            {"X_LAST", image_.x_last},
+                                                            {"A_Y", image_.per_y},
+                                                            {"A_X", image_.per_x},
+                                                            {"VW", target_.vector_width},
+                                                            {"MR", tiles_.rows},
+                                                            {"NV", tiles_.vectors},
+                                                            {"TB", tiles_.tiles},
+                                                            {"NP", tiles_.panels},
+                                                            {"K_CHAIN", std::min(inner, kLongestChain)},
+                                                            {"AHEAD", kPrefetchBytes / (panel_width * 4)}};
+    for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
+    p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["T"] : "1";
+    holes["A_ORIGIN"] = fmt::format("const __global float* origin = {} + ({}) + image * ({}) + top * {} + left * {};\n",
+                                    view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
+                                    view_.c_text(image_.per_image), image_.per_y, image_.per_x);
+    holes["B_POINTER"] = fmt::format("const __global float* w = weights + (size_t)panel * {};\n",
+                                     (tile_ + 2) * (tile_ + 2) * inner * panel_width);
+    holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, nullptr);
+    holes["STORE"] = "";
+  }
+
+  const ContractionView& view_;
+  const ContractionChoice& choice_;
+  const Image& image_;
+  const WinogradTiles& tiles_;
+  const std::int64_t tile_;
+  const Target& target_;
+  Kernel kernel_;  // with the operand marked that transformed weights replace
+  TileKernel out_;
+};
+
+}  // namespace
+
+std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const Target& target) {
+  const std::int64_t width = target.vector_width, cores = target.compute_units, points = (s.tile + 2) * (s.tile + 2);
+  const TransformCycles transform = s.tile == 2 ? kTwo : kFour;
+  const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
+  std::optional<WinogradTiles> best;
+  double best_cost = 0;
+  for (int vectors = 4; vectors >= 1; --vectors) {
+    for (int rows = 2; rows <= 14; ++rows) {
+      if (rows * vectors + vectors + 1 > target.vector_registers) continue;
+      const std::int64_t panel_width = vectors * width, panels = ceil_div(s.features, panel_width);
+      const double step = std::max({rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0});
+      for (std::int64_t row_tiles = 1; row_tiles * rows < s.tiles + rows && row_tiles <= 16; ++row_tiles) {
+        // Blocks of equal size: the last one is not a small rest.
+        const std::int64_t blocks = ceil_div(s.tiles, row_tiles * rows), tiles = ceil_div(s.tiles, blocks),
+                           block_rows = ceil_div(tiles, rows) * rows;
+        const double bytes = static_cast<double>(4 * points * block_rows * (s.channels + kPitch + panel_width));
+        if (bytes > budget) break;
+        for (const std::int64_t parts : {std::int64_t{1}, std::int64_t{2}, cores}) {
+          if (parts > panels) continue;
+          const std::int64_t np = ceil_div(panels, parts), items = blocks * ceil_div(panels, np);
+          const double in = static_cast<double>(tiles) * static_cast<double>(ceil_div(s.channels, width)) * transform.input,
+                       out = static_cast<double>(tiles * np * vectors) * transform.output,
+                       multiply = static_cast<double>(np * points * (block_rows / rows)) *
+                                  (static_cast<double>(s.channels) * step + kRegisterTileCycles + rows * vectors),
+                       weights = static_cast<double>(np * points * s.channels * panel_width * 4) / kLastCacheBytes;
+          const double cost = static_cast<double>(ceil_div(items, cores)) *
+                              (kItemCycles + in + out + std::max(multiply + kExposed * weights, weights));
+          if (best && cost >= best_cost * 0.999) continue;
+          best_cost = cost;
+          best = WinogradTiles{rows, vectors, tiles, np, static_cast<std::int64_t>(bytes)};
+        }
+      }
+    }
+  }
+  return best;
+}
+
+std::optional<GeneratedKernel> generate_winograd(const ContractionView& view, const ContractionChoice& choice,
+                                                 const std::vector<Buffer>& buffers, const Target& target) {
+  const std::int64_t tile = asked_tile(view.roles().strategy);
+  if (tile == 0 || !choice.constant_b || view.mode().wide_index) return std::nullopt;
+  if (!view.inner().is_constant() || view.inner().value() % target.vector_width != 0 || !view.columns().is_constant())
+    return std::nullopt;
+  const auto image = ImageReader(view).run();
+  if (!image) return std::nullopt;
+  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  if (weights.dtype != DType::f32) return std::nullopt;
+  WinogradShape shape;
+  shape.tile = tile;
+  const auto extent = [&](std::size_t i) { return typical_extent(view.axis(view.roles().m[i]).extent); };
+  shape.tiles = extent(0) * ceil_div(extent(1), tile) * ceil_div(extent(2), tile);
+  shape.channels = view.inner().value();
+  shape.features = view.columns().value();
+  const auto tiles = choose_winograd_tiles(shape, target);
+  if (!tiles) return std::nullopt;
+  return WinogradCode(view, choice, *image, *tiles, tile, target).run(weights.constant);
+}
+
+}  // namespace oclc

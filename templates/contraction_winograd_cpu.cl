@@ -1,0 +1,310 @@
+// Convolution of 3x3 taps on a CPU by Winograd's F(TxT, 3x3): blocks of tiles transformed, multiplied and transformed back in
+// local memory. Nothing but the image, the weights and the result goes through memory.
+//
+// formula   C[image,oy,ox,o] = epilogue(sum over c < K, ky < 3, kx < 3 of A[image, oy + ky, ox + kx, c] * W[ky,kx,c,o])
+//           in coordinates of the padded image; A is 0 outside rows Y_FIRST .. Y_LAST and columns X_FIRST .. X_LAST.
+//           Y = output^T (U * V) output, V = input D input^T of a window D of WIN x WIN, U = filter W filter^T; WIN = T + 2.
+//           Points: T = 2: 0, 1, -1, infinity; T = 4: 0, 3/4, -3/4, 3/2, -3/2, infinity.
+// A         A[image, y, x, c] = origin[(y - top) * A_Y + (x - left) * A_X + c], the hole A_ORIGIN for the window at (top, left).
+// B         b[((n / PW * POINTS + point) * K + c) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
+// C         c[((image * OH + oy) * OW + ox) * C_STEP + o].     bias: PANELS * PW values (default epilogue).     zero: K zeros.
+// local     v[(point * TBR + tile) * V_PITCH + c], then products[(point * TBR + tile) * PW + n % PW]; TBR = TB rounded up to MR.
+// parameter legal values (default)
+//   T       2, 4: outputs of a tile, down and across (2)
+//   IMAGES  images; a literal, or the name of a variable that the hole SIZES declares (1)
+//   K, N    channels, a multiple of VW; features (64, 64)
+//   OH, OW, Y_FIRST, Y_LAST, X_FIRST, X_LAST, A_Y, A_X   the image (56x56, padding 1)
+//   VW      4, 8, 16: vector width of the target
+//   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers (8, 3)
+//   K_CHAIN longest chain of fma; longer sums are added up from pieces (K)
+//   AHEAD   rows of a panel by which B is asked for ahead of its use; 0: never (0)
+//   TB, NP  tiles and panels of a work-item (24, PANELS)
+//   EPILOGUE_UNROLL  T: the epilogue of a row of pixels is written out; 1: small code, for an expensive one (T)
+// local memory 4 * POINTS * TBR * (V_PITCH + PW) bytes: at most half the second-level cache.
+// launch: BLOCKS * PANEL_BLOCKS groups of one work-item.
+// paper     Lavin, Gray: Fast algorithms for convolutional neural networks, 2015.
+#ifndef T
+#define T 2
+#endif
+#ifndef IMAGES
+#define IMAGES 1
+#endif
+#ifndef K
+#define K 64
+#endif
+#ifndef N
+#define N 64
+#endif
+#ifndef OH
+#define OH 56
+#endif
+#ifndef OW
+#define OW 56
+#endif
+#ifndef Y_FIRST
+#define Y_FIRST 1
+#endif
+#ifndef Y_LAST
+#define Y_LAST 56
+#endif
+#ifndef X_FIRST
+#define X_FIRST 1
+#endif
+#ifndef X_LAST
+#define X_LAST 56
+#endif
+#ifndef A_X
+#define A_X K
+#endif
+#ifndef A_Y
+#define A_Y (56 * K)
+#endif
+#ifndef VW
+#define VW 16
+#endif
+#ifndef MR
+#define MR 8
+#endif
+#ifndef NV
+#define NV 3
+#endif
+#ifndef K_CHAIN
+#define K_CHAIN K
+#endif
+#ifndef AHEAD
+#define AHEAD 0
+#endif
+#ifndef TB
+#define TB 24
+#endif
+#ifndef NP
+#define NP PANELS
+#endif
+#ifndef C_STEP
+#define C_STEP N
+#endif
+#ifndef EPILOGUE_UNROLL
+#define EPILOGUE_UNROLL T
+#endif
+#define WIN (T + 2)
+#define POINTS (WIN * WIN)
+#define PW (NV * VW)
+#define PANELS ((N + PW - 1) / PW)
+#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
+#define TILES_Y ((OH + T - 1) / T)
+#define TILES_X ((OW + T - 1) / T)
+#define TBR ((TB + MR - 1) / MR * MR)
+#define V_PITCH (K + 16)
+#define LOCAL_FLOATS (POINTS * TBR * (V_PITCH + PW))
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#define VEC JOIN(float, VW)
+#define LOAD(p) JOIN(vload, VW)(0, p)
+#define STORE(v, p) JOIN(vstore, VW)(v, 0, p)
+
+// The vector at column n of a row of N values; lanes from column N on are 0 and are not read.
+VEC load_columns(const __global float* row, int n) {
+  if (N % VW == 0 || n + VW <= N) return LOAD(row + n);
+  float lanes[VW];
+  for (int l = 0; l < VW; ++l) lanes[l] = n + l < N ? row[n + l] : 0.0f;
+  return LOAD(lanes);
+}
+
+void store_columns(VEC v, __global float* row, int n) {
+  if (N % VW == 0 || n + VW <= N) {
+    STORE(v, row + n);
+  } else {
+    float lanes[VW];
+    STORE(v, lanes);
+    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
+  }
+}
+
+void contraction_winograd_tile(const __global float* restrict a, const __global float* restrict b,
+                               const __global float* restrict bias, const __global float* restrict zero,
+                               __global float* restrict c, int tile, __local float* restrict block) {
+  //@hole SIZES
+  //@end
+  const int first_tile = tile / PANEL_BLOCKS * TB;
+  const int first_panel = tile % PANEL_BLOCKS * NP;
+  const int panel_end = min(PANELS, first_panel + NP);
+  const int tile_count = min(TB, IMAGES * (TILES_Y * TILES_X) - first_tile);
+  __local float* restrict products = block + POINTS * TBR * V_PITCH;
+  for (int r = 0; r < tile_count; ++r) {
+    const int t = first_tile + r;
+    const int image = t / (TILES_Y * TILES_X);
+    const int top = t % (TILES_Y * TILES_X) / TILES_X * T;
+    const int left = t % TILES_X * T;
+    //@hole A_ORIGIN
+    const __global float* origin = a + image * ((Y_LAST - Y_FIRST + 1) * A_Y) + (top - Y_FIRST) * A_Y + (left - X_FIRST) * A_X;
+    //@end
+    const __global float* p[WIN][WIN];
+    for (int i = 0; i < WIN; ++i) {
+      const int inside = top + i >= Y_FIRST && top + i <= Y_LAST;
+      for (int j = 0; j < WIN; ++j)
+        p[i][j] = inside && left + j >= X_FIRST && left + j <= X_LAST ? origin + (i * A_Y + j * A_X) : zero;
+    }
+    __local float* restrict v = block + r * V_PITCH;
+    for (int k = 0; k < K; k += VW) {
+      VEC d[WIN][WIN];
+      #pragma unroll
+      for (int j = 0; j < WIN; ++j) {
+        VEC x[WIN];
+        #pragma unroll
+        for (int i = 0; i < WIN; ++i) x[i] = LOAD(p[i][j] + k);
+#if T == 2
+        d[0][j] = x[0] - x[2];
+        d[1][j] = x[1] + x[2];
+        d[2][j] = x[1] - x[2];
+        d[3][j] = x[3] - x[1];
+#else
+        const VEC e = fma(x[2], 2.25f, -x[4]), o = 0.75f * fma(x[1], 2.25f, -x[3]);
+        const VEC f = fma(x[2], 0.5625f, -x[4]), h = 1.5f * fma(x[1], 0.5625f, -x[3]);
+        d[0][j] = fma(x[0], 1.265625f, fma(x[2], -2.8125f, x[4]));
+        d[1][j] = o + e;
+        d[2][j] = o - e;
+        d[3][j] = h + f;
+        d[4][j] = h - f;
+        d[5][j] = fma(x[1], 1.265625f, fma(x[3], -2.8125f, x[5]));
+#endif
+      }
+      #pragma unroll
+      for (int i = 0; i < WIN; ++i) {
+        VEC y[WIN];
+#if T == 2
+        y[0] = d[i][0] - d[i][2];
+        y[1] = d[i][1] + d[i][2];
+        y[2] = d[i][1] - d[i][2];
+        y[3] = d[i][3] - d[i][1];
+#else
+        const VEC e = fma(d[i][2], 2.25f, -d[i][4]), o = 0.75f * fma(d[i][1], 2.25f, -d[i][3]);
+        const VEC f = fma(d[i][2], 0.5625f, -d[i][4]), h = 1.5f * fma(d[i][1], 0.5625f, -d[i][3]);
+        y[0] = fma(d[i][0], 1.265625f, fma(d[i][2], -2.8125f, d[i][4]));
+        y[1] = o + e;
+        y[2] = o - e;
+        y[3] = h + f;
+        y[4] = h - f;
+        y[5] = fma(d[i][1], 1.265625f, fma(d[i][3], -2.8125f, d[i][5]));
+#endif
+        #pragma unroll
+        for (int j = 0; j < WIN; ++j) STORE(y[j], v + (i * WIN + j) * (TBR * V_PITCH) + k);
+      }
+    }
+  }
+  for (int panel = first_panel; panel < panel_end; ++panel) {
+    //@hole B_POINTER
+    const __global float* w = b + (size_t)panel * (POINTS * K * PW);
+    //@end
+    for (int point = 0; point < POINTS; ++point, w += K * PW) {
+      for (int r0 = 0; r0 < tile_count; r0 += MR) {
+        // Surplus rows of the last tile hold what they held before and are not used.
+        VEC acc[MR][NV];
+        #pragma unroll
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
+        VEC out[MR][NV];
+        #pragma unroll
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+        const __local float* p = block + (point * TBR + r0) * V_PITCH;
+        for (int k0 = 0; k0 < K; k0 += K_CHAIN) {
+          const int k_end = min(K, k0 + K_CHAIN);
+          for (int k = k0; k < k_end; ++k) {
+            VEC x[NV];
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) x[j] = LOAD(w + k * PW + j * VW);
+#if AHEAD > 0
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) oclc_prefetch(w + (k + AHEAD) * PW + j * VW);
+#endif
+            #pragma unroll
+            for (int i = 0; i < MR; ++i) {
+              const VEC s = p[i * V_PITCH + k];
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+            }
+          }
+          if (K_CHAIN < K) {
+            #pragma unroll
+            for (int i = 0; i < MR; ++i)
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+          }
+        }
+        __local float* restrict q = products + (point * TBR + r0) * PW;
+        #pragma unroll
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) STORE(K_CHAIN < K ? out[i][j] : acc[i][j], q + i * PW + j * VW);
+      }
+    }
+    for (int r = 0; r < tile_count; ++r) {
+      const int t = first_tile + r;
+      const int image = t / (TILES_Y * TILES_X);
+      const int top = t % (TILES_Y * TILES_X) / TILES_X * T;
+      const int left = t % TILES_X * T;
+      for (int j = 0; j < NV; ++j) {
+        const int n = panel * PW + j * VW;
+        if (N % PW != 0 && n >= N) break;
+        const __local float* q = products + r * PW + j * VW;
+        VEC d[T][WIN];
+        #pragma unroll
+        for (int x = 0; x < WIN; ++x) {
+          VEC s[WIN];
+          #pragma unroll
+          for (int i = 0; i < WIN; ++i) s[i] = LOAD(q + (i * WIN + x) * (TBR * PW));
+#if T == 2
+          d[0][x] = s[0] + (s[1] + s[2]);
+          d[1][x] = (s[1] - s[2]) + s[3];
+#else
+          const VEC e = s[1] + s[2], o = s[1] - s[2], f = s[3] + s[4], h = s[3] - s[4];
+          d[0][x] = s[0] + e + f;
+          d[1][x] = fma(h, 1.5f, 0.75f * o);
+          d[2][x] = fma(f, 2.25f, 0.5625f * e);
+          d[3][x] = fma(h, 3.375f, fma(o, 0.421875f, s[5]));
+#endif
+        }
+        VEC pixels[T][T];
+        #pragma unroll
+        for (int i = 0; i < T; ++i) {
+#if T == 2
+          pixels[i][0] = d[i][0] + (d[i][1] + d[i][2]);
+          pixels[i][1] = (d[i][1] - d[i][2]) + d[i][3];
+#else
+          const VEC e = d[i][1] + d[i][2], o = d[i][1] - d[i][2], f = d[i][3] + d[i][4], h = d[i][3] - d[i][4];
+          pixels[i][0] = d[i][0] + e + f;
+          pixels[i][1] = fma(h, 1.5f, 0.75f * o);
+          pixels[i][2] = fma(f, 2.25f, 0.5625f * e);
+          pixels[i][3] = fma(h, 3.375f, fma(o, 0.421875f, d[i][5]));
+#endif
+        }
+        #pragma unroll EPILOGUE_UNROLL
+        for (int i = 0; i < T; ++i) {
+          if (OH % T != 0 && top + i >= OH) break;
+          #pragma unroll EPILOGUE_UNROLL
+          for (int x = 0; x < T; ++x) {
+            if (OW % T != 0 && left + x >= OW) break;
+            const int m = (image * OH + top + i) * OW + left + x;
+            VEC v = pixels[i][x];
+            //@hole EPILOGUE
+            v += LOAD(bias + n);
+            //@end
+            //@hole STORE
+            store_columns(v, c + (size_t)m * C_STEP, n);
+            //@end
+          }
+        }
+      }
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void contraction_winograd(const __global float* restrict a, const __global float* restrict b,
+                                   const __global float* restrict bias, const __global float* restrict zero,
+                                   __global float* restrict c) {
+  __local float block[LOCAL_FLOATS];
+  contraction_winograd_tile(a, b, bias, zero, c, (int)get_group_id(0), block);
+}
