@@ -17,6 +17,7 @@
 //   VW      4, 8, 16: vector width of the target
 //   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers (8, 3)
 //   K_CHAIN longest chain of fma; longer sums are added up from pieces (K)
+//   INDEX   int, long: type of indices into A and C (int)
 //   AHEAD   rows of a panel by which B is asked for ahead of its use; 0: never (0)
 //   TB, NP  tiles and panels of a work-item (24, PANELS)
 //   EPILOGUE_UNROLL  T: the epilogue of a row of pixels is written out; 1: small code, for an expensive one (T)
@@ -73,6 +74,9 @@
 #endif
 #ifndef AHEAD
 #define AHEAD 0
+#endif
+#ifndef INDEX
+#define INDEX int
 #endif
 #ifndef TB
 #define TB 24
@@ -132,7 +136,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
   __local float* restrict products = block + POINTS * TBR * V_PITCH;
   for (int r = 0; r < tile_count; ++r) {
     const int t = first_tile + r;
-    const int image = t / (TILES_Y * TILES_X);
+    const INDEX image = t / (TILES_Y * TILES_X);
     const int top = t % (TILES_Y * TILES_X) / TILES_X * T;
     const int left = t % TILES_X * T;
     //@hole A_ORIGIN
@@ -242,7 +246,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
     }
     for (int r = 0; r < tile_count; ++r) {
       const int t = first_tile + r;
-      const int image = t / (TILES_Y * TILES_X);
+      const INDEX image = t / (TILES_Y * TILES_X);
       const int top = t % (TILES_Y * TILES_X) / TILES_X * T;
       const int left = t % TILES_X * T;
       for (int j = 0; j < NV; ++j) {
@@ -286,7 +290,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
           #pragma unroll EPILOGUE_UNROLL
           for (int x = 0; x < T; ++x) {
             if (OW % T != 0 && left + x >= OW) break;
-            const int m = (image * OH + top + i) * OW + left + x;
+            const INDEX m = (image * OH + top + i) * OW + left + x;
             VEC v = pixels[i][x];
             //@hole EPILOGUE
             v += LOAD(bias + n);

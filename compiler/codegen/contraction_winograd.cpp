@@ -193,6 +193,7 @@ class WinogradCode {
                                                             {"K_CHAIN", std::min(inner, kLongestChain)},
                                                             {"AHEAD", kPrefetchBytes / (panel_width * 4)}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
+    p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["T"] : "1";
     holes["A_ORIGIN"] = fmt::format("const __global float* origin = {} + ({}) + image * ({}) + top * {} + left * {};\n",
                                     view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
@@ -255,7 +256,7 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
 std::optional<GeneratedKernel> generate_winograd(const ContractionView& view, const ContractionChoice& choice,
                                                  const std::vector<Buffer>& buffers, const Target& target) {
   const std::int64_t tile = asked_tile(view.roles().strategy);
-  if (tile == 0 || !choice.constant_b || view.mode().wide_index) return std::nullopt;
+  if (tile == 0 || !choice.constant_b) return std::nullopt;
   if (!view.inner().is_constant() || view.inner().value() % target.vector_width != 0 || !view.columns().is_constant())
     return std::nullopt;
   const auto image = ImageReader(view).run();

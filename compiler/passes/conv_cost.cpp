@@ -68,6 +68,20 @@ double product_efficiency(double rows, double columns, double inner, const Targe
   return 0.95 * fill * inner / (inner + 8) * rows / (rows + 4);
 }
 
+// What assign_layouts will say of a value of feature maps.
+bool becomes_channels_last(const Value* value) {
+  const Node* from = value->producer;
+  if (!value->layout.is_row_major()) return true;
+  if (!from || from->outputs.size() != 1 || value->type.rank() < 3) return false;
+  if (from->op->name == "conv" || from->op->kind == OpKind::window) return true;
+  const auto same = [&](const Value* v) { return v && v->type.rank() == value->type.rank() && becomes_channels_last(v); };
+  if (from->op->name == "concat")
+    return from->get<std::int64_t>("axis") == 1 && std::all_of(from->inputs.begin(), from->inputs.end(), same);
+  return from->op->kind == OpKind::elementwise && std::any_of(from->inputs.begin(), from->inputs.end(), [&](const Value* v) {
+           return same(v) && v->type.elements() == value->type.elements();
+         });
+}
+
 // Products of blocks of tiles beside the weights that stream in from memory, and the transforms in the cache.
 double fused_winograd_seconds(const Node& conv, const Sizes& s, std::int64_t tile, const Target& target) {
   const double m = static_cast<double>(tile), points = (m + 2) * (m + 2), width = target.vector_width;
@@ -128,6 +142,7 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
 }
 
 bool fuses_winograd(const Node& conv, const Target& target) {
+  if (!becomes_channels_last(conv.inputs[0])) return false;
   const Expr channels = conv.inputs[1]->type.shape[1];
   return target.device_class == DeviceClass::cpu && target.vector_width >= 4 && target.loop_iterations == Target::kNoLimit &&
          channels.is_constant() && channels.value() % target.vector_width == 0;

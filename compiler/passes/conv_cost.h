@@ -21,7 +21,8 @@ struct ConvolutionCost {
 // beyond the caches, and its launches. Unbound symbols count as one.
 double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int64_t winograd_tile, const Target& target);
 
-// True if one launch computes a Winograd convolution: on a CPU, with channels that fill whole vectors.
+// True if one launch computes a Winograd convolution: on a CPU, with channels that fill whole vectors of an image whose
+// channels will be innermost.
 bool fuses_winograd(const Node& conv, const Target& target);
 
 // Why the convolution does not allow the strategy; empty if it does.

@@ -84,6 +84,16 @@ std::vector<Golden> goldens() {
       return y=%1
     })",
        "winograd"},
+      {"conv_winograd_fused", R"(
+    graph g(%x: f32[N, 4, 14, 14]) {
+      %v = constant f32[16, 4, 1, 1] random 1
+      %w = constant f32[20, 16, 3, 3] random 2
+      %0 = conv(%x, %v) {dilations=[1, 1], group=1, pads=[0, 0, 0, 0], strides=[1, 1]}     // before
+      %1 = conv(%0, %w) {dilations=[1, 1], group=1, pads=[1, 1, 1, 1], strides=[1, 1]}     // conv
+      %2 = relu(%1)                                                                        // relu
+      return y=%2
+    })",
+       "winograd"},
       {"depthwise", R"(
     graph g(%x: f32[N, 16, 14, 14]) {
       %w = constant f32[16, 1, 3, 3] random 1

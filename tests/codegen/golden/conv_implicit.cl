@@ -31,6 +31,15 @@
   T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
+#ifndef OCLC_HAVE_oclc_prefetch
+#define OCLC_HAVE_oclc_prefetch
+// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
+#else
+#define oclc_prefetch(p)
+#endif
+#endif
 void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x2, __global const float* x3, __global float* y0, const long dim_N, __global const float* weights, __global const float* zero, const int tile) {
   const int row_count = (int)(256*dim_N);
   const int g = tile / (((((row_count + 6 - 1) / 6) + 86 - 1) / 86) * 1);
@@ -78,6 +87,8 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
             float8 x[2];
             #pragma unroll
             for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + j * 8);
+            #pragma unroll
+            for (int j = 0; j < 2; ++j) oclc_prefetch(w + 512 * 16 + j * 8);
             #pragma unroll
             for (int i = 0; i < 6; ++i) {
               const float8 s = p[i][k * 1024];

@@ -30,6 +30,15 @@
   T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
+#ifndef OCLC_HAVE_oclc_prefetch
+#define OCLC_HAVE_oclc_prefetch
+// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
+#else
+#define oclc_prefetch(p)
+#endif
+#endif
 void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
   const int row_count = (int)(dim_N);
   const int g = tile / (((((row_count + 8 - 1) / 8) + 1 - 1) / 1) * 3);
@@ -65,6 +74,8 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
             float8 x[1];
             #pragma unroll
             for (int j = 0; j < 1; ++j) x[j] = vload8(0, w + j * 8);
+            #pragma unroll
+            for (int j = 0; j < 1; ++j) oclc_prefetch(w + 1024 * 8 + j * 8);
             #pragma unroll
             for (int i = 0; i < 8; ++i) {
               const float8 s = p[i][k * 1];
