@@ -1,26 +1,25 @@
-// Convolution of few input channels on a CPU: a zero-padded input window in local memory, B packed at compile time.
+// Convolution of few input channels on a CPU: a zero-padded window of the image in local memory, B packed at compile time.
 //
-// formula   C[n,oy,ox,o] = epilogue(sum over ic < IC, ky < KH, kx < KW of A[n,ic,y,x] * B[ic,ky,kx,o]), 0 outside A,
-//           y = oy * SY + ky * DY - PAD_Y, x = ox * SX + kx * DX - PAD_X
-// A         a[((n * IC + ic) * H + y) * W + x] (NCHW); the hole WINDOW_ROW changes layout or applies a prologue.
-// window    window[(ic * WH + wy) * WW + wx], WH = (ROWS - 1) * SY + (KH - 1) * DY + 1, WW = (OW - 1) * SX + (KW - 1) * DX + 1
-// B         b[((o / PW * IC * KH + ic * KH + ky) * KW + kx) * PW + o % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
-// C         c[C_OFFSET + ((n * OH + oy) * OW + ox) * C_STEP + o] (NHWC).      bias: PANELS * PW values (default epilogue).
+// formula   C[image,oy,ox,o] = epilogue(sum over ic < IC, ky < KH, kx < KW of A[image, ic, y, x] * B[ic,ky,kx,o]),
+//           y = oy * SY + ky * DY, x = ox * SX + kx * DX in coordinates of the padded image; A is 0 outside rows
+//           Y_FIRST .. Y_LAST and columns X_FIRST .. X_LAST.
+// A         A[image, ic, y, x] = src[x * A_X]; the hole A_ROW gives src for a row y of a channel. Default: NCHW.
+// window    window[(ic * WH + wy) * WW + x], WH = (ROWS - 1) * SY + (KH - 1) * DY + 1 rows from y = oy * SY on,
+//           WW = (PIXELS - 1) * SX + (KW - 1) * DX + 1 columns, PIXELS = OW rounded up to MR.
+// B         b[((n / PW * IC * KH + ic * KH + ky) * KW + kx) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
+// C         c[((image * OH + oy) * OW + ox) * C_STEP + o] (NHWC).      bias: PANELS * PW values (default epilogue).
 // parameter legal values (default)
-//   IMAGES  images; a literal, or the name of an int argument added to both functions (1): used by the launch alone
-//   IC, H, W, KH, KW, SY, SX, DY, DX, PAD_Y, PAD_X, OH, OW, N   the shape (first layer of a residual network)
+//   IC, KH, KW, SY, SX, DY, DX, OH, OW, N   the shape (first layer of a residual network)
+//   Y_FIRST, Y_LAST, X_FIRST, X_LAST, A_X   the image (224x224, padding 3)
 //   VW      4, 8, 16: vector width of the target
-//   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers (6, 4)
+//   MR, NV  pixels of a row and vectors of the register tile: MR * NV + NV + 1 <= vector registers (6, 4)
 //   ROWS    output rows of a work-item (2)
-// local memory 4 * IC * WH * WW bytes. launch: IMAGES * ceil(OH / ROWS) groups of one work-item.
+//   CHAIN   rows of taps in the longest chain of fma; longer sums are added up from pieces (IC * KH)
+//   INDEX   int, long: type of indices into A and C (int)
+//   EPILOGUE_UNROLL  MR: the epilogue is written out; 1: small code, for an expensive one (MR)
+// local memory 4 * IC * WH * WW bytes. launch: images * BANDS groups of one work-item.
 #ifndef IC
 #define IC 3
-#endif
-#ifndef H
-#define H 224
-#endif
-#ifndef W
-#define W 224
 #endif
 #ifndef KH
 #define KH 7
@@ -40,12 +39,6 @@
 #ifndef DX
 #define DX 1
 #endif
-#ifndef PAD_Y
-#define PAD_Y 3
-#endif
-#ifndef PAD_X
-#define PAD_X 3
-#endif
 #ifndef OH
 #define OH 112
 #endif
@@ -54,6 +47,21 @@
 #endif
 #ifndef N
 #define N 64
+#endif
+#ifndef Y_FIRST
+#define Y_FIRST 3
+#endif
+#ifndef Y_LAST
+#define Y_LAST 226
+#endif
+#ifndef X_FIRST
+#define X_FIRST 3
+#endif
+#ifndef X_LAST
+#define X_LAST 226
+#endif
+#ifndef A_X
+#define A_X 1
 #endif
 #ifndef VW
 #define VW 16
@@ -67,20 +75,26 @@
 #ifndef ROWS
 #define ROWS 2
 #endif
+#ifndef CHAIN
+#define CHAIN (IC * KH)
+#endif
+#ifndef INDEX
+#define INDEX int
+#endif
 #ifndef EPILOGUE_UNROLL
 #define EPILOGUE_UNROLL MR
 #endif
 #ifndef C_STEP
 #define C_STEP N
 #endif
-#ifndef C_OFFSET
-#define C_OFFSET 0
-#endif
 #define PW (NV * VW)
 #define PANELS ((N + PW - 1) / PW)
 #define BANDS ((OH + ROWS - 1) / ROWS)
+#define PIXELS ((OW + MR - 1) / MR * MR)
 #define WH ((ROWS - 1) * SY + (KH - 1) * DY + 1)
-#define WW ((OW - 1) * SX + (KW - 1) * DX + 1)
+#define WW ((PIXELS - 1) * SX + (KW - 1) * DX + 1)
+#define X_END (X_LAST < WW ? X_LAST + 1 : WW)
+#define LOCAL_FLOATS (IC * WH * WW)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
 #define VEC JOIN(float, VW)
@@ -108,80 +122,83 @@ void store_columns(VEC v, __global float* row, int n) {
 void contraction_window_tile(const __global float* restrict a, const __global float* restrict b,
                              const __global float* restrict bias, __global float* restrict c, int tile,
                              __local float* restrict window) {
-  const int image = tile / BANDS;
-  const int oy0 = tile % BANDS * ROWS;
+  const INDEX image = tile / BANDS;
+  const int top = tile % BANDS * ROWS;
   for (int ic = 0; ic < IC; ++ic) {
     for (int wy = 0; wy < WH; ++wy) {
       __local float* restrict dst = window + (ic * WH + wy) * WW;
-      const int y = oy0 * SY - PAD_Y + wy;
-      if (y < 0 || y >= H) {
-        for (int wx = 0; wx < WW; ++wx) dst[wx] = 0.0f;
+      const int y = top * SY + wy;
+      if (y < Y_FIRST || y > Y_LAST) {
+        for (int x = 0; x < WW; ++x) dst[x] = 0.0f;
         continue;
       }
-      const int x_end = min(WW - PAD_X, W);
-      for (int wx = 0; wx < min(PAD_X, WW); ++wx) dst[wx] = 0.0f;
-      //@hole WINDOW_ROW
-      const __global float* restrict src = a + ((image * IC + ic) * H + y) * W;
-      for (int x = 0; x < x_end; ++x) dst[PAD_X + x] = src[x];
+      for (int x = 0; x < X_FIRST; ++x) dst[x] = 0.0f;
+      //@hole A_ROW
+      const __global float* src = a + ((image * IC + ic) * (Y_LAST - Y_FIRST + 1) + y - Y_FIRST) * (X_LAST - X_FIRST + 1) - X_FIRST;
       //@end
-      for (int wx = PAD_X + x_end; wx < WW; ++wx) dst[wx] = 0.0f;
+      for (int x = X_FIRST; x < X_END; ++x) dst[x] = src[x * A_X];
+      for (int x = X_END; x < WW; ++x) dst[x] = 0.0f;
     }
   }
-  const int pixels = min(ROWS, OH - oy0) * OW;
   for (int panel = 0; panel < PANELS; ++panel) {
-    for (int m0 = 0; m0 < pixels; m0 += MR) {
-      // Surplus pixels of the last tile repeat the last pixel and are not stored.
-      const __local float* row[MR];
-      #pragma unroll
-      for (int i = 0; i < MR; ++i) {
-        const int pixel = min(m0 + i, pixels - 1);
-        row[i] = window + pixel / OW * (SY * WW) + pixel % OW * SX;
-      }
-      VEC acc[MR][NV];
-      #pragma unroll
-      for (int i = 0; i < MR; ++i)
+    for (int oy = top; oy < min(OH, top + ROWS); ++oy) {
+      for (int left = 0; left < OW; left += MR) {
+        // Surplus pixels of the last tile are not stored.
+        VEC acc[MR][NV];
         #pragma unroll
-        for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
-      const __global float* w = b + panel * (IC * KH * KW * PW);
-      for (int ic = 0; ic < IC; ++ic) {
-        for (int ky = 0; ky < KH; ++ky) {
-          const int at = (ic * WH + ky * DY) * WW;
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
+        VEC out[MR][NV];
+        #pragma unroll
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+        //@hole B_POINTER
+        const __global float* w = b + panel * (IC * KH * KW * PW);
+        //@end
+        for (int row = 0; row < IC * KH; ++row) {
+          const __local float* p = window + (row / KH * WH + (oy - top) * SY + row % KH * DY) * WW + left * SX;
           for (int kx = 0; kx < KW; ++kx) {
             VEC x[NV];
             #pragma unroll
             for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
             #pragma unroll
             for (int i = 0; i < MR; ++i) {
-              const VEC s = row[i][at + kx * DX];
+              const VEC s = p[i * SX + kx * DX];
               #pragma unroll
               for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
             }
             w += PW;
           }
+          if (CHAIN < IC * KH && (row + 1) % CHAIN == 0) {
+            #pragma unroll
+            for (int i = 0; i < MR; ++i)
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+          }
         }
-      }
-      // acc stays in registers only if all its indices become constants: a rolled epilogue reads the copy.
-      VEC out[MR][NV];
-      #pragma unroll
-      for (int i = 0; i < MR; ++i)
+        // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
         #pragma unroll
-        for (int j = 0; j < NV; ++j) out[i][j] = acc[i][j];
-      #pragma unroll EPILOGUE_UNROLL
-      for (int i = 0; i < MR; ++i) {
-        if (m0 + i >= pixels) break;
-        const int m = (image * OH + oy0) * OW + m0 + i;
-        __global float* c_row = c + C_OFFSET + (size_t)m * C_STEP;
-        #pragma unroll
-        for (int j = 0; j < NV; ++j) {
-          const int n = panel * PW + j * VW;
-          if (N % PW != 0 && n >= N) break;
-          VEC v = out[i][j];
-          //@hole EPILOGUE
-          v += LOAD(bias + n);
-          //@end
-          //@hole STORE
-          store_columns(v, c_row, n);
-          //@end
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
+        #pragma unroll EPILOGUE_UNROLL
+        for (int i = 0; i < MR; ++i) {
+          if (OW % MR != 0 && left + i >= OW) break;
+          const INDEX m = (image * OH + oy) * OW + left + i;
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) {
+            const int n = panel * PW + j * VW;
+            if (N % PW != 0 && n >= N) break;
+            VEC v = out[i][j];
+            //@hole EPILOGUE
+            v += LOAD(bias + n);
+            //@end
+            //@hole STORE
+            store_columns(v, c + (size_t)m * C_STEP, n);
+            //@end
+          }
         }
       }
     }
@@ -191,6 +208,6 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void contraction_window(const __global float* restrict a, const __global float* restrict b,
                                  const __global float* restrict bias, __global float* restrict c) {
-  __local float window[IC * WH * WW];
+  __local float window[LOCAL_FLOATS];
   contraction_window_tile(a, b, bias, c, (int)get_group_id(0), window);
 }

@@ -64,19 +64,19 @@ def input_value(spec, dims):
 
 
 def signature(model):
-    """Names of inputs and outputs, and what makes the inputs' values."""
+    """What makes the inputs' values, the inputs' shapes, and the outputs' names."""
     import onnxruntime
     session = onnxruntime.InferenceSession(str(model), providers=['CPUExecutionProvider'])
     inputs, outputs = session.get_inputs(), [v.name for v in session.get_outputs()]
     cases = model.parent / 'cases.json'
     if cases.exists():
-        return {s['name']: s for s in json.loads(cases.read_text())['inputs']}, [v.name for v in inputs], outputs
+        return {s['name']: s for s in json.loads(cases.read_text())['inputs']}, {v.name: v.shape for v in inputs}, outputs
     specs = {}
     for i, value in enumerate(inputs):
         if value.type != 'tensor(float)':
             fail(f"{model}: input '{value.name}' is {value.type}; wanted cases.json to say its values")
         specs[value.name] = {'dtype': 'float32', 'shape': value.shape, 'seed': 9001 + i, 'lo': -1, 'hi': 1}
-    return specs, [v.name for v in inputs], outputs
+    return specs, {v.name: v.shape for v in inputs}, outputs
 
 
 class Peer:
@@ -153,9 +153,10 @@ def compare(arguments, given, dims, peak):
     name, model = model_file(arguments, given)
     folder = ROOT / 'build/cpu_peers' / name
     folder.mkdir(parents=True, exist_ok=True)
-    specs, inputs, outputs = signature(model)
-    used = {d for s in specs.values() for d in s['shape'] if isinstance(d, str)}
-    used = {k: v for k, v in dims.items() if any(k in d.split('+') for d in used)}
+    specs, shapes, outputs = signature(model)
+    inputs = list(shapes)
+    # The model's own symbols, which cases.json may call otherwise, with what the inputs' sizes come to.
+    used = {mine: extent(d, dims) for name in inputs for mine, d in zip(shapes[name], specs[name]['shape']) if isinstance(mine, str)}
     for old in folder.glob('input_*.npy'):
         old.unlink()
     for i, value in enumerate(inputs):

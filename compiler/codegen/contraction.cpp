@@ -8,6 +8,7 @@
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/contraction_view.h"
+#include "compiler/codegen/contraction_window.h"
 #include "compiler/codegen/contraction_winograd.h"
 #include "compiler/codegen/tile_kernel.h"
 
@@ -135,6 +136,7 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   const auto choice = choose_contraction(*view, buffers, target);
   if (!choice) return std::nullopt;
   if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;
+  if (auto window = generate_window(*view, *choice, buffers, target)) return window;
   return ContractionCode(*view, *choice, buffers, target).run();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/contraction_epilogue.h"
+#include "compiler/codegen/contraction_image.h"
 #include "compiler/codegen/tile_kernel.h"
 #include "compiler/ir/typical.h"
 #include "compiler/ops/winograd.h"
@@ -25,84 +26,12 @@ constexpr double kExposed = 0.3;
 constexpr std::int64_t kPitch = 16;
 constexpr double kCacheShare = 0.75;
 
-// The image that the taps read: element (image, y, x, c) at origin + image * per_image + y * per_y + x * per_x + c, with y and
-// x counted in the padded image; zeros outside the rows and columns from first to last.
-struct Image {
-  Expr origin, per_image;
-  std::int64_t per_y = 0, per_x = 0;
-  std::int64_t y_first = 0, y_last = 0, x_first = 0, x_last = 0;
-};
-
-class ImageReader {
- public:
-  explicit ImageReader(const ContractionView& view) : view_(view), a_(view.a()) {}
-
-  std::optional<Image> run() {
-    const Contraction& roles = view_.roles();
-    if (roles.m.size() != 3 || roles.k.size() != 3 || !roles.batch.empty() || !is_plain_load(a_)) return std::nullopt;
-    if (view_.operand_of(a_).dtype != DType::f32 || a_.number != 0) return std::nullopt;
-    for (int i = 0; i < 2; ++i) {
-      if (!(view_.reduction(roles.k[static_cast<std::size_t>(i)]).extent == Expr(kWinogradFilter))) return std::nullopt;
-    }
-    if (a_.index.coefficient(view_.inner_axis().name) != Expr(1)) return std::nullopt;
-    const auto per_image = a_.index.coefficient(view_.axis(roles.m[0]).name);
-    if (!per_image || !read_steps()) return std::nullopt;
-    image_.per_image = *per_image;
-    for (const Expr& e : a_.guard) {
-      if (!read_bound(e)) return std::nullopt;
-    }
-    image_.origin = a_.index.substitute(zero());
-    return image_;
-  }
-
- private:
-  const Axis& output_axis(int i) const { return view_.axis(view_.roles().m[static_cast<std::size_t>(i) + 1]); }
-  const Axis& tap_axis(int i) const { return view_.reduction(view_.roles().k[static_cast<std::size_t>(i)]); }
-
-  // A tap further is the same step as an output further: stride and dilation are one.
-  bool read_steps() {
-    for (int i = 0; i < 2; ++i) {
-      const auto step = constant_stride(a_.index, tap_axis(i).name);
-      if (!step || !output_axis(i).extent.is_constant()) return false;
-      if (output_axis(i).extent != Expr(1) && constant_stride(a_.index, output_axis(i).name) != step) return false;
-      (i == 0 ? image_.per_y : image_.per_x) = *step;
-      (i == 0 ? image_.y_last : image_.x_last) = output_axis(i).extent.value() + kWinogradFilter - 2;
-    }
-    return true;
-  }
-
-  Substitution zero() const {
-    Substitution by;
-    for (const Axis& axis : view_.kernel().axes) by[axis.name] = Expr(0);
-    for (const Axis& axis : view_.kernel().reduction) by[axis.name] = Expr(0);
-    return by;
-  }
-
-  // Guards say position + tap + constant >= 0 or constant - (position + tap) >= 0.
-  bool read_bound(const Expr& e) {
-    const auto constant = e.substitute(zero()).constant();
-    if (!constant) return false;
-    for (int i = 0; i < 2; ++i) {
-      Expr position = tap_axis(i).var;
-      if (output_axis(i).extent != Expr(1)) position += output_axis(i).var;
-      if (e == position + Expr(*constant)) {
-        std::int64_t& first = i == 0 ? image_.y_first : image_.x_first;
-        first = std::max(first, -*constant);
-        return true;
-      }
-      if (e == Expr(*constant) - position) {
-        std::int64_t& last = i == 0 ? image_.y_last : image_.x_last;
-        last = std::min(last, *constant);
-        return true;
-      }
-    }
-    return false;
-  }
-
-  const ContractionView& view_;
-  const ScalarNode& a_;
-  Image image_;
-};
+bool fits_winograd(const ConvolutionImage& image) {
+  const auto fits = [](const ImageAxis& axis) {
+    return axis.stride == 1 && axis.dilation == 1 && axis.taps == kWinogradFilter;
+  };
+  return image.per_channel == 1 && fits(image.y) && fits(image.x);
+}
 
 // U[panel][point][channel][panel width] of w, read as `where` says; surplus columns 0.
 HostTensor transformed_panels(const HostTensor& w, const PackedOperand& where, std::int64_t columns, std::int64_t inner,
@@ -142,8 +71,8 @@ std::int64_t asked_tile(const std::string& strategy) {
 
 class WinogradCode {
  public:
-  WinogradCode(const ContractionView& view, const ContractionChoice& choice, const Image& image, const WinogradTiles& tiles,
-               std::int64_t tile, const Target& target)
+  WinogradCode(const ContractionView& view, const ContractionChoice& choice, const ConvolutionImage& image,
+               const WinogradTiles& tiles, std::int64_t tile, const Target& target)
       : view_(view), choice_(choice), image_(image), tiles_(tiles), tile_(tile), target_(target), kernel_(view.kernel()) {}
 
   GeneratedKernel run(const HostTensor& weights) {
@@ -179,12 +108,12 @@ class WinogradCode {
                                                             {"N", columns},
                                                             {"OH", rows(1).value()},
                                                             {"OW", rows(2).value()},
-                                                            {"Y_FIRST", image_.y_first},
-                                                            {"Y_LAST", image_.y_last},
-                                                            {"X_FIRST", image_.x_first},
-                                                            {"X_LAST", image_.x_last},
-                                                            {"A_Y", image_.per_y},
-                                                            {"A_X", image_.per_x},
+                                                            {"Y_FIRST", image_.y.first},
+                                                            {"Y_LAST", image_.y.last},
+                                                            {"X_FIRST", image_.x.first},
+                                                            {"X_LAST", image_.x.last},
+                                                            {"A_Y", image_.y.step},
+                                                            {"A_X", image_.x.step},
                                                             {"VW", target_.vector_width},
                                                             {"MR", tiles_.rows},
                                                             {"NV", tiles_.vectors},
@@ -197,7 +126,7 @@ class WinogradCode {
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["T"] : "1";
     holes["A_ORIGIN"] = fmt::format("const __global float* origin = {} + ({}) + image * ({}) + top * {} + left * {};\n",
                                     view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
-                                    view_.c_text(image_.per_image), image_.per_y, image_.per_x);
+                                    view_.c_text(image_.per_image), image_.y.step, image_.x.step);
     holes["B_POINTER"] = fmt::format("const __global float* w = weights + (size_t)panel * {};\n",
                                      (tile_ + 2) * (tile_ + 2) * inner * panel_width);
     holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, nullptr);
@@ -206,7 +135,7 @@ class WinogradCode {
 
   const ContractionView& view_;
   const ContractionChoice& choice_;
-  const Image& image_;
+  const ConvolutionImage& image_;
   const WinogradTiles& tiles_;
   const std::int64_t tile_;
   const Target& target_;
@@ -259,8 +188,8 @@ std::optional<GeneratedKernel> generate_winograd(const ContractionView& view, co
   if (tile == 0 || !choice.constant_b) return std::nullopt;
   if (!view.inner().is_constant() || view.inner().value() % target.vector_width != 0 || !view.columns().is_constant())
     return std::nullopt;
-  const auto image = ImageReader(view).run();
-  if (!image) return std::nullopt;
+  const auto image = convolution_image(view);
+  if (!image || !fits_winograd(*image)) return std::nullopt;
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
   if (weights.dtype != DType::f32) return std::nullopt;
   WinogradShape shape;

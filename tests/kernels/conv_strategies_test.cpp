@@ -139,6 +139,54 @@ TEST_CASE("winograd convolutions of one launch equal the reference") {
   }
 }
 
+TEST_CASE("convolutions of few channels read a window of the image") {
+  const std::vector<Case> layers = {
+      {"7x7 stride 2", {2, 3, 37, 41}, {64, 3, 7, 7}, {.strides = {2, 2}, .pads = {3, 3, 3, 3}}},
+      {"3x3, rests of pixels and of panels", {1, 4, 9, 19}, {21, 4, 3, 3}, {.pads = {1, 1, 1, 1}}},
+      {"strides and dilations with common factors",
+       {1, 2, 23, 29},
+       {8, 2, 3, 5},
+       {.strides = {2, 4}, .dilations = {2, 2}, .pads = {2, 4, 2, 4}}},
+      {"strides and dilations without",
+       {2, 1, 17, 20},
+       {16, 1, 4, 2},
+       {.strides = {3, 1}, .dilations = {2, 3}, .pads = {1, 2, 3, 0}}},
+      {"one row of taps", {1, 3, 5, 30}, {12, 3, 1, 9}, {.pads = {0, 4, 0, 4}}},
+      {"pads wider than the taps", {1, 3, 4, 4}, {10, 3, 2, 2}, {.pads = {3, 3, 3, 3}}},
+      {"one position", {2, 3, 3, 3}, {33, 3, 3, 3}, {}},
+      {"11x11 stride 4", {1, 3, 47, 47}, {24, 3, 11, 11}, {.strides = {4, 4}, .pads = {2, 2, 2, 2}}},
+  };
+  for (const Case& layer : layers) {
+    for (const bool symbolic : {false, true}) {
+      for (const bool channels_last : {false, true}) {
+        CAPTURE(layer.name);
+        CAPTURE(symbolic);
+        CAPTURE(channels_last);
+        Graph graph;
+        Builder b(graph, "layer");
+        TensorType type{DType::f32, Shape(layer.x.begin(), layer.x.end())};
+        if (symbolic) type.shape[0] = Expr::symbol("N");
+        Value* x = graph.add_input("x", type);
+        Value* image = channels_last ? b.conv(x, b.constant(random_tensor(DType::f32, {layer.x[1], layer.x[1], 1, 1}, 1), "v"),
+                                              nullptr, {})
+                                     : x;
+        Value* w = b.constant(random_tensor(DType::f32, layer.w, 2), "w");
+        graph.add_output(
+            "y", b.relu(b.conv(image, w, b.constant(random_tensor(DType::f32, {layer.w[0]}, 3), "bias"), layer.options)));
+        CompileOptions options = default_options();
+        options.conv = "implicit";
+        const Difference d = compare_with_reference(graph, std::vector{random_tensor(DType::f32, layer.x, 4)}, options);
+        CHECK(d.max_rel <= 2e-6);
+        if (options.target.device_class != DeviceClass::cpu || options.target.vector_width < 4) continue;
+        options.disabled = {"resident"};
+        std::string heads;
+        for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) heads += file.source;
+        CHECK(heads.find("template contraction_window_cpu") != std::string::npos);
+      }
+    }
+  }
+}
+
 TEST_CASE("products by the library equal the reference") {
   for (const std::string strategy : {"implicit", "im2col", "winograd"}) check_all(strategy, "fp32", 3e-6, "clblast");
 }

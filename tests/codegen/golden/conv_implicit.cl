@@ -7,7 +7,7 @@
 // y0        y
 // axes      image<N out_y<16 out_x<16 out_c<16; sums over tap_y<3 tap_x<3 in_c<3
 // cost      229376*N flops, 45056*N + 1792 bytes
-// launch    (((128*N + 2) / 3) + 85) / 86 groups of 1; template contraction_cpu, tile 6 x 16, 86 x 1 tiles a group
+// launch    8*N groups of 1; template contraction_window_cpu, 2 rows of the image a group, register tile 4 x 16
 #ifndef OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
@@ -31,107 +31,87 @@
   T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
-#ifndef OCLC_HAVE_oclc_prefetch
-#define OCLC_HAVE_oclc_prefetch
-// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
-#if defined(__x86_64__) || defined(__aarch64__)
-#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
-#else
-#define oclc_prefetch(p)
-#endif
-#endif
-void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x2, __global const float* x3, __global float* y0, const long dim_N, __global const float* weights, __global const float* zero, const int tile) {
-  const int row_count = (int)(256*dim_N);
-  const int g = tile / (((((row_count + 6 - 1) / 6) + 86 - 1) / 86) * 1);
-  const int block = tile % (((((row_count + 6 - 1) / 6) + 86 - 1) / 86) * 1);
-  const int row_block = 0 ? block % ((((row_count + 6 - 1) / 6) + 86 - 1) / 86) : block / 1;
-  const int panel_block = 0 ? block / ((((row_count + 6 - 1) / 6) + 86 - 1) / 86) : block % 1;
-  const int panel_end = min(1, (panel_block + 1) * 1);
-  const int m_end = min(row_count, (row_block + 1) * (86 * 6));
-  for (int panel = panel_block * 1; panel < panel_end; ++panel) {
-    for (int m0 = row_block * (86 * 6); m0 < m_end; m0 += 6) {
-      // Surplus rows of the last tile repeat row row_count - 1 and are not stored.
-      long image_of[6], out_y_of[6], out_x_of[6];
-      #pragma unroll
-      for (int i = 0; i < 6; ++i) {
-        const long r = min(m0 + i, row_count - 1);
-        image_of[i] = r / 256;
-        out_y_of[i] = (r / 16) % 16;
-        out_x_of[i] = r % 16;
+void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x2, __global const float* x3, __global float* y0, const long dim_N, __global const float* weights, const int tile, __local float* window) {
+  const long image = tile / 8;
+  const int top = tile % 8 * 2;
+  for (int ic = 0; ic < 3; ++ic) {
+    for (int wy = 0; wy < 5; ++wy) {
+      __local float* restrict dst = window + (ic * 5 + wy) * 33;
+      const int y = top * 2 + wy;
+      if (y < 1 || y > 32) {
+        for (int x = 0; x < 33; ++x) dst[x] = 0.0f;
+        continue;
       }
-      float8 acc[6][2];
-      #pragma unroll
-      for (int i = 0; i < 6; ++i)
+      for (int x = 0; x < 1; ++x) dst[x] = 0.0f;
+      const __global float* src = x0 + (-33) + image * (3072) + ic * 1024 + y * 32;
+      for (int x = 1; x < 33; ++x) dst[x] = src[x * 1];
+      for (int x = 33; x < 33; ++x) dst[x] = 0.0f;
+    }
+  }
+  for (int panel = 0; panel < 1; ++panel) {
+    for (int oy = top; oy < min(16, top + 2); ++oy) {
+      for (int left = 0; left < 16; left += 4) {
+        // Surplus pixels of the last tile are not stored.
+        float8 acc[4][2];
         #pragma unroll
-        for (int j = 0; j < 2; ++j) acc[i][j] = 0.0f;
-      float8 out[6][2];
-      #pragma unroll
-      for (int i = 0; i < 6; ++i)
+        for (int i = 0; i < 4; ++i)
+          #pragma unroll
+          for (int j = 0; j < 2; ++j) acc[i][j] = 0.0f;
+        float8 out[4][2];
         #pragma unroll
-        for (int j = 0; j < 2; ++j) out[i][j] = 0.0f;
-      const __global float* w = weights + (size_t)g * 432 + (size_t)panel * 432;
-      for (int tap = 0; tap < 9; ++tap) {
-        const __global float* p[6];
-        const int tap_y = tap / 3;
-        const int tap_x = tap % 3;
-        #pragma unroll
-        for (int i = 0; i < 6; ++i) {
-          const long image = image_of[i];
-          const long out_y = out_y_of[i];
-          const long out_x = out_x_of[i];
-          p[i] = (2*out_y + tap_y - 1 >= 0 && 2*out_x + tap_x - 1 >= 0) ? x0 + 3072*image + 2*out_x + 64*out_y + tap_x + 32*tap_y - 33 : zero;
-        }
-        for (int k0 = 0; k0 < 3; k0 += 3) {
-          const int k_end = min(3, k0 + 3);
-          for (int k = k0; k < k_end; ++k) {
+        for (int i = 0; i < 4; ++i)
+          #pragma unroll
+          for (int j = 0; j < 2; ++j) out[i][j] = 0.0f;
+        const __global float* w = weights + panel * 432;
+        for (int row = 0; row < 3 * 3; ++row) {
+          const __local float* p = window + (row / 3 * 5 + (oy - top) * 2 + row % 3 * 1) * 33 + left * 2;
+          for (int kx = 0; kx < 3; ++kx) {
             float8 x[2];
             #pragma unroll
             for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + j * 8);
             #pragma unroll
-            for (int j = 0; j < 2; ++j) oclc_prefetch(w + 512 * 16 + j * 8);
-            #pragma unroll
-            for (int i = 0; i < 6; ++i) {
-              const float8 s = p[i][k * 1024];
+            for (int i = 0; i < 4; ++i) {
+              const float8 s = p[i * 2 + kx * 1];
               #pragma unroll
               for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
             }
             w += 16;
           }
-          if (0 && (tap + 1) % 9 == 0) {
+          if (9 < 3 * 3 && (row + 1) % 9 == 0) {
             #pragma unroll
-            for (int i = 0; i < 6; ++i)
+            for (int i = 0; i < 4; ++i)
               #pragma unroll
               for (int j = 0; j < 2; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
           }
         }
-      }
-      // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
-      #pragma unroll
-      for (int i = 0; i < 6; ++i)
+        // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
         #pragma unroll
-        for (int j = 0; j < 2; ++j) out[i][j] += acc[i][j];
-      #pragma unroll 6
-      for (int i = 0; i < 6; ++i) {
-        const int m = m0 + i;
-        if (m >= row_count) break;
-        #pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const int n = panel * 16 + j * 8;
-          if (16 % 16 != 0 && n >= 16) break;
-          float8 v = out[i][j];
-            {
-              const long image = m / 256;
-              const long out_y = (m / 16) % 16;
-              const long out_x = m % 16;
-              float lanes[8];
-              vstore8(v, 0, lanes);
-              for (int l = 0; l < 8 && n + l < 16; ++l) {
-                const long out_c = n + l;
-                const float v4 = x2[out_c];
-                const float v6 = x3[4096*image + 256*out_c + out_x + 16*out_y];
-                y0[4096*image + 256*out_c + out_x + 16*out_y] = oclc_relu(((lanes[l] + v4) + v6));
+        for (int i = 0; i < 4; ++i)
+          #pragma unroll
+          for (int j = 0; j < 2; ++j) out[i][j] += acc[i][j];
+        #pragma unroll 4
+        for (int i = 0; i < 4; ++i) {
+          if (16 % 4 != 0 && left + i >= 16) break;
+          const long m = (image * 16 + oy) * 16 + left + i;
+          #pragma unroll
+          for (int j = 0; j < 2; ++j) {
+            const int n = panel * 16 + j * 8;
+            if (16 % 16 != 0 && n >= 16) break;
+            float8 v = out[i][j];
+              {
+                const long image = m / 256;
+                const long out_y = (m / 16) % 16;
+                const long out_x = m % 16;
+                float lanes[8];
+                vstore8(v, 0, lanes);
+                for (int l = 0; l < 8 && n + l < 16; ++l) {
+                  const long out_c = n + l;
+                  const float v4 = x2[out_c];
+                  const float v6 = x3[4096*image + 256*out_c + out_x + 16*out_y];
+                  y0[4096*image + 256*out_c + out_x + 16*out_y] = oclc_relu(((lanes[l] + v4) + v6));
+                }
               }
-            }
+          }
         }
       }
     }
@@ -139,6 +119,7 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void k_stem_conv_add_relu(__global const float* x0, const long x0_at, __global const float* x2, const long x2_at, __global const float* x3, const long x3_at, __global float* y0, const long y0_at, const long dim_N, __global const float* weights, const long weights_at, __global const float* zero, const long zero_at) {
-  k_stem_conv_add_relu_tile(x0 + x0_at, x2 + x2_at, x3 + x3_at, y0 + y0_at, dim_N, weights + weights_at, zero + zero_at, (int)get_group_id(0));
+__kernel void k_stem_conv_add_relu(__global const float* x0, const long x0_at, __global const float* x2, const long x2_at, __global const float* x3, const long x3_at, __global float* y0, const long y0_at, const long dim_N, __global const float* weights, const long weights_at) {
+  __local float window[495];
+  k_stem_conv_add_relu_tile(x0 + x0_at, x2 + x2_at, x3 + x3_at, y0 + y0_at, dim_N, weights + weights_at, (int)get_group_id(0), window);
 }
