@@ -9,9 +9,11 @@ enum class Quirk : std::uint32_t {
   own_cache = 1,          // the driver keeps compiled programs itself, and asking it for binaries costs more than a build
   serial_compiler = 2,    // builds take turns in the driver and each costs a fixed part: fewer, larger programs win
   no_command_buffer = 4,  // replay is slower than enqueuing, or wrong
-  loop_limit = 8,   // all loops of a work-item end after 65535 iterations together, without an error: plans that do not reckon
-                    // with it are refused
-  fill_unseen = 16  // a checker takes memory that was filled for uninitialized: zeros are written
+  loop_limit = 8,    // all loops of a work-item end after 65535 iterations together, without an error: plans that do not reckon
+                     // with it are refused
+  fill_unseen = 16,  // a checker takes memory that was filled for uninitialized: zeros are written
+  host_memory_is_seen =
+      32  // a buffer over host memory is that memory: kernels and host see each other's stores without mapping
 };
 
 struct DriverNames {

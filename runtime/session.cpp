@@ -3,16 +3,25 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
 
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
 #include "runtime/nan_check.h"
 #include "runtime/package/verify.h"
+#include "runtime/quirks.h"
 
 namespace oclc::runtime {
 
 namespace fb = oclc::plan;
+
+namespace {
+
+// Less is copied faster than it is bound.
+constexpr std::uint64_t kLeastSharedBytes = 64 << 10;
+
+}  // namespace
 
 Session::Session(std::shared_ptr<Context> context, std::shared_ptr<const package::Package> package)
     : context_(std::move(context)), package_(std::move(package)), strings_(package_->plan()) {
@@ -111,9 +120,35 @@ void Session::ensure_arena(std::uint64_t bytes) {
   for (Entry& e : entries_) e.dirty = true;
 }
 
-Place Session::port_place(Port& p, std::uint64_t bytes) {
+// Kernels may use the caller's host memory itself where the driver promises as much, unless it overlaps another port's: results
+// would be written over what is still to be read.
+bool Session::shares_host_memory(const Entry& e, const Port& p, std::uint64_t bytes) const {
+  if (!has(context_->quirks(), Quirk::host_memory_is_seen) || !p.bound || !p.bound->host || p.moves) return false;
+  if (bytes < kLeastSharedBytes || p.bound->bytes < bytes || p.binding->dtype() == fb::DType::string_) return false;
+  const auto* begin = static_cast<const std::byte*>(p.bound->host);
+  return std::none_of(e.ports.begin(), e.ports.end(), [&](const Port& other) {
+    if (&other == &p || !other.bound || !other.bound->host) return false;
+    const auto* start = static_cast<const std::byte*>(other.bound->host);
+    return std::less<>()(start, begin + bytes) && std::less<>()(begin, start + other.bound->bytes);
+  });
+}
+
+Place Session::port_place(const Entry& e, Port& p, std::uint64_t bytes) {
+  p.in_place = false;
   if (bytes == 0) return {nothing_.get(), 0, 0};
   if (p.bound && p.bound->memory) return {p.bound->memory.get(), p.bound->offset, p.generation};
+  if (shares_host_memory(e, p, bytes)) {
+    if (p.wrapped_host != p.bound->host || p.wrapped_bytes != bytes) {
+      cl_int code = CL_SUCCESS;
+      p.wrapped = ClMem(clCreateBuffer(context_->cl(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, p.bound->host, &code));
+      check_cl(code, "using the host memory of " + p.label);
+      p.wrapped_host = p.bound->host;
+      p.wrapped_bytes = bytes;
+      p.generation = ++generation_;
+    }
+    p.in_place = true;
+    return {p.wrapped.get(), 0, p.generation};
+  }
   if (p.staging_bytes < bytes) {
     stats_.staging_bytes -= p.staging_bytes;
     p.staging.reset();
@@ -148,7 +183,7 @@ std::vector<Place> Session::places(Entry& e) {
   }
   for (Port& p : e.ports) {
     const auto buffer = static_cast<std::size_t>(p.binding->buffer());
-    result[buffer] = port_place(p, e.memory.sizes[buffer]);
+    result[buffer] = port_place(e, p, e.memory.sizes[buffer]);
   }
   return result;
 }
@@ -185,7 +220,7 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
   strings_.reset();
   for (const Port& p : e.ports) {
     const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
-    if (!p.input || bytes == 0 || !p.bound || !p.bound->host) continue;
+    if (!p.input || bytes == 0 || !p.bound || !p.bound->host || p.in_place) continue;
     if (p.binding->dtype() == fb::DType::string_)
       write_texts(p);
     else
@@ -218,7 +253,7 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
     const std::uint64_t bytes = !p.input && size && is_computed(size)
                                     ? static_cast<std::uint64_t>(evaluate(size, scratch_, "the size of an output"))
                                     : e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
-    if (p.input || bytes == 0 || !p.bound || !p.bound->host) continue;
+    if (p.input || bytes == 0 || !p.bound || !p.bound->host || p.in_place) continue;
     if (p.binding->dtype() == fb::DType::string_)
       read_texts(p, bytes);
     else

@@ -89,6 +89,11 @@ class Session {
     std::optional<Bound> bound;
     ClMem staging;  // device copy of host memory, or of an output that nobody reads
     std::uint64_t staging_bytes = 0;
+    ClMem wrapped;  // the caller's host memory as a buffer
+    void* wrapped_host = nullptr;
+    std::uint64_t wrapped_bytes = 0;
+    bool in_place = false;  // kernels use `wrapped`, nothing is copied
+    bool moves = false;     // the caller changes the host pointer between runs
     std::uint64_t generation = 0;
   };
   struct Entry {
@@ -118,7 +123,8 @@ class Session {
   void check_memory(const Entry& entry, const package::EntryMemory& memory) const;
   void ensure_arena(std::uint64_t bytes);
   std::vector<Place> places(Entry& entry);
-  Place port_place(Port& port, std::uint64_t bytes);
+  bool shares_host_memory(const Entry& entry, const Port& port, std::uint64_t bytes) const;
+  Place port_place(const Entry& entry, Port& port, std::uint64_t bytes);
   void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait);
   void write_initial(std::uint32_t buffer);
   std::vector<std::string> copy_texts(const Port& port, const oclc_tensor& tensor) const;

@@ -127,8 +127,10 @@ void Session::set_tensor(std::uint32_t index, oclc_direction direction, const ch
   const bool same_place = p.bound && p.bound->memory.get() == bound.memory.get() && p.bound->offset == bound.offset &&
                           p.bound->shape == bound.shape && p.bound->has_shape == bound.has_shape &&
                           !bound.memory == !p.bound->memory && p.bound->bytes == bound.bytes;
+  const bool moved = p.in_place && p.bound && bound.host != p.bound->host;
+  p.moves = p.moves || moved;
   p.bound = std::move(bound);
-  if (same_place) return;
+  if (same_place && !moved) return;
   p.generation = ++generation_;
   e.dirty = true;
 }
