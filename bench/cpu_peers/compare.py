@@ -4,12 +4,14 @@
     bench/cpu_peers/run tests/models/resnet50 --dim N=1 --json build/cpu_peers/resnet50.json
     bench/cpu_peers/run tests/models/* --dim N=1,8 --dim T=128 --dim P=128 --svg build/cpu_peers/all.svg
     bench/cpu_peers/run tests/models/vgg16 --peers onnxruntime --seconds 1 --dim N=1      one network, one peer
+    bench/cpu_peers/run tests/models/resnet18 --peers torch,torch_channels_last,torch_inductor --dim N=1      (convolutional ones)
 
 MODEL is an ONNX file or a folder with model.onnx; a folder with weights.json gets its weights generated beside the programs.
 Inputs come from cases.json beside the model, else uniform in [-1, 1). Every peer is one process that stays; each round runs
 oclc (a fresh process) and every peer for about --seconds, in turns, in the opposite order every second round. `ratio` is the
 median over the rounds of the best peer's median time divided by oclc's: above 1 oclc is faster. `spread` is its smallest and
-largest round. `roofline` is oclc's rate over the rate of fused multiply-adds on registers, measured once by oclc-fma-peak.
+largest round. `roofline` is oclc's rate over the rate of fused multiply-adds on registers, measured once by
+oclc-fma-peak; operations are those of the direct algorithms, so that Winograd may pass it.
 """
 import argparse
 import importlib.metadata

@@ -48,7 +48,7 @@ def torch_eager(model, inputs, channels_last=False, compiled=False):
     import torch_network
     torch.set_num_threads(THREADS)
     values = [torch.from_numpy(x) for x in inputs]
-    network = torch_network.network_of(str(model), values)
+    network = torch_network.Network(str(model)).eval()
     if channels_last:
         network = network.to(memory_format=torch.channels_last)
         values = [v.to(memory_format=torch.channels_last) if v.dim() == 4 else v for v in values]

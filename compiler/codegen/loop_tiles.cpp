@@ -13,6 +13,8 @@ namespace {
 
 // Tiles of some 50 us: enough of them to share among cores, not so many that their start costs.
 constexpr double kTileSeconds = 50e-6;
+// Work of one core that is worth sharing among all.
+constexpr double kSharedSeconds = 5e-6;
 // Generated loops against the peak of multiply-adds.
 constexpr double kLoopEfficiency = 1.0 / 8;
 
@@ -89,6 +91,15 @@ LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vec
   if (const auto rows = rows_besides(kernel, vector_axis).constant(); rows && tiles.rows < *rows && tiles.chunk == 0) {
     const std::int64_t cores = target.compute_units, even = ceil_div(ceil_div(*rows, tiles.rows), cores) * cores;
     tiles.rows = std::max<std::int64_t>(1, ceil_div(*rows, even));
+  }
+  // What would be a single tile is shared if it is long enough.
+  if (const auto rows = rows_besides(kernel, vector_axis).constant(); rows && tiles.rows >= *rows && tiles.chunk == 0) {
+    const std::int64_t cores = target.compute_units;
+    const double seconds = element_seconds(kernel, target) * static_cast<double>(*rows) * inner_elements;
+    if (seconds >= kSharedSeconds && *rows >= cores)
+      tiles.rows = ceil_div(*rows, cores);
+    else if (seconds >= kSharedSeconds && vector_axis && *rows == 1 && inner.is_constant())
+      tiles.chunk = ceil_div(ceil_div(inner.value(), cores), target.vector_width) * target.vector_width;
   }
   if (target.loop_iterations != Target::kNoLimit) {
     const std::int64_t element = element_iterations(kernel);

@@ -111,8 +111,9 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
   const double operands = move(s.input) + move(s.weights) + move(s.output);
   switch (strategy) {
     case ConvolutionStrategy::implicit: {
-      // Short rows of channels leave the pointers of the taps to be worked out too often.
-      const double efficiency = product_efficiency(rows, s.features, inner, target) * (s.channels < 8 && s.taps > 1 ? 0.6 : 1);
+      // Few channels: a CPU copies a window of the image first, others work out the pointers of the taps too often.
+      const double few = target.device_class == DeviceClass::cpu ? 0.85 : 0.6;
+      const double efficiency = product_efficiency(rows, s.features, inner, target) * (s.channels < 8 && s.taps > 1 ? few : 1);
       return std::max(flops / (target.flops * efficiency), operands) + target.launch_seconds;
     }
     case ConvolutionStrategy::im2col: {
