@@ -42,24 +42,29 @@ HostTensor transformed_panels(const HostTensor& w, const PackedOperand& where, s
   HostTensor packed(DType::f32, {panels * points * inner * panel_width});
   auto* to = reinterpret_cast<float*>(packed.mutable_data());
   std::vector<double> half(window * taps);
-  for (std::int64_t n = 0; n < columns; ++n) {
-    float* column = to + (n / panel_width) * points * inner * panel_width + n % panel_width;
+  const auto transform = [&](std::int64_t n, std::int64_t k, float* column) {
+    const std::int64_t at = where.base + k * where.inner_stride + n * where.column_stride;
+    for (std::size_t x = 0; x < taps; ++x) {
+      double w_column[kWinogradFilter];
+      for (std::size_t y = 0; y < taps; ++y) w_column[y] = w.at(at + where.tap_offsets[y * taps + x]);
+      for (std::size_t i = 0; i < window; ++i) {
+        double sum = 0;
+        for (std::size_t y = 0; y < taps; ++y) sum += f.filter[i][y] * w_column[y];
+        half[i * taps + x] = sum;
+      }
+    }
+    for (std::size_t i = 0; i < window; ++i) {
+      for (std::size_t j = 0; j < window; ++j) {
+        double sum = 0;
+        for (std::size_t x = 0; x < taps; ++x) sum += half[i * taps + x] * f.filter[j][x];
+        column[static_cast<std::int64_t>(i * window + j) * inner * panel_width] = static_cast<float>(sum);
+      }
+    }
+  };
+  for (std::int64_t first = 0; first < columns; first += panel_width, to += points * inner * panel_width) {
     for (std::int64_t k = 0; k < inner; ++k) {
-      const std::int64_t at = where.base + k * where.inner_stride + n * where.column_stride;
-      for (std::size_t i = 0; i < window; ++i) {
-        for (std::size_t x = 0; x < taps; ++x) {
-          double sum = 0;
-          for (std::size_t y = 0; y < taps; ++y) sum += f.filter[i][y] * w.at(at + where.tap_offsets[y * taps + x]);
-          half[i * taps + x] = sum;
-        }
-      }
-      for (std::size_t i = 0; i < window; ++i) {
-        for (std::size_t j = 0; j < window; ++j) {
-          double sum = 0;
-          for (std::size_t x = 0; x < taps; ++x) sum += half[i * taps + x] * f.filter[j][x];
-          column[(static_cast<std::int64_t>(i * window + j) * inner + k) * panel_width] = static_cast<float>(sum);
-        }
-      }
+      for (std::int64_t n = first; n < std::min(columns, first + panel_width); ++n)
+        transform(n, k, to + k * panel_width + n - first);
     }
   }
   return packed;

@@ -4,10 +4,10 @@
 // y0        y
 // axes      tile_y<4 tile_x<4 channel<8
 // cost      33792 flops, 24704 bytes
-// launch    1 groups of 1; 1183 rows x 1 a tile
+// launch    4 groups of 1; 32 rows x 1 a tile
 void k_conv_winograd_input_tile(__global const float* x0, __global float* y0, const int tile) {
-  const int row_end = min((tile) * 1183 + 1183, (int)(128));
-  for (int row = (tile) * 1183; row < row_end; ++row) {
+  const int row_end = min((tile) * 32 + 32, (int)(128));
+  for (int row = (tile) * 32; row < row_end; ++row) {
     const int tile_y = row / (32);
     const int tile_x = row / (8) % (4);
     const int channel = row % (8);
@@ -275,7 +275,7 @@ __kernel void k_conv_matmul(__global const float* x0, const long x0_at, __global
 // y0        y
 // axes      tile_y<4 tile_x<4 channel<16
 // cost      52352 flops, 53312 bytes
-// launch    1 groups of 1; 1528 rows x 1 a tile
+// launch    4 groups of 1; 64 rows x 1 a tile
 #ifndef OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
@@ -300,8 +300,8 @@ __kernel void k_conv_matmul(__global const float* x0, const long x0_at, __global
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
 void k_conv_winograd_output_add_relu_tile(__global const float* x0, __global const float* x1, __global float* y0, const int tile) {
-  const int row_end = min((tile) * 1528 + 1528, (int)(256));
-  for (int row = (tile) * 1528; row < row_end; ++row) {
+  const int row_end = min((tile) * 64 + 64, (int)(256));
+  for (int row = (tile) * 64; row < row_end; ++row) {
     const int tile_y = row / (64);
     const int tile_x = row / (16) % (4);
     const int channel = row % (16);
