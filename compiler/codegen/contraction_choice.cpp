@@ -52,7 +52,10 @@ class Chooser {
     const ScalarNode& a = view_.a();
     const std::string& inner = view_.inner_axis().name;
     if (!is_plain_load(a) || (!a.guard.empty() && a.number != 0)) return false;
-    if (!a.index.coefficient(inner)) return false;
+    const auto step = a.index.coefficient(inner);
+    if (!step) return false;
+    // As many zeros stand for a row in the padding as its last element is away.
+    if (!a.guard.empty() && (!step->is_constant() || !view_.inner().is_constant())) return false;
     return std::none_of(a.guard.begin(), a.guard.end(), [&](const Expr& e) { return e.uses(inner); });
   }
 

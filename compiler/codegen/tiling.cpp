@@ -6,8 +6,8 @@ namespace oclc {
 namespace {
 
 // Cycles, measured on 512-bit vectors: start of a tile and its epilogue, start of a work-item, bytes a cycle from the last
-// cache.
-constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kLastCacheBytes = 32;
+// cache and from the second-level one.
+constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kLastCacheBytes = 32, kSecondCacheBytes = 29;
 // A panel that does not fit the second-level cache comes from the last one for every row tile.
 constexpr double kPanelMiss = 1.15, kReread = 0.1;
 // Items beyond this many cycles, or fewer than four a core, let a disturbed core delay the whole launch.
@@ -28,7 +28,8 @@ ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, i
   for (int vectors = 4; vectors >= 1; --vectors) {
     for (int rows = 1; rows <= max_rows; ++rows) {
       if (rows * vectors + vectors + 1 > target.vector_registers) continue;
-      const double step = std::max({rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0});
+      const double step = std::max(
+          {rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0, static_cast<double>(vectors * width * 4) / kSecondCacheBytes});
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
       double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
       if (static_cast<double>(s.depth * vectors * width * 4) > 0.6 * static_cast<double>(target.l2_bytes) && row_tiles > 1)

@@ -112,7 +112,10 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
   switch (strategy) {
     case ConvolutionStrategy::implicit: {
       // Few channels: a CPU copies a window of the image first, others work out the pointers of the taps too often.
-      const double few = target.device_class == DeviceClass::cpu ? 0.85 : 0.6;
+      const Shape& image = conv.inputs[0]->type.shape;
+      const bool window = target.device_class == DeviceClass::cpu && s.groups == 1 && image.size() == 4 &&
+                          image[2].is_constant() && image[3].is_constant();
+      const double few = window ? 0.85 : 0.6;
       const double efficiency = product_efficiency(rows, s.features, inner, target) * (s.channels < 8 && s.taps > 1 ? few : 1);
       return std::max(flops / (target.flops * efficiency), operands) + target.launch_seconds;
     }

@@ -187,6 +187,21 @@ TEST_CASE("convolutions of few channels read a window of the image") {
   }
 }
 
+TEST_CASE("an implicit convolution takes images of symbolic height, channels outermost") {
+  Graph graph;
+  Builder b(graph, "layer");
+  Value* x = graph.add_input("x", {DType::f32, {Expr(2), Expr(4), Expr::symbol("T"), Expr(9)}});
+  Value* w = b.constant(random_tensor(DType::f32, {6, 4, 3, 3}, 1), "w");
+  graph.add_output("y", b.conv(x, w, nullptr, {.pads = {1, 1, 1, 1}}));
+  CompileOptions options = default_options();
+  options.conv = "implicit";
+  for (const std::int64_t height : {1, 7}) {
+    CAPTURE(height);
+    const Difference d = compare_with_reference(graph, std::vector{random_tensor(DType::f32, {2, 4, height, 9}, 2)}, options);
+    CHECK(d.max_rel <= 2e-6);
+  }
+}
+
 TEST_CASE("products by the library equal the reference") {
   for (const std::string strategy : {"implicit", "im2col", "winograd"}) check_all(strategy, "fp32", 3e-6, "clblast");
 }
