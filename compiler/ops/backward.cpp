@@ -80,7 +80,10 @@ std::vector<TensorType> infer_conv_transpose(const Node& node) {
   const TensorType &y = type_of_input(node, 0), &w = type_of_input(node, 1);
   check_convolution(node, w);
   if (!(y.shape[1] == w.shape[0])) reject(fmt::format("weights for {} features", y.shape[1].text()), w.text());
-  Shape shape{y.shape[0], w.shape[1] * Expr(node.get<std::int64_t>("group"))};
+  const auto group = node.get<std::int64_t>("group");
+  if (!(floor_mod(w.shape[0], Expr(group)) == Expr(0)))
+    reject(fmt::format("a number of features that {} groups are known to divide", group), w.text());
+  Shape shape{y.shape[0], w.shape[1] * Expr(group)};
   for (const Expr& size : node.get<Exprs>("output_shape")) shape.push_back(size);
   if (shape.size() != y.rank()) reject("a size for each spatial axis", text_of(shape));
   return {{y.dtype, std::move(shape)}};

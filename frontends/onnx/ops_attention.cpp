@@ -85,6 +85,20 @@ Value* repeated(OpContext& c, Value* x, const Expr& heads) {
   return c.b.reshape(wide, {s[0], heads, s[2], s[3]});
 }
 
+// What the mask adds to the scores of `keys` keys.
+Value* bias_of_mask(OpContext& c, const Expr& keys, DType dtype) {
+  Value* mask = c.input(3);
+  const double lowest = -std::numeric_limits<double>::infinity();
+  if (mask->type.rank() == 0) c.fail("a mask of rank 1 or more", mask->type.text());
+  if (mask->type.dtype == DType::boolean) mask = c.b.where(mask, c.b.scalar(dtype, 0), c.b.scalar(dtype, lowest));
+  // A mask of fewer columns leaves out the keys after them.
+  const Expr missing = keys - mask->type.shape.back();
+  if (missing == Expr(0) || mask->type.shape.back() == Expr(1)) return mask;
+  std::vector<Expr> before(mask->type.rank(), Expr(0)), after = before;
+  after.back() = missing;
+  return c.b.pad(mask, std::move(before), std::move(after), lowest);
+}
+
 Outputs attention(OpContext& c) {
   c.ignore({"softmax_precision"});
   const std::int64_t query_heads = c.integer("q_num_heads", 0), key_heads = c.integer("kv_num_heads", 0);
@@ -110,36 +124,32 @@ Outputs attention(OpContext& c) {
   const std::int64_t wanted = c.integer("qk_matmul_output_mode", 0);
   if (wanted < 0 || wanted > 3) c.fail("qk_matmul_output_mode 0 to 3", std::to_string(wanted));
   if (wanted == 0) out[3] = scores;
-  const double lowest = -std::numeric_limits<double>::infinity();
-  if (Value* mask = c.optional_input(3)) {
-    if (mask->type.dtype == DType::boolean) {
-      mask = c.b.where(mask, c.b.scalar(dtype, 0), c.b.scalar(dtype, lowest));
-    }
-    // A mask of fewer columns leaves out the keys after them.
-    const Expr missing = keys - mask->type.shape.back();
-    if (!(missing == Expr(0)) && !(mask->type.shape.back() == Expr(1))) {
-      std::vector<Expr> before(mask->type.rank(), Expr(0)), after = before;
-      after.back() = missing;
-      mask = c.b.pad(mask, std::move(before), std::move(after), lowest);
-    }
-    scores = c.b.add(scores, mask);
-  }
-  if (c.flag("is_causal")) {
+  // Before the mask: a key that it leaves out would get a share from a cap after it.
+  const double cap = c.real("softcap", 0);
+  if (cap > 0) scores = c.b.mul(c.b.tanh(c.b.mul(scores, 1 / cap)), cap);
+  if (wanted == 1) out[3] = scores;
+  Value* lowest = c.b.scalar(dtype, -std::numeric_limits<double>::infinity());
+  const bool causal = c.flag("is_causal");
+  const auto before_query = [&] {
     const Expr past = c.optional_input(4) ? c.input(4)->type.shape[2] : Expr(0);
     Value* row = c.b.iota({queries, Expr(1)}, 0, DType::i64, past);
-    Value* column = c.b.iota({Expr(1), keys}, 1, DType::i64);
-    scores = c.b.where(c.b.call("less_equal", {column, row}), scores, c.b.scalar(dtype, lowest));
-  }
-  const double cap = c.real("softcap", 0);
-  if (wanted == 1 && cap <= 0) out[3] = scores;
-  if (cap > 0) {
-    if (wanted == 1) out[3] = scores;
-    scores = c.b.mul(c.b.tanh(c.b.mul(scores, 1 / cap)), cap);
+    return c.b.call("less_equal", {c.b.iota({Expr(1), keys}, 1, DType::i64), row});
+  };
+  Value* dead = nullptr;  // queries that may look at no key
+  if (c.optional_input(3)) {
+    Value* bias = bias_of_mask(c, keys, dtype);
+    if (causal) bias = c.b.where(before_query(), bias, lowest);
+    scores = c.b.add(scores, bias);
+    const auto last = static_cast<std::int64_t>(bias->type.rank()) - 1;
+    dead = c.b.call("equal", {c.b.reduce("reduce_max", bias, {last}, true), lowest});
+  } else if (causal) {
+    scores = c.b.where(before_query(), scores, lowest);
   }
   if (wanted == 2) out[3] = scores;
   Value* shares = c.b.softmax(scores, 3);
-  if (wanted == 3) out[3] = shares;
-  Value* y = c.b.matmul(shares, v);
+  const auto without_dead = [&](Value* x) { return dead ? c.b.where(dead, c.b.scalar(dtype, 0), x) : x; };
+  if (wanted == 3 && c.wants_output(3)) out[3] = without_dead(shares);
+  Value* y = without_dead(c.b.matmul(shares, v));
   out[0] = flat ? merged(c, y) : y;
   return out;
 }

@@ -6,31 +6,25 @@
 namespace oclc::onnx {
 namespace {
 
-// Positions in the file must be inside of the tensor; those that are computed are brought inside when the plan runs.
-void check_positions(OpContext& c, std::size_t axis) {
-  const HostTensor* positions = constant_of(c.input(1));
-  const Expr& dim = c.shape(0)[axis];
-  if (!positions || !is_integer(positions->dtype()) || !dim.is_constant()) return;
-  for (std::int64_t i = 0; i < positions->elements(); ++i) {
-    const std::int64_t at = positions->int_at(i);
-    if (at < -dim.value() || at >= dim.value())
-      c.fail(fmt::format("positions from {} to {}", -dim.value(), dim.value() - 1), std::to_string(at));
-  }
-}
-
 Outputs gather(OpContext& c) {
   const std::size_t axis = c.axis_attribute(0);
-  check_positions(c, axis);
+  check_positions(c, c.input(1), {&c.shape(0)[axis], 1});
   return {c.b.gather(c.input(0), c.input(1), static_cast<std::int64_t>(axis))};
 }
 
 Outputs gather_elements(OpContext& c) {
   const std::size_t axis = c.axis_attribute(0);
-  check_positions(c, axis);
+  check_positions(c, c.input(1), {&c.shape(0)[axis], 1});
   return {c.b.gather_elements(c.input(0), c.input(1), static_cast<std::int64_t>(axis))};
 }
 
-Outputs gather_nd(OpContext& c) { return {c.b.gather_nd(c.input(0), c.input(1), c.integer("batch_dims", 0))}; }
+Outputs gather_nd(OpContext& c) {
+  const std::int64_t batch = c.integer("batch_dims", 0);
+  Value* y = c.b.gather_nd(c.input(0), c.input(1), batch);
+  const auto depth = static_cast<std::size_t>(c.shape(1).back().value());
+  check_positions(c, c.input(1), std::span<const Expr>(c.shape(0)).subspan(static_cast<std::size_t>(batch), depth));
+  return {y};
+}
 
 Outputs one_hot(OpContext& c) {
   Value *indices = c.b.cast(c.input(0), DType::i64), *values = c.input(2);
@@ -67,5 +61,17 @@ constexpr OpRow kRows[] = {
 }  // namespace
 
 std::span<const OpRow> indexing_rows() { return kRows; }
+
+void check_positions(const OpContext& c, const Value* positions, std::span<const Expr> sizes) {
+  const HostTensor* known = constant_of(positions);
+  if (!known || !is_integer(known->dtype())) return;
+  const auto count = static_cast<std::int64_t>(sizes.size());
+  for (std::int64_t i = 0; i < known->elements(); ++i) {
+    const Expr& size = sizes[static_cast<std::size_t>(i % count)];
+    const std::int64_t at = known->int_at(i);
+    if (size.is_constant() && (at < -size.value() || at >= size.value()))
+      c.fail(fmt::format("positions from {} to {}", -size.value(), size.value() - 1), std::to_string(at));
+  }
+}
 
 }  // namespace oclc::onnx

@@ -48,8 +48,9 @@ Value* combined(OpContext& c, const std::string& reduction, Value* data, Value* 
   }
   const DType dtype = data->type.dtype;
   if (reduction == "max" || reduction == "min") {
-    Value* candidates = c.b.where(match, updates, data);
-    return c.b.reduce(reduction == "max" ? "reduce_max" : "reduce_min", candidates, axes, false);
+    const bool largest = reduction == "max";
+    Value* best = c.b.reduce(largest ? "reduce_max" : "reduce_min", c.b.where(match, updates, data), axes, false);
+    return largest ? c.b.max(plain, best) : c.b.min(plain, best);
   }
   const bool sum = reduction == "add";
   Value* terms = c.b.where(match, updates, c.b.scalar(dtype, sum ? 0 : 1));
@@ -65,6 +66,7 @@ Outputs scatter_elements(OpContext& c) {
   if (indices->type.rank() != rank || !(indices->type.shape == updates->type.shape))
     c.fail(fmt::format("indices and updates of one shape and rank {}", rank),
            fmt::format("{} and {}", indices->type.text(), updates->type.text()));
+  check_positions(c, indices, {&result[axis], 1});
   if (updates->type.elements() == Expr(0)) return {data};
   indices = from_the_front(c, indices, result[axis]);
   // Along the other axes indices may be shorter than the data: what is missing names no element.
@@ -107,8 +109,9 @@ Outputs scatter_nd(OpContext& c) {
   const Expr count = product(wanted);
   wanted.insert(wanted.end(), shape.begin() + static_cast<std::ptrdiff_t>(depth), shape.end());
   if (!(updates->type.shape == wanted)) c.fail("updates of " + text_of(wanted), updates->type.text());
-  if (updates->type.elements() == Expr(0) || data->type.elements() == Expr(0)) return {data};
   const std::span<const Expr> all(shape);
+  check_positions(c, indices, all.first(depth));
+  if (updates->type.elements() == Expr(0) || data->type.elements() == Expr(0)) return {data};
   const Expr rows = product(all.first(depth)), slice = product(all.subspan(depth));
   Value* tuples = c.b.reshape(indices, {count, Expr(depth_expr)});
   Value* row = nullptr;
@@ -184,7 +187,6 @@ Outputs reverse_sequence(OpContext& c) {
   return {c.b.gather_elements(x, c.b.expand(from, shape), static_cast<std::int64_t>(time))};
 }
 
-// The slices where the condition holds, which must be known: it decides how many there are.
 constexpr OpRow kRows[] = {
     {"ReverseSequence", 10, 2, 2, reverse_sequence},
     {"Scatter", 9, 3, 3, scatter_elements},

@@ -18,16 +18,52 @@ Expr one_of(OpContext& c, std::size_t i, std::string_view what) {
   return values[0];
 }
 
-// The matrix [length, bins] of f(2 pi row * column / length).
-Value* waves(OpContext& c, DType dtype, std::int64_t length, std::int64_t bins, double (*f)(double), double factor) {
-  HostTensor m(dtype, {length, bins});
-  for (std::int64_t i = 0; i < length; ++i) {
-    for (std::int64_t k = 0; k < bins; ++k) {
-      const auto turns = static_cast<double>(i * k % length) / static_cast<double>(length);
-      m.set(i * bins + k, factor * f(2 * std::numbers::pi * turns));
+// The matrix [rows, columns] of f(2 pi row * column / period).
+template <class F>
+Value* waves(OpContext& c, DType dtype, std::int64_t rows, std::int64_t columns, std::int64_t period, F&& f) {
+  HostTensor m(dtype, {rows, columns});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t k = 0; k < columns; ++k) {
+      const auto turns = static_cast<double>(i * k % period) / static_cast<double>(period);
+      m.set(i * columns + k, f(i, 2 * std::numbers::pi * turns));
     }
   }
   return c.b.constant(std::move(m));
+}
+
+void check_length(OpContext& c, std::int64_t length) {
+  if (length < 1 || length > kLongestTransform)
+    c.unsupported(fmt::format("a length from 1 to {}", kLongestTransform), std::to_string(length));
+}
+
+// Real or imaginary parts of x[.., length, 1 or 2], as rows [.., 1, length].
+Value* rows_of_part(OpContext& c, Value* x, std::int64_t part) {
+  const Shape& shape = x->type.shape;
+  Shape row(shape.begin(), shape.end() - 2);
+  row.insert(row.end(), {Expr(1), shape[shape.size() - 2]});
+  return c.b.reshape(c.b.slice_axis(x, static_cast<std::int64_t>(shape.size()) - 1, Expr(part), Expr(1)), std::move(row));
+}
+
+Shape with_last(const Shape& shape, std::int64_t length, std::int64_t parts) {
+  Shape result(shape.begin(), shape.end() - 2);
+  result.insert(result.end(), {Expr(length), Expr(parts)});
+  return result;
+}
+
+// The real signal y[.., length, 1] whose transform begins with x[.., length / 2 + 1, 2]; the other half of it is conjugate.
+Value* inverse_of_half(OpContext& c, Value* x, std::int64_t length) {
+  if (!(x->type.shape.back() == Expr(2))) c.fail("2 numbers along the last axis", x->type.text());
+  check_length(c, length);
+  const std::int64_t bins = length / 2 + 1;
+  const auto weight = [&](std::int64_t bin) {
+    const bool once = bin == 0 || 2 * bin == length;
+    return (once ? 1.0 : 2.0) / static_cast<double>(length);
+  };
+  const DType dtype = x->type.dtype;
+  Value* cosines = waves(c, dtype, bins, length, length, [&](std::int64_t k, double a) { return weight(k) * std::cos(a); });
+  Value* sines = waves(c, dtype, bins, length, length, [&](std::int64_t k, double a) { return weight(k) * std::sin(a); });
+  Value* y = c.b.sub(c.b.matmul(rows_of_part(c, x, 0), cosines), c.b.matmul(rows_of_part(c, x, 1), sines));
+  return c.b.reshape(y, with_last(x->type.shape, length, 1));
 }
 
 // The transform of x[.., length, 1 or 2] (real, or real and imaginary parts) along the last axis but one.
@@ -38,28 +74,19 @@ Value* transform(OpContext& c, Value* x, std::int64_t bins, bool inverse) {
   if (!(parts == Expr(1)) && !(parts == Expr(2))) c.fail("1 or 2 numbers along the last axis", x->type.text());
   if (!shape[rank - 2].is_constant()) c.unsupported("a length known when compiling", x->type.text());
   const std::int64_t length = shape[rank - 2].value();
-  if (length < 1 || length > kLongestTransform)
-    c.unsupported(fmt::format("a length from 1 to {}", kLongestTransform), std::to_string(length));
-  const double factor = inverse ? 1 / static_cast<double>(length) : 1;
+  check_length(c, length);
+  const double factor = inverse ? 1 / static_cast<double>(length) : 1, sign = inverse ? factor : -factor;
   const DType dtype = x->type.dtype;
-  Value* cosines = waves(
-      c, dtype, length, bins, [](double a) { return std::cos(a); }, factor);
-  Value* sines = waves(
-      c, dtype, length, bins, [](double a) { return std::sin(a); }, inverse ? factor : -factor);
-  const auto part = [&](std::int64_t i) {
-    Shape row(shape.begin(), shape.end() - 2);
-    row.insert(row.end(), {Expr(1), shape[rank - 2]});
-    return c.b.reshape(c.b.slice_axis(x, static_cast<std::int64_t>(rank) - 1, Expr(i), Expr(1)), std::move(row));
-  };
+  Value* cosines = waves(c, dtype, length, bins, length, [&](std::int64_t, double a) { return factor * std::cos(a); });
+  Value* sines = waves(c, dtype, length, bins, length, [&](std::int64_t, double a) { return sign * std::sin(a); });
   // (a + ib)(cos + i sin), sin with its sign
-  Value *re = c.b.matmul(part(0), cosines), *im = c.b.matmul(part(0), sines);
+  Value *re = c.b.matmul(rows_of_part(c, x, 0), cosines), *im = c.b.matmul(rows_of_part(c, x, 0), sines);
   if (parts == Expr(2)) {
-    Value* b = part(1);
+    Value* b = rows_of_part(c, x, 1);
     re = c.b.sub(re, c.b.matmul(b, sines));
     im = c.b.add(im, c.b.matmul(b, cosines));
   }
-  Shape column(shape.begin(), shape.end() - 2);
-  column.insert(column.end(), {Expr(bins), Expr(1)});
+  const Shape column = with_last(shape, bins, 1);
   return c.b.concat({c.b.reshape(re, column), c.b.reshape(im, column)}, static_cast<std::int64_t>(rank) - 1);
 }
 
@@ -76,23 +103,22 @@ Outputs dft(OpContext& c, std::int64_t axis_value) {
   if (rank < 2) c.fail("an input of rank 2 or more", x->type.text());
   const std::size_t axis = c.axis(axis_value, rank);
   if (axis + 1 >= rank) c.fail("an axis before the last", std::to_string(axis));
-  const bool inverse = c.flag("inverse"), one_sided = c.flag("onesided");
-  if (inverse && one_sided) c.unsupported("onesided 0 for an inverse transform", "1");
+  const bool inverse = c.flag("inverse"), one_sided = c.flag("onesided"), half = inverse && one_sided;
   Expr length = x->type.shape[axis];
-  if (c.optional_input(1)) {
-    const Expr wanted = one_of(c, 1, "the length");
-    if (known_less(wanted, length)) x = c.b.slice_axis(x, static_cast<std::int64_t>(axis), Expr(0), wanted);
-    if (known_less(length, wanted)) {
-      std::vector<Expr> before(rank, Expr(0)), after = before;
-      after[axis] = wanted - length;
-      x = c.b.pad(x, before, after);
-    }
-    length = wanted;
-  }
+  if (half) length = Expr(2) * (length - 1);
+  if (c.optional_input(1)) length = one_of(c, 1, "the length");
   if (!length.is_constant()) c.unsupported("a length known when compiling", length.text());
-  const std::int64_t bins = one_sided ? length.value() / 2 + 1 : length.value();
+  // Of the operand as much as the transform reads, with zeros behind it.
+  const Expr given = x->type.shape[axis], wanted = half ? Expr(length.value() / 2 + 1) : length;
+  if (known_less(wanted, given)) x = c.b.slice_axis(x, static_cast<std::int64_t>(axis), Expr(0), wanted);
+  if (known_less(given, wanted)) {
+    std::vector<Expr> before(rank, Expr(0)), after = before;
+    after[axis] = wanted - given;
+    x = c.b.pad(x, before, after);
+  }
   if (axis != rank - 2) x = c.b.transpose(x, swapped(rank, axis, rank - 2));
-  Value* y = transform(c, x, bins, inverse);
+  Value* y = half ? inverse_of_half(c, x, length.value())
+                  : transform(c, x, one_sided ? length.value() / 2 + 1 : length.value(), inverse);
   return {axis != rank - 2 ? c.b.transpose(y, swapped(rank, axis, rank - 2)) : y};
 }
 

@@ -47,4 +47,8 @@ std::span<const OpRow> string_rows();
 // Where the elements of the vector `flags` are true, in order: a vector whose length is known when the plan runs.
 Value* positions_of(OpContext& c, Value* flags);
 
+// Positions in the file must lie inside of the tensor, element i of them along an axis of sizes[i % sizes.size()]; negative
+// ones count from the end. Those that are computed are brought inside when the plan runs.
+void check_positions(const OpContext& c, const Value* positions, std::span<const Expr> sizes);
+
 }  // namespace oclc::onnx

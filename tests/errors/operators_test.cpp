@@ -55,6 +55,15 @@ TEST_CASE("case 42: windows, groups and shapes that can not be") {
               "node 'n' (Split): wanted 1 sizes, one per output, found 2", 3);
 }
 
+TEST_CASE("Groups of a ConvTranspose divide its channels, whatever a symbol is") {
+  Writer w;
+  w.input("x", {1, "C", 5, 5}).input("weights", {"C", 2, 3, 3}).output("y");
+  set_int(w.node("ConvTranspose", {"x", "weights"}, {"y"}, "n"), "group", 4);
+  CHECK_FAILS(failure_of(w),
+              "node 'n' (ConvTranspose): wanted a number of features that 4 groups are known to divide, found f32[C, 2, 3, 3]",
+              3);
+}
+
 TEST_CASE("case 48: shapes that do not broadcast") {
   Writer w;
   w.input("x", {2, 3}).input("y", {4, 3}).output("z");

@@ -160,10 +160,11 @@ TEST_CASE("case 30: branches") {
   for (const Node* node : captured->entries[0]->nodes()) sources.push_back(node->source);
   CHECK(sources == std::vector<std::string>{"outer", "then_branch_neg", "then_branch_act"});
   // Both branches are read where the data choose.
-  CHECK_FAILS(failure_of(with_if(false)),
-              "wanted supported operators only, found Nonsense (opset 17): 1 node: 'else_branch_act'; `oclc --list-ops` lists all "
-              "operators of a model",
-              4);
+  CHECK_FAILS(
+      failure_of(with_if(false)),
+      "wanted supported operators only, found Nonsense (opset 17): 1 node: 'else_branch_act'; `oclc --list-ops` lists all "
+      "operators of a model",
+      4);
   Writer types = with_if(true);
   auto& node = *types.graph().mutable_node(1);
   node.mutable_attribute(1)->mutable_g()->mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(

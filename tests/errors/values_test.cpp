@@ -171,6 +171,29 @@ TEST_CASE("case 43: positions outside of a tensor are never read") {
   known.ints("at", {2}, {1, 3});
   known.node("Gather", {"x", "at"}, {"y"}, "n");
   CHECK_FAILS(failure_of(known), "node 'n' (Gather): wanted positions from -3 to 2, found 3", 3);
+  // Tuples of positions: of each place in the tuple its own axis.
+  const auto tuples = [](const char* op, const std::vector<std::int64_t>& at) {
+    Writer m;
+    m.input("x", {3, 5}).input("u", {2}).output("y");
+    m.ints("at", {2, 2}, at);
+    if (op == std::string("GatherND"))
+      m.node(op, {"x", "at"}, {"y"}, "n");
+    else
+      m.node(op, {"x", "at", "u"}, {"y"}, "n");
+    return m;
+  };
+  for (const std::string op : {"GatherND", "ScatterND"}) {
+    CHECK_FAILS(failure_of(tuples(op.c_str(), {2, 4, 3, 0})), "node 'n' (" + op + "): wanted positions from -3 to 2, found 3",
+                3);
+    CHECK_FAILS(failure_of(tuples(op.c_str(), {2, 4, 0, -6})), "node 'n' (" + op + "): wanted positions from -5 to 4, found -6",
+                3);
+    CHECK_NOTHROW(tuples(op.c_str(), {2, 4, -3, -5}).import());
+  }
+  Writer scattered;
+  scattered.input("x", {3, 2}).input("u", {1, 2}).output("y");
+  scattered.ints("at", {1, 2}, {2, -4});
+  scattered.node("ScatterElements", {"x", "at", "u"}, {"y"}, "n");
+  CHECK_FAILS(failure_of(scattered), "node 'n' (ScatterElements): wanted positions from -3 to 2, found -4", 3);
   Writer w;
   w.input("x", {3}).input("at", {5}, TensorProto::INT64).output("y").output("z");
   w.node("Gather", {"x", "at"}, {"y"}, "n");

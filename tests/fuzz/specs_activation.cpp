@@ -28,7 +28,10 @@ void one_parameter(Draft& d) {
     alpha(d, "bias", 0, 1);
     alpha(d, "lambd", 0, 1);
   }
-  if (op == "Gelu" && d.r.chance(0.6)) d.set("approximate", d.r.pick({"none", "tanh"}));
+  if (op == "Gelu") {
+    d.scale = 4;  // far below 0 the reference rounds 1 + erf, or 1 + tanh, of a value near -1, and multiplies by x
+    if (d.r.chance(0.6)) d.set("approximate", d.r.pick({"none", "tanh"}));
+  }
 }
 
 void prelu(Draft& d) {

@@ -7,6 +7,7 @@
 #include "compiler/ops/evaluate.h"
 #include "compiler/support/error.h"
 #include "tests/onnx/onnx_model.h"
+#include "tests/support/run_plan.h"
 
 namespace oclc {
 namespace {
@@ -21,9 +22,11 @@ HostTensor noise(std::vector<std::int64_t> shape, int seed) {
   return t;
 }
 
+// By the reference; the device gives the same.
 std::vector<HostTensor> run(const Writer& w, const std::vector<HostTensor>& inputs) {
   const auto module = w.import();
   REQUIRE(verify(*module->entries[0]) == "");
+  CHECK(test::compare_with_reference(*module->entries[0], inputs).max_rel < 1e-5);
   return evaluate(*module->entries[0], inputs);
 }
 
@@ -115,10 +118,43 @@ TEST_CASE("Attention with a mask, a cap and a scale gives its scores") {
   const auto found = run(w, {q, k, v, m});
   check(found[0], {1, 2, 3, 4}, [&](std::int64_t i) {
     return attended(q, k, v, i, 0.25, [&](auto, auto, std::int64_t row, std::int64_t column, double x) {
-      return 2 * std::tanh((x + m.at(row * 5 + column)) / 2);
+      return 2 * std::tanh(x / 2) + m.at(row * 5 + column);
     });
   });
   CHECK(found[1].shape() == std::vector<std::int64_t>{1, 2, 3, 5});
+}
+
+TEST_CASE("Attention of a query that may look at no key is 0") {
+  for (const bool boolean : {true, false}) {
+    for (const bool causal : {true, false}) {
+      Writer w(23);
+      w.input("q", {2, 2, 3, 4}).input("k", {2, 2, 5, 4}).input("v", {2, 2, 5, 7});
+      w.input("m", {3, 4}, boolean ? TensorProto::BOOL : TensorProto::FLOAT).output("y").output("shares");
+      auto& node = w.node("Attention", {"q", "k", "v", "m"}, {"y", "", "", "shares"});
+      test::set_int(node, "is_causal", causal);
+      test::set_int(node, "qk_matmul_output_mode", 3);
+      const HostTensor q = noise({2, 2, 3, 4}, 1), k = noise({2, 2, 5, 4}, 2), v = noise({2, 2, 5, 7}, 3);
+      // Row 0 may look at key 2 alone, which is behind it; row 1 at none; row 2 at keys 0 and 3.
+      HostTensor m(boolean ? DType::boolean : DType::f32, {3, 4});
+      const auto open = [](std::int64_t row, std::int64_t column) {
+        return row == 0 ? column == 2 : row == 2 && (column == 0 || column == 3);
+      };
+      for (std::int64_t i = 0; i < 12; ++i)
+        m.set(i, boolean ? open(i / 4, i % 4) : open(i / 4, i % 4) ? 0.5 * static_cast<double>(i % 4) : -INFINITY);
+      const auto may = [&](std::int64_t row, std::int64_t column) {
+        return column < 4 && open(row, column) && (!causal || column <= row);
+      };
+      const auto found = run(w, {q, k, v, m});
+      check(found[0], {2, 2, 3, 7}, [&](std::int64_t i) {
+        const std::int64_t row = i / 7 % 3;
+        if (row == 1 || (row == 0 && causal)) return 0.0;
+        return attended(q, k, v, i, 0.5, [&](auto, auto, std::int64_t r, std::int64_t column, double x) {
+          return may(r, column) ? x + (boolean ? 0 : m.at(r * 4 + column)) : -INFINITY;
+        });
+      });
+      for (std::int64_t i = 0; i < found[1].elements(); ++i) CHECK((found[1].at(i) > 0) == may(i / 5 % 3, i % 5));
+    }
+  }
 }
 
 TEST_CASE("Attention of rank 3 with past keys and a symbolic length") {

@@ -189,6 +189,26 @@ TEST_CASE("Scatters keep the largest and the smallest") {
   }
 }
 
+TEST_CASE("Scatters keep an element that is larger than all of the updates that name it") {
+  const HostTensor x = noise({2, 3}, 1), low = noise({2, 3}, 2, 0.01);
+  for (const bool max : {true, false}) {
+    Writer nd(18), elements(18);
+    nd.input("x", {2, 3}).input("u", {2, 3}).output("y");
+    elements.input("x", {2, 3}).input("u", {2, 3}).output("y");
+    nd.ints("at", {2, 1}, {1, 1});
+    elements.ints("at", {2, 3}, {1, 1, 1, 1, 1, 1});
+    for (Writer* w : {&nd, &elements}) {
+      test::set_text(w->node(w == &nd ? "ScatterND" : "ScatterElements", {"x", "at", "u"}, {"y"}), "reduction",
+                     max ? "max" : "min");
+      check(*w, {x, low}, {2, 3}, [&](std::int64_t i) {
+        if (i < 3) return x.at(i);
+        const double a = low.at(i - 3), b = low.at(i);
+        return max ? std::max({x.at(i), a, b}) : std::min({x.at(i), a, b});
+      });
+    }
+  }
+}
+
 TEST_CASE("AveragePool with dilations counts what lies inside") {
   const HostTensor x = noise({1, 2, 11}, 1);
   for (const bool counts : {false, true}) {
@@ -276,6 +296,33 @@ TEST_CASE("DFT takes its axis from an input") {
         sum += x.at((batch * 7 + n) * 3 + column) * (part == 0 ? std::cos(angle) : std::sin(angle));
       }
       return sum;
+    });
+  }
+}
+
+TEST_CASE("DFT of the first half of a spectrum, inverse, is the real signal") {
+  for (const std::int64_t length : {6, 7}) {
+    const std::int64_t given = 5, bins = length / 2 + 1;
+    const HostTensor x = noise({2, given, 3, 2}, 1);
+    Writer w(20);
+    w.input("x", dims(x)).output("y");
+    w.ints("length", {}, {length}).ints("axis", {}, {1});
+    auto& node = w.node("DFT", {"x", "length", "axis"}, {"y"});
+    test::set_int(node, "onesided", 1);
+    test::set_int(node, "inverse", 1);
+    check(w, {x}, {2, length, 3, 1}, [&](std::int64_t i) {
+      const std::int64_t column = i % 3, n = i / 3 % length, batch = i / (3 * length);
+      double sum = 0;
+      for (std::int64_t k = 0; k < length; ++k) {  // bins behind the half are conjugate to those before it
+        const std::int64_t bin = k < bins ? k : length - k;
+        const double re = x.at(((batch * given + bin) * 3 + column) * 2);
+        const double im = (k < bins ? 1 : -1) * x.at(((batch * given + bin) * 3 + column) * 2 + 1);
+        // The first bin and, for an even length, the middle one have no imaginary part.
+        const bool real = bin == 0 || 2 * bin == length;
+        const double angle = 2 * std::acos(-1.0) * static_cast<double>(k * n) / static_cast<double>(length);
+        sum += re * std::cos(angle) - (real ? 0 : im * std::sin(angle));
+      }
+      return sum / static_cast<double>(length);
     });
   }
 }
