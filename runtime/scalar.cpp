@@ -8,6 +8,7 @@
 
 #include "runtime/failure.h"
 #include "runtime/package/half.h"
+#include "runtime/package/narrow.h"
 
 namespace oclc::runtime {
 namespace {
@@ -72,6 +73,14 @@ void put_scalar(std::byte* to, oclc_dtype dtype, double value) {
       return store(to, static_cast<std::uint8_t>(value != 0));
     case OCLC_STRING:
       break;  // no state holds strings
+    case OCLC_F8E4M3FN:
+    case OCLC_F8E4M3FNUZ:
+    case OCLC_F8E5M2:
+    case OCLC_F8E5M2FNUZ:
+    case OCLC_F4E2M1:
+    case OCLC_I4:
+    case OCLC_U4:
+      return store(to, package::narrow_bits(static_cast<plan::DType>(dtype), static_cast<float>(value)));
   }
 }
 
@@ -98,6 +107,14 @@ double get_scalar(const std::byte* from, oclc_dtype dtype) {
       return load<std::uint32_t>(from);
     case OCLC_U64:
       return load<std::uint64_t>(from);
+    case OCLC_F8E4M3FN:
+    case OCLC_F8E4M3FNUZ:
+    case OCLC_F8E5M2:
+    case OCLC_F8E5M2FNUZ:
+    case OCLC_F4E2M1:
+    case OCLC_I4:
+    case OCLC_U4:
+      return package::narrow_value(static_cast<plan::DType>(dtype), load<std::uint8_t>(from));
     default:
       return load<std::uint8_t>(from);
   }

@@ -11,7 +11,7 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kMarker = "//@provides ";
-constexpr std::array<std::string_view, 5> kFiles = {"prelude", "lanes", "half", "matrix_nv", "sm90a"};
+constexpr std::array<std::string_view, 5> kFiles = {"prelude", "lanes", "half", "narrow", "sm90a"};
 
 struct Piece {
   std::vector<std::string> names;

@@ -92,6 +92,7 @@ std::string_view c_type(DType dtype) {
     case DType::f64:
       return "double";
     case DType::i8:
+    case DType::i4:
       return "char";
     case DType::i16:
       return "short";
@@ -102,6 +103,12 @@ std::string_view c_type(DType dtype) {
       return "long";
     case DType::u8:
     case DType::boolean:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f4e2m1:
+    case DType::u4:
       return "uchar";
     case DType::u32:
       return "uint";
@@ -121,6 +128,11 @@ std::string_view value_type(DType dtype) {
 }
 
 std::string c_number(double value, DType dtype) {
+  if (is_narrow_float(dtype)) {
+    HostTensor bits(dtype, {});
+    bits.set(0, value);
+    return fmt::format("(uchar){}", std::to_integer<int>(*bits.data()));
+  }
   if (dtype == DType::boolean) return value != 0 ? "1" : "0";
   if (!is_float(dtype)) {
     if (dtype == DType::i64 && value <= -9223372036854775808.0) return "LONG_MIN";
@@ -383,8 +395,13 @@ std::string Emitter::compute(NodeId id, std::size_t scope) {
     }
     case Kind::cast: {
       const ScalarNode& from = kernel_.nodes[static_cast<std::size_t>(node.args[0])];
-      const std::string x = value(node.args[0]);
+      std::string x = value(node.args[0]);
       if (is_half(from.dtype)) return x;  // was rounded there
+      if (is_narrow_float(from.dtype)) x = fmt::format("oclc_from_{}({})", name_of(from.dtype), x);
+      if (is_narrow(node.dtype))
+        return declare(
+            id, scope,
+            fmt::format("oclc_to_{}(({})({}))", name_of(node.dtype), is_narrow_float(node.dtype) ? "float" : "int", x));
       if (is_half(node.dtype)) return declare(id, scope, half_round(node.dtype, x));
       if (vector) {
         if (node.dtype == DType::boolean) return declare(id, scope, fmt::format("({} != 0)", x));

@@ -20,8 +20,9 @@ void remove_use(Value* value, const Node* node) {
   value->users.pop_back();
 }
 
-// Texts may be moved, chosen, compared and given to the host; elementwise operators and indexing look themselves.
-void refuse_texts(const Node& node) {
+// Texts may be moved, chosen, compared and given to the host, narrow numbers moved, chosen and converted; elementwise operators
+// and indexing look themselves.
+void refuse_texts_and_narrow(const Node& node) {
   switch (node.op->kind) {
     case OpKind::elementwise:
     case OpKind::movement:
@@ -34,7 +35,11 @@ void refuse_texts(const Node& node) {
       break;
   }
   for (const Value* input : node.inputs) {
-    if (input && input->type.dtype == DType::string) throw CompileError({.wanted = "numbers", .found = input->type.text()});
+    if (!input) continue;
+    if (input->type.dtype == DType::string) throw CompileError({.wanted = "numbers", .found = input->type.text()});
+    if (is_narrow(input->type.dtype))
+      throw CompileError(
+          {.wanted = "numbers that are computed with", .found = input->type.text(), .advice = "cast them first"});
   }
 }
 
@@ -81,7 +86,7 @@ Node* Graph::add(const OpDef& op, std::vector<Value*> inputs, std::map<std::stri
                                         : fmt::format("{} to {} inputs", op.min_inputs, op.max_inputs),
                           .found = std::to_string(count)});
     }
-    refuse_texts(*node);
+    refuse_texts_and_narrow(*node);
     types = op.infer(*node);
   } catch (const CompileError& error) {
     auto parts = error.parts();

@@ -268,7 +268,12 @@ class Parser {
       }
       case DType::f32:
       case DType::f16:
-      case DType::bf16: {
+      case DType::bf16:
+      case DType::f8e4m3fn:
+      case DType::f8e4m3fnuz:
+      case DType::f8e5m2:
+      case DType::f8e5m2fnuz:
+      case DType::f4e2m1: {
         const auto v = read_number<float>(text);
         return v ? tensor.set(i, static_cast<double>(*v)) : bad();
       }

@@ -9,6 +9,7 @@
 
 #include "compiler/ir/strings.h"
 #include "compiler/support/error.h"
+#include "runtime/package/narrow.h"
 
 namespace oclc {
 namespace {
@@ -19,20 +20,14 @@ struct DTypeRow {
   bool is_float, is_integer, is_signed;
 };
 
-constexpr std::array<DTypeRow, 14> kDTypes = {{{"f32", 4, true, false, true},
-                                               {"f64", 8, true, false, true},
-                                               {"f16", 2, true, false, true},
-                                               {"bf16", 2, true, false, true},
-                                               {"i8", 1, false, true, true},
-                                               {"i16", 2, false, true, true},
-                                               {"i32", 4, false, true, true},
-                                               {"i64", 8, false, true, true},
-                                               {"u8", 1, false, true, false},
-                                               {"u16", 2, false, true, false},
-                                               {"u32", 4, false, true, false},
-                                               {"u64", 8, false, true, false},
-                                               {"bool", 1, false, false, false},
-                                               {"string", 4, false, false, false}}};
+constexpr std::array<DTypeRow, 21> kDTypes = {
+    {{"f32", 4, true, false, true},         {"f64", 8, true, false, true},      {"f16", 2, true, false, true},
+     {"bf16", 2, true, false, true},        {"i8", 1, false, true, true},       {"i16", 2, false, true, true},
+     {"i32", 4, false, true, true},         {"i64", 8, false, true, true},      {"u8", 1, false, true, false},
+     {"u16", 2, false, true, false},        {"u32", 4, false, true, false},     {"u64", 8, false, true, false},
+     {"bool", 1, false, false, false},      {"string", 4, false, false, false}, {"f8e4m3fn", 1, false, false, true},
+     {"f8e4m3fnuz", 1, false, false, true}, {"f8e5m2", 1, false, false, true},  {"f8e5m2fnuz", 1, false, false, true},
+     {"f4e2m1", 1, false, false, true},     {"i4", 1, false, false, true},      {"u4", 1, false, false, false}}};
 
 const DTypeRow& row(DType dtype) { return kDTypes.at(static_cast<std::size_t>(dtype)); }
 
@@ -63,6 +58,9 @@ std::size_t size_bytes(DType dtype) { return row(dtype).bytes; }
 bool is_float(DType dtype) { return row(dtype).is_float; }
 bool is_integer(DType dtype) { return row(dtype).is_integer; }
 bool is_signed(DType dtype) { return row(dtype).is_signed; }
+bool is_narrow(DType dtype) { return package::is_narrow(static_cast<plan::DType>(dtype)); }
+bool is_narrow_float(DType dtype) { return package::is_narrow_float(static_cast<plan::DType>(dtype)); }
+double largest_narrow(DType dtype) { return static_cast<double>(package::largest_narrow(static_cast<plan::DType>(dtype))); }
 
 std::optional<DType> dtype_of(std::string_view name) {
   for (std::size_t i = 0; i < kDTypes.size(); ++i) {
@@ -120,6 +118,8 @@ double HostTensor::at(std::int64_t i) const {
     case DType::u64:
       return static_cast<double>(load<std::uint64_t>(p));
     default:
+      if (is_narrow(dtype_))
+        return static_cast<double>(package::narrow_value(static_cast<plan::DType>(dtype_), load<std::uint8_t>(p)));
       return static_cast<double>(int_at(i));
   }
 }
@@ -165,6 +165,8 @@ void HostTensor::set(std::int64_t i, double value) {
     case DType::boolean:
       return store(p, static_cast<std::uint8_t>(value != 0));
     default:
+      if (is_narrow_float(dtype_))
+        return store(p, package::narrow_bits(static_cast<plan::DType>(dtype_), static_cast<float>(value)));
       return set_int(i, to_int(value));
   }
 }
@@ -187,6 +189,10 @@ void HostTensor::set_int(std::int64_t i, std::int64_t value) {
       return store(p, value);
     case DType::boolean:
       return store(p, static_cast<std::uint8_t>(value != 0));
+    case DType::i4:
+      return store(p, static_cast<std::int8_t>(((value & 15) ^ 8) - 8));
+    case DType::u4:
+      return store(p, static_cast<std::uint8_t>(value & 15));
     default:
       return set(i, static_cast<double>(value));
   }

@@ -13,14 +13,41 @@
 namespace oclc {
 
 // Order is the wire format of runtime/package/plan.fbs.
-enum class DType : std::uint8_t { f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, boolean, string };
+enum class DType : std::uint8_t {
+  f32,
+  f64,
+  f16,
+  bf16,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean,
+  string,
+  // One byte an element; see is_narrow.
+  f8e4m3fn,
+  f8e4m3fnuz,
+  f8e5m2,
+  f8e5m2fnuz,
+  f4e2m1,
+  i4,
+  u4
+};
 
-std::string_view name_of(DType dtype);  // "f32", ..., "bool", "string"
+std::string_view name_of(DType dtype);  // "f32", ..., "bool", "string", "f8e4m3fn", ..., "u4"
 std::optional<DType> dtype_of(std::string_view name);
 std::size_t size_bytes(DType dtype);  // bool: 1, string: 4, see strings.h
-bool is_float(DType dtype);
-bool is_integer(DType dtype);  // signed or unsigned; not bool, not string
-bool is_signed(DType dtype);   // floats and signed integers
+bool is_float(DType dtype);           // not narrow
+bool is_integer(DType dtype);         // signed or unsigned; not bool, not string, not narrow
+// Floats of 8 and 4 bits, integers of 4: casts compute with them and others move them, nothing else.
+bool is_narrow(DType dtype);
+bool is_narrow_float(DType dtype);
+double largest_narrow(DType dtype);  // the largest finite number of a narrow float
+bool is_signed(DType dtype);         // floats and signed integers
 
 using Shape = std::vector<Expr>;
 

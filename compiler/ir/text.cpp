@@ -45,7 +45,7 @@ std::string element_text(const HostTensor& tensor, std::int64_t i) {
   if (tensor.dtype() == DType::boolean) return tensor.int_at(i) != 0 ? "true" : "false";
   if (tensor.dtype() == DType::string) return quoted(tensor.text_at(i));
   if (tensor.dtype() == DType::u64) return fmt::format("{}", static_cast<std::uint64_t>(tensor.int_at(i)));
-  if (!is_float(tensor.dtype())) return fmt::format("{}", tensor.int_at(i));
+  if (!is_float(tensor.dtype()) && !is_narrow_float(tensor.dtype())) return fmt::format("{}", tensor.int_at(i));
   const double value = tensor.at(i);
   if (std::isnan(value)) return "nan";
   return tensor.dtype() == DType::f64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));

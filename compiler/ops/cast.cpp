@@ -1,4 +1,5 @@
-// Conversion of element types, as C does it; bool is x != 0.
+// Conversion of element types, as C does it; bool is x != 0. What is too large for a narrow float is infinite, or NaN where it
+// has no infinity.
 #include "compiler/ops/builder.h"
 #include "compiler/ops/host_index.h"
 #include "compiler/ops/op_list.h"
@@ -18,7 +19,8 @@ std::vector<TensorType> infer(const Node& node) {
 std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
   const HostTensor& x = inputs[0];
   HostTensor result(node.get<DType>("dtype"), x.shape());
-  const bool through_double = is_float(x.dtype()) || is_float(result.dtype());
+  const auto real = [](DType dtype) { return is_float(dtype) || is_narrow_float(dtype); };
+  const bool through_double = real(x.dtype()) || real(result.dtype());
   for (std::int64_t i = 0; i < x.elements(); ++i) {
     if (through_double) {
       result.set(i, x.at(i));
@@ -33,7 +35,7 @@ std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> input
 std::optional<std::vector<Expr>> content(const Node& node) {
   const auto& known = node.inputs[0]->content;
   const DType dtype = node.get<DType>("dtype");
-  if (!known || is_float(dtype)) return std::nullopt;
+  if (!known || is_float(dtype) || is_narrow(dtype)) return std::nullopt;
   std::vector<Expr> values;
   for (const Expr& e : *known) {
     if (e.is_constant()) {

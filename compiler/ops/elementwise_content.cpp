@@ -81,7 +81,7 @@ Expr on_constants(const Node& node, std::int64_t a, std::int64_t b, std::int64_t
 
 std::optional<std::vector<Expr>> elementwise_content(const Node& node) {
   const TensorType& type = node.output(0)->type;
-  if (!type.is_static() || is_float(type.dtype)) return std::nullopt;
+  if (!type.is_static() || is_float(type.dtype) || is_narrow(type.dtype)) return std::nullopt;
   Sizes shape;
   for (const Expr& dim : type.shape) shape.push_back(dim.value());
   std::vector<Sizes> strides;

@@ -26,7 +26,7 @@ std::vector<TensorType> infer_operands(const Node& node, Accepts accepts) {
   for (std::size_t i = first + 1; i < node.inputs.size(); ++i) {
     if (type_of_input(node, i).dtype != dtype) reject("operands of one element type", types_of(node, first));
   }
-  const bool good = accepts == Accepts::any || accepts == Accepts::condition ||
+  const bool good = (accepts == Accepts::any && !is_narrow(dtype)) || accepts == Accepts::condition ||
                     (accepts == Accepts::booleans && dtype == DType::boolean) ||
                     ((accepts == Accepts::numbers || accepts == Accepts::floats) && is_float(dtype)) ||
                     ((accepts == Accepts::numbers || accepts == Accepts::integers) && is_integer(dtype)) ||
@@ -60,7 +60,7 @@ std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> input
   const ScalarOp& scalar = *node.op->scalar;
   const DType dtype = inputs.back().dtype();
   HostTensor result(scalar.result_is_bool ? DType::boolean : dtype, shape);
-  if (is_float(dtype)) {
+  if (is_float(dtype) || is_narrow_float(dtype)) {
     walk(shape, strides, [&](std::int64_t i, const Sizes& at) {
       double v[3] = {};
       for (std::size_t k = 0; k < inputs.size(); ++k) v[k] = inputs[k].at(at[k]);

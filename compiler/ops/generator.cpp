@@ -17,7 +17,8 @@ std::vector<TensorType> infer_constant(const Node& node) { return {node.get<Host
 
 std::optional<Exprs> constant_content(const Node& node) {
   const HostTensor& tensor = node.get<HostTensor>("tensor");
-  if (is_float(tensor.dtype()) || tensor.dtype() == DType::string || tensor.elements() > kContentLimit) return std::nullopt;
+  const DType dtype = tensor.dtype();
+  if (is_float(dtype) || is_narrow(dtype) || dtype == DType::string || tensor.elements() > kContentLimit) return std::nullopt;
   Exprs values;
   for (std::int64_t i = 0; i < tensor.elements(); ++i) values.emplace_back(tensor.int_at(i));
   return values;
@@ -30,7 +31,7 @@ std::vector<TensorType> infer_iota(const Node& node) {
   node.get<Exprs>("start");
   node.get<Exprs>("step");
   if (!shape.empty() && normalise_axis(axis, shape.size()) != axis) reject("an axis from 0 on", std::to_string(axis));
-  if (dtype == DType::boolean || dtype == DType::string) reject("numbers", std::string(name_of(dtype)));
+  if (!is_float(dtype) && !is_integer(dtype)) reject("numbers", std::string(name_of(dtype)));
   return {{dtype, shape}};
 }
 
@@ -51,7 +52,7 @@ std::optional<Exprs> iota_content(const Node& node) {
 
 std::vector<TensorType> infer_exprs(const Node& node) {
   const DType dtype = node.get<DType>("dtype");
-  if (is_float(dtype) || dtype == DType::string) reject("an integer type", std::string(name_of(dtype)));
+  if (!is_integer(dtype) && dtype != DType::boolean) reject("an integer type", std::string(name_of(dtype)));
   Shape shape;
   for (const std::int64_t d : node.get<std::vector<std::int64_t>>("shape")) shape.emplace_back(d);
   const auto count = static_cast<std::int64_t>(node.get<Exprs>("values").size());

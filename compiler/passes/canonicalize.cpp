@@ -240,7 +240,9 @@ bool negated_comparison(Graph& graph, Node* node) {
 
 // Every number of `from` is a number of `to`.
 bool holds_all(DType from, DType to) {
-  if (from == to || from == DType::boolean) return true;
+  if (from == to) return true;
+  if (is_narrow(from) || is_narrow(to)) return to == DType::f32 || to == DType::f64;
+  if (from == DType::boolean) return true;
   if (is_float(from))
     return (to == DType::f64 && from != DType::f64) || (to == DType::f32 && (from == DType::f16 || from == DType::bf16));
   if (to == DType::boolean) return false;

@@ -88,7 +88,8 @@ Index unflatten(Expr flat, const Shape& shape) {
 class Reader {
  public:
   Known read(const Value* value, const Index& index) {
-    if (!value || ++steps_ > kMaxSteps || is_float(value->type.dtype) || index.size() != value->type.rank())
+    if (!value || ++steps_ > kMaxSteps || is_float(value->type.dtype) || is_narrow(value->type.dtype) ||
+        index.size() != value->type.rank())
       return std::nullopt;
     Known result = from_content(*value, index);
     if (!result && value->producer && value->index == 0) result = from_producer(*value->producer, index);

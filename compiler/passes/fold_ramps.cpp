@@ -19,7 +19,7 @@ bool is_simple(const Node& node) {
 bool fold(Graph& graph, Node* node) {
   if (is_simple(*node)) return false;
   const TensorType& type = node->output()->type;
-  if (is_float(type.dtype)) return false;
+  if (is_float(type.dtype) || is_narrow(type.dtype)) return false;
   const auto e = element(node->output(), positions(type.shape));
   const auto ramp = e ? ramp_of(*e, type.rank()) : std::nullopt;
   if (!ramp) return false;

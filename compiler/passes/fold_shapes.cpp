@@ -10,7 +10,7 @@ namespace {
 bool fold(Graph& graph, Node* node) {
   if (node->outputs.size() != 1 || is(node, "constant") || is(node, "iota")) return false;
   const Value& value = *node->output();
-  if (!value.content || !value.type.is_static() || is_float(value.type.dtype)) return false;
+  if (!value.content || !value.type.is_static() || is_float(value.type.dtype) || is_narrow(value.type.dtype)) return false;
   if (is(node, "expand") && node->inputs[0]->producer && node->inputs[0]->producer->op->kind == OpKind::generator) return false;
   const std::vector<Expr> content = *value.content;
   Ints shape;

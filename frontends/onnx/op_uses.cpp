@@ -80,9 +80,13 @@ std::vector<OpUse> op_uses(const CheckedModel& model, GraphProto& graph, const O
 }
 
 void require_supported(const std::vector<OpUse>& uses) {
-  std::string text;
+  std::string text, advice = "`oclc --list-ops` lists all operators of a model";
   for (const OpUse& use : uses) {
     if (use.supported) continue;
+    if (use.domain.empty() && use.op == "ImageDecoder")
+      advice +=
+          "; ImageDecoder reads image files, for which there is no codec here: decode them in front of the model and give it "
+          "the pixels";
     std::string names;
     for (const std::string& name : use.first_nodes) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", printable(name));
     if (use.count > static_cast<std::int64_t>(use.first_nodes.size())) names += ", ...";
@@ -90,8 +94,7 @@ void require_supported(const std::vector<OpUse>& uses) {
     text += fmt::format("{}{} (opset {}): {} {}: {}", text.empty() ? "" : "; ", printable(op), use.opset, use.count,
                         use.count == 1 ? "node" : "nodes", names);
   }
-  if (!text.empty())
-    fail("supported operators only", text, "`oclc --list-ops` lists all operators of a model", ExitCode::unsupported);
+  if (!text.empty()) fail("supported operators only", text, advice, ExitCode::unsupported);
 }
 
 }  // namespace oclc::onnx

@@ -1,7 +1,8 @@
-// Reads between the elements of an image: GridSample, DeformConv and RoiAlign.
+// Reads of parts of an image and between its elements: GridSample, DeformConv, MaxRoiPool and RoiAlign.
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "frontends/onnx/table.h"
@@ -305,9 +306,60 @@ Outputs roi_align(OpContext& c) {
   return {c.b.transpose(value, {0, 3, 1, 2})};
 }
 
+// The largest element of each bin of rois[R, (image, x1, y1, x2, y2)], whose corners, scaled, are rounded to whole pixels and
+// belong to it; of a bin without pixels 0. First over the columns of each bin, then over its rows.
+Outputs max_roi_pool(OpContext& c) {
+  Value *x = c.input(0), *rois = c.input(1);
+  const Ints sizes = c.integers("pooled_shape");
+  const double scale = c.real("spatial_scale", 1.0);
+  if (x->type.rank() != 4 || rois->type.rank() != 2 || !(rois->type.shape[1] == Expr(5)))
+    c.fail("x[N, C, H, W] and rois[R, 5]", fmt::format("{} and {}", x->type.text(), rois->type.text()));
+  if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1)
+    c.fail("two positive numbers as pooled_shape", fmt::format("{}", fmt::join(sizes, ", ")));
+  const Shape shape = x->type.shape;
+  const Expr count = rois->type.shape[0];
+  const DType dtype = x->type.dtype, real = dtype == DType::f64 ? DType::f64 : DType::f32;
+  const auto column = [&](std::int64_t i) {
+    return c.b.cast(c.b.reshape(c.b.slice_axis(rois, 1, Expr(i), Expr(1)), {count, Expr(1), Expr(1)}), real);
+  };
+  // Halves away from 0, as C's round does.
+  const auto pixel = [&](std::int64_t i) {
+    Value* v = c.b.mul(column(i), scale);
+    Value* whole = c.b.unary("floor", c.b.add(c.b.unary("abs", v), 0.5));
+    return c.b.where(c.b.call("less", {v, c.b.scalar(real, 0)}), c.b.unary("neg", whole), whole);
+  };
+  // [R, bins, pixels]: does the pixel lie in the bin?
+  const auto inside = [&](std::int64_t from, std::int64_t to, std::int64_t bins, const Expr& pixels) {
+    Value* begin = pixel(from);
+    Value* span = c.b.max(c.b.add(c.b.sub(pixel(to), begin), 1), c.b.scalar(real, 1));
+    Value* each = c.b.div(span, c.b.scalar(real, static_cast<double>(bins)));
+    Value* bin = c.b.cast(c.b.iota({Expr(1), Expr(bins), Expr(1)}, 1, DType::i64), real);
+    Value* at = c.b.cast(c.b.iota({Expr(1), Expr(1), pixels}, 2, DType::i64), real);
+    Value* first = c.b.add(begin, c.b.unary("floor", c.b.mul(bin, each)));
+    Value* last = c.b.add(begin, c.b.unary("ceil", c.b.mul(c.b.add(bin, 1), each)));
+    return c.b.call("and", {c.b.call("less_equal", {first, at}), c.b.call("less", {at, last})});
+  };
+  const Expr high(sizes[0]), wide(sizes[1]);
+  Value *rows = inside(2, 4, sizes[0], shape[2]), *columns = inside(1, 3, sizes[1], shape[3]);
+  Value* image = c.b.reshape(c.b.cast(column(0), DType::i64), {count});
+  Value* lowest = c.b.scalar(dtype, -std::numeric_limits<double>::infinity());
+  // [R, C, H, bins, W], then [R, C, bins, H, bins]
+  Value* cut = c.b.reshape(c.b.gather(x, image, 0), {count, shape[1], shape[2], Expr(1), shape[3]});
+  Value* y = c.b.where(c.b.reshape(columns, {count, Expr(1), Expr(1), wide, shape[3]}), cut, lowest);
+  y = c.b.reshape(c.b.reduce("reduce_max", y, {4}, false), {count, shape[1], Expr(1), shape[2], wide});
+  y = c.b.where(c.b.reshape(rows, {count, Expr(1), high, shape[2], Expr(1)}), y, lowest);
+  y = c.b.reduce("reduce_max", y, {3}, false);
+  const auto any = [&](Value* pixels, Shape result) {
+    return c.b.reshape(c.b.reduce("reduce_max", pixels, {2}, false), std::move(result));
+  };
+  Value* some = c.b.call("and", {any(rows, {count, Expr(1), high, Expr(1)}), any(columns, {count, Expr(1), Expr(1), wide})});
+  return {c.b.where(some, y, c.b.scalar(dtype, 0))};
+}
+
 constexpr OpRow kRows[] = {
     {"DeformConv", 19, 3, 5, deformable_convolution},
     {"GridSample", 16, 2, 2, grid_sample},
+    {"MaxRoiPool", 1, 2, 2, max_roi_pool},
     {"RoiAlign", 10, 3, 3, roi_align},
 };
 

@@ -64,9 +64,14 @@ Value* cut_off(OpContext& c, Value* x) {
 }
 
 Value* cast_to(OpContext& c, DType dtype) {
-  c.ignore({"saturate"});  // of 8-bit floats
   Value* x = c.input(0);
-  const bool cuts = dtype == DType::bf16 && c.opset() < 19 && (x->type.dtype == DType::f32 || x->type.dtype == DType::f64);
+  const bool saturates = c.flag("saturate", true);
+  const DType from = x->type.dtype;
+  if (is_narrow_float(dtype) && from != DType::string) return as_narrow_float(c, x, dtype, saturates);
+  // To integers of 4 bits real numbers are rounded.
+  if (is_narrow(dtype) && (is_float(from) || is_narrow_float(from)))
+    return c.b.cast(c.b.unary("round", is_float(from) ? x : c.b.cast(x, DType::f32)), dtype);
+  const bool cuts = dtype == DType::bf16 && c.opset() < 19 && (from == DType::f32 || from == DType::f64);
   return cuts ? cut_off(c, x) : c.b.cast(x, dtype);
 }
 
@@ -158,5 +163,16 @@ constexpr OpRow kRows[] = {
 }  // namespace
 
 std::span<const OpRow> math_rows() { return kRows; }
+
+Value* as_narrow_float(OpContext& c, Value* x, DType dtype, bool saturates) {
+  if (x->type.dtype == dtype) return x;
+  if (saturates && dtype != DType::f4e2m1) {
+    if (x->type.dtype != DType::f64) x = c.b.cast(x, DType::f32);
+    const DType real = x->type.dtype;
+    const double largest = largest_narrow(dtype);
+    x = c.b.min(c.b.max(x, c.b.scalar(real, -largest)), c.b.scalar(real, largest));
+  }
+  return c.b.cast(x, dtype);
+}
 
 }  // namespace oclc::onnx

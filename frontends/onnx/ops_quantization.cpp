@@ -23,8 +23,12 @@ Range range_of(OpContext& c, DType dtype) {
       return {0, 65535};
     case DType::i16:
       return {-32768, 32767};
+    case DType::u4:
+      return {0, 15};
+    case DType::i4:
+      return {-8, 7};
     default:
-      c.unsupported("a quantised type of u8, i8, u16 or i16", std::string(name_of(dtype)));
+      c.unsupported("a quantised type of integers of 4, 8 or 16 bits", std::string(name_of(dtype)));
   }
 }
 
@@ -55,28 +59,37 @@ Value* spread(OpContext& c, Value* v, Value* like, std::int64_t axis, std::int64
   return c.b.slice_axis(wide, static_cast<std::int64_t>(at), Expr(0), shape[at]);
 }
 
-// round(x / scale) + zero, within the type of the zero point.
+// round(x / scale) + zero, within the integers of dtype.
 Value* quantized(OpContext& c, Value* x, Value* scale, Value* zero, DType dtype) {
-  const DType real = x->type.dtype;
   const Range range = range_of(c, dtype);
-  Value* y = c.b.unary("round", c.b.div(x, c.b.cast(scale, real)));
+  Value* y = c.b.unary("round", c.b.div(x, c.b.cast(scale, x->type.dtype)));
+  const DType real = y->type.dtype == DType::f64 ? DType::f64 : DType::f32;  // which hold all integers of 16 bits
+  y = c.b.cast(y, real);
   if (zero) y = c.b.add(y, c.b.cast(zero, real));
   y = c.b.min(c.b.max(y, c.b.scalar(real, range.low)), c.b.scalar(real, range.high));
   return c.b.cast(y, dtype);
 }
 
-Outputs quantize(OpContext& c) {
-  c.ignore({"saturate", "precision"});  // of 8-bit floats
-  const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
-  Value *x = c.input(0), *zero = c.optional_input(2);
-  const DType dtype = zero                                                 ? zero->type.dtype
-                      : c.has("output_dtype") && c.integer("output_dtype") ? c.dtype("output_dtype")
-                                                                           : DType::u8;
-  if (x->type.dtype == DType::i32) x = c.b.cast(x, DType::f32);
-  return {quantized(c, x, spread(c, c.input(1), x, axis, block), zero ? spread(c, zero, x, axis, block) : nullptr, dtype)};
+DType dtype_attribute(OpContext& c, std::string_view name, DType otherwise) {
+  return c.integer(name, 0) != 0 ? c.dtype(name) : otherwise;
 }
 
-// x - zero in i32, for types of at most 16 bits and i32.
+Outputs quantize(OpContext& c) {
+  const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
+  Value *x = c.input(0), *zero = c.optional_input(2);
+  const DType dtype = dtype_attribute(c, "output_dtype", zero ? zero->type.dtype : DType::u8);
+  if (zero && zero->type.dtype != dtype) c.fail("output_dtype as the zero point has it", std::string(name_of(dtype)));
+  const bool saturates = c.flag("saturate", true);
+  Value* scale = spread(c, c.input(1), x, axis, block);
+  if (zero) zero = spread(c, zero, x, axis, block);
+  x = c.b.cast(x, dtype_attribute(c, "precision", scale->type.dtype));
+  if (!is_narrow_float(dtype)) return {quantized(c, x, scale, zero, dtype)};
+  Value* y = c.b.div(x, c.b.cast(scale, x->type.dtype));
+  if (zero) y = c.b.add(y, c.b.cast(zero, y->type.dtype));
+  return {as_narrow_float(c, y, dtype, saturates)};
+}
+
+// x - zero in i32, for integers of at most 16 bits and i32.
 Value* centred(OpContext& c, Value* x, Value* zero) {
   if (x->type.dtype != DType::i32) range_of(c, x->type.dtype);
   Value* wide = c.b.cast(x, DType::i32);
@@ -87,7 +100,15 @@ Outputs dequantize(OpContext& c) {
   const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
   Value *x = c.input(0), *scale = spread(c, c.input(1), x, axis, block);
   Value* zero = c.optional_input(2) ? spread(c, c.input(2), x, axis, block) : nullptr;
-  return {c.b.mul(c.b.cast(centred(c, x, zero), scale->type.dtype), scale)};
+  const DType real = dtype_attribute(c, "output_dtype", scale->type.dtype);
+  Value* y = nullptr;
+  if (is_narrow_float(x->type.dtype)) {
+    y = c.b.cast(x, real);
+    if (zero) y = c.b.sub(y, c.b.cast(zero, real));
+  } else {
+    y = c.b.cast(centred(c, x, zero), real);
+  }
+  return {c.b.mul(y, c.b.cast(scale, real))};
 }
 
 Outputs dynamic_quantize(OpContext& c) {

@@ -47,6 +47,10 @@ std::span<const OpRow> string_rows();
 // Where the elements of the vector `flags` are true, in order: a vector whose length is known when the plan runs.
 Value* positions_of(OpContext& c, Value* flags);
 
+// x as a float of 8 or 4 bits. What rounds to more than the largest finite number becomes that if it saturates, and else
+// infinite or NaN, as the type has it; those of 4 bits always saturate.
+Value* as_narrow_float(OpContext& c, Value* x, DType dtype, bool saturates);
+
 // Positions in the file must lie inside of the tensor, element i of them along an axis of sizes[i % sizes.size()]; negative
 // ones count from the end. Those that are computed are brought inside when the plan runs.
 void check_positions(const OpContext& c, const Value* positions, std::span<const Expr> sizes);

@@ -41,13 +41,13 @@ constexpr ElementType kElementTypes[] = {
     {14, "COMPLEX64", {}},
     {15, "COMPLEX128", {}},
     {16, "BFLOAT16", DType::bf16, Typed::int32_data},
-    {17, "FLOAT8E4M3FN", {}},
-    {18, "FLOAT8E4M3FNUZ", {}},
-    {19, "FLOAT8E5M2", {}},
-    {20, "FLOAT8E5M2FNUZ", {}},
-    {21, "UINT4", {}},
-    {22, "INT4", {}},
-    {23, "FLOAT4E2M1", {}},
+    {17, "FLOAT8E4M3FN", DType::f8e4m3fn, Typed::int32_data},
+    {18, "FLOAT8E4M3FNUZ", DType::f8e4m3fnuz, Typed::int32_data},
+    {19, "FLOAT8E5M2", DType::f8e5m2, Typed::int32_data},
+    {20, "FLOAT8E5M2FNUZ", DType::f8e5m2fnuz, Typed::int32_data},
+    {21, "UINT4", DType::u4, Typed::int32_data},
+    {22, "INT4", DType::i4, Typed::int32_data},
+    {23, "FLOAT4E2M1", DType::f4e2m1, Typed::int32_data},
     {24, "FLOAT8E8M0", {}},
     {25, "UINT2", {}},
     {26, "INT2", {}},
@@ -123,6 +123,13 @@ void check_narrow(const TensorProto& tensor, DType dtype, const std::string& whe
       lo = -32768, hi = 32767;
       break;
     case DType::u8:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f4e2m1:
+    case DType::i4:
+    case DType::u4:
       lo = 0, hi = 255;
       break;
     case DType::u16:
@@ -145,6 +152,19 @@ void check_texts(const TensorProto& tensor, const std::string& where) {
     if (text.find('\0') != std::string::npos)
       fail(fmt::format("{} of texts without NUL", where), fmt::format("'{}'", printable(text)), {}, ExitCode::unsupported);
   }
+}
+
+// Two elements in a byte of the file, the first one in its low half.
+bool is_packed(DType dtype) { return dtype == DType::f4e2m1 || dtype == DType::i4 || dtype == DType::u4; }
+
+HostTensor unpacked(DType dtype, const std::vector<std::int64_t>& shape, const std::byte* packed) {
+  HostTensor out(dtype, shape);
+  for (std::int64_t i = 0; i < out.elements(); ++i) {
+    const auto half = std::to_integer<int>(packed[i / 2]) >> (i % 2 * 4) & 15;
+    // The bits of a float; an integer's value, with its sign.
+    out.mutable_data()[i] = static_cast<std::byte>(dtype == DType::i4 ? (half ^ 8) - 8 : half);
+  }
+  return out;
 }
 
 std::string shape_text(const TensorProto& tensor) { return fmt::format("[{}]", fmt::join(tensor.dims(), ", ")); }
@@ -180,7 +200,8 @@ void check_tensor(const TensorProto& tensor, const std::string& where, const Imp
   const DType dtype = element_type(tensor.data_type(), where);
   const ElementType& type = *find_type(tensor.data_type());
   if (tensor.has_segment()) fail(fmt::format("{} in one piece", where), "a segment of it", {}, ExitCode::unsupported);
-  const std::int64_t bytes = elements * static_cast<std::int64_t>(size_bytes(dtype));
+  const std::int64_t values = is_packed(dtype) ? (elements + 1) / 2 : elements;
+  const std::int64_t bytes = values * static_cast<std::int64_t>(size_bytes(dtype));
   int typed = 0;
   for (const TypedField& field : typed_fields(tensor)) {
     if (field.count == 0) continue;
@@ -207,8 +228,8 @@ void check_tensor(const TensorProto& tensor, const std::string& where, const Imp
     }
     return;
   }
-  if (typed != elements) {
-    fail(fmt::format("{}: {} values in {} for {} {}", where, elements, field_name(type.typed), type.name, shape_text(tensor)),
+  if (typed != values) {
+    fail(fmt::format("{}: {} values in {} for {} {}", where, values, field_name(type.typed), type.name, shape_text(tensor)),
          std::to_string(typed));
   }
   check_narrow(tensor, dtype, where);
@@ -237,6 +258,11 @@ HostTensor TensorStore::decode(TensorProto& tensor) {
   } else {
     if (dtype == DType::string)
       return HostTensor::from_texts(std::vector<std::string>(tensor.string_data().begin(), tensor.string_data().end()), shape);
+    if (is_packed(dtype)) {
+      std::vector<std::byte> bytes;
+      for (const std::int32_t pair : tensor.int32_data()) bytes.push_back(static_cast<std::byte>(pair));
+      return unpacked(dtype, shape, bytes.data());
+    }
     HostTensor out(dtype, shape);
     const auto copy = [&](const auto& values) {
       std::int64_t i = 0;
@@ -259,6 +285,7 @@ HostTensor TensorStore::decode(TensorProto& tensor) {
     }
     return out;
   }
+  if (is_packed(dtype)) return unpacked(dtype, shape, data);
   HostTensor out(dtype, shape, data, std::move(owner));
   if (dtype != DType::boolean) return out;
   const std::int64_t count = out.elements();

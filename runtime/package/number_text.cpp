@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "runtime/package/half.h"
+#include "runtime/package/narrow.h"
 
 namespace oclc::package {
 namespace {
@@ -152,6 +153,14 @@ std::string number_text(DType dtype, const std::byte* element) {
       return std::to_string(load<std::uint64_t>(element));
     case DType::bool_:
       return load<std::uint8_t>(element) != 0 ? "True" : "False";
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f4e2m1:
+    case DType::i4:
+    case DType::u4:
+      return shortest(narrow_value(dtype, load<std::uint8_t>(element)));
     case DType::string_:
       break;
   }
@@ -201,6 +210,16 @@ bool parse_number(DType dtype, std::string_view text, std::byte* element) {
       return parse_integer<std::uint64_t>(text, element);
     case DType::bool_:
       return parse_bool(text, element);
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f4e2m1:
+    case DType::i4:
+    case DType::u4:
+      if (!parse_real(text, single)) return false;
+      store(element, narrow_bits(dtype, single));
+      return true;
     case DType::string_:
       break;
   }

@@ -203,6 +203,23 @@ void grid_sample(Draft& d) {
   if (corners) d.set("align_corners", 1);
 }
 
+void max_roi_pool(Draft& d) {
+  const Dims shape{d.r.integer(1, 3), d.r.integer(1, 3), d.r.integer(1, 8), d.r.integer(1, 8)};
+  const std::int64_t rois = d.r.integer(1, 4);
+  d.effect = Effect::decides;
+  const DType dtype = d.type({DType::f32, DType::f64, DType::f16});
+  d.input(dtype, shape);
+  HostTensor boxes(dtype, {rois, 5});
+  for (std::int64_t i = 0; i < rois; ++i) {
+    boxes.set(5 * i, static_cast<double>(d.r.integer(0, shape[0] - 1)));
+    for (std::int64_t k = 1; k < 5; ++k) boxes.set(5 * i + k, d.r.real(-2, 12));  // also outside, and without extent
+  }
+  d.known(std::move(boxes));
+  d.operands.back().known = false;
+  d.set("pooled_shape", Dims{d.r.integer(1, 4), d.r.integer(1, 4)});
+  if (d.r.chance(0.5)) d.set("spatial_scale", d.r.pick({0.5, 0.25, 1.5}));
+}
+
 void roi_align(Draft& d) {
   const Dims shape{d.r.integer(1, 3), d.r.integer(1, 3), d.r.integer(3, 8), d.r.integer(3, 8)};
   const std::int64_t rois = d.r.integer(1, 4);
@@ -366,6 +383,7 @@ constexpr Spec kSpecs[] = {
     {"Resize", 10, 23, resize},
     {"Upsample", 7, 9, upsample},
     {"GridSample", 16, 23, grid_sample},
+    {"MaxRoiPool", 1, 23, max_roi_pool},
     {"RoiAlign", 10, 23, roi_align},
     {"AffineGrid", 20, 23, affine_grid},
     {"Col2Im", 18, 23, col2im},

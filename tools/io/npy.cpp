@@ -205,8 +205,8 @@ Tensor parse_npy(const std::string& bytes, const std::string& where) {
 Tensor read_npy(const std::string& path) { return parse_npy(read_file(path, std::uint64_t{1} << 40), path); }
 
 void write_npy(const std::string& path, const Tensor& tensor) {
-  static constexpr const char* kCodes[] = {"<f4", "<f8", "<f2", "<f4", "|i1", "<i2", "<i4",
-                                           "<i8", "|u1", "<u2", "<u4", "<u8", "|b1"};
+  static constexpr const char* kCodes[] = {"<f4", "<f8", "<f2", "<f4", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4",
+                                           "<u8", "|b1", "",    "<f4", "<f4", "<f4", "<f4", "<f4", "|i1", "|u1"};
   if (tensor.dtype == OCLC_STRING)
     throw FileError(FileProblem::contents, path + ": .npy files hold numbers, found strings in '" + tensor.name + "'");
   std::string header = std::string("{'descr': '") + kCodes[tensor.dtype] + "', 'fortran_order': False, 'shape': (";
@@ -221,7 +221,7 @@ void write_npy(const std::string& path, const Tensor& tensor) {
   bytes += static_cast<char>(header.size() & 255);
   bytes += static_cast<char>(header.size() >> 8);
   bytes += header;
-  if (tensor.dtype == OCLC_BF16) {
+  if (tensor.dtype == OCLC_BF16 || (tensor.dtype >= OCLC_F8E4M3FN && tensor.dtype <= OCLC_F4E2M1)) {
     for (std::uint64_t i = 0; i < tensor.elements(); ++i) {
       const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(tensor.at(i)));
       for (int b = 0; b < 4; ++b) bytes += static_cast<char>(bits >> 8 * b);

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "runtime/package/narrow.h"
+
 namespace oclc::io {
 namespace {
 
@@ -74,6 +76,14 @@ double Tensor::at(std::uint64_t i) const {
       return load<std::uint32_t>(data, i);
     case OCLC_U64:
       return static_cast<double>(load<std::uint64_t>(data, i));
+    case OCLC_F8E4M3FN:
+    case OCLC_F8E4M3FNUZ:
+    case OCLC_F8E5M2:
+    case OCLC_F8E5M2FNUZ:
+    case OCLC_F4E2M1:
+    case OCLC_I4:
+    case OCLC_U4:
+      return static_cast<double>(package::narrow_value(static_cast<plan::DType>(dtype), load<std::uint8_t>(data, i)));
     default:
       return load<std::uint8_t>(data, i);
   }

@@ -92,6 +92,20 @@ std::optional<oclc_dtype> dtype_of(std::uint64_t onnx) {
       return OCLC_U64;
     case 16:
       return OCLC_BF16;
+    case 17:
+      return OCLC_F8E4M3FN;
+    case 18:
+      return OCLC_F8E4M3FNUZ;
+    case 19:
+      return OCLC_F8E5M2;
+    case 20:
+      return OCLC_F8E5M2FNUZ;
+    case 21:
+      return OCLC_U4;
+    case 22:
+      return OCLC_I4;
+    case 23:
+      return OCLC_F4E2M1;
     default:
       return std::nullopt;
   }
@@ -199,6 +213,16 @@ void store(std::vector<std::byte>& data, const std::vector<From>& values) {
   }
 }
 
+// The first `count` halves of the bytes, low ones first; integers with their sign.
+std::vector<std::byte> unpacked(const std::vector<std::byte>& packed, std::uint64_t count, bool sign) {
+  std::vector<std::byte> data(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const int half = std::to_integer<int>(packed[i / 2]) >> (i % 2 * 4) & 15;
+    data[i] = static_cast<std::byte>(sign ? (half ^ 8) - 8 : half);
+  }
+  return data;
+}
+
 }  // namespace
 
 Tensor parse_tensor_proto(const std::string& bytes, const std::string& where) {
@@ -240,6 +264,9 @@ Tensor parse_tensor_proto(const std::string& bytes, const std::string& where) {
         store<std::uint64_t>(tensor.data, f.integers);
     }
   }
+  if ((tensor.dtype == OCLC_I4 || tensor.dtype == OCLC_U4 || tensor.dtype == OCLC_F4E2M1) &&
+      tensor.data.size() == (size + 1) / 2)
+    tensor.data = unpacked(tensor.data, size, tensor.dtype == OCLC_I4);
   if (tensor.data.size() != size)
     fail("its shape needs " + std::to_string(size) + " bytes, found " + std::to_string(tensor.data.size()));
   if (tensor.dtype == OCLC_BOOL)

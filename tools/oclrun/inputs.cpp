@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "runtime/package/narrow.h"
 #include "tools/fill_weights/uniform.h"
 #include "tools/io/npy.h"
 #include "tools/io/tensor_proto.h"
@@ -62,12 +63,20 @@ void put(io::Tensor& tensor, std::uint64_t i, double value) {
       return store(tensor.data, i, static_cast<std::uint64_t>(value));
     case OCLC_BOOL:
       return store(tensor.data, i, static_cast<std::uint8_t>(value != 0));
+    case OCLC_F8E4M3FN:
+    case OCLC_F8E4M3FNUZ:
+    case OCLC_F8E5M2:
+    case OCLC_F8E5M2FNUZ:
+    case OCLC_F4E2M1:
+    case OCLC_I4:
+    case OCLC_U4:
+      return store(tensor.data, i, package::narrow_bits(static_cast<plan::DType>(tensor.dtype), static_cast<float>(value)));
     default:
       return store(tensor.data, i, static_cast<std::uint8_t>(value));
   }
 }
 
-bool is_float(oclc_dtype dtype) { return dtype <= OCLC_BF16; }
+bool is_float(oclc_dtype dtype) { return dtype <= OCLC_BF16 || (dtype >= OCLC_F8E4M3FN && dtype <= OCLC_F4E2M1); }
 
 oclc_dtype dtype_by_name(const std::string& name, const std::string& where) {
   for (int d = OCLC_F32; d <= OCLC_BOOL; ++d)
