@@ -117,6 +117,8 @@ class OpContext {
   Ints numbers(std::size_t i, std::string_view what) const;
   // The elements of a floating-point or integer input known when compiling.
   std::vector<double> reals_of(std::size_t i, std::string_view what) const;
+  // Input `i` if it is known when compiling.
+  std::optional<HostTensor> known(std::size_t i) const { return host_.known(input(i)); }
   // A one-element floating-point or integer input known when compiling.
   double number(std::size_t i, std::string_view what) const;
 

@@ -175,7 +175,8 @@ Value* wrapped(OpContext& c, Value* x, const std::vector<Expr>& before, const st
   return x;
 }
 
-Outputs pad(OpContext& c, const std::vector<Expr>& pads, const Ints& axes, double value) {
+// `fill`: the padding value if it is computed when the plan runs, else null.
+Outputs pad(OpContext& c, const std::vector<Expr>& pads, const Ints& axes, double value, Value* fill = nullptr) {
   Value* x = c.input(0);
   const std::string mode = c.text("mode", "constant");
   if (pads.size() != 2 * axes.size()) c.fail(fmt::format("{} pads", 2 * axes.size()), std::to_string(pads.size()));
@@ -200,7 +201,9 @@ Outputs pad(OpContext& c, const std::vector<Expr>& pads, const Ints& axes, doubl
   const auto zero = [](const Expr& e) { return e == Expr(0); };
   if (std::all_of(before.begin(), before.end(), zero) && std::all_of(after.begin(), after.end(), zero)) return {x};
   if (mode == "wrap") return {wrapped(c, x, before, after)};
-  return {c.b.pad(x, std::move(before), std::move(after), value, mode)};
+  if (!fill || mode != "constant") return {c.b.pad(x, std::move(before), std::move(after), value, mode)};
+  Value* inside = c.b.pad(c.b.expand(c.b.scalar(DType::boolean, 1), x->type.shape), before, after);
+  return {c.b.where(inside, c.b.pad(x, std::move(before), std::move(after)), fill)};
 }
 
 Outputs pad_attributes(OpContext& c) {
@@ -210,9 +213,14 @@ Outputs pad_attributes(OpContext& c) {
 
 Outputs pad_inputs(OpContext& c) {
   const std::vector<Expr> pads = c.content(1, "pads");
-  const double value = c.optional_input(2) ? c.number(2, "the padding value") : 0;
+  Value* fill = c.optional_input(2);
+  if (fill && !(fill->type.elements() == Expr(1) && fill->type.dtype == c.input(0)->type.dtype))
+    c.fail(fmt::format("one {} as padding value", name_of(c.input(0)->type.dtype)), fill->type.text());
+  const auto known = fill ? c.known(2) : std::nullopt;
+  const double value = known ? known->at(0) : 0;
+  fill = fill && !known ? c.b.reshape(fill, {}) : nullptr;
   const Ints axes = c.optional_input(3) ? c.numbers(3, "axes") : first_axes(c.rank(0));
-  return pad(c, pads, axes, value);
+  return pad(c, pads, axes, value, fill);
 }
 
 Outputs tile(OpContext& c) {
