@@ -7,6 +7,7 @@
 #include "compiler/ops/evaluate.h"
 #include "compiler/support/error.h"
 #include "tests/onnx/onnx_model.h"
+#include "tests/support/run_plan.h"
 
 namespace oclc {
 namespace {
@@ -128,13 +129,75 @@ TEST_CASE("a condition that the number of the trip decides ends a loop") {
   CHECK(found[1].shape() == std::vector<std::int64_t>{4, 2});
 }
 
-TEST_CASE("carried values that grow are read once for each trip") {
+TEST_CASE("a carried value that only grows is put together behind the loop") {
+  Writer w;
+  w.input("s0", {2, 3}).input("x", {2, 1}).output("s");
+  GraphProto& body = loop(w, {"s"}, {"s"}, 70);
+  test::set_int(add(body, "Cast", {"at"}, {"number"}), "to", TensorProto::FLOAT);
+  add(body, "Mul", {"x", "number"}, {"term"});
+  test::set_int(add(body, "Concat", {"s", "term", "x"}, {"next"}), "axis", -1);
+  gives(body, {"go", "next"});
+  CHECK(count(*w.import()->entries[0], "loop") == 1);
+  const std::vector<HostTensor> inputs{ramp({2, 3}), ramp({2, 1})};
+  const HostTensor s = run(w, inputs)[0];
+  REQUIRE(s.shape() == std::vector<std::int64_t>{2, 143});
+  for (std::int64_t i = 0; i < s.elements(); ++i) {
+    const std::int64_t row = i / 143, column = i % 143 - 3;
+    CHECK(s.at(i) == (column < 0 ? row * 3 + column + 3 : column % 2 == 0 ? row * (column / 2) : row));
+  }
+  CHECK(test::compare_with_reference(*w.import()->entries[0], inputs).max_abs == 0);
+}
+
+TEST_CASE("a carried value that grows and is read is read once for each trip") {
   Writer w;
   w.input("s0", {1, 2}).output("s");
   GraphProto& body = loop(w, {"s"}, {"s"}, 70);
-  test::set_int(add(body, "Concat", {"s", "s0"}, {"next"}), "axis", 0);
+  test::set_list(add(body, "ReduceMax", {"s"}, {"largest"}), "axes", {0});
+  test::set_int(add(body, "Concat", {"s", "largest"}, {"next"}), "axis", 0);
   gives(body, {"go", "next"});
   CHECK(run(w, {ramp({1, 2})})[0].shape() == std::vector<std::int64_t>{71, 2});
+}
+
+// Follows a table from a word on, until the last word or eight more of them; gives all words.
+Writer followed(bool known_limit) {
+  Writer w;
+  w.input("first", {1}, TensorProto::INT64).output("words");
+  w.ints("table", {7}, {3, 2, 5, 1, 4, 0, 6}).ints("end", {1}, {0}).ints("axis", {1}, {0});
+  if (known_limit)
+    w.ints("most", {}, {8});
+  else
+    w.input("most", {}, TensorProto::INT64);
+  GraphProto& body = body_of(w.node("Loop", {"most", "", "first", "first"}, {"last", "words"}, "follow"));
+  takes(body, "at", {}, TensorProto::INT64);
+  takes(body, "go", {}, TensorProto::BOOL);
+  body.add_input()->set_name("word");
+  body.add_input()->set_name("all");
+  add(body, "Gather", {"table", "word"}, {"next"});
+  test::set_int(add(body, "Concat", {"all", "next"}, {"more"}), "axis", 0);
+  add(body, "Equal", {"next", "end"}, {"ends"});
+  add(body, "Not", {"ends"}, {"on"});
+  add(body, "Squeeze", {"on", "axis"}, {"goes_on"});
+  gives(body, {"goes_on", "next", "more"});
+  return w;
+}
+
+TEST_CASE("a value grows until a condition of the data ends the loop") {
+  const auto words = [](std::int64_t first) {
+    HostTensor x(DType::i64, {1});
+    x.set_int(0, first);
+    const Writer w = followed(true);
+    CHECK(test::compare_with_reference(*w.import()->entries[0], {{x}}).max_abs == 0);
+    const HostTensor y = run(w, {x})[0];
+    std::vector<std::int64_t> list;
+    for (std::int64_t i = 0; i < y.elements(); ++i) list.push_back(y.int_at(i));
+    return list;
+  };
+  CHECK(words(1) == std::vector<std::int64_t>{1, 2, 5, 0});
+  CHECK(words(5) == std::vector<std::int64_t>{5, 0});
+  CHECK(words(6) == std::vector<std::int64_t>(9, 6));
+  CHECK(failure(followed(false))
+            .find("node 'follow' (Loop): wanted a trip count known when compiling, as a carried value grows") !=
+        std::string::npos);
 }
 
 TEST_CASE("a condition that the data decide ends a loop, and a loop without an end is refused") {
