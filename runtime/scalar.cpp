@@ -114,7 +114,7 @@ double get_scalar(const std::byte* from, oclc_dtype dtype) {
     case OCLC_F4E2M1:
     case OCLC_I4:
     case OCLC_U4:
-      return package::narrow_value(static_cast<plan::DType>(dtype), load<std::uint8_t>(from));
+      return static_cast<double>(package::narrow_value(static_cast<plan::DType>(dtype), std::to_integer<std::uint8_t>(*from)));
     default:
       return load<std::uint8_t>(from);
   }

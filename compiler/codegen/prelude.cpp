@@ -1,7 +1,6 @@
 // Helper functions of generated code: templates whose text is cut by lines "//@provides NAME..." into pieces that are put
 // before a kernel when it uses one of the names.
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "compiler/codegen/codegen.h"
@@ -11,7 +10,7 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kMarker = "//@provides ";
-constexpr std::array<std::string_view, 5> kFiles = {"prelude", "lanes", "half", "narrow", "sm90a"};
+constexpr std::string_view kFiles[] = {"prelude", "lanes", "half", "narrow", "matrix_nv", "sm90a"};
 
 struct Piece {
   std::vector<std::string> names;
