@@ -8,6 +8,11 @@
 namespace oclc {
 namespace {
 
+// Floats between rows of B from which on a copy of a panel is faster than the panel itself, and rows of A that pay for it.
+constexpr std::int64_t kFarRows = 512, kManyRows = 48;
+// Start and end of a register tile, in steps of its inner loop.
+constexpr double kTileStart = 100;
+
 class Chooser {
  public:
   Chooser(const ContractionView& view, const std::vector<Buffer>& buffers, const Target& target)
@@ -43,6 +48,11 @@ class Chooser {
         tiles_ = before;
         return row_pointers && view_.taps() == 1 && copy_b();
       }
+      if (row_pointers && view_.taps() == 1 && is_worth_copying_b()) {
+        const ContractionTiles in_place = tiles_;
+        if (copy_b()) return true;
+        tiles_ = in_place;
+      }
     }
     return a_in_place || copy_a() || row_pointers;
   }
@@ -65,6 +75,12 @@ class Chooser {
     return is_plain_load(b) && b.guard.empty() && b.index.coefficient(view_.column_axis().name) == Expr(1) &&
            b.index.coefficient(view_.inner_axis().name).has_value() && taps_are_consecutive() &&
            view_.columns().is_constant() && rows_hold_panels();
+  }
+
+  // Elements of B's rows lie on a page each, and many rows of A meet each panel.
+  bool is_worth_copying_b() const {
+    const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
+    return step && *step >= kFarRows && typical_extent(view_.rows()) >= kManyRows;
   }
 
   // The rows of a tap follow those of the tap before it.
@@ -105,11 +121,26 @@ class Chooser {
   // Bytes of local memory that a copy may take without pushing what it is multiplied with out of the cache.
   std::int64_t copy_budget() const { return std::min(target_.l2_bytes / 2, target_.local_bytes); }
 
+  // Rows of the register tile beside two vectors: few left over in the last one.
+  int copied_b_rows() const {
+    int best = 4;
+    double best_cost = 0;
+    for (int rows = 4; rows <= 12; ++rows) {
+      if (rows * tiles_.vectors + tiles_.vectors + 1 > target_.vector_registers) continue;
+      const double cost = static_cast<double>(ceil_div(typical_extent(view_.rows()), rows)) *
+                          (std::max(4, rows) + kTileStart / static_cast<double>(typical_extent(view_.inner())));
+      if (best_cost > 0 && cost > best_cost) continue;
+      best_cost = cost;
+      best = rows;
+    }
+    return best;
+  }
+
   bool copy_b() {
     if (!view_.inner().is_constant()) return false;
     const auto panel_bytes = [&] { return view_.inner().value() * panel_width() * 4; };
-    tiles_.rows = 8;
     tiles_.vectors = 2;
+    tiles_.rows = copied_b_rows();
     while (tiles_.vectors > 1 && panel_bytes() > copy_budget()) --tiles_.vectors;
     if (panel_bytes() > copy_budget()) return false;
     const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), tiles_.rows),

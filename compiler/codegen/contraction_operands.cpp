@@ -176,6 +176,13 @@ class OperandCode {
     Emitter e(loads, view_.mode());
     e.open("", outside);
     for (const std::string& line : view_.group_coordinates()) e.line(line);
+    if (is_plain_load(view_.b()) && view_.b().guard.empty() && view_.b().index.coefficient(column) == Expr(1) &&
+        !is_half(b_dtype())) {
+      copy_rows_of_b(e);
+      e.close();
+      values_.holes["PACK_B"] = e.text();
+      return;
+    }
     const auto over_columns = [&] {
       e.open("for (int j = 0; j < PW; ++j)", {column});
       e.line(fmt::format("const {} {} = min(n0 + j, N - 1);", view_.index_type(), column));
@@ -191,6 +198,22 @@ class OperandCode {
     e.line(fmt::format("panel[{} * PW + j] = {};", inner, e.value(view_.roles().b)));
     for (int scope = 0; scope < 3; ++scope) e.close();
     values_.holes["PACK_B"] = e.text();
+  }
+
+  // Rows of whole vectors, but for a last panel with a ragged end.
+  void copy_rows_of_b(Emitter& e) const {
+    const std::string &column = view_.column_axis().name, &inner = view_.inner_axis().name;
+    const int width = target_.vector_width;
+    e.open(fmt::format("for (int {0} = 0; {0} < K; ++{0})", inner), {inner});
+    e.line(fmt::format("const __global float* from = {} + {} + n0;", view_.operand_of(view_.b()).name,
+                       view_.c_text(view_.b().index.substitute({{column, Expr(0)}}))));
+    e.line(fmt::format("__local float* to = panel + {} * PW;", inner));
+    e.line("if (n0 + PW <= N) {");
+    e.line(fmt::format("  for (int j = 0; j < PW; j += {0}) vstore{0}(vload{0}(0, from + j), 0, to + j);", width));
+    e.line("} else {");
+    e.line("  for (int j = 0; j < PW; ++j) to[j] = from[min(n0 + j, N - 1) - n0];");
+    e.line("}");
+    e.close();
   }
 
   const ContractionView& view_;
