@@ -183,6 +183,16 @@ std::int32_t onnx_type(DType dtype) {
   return at->number;
 }
 
+std::string raw_data(const HostTensor& tensor) {
+  if (!is_packed(tensor.dtype())) return std::string(reinterpret_cast<const char*>(tensor.data()), tensor.bytes());
+  std::string pairs(static_cast<std::size_t>(tensor.elements() + 1) / 2, '\0');
+  for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+    char& pair = pairs[static_cast<std::size_t>(i) / 2];
+    pair = static_cast<char>(pair | (std::to_integer<int>(tensor.data()[i]) & 15) << (i % 2 * 4));
+  }
+  return pairs;
+}
+
 DType element_type(std::int32_t onnx_type, const std::string& where) {
   const ElementType* type = find_type(onnx_type);
   if (!type) fail(fmt::format("{} of a known element type", where), std::to_string(onnx_type));

@@ -19,6 +19,8 @@ namespace oclc::onnx {
 DType element_type(std::int32_t onnx_type, const std::string& where);
 // The ONNX number of an element type.
 std::int32_t onnx_type(DType dtype);
+// The elements as raw_data holds them: numbers of 4 bits two in a byte, the first one in its low half. Not for texts.
+std::string raw_data(const HostTensor& tensor);
 // ONNX's name of it: "FLOAT".
 std::string element_type_name(std::int32_t onnx_type);
 

@@ -50,7 +50,7 @@ oclc_onnx::TensorProto tensor_proto(const HostTensor& value, const std::string& 
   proto.set_name(name);
   proto.set_data_type(onnx_type(value.dtype()));
   for (const std::int64_t dim : value.shape()) proto.add_dims(dim);
-  proto.set_raw_data(std::string(reinterpret_cast<const char*>(value.data()), value.bytes()));
+  proto.set_raw_data(onnx::raw_data(value));
   return proto;
 }
 
@@ -71,7 +71,16 @@ DType Draft::numbers() {
                DType::u16, DType::u32, DType::u64});
 }
 
-DType Draft::any() { return (in_turn >= 0 ? in_turn == 12 : r.chance(0.1)) ? DType::boolean : numbers(); }
+DType Draft::any() { return (in_turn >= 0 ? in_turn == kUsualTypes - 1 : r.chance(0.1)) ? DType::boolean : numbers(); }
+
+DType Draft::stored() {
+  static const std::vector<DType> kNarrow{DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz,
+                                          DType::i4,       DType::u4,         DType::f4e2m1};
+  const std::size_t known = opset >= 23 ? 7 : opset >= 21 ? 6 : opset >= 19 ? 4 : 0;
+  if (in_turn >= kUsualTypes) return kNarrow[static_cast<std::size_t>(in_turn - kUsualTypes) % kNarrow.size()];
+  if (in_turn >= 0 || known == 0 || pool_ || !r.chance(0.15)) return any();
+  return kNarrow[static_cast<std::size_t>(r.integer(0, static_cast<std::int64_t>(known) - 1))];
+}
 
 std::int64_t Draft::size() {
   if (!pool_ && r.chance(0.02)) return 0;

@@ -39,6 +39,9 @@ class Random {
   std::uint64_t state_;
 };
 
+// How many types any() has, and how many more stored() has.
+constexpr int kUsualTypes = 13, kNarrowTypes = 7;
+
 // Which numbers an operand holds.
 struct Range {
   double low = -2, high = 2;
@@ -95,6 +98,7 @@ class Draft {
   DType floats() { return type({DType::f32, DType::f32, DType::f32, DType::f64, DType::f16, DType::bf16}); }
   DType numbers();  // floats and integers
   DType any();      // and bool
+  DType stored();   // and what only conversions compute with, as far as the opset moves it
   DType index_type() { return r.pick({DType::i64, DType::i64, DType::i32}); }
   std::int64_t size();
   Dims shape(std::size_t least_rank = 0, std::size_t most_rank = 4);

@@ -146,12 +146,17 @@ void is_infinite(Draft& d) {
 
 void cast(Draft& d) {
   d.effect = Effect::decides;
-  const DType from = d.any();
-  const DType to = d.r.pick({DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32, DType::i64,
-                             DType::u8, DType::u16, DType::u32, DType::u64, DType::boolean});
+  const DType from = d.stored();
+  const DType to = d.opset >= 23 && d.r.chance(0.3)
+                       ? d.r.pick({DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f4e2m1,
+                                   DType::i4, DType::u4})
+                       : d.r.pick({DType::f32, DType::f64, DType::f16, DType::bf16, DType::i8, DType::i16, DType::i32,
+                                   DType::i64, DType::u8, DType::u16, DType::u32, DType::u64, DType::boolean});
   // What is out of the type's range is left open.
   const bool negative = is_signed(to) || is_integer(from);
-  d.input(from, d.shape(), {negative ? -100.0 : 0.0, 100, true});
+  // Out of the range of 4 bits integers alone keep what ONNX says.
+  const double most = (to == DType::i4 || to == DType::u4) && !is_integer(from) ? 7 : 100;
+  d.input(from, d.shape(), {negative ? -most : 0.0, most, true});
   if (d.node.op_type() == "Cast")
     d.set("to", onnx_type(to));
   else

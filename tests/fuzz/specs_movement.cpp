@@ -13,13 +13,13 @@ std::int64_t count_of(const Dims& shape) {
 
 void same(Draft& d) {
   d.effect = Effect::moves;
-  d.input(d.any(), d.shape());
+  d.input(d.stored(), d.shape());
 }
 
 void transpose(Draft& d) {
   d.effect = Effect::moves;
   const Dims shape = d.shape(0, 5);
-  d.input(d.any(), shape);
+  d.input(d.opset >= 21 ? d.stored() : d.any(), shape);
   Dims perm = d.some_axes(shape.size(), shape.size());
   if (d.r.chance(0.85)) d.set("perm", perm);
 }
@@ -113,7 +113,7 @@ void pad(Draft& d) {
     else if (n > 0)
       pads[i] = d.r.integer(0, std::min<std::int64_t>(mode == "edge" ? 3 : mode == "wrap" ? n : n - 1, 3));
   }
-  const DType dtype = d.opset >= 13 ? d.any() : d.opset >= 11 ? d.numbers() : d.floats();
+  const DType dtype = d.opset >= 21 ? d.stored() : d.opset >= 13 ? d.any() : d.opset >= 11 ? d.numbers() : d.floats();
   d.input(dtype, shape);
   if (mode != "constant" || d.r.chance(0.3)) d.set("mode", mode);
   const bool valued = mode == "constant" && d.r.chance(0.5);
@@ -166,7 +166,7 @@ void depth_to_space(Draft& d) {
 void reshape(Draft& d) {
   d.effect = Effect::moves;
   const Dims shape = d.shape();
-  d.input(d.any(), shape);
+  d.input(d.stored(), shape);
   // Neighbours are merged or cut; ones go in.
   Dims wanted = shape;
   for (int step = 0; step < 3; ++step) {
@@ -208,7 +208,7 @@ void reshape(Draft& d) {
 void flatten(Draft& d) {
   d.effect = Effect::moves;
   const Dims shape = d.shape(d.opset >= 11 ? 0 : 1);
-  d.input(d.any(), shape);
+  d.input(d.opset >= 21 ? d.stored() : d.any(), shape);
   const auto rank = static_cast<std::int64_t>(shape.size());
   if (d.r.chance(0.8) || rank == 0) d.set("axis", d.opset >= 11 && rank > 0 ? d.r.integer(-rank, rank) : d.r.integer(0, rank));
 }
@@ -228,7 +228,7 @@ void squeeze(Draft& d) {
     std::sort(sorted.begin(), sorted.end());
     for (const std::int64_t at : sorted) shape.insert(shape.begin() + at, 1);
   }
-  d.input(d.any(), shape);
+  d.input(d.opset >= 21 ? d.stored() : d.any(), shape);
   if (!up && d.r.chance(0.2)) {
     d.symbolic = false;  // which dimensions are 1 must be known
     return;
@@ -258,7 +258,7 @@ void expand(Draft& d) {
 void shape_of(Draft& d) {
   d.effect = Effect::decides;
   const Dims shape = d.shape();
-  d.input(d.any(), shape);
+  d.input(d.stored(), shape);
   if (d.node.op_type() != "Shape" || d.opset < 15) return;
   const auto rank = static_cast<std::int64_t>(shape.size());
   if (d.r.chance(0.5)) d.set("start", d.r.integer(-rank - 1, rank + 1));
@@ -269,7 +269,7 @@ void constant(Draft& d) {
   d.effect = Effect::moves;
   switch (d.opset >= 12 ? d.r.integer(0, 4) : 0) {
     case 0:
-      d.set("value", random_tensor(d.r, d.any(), d.shape(), {}));
+      d.set("value", random_tensor(d.r, d.stored(), d.shape(), {}));
       break;
     case 1:
       d.set("value_int", d.r.integer(-9, 9));
@@ -289,7 +289,7 @@ void constant(Draft& d) {
 void constant_of_shape(Draft& d) {
   d.effect = Effect::moves;
   d.known_ints(d.shape());
-  if (d.r.chance(0.7)) d.set("value", random_tensor(d.r, d.any(), {1}, {-9, 9}));
+  if (d.r.chance(0.7)) d.set("value", random_tensor(d.r, d.opset >= 21 ? d.stored() : d.any(), {1}, {-9, 9}));
 }
 
 void range(Draft& d) {

@@ -23,7 +23,8 @@ void quantize(Draft& d) {
   std::int64_t axis = 0;
   const Dims per = per_axis(d, shape, axis);
   DType dtype = byte(d);
-  if (d.opset >= 21 && d.r.chance(0.3)) dtype = d.type({DType::i16, DType::u16});
+  if (d.opset >= 21 && d.r.chance(0.3))
+    dtype = d.type({DType::i16, DType::u16, DType::i4, DType::u4, DType::f8e4m3fn, DType::f8e5m2});
   // Halves of the scale are rounded to even: the scale is a power of two, so that they are halves on every device.
   HostTensor scale(DType::f32, per);
   for (std::int64_t i = 0; i < scale.elements(); ++i) scale.set(i, d.r.pick({0.25, 0.5, 1.0}));
@@ -38,7 +39,8 @@ void dequantize(Draft& d) {
   std::int64_t axis = 0;
   const Dims per = per_axis(d, shape, axis);
   DType dtype = d.type({DType::i8, DType::u8, DType::i32});
-  if (d.opset >= 21 && d.r.chance(0.3)) dtype = d.type({DType::i16, DType::u16});
+  if (d.opset >= 21 && d.r.chance(0.4))
+    dtype = d.type({DType::i16, DType::u16, DType::i4, DType::u4, DType::f8e4m3fnuz, DType::f8e5m2});
   d.input(dtype, shape, {-100, 100});
   d.input(DType::f32, per, {0.1, 2, true});
   if (dtype != DType::i32 && d.r.chance(0.6)) d.input(dtype, per, {-9, 9});

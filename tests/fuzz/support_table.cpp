@@ -18,7 +18,7 @@
 namespace oclc::fuzz {
 namespace {
 
-constexpr int kTypes = 13, kTrials = 3 * kTypes;
+constexpr int kTrials = 3 * kUsualTypes + kNarrowTypes;
 constexpr std::size_t kOpsShown = 4;
 
 struct Facts {
@@ -72,10 +72,13 @@ DType subject_of(const Case& c) {
   return !found || *found == DType::boolean ? (graph.node(0).input_size() > 1 ? result : found.value_or(result)) : *found;
 }
 
+// Usual types several times, the others once.
+int turn(int trial) { return trial < 3 * kUsualTypes ? trial % kUsualTypes : trial - 2 * kUsualTypes; }
+
 Facts facts_of(const Spec& spec) {
   Facts facts;
   for (int i = 0; i < kTrials; ++i) {
-    const Single single = random_single(static_cast<std::uint64_t>(i) + 1, spec.until, spec, "", i % kTypes);
+    const Single single = random_single(static_cast<std::uint64_t>(i) + 1, spec.until, spec, "", turn(i));
     if (!single.failure.empty() || !single.refusal.empty()) continue;
     try {
       std::shared_ptr<Module> module = import_case(single.model);

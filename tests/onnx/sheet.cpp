@@ -16,18 +16,6 @@ double precision_of(DType dtype) {
   return dtype == DType::f64 ? 1e-9 : dtype == DType::f16 ? 0x1p-8 : dtype == DType::bf16 ? 0x1p-5 : 2e-5;
 }
 
-std::string packed(const HostTensor& value) {
-  const DType dtype = value.dtype();
-  if (dtype != DType::f4e2m1 && dtype != DType::i4 && dtype != DType::u4)
-    return std::string(reinterpret_cast<const char*>(value.data()), value.bytes());
-  std::string pairs(static_cast<std::size_t>(value.elements() + 1) / 2, '\0');
-  for (std::int64_t i = 0; i < value.elements(); ++i) {
-    char& pair = pairs[static_cast<std::size_t>(i) / 2];
-    pair = static_cast<char>(pair | (std::to_integer<int>(value.data()[i]) & 15) << (i % 2 * 4));
-  }
-  return pairs;
-}
-
 // The largest difference, as a part of the largest number; infinite where one is no number.
 double distance(const HostTensor& found, const Wanted& wanted) {
   double largest = 0, worst = 0;
@@ -90,7 +78,7 @@ std::string Sheet::known(const HostTensor& value) {
   if (value.dtype() == DType::string) {
     for (std::int64_t i = 0; i < value.elements(); ++i) t.add_string_data(value.text_at(i));
   } else {
-    t.set_raw_data(packed(value));
+    t.set_raw_data(onnx::raw_data(value));
   }
   return name;
 }

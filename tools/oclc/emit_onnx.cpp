@@ -96,17 +96,7 @@ class Writer {
       for (std::int64_t i = 0; i < tensor.elements(); ++i) to.add_string_data(tensor.text_at(i));
       return;
     }
-    if (tensor.dtype() != DType::f4e2m1 && tensor.dtype() != DType::i4 && tensor.dtype() != DType::u4) {
-      to.set_raw_data(tensor.data(), tensor.bytes());
-      return;
-    }
-    std::string pairs(static_cast<std::size_t>(tensor.elements() + 1) / 2, '\0');  // the first one in the low half of a byte
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-      const int half = std::to_integer<int>(tensor.data()[i]) & 15;
-      char& pair = pairs[static_cast<std::size_t>(i) / 2];
-      pair = static_cast<char>(pair | half << (i % 2 * 4));
-    }
-    to.set_raw_data(pairs);
+    to.set_raw_data(onnx::raw_data(tensor));
   }
 
   void node(const Node& node) {
