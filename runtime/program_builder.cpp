@@ -255,8 +255,8 @@ class Builder {
       }
       if (drop_nvidia_option(unit.options)) {
         context_.warn_later("program '" + unit.name + "': device '" + context_.facts().name +
-                      "' refuses the instructions of its matrix units (" + cl_error_text(code) +
-                      "); it is built without them\n" + first_lines(build_log(program.get(), device), 3, 300));
+                            "' refuses the instructions of its matrix units (" + cl_error_text(code) +
+                            "); it is built without them\n" + first_lines(build_log(program.get(), device), 3, 300));
         attempt = -1;
         continue;
       }

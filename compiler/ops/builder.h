@@ -101,8 +101,8 @@ class Builder {
 
   // The loop's outputs: final carried values, then per-trip results. `body` takes the carried, then the captured values; it
   // gives the next carried values, then the results of one trip. It reads the number of the trip as the symbol `counter`. A
-  // conditional loop ends before the first trip at whose begin the first carried value, an i64[] of 0 or 1, is 0; the results of
-  // trips that are not made have no particular value.
+  // conditional loop ends before the first trip at whose begin the first carried value, an i64[] of 0 or 1, is 0; the results
+  // of trips that are not made have no particular value.
   Node* loop(const Expr& trip, std::string counter, std::vector<Value*> carried, std::vector<Value*> captured,
              std::unique_ptr<Graph> body, bool conditional = false);
 

@@ -82,7 +82,8 @@ std::string identifier(std::string_view name) {
 
 void Inputs::bind(const std::string& name, std::int64_t value, std::int64_t least, const std::string& why) {
   if (value < least || value > options_.limits.dim) {
-    fail(fmt::format("a dimension from {} to {} for {}", least, options_.limits.dim, why), std::to_string(value), {}, ExitCode::usage);
+    fail(fmt::format("a dimension from {} to {} for {}", least, options_.limits.dim, why), std::to_string(value), {},
+         ExitCode::usage);
   }
   const auto [at, fresh] = bound_.emplace(name, value);
   if (!fresh && at->second != value) {

@@ -10,8 +10,8 @@ struct BufferLife {
   std::uint64_t bytes = 0;
   int first = 0;  // schedule indices, inclusive
   int last = 0;
-  // Not negative: stands `tied_bytes` behind this other life, which is tied to none itself. Ties of one life do not overlap and are
-  // multiples of kArenaAlignment.
+  // Not negative: stands `tied_bytes` behind this other life, which is tied to none itself. Ties of one life do not overlap and
+  // are multiples of kArenaAlignment.
   int tied_to = -1;
   std::uint64_t tied_bytes = 0;
 };

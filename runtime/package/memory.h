@@ -24,8 +24,8 @@ std::vector<Range> symbol_ranges(const oclc::plan::Plan& plan, std::span<const s
 // `symbols` with the upper bounds of those that Read steps bind.
 std::vector<std::int64_t> largest_reads(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols);
 
-// Lays out the arena of entry point `entry`. `symbols[i]` is the value of plan symbol i (those bound while the plan runs: any). Throws
-// Error{invalid} if a size is negative or overflows. `plan` is verified.
+// Lays out the arena of entry point `entry`. `symbols[i]` is the value of plan symbol i (those bound while the plan runs: any).
+// Throws Error{invalid} if a size is negative or overflows. `plan` is verified.
 EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> symbols);
 
 }  // namespace oclc::package

@@ -12,8 +12,9 @@
 
 namespace oclc {
 
-// The plan of `module`, which is rewritten, by these options but for the target, which is that of the context's device. The package is written to
-// `file` too if it is not empty; `sources` receives the generated kernels if it is not null. Throws CompileError, rt::Error.
+// The plan of `module`, which is rewritten, by these options but for the target, which is that of the context's device. The
+// package is written to `file` too if it is not empty; `sources` receives the generated kernels if it is not null. Throws
+// CompileError, rt::Error.
 inline rt::Plan plan_for(const rt::Context& context, std::shared_ptr<Module> module, const CompileOptions& chosen,
                          std::vector<GeneratedFile>* sources = nullptr, const std::string& file = {}) {
   CompileOptions options = chosen;

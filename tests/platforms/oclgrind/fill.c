@@ -1,5 +1,6 @@
-/* Oclgrind 21.10: memory that clEnqueueFillBuffer has filled with several patterns counts as uninitialized, so that a kernel that reads it is reported.
-   `oclgrind --uninitialized` writes two reports for this program, which has no fault; with clEnqueueWriteBuffer of the same zeros, none.
+/* Oclgrind 21.10: memory that clEnqueueFillBuffer has filled with several patterns counts as uninitialized, so that a kernel
+   that reads it is reported. `oclgrind --uninitialized` writes two reports for this program, which has no fault; with
+   clEnqueueWriteBuffer of the same zeros, none.
 
        gcc -DCL_TARGET_OPENCL_VERSION=120 fill.c -lOpenCL && oclgrind --uninitialized ./a.out */
 #include <CL/cl.h>
