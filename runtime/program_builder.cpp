@@ -44,12 +44,8 @@ constexpr std::string_view kNvidiaMacro = "OCLC_NV_SM", kNvidiaOption = " -DOCLC
 
 // The option that defines the macro as ten times the compute capability; empty on other devices.
 std::string nvidia_option(cl_device_id device) {
-  constexpr cl_device_info kMajor = 0x4000, kMinor = 0x4001;  // CL_DEVICE_COMPUTE_CAPABILITY_*_NV
-  cl_uint major = 0, minor = 0;
-  if (clGetDeviceInfo(device, kMajor, sizeof major, &major, nullptr) != CL_SUCCESS ||
-      clGetDeviceInfo(device, kMinor, sizeof minor, &minor, nullptr) != CL_SUCCESS)
-    return {};
-  return std::string(kNvidiaOption) + std::to_string(10 * major + minor);
+  const unsigned capability = compute_capability(device);
+  return capability == 0 ? "" : std::string(kNvidiaOption) + std::to_string(capability);
 }
 
 // Removes that option; false if it is not there.

@@ -10,12 +10,15 @@ constexpr cl_device_info kComputeCapabilityMajor = 0x4000, kComputeCapabilityMin
 
 }  // namespace
 
-bool has_sm90a(cl_device_id device) {
+unsigned compute_capability(cl_device_id device) {
   cl_uint major = 0, minor = 0;
-  return clGetDeviceInfo(device, kComputeCapabilityMajor, sizeof major, &major, nullptr) == CL_SUCCESS &&
-         clGetDeviceInfo(device, kComputeCapabilityMinor, sizeof minor, &minor, nullptr) == CL_SUCCESS && major == 9 &&
-         minor == 0;
+  if (clGetDeviceInfo(device, kComputeCapabilityMajor, sizeof major, &major, nullptr) != CL_SUCCESS ||
+      clGetDeviceInfo(device, kComputeCapabilityMinor, sizeof minor, &minor, nullptr) != CL_SUCCESS)
+    return 0;
+  return 10 * major + minor;
 }
+
+bool has_sm90a(cl_device_id device) { return compute_capability(device) == 90; }
 
 std::string lifted_to_sm90a(std::string_view ptx) {
   constexpr std::string_view kHidden = "//@", kTarget = ".target sm_90", kSize = ".reqntid ";

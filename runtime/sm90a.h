@@ -11,6 +11,8 @@ namespace oclc::runtime {
 // The macro of sources that have such instructions, behind "//@" in inline assembly.
 inline constexpr std::string_view kSm90aOption = " -DOCLC_SM90A";
 
+// Ten times the compute capability of a device of NVIDIA's; 0 of others.
+unsigned compute_capability(cl_device_id device);
 bool has_sm90a(cl_device_id device);
 // The PTX that the driver made for sm_90, with the hidden instructions and for sm_90a; "" if it names no such target.
 std::string lifted_to_sm90a(std::string_view ptx);

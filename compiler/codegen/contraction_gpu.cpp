@@ -23,12 +23,9 @@ namespace {
 constexpr std::string_view kTemplate = "contraction_gpu", kMatrixTemplate = "contraction_mma_gpu";
 // Terms of a step on a matrix unit.
 constexpr int kMatrixDepth = 32;
-// Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
-constexpr std::int64_t kLongestChain = 64;
 // Columns that an epilogue handles at once.
 constexpr int kEpilogueWidth = 4;
-// An epilogue of at most this many flops is written out several times, so that its loads overlap.
-constexpr double kCheapEpilogueFlops = 8;
+// A cheap epilogue is written out so many times, so that its loads overlap.
 constexpr int kEpilogueUnroll = 4;
 
 class GpuContractionCode {
@@ -44,13 +41,13 @@ class GpuContractionCode {
     product.depth = typical_extent(view_.inner()) * view_.taps();
     tiles_ = choose_gpu_tiles(product, target_);
     // Elements that are loaded one by one come too slowly for matrix units.
-    const bool loads_vectors = load_of_a(view_, buffers_).width > 1 &&
-                               (load_of_b(view_, buffers_).width > 1 || constant_b_layout(view_, buffers_).has_value());
+    const GpuLoad a = load_of_a(view_, buffers_), b = load_of_b(view_, buffers_);
+    const bool loads_vectors = a.width > 1 && (b.width > 1 || constant_b_layout(view_, buffers_).has_value());
     if (loads_vectors && target_.products != Products::fma) sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();
-    fill_loads();
+    fill_loads(a, b);
     std::string group;
     for (const std::string& line : view_.group_coordinates()) group += line + "\n";
     values_.holes["GROUP"] = group;
@@ -81,7 +78,7 @@ class GpuContractionCode {
     p["WM"] = std::to_string(tiles_.warp_rows);
     p["WN"] = std::to_string(tiles_.warp_columns);
     p["SPLIT"] = target_.products == Products::split ? "1" : "0";
-    p["EPILOGUE_UNROLL"] = std::to_string(epilogue_flops() <= kCheapEpilogueFlops ? kEpilogueUnroll : 1);
+    p["EPILOGUE_UNROLL"] = std::to_string(has_cheap_epilogue(view_) ? kEpilogueUnroll : 1);
     p["SURPLUS"] = items_ > tiles_.items() ? "1" : "0";
     p["CHAIN"] = std::to_string(kLongestChain / tiles_.depth);
     p["CHAINED"] = view_.inner().is_constant() && view_.inner().value() * view_.taps() <= kLongestChain ? "0" : "1";
@@ -95,17 +92,9 @@ class GpuContractionCode {
         view_.taps() > 1 && view_.inner().is_constant() && view_.inner().value() % depth != 0 ? "1" : "0";
   }
 
-  double epilogue_flops() const {
-    double flops = 0;
-    for (const ScalarNode& n : view_.kernel().nodes) flops += n.kind == ScalarNode::Kind::apply ? n.op->flops : 0;
-    return flops;
-  }
-
   bool on_matrix_unit() const { return !sm90a_ && uses_matrix_unit(tiles_, target_); }
 
-  void fill_loads() {
-    const GpuLoad a = load_of_a(view_, buffers_);
-    GpuLoad b = load_of_b(view_, buffers_);
+  void fill_loads(const GpuLoad& a, GpuLoad b) {
     if (b.width == 1 || (sm90a_ && !b.along_k)) pack_b(b);
     auto& p = values_.parameters;
     p["AV"] = std::to_string(a.width);
@@ -126,7 +115,7 @@ class GpuContractionCode {
     // Matrix units read columns of neighbours in k.
     load.along_k = sm90a_.has_value();
     const std::int64_t run = load.along_k ? view_.taps() * inner : columns;
-    const std::int64_t pitch = (run + kEpilogueWidth - 1) / kEpilogueWidth * kEpilogueWidth;
+    const std::int64_t pitch = ceil_div(run, kEpilogueWidth) * kEpilogueWidth;
     packed_.name = source.name + (load.along_k ? ".columns" : ".rows");
     packed_.kind = BufferKind::constant;
     packed_.constant = load.along_k ? pack_columns(source.constant, *layout, groups, columns, inner, pitch)

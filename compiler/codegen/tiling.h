@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "compiler/ir/division.h"
 #include "compiler/targets/target.h"
 
 namespace oclc {
@@ -17,8 +18,6 @@ struct ContractionTiles {
   std::int64_t panels = 1;     // of a work-item
   bool rows_fastest = true;    // neighbouring work-items share panels of B
 };
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }  // of positive numbers
 
 // The tile and split with the least estimated time: tails, port and latency limits of the inner loop, cache traffic and the
 // makespan over the cores. Widths are of `target`. Deterministic.

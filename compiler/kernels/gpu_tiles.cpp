@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/division.h"
+
 namespace oclc {
 namespace {
 
@@ -22,8 +24,6 @@ constexpr double kStepSeconds = 0.7e-6;
 // On a matrix unit: terms of a step, its time, and the rate of products against that of the arithmetic units.
 constexpr int kMatrixStep = 32;
 constexpr double kMatrixStepSeconds = 0.9e-6, kSplitRate = 1.4, kRoundedRate = 2.8;
-
-constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

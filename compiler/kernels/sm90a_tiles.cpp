@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/division.h"
+
 namespace oclc {
 namespace {
 
@@ -15,8 +17,6 @@ constexpr Sm90aTiles kCandidates[] = {
     {2, 64, 16, 5, 1, 256, false, 0.45, {128, 64, 16, 8, 4}},
     {1, 64, 16, 3, 2, 128, true, 0.35, {64, 64, 16, 4, 4}},
 };
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
