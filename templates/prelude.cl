@@ -215,8 +215,18 @@ OCLC_UNSIGNED(OCLC_POW_UNSIGNED)
 OCLC_RANDOM_BITS(uint) OCLC_RANDOM_BITS(uint4) OCLC_RANDOM_BITS(uint8) OCLC_RANDOM_BITS(uint16)
 
 //@provides oclc_claim
-// The number of a tile that no other group has claimed; `tiles` or more if there is none left.
-int oclc_claim(volatile __global int* claimed, int tiles) { return *claimed >= tiles ? tiles : atomic_inc(claimed); }
+// The number of a tile that no other group has claimed; `tiles` or more if there is none left. The first half of the groups claims
+// from the front, the others from the back, so that what a core wrote and read in one kernel it mostly meets again in the next. Tiles from
+// the front are counted in the lower half of the counter, those from the back in the upper one, if the halves are wide enough.
+int oclc_claim(volatile __global int* claimed, int tiles) {
+  if (tiles > 16384) return *claimed >= tiles ? tiles : atomic_inc(claimed);
+  const int from_back = 2 * get_group_id(0) >= get_num_groups(0);
+  int before = *claimed;
+  if ((before & 65535) + (before >> 16) >= tiles) return tiles;
+  before = atomic_add(claimed, from_back ? 65536 : 1);
+  const int front = before & 65535, back = before >> 16;
+  return front + back >= tiles ? tiles : from_back ? tiles - 1 - back : front;
+}
 //@provides oclc_finish
 // Says that a claimed tile's results are in memory.
 void oclc_finish(volatile __global int* done) {
