@@ -24,12 +24,20 @@ bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
 }
 
+// Products of bfloat16 parts for a product of floats: as accurate as fma, to 16 bits, or of rounded operands.
+int tile_products(std::string_view precision) {
+  if (precision == "strict") return 0;
+  if (precision == "bf16") return 1;
+  return precision == "fp32" || precision == "mixed" ? 6 : 3;
+}
+
 // The target with what the contract of precision says about products.
 Target target_under_contract(const CompileOptions& options) {
   Target target = options.target;
   target.products = options.precision == "strict" ? Products::fma
                     : options.precision == "tf32" ? Products::rounded
                                                   : Products::split;
+  if (target.matrix_unit == MatrixUnit::amx) target.tile_products = tile_products(options.precision);
   return target;
 }
 
@@ -46,7 +54,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   for (const auto& graph : module.entries) {
     recompute(*graph, options.recompute_bytes);
     if (!is_disabled(options, "choose_convolution"))
-      choose_convolution(*graph, {options.target, options.conv, options.precision});
+      choose_convolution(*graph, {target_under_contract(options), options.conv, options.precision});
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);
     if (options.mixed != DType::f32) mixed_precision(*graph, module.states, options.mixed);
   }

@@ -15,7 +15,7 @@ namespace oclc {
 struct CompileOptions {
   Target target;
   std::vector<std::string> disabled;  // names of passes; "fuse" gives one kernel an operator, "persistent" one launch a kernel
-  std::string precision = "fp32";     // strict, fp32, fast, tf32
+  std::string precision = "fp32";     // strict, fp32, fast, tf32, bf16
   std::string conv = "auto";          // auto, im2col, implicit, direct, winograd
   std::string gemm = "own";           // own, clblast
   // Values of the forward pass of at least so many bytes are computed again for the backward pass; see passes/recompute.h.

@@ -62,8 +62,14 @@ std::string cpu_features() {
   add(amx, extended.d, 25, "amx_int8");
   return text;
 }
+
+bool has_amx_bf16() {
+  const Registers extended = leaf(7, 0);
+  return (enabled_states() & 0x60000) == 0x60000 && (extended.d >> 22 & 1) != 0 && (extended.d >> 24 & 1) != 0;
+}
 #else
 std::string cpu_features() { return ""; }
+bool has_amx_bf16() { return false; }
 #endif
 
 }  // namespace oclc::runtime

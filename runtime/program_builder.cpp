@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "runtime/amx.h"
 #include "runtime/failure.h"
 #include "runtime/quirks.h"
 #include "runtime/sm90a.h"
@@ -134,6 +135,7 @@ class Builder {
         if (unit.source.find(kNvidiaMacro) != std::string::npos) unit.options += nvidia;
       }
     }
+    take_amx(units);
     std::atomic<std::size_t> next{0};
     std::size_t done = 0;
     std::mutex mutex;
@@ -168,6 +170,19 @@ class Builder {
   }
 
  private:
+  // Chooses the branch of programs for tile units: one for all.
+  void take_amx(std::vector<Unit>& units) {
+    if (std::none_of(units.begin(), units.end(), [](const Unit& u) { return u.instructions == fb::Instructions::amx; })) return;
+    const bool cpu = context_.facts().device_class == OCLC_DEVICE_CPU;
+    const AmxUse use = cpu ? amx_use() : AmxUse{"", "it is no CPU"};
+    if (!use.refusal.empty())
+      context_.message(OCLC_NOTE, std::string("the plan was compiled for AMX tiles; device '") + context_.facts().name +
+                                      "' runs it without them: " + use.refusal);
+    for (Unit& unit : units) {
+      if (unit.instructions == fb::Instructions::amx) unit.options += use.option;
+    }
+  }
+
   void build(Unit& unit) {
     try {
       if (unit.instructions == fb::Instructions::sm90a && has_sm90a(context_.device()) && build_sm90a(unit)) return;
@@ -253,6 +268,14 @@ class Builder {
         context_.warn_later("program '" + unit.name + "': device '" + context_.facts().name +
                             "' refuses the instructions of its matrix units (" + cl_error_text(code) +
                             "); it is built without them\n" + first_lines(build_log(program.get(), device), 3, 300));
+        attempt = -1;
+        continue;
+      }
+      if (const std::size_t at = unit.options.find(kAmxOption); at != unit.options.npos) {
+        unit.options.erase(at, kAmxOption.size());
+        context_.warn_later("program '" + unit.name + "': the compiler of device '" + context_.facts().name +
+                            "' refuses AMX instructions (" + cl_error_text(code) + "); it is built without them\n" +
+                            first_lines(build_log(program.get(), device), 3, 300));
         attempt = -1;
         continue;
       }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/contraction_amx.h"
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_operands.h"
@@ -133,6 +134,7 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   if (target.loop_iterations != Target::kNoLimit) return std::nullopt;
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
+  if (auto amx = generate_amx(*view, buffers, target)) return amx;
   const auto choice = choose_contraction(*view, buffers, target);
   if (!choice) return std::nullopt;
   if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;

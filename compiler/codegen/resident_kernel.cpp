@@ -80,6 +80,7 @@ class ResidentCode {
     part.kernel = &kernel;
     const auto own = static_cast<int>(schedule_.buffers.size()), packed = static_cast<int>(out_.kernel.packed.size()),
                operands = static_cast<int>(kernel.operands.size());
+    out_.kernel.amx = out_.kernel.amx || g.amx;
     for (Buffer& buffer : g.packed) out_.kernel.packed.push_back(std::move(buffer));
     std::vector<std::string> arguments;
     for (const KernelArgument& argument : g.arguments) {

@@ -10,6 +10,7 @@
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/support/error.h"
+#include "compiler/targets/amx_tiles.h"
 
 namespace oclc {
 namespace {
@@ -96,12 +97,45 @@ double fused_winograd_seconds(const Node& conv, const Sizes& s, std::int64_t til
   return std::max(products + transforms + operands, weights) + target.launch_seconds;
 }
 
+// Products on tiles of bfloat16: of rows split for each tap, or once for all taps where a window of the image is.
+double tile_unit_seconds(const Node& conv, const Sizes& s, const Target& target) {
+  if (!becomes_channels_last(conv.inputs[0])) return std::numeric_limits<double>::infinity();
+  const auto whole = [](double x) { return std::max<std::int64_t>(1, std::llround(x)); };
+  AmxProduct rows{whole(s.groups), whole(s.images * s.positions), whole(s.features), whole(s.taps), whole(s.channels)};
+  rows.vectors = s.channels >= 16;
+  const auto tiles = choose_amx_tiles(rows, target);
+  double least = tiles ? tiles->seconds : std::numeric_limits<double>::infinity();
+  const Shape& y = conv.output()->type.shape;
+  if (y.size() == 4 && s.groups == 1 && s.taps > 1 && s.channels >= 16) {
+    const auto& strides = conv.get<Ints>("strides");
+    const Shape& w = conv.inputs[1]->type.shape;
+    AmxWindowProduct window;
+    window.images = whole(s.images);
+    window.rows = whole(number(y[2]));
+    window.columns = whole(number(y[3]));
+    window.features = whole(s.features);
+    window.channels = whole(s.channels);
+    window.taps = whole(s.taps);
+    window.phases = strides[0] * strides[1];
+    window.pitch = window.columns + 1;
+    window.reach = (whole(number(w[2])) - 1) / strides[0] * window.pitch + (whole(number(w[3])) - 1) / strides[1];
+    if (const auto chosen = choose_amx_window(window, target)) least = std::min(least, chosen->seconds);
+  }
+  return least + target.launch_seconds;
+}
+
 }  // namespace
 
 std::string_view name_of(ConvolutionStrategy strategy) { return kNames.at(static_cast<std::size_t>(strategy)); }
 
 double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int64_t tile, const Target& target) {
   const Sizes s = sizes_of(conv);
+  if (strategy == ConvolutionStrategy::implicit && target.tile_products > 0) {
+    Target plain = target;
+    plain.tile_products = 0;
+    const double fma = estimate_seconds(conv, strategy, tile, plain);
+    return constant_of(conv.inputs[1]) ? std::min(fma, tile_unit_seconds(conv, s, target)) : fma;
+  }
   const double rows = s.images * s.positions, inner = s.channels * s.taps, flops = 2 * rows * inner * s.features * s.groups;
   // What fits the second-level caches moves four times as fast as memory.
   const auto move = [&](double elements) {

@@ -21,17 +21,20 @@ PlacedKernel PlacedKernels::place(const GeneratedKernel& kernel) {
   for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", kernel.name, n);
   const std::string head = renamed(kernel.head, name), source = renamed(kernel.source, name);
   files_.push_back({name, head + prelude_for(source) + source});
-  const std::size_t program = next_program(kernel.sm90a);
+  const std::size_t program = next_program(kernel.sm90a ? plan::Instructions::sm90a
+                                           : kernel.amx ? plan::Instructions::amx
+                                                        : plan::Instructions::opencl_c);
   programs_[program].text += head + source + "\n";
   return known_.emplace(kernel.source, PlacedKernel{static_cast<int>(program), name}).first->second;
 }
 
-std::size_t PlacedKernels::next_program(bool sm90a) {
-  std::vector<std::size_t>& of_kind = of_kind_[sm90a];
-  std::size_t& turn = turn_of_kind_[sm90a];
+std::size_t PlacedKernels::next_program(plan::Instructions instructions) {
+  const auto kind = static_cast<std::size_t>(instructions);
+  std::vector<std::size_t>& of_kind = of_kind_.at(kind);
+  std::size_t& turn = turn_of_kind_.at(kind);
   if (of_kind.size() < kPrograms) {
     of_kind.push_back(programs_.size());
-    programs_.push_back({.text = {}, .sm90a = sm90a});
+    programs_.push_back({.text = {}, .instructions = instructions});
   }
   return of_kind[turn++ % kPrograms];
 }
@@ -41,7 +44,7 @@ std::vector<flatbuffers::Offset<plan::Program>> PlacedKernels::tables(flatbuffer
   for (const ProgramText& program : programs_) {
     const std::string text = prelude_for(program.text) + program.text;
     out.push_back(plan::CreateProgramDirect(builder, fmt::format("program{}", out.size()).c_str(), text.c_str(), "", true,
-                                            program.sm90a ? plan::Instructions::sm90a : plan::Instructions::opencl_c));
+                                            program.instructions));
   }
   return out;
 }

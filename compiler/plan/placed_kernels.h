@@ -32,16 +32,17 @@ class PlacedKernels {
  private:
   struct ProgramText {
     std::string text;
-    bool sm90a = false;
+    plan::Instructions instructions = plan::Instructions::opencl_c;
   };
   // Building a program costs far more than a kernel more in it, so kernels share a few programs of each kind, which are built
   // in parallel.
   static constexpr std::size_t kPrograms = 2;
-  std::size_t next_program(bool sm90a);
+  std::size_t next_program(plan::Instructions instructions);
 
   std::vector<ProgramText> programs_;
-  std::array<std::vector<std::size_t>, 2> of_kind_;  // programs without and with sm_90a instructions
-  std::array<std::size_t, 2> turn_of_kind_{};
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(plan::Instructions::MAX) + 1;
+  std::array<std::vector<std::size_t>, kKinds> of_kind_;  // programs by what they use beyond OpenCL C
+  std::array<std::size_t, kKinds> turn_of_kind_{};
   std::unordered_map<std::string, PlacedKernel> known_;  // by text
   std::set<std::string> names_;
   std::vector<GeneratedFile> files_;

@@ -11,6 +11,8 @@ namespace oclc {
 const std::vector<Target>& target_rows() {
   static const std::vector<Target> rows = {
       {"cpu", DeviceClass::cpu, 16, 32, 2, 1 << 20, 256 << 10, 1, 400e9, 30e9, 20e-6, true, false, "CPU with 512-bit vectors"},
+      {"cpu-amx", DeviceClass::cpu, 16, 32, 2, 2 << 20, 1 << 20, 1, 400e9, 50e9, 20e-6, true, false,
+       "x86 CPU with 512-bit vectors and AMX tiles of bfloat16", Target::kNoLimit, MatrixUnit::amx},
       {"cpu-256", DeviceClass::cpu, 8, 16, 4, 512 << 10, 256 << 10, 1, 200e9, 30e9, 20e-6, true, false,
        "CPU with 256-bit vectors"},
       {"cpu-128", DeviceClass::cpu, 4, 32, 4, 512 << 10, 64 << 10, 1, 60e9, 15e9, 20e-6, true, false,
@@ -43,9 +45,10 @@ Target target_for(const DeviceFacts& facts) {
   Target target = find_target(facts.loop_limit              ? "llvmpipe"
                               : facts.name == "NVIDIA H200" ? "h200"
                               : !facts.is_cpu               ? "gpu"
-                              : facts.vector_width >= 16    ? "cpu"
+                              : facts.vector_width >= 16    ? (facts.amx ? "cpu-amx" : "cpu")
                               : facts.vector_width >= 8     ? "cpu-256"
                                                             : "cpu-128");
+  if (facts.is_cpu) target.flops *= static_cast<double>(std::max(facts.compute_units, 1)) / target.compute_units;
   target.compute_units = std::max(facts.compute_units, 1);
   target.local_bytes = facts.local_bytes;
   target.fp64 = facts.fp64;

@@ -10,8 +10,9 @@ namespace oclc {
 
 enum class DeviceClass { cpu, gpu };
 
-// Units that multiply small matrices. nv_tf32: mma.sync on TF32, of NVIDIA's devices of compute capability 8.0 and later.
-enum class MatrixUnit { none, nv_tf32 };
+// Units that multiply small matrices. nv_tf32: mma.sync on TF32, of NVIDIA's devices of compute capability 8.0 and later. amx:
+// tiles of bfloat16, of x86 processors.
+enum class MatrixUnit { none, nv_tf32, amx };
 
 // How products of floats are computed where a matrix unit has less precise operands: not there, there in parts that are as
 // accurate as fma, there on rounded operands.
@@ -37,6 +38,8 @@ struct Target {
   std::int64_t loop_iterations = kNoLimit;
   MatrixUnit matrix_unit = MatrixUnit::none;
   Products products = Products::split;
+  // On tiles of bfloat16: products of parts that a product of floats is made of, 6, 3 or 1; 0: none.
+  int tile_products = 0;
 };
 
 const std::vector<Target>& target_rows();
@@ -52,6 +55,7 @@ struct DeviceFacts {
   std::int64_t cache_bytes = 0;
   int max_work_group = 256;
   bool fp64 = true;
+  bool amx = false;         // a CPU's tile units multiply bfloat16
   bool loop_limit = false;  // the runtime's quirk of this name
   std::string_view name{}, vendor{};
 };

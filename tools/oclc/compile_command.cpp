@@ -43,7 +43,7 @@ Target
 Compilation
   --disable PASS[,PASS]    switch passes off; `fuse` gives one kernel an operator
   --conv STRATEGY, --gemm ENGINE     auto | im2col | implicit | direct | winograd; own | clblast
-  --precision CONTRACT     strict | fp32 | fast | tf32 (default: fp32)
+  --precision CONTRACT     strict | fp32 | fast | tf32 | bf16 (default: fp32)
 Training
   --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)

@@ -34,13 +34,14 @@ void check_value(std::string_view option, const std::string& value, const std::v
     usage_error(fmt::format("wanted {} {}, found '{}'", option, fmt::join(legal, "|"), value));
 }
 
-void check_precision(const std::string& precision) {
+void check_precision(const std::string& precision, const Target& target) {
   check_value("--precision", precision, {"strict", "fp32", "fast", "tf32", "bf16", "fp16", "mixed"});
   if (precision == "strict" || precision == "fp32" || precision == "fast" || precision == "tf32") return;
+  if (precision == "bf16" && target.matrix_unit == MatrixUnit::amx) return;
   throw CompileError({.stage = "usage",
-                      .wanted = "--precision strict, fp32, fast or tf32",
-                      .found = fmt::format("'{}'", precision),
-                      .advice = "no kernel computes in it yet; `tf32` is the nearest",
+                      .wanted = "--precision strict, fp32, fast or tf32, or bf16 for target cpu-amx",
+                      .found = fmt::format("'{}' for target {}", precision, target.name),
+                      .advice = "no kernel computes in it there; `tf32` is the nearest",
                       .exit_code = ExitCode::unsupported});
 }
 
@@ -141,9 +142,9 @@ ImportOptions import_options(const ReadOptions& options) {
 CompileOptions compile_options(const BuildOptions& options, Progress& progress) {
   check_value("--conv", options.conv, {"auto", "im2col", "implicit", "direct", "winograd"});
   check_value("--gemm", options.gemm, {"own", "clblast"});
-  check_precision(options.precision);
   CompileOptions compile;
   compile.target = choose_target(options.target, options.device);
+  check_precision(options.precision, compile.target);
   compile.disabled = options.disabled;
   compile.precision = options.precision;
   compile.conv = options.conv;

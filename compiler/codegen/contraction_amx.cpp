@@ -1,0 +1,213 @@
+#include "compiler/codegen/contraction_amx.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/codegen/contraction_epilogue.h"
+#include "compiler/codegen/contraction_image.h"
+#include "compiler/codegen/pack_parts.h"
+#include "compiler/codegen/scope.h"
+#include "compiler/codegen/tile_kernel.h"
+#include "compiler/ir/typical.h"
+#include "compiler/kernels/kernel_part.h"
+#include "compiler/targets/amx_tiles.h"
+
+namespace oclc {
+namespace {
+
+constexpr int kLanes = 16;
+
+// Window geometry of a convolution, or nothing where the template has none.
+std::optional<AmxWindowProduct> window_product(const ContractionView& view, const ConvolutionImage& image) {
+  const auto fits = [](const ImageAxis& axis) {
+    return axis.stride >= 1 && (axis.stride == 1 || axis.dilation == 1) && axis.taps >= axis.stride && axis.first <= axis.last;
+  };
+  const std::int64_t channels = view.inner().value();
+  if (image.per_channel != 1 || channels < kLanes || view.taps() == 1 || !fits(image.y) || !fits(image.x)) return std::nullopt;
+  AmxWindowProduct p;
+  p.images = typical_extent(view.axis(view.roles().m[0]).extent);
+  p.rows = image.y.outputs;
+  p.columns = image.x.outputs;
+  p.features = view.columns().value();
+  p.channels = channels;
+  p.taps = view.taps();
+  p.phases = image.y.stride * image.x.stride;
+  const std::int64_t reach = (image.x.taps - 1) * image.x.dilation, width = (image.x.outputs - 1) * image.x.stride + reach + 1;
+  // Zeros right of a row are those left of the next.
+  const std::int64_t zeros_right = std::max<std::int64_t>(0, width - 1 - image.x.last);
+  const std::int64_t shared = image.x.stride == 1 ? std::min(image.x.first, zeros_right) : 0;
+  p.pitch = std::max(image.x.outputs, ceil_div(width, image.x.stride) - shared);
+  p.reach = (image.y.taps - 1) * image.y.dilation / image.y.stride * p.pitch + reach / image.x.stride;
+  return p;
+}
+
+class AmxWindowCode {
+ public:
+  AmxWindowCode(const ContractionView& view, const ConvolutionImage& image, const AmxWindowProduct& product,
+                const AmxWindowTiles& tiles, const Target& target)
+      : view_(view), image_(image), product_(product), tiles_(tiles), target_(target), kernel_(view.kernel()) {}
+
+  GeneratedKernel run(const Buffer& source, HostTensor parts) {
+    out_.template_name = "contraction_window_amx";
+    out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
+    kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
+    fill();
+    const std::int64_t panel_items = ceil_div(ceil_div(product_.features, std::int64_t{32}), tiles_.panels);
+    out_.groups = images() * Expr(ceil_div(product_.rows, tiles_.rows) * panel_items);
+    out_.schedule = fmt::format("template {}, {} products, {} rows of the image by {} panels of 32 a group", out_.template_name,
+                                target_.tile_products, tiles_.rows, tiles_.panels);
+    out_.local_name = "space";
+    out_.local_macro = "LOCAL_FLOATS";
+    GeneratedKernel g = assemble(kernel_, std::move(out_));
+    g.amx = true;
+    return g;
+  }
+
+ private:
+  const Expr& images() const { return view_.axis(view_.roles().m[0]).extent; }
+
+  void fill() {
+    auto& p = out_.values.parameters;
+    auto& holes = out_.values.holes;
+    holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
+    p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
+    const std::pair<const char*, std::int64_t> numbers[] = {{"OH", product_.rows},       {"OW", product_.columns},
+                                                            {"N", product_.features},    {"K", product_.channels},
+                                                            {"KH", image_.y.taps},       {"KW", image_.x.taps},
+                                                            {"SY", image_.y.stride},     {"SX", image_.x.stride},
+                                                            {"DY", image_.y.dilation},   {"DX", image_.x.dilation},
+                                                            {"Y_FIRST", image_.y.first}, {"Y_LAST", image_.y.last},
+                                                            {"X_FIRST", image_.x.first}, {"X_LAST", image_.x.last},
+                                                            {"PITCH", product_.pitch},   {"PRODUCTS", target_.tile_products},
+                                                            {"ROWS", tiles_.rows},       {"NP", tiles_.panels}};
+    for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
+    p["INDEX"] = std::string(view_.index_type());
+    holes["A_PIXEL"] = fmt::format("const __global float* src = {} + ({}) + image * ({}) + y * {} + x * {};\n",
+                                   view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
+                                   view_.c_text(image_.per_image), image_.y.step, image_.x.step);
+    holes["B_POINTER"] =
+        fmt::format("w = weights + (size_t)panel * {};\n", product_.steps() * parts_of(target_.tile_products) * 1024);
+    holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, nullptr);
+    holes["STORE"] = "";
+  }
+
+  const ContractionView& view_;
+  const ConvolutionImage& image_;
+  const AmxWindowProduct& product_;
+  const AmxWindowTiles& tiles_;
+  const Target& target_;
+  Kernel kernel_;  // with the operand marked that packed parts replace
+  TileKernel out_;
+};
+
+class AmxCode {
+ public:
+  AmxCode(const ContractionView& view, const AmxTiles& tiles, const Target& target, int load_width)
+      : view_(view), tiles_(tiles), target_(target), load_width_(load_width), kernel_(view.kernel()) {}
+
+  GeneratedKernel run(const Buffer& source, HostTensor parts) {
+    out_.template_name = "contraction_amx";
+    out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
+    kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
+    fill_sizes();
+    auto& holes = out_.values.holes;
+    holes["A_ELEMENTS"] = elements_of_a();
+    const std::int64_t all_panels = ceil_div(view_.columns().value(), std::int64_t{32}),
+                       steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{32});
+    holes["B_POINTER"] = fmt::format("w = weights + (size_t)(g * {} + panel) * {};\n", all_panels,
+                                     steps * parts_of(target_.tile_products) * 1024);
+    holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, nullptr);
+    holes["STORE"] = "";
+    holes["C_ROW"] = "";
+    const Expr row_items = ceil_div(view_.rows(), Expr(32 * tiles_.row_blocks));
+    out_.groups = view_.groups() * row_items * Expr(ceil_div(all_panels, tiles_.panels));
+    out_.schedule = fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} steps at a time",
+                                out_.template_name, target_.tile_products, tiles_.row_blocks, tiles_.panels, tiles_.chunk);
+    out_.local_name = "space";
+    out_.local_macro = "LOCAL_FLOATS";
+    GeneratedKernel g = assemble(kernel_, std::move(out_));
+    g.amx = true;
+    return g;
+  }
+
+ private:
+  void fill_sizes() {
+    auto& p = out_.values.parameters;
+    auto& sizes = out_.values.holes["SIZES"];
+    const auto size = [&](const std::string& variable, const Expr& e) {
+      if (e.is_constant()) return std::to_string(e.value());
+      sizes += fmt::format("const int {} = (int)({});\n", variable, view_.c_text(e));
+      return variable;
+    };
+    p["G"] = size("group_count", view_.groups());
+    p["M"] = size("row_count", view_.rows());
+    p["N"] = std::to_string(view_.columns().value());
+    p["K"] = std::to_string(view_.inner().value());
+    p["TAPS"] = std::to_string(view_.taps());
+    p["PRODUCTS"] = std::to_string(target_.tile_products);
+    p["PV"] = std::to_string(load_width_);
+    p["MT"] = std::to_string(tiles_.row_blocks);
+    p["NP"] = std::to_string(tiles_.panels);
+    p["CHUNK"] = std::to_string(tiles_.chunk);
+  }
+
+  // The vector of A, or one element, at (row m, tap, k).
+  std::string elements_of_a() const {
+    const std::string& inner = view_.inner_axis().name;
+    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
+    std::set<std::string> names;
+    for (const Axis& axis : loads.axes) names.insert(axis.name);
+    for (const Axis& axis : loads.reduction) names.insert(axis.name);
+    Emitter e(loads, view_.mode());
+    e.set_vector_axis(inner, load_width_);
+    e.open("", names);
+    using Lines = std::vector<std::string>;
+    for (const Lines& lines : {view_.group_coordinates(), view_.row_coordinates(indices_of(loads)), view_.tap_coordinates()}) {
+      for (const std::string& line : lines) e.line(line);
+    }
+    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
+    e.line(fmt::format("v = {};", load_width_ > 1 ? e.vector_value(view_.roles().a) : e.value(view_.roles().a)));
+    e.close();
+    return e.text();
+  }
+
+  const ContractionView& view_;
+  const AmxTiles& tiles_;
+  const Target& target_;
+  const int load_width_;
+  Kernel kernel_;  // with the operand marked that packed parts replace
+  TileKernel out_;
+};
+
+}  // namespace
+
+std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const std::vector<Buffer>& buffers,
+                                            const Target& target) {
+  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
+  if (view.roles().strategy.starts_with("conv_winograd")) return std::nullopt;
+  const auto where = constant_b_layout(view, buffers);
+  if (!where) return std::nullopt;
+  AmxProduct product;
+  product.groups = typical_extent(view.groups());
+  product.rows = typical_extent(view.rows());
+  product.columns = view.columns().value();
+  product.taps = view.taps();
+  product.inner = view.inner().value();
+  product.vectors = product.inner >= kLanes && can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name);
+  const auto tiles = choose_amx_tiles(product, target);
+  const auto image = convolution_image(view);
+  const auto window = image ? window_product(view, *image) : std::nullopt;
+  const auto window_tiles = window ? choose_amx_window(*window, target) : std::nullopt;
+  const bool by_window = window_tiles && (!tiles || window_tiles->seconds < tiles->seconds);
+  if (!tiles && !by_window) return std::nullopt;
+  if ((by_window ? window_tiles->seconds : tiles->seconds) >= fma_seconds(product, target)) return std::nullopt;
+  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  auto parts = pack_parts(weights.constant, *where, view.groups().value(), product.columns, product.inner,
+                          parts_of(target.tile_products));
+  if (!parts) return std::nullopt;
+  if (by_window) return AmxWindowCode(view, *image, *window, *window_tiles, target).run(weights, std::move(*parts));
+  return AmxCode(view, *tiles, target, product.vectors ? kLanes : 1).run(weights, std::move(*parts));
+}
+
+}  // namespace oclc

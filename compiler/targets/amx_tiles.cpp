@@ -1,0 +1,110 @@
+#include "compiler/targets/amx_tiles.h"
+
+#include <algorithm>
+
+#include "compiler/ir/division.h"
+
+namespace oclc {
+namespace {
+
+// Seconds of a core, measured on a Xeon of the fourth generation: a step of 32 terms of 32 x 32 sums, the same step's 32 lines
+// split into parts, start and end of 32 x 32 sums with their epilogue, start of a work-item.
+struct Costs {
+  double multiply, split;
+};
+constexpr Costs costs_of(int products) {
+  return products == 6 ? Costs{140e-9, 170e-9} : products == 3 ? Costs{64e-9, 120e-9} : Costs{28e-9, 70e-9};
+}
+constexpr double kBlockSeconds = 250e-9, kItemSeconds = 200e-9, kTapSeconds = 15e-9;
+// Elements that are loaded one by one.
+constexpr double kScalarLine = 12;
+// Share of the peak of fused multiply-adds that products of a usual size reach.
+constexpr double kFmaEfficiency = 0.85;
+// Split rows beside a panel of B in the second-level cache.
+constexpr double kCacheShare = 0.6;
+
+}  // namespace
+
+std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const Target& target) {
+  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
+  const auto [multiply, split] = costs_of(target.tile_products);
+  const std::int64_t steps = p.steps(), channel_steps = steps / p.taps, panels = ceil_div(p.features, 32),
+                     cores = std::max(1, target.compute_units), parts = parts_of(target.tile_products);
+  const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
+  const double weights = static_cast<double>(panels * steps * parts * 2048) / target.bytes_per_second;
+  std::optional<AmxWindowTiles> best;
+  for (std::int64_t rows = 1; rows <= p.rows; ++rows) {
+    const std::int64_t row_items = ceil_div(p.rows, rows);
+    if (rows > 1 && ceil_div(p.rows, rows - 1) == row_items) continue;
+    const std::int64_t blocks = ceil_div(rows * p.pitch, 32), lines = p.phases * (blocks * 32 + p.reach),
+                       used = p.phases * (rows * p.pitch + p.reach);
+    if (static_cast<double>(channel_steps * parts * lines * 64 + 4160) > budget) break;
+    for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
+      AmxWindowTiles t;
+      t.rows = rows;
+      t.panels = ceil_div(panels, panel_items);
+      if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
+      const double block = static_cast<double>(steps) * multiply + static_cast<double>(p.taps) * kTapSeconds + kBlockSeconds,
+                   item = kItemSeconds + static_cast<double>(used * channel_steps) / 32 * split +
+                          static_cast<double>(blocks * t.panels) * block;
+      const double rounds = static_cast<double>(ceil_div(items, cores)) + (items > cores ? 0.1 : 0);
+      t.seconds = std::max(rounds * item, weights);
+      if (!best || t.seconds < best->seconds * 0.999) best = t;
+    }
+  }
+  return best;
+}
+
+std::int64_t amx_local_floats(const AmxTiles& t, std::int64_t steps, int products) {
+  const std::int64_t sums = t.chunk < steps ? t.row_blocks * t.panels : 1;
+  return 16 + sums * 1024 + t.row_blocks * t.chunk * parts_of(products) * 512;
+}
+
+double fma_seconds(const AmxProduct& p, const Target& target) {
+  const double terms = static_cast<double>(p.groups * p.taps * p.inner), rows = static_cast<double>(p.rows),
+               columns = static_cast<double>(ceil_div(p.columns, target.vector_width) * target.vector_width);
+  return std::max(2 * terms * rows * columns / (target.flops * kFmaEfficiency),
+                  terms * static_cast<double>(p.columns) * 4 / target.bytes_per_second);
+}
+
+std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& target) {
+  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
+  const auto [multiply, split_step] = costs_of(target.tile_products);
+  const double split = split_step * (p.vectors ? 1 : kScalarLine);
+  const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
+                     cores = std::max(1, target.compute_units), step_bytes = parts_of(target.tile_products) * 2048;
+  const auto budget = static_cast<std::int64_t>(
+      std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes)));
+  const double weights = static_cast<double>(p.groups * panels * steps * step_bytes) / target.bytes_per_second;
+  std::optional<AmxTiles> best;
+  for (std::int64_t mt = 1; mt <= std::min<std::int64_t>(row_blocks, 16); ++mt) {
+    const std::int64_t row_items = ceil_div(row_blocks, mt);
+    if (mt > 1 && ceil_div(row_blocks, mt - 1) == row_items) continue;
+    for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
+      AmxTiles t;
+      t.row_blocks = mt;
+      t.panels = ceil_div(panels, panel_items);
+      if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      t.chunk = steps;
+      if (amx_local_floats(t, steps, target.tile_products) * 4 > budget) {
+        const std::int64_t room = budget - 64 - mt * t.panels * 4096;
+        if (room < mt * step_bytes * 4) continue;
+        // Chunks of equal size.
+        const std::int64_t chunks = ceil_div(steps, room / (mt * step_bytes));
+        t.chunk = ceil_div(steps, chunks);
+      }
+      const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels), chunks = ceil_div(steps, t.chunk);
+      const auto blocks = static_cast<double>(mt * t.panels);
+      const double item = kItemSeconds + static_cast<double>(mt * steps) * split +
+                          blocks * (static_cast<double>(steps) * multiply + kBlockSeconds * static_cast<double>(chunks));
+      // Several rounds of items even out what disturbs a core.
+      const double rounds = static_cast<double>(ceil_div(items, cores)) + (items > cores ? 0.1 : 0);
+      t.seconds = std::max(rounds * item, weights);
+      if (!best || t.seconds < best->seconds * 0.999) best = t;
+    }
+  }
+  return best;
+}
+
+}  // namespace oclc

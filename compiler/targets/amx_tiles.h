@@ -1,0 +1,49 @@
+// Tiles of a contraction on the tile units of x86 processors, and what it costs there: template contraction_amx.cl.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "compiler/targets/target.h"
+
+namespace oclc {
+
+struct AmxProduct {
+  std::int64_t groups = 1, rows = 1, columns = 1, taps = 1, inner = 1;
+  bool vectors = true;  // neighbours in k are neighbours in memory
+
+  std::int64_t steps() const { return taps * ((inner + 31) / 32); }
+};
+
+struct AmxTiles {
+  std::int64_t row_blocks = 1, panels = 1;  // of a work-item: 32 rows, 32 columns each
+  std::int64_t chunk = 1;                   // steps of 32 terms that are split at a time
+  double seconds = 0;
+};
+
+// Parts of bfloat16 that stand for a float where it takes so many products.
+constexpr int parts_of(int products) { return products == 6 ? 3 : products == 3 ? 2 : 1; }
+
+// Floats of local memory: LOCAL_FLOATS of the template.
+std::int64_t amx_local_floats(const AmxTiles& tiles, std::int64_t steps, int products);
+// The tiles of least estimated time; nothing if the target has no such units, or none of the target's contract.
+std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& product, const Target& target);
+// A convolution whose work-items split a window of the image once for all taps: template contraction_window_amx.cl.
+struct AmxWindowProduct {
+  std::int64_t images = 1, rows = 1, columns = 1;  // of the output
+  std::int64_t features = 1, channels = 1, taps = 1;
+  std::int64_t phases = 1, pitch = 1, reach = 0;  // SY * SX, PITCH, REACH of the template
+
+  std::int64_t steps() const { return taps * ((channels + 31) / 32); }
+};
+
+struct AmxWindowTiles {
+  std::int64_t rows = 1, panels = 1;  // of a work-item: output rows, 32 features each
+  double seconds = 0;
+};
+
+std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& product, const Target& target);
+
+// Estimated time of fused multiply-adds for the same.
+double fma_seconds(const AmxProduct& product, const Target& target);
+
+}  // namespace oclc

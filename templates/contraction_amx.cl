@@ -1,0 +1,170 @@
+// Contraction on a CPU's tile units: GEMM and implicit-GEMM convolution by bfloat16 parts of floats, see tiles_amx.cl.
+// A work-item splits the lines of its rows into parts, a chunk of k at a time, and multiplies them with its panels of B.
+//
+// formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of f(A)[g, row m, tap, k] * B[g, tap, k, n])
+// A         hole A_ELEMENTS: the values f(A)[g, m, tap, k .. k + PV - 1] as `v`. Default, row-major: a[((g * M + m) * TAPS + tap) * K + k].
+// B         b[((g * PANELS + n / 32) * TAPS + tap) * TAP_STEPS + k / 32] is a step of tiles_amx.cl, K padded with zeros to steps of
+//           32, columns N .. 32 * PANELS - 1 zero.
+// C         c[(g * M + m) * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
+// parameter legal values (default)
+//   G, M, N, K, TAPS   as in contraction_cpu.cl
+//   PRODUCTS  6, 3, 1: products of parts (6)
+//   PV        16; 1 where neighbours in k are not neighbours in memory or K < 16 (16)
+//   MT, NP    blocks of 32 rows and panels of 32 columns of a work-item: at least 1
+//   CHUNK     steps of k that are split at a time: at least 1, and all, TAPS * TAP_STEPS, where they fit (all)
+// local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of one block, or of all if there are several chunks.
+// launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+#ifndef G
+#define G 1
+#endif
+#ifndef M
+#define M 70
+#endif
+#ifndef N
+#define N 48
+#endif
+#ifndef K
+#define K 80
+#endif
+#ifndef TAPS
+#define TAPS 1
+#endif
+#ifndef PRODUCTS
+#define PRODUCTS 6
+#endif
+#ifndef PV
+#define PV 16
+#endif
+#ifndef MT
+#define MT 1
+#endif
+#ifndef NP
+#define NP 1
+#endif
+#define TAP_STEPS ((K + 31) / 32)
+#define STEPS (TAPS * TAP_STEPS)
+#ifndef CHUNK
+#define CHUNK STEPS
+#endif
+#define PARTS (PRODUCTS == 6 ? 3 : PRODUCTS == 3 ? 2 : 1)
+#define STEP (PARTS * 1024)
+#define PANELS ((N + 31) / 32)
+#define ROW_BLOCKS ((M + MT * 32 - 1) / (MT * 32))
+#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
+#define CHUNKED (CHUNK < STEPS)
+#define SUMS (CHUNKED ? MT * NP : 1)
+#define LOCAL_FLOATS (16 + SUMS * 1024 + MT * CHUNK * STEP / 2)
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#if PRODUCTS == 6
+#define SPLIT oclc_split_3
+#elif PRODUCTS == 3
+#define SPLIT oclc_split_2
+#else
+#define SPLIT oclc_split_1
+#endif
+#define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
+
+void store_columns(float16 v, __global float* row, int n) {
+  float lanes[16];
+  vstore16(v, 0, lanes);
+  for (int l = 0; l < 16 && n + l < N; ++l) row[n + l] = lanes[l];
+}
+
+void contraction_tile(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+                      __global float* restrict c, int tile, __local float* restrict space) {
+  //@hole SIZES
+  //@end
+  const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
+  const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
+  const int panel_block = tile % PANEL_BLOCKS;
+  const int panel_begin = panel_block * NP, panel_end = min(PANELS, panel_begin + NP);
+  const int m_begin = row_block * (MT * 32), m_end = min(M, m_begin + MT * 32);
+  const int split_rows = (m_end - m_begin + 31) / 32 * 32;
+  __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
+  __local ushort* block = (__local ushort*)(sums + SUMS * 1024);
+  oclc_tiles_open();
+  for (int s_begin = 0; s_begin < STEPS; s_begin += CHUNK) {
+    const int s_end = min(STEPS, s_begin + CHUNK);
+    for (int r = 0; r < split_rows; ++r) {
+      // Surplus rows of the last block repeat row M - 1 and are not stored.
+      const int m = min(m_begin + r, M - 1);
+      __local ushort* line = block + r / 32 * (CHUNK * STEP);
+      for (int s = s_begin; s < s_end; ++s, line += STEP) {
+        const int tap = s / TAP_STEPS, k0 = s % TAP_STEPS * 32;
+        float16 half_line[2];
+        #pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          half_line[h] = 0.0f;
+          const int k_first = k0 + h * 16;
+          if (K % 32 == 0 || k_first < K) {
+#if PV == 16
+            // The last vector overlaps its neighbour instead of reading past the row.
+            const int k = K % 16 == 0 ? k_first : min(k_first, K - 16);
+            float16 v;
+            //@hole A_ELEMENTS
+            v = vload16(0, a + (size_t)(g * M + m) * (TAPS * K) + tap * K + k);
+            //@end
+            half_line[h] = K % 16 == 0 || k == k_first ? v : oclc_first_lanes_after(v, k_first - k);
+#else
+            float lanes[16];
+            for (int l = 0; l < 16; ++l) {
+              float v = 0.0f;
+              const int k = k_first + l;
+              if (K % 16 == 0 || k < K) {
+                //@hole A_ELEMENTS
+                v = a[(size_t)(g * M + m) * (TAPS * K) + tap * K + k];
+                //@end
+              }
+              lanes[l] = v;
+            }
+            half_line[h] = vload16(0, lanes);
+#endif
+          }
+        }
+        SPLIT(half_line[0], half_line[1], line, r % 32, 1024);
+      }
+    }
+    for (int panel = panel_begin; panel < panel_end; ++panel) {
+      const __global ushort* w;
+      //@hole B_POINTER
+      w = b + (size_t)(g * PANELS + panel) * (STEPS * STEP);
+      //@end
+      for (int m0 = m_begin; m0 < m_end; m0 += 32) {
+        const int i_block = (m0 - m_begin) / 32;
+        __local float* to = sums + (CHUNKED ? (i_block * NP + panel - panel_begin) * 1024 : 0);
+        oclc_tiles_begin(to, s_begin == 0);
+        MULTIPLY(to, block + i_block * (CHUNK * STEP), 0, 1, 1024, STEP, w + s_begin * STEP, s_end - s_begin);
+        oclc_tiles_end(to);
+        if (s_end < STEPS) continue;
+        const int i_end = min(32, m_end - m0);
+        for (int i = 0; i < i_end; ++i) {
+          const int m = m0 + i;
+          //@hole C_ROW
+          __global float* c_row = c + (size_t)(g * M + m) * N;
+          //@end
+          #pragma unroll
+          for (int j = 0; j < 2; ++j) {
+            const int n = panel * 32 + j * 16;
+            if (N % 32 != 0 && n >= N) break;
+            float16 v = vload16(i * 2 + j, to);
+            //@hole EPILOGUE
+            v += vload16(0, bias + n);
+            //@end
+            //@hole STORE
+            store_columns(v, c_row, n);
+            //@end
+          }
+        }
+      }
+    }
+  }
+  oclc_tiles_close();
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+                          __global float* restrict c) {
+  __local float space[LOCAL_FLOATS];
+  contraction_tile(a, b, bias, c, (int)get_group_id(0), space);
+}

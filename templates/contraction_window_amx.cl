@@ -1,0 +1,191 @@
+// Convolution on a CPU's tile units by bfloat16 parts of floats, see tiles_amx.cl. A work-item splits the window of an image that its
+// output rows read once, for all taps: a tap is an offset of lines.
+//
+// formula   C[m,n] = epilogue(sum over ky < KH, kx < KW, k < K of X[image, y * SY + ky * DY, x * SX + kx * DX, k] * B[ky, kx, k, n]),
+//           m = (image * OH + y) * OW + x, positions of X in the padded image, zeros outside of Y_FIRST .. Y_LAST, X_FIRST .. X_LAST
+// window    phase (py, px) < (SY, SX) holds positions (wy * SY + py, wx * SX + px) as lines wy * PITCH + wx; outputs y, x are lines
+//           y * PITCH + x of sums, of which x >= OW are not stored. Zeros right of a row may be those left of the next one.
+// X         hole A_PIXEL: pointer `src` to channel 0 of position (y, x). Default: a dense [image][H][W][K], one row and column of
+//           zeros around it.
+// B         b[(n / 32 * TAPS + ky * KW + kx) * TAP_STEPS + k / 32] is a step of tiles_amx.cl, as in contraction_amx.cl.
+// C         c[m * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
+// parameter legal values (default)
+//   IMAGES, OH, OW, N, K   images; output rows and columns; features; channels: at least 16
+//   KH, KW, SY, SX, DY, DX  taps, strides, dilations; with a stride above 1 the dilation is 1
+//   Y_FIRST, Y_LAST, X_FIRST, X_LAST, PITCH   see above; PITCH >= OW
+//   PRODUCTS  6, 3, 1 (6)
+//   ROWS, NP  output rows and panels of 32 columns of a work-item: at least 1
+// local memory 4 * LOCAL_FLOATS bytes: the window and one block of sums.
+// launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+#ifndef IMAGES
+#define IMAGES 1
+#endif
+#ifndef OH
+#define OH 9
+#endif
+#ifndef OW
+#define OW 9
+#endif
+#ifndef N
+#define N 48
+#endif
+#ifndef K
+#define K 48
+#endif
+#ifndef KH
+#define KH 3
+#endif
+#ifndef KW
+#define KW 3
+#endif
+#ifndef SY
+#define SY 1
+#endif
+#ifndef SX
+#define SX 1
+#endif
+#ifndef DY
+#define DY 1
+#endif
+#ifndef DX
+#define DX 1
+#endif
+#ifndef Y_FIRST
+#define Y_FIRST 1
+#endif
+#ifndef Y_LAST
+#define Y_LAST 9
+#endif
+#ifndef X_FIRST
+#define X_FIRST 1
+#endif
+#ifndef X_LAST
+#define X_LAST 9
+#endif
+#ifndef PITCH
+#define PITCH 10
+#endif
+#ifndef PRODUCTS
+#define PRODUCTS 6
+#endif
+#ifndef ROWS
+#define ROWS 4
+#endif
+#ifndef NP
+#define NP 1
+#endif
+#ifndef INDEX
+#define INDEX int
+#endif
+#define TAPS (KH * KW)
+#define TAP_STEPS ((K + 31) / 32)
+#define STEPS (TAPS * TAP_STEPS)
+#define PARTS (PRODUCTS == 6 ? 3 : PRODUCTS == 3 ? 2 : 1)
+#define STEP (PARTS * 1024)
+#define PANELS ((N + 31) / 32)
+#define ROW_BLOCKS ((OH + ROWS - 1) / ROWS)
+#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
+#define REACH ((KH - 1) * DY / SY * PITCH + (KW - 1) * DX / SX)
+#define PHASE_USED (ROWS * PITCH + REACH)
+#define PHASE_LINES ((ROWS * PITCH + 31) / 32 * 32 + REACH)
+#define LINES (SY * SX * PHASE_LINES)
+#define WINDOW_STEP (PARTS * LINES * 32)
+#define LOCAL_FLOATS (16 + 1024 + TAP_STEPS * WINDOW_STEP / 2)
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#if PRODUCTS == 6
+#define SPLIT oclc_split_3
+#elif PRODUCTS == 3
+#define SPLIT oclc_split_2
+#else
+#define SPLIT oclc_split_1
+#endif
+#define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
+
+void store_columns(float16 v, __global float* row, int n) {
+  float lanes[16];
+  vstore16(v, 0, lanes);
+  for (int l = 0; l < 16 && n + l < N; ++l) row[n + l] = lanes[l];
+}
+
+void contraction_tile(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+                      __global float* restrict c, int tile, __local float* restrict space) {
+  //@hole SIZES
+  //@end
+  const int image = tile / (ROW_BLOCKS * PANEL_BLOCKS);
+  const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
+  const int panel_block = tile % PANEL_BLOCKS;
+  const int panel_begin = panel_block * NP, panel_end = min(PANELS, panel_begin + NP);
+  const int y_begin = row_block * ROWS, y_count = min(OH - y_begin, ROWS);
+  __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
+  __local ushort* window = (__local ushort*)(sums + 1024);
+  for (int phase = 0; phase < SY * SX; ++phase) {
+    const int used = y_count * PITCH + REACH;
+    for (int wy = 0; wy * PITCH < used; ++wy) {
+      const int y = (y_begin + wy) * SY + phase / SX;
+      const int wx_end = min(PITCH, used - wy * PITCH);
+      for (int wx = 0; wx < wx_end; ++wx) {
+        const int x = wx * SX + phase % SX;
+        const int line = phase * PHASE_LINES + wy * PITCH + wx;
+        __local ushort* to = window;
+        if (y >= Y_FIRST && y <= Y_LAST && x >= X_FIRST && x <= X_LAST) {
+          //@hole A_PIXEL
+          const __global float* src = a + ((size_t)(image * 9 + y - 1) * 9 + x - 1) * K;
+          //@end
+          for (int k0 = 0; k0 < K / 32 * 32; k0 += 32, to += WINDOW_STEP)
+            SPLIT(vload16(0, src + k0), vload16(1, src + k0), to, line, LINES * 32);
+          if (K % 32 >= 16) {
+            const float16 rest = K % 16 == 0 ? (float16)(0.0f) : oclc_first_lanes_after(vload16(0, src + K - 16), 16 - K % 16);
+            SPLIT(vload16(0, src + K / 32 * 32), rest, to, line, LINES * 32);
+          } else if (K % 32 > 0) {
+            SPLIT(oclc_first_lanes_after(vload16(0, src + K - 16), 16 - K % 16), (float16)(0.0f), to, line, LINES * 32);
+          }
+        } else {
+          for (int s = 0; s < TAP_STEPS; ++s, to += WINDOW_STEP) SPLIT((float16)(0.0f), (float16)(0.0f), to, line, LINES * 32);
+        }
+      }
+    }
+  }
+  oclc_tiles_open();
+  for (int panel = panel_begin; panel < panel_end; ++panel) {
+    for (int p0 = 0; p0 < y_count * PITCH; p0 += 32) {
+      const __global ushort* w;
+      //@hole B_POINTER
+      w = b + (size_t)panel * (STEPS * STEP);
+      //@end
+      oclc_tiles_begin(sums, 1);
+      for (int ky = 0; ky < KH; ++ky)
+        for (int kx = 0; kx < KW; ++kx, w += TAP_STEPS * STEP)
+          MULTIPLY(sums, window, (ky * DY % SY * SX + kx * DX % SX) * PHASE_LINES + ky * DY / SY * PITCH + kx * DX / SX + p0, 1,
+                   LINES * 32, WINDOW_STEP, w, TAP_STEPS);
+      oclc_tiles_end(sums);
+      int y = p0 / PITCH, x = p0 % PITCH;
+      for (int i = 0; i < 32 && y < y_count; ++i) {
+        if (x < OW) {
+          const INDEX m = ((INDEX)image * OH + y_begin + y) * OW + x;
+          #pragma unroll
+          for (int j = 0; j < 2; ++j) {
+            const int n = panel * 32 + j * 16;
+            if (N % 32 != 0 && n >= N) break;
+            float16 v = vload16(i * 2 + j, sums);
+            //@hole EPILOGUE
+            v += vload16(0, bias + n);
+            //@end
+            //@hole STORE
+            store_columns(v, c + (size_t)m * N, n);
+            //@end
+          }
+        }
+        if (++x == PITCH) x = 0, ++y;
+      }
+    }
+  }
+  oclc_tiles_close();
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+                          __global float* restrict c) {
+  __local float space[LOCAL_FLOATS];
+  contraction_tile(a, b, bias, c, (int)get_group_id(0), space);
+}

@@ -1,0 +1,189 @@
+// Contractions on tiles of bfloat16: what is computed with the unit's arithmetic in plain C, and without a unit.
+#include "compiler/codegen/contraction_amx.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "compiler/codegen/pack_parts.h"
+#include "compiler/targets/amx_tiles.h"
+#include "tests/codegen/plan_check.h"
+#include "tests/runtime/cached_run.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+CompileOptions amx_options(const char* precision) {
+  CompileOptions options = default_options();
+  options.target = find_target("cpu-amx");
+  options.target.flops = 1e8;  // nothing is too small for the unit
+  options.precision = precision;
+  return options;
+}
+
+HostTensor rounded(HostTensor x) {
+  for (std::int64_t i = 0; i < x.elements(); ++i) x.set(i, bfloat_to_float(float_to_bfloat(static_cast<float>(x.at(i)))));
+  return x;
+}
+
+struct AmxCheck {
+  PlanCheck plan;
+  bool round = false;  // operands are bfloat16 numbers
+
+  Value* input(const Ints& shape, const std::vector<std::string>& names = {}) {
+    HostTensor x = random_tensor(DType::f32, shape, static_cast<unsigned>(plan.inputs.size()) + 3, -1, 1);
+    return plan.input(round ? rounded(std::move(x)) : std::move(x), names);
+  }
+  Value* weights(const Ints& shape) {
+    HostTensor w = random_tensor(DType::f32, shape, 11, -1, 1);
+    return plan.b.constant(round ? rounded(std::move(w)) : std::move(w));
+  }
+  Value* conv(const Ints& x, const Ints& w, const ConvOptions& options) {
+    // After a convolution channels are innermost.
+    Value* before = plan.b.max_pool(input(x), {.kernel = {1, 1}});
+    return plan.b.relu(plan.b.conv(before, weights(w), plan.b.constant(random_tensor(DType::f32, {w[0]}, 5)), options));
+  }
+
+  // With the unit's arithmetic and with that of other processors; every claim's kernel is of the template.
+  void check(const char* precision, double tolerance, const char* kernel_template, int wanted_kernels) const {
+    const auto wanted = evaluate(*plan.graph, plan.inputs, plan.symbols);
+    for (const char* use : {"emulate", "0"}) {
+      CAPTURE(use);
+      const Setting setting("OCLC_AMX", use);
+      PlanRunner runner(module_of(copy_graph(*plan.graph)), amx_options(precision));
+      int kernels = 0;
+      const std::string source = runner.source(), head = std::string("template ") + kernel_template + ",";
+      for (std::size_t at = source.find(head); at != source.npos; at = source.find(head, at + 1)) ++kernels;
+      CHECK(kernels >= wanted_kernels);
+      CHECK(oclc::difference(runner.run(plan.inputs, plan.symbols), wanted, tolerance) == "");
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("products of every size, on tiles") {
+  for (const auto& [precision, tolerance, round] :
+       {std::tuple{"fp32", 1e-6, false}, {"fast", 2e-5, false}, {"bf16", 1e-6, true}}) {
+    CAPTURE(precision);
+    AmxCheck check;
+    check.round = round;
+    Builder& b = check.plan.b;
+    int n = 0;
+    const auto out = [&](Value* y) { check.plan.out("product " + std::to_string(n++), y); };
+    out(b.matmul(check.input({70, 80}), check.weights({80, 48})));
+    out(b.matmul(check.input({1, 64}), check.weights({64, 32})));
+    out(b.add(b.matmul(check.input({33, 100}), check.weights({100, 37})), check.input({33, 37})));
+    out(b.matmul(check.input({5, 7}), check.weights({7, 5})));
+    out(b.matmul(check.input({3, 20, 50}), check.weights({3, 50, 33})));
+    out(b.relu(b.matmul(b.transpose(check.input({40, 65}), {1, 0}), check.weights({40, 130}))));
+    out(b.matmul(check.input({9, 96}, {"T", ""}), check.weights({96, 64})));
+    if (!round) out(b.matmul(b.relu(b.mul(check.input({40, 72}), 2.0)), check.weights({72, 64})));
+    check.check(precision, tolerance, "contraction_amx", 7);
+  }
+}
+
+TEST_CASE("a sum that does not fit local memory is cut into chunks") {
+  AmxCheck check;
+  check.plan.out("long sum", check.plan.b.matmul(check.input({40, 9000}), check.weights({9000, 40})));
+  check.check("fp32", 2e-6, "contraction_amx", 1);
+}
+
+TEST_CASE("convolutions of a window") {
+  for (const auto& [precision, tolerance, round] :
+       {std::tuple{"fp32", 1e-6, false}, {"fast", 2e-5, false}, {"bf16", 1e-6, true}}) {
+    CAPTURE(precision);
+    AmxCheck check;
+    check.round = round;
+    int n = 0;
+    const auto out = [&](Value* y) { check.plan.out("convolution " + std::to_string(n++), y); };
+    out(check.conv({2, 48, 13, 13}, {40, 48, 3, 3}, {.pads = {1, 1, 1, 1}}));
+    out(check.conv({1, 32, 20, 17}, {64, 32, 3, 3}, {.pads = {1, 0, 1, 2}}));
+    out(check.conv({1, 24, 15, 15}, {32, 24, 3, 3}, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}));
+    out(check.conv({1, 17, 14, 15}, {33, 17, 5, 4}, {.strides = {2, 1}, .pads = {2, 1, 2, 2}}));
+    out(check.conv({1, 64, 12, 12}, {32, 64, 3, 3}, {.dilations = {2, 2}, .pads = {2, 2, 2, 2}}));
+    out(check.conv({2, 40, 9, 9}, {70, 40, 1, 7}, {.pads = {0, 3, 0, 3}}));
+    out(check.conv({1, 32, 3, 3}, {32, 32, 3, 3}, {}));
+    check.check(precision, tolerance, "contraction_window_amx", 7);
+  }
+}
+
+TEST_CASE("convolutions without a window gather rows for each tap") {
+  AmxCheck check;
+  int n = 0;
+  const auto out = [&](Value* y) { check.plan.out("convolution " + std::to_string(n++), y); };
+  out(check.conv({1, 8, 13, 13}, {40, 8, 3, 3}, {.pads = {1, 1, 1, 1}}));
+  out(check.conv({1, 64, 13, 13}, {64, 32, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 2}));
+  out(check.conv({1, 64, 14, 14}, {64, 64, 1, 1}, {.strides = {2, 2}}));
+  out(check.conv({1, 32, 14, 14}, {48, 32, 2, 2}, {.strides = {3, 3}}));
+  check.check("fp32", 1e-6, "contraction_amx", 4);
+}
+
+TEST_CASE("NaN stays NaN and infinities become NaN") {
+  for (const char* precision : {"fp32", "fast", "bf16"}) {
+    CAPTURE(precision);
+    for (const std::uint32_t bits : {0x7fc00000u, 0x7fffffffu, 0xffffffffu, 0x7f800001u, 0x7f800000u, 0xff800000u}) {
+      PlanCheck plan;
+      HostTensor x(DType::f32, {2, 64}), w(DType::f32, {64, 32});
+      for (std::int64_t i = 0; i < w.elements(); ++i) w.set(i, 1);
+      std::memcpy(x.mutable_data() + 4 * 3, &bits, 4);
+      Value* y = plan.b.matmul(plan.input(std::move(x)), plan.b.constant(std::move(w)));
+      plan.out("y", y);
+      const Setting setting("OCLC_AMX", "emulate");
+      PlanRunner runner(module_of(copy_graph(*plan.graph)), amx_options(precision));
+      const HostTensor found = runner.run(plan.inputs).at(0);
+      const bool infinite = (bits & 0x7fffffff) == 0x7f800000;
+      if (!infinite || std::string(precision) != "bf16") CHECK(std::isnan(found.at(0)));
+      if (infinite && std::string(precision) == "bf16") CHECK(std::isinf(found.at(0)));
+      CHECK(found.at(32) == 0);
+    }
+  }
+}
+
+TEST_CASE("weights that have no parts are multiplied without the unit") {
+  HostTensor w(DType::f32, {2});
+  w.set(0, 1);
+  PackedOperand where{.column_stride = 1, .tap_offsets = {0}};
+  CHECK(pack_parts(w, where, 1, 2, 1, 3));
+  w.set(1, std::numeric_limits<double>::infinity());
+  CHECK(!pack_parts(w, where, 1, 2, 1, 3));
+  w.set(1, 3.4e38);
+  CHECK(!pack_parts(w, where, 1, 2, 1, 1));
+}
+
+TEST_CASE("parts of a weight add up to it") {
+  const HostTensor w = random_tensor(DType::f32, {40, 36}, 9, -3, 3);
+  const auto packed = pack_parts(w, {.inner_stride = 36, .column_stride = 1, .tap_offsets = {0}}, 1, 36, 40, 3);
+  REQUIRE(packed);
+  REQUIRE(packed->elements() == 2 * 2 * 3 * 1024);
+  const auto at = [&](std::int64_t k, std::int64_t n) {
+    double sum = 0;
+    for (std::int64_t part = 0; part < 3; ++part)
+      sum += packed->at(((n / 32 * 2 + k / 32) * 3 + part) * 1024 + n % 32 / 16 * 512 + k % 16 * 32 + n % 16 * 2 + k % 32 / 16);
+    return sum;
+  };
+  for (const auto& [k, n] : {std::pair{0, 0}, {5, 3}, {17, 20}, {31, 31}, {32, 32}, {39, 35}})
+    CHECK(at(k, n) == w.at(k * 36 + n));
+  CHECK(at(40, 0) == 0);
+  CHECK(at(0, 36) == 0);
+}
+
+TEST_CASE("the unit is taken where a target has it, the contract allows it and a product is worth it") {
+  Target target = find_target("cpu-amx");
+  const AmxProduct large{1, 512, 512, 1, 512}, row{1, 1, 1000, 1, 2048};
+  CHECK(!choose_amx_tiles(large, target));  // strict
+  target.tile_products = 6;
+  REQUIRE(choose_amx_tiles(large, target));
+  CHECK(choose_amx_tiles(large, target)->seconds < fma_seconds(large, target));
+  CHECK(choose_amx_tiles(row, target)->seconds > fma_seconds(row, target));
+  const AmxProduct deep{1, 512, 512, 9, 4096};
+  const AmxTiles tiles = *choose_amx_tiles(deep, target);
+  CHECK(tiles.chunk < deep.steps());
+  CHECK(amx_local_floats(tiles, deep.steps(), 6) * 4 <= target.local_bytes);
+  Target plain = find_target("cpu");
+  plain.tile_products = 6;
+  CHECK(!choose_amx_tiles(large, plain));
+}
