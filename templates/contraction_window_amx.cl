@@ -95,9 +95,11 @@
 #define JOIN(x, y) JOIN_(x, y)
 #if PRODUCTS == 6
 #define SPLIT oclc_split_3
-#elif PRODUCTS == 3
+#endif
+#if PRODUCTS == 3
 #define SPLIT oclc_split_2
-#else
+#endif
+#if PRODUCTS == 1
 #define SPLIT oclc_split_1
 #endif
 #define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
