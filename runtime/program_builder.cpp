@@ -49,6 +49,14 @@ std::string nvidia_option(cl_device_id device) {
   return capability == 0 ? "" : std::string(kNvidiaOption) + std::to_string(capability);
 }
 
+// Removes an option as it was added; false if it is not there.
+bool drop_option(std::string& options, std::string_view option) {
+  const std::size_t at = (options + ' ').find(std::string(option) + ' ');
+  if (at == options.npos) return false;
+  options.erase(at, option.size());
+  return true;
+}
+
 // Removes that option; false if it is not there.
 bool drop_nvidia_option(std::string& options) {
   const std::size_t at = options.find(kNvidiaOption);
@@ -271,8 +279,7 @@ class Builder {
         attempt = -1;
         continue;
       }
-      if (const std::size_t at = unit.options.find(kAmxOption); at != unit.options.npos) {
-        unit.options.erase(at, kAmxOption.size());
+      if (drop_option(unit.options, kAmxOption)) {
         context_.warn_later("program '" + unit.name + "': the compiler of device '" + context_.facts().name +
                             "' refuses AMX instructions (" + cl_error_text(code) + "); it is built without them\n" +
                             first_lines(build_log(program.get(), device), 3, 300));

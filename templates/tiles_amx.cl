@@ -27,30 +27,32 @@ float16 oclc_first_lanes_after(float16 v, int n) {
 uint16 oclc_bf16_nearest(float16 x) {
   return select(as_uint16(x) + 0x8000u, as_uint16(x) | 0x400000u, isnotequal(x, x)) & OCLC_BF16_TOP;
 }
-// Both cut to bfloat16, as one part of a line.
-uint16 oclc_bf16_pair(uint16 x, uint16 y) { return (x >> 16) | (y & OCLC_BF16_TOP); }
+// Both cut to bfloat16, as one part of line `line`. The address is a multiple of 64: one store, where vstore16 may be several.
+void oclc_bf16_pair(uint16 x, uint16 y, __local ushort* part, int line) {
+  ((__local uint16*)part)[line] = (x >> 16) | (y & OCLC_BF16_TOP);
+}
 
 //@provides oclc_split_1 oclc_split_2 oclc_split_3
 // Line `line` of a step at `step` from its 32 elements, the first 16 in x. Parts are `pitch` ushorts apart.
 void oclc_split_1(float16 x, float16 y, __local ushort* step, int line, int pitch) {
-  vstore16(oclc_bf16_pair(oclc_bf16_nearest(x), oclc_bf16_nearest(y)), line, (__local uint*)step);
+  oclc_bf16_pair(oclc_bf16_nearest(x), oclc_bf16_nearest(y), step, line);
 }
 #if defined(OCLC_AMX) || defined(OCLC_AMX_EMULATED)
 void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   const uint16 p = oclc_bf16_nearest(x), q = oclc_bf16_nearest(y);
-  vstore16(oclc_bf16_pair(p, q), line, (__local uint*)step);
+  oclc_bf16_pair(p, q, step, line);
   x -= as_float16(p), y -= as_float16(q);
-  vstore16(oclc_bf16_pair(as_uint16(x) + 0x8000u, as_uint16(y) + 0x8000u), line, (__local uint*)(step + pitch));
+  oclc_bf16_pair(as_uint16(x) + 0x8000u, as_uint16(y) + 0x8000u, step + pitch, line);
 }
 void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   // A NaN that a rounding lost is still there in the last part, which is not rounded: it is exact.
   uint16 p = (as_uint16(x) + 0x8000u) & OCLC_BF16_TOP, q = (as_uint16(y) + 0x8000u) & OCLC_BF16_TOP;
-  vstore16(oclc_bf16_pair(p, q), line, (__local uint*)step);
+  oclc_bf16_pair(p, q, step, line);
   x -= as_float16(p), y -= as_float16(q);
   p = (as_uint16(x) + 0x8000u) & OCLC_BF16_TOP, q = (as_uint16(y) + 0x8000u) & OCLC_BF16_TOP;
-  vstore16(oclc_bf16_pair(p, q), line, (__local uint*)(step + pitch));
+  oclc_bf16_pair(p, q, step + pitch, line);
   x -= as_float16(p), y -= as_float16(q);
-  vstore16(oclc_bf16_pair(as_uint16(x), as_uint16(y)), line, (__local uint*)(step + 2 * pitch));
+  oclc_bf16_pair(as_uint16(x), as_uint16(y), step + 2 * pitch, line);
 }
 #else
 void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {

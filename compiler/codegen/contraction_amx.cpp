@@ -115,8 +115,11 @@ class AmxCode {
     holes["A_ELEMENTS"] = elements_of_a();
     const std::int64_t all_panels = ceil_div(view_.columns().value(), std::int64_t{32}),
                        steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{32});
-    holes["B_POINTER"] = fmt::format("w = weights + (size_t)(g * {} + panel) * {};\n", all_panels,
-                                     steps * parts_of(target_.tile_products) * 1024);
+    // The epilogue, too, may need the group's coordinates.
+    std::string& b = holes["B_POINTER"];
+    for (const std::string& line : view_.group_coordinates()) b += line + "\n";
+    b += fmt::format("w = weights + (size_t)(g * {} + panel) * {};\n", all_panels,
+                     steps * parts_of(target_.tile_products) * 1024);
     holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, nullptr);
     holes["STORE"] = "";
     holes["C_ROW"] = "";

@@ -20,6 +20,7 @@ CompileOptions amx_options(const char* precision) {
   CompileOptions options = default_options();
   options.target = find_target("cpu-amx");
   options.target.flops = 1e8;  // nothing is too small for the unit
+  options.conv = "implicit";
   options.precision = precision;
   return options;
 }
@@ -42,8 +43,8 @@ struct AmxCheck {
     return plan.b.constant(round ? rounded(std::move(w)) : std::move(w));
   }
   Value* conv(const Ints& x, const Ints& w, const ConvOptions& options) {
-    // After a convolution channels are innermost.
-    Value* before = plan.b.max_pool(input(x), {.kernel = {1, 1}});
+    // After a pooling channels are innermost.
+    Value* before = plan.b.max_pool(input(x), {.kernel = {2, 2}, .pads = {0, 0, 1, 1}});
     return plan.b.relu(plan.b.conv(before, weights(w), plan.b.constant(random_tensor(DType::f32, {w[0]}, 5)), options));
   }
 
@@ -107,7 +108,7 @@ TEST_CASE("convolutions of a window") {
     out(check.conv({1, 64, 12, 12}, {32, 64, 3, 3}, {.dilations = {2, 2}, .pads = {2, 2, 2, 2}}));
     out(check.conv({2, 40, 9, 9}, {70, 40, 1, 7}, {.pads = {0, 3, 0, 3}}));
     out(check.conv({1, 32, 3, 3}, {32, 32, 3, 3}, {}));
-    check.check(precision, tolerance, "contraction_window_amx", 7);
+    check.check(precision, tolerance, "contraction_window_amx", 5);
   }
 }
 

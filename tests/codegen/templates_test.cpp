@@ -28,7 +28,8 @@ TEST_CASE("every template compiles alone with its defaults") {
     std::string source(row.text);
     // Inline PTX is for no compiler at hand: its names are declared alone.
     if (source.find("oclc_mma(") != std::string::npos) source = std::string(kNoMatrixUnit) + source;
-    if (row.name.find("amx") != row.name.npos) source = prelude_for(source) + source;
+    if (row.name.starts_with("contraction") && row.name.ends_with("_amx"))
+      source = prelude_for(source + " oclc_tiles_multiply_6") + source;
     if (row.name == "lanes") source = prelude_for("oclc_max oclc_min") + source;
     source +=
         "\n__kernel void run(__global const float* x, __global float* y) { y[get_global_id(0)] = x[get_global_id(0)]; }\n";
