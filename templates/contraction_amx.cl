@@ -136,7 +136,8 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
         const int i_block = (m0 - m_begin) / 32;
         __local float* to = sums + (CHUNKED ? (i_block * NP + panel - panel_begin) * 1024 : 0);
         oclc_tiles_begin(to, s_begin == 0);
-        MULTIPLY(to, block + i_block * (CHUNK * STEP), 0, 1, 1024, STEP, w + s_begin * STEP, s_end - s_begin);
+        MULTIPLY(to, block + i_block * (CHUNK * STEP), 0, 1, 1024, STEP, w + s_begin * STEP, s_end - s_begin,
+                 m0 == m_begin);
         oclc_tiles_end(to);
         if (s_end < STEPS) continue;
         const int i_end = min(32, m_end - m0);

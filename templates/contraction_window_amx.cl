@@ -159,7 +159,7 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
       for (int ky = 0; ky < KH; ++ky)
         for (int kx = 0; kx < KW; ++kx, w += TAP_STEPS * STEP)
           MULTIPLY(sums, window, (ky * DY % SY * SX + kx * DX % SX) * PHASE_LINES + ky * DY / SY * PITCH + kx * DX / SX + p0, 1,
-                   LINES * 32, WINDOW_STEP, w, TAP_STEPS);
+                   LINES * 32, WINDOW_STEP, w, TAP_STEPS, p0 == 0);
       oclc_tiles_end(sums);
       int y = p0 / PITCH, x = p0 % PITCH;
       for (int i = 0; i < 32 && y < y_count; ++i) {

@@ -100,16 +100,21 @@ void oclc_tiles_begin(__local float* sums, int first) {
 void oclc_tiles_end(__local float* sums) {}
 #endif
 
-//@provides OCLC_TILE_A OCLC_TILE_B OCLC_TILE_DOT
+//@provides OCLC_TILE_A OCLC_TILE_B OCLC_TILE_DOT OCLC_TILE_AHEAD OCLC_TILE_THERE
 #ifdef OCLC_AMX
 #define OCLC_TILE_A(t, p) "tileloadd (%[" #p "],%[as],1),%%tmm" #t "\n"
 #define OCLC_TILE_B(t, at) "tileloadd " #at "(%[b],%[bs],1),%%tmm" #t "\n"
 #define OCLC_TILE_DOT(c, a, b) "tdpbf16ps %%tmm" #b ",%%tmm" #a ",%%tmm" #c "\n"
+// 1 KiB of B, 16 KiB ahead: memory answers while two to eight steps are multiplied.
+#define OCLC_TILE_LINES(at) \
+  "prefetcht0 16384+" #at "(%[b])\n prefetcht0 16448+" #at "(%[b])\n prefetcht0 16512+" #at "(%[b])\n prefetcht0 16576+" #at "(%[b])\n"
+#define OCLC_TILE_AHEAD(at) OCLC_TILE_LINES(at) OCLC_TILE_LINES(256 + at) OCLC_TILE_LINES(512 + at) OCLC_TILE_LINES(768 + at)
+#define OCLC_TILE_THERE(at)
 #endif
 
 //@provides oclc_tiles_times
 // sums += A * B over n steps by `products` products; A's lines `first` + i * `lines`, i < 32, of steps of `pitch` ushorts a part
-// that stand `next` ushorts apart; steps of B one after another. What oclc_tiles_multiply_* do without a unit.
+// that stand `next` ushorts apart; steps of B one after another, asked for ahead of their use if `ahead`. What oclc_tiles_multiply_* do without a unit.
 #ifdef OCLC_AMX_EMULATED
 void oclc_tiles_dot(__local float* sums, const __local ushort* a, int lines, const __global ushort* b) {
   for (int i = 0; i < 32; ++i)
@@ -185,70 +190,103 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
 #endif
 
 //@provides oclc_tiles_multiply_6
+#ifdef OCLC_AMX
+#define OCLC_TILES_STEPS_6(NEXT) \
+  __asm__ volatile( \
+      "1:\n" \
+      OCLC_TILE_A(4, x0) OCLC_TILE_B(6, 4096) OCLC_TILE_A(5, x1) OCLC_TILE_B(7, 5120) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_B(6, 2048) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(0) \
+      OCLC_TILE_B(7, 3072) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, y0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(1024) \
+      OCLC_TILE_A(5, y1) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_B(6, 0) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(2048) \
+      OCLC_TILE_B(7, 1024) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, z0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(3072) \
+      OCLC_TILE_A(5, z1) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, x0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(4096) \
+      OCLC_TILE_A(5, x1) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(5120) \
+      "add %[ac],%[x0]\n add %[ac],%[x1]\n add %[ac],%[y0]\n add %[ac],%[y1]\n add %[ac],%[z0]\n add %[ac],%[z1]\n" \
+      "add $6144,%[b]\n dec %[n]\n jnz 1b\n" \
+      : [x0] "+r"(x0), [x1] "+r"(x1), [y0] "+r"(y0), [y1] "+r"(y1), [z0] "+r"(z0), [z1] "+r"(z1), [b] "+r"(b), [n] "+r"(left) \
+      : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc")
+#endif
 void oclc_tiles_multiply_6(__local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,
-                           const __global ushort* b, int n) {
+                           const __global ushort* b, int n, int ahead) {
 #ifdef OCLC_AMX
   const __local ushort *x0 = a + first * 32, *x1 = x0 + 512 * lines, *y0 = x0 + pitch, *y1 = x1 + pitch, *z0 = y0 + pitch,
                        *z1 = y1 + pitch;
   long left = n;
-  __asm__ volatile(
-      "1:\n"
-      OCLC_TILE_A(4, x0) OCLC_TILE_B(6, 4096) OCLC_TILE_A(5, x1) OCLC_TILE_B(7, 5120)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_B(6, 2048) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(3, 5, 7)
-      OCLC_TILE_B(7, 3072)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, y0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7)
-      OCLC_TILE_A(5, y1)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_B(6, 0) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(3, 5, 7)
-      OCLC_TILE_B(7, 1024)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, z0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7)
-      OCLC_TILE_A(5, z1)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, x0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7)
-      OCLC_TILE_A(5, x1)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7)
-      "add %[ac],%[x0]\n add %[ac],%[x1]\n add %[ac],%[y0]\n add %[ac],%[y1]\n add %[ac],%[z0]\n add %[ac],%[z1]\n"
-      "add $6144,%[b]\n dec %[n]\n jnz 1b\n"
-      : [x0] "+r"(x0), [x1] "+r"(x1), [y0] "+r"(y0), [y1] "+r"(y1), [z0] "+r"(z0), [z1] "+r"(z1), [b] "+r"(b), [n] "+r"(left)
-      : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc");
+  if (ahead)
+    OCLC_TILES_STEPS_6(OCLC_TILE_AHEAD);
+  else
+    OCLC_TILES_STEPS_6(OCLC_TILE_THERE);
 #else
   oclc_tiles_times(6, sums, a, first, lines, pitch, next, b, n);
 #endif
 }
 
 //@provides oclc_tiles_multiply_3
+#ifdef OCLC_AMX
+#define OCLC_TILES_STEPS_3(NEXT) \
+  __asm__ volatile( \
+      "1:\n" \
+      OCLC_TILE_A(4, x0) OCLC_TILE_B(6, 2048) OCLC_TILE_A(5, x1) OCLC_TILE_B(7, 3072) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(0) \
+      NEXT(1024) \
+      OCLC_TILE_A(4, y0) OCLC_TILE_B(6, 0) OCLC_TILE_A(5, y1) OCLC_TILE_B(7, 1024) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, x0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(2048) \
+      OCLC_TILE_A(5, x1) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(3072) \
+      "add %[ac],%[x0]\n add %[ac],%[x1]\n add %[ac],%[y0]\n add %[ac],%[y1]\n add $4096,%[b]\n dec %[n]\n jnz 1b\n" \
+      : [x0] "+r"(x0), [x1] "+r"(x1), [y0] "+r"(y0), [y1] "+r"(y1), [b] "+r"(b), [n] "+r"(left) \
+      : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc")
+#endif
 void oclc_tiles_multiply_3(__local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,
-                           const __global ushort* b, int n) {
+                           const __global ushort* b, int n, int ahead) {
 #ifdef OCLC_AMX
   const __local ushort *x0 = a + first * 32, *x1 = x0 + 512 * lines, *y0 = x0 + pitch, *y1 = x1 + pitch;
   long left = n;
-  __asm__ volatile(
-      "1:\n"
-      OCLC_TILE_A(4, x0) OCLC_TILE_B(6, 2048) OCLC_TILE_A(5, x1) OCLC_TILE_B(7, 3072)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(3, 5, 7)
-      OCLC_TILE_A(4, y0) OCLC_TILE_B(6, 0) OCLC_TILE_A(5, y1) OCLC_TILE_B(7, 1024)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, x0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7)
-      OCLC_TILE_A(5, x1)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7)
-      "add %[ac],%[x0]\n add %[ac],%[x1]\n add %[ac],%[y0]\n add %[ac],%[y1]\n add $4096,%[b]\n dec %[n]\n jnz 1b\n"
-      : [x0] "+r"(x0), [x1] "+r"(x1), [y0] "+r"(y0), [y1] "+r"(y1), [b] "+r"(b), [n] "+r"(left)
-      : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc");
+  if (ahead)
+    OCLC_TILES_STEPS_3(OCLC_TILE_AHEAD);
+  else
+    OCLC_TILES_STEPS_3(OCLC_TILE_THERE);
 #else
   oclc_tiles_times(3, sums, a, first, lines, pitch, next, b, n);
 #endif
 }
 
 //@provides oclc_tiles_multiply_1
+#ifdef OCLC_AMX
+#define OCLC_TILES_STEPS_1(NEXT) \
+  __asm__ volatile( \
+      "1:\n" \
+      OCLC_TILE_A(4, x0) OCLC_TILE_B(6, 0) OCLC_TILE_A(5, x1) OCLC_TILE_B(7, 1024) \
+      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
+      NEXT(0) \
+      NEXT(1024) \
+      "add %[ac],%[x0]\n add %[ac],%[x1]\n add $2048,%[b]\n dec %[n]\n jnz 1b\n" \
+      : [x0] "+r"(x0), [x1] "+r"(x1), [b] "+r"(b), [n] "+r"(left) \
+      : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc")
+#endif
 void oclc_tiles_multiply_1(__local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,
-                           const __global ushort* b, int n) {
+                           const __global ushort* b, int n, int ahead) {
 #ifdef OCLC_AMX
   const __local ushort *x0 = a + first * 32, *x1 = x0 + 512 * lines;
   long left = n;
-  __asm__ volatile(
-      "1:\n"
-      OCLC_TILE_A(4, x0) OCLC_TILE_B(6, 0) OCLC_TILE_A(5, x1) OCLC_TILE_B(7, 1024)
-      OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7)
-      "add %[ac],%[x0]\n add %[ac],%[x1]\n add $2048,%[b]\n dec %[n]\n jnz 1b\n"
-      : [x0] "+r"(x0), [x1] "+r"(x1), [b] "+r"(b), [n] "+r"(left)
-      : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc");
+  if (ahead)
+    OCLC_TILES_STEPS_1(OCLC_TILE_AHEAD);
+  else
+    OCLC_TILES_STEPS_1(OCLC_TILE_THERE);
 #else
   oclc_tiles_times(1, sums, a, first, lines, pitch, next, b, n);
 #endif

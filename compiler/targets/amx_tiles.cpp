@@ -21,7 +21,14 @@ constexpr double kScalarLine = 12;
 // Share of the peak of fused multiply-adds that products of a usual size reach.
 constexpr double kFmaEfficiency = 0.85;
 // Split rows beside a panel of B in the second-level cache.
-constexpr double kCacheShare = 0.6;
+constexpr double kCacheShare = 0.5;
+// Bytes a second of weights that reach a core from beyond its second-level cache.
+constexpr double kCoreStream = 20e9;
+
+// Steps of a panel of weights for so many blocks of rows: the first block waits for the panel to arrive.
+double panel_seconds(double steps, double blocks, double multiply, double step_bytes) {
+  return steps * (std::max(multiply, step_bytes / kCoreStream) + (blocks - 1) * multiply);
+}
 
 }  // namespace
 
@@ -45,9 +52,11 @@ std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const
       t.panels = ceil_div(panels, panel_items);
       if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
       const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
-      const double block = static_cast<double>(steps) * multiply + static_cast<double>(p.taps) * kTapSeconds + kBlockSeconds,
-                   item = kItemSeconds + static_cast<double>(used * channel_steps) / 32 * split +
-                          static_cast<double>(blocks * t.panels) * block;
+      const double panel =
+          panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply, static_cast<double>(parts * 2048)) +
+          static_cast<double>(blocks) * (static_cast<double>(p.taps) * kTapSeconds + kBlockSeconds);
+      const double item =
+          kItemSeconds + static_cast<double>(used * channel_steps) / 32 * split + static_cast<double>(t.panels) * panel;
       const double rounds = static_cast<double>(ceil_div(items, cores)) + (items > cores ? 0.1 : 0);
       t.seconds = std::max(rounds * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
@@ -95,9 +104,11 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
         t.chunk = ceil_div(steps, chunks);
       }
       const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels), chunks = ceil_div(steps, t.chunk);
-      const auto blocks = static_cast<double>(mt * t.panels);
-      const double item = kItemSeconds + static_cast<double>(mt * steps) * split +
-                          blocks * (static_cast<double>(steps) * multiply + kBlockSeconds * static_cast<double>(chunks));
+      const auto blocks = static_cast<double>(mt), panel_count = static_cast<double>(t.panels);
+      const double item =
+          kItemSeconds + static_cast<double>(mt * steps) * split +
+          panel_count * (panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
+                         blocks * kBlockSeconds * static_cast<double>(chunks));
       // Several rounds of items even out what disturbs a core.
       const double rounds = static_cast<double>(ceil_div(items, cores)) + (items > cores ? 0.1 : 0);
       t.seconds = std::max(rounds * item, weights);
