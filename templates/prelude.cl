@@ -243,11 +243,40 @@ void oclc_wait(volatile __global int* done, int tiles) {
   }
   mem_fence(CLK_GLOBAL_MEM_FENCE);
 }
+//@provides oclc_claim_trip
+// As oclc_claim, in trip `trip` of a loop. The counters of tiles from the front and from the back, next to each other, go on from trip
+// to trip, modulo 2^32: what is claimed belongs to the trip, whichever groups have come how far.
+int oclc_claim_trip(volatile __global int* claimed, long trip, int tiles) {
+  const int from_back = 2 * get_group_id(0) >= get_num_groups(0), front = (tiles + 1) / 2;
+  for (int i = 0; i < 2; ++i) {
+    const int back = from_back ^ i;
+    const uint many = back ? tiles - front : front, begin = (uint)trip * many;
+    for (uint before = claimed[back]; before - begin < many;) {
+      const uint seen = atomic_cmpxchg(claimed + back, (int)before, (int)(before + 1));
+      if (seen == before) return back ? tiles - 1 - (int)(before - begin) : (int)(before - begin);
+      before = seen;
+    }
+  }
+  return tiles;
+}
+//@provides oclc_done
+// Whether `tiles` tiles are done, counted from the first trip of a loop on, modulo 2^32.
+int oclc_done(volatile __global int* done, long tiles) { return (int)((uint)*done - (uint)tiles) >= 0; }
+//@provides oclc_wait_trip
+// Returns when oclc_done() does with 1; the results are seen from then on.
+void oclc_wait_trip(volatile __global int* done, long tiles) {
+  while (!oclc_done(done, tiles)) {
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ volatile("pause");
+#endif
+  }
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+}
 //@provides oclc_leave
 // Counters are 16 ints apart. The last group to leave, which nobody can wait for any more, makes them zero again.
 void oclc_leave(volatile __global int* progress, int counters) {
   if (atomic_inc(progress) != (int)get_num_groups(0) - 1) return;
-  for (int i = 0; i < counters; ++i) progress[i * 16] = 0;
+  for (int i = 0; i < counters; ++i) progress[i * 16] = progress[i * 16 + 1] = 0;
 }
 
 //@provides oclc_prefetch

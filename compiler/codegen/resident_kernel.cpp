@@ -28,8 +28,8 @@ class ResidentCode {
       : name_(name), schedule_(schedule), target_(target) {}
 
   ResidentKernel run(std::span<const Step> steps) {
-    for (const Step& step : steps) part(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
-    const auto count = static_cast<std::int64_t>(out_.parts.size());
+    for (const Step& step : steps) part(step);
+    const auto count = static_cast<std::int64_t>(out_.kernels);
     GeneratedKernel& g = out_.kernel;
     g.name = name_;
     g.groups = {Expr(resident_groups(target_))};
@@ -71,13 +71,70 @@ class ResidentCode {
     return p.name;
   }
 
-  void part(const Kernel& kernel) {
+  // What runs through the tiles of one kernel.
+  struct Claims {
+    std::string tiles, calls;
+    std::size_t number = 0;  // of the kernel
+  };
+
+  void part(const Step& step) {
+    ResidentKernel::Part part;
+    part.kernels = kernels_of(schedule_, step);
+    const Kernel& first = *part.kernels.front();
+    part.name = step.is_loop() ? first.name + "_loop" : first.name;
+    part.anchor = step.is_loop() ? "loop" : name_of(first.anchor);
+    const std::map<std::string, Expr, std::less<>> first_trip = {{step.counter, Expr(0)}};
+    std::vector<Claims> claims;
+    for (const Kernel* kernel : part.kernels) {
+      claims.push_back(claims_of(*kernel, part));
+      part.flops += step.is_loop() ? step.trip * kernel->flops.substitute(first_trip) : kernel->flops;
+      part.bytes += step.is_loop() ? step.trip * kernel->bytes.substitute(first_trip) : kernel->bytes;
+    }
+    body_ += fmt::format("  if (first <= {0} && {0} < last) {{  // {1}\n", out_.parts.size(), part.name);
+    if (step.is_loop())
+      loop(step, claims);
+    else
+      body_ += fmt::format(
+          "    const int tiles = (int)({0});\n"
+          "    for (int tile = oclc_claim({1}, tiles); tile < tiles; tile = oclc_claim({1}, tiles)) {{\n"
+          "      {2};\n      oclc_finish({3});\n    }}\n    oclc_wait({3}, tiles);\n",
+          claims[0].tiles, claimed_at(claims[0]), claims[0].calls, done_at(claims[0]));
+    body_ += "  }\n";
+    out_.parts.push_back(std::move(part));
+  }
+
+  // Counters go on from trip to trip, modulo 2^32. A group that comes when all is done leaves at once.
+  void loop(const Step& step, const std::vector<Claims>& claims) {
+    for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
+    symbols_.erase(step.counter);
+    const Claims& last = claims.back();
+    body_ += fmt::format(
+        "    const long trips = {0};\n"
+        "    for (long {1} = oclc_done({2}, trips * ({3})) ? trips : 0; {1} < trips; ++{1}) {{\n",
+        step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), "dim_" + step.counter, done_at(last),
+        last.tiles);
+    for (const Claims& c : claims)
+      body_ += fmt::format(
+          "      {{\n        const int tiles = (int)({0});\n"
+          "        for (int tile = oclc_claim_trip({1}, {4}, tiles); tile < tiles; tile = oclc_claim_trip({1}, {4}, tiles)) "
+          "{{\n"
+          "          {2};\n          oclc_finish({3});\n        }}\n        oclc_wait_trip({3}, ({4} + 1) * tiles);\n      "
+          "}}\n",
+          c.tiles, claimed_at(c), c.calls, done_at(c), "dim_" + step.counter);
+    body_ += "    }\n";
+  }
+
+  std::string counter_at(std::int64_t line) {
+    return fmt::format("{} + {}", pointer_name(kProgress, true), line * kProgressStride);
+  }
+  std::string claimed_at(const Claims& c) { return counter_at(static_cast<std::int64_t>(2 * c.number + 1)); }
+  std::string done_at(const Claims& c) { return counter_at(static_cast<std::int64_t>(2 * c.number + 2)); }
+
+  Claims claims_of(const Kernel& kernel, ResidentKernel::Part& part) {
     Kernel named = kernel;
     named.name = kPartName;
     GeneratedKernel g = generate(named, schedule_.buffers, target_);
     OCLC_CHECK(g.local.size() == 1 && g.local[0] == 1, "a resident launch has groups of one work-item");
-    ResidentKernel::Part part;
-    part.kernel = &kernel;
     const auto own = static_cast<int>(schedule_.buffers.size()), packed = static_cast<int>(out_.kernel.packed.size()),
                operands = static_cast<int>(kernel.operands.size());
     out_.kernel.amx = out_.kernel.amx || g.amx;
@@ -96,7 +153,7 @@ class ResidentCode {
       arguments.push_back(pointer_name(buffer, written));
       part.buffers.push_back({buffer, written});
     }
-    const std::size_t number = out_.parts.size();
+    const std::size_t number = out_.kernels++;
     const auto known = tiles_.emplace(g.tile_source, fmt::format("{}_{}", name_, number));
     const std::string& function = known.first->second;
     if (known.second) functions_ += replaced(g.tile_source, kPartName, function);
@@ -108,13 +165,8 @@ class ResidentCode {
       call += ", space";
       local_.insert(g.local_floats);
     }
-    body_ += fmt::format(
-        "  if (first <= {0} && {0} < last) {{  // {1}\n    const int tiles = (int)({2});\n"
-        "    for (int tile = oclc_claim({3} + {4}, tiles); tile < tiles; tile = oclc_claim({3} + {4}, tiles)) {{\n"
-        "      {5});\n      oclc_finish({3} + {6});\n    }}\n    oclc_wait({3} + {6}, tiles);\n  }}\n",
-        number, kernel.name, tiles.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }),
-        pointer_name(kProgress, true), (2 * number + 1) * kProgressStride, call, (2 * number + 2) * kProgressStride);
-    out_.parts.push_back(std::move(part));
+    const std::string count = tiles.c_text([](std::string_view s) { return fmt::format("dim_{}", s); });
+    return {count, call + ")", number};
   }
 
   std::string signature() {

@@ -17,11 +17,16 @@ struct ResidentKernel {
     bool written = false;
   };
   std::vector<Argument> buffers;
+  // A kernel, or the kernels of a loop.
   struct Part {
-    const Kernel* kernel = nullptr;
+    std::string name;
+    std::string anchor;
+    std::vector<const Kernel*> kernels;
     std::vector<Argument> buffers;
+    Expr flops = 0, bytes = 0;  // of all trips; what depends on the counter counts as in the first
   };
   std::vector<Part> parts;
+  std::size_t kernels = 0;  // of all parts
 };
 
 // Claiming cannot deadlock, however many groups the device runs at once: a group waits only for tiles that running groups hold.

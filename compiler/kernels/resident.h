@@ -1,5 +1,5 @@
-// Resident stretches: kernels that follow one another become one launch, whose work-groups claim the tiles of one kernel after
-// another. A launch costs 16 to 35 us on PoCL, a step of a resident one about 1 us.
+// Resident stretches: kernels that follow one another, and loops over kernels among them, become one launch, whose work-groups
+// claim the tiles of one kernel after another. A launch costs 16 to 35 us on PoCL, a step of a resident one about 1 us.
 #pragma once
 #include <span>
 
@@ -18,9 +18,16 @@ constexpr std::int64_t progress_ints(std::size_t kernels) {
   return (2 * static_cast<std::int64_t>(kernels) + 1) * kProgressStride;
 }
 
-// How many of the first steps of `list` are kernels that one launch can do: as many as its arguments allow. One at most for
-// devices that are no CPUs, whose kernels have groups of several work-items, and for those that count loop iterations, since
-// those of all tiles would count together.
+// Whether the step is a loop over kernels alone that a launch can run through: no condition ends it, and every trip has the
+// same tiles.
+bool resident_loop(const Schedule& schedule, const Step& step);
+
+// The kernels of a step: itself, or those of a loop over kernels.
+std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step);
+
+// How many of the first steps of `list` one launch can do, kernels and loops over kernels: as many as its arguments allow. One
+// at most for devices that are no CPUs, whose kernels have groups of several work-items, and for those that count loop
+// iterations, since those of all tiles would count together.
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target);
 
 }  // namespace oclc

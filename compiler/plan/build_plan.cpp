@@ -246,7 +246,7 @@ class PlanBuilder {
   fb::Offset<plan::Launch> resident_launch(std::span<const Step> stretch) {
     ResidentKernel resident = generate_resident(PlacedKernels::kPlaceholder, stretch, schedule_, target_);
     GeneratedKernel& g = resident.kernel;
-    g.name = resident.parts.front().kernel->name + "_and_on";
+    g.name = resident.parts.front().kernels.front()->name + "_and_on";
     const PlacedKernel code = kernels_.place(g);
     const auto own = static_cast<int>(schedule_.buffers.size());
     const int first_packed = static_cast<int>(buffers_.size());
@@ -260,7 +260,7 @@ class PlanBuilder {
       lives_.push_back({});
     }
     Buffer& progress = buffers_[static_cast<std::size_t>(progress_)];
-    progress.elements = std::max(progress.elements.value(), progress_ints(stretch.size()));
+    progress.elements = std::max(progress.elements.value(), progress_ints(resident.kernels));
     const auto buffer_of = [&](const ResidentKernel::Argument& a) {
       return a.buffer < 0 ? progress_ : a.buffer < own ? a.buffer : first_packed + a.buffer - own;
     };
@@ -276,22 +276,30 @@ class PlanBuilder {
       for (const ResidentKernel::Argument& a : part.buffers) {
         const int buffer = buffer_of(a);
         touch(buffer, now);
-        for (std::size_t i = 0; i < part.kernel->operands.size(); ++i) {
-          if (part.kernel->operands[i].buffer == buffer) touch_operand(*part.kernel, i, now);
+        for (const Kernel* kernel : part.kernels) {
+          for (std::size_t i = 0; i < kernel->operands.size(); ++i) {
+            if (kernel->operands[i].buffer == buffer && part.kernels.size() == 1) touch_operand(*kernel, i, now);
+          }
         }
+        if (part.kernels.size() > 1) whole_.insert(buffer);
         args.push_back(argument_of(a));
       }
       std::vector<fb::Offset<fb::String>> nodes;
-      for (const std::string& source : part.kernel->sources) {
+      std::vector<std::string> own_sources;
+      for (const Kernel* kernel : part.kernels) {
+        plan_.copies += kernel->is_copy ? 1 : 0;
+        for (const std::string& source : kernel->sources) {
+          if (std::find(own_sources.begin(), own_sources.end(), source) == own_sources.end()) own_sources.push_back(source);
+        }
+      }
+      for (const std::string& source : own_sources) {
         nodes.push_back(builder_.CreateString(plain(source)));
         if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
       }
-      flops += part.kernel->flops;
-      bytes += part.kernel->bytes;
-      plan_.copies += part.kernel->is_copy ? 1 : 0;
-      parts.push_back(plan::CreatePartDirect(builder_, part.kernel->name.c_str(),
-                                             std::string(name_of(part.kernel->anchor)).c_str(), &nodes,
-                                             expr(part.kernel->flops), expr(part.kernel->bytes), &args));
+      flops += part.flops;
+      bytes += part.bytes;
+      parts.push_back(plan::CreatePartDirect(builder_, part.name.c_str(), part.anchor.c_str(), &nodes, expr(part.flops),
+                                             expr(part.bytes), &args));
     }
     std::vector<fb::Offset<plan::Arg>> args;
     for (const KernelArgument& argument : g.arguments) {
@@ -359,7 +367,8 @@ class PlanBuilder {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Step& step = list[i];
       const std::span<const Step> rest = std::span(list).subspan(i);
-      if (const std::size_t stretch = options_.resident ? stretch_length(schedule_, rest, target_) : 0; stretch > 1) {
+      if (const std::size_t stretch = options_.resident ? stretch_length(schedule_, rest, target_) : 0;
+          stretch > 1 || (stretch == 1 && step.is_loop())) {
         const auto body = resident_launch(rest.first(stretch));
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         i += stretch - 1;
