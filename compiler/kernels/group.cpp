@@ -102,12 +102,19 @@ class Grouper {
     trim_movement(id);
   }
 
+  // A result of the graph, as it is or reshaped.
+  bool is_result(const Value* value) const {
+    return draft_.graph.is_output(value) || std::any_of(value->users.begin(), value->users.end(), [&](const Node* user) {
+             return user->op->name == "reshape" && draft_.graph.is_output(user->output());
+           });
+  }
+
   // Elementwise results of the graph over one iteration space become one kernel: an optimizer's new moments and
-  // parameters.
+  // parameters, what a recurrent cell carries on.
   void group_updates() {
     std::vector<int> made;
     for (Node* node : draft_.all_nodes) {
-      if (draft_.group_of(node) || node->op->kind != OpKind::elementwise || !draft_.graph.is_output(node->output())) continue;
+      if (draft_.group_of(node) || node->op->kind != OpKind::elementwise || !is_result(node->output())) continue;
       const auto home = std::find_if(made.begin(), made.end(), [&](int id) { return joins(*node, id); });
       if (home == made.end()) {
         made.push_back(draft_.start_group(node, false));

@@ -356,9 +356,14 @@ void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, N
                           std::vector<Expr> guard) {
   const Storage* storage = inputs_.find_storage(value);
   OCLC_CHECK(storage, "store to a value without storage");
-  store_to(*storage, value->type.dtype, coords, node, value->name.empty() ? "y" : value->name);
-  kernel.stores.back().row_axes = std::move(row_axes);
-  kernel.stores.back().guard = std::move(guard);
+  const auto put = [&](const Storage& target) {
+    store_to(target, value->type.dtype, coords, node, value->name.empty() ? "y" : value->name);
+    kernel.stores.back().row_axes = row_axes;
+    kernel.stores.back().guard = guard;
+  };
+  put(*storage);
+  if (!inputs_.also) return;
+  for (auto [at, end] = inputs_.also->equal_range(value); at != end; ++at) put(at->second);
 }
 
 void KernelBuilder::store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node,

@@ -108,6 +108,7 @@ class ModuleLowering {
   LoweringInputs lowering_inputs() {
     LoweringInputs inputs;
     inputs.buffers = &schedule_.buffers;
+    inputs.also = &also_;
     inputs.find_storage = [this](const Value* v) {
       const Storage* storage = find(v);
       if (storage) touched_.push_back(v);
@@ -196,11 +197,19 @@ class ModuleLowering {
   void lower_graph(const Graph& graph, const std::vector<Storage>& targets, std::vector<Step>& steps) {
     const Grouping grouping = group_nodes(graph, {options_.fuse});
     const Grouping* outer = std::exchange(grouping_, &grouping);
-    std::vector<bool> direct(targets.size(), false);
+    std::vector<bool> direct(targets.size(), false), shared(targets.size(), false);
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const Value* value = graph.outputs()[i].second;
       if (!grouping.stored.count(value) || storage_.count(value) || grouping.placed_in.count(value) || is_carried_result(value))
         continue;
+      const auto first = std::find_if(graph.outputs().begin(), graph.outputs().begin() + static_cast<std::ptrdiff_t>(i),
+                                      [&](const auto& known) { return known.second == value; });
+      if (const auto at = static_cast<std::size_t>(first - graph.outputs().begin());
+          at < i && direct[at] && by_kernel(value, grouping)) {
+        shared[i] = true;
+        also_.emplace(value, targets[i]);
+        continue;
+      }
       storage_[value] = targets[i];
       direct[i] = true;
     }
@@ -228,12 +237,18 @@ class ModuleLowering {
     }
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const Value* value = graph.outputs()[i].second;
+      if (shared[i]) continue;
       if (direct[i])
         complete_concat(value, steps);
       else if (!is_in_place(value, targets[i]))
         copy_to(value, targets[i], steps);
     }
     grouping_ = outer;
+  }
+
+  static bool by_kernel(const Value* value, const Grouping& grouping) {
+    const Node* node = value->producer;
+    return node && node->op->kind != OpKind::control && node->op->kind != OpKind::host && !grouping.placed_concats.count(node);
   }
 
   // State that the entry leaves as it is.
@@ -296,6 +311,7 @@ class ModuleLowering {
 
   EntrySchedule try_entry(const Graph& graph, const std::set<int>& copied) {
     storage_.clear();
+    also_.clear();
     EntrySchedule entry;
     entry.name = graph.name;
     for (const auto& input : graph.inputs()) {
@@ -476,6 +492,7 @@ class ModuleLowering {
   std::unordered_map<const Value*, Storage> storage_;
   std::map<std::pair<const std::byte*, std::vector<int>>, int> constants_;
   std::map<std::string, int> state_buffers_;
+  std::multimap<const Value*, Storage> also_;
   std::vector<const Value*> touched_;
   std::unordered_set<const Node*> completed_;
 };

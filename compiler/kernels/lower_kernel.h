@@ -19,6 +19,8 @@ using FindStorage = std::function<const Storage*(const Value*)>;
 struct LoweringInputs {
   FindStorage find_storage;
   const std::vector<Buffer>* buffers = nullptr;
+  // Further places that the kernel which computes a value stores it in.
+  const std::multimap<const Value*, Storage>* also = nullptr;
 };
 
 Kernel lower_group(const Group& group, const LoweringInputs& inputs);
