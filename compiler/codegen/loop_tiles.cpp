@@ -104,7 +104,9 @@ LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vec
   if (target.loop_iterations != Target::kNoLimit) {
     const std::int64_t element = element_iterations(kernel);
     check(kernel, target, element);
-    const std::int64_t elements = target.loop_iterations / element;
+    // Vectors begin at multiples of their width.
+    const std::int64_t most = target.loop_iterations / element, lanes = std::max<std::int64_t>(1, target.vector_width),
+                       elements = most >= lanes ? most / lanes * lanes : most;
     if (vector_axis && inner.upper() > elements) tiles.chunk = tiles.chunk ? std::min(tiles.chunk, elements) : elements;
     tiles.rows = tiles.chunk ? 1 : std::clamp<std::int64_t>(elements / std::max<std::int64_t>(1, inner.upper()), 1, tiles.rows);
   }

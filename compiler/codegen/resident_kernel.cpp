@@ -22,7 +22,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 
 class ResidentCode {
  public:
-  static constexpr int kProgress = ResidentKernel::Argument::kProgress;
+  static constexpr int kProgress = ResidentKernel::Argument::kProgress, kJoined = ResidentKernel::Argument::kJoined;
 
   ResidentCode(const std::string& name, const Schedule& schedule, const Target& target)
       : name_(name), schedule_(schedule), target_(target) {}
@@ -64,6 +64,7 @@ class ResidentCode {
       p.name = fmt::format("b{}", pointers_.size() - 1);
       order_.push_back(buffer);
       p.dtype = buffer == kProgress ? DType::i32
+                : buffer == kJoined ? DType::u8
                 : buffer < own      ? schedule_.buffers[static_cast<std::size_t>(buffer)].dtype
                                     : out_.kernel.packed[static_cast<std::size_t>(buffer - own)].dtype;
     }
@@ -124,6 +125,22 @@ class ResidentCode {
     body_ += "    }\n";
   }
 
+  // C text of where a constant lies among those that are one argument; empty if it is an argument itself.
+  std::string joined_at(int buffer) {
+    const auto own = static_cast<int>(schedule_.buffers.size());
+    const Buffer& b = buffer < own ? schedule_.buffers[static_cast<std::size_t>(buffer)]
+                                   : out_.kernel.packed[static_cast<std::size_t>(buffer - own)];
+    const auto bytes = static_cast<std::int64_t>(b.constant.bytes());
+    if (buffer < own ? !joins_constants(schedule_, buffer) : bytes == 0 || bytes > kMostJoinedBytes) return {};
+    constexpr std::int64_t kStep = ResidentKernel::kJoinedAlignment;
+    const auto [known, is_new] = joined_.emplace(buffer, (out_.joined_bytes + kStep - 1) / kStep * kStep);
+    if (is_new) {
+      out_.joined.push_back(buffer);
+      out_.joined_bytes = known->second + bytes;
+    }
+    return fmt::format("(const __global {}*)({} + {})", c_type(b.dtype), pointer_name(kJoined, false), known->second);
+  }
+
   std::string counter_at(std::int64_t line) {
     return fmt::format("{} + {}", pointer_name(kProgress, true), line * kProgressStride);
   }
@@ -150,8 +167,9 @@ class ResidentCode {
       const bool written = is_operand && kernel.operands[static_cast<std::size_t>(argument.operand)].written;
       const int buffer = is_operand ? kernel.operands[static_cast<std::size_t>(argument.operand)].buffer
                                     : own + packed + argument.operand - operands;
-      arguments.push_back(pointer_name(buffer, written));
-      part.buffers.push_back({buffer, written});
+      const auto joined = joined_at(buffer);
+      arguments.push_back(joined.empty() ? pointer_name(buffer, written) : joined);
+      part.buffers.push_back({joined.empty() ? buffer : kJoined, written});
     }
     const std::size_t number = out_.kernels++;
     const auto known = tiles_.emplace(g.tile_source, fmt::format("{}_{}", name_, number));
@@ -198,6 +216,7 @@ class ResidentCode {
   std::map<int, Pointer> pointers_;  // by buffer
   std::vector<int> order_;           // of the pointers in the signature
   std::map<std::string, std::string> tiles_;
+  std::map<int, std::int64_t> joined_;  // offset by buffer
   std::set<std::string> symbols_, local_;
   std::string functions_, heads_, moves_, body_;
 };

@@ -13,10 +13,15 @@ struct ResidentKernel {
   struct Argument {
     // Of the schedule; or, from its number of buffers on, of kernel.packed; or the counters, see kernels/resident.h.
     static constexpr int kProgress = -1;
+    static constexpr int kJoined = -2;  // the buffer in which `joined` lie one after another
     int buffer = kProgress;
     bool written = false;
   };
   std::vector<Argument> buffers;
+  // Constants, numbered as Argument::buffer, each from a multiple of kJoinedAlignment bytes on.
+  static constexpr std::int64_t kJoinedAlignment = 64;
+  std::vector<int> joined;
+  std::int64_t joined_bytes = 0;
   // A kernel, or the kernels of a loop.
   struct Part {
     std::string name;

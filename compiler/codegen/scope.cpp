@@ -74,6 +74,14 @@ bool index_varies(const Expr& e, const std::string& axis, const std::vector<std:
   return index_dependencies(e, dependencies).count(axis) != 0;
 }
 
+// Whether e >= 0 holds for all or for none of each `width` neighbours along the axis, counted from 0.
+bool alike(const Expr& e, const std::string& axis, int width) {
+  const auto step = e.coefficient(axis);
+  if (width == 1 || !step || (*step != Expr(1) && *step != Expr(-1))) return false;
+  const auto rest = e.substitute({{axis, Expr(0)}}).constant();
+  return rest && (*step == Expr(1) ? *rest : *rest + 1) % width == 0;
+}
+
 bool unit_or_zero(const Expr& e, const std::string& axis, const std::vector<std::set<std::string>>& dependencies) {
   for (const std::string& s : e.symbols()) {
     const auto id = dynamic_index(s);
@@ -156,7 +164,7 @@ std::string c_number(double value, DType dtype) {
   return dtype == DType::f64 ? text : text + "f";
 }
 
-bool can_vectorize(const Kernel& kernel, const std::string& axis) {
+bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned) {
   const auto dependencies = find_dependencies(kernel);
   for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
     if (!dependencies[i].count(axis)) continue;
@@ -168,7 +176,7 @@ bool can_vectorize(const Kernel& kernel, const std::string& axis) {
       if (!c || node.dtype != DType::i32) return false;
     }
     for (const Expr& e : node.guard) {
-      if (index_varies(e, axis, dependencies)) return false;
+      if (index_varies(e, axis, dependencies) && !alike(e, axis, aligned)) return false;
     }
     if (node.kind == Kind::cast && !has_lanes(kernel.nodes[static_cast<std::size_t>(node.args[0])].dtype)) return false;
   }

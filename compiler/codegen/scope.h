@@ -22,8 +22,9 @@ struct EmitMode {
   bool aligned = false;     // vectors start at multiples of their width, and so do buffers
 };
 
-// True if the nodes that vary along `axis` can be computed on vectors: 4-byte types, unit or zero strides, uniform guards.
-bool can_vectorize(const Kernel& kernel, const std::string& axis);
+// True if the nodes that vary along `axis` can be computed on vectors: 4-byte types, unit or zero strides, guards that are
+// uniform in vectors which begin at multiples of `aligned`, a multiple of their width.
+bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned = 1);
 
 class Emitter {
  public:

@@ -11,13 +11,15 @@ namespace {
 
 // Floats of a cache line: a block of a transposition uses up the lines that it reads.
 constexpr std::int64_t kTransposeLanes = 16;
+// A multiple of every vector's width; loops begin at multiples of it.
+constexpr int kLanes = 16;
 // Fewer elements are not worth a vector, the narrowest of which has as many lanes.
 constexpr double kFewestLanes = 4;
 
 bool has_unit_stride(const Expr& index, const std::string& axis) { return index.coefficient(axis) == Expr(1); }
 
 bool can_be_vector(const Kernel& kernel, const Axis& axis) {
-  return typical(axis.extent) >= kFewestLanes && can_vectorize(kernel, axis.name);
+  return typical(axis.extent) >= kFewestLanes && can_vectorize(kernel, axis.name, kLanes);
 }
 
 // Innermost parallel axis that `suits`, if one does.

@@ -200,8 +200,6 @@ class ModuleLowering {
     std::vector<bool> direct(targets.size(), false), shared(targets.size(), false);
     for (std::size_t i = 0; i < targets.size(); ++i) {
       const Value* value = graph.outputs()[i].second;
-      if (!grouping.stored.count(value) || storage_.count(value) || grouping.placed_in.count(value) || is_carried_result(value))
-        continue;
       const auto first = std::find_if(graph.outputs().begin(), graph.outputs().begin() + static_cast<std::ptrdiff_t>(i),
                                       [&](const auto& known) { return known.second == value; });
       if (const auto at = static_cast<std::size_t>(first - graph.outputs().begin());
@@ -210,6 +208,8 @@ class ModuleLowering {
         also_.emplace(value, targets[i]);
         continue;
       }
+      if (!grouping.stored.count(value) || storage_.count(value) || grouping.placed_in.count(value) || is_carried_result(value))
+        continue;
       storage_[value] = targets[i];
       direct[i] = true;
     }

@@ -12,23 +12,46 @@ namespace {
 constexpr std::size_t kArgumentBytes = 1024, kBufferBytes = 16, kSymbolBytes = 8, kOwnBytes = 24;
 constexpr int kFewestGroups = 16;
 
+// The packed copy of a constant has no more elements than this for each of its own: transforms of 3x3 filters, whole panels.
+constexpr std::int64_t kPackedGrowth = 8;
+
 // What the arguments of one launch are for.
 struct Arguments {
+  const Schedule& schedule;
   std::set<int> buffers;
   std::set<std::string> symbols;
-  std::size_t packed = 0;  // copies of weights that code generation makes
+  std::size_t packed = 0;  // large copies of weights that code generation makes
 
   void add(const Kernel& kernel) {
-    for (const Operand& o : kernel.operands) buffers.insert(o.buffer);
+    for (const Operand& o : kernel.operands) {
+      const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(o.buffer)];
+      if (kernel.contraction && buffer.kind == BufferKind::constant &&
+          static_cast<std::int64_t>(buffer.constant.bytes()) > kMostJoinedBytes / kPackedGrowth)
+        ++packed;
+      if (!joins_constants(schedule, o.buffer)) buffers.insert(o.buffer);
+    }
     for (const std::string& s : kernel.model_symbols()) symbols.insert(s);
-    packed += kernel.contraction ? 1 : 0;
   }
-  std::size_t bytes() const { return kOwnBytes + (buffers.size() + packed) * kBufferBytes + symbols.size() * kSymbolBytes; }
+  // One buffer more: the joined constants.
+  std::size_t bytes() const { return kOwnBytes + (buffers.size() + packed + 1) * kBufferBytes + symbols.size() * kSymbolBytes; }
 };
 
 }  // namespace
 
 std::int64_t resident_groups(const Target& target) { return std::max(kFewestGroups, target.compute_units); }
+
+bool joins_constants(const Schedule& schedule, int buffer) {
+  const Buffer& b = schedule.buffers[static_cast<std::size_t>(buffer)];
+  if (b.kind != BufferKind::constant || b.dtype == DType::string) return false;
+  const auto bytes = static_cast<std::int64_t>(b.constant.bytes());
+  if (bytes == 0 || bytes > kMostJoinedBytes) return false;
+  if (bytes <= kMostCopiedBytes) return true;
+  int readers = 0;
+  for (const Kernel& kernel : schedule.kernels) {
+    for (const Operand& o : kernel.operands) readers += o.buffer == buffer ? 1 : 0;
+  }
+  return readers == 1;
+}
 
 bool resident_loop(const Schedule& schedule, const Step& step) {
   if (!step.is_loop() || !step.condition.empty() || step.body.empty()) return false;
@@ -52,7 +75,7 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step
 
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target) {
   const bool able = target.device_class == DeviceClass::cpu && target.loop_iterations == Target::kNoLimit;
-  Arguments arguments;
+  Arguments arguments{schedule, {}, {}, 0};
   for (std::size_t i = 0; i < list.size(); ++i) {
     const bool loop = able && resident_loop(schedule, list[i]);
     if (list[i].kernel < 0 && !loop) return i;

@@ -25,6 +25,11 @@ bool resident_loop(const Schedule& schedule, const Step& step);
 // The kernels of a step: itself, or those of a loop over kernels.
 std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step);
 
+// Constants of a launch up to this size lie one after another and are one argument: a large one that no kernel but `schedule`'s
+// one reads, or a small one, of which there may be copies. Large ones with several readers are arguments of their own.
+constexpr std::int64_t kMostJoinedBytes = 32 << 20, kMostCopiedBytes = 64 << 10;
+bool joins_constants(const Schedule& schedule, int buffer);
+
 // How many of the first steps of `list` one launch can do, kernels and loops over kernels: as many as its arguments allow. One
 // at most for devices that are no CPUs, whose kernels have groups of several work-items, and for those that count loop
 // iterations, since those of all tiles would count together.

@@ -261,8 +261,17 @@ class PlanBuilder {
     }
     Buffer& progress = buffers_[static_cast<std::size_t>(progress_)];
     progress.elements = std::max(progress.elements.value(), progress_ints(resident.kernels));
+    const auto known = [&](int buffer) { return buffer < own ? buffer : first_packed + buffer - own; };
+    const auto joined = static_cast<int>(buffers_.size());
+    if (!resident.joined.empty()) {
+      buffers_.push_back({"resident.constants", BufferKind::constant, DType::u8, Expr(resident.joined_bytes), {}, -1});
+      lives_.push_back({});
+      for (const int buffer : resident.joined) joined_[joined].push_back(known(buffer));
+    }
     const auto buffer_of = [&](const ResidentKernel::Argument& a) {
-      return a.buffer < 0 ? progress_ : a.buffer < own ? a.buffer : first_packed + a.buffer - own;
+      return a.buffer == ResidentKernel::Argument::kProgress ? progress_
+             : a.buffer == ResidentKernel::Argument::kJoined ? joined
+                                                             : known(a.buffer);
     };
     const auto argument_of = [&](const ResidentKernel::Argument& a) {
       return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer_of(a), expr(Expr(0)), a.written);
@@ -525,6 +534,22 @@ class PlanBuilder {
     return out;
   }
 
+  // The constant section puts one after another what is added one after another.
+  std::uint64_t add_joined(const std::vector<int>& pieces) {
+    static_assert(ResidentKernel::kJoinedAlignment == package::ConstantSection::kAlignment);
+    std::uint64_t begin = 0, end = 0;
+    for (const int piece : pieces) {
+      auto tensor = std::make_shared<HostTensor>(buffers_[static_cast<std::size_t>(piece)].constant);
+      const std::uint64_t at = plan_.constants.add({tensor->data(), tensor->bytes()});
+      if (piece == pieces.front()) begin = end = at;
+      OCLC_CHECK(at == end, "joined constants lie one after another");
+      end = at + (tensor->bytes() + ResidentKernel::kJoinedAlignment - 1) / ResidentKernel::kJoinedAlignment *
+                     ResidentKernel::kJoinedAlignment;
+      plan_.owned.push_back(std::move(tensor));
+    }
+    return begin;
+  }
+
   std::vector<fb::Offset<plan::Buffer>> buffer_tables() {
     std::vector<fb::Offset<plan::Buffer>> out;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
@@ -533,7 +558,9 @@ class PlanBuilder {
       std::uint64_t offset = 0;
       const bool used = life.first >= 0;
       const auto initial = initial_.find(static_cast<int>(i));
-      if ((buffer.kind == BufferKind::constant && used) || initial != initial_.end()) {
+      if (const auto pieces = joined_.find(static_cast<int>(i)); pieces != joined_.end()) {
+        offset = add_joined(pieces->second);
+      } else if ((buffer.kind == BufferKind::constant && used) || initial != initial_.end()) {
         auto tensor = std::make_shared<HostTensor>(initial != initial_.end() ? *initial->second : buffer.constant);
         offset = plan_.constants.add({tensor->data(), tensor->bytes()});
         plan_.owned.push_back(std::move(tensor));
@@ -558,6 +585,7 @@ class PlanBuilder {
   std::vector<Life> lives_;
   std::unordered_map<int, const HostTensor*> initial_;    // by state buffer
   std::unordered_map<int, std::vector<BufferUse>> uses_;  // of arena buffers of known size, by kernels
+  std::unordered_map<int, std::vector<int>> joined_;      // constants that lie one after another in this one
   std::set<int> whole_;                                   // used by others too, or in loops
   std::vector<LoopRange> loops_;
   BuiltPlan plan_;

@@ -108,6 +108,68 @@ TEST_CASE("a stretch ends where its arguments would no longer fit") {
   }
 }
 
+// h' = tanh(h U + x_t), all h collected, `trips` times.
+struct Recurrence {
+  PlanCheck check;
+
+  explicit Recurrence(std::int64_t trips, bool symbolic = false, std::int64_t width = 80) {
+    Builder& b = check.b;
+    Value* x = check.input(DType::f32, {trips, 3, width}, -1, 1, {symbolic ? "T" : "", "", ""});
+    Value* u = b.constant(random_tensor(DType::f32, {width, width}, 5));
+    Value* h0 = check.input({3, width});
+    auto body = std::make_unique<Graph>();
+    Value *h = body->add_input("h", h0->type), *rows = body->add_input("x", x->type), *w = body->add_input("u", u->type);
+    Builder in(*body, "cell");
+    Value* row = in.reshape(in.slice_axis(rows, 0, Expr::axis("t", x->type.shape[0]), 1), {3, width});
+    Value* next = in.tanh(in.add(in.matmul(h, w), row));
+    body->add_output("h", next);
+    body->add_output("all", next);
+    const Node* loop = b.loop(x->type.shape[0], "t", {h0}, {x, u}, std::move(body));
+    check.out("last", b.softmax(loop->output(0), 1));
+    check.out("all", loop->output(1));
+    if (symbolic) check.symbols = {{"T", trips}};
+  }
+
+  CompileOptions options(std::vector<std::string> disabled) const {
+    CompileOptions out = default_options();
+    out.target = find_target("cpu");
+    out.disabled = std::move(disabled);
+    return out;
+  }
+  std::shared_ptr<Module> module() const { return module_of(copy_graph(*check.graph)); }
+};
+
+TEST_CASE("a loop over kernels runs inside one launch, trip after trip") {
+  for (const std::int64_t trips : {1, 2, 37}) {
+    for (const bool symbolic : {false, true}) {
+      CAPTURE(trips);
+      const Recurrence net(trips, symbolic);
+      const auto wanted = evaluate(*net.check.graph, net.check.inputs, net.check.symbols);
+      PlanRunner resident(net.module(), net.options({"persistent"})),
+          apart(net.module(), net.options({"persistent", "resident"}));
+      const auto launched = apart.run(net.check.inputs, net.check.symbols);
+      CHECK(oclc::difference(launched, wanted, 5e-6) == "");
+      for (int i = 0; i < 20; ++i)
+        CHECK(oclc::difference(resident.run(net.check.inputs, net.check.symbols), launched, 0) == "");
+    }
+  }
+  const Recurrence net(37);
+  const Compiled c = compile(net.module(), net.options({"persistent"}));
+  CHECK(c.plan.launches == 1);
+  const plan::Launch& launch = first_launch(c);
+  REQUIRE(launch.parts()->size() == 3);
+  CHECK(launch.parts()->Get(1)->anchor()->str() == "loop");
+}
+
+TEST_CASE("a value that a trip carries on and collects is stored in both places by one kernel") {
+  const Recurrence net(5);
+  const Compiled c = compile(net.module(), net.options({"persistent"}));
+  const Step& loop = c.schedule.entries[0].steps[1];
+  REQUIRE(loop.is_loop());
+  REQUIRE(loop.body.size() == 1);
+  CHECK(c.schedule.kernels[static_cast<std::size_t>(loop.body[0].kernel)].stores.size() == 2);
+}
+
 TEST_CASE("groups of several work-items, and loops whose iterations are counted, stay launches") {
   for (const char* target : {"gpu", "llvmpipe"}) CHECK(Layers(3).compiled(target).plan.launches == 6);
 }
