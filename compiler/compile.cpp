@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernels/images.h"
 #include "compiler/kernels/persistent.h"
 #include "compiler/kernels/split_sums.h"
 #include "compiler/passes/choose_convolution.h"
@@ -17,8 +18,8 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse",
-                                            "persistent",         "split_sums",     "resident"};
+constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse",  "persistent",
+                                            "split_sums",         "resident",       "images"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -82,6 +83,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   result.schedule = lower(*result.module, {fuse, options.gemm == "clblast"}, options.report ? &result.fates : nullptr);
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
+  if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;
