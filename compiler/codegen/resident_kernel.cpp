@@ -40,10 +40,14 @@ class ResidentCode {
     g.source = functions_;
     g.source += fmt::format("__attribute__((reqd_work_group_size(1, 1, 1)))\n__kernel void {}({}) {{\n", name_, signature());
     if (!local_.empty()) {
-      std::string largest;
-      for (const std::string& floats : local_)
-        largest = largest.empty() ? floats : fmt::format("(({0}) > ({1}) ? ({0}) : ({1}))", largest, floats);
-      g.source += fmt::format("  __local float space[{}];\n", largest);
+      // A constant for each, so that the text grows with their number alone.
+      int number = 0;
+      g.source += "  enum { floats0 = 0";
+      for (const std::string& floats : local_) {
+        g.source += fmt::format(", floats{1} = ({2}) > floats{0} ? ({2}) : floats{0}", number, number + 1, floats);
+        ++number;
+      }
+      g.source += fmt::format(" }};\n  __local float space[floats{}];\n", number);
     }
     g.source += moves_ + body_;
     g.source += fmt::format("  oclc_leave({}, {});\n}}\n", progress, 2 * count + 1);
