@@ -115,7 +115,7 @@ struct Recurrence {
   explicit Recurrence(std::int64_t trips, bool symbolic = false, std::int64_t width = 80) {
     Builder& b = check.b;
     Value* x = check.input(DType::f32, {trips, 3, width}, -1, 1, {symbolic ? "T" : "", "", ""});
-    Value* u = b.constant(random_tensor(DType::f32, {width, width}, 5));
+    Value* u = b.constant(random_tensor(DType::f32, {width, width}, 5, -0.1, 0.1));
     Value* h0 = check.input({3, width});
     auto body = std::make_unique<Graph>();
     Value *h = body->add_input("h", h0->type), *rows = body->add_input("x", x->type), *w = body->add_input("u", u->type);
