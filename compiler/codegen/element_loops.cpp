@@ -9,6 +9,9 @@
 namespace oclc {
 namespace {
 
+// Terms that are added up before what rounding took is carried.
+constexpr int kPartTerms = 32;
+
 class ElementLoops {
  public:
   ElementLoops(Emitter& e, const Kernel& kernel, const VectorAxis& vector) : e_(e), kernel_(kernel), vector_(vector) {}
@@ -55,9 +58,13 @@ class ElementLoops {
       if (stage_at(i).arg_index >= 0)
         compare_term(stage_at(i), name_of_sum(i));
       else
-        accumulate_term(e_, kernel_, stage_at(i), name_of_sum(i), e_.is_vector(stage_at(i).body), compensated(stage_at(i)));
+        accumulate(stage_at(i), name_of_sum(i), e_.is_vector(stage_at(i).body), compensated(stage_at(i)));
     }
     close_scopes(e_, opened);
+    for (int i = first; i < last; ++i) {
+      if (stage_at(i).arg_index < 0 && compensated(stage_at(i)))
+        add_part(name_of_sum(i), carry_type(e_.is_vector(stage_at(i).body)));
+    }
     for (int i = first; i < last; ++i)
       e_.stage_done(i, name_of_sum(i) + (stage_at(i).arg_index >= 0 ? "_at" : ""), e_.is_vector(stage_at(i).body));
   }
@@ -70,7 +77,35 @@ class ElementLoops {
     e_.line(vector ? fmt::format("{0} {1} = ({0})({2});", type, name, initial)
                    : fmt::format("{} {} = {};", type, name, initial));
     if (stage.arg_index >= 0) e_.line(fmt::format("long {}_at = 0;", name));
-    if (compensated(stage)) e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f);", type, name));
+    if (compensated(stage)) declare_carry(name, type);
+  }
+
+  std::string carry_type(bool vector) const { return vector ? e_.vector_type(DType::f32) : "float"; }
+
+  // Of a sum to which the sums of kPartTerms terms are added with what rounding took from those before: a step of a plain sum
+  // waits for one addition, one that carries for four.
+  void declare_carry(const std::string& name, const std::string& type) {
+    e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f), {1}_part = ({0})(0.0f);", type, name));
+    e_.line(fmt::format("int {}_terms = 0;", name));
+  }
+
+  void add_part(const std::string& name, const std::string& type) {
+    e_.open("", {});
+    e_.line(fmt::format("const {0} {1}_term = {1}_part - {1}_rest;", type, name));
+    e_.line(fmt::format("const {0} {1}_next = {1} + {1}_term;", type, name));
+    e_.line(fmt::format("{0}_rest = ({0}_next - {0}) - {0}_term;", name));
+    e_.line(fmt::format("{0} = {0}_next;", name));
+    e_.close();
+  }
+
+  void accumulate(const Stage& stage, const std::string& name, bool vector, bool carry) {
+    accumulate_term(e_, kernel_, stage, carry ? name + "_part" : name, vector, false);
+    if (!carry) return;
+    e_.open(fmt::format("if (++{}_terms == {})", name, kPartTerms), {});
+    add_part(name, carry_type(vector));
+    e_.line(fmt::format("{0}_part = ({1})(0.0f);", name, carry_type(vector)));
+    e_.line(fmt::format("{}_terms = 0;", name));
+    e_.close();
   }
 
   // The position of the largest or smallest term.
@@ -98,12 +133,14 @@ class ElementLoops {
     const bool carry = compensated(stage);
     e_.line(fmt::format("{} {} = {};", c_type(dtype), name, initial));
     if (width > 1) e_.line(fmt::format("{0}{1} {2} = ({0}{1})({3});", c_type(dtype), width, lanes, initial));
-    if (carry) e_.line(fmt::format("float {}_rest = 0.0f;", name));
-    if (carry && width > 1) e_.line(fmt::format("float{0} {1}_rest = (float{0})(0.0f);", width, lanes));
+    if (carry) declare_carry(name, "float");
+    if (carry && width > 1) declare_carry(lanes, fmt::format("float{}", width));
     // The loops over the row stand in a block of their own, so that every stage can name its counter alike.
     e_.open("", {});
-    over_row(stage.axes, [&](int w) { accumulate_term(e_, kernel_, stage, w > 1 ? lanes : name, w > 1, carry); });
+    over_row(stage.axes, [&](int w) { accumulate(stage, w > 1 ? lanes : name, w > 1, carry); });
     e_.close();
+    if (carry) add_part(name, "float");
+    if (carry && width > 1) add_part(lanes, fmt::format("float{}", width));
     if (width > 1) {
       const std::string sum = fmt::format("{}({})", lane_function(stage.combine), lanes);
       e_.line(fmt::format("{0} = {1};", name, combine_text(stage.combine, dtype, name, sum)));
