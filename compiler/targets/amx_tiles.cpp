@@ -24,10 +24,16 @@ constexpr double kFmaEfficiency = 0.85;
 constexpr double kCacheShare = 0.5;
 // Bytes a second of weights that reach a core from beyond its second-level cache.
 constexpr double kCoreStream = 20e9;
+constexpr double kImbalance = 1.08;
 
 // Steps of a panel of weights for so many blocks of rows: the first block waits for the panel to arrive.
 double panel_seconds(double steps, double blocks, double multiply, double step_bytes) {
   return steps * (std::max(multiply, step_bytes / kCoreStream) + (blocks - 1) * multiply);
+}
+
+// Items that a core computes one after another. Fewer than four let a disturbed core delay the whole launch.
+double rounds(std::int64_t items, std::int64_t cores) {
+  return static_cast<double>(ceil_div(items, cores)) * (items < 4 * cores ? kImbalance : 1);
 }
 
 }  // namespace
@@ -57,8 +63,7 @@ std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const
           static_cast<double>(blocks) * (static_cast<double>(p.taps) * kTapSeconds + kBlockSeconds);
       const double item =
           kItemSeconds + static_cast<double>(used * channel_steps) / 32 * split + static_cast<double>(t.panels) * panel;
-      const double rounds = static_cast<double>(ceil_div(items, cores)) + (items > cores ? 0.1 : 0);
-      t.seconds = std::max(rounds * item, weights);
+      t.seconds = std::max(rounds(items, cores) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }
   }
@@ -109,9 +114,7 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
           kItemSeconds + static_cast<double>(mt * steps) * split +
           panel_count * (panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
                          blocks * kBlockSeconds * static_cast<double>(chunks));
-      // Several rounds of items even out what disturbs a core.
-      const double rounds = static_cast<double>(ceil_div(items, cores)) + (items > cores ? 0.1 : 0);
-      t.seconds = std::max(rounds * item, weights);
+      t.seconds = std::max(rounds(items, cores) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }
   }

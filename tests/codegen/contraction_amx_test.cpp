@@ -188,3 +188,15 @@ TEST_CASE("the unit is taken where a target has it, the contract allows it and a
   plain.tile_products = 6;
   CHECK(!choose_amx_tiles(large, plain));
 }
+
+TEST_CASE("a device with tiles has their target") {
+  DeviceFacts facts;
+  facts.vector_width = 16;
+  CHECK(target_for(facts).name == "cpu");
+  facts.amx = true;
+  CHECK(target_for(facts).name == "cpu-amx");
+  facts.compute_units = 4;
+  CHECK(target_for(facts).flops == 2 * find_target("cpu-amx").flops);
+  facts.vector_width = 8;
+  CHECK(target_for(facts).name == "cpu-256");
+}

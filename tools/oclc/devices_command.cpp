@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/support/error.h"
+#include "frontends/cpp/typed/device_target.h"
 #include "oclc/oclc.hpp"
 #include "tools/oclc/commands.h"
 #include "tools/oclc/console.h"
@@ -42,6 +43,7 @@ json device_json(const oclc_device_info& d) {
           {"platform_version", d.platform_version},
           {"cpu_features", d.cpu_features},
           {"quirks", d.quirks},
+          {"target", target_of(d).name},
           {"compute_units", d.compute_units},
           {"clock_mhz", d.clock_mhz},
           {"max_work_group_size", d.max_work_group_size},
@@ -77,9 +79,9 @@ int list_targets(bool as_json) {
 
 void print_device(const oclc_device_info& d) {
   print_result(fmt::format("{:>2}  {}:{}  {:5}  {}\n", d.index, d.platform, d.device, name_of(d.device_class), d.name));
-  print_result(fmt::format("              {}, driver {}, {} units, {:.1f} GiB, {} KiB local{}\n", d.version, d.driver,
-                           d.compute_units, static_cast<double>(d.global_bytes) / (1 << 30), d.local_bytes >> 10,
-                           d.available ? "" : ", NOT AVAILABLE"));
+  print_result(fmt::format("              {}, driver {}, {} units, {:.1f} GiB, {} KiB local, target {}{}\n", d.version,
+                           d.driver, d.compute_units, static_cast<double>(d.global_bytes) / (1 << 30), d.local_bytes >> 10,
+                           target_of(d).name, d.available ? "" : ", NOT AVAILABLE"));
   if (!console().verbose) return;
   print_result(fmt::format("              platform {} ({}), {}, float width {}, sub-group {}, work-group {}{}{}{}{}\n",
                            d.platform_name, d.platform_version, d.opencl_c, d.vector_width_float, d.sub_group_size,
