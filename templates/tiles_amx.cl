@@ -56,9 +56,9 @@ void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitc
 }
 #else
 void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
-  __local float* to = (__local float*)step + 32 * line;
-  vstore16(x, 0, to);
-  vstore16(y, 1, to);
+  __local float16* to = (__local float16*)step + 2 * line;
+  to[0] = x;
+  to[1] = y;
 }
 void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_split_2(x, y, step, line, pitch); }
 #endif
@@ -95,7 +95,7 @@ void oclc_tiles_open(void) {}
 void oclc_tiles_close(void) {}
 void oclc_tiles_begin(__local float* sums, int first) {
   if (first)
-    for (int i = 0; i < 64; ++i) vstore16((float16)(0), i, sums);
+    for (int i = 0; i < 64; ++i) ((__local float16*)sums)[i] = 0;
 }
 void oclc_tiles_end(__local float* sums) {}
 #endif
@@ -152,17 +152,19 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
 void oclc_tiles_times(int products, __local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,
                       const __global ushort* b, int n) {
   const int parts = products == 6 ? 3 : products == 3 ? 2 : 1;
-  float panel[32 * 32];
+  // Vectors in place of vload16 and vstore16, which may be several loads and stores: the addresses are multiples of 64.
+  float16 panel[64];
+  __local float16* to = (__local float16*)sums;
   for (; n > 0; --n, a += next, b += parts * 1024) {
     for (int h = 0; h < 2; ++h)
       for (int k = 0; k < 16; ++k) {
         float16 low = 0, high = 0;
         for (int p = parts - 1; p >= 0; --p) {
-          const uint16 pair = vload16(k, (const __global uint*)(b + p * 1024 + h * 512));
+          const uint16 pair = ((const __global uint16*)(b + p * 1024 + h * 512))[k];
           low += as_float16(pair << 16), high += as_float16(pair & OCLC_BF16_TOP);
         }
-        vstore16(low, 2 * k + h, panel);
-        vstore16(high, 2 * (k + 16) + h, panel);
+        panel[2 * k + h] = low;
+        panel[2 * (k + 16) + h] = high;
       }
     for (int i0 = 0; i0 < 32; i0 += OCLC_TILE_LINES) {
       float16 sum[OCLC_TILE_LINES][2];
@@ -170,7 +172,7 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
       for (int i = 0; i < OCLC_TILE_LINES; ++i)
         sum[i][0] = 0, sum[i][1] = 0;
       for (int k = 0; k < 32; ++k) {
-        const float16 x = vload16(2 * k, panel), y = vload16(2 * k + 1, panel);
+        const float16 x = panel[2 * k], y = panel[2 * k + 1];
         #pragma unroll
         for (int i = 0; i < OCLC_TILE_LINES; ++i) {
           const int at = (first + (i0 + i) * lines) * 32;
@@ -180,9 +182,8 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
       }
       #pragma unroll
       for (int i = 0; i < OCLC_TILE_LINES; ++i) {
-        __local float* to = sums + (i0 + i) * 32;
-        vstore16(vload16(0, to) + sum[i][0], 0, to);
-        vstore16(vload16(1, to) + sum[i][1], 1, to);
+        to[2 * (i0 + i)] += sum[i][0];
+        to[2 * (i0 + i) + 1] += sum[i][1];
       }
     }
   }
