@@ -1,10 +1,11 @@
 // Time of a plan's entry point with all data on the device: what a program does that computes one batch after another.
 //
-//   bench_resident PLAN [SYMBOL=VALUE...] [--entry NAME] [--seconds S] [--device SEL] [--top N]
+//   bench_resident PLAN [SYMBOL=VALUE...] [--entry NAME] [--seconds S] [--runs R] [--device SEL] [--top N]
 //
 // Inputs are device buffers, floats in [-1, 1), integers 0 or 1; outputs stay on the device. After 30 runs come runs of at
-// least S seconds (3) and 100 runs, enqueued without waiting, then 100 that are waited for one by one, then profiled ones. One
-// line: milliseconds a run in a row, median of one by one, sum of the launches; --top N: the N kernels that take longest.
+// least S seconds (3) and R runs (100), enqueued without waiting, then R that are waited for one by one, then profiled ones. R
+// 0: one run and no figures, for programs to be built. One line: milliseconds a run in a row, median of one by one, sum of the
+// launches; --top N: the N kernels that take longest.
 #include <CL/cl.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 namespace rt = oclc::rt;
 
-constexpr int kWarmRuns = 30, kLeastRuns = 100, kProfiledRuns = 10;
+constexpr int kWarmRuns = 30, kProfiledRuns = 10;
 
 double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
 
@@ -44,6 +45,7 @@ struct Options {
   std::string plan, entry, device;
   std::map<std::string, std::int64_t> dims;
   double seconds = 3;
+  int runs = 100;
   std::size_t top = 0;
 };
 
@@ -56,6 +58,8 @@ Options read_options(int argc, char** argv) {
       o.entry = next();
     } else if (word == "--seconds") {
       o.seconds = std::stod(next());
+    } else if (word == "--runs") {
+      o.runs = std::stoi(next());
     } else if (word == "--device") {
       o.device = next();
     } else if (word == "--top") {
@@ -141,16 +145,18 @@ int main(int argc, char** argv) try {
   for (const oclc_binding_info& info : plan.inputs(entry)) bind(info, OCLC_INPUT);
   for (const oclc_binding_info& info : plan.outputs(entry)) bind(info, OCLC_OUTPUT);
 
-  for (int i = 0; i < kWarmRuns; ++i) session.run(entry);
+  session.run(entry);
+  if (options.runs == 0) return 0;
+  for (int i = 1; i < std::min(kWarmRuns, options.runs); ++i) session.run(entry);
   int runs = 0;
   const auto begin = Clock::now();
-  while (runs < kLeastRuns || ms_since(begin) < options.seconds * 1e3) {
-    for (int i = 0; i < 20; ++i, ++runs) clReleaseEvent(session.enqueue(entry));
+  while (runs < options.runs || ms_since(begin) < options.seconds * 1e3) {
+    for (int i = 0; i < std::min(20, options.runs); ++i, ++runs) clReleaseEvent(session.enqueue(entry));
     clFinish(queue);
   }
   const double run_ms = ms_since(begin) / runs;
   std::vector<double> singles;
-  for (int i = 0; i < kLeastRuns; ++i) {
+  for (int i = 0; i < options.runs; ++i) {
     const auto one = Clock::now();
     session.run(entry);
     singles.push_back(ms_since(one));

@@ -69,6 +69,11 @@ double product_efficiency(double rows, double columns, double inner, const Targe
   return 0.95 * fill * inner / (inner + 8) * rows / (rows + 4);
 }
 
+// Matrix units leave the products that Winograd saves cheaper than its transforms' way through memory.
+bool multiplies_fast(const Target& target) {
+  return target.device_class == DeviceClass::gpu && target.matrix_unit != MatrixUnit::none && target.products != Products::fma;
+}
+
 // What assign_layouts will say of a value of feature maps.
 bool becomes_channels_last(const Value* value) {
   const Node* from = value->producer;
@@ -137,9 +142,11 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
     return constant_of(conv.inputs[1]) ? std::min(fma, tile_unit_seconds(conv, s, target)) : fma;
   }
   const double rows = s.images * s.positions, inner = s.channels * s.taps, flops = 2 * rows * inner * s.features * s.groups;
-  // What fits the second-level caches moves four times as fast as memory.
+  // What fits the second-level caches, one a core or one for all of a GPU, moves four times as fast as memory.
   const auto move = [&](double elements) {
-    const double bytes = elements * 4, cached = static_cast<double>(target.l2_bytes) * target.compute_units;
+    const double bytes = elements * 4;
+    const double cached =
+        static_cast<double>(target.l2_bytes) * (target.device_class == DeviceClass::cpu ? target.compute_units : 1);
     return bytes / (bytes > cached ? target.bytes_per_second : target.bytes_per_second * 4);
   };
   const double operands = move(s.input) + move(s.weights) + move(s.output);
@@ -205,7 +212,7 @@ std::string refusal(const Node& conv, ConvolutionStrategy strategy, const Convol
 
 double gain_of_large_tile(const Node& conv, const ConvolutionOptions& options) {
   using enum ConvolutionStrategy;
-  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty()) return 0;
+  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty() || multiplies_fast(options.target)) return 0;
   const double large = estimate_seconds(conv, winograd, 4, options.target);
   const double others = options.strategy == "winograd" ? std::numeric_limits<double>::infinity()
                                                        : estimate_seconds(conv, implicit, 0, options.target);
@@ -242,7 +249,7 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
   // Loads of a GPU's implicit product gather as those of a matrix of patches do, without writing it.
   const bool gathers = options.target.device_class == DeviceClass::gpu && options.target.loop_iterations == Target::kNoLimit;
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
-    if (refusal(conv, s, options).empty() && !(gathers && s == im2col))
+    if (refusal(conv, s, options).empty() && !(gathers && s == im2col) && !(s == winograd && multiplies_fast(options.target)))
       costs.emplace_back(estimate_seconds(conv, s, choice.winograd_tile, options.target), s);
   }
   std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
