@@ -20,6 +20,8 @@ namespace {
 
 // Less is copied faster than it is bound.
 constexpr std::uint64_t kLeastSharedBytes = 64 << 10;
+// Where kernels want inputs and outputs to begin.
+constexpr std::uint64_t kPortAlignment = 16;
 
 }  // namespace
 
@@ -120,12 +122,16 @@ void Session::ensure_arena(std::uint64_t bytes) {
   for (Entry& e : entries_) e.dirty = true;
 }
 
+// Kernels address inputs and outputs as vectors: what begins elsewhere in a caller's buffer is copied.
+bool Session::is_copied(const Port& p) const { return p.bound && p.bound->memory && p.bound->offset % kPortAlignment != 0; }
+
 // Kernels may use the caller's host memory itself where the driver promises as much, unless it overlaps another port's: results
 // would be written over what is still to be read.
 bool Session::shares_host_memory(const Entry& e, const Port& p, std::uint64_t bytes) const {
   if (!has(context_->quirks(), Quirk::host_memory_is_seen) || !p.bound || !p.bound->host || p.moves) return false;
   if (bytes < kLeastSharedBytes || p.bound->bytes < bytes || p.binding->dtype() == fb::DType::string_) return false;
   const auto* begin = static_cast<const std::byte*>(p.bound->host);
+  if (reinterpret_cast<std::uintptr_t>(begin) % kPortAlignment != 0) return false;
   return std::none_of(e.ports.begin(), e.ports.end(), [&](const Port& other) {
     if (&other == &p || !other.bound || !other.bound->host) return false;
     const auto* start = static_cast<const std::byte*>(other.bound->host);
@@ -136,7 +142,7 @@ bool Session::shares_host_memory(const Entry& e, const Port& p, std::uint64_t by
 Place Session::port_place(const Entry& e, Port& p, std::uint64_t bytes) {
   p.in_place = false;
   if (bytes == 0) return {nothing_.get(), 0, 0};
-  if (p.bound && p.bound->memory) return {p.bound->memory.get(), p.bound->offset, p.generation};
+  if (p.bound && p.bound->memory && !is_copied(p)) return {p.bound->memory.get(), p.bound->offset, p.generation};
   if (shares_host_memory(e, p, bytes)) {
     if (p.wrapped_host != p.bound->host || p.wrapped_bytes != bytes) {
       cl_int code = CL_SUCCESS;
@@ -220,6 +226,11 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
   strings_.reset();
   for (const Port& p : e.ports) {
     const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
+    if (p.input && bytes > 0 && is_copied(p)) {
+      check_cl(
+          clEnqueueCopyBuffer(queue, p.bound->memory.get(), p.staging.get(), p.bound->offset, 0, bytes, 0, nullptr, nullptr),
+          "copying " + p.label);
+    }
     if (!p.input || bytes == 0 || !p.bound || !p.bound->host || p.in_place) continue;
     if (p.binding->dtype() == fb::DType::string_)
       write_texts(p);
@@ -253,6 +264,11 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
     const std::uint64_t bytes = !p.input && size && is_computed(size)
                                     ? static_cast<std::uint64_t>(evaluate(size, scratch_, "the size of an output"))
                                     : e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
+    if (!p.input && bytes > 0 && is_copied(p)) {
+      check_cl(
+          clEnqueueCopyBuffer(queue, p.staging.get(), p.bound->memory.get(), 0, p.bound->offset, bytes, 0, nullptr, nullptr),
+          "copying " + p.label);
+    }
     if (p.input || bytes == 0 || !p.bound || !p.bound->host || p.in_place) continue;
     if (p.binding->dtype() == fb::DType::string_)
       read_texts(p, bytes);

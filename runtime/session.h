@@ -123,6 +123,7 @@ class Session {
   void check_memory(const Entry& entry, const package::EntryMemory& memory) const;
   void ensure_arena(std::uint64_t bytes);
   std::vector<Place> places(Entry& entry);
+  bool is_copied(const Port& p) const;
   bool shares_host_memory(const Entry& entry, const Port& port, std::uint64_t bytes) const;
   Place port_place(const Entry& entry, Port& port, std::uint64_t bytes);
   void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait);

@@ -29,6 +29,32 @@ void oclc_barrier_wait(uint barrier, uint phase) {
 }
 #endif
 
+//@provides oclc_barrier_expect oclc_copy_bulk
+// The phase also waits for so many bytes: one arrival, by the work-item that then has them copied, a multiple of 16.
+#ifdef OCLC_SM90A
+void oclc_barrier_expect(uint barrier, uint bytes) {
+  __asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+void oclc_copy_bulk(uint to, const __global void* from, uint bytes, uint barrier) {
+  __asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
+                 "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+#endif
+
+//@provides oclc_copy_16 oclc_copies_arrive
+// 16 bytes of local memory become the first `bytes` of those at `from`, 16 or 0, then zeros; once all copies that a work-item asked
+// for are done, it has arrived at the barrier.
+#ifdef OCLC_SM90A
+void oclc_copy_16(uint to, const __global void* from, uint bytes) {
+  __asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+void oclc_copies_arrive(uint barrier) {
+  __asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+#endif
+
 //@provides oclc_publish
 // What this work-item wrote to local memory can be seen by matrix units from its next arrival at a barrier on.
 #ifdef OCLC_SM90A
@@ -40,6 +66,13 @@ void oclc_publish(void) { __asm volatile("fence.proxy.async.shared::cta;" ::: "m
 #ifdef OCLC_SM90A
 void oclc_fewer_registers(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u32 80;" ::: "memory"); }
 void oclc_more_registers(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 176;" ::: "memory"); }
+#endif
+
+//@provides oclc_registers_40 oclc_registers_232
+// Of the 168 registers that each of 384 work-items begins with, a third of them gives 128 to the others, a warpgroup together.
+#ifdef OCLC_SM90A
+void oclc_registers_40(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u32 40;" ::: "memory"); }
+void oclc_registers_232(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory"); }
 #endif
 
 //@provides oclc_warp_barrier
@@ -66,6 +99,50 @@ float4 __attribute__((overloadable)) oclc_tf32(float4 x) { return as_float4((as_
 float __attribute__((overloadable)) oclc_tf32(float x) { return as_float((as_uint(x) + 0x1000u) & 0xffffe000u); }
 #endif
 
+//@provides oclc_largest_exponent
+// The bits of the exponent of the largest of 32 elements, eight in each of four neighbouring work-items; at least 2^-111, so that
+// both scales are finite.
+#ifdef OCLC_SM90A
+uint oclc_largest_exponent(float4 x, float4 y) {
+  const float4 z = fmax(fabs(x), fabs(y));
+  const uint v = max(as_uint(fmax(fmax(z.x, z.y), fmax(z.z, z.w))), 16u << 23);
+  uint w, r;
+  __asm volatile("shfl.sync.bfly.b32 %0, %1, 1, 31, 0xffffffff;" : "=r"(w) : "r"(v));
+  const uint u = max(v, w);
+  __asm volatile("shfl.sync.bfly.b32 %0, %1, 2, 31, 0xffffffff;" : "=r"(r) : "r"(u));
+  return max(u, r) & 0x7f800000u;
+}
+#endif
+
+//@provides oclc_scale_up oclc_scale_down
+// The power of two that takes numbers of that exponent to 2^14 .. 2^15, and the one that takes them back.
+#ifdef OCLC_SM90A
+float oclc_scale_up(uint exponent) { return as_float((268u << 23) - exponent); }
+float oclc_scale_down(uint exponent) { return as_float(exponent - (14u << 23)); }
+#endif
+
+//@provides oclc_halves oclc_rests
+// Pairs of halves (x.xy, y.xy, x.zw, y.zw), nearest, ties to even, the first of a pair in the low bits; and of what they leave.
+#ifdef OCLC_SM90A
+uint oclc_pair(float low, float high) {
+  uint pair;
+  __asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+uint oclc_rest(float low, float high, uint pair) {
+  float a, b;
+  __asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}" : "=f"(a), "=f"(b) : "r"(pair));
+  return oclc_pair(low - a, high - b);
+}
+uint4 oclc_halves(float4 x, float4 y) {
+  return (uint4)(oclc_pair(x.x, x.y), oclc_pair(y.x, y.y), oclc_pair(x.z, x.w), oclc_pair(y.z, y.w));
+}
+uint4 oclc_rests(float4 x, float4 y, uint4 pairs) {
+  return (uint4)(oclc_rest(x.x, x.y, pairs.x), oclc_rest(y.x, y.y, pairs.y), oclc_rest(x.z, x.w, pairs.z),
+                 oclc_rest(y.z, y.w, pairs.w));
+}
+#endif
+
 //@provides oclc_wgmma_begin oclc_wgmma_end
 #ifdef OCLC_SM90A
 void oclc_wgmma_begin(void) { __asm volatile("//@wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -79,105 +156,78 @@ void oclc_wgmma_end(void) { __asm volatile("//@wgmma.commit_group.sync.aligned;"
 ulong oclc_wgmma_tile(uint address) { return (ulong)((address & 0x3ffff) >> 4) | (1UL << 16) | (64UL << 32) | (1UL << 62); }
 #endif
 
-//@provides oclc_wgmma_64_zero oclc_wgmma_64 oclc_wgmma_64_wait
+//@provides oclc_wgmma_half_tile
+// Where B's tile of 32 k of 16 bits lies: rows of 64 bytes, one a column, 16-byte pieces swapped by half the column's number, from a
+// multiple of 512 on.
+#ifdef OCLC_SM90A
+ulong oclc_wgmma_half_tile(uint address) { return (ulong)((address & 0x3ffff) >> 4) | (1UL << 16) | (32UL << 32) | (2UL << 62); }
+#endif
+
+//@provides OCLC_WGMMA OCLC_WGMMA_WAIT
+// A function that begins d = a * b or d += a * b, and one that waits for it: `registers` names d's in the instruction, `sources` those
+// of a and b behind them, `list` gives d's as operands.
+#ifdef OCLC_SM90A
+#define OCLC_REGISTERS_32                                                                                                     \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                      \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define OCLC_REGISTERS_64                                                                                                     \
+  OCLC_REGISTERS_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                        \
+                    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define OCLC_LIST_8(use, d, i)                                                                                                \
+  use(d[i]), use(d[i + 1]), use(d[i + 2]), use(d[i + 3]), use(d[i + 4]), use(d[i + 5]), use(d[i + 6]), use(d[i + 7])
+#define OCLC_LIST_32(use, d, i) \
+  OCLC_LIST_8(use, d, i), OCLC_LIST_8(use, d, i + 8), OCLC_LIST_8(use, d, i + 16), OCLC_LIST_8(use, d, i + 24)
+#define OCLC_LIST_64(use, d, i) OCLC_LIST_32(use, d, i), OCLC_LIST_32(use, d, i + 32)
+#define OCLC_WRITTEN(x) "=f"(x)
+#define OCLC_ADDED(x) "+f"(x)
+#define OCLC_WGMMA_BEGUN(name, shape, registers, sources, list, use, adds)                                                    \
+  __attribute__((always_inline)) void name(float* d, uint4 a, ulong b) {                                                        \
+    __asm volatile("//@{.reg .pred p; setp.ne.b32 p, " adds ", 0; wgmma.mma_async.sync.aligned." shape " {" registers "}, "      \
+                   sources ";}"                                                                                                \
+                   : list(use, d, 0) : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b) : "memory");                              \
+  }
+#define OCLC_WGMMA(name, shape, registers, sources, list)                            \
+  OCLC_WGMMA_BEGUN(name##_zero, shape, registers, sources, list, OCLC_WRITTEN, "0")  \
+  OCLC_WGMMA_BEGUN(name, shape, registers, sources, list, OCLC_ADDED, "1")
+#define OCLC_WGMMA_WAIT(name, list)                                                                                           \
+  __attribute__((always_inline)) void name(float* d) {                                                                         \
+    __asm volatile("//@wgmma.wait_group.sync.aligned 0;" : list(OCLC_ADDED, d, 0)::"memory");                                    \
+  }
+#endif
+
+//@provides oclc_wgmma_64_wait
+#ifdef OCLC_SM90A
+OCLC_WGMMA_WAIT(oclc_wgmma_64_wait, OCLC_LIST_32)
+#endif
+
+//@provides oclc_wgmma_128_wait
+#ifdef OCLC_SM90A
+OCLC_WGMMA_WAIT(oclc_wgmma_128_wait, OCLC_LIST_64)
+#endif
+
+//@provides oclc_wgmma_64_zero oclc_wgmma_64
 // d[64 x 64] (+)= a[64 x 8] * b[8 x 64] of TF32, a warpgroup together: item 32 * w + 4 * i + j holds d[16 * w + i + 8 * h]
 // [8 * c + 2 * j + l] in d[4 * c + 2 * h + l]. Operands and d are to be left alone until the wait.
 #ifdef OCLC_SM90A
-__attribute__((always_inline)) void oclc_wgmma_64_zero(float* d, uint4 a, ulong b) {
-  __asm volatile("//@{.reg .pred p; setp.ne.b32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-                 "{%32, %33, %34, %35}, %36, p, 1, 1;}"
-                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]), "=f"(d[4]), "=f"(d[5]),
-                   "=f"(d[6]), "=f"(d[7]), "=f"(d[8]), "=f"(d[9]), "=f"(d[10]), "=f"(d[11]),
-                   "=f"(d[12]), "=f"(d[13]), "=f"(d[14]), "=f"(d[15]), "=f"(d[16]), "=f"(d[17]),
-                   "=f"(d[18]), "=f"(d[19]), "=f"(d[20]), "=f"(d[21]), "=f"(d[22]), "=f"(d[23]),
-                   "=f"(d[24]), "=f"(d[25]), "=f"(d[26]), "=f"(d[27]), "=f"(d[28]), "=f"(d[29]),
-                   "=f"(d[30]), "=f"(d[31])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b) : "memory");
-}
-__attribute__((always_inline)) void oclc_wgmma_64(float* d, uint4 a, ulong b) {
-  __asm volatile("//@{.reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-                 "{%32, %33, %34, %35}, %36, p, 1, 1;}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b) : "memory");
-}
-__attribute__((always_inline)) void oclc_wgmma_64_wait(float* d) {
-  __asm volatile("//@wgmma.wait_group.sync.aligned 0;"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31])
-                 :: "memory");
-}
+OCLC_WGMMA(oclc_wgmma_64, "m64n64k8.f32.tf32.tf32", OCLC_REGISTERS_32, "{%32, %33, %34, %35}, %36, p, 1, 1", OCLC_LIST_32)
 #endif
 
-//@provides oclc_wgmma_128_zero oclc_wgmma_128 oclc_wgmma_128_wait
-// d[64 x 128] (+)= a[64 x 8] * b[8 x 128] of TF32, a warpgroup together: item 32 * w + 4 * i + j holds d[16 * w + i + 8 * h]
-// [8 * c + 2 * j + l] in d[4 * c + 2 * h + l]. Operands and d are to be left alone until the wait.
+//@provides oclc_wgmma_128_zero oclc_wgmma_128
+// The same of 128 columns.
 #ifdef OCLC_SM90A
-__attribute__((always_inline)) void oclc_wgmma_128_zero(float* d, uint4 a, ulong b) {
-  __asm volatile("//@{.reg .pred p; setp.ne.b32 p, 0, 0; wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-                 "{%64, %65, %66, %67}, %68, p, 1, 1;}"
-                 : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]), "=f"(d[4]), "=f"(d[5]),
-                   "=f"(d[6]), "=f"(d[7]), "=f"(d[8]), "=f"(d[9]), "=f"(d[10]), "=f"(d[11]),
-                   "=f"(d[12]), "=f"(d[13]), "=f"(d[14]), "=f"(d[15]), "=f"(d[16]), "=f"(d[17]),
-                   "=f"(d[18]), "=f"(d[19]), "=f"(d[20]), "=f"(d[21]), "=f"(d[22]), "=f"(d[23]),
-                   "=f"(d[24]), "=f"(d[25]), "=f"(d[26]), "=f"(d[27]), "=f"(d[28]), "=f"(d[29]),
-                   "=f"(d[30]), "=f"(d[31]), "=f"(d[32]), "=f"(d[33]), "=f"(d[34]), "=f"(d[35]),
-                   "=f"(d[36]), "=f"(d[37]), "=f"(d[38]), "=f"(d[39]), "=f"(d[40]), "=f"(d[41]),
-                   "=f"(d[42]), "=f"(d[43]), "=f"(d[44]), "=f"(d[45]), "=f"(d[46]), "=f"(d[47]),
-                   "=f"(d[48]), "=f"(d[49]), "=f"(d[50]), "=f"(d[51]), "=f"(d[52]), "=f"(d[53]),
-                   "=f"(d[54]), "=f"(d[55]), "=f"(d[56]), "=f"(d[57]), "=f"(d[58]), "=f"(d[59]),
-                   "=f"(d[60]), "=f"(d[61]), "=f"(d[62]), "=f"(d[63])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b) : "memory");
-}
-__attribute__((always_inline)) void oclc_wgmma_128(float* d, uint4 a, ulong b) {
-  __asm volatile("//@{.reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-                 "{%64, %65, %66, %67}, %68, p, 1, 1;}"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
-                   "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-                   "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                   "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
-                   "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
-                   "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-                 : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "l"(b) : "memory");
-}
-__attribute__((always_inline)) void oclc_wgmma_128_wait(float* d) {
-  __asm volatile("//@wgmma.wait_group.sync.aligned 0;"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]),
-                   "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
-                   "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]),
-                   "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
-                   "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
-                   "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-                   "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
-                   "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]),
-                   "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
-                   "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-                 :: "memory");
-}
+OCLC_WGMMA(oclc_wgmma_128, "m64n128k8.f32.tf32.tf32", OCLC_REGISTERS_64, "{%64, %65, %66, %67}, %68, p, 1, 1", OCLC_LIST_64)
+#endif
+
+//@provides oclc_wgmma_half_64_zero oclc_wgmma_half_64
+// d[64 x 64] (+)= a[64 x 16] * b[16 x 64] of halves, d as above. Item 32 * w + 4 * i + j gives the pairs a[16 * w + i][2 * j ..],
+// a[16 * w + i + 8][2 * j ..], a[16 * w + i][2 * j + 8 ..], a[16 * w + i + 8][2 * j + 8 ..].
+#ifdef OCLC_SM90A
+OCLC_WGMMA(oclc_wgmma_half_64, "m64n64k16.f32.f16.f16", OCLC_REGISTERS_32, "{%32, %33, %34, %35}, %36, p, 1, 1, 0", OCLC_LIST_32)
+#endif
+
+//@provides oclc_wgmma_half_128_zero oclc_wgmma_half_128
+// The same of 128 columns.
+#ifdef OCLC_SM90A
+OCLC_WGMMA(oclc_wgmma_half_128, "m64n128k16.f32.f16.f16", OCLC_REGISTERS_64, "{%64, %65, %66, %67}, %68, p, 1, 1, 0",
+           OCLC_LIST_64)
 #endif

@@ -29,7 +29,7 @@ class ContractionCode {
     fill_chains();
     fill_steps();
     fill_operands(view_, choice_, target_, values_);
-    values_.holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, nullptr);
+    values_.holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, false);
     values_.holes["STORE"] = "";
     values_.holes["C_ROW"] = "";
     return assemble_template();

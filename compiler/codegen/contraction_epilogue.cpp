@@ -15,12 +15,11 @@ constexpr const char *kBlock = "vector_of_columns", *kLane = "lane";
 
 class Epilogue {
  public:
-  Epilogue(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers)
-      : view_(view), width_(width), part_(view.kernel()) {
+  Epilogue(const ContractionView& view, int width, bool aligned)
+      : view_(view), width_(width), aligned_(aligned), part_(view.kernel()) {
     std::vector<NodeId> roots;
     for (const Store& s : part_.stores) roots.push_back(s.value);
     keep_needed(part_, roots);
-    aligned_ = aligned_buffers && buffers_are_aligned(part_, *aligned_buffers);
     sum_varies_along_all_axes();
     needed_ = indices_of(part_);
     // Neither the sum nor an index that is affine in the row needs the row's coordinates.
@@ -28,7 +27,7 @@ class Epilogue {
         std::all_of(needed_.begin(), needed_.end(), [&](const Expr& e) { return e == sum().index || view_.affine_in_row(e); });
     if (flat_) flatten_rows();
     column_ = view_.column_axis().name;
-    if (!aligned_buffers && !stores_vectors()) split_columns();
+    if (!aligned_ && !stores_vectors()) split_columns();
   }
 
   bool has_phases() const {
@@ -165,7 +164,7 @@ class Epilogue {
 
   const ContractionView& view_;
   const int width_;
-  bool aligned_ = false;
+  const bool aligned_;
   Kernel part_;
   std::vector<Expr> needed_;  // all indices and guards
   bool flat_ = false;
@@ -180,12 +179,12 @@ bool has_cheap_epilogue(const ContractionView& view) {
   return flops <= kCheapFlops;
 }
 
-std::string contraction_epilogue(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers) {
-  return Epilogue(view, width, aligned_buffers).text();
+std::string contraction_epilogue(const ContractionView& view, int width, bool aligned) {
+  return Epilogue(view, width, aligned).text();
 }
 
-EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers) {
-  const Epilogue epilogue(view, width, aligned_buffers);
+EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned) {
+  const Epilogue epilogue(view, width, aligned);
   if (!epilogue.has_phases()) return {"", epilogue.text()};
   return {epilogue.value_text(), epilogue.store_text()};
 }

@@ -9,9 +9,9 @@ namespace oclc {
 // Few enough operations to be written out for every row of a tile.
 bool has_cheap_epilogue(const ContractionView& view);
 
-// Lines that compute and store the results of the vector `v`, of `width` sums, at row m and columns n ... of group g. Where n
-// is a multiple of the width, `aligned_buffers` are those of the schedule; else null.
-std::string contraction_epilogue(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers);
+// Lines that compute and store the results of the vector `v`, of `width` sums, at row m and columns n ... of group g. With
+// `aligned`, n is a multiple of the width and memory is addressed as vectors are.
+std::string contraction_epilogue(const ContractionView& view, int width, bool aligned);
 
 // The same in two: lines that make of `v` what is stored, which may read memory, and lines that store it. Several of the first
 // kind may come before those of the second kind, so that what they read is under way together. The first are empty where
@@ -19,6 +19,6 @@ std::string contraction_epilogue(const ContractionView& view, int width, const s
 struct EpiloguePhases {
   std::string value, store;
 };
-EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, const std::vector<Buffer>* aligned_buffers);
+EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned);
 
 }  // namespace oclc

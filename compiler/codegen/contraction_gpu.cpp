@@ -12,6 +12,7 @@
 #include "compiler/codegen/half.h"
 #include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/pack.h"
+#include "compiler/codegen/pack_halves.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/template_text.h"
 #include "compiler/ir/typical.h"
@@ -41,8 +42,10 @@ class GpuContractionCode {
     product.depth = typical_extent(view_.inner()) * view_.taps();
     tiles_ = choose_gpu_tiles(product, target_);
     // Elements that are loaded one by one come too slowly for matrix units.
-    const GpuLoad a = load_of_a(view_, buffers_), b = load_of_b(view_, buffers_);
-    const bool loads_vectors = a.width > 1 && (b.width > 1 || constant_b_layout(view_, buffers_).has_value());
+    const GpuLoad a = load_of_a(view_), b = load_of_b(view_);
+    const auto constant_b = constant_b_layout(view_, buffers_);
+    const bool loads_vectors = a.width > 1 && (b.width > 1 || constant_b);
+    product.is_packed = a.along_k && !a.place.empty() && constant_b && view_.operand_of(view_.b()).dtype == DType::f32;
     if (loads_vectors && target_.products != Products::fma) sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
@@ -51,7 +54,7 @@ class GpuContractionCode {
     std::string group;
     for (const std::string& line : view_.group_coordinates()) group += line + "\n";
     values_.holes["GROUP"] = group;
-    values_.holes["EPILOGUE"] = contraction_epilogue(view_, kEpilogueWidth, &buffers_);
+    values_.holes["EPILOGUE"] = contraction_epilogue(view_, kEpilogueWidth, true);
     return assemble();
   }
 
@@ -95,7 +98,11 @@ class GpuContractionCode {
   bool on_matrix_unit() const { return !sm90a_ && uses_matrix_unit(tiles_, target_); }
 
   void fill_loads(const GpuLoad& a, GpuLoad b) {
-    if (b.width == 1 || (sm90a_ && !b.along_k)) pack_b(b);
+    if (sm90a_ && sm90a_->halves)
+      pack_b_as_halves(b);
+    else if (b.width == 1 || (sm90a_ && !b.along_k))
+      pack_b(b);
+    values_.holes["A_PLACE"] = a.place;
     auto& p = values_.parameters;
     p["AV"] = std::to_string(a.width);
     p["BV"] = std::to_string(b.width);
@@ -132,6 +139,30 @@ class GpuContractionCode {
     if (!load.along_k) values_.parameters["N_LOADED"] = std::to_string(pitch);
   }
 
+  // Tiles of a constant B as they lie in local memory.
+  void pack_b_as_halves(GpuLoad& load) {
+    set_depth(kMatrixDepth);
+    HalvesLayout layout;
+    layout.groups = view_.groups().value();
+    layout.columns = view_.columns().value();
+    layout.inner = view_.inner().value();
+    layout.taps = view_.taps();
+    layout.tile_columns = sm90a_->columns;
+    layout.parts = target_.products == Products::split ? 2 : 1;
+    layout.flat = values_.parameters["FLAT"] == "1";
+    const ScalarNode& b = view_.b();
+    const Buffer& source = buffers_[static_cast<std::size_t>(view_.operand_of(b).buffer)];
+    packed_.name = source.name + ".halves";
+    packed_.kind = BufferKind::constant;
+    packed_.constant = pack_halves(source.constant, *constant_b_layout(view_, buffers_), layout);
+    packed_.dtype = DType::f32;
+    packed_.elements = Expr(packed_.constant.elements());
+    kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !is_read_elsewhere(b);
+    load.along_k = true;
+    load.width = kEpilogueWidth;
+    load.text = packed_halves_text(layout, "weights");
+  }
+
   bool is_read_elsewhere(const ScalarNode& load) const {
     const auto& nodes = view_.kernel().nodes;
     return std::any_of(nodes.begin(), nodes.end(), [&](const ScalarNode& n) {
@@ -143,12 +174,17 @@ class GpuContractionCode {
     const Kernel& kernel = kernel_;
     GeneratedKernel g;
     g.name = kernel.name;
-    const Expr tile_count =
-        view_.groups() * ceil_div(view_.rows(), Expr(tiles_.rows)) * ceil_div(view_.columns(), Expr(tiles_.columns));
+    const auto tiles_of = [&](std::int64_t rows, std::int64_t columns) {
+      return view_.groups() * ceil_div(view_.rows(), Expr(rows)) * ceil_div(view_.columns(), Expr(columns));
+    };
+    const Expr portable_count = tiles_of(tiles_.rows, tiles_.columns),
+               tile_count = sm90a_ ? tiles_of(sm90a_->tile_rows(), sm90a_->columns) : portable_count;
     // On matrix units a group goes on to further tiles.
     g.groups = {sm90a_ ? min(tile_count, Expr(std::int64_t{target_.compute_units} * sm90a_->groups_of_unit)) : tile_count};
     g.local = {static_cast<std::uint32_t>(items_)};
-    g.schedule = sm90a_ ? fmt::format("template contraction_sm90a, tile {} x {}, or ", tiles_.rows, tiles_.columns) : "";
+    g.schedule =
+        sm90a_ ? fmt::format("template {}, tile {} x {}, or ", sm90a_->template_name(), sm90a_->tile_rows(), sm90a_->columns)
+               : "";
     g.schedule += fmt::format("template {}, tile {} x {} x {}, {} x {} a work-item", kTemplate, tiles_.rows, tiles_.columns,
                               tiles_.depth, tiles_.item_rows, tiles_.item_columns);
     g.arguments = arguments_of(kernel);
@@ -188,11 +224,11 @@ class GpuContractionCode {
       return g;
     }
     g.sm90a = true;
-    const EpiloguePhases phases = contraction_epilogue_phases(view_, kEpilogueWidth, &buffers_);
+    const EpiloguePhases phases = contraction_epilogue_phases(view_, kEpilogueWidth, true);
     values_.holes["EPILOGUE_VALUE"] = phases.value;
     values_.holes["EPILOGUE"] = phases.store;
     const std::string loop =
-        fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", group, view_.c_text(tile_count));
+        fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", group, view_.c_text(portable_count));
     g.source = "#ifdef OCLC_SM90A\n" +
                function("__attribute__((always_inline)) ", "first_tile", sm90a_tile_body(*sm90a_, values_)) +
                wrapper(sm90a_local_floats(*sm90a_, values_), 1024, "", group) + "#else\n" + function("", "tile", body) +

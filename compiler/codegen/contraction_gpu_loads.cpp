@@ -17,12 +17,8 @@ bool divides(const Expr& extent) { return floor_mod(extent, Expr(kWidth)) == Exp
 
 class LoadCode {
  public:
-  LoadCode(const ContractionView& view, const std::vector<Buffer>& buffers, bool is_a)
-      : view_(view),
-        buffers_(buffers),
-        is_a_(is_a),
-        root_(is_a ? view.roles().a : view.roles().b),
-        part_(part_for(view.kernel(), root_)) {
+  LoadCode(const ContractionView& view, bool is_a)
+      : view_(view), is_a_(is_a), root_(is_a ? view.roles().a : view.roles().b), part_(part_for(view.kernel(), root_)) {
     other_ = is_a ? view.axis(view.roles().m.back()).name : view.column_axis().name;
     if (is_a) flatten_rows();
   }
@@ -35,9 +31,24 @@ class LoadCode {
     if (runs_along(axis) && divides(load.along_k ? view_.inner() : other_extent()) && can_vectorize(part_, axis))
       load.width = kWidth;
     EmitMode mode = view_.mode();
-    mode.aligned = buffers_are_aligned(part_, buffers_);
+    mode.aligned = true;
+    if (load.width > 1) mode.vector_axis = axis, mode.width = load.width;
+    load.text = at_element(mode, [&](Emitter& e) { e.line(fmt::format("v = {};", e.vector_value(root_))); });
+    const ScalarNode& node = part_.nodes[static_cast<std::size_t>(root_)];
+    if (load.width > 1 && is_copied(node, axis)) {
+      load.place = at_element(mode, [&](Emitter& e) {
+        const std::string& operand = part_.operands[static_cast<std::size_t>(node.operand)].name;
+        e.line(fmt::format("from = {} + {};", operand, e.index(node.index)));
+        if (!node.guard.empty()) e.line(fmt::format("inside = {};", e.condition(node.guard)));
+      });
+    }
+    return load;
+  }
+
+ private:
+  template <class Lines>
+  std::string at_element(const EmitMode& mode, const Lines& lines) const {
     Emitter e(part_, mode);
-    if (load.width > 1) e.set_vector_axis(axis, load.width);
     std::set<std::string> names;
     for (const Axis& a : part_.axes) names.insert(a.name);
     for (const Axis& a : part_.reduction) names.insert(a.name);
@@ -46,15 +57,20 @@ class LoadCode {
       for (const std::string& line : view_.row_coordinates(indices_of(part_))) e.line(line);
     }
     for (const std::string& line : view_.tap_coordinates()) e.line(line);
-    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
+    e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
     if (!is_a_) e.line(fmt::format("const {} {} = n;", view_.index_type(), other_));
-    e.line(fmt::format("v = {};", e.vector_value(root_)));
+    lines(e);
     e.close();
-    load.text = e.text();
-    return load;
+    return e.text();
   }
 
- private:
+  // Vectors along `axis` are floats of memory from a multiple of their width on, or zeros.
+  static bool is_copied(const ScalarNode& node, const std::string& axis) {
+    const Expr first = node.index.substitute({{axis, Expr(kWidth) * Expr::symbol("vector", 0)}});
+    return is_plain_load(node) && node.dtype == DType::f32 && (node.guard.empty() || node.number == 0) &&
+           floor_mod(first, Expr(kWidth)) == Expr(0);
+  }
+
   // Where every index is affine in the flat row, rows need no coordinates.
   void flatten_rows() {
     const auto indices = indices_of(part_);
@@ -96,7 +112,6 @@ class LoadCode {
   }
 
   const ContractionView& view_;
-  const std::vector<Buffer>& buffers_;
   const bool is_a_;
   const NodeId root_;
   Kernel part_;
@@ -106,11 +121,7 @@ class LoadCode {
 
 }  // namespace
 
-GpuLoad load_of_a(const ContractionView& view, const std::vector<Buffer>& buffers) {
-  return LoadCode(view, buffers, true).run();
-}
-GpuLoad load_of_b(const ContractionView& view, const std::vector<Buffer>& buffers) {
-  return LoadCode(view, buffers, false).run();
-}
+GpuLoad load_of_a(const ContractionView& view) { return LoadCode(view, true).run(); }
+GpuLoad load_of_b(const ContractionView& view) { return LoadCode(view, false).run(); }
 
 }  // namespace oclc

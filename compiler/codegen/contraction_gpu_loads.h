@@ -11,9 +11,12 @@ struct GpuLoad {
   int width = 1;        // elements of a load: 1 or 4, side by side in memory
   bool along_k = true;  // they follow one another along k; otherwise along the rows of A or the columns of B
   std::string text;
+  // If the elements are copied as they lie, aligned, or are zeros: lines that set `from` to their place and `inside` to 0 for
+  // zeros.
+  std::string place;
 };
 
-GpuLoad load_of_a(const ContractionView& view, const std::vector<Buffer>& buffers);
-GpuLoad load_of_b(const ContractionView& view, const std::vector<Buffer>& buffers);
+GpuLoad load_of_a(const ContractionView& view);
+GpuLoad load_of_b(const ContractionView& view);
 
 }  // namespace oclc

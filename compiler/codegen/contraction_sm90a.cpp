@@ -3,16 +3,21 @@
 namespace oclc {
 namespace {
 
-constexpr std::string_view kTemplate = "contraction_sm90a";
 TemplateValues with_tiles(const Sm90aTiles& tiles, TemplateValues values) {
   auto& p = values.parameters;
   p["OCLC_SM90A"] = "1";
   p["WARPGROUPS"] = std::to_string(tiles.warpgroups);
   p["BN"] = std::to_string(tiles.columns);
-  p["KB"] = std::to_string(tiles.sum_depth);
   p["STAGES"] = std::to_string(tiles.stages);
-  p["LOADERS"] = std::to_string(tiles.loaders);
-  p["AHEAD"] = tiles.ahead ? "1" : "0";
+  if (tiles.halves) {
+    p["ROWS"] = std::to_string(tiles.rows);
+    p["UNITS"] = std::to_string(tiles.groups_of_unit);
+    p["PARTS"] = p.at("SPLIT") == "1" ? "2" : "1";
+  } else {
+    p["KB"] = std::to_string(tiles.sum_depth);
+    p["LOADERS"] = std::to_string(tiles.loaders);
+    p["AHEAD"] = tiles.ahead ? "1" : "0";
+  }
   for (const char* own : {"BM", "BK", "TM", "TN", "CHAIN", "CHAINED", "SURPLUS"}) p.erase(own);
   return values;
 }
@@ -20,11 +25,11 @@ TemplateValues with_tiles(const Sm90aTiles& tiles, TemplateValues values) {
 }  // namespace
 
 std::string sm90a_tile_body(const Sm90aTiles& tiles, TemplateValues values) {
-  return expand_tile_body(kTemplate, with_tiles(tiles, std::move(values)));
+  return expand_tile_body(tiles.template_name(), with_tiles(tiles, std::move(values)));
 }
 
 std::string sm90a_local_floats(const Sm90aTiles& tiles, TemplateValues values) {
-  return expand_macro(kTemplate, "SPACE", with_tiles(tiles, std::move(values)));
+  return expand_macro(tiles.template_name(), "SPACE", with_tiles(tiles, std::move(values)));
 }
 
 }  // namespace oclc

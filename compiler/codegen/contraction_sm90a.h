@@ -1,4 +1,5 @@
-// Contractions on the matrix units of NVIDIA's sm_90a: the template contraction_sm90a.cl.
+// Contractions on the matrix units of NVIDIA's sm_90a: the templates contraction_sm90a.cl and
+// contraction_halves_sm90a.cl.
 #pragma once
 #include <string>
 

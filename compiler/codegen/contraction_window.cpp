@@ -100,7 +100,7 @@ class WindowCode {
                                  image_.per_channel, image_.y.step);
     holes["B_POINTER"] =
         fmt::format("const __global float* w = weights + panel * {};\n", rows_of_taps * image_.x.taps * panel_width);
-    holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, nullptr);
+    holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, false);
     holes["STORE"] = "";
   }
 

@@ -134,7 +134,7 @@ class WinogradCode {
                                     view_.c_text(image_.per_image), image_.y.step, image_.x.step);
     holes["B_POINTER"] = fmt::format("const __global float* w = weights + (size_t)panel * {};\n",
                                      (tile_ + 2) * (tile_ + 2) * inner * panel_width);
-    holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, nullptr);
+    holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, false);
     holes["STORE"] = "";
   }
 

@@ -35,17 +35,6 @@ Kernel part_for(const Kernel& kernel, NodeId root) {
   return part;
 }
 
-bool buffers_are_aligned(const Kernel& kernel, const std::vector<Buffer>& buffers) {
-  const auto aligned = [&](int operand) {
-    const int buffer = kernel.operands[static_cast<std::size_t>(operand)].buffer;
-    const BufferKind kind = buffers[static_cast<std::size_t>(buffer)].kind;
-    return kind != BufferKind::input && kind != BufferKind::output;
-  };
-  return std::all_of(kernel.nodes.begin(), kernel.nodes.end(),
-                     [&](const ScalarNode& n) { return n.kind != ScalarNode::Kind::load || aligned(n.operand); }) &&
-         std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) { return aligned(s.operand); });
-}
-
 std::vector<Expr> indices_of(const Kernel& kernel) {
   std::vector<Expr> all;
   for (const ScalarNode& n : kernel.nodes) {

@@ -10,9 +10,6 @@ namespace oclc {
 void keep_needed(Kernel& kernel, std::vector<NodeId> roots);
 // The kernel without stores and stages, and with the nodes that `root` needs.
 Kernel part_for(const Kernel& kernel, NodeId root);
-// Whether every buffer that loads and stores of it address begins at a multiple of 16 bytes: callers bind inputs and outputs at
-// any element.
-bool buffers_are_aligned(const Kernel& kernel, const std::vector<Buffer>& buffers);
 // Every index and guard of its nodes, and the indices of its stores.
 std::vector<Expr> indices_of(const Kernel& kernel);
 

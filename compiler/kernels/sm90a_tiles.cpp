@@ -9,24 +9,43 @@ namespace {
 
 // Products at single precision on all units, what a step takes at least from its loads to its use, and a launch to get going.
 constexpr double kFlops = 133e12, kStepSeconds = 0.9e-6, kStartSeconds = 2e-6;
+// The same of pairs of halves, of rounded ones, and of a step whose loads have long been asked for.
+constexpr double kPairFlops = 190e12, kHalfFlops = 330e12, kCopiedStepSeconds = 0.35e-6;
 constexpr int kStepDepth = 32;
 
 // Efficiencies as measured on an H200.
 constexpr Sm90aTiles kCandidates[] = {
-    {2, 128, 16, 3, 1, 256, false, 0.65, {128, 128, 16, 8, 8}},
-    {2, 64, 16, 5, 1, 256, false, 0.45, {128, 64, 16, 8, 4}},
-    {1, 64, 16, 3, 2, 128, true, 0.35, {64, 64, 16, 4, 4}},
+    {false, 2, 128, 64, 1, 0.65, 16, 3, 256, false, {128, 128, 16, 8, 8}},
+    {false, 2, 64, 64, 1, 0.45, 16, 5, 256, false, {128, 64, 16, 8, 4}},
+    {false, 1, 64, 64, 2, 0.35, 16, 3, 128, true, {64, 64, 16, 4, 4}},
+    {true, 2, 128, 128, 1, 0.85, 32, 0, 128, false, {128, 128, 16, 8, 8}},
+    {true, 2, 128, 64, 1, 0.70, 32, 0, 128, false, {128, 128, 16, 8, 8}},
+    {true, 2, 64, 128, 1, 0.65, 32, 0, 128, false, {128, 64, 16, 8, 4}},
+    {true, 2, 64, 64, 1, 0.50, 32, 0, 128, false, {128, 64, 16, 8, 4}},
+    {true, 1, 64, 64, 2, 0.40, 32, 0, 128, false, {64, 64, 16, 4, 4}},
 };
+
+// Of a compute unit; what the alignment of a group's array may cost.
+constexpr std::int64_t kLocalBytes = 227 << 10, kAlignmentBytes = 1 << 10;
+constexpr int kMostStages = 6;
+
+// As many stages as fit beside the rows that the epilogue passes through local memory.
+int stages_of_halves(const Sm90aTiles& t, bool rounded) {
+  const std::int64_t stage = std::int64_t{t.tile_rows()} * 128 + std::int64_t{t.columns} * (rounded ? 64 : 128);
+  const std::int64_t free = kLocalBytes / t.groups_of_unit - kAlignmentBytes - std::int64_t{t.warpgroups} * 64 * 68 * 4 - 128;
+  return static_cast<int>(std::min<std::int64_t>(kMostStages, free / stage));
+}
 
 }  // namespace
 
 double sm90a_seconds(const GpuProduct& p, const Sm90aTiles& t, const Target& target) {
-  const std::int64_t units = std::max(1, target.compute_units), rows = std::int64_t{t.warpgroups} * 64;
+  const std::int64_t units = std::max(1, target.compute_units), rows = t.tile_rows();
   const auto waves = static_cast<double>(ceil_div(p.groups * ceil_div(p.rows, rows) * ceil_div(p.columns, t.columns), units));
   const auto steps = static_cast<double>(ceil_div(p.depth, kStepDepth));
+  const double flops = !t.halves ? kFlops : target.products == Products::rounded ? kHalfFlops : kPairFlops;
   const double step =
-      2.0 * static_cast<double>(rows) * t.columns * kStepDepth / (kFlops / static_cast<double>(units) * t.efficiency);
-  return kStartSeconds + waves * steps * std::max(step, kStepSeconds);
+      2.0 * static_cast<double>(rows) * t.columns * kStepDepth / (flops / static_cast<double>(units) * t.efficiency);
+  return kStartSeconds + waves * steps * std::max(step, t.halves ? kCopiedStepSeconds : kStepSeconds);
 }
 
 std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const GpuTiles& rival, const Target& target) {
@@ -37,10 +56,12 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
   plain.matrix_unit = MatrixUnit::none;
   double least = kStartSeconds + gpu_product_seconds(product, rival, plain);
   for (const Sm90aTiles& candidate : kCandidates) {
+    if (candidate.halves != product.is_packed) continue;
     const double time = sm90a_seconds(product, candidate, target);
     if (time >= least) continue;
     least = time;
     best = candidate;
+    if (best->halves) best->stages = stages_of_halves(*best, target.products == Products::rounded);
   }
   return best;
 }

@@ -1,21 +1,26 @@
 // Tiles of a contraction on the matrix units of NVIDIA's sm_90a.
 #pragma once
 #include <optional>
+#include <string_view>
 
 #include "compiler/kernels/gpu_tiles.h"
 
 namespace oclc {
 
-// Parameters of the template contraction_sm90a.cl, and the tiles of contraction_gpu.cl that do the same launch's work where the
-// matrix units are missing.
+// Parameters of the templates contraction_sm90a.cl and contraction_halves_sm90a.cl, and the tiles of contraction_gpu.cl that do
+// the same launch's work where the matrix units are missing.
 struct Sm90aTiles {
-  int warpgroups = 2, columns = 128, sum_depth = 16, stages = 3;
+  bool halves = false;  // the template contraction_halves_sm90a.cl
+  int warpgroups = 2, columns = 128;
+  int rows = 64;           // of a warpgroup
   int groups_of_unit = 1;  // that run at once on a compute unit
-  int loaders = 128;
+  double efficiency = 1;   // share of the units' rate that many such tiles reach
+  int sum_depth = 16, stages = 3, loaders = 128;
   bool ahead = true;
-  double efficiency = 1;  // share of the units' rate that many such tiles reach
   GpuTiles portable;
 
+  std::string_view template_name() const { return halves ? "contraction_halves_sm90a" : "contraction_sm90a"; }
+  int tile_rows() const { return warpgroups * rows; }
   int items() const { return warpgroups * 128 + loaders; }
 };
 

@@ -1,0 +1,35 @@
+// Packing of constant right operands into what the template contraction_halves_sm90a.cl copies to local memory, at compile
+// time.
+#pragma once
+#include <string>
+
+#include "compiler/codegen/pack.h"
+
+namespace oclc {
+
+struct HalvesLayout {
+  std::int64_t groups = 1, columns = 1, inner = 1, taps = 1;
+  std::int64_t tile_columns = 128;  // BN
+  int parts = 2;                    // halves of a number: PARTS
+  bool flat = false;                // FLAT
+
+  std::int64_t steps() const { return flat ? ceil_div(taps * inner, kStep) : taps * ceil_div(inner, kStep); }
+  std::int64_t column_tiles() const { return ceil_div(columns, tile_columns); }
+  // In words of four bytes, as floats are.
+  std::int64_t image_words() const { return parts * tile_columns * kStep / 2; }
+  std::int64_t scales_at() const { return groups * column_tiles() * steps() * image_words(); }
+  std::int64_t words() const { return scales_at() + groups * column_tiles() * tile_columns; }
+
+  static constexpr std::int64_t kStep = 32;
+
+ private:
+  static std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+};
+
+// The images, then the scales, of a constant of floats; typed as floats. Throws nothing.
+HostTensor pack_halves(const HostTensor& source, const PackedOperand& where, const HalvesLayout& layout);
+
+// Lines of portable OpenCL C that set the float4 `v` to elements k .. k + 3 of column n at tap `tap` of group g of `packed`.
+std::string packed_halves_text(const HalvesLayout& layout, const std::string& packed);
+
+}  // namespace oclc

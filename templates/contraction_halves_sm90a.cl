@@ -1,0 +1,285 @@
+// Contraction with a constant B on NVIDIA's matrix units (sm_90a), which multiply numbers of 16 bits twice as fast as TF32. Every 32
+// terms of a row of A, and every column of B, are multiplied by a power of two that takes their largest element to 2^14 .. 2^15, so
+// that no exponent is lost. A number is then the sum of two halves, of which three of the four products are summed, as accurate as a
+// chain of fma; or it is rounded to one, which has TF32's 11 bits. Sums of 32 terms of the matrix unit, whose accumulator truncates,
+// are scaled back and added up in single precision.
+//
+// formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
+// A         hole A_PLACE sets `from` to where four elements from (m, k) on lie in memory, a multiple of 16 bytes, and `inside` to 0 if
+//           they are zeros instead. Default: row-major a[(g * M + m) * K + k].
+// B         weights[((g * COLUMN_TILES + n / BN) * STEPS + step) * IMAGE], 4-byte words: as it lies in local memory; behind the images,
+//           from SCALES_AT on, what column n of group g is to be multiplied by: [(g * COLUMN_TILES * BN) + n].
+// C         holes EPILOGUE_VALUE and EPILOGUE as in contraction_sm90a.cl.
+// local A   stage of rows of 32 k, 128 bytes: element k of row r at r * 32 + ((k / 4) ^ (r % 2 * 4)) * 4 + k % 4.
+// local B   PARTS images of rows of 32 k, 64 bytes, one a column: of each 16 k the pairs (0,1) (4,5) (8,9) (12,13), then (2,3) (6,7)
+//           (10,11) (14,15): 8 halves, piece 2 * (k / 16), then piece 2 * (k / 16) + 1. Piece p of row r at p ^ (r / 2 % 4).
+// parameter legal values (default)
+//   G, M, N, K, TAPS, FLAT, SWATH   as in contraction_gpu.cl
+//   WARPGROUPS  1, 2: 128 work-items each (2)
+//   ROWS    64, 128: rows of a warpgroup (128)
+//   BN      columns of a group's tile: 64, 128 (128)
+//   PARTS   2: single precision by parts; 1: rounded operands (2)
+//   STAGES  stages of 32 k in flight (3)
+//   UNITS   groups that share a compute unit: with 1, the loaders' registers go to the others (1)
+//   AT_ONCE  vectors of the epilogue whose operands are read together: 1, 2, 4 (4)
+// local memory SPACE floats, from a multiple of 1024 bytes on.
+// launch: at most G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads go on
+// while results are stored.
+// paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores, 2022.
+#ifdef OCLC_SM90A
+#ifndef G
+#define G 1
+#endif
+#ifndef M
+#define M 128
+#endif
+#ifndef N
+#define N 768
+#endif
+#ifndef K
+#define K 768
+#endif
+#ifndef TAPS
+#define TAPS 1
+#endif
+#ifndef WARPGROUPS
+#define WARPGROUPS 2
+#endif
+#ifndef ROWS
+#define ROWS 128
+#endif
+#ifndef BN
+#define BN 128
+#endif
+#ifndef PARTS
+#define PARTS 2
+#endif
+#ifndef STAGES
+#define STAGES 3
+#endif
+#ifndef UNITS
+#define UNITS 1
+#endif
+#ifndef AT_ONCE
+#define AT_ONCE 4
+#endif
+#ifndef FLAT
+#define FLAT 0
+#endif
+#ifndef SWATH
+#define SWATH 8
+#endif
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#define MULTIPLY_FIRST JOIN(JOIN(oclc_wgmma_half_, BN), _zero)
+#define MULTIPLY JOIN(oclc_wgmma_half_, BN)
+#define MULTIPLIED JOIN(JOIN(oclc_wgmma_, BN), _wait)
+#define BM (WARPGROUPS * ROWS)
+#define BLOCKS (ROWS / 64)
+#define COMPUTERS (WARPGROUPS * 128)
+#define LOADERS 128
+#define ITEMS (COMPUTERS + LOADERS)
+#define ROW_TILES ((M + BM - 1) / BM)
+#define COLUMN_TILES ((N + BN - 1) / BN)
+#define TILES (G * ROW_TILES * COLUMN_TILES)
+#define DEPTH (FLAT ? TAPS * K : K)
+#define STEPS (FLAT ? (TAPS * K + 31) / 32 : TAPS * ((K + 31) / 32))
+#define RAGGED (DEPTH % 32 != 0)
+#define IMAGE (PARTS * BN * 16)
+#define SCALES_AT (G * COLUMN_TILES * STEPS * IMAGE)
+#define B_AT (BM * 32)
+#define STAGE (B_AT + IMAGE)
+#define PITCH 68
+#define SPACE (STAGES * STAGE + COMPUTERS / 2 * PITCH + STAGES * 4)
+
+void contraction_halves_sm90a_tile(const __global float* restrict a, const __global float* restrict weights,
+                                   const __global float* restrict bias, __global float* restrict c, int first_tile,
+                                   __local float* restrict space) {
+  //@hole SIZES
+  //@end
+  const int item = get_local_id(0);
+  const uint stages = oclc_shared(space);
+  // Of each stage: what it holds has been loaded, and has been used.
+  const uint loaded = stages + (SPACE - STAGES * 4) * 4;
+  const uint used = loaded + STAGES * 8;
+  if (item == 0) {
+    for (int s = 0; s < STAGES; ++s) {
+      oclc_barrier_init(loaded + s * 8, LOADERS + 1);
+      oclc_barrier_init(used + s * 8, COMPUTERS / 32);
+    }
+    oclc_publish();
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (item >= COMPUTERS) {
+#if UNITS == 1 && WARPGROUPS == 2
+    oclc_registers_40();
+#endif
+    const int loader = item - COMPUTERS;
+    int stage = 0;
+    uint phase = 1;
+    for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
+      const int g = tile / (ROW_TILES * COLUMN_TILES);
+      const int place = tile % (ROW_TILES * COLUMN_TILES);
+      //@hole GROUP
+      //@end
+      const int swath = place / (SWATH * COLUMN_TILES);
+      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
+      const int within = place - swath * (SWATH * COLUMN_TILES);
+      const int m0 = (swath * SWATH + within % swath_rows) * BM;
+      const __global float* image = weights + (size_t)(g * COLUMN_TILES + within / swath_rows) * (STEPS * IMAGE);
+      int at_tap = 0, at_k = 0;
+      for (int step = 0; step < STEPS; ++step) {
+        oclc_barrier_wait(used + stage * 8, phase);
+        const uint to = stages + stage * (STAGE * 4);
+        if (loader == 0) {
+          oclc_barrier_expect(loaded + stage * 8, IMAGE * 4);
+          oclc_copy_bulk(to + B_AT * 4, image, IMAGE * 4, loaded + stage * 8);
+        }
+        image += IMAGE;
+        const int in_k = loader % 8 * 4;
+#if FLAT
+        const int tap = (at_k + in_k) / K;
+        const int k = (at_k + in_k) % K;
+#else
+        const int tap = at_tap;
+        const int k = at_k + in_k;
+#endif
+        #pragma unroll 4
+        for (int i = 0; i < BM / 16; ++i) {
+          const int row = loader / 8 + i * 16;
+          const int m = min(m0 + row, M - 1);
+          const __global float* from = weights;
+          int inside = 1;
+          //@hole A_PLACE
+          from = a + (size_t)(g * M + m) * K + k;
+          //@end
+          if (RAGGED && at_k + in_k >= DEPTH) inside = 0;
+          oclc_copy_16(to + row * 128 + ((loader % 8 ^ row % 2 * 4) << 4), inside ? from : weights, inside ? 16 : 0);
+        }
+        oclc_copies_arrive(loaded + stage * 8);
+        at_k += 32;
+        if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
+        if (++stage == STAGES) stage = 0, phase ^= 1;
+      }
+    }
+  } else {
+#if UNITS == 1 && WARPGROUPS == 2
+    oclc_registers_232();
+#endif
+    const int warp = item / 32;
+    const int lane = item % 32;
+    const int warp_row = warp / 4 * ROWS + warp % 4 * 16;
+    // Four neighbours in k of rows lane / 4 and lane / 4 + 8, of the first 16 k of a step; of the others, 16 elements from there.
+    const int lane_at = (warp_row + lane / 4) * 32 + (lane % 4 ^ lane / 4 % 2 * 4) * 4;
+    const ulong tile_b = oclc_wgmma_half_tile(stages + B_AT * 4);
+    int stage = 0;
+    uint phase = 0;
+    for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
+      const int g = tile / (ROW_TILES * COLUMN_TILES);
+      const int place = tile % (ROW_TILES * COLUMN_TILES);
+      //@hole GROUP
+      //@end
+      const int swath = place / (SWATH * COLUMN_TILES);
+      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
+      const int within = place - swath * (SWATH * COLUMN_TILES);
+      const int m0 = (swath * SWATH + within % swath_rows) * BM;
+      const int n0 = within / swath_rows * BN;
+      float out[BLOCKS][BN / 2];
+      #pragma unroll
+      for (int b = 0; b < BLOCKS; ++b)
+        #pragma unroll
+        for (int i = 0; i < BN / 2; ++i) out[b][i] = 0.0f;
+      for (int step = 0; step < STEPS; ++step) {
+        oclc_barrier_wait(loaded + stage * 8, phase);
+        const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
+        #pragma unroll
+        for (int b = 0; b < BLOCKS; ++b) {
+          const __local float* restrict from_a = space + stage * STAGE + b * (64 * 32);
+          // Elements of rows 0 and 8 after lane / 4, of both 16 k.
+          const float4 x0 = *(const __local float4*)(from_a + lane_at);
+          const float4 y0 = *(const __local float4*)(from_a + (lane_at ^ 16));
+          const float4 x8 = *(const __local float4*)(from_a + lane_at + 8 * 32);
+          const float4 y8 = *(const __local float4*)(from_a + (lane_at ^ 16) + 8 * 32);
+          const uint exponent0 = oclc_largest_exponent(x0, y0);
+          const uint exponent8 = oclc_largest_exponent(x8, y8);
+          const float up0 = oclc_scale_up(exponent0), down0 = oclc_scale_down(exponent0);
+          const float up8 = oclc_scale_up(exponent8), down8 = oclc_scale_down(exponent8);
+          const float4 u0 = x0 * up0, u8 = x8 * up8, v0 = y0 * up0, v8 = y8 * up8;
+          const uint4 first = oclc_halves(u0, u8), second = oclc_halves(v0, v8);
+#if PARTS == 2
+          const uint4 first_rest = oclc_rests(u0, u8, first), second_rest = oclc_rests(v0, v8, second);
+#endif
+          float sum[BN / 2];
+          oclc_wgmma_begin();
+#if PARTS == 2
+          // The small products come first: what the unit cuts off an accumulator is relative to what it holds.
+          MULTIPLY_FIRST(sum, first_rest, from_b);
+          MULTIPLY(sum, second_rest, from_b + 2);
+          MULTIPLY(sum, first, from_b + BN * 64 / 16);
+          MULTIPLY(sum, second, from_b + BN * 64 / 16 + 2);
+          MULTIPLY(sum, first, from_b);
+#else
+          MULTIPLY_FIRST(sum, first, from_b);
+#endif
+          MULTIPLY(sum, second, from_b + 2);
+          oclc_wgmma_end();
+          MULTIPLIED(sum);
+          #pragma unroll
+          for (int i = 0; i < BN / 2; ++i) out[b][i] = fma(sum[i], i % 4 < 2 ? down0 : down8, out[b][i]);
+        }
+        if (lane == 0) oclc_barrier_arrive(used + stage * 8);
+        if (++stage == STAGES) stage = 0, phase ^= 1;
+      }
+      // Through local memory, 64 columns at a time, so that neighbours in memory are stored together.
+      __local float* restrict rows = space + STAGES * STAGE + warp * (16 * PITCH);
+      const __global float* scales = weights + SCALES_AT + (size_t)g * (COLUMN_TILES * BN);
+      #pragma unroll
+      for (int b = 0; b < BLOCKS; ++b) {
+        #pragma unroll
+        for (int c0 = 0; c0 < BN; c0 += 64) {
+          oclc_warp_barrier();
+          #pragma unroll
+          for (int i = 0; i < 32; i += 2)
+            *(__local float2*)(rows + (lane / 4 + i / 2 % 2 * 8) * PITCH + i / 4 * 8 + lane % 4 * 2) =
+                (float2)(out[b][c0 / 2 + i], out[b][c0 / 2 + i + 1]);
+          oclc_warp_barrier();
+          for (int i = lane; i < 16 * 16; i += 32 * AT_ONCE) {
+            float4 results[AT_ONCE];
+            #pragma unroll
+            for (int j = 0; j < AT_ONCE; ++j) {
+              // Surplus rows and columns repeat the last ones, so that no branch keeps reads apart.
+              const int at = i + j * 32;
+              const int m = min(m0 + warp_row + b * 64 + at / 16, M - 1);
+              const int n = min(n0 + c0 + at % 16 * 4, (N - 1) / 4 * 4);
+              float4 v = *(const __local float4*)(rows + at / 16 * PITCH + at % 16 * 4) * *(const __global float4*)(scales + n);
+              //@hole EPILOGUE_VALUE
+              v += vload4(0, bias + n);
+              //@end
+              results[j] = v;
+            }
+            #pragma unroll
+            for (int j = 0; j < AT_ONCE; ++j) {
+              const int at = i + j * 32;
+              const int m = m0 + warp_row + b * 64 + at / 16;
+              const int n = n0 + c0 + at % 16 * 4;
+              if (m < M && n < N) {
+                const float4 v = results[j];
+                //@hole EPILOGUE
+                vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
+                //@end
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+__kernel void contraction_halves_sm90a(const __global float* restrict a, const __global float* restrict weights,
+                                       const __global float* restrict bias, __global float* restrict c) {
+  __local float space[SPACE] __attribute__((aligned(1024)));
+  contraction_halves_sm90a_tile(a, weights, bias, c, (int)get_group_id(0), space);
+}
+#endif
