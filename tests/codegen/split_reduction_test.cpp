@@ -1,0 +1,54 @@
+// Long sums of few results on a GPU: cut into parts, stages that need one another, several sums of the same loads.
+#include "tests/codegen/plan_check.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+std::string source_for(const PlanCheck& check, const char* target) {
+  CompileOptions options = default_options();
+  options.target = find_target(target);
+  options.target.fp64 = true;
+  return PlanRunner(module_of(copy_graph(*check.graph)), options).source();
+}
+
+void check_on_gpus(const PlanCheck& check, double tolerance = 2e-6) {
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const char* target : {"gpu", "h200"}) CHECK(check.problem(target, true, tolerance, wanted) == "");
+}
+
+}  // namespace
+
+TEST_CASE("the mean and the variance of channels are computed in parts, one after the other") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* x = check.input({16, 60, 70, 12});
+  Value* mean = b.reduce("reduce_mean", x, {0, 1, 2}, true);
+  Value* rest = b.sub(x, mean);
+  check.out("normalized", b.div(mean, b.reduce("reduce_mean", b.mul(rest, rest), {0, 1, 2}, true)));
+  CHECK(source_for(check, "h200").find("_parts1_tile") != std::string::npos);
+  check_on_gpus(check);
+}
+
+TEST_CASE("sums of the same elements stay together in their parts") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value *x = check.input({16, 60, 70, 12}), *g = check.input({16, 60, 70, 12});
+  check.out("sum", b.reduce("reduce_sum", g, {0, 1, 2}, false));
+  check.out("product", b.relu(b.reduce("reduce_sum", b.mul(x, g), {0, 1, 2}, false)));
+  const std::string source = source_for(check, "h200");
+  CHECK(source.find("_parts_tile") != std::string::npos);
+  CHECK(source.find("_parts1_tile") == std::string::npos);
+  check_on_gpus(check, 1e-5);
+}
+
+TEST_CASE("short sums, many results and other reductions stay whole") {
+  PlanCheck check;
+  Builder& b = check.b;
+  check.out("short", b.reduce("reduce_sum", check.input({30, 40}), {0}, false));
+  check.out("many", b.reduce("reduce_sum", check.input({80, 9000}), {0}, false));
+  check.out("largest", b.reduce("reduce_max", check.input({5000, 40}), {0}, false));
+  CHECK(source_for(check, "h200").find("_parts") == std::string::npos);
+  check_on_gpus(check);
+}
