@@ -7,6 +7,8 @@
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
 // A         hole A_PLACE sets `from` to where four elements from (m, k) on lie in memory, a multiple of 16 bytes, and `inside` to 0 if
 //           they are zeros instead. Default: row-major a[(g * M + m) * K + k].
+//           With TABLE, place and condition are sums of one of the row and one of the term, as the holes A_ROW and A_STEP set them:
+//           base + row_at + step_at, and zeros where row_edges + step_edges has a negative component.
 // B         weights[((g * COLUMN_TILES + n / BN) * STEPS + step) * IMAGE], 4-byte words: as it lies in local memory; behind the images,
 //           from SCALES_AT on, what column n of group g is to be multiplied by: [(g * COLUMN_TILES * BN) + n].
 // C         holes EPILOGUE_VALUE and EPILOGUE as in contraction_sm90a.cl.
@@ -15,6 +17,7 @@
 //           (10,11) (14,15): 8 halves, piece 2 * (k / 16), then piece 2 * (k / 16) + 1. Piece p of row r at p ^ (r / 2 % 4).
 // parameter legal values (default)
 //   G, M, N, K, TAPS, FLAT, SWATH   as in contraction_gpu.cl
+//   TABLE   1: a table of a tile's rows saves the loaders their coordinates in every step (0)
 //   WARPGROUPS  1, 2: 128 work-items each (2)
 //   ROWS    64, 128: rows of a warpgroup (128)
 //   BN      columns of a group's tile: 64, 128 (128)
@@ -50,6 +53,9 @@
 #endif
 #ifndef BN
 #define BN 128
+#endif
+#ifndef TABLE
+#define TABLE 0
 #endif
 #ifndef PARTS
 #define PARTS 2
@@ -90,7 +96,8 @@
 #define B_AT (BM * 32)
 #define STAGE (B_AT + IMAGE)
 #define PITCH 68
-#define SPACE (STAGES * STAGE + COMPUTERS / 2 * PITCH + STAGES * 4)
+#define TABLE_AT (STAGES * STAGE + COMPUTERS / 2 * PITCH)
+#define SPACE (TABLE_AT + TABLE * BM * 5 + STAGES * 4)
 
 void contraction_halves_sm90a_tile(const __global float* restrict a, const __global float* restrict weights,
                                    const __global float* restrict bias, __global float* restrict c, int first_tile,
@@ -127,6 +134,26 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
       const int within = place - swath * (SWATH * COLUMN_TILES);
       const int m0 = (swath * SWATH + within % swath_rows) * BM;
       const __global float* image = weights + (size_t)(g * COLUMN_TILES + within / swath_rows) * (STEPS * IMAGE);
+#if TABLE
+      __local int4* restrict edges = (__local int4*)(space + TABLE_AT);
+      __local int* restrict places = (__local int*)(space + TABLE_AT + 4 * BM);
+      // A warp makes the table of the rows that it loads.
+      oclc_warp_barrier();
+      for (int i = 0; i < BM; i += 128) {
+        const int row = i + loader / 32 * 4 + loader % 4 + loader % 32 / 4 * 16;
+        if (row < BM) {
+          const int m = min(m0 + row, M - 1);
+          int row_at = 0;
+          int4 row_edges = 0;
+          //@hole A_ROW
+          row_at = (g * M + m) * K;
+          //@end
+          places[row] = row_at;
+          edges[row] = row_edges;
+        }
+      }
+      oclc_warp_barrier();
+#endif
       int at_tap = 0, at_k = 0;
       for (int step = 0; step < STEPS; ++step) {
         oclc_barrier_wait(used + stage * 8, phase);
@@ -144,15 +171,30 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         const int tap = at_tap;
         const int k = at_k + in_k;
 #endif
+#if TABLE
+        const __global float* base = weights;
+        int step_at = 0;
+        int4 step_edges = 0;
+        //@hole A_STEP
+        base = a;
+        step_at = k;
+        //@end
+#endif
         #pragma unroll 4
         for (int i = 0; i < BM / 16; ++i) {
           const int row = loader / 8 + i * 16;
+#if TABLE
+          const __global float* from = base + places[row] + step_at;
+          const int4 edge = edges[row] + step_edges;
+          int inside = min(min(edge.x, edge.y), min(edge.z, edge.w)) >= 0;
+#else
           const int m = min(m0 + row, M - 1);
           const __global float* from = weights;
           int inside = 1;
           //@hole A_PLACE
           from = a + (size_t)(g * M + m) * K + k;
           //@end
+#endif
           if (RAGGED && at_k + in_k >= DEPTH) inside = 0;
           oclc_copy_16(to + row * 128 + ((loader % 8 ^ row % 2 * 4) << 4), inside ? from : weights, inside ? 16 : 0);
         }

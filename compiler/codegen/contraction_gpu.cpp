@@ -103,7 +103,10 @@ class GpuContractionCode {
     else if (b.width == 1 || (sm90a_ && !b.along_k))
       pack_b(b);
     values_.holes["A_PLACE"] = a.place;
+    values_.holes["A_ROW"] = a.row;
+    values_.holes["A_STEP"] = a.step;
     auto& p = values_.parameters;
+    p["TABLE"] = a.row.empty() ? "0" : "1";
     p["AV"] = std::to_string(a.width);
     p["BV"] = std::to_string(b.width);
     p["A_ALONG_K"] = a.along_k ? "1" : "0";

@@ -12,6 +12,8 @@ namespace oclc {
 namespace {
 
 constexpr int kWidth = 4;
+// Conditions of a window in two dimensions.
+constexpr std::size_t kMostEdges = 4;
 
 bool divides(const Expr& extent) { return floor_mod(extent, Expr(kWidth)) == Expr(0); }
 
@@ -41,27 +43,61 @@ class LoadCode {
         e.line(fmt::format("from = {} + {};", operand, e.index(node.index)));
         if (!node.guard.empty()) e.line(fmt::format("inside = {};", e.condition(node.guard)));
       });
+      if (is_a_ && (!flat_ || !node.guard.empty())) separate(node, load);
     }
     return load;
   }
 
  private:
   template <class Lines>
-  std::string at_element(const EmitMode& mode, const Lines& lines) const {
+  std::string at_element(const EmitMode& mode, const Lines& lines, bool of_row = true, bool of_term = true) const {
     Emitter e(part_, mode);
     std::set<std::string> names;
     for (const Axis& a : part_.axes) names.insert(a.name);
     for (const Axis& a : part_.reduction) names.insert(a.name);
     e.open("", names);
-    if (is_a_ && !flat_) {
+    if (is_a_ && !flat_ && of_row) {
       for (const std::string& line : view_.row_coordinates(indices_of(part_))) e.line(line);
     }
-    for (const std::string& line : view_.tap_coordinates()) e.line(line);
-    e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
+    if (of_term) {
+      for (const std::string& line : view_.tap_coordinates()) e.line(line);
+      e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
+    }
     if (!is_a_) e.line(fmt::format("const {} {} = n;", view_.index_type(), other_));
     lines(e);
     e.close();
     return e.text();
+  }
+
+  // Splits the index and the guards into what depends on the row and what depends on the term.
+  void separate(const ScalarNode& node, GpuLoad& load) const {
+    if (view_.index_type() != "int" || node.guard.size() > kMostEdges) return;
+    std::map<std::string, Expr, std::less<>> first;
+    for (const Axis& a : part_.reduction) first.emplace(a.name, Expr(0));
+    std::vector<Expr> rows, steps;
+    std::vector<Expr> all = node.guard;
+    all.push_back(node.index);
+    for (const Expr& e : all) {
+      rows.push_back(e.substitute(first));
+      steps.push_back(e - rows.back());
+      if (std::any_of(part_.axes.begin(), part_.axes.end(), [&](const Axis& a) { return steps.back().uses(a.name); })) return;
+    }
+    const auto edges = [](Emitter& e, std::vector<Expr> list) {
+      list.pop_back();
+      list.resize(kMostEdges, Expr(0));
+      return fmt::format("(int4)({}, {}, {}, {})", e.index(list[0]), e.index(list[1]), e.index(list[2]), e.index(list[3]));
+    };
+    const auto row_lines = [&](Emitter& e) {
+      e.line(fmt::format("row_at = {};", e.index(rows.back())));
+      e.line(fmt::format("row_edges = {};", edges(e, rows)));
+    };
+    const auto step_lines = [&](Emitter& e) {
+      e.line(fmt::format("base = {};", part_.operands[static_cast<std::size_t>(node.operand)].name));
+      e.line(fmt::format("step_at = {};", e.index(steps.back())));
+      e.line(fmt::format("step_edges = {};", edges(e, steps)));
+    };
+    load.row = at_element(view_.mode(), row_lines, true, false);
+    load.step = at_element(view_.mode(), step_lines, false, true);
   }
 
   // Vectors along `axis` are floats of memory from a multiple of their width on, or zeros.
