@@ -17,6 +17,7 @@
 //           (10,11) (14,15): 8 halves, piece 2 * (k / 16), then piece 2 * (k / 16) + 1. Piece p of row r at p ^ (r / 2 % 4).
 // parameter legal values (default)
 //   G, M, N, K, TAPS, FLAT, SWATH   as in contraction_gpu.cl
+//   AV      elements that are copied together: 4, or 1, which wants TABLE (4)
 //   TABLE   1: a table of a tile's rows saves the loaders their coordinates in every step (0)
 //   WARPGROUPS  1, 2: 128 work-items each (2)
 //   ROWS    64, 128: rows of a warpgroup (128)
@@ -53,6 +54,9 @@
 #endif
 #ifndef BN
 #define BN 128
+#endif
+#ifndef AV
+#define AV 4
 #endif
 #ifndef TABLE
 #define TABLE 0
@@ -140,7 +144,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
       // A warp makes the table of the rows that it loads.
       oclc_warp_barrier();
       for (int i = 0; i < BM; i += 128) {
-        const int row = i + loader / 32 * 4 + loader % 4 + loader % 32 / 4 * 16;
+        const int row = i + (AV == 4 ? loader / 32 * 4 + loader % 4 + loader % 32 / 4 * 16 : loader / 32 + loader % 32 * 4);
         if (row < BM) {
           const int m = min(m0 + row, M - 1);
           int row_at = 0;
@@ -163,7 +167,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           oclc_copy_bulk(to + B_AT * 4, image, IMAGE * 4, loaded + stage * 8);
         }
         image += IMAGE;
-        const int in_k = loader % 8 * 4;
+        const int in_k = loader % (32 / AV) * AV;
 #if FLAT
         const int tap = (at_k + in_k) / K;
         const int k = (at_k + in_k) % K;
@@ -181,8 +185,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         //@end
 #endif
         #pragma unroll 4
-        for (int i = 0; i < BM / 16; ++i) {
-          const int row = loader / 8 + i * 16;
+        for (int row = loader / (32 / AV); row < BM; row += LOADERS / (32 / AV)) {
 #if TABLE
           const __global float* from = base + places[row] + step_at;
           const int4 edge = edges[row] + step_edges;
@@ -196,7 +199,11 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           //@end
 #endif
           if (RAGGED && at_k + in_k >= DEPTH) inside = 0;
-          oclc_copy_16(to + row * 128 + ((loader % 8 ^ row % 2 * 4) << 4), inside ? from : weights, inside ? 16 : 0);
+#if AV == 4
+          oclc_copy_16(to + row * 128 + ((in_k / 4 ^ row % 2 * 4) << 4), inside ? from : weights, inside ? 16 : 0);
+#else
+          oclc_copy_4(to + row * 128 + ((in_k / 4 ^ row % 2 * 4) << 4) + in_k % 4 * 4, inside ? from : weights, inside ? 4 : 0);
+#endif
         }
         oclc_copies_arrive(loaded + stage * 8);
         at_k += 32;

@@ -43,12 +43,15 @@ void oclc_copy_bulk(uint to, const __global void* from, uint bytes, uint barrier
 }
 #endif
 
-//@provides oclc_copy_16 oclc_copies_arrive
-// 16 bytes of local memory become the first `bytes` of those at `from`, 16 or 0, then zeros; once all copies that a work-item asked
+//@provides oclc_copy_16 oclc_copy_4 oclc_copies_arrive
+// 16 or 4 bytes of local memory become the first `bytes` of those at `from`, all or none, then zeros; once all copies that a work-item asked
 // for are done, it has arrived at the barrier.
 #ifdef OCLC_SM90A
 void oclc_copy_16(uint to, const __global void* from, uint bytes) {
   __asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
+void oclc_copy_4(uint to, const __global void* from, uint bytes) {
+  __asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 void oclc_copies_arrive(uint barrier) {
   __asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");

@@ -45,8 +45,10 @@ class GpuContractionCode {
     const GpuLoad a = load_of_a(view_), b = load_of_b(view_);
     const auto constant_b = constant_b_layout(view_, buffers_);
     const bool loads_vectors = a.width > 1 && (b.width > 1 || constant_b);
-    product.is_packed = a.along_k && !a.place.empty() && constant_b && view_.operand_of(view_.b()).dtype == DType::f32;
-    if (loads_vectors && target_.products != Products::fma) sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
+    const bool is_copied = a.width > 1 ? a.along_k && !a.place.empty() : !a.row.empty();
+    product.is_packed = is_copied && constant_b && view_.operand_of(view_.b()).dtype == DType::f32;
+    if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
+      sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();

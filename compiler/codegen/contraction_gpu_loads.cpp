@@ -37,7 +37,9 @@ class LoadCode {
     if (load.width > 1) mode.vector_axis = axis, mode.width = load.width;
     load.text = at_element(mode, [&](Emitter& e) { e.line(fmt::format("v = {};", e.vector_value(root_))); });
     const ScalarNode& node = part_.nodes[static_cast<std::size_t>(root_)];
-    if (load.width > 1 && is_copied(node, axis)) {
+    const bool copies = is_plain_load(node) && node.dtype == DType::f32 && (node.guard.empty() || node.number == 0);
+    if (is_a_ && copies && load.width == 1) separate(node, load);
+    if (copies && load.width > 1 && is_aligned(node, axis)) {
       load.place = at_element(mode, [&](Emitter& e) {
         const std::string& operand = part_.operands[static_cast<std::size_t>(node.operand)].name;
         e.line(fmt::format("from = {} + {};", operand, e.index(node.index)));
@@ -100,11 +102,10 @@ class LoadCode {
     load.step = at_element(view_.mode(), step_lines, false, true);
   }
 
-  // Vectors along `axis` are floats of memory from a multiple of their width on, or zeros.
-  static bool is_copied(const ScalarNode& node, const std::string& axis) {
+  // Vectors along `axis` begin at multiples of their width.
+  static bool is_aligned(const ScalarNode& node, const std::string& axis) {
     const Expr first = node.index.substitute({{axis, Expr(kWidth) * Expr::symbol("vector", 0)}});
-    return is_plain_load(node) && node.dtype == DType::f32 && (node.guard.empty() || node.number == 0) &&
-           floor_mod(first, Expr(kWidth)) == Expr(0);
+    return floor_mod(first, Expr(kWidth)) == Expr(0);
   }
 
   // Where every index is affine in the flat row, rows need no coordinates.

@@ -14,9 +14,9 @@ struct GpuLoad {
   // If the elements are copied as they lie, aligned, or are zeros: lines that set `from` to their place and `inside` to 0 for
   // zeros.
   std::string place;
-  // If that place is the sum of one of the row and one of the term, and is worth being found that way: lines that set `row_at`
-  // and `row_edges`, and lines that set `base`, `step_at` and `step_edges`. The elements lie at base + row_at + step_at; they
-  // are zeros if a component of row_edges + step_edges is negative.
+  // If that place, or that of a single element, is the sum of one of the row and one of the term, and is worth being found that
+  // way: lines that set `row_at` and `row_edges`, and lines that set `base`, `step_at` and `step_edges`. The elements lie at
+  // base + row_at + step_at; they are zeros if a component of row_edges + step_edges is negative.
   std::string row, step;
 };
 
