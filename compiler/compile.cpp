@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/packed_right.h"
 #include "compiler/kernels/images.h"
 #include "compiler/kernels/persistent.h"
 #include "compiler/kernels/split_sums.h"
@@ -18,8 +19,8 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse",  "persistent",
-                                            "split_sums",         "resident",       "images"};
+constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts",      "fuse",     "persistent",
+                                            "split_sums",         "pack_right_operands", "resident", "images"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -84,6 +85,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
   if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);
+  if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;

@@ -1,4 +1,4 @@
-// Contraction with a constant B on NVIDIA's matrix units (sm_90a), which multiply numbers of 16 bits twice as fast as TF32. Every 32
+// Contraction with a packed B on NVIDIA's matrix units (sm_90a), which multiply numbers of 16 bits twice as fast as TF32. Every 32
 // terms of a row of A, and every column of B, are multiplied by a power of two that takes their largest element to 2^14 .. 2^15, so
 // that no exponent is lost. A number is then the sum of two halves, of which three of the four products are summed, as accurate as a
 // chain of fma; or it is rounded to one, which has TF32's 11 bits. Sums of 32 terms of the matrix unit, whose accumulator truncates,
@@ -10,7 +10,8 @@
 //           With TABLE, place and condition are sums of one of the row and one of the term, as the holes A_ROW and A_STEP set them:
 //           base + row_at + step_at, and zeros where row_edges + step_edges has a negative component.
 // B         weights[((g * COLUMN_TILES + n / BN) * STEPS + step) * IMAGE], 4-byte words: as it lies in local memory; behind the images,
-//           from SCALES_AT on, what column n of group g is to be multiplied by: [(g * COLUMN_TILES * BN) + n].
+//           from SCALES_AT on, what column n of group g is to be multiplied by: [(g * COLUMN_TILES * BN) + n]. With STEP_SCALES every
+//           image ends with such numbers for its own 32 k.
 // C         holes EPILOGUE_VALUE and EPILOGUE as in contraction_sm90a.cl.
 // local A   stage of rows of 32 k, 128 bytes: element k of row r at r * 32 + ((k / 4) ^ (r % 2 * 4)) * 4 + k % 4.
 // local B   PARTS images of rows of 32 k, 64 bytes, one a column: of each 16 k the pairs (0,1) (4,5) (8,9) (12,13), then (2,3) (6,7)
@@ -23,6 +24,7 @@
 //   ROWS    64, 128: rows of a warpgroup (128)
 //   BN      columns of a group's tile: 64, 128 (128)
 //   PARTS   2: single precision by parts; 1: rounded operands (2)
+//   STEP_SCALES  1: columns are scaled in every step by themselves: the images were made by pack_halves when the plan runs (0)
 //   STAGES  stages of 32 k in flight (3)
 //   UNITS   groups that share a compute unit: with 1, the loaders' registers go to the others (1)
 //   AT_ONCE  vectors of the epilogue whose operands are read together: 1, 2, 4 (4)
@@ -64,6 +66,9 @@
 #ifndef PARTS
 #define PARTS 2
 #endif
+#ifndef STEP_SCALES
+#define STEP_SCALES 0
+#endif
 #ifndef STAGES
 #define STAGES 3
 #endif
@@ -95,7 +100,7 @@
 #define DEPTH (FLAT ? TAPS * K : K)
 #define STEPS (FLAT ? (TAPS * K + 31) / 32 : TAPS * ((K + 31) / 32))
 #define RAGGED (DEPTH % 32 != 0)
-#define IMAGE (PARTS * BN * 16)
+#define IMAGE (PARTS * BN * 16 + STEP_SCALES * 128)
 #define SCALES_AT (G * COLUMN_TILES * STEPS * IMAGE)
 #define B_AT (BM * 32)
 #define STAGE (B_AT + IMAGE)
@@ -273,15 +278,29 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           MULTIPLY(sum, second, from_b + 2);
           oclc_wgmma_end();
           MULTIPLIED(sum);
+#if STEP_SCALES
+          const __local float* restrict columns = space + stage * STAGE + B_AT + PARTS * BN * 16 + lane % 4 * 2;
+          #pragma unroll
+          for (int i = 0; i < BN / 2; i += 4) {
+            const float2 scale = *(const __local float2*)(columns + i * 2);
+            out[b][i] = fma(sum[i] * scale.x, down0, out[b][i]);
+            out[b][i + 1] = fma(sum[i + 1] * scale.y, down0, out[b][i + 1]);
+            out[b][i + 2] = fma(sum[i + 2] * scale.x, down8, out[b][i + 2]);
+            out[b][i + 3] = fma(sum[i + 3] * scale.y, down8, out[b][i + 3]);
+          }
+#else
           #pragma unroll
           for (int i = 0; i < BN / 2; ++i) out[b][i] = fma(sum[i], i % 4 < 2 ? down0 : down8, out[b][i]);
+#endif
         }
         if (lane == 0) oclc_barrier_arrive(used + stage * 8);
         if (++stage == STAGES) stage = 0, phase ^= 1;
       }
       // Through local memory, 64 columns at a time, so that neighbours in memory are stored together.
       __local float* restrict rows = space + STAGES * STAGE + warp * (16 * PITCH);
+#if STEP_SCALES == 0
       const __global float* scales = weights + SCALES_AT + (size_t)g * (COLUMN_TILES * BN);
+#endif
       #pragma unroll
       for (int b = 0; b < BLOCKS; ++b) {
         #pragma unroll
@@ -300,7 +319,10 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
               const int at = i + j * 32;
               const int m = min(m0 + warp_row + b * 64 + at / 16, M - 1);
               const int n = min(n0 + c0 + at % 16 * 4, (N - 1) / 4 * 4);
-              float4 v = *(const __local float4*)(rows + at / 16 * PITCH + at % 16 * 4) * *(const __global float4*)(scales + n);
+              float4 v = *(const __local float4*)(rows + at / 16 * PITCH + at % 16 * 4);
+#if STEP_SCALES == 0
+              v *= *(const __global float4*)(scales + n);
+#endif
               //@hole EPILOGUE_VALUE
               v += vload4(0, bias + n);
               //@end

@@ -4,11 +4,13 @@
 #include "compiler/codegen/contraction_gpu.h"
 #include "compiler/codegen/group_reduction.h"
 #include "compiler/codegen/loop_nest.h"
+#include "compiler/codegen/packed_right.h"
 
 namespace oclc {
 
 GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
   if (kernel.contraction) {
+    if (auto packing = generate_packing(kernel, target)) return std::move(*packing);
     if (auto contraction = generate_contraction(kernel, buffers, target)) return std::move(*contraction);
     if (auto contraction = generate_gpu_contraction(kernel, buffers, target)) return std::move(*contraction);
   }

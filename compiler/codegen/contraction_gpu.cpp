@@ -12,10 +12,9 @@
 #include "compiler/codegen/half.h"
 #include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/pack.h"
-#include "compiler/codegen/pack_halves.h"
+#include "compiler/codegen/packed_right.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/template_text.h"
-#include "compiler/ir/typical.h"
 #include "compiler/kernels/gpu_tiles.h"
 
 namespace oclc {
@@ -35,18 +34,14 @@ class GpuContractionCode {
       : view_(view), buffers_(buffers), target_(target), kernel_(view.kernel()) {}
 
   GeneratedKernel run() {
-    GpuProduct product;
-    product.groups = typical_extent(view_.groups());
-    product.rows = typical_extent(view_.rows());
-    product.columns = typical_extent(view_.columns());
-    product.depth = typical_extent(view_.inner()) * view_.taps();
+    GpuProduct product = product_of(view_);
     tiles_ = choose_gpu_tiles(product, target_);
     // Elements that are loaded one by one come too slowly for matrix units.
     const GpuLoad a = load_of_a(view_), b = load_of_b(view_);
     const auto constant_b = constant_b_layout(view_, buffers_);
     const bool loads_vectors = a.width > 1 && (b.width > 1 || constant_b);
-    const bool is_copied = a.width > 1 ? a.along_k && !a.place.empty() : !a.row.empty();
-    product.is_packed = is_copied && constant_b && view_.operand_of(view_.b()).dtype == DType::f32;
+    product.is_packed =
+        images_of(kernel_) >= 0 || (copies_a(a) && constant_b && view_.operand_of(view_.b()).dtype == DType::f32);
     if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
       sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
     if (sm90a_) tiles_ = sm90a_->portable;
@@ -134,7 +129,7 @@ class GpuContractionCode {
                                     : pack_panels(source.constant, *layout, groups, columns, inner, pitch);
     packed_.dtype = packed_.constant.dtype();
     packed_.elements = Expr(packed_.constant.elements());
-    kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !is_read_elsewhere(b);
+    kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !view_.is_read_elsewhere(b);
     EmitMode mode;
     mode.width = load.width = kEpilogueWidth;
     const std::string at = load.along_k ? fmt::format("(size_t)(g * N + n) * {} + tap * K + k", pitch)
@@ -146,15 +141,15 @@ class GpuContractionCode {
 
   // Tiles of a constant B as they lie in local memory.
   void pack_b_as_halves(GpuLoad& load) {
-    set_depth(kMatrixDepth);
-    HalvesLayout layout;
-    layout.groups = view_.groups().value();
-    layout.columns = view_.columns().value();
-    layout.inner = view_.inner().value();
-    layout.taps = view_.taps();
-    layout.tile_columns = sm90a_->columns;
-    layout.parts = target_.products == Products::split ? 2 : 1;
-    layout.flat = values_.parameters["FLAT"] == "1";
+    const HalvesLayout layout = halves_layout(view_, *sm90a_, target_);
+    values_.parameters["STEP_SCALES"] = layout.step_scales ? "1" : "0";
+    load.along_k = true;
+    load.width = kEpilogueWidth;
+    load.text = packed_halves_text(layout, "weights");
+    if (layout.step_scales) {
+      values_.holes["SIZES"] += fmt::format("const __global float* weights = {};\n", kImages);
+      return drop_b();
+    }
     const ScalarNode& b = view_.b();
     const Buffer& source = buffers_[static_cast<std::size_t>(view_.operand_of(b).buffer)];
     packed_.name = source.name + ".halves";
@@ -162,17 +157,14 @@ class GpuContractionCode {
     packed_.constant = pack_halves(source.constant, *constant_b_layout(view_, buffers_), layout);
     packed_.dtype = DType::f32;
     packed_.elements = Expr(packed_.constant.elements());
-    kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !is_read_elsewhere(b);
-    load.along_k = true;
-    load.width = kEpilogueWidth;
-    load.text = packed_halves_text(layout, "weights");
+    drop_b();
   }
 
-  bool is_read_elsewhere(const ScalarNode& load) const {
-    const auto& nodes = view_.kernel().nodes;
-    return std::any_of(nodes.begin(), nodes.end(), [&](const ScalarNode& n) {
-      return &n != &load && n.kind == ScalarNode::Kind::load && n.operand == load.operand;
-    });
+  // The code does not read B where it lies.
+  void drop_b() {
+    const ScalarNode& b = view_.b();
+    if (b.kind == ScalarNode::Kind::load)
+      kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !view_.is_read_elsewhere(b);
   }
 
   GeneratedKernel assemble() {

@@ -25,6 +25,10 @@ class LoadCode {
     if (is_a) flatten_rows();
   }
 
+  std::string element() {
+    return at_element(view_.mode(), [&](Emitter& e) { e.line(fmt::format("v = {};", e.value(root_))); });
+  }
+
   GpuLoad run() {
     const std::string& inner = view_.inner_axis().name;
     GpuLoad load;
@@ -160,5 +164,6 @@ class LoadCode {
 
 GpuLoad load_of_a(const ContractionView& view) { return LoadCode(view, true).run(); }
 GpuLoad load_of_b(const ContractionView& view) { return LoadCode(view, false).run(); }
+std::string element_of_b(const ContractionView& view) { return LoadCode(view, false).element(); }
 
 }  // namespace oclc

@@ -100,7 +100,10 @@ std::string packed_halves_text(const HalvesLayout& layout, const std::string& pa
       layout.flat ? "at / 32" : fmt::format("tap * {} + k / 32", layout.steps() / layout.taps), layout.image_words());
   if (layout.parts == 2)
     text += fmt::format("v += (float4)(vload_half2(0, from + low + {0}), vload_half2(0, from + (low ^ 8) + {0}));\n", bn * 32);
-  text += fmt::format("v *= {}[{} + g * {} + n];\n", packed, layout.scales_at(), layout.column_tiles() * bn);
+  if (layout.step_scales)
+    text += fmt::format("v *= *((const __global float*)(from - row * 32) + {} + row);\n", layout.number_words());
+  else
+    text += fmt::format("v *= {}[{} + g * {} + n];\n", packed, layout.scales_at(), layout.column_tiles() * bn);
   return text;
 }
 

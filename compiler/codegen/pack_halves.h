@@ -12,15 +12,17 @@ struct HalvesLayout {
   std::int64_t tile_columns = 128;  // BN
   int parts = 2;                    // halves of a number: PARTS
   bool flat = false;                // FLAT
+  bool step_scales = false;         // STEP_SCALES: scales lie in every image, for those that are made when the plan runs
 
   std::int64_t steps() const { return flat ? ceil_div(taps * inner, kStep) : taps * ceil_div(inner, kStep); }
   std::int64_t column_tiles() const { return ceil_div(columns, tile_columns); }
   // In words of four bytes, as floats are.
-  std::int64_t image_words() const { return parts * tile_columns * kStep / 2; }
+  std::int64_t number_words() const { return parts * tile_columns * kStep / 2; }
+  std::int64_t image_words() const { return number_words() + (step_scales ? kScaleWords : 0); }
   std::int64_t scales_at() const { return groups * column_tiles() * steps() * image_words(); }
-  std::int64_t words() const { return scales_at() + groups * column_tiles() * tile_columns; }
+  std::int64_t words() const { return scales_at() + (step_scales ? 0 : groups * column_tiles() * tile_columns); }
 
-  static constexpr std::int64_t kStep = 32;
+  static constexpr std::int64_t kStep = 32, kScaleWords = 128;
 
  private:
   static std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

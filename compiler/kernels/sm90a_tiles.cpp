@@ -31,7 +31,7 @@ constexpr int kMostStages = 6;
 
 // As many stages as fit beside the rows that the epilogue passes through local memory and the table of rows.
 int stages_of_halves(const Sm90aTiles& t, bool rounded) {
-  const std::int64_t stage = std::int64_t{t.tile_rows()} * 128 + std::int64_t{t.columns} * (rounded ? 64 : 128);
+  const std::int64_t stage = std::int64_t{t.tile_rows()} * 128 + std::int64_t{t.columns} * (rounded ? 64 : 128) + 512;
   const std::int64_t free = kLocalBytes / t.groups_of_unit - kAlignmentBytes - std::int64_t{t.warpgroups} * 64 * 68 * 4 -
                             std::int64_t{t.tile_rows()} * 20 - 128;
   return static_cast<int>(std::min<std::int64_t>(kMostStages, free / stage));
