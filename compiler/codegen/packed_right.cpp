@@ -86,6 +86,7 @@ class Packer {
     packing.operands.push_back(operand);
     Store store;
     store.operand = static_cast<int>(packing.operands.size()) - 1;
+    store.index = Expr(-1);  // no element in particular: all of the buffer is written
     for (std::size_t i = 0; i < packing.nodes.size(); ++i) {
       if (packing.nodes[i].kind == ScalarNode::Kind::reduced) store.value = static_cast<NodeId>(i);
     }

@@ -1,0 +1,96 @@
+// Right operands as images of halves: constants packed at compile time, others by a kernel of their own when the plan runs. The
+// text for other devices reads the images too, and runs here.
+#include "compiler/codegen/packed_right.h"
+
+#include <cmath>
+
+#include "tests/codegen/plan_check.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+// Arithmetic units so slow, and launches so cheap, that every product is worth the matrix units.
+CompileOptions eager_options(const char* precision) {
+  CompileOptions options = default_options();
+  options.target = find_target("h200");
+  options.target.fp64 = true;
+  options.target.flops = 1e9;
+  options.target.launch_seconds = 0;
+  options.precision = precision;
+  return options;
+}
+
+struct Outcome {
+  std::string difference, source;
+};
+
+Outcome run(const PlanCheck& check, const char* precision, double tolerance) {
+  PlanRunner runner(module_of(copy_graph(*check.graph)), eager_options(precision));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  return {difference(runner.run(check.inputs, check.symbols), wanted, tolerance), runner.source()};
+}
+
+}  // namespace
+
+TEST_CASE("constant right operands are images at compile time: ragged sizes, taps, groups, few channels") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto weights = [&](Ints shape) { return b.constant(random_tensor(DType::f32, std::move(shape), 5)); };
+  check.out("product", b.relu(b.matmul(check.input({130, 68}), weights({68, 70}))));
+  check.out("ragged", b.matmul(check.input({65, 67}), weights({67, 129})));
+  check.out("transposed", b.matmul(check.input({64, 64}), weights({32, 64}), false, true));
+  ConvOptions same;
+  same.pads = {1, 1, 1, 1};
+  check.out("3x3", b.conv(check.input({1, 64, 9, 8}), weights({40, 64, 3, 3}), nullptr, same));
+  check.out("few channels", b.conv(check.input({2, 3, 17, 16}), weights({24, 3, 3, 3}), nullptr, same));
+  const Outcome split = run(check, "fp32", 2e-6);
+  CHECK(split.difference == "");
+  CHECK(split.source.find("oclc_wgmma_half_64") != std::string::npos);
+  CHECK(split.source.find("oclc_copy_16") != std::string::npos);
+  CHECK(split.source.find("oclc_copy_4") != std::string::npos);
+  CHECK(split.source.find("_pack_tile") == std::string::npos);
+  CHECK(run(check, "tf32", 3e-3).difference == "");
+}
+
+TEST_CASE("other right operands are packed when the plan runs, whatever computes them") {
+  PlanCheck check;
+  Builder& b = check.b;
+  check.out("product", b.matmul(check.input({130, 68}), check.input({68, 70})));
+  check.out("ragged", b.matmul(check.input({65, 67}), check.input({129, 67}), false, true));
+  check.out("batch", b.matmul(check.input({3, 70, 64}), check.input({3, 64, 48})));
+  check.out("computed", b.matmul(check.input({70, 64}), b.tanh(check.input({64, 36}))));
+  ConvOptions same;
+  same.pads = {1, 1, 1, 1};
+  check.out("3x3", b.conv(check.input({1, 64, 9, 8}), check.input({40, 64, 3, 3}), nullptr, same));
+  const Outcome split = run(check, "fp32", 2e-6);
+  CHECK(split.difference == "");
+  CHECK(split.source.find("_pack_tile") != std::string::npos);
+  CHECK(run(check, "tf32", 3e-3).difference == "");
+}
+
+TEST_CASE("halves of large and small numbers keep their precision, whatever the columns' and rows' sizes") {
+  PlanCheck check;
+  Builder& b = check.b;
+  HostTensor x = random_tensor(DType::f32, {64, 64}, 3), w = random_tensor(DType::f32, {64, 40}, 4);
+  auto* rows = reinterpret_cast<float*>(x.mutable_data());
+  auto* columns = reinterpret_cast<float*>(w.mutable_data());
+  for (int i = 0; i < 64 * 64; ++i) rows[i] *= std::ldexp(1.0f, (i / 64 - 32));
+  for (int i = 0; i < 64 * 40; ++i) columns[i] *= std::ldexp(1.0f, (i % 40 - 20) * 2);
+  Value* y = b.matmul(check.input(std::move(x)), b.constant(std::move(w)));
+  HostTensor back(DType::f32, {64, 40});
+  auto* scale = reinterpret_cast<float*>(back.mutable_data());
+  for (int i = 0; i < 64 * 40; ++i) scale[i] = std::ldexp(1.0f, -(i / 40 - 32) - (i % 40 - 20) * 2);
+  check.out("scaled back", b.mul(y, b.constant(std::move(back))));
+  CHECK(run(check, "fp32", 2e-6).difference == "");
+}
+
+TEST_CASE("products that gain nothing by it keep their right operand") {
+  PlanCheck check;
+  check.out("small", check.b.matmul(check.input({40, 64}), check.input({64, 40})));
+  CompileOptions options = default_options();
+  options.target = find_target("h200");
+  options.target.fp64 = true;
+  CHECK(PlanRunner(module_of(copy_graph(*check.graph)), options).source().find("_pack_tile") == std::string::npos);
+}
