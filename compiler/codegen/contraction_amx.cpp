@@ -88,7 +88,7 @@ class AmxWindowCode {
                                    view_.c_text(image_.per_image), image_.y.step, image_.x.step);
     holes["B_POINTER"] =
         fmt::format("w = weights + (size_t)panel * {};\n", product_.steps() * parts_of(target_.tile_products) * 1024);
-    holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, nullptr);
+    holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, false);
     holes["STORE"] = "";
   }
 
@@ -120,7 +120,7 @@ class AmxCode {
     for (const std::string& line : view_.group_coordinates()) b += line + "\n";
     b += fmt::format("w = weights + (size_t)(g * {} + panel) * {};\n", all_panels,
                      steps * parts_of(target_.tile_products) * 1024);
-    holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, nullptr);
+    holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, false);
     holes["STORE"] = "";
     holes["C_ROW"] = "";
     const Expr row_items = ceil_div(view_.rows(), Expr(32 * tiles_.row_blocks));

@@ -164,6 +164,7 @@ class LoadCode {
 
 GpuLoad load_of_a(const ContractionView& view) { return LoadCode(view, true).run(); }
 GpuLoad load_of_b(const ContractionView& view) { return LoadCode(view, false).run(); }
+std::string element_of_a(const ContractionView& view) { return LoadCode(view, true).element(); }
 std::string element_of_b(const ContractionView& view) { return LoadCode(view, false).element(); }
 
 }  // namespace oclc

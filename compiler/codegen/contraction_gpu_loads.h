@@ -22,7 +22,8 @@ struct GpuLoad {
 
 GpuLoad load_of_a(const ContractionView& view);
 GpuLoad load_of_b(const ContractionView& view);
-// The same of B, one element.
+// The same of one element.
+std::string element_of_a(const ContractionView& view);
 std::string element_of_b(const ContractionView& view);
 
 }  // namespace oclc

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/kernel_text.h"
+#include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/support/error.h"
@@ -17,6 +18,10 @@ namespace {
 constexpr int kColumns = 32, kQuads = 8;
 // Estimates are rough, and columns scaled in every step cost the product a part of its time.
 constexpr double kWorthwhile = 0.8, kScaling = 1.1;
+// How much longer than estimated products take whose left operand is computed, or gathered across rows, as it is loaded.
+constexpr double kComputedLeft = 1.5;
+// A square of the left operand that a group passes through local memory.
+constexpr int kSquare = 32, kSquareItems = 256;
 
 bool has_numbers(const ContractionView& view) {
   return view.groups().is_constant() && view.columns().is_constant() && view.inner().is_constant() && view.rows().is_constant();
@@ -37,7 +42,7 @@ class Packer {
     std::vector<Step> all;
     for (Step& step : steps) {
       if (step.kernel >= 0) {
-        if (const int kernel = pack(static_cast<std::size_t>(step.kernel)); kernel >= 0) {
+        for (const int kernel : pack(static_cast<std::size_t>(step.kernel))) {
           Step before;
           before.kernel = kernel;
           all.push_back(std::move(before));
@@ -49,23 +54,29 @@ class Packer {
   }
 
  private:
-  // The kernel that packs for kernel `index`, -1 if none is worth it.
-  int pack(std::size_t index) {
+  // The kernels that lay out and pack for kernel `index`; none if it is not worth them.
+  std::vector<int> pack(std::size_t index) {
     const Kernel product = schedule_.kernels[index];
-    if (!product.contraction) return -1;
+    if (!product.contraction) return {};
     const auto view = ContractionView::of(product);
-    if (!view || !has_numbers(*view) || constant_b_layout(*view, schedule_.buffers) || !copies_a(load_of_a(*view))) return -1;
+    if (!view || !has_numbers(*view) || constant_b_layout(*view, schedule_.buffers)) return {};
+    const bool lies_right = copies_a(load_of_a(*view));
+    if (!lies_right && (view->taps() != 1 || view->index_type() != "int")) return {};
     const auto tiles = packed_tiles(*view, target_);
-    if (!tiles) return -1;
+    if (!tiles) return {};
     HalvesLayout layout = halves_layout(*view, *tiles, target_);
     layout.step_scales = true;
     const GpuProduct plain = product_of(*view);
     GpuProduct packed = plain;
     packed.is_packed = true;
-    const double moved = 2.0 * static_cast<double>(layout.words()) * 4;
-    const double seconds =
-        sm90a_seconds(packed, *tiles, target_) * kScaling + target_.launch_seconds + moved / target_.bytes_per_second;
-    if (seconds > best_gpu_seconds(plain, target_) * kWorthwhile) return -1;
+    const double right_bytes = 2.0 * static_cast<double>(layout.words()) * 4;
+    const double left_bytes = lies_right ? 0 : 3.0 * static_cast<double>(plain.groups * plain.rows * plain.depth) * 4;
+    const double seconds = sm90a_seconds(packed, *tiles, target_) * kScaling + (lies_right ? 1 : 2) * target_.launch_seconds +
+                           (right_bytes + left_bytes) / target_.bytes_per_second;
+    const double now = best_gpu_seconds(plain, target_) * (lies_right ? 1 : kComputedLeft);
+    if (seconds > now * kWorthwhile) return {};
+    std::vector<int> before;
+    if (!lies_right) before.push_back(lay_out_left(index, *view));
 
     Buffer images;
     images.name = product.name + ".images";
@@ -84,19 +95,66 @@ class Packer {
     packing.contraction->strategy = kPacks;
     operand.written = true;
     packing.operands.push_back(operand);
-    Store store;
-    store.operand = static_cast<int>(packing.operands.size()) - 1;
-    store.index = Expr(-1);  // no element in particular: all of the buffer is written
-    for (std::size_t i = 0; i < packing.nodes.size(); ++i) {
-      if (packing.nodes[i].kind == ScalarNode::Kind::reduced) store.value = static_cast<NodeId>(i);
-    }
-    packing.stores = {store};
-    keep_needed(packing, {packing.contraction->b, store.value});
-    drop_unused_operands(packing);
+    replace_stores(packing, packing.contraction->b);
     packing.flops = Expr(layout.words());
     packing.bytes = Expr(2 * 4 * layout.words());
     schedule_.kernels.push_back(std::move(packing));
+    before.push_back(static_cast<int>(schedule_.kernels.size()) - 1);
+    return before;
+  }
+
+  // Adds a kernel that writes A as [g][m][k], which kernel `index` then reads.
+  int lay_out_left(std::size_t index, const ContractionView& view) {
+    Buffer rows;
+    rows.name = view.kernel().name + ".rows";
+    rows.elements = view.groups() * view.rows() * view.inner();
+    const int buffer = static_cast<int>(schedule_.buffers.size());
+    schedule_.buffers.push_back(std::move(rows));
+    Operand operand;
+    operand.buffer = buffer;
+    operand.name = "left";
+    operand.value = "the left operand, row by row";
+
+    Kernel layout = view.kernel();
+    layout.name += "_rows";
+    layout.formula = "rows of the left operand of " + layout.formula;
+    layout.contraction->strategy = kLaysOut;
+    operand.written = true;
+    layout.operands.push_back(operand);
+    replace_stores(layout, layout.contraction->a);
+    layout.flops = view.groups() * view.rows() * view.inner();
+    layout.bytes = layout.flops * Expr(8);
+    schedule_.kernels.push_back(std::move(layout));
+
+    Kernel& product = schedule_.kernels[index];
+    operand.written = false;
+    ScalarNode load;
+    load.kind = ScalarNode::Kind::load;
+    load.operand = static_cast<int>(product.operands.size());
+    product.operands.push_back(operand);
+    for (const auto* list : {&product.contraction->batch, &product.contraction->m}) {
+      for (const int i : *list) load.index = load.index * view.axis(i).extent + view.axis(i).var;
+    }
+    load.index = load.index * view.inner() + view.inner_axis().var;
+    product.nodes[static_cast<std::size_t>(product.contraction->a)] = std::move(load);
+    std::vector<NodeId> needed{product.stages[0].body};
+    for (const Store& store : product.stores) needed.push_back(store.value);
+    keep_needed(product, needed);
+    drop_unused_operands(product);
     return static_cast<int>(schedule_.kernels.size()) - 1;
+  }
+
+  // The last operand is all that the kernel writes, from node `source`.
+  static void replace_stores(Kernel& kernel, NodeId source) {
+    Store store;
+    store.operand = static_cast<int>(kernel.operands.size()) - 1;
+    store.index = Expr(-1);  // no element in particular: all of the buffer is written
+    for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+      if (kernel.nodes[i].kind == ScalarNode::Kind::reduced) store.value = static_cast<NodeId>(i);
+    }
+    kernel.stores = {store};
+    keep_needed(kernel, {source, store.value});
+    drop_unused_operands(kernel);
   }
 
   static void drop_unused_operands(Kernel& kernel) {
@@ -120,6 +178,52 @@ class Packer {
   Schedule& schedule_;
   const Target& target_;
 };
+
+// A kernel of the strategy kLaysOut.
+GeneratedKernel generate_left_layout(const Kernel& kernel) {
+  const auto view = ContractionView::of(kernel);
+  OCLC_CHECK(view, "a layout of rows without a product");
+  const std::int64_t rows = view->rows().value(), inner = view->inner().value();
+  const std::int64_t row_blocks = ceil_div(rows, kSquare), inner_blocks = ceil_div(inner, kSquare);
+  GeneratedKernel g;
+  g.name = kernel.name;
+  g.arguments = arguments_of(kernel);
+  g.groups = {Expr(view->groups().value() * row_blocks * inner_blocks)};
+  g.local = {kSquareItems};
+  g.schedule = fmt::format("squares of {} rows and terms", kSquare);
+  g.head = kernel_head(kernel, g);
+  std::string group;
+  for (const std::string& line : view->group_coordinates()) group += "  " + line + "\n";
+  // Neighbours in memory are read side by side, and written side by side.
+  const bool along_k = load_of_a(*view).along_k;
+  const std::string body = fmt::format(
+      "  const int item = get_local_id(0);\n"
+      "  const int m0 = tile / {0} % {1} * {2}, k0 = tile % {0} * {2}, g = tile / {3};\n{4}"
+      "  #pragma unroll\n"
+      "  for (int i = item / {2}; i < {2}; i += {5}) {{\n"
+      "    const int row = {6}, term = {7};\n"
+      "    const int m = m0 + row, k = k0 + term, tap = 0;\n"
+      "    float v = 0.0f;\n"
+      "    if (m < {8} && k < {9}) {{\n{10}    }}\n"
+      "    square[row * {11} + term] = v;\n"
+      "  }}\n"
+      "  barrier(CLK_LOCAL_MEM_FENCE);\n"
+      "  #pragma unroll\n"
+      "  for (int i = item / {2}; i < {2}; i += {5}) {{\n"
+      "    const int k = k0 + item % {2};\n"
+      "    if (m0 + i < {8} && k < {9}) left[((size_t)g * {8} + m0 + i) * {9} + k] = square[i * {11} + item % {2}];\n"
+      "  }}\n",
+      inner_blocks, row_blocks, kSquare, inner_blocks * row_blocks, group, kSquareItems / kSquare,
+      along_k ? "i" : fmt::format("item % {}", kSquare), along_k ? fmt::format("item % {}", kSquare) : "i", rows, inner,
+      element_of_a(*view), kSquare + 1);
+  g.source = fmt::format("void {}_tile({}, const int tile, __local float* restrict square) {{\n{}}}\n\n", g.name,
+                         parameter_list(kernel, false), body);
+  g.source += fmt::format(
+      "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local float square[{4}];\n"
+      "  {1}_tile({3}, (int)get_group_id(0), square);\n}}\n",
+      kSquareItems, g.name, parameter_list(kernel, true), argument_list(kernel), kSquare * (kSquare + 1));
+  return g;
+}
 
 }  // namespace
 
@@ -161,6 +265,7 @@ void pack_right_operands(Schedule& schedule, const Target& target) {
 }
 
 std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Target& target) {
+  if (kernel.contraction && kernel.contraction->strategy == kLaysOut) return generate_left_layout(kernel);
   if (!kernel.contraction || kernel.contraction->strategy != kPacks) return std::nullopt;
   const auto view = ContractionView::of(kernel);
   OCLC_CHECK(view, "a packing kernel without a product");

@@ -21,11 +21,12 @@ HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles,
 // reads the images through an operand named kImages; the packing kernel has the same name, "_pack" behind it, and the strategy
 // kPacks.
 void pack_right_operands(Schedule& schedule, const Target& target);
-inline constexpr std::string_view kImages = "images", kPacks = "pack_halves";
+// Where the left operand does not lie as it is copied, a kernel of the strategy kLaysOut writes its rows before that.
+inline constexpr std::string_view kImages = "images", kPacks = "pack_halves", kLaysOut = "lay_out_rows";
 // The operand of a contraction that has the images of its B; -1 if there is none.
 int images_of(const Kernel& kernel);
 
-// Code for a kernel of the strategy kPacks; nothing for others.
+// Code for a kernel of the strategies kPacks and kLaysOut; nothing for others.
 std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Target& target);
 
 }  // namespace oclc

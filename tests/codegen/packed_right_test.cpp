@@ -94,3 +94,15 @@ TEST_CASE("products that gain nothing by it keep their right operand") {
   options.target.fp64 = true;
   CHECK(PlanRunner(module_of(copy_graph(*check.graph)), options).source().find("_pack_tile") == std::string::npos);
 }
+
+TEST_CASE("left operands that are computed, or lie along the rows, are laid out first") {
+  PlanCheck check;
+  Builder& b = check.b;
+  check.out("computed", b.matmul(b.tanh(check.input({70, 64})), check.input({64, 36})));
+  check.out("transposed", b.matmul(check.input({68, 130}), check.input({68, 70}), true, false));
+  check.out("transposed batch", b.matmul(check.input({3, 37, 66}), check.input({3, 37, 45}), true, false));
+  const Outcome split = run(check, "fp32", 2e-6);
+  CHECK(split.difference == "");
+  CHECK(split.source.find("_rows_tile") != std::string::npos);
+  CHECK(run(check, "tf32", 3e-3).difference == "");
+}
