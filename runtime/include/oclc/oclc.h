@@ -324,7 +324,7 @@ typedef struct oclc_tensor {
   const int64_t* shape;   /* copied; outputs: may be NULL, then only the size is checked */
   void* host;             /* read (inputs) or written (outputs) while a run executes; not copied when set */
   struct _cl_mem* buffer; /* retained; of the session's cl_context */
-  uint64_t offset_bytes;  /* into `buffer`, a multiple of the element size */
+  uint64_t offset_bytes;  /* into `buffer`, a multiple of the element size; copied each run if not of 16 */
   uint64_t bytes;         /* available at `host`; with `buffer` 0 means up to its end */
 } oclc_tensor;
 
