@@ -10,11 +10,10 @@ Outputs plain(OpContext& c) { return {c.b.unary(c.core(), c.input(0))}; }
 
 Value* number_like(OpContext& c, double value) { return c.b.scalar(c.input(0)->type.dtype, value); }
 
-// alpha * (e^(min(x, 0) / alpha_inside) - 1)
+// alpha * (e^(min(x, 0) / inside) - 1). With t = tanh(a / 2), e^a - 1 = 2 t / (1 - t), which keeps its digits near 0.
 Value* exponential_part(OpContext& c, double alpha, double inside) {
-  Value* negative = c.b.min(c.input(0), number_like(c, 0));
-  if (inside != 1) negative = c.b.mul(negative, 1 / inside);
-  return c.b.mul(c.b.add(c.b.exp(negative), -1), alpha);
+  Value* t = c.b.unary("tanh", c.b.mul(c.b.min(c.input(0), number_like(c, 0)), 0.5 / inside));
+  return c.b.div(c.b.mul(t, 2 * alpha), c.b.add(c.b.mul(t, -1), 1));
 }
 
 Outputs elu(OpContext& c) { return {c.b.add(c.b.relu(c.input(0)), exponential_part(c, c.real("alpha", 1.0), 1))}; }

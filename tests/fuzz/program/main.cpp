@@ -22,7 +22,7 @@ namespace {
 
 struct Options {
   std::uint64_t seed = 1;
-  std::int64_t models = 1000, graphs = 100, batch = 20, jobs = 2, only = -1;
+  std::int64_t models = 1000, graphs = 100, from_model = 0, from_graph = 0, batch = 20, jobs = 2, only = -1;
   std::string filter, disable, out = "fuzz-failures", write_table, check_table;
   double timeout_s = 300;
   bool verbose = false;
@@ -44,6 +44,10 @@ Options parse(int argc, char** argv) {
       o.models = std::stoll(value);
     else if (name == "--graphs")
       o.graphs = std::stoll(value);
+    else if (name == "--from-model")
+      o.from_model = std::stoll(value);
+    else if (name == "--from-graph")
+      o.from_graph = std::stoll(value);
     else if (name == "--batch")
       o.batch = std::stoll(value);
     else if (name == "--jobs")
@@ -215,9 +219,10 @@ int run(int argc, char** argv) {
   const auto per = static_cast<std::uint64_t>(o.batch);
   const std::uint64_t batches = (static_cast<std::uint64_t>(o.models) + per - 1) / per;
   std::vector<std::uint64_t> jobs;  // batches, then graphs
-  for (std::uint64_t i = 0; i < batches + static_cast<std::uint64_t>(o.graphs); ++i) {
+  for (std::uint64_t i = static_cast<std::uint64_t>(o.from_model) / per; i < batches; ++i) {
     if (o.only < 0 || i == static_cast<std::uint64_t>(o.only) / per) jobs.push_back(i);
   }
+  for (std::int64_t i = o.from_graph; i < o.graphs && o.only < 0; ++i) jobs.push_back(batches + static_cast<std::uint64_t>(i));
   std::int64_t models = 0, graphs = 0, symbolic = 0, failures = 0;
   std::map<std::string, std::int64_t> uses, fixed;
   std::map<std::string, std::pair<std::int64_t, std::string>> refused;
