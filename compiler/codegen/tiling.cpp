@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/targets/tuning.h"
+
 namespace oclc {
 namespace {
 
@@ -19,15 +21,19 @@ void geometric(std::int64_t limit, Visit visit) {
   for (std::int64_t n = 1; n <= limit; n = n < 16 ? n + 1 : n + n / 8) visit(n);
 }
 
-}  // namespace
+bool fits_registers(std::int64_t rows, std::int64_t vectors, const Target& target) {
+  return rows * vectors + vectors + 1 <= target.vector_registers;
+}
 
-ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, int max_rows) {
+// The least estimated time among register tiles of `rows_from` to `rows_to` rows and as many vectors.
+ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target, int rows_from, int rows_to, int vectors_from,
+                                int vectors_to) {
   const std::int64_t width = target.vector_width, cores = target.compute_units;
   ContractionTiles best;
   double best_cost = -1, best_tile = 0;
-  for (int vectors = 4; vectors >= 1; --vectors) {
-    for (int rows = 1; rows <= max_rows; ++rows) {
-      if (rows * vectors + vectors + 1 > target.vector_registers) continue;
+  for (int vectors = vectors_to; vectors >= vectors_from; --vectors) {
+    for (int rows = rows_from; rows <= rows_to; ++rows) {
+      if (!fits_registers(rows, vectors, target)) continue;
       const double step = std::max(
           {rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0, static_cast<double>(vectors * width * 4) / kSecondCacheBytes});
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
@@ -65,6 +71,38 @@ ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, i
   });
   best.rows_fastest = s.columns * s.depth * 4 > s.rows * s.row_bytes;
   return best;
+}
+
+TunedChoice numbers_of(const ContractionTiles& t) { return {t.rows, t.vectors, t.row_tiles, t.panels, t.rows_fastest ? 1 : 0}; }
+
+}  // namespace
+
+ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, int max_rows) {
+  const ContractionTiles modelled = modelled_tiles(s, target, 1, max_rows, 1, 4);
+  if (!target.tuning) return modelled;
+  const TunedChoice* c = find_tuned(
+      target, tuning_key("cpu_tiles", {s.groups, s.rows, s.columns, s.depth, s.row_bytes, max_rows}), numbers_of(modelled));
+  const bool legal = c && c->size() == 5 && (*c)[0] >= 1 && (*c)[0] <= max_rows && (*c)[1] >= 1 && (*c)[1] <= 4 &&
+                     fits_registers((*c)[0], (*c)[1], target) && (*c)[2] >= 1 && (*c)[2] <= s.rows && (*c)[3] >= 1 &&
+                     (*c)[3] <= s.columns;
+  if (!legal) return modelled;
+  return {static_cast<int>((*c)[0]), static_cast<int>((*c)[1]), (*c)[2], (*c)[3], (*c)[4] != 0};
+}
+
+std::vector<TunedChoice> tile_choices(const ContractionShape& s, const Target& target, int max_rows) {
+  std::vector<TunedChoice> list;
+  for (int vectors = 1; vectors <= 4; ++vectors) {
+    for (int rows = 1; rows <= max_rows; ++rows) {
+      if (!fits_registers(rows, vectors, target) || rows * vectors < std::min<std::int64_t>(8, s.rows)) continue;
+      const ContractionTiles t = modelled_tiles(s, target, rows, rows, vectors, vectors);
+      list.push_back(numbers_of(t));
+      // The other order of work-items, and half as long ones.
+      list.push_back({t.rows, t.vectors, t.row_tiles, t.panels, t.rows_fastest ? 0 : 1});
+      if (t.row_tiles > 1) list.push_back({t.rows, t.vectors, ceil_div(t.row_tiles, 2), t.panels, t.rows_fastest ? 1 : 0});
+      if (t.panels > 1) list.push_back({t.rows, t.vectors, t.row_tiles, ceil_div(t.panels, 2), t.rows_fastest ? 1 : 0});
+    }
+  }
+  return list;
 }
 
 }  // namespace oclc

@@ -1,9 +1,10 @@
 // Register tile and work split of a contraction on a CPU.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "compiler/ir/division.h"
-#include "compiler/targets/target.h"
+#include "compiler/targets/tuning.h"
 
 namespace oclc {
 
@@ -20,7 +21,10 @@ struct ContractionTiles {
 };
 
 // The tile and split with the least estimated time: tails, port and latency limits of the inner loop, cache traffic and the
-// makespan over the cores. Widths are of `target`. Deterministic.
+// makespan over the cores, or what was timed for "cpu_tiles groups rows columns depth row_bytes max_rows": the five members of
+// ContractionTiles. Widths are of `target`. Deterministic.
 ContractionTiles choose_tiles(const ContractionShape& shape, const Target& target, int max_rows = 12);
+// What may be timed for that key: each register tile that the target has room for, in a few splits.
+std::vector<TunedChoice> tile_choices(const ContractionShape& shape, const Target& target, int max_rows);
 
 }  // namespace oclc

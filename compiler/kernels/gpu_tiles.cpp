@@ -25,6 +25,12 @@ constexpr double kStepSeconds = 0.7e-6;
 constexpr int kMatrixStep = 32;
 constexpr double kMatrixStepSeconds = 0.9e-6, kSplitRate = 1.4, kRoundedRate = 2.8;
 
+bool has_room(const GpuTiles& tiles, const Target& target) {
+  return tiles.local_bytes() <= target.local_bytes && tiles.items() <= target.work_group;
+}
+
+TunedChoice numbers_of(const GpuTiles& t) { return {t.rows, t.columns, t.depth, t.item_rows, t.item_columns}; }
+
 }  // namespace
 
 bool uses_matrix_unit(const GpuTiles& tiles, const Target& target) {
@@ -54,13 +60,25 @@ GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target) {
   GpuTiles best;
   double least = -1;
   for (const Candidate& candidate : kCandidates) {
-    if (candidate.tiles.local_bytes() > target.local_bytes || candidate.tiles.items() > target.work_group) continue;
+    if (!has_room(candidate.tiles, target)) continue;
     const double seconds = gpu_product_seconds(product, candidate.tiles, target);
     if (least >= 0 && seconds >= least) continue;
     least = seconds;
     best = candidate.tiles;
   }
+  if (!target.tuning) return best;
+  const TunedChoice* tuned = find_tuned(
+      target, tuning_key("gpu_tiles", {product.groups, product.rows, product.columns, product.depth}), numbers_of(best));
+  for (const Candidate& candidate : kCandidates)
+    if (tuned && *tuned == numbers_of(candidate.tiles) && has_room(candidate.tiles, target)) return candidate.tiles;
   return best;
+}
+
+std::vector<TunedChoice> gpu_tile_choices(const Target& target) {
+  std::vector<TunedChoice> list;
+  for (const Candidate& candidate : kCandidates)
+    if (has_room(candidate.tiles, target)) list.push_back(numbers_of(candidate.tiles));
+  return list;
 }
 
 }  // namespace oclc

@@ -1,8 +1,9 @@
 // Tiles of a contraction on a GPU.
 #pragma once
 #include <cstdint>
+#include <vector>
 
-#include "compiler/targets/target.h"
+#include "compiler/targets/tuning.h"
 
 namespace oclc {
 
@@ -25,8 +26,11 @@ struct GpuTiles {
 
 bool uses_matrix_unit(const GpuTiles& tiles, const Target& target);
 // The tiles with the least estimated time among those that the target has room for: waste at the edges, local memory traffic of
-// small tiles, compute units without work, latency of short launches. Deterministic.
+// small tiles, compute units without work, latency of short launches; or what was timed for "gpu_tiles groups rows columns
+// depth": rows, columns, depth, item_rows, item_columns of such tiles. Deterministic.
 GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target);
+// What may be timed for that key.
+std::vector<TunedChoice> gpu_tile_choices(const Target& target);
 // That time in seconds.
 double gpu_product_seconds(const GpuProduct& product, const GpuTiles& tiles, const Target& target);
 

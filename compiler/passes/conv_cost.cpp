@@ -219,6 +219,37 @@ double gain_of_large_tile(const Node& conv, const ConvolutionOptions& options) {
   return std::min(others, estimate_seconds(conv, winograd, 2, options.target)) - large;
 }
 
+std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bool large_tile) {
+  std::vector<std::int64_t> sizes;
+  for (const Value* v : {conv.inputs[0], conv.inputs[1]}) {
+    for (const Expr& e : v->type.shape) {
+      if (!e.is_constant()) return {};
+      sizes.push_back(e.value());
+    }
+  }
+  for (const char* name : {"strides", "dilations", "pads"}) {
+    const auto& list = conv.get<Ints>(name);
+    sizes.insert(sizes.end(), list.begin(), list.end());
+  }
+  sizes.push_back(conv.get<std::int64_t>("group"));
+  sizes.push_back(large_tile ? 4 : 2);
+  return tuning_key("conv_" + options.precision, sizes);
+}
+
+std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOptions& options, bool large_tile) {
+  std::vector<TunedChoice> list;
+  if (is_depthwise(conv)) return list;
+  using enum ConvolutionStrategy;
+  for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
+    if (!refusal(conv, s, options).empty()) continue;
+    list.push_back({static_cast<std::int64_t>(s), 0});
+    if (s != winograd) continue;
+    list.back()[1] = 2;
+    if (large_tile) list.push_back({static_cast<std::int64_t>(s), 4});
+  }
+  return list;
+}
+
 ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_tile) {
   using enum ConvolutionStrategy;
   ConvolutionCost choice;
@@ -260,6 +291,16 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
                                  : choice.reason.find(';') == std::string::npos ? "; "
                                                                                 : ", ",
                                  label(s), seconds * 1e3);
+  const std::string key = options.target.tuning ? strategy_key(conv, options, large_tile) : std::string();
+  if (key.empty()) return choice;
+  const TunedChoice modelled{static_cast<std::int64_t>(choice.strategy),
+                             choice.strategy == winograd ? choice.winograd_tile : 0};
+  const TunedChoice* tuned = find_tuned(options.target, key, modelled);
+  const std::vector<TunedChoice> legal = strategy_choices(conv, options, large_tile);
+  if (!tuned || std::find(legal.begin(), legal.end(), *tuned) == legal.end()) return choice;
+  choice.strategy = static_cast<ConvolutionStrategy>((*tuned)[0]);
+  if (choice.strategy == winograd) choice.winograd_tile = (*tuned)[1];
+  choice.reason = label(choice.strategy) + " as timed; by the model " + choice.reason;
   return choice;
 }
 

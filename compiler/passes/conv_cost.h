@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/passes/choose_convolution.h"
+#include "compiler/targets/tuning.h"
 
 namespace oclc {
 
@@ -31,7 +32,13 @@ std::string refusal(const Node& conv, ConvolutionStrategy strategy, const Convol
 // Seconds that Winograd's F(4x4,3x3) saves beside the best other strategy; 0 if it is not legal.
 double gain_of_large_tile(const Node& conv, const ConvolutionOptions& options);
 
-// `large_tile`: Winograd is F(4x4,3x3), else F(2x2,3x3).
+// Under which the strategy of a convolution is found that was timed: "conv_fp32", the shapes of image and weights, strides,
+// dilations, pads, groups, Winograd's largest tile. Empty if sizes are symbolic.
+std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bool large_tile);
+// What may be timed for it: the strategy's number and Winograd's tile.
+std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOptions& options, bool large_tile);
+
+// `large_tile`: Winograd is F(4x4,3x3), else F(2x2,3x3). Takes what was timed for strategy_key().
 ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_tile);
 
 }  // namespace oclc

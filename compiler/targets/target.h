@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ enum class MatrixUnit { none, nv_tf32, amx };
 // How products of floats are computed where a matrix unit has less precise operands: not there, there in parts that are as
 // accurate as fma, there on rounded operands.
 enum class Products { fma, split, rounded };
+
+struct Tuning;
 
 struct Target {
   std::string name;
@@ -40,6 +43,7 @@ struct Target {
   Products products = Products::split;
   // On tiles of bfloat16: products of parts that a product of floats is made of, 6, 3 or 1; 0: none.
   int tile_products = 0;
+  std::shared_ptr<const Tuning> tuning{};  // what was timed on such devices, see tuning.h; null: nothing
 };
 
 const std::vector<Target>& target_rows();
