@@ -11,6 +11,7 @@ int conformance_command(int argc, char** argv, std::string& file);
 int check_gradients_command(int argc, char** argv, std::string& file);
 int devices_command(int argc, char** argv, std::string& file);
 int info_command(int argc, char** argv, std::string& file);
+int tune_command(int argc, char** argv, std::string& file);
 int export_command(int argc, char** argv, std::string& file);
 
 }  // namespace oclc::tool

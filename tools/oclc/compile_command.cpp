@@ -31,6 +31,7 @@ constexpr std::string_view kHelp = R"(usage: oclc MODEL.onnx -o plan.bin [option
        oclc conformance DIR...                    ONNX's backend test cases, compiled, run and compared
        oclc devices [--targets]                   OpenCL devices, or the targets known
        oclc info FILE                             what a model or a plan holds
+       oclc tune MODEL --db FILE                  times tiles and strategies on a device, for --tuned FILE
        oclc export-onnx --model M --state C -o F  the model with the trained weights of a checkpoint
 
 Sizes
@@ -44,6 +45,7 @@ Compilation
   --disable PASS[,PASS]    switch passes off; `fuse` gives one kernel an operator
   --conv STRATEGY, --gemm ENGINE     auto | im2col | implicit | direct | winograd; own | clblast
   --precision CONTRACT     strict | fp32 | fast | tf32 | bf16 (default: fp32)
+  --tuned FILE             take tiles and strategies that oclc tune found best, where the database has them
 Training
   --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)

@@ -22,7 +22,8 @@ constexpr Command kCommands[] = {{"bench", bench_command},
                                  {"conformance", conformance_command},
                                  {"devices", devices_command},
                                  {"export-onnx", export_command},
-                                 {"info", info_command}};
+                                 {"info", info_command},
+                                 {"tune", tune_command}};
 
 int dispatch(int argc, char** argv, std::string& file) {
   const std::string_view first = argc > 1 ? argv[1] : "";
@@ -33,7 +34,7 @@ int dispatch(int argc, char** argv, std::string& file) {
   std::error_code ignored;
   if (word && !std::filesystem::exists(first, ignored))
     usage_error(fmt::format(
-        "wanted a model file or a command (bench, check-gradients, conformance, devices, export-onnx, info), found '{}'",
+        "wanted a model file or a command (bench, check-gradients, conformance, devices, export-onnx, info, tune), found '{}'",
         first));
   return compile_command(argc, argv, file);
 }

@@ -10,6 +10,7 @@
 
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
+#include "tools/oclc/tuned.h"
 
 namespace oclc::tool {
 namespace {
@@ -94,6 +95,7 @@ void add_read_options(CLI::App& app, ReadOptions& options) {
 void add_build_options(CLI::App& app, BuildOptions& options) {
   app.add_option("--target", options.target);
   app.add_option("-d,--device", options.device);
+  app.add_option("--tuned", options.tuned);
   app.add_option("--disable", options.disabled)->delimiter(',')->allow_extra_args(false);
   app.add_option("--conv", options.conv);
   app.add_option("--gemm", options.gemm);
@@ -143,8 +145,10 @@ CompileOptions compile_options(const BuildOptions& options, Progress& progress) 
   check_value("--conv", options.conv, {"auto", "im2col", "implicit", "direct", "winograd"});
   check_value("--gemm", options.gemm, {"own", "clblast"});
   CompileOptions compile;
-  compile.target = choose_target(options.target, options.device);
+  TunedDevice device;
+  compile.target = choose_target(options.target, options.device, &device);
   check_precision(options.precision, compile.target);
+  if (!options.tuned.empty()) use_tuned(options.tuned, device, compile.target);
   compile.disabled = options.disabled;
   compile.precision = options.precision;
   compile.conv = options.conv;

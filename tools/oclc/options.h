@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "compiler/tuning/database.h"
 #include "frontends/onnx/import.h"
 #include "oclc/oclc.h"
 #include "tools/oclc/progress.h"
@@ -30,6 +31,7 @@ struct ReadOptions {
 struct BuildOptions {
   std::string target, device;  // at most one of them
   std::vector<std::string> disabled;
+  std::string tuned;  // database
   std::string conv = "auto", gemm = "own", precision = "fp32";
 };
 
@@ -53,6 +55,7 @@ std::vector<OpUse> read_ops(const std::string& file, const ImportOptions& option
 // The device of `selection` (see oclc_device_select).
 oclc_device_info find_device(const std::string& selection);
 // The target named; else that of the device selected; else that of the device found; else "cpu".
-Target choose_target(const std::string& target, const std::string& device);
+// `found`: the device, for tuned choices; of a target by name nothing but its family.
+Target choose_target(const std::string& target, const std::string& device, TunedDevice* found = nullptr);
 
 }  // namespace oclc::tool

@@ -1,0 +1,60 @@
+// Times choices of one operator after another and keeps every trial.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/passes/choose_convolution.h"
+#include "compiler/tuning/database.h"
+
+namespace oclc {
+
+// Name of the operator in a job's graph: what is timed are the launches with it.
+inline constexpr std::string_view kTimedNode = "timed";
+
+struct TuningJob {
+  std::string label;  // "matmul f32[64, 512] x f32[512, 1000] (fc), 3 times"
+  // The operator alone, its constants pseudo-random. A convolution that does not read the network's input stands between pools
+  // of one element, so that its neighbours' layouts are those of a network.
+  std::shared_ptr<const Graph> graph;
+};
+
+// The convolutions and products of known shapes, each once, in order of their flops, the largest first. The graph is one that
+// the pipeline was run on, before strategies are chosen.
+std::vector<TuningJob> tuning_jobs(const Module& module);
+// C[rows, columns] = A[rows, depth] B, where B is constant.
+TuningJob product_job(std::int64_t rows, std::int64_t depth, std::int64_t columns);
+
+struct Measurement {
+  double seconds = 0;
+  std::string note;                                        // see Trial
+  std::vector<std::pair<std::string, TunedChoice>> asked;  // keys, and what the cost models would take
+};
+// What a job takes with these choices. A run that takes longer than `give_up_seconds` need not be repeated.
+using Measure = std::function<Measurement(const TuningJob& job, const Tuning& choices, double give_up_seconds)>;
+
+struct TuningOptions {
+  ConvolutionOptions convolution;  // with the target
+  double budget_seconds = 60;      // of a job; at least the cost model's choice is timed
+  int trials = 1000;               // of a job, at most
+};
+
+struct TuningProgress {
+  std::size_t job = 0;  // of them; counted from 0
+  int trial = 0, planned = 0;
+  double modelled_seconds = 0, best_seconds = 0;
+  double job_elapsed_seconds = 0;
+};
+
+struct JobResult {
+  double modelled_seconds = 0, best_seconds = 0;  // 0: nothing could be timed
+  int trials = 0, known = 0, refused = 0;         // timed now, found in the database, wrong or impossible
+  std::string best;                               // "cpu_tiles 1 64 1000 512 ..: 6 4 1 1 1"
+};
+
+// `known`: trials of earlier searches, which are not made again. `keep` is told of each new one.
+JobResult search(const TuningJob& job, const TuningOptions& options, const std::vector<Trial>& known, const Measure& measure,
+                 const std::function<void(const Trial&)>& keep, const std::function<void(const TuningProgress&)>& progress);
+
+}  // namespace oclc

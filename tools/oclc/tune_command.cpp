@@ -1,0 +1,362 @@
+// oclc tune: times choices for the contractions of a model on a device and keeps them.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "compiler/ir/copy.h"
+#include "compiler/support/error.h"
+#include "compiler/tuning/search.h"
+#include "frontends/cpp/typed/device_target.h"
+#include "runtime/package/writer.h"
+#include "tools/oclc/commands.h"
+#include "tools/oclc/console.h"
+#include "tools/oclc/failure.h"
+#include "tools/oclc/interrupt.h"
+#include "tools/oclc/options.h"
+#include "tools/oclc/timed_plan.h"
+#include "tools/oclc/tuned.h"
+
+namespace oclc::tool {
+namespace {
+
+constexpr std::string_view kHelp = R"(usage: oclc tune MODEL --db FILE [options]
+       oclc tune --product MxKxN... --db FILE [options]
+       oclc tune --db FILE --import F | --export F
+Times tiles and strategies for the convolutions and products of a model (or for products of given sizes) on a device, compares all
+results with the host reference, and keeps every trial in an SQLite database, which `oclc MODEL --tuned FILE` takes choices from.
+Trials found there are not made again: an interrupted search goes on where it stopped.
+
+  --db FILE                the database (made if need be)
+  --product MxKxN          a product [M, K] x [K, N] with constant right side (repeatable)
+  --budget S               seconds for one operator (default: 60)
+  --trials N               trials of one operator, at most (default: as the budget allows)
+  --export F, --import F   all trials as JSON lines; "-": standard output or input
+  --dim N=4                sizes of symbolic dimensions; others are 1
+  --shape x=1x3x224x224    fix an input's shape
+  -d, --device SEL         index | P:D | part of its name | cpu | gpu (default: the device found)
+  --disable, --conv, --gemm, --precision, --external-data-dir, --allow-symlinks, --allow-newer-opset   see oclc --help
+  --json                   results as JSON
+  -v  -q  --color auto|always|never  --progress auto|none|json  -h, --help
+)";
+
+using nlohmann::json;
+
+struct Arguments {
+  std::string model, database, exported, imported;
+  std::vector<std::string> products;
+  double budget = 60;
+  int trials = 1 << 20;
+  OutputOptions shown;
+  ReadOptions read;
+  BuildOptions build;
+};
+
+TuningJob product_of(const std::string& text) {
+  std::int64_t sizes[3] = {};
+  int end = 0;
+  if (std::sscanf(text.c_str(), "%ldx%ldx%ld%n", &sizes[0], &sizes[1], &sizes[2], &end) != 3 ||
+      static_cast<std::size_t>(end) != text.size() ||
+      std::any_of(std::begin(sizes), std::end(sizes), [](std::int64_t s) { return s < 1 || s > 1 << 20; }))
+    usage_error(fmt::format("wanted --product MxKxN with sizes from 1 to {}, found '{}'", 1 << 20, text));
+  return product_job(sizes[0], sizes[1], sizes[2]);
+}
+
+std::vector<TuningJob> jobs_of(const Arguments& arguments, const CompileOptions& options) {
+  std::vector<TuningJob> jobs;
+  for (const std::string& product : arguments.products) jobs.push_back(product_of(product));
+  if (arguments.model.empty()) return jobs;
+  ImportOptions import = import_options(arguments.read);
+  ImportOptions silent = import;
+  silent.warn = nullptr;
+  const std::shared_ptr<Module> open = read_model(arguments.model, silent);
+  for (const Expr& symbol : open->symbols)
+    import.dims.emplace(*symbol.symbol_name(), std::max<std::int64_t>(symbol.lower(), 1));
+  const std::shared_ptr<Module> module = read_model(arguments.model, import);
+  CompileOptions early = options;
+  for (const char* late : {"choose_convolution", "assign_layouts"}) early.disabled.emplace_back(late);
+  run_pipeline(*module, early);
+  for (TuningJob& job : tuning_jobs(*module)) jobs.push_back(std::move(job));
+  return jobs;
+}
+
+json row_json(const TunedDevice& device, const Trial& trial) {
+  return {{"schema", 1},       {"device", device.name},  {"family", device.family},  {"vendor", device.vendor},
+          {"key", trial.key},  {"choice", trial.choice}, {"seconds", trial.seconds}, {"modelled", trial.modelled},
+          {"note", trial.note}};
+}
+
+int export_rows(const TuningDatabase& database, const std::string& file) {
+  std::string text;
+  const auto rows = database.all();
+  for (const auto& [device, trial] : rows)
+    text += row_json(device, trial).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  if (file == "-") {
+    print_result(text);
+    return 0;
+  }
+  const FilesBeingWritten guard;
+  package::write_file_atomically(file, std::as_bytes(std::span(text)));
+  if (!console().quiet) print_result(fmt::format("{}: {} trials\n", file, rows.size()));
+  return 0;
+}
+
+int import_rows(TuningDatabase& database, const std::string& file) {
+  std::ifstream opened;
+  if (file != "-") {
+    opened.open(file);
+    if (!opened) io_error(file, "cannot read trials", errno);
+  }
+  std::istream& in = file == "-" ? std::cin : opened;
+  std::vector<std::pair<TunedDevice, Trial>> rows;
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.empty()) continue;
+    const json row = json::parse(line, nullptr, false);
+    try {
+      if (row.at("schema").get<int>() != 1) throw json::other_error::create(501, "another schema", nullptr);
+      rows.push_back(
+          {{row.at("device"), row.at("family"), row.at("vendor")},
+           {row.at("key"), row.at("choice").get<TunedChoice>(), row.at("seconds"), row.at("modelled"), row.at("note")}});
+    } catch (const json::exception&) {
+      throw CompileError({.stage = "tuning",
+                          .node = fmt::format("{}:{}", file, number),
+                          .wanted = "a trial as `oclc tune --export` writes it",
+                          .found = line.substr(0, 80)});
+    }
+  }
+  const FilesBeingWritten guard;
+  for (const auto& [device, trial] : rows) database.add(device, trial);
+  if (!console().quiet) print_result(fmt::format("{} trials from {}\n", rows.size(), file));
+  return 0;
+}
+
+// One job's plans on the device, with the reference's results beside them.
+class Measurer {
+ public:
+  Measurer(const rt::Context& context, CompileOptions options) : context_(context), options_(std::move(options)) {}
+
+  Measurement operator()(const TuningJob& job, const Tuning& choices, double give_up_seconds) {
+    if (job.graph != graph_) begin(job);
+    Measurement m;
+    auto tuning = std::make_shared<Tuning>(choices);
+    tuning->asked = [&](const std::string& key, const TunedChoice& modelled) {
+      for (const auto& [known, choice] : m.asked)
+        if (known == key) return;
+      m.asked.emplace_back(key, modelled);
+    };
+    CompileOptions options = options_;
+    options.target.tuning = tuning;
+    options.progress = nullptr;
+    try {
+      auto module = std::make_shared<Module>();
+      module->entries.push_back(copy_graph(*job.graph));
+      const Compiled compiled = compile(std::move(module), options);
+      const std::string identity(compiled.plan.metadata.begin(), compiled.plan.metadata.end());
+      if (const auto at = timed_.find(identity); at != timed_.end()) {
+        m.seconds = at->second;
+        return m;
+      }
+      TimedPlan plan(compiled.plan, context_, inputs_);
+      m.seconds = plan.seconds_of(kTimedNode, give_up_seconds);
+      m.note = plan.difference(wanted_, tolerance());
+      if (m.note.empty()) timed_.emplace(identity, m.seconds);
+    } catch (const CompileError& error) {
+      m.note = error.what();
+    } catch (const rt::Error& error) {
+      m.note = error.what();
+    }
+    tuning->asked = nullptr;
+    return m;
+  }
+
+ private:
+  double tolerance() const { return options_.precision == "tf32" ? 5e-3 : options_.precision == "fast" ? 2e-5 : 1e-5; }
+
+  void begin(const TuningJob& job) {
+    graph_ = job.graph;
+    timed_.clear();
+    inputs_ = random_inputs(*job.graph);
+    wanted_ = reference_of(*job.graph, inputs_);
+  }
+
+  const rt::Context& context_;
+  CompileOptions options_;
+  std::shared_ptr<const Graph> graph_;
+  std::vector<HostTensor> inputs_, wanted_;
+  std::map<std::string, double> timed_;  // by the plan's bytes: choices may come to the same
+};
+
+// On a terminal one line that changes; else a line every ten seconds.
+class SearchLine {
+ public:
+  explicit SearchLine(ProgressForm form)
+      : form_(form), terminal_(::isatty(STDERR_FILENO) != 0), begin_(std::chrono::steady_clock::now()), last_(begin_) {}
+  ~SearchLine() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+
+  void show(const TuningProgress& p, std::size_t jobs, double budget) {
+    if (form_ == ProgressForm::none) return;
+    const auto now = std::chrono::steady_clock::now();
+    const double since = std::chrono::duration<double>(now - last_).count();
+    if (since < (form_ == ProgressForm::json ? 0 : terminal_ ? 0.2 : 10)) return;
+    last_ = now;
+    const double elapsed = std::chrono::duration<double>(now - begin_).count();
+    // The present operator at its rate so far, the others as this or as the mean of those done.
+    const double rate = p.job_elapsed_seconds / std::max(1, p.trial);
+    const double own = std::min(budget, rate * std::max(p.planned, p.trial)),
+                 mean = p.job > 0 ? (elapsed - p.job_elapsed_seconds) / static_cast<double>(p.job) : own;
+    const double left = std::max(0.0, own - p.job_elapsed_seconds) + mean * static_cast<double>(jobs - p.job - 1);
+    if (form_ == ProgressForm::json) {
+      fmt::print(
+          stderr,
+          "{{\"stage\": \"tune\", \"operator\": {}, \"operators\": {}, \"trial\": {}, \"planned\": {}, \"model_ms\": {:.6g}, "
+          "\"best_ms\": {:.6g}, \"elapsed_s\": {:.1f}, \"eta_s\": {:.0f}}}\n",
+          p.job + 1, jobs, p.trial, p.planned, p.modelled_seconds * 1e3, p.best_seconds * 1e3, elapsed, left);
+      return;
+    }
+    fmt::print(stderr,
+               "{}oclc: tune {}/{}, trial {} of {}: best {:.3f} ms, the model's {:.3f} ms; {:.0f} s, about {:.0f} s left{}",
+               terminal_ ? "\r\033[K" : "", p.job + 1, jobs, p.trial, std::max(p.planned, p.trial), p.best_seconds * 1e3,
+               p.modelled_seconds * 1e3, elapsed, left, terminal_ ? "" : "\n");
+    std::fflush(stderr);
+    shown_ = terminal_;
+  }
+  void wipe() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+    shown_ = false;
+  }
+
+ private:
+  ProgressForm form_;
+  bool terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point begin_, last_;
+};
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+int tune(const Arguments& arguments, TuningDatabase& database) {
+  const rt::Context context = profiling_context(arguments.build.device);
+  BuildOptions build = arguments.build;
+  build.device.clear();
+  Progress silent(ProgressForm::none);
+  CompileOptions options = compile_options(build, silent);
+  options.target = target_of(context.device());
+  const TunedDevice device = tuned_device(context.device(), options.target);
+  const std::vector<TuningJob> jobs = jobs_of(arguments, options);
+  if (jobs.empty()) {
+    print_result("nothing to tune: no convolution or product of known sizes\n");
+    return 0;
+  }
+  const std::vector<Trial> known = database.trials(device);
+  TuningOptions tuning{{options.target, options.conv, options.precision}, arguments.budget, arguments.trials};
+  Measurer measurer(context, options);
+  if (!arguments.shown.json)
+    print_result(fmt::format("device: {} ({}); {} operators\n{:>10} {:>10} {:>7} {:>7}  operator\n", device.name, device.family,
+                             jobs.size(), "model ms", "best ms", "ratio", "trials"));
+  flush_results();
+  std::vector<double> ratios;
+  json rows = json::array();
+  SearchLine line(arguments.shown.progress_form());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const JobResult r = search(
+        jobs[i], tuning, known, std::ref(measurer),
+        [&](const Trial& trial) {
+          const FilesBeingWritten guard;
+          database.add(device, trial);
+        },
+        [&](TuningProgress p) {
+          p.job = i;
+          line.show(p, jobs.size(), arguments.budget);
+        });
+    line.wipe();
+    const double ratio = r.best_seconds > 0 ? r.modelled_seconds / r.best_seconds : 0;
+    if (ratio > 0) ratios.push_back(ratio);
+    if (arguments.shown.json)
+      rows.push_back({{"operator", jobs[i].label},
+                      {"model_ms", r.modelled_seconds * 1e3},
+                      {"best_ms", r.best_seconds * 1e3},
+                      {"trials", r.trials},
+                      {"known", r.known},
+                      {"refused", r.refused},
+                      {"best", r.best}});
+    else
+      print_result(fmt::format("{:>10.4f} {:>10.4f} {:>7.2f} {:>7}  {}{}{}\n", r.modelled_seconds * 1e3, r.best_seconds * 1e3,
+                               ratio, r.trials + r.known, jobs[i].label,
+                               r.refused ? fmt::format(", {} refused", r.refused) : "",
+                               console().verbose && !r.best.empty() ? "\n" + std::string(40, ' ') + r.best : ""));
+    flush_results();
+  }
+  const double middle = median(ratios);
+  if (arguments.shown.json)
+    print_result(json{{"schema", 1},
+                      {"kind", "tuning"},
+                      {"version", oclc_version()},
+                      {"device", device.name},
+                      {"family", device.family},
+                      {"operators", rows},
+                      {"median_ratio", middle}}
+                     .dump(2, ' ', false, json::error_handler_t::replace) +
+                 "\n");
+  else
+    print_result(fmt::format("{}: median over {} operators: what the cost model takes is {:.0f} % slower than the best found\n",
+                             arguments.database, ratios.size(), (middle - 1) * 100));
+  return 0;
+}
+
+// A damaged file is put aside.
+std::unique_ptr<TuningDatabase> open_database(const std::string& file) {
+  try {
+    return std::make_unique<TuningDatabase>(file, TuningDatabase::Use::write);
+  } catch (const CompileError& error) {
+    if (error.parts().exit_code != ExitCode::bad_model) throw;
+    print_warning(fmt::format("{}; it is now {}.bad", error.what(), file));
+    std::filesystem::rename(file, file + ".bad");
+    return std::make_unique<TuningDatabase>(file, TuningDatabase::Use::write);
+  }
+}
+
+}  // namespace
+
+int tune_command(int argc, char** argv, std::string& file) {
+  Arguments arguments;
+  CLI::App app;
+  app.add_option("model", arguments.model);
+  app.add_option("--db", arguments.database);
+  app.add_option("--product", arguments.products)->allow_extra_args(false);
+  app.add_option("--budget", arguments.budget)->check(CLI::PositiveNumber);
+  app.add_option("--trials", arguments.trials)->check(CLI::PositiveNumber);
+  app.add_option("--export", arguments.exported);
+  app.add_option("--import", arguments.imported);
+  add_output_options(app, arguments.shown);
+  add_read_options(app, arguments.read);
+  add_build_options(app, arguments.build);
+  if (parse(app, argc, argv, kHelp)) return 0;
+  if (arguments.database.empty()) usage_error("wanted --db FILE");
+  if (!arguments.build.target.empty()) usage_error("wanted --device, found --target: choices are timed on a device");
+  const bool moves = !arguments.exported.empty() || !arguments.imported.empty();
+  if (!moves && arguments.model.empty() && arguments.products.empty())
+    usage_error("wanted a model file or --product MxKxN, found none");
+  file = arguments.model.empty() ? arguments.database : arguments.model;
+  if (!arguments.exported.empty())
+    return export_rows(TuningDatabase(arguments.database, TuningDatabase::Use::read), arguments.exported);
+  const std::unique_ptr<TuningDatabase> database = open_database(arguments.database);
+  if (!arguments.imported.empty()) return import_rows(*database, arguments.imported);
+  return tune(arguments, *database);
+}
+
+}  // namespace oclc::tool

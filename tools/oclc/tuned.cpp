@@ -1,0 +1,25 @@
+#include "tools/oclc/tuned.h"
+
+#include <fmt/format.h>
+
+#include "compiler/support/error.h"
+#include "tools/oclc/console.h"
+
+namespace oclc::tool {
+
+TunedDevice tuned_device(const oclc_device_info& device, const Target& target) {
+  return {device.name, target.name, device.vendor};
+}
+
+void use_tuned(const std::string& database, const TunedDevice& device, Target& target) {
+  try {
+    auto tuning = std::make_shared<Tuning>(TuningDatabase(database, TuningDatabase::Use::read).best_for(device));
+    print_note(fmt::format("{} tuned choices for {}", tuning->choices.size(), device.name.empty() ? target.name : device.name));
+    target.tuning = std::move(tuning);
+  } catch (const CompileError& error) {
+    if (error.parts().exit_code == ExitCode::io) throw;
+    print_warning(fmt::format("no tuned choices: {}", error.what()));
+  }
+}
+
+}  // namespace oclc::tool

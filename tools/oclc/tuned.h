@@ -1,0 +1,14 @@
+// What was timed, for the compiler.
+#pragma once
+#include <string>
+
+#include "compiler/tuning/database.h"
+#include "oclc/oclc.hpp"
+
+namespace oclc::tool {
+
+TunedDevice tuned_device(const oclc_device_info& device, const Target& target);
+// Gives `target` the choices of the database that fit it. A database that cannot be used is a warning, a missing one an error.
+void use_tuned(const std::string& database, const TunedDevice& device, Target& target);
+
+}  // namespace oclc::tool
