@@ -209,6 +209,7 @@ oclc_status oclc_plan_get_binding(const oclc_plan* plan, uint32_t entry, oclc_di
   value.limit = binding->limit();
   value.also_count = count(binding->also());
   value.also = value.also_count ? binding->also()->data() : nullptr;
+  value.open = direction == OCLC_OUTPUT && pkg::is_open(plan->package->plan(), *binding);
   return give(info, value);
 }
 

@@ -84,6 +84,10 @@ oclc_status oclc_session_run(oclc_session* session, uint32_t entry) {
   return guarded(session, [&](Session& s) { s.run(entry); });
 }
 
+oclc_status oclc_session_read_output(oclc_session* session, uint32_t entry, const char* name, void* host, uint64_t bytes) {
+  return guarded(session, [&](Session& s) { s.read_output(entry, name, host, bytes); });
+}
+
 oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count, struct _cl_event* const* wait,
                                  struct _cl_event** event) {
   return guarded(session, [&](Session& s) { s.enqueue(entry, wait_count, wait, event); });

@@ -29,7 +29,10 @@ std::string described(const Schedule::Leaf& leaf) {
 }  // namespace
 
 Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings)
-    : loaded_(loaded), strings_(strings), apart_(loaded.context().facts().device_class != OCLC_DEVICE_CPU) {
+    : loaded_(loaded),
+      strings_(strings),
+      apart_(loaded.context().facts().device_class != OCLC_DEVICE_CPU),
+      segments_(package::segments_of(loaded.plan(), entry)) {
   const fb::Plan& plan = loaded.plan();
   used_.assign(plan.symbols() ? plan.symbols()->size() : 0, false);
   nodes_ = make_nodes(plan.entries()->Get(entry)->steps());
@@ -59,6 +62,7 @@ std::vector<Schedule::Node> Schedule::make_nodes(const Steps* steps) {
       replayable_ = false;
     } else if (const auto* read = step.body_as_Read()) {
       node.read = read;
+      if (package::binds_open(loaded_.plan(), *read)) node.segment = ++segment_count_;
       reads_ = true;
       looping(read->from()->value());
       for (const int dim : *read->dims()) looping(loaded_.plan().symbols()->Get(static_cast<std::uint32_t>(dim))->upper());
@@ -86,6 +90,11 @@ std::vector<Schedule::Node> Schedule::make_nodes(const Steps* steps) {
   return nodes;
 }
 
+// Whether the buffer's place is found while the plan runs.
+bool Schedule::is_laid_out_late(const fb::Arg& arg) const {
+  return arg.kind() == fb::ArgKind::buffer && segments_.buffers[static_cast<std::size_t>(arg.buffer())] > 0;
+}
+
 int Schedule::make_launch(const fb::Launch& launch) {
   Leaf leaf;
   leaf.launch = &launch;
@@ -106,7 +115,7 @@ int Schedule::make_launch(const fb::Launch& launch) {
     slot.arg = launch.args()->Get(i);
     slot.index = index;
     slot.looping = looping(slot.arg->value());
-    leaf.looping = leaf.looping || slot.looping;
+    leaf.looping = leaf.looping || slot.looping || is_laid_out_late(*slot.arg);
     index += slot.arg->kind() == fb::ArgKind::buffer ? 2 : 1;
     leaf.slots.push_back(slot);
   }
@@ -204,7 +213,7 @@ int Schedule::make_gemm(const fb::BlasGemm& gemm) {
     Leaf::Slot slot;
     slot.arg = arg;
     slot.looping = looping(arg->value());
-    leaf.looping = leaf.looping || slot.looping;
+    leaf.looping = leaf.looping || slot.looping || is_laid_out_late(*arg);
     leaf.slots.push_back(slot);
   }
   leaves_.push_back(std::move(leaf));
@@ -327,7 +336,7 @@ void Schedule::run(std::span<const Node> nodes) {
       continue;
     }
     if (node.read) {
-      read_dims(*node.read);
+      read_dims(*node.read, node.segment);
       continue;
     }
     if (node.host) {
@@ -352,7 +361,7 @@ void Schedule::run(std::span<const Node> nodes) {
   }
 }
 
-void Schedule::read_dims(const fb::Read& read) {
+void Schedule::read_dims(const fb::Read& read, int segment) {
   const auto index = static_cast<std::uint32_t>(read.from()->buffer());
   const fb::Buffer& buffer = *loaded_.plan().buffers()->Get(index);
   const Place& place = places_[index];
@@ -375,11 +384,15 @@ void Schedule::read_dims(const fb::Read& read) {
     }
     const std::int64_t most = evaluate(symbol.upper(), *symbols_, "the largest value of a dimension");
     if (value < symbol.lo() || value > most)
-      throw Failure(OCLC_E_BINDING, "dimension '" + symbol.name()->str() + "', computed by the model, is " +
-                                        std::to_string(value) + ", outside the range " + std::to_string(symbol.lo()) + " to " +
-                                        std::to_string(most));
+      throw Failure(OCLC_E_BINDING, (read.nodes() ? "node '" + joined(read.nodes()) + "': " : std::string()) +
+                                        "wanted a size from " + std::to_string(symbol.lo()) + " to " + std::to_string(most) +
+                                        " as dimension '" + symbol.name()->str() + "', which the model computes, found " +
+                                        std::to_string(value) +
+                                        (value == -1 ? " (also said of sizes that do not fit the node's operand)" : "") +
+                                        "; give inputs from which it computes a size in that range");
     (*symbols_)[static_cast<std::size_t>(dim)] = value;
   }
+  if (segment > 0 && lay_out_) lay_out_(segment, *symbols_, places_);
 }
 
 void Schedule::run_leaf(Leaf& leaf) {

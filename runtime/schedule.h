@@ -1,6 +1,7 @@
 // The steps of an entry point made ready for a device: kernels, their arguments and geometry for the present symbols.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "runtime/blas.h"
 #include "runtime/loaded_plan.h"
+#include "runtime/package/memory.h"
 #include "runtime/strings.h"
 
 namespace oclc::runtime {
@@ -77,12 +79,17 @@ class Schedule {
   // With records or a watch, launches with parts run part by part. Returns the number of launches.
   std::uint32_t enqueue(cl_command_queue queue, std::vector<std::int64_t>& symbols, std::vector<LaunchRecord>* records,
                         Watch* watch = nullptr);
-  const std::vector<Place>& places() const { return places_; }  // of `bind`
+  const std::vector<Place>& places() const { return places_; }  // of `bind`, and of what was laid out since
+
+  // Finds places for the buffers of a segment (see memory.h), behind whose Read step the host stands.
+  using LayOut = std::function<void(int segment, std::span<const std::int64_t> symbols, std::vector<Place>& places)>;
+  void set_lay_out(LayOut lay_out) { lay_out_ = std::move(lay_out); }
 
  private:
   struct Node {
     int leaf = -1;
     const oclc::plan::Read* read = nullptr;
+    int segment = 0;                         // of the read, if it binds open symbols
     const oclc::plan::Host* host = nullptr;  // or a loop:
     const oclc::plan::Expr* trip = nullptr;
     int counter = -1;
@@ -96,11 +103,12 @@ class Schedule {
   int make_gemm(const oclc::plan::BlasGemm& gemm);
   void check_limits(const Leaf& leaf) const;
   bool looping(const oclc::plan::Expr* e);
+  bool is_laid_out_late(const oclc::plan::Arg& arg) const;
   bool evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbols);
   bool set_arguments(Leaf& leaf, std::span<const std::int64_t> symbols, bool only_looping);
   bool set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols);
   void run(std::span<const Node> nodes);
-  void read_dims(const oclc::plan::Read& read);
+  void read_dims(const oclc::plan::Read& read, int segment);
   void run_leaf(Leaf& leaf);
   void run_parts(Leaf& leaf);
   void choose_parts(const Leaf& leaf, cl_int first, cl_int last);
@@ -120,6 +128,9 @@ class Schedule {
   bool reads_ = false;
   std::uint32_t next_step_ = 0;
   std::shared_ptr<Blas> blas_;
+  const package::Segments segments_;
+  int segment_count_ = 0;
+  LayOut lay_out_;
   std::vector<Place> places_;
 
   // Of the run in progress.

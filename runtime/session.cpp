@@ -54,6 +54,9 @@ void Session::make_entry(std::uint32_t index) {
       e.ports.push_back(std::move(p));
     }
   e.schedule = std::make_unique<Schedule>(*loaded_, index, strings_);
+  e.schedule->set_lay_out([this, index](int segment, std::span<const std::int64_t> symbols, std::vector<Place>& places) {
+    lay_out(index, segment, symbols, places);
+  });
   e.used_symbols = e.schedule->used_symbols();
   const auto use = [&](int symbol) { e.used_symbols[static_cast<std::size_t>(symbol)] = true; };
   for (const Port& p : e.ports)
@@ -194,6 +197,48 @@ std::vector<Place> Session::places(Entry& e) {
   return result;
 }
 
+void Session::lay_out(std::uint32_t index, int segment, std::span<const std::int64_t> symbols, std::vector<Place>& places) {
+  Entry& e = entry(index);
+  const std::vector<int> segments = package::segments_of(plan(), index).buffers;
+  package::EntryMemory memory;
+  try {
+    memory = package::plan_memory(plan(), index, symbols, segment);
+  } catch (const package::Error& error) {
+    throw Failure(OCLC_E_BINDING, std::string(error.what()) + ", which the model computes");
+  }
+  if (e.late.size() < static_cast<std::size_t>(segment)) e.late.resize(static_cast<std::size_t>(segment));
+  Entry::Late& late = e.late[static_cast<std::size_t>(segment) - 1];
+  std::uint64_t others = 0;
+  for (const Entry::Late& other : e.late) others += &other == &late ? 0 : other.bytes;
+  package::EntryMemory all = e.memory;
+  all.arena_bytes += others + memory.arena_bytes;
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    if (segments[i] == segment) all.sizes[i] = memory.sizes[i];
+  check_memory(e, all);
+  if (memory.arena_bytes > late.bytes) {
+    late.memory.reset();
+    late.bytes = 0;
+    late.memory = allocate(memory.arena_bytes, "what depends on sizes that the model computes");
+    late.bytes = memory.arena_bytes;
+    late.generation = ++generation_;
+  }
+  for (std::uint32_t i = 0; i < segments.size(); ++i) {
+    if (segments[i] != segment) continue;
+    e.memory.sizes[i] = memory.sizes[i];
+    e.memory.offsets[i] = memory.offsets[i];
+    if (plan().buffers()->Get(i)->kind() != fb::BufferKind::arena) continue;
+    places[i] =
+        memory.sizes[i] == 0 ? Place{nothing_.get(), 0, 0} : Place{late.memory.get(), memory.offsets[i], late.generation};
+  }
+  for (Port& p : e.ports) {
+    const auto buffer = static_cast<std::size_t>(p.binding->buffer());
+    if (segments[buffer] != segment) continue;
+    check_room(p, memory.sizes[buffer], shape_text(plan(), p.binding->shape()));
+    places[buffer] = port_place(e, p, memory.sizes[buffer]);
+  }
+  check_overlap(e);
+}
+
 void Session::prepare(std::uint32_t index) {
   Entry& e = entry(index);
   context_->check_process();
@@ -201,7 +246,7 @@ void Session::prepare(std::uint32_t index) {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::int64_t> symbols = resolve_symbols(e, true);
   if (!e.laid_out || symbols != e.symbols) {
-    package::EntryMemory memory = package::plan_memory(plan(), index, symbols);
+    package::EntryMemory memory = package::plan_memory(plan(), index, symbols);  // what waits for a Read step comes in lay_out
     check_memory(e, memory);
     e.memory = std::move(memory);
     e.laid_out = false;
@@ -295,6 +340,31 @@ void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_ev
   if (event) *event = done;
 }
 
+void Session::read_output(std::uint32_t index, const char* name, void* host, std::uint64_t bytes) {
+  Entry& e = entry(index);
+  const Port& p = port(e, OCLC_OUTPUT, name);
+  if (e.dirty || !e.laid_out)
+    throw Failure(OCLC_E_ARGUMENT,
+                  p.label + ": entry point '" + e.name + "' was not run, or inputs or outputs were bound since");
+  const auto buffer = static_cast<std::size_t>(p.binding->buffer());
+  const fb::Expr* size = plan().buffers()->Get(static_cast<std::uint32_t>(buffer))->bytes();
+  const auto found = static_cast<std::uint64_t>(evaluate(size, e.found.empty() ? e.symbols : e.found, "the size of an output"));
+  const std::uint64_t element = package::dtype_bytes(p.binding->dtype());
+  const bool texts = p.binding->dtype() == fb::DType::string_;
+  const std::uint64_t needed = texts ? found / element * sizeof(const char*) : found;
+  if (needed == 0) return;
+  if (!host) throw Failure(OCLC_E_ARGUMENT, p.label + ": the host pointer is NULL");
+  if (bytes < needed)
+    throw Failure(OCLC_E_BINDING,
+                  p.label + " takes " + std::to_string(needed) + " bytes, found room for " + std::to_string(bytes));
+  const Place& place = e.schedule->places()[buffer];
+  std::vector<std::int32_t> numbers(texts ? found / sizeof(std::int32_t) : 0);
+  check_cl(clEnqueueReadBuffer(context_->queue(), place.memory, CL_TRUE, place.offset, found, texts ? numbers.data() : host, 0,
+                               nullptr, nullptr),
+           "reading " + p.label);
+  for (std::size_t i = 0; i < numbers.size(); ++i) static_cast<const char**>(host)[i] = strings_.require(numbers[i]).c_str();
+}
+
 void Session::submit(std::uint32_t index) {
   prepare(index);
   enqueue_commands(entries_[index], 0, nullptr);
@@ -310,6 +380,8 @@ void Session::run(std::uint32_t index) {
 oclc_stats Session::stats() const {
   oclc_stats stats = stats_;
   stats.arena_bytes = arena_bytes_;
+  for (const Entry& e : entries_)
+    for (const Entry::Late& late : e.late) stats.arena_bytes += late.bytes;
   stats.constant_bytes = loaded_->constant_bytes();
   stats.state_bytes = state_bytes_;
   stats.train_steps = steps_;

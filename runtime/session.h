@@ -26,6 +26,8 @@ class Session {
 
   void prepare(std::uint32_t entry);
   void run(std::uint32_t entry);
+  // Copies what the last run of the entry gave; waits.
+  void read_output(std::uint32_t entry, const char* name, void* host, std::uint64_t bytes);
   void enqueue(std::uint32_t entry, std::uint32_t wait_count, const cl_event* wait, cl_event* event);
 
   void read_variable(const char* name, void* host, std::uint64_t bytes);
@@ -108,6 +110,12 @@ class Session {
     std::unique_ptr<CommandBuffer> recorded;
     bool recording_failed = false;
     bool dirty = true;  // a binding changed
+    // Arenas of the segments from 1 on, see memory.h. They only grow.
+    struct Late {
+      ClMem memory;
+      std::uint64_t bytes = 0, generation = 0;
+    };
+    std::vector<Late> late;
   };
 
   Entry& entry(std::uint32_t index);
@@ -122,6 +130,9 @@ class Session {
   void check_overlap(const Entry& entry) const;
   void check_memory(const Entry& entry, const package::EntryMemory& memory) const;
   void ensure_arena(std::uint64_t bytes);
+  // Memory for what a Read step has found the sizes of.
+  void lay_out(std::uint32_t entry, int segment, std::span<const std::int64_t> symbols, std::vector<Place>& places);
+  void check_room(const Port& port, std::uint64_t size, const std::string& shape) const;
   std::vector<Place> places(Entry& entry);
   bool is_copied(const Port& p) const;
   bool shares_host_memory(const Entry& entry, const Port& port, std::uint64_t bytes) const;

@@ -209,13 +209,21 @@ void Session::check_shapes(const Entry& e, std::span<const std::int64_t> symbols
     if (p.bound->has_shape && !computed && p.bound->shape != shape)
       throw Failure(OCLC_E_BINDING, p.label + ": wanted shape " + shape_text(plan(), p.binding->shape()) + " = " +
                                         shape_text(shape) + ", found " + shape_text(p.bound->shape));
-    const fb::DType dtype = p.binding->dtype();
-    const std::uint64_t needed = p.bound->memory ? size : size / package::dtype_bytes(dtype) * host_bytes(dtype);
-    if (p.bound->bytes < needed)
-      throw Failure(OCLC_E_BINDING, p.label + ": shape " + shape_text(shape) + " needs " + std::to_string(needed) +
-                                        " bytes, found " + std::to_string(p.bound->bytes));
+    check_room(p, size, shape_text(shape));
   }
   check_overlap(e);
+}
+
+// `size`: bytes of the port's buffer.
+void Session::check_room(const Port& p, std::uint64_t size, const std::string& shape) const {
+  if (!p.bound) return;
+  const fb::DType dtype = p.binding->dtype();
+  const std::uint64_t needed = p.bound->memory ? size : size / package::dtype_bytes(dtype) * host_bytes(dtype);
+  if (p.bound->bytes < needed)
+    throw Failure(OCLC_E_BINDING,
+                  p.label + ": shape " + shape + " needs " + std::to_string(needed) + " bytes, found " +
+                      std::to_string(p.bound->bytes) +
+                      (package::is_open(plan(), *p.binding) ? "; leave it unbound, and read it when the run is done" : ""));
 }
 
 void Session::check_overlap(const Entry& e) const {

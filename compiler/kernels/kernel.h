@@ -146,7 +146,8 @@ struct Reading {
   int buffer = -1;
   Expr offset = 0;
   std::vector<Expr> dims;   // symbols
-  std::vector<Expr> upper;  // the largest value of each: what memory is laid out for
+  std::vector<Expr> upper;  // the largest value of each: what memory is laid out for, or kOpenDim
+  std::vector<std::string> sources;
 };
 
 // A dense row-major tensor in a buffer, from element `offset` on.

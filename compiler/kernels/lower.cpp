@@ -372,7 +372,7 @@ class ModuleLowering {
     Step step;
     step.reading = static_cast<int>(schedule_.readings.size());
     schedule_.readings.push_back(
-        {read.buffer, read.offset, node.get<std::vector<Expr>>("dims"), node.get<std::vector<Expr>>("upper")});
+        {read.buffer, read.offset, node.get<std::vector<Expr>>("dims"), node.get<std::vector<Expr>>("upper"), {node.source}});
     steps.push_back(std::move(step));
     std::vector<Storage> targets;
     for (const auto& output : node.outputs) {
@@ -460,7 +460,7 @@ class ModuleLowering {
       loop.condition = counter_name + "_goes_on";
       Step reading;
       reading.reading = static_cast<int>(schedule_.readings.size());
-      schedule_.readings.push_back({begins[0].buffer, begins[0].offset, {Expr::symbol(loop.condition, 0, 1)}, {Expr(1)}});
+      schedule_.readings.push_back({begins[0].buffer, begins[0].offset, {Expr::symbol(loop.condition, 0, 1)}, {Expr(1)}, {}});
       loop.body.push_back(std::move(reading));
     }
     lower_graph(body, targets, loop.body);

@@ -17,6 +17,9 @@ struct ConvOptions {
   std::int64_t group = 1;
 };
 
+// A bound that stands for none: memory for what depends on such a dimension is had when it is read.
+inline constexpr std::int64_t kOpenDim = std::int64_t{1} << 40;
+
 struct PoolOptions {
   Ints kernel{}, strides{}, dilations{}, pads{};
   bool ceil_mode = false;
@@ -107,7 +110,7 @@ class Builder {
              std::unique_ptr<Graph> body, bool conditional = false);
 
   // New dimension symbols, named after `name`, with the elements of the small integer tensor `x` as values, known when the plan
-  // runs: 0 <= symbol <= upper. The graph wants nest_read_dims afterwards.
+  // runs: 0 <= symbol <= upper, which may be kOpenDim. The graph wants nest_read_dims afterwards.
   std::vector<Expr> read_dims(Value* x, std::string_view name, const std::vector<Expr>& upper);
 
  private:

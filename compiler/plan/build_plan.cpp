@@ -11,6 +11,7 @@
 #include "compiler/codegen/resident_kernel.h"
 #include "compiler/ir/strings.h"
 #include "compiler/kernels/resident.h"
+#include "compiler/ops/builder.h"
 #include "compiler/plan/buffer_pieces.h"
 #include "compiler/plan/placed_kernels.h"
 #include "compiler/support/error.h"
@@ -115,7 +116,8 @@ class PlanBuilder {
         if (symbol_index_.count(name)) continue;  // entry points of one graph share their names
         const auto upper = expr(reading->upper[i]);
         symbol_index_[name] = static_cast<std::int64_t>(symbol_rows_.size());
-        symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), 0, INT64_MAX, true, upper));
+        const bool open = reading->upper[i] == Expr(kOpenDim);
+        symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), 0, INT64_MAX, true, upper, open));
       }
     }
   }
@@ -368,7 +370,10 @@ class PlanBuilder {
     touch(r.buffer, std::max(clock_ - 1, 0));
     std::vector<int> dims;
     for (const Expr& d : r.dims) dims.push_back(static_cast<int>(symbol_index_.at(*d.symbol_name())));
-    return plan::CreateReadDirect(builder_, plan::CreateArg(builder_, plan::ArgKind::buffer, r.buffer, expr(r.offset)), &dims);
+    std::vector<fb::Offset<fb::String>> nodes;
+    for (const std::string& source : r.sources) nodes.push_back(builder_.CreateString(plain(source)));
+    return plan::CreateReadDirect(builder_, plan::CreateArg(builder_, plan::ArgKind::buffer, r.buffer, expr(r.offset)), &dims,
+                                  &nodes);
   }
 
   std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {

@@ -3,12 +3,21 @@
 #include <fmt/format.h>
 #include <oclc_onnx.pb.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "compiler/ops/shape_rules.h"
 #include "frontends/onnx/attributes.h"
 #include "frontends/onnx/model.h"
 #include "frontends/onnx/tensors.h"
 
 namespace oclc::onnx {
+
+namespace {
+
+constexpr int kDeepest = 100;  // nodes one above the other
+
+}  // namespace
 
 using oclc_onnx::AttributeProto;
 
@@ -153,6 +162,58 @@ std::vector<Expr> OpContext::content(std::size_t i, std::string_view what) const
   std::vector<Expr> values;
   for (std::int64_t k = 0; k < tensor->elements(); ++k) values.emplace_back(tensor->int_at(k));
   return values;
+}
+
+std::vector<std::optional<Expr>> OpContext::parts(std::size_t i, std::string_view what) const {
+  const Value* value = input(i);
+  if (is_float(value->type.dtype) || value->type.dtype == DType::string)
+    fail(fmt::format("integers as {}", what), value->type.text());
+  if (!value->type.is_static() || value->type.rank() > 1) not_known(i, what);
+  const std::function<std::vector<std::optional<Expr>>(const Value*, int)> look = [&](const Value* v, int depth) {
+    std::vector<std::optional<Expr>> list;
+    if (v->content) {
+      list.assign(v->content->begin(), v->content->end());
+    } else if (const auto tensor = host_.known(v)) {
+      for (std::int64_t k = 0; k < tensor->elements(); ++k) list.emplace_back(tensor->int_at(k));
+    } else if (v->producer && v->producer->op->name == "concat" && depth < kDeepest) {
+      for (const Value* part : v->producer->inputs) {
+        const auto own = look(part, depth + 1);
+        list.insert(list.end(), own.begin(), own.end());
+      }
+    } else if (v->producer && (v->producer->op->name == "reshape" || v->producer->op->name == "cast") && depth < kDeepest) {
+      list = look(v->producer->inputs[0], depth + 1);
+    } else {
+      list.resize(static_cast<std::size_t>(v->type.elements().value()));
+    }
+    return list;
+  };
+  return look(value, 0);
+}
+
+std::vector<Expr> OpContext::sizes(std::size_t i, std::string_view what) {
+  const auto known = parts(i, what);
+  return read_sizes(input(i), known);
+}
+
+std::vector<Expr> OpContext::read_sizes(Value* values, const std::vector<std::optional<Expr>>& known) {
+  std::vector<Expr> all;
+  if (std::all_of(known.begin(), known.end(), [](const auto& e) { return e.has_value(); })) {
+    for (const auto& e : known) all.push_back(*e);
+    return all;
+  }
+  const auto count = static_cast<std::int64_t>(known.size());
+  Value* vector = b.reshape(b.cast(values, DType::i64), {Expr(count)});
+  // What is known may mean something else than a size: -1, for one.
+  std::vector<Value*> wanted;
+  for (std::size_t k = 0; k < known.size(); ++k)
+    if (!known[k]) wanted.push_back(b.slice_axis(vector, 0, Expr(static_cast<std::int64_t>(k)), Expr(1)));
+  const auto read = b.read_dims(wanted.size() == known.size() ? vector
+                                : wanted.size() == 1          ? wanted[0]
+                                                              : b.concat(wanted, 0),
+                                "size", std::vector<Expr>(wanted.size(), Expr(kOpenDim)));
+  std::size_t next = 0;
+  for (const auto& e : known) all.push_back(e ? *e : read[next++]);
+  return all;
 }
 
 Ints OpContext::numbers(std::size_t i, std::string_view what) const {

@@ -113,6 +113,13 @@ class OpContext {
 
   // Elements of an integer input as expressions of the symbols; an error if they depend on the model's data.
   std::vector<Expr> content(std::size_t i, std::string_view what) const;
+  // The same, of each element by itself: none where it depends on the model's data.
+  std::vector<std::optional<Expr>> parts(std::size_t i, std::string_view what) const;
+  // Elements of an integer input as sizes: those that depend on the model's data are read when the plan runs.
+  std::vector<Expr> sizes(std::size_t i, std::string_view what);
+  // `values`, a small integer vector, as sizes that are read when the plan runs, but where an element is `known`. The plan
+  // refuses to run on where one of those read is negative.
+  std::vector<Expr> read_sizes(Value* values, const std::vector<std::optional<Expr>>& known);
   // The same where they must be numbers.
   Ints numbers(std::size_t i, std::string_view what) const;
   // The elements of a floating-point or integer input known when compiling.

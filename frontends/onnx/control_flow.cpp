@@ -158,16 +158,15 @@ Outputs Lowering::loop(OpContext& c, const NodeProto& node, Scope& scope) {
   Repeated r{body_of(c, node, "body", carried + 2, node.output_size() + 1), {}, true, nullptr, {}, {}, c.label()};
   for (int i = 0; i < carried; ++i) r.carried.push_back(c.input(static_cast<std::size_t>(i) + 2));
   if (Value* count = c.optional_input(0)) {
-    // Memory for what all trips give, and bodies that are read once for each trip, want it known.
-    const bool collects = node.output_size() > carried ||
-                          std::any_of(r.carried.begin(), r.carried.end(), [&](const Value* v) { return bundle(v) != nullptr; });
+    // Bodies that are read once for each trip want it known.
+    const bool bundles = std::any_of(r.carried.begin(), r.carried.end(), [&](const Value* v) { return bundle(v) != nullptr; });
     if (count->type.elements() != Expr(1) || !is_integer(count->type.dtype)) c.fail("one trip count", count->type.text());
-    if (count->content || constants_.find(count) || collects) {
+    if (count->content || constants_.find(count) || bundles) {
       const Expr trips = c.content(0, "the trip count").at(0);
       r.trips = known_nonnegative(trips) ? trips : max(trips, Expr(0));
     } else {
-      Value* least = c.b.max(c.b.cast(c.b.reshape(count, {Expr(1)}), DType::i64), c.b.scalar(DType::i64, 0));
-      r.trips = c.b.read_dims(least, "trips", {Expr(kMostTrips)}).at(0);
+      Value* most = c.b.min(c.b.cast(c.b.reshape(count, {Expr(1)}), DType::i64), c.b.exprs({Expr(kMostTrips)}, {}));
+      r.trips = c.b.read_dims(c.b.max(most, c.b.scalar(DType::i64, 0)), "trips", {Expr(kMostTrips)}).at(0);
       r.counted = true;
     }
   }

@@ -11,8 +11,9 @@
 namespace oclc::onnx {
 namespace {
 
-constexpr std::int64_t kMostUnrolled = 1024;  // trips
-constexpr std::int64_t kUnrolledNodes = 64;   // trips times nodes that are read again for each trip
+constexpr std::int64_t kMostUnrolled = 1024;   // trips
+constexpr std::int64_t kMostCollected = 4096;  // trips for whose results memory is had before their number is known
+constexpr std::int64_t kUnrolledNodes = 64;    // trips times nodes that are read again for each trip
 
 // What runs several times, or perhaps not at all, cannot give tensors of a size that only it knows.
 void check_sizes(const OpContext& c, const Graph& body) {
@@ -27,11 +28,6 @@ void check_sizes(const OpContext& c, const Graph& body) {
       }
     }
   }
-}
-
-[[noreturn]] void trips_not_known(const OpContext& c) {
-  c.unsupported("a trip count known when compiling, as a carried value grows", "one computed from the model's data",
-                "make the largest count a constant, and end the loop by its condition");
 }
 
 }  // namespace
@@ -97,7 +93,8 @@ Value* Lowering::Body::growth(const Value* next, const Value* before, std::int64
 }
 
 void Lowering::Body::give(const OpContext& c, std::vector<Value*> outputs, const std::vector<Value*>& carried,
-                          std::size_t first) {
+                          std::size_t first, bool collect) {
+  if (!collect) outputs.resize(first + carried.size());
   std::vector<Value*> grown_by;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (lowering_.bundle(outputs[i])) c.unsupported("tensors as results of the body", "a sequence");
@@ -113,7 +110,7 @@ void Lowering::Body::give(const OpContext& c, std::vector<Value*> outputs, const
     grown_by.push_back(more);
     outputs[i] = carried[i - first];
   }
-  outputs.insert(outputs.end(), grown_by.begin(), grown_by.end());
+  if (collect) outputs.insert(outputs.end(), grown_by.begin(), grown_by.end());
   for (std::size_t i = 0; i < outputs.size(); ++i) body_.graph->add_output(fmt::format("out{}", i), outputs[i]);
   check_sizes(c, *body_.graph);
 }
@@ -198,18 +195,19 @@ Outputs Lowering::rolled(OpContext& c, const Repeated& r, Scope& scope) {
   if (r.conditional) {
     check_condition(c, outputs[0]);
     const auto goes_on = constants_.find(outputs[0]);
-    if (!goes_on || goes_on->int_at(0) == 0) condition_not_known(c);
+    if (!r.exact && (!goes_on || goes_on->int_at(0) == 0)) condition_not_known(c);
     outputs.erase(outputs.begin());
   }
   body.give(c, outputs, carried, 0);
-  if (body.grows() && r.counted) trips_not_known(c);
   Outputs out = body.loop(c, *r.trips, r.carried);
   body.join_grown(c, out, r.carried);
   return out;
 }
 
-// The condition is computed in each trip: whether there is another, and how many there were, is carried too.
-Outputs Lowering::conditional(OpContext& c, const Repeated& r, Scope& scope) {
+// The condition is computed in each trip: whether there is another, and how many there were, is carried too. Where results of
+// all trips are collected and nothing says how many trips there may be, they are made twice: once to count them. (Random
+// numbers are the same in both.)
+Outputs Lowering::conditional(OpContext& c, const Repeated& r, Scope& scope, bool counts_only) {
   const auto states = r.carried.size();
   const bool gives_results = static_cast<std::size_t>(r.body.output_size()) > states + 1;
   Body body(*this, c, scope);
@@ -225,16 +223,22 @@ Outputs Lowering::conditional(OpContext& c, const Repeated& r, Scope& scope) {
     c.fail("a condition or a trip count that ends the loop", "none");
   outputs[0] = body.builder.reshape(body.builder.cast(outputs[0], DType::i64), {});
   outputs.insert(outputs.begin() + 1, body.builder.add(made, body.builder.scalar(DType::i64, 1)));
-  body.give(c, outputs, carried, 2);
-  const bool collects = gives_results || body.grows();
-  if (!r.trips && collects) c.unsupported("a trip count, as results of all trips are collected", "none");
-  if (body.grows() && r.counted) trips_not_known(c);
+  body.give(c, outputs, carried, 2, !counts_only);
+  const bool collects = !counts_only && (gives_results || body.grows());
+  if (collects && (!r.trips || r.counted || (r.trips->is_constant() && r.trips->value() > kMostCollected))) {
+    Repeated again = r;
+    again.trips = c.b.read_dims(conditional(c, r, scope, true).at(0), "made", {Expr(kMostTrips)}).at(0);
+    again.start = nullptr;
+    again.exact = true;
+    return rolled(c, again, scope);
+  }
   Value* start = c.b.scalar(DType::i64, 1);
   if (r.start) start = c.b.reshape(c.b.cast(const_cast<Value*>(r.start), DType::i64), {});
   std::vector<Value*> begin{start, c.b.scalar(DType::i64, 0)};
   begin.insert(begin.end(), r.carried.begin(), r.carried.end());
   Outputs out = body.loop(c, most, std::move(begin), true);
   Value* trips = out[1];
+  if (counts_only) return {c.b.reshape(trips, {Expr(1)})};
   out.erase(out.begin(), out.begin() + 2);
   if (!collects) return out;
   const Expr last = c.b.read_dims(c.b.reshape(trips, {Expr(1)}), "made", {most}).at(0);

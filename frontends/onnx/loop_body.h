@@ -7,7 +7,7 @@
 
 namespace oclc::onnx {
 
-constexpr std::int64_t kMostTrips = std::int64_t{1} << 40;
+constexpr std::int64_t kMostTrips = kOpenDim;
 
 // x[at, ...], without the axis.
 Value* element_of(Builder& b, Value* x, std::size_t axis, const Expr& at);
@@ -31,7 +31,8 @@ struct Lowering::Repeated {
   std::vector<Value*> carried;   // before the first trip
   std::vector<Scanned> scanned{};
   std::string label;
-  bool counted = false;  // when the plan runs, without a bound that memory could be laid out for
+  bool counted = false;  // `trips` is read when the plan runs, and nothing bounds it
+  bool exact = false;    // the condition holds in just so many trips
 };
 
 // The body of a core loop in the making. What does not become one is kept: what is known of its values is kept by address.
@@ -49,7 +50,9 @@ class Lowering::Body {
 
   // The results of a trip: from `first` on, the next values of `carried`. A carried value that nothing reads but the
   // concatenation that gives its next one grows: what it grows by is one more result of the trip, behind the others.
-  void give(const OpContext& c, std::vector<Value*> outputs, const std::vector<Value*>& carried, std::size_t first);
+  // Without `collect` results of trips are dropped, and what carried values grow by.
+  void give(const OpContext& c, std::vector<Value*> outputs, const std::vector<Value*>& carried, std::size_t first,
+            bool collect = true);
   bool grows() const { return !grown_.empty(); }
 
   // The outputs of the loop.

@@ -107,7 +107,7 @@ class Lowering : public OpHost {
   std::vector<Value*> body_inputs(const Repeated& r, const Expr& at, const std::vector<Value*>& carried, Scope& inner);
   Outputs repeat(OpContext& c, const Repeated& r, Scope& scope);
   Outputs rolled(OpContext& c, const Repeated& r, Scope& scope);
-  Outputs conditional(OpContext& c, const Repeated& r, Scope& scope);
+  Outputs conditional(OpContext& c, const Repeated& r, Scope& scope, bool counts_only = false);
   Outputs unrolled(OpContext& c, const Repeated& r, std::int64_t trips, KnownValues& known, Scope& scope);
   Outputs never_run(OpContext& c, const Repeated& r, Scope& scope);
 

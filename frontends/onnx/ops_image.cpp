@@ -248,7 +248,7 @@ Outputs roi_align(OpContext& c) {
   const double scale = c.real("spatial_scale", 1.0);
   if (x->type.rank() != 4 || rois->type.rank() != 2 || !(rois->type.shape[1] == Expr(4)))
     c.fail("x[N, C, H, W] and rois[R, 4]", fmt::format("{} and {}", x->type.text(), rois->type.text()));
-  if (samples < 1) c.unsupported("a sampling_ratio of at least 1", std::to_string(samples), "a fixed number of samples a bin");
+  if (samples < 0) c.fail("a sampling_ratio of 0 or more", std::to_string(samples));
   if (high < 1 || wide < 1) c.fail("a positive output size", fmt::format("{} x {}", high, wide));
   const Shape shape = x->type.shape;
   const Expr count = rois->type.shape[0];
@@ -257,20 +257,37 @@ Outputs roi_align(OpContext& c) {
         c.b.mul(c.b.reshape(c.b.slice_axis(rois, 1, Expr(i), Expr(1)), {count, Expr(1), Expr(1), Expr(1), Expr(1)}), scale);
     return half ? c.b.add(v, -0.5) : v;
   };
-  // Samples of all bins along one axis: [R, bins, samples] at `at` of five axes [R, high, wide, rows, columns].
-  const auto positions = [&](std::int64_t from, std::int64_t to, std::int64_t bins, std::size_t bin_axis) {
+  // Along one axis: how many samples a region's bins have, [R, 1, ..], and the samples of all bins, [R, bins, samples] at
+  // `bin_axis` of five axes [R, high, wide, rows, columns]. Without a ratio it is one a pixel, and the most of any region's are
+  // laid out.
+  struct Samples {
+    Expr most;
+    Value *own, *places, *kept;  // the last null if all are
+  };
+  const auto samples_along = [&](std::int64_t from, std::int64_t to, std::int64_t bins, std::size_t bin_axis) {
     Value *begin = corner(from), *span = c.b.sub(corner(to), begin);
     if (!half) span = c.b.max(span, like(c, span, 1));
+    Value* bin_size = c.b.mul(span, 1.0 / static_cast<double>(bins));
+    Samples s{Expr(samples), like(c, span, static_cast<double>(samples)), nullptr, nullptr};
+    if (samples == 0) {
+      s.own = c.b.max(c.b.unary("ceil", bin_size), like(c, span, 0));
+      Value* most = c.b.reduce("reduce_max", c.b.reshape(s.own, {count}), {0}, true);
+      s.most = count == Expr(0) ? Expr(0) : c.read_sizes(most, {std::nullopt}).at(0);
+    }
     Shape of_bins(5, Expr(1)), of_samples(5, Expr(1));
     of_bins[bin_axis] = bins;
-    of_samples[bin_axis + 2] = samples;
+    of_samples[bin_axis + 2] = s.most;
     Value* bin = c.b.cast(c.b.iota(of_bins, static_cast<std::int64_t>(bin_axis), DType::i64), x->type.dtype);
     Value* sample = c.b.cast(c.b.iota(of_samples, static_cast<std::int64_t>(bin_axis) + 2, DType::i64), x->type.dtype);
-    Value* place = c.b.add(bin, c.b.mul(c.b.add(sample, 0.5), 1.0 / static_cast<double>(samples)));
-    return c.b.add(begin, c.b.mul(place, c.b.mul(span, 1.0 / static_cast<double>(bins))));
+    Value* within = c.b.add(sample, 0.5);
+    within = samples > 0 ? c.b.mul(within, 1.0 / static_cast<double>(samples)) : c.b.div(within, s.own);
+    s.places = c.b.add(begin, c.b.mul(c.b.add(bin, within), bin_size));
+    if (samples == 0) s.kept = c.b.call("less", {sample, s.own});
+    return s;
   };
-  const Shape all{count, Expr(high), Expr(wide), Expr(samples), Expr(samples)};
-  Value *y = c.b.expand(positions(1, 3, high, 1), all), *xx = c.b.expand(positions(0, 2, wide, 2), all);
+  const Samples rows = samples_along(1, 3, high, 1), columns = samples_along(0, 2, wide, 2);
+  const Shape all{count, Expr(high), Expr(wide), rows.most, columns.most};
+  Value *y = c.b.expand(rows.places, all), *xx = c.b.expand(columns.places, all);
   // More than a pixel outside nothing is read; up to there the border's pixels count.
   const auto outside = [&](Value* v, const Expr& size) {
     Value* last = size_like(c, v, size);
@@ -302,7 +319,16 @@ Outputs roi_align(OpContext& c) {
   Value* value = parts[0];
   for (std::size_t i = 1; i < parts.size(); ++i) value = average ? c.b.add(value, parts[i]) : c.b.max(value, parts[i]);
   value = c.b.where(with_channel(c, nothing), like(c, value, 0), value);
-  value = c.b.reduce(average ? "reduce_mean" : "reduce_max", value, {3, 4}, false);
+  if (samples > 0) {
+    value = c.b.reduce(average ? "reduce_mean" : "reduce_max", value, {3, 4}, false);
+  } else {
+    Value* kept = with_channel(c, c.b.call("and", {rows.kept, columns.kept}));
+    Value* number = c.b.reshape(c.b.mul(rows.own, columns.own), {count, Expr(1), Expr(1), Expr(1)});
+    value = c.b.reduce(average ? "reduce_sum" : "reduce_max", c.b.where(kept, value, like(c, value, average ? 0 : -INFINITY)),
+                       {3, 4}, false);
+    if (average) value = c.b.div(value, c.b.max(number, like(c, number, 1)));
+    value = c.b.where(c.b.call("greater", {number, like(c, number, 0)}), value, like(c, value, 0));
+  }
   return {c.b.transpose(value, {0, 3, 1, 2})};
 }
 

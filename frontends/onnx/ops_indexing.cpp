@@ -29,13 +29,16 @@ Outputs gather_nd(OpContext& c) {
 Outputs one_hot(OpContext& c) {
   Value *indices = c.b.cast(c.input(0), DType::i64), *values = c.input(2);
   std::vector<Expr> depth;
-  if (is_float(c.input(1)->type.dtype)) {
+  if (is_float(c.input(1)->type.dtype) && !c.known(1)) {
+    if (c.input(1)->type.elements() != Expr(1)) c.fail("one number as depth", c.input(1)->type.text());
+    depth = c.read_sizes(c.input(1), {std::nullopt});
+  } else if (is_float(c.input(1)->type.dtype)) {
     constexpr double kDeepest = 1LL << 40;
     const double number = c.number(1, "the depth");
     if (!(number >= 0 && number <= kDeepest)) c.fail(fmt::format("a depth from 0 to {}", kDeepest), fmt::format("{}", number));
     depth.emplace_back(static_cast<std::int64_t>(number));
   } else {
-    depth = c.content(1, "the depth");
+    depth = c.sizes(1, "the depth");
   }
   if (depth.size() != 1) c.fail("one number as depth", std::to_string(depth.size()));
   if (values->type.rank() != 1 || !(values->type.shape[0] == Expr(2))) c.fail("two values, off and on", values->type.text());

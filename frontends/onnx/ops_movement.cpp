@@ -95,11 +95,52 @@ Outputs slice_attributes(OpContext& c) {
   return slice(c, exprs_of(starts), exprs_of(ends), axes, Ints(starts.size(), 1));
 }
 
+// Element `i` of a vector of positions, counted from the front of an axis and held between two of its positions.
+Value* position_within(OpContext& c, Value* list, std::size_t i, const Expr& dim, const Expr& low, const Expr& high) {
+  const auto number = [&](const Expr& e) { return c.b.exprs({e}, {1}); };
+  Value* at = c.b.cast(c.b.slice_axis(list, 0, Expr(static_cast<std::int64_t>(i)), Expr(1)), DType::i64);
+  at = c.b.where(c.b.call("less", {at, number(0)}), c.b.add(at, number(dim)), at);
+  return c.b.max(c.b.min(at, number(high)), number(low));
+}
+
+// From where to where is computed when the plan runs; an axis keeps at most all of its elements.
+Value* sliced_by_data(OpContext& c, Value* x, std::size_t axis, std::size_t i, std::int64_t step) {
+  const auto number = [&](const Expr& e) { return c.b.exprs({e}, {1}); };
+  const Expr dim = x->type.shape[axis], low = step > 0 ? Expr(0) : Expr(-1), high = step > 0 ? dim : dim - 1;
+  Value *start = position_within(c, c.input(1), i, dim, step > 0 ? Expr(0) : min(Expr(0), high), high),
+        *end = position_within(c, c.input(2), i, dim, low, high);
+  Value* count = c.b.div(c.b.add(c.b.sub(end, start), number(step - (step > 0 ? 1 : -1))), number(step));
+  const Expr size = c.b.read_dims(c.b.max(c.b.min(count, number(dim)), number(0)), "kept", {dim}).at(0);
+  Value* at = c.b.add(start, c.b.iota({size}, 0, DType::i64, Expr(0), Expr(step)));
+  return c.b.gather(x, at, static_cast<std::int64_t>(axis));
+}
+
 Outputs slice_inputs(OpContext& c) {
-  const std::vector<Expr> starts = c.content(1, "starts"), ends = c.content(2, "ends");
+  const auto starts = c.parts(1, "starts"), ends = c.parts(2, "ends");
   const Ints axes = c.optional_input(3) ? c.numbers(3, "axes") : first_axes(starts.size());
   const Ints steps = c.optional_input(4) ? c.numbers(4, "steps") : Ints(starts.size(), 1);
-  return slice(c, starts, ends, axes, steps);
+  std::vector<Expr> from, to;
+  Ints known_axes, known_steps;
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < starts.size() && starts.size() == ends.size(); ++i) {
+    if (!starts[i] || !ends[i] || i >= axes.size() || i >= steps.size()) {
+      open.push_back(i);
+      continue;
+    }
+    from.push_back(*starts[i]);
+    to.push_back(*ends[i]);
+    known_axes.push_back(axes[i]);
+    known_steps.push_back(steps[i]);
+  }
+  if (open.empty() || axes.size() != starts.size() || steps.size() != starts.size() || ends.size() != starts.size())
+    return slice(c, from, to, axes, steps);
+  c.axes(axes, c.rank(0));
+  Value* x = slice(c, from, to, known_axes, known_steps).at(0);
+  for (const std::size_t i : open) {
+    if (steps[i] == 0 || steps[i] == INT64_MIN) c.fail("a step other than 0", std::to_string(steps[i]));
+    x = sliced_by_data(c, x, c.axis(axes[i], c.rank(0)), i, steps[i]);
+  }
+  return {x};
 }
 
 Outputs concat(OpContext& c) {
@@ -212,7 +253,7 @@ Outputs pad_attributes(OpContext& c) {
 }
 
 Outputs pad_inputs(OpContext& c) {
-  const std::vector<Expr> pads = c.content(1, "pads");
+  const std::vector<Expr> pads = c.sizes(1, "pads");
   Value* fill = c.optional_input(2);
   if (fill && !(fill->type.elements() == Expr(1) && fill->type.dtype == c.input(0)->type.dtype))
     c.fail(fmt::format("one {} as padding value", name_of(c.input(0)->type.dtype)), fill->type.text());
@@ -225,7 +266,7 @@ Outputs pad_inputs(OpContext& c) {
 
 Outputs tile(OpContext& c) {
   Value* x = c.input(0);
-  const std::vector<Expr> repeats = c.content(1, "the repeats");
+  const std::vector<Expr> repeats = c.sizes(1, "the repeats");
   if (repeats.size() != x->type.rank())
     c.fail(fmt::format("{} repeats, one per axis", x->type.rank()), std::to_string(repeats.size()));
   Shape apart, wide, result;
@@ -275,11 +316,13 @@ Outputs space_to_depth(OpContext& c) {
 Outputs trilu(OpContext& c) {
   Value* x = c.input(0);
   if (x->type.rank() < 2) c.fail("an input of rank 2 or more", x->type.text());
-  const Ints k = c.optional_input(1) ? c.numbers(1, "the diagonal") : Ints{0};
-  if (k.size() != 1) c.fail("one number as diagonal", std::to_string(k.size()));
+  Value* k = c.optional_input(1) ? c.input(1) : c.b.scalar(DType::i64, 0);
+  if (!(k->type.elements() == Expr(1)) || !is_integer(k->type.dtype)) c.fail("one whole number as diagonal", k->type.text());
   const bool upper = c.flag("upper", true);
   const Expr rows = x->type.shape[x->type.rank() - 2], columns = x->type.shape[x->type.rank() - 1];
-  Value* diagonal = c.b.iota({rows, Expr(1)}, 0, DType::i64, Expr(k[0]));
+  const auto known = c.optional_input(1) ? c.known(1) : std::optional(HostTensor(DType::i64, {1}));
+  Value* diagonal = c.b.iota({rows, Expr(1)}, 0, DType::i64, Expr(known ? known->int_at(0) : 0));
+  if (!known) diagonal = c.b.add(diagonal, c.b.reshape(c.b.cast(k, DType::i64), {}));
   Value* column = c.b.iota({Expr(1), columns}, 1, DType::i64);
   Value* kept = c.b.call(upper ? "greater_equal" : "less_equal", {column, diagonal});
   return {c.b.where(kept, x, c.b.scalar(x->type.dtype, 0))};

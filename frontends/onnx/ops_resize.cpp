@@ -132,6 +132,69 @@ Value* along_axis(OpContext& c, Value* x, const AxisPlan& a, const Method& m) {
   return c.b.where(kept, result, c.b.scalar(x->type.dtype, m.outside));
 }
 
+// The same where sizes or the scale are known when the plan runs alone: positions and weights are computed beside, in single
+// precision. `scale`: f32[1]; `span`: the new size before it is rounded, f32[1].
+Value* along_axis_of_data(OpContext& c, Value* x, std::size_t axis, const Expr& out, Value* scale, Value* span,
+                          const Method& m) {
+  Builder& b = c.b;
+  const Expr& in = x->type.shape[axis];
+  const auto number = [&](double value) { return b.scalar(DType::f32, value); };
+  const auto size_of = [&](const Expr& e) { return b.cast(b.exprs({e}, {1}), DType::f32); };
+  Value *at = b.cast(b.iota({out}, 0, DType::i64), DType::f32), *middle = b.add(at, 0.5), *place = nullptr;
+  if (m.coordinates == "align_corners") {
+    Value* steps = b.add(span, -1);
+    place = b.div(b.mul(at, b.add(size_of(in), -1)), b.where(b.call("greater", {steps, number(0)}), steps, number(1)));
+  } else if (m.coordinates == "asymmetric") {
+    place = b.div(at, scale);
+  } else if (m.coordinates == "half_pixel_symmetric") {
+    Value* adjusted = b.div(size_of(out), b.mul(scale, size_of(in)));
+    Value* offset = b.mul(b.mul(size_of(in), 0.5), b.add(b.unary("neg", adjusted), 1));
+    place = b.add(b.add(offset, b.div(middle, scale)), -0.5);
+  } else {
+    place = b.div(middle, scale);
+    if (m.coordinates != "tf_half_pixel_for_nn") place = b.add(place, -0.5);
+    if (m.coordinates == "pytorch_half_pixel")
+      place = b.where(b.call("less_equal", {size_of(out), number(1)}), number(0), place);
+  }
+  const auto held = [&](Value* v) { return b.max(b.min(v, b.add(size_of(in), -1)), number(0)); };
+  const auto taken = [&](Value* v) { return b.gather(x, b.cast(held(v), DType::i64), static_cast<std::int64_t>(axis)); };
+  Value *low = b.unary("floor", place), *fraction = b.sub(place, low);
+  if (m.mode == "nearest") {
+    if (m.nearest == "floor") return taken(low);
+    if (m.nearest == "ceil") return taken(b.unary("ceil", place));
+    Value* rounds_up = b.call(m.nearest == "round_prefer_floor" ? "greater" : "greater_equal", {fraction, number(0.5)});
+    return taken(b.where(rounds_up, b.add(low, 1), low));
+  }
+  std::vector<Value*> places, weights;
+  const int first = m.mode == "linear" ? 0 : -1, last = m.mode == "linear" ? 1 : 2;
+  for (int k = first; k <= last; ++k) {
+    Value* distance = b.unary("abs", b.add(fraction, -static_cast<double>(k)));
+    Value* w = nullptr;
+    if (m.mode == "linear") {
+      w = b.max(b.add(b.unary("neg", distance), 1), number(0));
+    } else if (k == 0 || k == 1) {  // at most 1 apart
+      w = b.add(b.mul(b.mul(b.add(b.mul(distance, m.cubic + 2), -(m.cubic + 3)), distance), distance), 1);
+    } else {
+      Value* inner = b.add(b.mul(b.add(b.mul(distance, m.cubic), -5 * m.cubic), distance), 8 * m.cubic);
+      w = b.add(b.mul(inner, distance), -4 * m.cubic);
+    }
+    Value* where = b.add(low, k);
+    if (m.exclude_outside) w = b.where(b.call("equal", {where, held(where)}), w, number(0));
+    places.push_back(where);
+    weights.push_back(w);
+  }
+  Value *sum = nullptr, *result = nullptr;
+  for (Value* w : weights) sum = sum ? b.add(sum, w) : w;
+  Shape column{out};
+  column.resize(x->type.rank() - axis, Expr(1));
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    Value* w = m.exclude_outside ? b.div(weights[k], sum) : weights[k];
+    Value* part = b.mul(taken(places[k]), b.reshape(b.cast(w, x->type.dtype), column));
+    result = result ? b.add(result, part) : part;
+  }
+  return result;
+}
+
 // A whole number of copies of each element, whatever the size of the axis.
 Value* repeated(OpContext& c, Value* x, std::size_t axis, std::int64_t times) {
   Shape apart = x->type.shape, wide, joined = apart;
@@ -147,6 +210,27 @@ bool repeats(const Method& m) {
                                  (m.coordinates == "half_pixel" && m.nearest.starts_with("round")));
 }
 
+void check_data(OpContext& c, const Method& m, const Value* x) {
+  if (m.coordinates == "tf_crop_and_resize" || m.antialias)
+    c.unsupported("sizes known when compiling along resized axes, as regions are cropped or antialiasing is wanted",
+                  x->type.text(), "give them with --shape or --dim");
+}
+
+// An axis whose size is known when the plan runs, or that gets such a size.
+Value* resized_to_data(OpContext& c, Value* x, std::size_t axis, std::optional<double> scale, const std::optional<Expr>& size,
+                       const Method& m) {
+  check_data(c, m, x);
+  const auto value = [&](const Expr& e) { return c.b.cast(c.b.exprs({e}, {1}), DType::f32); };
+  const Expr in = x->type.shape[axis];
+  if (size) {
+    Value* factor = c.b.div(value(*size), value(in));
+    return along_axis_of_data(c, x, axis, *size, factor, value(*size), m);
+  }
+  Value *factor = c.b.reshape(c.b.scalar(DType::f32, *scale), {Expr(1)}), *span = c.b.mul(value(in), factor);
+  const Expr out = c.read_sizes(c.b.unary("floor", span), {std::nullopt}).at(0);
+  return along_axis_of_data(c, x, axis, out, factor, span, m);
+}
+
 Value* resized_axis(OpContext& c, Value* x, std::size_t axis, std::optional<double> scale, const std::optional<Expr>& size,
                     const Method& m, double roi_begin, double roi_end) {
   const Expr& in = x->type.shape[axis];
@@ -154,8 +238,7 @@ Value* resized_axis(OpContext& c, Value* x, std::size_t axis, std::optional<doub
   if (scale && *scale == 1 && m.coordinates != "tf_crop_and_resize") return x;
   if (!in.is_constant() && scale && *scale == std::floor(*scale) && repeats(m))
     return repeated(c, x, axis, static_cast<std::int64_t>(*scale));
-  if (!in.is_constant() || (size && !size->is_constant()))
-    c.unsupported("sizes known when compiling along resized axes", x->type.text(), "give them with --shape or --dim");
+  if (!in.is_constant() || (size && !size->is_constant())) return resized_to_data(c, x, axis, scale, size, m);
   AxisPlan a{axis, in.value(), 0, 1, roi_begin, roi_end};
   if (a.in == 0) c.fail("elements along resized axes", x->type.text());
   const auto in_size = static_cast<double>(a.in);
@@ -243,6 +326,29 @@ Outputs resize(OpContext& c, const Method& m, const Ints& axes, const std::vecto
   return {x};
 }
 
+// Scales that the model's data decide. An axis whose scale is 1 when the plan runs stays as it is.
+Outputs resize_by_data(OpContext& c, const Method& m, const Ints& axes, Value* scales) {
+  Value* x = c.input(0);
+  check_data(c, m, x);
+  const auto count = static_cast<std::int64_t>(axes.size());
+  if (!is_float(scales->type.dtype) || !(scales->type.elements() == Expr(count)))
+    c.fail(fmt::format("{} scales", count), scales->type.text());
+  if (!is_float(x->type.dtype) && m.mode != "nearest") c.unsupported("floating-point numbers to interpolate", x->type.text());
+  scales = c.b.cast(c.b.reshape(scales, {Expr(count)}), DType::f32);
+  std::vector<Expr> in;
+  for (const std::int64_t axis : axes) in.push_back(x->type.shape[static_cast<std::size_t>(axis)]);
+  Value *spans = c.b.mul(c.b.cast(c.b.exprs(in, {count}), DType::f32), scales), *zero = c.b.scalar(DType::f32, 0);
+  Value* valid = c.b.call("greater", {scales, zero});  // not if it is NaN
+  Value* out =
+      c.b.where(valid, c.b.min(c.b.unary("floor", spans), c.b.scalar(DType::f32, 2.0 * kOpenDim)), c.b.scalar(DType::f32, -1));
+  const std::vector<Expr> sizes = c.read_sizes(out, std::vector<std::optional<Expr>>(axes.size()));
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto own = [&](Value* list) { return c.b.slice_axis(list, 0, Expr(static_cast<std::int64_t>(i)), Expr(1)); };
+    x = along_axis_of_data(c, x, static_cast<std::size_t>(axes[i]), sizes[i], own(scales), own(spans), m);
+  }
+  return {x};
+}
+
 Ints all_axes(OpContext& c) {
   Ints axes(c.rank(0));
   for (std::size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<std::int64_t>(i);
@@ -256,15 +362,20 @@ Outputs resize_inputs(OpContext& c) {
     axes = c.integers("axes");
     for (std::int64_t& axis : axes) axis = static_cast<std::int64_t>(c.axis(axis, c.rank(0)));
   }
+  if (Value* given = c.optional_input(2); given && !(given->type.elements() == Expr(0)) && !c.known(2))
+    return resize_by_data(c, m, axes, given);
   const std::vector<double> scales = numbers_of(c, 2, "scales");
   std::vector<Expr> sizes;
-  if (scales.empty() && c.optional_input(3)) sizes = c.content(3, "the sizes");
+  if (scales.empty() && c.optional_input(3)) sizes = c.sizes(3, "the sizes");
   const std::vector<double> roi =
       m.coordinates == "tf_crop_and_resize" ? numbers_of(c, 1, "the region") : std::vector<double>();
   return resize(c, m, axes, scales, sizes, roi);
 }
 
-Outputs resize_scales(OpContext& c) { return resize(c, method_of(c), all_axes(c), numbers_of(c, 1, "scales"), {}, {}); }
+Outputs resize_scales(OpContext& c) {
+  if (!c.known(1)) return resize_by_data(c, method_of(c), all_axes(c), c.input(1));
+  return resize(c, method_of(c), all_axes(c), numbers_of(c, 1, "scales"), {}, {});
+}
 
 Outputs upsample_attributes(OpContext& c) { return resize(c, method_of(c), all_axes(c), c.reals("scales"), {}, {}); }
 

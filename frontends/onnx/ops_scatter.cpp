@@ -164,7 +164,14 @@ Outputs top(OpContext& c, const Expr& k) {
 Outputs top_attribute(OpContext& c) { return top(c, Expr(c.integer("k"))); }
 
 Outputs top_input(OpContext& c) {
-  const std::vector<Expr> k = c.content(1, "k");
+  std::vector<Expr> k;
+  const auto known = c.parts(1, "k");
+  for (const auto& one : known)
+    if (one) k.push_back(*one);
+  if (known.size() == 1 && !known[0]) {  // at most all elements of the axis
+    const Expr& most = c.shape(0)[c.axis(c.integer("axis", -1), c.rank(0))];
+    k = c.b.read_dims(c.b.reshape(c.b.cast(c.input(1), DType::i64), {Expr(1)}), "k", {most});
+  }
   if (k.size() != 1) c.fail("one number as k", std::to_string(k.size()));
   return top(c, k[0]);
 }

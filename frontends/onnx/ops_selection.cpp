@@ -32,7 +32,9 @@ Value* positions_of(OpContext& c, Value* flags) {
   const Expr n = flags->type.elements();
   if (n == Expr(0)) return c.b.constant(HostTensor(DType::i64, {0}));
   Value* numbers = running_sums(c, c.b.cast(flags, DType::i64));
-  const Expr found = c.b.read_dims(c.b.slice_axis(numbers, 0, n - 1, Expr(1)), "found", {n}).at(0);
+  Value* total = known_less(Expr(0), n) ? c.b.slice_axis(numbers, 0, n - 1, Expr(1))
+                                        : c.b.reduce("reduce_sum", c.b.cast(flags, DType::i64), {0}, true);
+  const Expr found = c.b.read_dims(total, "found", {n}).at(0);
   Value* wanted = c.b.iota({found}, 0, DType::i64);
   Value* length = c.b.exprs({n}, {});
   // The number of elements whose running sum is at most `wanted`.

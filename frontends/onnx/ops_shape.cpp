@@ -32,9 +32,38 @@ Outputs shape_of(OpContext& c) {
 
 Outputs size_of(OpContext& c) { return {c.b.exprs({c.input(0)->type.elements()}, {})}; }
 
+// A new shape that the model's data decide: what a 0 and a -1 stand for is computed beside, and -1 where the elements do not
+// fit.
+Outputs reshape_to_data(OpContext& c, std::vector<std::optional<Expr>> known, bool zero_is_zero) {
+  Value* x = c.input(0);
+  const auto n = static_cast<std::int64_t>(known.size());
+  const auto number = [&](std::int64_t value) { return c.b.scalar(DType::i64, static_cast<double>(value)); };
+  std::vector<Expr> own;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const bool zero = known[i] && *known[i] == Expr(0) && !zero_is_zero;
+    own.push_back(i < c.rank(0) ? c.shape(0)[i] : Expr(-1));
+    if (zero) known[i] = own.back();
+    if (known[i] && *known[i] == Expr(-1)) known[i].reset();
+  }
+  Value* wanted = c.b.reshape(c.b.cast(c.input(1), DType::i64), {Expr(n)});
+  if (!zero_is_zero) wanted = c.b.where(c.b.call("equal", {wanted, number(0)}), c.b.exprs(own, {n}), wanted);
+  Value* open = c.b.call("equal", {wanted, number(-1)});
+  Value* others = c.b.reduce("reduce_prod", c.b.where(open, number(1), wanted), {0}, true);
+  Value* total = c.b.exprs({x->type.elements()}, {1});
+  Value* filled = c.b.where(open, c.b.div(total, others), wanted);
+  Value* fits = c.b.call("equal", {c.b.reduce("reduce_prod", filled, {0}, true), total});
+  const Shape shape = c.read_sizes(c.b.where(fits, filled, number(-1)), known);
+  if (x->type.elements() == Expr(0)) return {c.b.expand(c.b.scalar(x->type.dtype, 0), shape)};
+  // That both shapes have as many elements is seen when the sizes are read: the slice is all of them.
+  Value* flat = c.b.reshape(x, {x->type.elements()});
+  return {c.b.reshape(c.b.slice_axis(flat, 0, Expr(0), product(shape)), shape)};
+}
+
 Outputs reshape(OpContext& c) {
   Value* x = c.input(0);
   const bool zero_is_zero = c.flag("allowzero");
+  const auto known = c.parts(1, "the new shape");
+  if (std::any_of(known.begin(), known.end(), [](const auto& e) { return !e; })) return reshape_to_data(c, known, zero_is_zero);
   Shape shape = c.content(1, "the new shape");
   std::optional<std::size_t> open;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -105,7 +134,31 @@ Outputs unsqueeze(OpContext& c, const Ints& given) {
 Outputs unsqueeze_attribute(OpContext& c) { return unsqueeze(c, c.integers("axes")); }
 Outputs unsqueeze_input(OpContext& c) { return unsqueeze(c, c.numbers(1, "axes")); }
 
-Outputs expand(OpContext& c) { return {c.b.expand(c.input(0), c.content(1, "the new shape"))}; }
+// A shape that the model's data decide: where the operand has one element along an axis, what they say; -1 where it does not
+// fit.
+Outputs expand(OpContext& c) {
+  std::vector<std::optional<Expr>> known = c.parts(1, "the new shape");
+  if (std::all_of(known.begin(), known.end(), [](const auto& e) { return e.has_value(); }))
+    return {c.b.expand(c.input(0), c.content(1, "the new shape"))};
+  Value* x = c.input(0);
+  const auto n = static_cast<std::int64_t>(known.size());
+  const std::size_t rank = std::max(known.size(), x->type.rank()), given = rank - known.size(), had = rank - x->type.rank();
+  const auto number = [&](std::int64_t value) { return c.b.scalar(DType::i64, static_cast<double>(value)); };
+  std::vector<Expr> own;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    own.push_back(i + given < had ? Expr(1) : x->type.shape[i + given - had]);
+    if (!(own[i] == Expr(1))) known[i] = own[i];
+  }
+  Value *wanted = c.b.reshape(c.b.cast(c.input(1), DType::i64), {Expr(n)}), *mine = c.b.exprs(own, {n});
+  const auto is = [&](Value* a, Value* b) { return c.b.call("equal", {a, b}); };
+  Value* fits = c.b.call("or", {c.b.call("or", {is(wanted, number(1)), is(mine, number(1))}), is(wanted, mine)});
+  Value* all_fit = c.b.reduce("reduce_min", c.b.cast(fits, DType::i64), {0}, true);
+  Value* sizes = c.b.where(is(mine, number(1)), wanted, mine);
+  const std::vector<Expr> read = c.read_sizes(c.b.where(is(all_fit, number(1)), sizes, number(-1)), known);
+  Shape shape(x->type.shape.begin(), x->type.shape.begin() + static_cast<std::ptrdiff_t>(given > had ? given - had : 0));
+  shape.insert(shape.end(), read.begin(), read.end());
+  return {c.b.expand(x, std::move(shape))};
+}
 
 Outputs constant(OpContext& c) {
   if (c.has("value")) return {c.b.constant(c.tensor("value"))};
@@ -129,7 +182,7 @@ Outputs constant(OpContext& c) {
 }
 
 Outputs constant_of_shape(OpContext& c) {
-  const Shape shape = c.content(0, "the shape");
+  const Shape shape = c.sizes(0, "the shape");
   for (const Expr& dim : shape) {
     if (known_less(dim, Expr(0))) c.fail("dimensions of at least 0", text_of(shape));
   }
@@ -139,8 +192,39 @@ Outputs constant_of_shape(OpContext& c) {
   return {c.b.expand(c.b.constant(value.reshaped({})), shape)};
 }
 
+// Bounds or a step that the model's data decide: how many numbers there are is computed beside, -1 if the step is 0 or anything
+// NaN.
+Outputs range_of_data(OpContext& c) {
+  const DType dtype = c.input(0)->type.dtype;
+  Value* operand[3] = {};
+  for (std::size_t i = 0; i < 3; ++i) {
+    operand[i] = c.input(i);
+    if (operand[i]->type.dtype != dtype || !(operand[i]->type.elements() == Expr(1)))
+      c.fail(fmt::format("one {} as operand {}", name_of(dtype), i), operand[i]->type.text());
+    operand[i] = c.b.reshape(operand[i], {Expr(1)});
+  }
+  Value *start = operand[0], *step = operand[2], *count = nullptr;
+  const DType wide = is_float(dtype) ? (dtype == DType::f64 ? DType::f64 : DType::f32) : DType::i64;
+  Value *span = c.b.sub(c.b.cast(operand[1], wide), c.b.cast(start, wide)), *each = c.b.cast(step, wide);
+  const auto number = [&](double value) { return c.b.scalar(wide, value); };
+  Value* none = c.b.call("equal", {each, number(0)});
+  if (is_float(dtype)) {
+    Value* quotient = c.b.unary("ceil", c.b.div(span, each));
+    none = c.b.call("or", {none, c.b.unary("is_nan", quotient)});
+    count = c.b.cast(c.b.min(c.b.where(none, number(0), quotient), number(2.0 * kOpenDim)), DType::i64);
+  } else {
+    count = c.b.div(c.b.sub(c.b.add(span, each), c.b.unary("sign", each)), each);
+  }
+  count = c.b.where(none, c.b.scalar(DType::i64, -1), c.b.max(count, c.b.scalar(DType::i64, 0)));
+  const Expr size = c.read_sizes(count, {std::nullopt}).at(0);
+  return {c.b.add(start, c.b.mul(c.b.cast(c.b.iota({size}, 0, DType::i64), dtype), step))};
+}
+
 Outputs range(OpContext& c) {
   const DType dtype = c.input(0)->type.dtype;
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!c.known(i) && (is_float(dtype) || !c.input(i)->content)) return range_of_data(c);
+  if (!is_float(dtype) && !c.known(2)) return range_of_data(c);
   if (is_float(dtype)) {
     const double start = c.number(0, "the start"), limit = c.number(1, "the limit"), delta = c.number(2, "the step");
     const double count = std::max(0.0, std::ceil((limit - start) / delta));

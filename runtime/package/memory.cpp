@@ -1,6 +1,7 @@
 #include "runtime/package/memory.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "runtime/package/error.h"
@@ -27,14 +28,74 @@ void add_pieces(const oclc::plan::Buffer& buffer, std::uint64_t bytes, std::vect
   }
 }
 
+// Calls `use(index)` for each symbol of `e`.
+template <class F>
+void each_symbol(const oclc::plan::Expr* e, F use) {
+  if (!e || !e->code()) return;
+  for (std::uint32_t i = 0; i < e->code()->size(); ++i) {
+    const std::int64_t op = e->code()->Get(i);
+    if (op > static_cast<std::int64_t>(ExprOp::symbol)) continue;
+    ++i;
+    if (op == static_cast<std::int64_t>(ExprOp::symbol)) use(static_cast<std::size_t>(e->code()->Get(i)));
+  }
+}
+
+void number_reads(const oclc::plan::Plan& plan, const flatbuffers::Vector<flatbuffers::Offset<oclc::plan::Step>>* steps,
+                  int& reads, std::vector<int>& of_symbol) {
+  for (std::uint32_t i = 0; steps && i < steps->size(); ++i) {
+    if (const auto* loop = steps->Get(i)->body_as_Loop()) number_reads(plan, loop->body(), reads, of_symbol);
+    const auto* read = steps->Get(i)->body_as_Read();
+    if (!read || !binds_open(plan, *read)) continue;
+    ++reads;
+    for (const int dim : *read->dims())
+      if (plan.symbols()->Get(static_cast<std::uint32_t>(dim))->open()) of_symbol[static_cast<std::size_t>(dim)] = reads;
+  }
+}
+
 }  // namespace
+
+bool is_open(const oclc::plan::Plan& plan, const oclc::plan::Binding& binding) {
+  const std::function<bool(const oclc::plan::Expr*)> depends = [&](const oclc::plan::Expr* e) {
+    bool open = false;
+    each_symbol(e, [&](std::size_t k) {
+      const auto* symbol = plan.symbols()->Get(static_cast<std::uint32_t>(k));
+      open = open || symbol->open() || depends(symbol->upper());
+    });
+    return open;
+  };
+  const auto* shape = binding.shape();
+  return shape && std::any_of(shape->begin(), shape->end(), depends);
+}
+
+bool binds_open(const oclc::plan::Plan& plan, const oclc::plan::Read& read) {
+  return std::any_of(read.dims()->begin(), read.dims()->end(),
+                     [&](int dim) { return plan.symbols()->Get(static_cast<std::uint32_t>(dim))->open(); });
+}
+
+Segments segments_of(const oclc::plan::Plan& plan, std::uint32_t entry) {
+  Segments s;
+  const std::uint32_t symbols = plan.symbols() ? plan.symbols()->size() : 0;
+  s.reads.assign(symbols, 0);
+  s.buffers.assign(plan.buffers() ? plan.buffers()->size() : 0, 0);
+  int reads = 0;
+  number_reads(plan, plan.entries()->Get(entry)->steps(), reads, s.reads);
+  if (reads == 0) return s;
+  // A dimension that is at most an open one waits for that.
+  for (std::uint32_t i = 0; i < symbols; ++i) {
+    if (!plan.symbols()->Get(i)->open())
+      each_symbol(plan.symbols()->Get(i)->upper(), [&](std::size_t k) { s.reads[i] = std::max(s.reads[i], s.reads[k]); });
+  }
+  for (std::uint32_t i = 0; i < s.buffers.size(); ++i)
+    each_symbol(plan.buffers()->Get(i)->bytes(), [&](std::size_t k) { s.buffers[i] = std::max(s.buffers[i], s.reads[k]); });
+  return s;
+}
 
 std::vector<Range> symbol_ranges(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols) {
   std::vector<Range> ranges;
   for (const std::int64_t value : symbols) ranges.push_back({value, value});
   for (std::uint32_t i = 0; plan.symbols() && i < plan.symbols()->size(); ++i) {
     const auto* symbol = plan.symbols()->Get(i);
-    if (!symbol->upper()) continue;
+    if (!symbol->upper() || symbol->open()) continue;
     const auto upper = evaluate_range({symbol->upper()->code()->data(), symbol->upper()->code()->size()}, ranges);
     if (!upper || upper->high < 0)
       throw Error(ErrorKind::invalid, "the largest value of '" + symbol->name()->str() + "' " +
@@ -50,8 +111,9 @@ std::vector<std::int64_t> largest_reads(const oclc::plan::Plan& plan, std::span<
   return values;
 }
 
-EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> given) {
+EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> given, int segment) {
   const std::vector<Range> symbols = symbol_ranges(plan, given);
+  const std::vector<int> segments = segments_of(plan, entry).buffers;
   EntryMemory memory;
   const std::uint32_t n = plan.buffers() ? plan.buffers()->size() : 0;
   memory.sizes.assign(n, 0);
@@ -62,7 +124,7 @@ EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto* buffer = plan.buffers()->Get(i);
     const bool arena = buffer->kind() == oclc::plan::BufferKind::arena;
-    if (arena && buffer->entry() != static_cast<int>(entry)) continue;
+    if ((arena && buffer->entry() != static_cast<int>(entry)) || segments[i] != segment) continue;
     const auto bytes = evaluate_range({buffer->bytes()->code()->data(), buffer->bytes()->code()->size()}, symbols);
     if (!bytes || bytes->high < 0)
       throw Error(ErrorKind::invalid, "the size of buffer '" + (buffer->name() ? buffer->name()->str() : std::to_string(i)) +
@@ -88,7 +150,7 @@ EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::
   memory.live_bytes = layout.live_bytes;
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto* buffer = plan.buffers()->Get(i);
-    if (buffer->kind() == oclc::plan::BufferKind::arena && buffer->entry() == static_cast<int>(entry))
+    if (buffer->kind() == oclc::plan::BufferKind::arena && buffer->entry() == static_cast<int>(entry) && segments[i] == segment)
       memory.offsets[i] = layout.offsets[static_cast<std::size_t>(life_of[root[i]])];
   }
   return memory;

@@ -18,14 +18,28 @@ struct EntryMemory {
   std::uint64_t live_bytes = 0;
 };
 
-// What values the symbols may have while the plan runs: `symbols`, and for those that Read steps bind all up to their bounds.
+// Behind which Read step of an entry point sizes are known: those that bind open symbols are numbered from 1 on, in the order
+// of the schedule; 0 stands for the beginning.
+struct Segments {
+  std::vector<int> reads;    // of each symbol
+  std::vector<int> buffers;  // of each buffer's size
+};
+// Whether the shape of an input or output depends on open symbols.
+bool is_open(const oclc::plan::Plan& plan, const oclc::plan::Binding& binding);
+bool binds_open(const oclc::plan::Plan& plan, const oclc::plan::Read& read);
+Segments segments_of(const oclc::plan::Plan& plan, std::uint32_t entry);
+
+// What values the symbols may have while the plan runs: `symbols`, and for those that Read steps bind all up to their bounds,
+// open ones aside.
 std::vector<Range> symbol_ranges(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols);
 
-// `symbols` with the upper bounds of those that Read steps bind.
+// `symbols` with the upper bounds of those that Read steps bind, open ones aside.
 std::vector<std::int64_t> largest_reads(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols);
 
-// Lays out the arena of entry point `entry`. `symbols[i]` is the value of plan symbol i (those bound while the plan runs: any).
+// Lays out the arena of entry point `entry`: the buffers of one segment, which has an arena of its own; those of others count
+// as empty. `symbols[i]` is the value of plan symbol i (those bound while the plan runs: any, but the open ones known by then).
 // Throws Error{invalid} if a size is negative or overflows. `plan` is verified.
-EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> symbols);
+EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> symbols,
+                        int segment = 0);
 
 }  // namespace oclc::package

@@ -73,6 +73,7 @@ class PlanVerifier {
   void costs(const std::string& what, const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* nodes,
              const plan::Expr* flops, const plan::Expr* bytes) const;
   void arg(const std::string& where, const plan::Arg* a) const;
+  bool size_is_known(const plan::Expr* size) const;
   void buffer_arg(const std::string& where, const plan::Arg& a) const;
   void gemm(const std::string& where, const plan::BlasGemm& g) const;
   void variables() const;

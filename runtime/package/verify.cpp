@@ -96,7 +96,8 @@ void PlanVerifier::use_symbol(const std::string& where, std::int64_t index, Scop
   const auto* symbol = plan_.symbols()->Get(static_cast<std::uint32_t>(index));
   if (scope == Scope::constant) reject(where, "its expression must be constant, found symbol '" + symbol->name()->str() + "'");
   if (!symbol->loop()) return;
-  if (symbol->upper() && scope == Scope::symbolic) return;  // memory is laid out for the largest value
+  // Memory is laid out for the largest value, or when it is read: buffer_arg looks.
+  if (symbol->upper() && scope == Scope::symbolic) return;
   for (const int counter : counters_)
     if (counter == index && scope == Scope::looping) return;
   reject(where, symbol->upper() ? "uses the symbol '" + symbol->name()->str() + "' before it is read"
@@ -118,6 +119,7 @@ void PlanVerifier::symbols() const {
     unique(where, seen, symbol->name());
     if (symbol->lo() > symbol->hi() || symbol->lo() < 0)
       reject(where, "its range " + number(symbol->lo()) + " to " + number(symbol->hi()) + " is not one of dimensions");
+    if (symbol->open() && !symbol->upper()) reject(where, "is open and has no largest value");
     if (!symbol->upper()) continue;
     if (!symbol->loop()) reject(where, "has a largest value but is bound by the caller");
     expr(where + " largest value", symbol->upper(), Scope::symbolic);

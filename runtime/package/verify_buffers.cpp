@@ -86,6 +86,12 @@ void PlanVerifier::arena_buffer(const std::string& where, const fb::Buffer& buff
   const auto* target = plan_.buffers()->Get(static_cast<std::uint32_t>(buffer.alias()));
   if (target->kind() != fb::BufferKind::arena || target->entry() != buffer.entry())
     reject(where, "is an alias of " + buffer_name(buffer.alias()) + ", which is no arena buffer of the same entry point");
+  for (const fb::Expr* size : {buffer.bytes(), target->bytes()}) {
+    for (const std::int64_t used : symbols_of(*size)) {
+      if (plan_.symbols()->Get(static_cast<std::uint32_t>(used))->upper())
+        reject(where, "is an alias, and its size or the storage's is known only when the plan runs");
+    }
+  }
   if (count(target->pieces()) > 0) reject(where, "is an alias of " + buffer_name(buffer.alias()) + ", whose pieces live apart");
 }
 

@@ -108,6 +108,7 @@ void PlanVerifier::read(const std::string& where, const fb::Read& r) {
     reject(where, "reads dimensions from " + buffer_name(r.from()->buffer()) + ", which holds no i32 or i64");
   if (count(r.dims()) == 0 || count(r.dims()) > kMaxReadDims)
     reject(where, "reads " + number(count(r.dims())) + " dimensions, allowed are 1 to " + number(kMaxReadDims));
+  for (std::uint32_t i = 0; i < count(r.nodes()); ++i) name(where + " node " + number(i), r.nodes()->Get(i), false);
   for (const int dim : *r.dims()) {
     if (dim < 0 || dim >= static_cast<std::int64_t>(count(plan_.symbols())) ||
         !plan_.symbols()->Get(static_cast<std::uint32_t>(dim))->upper())
@@ -188,12 +189,22 @@ void PlanVerifier::arg(const std::string& where, const fb::Arg* a) const {
   expr(where, a->value(), Scope::looping);
 }
 
+bool PlanVerifier::size_is_known(const fb::Expr* size) const {
+  for (const std::int64_t used : symbols_of(*size)) {
+    const auto* symbol = plan_.symbols()->Get(static_cast<std::uint32_t>(used));
+    if (symbol->open() && std::find(counters_.begin(), counters_.end(), used) == counters_.end()) return false;
+    if (!symbol->open() && symbol->upper() && !size_is_known(symbol->upper())) return false;
+  }
+  return true;
+}
+
 void PlanVerifier::buffer_arg(const std::string& where, const fb::Arg& a) const {
   if (a.buffer() < 0 || a.buffer() >= static_cast<std::int64_t>(count(plan_.buffers())))
     reject(where, "buffer " + number(a.buffer()) + " of " + number(count(plan_.buffers())));
   expr(where + " offset", a.value(), Scope::looping, false);
   const auto* buffer = plan_.buffers()->Get(static_cast<std::uint32_t>(a.buffer()));
   const std::string what = buffer_name(a.buffer());
+  if (!size_is_known(buffer->bytes())) reject(where, what + " is used before its size is read");
   switch (buffer->kind()) {
     case fb::BufferKind::arena: {
       if (buffer->entry() != entry_) reject(where, what + " belongs to another entry point");

@@ -183,17 +183,8 @@ TEST_CASE("an input can be made a constant") {
   const auto module = w.import(options);
   CHECK(module->entries[0]->inputs().size() == 1);
   CHECK(module->entries[0]->outputs()[0].second->type.text() == "f32[2, 3]");
-  std::string text;
-  try {
-    w.import();
-  } catch (const CompileError& error) {
-    text = error.what();
-    CHECK(error.parts().exit_code == ExitCode::unsupported);
-  }
-  CHECK(text ==
-        "node 'fold' (Reshape): wanted the new shape known when compiling, found values computed from the model's data "
-        "('shape', i64[2]); run the model "
-        "through a constant-folding simplifier, or give the sizes with --shape or --dim");
+  // Without it the shape is read when the plan runs.
+  CHECK(w.import()->entries[0]->outputs()[0].second->type.rank() == 2);
 }
 
 TEST_CASE("shapes that go through floating-point arithmetic are folded") {

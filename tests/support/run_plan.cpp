@@ -119,7 +119,12 @@ std::vector<HostTensor> PlanRunner::run(std::span<const HostTensor> inputs, cons
                         host_tensor(inputs[i].dtype(), inputs[i].shape(), bytes, inputs[i].bytes()));
   }
   std::vector<std::vector<std::byte>> rooms;
+  const std::vector<oclc_binding_info> infos = plan_.outputs(index);
   for (const auto& [name, type] : entry.outputs) {
+    if (infos[rooms.size()].open) {
+      rooms.emplace_back();
+      continue;
+    }
     std::vector<std::byte>& room = rooms.emplace_back(session_->bytes(index, OCLC_OUTPUT, name));
     const std::vector<std::int64_t> largest = session_->shape(index, OCLC_OUTPUT, name);
     oclc_tensor tensor = host_tensor(type.dtype, largest, room.data(), room.size());
@@ -131,6 +136,10 @@ std::vector<HostTensor> PlanRunner::run(std::span<const HostTensor> inputs, cons
   for (std::size_t i = 0; i < rooms.size(); ++i) {
     const auto& [name, type] = entry.outputs[i];
     HostTensor& y = outputs.emplace_back(type.dtype, session_->shape(index, OCLC_OUTPUT, name));
+    if (infos[i].open) {
+      rooms[i].resize(session_->bytes(index, OCLC_OUTPUT, name));
+      session_->read_output(index, name, rooms[i].data(), rooms[i].size());
+    }
     if (type.dtype == DType::string) {
       const auto* texts = reinterpret_cast<const char* const*>(rooms[i].data());
       for (std::int64_t k = 0; k < y.elements(); ++k) y.set_text(k, texts[k]);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/ir/text.h"
+#include "compiler/ir/typical.h"
 #include "compiler/support/error.h"
 #include "runtime/package/expr_code.h"
 #include "tools/oclc/failure.h"
@@ -201,7 +202,7 @@ void PlanView::count(const Steps& steps, SymbolValues& at, std::size_t& next, En
     } else if (const plan::Read* read = step->body_as_Read()) {
       for (const int dim : *read->dims()) {
         const plan::Symbol& symbol = *plan_.symbols()->Get(static_cast<std::uint32_t>(dim));
-        at[symbol.name()->str()] = value(symbol.upper(), at);
+        at[symbol.name()->str()] = symbol.open() ? kTypicalDim : value(symbol.upper(), at);
       }
     } else if (const plan::Loop* loop = step->body_as_Loop()) {
       const std::string counter = plan_.symbols()->Get(static_cast<std::uint32_t>(loop->counter()))->name()->str();

@@ -179,7 +179,12 @@ class Measurer {
   }
 
  private:
-  double tolerance() const { return options_.precision == "tf32" ? 5e-3 : options_.precision == "fast" ? 2e-5 : 1e-5; }
+  double tolerance() const {
+    return options_.precision == "bf16"   ? 2e-2
+           : options_.precision == "tf32" ? 5e-3
+           : options_.precision == "fast" ? 2e-5
+                                          : 1e-5;
+  }
 
   void begin(const TuningJob& job) {
     graph_ = job.graph;

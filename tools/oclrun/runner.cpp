@@ -60,6 +60,10 @@ void Runner::bind_outputs() {
     io::Tensor& result = results_[i];
     result.name = outputs_[i].name;
     result.dtype = outputs_[i].dtype;
+    if (outputs_[i].open) {
+      oclc_session_set_output(session_.get(), entry_, outputs_[i].name, nullptr);
+      continue;
+    }
     result.shape = session_.shape(entry_, OCLC_OUTPUT, result.name);
     rooms_[i] = session_.bytes(entry_, OCLC_OUTPUT, result.name);
     result.data.resize(rooms_[i]);
@@ -72,9 +76,11 @@ void Runner::bind_outputs() {
 void Runner::run() {
   for (std::size_t i = 0; i < results_.size(); ++i) results_[i].data.resize(rooms_[i]);
   session_.run(entry_);
-  for (io::Tensor& result : results_) {
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    io::Tensor& result = results_[i];
     result.shape = session_.shape(entry_, OCLC_OUTPUT, result.name);
     result.data.resize(io::tensor_bytes("output '" + result.name + "'", result.dtype, result.shape));
+    if (outputs_[i].open) session_.read_output(entry_, result.name, result.data.data(), result.data.size());
   }
 }
 

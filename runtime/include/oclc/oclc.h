@@ -233,6 +233,9 @@ typedef struct oclc_binding_info {
   int64_t limit;
   const int64_t* also;
   uint32_t also_count;
+  /* Of an output: the model computes its shape, and nothing says before a run how large it may be. Leave it unbound, and take
+   * it with oclc_session_read_output. */
+  uint8_t open;
 } oclc_binding_info;
 OCLC_API oclc_status oclc_plan_get_binding(const oclc_plan* plan, uint32_t entry, oclc_direction direction, uint32_t index,
                                            oclc_binding_info* info);
@@ -337,15 +340,22 @@ OCLC_API oclc_status oclc_session_set_output(oclc_session* session, uint32_t ent
 /* Shape of an input or output with the present symbols. `shape` receives up to `capacity` dimensions, `rank` their number,
  * `bytes` the size (each may be NULL). Symbols come from bound dims and from the inputs set so far. A dimension that the model
  * computes (how many elements are not zero) is at its largest before a run and as found after it; `bytes` is always the largest
- * size, which the memory of the output must have. */
+ * size, which the memory of the output must have. Where no largest size is known (oclc_binding_info.open) a dimension is 0
+ * before the first run. */
 OCLC_API oclc_status oclc_session_get_shape(oclc_session* session, uint32_t entry, oclc_direction direction, const char* name,
                                             int64_t* shape, uint32_t capacity, uint32_t* rank, uint64_t* bytes);
 
 /* Does now what the first run with these shapes would do: checks shapes, allocates, sets kernel arguments. */
 OCLC_API oclc_status oclc_session_prepare(oclc_session* session, uint32_t entry);
 
-/* Runs an entry point and waits for it. Outputs that are not bound are computed and dropped. */
+/* Runs an entry point and waits for it. Outputs that are not bound are computed and kept until the next run. */
 OCLC_API oclc_status oclc_session_run(oclc_session* session, uint32_t entry);
+
+/* Copies an output of the last run of the entry point to `host`, which has room for `bytes`: at least what
+ * oclc_session_get_shape then says. Waits for the run. Of strings: see oclc_tensor. An error once inputs, outputs or dims were
+ * bound anew. */
+OCLC_API oclc_status oclc_session_read_output(oclc_session* session, uint32_t entry, const char* name, void* host,
+                                              uint64_t bytes);
 
 /* Enqueues an entry point and returns. Its commands start after the `wait_count` events of `wait`; `event` (may be NULL)
  * receives an event of the caller (to be released) that completes after them. Host memory of inputs and outputs stays in use

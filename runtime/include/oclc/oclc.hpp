@@ -257,6 +257,9 @@ class Session {
 
   void prepare(std::uint32_t entry) { check(oclc_session_prepare(get(), entry)); }
   void run(std::uint32_t entry) { check(oclc_session_run(get(), entry)); }
+  void read_output(std::uint32_t entry, const std::string& name, void* host, std::uint64_t bytes) {
+    check(oclc_session_read_output(get(), entry, name.c_str(), host, bytes));
+  }
   // The event belongs to the caller.
   struct _cl_event* enqueue(std::uint32_t entry, const std::vector<struct _cl_event*>& wait = {}) {
     struct _cl_event* event = nullptr;
