@@ -341,10 +341,12 @@ std::string Emitter::load_text(const ScalarNode& node, bool vector) {
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(node.operand)];
   const std::string at = index(node.index);
   const std::string place = operand.name + (at == "0" ? "" : " + " + at);
+  // Only its guard may vary along the vector.
+  const bool lanes = vector && node.index.coefficient(mode_.vector_axis) != Expr(0);
   std::string text;
   if (is_half(operand.dtype)) {
-    text = half_load(operand.dtype, operand.name, at, vector ? mode_ : EmitMode());
-  } else if (vector) {
+    text = half_load(operand.dtype, operand.name, at, lanes ? mode_ : EmitMode());
+  } else if (lanes) {
     if (is_aligned(node.index))
       text = fmt::format("*(const __global {}{}*)({})", c_type(operand.dtype), mode_.width, place);
     else if (mode_.lanes_left.empty())
@@ -356,6 +358,8 @@ std::string Emitter::load_text(const ScalarNode& node, bool vector) {
     text = fmt::format("{}[{}]", operand.name, at);
     if (operand.dtype == DType::boolean) text = fmt::format("({} != 0)", text);
   }
+  if (vector && !lanes)
+    text = fmt::format("({})({}{})", vector_type(node.dtype), node.dtype == DType::boolean ? "-" : "", text);
   if (node.guard.empty()) return text;
   std::string fill = c_number(node.number, node.dtype);
   if (vector)

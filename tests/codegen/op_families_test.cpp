@@ -320,3 +320,13 @@ TEST_CASE("symbolic dimensions hold for every binding of one plan") {
     check.check(3e-6, n == 2);
   }
 }
+
+TEST_CASE("a number behind a guard that whole vectors share is read once for a vector") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value *row = check.input(DType::f32, {1024}), *one = check.input(DType::f32, {1});
+  Value* wide = b.pad(b.add(row, b.expand(one, {Expr(1024)})), {Expr(0)}, {Expr(512)}, 3);
+  check.out("summed", b.reduce("reduce_sum", b.mul(wide, wide), {0}, false));
+  check.out("stored", b.concat({b.mul(b.expand(one, {Expr(64)}), 2), b.relu(row)}, 0));
+  check.check(1e-6);
+}
