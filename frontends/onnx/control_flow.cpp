@@ -161,7 +161,7 @@ Outputs Lowering::loop(OpContext& c, const NodeProto& node, Scope& scope) {
     // Bodies that are read once for each trip want it known.
     const bool bundles = std::any_of(r.carried.begin(), r.carried.end(), [&](const Value* v) { return bundle(v) != nullptr; });
     if (count->type.elements() != Expr(1) || !is_integer(count->type.dtype)) c.fail("one trip count", count->type.text());
-    if (count->content || constants_.find(count) || bundles) {
+    if (count->content || constants_.find(count) || bundles || (ask_for_trips_ && c.known(0))) {
       const Expr trips = c.content(0, "the trip count").at(0);
       r.trips = known_nonnegative(trips) ? trips : max(trips, Expr(0));
     } else {

@@ -42,6 +42,7 @@ struct ImportOptions {
   // Asked for the value of a small input whose value decides a shape, say; the module then holds for this value alone, though
   // the input stays one. Null, or no value: such a model is refused.
   std::function<std::optional<HostTensor>(const std::string& input)> input_value;
+  bool ask_for_trips = false;  // `input_value` is also asked for trip counts, which can be read when the plan runs
   std::optional<std::filesystem::path> external_data_dir;  // default: the model's folder
   bool allow_links = false;                                // external data through symbolic links or with several hard links
   // Floating-point initializers of rank 1 and more become state variables with these initial values (inputs of the entry, see

@@ -36,6 +36,7 @@ Lowering::Lowering(const CheckedModel& model, TensorStore& tensors, const Import
       tensors_(tensors),
       warn_(options.warn),
       input_value_(options.input_value),
+      ask_for_trips_(options.ask_for_trips),
       states_(states),
       suggested_(suggested),
       out_(std::make_unique<Graph>()),

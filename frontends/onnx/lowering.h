@@ -115,6 +115,7 @@ class Lowering : public OpHost {
   TensorStore& tensors_;
   const std::function<void(const std::string&)>& warn_;
   const std::function<std::optional<HostTensor>(const std::string&)>& input_value_;
+  bool ask_for_trips_;
   std::vector<StateVariable>* states_;
   Suggestions& suggested_;
   std::unique_ptr<Graph> out_;

@@ -251,17 +251,18 @@ class Case {
       try {
         compile_for(values);
       } catch (const CompileError&) {
-        // Dimensions that the model leaves open may have to be known: then all are those of the data.
+        // Dimensions that the model leaves open, and trip counts, may have to be known: then all are those of the data.
         for (const auto& [name, value] : values) program_->shapes[name] = value.shape();
         program_->given.clear();
-        compile_for(values);
+        compile_for(values, true);
       }
     }
     return execute(values, wanted, tolerance);
   }
 
-  void compile_for(const std::map<std::string, HostTensor>& values) {
+  void compile_for(const std::map<std::string, HostTensor>& values, bool ask_for_trips = false) {
     ImportOptions reading;
+    reading.ask_for_trips = ask_for_trips;
     reading.lengths = program_->lengths;
     reading.shapes = program_->shapes;
     reading.input_value = [&](const std::string& name) -> std::optional<HostTensor> {
