@@ -430,7 +430,10 @@ TEST_CASE("outputs without a largest size are read when a run is done") {
   rt::Session& session = runner.session();
   CHECK(session.shape(0, OCLC_OUTPUT, "y") == Sizes{4});
   CHECK(session.bytes(0, OCLC_OUTPUT, "y") == 32);
-  std::int64_t room[8] = {};
+  std::int64_t room[8] = {}, sum[1] = {};
+  session.set_output(0, "sum", sum, {1});
+  session.run(0);
+  CHECK(sum[0] == 6);
   session.read_output(0, "y", room, sizeof room);
   CHECK(room[3] == 3);
   CHECK_THROWS_WITH_AS(session.read_output(0, "y", room, 16), doctest::Contains("takes 32 bytes, found room for 16"),
