@@ -330,3 +330,12 @@ TEST_CASE("a number behind a guard that whole vectors share is read once for a v
   check.out("stored", b.concat({b.mul(b.expand(one, {Expr(64)}), 2), b.relu(row)}, 0));
   check.check(1e-6);
 }
+
+TEST_CASE("nothing is computed of empty tensors, one operator a kernel too") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    PlanCheck check;
+    Value* x = check.input(dtype, {6, 5, 0});
+    check.out("chain", check.b.mul(x, check.b.relu(check.b.add(x, 3))));
+    check.check();
+  }
+}
