@@ -28,7 +28,7 @@ std::string lifted_to_sm90a(std::string_view ptx) {
     const std::size_t end = std::min(ptx.find('\n', at), ptx.size());
     std::string line(ptx.substr(at, end - at));
     at = end + 1;
-    if (line.starts_with(kTarget) && line.substr(kTarget.size(), 1) != "a") line.insert(kTarget.size(), "a");
+    if (line.starts_with(kTarget) && line.substr(kTarget.size(), 1) != "a") line.insert(kTarget.size(), 1, 'a');
     for (std::size_t hidden = line.find(kHidden); hidden != line.npos; hidden = line.find(kHidden))
       line.erase(hidden, kHidden.size());
     // What makes the assembler heed a trade of registers.
