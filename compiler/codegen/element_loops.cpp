@@ -91,10 +91,7 @@ class ElementLoops {
 
   void add_part(const std::string& name, const std::string& type) {
     e_.open("", {});
-    e_.line(fmt::format("const {0} {1}_term = {1}_part - {1}_rest;", type, name));
-    e_.line(fmt::format("const {0} {1}_next = {1} + {1}_term;", type, name));
-    e_.line(fmt::format("{0}_rest = ({0}_next - {0}) - {0}_term;", name));
-    e_.line(fmt::format("{0} = {0}_next;", name));
+    add_carrying(e_, name, type, name + "_part");
     e_.close();
   }
 

@@ -55,15 +55,19 @@ std::string lane_function(Stage::Combine combine) {
   }
 }
 
+void add_carrying(Emitter& e, const std::string& name, const std::string& type, const std::string& term) {
+  e.line(fmt::format("const {0} {1}_term = {2} - {1}_rest;", type, name, term));
+  e.line(fmt::format("const {0} {1}_next = {1} + {1}_term;", type, name));
+  // Of an infinite sum nothing is left over, rather than the difference of infinities.
+  e.line(fmt::format("{0}_rest = select(({1})(0.0f), ({0}_next - {0}) - {0}_term, isfinite({0}_next));", name, type));
+  e.line(fmt::format("{0} = {0}_next;", name));
+}
+
 void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const std::string& name, bool vector, bool carry) {
   const ScalarNode& body = kernel.nodes[static_cast<std::size_t>(stage.body)];
   if (carry) {
     const std::string type = vector ? std::string(e.vector_type(DType::f32)) : "float";
-    e.line(fmt::format("const {0} {1}_term = {2} - {1}_rest;", type, name,
-                       vector ? e.vector_value(stage.body) : e.value(stage.body)));
-    e.line(fmt::format("const {0} {1}_next = {1} + {1}_term;", type, name));
-    e.line(fmt::format("{0}_rest = ({0}_next - {0}) - {0}_term;", name));
-    e.line(fmt::format("{0} = {0}_next;", name));
+    add_carrying(e, name, type, vector ? e.vector_value(stage.body) : e.value(stage.body));
     return;
   }
   if (stage.combine == Stage::Combine::sum && body.kind == ScalarNode::Kind::apply && body.op_name == "mul" &&

@@ -13,7 +13,9 @@ std::string initial_text(Stage::Combine combine, DType dtype);
 std::string combine_text(Stage::Combine combine, DType dtype, const std::string& a, const std::string& b);
 // Prelude function that combines the lanes of a vector.
 std::string lane_function(Stage::Combine combine);
-// Adds the stage's next term to `name`; with `carry`, name_rest holds what rounding took so far (Kahan 1965).
+// Adds `term` to `name` and name_rest, which holds what rounding took so far (Kahan 1965).
+void add_carrying(Emitter& e, const std::string& name, const std::string& type, const std::string& term);
+// Adds the stage's next term to `name`; with `carry`, carrying.
 void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const std::string& name, bool vector, bool carry);
 
 // One past the last stage that may share the loops of stage `first`: same axes, and no need of a result from among them.

@@ -11,7 +11,9 @@
 namespace oclc {
 namespace {
 
-// A product with the indices' one-hot matrix, which is computed in the product's loads.
+// A product with the indices' one-hot matrix, which is computed in the product's loads. Of one column a product reuses nothing;
+// the sum of what the indices pick takes no products, so that a single number arrives as it is: infinite, or with more digits
+// than matrix units multiply.
 Value* expand_scatter_add(Builder& b, const Node& node) {
   Value *indices = node.inputs[0], *updates = node.inputs[1];
   const DType dtype = updates->type.dtype;
@@ -25,12 +27,14 @@ Value* expand_scatter_add(Builder& b, const Node& node) {
   const Shape& shape = updates->type.shape;
   Shape around(shape.begin(), shape.begin() + axis);
   around.insert(around.end(), shape.begin() + axis + count, shape.end());
-  Value* columns = b.reshape(b.transpose(updates, perm), {rows, product(around)});
+  const Expr width = product(around);
+  Value* columns = b.reshape(b.transpose(updates, perm), {rows, width});
   Value* row = b.reshape(indices, {rows, Expr(1)});
   const DType of_index = row->type.dtype;
   Value* wrapped = b.where(b.call("less", {row, b.scalar(of_index, 0)}), b.add(row, b.exprs({size}, {}, of_index)), row);
-  Value* one_hot = b.cast(b.call("equal", {wrapped, b.iota({Expr(1), size}, 1, of_index)}), dtype);
-  Value* sums = b.matmul(one_hot, columns, true, false);
+  Value* match = b.call("equal", {wrapped, b.iota({Expr(1), size}, 1, of_index)});
+  Value* sums = width == Expr(1) ? b.reduce("reduce_sum", b.where(match, columns, b.scalar(dtype, 0)), {0}, false)
+                                 : b.matmul(b.cast(match, dtype), columns, true, false);
   Shape parts{size};
   parts.insert(parts.end(), around.begin(), around.end());
   Ints back;

@@ -46,14 +46,20 @@ Outputs thresholded_relu(OpContext& c) {
   return {c.b.where(c.b.call("greater", {x, number_like(c, c.real("alpha", 1.0))}), x, number_like(c, 0))};
 }
 
-Value* hard_sigmoid_of(OpContext& c, double alpha, double beta) {
-  Value* line = c.b.add(c.b.mul(c.input(0), alpha), beta);
-  return c.b.max(c.b.min(line, number_like(c, 1)), number_like(c, 0));
+Value* between(OpContext& c, Value* x, double low, double high) {
+  return c.b.max(c.b.min(x, number_like(c, high)), number_like(c, low));
 }
 
-Outputs hard_sigmoid(OpContext& c) { return {hard_sigmoid_of(c, c.real("alpha", 0.2), c.real("beta", 0.5))}; }
+Outputs hard_sigmoid(OpContext& c) {
+  return {between(c, c.b.add(c.b.mul(c.input(0), c.real("alpha", 0.2)), c.real("beta", 0.5)), 0, 1)};
+}
 
-Outputs hard_swish(OpContext& c) { return {c.b.mul(c.input(0), hard_sigmoid_of(c, 1.0 / 6, 0.5))}; }
+// x * max(0, min(1, x / 6 + 1 / 2)), by numbers that every type of floats has: a sixth is none of them, and near -3, where the
+// function is 0, its error would be all that is left.
+Outputs hard_swish(OpContext& c) {
+  Value* x = c.input(0);
+  return {c.b.mul(x, c.b.div(between(c, c.b.add(x, 3.0), 0, 6), number_like(c, 6)))};
+}
 
 Outputs gelu(OpContext& c) {
   Value* x = c.input(0);

@@ -203,6 +203,19 @@ TEST_CASE("long sums of convolutions and products are added up from short ones")
   for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 6e-7, wanted) == "");
 }
 
+TEST_CASE("a long sum with an infinite term is infinite, not the difference of infinities that rounding took") {
+  PlanCheck check;
+  const auto with_infinity = [&](Ints shape) {
+    HostTensor x = random_tensor(DType::f32, std::move(shape), 3);
+    x.set(x.elements() / 3, INFINITY);
+    return check.input(std::move(x));
+  };
+  check.out("along rows", check.b.reduce("reduce_sum", with_infinity({2, 9000}), {1}, false));
+  check.out("down columns", check.b.reduce("reduce_sum", with_infinity({900, 17}), {0}, false));
+  check.out("one result", check.b.reduce("reduce_sum", with_infinity({90, 400}), {0, 1}, false));
+  check.check();
+}
+
 TEST_CASE("pooling with pads, strides, dilations and partial windows") {
   PlanCheck check;
   Builder& b = check.b;

@@ -23,7 +23,10 @@ void one_parameter(Draft& d) {
   if (op == "Celu" || op == "Elu" || op == "ThresholdedRelu" || op == "LeakyRelu" || op == "Selu" || op == "HardSigmoid")
     alpha(d, "alpha", 0.2, 1.5);
   if (op == "Selu") alpha(d, "gamma", 0.5, 1.5);
-  if (op == "HardSigmoid") alpha(d, "beta", 0.1, 0.8);
+  if (op == "HardSigmoid") {
+    d.scale = 1;  // beta, which a rounded product with alpha may all but cancel
+    alpha(d, "beta", 0.1, 0.8);
+  }
   if (op == "Shrink") {
     alpha(d, "bias", 0, 1);
     alpha(d, "lambd", 0, 1);

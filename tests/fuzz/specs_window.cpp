@@ -139,7 +139,7 @@ void deformed(Draft& d) {
 void max_unpool(Draft& d) {
   const Dims shape{d.r.integer(1, 2), d.r.integer(1, 3), d.r.integer(1, 4), d.r.integer(1, 4)};
   d.effect = Effect::moves;
-  d.input(DType::f32, shape);
+  d.input(DType::f32, shape, {-2, 2, false, d.r.chance(0.3)});
   HostTensor places(DType::i64, shape);
   for (std::int64_t i = 0; i < places.elements(); ++i) places.set_int(i, 4 * i + d.r.integer(0, 3));  // each its own
   d.known(std::move(places));
