@@ -56,7 +56,8 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   for (const auto& graph : module.entries) {
     recompute(*graph, options.recompute_bytes);
     if (!is_disabled(options, "choose_convolution"))
-      choose_convolution(*graph, {target_under_contract(options), options.conv, options.precision});
+      if (!is_disabled(options, "assign_layouts")) lay_out_images(*graph, options.target);
+    choose_convolution(*graph, {target_under_contract(options), options.conv, options.precision});
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);
     if (options.mixed != DType::f32) mixed_precision(*graph, module.states, options.mixed);
   }

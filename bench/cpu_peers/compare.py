@@ -6,6 +6,9 @@
     bench/cpu_peers/run tests/models/vgg16 --peers onnxruntime --seconds 1 --dim N=1      one network, one peer
     bench/cpu_peers/run tests/models/resnet18 --peers torch,torch_channels_last,torch_inductor --dim N=1      (convolutional ones)
 
+    bench/cpu_peers/run tests/models/resnet50 tests/models/vgg16 --layers build/cpu_peers/layers --dim N=1      then time those:
+    bench/cpu_peers/run build/cpu_peers/layers/*.onnx --rounds 3 --seconds 0.1
+
 MODEL is an ONNX file or a folder with model.onnx; a folder with weights.json gets its weights generated beside the programs.
 Inputs come from cases.json beside the model, else uniform in [-1, 1). Every peer is one process that stays; each round runs
 oclc (a fresh process) and every peer for about --seconds, in turns, in the opposite order every second round. `ratio` is the
@@ -24,6 +27,7 @@ import sys
 
 import chart
 import comparison
+import layers
 import numpy as np
 from comparison import ROOT, THREADS, fail, run
 from peer import PEERS
@@ -210,6 +214,8 @@ def parse():
     parser.add_argument('--oclc-option', action='append', default=[], help='passed to oclc (repeatable)')
     parser.add_argument('--json', type=pathlib.Path, help='write the result there')
     parser.add_argument('--svg', type=pathlib.Path, help='write a bar chart there')
+    parser.add_argument('--layers', type=pathlib.Path, metavar='FOLDER',
+                        help='time nothing: write each different convolution of the models there, as a model of its own')
     arguments = parser.parse_args()
     arguments.peers = arguments.peers.split(',')
     for name in arguments.peers:
@@ -230,11 +236,20 @@ def bindings(dims):
 
 def main():
     arguments = parse()
+    if arguments.layers:
+        files = {f for dims in bindings(arguments.dim) for m in arguments.models
+                 for f in layers.write_layers(model_file(arguments, m)[1], dims, arguments.layers)}
+        print(f'{len(files)} convolutions in {arguments.layers}')
+        return
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
     os.environ['POCL_MAX_PTHREAD_COUNT'] = os.environ['OMP_NUM_THREADS'] = str(THREADS)
     measure = arguments.bin / 'oclc-fma-peak'
     peak = float(run([measure])) if measure.exists() else None
     rows = [compare(arguments, m, dims, peak) for dims in bindings(arguments.dim) for m in arguments.models]
+    if len(rows) > 1:
+        worst = min(rows, key=lambda row: row['ratio'])
+        print(f"{len(rows)} models: ratio {statistics.median(row['ratio'] for row in rows):.3f} (median), least {worst['ratio']:.3f} "
+              f"({worst['model']})")
     result = {'schema': 2, 'machine': machine(arguments, peak), 'models': rows}
     for path, text in ((arguments.json, json.dumps(result, indent=1) + '\n'), (arguments.svg, chart.bars(result))):
         if path:

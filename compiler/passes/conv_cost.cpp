@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "compiler/ops/winograd.h"
+#include "compiler/passes/layout.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/support/error.h"
 #include "compiler/targets/amx_tiles.h"
@@ -72,20 +73,6 @@ double product_efficiency(double rows, double columns, double inner, const Targe
 // Matrix units leave the products that Winograd saves cheaper than its transforms' way through memory.
 bool multiplies_fast(const Target& target) {
   return target.device_class == DeviceClass::gpu && target.matrix_unit != MatrixUnit::none && target.products != Products::fma;
-}
-
-// What assign_layouts will say of a value of feature maps.
-bool becomes_channels_last(const Value* value) {
-  const Node* from = value->producer;
-  if (!value->layout.is_row_major()) return true;
-  if (!from || from->outputs.size() != 1 || value->type.rank() < 3) return false;
-  if (from->op->name == "conv" || from->op->kind == OpKind::window) return true;
-  const auto same = [&](const Value* v) { return v && v->type.rank() == value->type.rank() && becomes_channels_last(v); };
-  if (from->op->name == "concat")
-    return from->get<std::int64_t>("axis") == 1 && std::all_of(from->inputs.begin(), from->inputs.end(), same);
-  return from->op->kind == OpKind::elementwise && std::any_of(from->inputs.begin(), from->inputs.end(), [&](const Value* v) {
-           return same(v) && v->type.elements() == value->type.elements();
-         });
 }
 
 // Products of blocks of tiles beside the weights that stream in from memory, and the transforms in the cache.

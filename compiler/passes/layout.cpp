@@ -1,6 +1,7 @@
 #include "compiler/passes/layout.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "compiler/ir/op_def.h"
@@ -79,7 +80,48 @@ bool keeps_layout(const Node& node) {
   return node.op->name == "concat" && node.get<std::int64_t>("axis") == 1;
 }
 
+// Features from which on a convolution of more than one tap is worth a pass over its image.
+constexpr std::int64_t kManyFeatures = 16;
+
 }  // namespace
+
+bool becomes_channels_last(const Value* value) {
+  const Node* from = value->producer;
+  if (!value->layout.is_row_major()) return true;
+  if (!from || from->outputs.size() != 1 || value->type.rank() < 3) return false;
+  if (from->op->name == "conv" || from->op->kind == OpKind::window) return true;
+  const auto same = [&](const Value* v) { return v && v->type.rank() == value->type.rank() && becomes_channels_last(v); };
+  if (from->op->name == "concat")
+    return from->get<std::int64_t>("axis") == 1 && std::all_of(from->inputs.begin(), from->inputs.end(), same);
+  return from->op->kind == OpKind::elementwise && std::any_of(from->inputs.begin(), from->inputs.end(), [&](const Value* v) {
+           return same(v) && v->type.elements() == value->type.elements();
+         });
+}
+
+bool lay_out_images(Graph& graph, const Target& target) {
+  if (target.device_class != DeviceClass::cpu) return false;
+  bool changed = false;
+  std::map<Value*, Value*> laid_out;
+  for (Node* node : graph.nodes()) {
+    for (const auto& body : node->bodies) changed = lay_out_images(*body, target) || changed;
+    if (node->op->name != "conv" || node->get_or<std::int64_t>("group", 1) != 1 ||
+        !node->get_or<std::string>("strategy", "").empty())
+      continue;
+    Value* image = node->inputs[0];
+    const Shape& w = node->inputs[1]->type.shape;
+    const std::int64_t channels = w[1].constant().value_or(0), taps = product(std::span(w).subspan(2)).constant().value_or(0);
+    if (constant_of(image) || becomes_channels_last(image) || channels == 0 || channels % target.vector_width != 0) continue;
+    if (w[0].constant().value_or(0) < kManyFeatures || taps < 2) continue;
+    Value*& moved = laid_out[image];
+    if (!moved) {
+      moved = graph.add(op("store"), {image}, {}, node->source, node)->output();
+      moved->layout = channels_last(image->type.rank());
+    }
+    graph.set_input(node, 0, moved);
+    changed = true;
+  }
+  return changed;
+}
 
 bool assign_layouts(Graph& graph) {
   bool changed = false;

@@ -1,6 +1,7 @@
 // Layout assignment: which values are stored channels-last.
 #pragma once
 #include "compiler/ir/graph.h"
+#include "compiler/targets/target.h"
 
 namespace oclc {
 
@@ -8,6 +9,13 @@ namespace oclc {
 // and every load of a filter tap is contiguous; weights of depthwise convolutions likewise. Values that a reshape or the
 // outside reads stay row-major. Without it kernels are right but walk memory in strides. True if a layout changed.
 bool assign_layouts(Graph& graph);
+
+// What assign_layouts will say of a value of feature maps.
+bool becomes_channels_last(const Value* value);
+
+// On a CPU, an image of many channels that comes row-major, such as a graph's input, is stored channels-last once before the
+// convolutions that read it, where these do much with it. To be called before their strategies are chosen. True if one was.
+bool lay_out_images(Graph& graph, const Target& target);
 
 // Storage order N, H, W, C of a value [N, C, H, W] of any rank from 2 on.
 Layout channels_last(std::size_t rank);

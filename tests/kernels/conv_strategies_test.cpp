@@ -139,6 +139,34 @@ TEST_CASE("winograd convolutions of one launch equal the reference") {
   }
 }
 
+TEST_CASE("an input of many channels is stored channels-last once for the convolutions that read it") {
+  for (const bool symbolic : {false, true}) {
+    CAPTURE(symbolic);
+    Graph graph;
+    Builder b(graph, "layers");
+    TensorType type{DType::f32, {Expr(2), Expr(48), Expr(16), Expr(16)}};
+    if (symbolic) type.shape[0] = Expr::symbol("N");
+    Value* x = graph.add_input("x", type);
+    Value* first = b.conv(x, b.constant(random_tensor(DType::f32, {48, 48, 3, 3}, 1), "v"), nullptr, {.pads = {1, 1, 1, 1}});
+    Value* second = b.conv(x, b.constant(random_tensor(DType::f32, {16, 48, 5, 3}, 2), "w"), nullptr, {.strides = {2, 1}});
+    graph.add_output("first", first);
+    graph.add_output("second", b.relu(second));
+    graph.add_output("beside", b.relu(x));
+    CompileOptions options = default_options();
+    const Difference d = compare_with_reference(graph, std::vector{random_tensor(DType::f32, {2, 48, 16, 16}, 3)}, options);
+    CHECK(d.max_rel <= 3e-6);
+    options.target = find_target("cpu");
+    options.disabled = {"resident"};
+    std::string names, heads;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) {
+      heads += file.source;
+      if (file.source.find("_store: ") != std::string::npos) names += "s";
+    }
+    CHECK(names == "s");
+    CHECK(heads.find("template contraction_winograd_cpu") != std::string::npos);
+  }
+}
+
 TEST_CASE("convolutions of few channels read a window of the image") {
   const std::vector<Case> layers = {
       {"7x7 stride 2", {2, 3, 37, 41}, {64, 3, 7, 7}, {.strides = {2, 2}, .pads = {3, 3, 3, 3}}},
