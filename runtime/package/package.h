@@ -39,7 +39,7 @@ class Package {
 
  private:
   Package() = default;
-  void check();
+  void check(Residence residence);
 
   std::string name_;
   std::string noun_ = "plan";
