@@ -94,10 +94,26 @@ HostTensor values(Ints shape, float value) {
   return t;
 }
 
-Value* depthwise(Builder& b, Value* x, std::int64_t stride) {
+// What `f` makes of images whose channels are innermost, as they are between the layers of a network.
+Value* as_planes(Builder& b, Value* x, Value* (*f)(Builder& b, Value* x)) {
+  return b.transpose(f(b, b.transpose(x, {0, 3, 1, 2})), {0, 2, 3, 1});
+}
+
+template <std::int64_t kStride>
+Value* depthwise(Builder& b, Value* x) {
   const std::int64_t channels = x->type.shape[1].value();
   return b.conv(x, b.constant(values({channels, 1, 3, 3}, 0.125f)), b.constant(values({channels}, 0.5f)),
-                {.strides = {stride, stride}, .pads = {1, 1, 1, 1}, .group = channels});
+                {.strides = {kStride, kStride}, .pads = {1, 1, 1, 1}, .group = channels});
+}
+
+template <std::int64_t kSize, std::int64_t kStride, std::int64_t kPad>
+Value* max_pool(Builder& b, Value* x) {
+  return b.max_pool(x, {.kernel = {kSize, kSize}, .strides = {kStride, kStride}, .pads = Ints(4, kPad)});
+}
+
+template <std::int64_t kSize, std::int64_t kStride, std::int64_t kPad>
+Value* average_pool(Builder& b, Value* x) {
+  return b.avg_pool(x, {.kernel = {kSize, kSize}, .strides = {kStride, kStride}, .pads = Ints(4, kPad)});
 }
 
 Value* gelu(Builder& b, Value* x) { return b.mul(b.mul(x, 0.5), b.add(b.erf(b.mul(x, 0.70710678118654752)), 1.0)); }
@@ -127,31 +143,28 @@ const Row kRows[] = {
      [](Builder& b, const std::vector<Value*>& x) {
        return b.reduce("reduce_mean", x[0], {2, 3}, false);
      }},
-    {"max pool 3x3, stride 2", shapes<1, 64, 112, 112>,
-     [](Builder& b, const std::vector<Value*>& x) {
-       return b.max_pool(x[0], {.kernel = {3, 3}, .strides = {2, 2}, .pads = {1, 1, 1, 1}});
-     }},
-    {"max pool 2x2, stride 2", shapes<1, 64, 112, 112>,
-     [](Builder& b, const std::vector<Value*>& x) {
-       return b.max_pool(x[0], {.kernel = {2, 2}, .strides = {2, 2}});
-     }},
-    {"average pool 2x2, stride 2", shapes<1, 128, 56, 56>,
-     [](Builder& b, const std::vector<Value*>& x) {
-       return b.avg_pool(x[0], {.kernel = {2, 2}, .strides = {2, 2}});
-     }},
-    {"average pool 3x3", shapes<1, 192, 28, 28>,
-     [](Builder& b, const std::vector<Value*>& x) {
-       return b.avg_pool(x[0], {.kernel = {3, 3}, .strides = {1, 1}, .pads = {1, 1, 1, 1}});
-     }},
-    {"depthwise 3x3", shapes<1, 32, 112, 112>, [](Builder& b, const std::vector<Value*>& x) { return depthwise(b, x[0], 1); }},
-    {"depthwise 3x3, stride 2", shapes<1, 96, 112, 112>,
-     [](Builder& b, const std::vector<Value*>& x) { return depthwise(b, x[0], 2); }},
-    {"depthwise 3x3 of 14x14", shapes<1, 384, 14, 14>,
-     [](Builder& b, const std::vector<Value*>& x) { return depthwise(b, x[0], 1); }},
+    {"max pool 3x3, stride 2", shapes<1, 112, 112, 64>,
+     [](Builder& b, const std::vector<Value*>& x) { return as_planes(b, x[0], max_pool<3, 2, 1>); }},
+    {"max pool 2x2, stride 2", shapes<1, 112, 112, 64>,
+     [](Builder& b, const std::vector<Value*>& x) { return as_planes(b, x[0], max_pool<2, 2, 0>); }},
+    {"average pool 2x2, stride 2", shapes<1, 56, 56, 128>,
+     [](Builder& b, const std::vector<Value*>& x) { return as_planes(b, x[0], average_pool<2, 2, 0>); }},
+    {"average pool 3x3", shapes<1, 28, 28, 192>,
+     [](Builder& b, const std::vector<Value*>& x) { return as_planes(b, x[0], average_pool<3, 1, 1>); }},
+    {"depthwise 3x3", shapes<1, 112, 112, 32>,
+     [](Builder& b, const std::vector<Value*>& x) { return as_planes(b, x[0], depthwise<1>); }},
+    {"depthwise 3x3, stride 2", shapes<1, 112, 112, 96>,
+     [](Builder& b, const std::vector<Value*>& x) { return as_planes(b, x[0], depthwise<2>); }},
+    {"depthwise 3x3 of 14x14", shapes<1, 14, 14, 384>,
+     [](Builder& b, const std::vector<Value*>& x) { return as_planes(b, x[0], depthwise<1>); }},
+    {"max pool 3x3, stride 2, of planes", shapes<1, 64, 112, 112>,
+     [](Builder& b, const std::vector<Value*>& x) { return max_pool<3, 2, 1>(b, x[0]); }},
+    {"average pool 3x3 of planes", shapes<1, 192, 28, 28>,
+     [](Builder& b, const std::vector<Value*>& x) { return average_pool<3, 1, 1>(b, x[0]); }},
+    {"depthwise 3x3 of planes", shapes<1, 32, 112, 112>,
+     [](Builder& b, const std::vector<Value*>& x) { return depthwise<1>(b, x[0]); }},
     {"transpose to channels last", shapes<1, 64, 3136>,
-     [](Builder& b, const std::vector<Value*>& x) {
-       return b.transpose(x[0], {0, 2, 1});
-     }},
+     [](Builder& b, const std::vector<Value*>& x) { return b.transpose(x[0], {0, 2, 1}); }},
 };
 
 struct Options {
