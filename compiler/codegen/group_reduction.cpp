@@ -17,6 +17,9 @@ namespace {
 
 // Fewer terms than this stay with one work-item.
 constexpr std::int64_t kFewTerms = 64;
+// What sums of unknown length count as: a work-item by itself takes far too long for a long one, many take little longer for a
+// short one.
+constexpr std::int64_t kUnknownTerms = 512;
 // Neighbouring results that a group may hold: as many floats as memory moves at once.
 constexpr int kMostResults = 8;
 // Work-items that share a result whose terms lie side by side, where results are many: they read a line of memory at once, and
@@ -43,7 +46,7 @@ class GroupReduction {
     std::int64_t longest = 0;
     for (const Stage& s : kernel_.stages) {
       if (s.accumulator != dtype || s.arg_index >= 0) return false;
-      longest = std::max(longest, typical_extent(terms(s.axes)));
+      longest = std::max(longest, likely_terms(s));
     }
     return longest >= kFewTerms;
   }
@@ -80,6 +83,11 @@ class GroupReduction {
     return n;
   }
 
+  std::int64_t likely_terms(const Stage& s) const {
+    const Expr n = terms(s.axes);
+    return n.is_constant() ? n.value() : std::max(typical_extent(n), kUnknownTerms);
+  }
+
   // Results of a group lie side by side where loads run along them and groups are many; the rest of the group shares terms.
   // Otherwise terms lie side by side, and so do those who share them.
   void choose_shape() {
@@ -95,7 +103,7 @@ class GroupReduction {
       return;
     }
     std::int64_t longest = 0;
-    for (const Stage& s : kernel_.stages) longest = std::max(longest, typical_extent(terms(s.axes)));
+    for (const Stage& s : kernel_.stages) longest = std::max(longest, likely_terms(s));
     sharers_ = 1;
     while (sharers_ * 2 <= std::min(kSharers, target_.work_group)) sharers_ *= 2;
     while (sharers_ * 2 <= target_.work_group && all * sharers_ < units * kBusyItems &&

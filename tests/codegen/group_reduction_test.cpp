@@ -22,3 +22,20 @@ TEST_CASE("groups share long reductions: sums, extremes, products, rows, several
   }
   check.check(2e-6, false);
 }
+
+TEST_CASE("groups share rows and sums of unknown length") {
+  for (const std::int64_t length : {1, 3, 70, 700}) {
+    PlanCheck check;
+    Builder& b = check.b;
+    check.symbols = {{"T", length}};
+    Value* x = check.input(random_tensor(DType::f32, {5, length}, 1), {"", "T"});
+    check.out("softmax", b.softmax(x));
+    check.out("sum", b.reduce("reduce_sum", x, {1}, false));
+    check.out("max of columns", b.reduce("reduce_max", b.transpose(x, {1, 0}), {0}, false));
+    check.check(2e-6, false);
+    CompileOptions options = default_options();
+    options.target = find_target("gpu");
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
+      CHECK(file.source.find("sharer") != std::string::npos);
+  }
+}
