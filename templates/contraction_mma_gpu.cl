@@ -4,7 +4,8 @@
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
 //           SPLIT 1: x = big + small, both TF32, and a * b = small * big + big * small + big * big, as accurate as a chain of fma.
-//           The unit's sums truncate: those of 8 k are added up in single precision. An infinite operand gives NaN.
+//           The unit's sums truncate: those of 8 k are added up in single precision, and chains of such sums are added up in
+//           turn, which divides the rounding error of long ones. An infinite operand gives NaN.
 //           SPLIT 0: operands rounded to TF32.
 // A, B, C   as in contraction_gpu.cl, with the same holes.
 // local A   A_ALONG_K: space[(m - m0) * A_PITCH + k], else space[k * A_PITCH + m - m0]; local B alike, from B_AT on; twice: one pair
@@ -16,6 +17,7 @@
 //   K_UNROLL  copies of the code for 8 terms: more need more registers (1)
 //   WM, WN  rows and columns of a sub-group of 32 work-items: multiples of 16, of 16 (32, 32)
 //   SPLIT   0, 1 (1)
+//   CHAINED, CHAIN  1: with SPLIT, a chain of sums ends after CHAIN steps; 0: one chain, which takes fewer registers (1, 4)
 //   EPILOGUE_UNROLL  copies of the epilogue: 4, or 1 for an expensive one (4)
 // local memory 4 * SPACE bytes, which may be more than what the device tells.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
@@ -56,6 +58,12 @@
 #endif
 #ifndef SPLIT
 #define SPLIT 1
+#endif
+#ifndef CHAIN
+#define CHAIN 4
+#endif
+#ifndef CHAINED
+#define CHAINED 1
 #endif
 #ifndef EPILOGUE_UNROLL
 #define EPILOGUE_UNROLL 4
@@ -113,6 +121,11 @@
 #define DEPTH (FLAT ? TAPS * K : K)
 #define STEPS (FLAT ? (TAPS * K + BK - 1) / BK : TAPS * ((K + BK - 1) / BK))
 #define RAGGED (DEPTH % BK != 0)
+#if CHAINED && SPLIT
+#define SUM out
+#else
+#define SUM acc
+#endif
 
 void contraction_mma_gpu_tile(const __global float* restrict a, const __global float* restrict b,
                               const __global float* restrict bias, __global float* restrict c, int tile,
@@ -138,6 +151,13 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
   for (int i = 0; i < MI; ++i)
     #pragma unroll
     for (int j = 0; j < NJ; ++j) acc[i][j][0] = acc[i][j][1] = acc[i][j][2] = acc[i][j][3] = 0.0f;
+#if CHAINED && SPLIT
+  float out[MI][NJ][4];
+  #pragma unroll
+  for (int i = 0; i < MI; ++i)
+    #pragma unroll
+    for (int j = 0; j < NJ; ++j) out[i][j][0] = out[i][j][1] = out[i][j][2] = out[i][j][3] = 0.0f;
+#endif
   A_VECTOR next_a[A_LOADS];
   B_VECTOR next_b[B_LOADS];
   int at_tap = 0, at_k = 0;
@@ -267,6 +287,16 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
           for (int i = 0; i < MI; ++i) oclc_mma(acc[i][j], a[i], b[j][0], b[j][1]);
 #endif
       }
+#if CHAINED && SPLIT
+      if (step % CHAIN == 0 || step == STEPS) {
+        #pragma unroll
+        for (int i = 0; i < MI; ++i)
+          #pragma unroll
+          for (int j = 0; j < NJ; ++j)
+            #pragma unroll
+            for (int q = 0; q < 4; ++q) out[i][j][q] += acc[i][j][q], acc[i][j][q] = 0.0f;
+      }
+#endif
     }
     if (step < STEPS) {
       __local float* restrict to_a = space + step % 2 * STAGE;
@@ -301,7 +331,7 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
       #pragma unroll
       for (int h = 0; h < 2; ++h)
         *(__local float2*)(space + (warp_row + 16 * i + 8 * h + lane_row) * C_PITCH + warp_column + 8 * j + 2 * lane_k) =
-            (float2)(acc[i][j][2 * h], acc[i][j][2 * h + 1]);
+            (float2)(SUM[i][j][2 * h], SUM[i][j][2 * h + 1]);
   barrier(CLK_LOCAL_MEM_FENCE);
   #pragma unroll EPILOGUE_UNROLL
   for (int at = item; at < BM * BN / 4; at += ITEMS) {

@@ -23,6 +23,9 @@ namespace {
 constexpr std::string_view kTemplate = "contraction_gpu", kMatrixTemplate = "contraction_mma_gpu";
 // Terms of a step on a matrix unit.
 constexpr int kMatrixDepth = 32;
+// Terms of a chain there, which adds up sums of 8; elements of a sub-group's tile that leave registers for a second sum.
+constexpr std::int64_t kLongestMatrixChain = 128;
+constexpr int kChainedElements = 1024;
 // Columns that an epilogue handles at once.
 constexpr int kEpilogueWidth = 4;
 // A cheap epilogue is written out so many times, so that its loads overlap.
@@ -80,16 +83,18 @@ class GpuContractionCode {
     p["SPLIT"] = target_.products == Products::split ? "1" : "0";
     p["EPILOGUE_UNROLL"] = std::to_string(has_cheap_epilogue(view_) ? kEpilogueUnroll : 1);
     p["SURPLUS"] = items_ > tiles_.items() ? "1" : "0";
-    p["CHAIN"] = std::to_string(kLongestChain / tiles_.depth);
-    p["CHAINED"] = view_.inner().is_constant() && view_.inner().value() * view_.taps() <= kLongestChain ? "0" : "1";
   }
 
-  // Steps of so many terms.
-  void set_depth(int depth) {
-    values_.parameters["BK"] = std::to_string(depth);
-    values_.parameters["K_UNROLL"] = target_.products == Products::split ? "1" : std::to_string(depth / 8);
-    values_.parameters["FLAT"] =
-        view_.taps() > 1 && view_.inner().is_constant() && view_.inner().value() % depth != 0 ? "1" : "0";
+  // Steps of so many terms, and chains of at most so many; 0: one chain.
+  void set_steps(int depth, std::int64_t longest_chain) {
+    auto& p = values_.parameters;
+    const bool is_known = view_.inner().is_constant();
+    p["BK"] = std::to_string(depth);
+    p["K_UNROLL"] = target_.products == Products::split ? "1" : std::to_string(depth / 8);
+    p["FLAT"] = view_.taps() > 1 && is_known && view_.inner().value() % depth != 0 ? "1" : "0";
+    const bool is_short = is_known && view_.inner().value() * view_.taps() <= longest_chain;
+    p["CHAIN"] = std::to_string(longest_chain / depth);
+    p["CHAINED"] = longest_chain == 0 || is_short ? "0" : "1";
   }
 
   bool on_matrix_unit() const { return !sm90a_ && uses_matrix_unit(tiles_, target_); }
@@ -209,10 +214,10 @@ class GpuContractionCode {
           "  __local float space[{3}] __attribute__((aligned({4})));\n  {5}{1}_tile({6}, {7}, space);\n}}\n",
           items_, g.name, parameters, floats, alignment, loop, arguments, tile);
     };
-    set_depth(tiles_.depth);
+    set_steps(tiles_.depth, kLongestChain);
     const std::string group = "(int)get_group_id(0)", body = expand_tile_body(kTemplate, values_),
                       floats = expand_macro(kTemplate, "2 * STAGE", values_);
-    set_depth(kMatrixDepth);
+    set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);
     if (!sm90a_) {
       g.source = function("", "tile", body) + wrapper(floats, 16, "", group);
       if (on_matrix_unit())

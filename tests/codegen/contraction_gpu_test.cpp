@@ -158,6 +158,31 @@ TEST_CASE("the text for matrix units stands beside the plain one, as the contrac
   }
 }
 
+TEST_CASE("long sums on matrix units are added up from chains, where registers suffice") {
+  DeviceFacts facts;
+  facts.is_cpu = false;
+  facts.vendor = "NVIDIA Corporation";
+  facts.compute_units = 132;
+  // Of the text for matrix units, whose chains end every 128 terms.
+  const auto has_chains = [&](Ints left, Ints right, const char* precision) {
+    PlanCheck check;
+    check.out("product", check.b.matmul(check.input(std::move(left)), check.input(std::move(right))));
+    CompileOptions options;
+    options.target = target_for(facts);
+    options.precision = precision;
+    options.disabled = {"split_sums"};
+    const std::string source = compile(module_of(copy_graph(*check.graph)), options).plan.files.at(0).source;
+    const std::size_t unit = source.find("#if OCLC_NV_SM >= 80");
+    REQUIRE(unit != std::string::npos);
+    const std::string text = source.substr(unit, source.find("#else", unit) - unit);
+    return text.find("step % 4 == 0") != std::string::npos && text.find("out[i][j][q] += acc[i][j][q]") != std::string::npos;
+  };
+  CHECK(has_chains({640, 1152}, {1152, 256}, "fp32"));
+  CHECK_FALSE(has_chains({640, 128}, {128, 256}, "fp32"));
+  CHECK_FALSE(has_chains({640, 1152}, {1152, 256}, "tf32"));
+  CHECK_FALSE(has_chains({8192, 1152}, {1152, 8192}, "fp32"));
+}
+
 TEST_CASE("tiles of a GPU fit its local memory and its work-groups") {
   for (const char* name : {"gpu", "h200"}) {
     const Target& target = find_target(name);
