@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <set>
 #include <unordered_map>
 
 #include "compiler/codegen/persistent_kernel.h"
@@ -12,8 +10,9 @@
 #include "compiler/ir/strings.h"
 #include "compiler/kernels/resident.h"
 #include "compiler/ops/builder.h"
-#include "compiler/plan/buffer_pieces.h"
+#include "compiler/plan/buffer_lives.h"
 #include "compiler/plan/placed_kernels.h"
+#include "compiler/plan/plan_symbols.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 
@@ -28,22 +27,15 @@ std::string plain(std::string name) {
 
 namespace fb = flatbuffers;
 
-struct Life {
-  int first = -1, last = -1;
-  int entry = -1;
-};
-
 class PlanBuilder {
  public:
   PlanBuilder(const Schedule& schedule, const Target& target, const PlanOptions& options)
-      : schedule_(schedule), target_(target), options_(options), buffers_(schedule.buffers), lives_(schedule.buffers.size()) {}
+      : schedule_(schedule), target_(target), options_(options), buffers_(schedule.buffers) {}
 
   BuiltPlan run() {
     const bool doubles = uses_doubles();
-    collect_symbols();
     for (std::size_t i = 0; i < schedule_.entries.size(); ++i) {
-      clock_ = 0;
-      entry_ = static_cast<int>(i);
+      lives_.begin_entry(static_cast<int>(i));
       entries_.push_back(entry(schedule_.entries[i]));
     }
     take_initial_values();
@@ -51,8 +43,7 @@ class PlanBuilder {
     const auto buffers = buffer_tables();
     const auto variables = variable_tables();
     const auto programs = kernels_.tables(builder_);
-    std::vector<fb::Offset<plan::Symbol>> symbols;
-    for (const auto& [name, symbol] : symbol_rows_) symbols.push_back(symbol);
+    const auto symbols = symbols_.tables();
     std::vector<fb::Offset<fb::String>> notes;
     for (const std::string& note : options_.notes) notes.push_back(builder_.CreateString(note));
     std::vector<fb::Offset<fb::String>> extensions;
@@ -84,97 +75,6 @@ class PlanBuilder {
     return false;
   }
 
-  void collect_symbols() {
-    std::set<std::string> counters;
-    std::vector<const Reading*> readings;
-    const std::function<void(const std::vector<Step>&)> visit = [&](const std::vector<Step>& steps) {
-      for (const Step& step : steps) {
-        if (step.reading >= 0) readings.push_back(&schedule_.readings[static_cast<std::size_t>(step.reading)]);
-        if (!step.is_loop()) continue;
-        counters.insert(step.counter);
-        visit(step.body);
-      }
-    };
-    for (const EntrySchedule& e : schedule_.entries) visit(e.steps);
-    std::set<std::string> read;
-    for (const Reading* reading : readings) {
-      for (const Expr& dim : reading->dims) read.insert(*dim.symbol_name());
-    }
-    for (const Expr& e : schedule_.symbols) {
-      const std::string name = *e.symbol_name();
-      if (read.count(name)) continue;
-      symbol_index_[name] = static_cast<std::int64_t>(symbol_rows_.size());
-      symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), e.lower(), e.upper(), false));
-    }
-    for (const std::string& name : counters) {
-      symbol_index_[name] = static_cast<std::int64_t>(symbol_rows_.size());
-      symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), 0, INT64_MAX, true));
-    }
-    for (const Reading* reading : readings) {
-      for (std::size_t i = 0; i < reading->dims.size(); ++i) {
-        const std::string name = *reading->dims[i].symbol_name();
-        if (symbol_index_.count(name)) continue;  // entry points of one graph share their names
-        const auto upper = expr(reading->upper[i]);
-        symbol_index_[name] = static_cast<std::int64_t>(symbol_rows_.size());
-        const bool open = reading->upper[i] == Expr(kOpenDim);
-        symbol_rows_.emplace_back(name, plan::CreateSymbolDirect(builder_, name.c_str(), 0, INT64_MAX, true, upper, open));
-      }
-    }
-  }
-
-  fb::Offset<plan::Expr> expr(const Expr& e) {
-    const auto code = e.code([&](std::string_view name) {
-      const auto at = symbol_index_.find(std::string(name));
-      OCLC_CHECK(at != symbol_index_.end(), "symbol " + std::string(name) + " is not one of the module's");
-      return at->second;
-    });
-    return plan::CreateExprDirect(builder_, &code);
-  }
-
-  std::vector<fb::Offset<plan::Expr>> exprs(const std::vector<Expr>& list) {
-    std::vector<fb::Offset<plan::Expr>> out;
-    for (const Expr& e : list) out.push_back(expr(e));
-    return out;
-  }
-
-  void touch(int buffer, int at) {
-    Life& life = lives_[static_cast<std::size_t>(buffer)];
-    if (life.first < 0) life.first = at;
-    life.last = std::max(life.last, at);
-    life.entry = entry_;
-  }
-
-  // As touch(), for an operand of a kernel of the schedule.
-  void touch_operand(const Kernel& kernel, std::size_t operand, int at) {
-    const int buffer = kernel.operands[operand].buffer;
-    touch(buffer, at);
-    const Buffer& b = buffers_[static_cast<std::size_t>(buffer)];
-    if (b.kind != BufferKind::arena || !b.elements.is_constant()) return;
-    const std::int64_t bytes = b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype));
-    for (const BufferUse& use : uses_of(kernel, operand, bytes, at)) uses_[buffer].push_back(use);
-  }
-
-  // Of an arena buffer that only kernels use, outside of loops.
-  std::vector<plan::Piece> pieces(int buffer) const {
-    const auto uses = uses_.find(buffer);
-    if (uses == uses_.end() || whole_.count(buffer)) return {};
-    const Buffer& b = buffers_[static_cast<std::size_t>(buffer)];
-    std::vector<plan::Piece> out;
-    for (const BufferPiece& p : pieces_of(b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype)), uses->second))
-      out.emplace_back(p.offset, p.first);
-    return out;
-  }
-
-  void touch_whole(int buffer, int at) {
-    touch(buffer, at);
-    whole_.insert(buffer);
-  }
-
-  struct LoopRange {
-    int begin, end;
-    const std::vector<Step>* body;
-  };
-
   fb::Offset<plan::Launch> launch(const Kernel& kernel) {
     Kernel named = kernel;
     named.name = PlacedKernels::kPlaceholder;
@@ -182,11 +82,10 @@ class PlanBuilder {
     g.name = kernel.name;
     const PlacedKernel code = kernels_.place(g);
     std::vector<fb::Offset<plan::Arg>> args;
-    const int now = clock_++;
+    const int now = lives_.step();
     const int first_packed = static_cast<int>(buffers_.size());
     for (Buffer& packed : g.packed) {
       buffers_.push_back(std::move(packed));
-      lives_.push_back({});
     }
     for (const KernelArgument& argument : g.arguments) {
       if (argument.kind == KernelArgument::Kind::dimension) {
@@ -198,10 +97,10 @@ class PlanBuilder {
       const int buffer =
           packed ? first_packed + argument.operand - count : kernel.operands[static_cast<std::size_t>(argument.operand)].buffer;
       if (packed)
-        touch(buffer, now);
+        lives_.touch(buffer, now);
       else
-        touch_operand(kernel, static_cast<std::size_t>(argument.operand), now);
-      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(Expr(0)),
+        lives_.touch_operand(kernel, static_cast<std::size_t>(argument.operand), now);
+      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, symbols_.expr(Expr(0)),
                                      !packed && kernel.operands[static_cast<std::size_t>(argument.operand)].written));
     }
     plan_.copies += kernel.is_copy ? 1 : 0;
@@ -214,16 +113,16 @@ class PlanBuilder {
                                   const std::vector<fb::Offset<plan::Part>>& parts = {}) {
     std::vector<Expr> global = g.groups;
     for (std::size_t i = 0; i < global.size(); ++i) global[i] *= Expr(static_cast<std::int64_t>(g.local[i]));
-    const auto globals = exprs(global);
+    const auto globals = symbols_.exprs(global);
     std::vector<fb::Offset<fb::String>> nodes;
     for (const std::string& source : sources) nodes.push_back(builder_.CreateString(plain(source)));
     ++plan_.launches;
     return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local,
-                                    std::string(anchor).c_str(), &nodes, expr(flops), expr(bytes), &parts);
+                                    std::string(anchor).c_str(), &nodes, symbols_.expr(flops), symbols_.expr(bytes), &parts);
   }
 
   fb::Offset<plan::Arg> dimension(const KernelArgument& argument) {
-    return plan::CreateArg(builder_, plan::ArgKind::int64, -1, expr(Expr::symbol(argument.symbol)));
+    return plan::CreateArg(builder_, plan::ArgKind::int64, -1, symbols_.expr(Expr::symbol(argument.symbol)));
   }
 
   fb::Offset<plan::Launch> persistent_launch(const Step& step) {
@@ -232,15 +131,15 @@ class PlanBuilder {
     g.name = "k_" + first_loop(step) + "_persistent";
     const PlacedKernel code = kernels_.place(g);
     std::vector<fb::Offset<plan::Arg>> args;
-    const int now = clock_++;
+    const int now = lives_.step();
     for (const KernelArgument& argument : g.arguments) {
       if (argument.kind == KernelArgument::Kind::dimension) {
         args.push_back(dimension(argument));
         continue;
       }
       const PersistentKernel::Argument& operand = persistent.buffers[static_cast<std::size_t>(argument.operand)];
-      touch_whole(operand.buffer, now);
-      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, operand.buffer, expr(Expr(0)), operand.written));
+      lives_.touch_whole(operand.buffer, now);
+      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, operand.buffer, symbols_.expr(Expr(0)), operand.written));
     }
     return launch(code, g, args, "persistent", persistent.sources, persistent.flops, persistent.bytes);
   }
@@ -254,12 +153,10 @@ class PlanBuilder {
     const int first_packed = static_cast<int>(buffers_.size());
     for (Buffer& packed : g.packed) {
       buffers_.push_back(std::move(packed));
-      lives_.push_back({});
     }
     if (progress_ < 0) {
       progress_ = static_cast<int>(buffers_.size());
       buffers_.push_back({"resident.progress", BufferKind::state, DType::i32, Expr(0), {}, -1});
-      lives_.push_back({});
     }
     Buffer& progress = buffers_[static_cast<std::size_t>(progress_)];
     progress.elements = std::max(progress.elements.value(), progress_ints(resident.kernels));
@@ -267,7 +164,6 @@ class PlanBuilder {
     const auto joined = static_cast<int>(buffers_.size());
     if (!resident.joined.empty()) {
       buffers_.push_back({"resident.constants", BufferKind::constant, DType::u8, Expr(resident.joined_bytes), {}, -1});
-      lives_.push_back({});
       for (const int buffer : resident.joined) joined_[joined].push_back(known(buffer));
     }
     const auto buffer_of = [&](const ResidentKernel::Argument& a) {
@@ -276,23 +172,25 @@ class PlanBuilder {
                                                              : known(a.buffer);
     };
     const auto argument_of = [&](const ResidentKernel::Argument& a) {
-      return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer_of(a), expr(Expr(0)), a.written);
+      return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer_of(a), symbols_.expr(Expr(0)), a.written);
     };
     std::vector<fb::Offset<plan::Part>> parts;
     std::vector<std::string> sources;
     Expr flops(0), bytes(0);
     for (const ResidentKernel::Part& part : resident.parts) {
-      const int now = clock_++;
+      const int now = lives_.step();
       std::vector<fb::Offset<plan::Arg>> args;
       for (const ResidentKernel::Argument& a : part.buffers) {
         const int buffer = buffer_of(a);
-        touch(buffer, now);
-        for (const Kernel* kernel : part.kernels) {
-          for (std::size_t i = 0; i < kernel->operands.size(); ++i) {
-            if (kernel->operands[i].buffer == buffer && part.kernels.size() == 1) touch_operand(*kernel, i, now);
+        if (part.kernels.size() > 1) {
+          lives_.touch_whole(buffer, now);
+        } else {
+          const Kernel& kernel = *part.kernels.front();
+          lives_.touch(buffer, now);
+          for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+            if (kernel.operands[i].buffer == buffer) lives_.touch_operand(kernel, i, now);
           }
         }
-        if (part.kernels.size() > 1) whole_.insert(buffer);
         args.push_back(argument_of(a));
       }
       std::vector<fb::Offset<fb::String>> nodes;
@@ -309,8 +207,8 @@ class PlanBuilder {
       }
       flops += part.flops;
       bytes += part.bytes;
-      parts.push_back(plan::CreatePartDirect(builder_, part.name.c_str(), part.anchor.c_str(), &nodes, expr(part.flops),
-                                             expr(part.bytes), &args));
+      parts.push_back(plan::CreatePartDirect(builder_, part.name.c_str(), part.anchor.c_str(), &nodes,
+                                             symbols_.expr(part.flops), symbols_.expr(part.bytes), &args));
     }
     std::vector<fb::Offset<plan::Arg>> args;
     for (const KernelArgument& argument : g.arguments) {
@@ -329,28 +227,30 @@ class PlanBuilder {
   }
 
   fb::Offset<plan::BlasGemm> blas(const Gemm& g) {
-    const int now = clock_++;
-    for (const int buffer : {g.a, g.b, g.c}) touch_whole(buffer, now);
+    const int now = lives_.step();
+    for (const int buffer : {g.a, g.b, g.c}) lives_.touch_whole(buffer, now);
     std::vector<fb::Offset<fb::String>> nodes;
     for (const std::string& source : g.sources) nodes.push_back(builder_.CreateString(plain(source)));
     const auto argument = [&](int buffer, const Expr& offset, bool written) {
-      return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, expr(offset), written);
+      return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, symbols_.expr(offset), written);
     };
     const auto a = argument(g.a, g.offset_a, false), b = argument(g.b, g.offset_b, false), c = argument(g.c, g.offset_c, true);
     ++plan_.launches;
-    return plan::CreateBlasGemmDirect(builder_, a, b, c, expr(g.m), expr(g.n), expr(g.k), expr(g.lda), expr(g.ldb), expr(g.ldc),
-                                      expr(g.batch), expr(g.stride_a), expr(g.stride_b), expr(g.stride_c), g.trans_a, g.trans_b,
-                                      1, 0, &nodes, expr(g.flops), expr(g.bytes), g.name.c_str());
+    return plan::CreateBlasGemmDirect(builder_, a, b, c, symbols_.expr(g.m), symbols_.expr(g.n), symbols_.expr(g.k),
+                                      symbols_.expr(g.lda), symbols_.expr(g.ldb), symbols_.expr(g.ldc), symbols_.expr(g.batch),
+                                      symbols_.expr(g.stride_a), symbols_.expr(g.stride_b), symbols_.expr(g.stride_c),
+                                      g.trans_a, g.trans_b, 1, 0, &nodes, symbols_.expr(g.flops), symbols_.expr(g.bytes),
+                                      g.name.c_str());
   }
 
   fb::Offset<plan::Host> host(const HostCall& call) {
-    const int now = clock_++;
+    const int now = lives_.step();
     const auto operands = [&](const std::vector<HostOperand>& list, bool written) {
       std::vector<fb::Offset<plan::HostOperand>> out;
       for (const HostOperand& o : list) {
-        touch_whole(o.buffer, now);
-        const auto at = plan::CreateArg(builder_, plan::ArgKind::buffer, o.buffer, expr(o.offset), written);
-        const auto shape = exprs(o.shape);
+        lives_.touch_whole(o.buffer, now);
+        const auto at = plan::CreateArg(builder_, plan::ArgKind::buffer, o.buffer, symbols_.expr(o.offset), written);
+        const auto shape = symbols_.exprs(o.shape);
         out.push_back(plan::CreateHostOperandDirect(builder_, at, &shape));
       }
       return out;
@@ -367,13 +267,13 @@ class PlanBuilder {
 
   // Takes no schedule index: it is done before the next launch is enqueued.
   fb::Offset<plan::Read> reading(const Reading& r) {
-    touch(r.buffer, std::max(clock_ - 1, 0));
+    lives_.touch(r.buffer, std::max(lives_.next_step() - 1, 0));
     std::vector<int> dims;
-    for (const Expr& d : r.dims) dims.push_back(static_cast<int>(symbol_index_.at(*d.symbol_name())));
+    for (const Expr& d : r.dims) dims.push_back(static_cast<int>(symbols_.index(*d.symbol_name())));
     std::vector<fb::Offset<fb::String>> nodes;
     for (const std::string& source : r.sources) nodes.push_back(builder_.CreateString(plain(source)));
-    return plan::CreateReadDirect(builder_, plan::CreateArg(builder_, plan::ArgKind::buffer, r.buffer, expr(r.offset)), &dims,
-                                  &nodes);
+    return plan::CreateReadDirect(builder_, plan::CreateArg(builder_, plan::ArgKind::buffer, r.buffer, symbols_.expr(r.offset)),
+                                  &dims, &nodes);
   }
 
   std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {
@@ -413,76 +313,24 @@ class PlanBuilder {
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         continue;
       }
-      const int begin = clock_;
+      const int begin = lives_.next_step();
       const auto body = steps(step.body);
-      loops_.push_back({begin, clock_ - 1, &step.body});
+      lives_.add_loop(begin, step.body);
       const auto loop =
-          plan::CreateLoopDirect(builder_, expr(step.trip), static_cast<int>(symbol_index_.at(step.counter)), &body,
-                                 step.condition.empty() ? -1 : static_cast<int>(symbol_index_.at(step.condition)));
+          plan::CreateLoopDirect(builder_, symbols_.expr(step.trip), static_cast<int>(symbols_.index(step.counter)), &body,
+                                 step.condition.empty() ? -1 : static_cast<int>(symbols_.index(step.condition)));
       out.push_back(plan::CreateStep(builder_, plan::StepBody::Loop, loop.Union()));
     }
     return out;
   }
 
-  // What is also used outside of a loop, or read in a trip before it is written, lives through all trips. Inner loops come
-  // first.
-  void extend_lives_over_loops() {
-    for (const LoopRange& loop : loops_) {
-      for (std::size_t i = 0; i < lives_.size(); ++i) {
-        Life& life = lives_[i];
-        if (life.entry != entry_ || life.last < loop.begin || life.first > loop.end) continue;
-        whole_.insert(static_cast<int>(i));
-        const bool inside = life.first >= loop.begin && life.last <= loop.end;
-        if (inside && writes_first(*loop.body, static_cast<int>(i))) continue;
-        life.first = std::min(life.first, loop.begin);
-        life.last = std::max(life.last, loop.end);
-      }
-    }
-    loops_.clear();
-  }
-
-  // True if the first kernel of `list` that uses `buffer` writes it and does not read it.
-  bool writes_first(const std::vector<Step>& list, int buffer) const {
-    for (const Step& step : list) {
-      if (step.gemm >= 0) {
-        const Gemm& g = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
-        if (g.a == buffer || g.b == buffer) return false;
-        if (g.c == buffer) return true;
-        continue;
-      }
-      if (step.reading >= 0) {
-        if (schedule_.readings[static_cast<std::size_t>(step.reading)].buffer == buffer) return false;
-        continue;
-      }
-      if (step.host >= 0) {
-        const HostCall& call = schedule_.hosts[static_cast<std::size_t>(step.host)];
-        const auto uses = [&](const std::vector<HostOperand>& list) {
-          return std::any_of(list.begin(), list.end(), [&](const HostOperand& o) { return o.buffer == buffer; });
-        };
-        if (uses(call.inputs)) return false;
-        if (uses(call.outputs)) return true;
-        continue;
-      }
-      if (step.kernel < 0) return false;
-      const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
-      bool reads = false, writes = false;
-      for (const Operand& o : kernel.operands) {
-        if (o.buffer != buffer) continue;
-        (o.written ? writes : reads) = true;
-      }
-      if (reads) return false;
-      if (writes) return true;
-    }
-    return true;
-  }
-
   fb::Offset<plan::Entry> entry(const EntrySchedule& e) {
     const auto body = steps(e.steps);
-    extend_lives_over_loops();
+    lives_.extend_over_loops();
     const auto bindings = [&](const std::vector<std::pair<std::string, TensorType>>& list, const std::vector<int>& ids) {
       std::vector<fb::Offset<plan::Binding>> out;
       for (std::size_t i = 0; i < list.size(); ++i) {
-        const auto shape = exprs(list[i].second.shape);
+        const auto shape = symbols_.exprs(list[i].second.shape);
         const auto limit = std::find_if(options_.limits.begin(), options_.limits.end(), [&](const InputLimit& known) {
           return &list == &e.inputs && known.input == list[i].first;
         });
@@ -508,7 +356,9 @@ class PlanBuilder {
     };
     number(0);
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
-      if (buffers_[i].dtype != DType::string || buffers_[i].kind != BufferKind::constant || lives_[i].first < 0) continue;
+      if (buffers_[i].dtype != DType::string || buffers_[i].kind != BufferKind::constant ||
+          lives_.of(static_cast<int>(i)).first < 0)
+        continue;
       const HostTensor& old = buffers_[i].constant;
       HostTensor numbered(DType::string, old.shape());
       for (std::int64_t k = 0; k < old.elements(); ++k) numbered.set_int(k, number(old.int_at(k)));
@@ -527,7 +377,7 @@ class PlanBuilder {
   std::vector<fb::Offset<plan::Variable>> variable_tables() {
     std::vector<fb::Offset<plan::Variable>> out;
     const auto add = [&](const std::string& name, const Shape& shape, const ScheduledState& state, std::int64_t offset) {
-      const auto sizes = exprs(shape);
+      const auto sizes = symbols_.exprs(shape);
       out.push_back(plan::CreateVariableDirect(builder_, name.c_str(), static_cast<plan::DType>(state.variable.type.dtype),
                                                &sizes, state.buffer, offset));
     };
@@ -559,7 +409,7 @@ class PlanBuilder {
     std::vector<fb::Offset<plan::Buffer>> out;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       const Buffer& buffer = buffers_[i];
-      const Life& life = lives_[i];
+      const Life life = lives_.of(static_cast<int>(i));
       std::uint64_t offset = 0;
       const bool used = life.first >= 0;
       const auto initial = initial_.find(static_cast<int>(i));
@@ -574,11 +424,12 @@ class PlanBuilder {
                              ? buffer.elements * Expr(static_cast<std::int64_t>(size_bytes(buffer.dtype)))
                              : Expr(0);
       const bool arena = buffer.kind == BufferKind::arena;
-      const std::vector<plan::Piece> parts = arena && used ? pieces(static_cast<int>(i)) : std::vector<plan::Piece>();
-      out.push_back(plan::CreateBufferDirect(
-          builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind), static_cast<plan::DType>(buffer.dtype),
-          expr(arena && !used ? Expr(0) : bytes), offset, initial != initial_.end(), arena ? std::max(life.entry, 0) : -1,
-          std::max(life.first, 0), std::max(life.last, 0), -1, parts.empty() ? nullptr : &parts));
+      const std::vector<plan::Piece> parts = arena && used ? lives_.pieces(static_cast<int>(i)) : std::vector<plan::Piece>();
+      out.push_back(plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind),
+                                             static_cast<plan::DType>(buffer.dtype),
+                                             symbols_.expr(arena && !used ? Expr(0) : bytes), offset, initial != initial_.end(),
+                                             arena ? std::max(life.entry, 0) : -1, std::max(life.first, 0),
+                                             std::max(life.last, 0), -1, parts.empty() ? nullptr : &parts));
     }
     return out;
   }
@@ -587,20 +438,15 @@ class PlanBuilder {
   const Target& target_;
   const PlanOptions& options_;
   std::vector<Buffer> buffers_;
-  std::vector<Life> lives_;
-  std::unordered_map<int, const HostTensor*> initial_;    // by state buffer
-  std::unordered_map<int, std::vector<BufferUse>> uses_;  // of arena buffers of known size, by kernels
-  std::unordered_map<int, std::vector<int>> joined_;      // constants that lie one after another in this one
-  std::set<int> whole_;                                   // used by others too, or in loops
-  std::vector<LoopRange> loops_;
+  BufferLives lives_{schedule_, buffers_};
+  std::unordered_map<int, const HostTensor*> initial_;  // by state buffer
+  std::unordered_map<int, std::vector<int>> joined_;    // constants that lie one after another in this one
   BuiltPlan plan_;
   fb::FlatBufferBuilder builder_{1 << 20};
-  std::unordered_map<std::string, std::int64_t> symbol_index_;
-  std::vector<std::pair<std::string, fb::Offset<plan::Symbol>>> symbol_rows_;
+  PlanSymbols symbols_{schedule_, builder_};
   std::vector<fb::Offset<plan::Entry>> entries_;
   std::vector<fb::Offset<fb::String>> texts_;
   PlacedKernels kernels_;
-  int clock_ = 0, entry_ = 0;
   int progress_ = -1;  // buffer in which resident launches count
 };
 
