@@ -80,8 +80,18 @@ bool keeps_layout(const Node& node) {
   return node.op->name == "concat" && node.get<std::int64_t>("axis") == 1;
 }
 
-// Features from which on a convolution of more than one tap is worth a pass over its image.
+// Features from which on a convolution is worth a pass over its image.
 constexpr std::int64_t kManyFeatures = 16;
+
+// Each element of the image is read often: by convolutions of more than one tap for many features, by pooling.
+bool is_worth_a_layout(const Node& node) {
+  if (node.op->name == "max_pool" || node.op->name == "avg_pool") return true;
+  if (node.op->name != "conv" || node.get_or<std::int64_t>("group", 1) != 1 ||
+      !node.get_or<std::string>("strategy", "").empty())
+    return false;
+  const Shape& w = node.inputs[1]->type.shape;
+  return w[0].constant().value_or(0) >= kManyFeatures && product(std::span(w).subspan(2)).constant().value_or(0) > 1;
+}
 
 }  // namespace
 
@@ -104,14 +114,10 @@ bool lay_out_images(Graph& graph, const Target& target) {
   std::map<Value*, Value*> laid_out;
   for (Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) changed = lay_out_images(*body, target) || changed;
-    if (node->op->name != "conv" || node->get_or<std::int64_t>("group", 1) != 1 ||
-        !node->get_or<std::string>("strategy", "").empty())
-      continue;
+    if (!is_worth_a_layout(*node)) continue;
     Value* image = node->inputs[0];
-    const Shape& w = node->inputs[1]->type.shape;
-    const std::int64_t channels = w[1].constant().value_or(0), taps = product(std::span(w).subspan(2)).constant().value_or(0);
+    const std::int64_t channels = image->type.shape[1].constant().value_or(0);
     if (constant_of(image) || becomes_channels_last(image) || channels == 0 || channels % target.vector_width != 0) continue;
-    if (w[0].constant().value_or(0) < kManyFeatures || taps < 2) continue;
     Value*& moved = laid_out[image];
     if (!moved) {
       moved = graph.add(op("store"), {image}, {}, node->source, node)->output();
