@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/loop_text.h"
 #include "compiler/codegen/reduction_text.h"
 #include "compiler/ir/typical.h"
@@ -30,6 +32,43 @@ class ElementLoops {
       else
         store_row(store);
     }
+  }
+
+  // Whether strip() computes what run() does, and in registers.
+  bool has_strips(const Axis& axis) {
+    constexpr std::size_t kMostStages = 2, kMostNodes = 24;
+    const int count = static_cast<int>(kernel_.stages.size());
+    if (!vector_.parallel || vector_.width == 1 || count == 0) return false;
+    if (kernel_.stages.size() > kMostStages || kernel_.nodes.size() > kMostNodes) return false;
+    if (end_of_shared_loops(e_, kernel_, 0) != count) return false;
+    for (int i = 0; i < count; ++i) {
+      if (stage_at(i).arg_index >= 0 || !e_.depends(stage_at(i).body, axis.name)) return false;
+    }
+    return std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [](const Store& s) { return s.row_axes.empty(); });
+  }
+
+  void strip(const Axis& axis, const std::string& begin, int vectors) {
+    const int count = static_cast<int>(kernel_.stages.size());
+    const auto each = [&](const auto& visit) {
+      for (int u = 0; u < vectors; ++u) {
+        e_.open("", {axis.name});
+        e_.line(fmt::format("const {} {} = {} + {};", e_.index_type(), axis.name, begin, u * vector_.width));
+        for (int i = 0; i < count; ++i) visit(i, fmt::format("{}_{}", name_of_sum(i), u));
+        e_.close();
+      }
+    };
+    for (int u = 0; u < vectors; ++u) {
+      for (int i = 0; i < count; ++i) declare_sum(stage_at(i), fmt::format("{}_{}", name_of_sum(i), u));
+    }
+    const int opened = open_loops(e_, reduction_axes(stage_at(0).axes));
+    each([&](int i, const std::string& name) { accumulate(stage_at(i), name, true, compensated(stage_at(i))); });
+    close_scopes(e_, opened);
+    each([&](int i, const std::string& name) {
+      if (compensated(stage_at(i))) add_part(name, carry_type(true));
+      e_.stage_done(i, name, true);
+      if (i + 1 < count) return;
+      for (const Store& store : kernel_.stores) e_.store(store);
+    });
   }
 
  private:
@@ -175,5 +214,14 @@ class ElementLoops {
 }  // namespace
 
 void emit_element(Emitter& e, const Kernel& kernel, const VectorAxis& vector) { ElementLoops(e, kernel, vector).run(); }
+
+bool has_strips(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis) {
+  return ElementLoops(e, kernel, vector).has_strips(axis);
+}
+
+void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis, const std::string& begin,
+                int vectors) {
+  ElementLoops(e, kernel, vector).strip(axis, begin, vectors);
+}
 
 }  // namespace oclc

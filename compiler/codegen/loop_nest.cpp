@@ -14,6 +14,9 @@
 namespace oclc {
 namespace {
 
+// Vectors that lie side by side in a strip.
+constexpr int kStripVectors = 4;
+
 class LoopNest {
  public:
   LoopNest(Kernel kernel, const Target& target) : kernel_(std::move(kernel)), target_(target) {
@@ -129,9 +132,19 @@ class LoopNest {
       end = "chunk_end";
     }
     e.open("", open_rows(e, rows, tiles.rows, chunks == Expr(1) ? "tile" : fmt::format("tile / ({})", e.index(chunks))));
-    if (inner) {
-      vector_loops(e, {*inner, begin, end, tiles.chunk == 0}, vector_width_for(inner->extent, vector_.width),
-                   [&](int) { element(e); });
+    const int width = inner ? vector_width_for(inner->extent, vector_.width) : 1, step = kStripVectors * width;
+    const bool room = (tiles.chunk == 0 || tiles.chunk >= step) && !known_less(inner_extent, Expr(step));
+    if (inner && room && width == vector_.width && has_strips(e, kernel_, vector_, *inner)) {
+      e.line(fmt::format("{} strip = {};", e.index_type(), begin));
+      e.open(fmt::format("for (; strip + {0} <= {1}; strip += {0})", step, end), {});
+      e.set_vector_axis(inner->name, width);
+      emit_strip(e, kernel_, vector_, *inner, "strip", kStripVectors);
+      e.set_vector_axis({}, 1);
+      e.close();
+      const bool whole = tiles.chunk == 0 && inner_extent.is_constant() && inner_extent.value() % step == 0;
+      if (!whole) vector_loops(e, {*inner, "strip", end}, width, [&](int) { element(e); });
+    } else if (inner) {
+      vector_loops(e, {*inner, begin, end, tiles.chunk == 0}, width, [&](int) { element(e); });
     } else {
       element(e);
     }
