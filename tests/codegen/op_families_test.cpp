@@ -216,6 +216,25 @@ TEST_CASE("a long sum with an infinite term is infinite, not the difference of i
   check.check();
 }
 
+TEST_CASE("sums down columns and pools of many channels: strips of vectors, and what they leave") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* x = check.input({50, 150});
+  check.out("columns", b.reduce("reduce_sum", x, {0}, false));
+  check.out("squares of a difference", b.reduce("reduce_mean", b.mul(b.sub(x, check.input({150})), x), {0}, false));
+  check.out("largest", b.relu(b.reduce("reduce_max", x, {0}, false)));
+  check.out("long columns", b.reduce("reduce_sum", check.input({600, 130}), {0}, false));
+  Value* image = b.transpose(check.input({2, 7, 8, 150}), {0, 3, 1, 2});
+  const PoolOptions padded{.kernel = {3, 3}, .strides = {2, 2}, .pads = {1, 1, 1, 1}};
+  check.out("max pool", b.transpose(b.max_pool(image, padded), {0, 2, 3, 1}));
+  check.out("average pool", b.transpose(b.relu(b.avg_pool(image, padded)), {0, 2, 3, 1}));
+  check.symbols = {{"C", 141}};
+  check.out("columns of a number that the run knows",
+            b.reduce("reduce_sum", check.input(random_tensor(DType::f32, {40, 141}, 5), {"", "C"}), {0}, false));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 2e-6, wanted) == "");
+}
+
 TEST_CASE("pooling with pads, strides, dilations and partial windows") {
   PlanCheck check;
   Builder& b = check.b;
