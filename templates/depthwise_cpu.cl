@@ -46,7 +46,7 @@
 #define JOIN(x, y) JOIN_(x, y)
 #define VEC JOIN(float, VW)
 #define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) JOIN(vstore, VW)(v, 0, p)
+#define STORE(v, p) oclc_store(v, p)
 
 // The vector at column n of a row of N values; lanes from column N on are 0 and are not read.
 VEC load_columns(const __global float* row, int n) {

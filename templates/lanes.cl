@@ -51,10 +51,10 @@ OCLC_LOAD_LANES(uchar, 4) OCLC_LOAD_LANES(uchar, 8) OCLC_LOAD_LANES(uchar, 16)
 #define OCLC_STORE_LANES(T, W) \
   void __attribute__((overloadable)) oclc_store_lanes##W(T##W v, __global T* p, int count) { \
     if (count >= W) { \
-      vstore##W(v, 0, p); \
+      oclc_store(v, p); \
     } else { \
       T lanes[W]; \
-      vstore##W(v, 0, lanes); \
+      oclc_store(v, lanes); \
       for (int l = 0; l < count; ++l) p[l] = lanes[l]; \
     } \
   }

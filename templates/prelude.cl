@@ -18,14 +18,20 @@
 #define OCLC_UNSIGNED(F) F(uchar) F(ushort) F(uint) F(ulong) F(uint4) F(uint8) F(uint16)
 
 //@provides oclc_max
-// The larger; NaN if either is.
+// The larger; NaN if either is. One instruction where b is a constant.
 #define OCLC_MAX(T) \
-  T __attribute__((overloadable)) oclc_max(T a, T b) { return a > b || a != a ? a : b; }
+  T __attribute__((overloadable)) oclc_max(T a, T b) { \
+    const T larger = b > a ? b : a; \
+    return b != b ? b : larger; \
+  }
 OCLC_FLOATS(OCLC_MAX) OCLC_DOUBLE(OCLC_MAX)
 //@provides oclc_min
-// The smaller; NaN if either is.
+// The smaller; NaN if either is. One instruction where b is a constant.
 #define OCLC_MIN(T) \
-  T __attribute__((overloadable)) oclc_min(T a, T b) { return a < b || a != a ? a : b; }
+  T __attribute__((overloadable)) oclc_min(T a, T b) { \
+    const T smaller = b < a ? b : a; \
+    return b != b ? b : smaller; \
+  }
 OCLC_FLOATS(OCLC_MIN) OCLC_DOUBLE(OCLC_MIN)
 //@provides oclc_relu
 // max(a, 0); NaN stays.
@@ -286,3 +292,21 @@ void oclc_leave(volatile __global int* progress, int counters) {
 #else
 #define oclc_prefetch(p)
 #endif
+
+//@provides oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)

@@ -66,7 +66,7 @@ class Epilogue {
     e.open("", names);
     row_coordinates(e);
     e.line(fmt::format("float lanes[{}];", width_));
-    e.line(fmt::format("vstore{}(v, 0, lanes);", width_));
+    e.line("oclc_store(v, lanes);");
     e.open(fmt::format("for (int l = 0; l < {} && n + l < N; ++l)", width_), {column});
     e.line(fmt::format("const {} {} = n + l;", view_.index_type(), column));
     e.stage_done(0, "lanes[l]", false);

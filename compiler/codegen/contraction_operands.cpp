@@ -209,7 +209,7 @@ class OperandCode {
                        view_.c_text(view_.b().index.substitute({{column, Expr(0)}}))));
     e.line(fmt::format("__local float* to = panel + {} * PW;", inner));
     e.line("if (n0 + PW <= N) {");
-    e.line(fmt::format("  for (int j = 0; j < PW; j += {0}) vstore{0}(vload{0}(0, from + j), 0, to + j);", width));
+    e.line(fmt::format("  for (int j = 0; j < PW; j += {0}) oclc_store(vload{0}(0, from + j), to + j);", width));
     e.line("} else {");
     e.line("  for (int j = 0; j < PW; ++j) to[j] = from[min(n0 + j, N - 1) - n0];");
     e.line("}");

@@ -465,7 +465,7 @@ void Emitter::store(const Store& store) {
     const bool half = is_half(operand.dtype);
     const std::string_view type = half ? "float" : c_type(operand.dtype);
     line(fmt::format("{} {}[{}];", type, lanes, mode_.width));
-    line(fmt::format("vstore{}({}, 0, {});", mode_.width, v, lanes));
+    line(fmt::format("oclc_store({}, {});", v, lanes));
     const std::string each = fmt::format("{} + l * ({})", at, index(*step)), lane = lanes + "[l]";
     const std::string loop = fmt::format("{}for (int l = 0; l < {}; ++l) ", guard, mode_.width);
     line(half ? loop + half_store(operand.dtype, lane, operand.name, each, {})
@@ -477,7 +477,7 @@ void Emitter::store(const Store& store) {
   else if (mode_.width > 1 && is_aligned(store.index))
     line(fmt::format("{}*(__global {}{}*)({}) = {};", guard, c_type(operand.dtype), mode_.width, place, v));
   else if (mode_.width > 1)
-    line(fmt::format("{}vstore{}({}, 0, {});", guard, mode_.width, v, place));
+    line(fmt::format("{}oclc_store({}, {});", guard, v, place));
   else
     line(fmt::format("{}{}[{}] = {};", guard, operand.name, at, v));
 }
