@@ -8,6 +8,7 @@
 #include "compiler/kernels/images.h"
 #include "compiler/kernels/persistent.h"
 #include "compiler/kernels/split_sums.h"
+#include "compiler/kernels/stripes.h"
 #include "compiler/passes/choose_convolution.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/mixed_precision.h"
@@ -20,7 +21,7 @@ namespace {
 
 // Passes behind the pipeline, which run once.
 constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts",      "fuse",     "persistent",
-                                            "split_sums",         "pack_right_operands", "resident", "images"};
+                                            "split_sums",         "pack_right_operands", "resident", "images", "stripes"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -86,6 +87,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
   if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);
+  if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compiler/kernels/resident.h"
+#include "compiler/kernels/scratch_places.h"
 
 namespace oclc {
 namespace {
@@ -15,28 +16,11 @@ namespace {
 constexpr std::int64_t kStepBytes = 30 << 10;
 // Weights that are read again come from the last cache, which is this much faster than memory.
 constexpr std::int64_t kCacheSpeed = 2;
-// Floats from which on a value in the scratch memory begins.
-constexpr std::int64_t kAlignment = 32;
-
 // How a kernel uses a buffer: image i touches elements [i * slice, (i + 1) * slice); nothing: others too.
 struct Access {
   std::optional<std::int64_t> slice;
   bool written = false;
 };
-
-// A better bound of e under guards, which are >= 0: a multiple of one is taken away where that helps.
-std::int64_t lower_bound(Expr e, const std::vector<Expr>& guards) {
-  for (const Expr& guard : guards) {
-    for (const std::string& s : guard.symbols()) {
-      const auto mine = e.coefficient(s), its = guard.coefficient(s);
-      if (!mine || !its || !mine->is_constant() || !its->is_constant() || its->value() == 0) continue;
-      if (mine->value() % its->value() != 0 || mine->value() / its->value() <= 0) continue;
-      const Expr less = e - Expr(mine->value() / its->value()) * guard;
-      if (less.lower() > e.lower()) e = less;
-    }
-  }
-  return e.lower();
-}
 
 class Images {
  public:
@@ -145,49 +129,25 @@ class Images {
     return true;
   }
 
-  struct Value {
-    int buffer = -1;
-    std::int64_t size = 0;
-    std::size_t first = 0, last = 0;
-    std::int64_t offset = 0;
-  };
-
   // Values that only these kernels use, with their places in memory of one image.
-  std::vector<Value> values(const std::vector<Step>& body) {
-    std::map<int, Value> all;
+  std::vector<ScratchValue> values(const std::vector<Step>& body) {
+    std::map<int, ScratchValue> all;
     std::map<int, int> uses;
     for (std::size_t i = 0; i < body.size(); ++i) {
       for (const Operand& o : kernel(body[i]).operands) ++uses[o.buffer];
       for (const auto& [id, access] : accesses(kernel(body[i]))) {
         const Buffer& b = buffer(id);
         if (b.kind != BufferKind::arena || b.dtype != DType::f32 || !access.slice) continue;
-        const auto [at, is_new] = all.emplace(id, Value{id, *access.slice, i, i, 0});
+        const auto [at, is_new] = all.emplace(id, ScratchValue{id, *access.slice, i, i, 0});
         at->second.last = i;
         if (is_new && !access.written) at->second.size = 0;  // written before the loop
       }
     }
-    std::vector<Value> out;
+    std::vector<ScratchValue> out;
     for (const auto& [id, value] : all) {
       if (uses[id] == uses_.at(id) && value.size > 0) out.push_back(value);
     }
-    std::stable_sort(out.begin(), out.end(), [](const Value& a, const Value& b) { return a.size > b.size; });
-    for (std::size_t i = 0; i < out.size(); ++i) place(out, i);
     return out;
-  }
-
-  // The lowest offset that none of those placed before it uses at the same time.
-  static void place(std::vector<Value>& all, std::size_t number) {
-    Value& mine = all[number];
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t i = 0; i < number; ++i) {
-        const Value& other = all[i];
-        const bool together = other.first <= mine.last && mine.first <= other.last;
-        if (!together || other.offset + other.size <= mine.offset || mine.offset + mine.size <= other.offset) continue;
-        mine.offset = (other.offset + other.size + kAlignment - 1) / kAlignment * kAlignment;
-        moved = true;
-      }
-    }
   }
 
   // False, and nothing is changed, if one launch cannot do the loop.
@@ -195,12 +155,11 @@ class Images {
     const std::int64_t images = images_of(kernel(loop.body[0]));
     loop.trip = Expr(images);
     loop.counter = "image_" + std::to_string(count_);
-    const std::vector<Value> inside = values(loop.body);
+    std::vector<ScratchValue> inside = values(loop.body);
+    const std::int64_t floats = place_scratch(inside);
     std::vector<Kernel> before;
     for (const Step& step : loop.body) before.push_back(kernel(step));
     const auto buffers = schedule_.buffers.size();
-    std::int64_t floats = 0;
-    for (const Value& v : inside) floats = std::max(floats, v.offset + v.size);
     const int scratch = inside.empty() ? -1 : static_cast<int>(buffers);
     if (scratch >= 0) schedule_.buffers.push_back({loop.counter, BufferKind::arena, DType::f32, Expr(floats), {}, -1});
     for (const Step& step : loop.body) take_image(kernel(step), loop.counter, images, inside, scratch);
@@ -213,12 +172,13 @@ class Images {
     return false;
   }
 
-  void take_image(Kernel& k, const std::string& counter, std::int64_t images, const std::vector<Value>& inside, int scratch) {
+  void take_image(Kernel& k, const std::string& counter, std::int64_t images, const std::vector<ScratchValue>& inside,
+                  int scratch) {
     const std::string axis = k.axes[0].name;
     const Expr image = Expr::symbol(counter, 0, images - 1);
     const auto rewrite = [&](Expr& e, int operand) {
       const int id = operand < 0 ? -1 : k.operands[static_cast<std::size_t>(operand)].buffer;
-      const auto value = std::find_if(inside.begin(), inside.end(), [&](const Value& v) { return v.buffer == id; });
+      const auto value = std::find_if(inside.begin(), inside.end(), [&](const ScratchValue& v) { return v.buffer == id; });
       e = value == inside.end() ? e.substitute({{axis, image}}) : e.substitute({{axis, Expr(0)}}) + Expr(value->offset);
     };
     for (ScalarNode& n : k.nodes) {
@@ -230,7 +190,8 @@ class Images {
       for (Expr& e : s.guard) rewrite(e, -1);
     }
     for (Operand& o : k.operands) {
-      if (std::any_of(inside.begin(), inside.end(), [&](const Value& v) { return v.buffer == o.buffer; })) o.buffer = scratch;
+      if (std::any_of(inside.begin(), inside.end(), [&](const ScratchValue& v) { return v.buffer == o.buffer; }))
+        o.buffer = scratch;
     }
     k.axes[0].extent = 1;
     k.axes[0].var = 0;
@@ -246,6 +207,19 @@ class Images {
 };
 
 }  // namespace
+
+std::int64_t lower_bound(Expr e, const std::vector<Expr>& guards) {
+  for (const Expr& guard : guards) {
+    for (const std::string& s : guard.symbols()) {
+      const auto mine = e.coefficient(s), its = guard.coefficient(s);
+      if (!mine || !its || !mine->is_constant() || !its->is_constant() || its->value() == 0) continue;
+      if (mine->value() % its->value() != 0 || mine->value() / its->value() <= 0) continue;
+      const Expr less = e - Expr(mine->value() / its->value()) * guard;
+      if (less.lower() > e.lower()) e = less;
+    }
+  }
+  return e.lower();
+}
 
 bool lies_within(const Expr& index, const std::vector<Expr>& guards, std::int64_t size) {
   return lower_bound(index, guards) >= 0 && lower_bound(Expr(size - 1) - index, guards) >= 0;

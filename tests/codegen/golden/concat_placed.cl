@@ -28,6 +28,25 @@
   T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
+#ifndef OCLC_HAVE_oclc_store
+#define OCLC_HAVE_oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
+#endif
 void k_left_relu_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
   const long row_end = min((tile) * 585 + 585, (long)(dim_N));
   for (long row = (tile) * 585; row < row_end; ++row) {
@@ -35,7 +54,7 @@ void k_left_relu_tile(__global const float* x0, __global float* y0, const long d
     {
       for (long i1_i2 = 0; i1_i2 < 80; i1_i2 += 8) {
         const float8 v0 = vload8(0, x0 + 80*i0 + i1_i2);
-        vstore8(oclc_relu(v0), 0, y0 + 120*i0 + i1_i2);
+        oclc_store(oclc_relu(v0), y0 + 120*i0 + i1_i2);
       }
     }
   }
@@ -63,6 +82,22 @@ __kernel void k_left_relu(__global const float* x0, const long x0_at, __global f
 #endif
 
 #endif
+#ifndef OCLC_HAVE_oclc_exp_times
+#define OCLC_HAVE_oclc_exp_times
+// e^a 2^e where that is a normal number, `magic` = 1.5 2^23 + 127 + e: the sum rounds a / ln 2 to an integer in the low bits of z, from
+// where it becomes an exponent. |r| <= ln(2) / 2, the polynomial is a minimax one of (e^r - 1 - r) / r^2.
+#define OCLC_EXP_TIMES(T, I) \
+  T __attribute__((overloadable)) oclc_exp_times(T a, float magic) { \
+    const T z = fma(a, (T)(1.44269504f), (T)(magic)), n = z - magic; \
+    const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
+    T q = fma((T)(1.38146020e-3f), r, (T)(8.36871521e-3f)); \
+    q = fma(q, r, (T)(4.16683879e-2f)); \
+    q = fma(q, r, (T)(1.66665206e-1f)); \
+    q = fma(q, r, (T)(4.99999934e-1f)); \
+    return (fma(q, r * r, r) + 1) * as_##T(as_##I(z) << 23); \
+  }
+OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, int8) OCLC_EXP_TIMES(float16, int16)
+#endif
 #ifndef OCLC_HAVE_oclc_tanh
 #define OCLC_HAVE_oclc_tanh
 // For |a| <= 0.55: a + a^3 p(a^2), p a minimax polynomial; else 1 - 2 / (e^(2|a|) + 1) with the sign of a.
@@ -74,13 +109,33 @@ __kernel void k_left_relu(__global const float* x0, const long x0_at, __global f
     p = fma(p, s, (T)(1.33326024e-1f)); \
     p = fma(p, s, (T)(-3.33333194e-1f)); \
     const T near = fma(p * s, a, a); \
-    const T far = copysign(1 - 2 / (exp(2 * fabs(a)) + 1), a); \
+    const T most = fabs(a) < 10 ? fabs(a) : (T)(10); \
+    const T far = copysign(1 - 2 / (oclc_exp_times(2 * most, 12583039.0f) + 1), a); \
     return fabs(a) > 0.55f ? far : near; \
   }
 OCLC_FLOATS(OCLC_TANH)
 #define OCLC_TANH_DOUBLE(T) \
   T __attribute__((overloadable)) oclc_tanh(T a) { return tanh(a); }
 OCLC_DOUBLE(OCLC_TANH_DOUBLE)
+#endif
+#ifndef OCLC_HAVE_oclc_store
+#define OCLC_HAVE_oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
 #endif
 void k_right_tanh_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
   const long row_end = min((tile) * 520 + 520, (long)(dim_N));
@@ -89,7 +144,7 @@ void k_right_tanh_tile(__global const float* x0, __global float* y0, const long 
     {
       for (long i1_i2 = 0; i1_i2 < 40; i1_i2 += 8) {
         const float8 v0 = vload8(0, x0 + 40*i0 + i1_i2);
-        vstore8(oclc_tanh(v0), 0, y0 + 120*i0 + i1_i2 + 80);
+        oclc_store(oclc_tanh(v0), y0 + 120*i0 + i1_i2 + 80);
       }
     }
   }
@@ -119,9 +174,12 @@ __kernel void k_right_tanh(__global const float* x0, const long x0_at, __global 
 #endif
 #ifndef OCLC_HAVE_oclc_max
 #define OCLC_HAVE_oclc_max
-// The larger; NaN if either is.
+// The larger; NaN if either is. One instruction where b is a constant.
 #define OCLC_MAX(T) \
-  T __attribute__((overloadable)) oclc_max(T a, T b) { return a > b || a != a ? a : b; }
+  T __attribute__((overloadable)) oclc_max(T a, T b) { \
+    const T larger = b > a ? b : a; \
+    return b != b ? b : larger; \
+  }
 OCLC_FLOATS(OCLC_MAX) OCLC_DOUBLE(OCLC_MAX)
 #endif
 void k_pool_max_pool_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {

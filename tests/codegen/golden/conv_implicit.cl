@@ -31,6 +31,25 @@
   T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
+#ifndef OCLC_HAVE_oclc_store
+#define OCLC_HAVE_oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
+#endif
 void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x2, __global const float* x3, __global float* y0, const long dim_N, __global const float* weights, const int tile, __local float* window) {
   const long image = tile / 8;
   const int top = tile % 8 * 2;
@@ -103,7 +122,7 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
                 const long out_y = (m / 16) % 16;
                 const long out_x = m % 16;
                 float lanes[8];
-                vstore8(v, 0, lanes);
+                oclc_store(v, lanes);
                 for (int l = 0; l < 8 && n + l < 16; ++l) {
                   const long out_c = n + l;
                   const float v4 = x2[out_c];

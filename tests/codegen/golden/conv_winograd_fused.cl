@@ -14,6 +14,26 @@
 #else
 #define oclc_prefetch(p)
 #endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_store
+#define OCLC_HAVE_oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
 #endif
 void k_before_conv_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
   const int row_count = (int)(196*dim_N);
@@ -99,7 +119,7 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
           float8 v = out[i][j];
             {
               const long out_c = n;
-              vstore8(v, 0, y0 + 16*m + out_c);
+              oclc_store(v, y0 + 16*m + out_c);
             }
         }
       }
@@ -151,6 +171,26 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 #else
 #define oclc_prefetch(p)
 #endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_store
+#define OCLC_HAVE_oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
 #endif
 void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
   const int image_count = (int)(dim_N);
@@ -200,7 +240,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
         y[4] = h - f;
         y[5] = fma(d[i][1], 1.265625f, fma(d[i][3], -2.8125f, d[i][5]));
         #pragma unroll
-        for (int j = 0; j < 6; ++j) vstore8(y[j], 0, v + (i * 6 + j) * (32 * 32) + k);
+        for (int j = 0; j < 6; ++j) oclc_store(y[j], v + (i * 6 + j) * (32 * 32) + k);
       }
     }
   }
@@ -246,7 +286,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
         #pragma unroll
         for (int i = 0; i < 4; ++i)
           #pragma unroll
-          for (int j = 0; j < 3; ++j) vstore8(16 < 16 ? out[i][j] : acc[i][j], 0, q + i * 24 + j * 8);
+          for (int j = 0; j < 3; ++j) oclc_store(16 < 16 ? out[i][j] : acc[i][j], q + i * 24 + j * 8);
       }
     }
     for (int r = 0; r < tile_count; ++r) {
@@ -292,7 +332,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
                 const long out_y = (m / 14) % 14;
                 const long out_x = m % 14;
                 float lanes[8];
-                vstore8(v, 0, lanes);
+                oclc_store(v, lanes);
                 for (int l = 0; l < 8 && n + l < 20; ++l) {
                   const long out_c = n + l;
                   y0[3920*image + 196*out_c + out_x + 14*out_y] = oclc_relu(lanes[l]);

@@ -25,9 +25,12 @@
 #endif
 #ifndef OCLC_HAVE_oclc_min
 #define OCLC_HAVE_oclc_min
-// The smaller; NaN if either is.
+// The smaller; NaN if either is. One instruction where b is a constant.
 #define OCLC_MIN(T) \
-  T __attribute__((overloadable)) oclc_min(T a, T b) { return a < b || a != a ? a : b; }
+  T __attribute__((overloadable)) oclc_min(T a, T b) { \
+    const T smaller = b < a ? b : a; \
+    return b != b ? b : smaller; \
+  }
 OCLC_FLOATS(OCLC_MIN) OCLC_DOUBLE(OCLC_MIN)
 #endif
 #ifndef OCLC_HAVE_oclc_relu

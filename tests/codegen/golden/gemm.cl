@@ -38,6 +38,26 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 #else
 #define oclc_prefetch(p)
 #endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_store
+#define OCLC_HAVE_oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
 #endif
 void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
   const int row_count = (int)(dim_N);
@@ -109,7 +129,7 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
             {
               const long out_col = n;
               const float8 v4 = vload8(0, x2 + out_col);
-              vstore8(oclc_relu((v + v4)), 0, y0 + 40*m + out_col);
+              oclc_store(oclc_relu((v + v4)), y0 + 40*m + out_col);
             }
         }
       }

@@ -8,6 +8,25 @@
 // axes      i0<N; sums over r1<96
 // cost      864*N flops, 772*N + 768 bytes
 // launch    (N + 360) / 361 groups of 1; 361 rows x 1 a tile, vectors along the row
+#ifndef OCLC_HAVE_oclc_store
+#define OCLC_HAVE_oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
+#endif
 #ifndef OCLC_HAVE_oclc_lanes_sum
 #define OCLC_HAVE_oclc_lanes_sum
 float __attribute__((overloadable)) oclc_lanes_sum(float4 v) { return (v.x + v.y) + (v.z + v.w); }
@@ -56,7 +75,7 @@ void k_norm_layer_norm_tile(__global const float* x0, __global const float* x1, 
           const float8 v15 = vload8(0, x2 + r1);
           const float8 v17 = vload8(0, x3 + r1);
           const float8 v18 = (((v8 * (float8)((1 / sqrt(((s1 / v4) + 1e-05f))))) * v15) + v17);
-          vstore8(v18, 0, y0 + 96*i0 + r1);
+          oclc_store(v18, y0 + 96*i0 + r1);
         }
       }
     }

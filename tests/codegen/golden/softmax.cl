@@ -18,10 +18,32 @@
 #endif
 #ifndef OCLC_HAVE_oclc_max
 #define OCLC_HAVE_oclc_max
-// The larger; NaN if either is.
+// The larger; NaN if either is. One instruction where b is a constant.
 #define OCLC_MAX(T) \
-  T __attribute__((overloadable)) oclc_max(T a, T b) { return a > b || a != a ? a : b; }
+  T __attribute__((overloadable)) oclc_max(T a, T b) { \
+    const T larger = b > a ? b : a; \
+    return b != b ? b : larger; \
+  }
 OCLC_FLOATS(OCLC_MAX) OCLC_DOUBLE(OCLC_MAX)
+#endif
+#ifndef OCLC_HAVE_oclc_store
+#define OCLC_HAVE_oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
 #endif
 #ifndef OCLC_HAVE_oclc_lanes_sum
 #define OCLC_HAVE_oclc_lanes_sum
@@ -77,7 +99,7 @@ void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, 
           const float8 v1 = vload8(0, x1 + r1);
           const float8 v2 = (v0 + v1);
           const float8 v5 = exp((v2 - (float8)(s0)));
-          vstore8((v5 * (float8)((1 / s1))), 0, y0 + 1000*i0 + r1);
+          oclc_store((v5 * (float8)((1 / s1))), y0 + 1000*i0 + r1);
         }
       }
     }
