@@ -62,6 +62,26 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 #else
 #define oclc_prefetch(p)
 #endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_store
+#define OCLC_HAVE_oclc_store
+// v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
+#ifdef __clang__
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { \
+    typedef T##W at_any __attribute__((aligned(sizeof(T)))); \
+    *(SPACE at_any*)p = v; \
+  }
+#else
+#define OCLC_STORE_IN(T, W, SPACE) \
+  void __attribute__((overloadable)) oclc_store(T##W v, SPACE T* p) { vstore##W(v, 0, p); }
+#endif
+#define OCLC_STORE(T) \
+  OCLC_STORE_IN(T, 4, __global) OCLC_STORE_IN(T, 8, __global) OCLC_STORE_IN(T, 16, __global) \
+  OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
+  OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
+OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
 #endif
 void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
   const int first_tile = tile / 1 * 4;
@@ -110,7 +130,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
         y[4] = h - f;
         y[5] = fma(d[i][1], 1.265625f, fma(d[i][3], -2.8125f, d[i][5]));
         #pragma unroll
-        for (int j = 0; j < 6; ++j) vstore8(y[j], 0, v + (i * 6 + j) * (4 * 24) + k);
+        for (int j = 0; j < 6; ++j) oclc_store(y[j], v + (i * 6 + j) * (4 * 24) + k);
       }
     }
   }
@@ -156,7 +176,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
         #pragma unroll
         for (int i = 0; i < 4; ++i)
           #pragma unroll
-          for (int j = 0; j < 2; ++j) vstore8(8 < 8 ? out[i][j] : acc[i][j], 0, q + i * 16 + j * 8);
+          for (int j = 0; j < 2; ++j) oclc_store(8 < 8 ? out[i][j] : acc[i][j], q + i * 16 + j * 8);
       }
     }
     for (int r = 0; r < tile_count; ++r) {
@@ -199,7 +219,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
             float8 v = pixels[i][x];
               {
                 float lanes[8];
-                vstore8(v, 0, lanes);
+                oclc_store(v, lanes);
                 for (int l = 0; l < 8 && n + l < 16; ++l) {
                   const int out_c = n + l;
                   const float v4 = x2[out_c];
