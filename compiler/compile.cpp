@@ -53,12 +53,16 @@ void run_pipeline(Module& module, const CompileOptions& options) {
     if (std::find(std::begin(kLatePasses), std::end(kLatePasses), name) == std::end(kLatePasses))
       context.disabled.push_back(name);
   }
+  const Target target = target_under_contract(options);
+  context.lays_out_operands = target.sm90a && target.products != Products::fma && !is_disabled(options, "fuse") &&
+                              !is_disabled(options, "pack_right_operands");
   for (const auto& graph : module.entries) run_passes(*graph, context);
   for (const auto& graph : module.entries) {
     recompute(*graph, options.recompute_bytes);
-    if (!is_disabled(options, "choose_convolution"))
-      if (!is_disabled(options, "assign_layouts")) lay_out_images(*graph, options.target);
-    choose_convolution(*graph, {target_under_contract(options), options.conv, options.precision});
+    if (!is_disabled(options, "choose_convolution")) {
+      if (!is_disabled(options, "assign_layouts")) lay_out_images(*graph, target);
+      choose_convolution(*graph, {target, options.conv, options.precision});
+    }
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);
     if (options.mixed != DType::f32) mixed_precision(*graph, module.states, options.mixed);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <set>
 
 #include "compiler/kernels/kernel_part.h"
@@ -140,10 +141,23 @@ class LoadCode {
     std::int64_t shortest = kUnbounded;
     for (const ScalarNode& n : part_.nodes) {
       if (n.kind != ScalarNode::Kind::load) continue;
-      const auto c = constant_stride(n.index, axis);
+      auto c = constant_stride(n.index, axis);
+      if (!c) c = stride_of_first(n.index, axis);
       if (c && *c != 0) shortest = std::min(shortest, std::abs(*c));
     }
     return shortest;
+  }
+
+  // Of an index that runs in pieces: the distance of the second and third elements, whose other coordinates are 1.
+  std::optional<std::int64_t> stride_of_first(const Expr& index, const std::string& axis) const {
+    const auto at = [&](std::int64_t place) {
+      std::map<std::string, Expr, std::less<>> coordinates;
+      for (const auto* list : {&part_.axes, &part_.reduction}) {
+        for (const Axis& a : *list) coordinates.emplace(a.name, Expr(a.name == axis ? place : 1));
+      }
+      return index.substitute(coordinates);
+    };
+    return (at(2) - at(1)).constant();
   }
 
   bool runs_along(const std::string& axis) const {

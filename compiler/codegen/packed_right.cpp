@@ -63,7 +63,8 @@ class Packer {
     if (!product.contraction) return {};
     const auto view = ContractionView::of(product);
     if (!view || !has_numbers(*view) || constant_b_layout(*view, schedule_.buffers)) return {};
-    const bool lies_right = copies_a(load_of_a(*view));
+    const GpuLoad left = load_of_a(*view), right = load_of_b(*view);
+    const bool lies_right = copies_a(left);
     if (!lies_right && (view->taps() != 1 || view->index_type() != "int")) return {};
     const auto tiles = packed_tiles(*view, target_);
     if (!tiles) return {};
@@ -76,7 +77,11 @@ class Packer {
     const double left_bytes = lies_right ? 0 : 3.0 * static_cast<double>(plain.groups * plain.rows * plain.depth) * 4;
     const double seconds = sm90a_seconds(packed, *tiles, target_) * kScaling + (lies_right ? 1 : 2) * target_.launch_seconds +
                            (right_bytes + left_bytes) / target_.bytes_per_second;
-    const double now = best_gpu_seconds(plain, target_) * (lies_right ? 1 : kComputedLeft);
+    // Elements that are loaded one by one keep a product from these units.
+    const double unpacked = left.width > 1 && right.width > 1
+                                ? best_gpu_seconds(plain, target_)
+                                : gpu_product_seconds(plain, choose_gpu_tiles(plain, target_), target_);
+    const double now = unpacked * (lies_right ? 1 : kComputedLeft);
     if (seconds > now * kWorthwhile) return {};
     std::vector<int> before;
     if (!lies_right) before.push_back(lay_out_left(index, *view));

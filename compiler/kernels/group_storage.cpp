@@ -178,6 +178,7 @@ class Storing {
     const OpKind kind = node.op->kind;
     if (kind == OpKind::generator) return false;
     if (node.op->name == "concat") return feeds_contraction(node.output(), false);
+    if (node.op->name == "unfold" && node.has("gathered")) return false;     // made for the loads that it describes
     if (node.op->name == "unfold" || node.op->name == "store") return true;  // made for the memory they stand for
     if (chain_length(node) >= kLongestChain) {
       draft_.why_not[&node] = "a chain of draft_.inlined operators is kept short";

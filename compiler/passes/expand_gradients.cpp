@@ -64,7 +64,7 @@ void expand_moments(Graph& graph, Builder& b, Node* node) {
 
 }  // namespace
 
-bool expand_gradients(Graph& graph, const PassContext&) {
+bool expand_gradients(Graph& graph, const PassContext& context) {
   bool changed = false;
   for (Node* node : graph.nodes()) {
     Builder b(graph, node->source);
@@ -74,7 +74,9 @@ bool expand_gradients(Graph& graph, const PassContext&) {
     }
     const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node->op->name; });
     if (row == std::end(kRows)) continue;
-    graph.replace_all_uses(node->output(), row->expand(b, *node));
+    Value* moved =
+        context.lays_out_operands && row->expand == expand_conv_weight_grad ? shifted_weight_grad(b, *node) : nullptr;
+    graph.replace_all_uses(node->output(), moved ? moved : row->expand(b, *node));
     changed = true;
   }
   if (changed) {

@@ -6,6 +6,8 @@ namespace oclc {
 
 Value* expand_conv_transpose(Builder& b, const Node& node);
 Value* expand_conv_weight_grad(Builder& b, const Node& node);
+// As expand_conv_weight_grad(), as one product of moved rows; null if the convolution is none that gains by it.
+Value* shifted_weight_grad(Builder& b, const Node& node);
 Value* expand_max_pool_index(Builder& b, const Node& node);
 Value* expand_max_pool_grad(Builder& b, const Node& node);
 // CompileError for padded windows over images of symbolic size.

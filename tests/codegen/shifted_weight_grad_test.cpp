@@ -1,0 +1,58 @@
+// Weight gradients of convolutions as products of moved rows, on a target that lays out both operands of a product.
+#include "tests/codegen/plan_check.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+struct Case {
+  const char* name;
+  Ints x, y, kernel, strides, pads;
+};
+
+void add(PlanCheck& check, const Case& c) {
+  check.out(c.name, check.b.call("conv_weight_grad", {check.input(c.x), check.input(c.y)},
+                                 {{"kernel", c.kernel},
+                                  {"strides", c.strides},
+                                  {"dilations", Ints{1, 1}},
+                                  {"pads", c.pads},
+                                  {"group", std::int64_t{1}}}));
+}
+
+// Unfolding operators of the graph that are made for loads, and others.
+std::pair<int, int> unfolds(const Case& c, const std::vector<std::string>& disabled = {}) {
+  PlanCheck check;
+  add(check, c);
+  CompileOptions options = default_options();
+  options.target = find_target("h200");
+  options.disabled = disabled;
+  const auto module = module_of(copy_graph(*check.graph));
+  run_pipeline(*module, options);
+  std::pair<int, int> count{0, 0};
+  for (const Node* node : module->entries[0]->nodes()) {
+    if (node->op->name == "unfold") ++(node->has("gathered") ? count.first : count.second);
+  }
+  return count;
+}
+
+const Case kSame{"same", {2, 32, 16, 14}, {2, 48, 16, 14}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
+
+}  // namespace
+
+TEST_CASE("weight gradients of moved rows are those of patches") {
+  PlanCheck check;
+  for (const Case& c : {kSame, Case{"uneven margins", {1, 33, 23, 20}, {1, 36, 23, 19}, {2, 4}, {1, 1}, {1, 2, 0, 0}}}) {
+    CAPTURE(c.name);
+    CHECK(unfolds(c) == std::pair(2, 0));
+    add(check, c);
+  }
+  CHECK(check.problem("h200", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
+
+TEST_CASE("weight gradients keep patches where margins are wide, windows jump, channels are few or products are not packed") {
+  CHECK(unfolds({"margins", {4, 32, 7, 7}, {4, 32, 7, 7}, {3, 3}, {1, 1}, {1, 1, 1, 1}}).first == 0);
+  CHECK(unfolds({"strides", {2, 32, 16, 16}, {2, 32, 8, 8}, {3, 3}, {2, 2}, {1, 1, 1, 1}}).first == 0);
+  CHECK(unfolds({"channels", {2, 3, 32, 32}, {2, 32, 32, 32}, {3, 3}, {1, 1}, {1, 1, 1, 1}}).first == 0);
+  CHECK(unfolds(kSame, {"pack_right_operands"}).first == 0);
+}
