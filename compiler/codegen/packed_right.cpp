@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/kernel_text.h"
@@ -20,6 +21,8 @@ constexpr int kColumns = 32, kQuads = 8;
 constexpr double kWorthwhile = 0.8, kScaling = 1.1;
 // How much longer than estimated products take whose left operand is computed, or gathered across rows, as it is loaded.
 constexpr double kComputedLeft = 1.5;
+// How much longer products take an operand of which is loaded or copied element by element, as rows that begin anywhere are.
+constexpr double kSingles = 2.0;
 // A square of the left operand that a group passes through local memory.
 constexpr int kSquare = 32, kSquareItems = 256;
 // Terms that a sum of unknown length counts as, at least: tiles that suit short sums take long for those over all keys of a
@@ -29,6 +32,9 @@ constexpr std::int64_t kUnknownTerms = 512;
 bool has_numbers(const ContractionView& view) {
   return view.groups().is_constant() && view.columns().is_constant() && view.inner().is_constant() && view.rows().is_constant();
 }
+
+// Elements from row to row of a left operand that is laid out: whole vectors.
+std::int64_t row_pitch(const ContractionView& view) { return ceil_div(view.inner().value(), std::int64_t{4}) * 4; }
 
 // The tiles of a product whose B would be packed when the plan runs.
 std::optional<Sm90aTiles> packed_tiles(const ContractionView& view, const Target& target) {
@@ -65,7 +71,6 @@ class Packer {
     if (!view || !has_numbers(*view) || constant_b_layout(*view, schedule_.buffers)) return {};
     const GpuLoad left = load_of_a(*view), right = load_of_b(*view);
     const bool lies_right = copies_a(left);
-    if (!lies_right && (view->taps() != 1 || view->index_type() != "int")) return {};
     const auto tiles = packed_tiles(*view, target_);
     if (!tiles) return {};
     HalvesLayout layout = halves_layout(*view, *tiles, target_);
@@ -74,17 +79,21 @@ class Packer {
     GpuProduct packed = plain;
     packed.is_packed = true;
     const double right_bytes = 2.0 * static_cast<double>(layout.words()) * 4;
-    const double left_bytes = lies_right ? 0 : 3.0 * static_cast<double>(plain.groups * plain.rows * plain.depth) * 4;
-    const double seconds = sm90a_seconds(packed, *tiles, target_) * kScaling + (lies_right ? 1 : 2) * target_.launch_seconds +
-                           (right_bytes + left_bytes) / target_.bytes_per_second;
-    // Elements that are loaded one by one keep a product from these units.
+    const bool is_matrix = view->taps() == 1 && view->index_type() == "int";
+    const double left_bytes = 3.0 * static_cast<double>(plain.groups * plain.rows * plain.depth) * 4;
+    const double product_seconds = sm90a_seconds(packed, *tiles, target_) * kScaling;
+    double as_it_lies = std::numeric_limits<double>::infinity(), laid_out = as_it_lies;
+    if (lies_right) as_it_lies = product_seconds * (is_matrix && left.width == 1 ? kSingles : 1);
+    if (is_matrix) laid_out = product_seconds + target_.launch_seconds + left_bytes / target_.bytes_per_second;
+    const double seconds = std::min(as_it_lies, laid_out) + target_.launch_seconds + right_bytes / target_.bytes_per_second;
+    // Elements that are loaded one by one keep a product from these units, and wait on others.
     const double unpacked = left.width > 1 && right.width > 1
                                 ? best_gpu_seconds(plain, target_)
-                                : gpu_product_seconds(plain, choose_gpu_tiles(plain, target_), target_);
+                                : gpu_product_seconds(plain, choose_gpu_tiles(plain, target_), target_) * kSingles;
     const double now = unpacked * (lies_right ? 1 : kComputedLeft);
     if (seconds > now * kWorthwhile) return {};
     std::vector<int> before;
-    if (!lies_right) before.push_back(lay_out_left(index, *view));
+    if (laid_out < as_it_lies) before.push_back(lay_out_left(index, *view));
 
     Buffer images;
     images.name = product.name + ".images";
@@ -111,11 +120,13 @@ class Packer {
     return before;
   }
 
-  // Adds a kernel that writes A as [g][m][k], which kernel `index` then reads.
+  // Adds a kernel that writes A as [g][m][k], zeros behind each row so that rows are whole vectors. Kernel `index` then reads
+  // these, and sums over the zeros as well: packed columns end in zeros too.
   int lay_out_left(std::size_t index, const ContractionView& view) {
     Buffer rows;
     rows.name = view.kernel().name + ".rows";
-    rows.elements = view.groups() * view.rows() * view.inner();
+    const Expr pitch(row_pitch(view));
+    rows.elements = view.groups() * view.rows() * pitch;
     const int buffer = static_cast<int>(schedule_.buffers.size());
     schedule_.buffers.push_back(std::move(rows));
     Operand operand;
@@ -143,7 +154,9 @@ class Packer {
     for (const auto* list : {&product.contraction->batch, &product.contraction->m}) {
       for (const int i : *list) load.index = load.index * view.axis(i).extent + view.axis(i).var;
     }
-    load.index = load.index * view.inner() + view.inner_axis().var;
+    Axis& inner = product.reduction[static_cast<std::size_t>(product.contraction->k.back())];
+    inner.extent = pitch;
+    load.index = load.index * pitch + Expr::axis(inner.name, pitch);
     product.nodes[static_cast<std::size_t>(product.contraction->a)] = std::move(load);
     std::vector<NodeId> needed{product.stages[0].body};
     for (const Store& store : product.stores) needed.push_back(store.value);
@@ -191,7 +204,7 @@ class Packer {
 GeneratedKernel generate_left_layout(const Kernel& kernel) {
   const auto view = ContractionView::of(kernel);
   OCLC_CHECK(view, "a layout of rows without a product");
-  const std::int64_t rows = view->rows().value(), inner = view->inner().value();
+  const std::int64_t rows = view->rows().value(), inner = view->inner().value(), pitch = row_pitch(*view);
   const std::int64_t row_blocks = ceil_div(rows, kSquare), inner_blocks = ceil_div(inner, kSquare);
   GeneratedKernel g;
   g.name = kernel.name;
@@ -219,11 +232,11 @@ GeneratedKernel generate_left_layout(const Kernel& kernel) {
       "  #pragma unroll\n"
       "  for (int i = item / {2}; i < {2}; i += {5}) {{\n"
       "    const int k = k0 + item % {2};\n"
-      "    if (m0 + i < {8} && k < {9}) left[((size_t)g * {8} + m0 + i) * {9} + k] = square[i * {11} + item % {2}];\n"
+      "    if (m0 + i < {8} && k < {12}) left[((size_t)g * {8} + m0 + i) * {12} + k] = square[i * {11} + item % {2}];\n"
       "  }}\n",
       inner_blocks, row_blocks, kSquare, inner_blocks * row_blocks, group, kSquareItems / kSquare,
       along_k ? "i" : fmt::format("item % {}", kSquare), along_k ? fmt::format("item % {}", kSquare) : "i", rows, inner,
-      element_of_a(*view), kSquare + 1);
+      element_of_a(*view), kSquare + 1, pitch);
   g.source = fmt::format("void {}_tile({}, const int tile, __local float* restrict square) {{\n{}}}\n\n", g.name,
                          parameter_list(kernel, false), body);
   g.source += fmt::format(

@@ -106,3 +106,12 @@ TEST_CASE("left operands that are computed, or lie along the rows, are laid out 
   CHECK(split.source.find("_rows_tile") != std::string::npos);
   CHECK(run(check, "tf32", 3e-3).difference == "");
 }
+
+TEST_CASE("left operands whose rows begin anywhere are laid out as whole vectors") {
+  PlanCheck check;
+  check.out("odd", check.b.matmul(check.input({2, 130, 67}), check.input({2, 67, 70})));
+  const Outcome split = run(check, "fp32", 2e-6);
+  CHECK(split.difference == "");
+  CHECK(split.source.find("_rows_tile") != std::string::npos);
+  CHECK(split.source.find("oclc_copy_16") != std::string::npos);
+}
