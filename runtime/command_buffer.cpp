@@ -58,7 +58,10 @@ bool CommandBuffer::enqueue() {
   if (last_) clGetEventInfo(last_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   if (status > CL_COMPLETE) return false;
   cl_event done = nullptr;
-  check_cl(functions_.enqueue(1, &queue_, buffer_, 0, nullptr, &done), "enqueuing a recorded entry point");
+  const cl_int code = functions_.enqueue(1, &queue_, buffer_, 0, nullptr, &done);
+  // So a driver says that the buffer is pending, which may last a moment longer than its event tells.
+  if (code == CL_INVALID_OPERATION) return false;
+  check_cl(code, "enqueuing a recorded entry point");
   last_ = ClEvent(done);
   return true;
 }
