@@ -95,6 +95,19 @@ bool Schedule::is_laid_out_late(const fb::Arg& arg) const {
   return arg.kind() == fb::ArgKind::buffer && segments_.buffers[static_cast<std::size_t>(arg.buffer())] > 0;
 }
 
+// A plan for a device with more of it is refused here, where a kernel can be named: drivers do when it is enqueued.
+void Schedule::check_local_memory(const Leaf& leaf) const {
+  const oclc_device_info& facts = loaded_.context().facts();
+  cl_ulong wanted = 0;
+  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), loaded_.context().device(), CL_KERNEL_LOCAL_MEM_SIZE, sizeof wanted, &wanted,
+                               nullptr) != CL_SUCCESS)
+    return;
+  if (wanted > facts.local_bytes)
+    throw Failure(OCLC_E_UNSUPPORTED, loaded_.package().name() + ": kernel '" + leaf.name + "' wants " +
+                                          std::to_string(wanted) + " bytes of local memory, device '" + facts.name + "' has " +
+                                          std::to_string(facts.local_bytes) + "; compile the model for it: oclc --device");
+}
+
 int Schedule::make_launch(const fb::Launch& launch) {
   Leaf leaf;
   leaf.launch = &launch;
@@ -109,6 +122,7 @@ int Schedule::make_launch(const fb::Launch& launch) {
                       "' has no kernel '" + leaf.name + "'",
                   code);
   check_cl(code, "creating " + described(leaf));
+  check_local_memory(leaf);
   cl_uint index = 0;
   for (std::uint32_t i = 0; launch.args() && i < launch.args()->size(); ++i) {
     Leaf::Slot slot;

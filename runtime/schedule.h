@@ -100,6 +100,7 @@ class Schedule {
 
   std::vector<Node> make_nodes(const Steps* steps);
   int make_launch(const oclc::plan::Launch& launch);
+  void check_local_memory(const Leaf& leaf) const;
   int make_gemm(const oclc::plan::BlasGemm& gemm);
   void check_limits(const Leaf& leaf) const;
   bool looping(const oclc::plan::Expr* e);

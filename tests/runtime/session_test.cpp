@@ -277,6 +277,26 @@ TEST_CASE("case 97: inputs and outputs that do not fit are named and nothing run
   check_vector_result(values, {0, 0, 0, 0}, {y.begin(), y.begin() + 4});
 }
 
+TEST_CASE("a kernel with more local memory than the device has is named before anything runs") {
+  fb::PlanT plan = new_plan();
+  plan.buffers.push_back(buffer("y", fb::BufferKind::output, 4));
+  plan.programs.push_back(program("greedy", R"(
+kernel void greedy(global float* y, long y0) {
+  local float space[1 << 26];
+  space[get_global_id(0) * 1000] = y0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  y[y0 + get_global_id(0)] = space[(get_global_id(0) + 1) % 2];
+})"));
+  auto e = entry("predict");
+  e->outputs.push_back(binding("y", 0, {1}));
+  e->steps.push_back(launch("greedy", 0, {1}, {1}, writes(0)));
+  plan.entries.push_back(std::move(e));
+  const rt::Context context;
+  const std::string text = error_of([&] { rt::Session(load(finish(plan)), context); }, OCLC_E_UNSUPPORTED);
+  CHECK(text.find("kernel 'greedy' wants 268435456 bytes of local memory, device '") != std::string::npos);
+  CHECK(text.find("; compile the model for it: oclc --device") != std::string::npos);
+}
+
 TEST_CASE("outputs that nobody binds are dropped, host outputs may not overlap") {
   rt::Session session(load(two_output_plan_bytes()), rt::Context());
   const std::vector<float> x = {1, 2, 3, 4};
