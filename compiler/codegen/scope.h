@@ -5,13 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/axis_dependencies.h"
+#include "compiler/codegen/c_numbers.h"
 #include "compiler/kernels/kernel.h"
 
 namespace oclc {
-
-std::string_view c_type(DType dtype);      // "float", "long", ...; memory type of a scalar: bool is "uchar", f16 "ushort"
-std::string_view value_type(DType dtype);  // of a variable: 16-bit floats are "float", bool is "int"
-std::string c_number(double value, DType dtype);
 
 // How a kernel's values are written as C: which axis is a vector of lanes, if any, and which integer type indices have.
 struct EmitMode {
@@ -21,10 +19,6 @@ struct EmitMode {
   std::string lanes_left;   // vectors may reach beyond the last column: C text of how many lanes are inside; empty: they do not
   bool aligned = false;     // vectors start at multiples of their width, and so do buffers
 };
-
-// True if the nodes that vary along `axis` can be computed on vectors: 4-byte types, unit or zero strides, guards that are
-// uniform in vectors which begin at multiples of `aligned`, a multiple of their width.
-bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned = 1);
 
 class Emitter {
  public:
