@@ -48,8 +48,8 @@ OCLC_FLOATS(OCLC_SIGN) OCLC_DOUBLE(OCLC_SIGN) OCLC_SIGNED(OCLC_SIGN) OCLC_UNSIGN
 // e^a 2^e where that is a normal number, `magic` = 1.5 2^23 + 127 + e: the sum rounds a / ln 2 to an integer in the low bits of z, from
 // where it becomes an exponent. |r| <= ln(2) / 2, the polynomial is a minimax one of (e^r - 1 - r) / r^2.
 #define OCLC_EXP_TIMES(T, I) \
-  T __attribute__((overloadable)) oclc_exp_times(T a, float magic) { \
-    const T z = fma(a, (T)(1.44269504f), (T)(magic)), n = z - magic; \
+  T __attribute__((overloadable)) oclc_exp_times(T a, T magic) { \
+    const T z = fma(a, (T)(1.44269504f), magic), n = z - magic; \
     const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
     T q = fma((T)(1.38146020e-3f), r, (T)(8.36871521e-3f)); \
     q = fma(q, r, (T)(4.16683879e-2f)); \
@@ -58,12 +58,28 @@ OCLC_FLOATS(OCLC_SIGN) OCLC_DOUBLE(OCLC_SIGN) OCLC_SIGNED(OCLC_SIGN) OCLC_UNSIGN
     return (fma(q, r * r, r) + 1) * as_##T(as_##I(z) << 23); \
   }
 OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, int8) OCLC_EXP_TIMES(float16, int16)
+//@provides oclc_exp
+// Two factors, so that large results overflow and small ones lose their digits one by one. Built-in functions are shorter on GPUs.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define OCLC_EXP(T) \
+  T __attribute__((overloadable)) oclc_exp(T a) { \
+    const T top = a > 100 ? (T)(100) : a, b = top < -110 ? (T)(-110) : top; \
+    return oclc_exp_times(b, b < 0 ? (T)(12583103.0f) : (T)(12582975.0f)) * (b < 0 ? (T)(0x1p-64f) : (T)(0x1p64f)); \
+  }
+#else
+#define OCLC_EXP(T) \
+  T __attribute__((overloadable)) oclc_exp(T a) { return exp(a); }
+#endif
+OCLC_FLOATS(OCLC_EXP)
+#define OCLC_EXP_DOUBLE(T) \
+  T __attribute__((overloadable)) oclc_exp(T a) { return exp(a); }
+OCLC_DOUBLE(OCLC_EXP_DOUBLE)
 //@provides oclc_sigmoid
 // 2^-32 / (2^-32 + 2^-32 e^-a): nothing overflows, and small results keep their digits.
 #define OCLC_SIGMOID(T) \
   T __attribute__((overloadable)) oclc_sigmoid(T a) { \
     const T low = -a < -64 ? (T)(-64) : -a, b = low > 110 ? (T)(110) : low; \
-    return 0x1p-32f / (0x1p-32f + oclc_exp_times(b, 12583007.0f)); \
+    return 0x1p-32f / (0x1p-32f + oclc_exp_times(b, (T)(12583007.0f))); \
   }
 OCLC_FLOATS(OCLC_SIGMOID)
 #ifdef cl_khr_fp64
@@ -83,7 +99,7 @@ double __attribute__((overloadable)) oclc_sigmoid(double a) {
     p = fma(p, s, (T)(-3.33333194e-1f)); \
     const T near = fma(p * s, a, a); \
     const T most = fabs(a) < 10 ? fabs(a) : (T)(10); \
-    const T far = copysign(1 - 2 / (oclc_exp_times(2 * most, 12583039.0f) + 1), a); \
+    const T far = copysign(1 - 2 / (oclc_exp_times(2 * most, (T)(12583039.0f)) + 1), a); \
     return fabs(a) > 0.55f ? far : near; \
   }
 OCLC_FLOATS(OCLC_TANH)
@@ -109,7 +125,7 @@ OCLC_DOUBLE(OCLC_TANH_DOUBLE)
     q = fma(q, t, (T)(-1.06187627e-1f)); \
     q = fma(q, t, (T)(-6.35181487e-1f)); \
     q = fma(q, t, (T)(-1.28640965e-1f)); \
-    const T far = copysign(1 - oclc_exp_times(fma(q, t, -t), 12583039.0f), a); \
+    const T far = copysign(1 - oclc_exp_times(fma(q, t, -t), (T)(12583039.0f)), a); \
     return fabs(a) > 0.93f ? far : near; \
   }
 OCLC_FLOATS(OCLC_ERF)

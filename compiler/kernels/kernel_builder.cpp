@@ -357,8 +357,7 @@ void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, N
   const Storage* storage = inputs_.find_storage(value);
   OCLC_CHECK(storage, "store to a value without storage");
   const auto put = [&](const Storage& target) {
-    store_to(target, value->type.dtype, coords, node, value->name.empty() ? "y" : value->name);
-    kernel.stores.back().row_axes = row_axes;
+    store_to(target, value->type.dtype, coords, node, value->name.empty() ? "y" : value->name, row_axes);
     kernel.stores.back().guard = guard;
   };
   put(*storage);
@@ -367,12 +366,14 @@ void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, N
 }
 
 void KernelBuilder::store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node,
-                             const std::string& name) {
+                             const std::string& name, const std::vector<int>& row_axes) {
   Store store;
   store.index = target.offset;
+  store.row_axes = row_axes;
   Expr elements(1);
   for (std::size_t i = 0; i < coords.size(); ++i) store.index += coords[i] * target.strides[i];
   for (const Axis& axis : kernel.axes) elements *= axis.extent;
+  for (const int axis : row_axes) elements *= kernel.reduction[static_cast<std::size_t>(axis)].extent;
   const DType held = (*inputs_.buffers)[static_cast<std::size_t>(target.buffer)].dtype;
   store.operand = operand(target.buffer, held, true, name);
   store.value = cast(node, dtype);

@@ -75,7 +75,8 @@ class KernelBuilder {
 
   void store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes = {},
              std::vector<Expr> guard = {});
-  void store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node, const std::string& name);
+  void store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node, const std::string& name,
+                const std::vector<int>& row_axes = {});
   void note(const Node& node);  // adds its source name and flops
 
   const ScalarNode& at(NodeId id) const { return kernel.nodes[static_cast<std::size_t>(id)]; }

@@ -78,7 +78,7 @@ constexpr ElementwiseRow kRows[] = {
      "-1, 0 or 1; NaN stays",
      {"oclc_sign(a)", "oclc_sign(a)", OCLC_F(a > 0 ? 1 : (a < 0 ? -1 : a)), OCLC_I((a > 0) - (a < 0)), OCLC_U(a + 0 * b != 0)},
      no_gradient},
-    {"exp", 1, Accepts::floats, "e^a", {"exp(a)", {}, OCLC_F(std::exp(a)), nullptr, nullptr, false, 10}, OCLC_D(g* y)},
+    {"exp", 1, Accepts::floats, "e^a", {"oclc_exp(a)", {}, OCLC_F(std::exp(a)), nullptr, nullptr, false, 10}, OCLC_D(g* y)},
     {"log",
      1,
      Accepts::floats,

@@ -80,6 +80,7 @@ TEST_CASE("the prelude's float functions are within 2.5 ulp for all kinds of flo
   const std::vector<Function> functions = {
       {"oclc_erf(a)", [](double a) { return std::erf(a); }},
       {"oclc_tanh(a)", [](double a) { return std::tanh(a); }},
+      {"oclc_exp(a)", [](double a) { return std::exp(a); }},
       {"oclc_sigmoid(a)", [](double a) { return a < 0 ? std::exp(a) / (1 + std::exp(a)) : 1 / (1 + std::exp(-a)); }},
       {"oclc_softplus(a)", [](double a) { return std::isnan(a) ? a : std::fmax(a, 0) + std::log1p(std::exp(-std::fabs(a))); }},
       {"oclc_relu(a)", [](double a) { return a < 0 ? 0 : a; }},

@@ -87,8 +87,8 @@ __kernel void k_left_relu(__global const float* x0, const long x0_at, __global f
 // e^a 2^e where that is a normal number, `magic` = 1.5 2^23 + 127 + e: the sum rounds a / ln 2 to an integer in the low bits of z, from
 // where it becomes an exponent. |r| <= ln(2) / 2, the polynomial is a minimax one of (e^r - 1 - r) / r^2.
 #define OCLC_EXP_TIMES(T, I) \
-  T __attribute__((overloadable)) oclc_exp_times(T a, float magic) { \
-    const T z = fma(a, (T)(1.44269504f), (T)(magic)), n = z - magic; \
+  T __attribute__((overloadable)) oclc_exp_times(T a, T magic) { \
+    const T z = fma(a, (T)(1.44269504f), magic), n = z - magic; \
     const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
     T q = fma((T)(1.38146020e-3f), r, (T)(8.36871521e-3f)); \
     q = fma(q, r, (T)(4.16683879e-2f)); \
@@ -110,7 +110,7 @@ OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, i
     p = fma(p, s, (T)(-3.33333194e-1f)); \
     const T near = fma(p * s, a, a); \
     const T most = fabs(a) < 10 ? fabs(a) : (T)(10); \
-    const T far = copysign(1 - 2 / (oclc_exp_times(2 * most, 12583039.0f) + 1), a); \
+    const T far = copysign(1 - 2 / (oclc_exp_times(2 * most, (T)(12583039.0f)) + 1), a); \
     return fabs(a) > 0.55f ? far : near; \
   }
 OCLC_FLOATS(OCLC_TANH)

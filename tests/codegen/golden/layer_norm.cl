@@ -6,8 +6,8 @@
 // x3        bias
 // y0        y
 // axes      i0<N; sums over r1<96
-// cost      864*N flops, 772*N + 768 bytes
-// launch    (N + 360) / 361 groups of 1; 361 rows x 1 a tile, vectors along the row
+// cost      864*N flops, 1152*N + 768 bytes
+// launch    (N + 299) / 300 groups of 1; 300 rows x 1 a tile, vectors along the row
 #ifndef OCLC_HAVE_oclc_store
 #define OCLC_HAVE_oclc_store
 // v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
@@ -38,9 +38,9 @@ int __attribute__((overloadable)) oclc_lanes_sum(int16 v) { return oclc_lanes_su
 
 #endif
 void k_norm_layer_norm_tile(__global const float* x0, __global const float* x1, __global const float* x2, __global const float* x3, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 361 + 361, (long)(dim_N));
+  const long row_end = min((tile) * 300 + 300, (long)(dim_N));
   const float v4 = (float)(96);
-  for (long row = (tile) * 361; row < row_end; ++row) {
+  for (long row = (tile) * 300; row < row_end; ++row) {
     const long i0 = row;
     {
       float s0 = 0.0f;

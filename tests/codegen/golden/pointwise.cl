@@ -22,8 +22,8 @@
 // e^a 2^e where that is a normal number, `magic` = 1.5 2^23 + 127 + e: the sum rounds a / ln 2 to an integer in the low bits of z, from
 // where it becomes an exponent. |r| <= ln(2) / 2, the polynomial is a minimax one of (e^r - 1 - r) / r^2.
 #define OCLC_EXP_TIMES(T, I) \
-  T __attribute__((overloadable)) oclc_exp_times(T a, float magic) { \
-    const T z = fma(a, (T)(1.44269504f), (T)(magic)), n = z - magic; \
+  T __attribute__((overloadable)) oclc_exp_times(T a, T magic) { \
+    const T z = fma(a, (T)(1.44269504f), magic), n = z - magic; \
     const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
     T q = fma((T)(1.38146020e-3f), r, (T)(8.36871521e-3f)); \
     q = fma(q, r, (T)(4.16683879e-2f)); \
@@ -39,7 +39,7 @@ OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, i
 #define OCLC_SIGMOID(T) \
   T __attribute__((overloadable)) oclc_sigmoid(T a) { \
     const T low = -a < -64 ? (T)(-64) : -a, b = low > 110 ? (T)(110) : low; \
-    return 0x1p-32f / (0x1p-32f + oclc_exp_times(b, 12583007.0f)); \
+    return 0x1p-32f / (0x1p-32f + oclc_exp_times(b, (T)(12583007.0f))); \
   }
 OCLC_FLOATS(OCLC_SIGMOID)
 #ifdef cl_khr_fp64

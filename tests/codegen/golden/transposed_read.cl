@@ -5,6 +5,50 @@
 // axes      i0<N i1<20 i2<3
 // cost      600*N flops, 480*N bytes
 // launch    (6*N + 3124) / 3125 groups of 1; 31250 rows x 1 a tile
+#ifndef OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_HAVE_OCLC_DOUBLE
+#define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
+#ifdef cl_khr_fp64
+#define OCLC_DOUBLE(F) F(double)
+#else
+#define OCLC_DOUBLE(F)
+#endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_exp_times
+#define OCLC_HAVE_oclc_exp_times
+// e^a 2^e where that is a normal number, `magic` = 1.5 2^23 + 127 + e: the sum rounds a / ln 2 to an integer in the low bits of z, from
+// where it becomes an exponent. |r| <= ln(2) / 2, the polynomial is a minimax one of (e^r - 1 - r) / r^2.
+#define OCLC_EXP_TIMES(T, I) \
+  T __attribute__((overloadable)) oclc_exp_times(T a, T magic) { \
+    const T z = fma(a, (T)(1.44269504f), magic), n = z - magic; \
+    const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
+    T q = fma((T)(1.38146020e-3f), r, (T)(8.36871521e-3f)); \
+    q = fma(q, r, (T)(4.16683879e-2f)); \
+    q = fma(q, r, (T)(1.66665206e-1f)); \
+    q = fma(q, r, (T)(4.99999934e-1f)); \
+    return (fma(q, r * r, r) + 1) * as_##T(as_##I(z) << 23); \
+  }
+OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, int8) OCLC_EXP_TIMES(float16, int16)
+#endif
+#ifndef OCLC_HAVE_oclc_exp
+#define OCLC_HAVE_oclc_exp
+// Two factors, so that large results overflow and small ones lose their digits one by one. Built-in functions are shorter on GPUs.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define OCLC_EXP(T) \
+  T __attribute__((overloadable)) oclc_exp(T a) { \
+    const T top = a > 100 ? (T)(100) : a, b = top < -110 ? (T)(-110) : top; \
+    return oclc_exp_times(b, b < 0 ? (T)(12583103.0f) : (T)(12582975.0f)) * (b < 0 ? (T)(0x1p-64f) : (T)(0x1p64f)); \
+  }
+#else
+#define OCLC_EXP(T) \
+  T __attribute__((overloadable)) oclc_exp(T a) { return exp(a); }
+#endif
+OCLC_FLOATS(OCLC_EXP)
+#define OCLC_EXP_DOUBLE(T) \
+  T __attribute__((overloadable)) oclc_exp(T a) { return exp(a); }
+OCLC_DOUBLE(OCLC_EXP_DOUBLE)
+#endif
 void k_exp_transpose_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
   const long row_end = min((tile) * 31250 + 31250, (long)(60*dim_N));
   for (long row = (tile) * 31250; row < row_end; ++row) {
@@ -13,7 +57,7 @@ void k_exp_transpose_tile(__global const float* x0, __global float* y0, const lo
     const long i2 = row % (3);
     {
       const float v0 = x0[120*i0 - 2*i1 + 40*i2 + 39];
-      y0[60*i0 + 3*i1 + i2] = exp(v0);
+      y0[60*i0 + 3*i1 + i2] = oclc_exp(v0);
     }
   }
 }
