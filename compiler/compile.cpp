@@ -20,8 +20,8 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts",      "fuse",     "persistent",
-                                            "split_sums",         "pack_right_operands", "resident", "images", "stripes"};
+constexpr std::string_view kLatePasses[] = {"choose_convolution",  "assign_layouts", "fuse",   "persistent", "split_sums",
+                                            "pack_right_operands", "resident",       "images", "stripes"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
