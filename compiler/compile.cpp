@@ -13,6 +13,7 @@
 #include "compiler/passes/layout.h"
 #include "compiler/passes/mixed_precision.h"
 #include "compiler/passes/pass.h"
+#include "compiler/passes/winograd_gradients.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -54,14 +55,19 @@ void run_pipeline(Module& module, const CompileOptions& options) {
       context.disabled.push_back(name);
   }
   const Target target = target_under_contract(options);
+  const ConvolutionOptions convolutions{target, options.conv, options.precision};
+  const bool choose = !is_disabled(options, "choose_convolution");
   context.lays_out_operands = target.sm90a && target.products != Products::fma && !is_disabled(options, "fuse") &&
                               !is_disabled(options, "pack_right_operands");
-  for (const auto& graph : module.entries) run_passes(*graph, context);
+  for (const auto& graph : module.entries) {
+    if (choose) winograd_gradients(*graph, convolutions);
+    run_passes(*graph, context);
+  }
   for (const auto& graph : module.entries) {
     recompute(*graph, options.recompute_bytes);
-    if (!is_disabled(options, "choose_convolution")) {
+    if (choose) {
       if (!is_disabled(options, "assign_layouts")) lay_out_images(*graph, target);
-      choose_convolution(*graph, {target, options.conv, options.precision});
+      choose_convolution(*graph, convolutions);
     }
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);
     if (options.mixed != DType::f32) mixed_precision(*graph, module.states, options.mixed);

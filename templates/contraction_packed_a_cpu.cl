@@ -5,16 +5,18 @@
 // A         hole A_ELEMENTS: the PV values f(A)[g, m, tap, k .. k + PV - 1]. Default, a normalised and rectified row-major A:
 //           max(a[((g * M + m) * TAPS + tap) * K + k] * scale[k] + shift[k], 0).
 // local A   block[r * A_PITCH + tap * K + k], r = row within the work-item, A_PITCH = TAPS * K + 16: rows a multiple of 4 KiB
-//           apart would fall into one cache set.
+//           apart would fall into one cache set. With ROWS_INNERMOST block[(tap * K + k) * (MT * MR) + r].
 // B         b[(((g * PANELS + n / PW) * TAPS + tap) * K + k) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
 //           B of run time: B_PANEL, B_STEP, B_GROUP, B_FROM as in contraction_cpu.cl.
 // C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].      bias: PANELS * PW values for each g (default epilogue).
 // parameter legal values (default)
 //   G, M, N, K, TAPS, VW, MR, NV, K_CHAIN, AHEAD, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
 //   PV      1, 4, 8, 16: width of the packing loop, at most K; 1 where neighbours in k are not neighbours in memory (VW)
+//   ROWS_INNERMOST  1: A_ELEMENTS gives the values of rows m .. m + PV - 1 at k; MR and PV divide M, PV divides MT * MR. For A
+//           transposed. (0)
 //   MT, NP  row tiles and panels of a work-item; packing costs about MT * MR * TAPS * K / PV against NP * NV times as many
 //           multiplications, so NP covers all panels unless cores would idle
-// local memory 4 * MT * MR * (TAPS * K + 16) bytes: at most half the second-level cache.
+// local memory 4 * MT * MR * (TAPS * K + 16) bytes, with ROWS_INNERMOST without the 16: at most half the second-level cache.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 #ifndef G
 #define G 1
@@ -76,8 +78,14 @@
 #ifndef PV
 #define PV VW
 #endif
+#ifndef ROWS_INNERMOST
+#define ROWS_INNERMOST 0
+#endif
 #define KT (TAPS * K)
 #define A_PITCH (KT + 16)
+#define A_ROW (ROWS_INNERMOST ? 1 : A_PITCH)
+#define A_TERM (ROWS_INNERMOST ? MT * MR : 1)
+#define BLOCK_FLOATS (MT * MR * (ROWS_INNERMOST ? KT : A_PITCH))
 #define PW (NV * VW)
 #define PANELS ((N + PW - 1) / PW)
 #define ROW_TILES ((M + MR - 1) / MR)
@@ -132,20 +140,20 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
   const int m_begin = row_block * (MT * MR);
   const int m_end = min(M, m_begin + MT * MR);
   const int packed_rows = (m_end - m_begin + MR - 1) / MR * MR;
-  for (int r = 0; r < packed_rows; ++r) {
-    const int m = min(m_begin + r, M - 1);
-    for (int tap = 0; tap < TAPS; ++tap) {
-      __local float* restrict dst = block + r * A_PITCH + tap * K;
-      for (int k0 = 0; k0 < K; k0 += PV) {
-        // The last vector overlaps its neighbour instead of reading past the row.
-        const int k = min(k0, K - PV);
-        PVEC v;
-        //@hole A_ELEMENTS
-        v = PLOAD(a + (size_t)(g * M + m) * KT + tap * K + k);
-        v = fmax(fma(v, PLOAD(scale + k), PLOAD(shift + k)), 0.0f);
-        //@end
-        PSTORE(v, dst + k);
-      }
+  // Vectors of a row, of which the last overlaps its neighbour instead of reading past the row; or of rows, at one term.
+  for (int outer = 0; outer < (ROWS_INNERMOST ? KT : packed_rows * TAPS); ++outer) {
+    const int tap = ROWS_INNERMOST ? outer / K : outer % TAPS;
+    for (int at = 0; at < (ROWS_INNERMOST ? packed_rows : K); at += PV) {
+      const int m = ROWS_INNERMOST ? m_begin + at : min(m_begin + outer / TAPS, M - 1);
+      const int k = ROWS_INNERMOST ? outer % K : min(at, K - PV);
+      __local float* restrict to =
+          block + (ROWS_INNERMOST ? outer * (MT * MR) + at : outer / TAPS * A_PITCH + tap * K + k);
+      PVEC v;
+      //@hole A_ELEMENTS
+      v = PLOAD(a + (size_t)(g * M + m) * KT + tap * K + k);
+      v = fmax(fma(v, PLOAD(scale + k), PLOAD(shift + k)), 0.0f);
+      //@end
+      PSTORE(v, to);
     }
   }
   for (int panel = panel_block * NP; panel < panel_end; ++panel) {
@@ -164,7 +172,7 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
       //@hole B_POINTER
       const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
       //@end
-      const __local float* p = block + (m0 - m_begin) * A_PITCH;
+      const __local float* p = block + (m0 - m_begin) * A_ROW;
       for (int k0 = 0; k0 < KT; k0 += K_CHAIN) {
         const int k_end = min(KT, k0 + K_CHAIN);
         for (int k = k0; k < k_end; ++k) {
@@ -177,7 +185,7 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
 #endif
           #pragma unroll
           for (int i = 0; i < MR; ++i) {
-            const VEC s = p[i * A_PITCH + k];
+            const VEC s = p[i * A_ROW + k * A_TERM];
             #pragma unroll
             for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
           }
@@ -223,6 +231,6 @@ __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void contraction_packed_a(const __global float* restrict a, const __global float* restrict b,
                                    const __global float* restrict scale, const __global float* restrict shift,
                                    const __global float* restrict bias, __global float* restrict c) {
-  __local float block[MT * MR * A_PITCH];
+  __local float block[BLOCK_FLOATS];
   contraction_packed_a_tile(a, b, scale, shift, bias, c, (int)get_group_id(0), block);
 }

@@ -111,7 +111,7 @@ class ContractionCode {
     if (choice_.local_copy != LocalCopy::none) {
       const bool rows = choice_.local_copy == LocalCopy::a;
       tile.local_name = rows ? "block" : "panel";
-      tile.local_macro = rows ? "MT * MR * A_PITCH" : "K * PW";
+      tile.local_macro = rows ? "BLOCK_FLOATS" : "K * PW";
     }
     return assemble(kernel_, std::move(tile));
   }

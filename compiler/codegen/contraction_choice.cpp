@@ -4,12 +4,15 @@
 
 #include "compiler/codegen/half.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 namespace {
 
 // Floats between rows of B from which on a copy of a panel is faster than the panel itself, and rows of A that pay for it.
 constexpr std::int64_t kFarRows = 512, kManyRows = 48;
+// Floats between terms of a row of A from which on each is on a cache line of its own.
+constexpr std::int64_t kFarTerms = 16;
 // Start and end of a register tile, in steps of its inner loop.
 constexpr double kTileStart = 100;
 
@@ -54,6 +57,7 @@ class Chooser {
         tiles_ = in_place;
       }
     }
+    if (copy_a_by_rows()) return true;
     return a_in_place || copy_a() || row_pointers;
   }
 
@@ -167,6 +171,41 @@ class Chooser {
     const std::int64_t panel_blocks = std::clamp<std::int64_t>(2 * cores / ceil_div(row_tiles, tiles_.row_tiles), 1, panels);
     tiles_.panels = ceil_div(panels, panel_blocks);
     choice_.local_copy = LocalCopy::a;
+    return true;
+  }
+
+  // Rows of A are neighbours and its terms far apart: in a copy in the same order, vectors are loaded and stored, and the tiles
+  // read it from its beginning to its end.
+  bool copy_a_by_rows() {
+    if (!view_.inner().is_constant() || !view_.rows().is_constant() || view_.roles().m.size() != 1) return false;
+    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
+    const std::string &row = view_.axis(view_.roles().m[0]).name, &inner = view_.inner_axis().name;
+    const bool far = std::any_of(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
+      const auto step = n.kind == ScalarNode::Kind::load ? constant_stride(n.index, inner) : std::nullopt;
+      return step && *step >= kFarTerms && n.index.coefficient(row) == Expr(1);
+    });
+    if (!far) return false;
+    int lanes = target_.vector_width;
+    while (lanes >= 4 && view_.rows().value() % lanes != 0) lanes /= 2;
+    if (lanes < 4 || !can_vectorize(loads, row, lanes)) return false;
+    // Whole vectors and whole tiles in every block of rows.
+    const std::int64_t rows = view_.rows().value(), depth = view_.taps() * view_.inner().value(),
+                       fitting = copy_budget() / (depth * 4);
+    const int tile_rows = rows % 12 == 0 && lanes == 4 ? 12 : rows % 8 == 0 ? 8 : 4;
+    const std::int64_t step = std::max<std::int64_t>(lanes, tile_rows);
+    if (fitting < step) return false;
+    tiles_.rows = tile_rows;
+    while (tiles_.rows * tiles_.vectors + tiles_.vectors + 1 > target_.vector_registers) --tiles_.vectors;
+    fit_panel();
+    const std::int64_t panels = ceil_div(typical_extent(view_.columns()), panel_width()), cores = target_.compute_units,
+                       groups = typical_extent(view_.groups()),
+                       wanted_blocks = ceil_div(4 * cores, std::max<std::int64_t>(1, groups));
+    std::int64_t block = std::min(fitting / step * step, ceil_div(ceil_div(rows, wanted_blocks), step) * step);
+    tiles_.row_tiles = block / tile_rows;
+    const std::int64_t items = groups * ceil_div(rows, block);
+    tiles_.panels = ceil_div(panels, std::clamp<std::int64_t>(ceil_div(2 * cores, items), 1, panels));
+    choice_.local_copy = LocalCopy::a;
+    choice_.row_lanes = lanes;
     return true;
   }
 

@@ -133,13 +133,17 @@ class OperandCode {
     const std::string& inner = view_.inner_axis().name;
     const Kernel& kernel = view_.kernel();
     const Kernel loads = part_for(kernel, view_.roles().a);
-    const int width = view_.inner().value() >= target_.vector_width && can_vectorize(loads, inner) ? target_.vector_width : 1;
+    const bool by_rows = choice_.row_lanes > 0;
+    const int width = by_rows                                                                        ? choice_.row_lanes
+                      : view_.inner().value() >= target_.vector_width && can_vectorize(loads, inner) ? target_.vector_width
+                                                                                                     : 1;
     values_.parameters["PV"] = std::to_string(width);
+    if (by_rows) values_.parameters["ROWS_INNERMOST"] = "1";
     std::set<std::string> names;
     for (const Axis& axis : kernel.axes) names.insert(axis.name);
     for (const Axis& axis : kernel.reduction) names.insert(axis.name);
     Emitter e(loads, view_.mode());
-    e.set_vector_axis(inner, width);
+    e.set_vector_axis(by_rows ? view_.axis(view_.roles().m[0]).name : inner, width);
     e.open("", names);
     for (const Lines& lines : {view_.group_coordinates(), view_.row_coordinates(indices_of(loads)), view_.tap_coordinates()}) {
       for (const std::string& line : lines) e.line(line);

@@ -73,6 +73,8 @@ VectorAxis lanes_of(const Kernel& kernel) {
     return std::all_of(kernel.stores.begin(), kernel.stores.end(),
                        [&](const Store& s) { return has_unit_stride(s.index, axis.name); });
   });
+  // Transforms do much for an element that they scatter.
+  if (!vector.parallel && kernel.anchor == Anchor::winograd_output) vector.parallel = scattered_axis(kernel);
   if (vector.parallel || kernel.reduction.empty() || !stores_rows(kernel)) return vector;
   // Rows are read and written with unit stride, sums end in one addition over lanes.
   vector.reduction = sums_in_lanes(kernel) && can_be_vector(kernel, kernel.reduction.back());

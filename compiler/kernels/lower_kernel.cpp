@@ -16,25 +16,28 @@ struct AnchorRow {
   void (*lower)(KernelBuilder&, const Node&);
 };
 
-constexpr std::array<AnchorRow, 19> kAnchors = {{{"matmul", Anchor::contraction, lower_matmul},
-                                                 {"conv", Anchor::contraction, lower_conv},
-                                                 {"max_pool", Anchor::reduce, lower_pool},
-                                                 {"avg_pool", Anchor::reduce, lower_pool},
-                                                 {"reduce_sum", Anchor::reduce, lower_reduction},
-                                                 {"reduce_mean", Anchor::reduce, lower_reduction},
-                                                 {"reduce_max", Anchor::reduce, lower_reduction},
-                                                 {"reduce_min", Anchor::reduce, lower_reduction},
-                                                 {"reduce_prod", Anchor::reduce, lower_reduction},
-                                                 {"argmax", Anchor::reduce, lower_reduction},
-                                                 {"argmin", Anchor::reduce, lower_reduction},
-                                                 {"softmax", Anchor::row, lower_row},
-                                                 {"log_softmax", Anchor::row, lower_row},
-                                                 {"layer_norm", Anchor::row, lower_row},
-                                                 {"rms_norm", Anchor::row, lower_row},
-                                                 {"cumsum", Anchor::reduce, lower_cumsum},
-                                                 {"winograd_input", Anchor::winograd_input, lower_winograd_input},
-                                                 {"winograd_output", Anchor::winograd_output, lower_winograd_output},
-                                                 {"", Anchor::pointwise, nullptr}}};
+constexpr std::array<AnchorRow, 21> kAnchors = {
+    {{"matmul", Anchor::contraction, lower_matmul},
+     {"conv", Anchor::contraction, lower_conv},
+     {"max_pool", Anchor::reduce, lower_pool},
+     {"avg_pool", Anchor::reduce, lower_pool},
+     {"reduce_sum", Anchor::reduce, lower_reduction},
+     {"reduce_mean", Anchor::reduce, lower_reduction},
+     {"reduce_max", Anchor::reduce, lower_reduction},
+     {"reduce_min", Anchor::reduce, lower_reduction},
+     {"reduce_prod", Anchor::reduce, lower_reduction},
+     {"argmax", Anchor::reduce, lower_reduction},
+     {"argmin", Anchor::reduce, lower_reduction},
+     {"softmax", Anchor::row, lower_row},
+     {"log_softmax", Anchor::row, lower_row},
+     {"layer_norm", Anchor::row, lower_row},
+     {"rms_norm", Anchor::row, lower_row},
+     {"cumsum", Anchor::reduce, lower_cumsum},
+     {"winograd_input", Anchor::winograd_input, lower_winograd_input},
+     {"winograd_output", Anchor::winograd_output, lower_winograd_output},
+     {"winograd_gradient", Anchor::winograd_input, lower_winograd_gradient},
+     {"winograd_filter_gradient", Anchor::winograd_output, lower_winograd_filter_gradient},
+     {"", Anchor::pointwise, nullptr}}};
 
 // Coordinates of a group value from those of the group value it is made of.
 std::vector<Expr> forward_coords(const Node& node, const std::vector<Expr>& from) {

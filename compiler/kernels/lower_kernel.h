@@ -123,5 +123,7 @@ void lower_row(KernelBuilder& b, const Node& node);
 void lower_cumsum(KernelBuilder& b, const Node& node);
 void lower_winograd_input(KernelBuilder& b, const Node& node);
 void lower_winograd_output(KernelBuilder& b, const Node& node);
+void lower_winograd_gradient(KernelBuilder& b, const Node& node);
+void lower_winograd_filter_gradient(KernelBuilder& b, const Node& node);
 
 }  // namespace oclc

@@ -112,19 +112,6 @@ std::vector<TensorType> infer_winograd_input(const Node& node) {
   return {{x.dtype, {Expr(f.window * f.window), x.shape[1], tiles_of(x.shape[0], height, width, f.tile)}}};
 }
 
-// rows * data * columns^T
-Matrix both_sides(const Matrix& m, const Matrix& data) {
-  Matrix result(m.size(), std::vector<double>(m.size(), 0));
-  for (std::size_t i = 0; i < m.size(); ++i) {
-    for (std::size_t j = 0; j < m.size(); ++j) {
-      for (std::size_t k = 0; k < data.size(); ++k) {
-        for (std::size_t l = 0; l < data.size(); ++l) result[i][j] += m[i][k] * data[k][l] * m[j][l];
-      }
-    }
-  }
-  return result;
-}
-
 std::vector<HostTensor> eval_winograd_input(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
   const HostTensor& x = inputs[0];
   HostTensor v(x.dtype(), bind_shape(node.output()->type.shape, symbols));
@@ -146,7 +133,7 @@ std::vector<HostTensor> eval_winograd_input(const Node& node, std::span<const Ho
               inside ? x.at(((n * channels + c) * height + row) * width + column) : 0;
         }
       }
-      const Matrix result = both_sides(f.input, data);
+      const Matrix result = on_both_sides(f.input, data);
       for (std::int64_t k = 0; k < f.window * f.window; ++k)
         v.set((k * channels + c) * tiles + t,
               result[static_cast<std::size_t>(k / f.window)][static_cast<std::size_t>(k % f.window)]);
@@ -193,7 +180,7 @@ std::vector<HostTensor> eval_winograd_output(const Node& node, std::span<const H
       for (std::int64_t k = 0; k < f.window * f.window; ++k)
         data[static_cast<std::size_t>(k / f.window)][static_cast<std::size_t>(k % f.window)] =
             m.at((k * tiles + t) * features + o);
-      const Matrix result = both_sides(f.output, data);
+      const Matrix result = on_both_sides(f.output, data);
       for (std::int64_t i = 0; i < f.tile && top + i < height; ++i) {
         for (std::int64_t j = 0; j < f.tile && left + j < width; ++j)
           y.set(((n * features + o) * height + top + i) * width + left + j,

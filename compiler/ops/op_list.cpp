@@ -9,9 +9,9 @@ namespace {
 
 using Family = std::span<const OpDef> (*)();
 
-constexpr Family kFamilies[] = {elementwise_ops, cast_ops,     reduction_ops, row_ops,       contraction_ops,
-                                window_ops,      movement_ops, indexing_ops,  generator_ops, scan_ops,
-                                control_ops,     host_ops,     training_ops,  backward_ops,  lowering_ops};
+constexpr Family kFamilies[] = {
+    elementwise_ops, cast_ops, reduction_ops, row_ops,  contraction_ops, window_ops,   movement_ops, indexing_ops,
+    generator_ops,   scan_ops, control_ops,   host_ops, training_ops,    backward_ops, lowering_ops, winograd_gradient_ops};
 
 std::map<std::string_view, const OpDef*> index_by_name() {
   std::map<std::string_view, const OpDef*> by_name;

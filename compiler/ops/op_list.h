@@ -29,7 +29,8 @@ std::span<const OpDef> scan_ops();
 std::span<const OpDef> control_ops();
 std::span<const OpDef> host_ops();
 std::span<const OpDef> training_ops();
-std::span<const OpDef> backward_ops();  // of which gradients are made
-std::span<const OpDef> lowering_ops();  // made by passes
+std::span<const OpDef> backward_ops();           // of which gradients are made
+std::span<const OpDef> lowering_ops();           // made by passes
+std::span<const OpDef> winograd_gradient_ops();  // made by passes
 
 }  // namespace oclc

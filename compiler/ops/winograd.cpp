@@ -69,6 +69,26 @@ const Winograd& winograd(std::int64_t tile) {
   return tile == 2 ? two : four;
 }
 
+Matrix transposed(const Matrix& m) {
+  Matrix result(m[0].size(), std::vector<double>(m.size()));
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    for (std::size_t j = 0; j < m[i].size(); ++j) result[j][i] = m[i][j];
+  }
+  return result;
+}
+
+Matrix on_both_sides(const Matrix& m, const Matrix& data) {
+  Matrix result(m.size(), std::vector<double>(m.size(), 0));
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    for (std::size_t j = 0; j < m.size(); ++j) {
+      for (std::size_t k = 0; k < data.size(); ++k) {
+        for (std::size_t l = 0; l < data.size(); ++l) result[i][j] += m[i][k] * data[k][l] * m[j][l];
+      }
+    }
+  }
+  return result;
+}
+
 HostTensor winograd_weights(const HostTensor& w, std::int64_t tile) {
   const Winograd& f = winograd(tile);
   const std::int64_t features = w.shape().at(0), channels = w.shape().at(1);

@@ -24,6 +24,10 @@ inline constexpr std::int64_t kWinogradFilter = 3;
 // m = 2 or 4; InternalError else.
 const Winograd& winograd(std::int64_t tile);
 
+Matrix transposed(const Matrix& m);
+// m * data * m^T.
+Matrix on_both_sides(const Matrix& m, const Matrix& data);
+
 // Error of F(m x m, 3x3) in single precision on these weights w[O, C, 3, 3] and an image of random numbers, as a share of the
 // results, root mean square of both: measured on a few tiles of a few features. Deterministic.
 double winograd_error(const HostTensor& w, std::int64_t tile);

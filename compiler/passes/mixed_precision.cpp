@@ -30,7 +30,7 @@ constexpr KindRow kKinds[] = {
     {OpKind::control, Class::wide},           {OpKind::opaque, Class::wide}};
 
 // Stored in full nevertheless: a loss is computed from it, or a transform would enlarge its rounding.
-constexpr std::string_view kKept[] = {"log_softmax", "winograd_input"};
+constexpr std::string_view kKept[] = {"log_softmax", "winograd_input", "winograd_gradient", "winograd_filter_gradient"};
 
 Class class_of(const Node& node) {
   const auto row =
@@ -43,8 +43,9 @@ bool reads_activations(const Node& node) { return node.op->kind == OpKind::contr
 bool kept(const Node& node) {
   if (std::find(std::begin(kKept), std::end(kKept), node.op->name) != std::end(kKept)) return true;
   const auto& users = node.output()->users;
-  return !users.empty() &&
-         std::all_of(users.begin(), users.end(), [](const Node* user) { return user->op->name == "winograd_output"; });
+  return !users.empty() && std::all_of(users.begin(), users.end(), [](const Node* user) {
+    return user->op->name == "winograd_output" || user->op->name == "winograd_filter_gradient";
+  });
 }
 
 }  // namespace

@@ -1,0 +1,11 @@
+// Weight gradients of 3x3 convolutions by Winograd on CPUs, which takes a quarter of the products.
+#pragma once
+#include "compiler/passes/choose_convolution.h"
+
+namespace oclc {
+
+// Rewrites each conv_weight_grad that saves time by it to the two transforms, a product for each point and the transform back,
+// F(4x4,3x3). It stands before the pipeline, which expands the others to sums over all positions. True if the graph changed.
+bool winograd_gradients(Graph& graph, const ConvolutionOptions& options);
+
+}  // namespace oclc
