@@ -102,7 +102,8 @@ TEST_CASE("matrix products: transposed operands, broadcast batches, vectors") {
     const auto right = [&](const Ints& shape) {
       return constant ? b.constant(random_tensor(DType::f32, shape, 11)) : check.input(shape);
     };
-    const std::vector<Ints> sizes = {{1, 1, 1}, {3, 17, 5}, {17, 33, 65}, {8, 16, 64}, {5, 1, 19}, {1, 40, 16}};
+    const std::vector<Ints> sizes = {{1, 1, 1},   {3, 17, 5},   {17, 33, 65},  {8, 16, 64}, {5, 1, 19},
+                                     {1, 40, 16}, {16, 70, 32}, {24, 300, 48}, {80, 90, 33}};
     for (const Ints& s : sizes) {
       for (const bool ta : {false, true}) {
         for (const bool tb : {false, true}) {
@@ -133,6 +134,8 @@ TEST_CASE("matrix products with work before and after in their kernel") {
   Value *x = check.input({2, 9, 20}), *w = b.constant(random_tensor(DType::f32, {20, 37}, 3)), *v = check.input({20, 32});
   Value* ragged = b.constant(random_tensor(DType::f32, {20, 21}, 4));
   check.out("rectified operand", b.matmul(b.relu(b.add(x, 0.1)), w));
+  Value *tall = check.input({90, 48}), *scale = check.input({48});
+  check.out("transposed operand, scaled", b.matmul(b.relu(b.mul(tall, scale)), check.input({90, 64}), true, false));
   check.out("normalised operand, constant weights", b.add(b.matmul(b.mul(x, check.input({20})), w), check.input({37})));
   check.out("rectified operand, weights of run time", b.matmul(b.relu(x), v));
   check.out("computed weights", b.matmul(x, b.tanh(v)));
