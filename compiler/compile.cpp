@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/packed_right.h"
+#include "compiler/codegen/winograd_filters.h"
 #include "compiler/kernels/images.h"
 #include "compiler/kernels/persistent.h"
 #include "compiler/kernels/split_sums.h"
@@ -99,6 +100,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);
+  transform_filters(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;

@@ -7,6 +7,7 @@
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_image.h"
 #include "compiler/codegen/tile_kernel.h"
+#include "compiler/codegen/winograd_filters.h"
 #include "compiler/ir/typical.h"
 #include "compiler/ops/winograd.h"
 
@@ -80,16 +81,18 @@ class WinogradCode {
                const WinogradTiles& tiles, std::int64_t tile, const Target& target)
       : view_(view), choice_(choice), image_(image), tiles_(tiles), tile_(tile), target_(target), kernel_(view.kernel()) {}
 
-  GeneratedKernel run(const HostTensor& weights) {
+  // `weights`: null where another kernel transforms them.
+  GeneratedKernel run(const HostTensor* weights) {
     const std::int64_t panel_width = std::int64_t{tiles_.vectors} * target_.vector_width, columns = view_.columns().value(),
                        inner = view_.inner().value(), panels = ceil_div(columns, panel_width);
     out_.template_name = "contraction_winograd_cpu";
-    out_.constants.push_back(
-        own_constant("weights", view_.operand_of(view_.b()).value + ".winograd",
-                     transformed_panels(weights, *choice_.constant_b, columns, inner, panel_width, tile_)));
+    if (weights)
+      out_.constants.push_back(
+          own_constant("weights", view_.operand_of(view_.b()).value + ".winograd",
+                       transformed_panels(*weights, *choice_.constant_b, columns, inner, panel_width, tile_)));
     out_.constants.push_back(own_constant("zero", "zero", HostTensor(DType::f32, {inner})));
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
-    fill(panel_width, columns, inner);
+    fill(panel_width, columns, inner, weights ? std::string_view("weights") : kFilters);
     const Expr per_image = ceil_div(rows(1), Expr(tile_)) * ceil_div(rows(2), Expr(tile_));
     out_.groups = ceil_div(images() * per_image, Expr(tiles_.tiles)) * Expr(ceil_div(panels, tiles_.panels));
     out_.schedule = fmt::format("template {}, F({}x{}, 3x3), {} tiles of the image by {} panels a group, register tile {} x {}",
@@ -103,7 +106,7 @@ class WinogradCode {
   const Expr& rows(std::size_t i) const { return view_.axis(view_.roles().m[i]).extent; }
   const Expr& images() const { return rows(0); }
 
-  void fill(std::int64_t panel_width, std::int64_t columns, std::int64_t inner) {
+  void fill(std::int64_t panel_width, std::int64_t columns, std::int64_t inner, std::string_view filters) {
     auto& p = out_.values.parameters;
     auto& holes = out_.values.holes;
     holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
@@ -132,7 +135,7 @@ class WinogradCode {
     holes["A_ORIGIN"] = fmt::format("const __global float* origin = {} + ({}) + image * ({}) + top * {} + left * {};\n",
                                     view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
                                     view_.c_text(image_.per_image), image_.y.step, image_.x.step);
-    holes["B_POINTER"] = fmt::format("const __global float* w = weights + (size_t)panel * {};\n",
+    holes["B_POINTER"] = fmt::format("const __global float* w = {} + (size_t)panel * {};\n", filters,
                                      (tile_ + 2) * (tile_ + 2) * inner * panel_width);
     holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, false);
     holes["STORE"] = "";
@@ -187,25 +190,35 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
   return best;
 }
 
-std::optional<GeneratedKernel> generate_winograd(const ContractionView& view, const ContractionChoice& choice,
-                                                 const std::vector<Buffer>& buffers, const Target& target) {
-  const std::int64_t tile = asked_tile(view.roles().strategy);
-  if (tile == 0 || !choice.constant_b) return std::nullopt;
-  if (!view.inner().is_constant() || view.inner().value() % target.vector_width != 0 || !view.columns().is_constant())
+std::optional<WinogradSplit> winograd_split(const ContractionView& view, const Target& target) {
+  WinogradSplit split;
+  split.tile = asked_tile(view.roles().strategy);
+  if (split.tile == 0 || !view.inner().is_constant() || view.inner().value() % target.vector_width != 0 ||
+      !view.columns().is_constant() || view.operand_of(view.b()).dtype != DType::f32)
     return std::nullopt;
   const auto image = convolution_image(view);
   if (!image || !fits_winograd(*image)) return std::nullopt;
-  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
-  if (weights.dtype != DType::f32) return std::nullopt;
+  split.image = *image;
   WinogradShape shape;
-  shape.tile = tile;
+  shape.tile = split.tile;
   const auto extent = [&](std::size_t i) { return typical_extent(view.axis(view.roles().m[i]).extent); };
-  shape.tiles = extent(0) * ceil_div(extent(1), tile) * ceil_div(extent(2), tile);
+  shape.tiles = extent(0) * ceil_div(extent(1), split.tile) * ceil_div(extent(2), split.tile);
   shape.channels = view.inner().value();
   shape.features = view.columns().value();
   const auto tiles = choose_winograd_tiles(shape, target);
   if (!tiles) return std::nullopt;
-  return WinogradCode(view, choice, *image, *tiles, tile, target).run(weights.constant);
+  split.tiles = *tiles;
+  return split;
+}
+
+std::optional<GeneratedKernel> generate_winograd(const ContractionView& view, const ContractionChoice& choice,
+                                                 const std::vector<Buffer>& buffers, const Target& target) {
+  const bool is_transformed = filters_of(view.kernel()) >= 0;
+  if (!choice.constant_b && !is_transformed) return std::nullopt;
+  const auto split = winograd_split(view, target);
+  if (!split) return std::nullopt;
+  const HostTensor& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)].constant;
+  return WinogradCode(view, choice, split->image, split->tiles, split->tile, target).run(is_transformed ? nullptr : &weights);
 }
 
 }  // namespace oclc

@@ -5,6 +5,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/contraction_choice.h"
+#include "compiler/codegen/contraction_image.h"
 
 namespace oclc {
 
@@ -25,8 +26,19 @@ struct WinogradShape {
 // The split with the least estimated time whose blocks fit the second-level cache; nothing if none does. Deterministic.
 std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& shape, const Target& target);
 
-// Code for a convolution that asks for the strategy conv_winograd_2 or _4; nothing for other strategies, and where the image is
-// not read element by element with channels as neighbours or the channels fill no whole vectors.
+// What a convolution that asks for the strategy conv_winograd_2 or _4 is computed by.
+struct WinogradSplit {
+  std::int64_t tile = 2;
+  ConvolutionImage image;
+  WinogradTiles tiles;
+};
+
+// Nothing for other strategies, and where the image is not read element by element with channels as neighbours or the channels
+// fill no whole vectors.
+std::optional<WinogradSplit> winograd_split(const ContractionView& view, const Target& target);
+
+// Code for a convolution that has such a split and weights that are constant, or transformed by another kernel: see
+// winograd_filters.h; nothing for others.
 std::optional<GeneratedKernel> generate_winograd(const ContractionView& view, const ContractionChoice& choice,
                                                  const std::vector<Buffer>& buffers, const Target& target);
 

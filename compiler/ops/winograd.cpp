@@ -199,4 +199,11 @@ double winograd_error(const HostTensor& w, std::int64_t tile) {
   return results > 0 ? std::sqrt(errors / results) : 0;
 }
 
+double typical_winograd_error(std::int64_t channels, std::int64_t tile) {
+  HostTensor w(DType::f32, {kSampledFeatures, channels, kWinogradFilter, kWinogradFilter});
+  std::uint64_t state = 2;
+  for (std::int64_t i = 0; i < w.elements(); ++i) w.set(i, random_number(state));
+  return winograd_error(w, tile);
+}
+
 }  // namespace oclc

@@ -31,6 +31,8 @@ Matrix on_both_sides(const Matrix& m, const Matrix& data);
 // Error of F(m x m, 3x3) in single precision on these weights w[O, C, 3, 3] and an image of random numbers, as a share of the
 // results, root mean square of both: measured on a few tiles of a few features. Deterministic.
 double winograd_error(const HostTensor& w, std::int64_t tile);
+// The same for filters of random numbers.
+double typical_winograd_error(std::int64_t channels, std::int64_t tile);
 
 // w[O, C, 3, 3] as u[window * window, C, O], computed in double.
 HostTensor winograd_weights(const HostTensor& w, std::int64_t tile);

@@ -86,7 +86,9 @@ double fused_winograd_seconds(const Node& conv, const Sizes& s, std::int64_t til
   const auto& [input, output] = kTransformCycles[tile == 2 ? 0 : 1];
   const double transforms = tiles * (s.channels * input + s.features * output) / width * (4 * width / target.flops);
   const double operands = (s.input + s.output) * 4 / target.bytes_per_second / 4;
-  return std::max(products + transforms + operands, weights) + target.launch_seconds;
+  // Weights of run time are transformed by a launch of their own.
+  const double filters = constant_of(conv.inputs[1]) ? 0 : weights + target.launch_seconds;
+  return std::max(products + transforms + operands, weights) + filters + target.launch_seconds;
 }
 
 // Products on tiles of bfloat16: of rows split for each tap, or once for all taps where a window of the image is.
@@ -192,7 +194,8 @@ std::string refusal(const Node& conv, ConvolutionStrategy strategy, const Convol
   if (!all_ones(conv.get<Ints>("strides")) || !all_ones(conv.get<Ints>("dilations")))
     return "Winograd needs stride and dilation 1";
   if (!x[2].is_constant() || !x[3].is_constant()) return "Winograd needs known image sizes";
-  if (!constant_of(conv.inputs[1])) return "Winograd needs constant weights";
+  if (!constant_of(conv.inputs[1]) && !fuses_winograd(conv, options.target))
+    return "Winograd needs constant weights, or an image on a CPU whose channels are innermost";
   if (conv.output()->type.dtype != DType::f32) return "Winograd needs single precision";
   return {};
 }
