@@ -12,6 +12,9 @@ enum class ConvolutionStrategy { implicit, im2col, direct, winograd, depthwise }
 
 std::string_view name_of(ConvolutionStrategy strategy);
 
+// An attribute of a convolution that gradients flow back through.
+inline constexpr std::string_view kAdjoint = "adjoint";
+
 struct ConvolutionCost {
   ConvolutionStrategy strategy = ConvolutionStrategy::implicit;
   std::int64_t winograd_tile = 0;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <tuple>
 
+#include "compiler/passes/conv_cost.h"
 #include "compiler/passes/expand_gradients.h"
 #include "compiler/passes/gradient_windows.h"
 #include "compiler/passes/layout.h"
@@ -168,7 +169,7 @@ Value* as_weights(Builder& b, Value* product, const Node& node, const Expr& feat
 
 }  // namespace
 
-// A convolution of the positions, spread by the strides, with the reversed filter.
+// A convolution of the positions, spread by the strides, with the reversed filter. Marked: what it rounds decides no sign.
 Value* expand_conv_transpose(Builder& b, const Node& node) {
   Value *y = node.inputs[0], *w = node.inputs[1];
   const Windows windows(node);
@@ -214,7 +215,9 @@ Value* expand_conv_transpose(Builder& b, const Node& node) {
     y = spread(b, y, starts, windows.strides, padded);
     options.pads.clear();
   }
-  return b.conv(y, adjoint_weights(b, w, group), nullptr, options);
+  Value* x = b.conv(y, adjoint_weights(b, w, group), nullptr, options);
+  x->producer->attributes[std::string(kAdjoint)] = std::int64_t{1};
+  return x;
 }
 
 // Product over images and positions of the matrix of patches with the features.
