@@ -22,9 +22,10 @@ constexpr Row kRows[] = {
     // Simulators interpret the program: there is nothing worth caching. Fills: tests/platforms/oclgrind/fill.c.
     {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::fill_unseen)},
     // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then
-    // leaves
-    // every loop (tests/platforms/rusticl_loop_limit.cpp). Plans for other targets than llvmpipe are refused.
+    // leaves every loop (tests/platforms/rusticl_loop_limit.cpp). Plans for other targets than llvmpipe are refused.
     {"rusticl", "llvmpipe", "", bit(Quirk::loop_limit)},
+    // Declared local memory is granted up to what the chip has (224 KB on an H200); the device tells of the least of all chips.
+    {"NVIDIA CUDA", "", "", bit(Quirk::understates_local_memory)},
 };
 
 bool fits(const std::string& name, const char* part) { return name.find(part) != std::string::npos; }
@@ -50,6 +51,7 @@ std::string quirk_names(std::uint32_t quirks) {
   append(Quirk::loop_limit, "loop_limit");
   append(Quirk::fill_unseen, "fill_unseen");
   append(Quirk::host_memory_is_seen, "host_memory_is_seen");
+  append(Quirk::understates_local_memory, "understates_local_memory");
   return text;
 }
 

@@ -13,7 +13,8 @@ enum class Quirk : std::uint32_t {
                      // with it are refused
   fill_unseen = 16,  // a checker takes memory that was filled for uninitialized: zeros are written
   host_memory_is_seen =
-      32  // a buffer over host memory is that memory: kernels and host see each other's stores without mapping
+      32,  // a buffer over host memory is that memory: kernels and host see each other's stores without mapping
+  understates_local_memory = 64  // kernels may declare more local memory than the device tells
 };
 
 struct DriverNames {

@@ -8,6 +8,7 @@
 #include "runtime/flat.h"
 #include "runtime/host_step.h"
 #include "runtime/package/verify.h"
+#include "runtime/quirks.h"
 
 namespace oclc::runtime {
 namespace {
@@ -97,6 +98,7 @@ bool Schedule::is_laid_out_late(const fb::Arg& arg) const {
 
 // A plan for a device with more of it is refused here, where a kernel can be named: drivers do when it is enqueued.
 void Schedule::check_local_memory(const Leaf& leaf) const {
+  if (has(loaded_.context().quirks(), Quirk::understates_local_memory)) return;
   const oclc_device_info& facts = loaded_.context().facts();
   cl_ulong wanted = 0;
   if (clGetKernelWorkGroupInfo(leaf.kernel.get(), loaded_.context().device(), CL_KERNEL_LOCAL_MEM_SIZE, sizeof wanted, &wanted,

@@ -17,9 +17,6 @@ namespace {
 
 // Fewer terms than this stay with one work-item.
 constexpr std::int64_t kFewTerms = 64;
-// What sums of unknown length count as: a work-item by itself takes far too long for a long one, many take little longer for a
-// short one.
-constexpr std::int64_t kUnknownTerms = 512;
 // Neighbouring results that a group may hold: as many floats as memory moves at once.
 constexpr int kMostResults = 8;
 // Work-items that share a result whose terms lie side by side, where results are many: they read a line of memory at once, and
@@ -83,10 +80,7 @@ class GroupReduction {
     return n;
   }
 
-  std::int64_t likely_terms(const Stage& s) const {
-    const Expr n = terms(s.axes);
-    return n.is_constant() ? n.value() : std::max(typical_extent(n), kUnknownTerms);
-  }
+  std::int64_t likely_terms(const Stage& s) const { return typical_terms(terms(s.axes)); }
 
   // Results of a group lie side by side where loads run along them and groups are many; the rest of the group shares terms.
   // Otherwise terms lie side by side, and so do those who share them.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/codegen/pack.h"
+#include "compiler/ir/division.h"
 
 namespace oclc {
 
@@ -23,9 +24,6 @@ struct HalvesLayout {
   std::int64_t words() const { return scales_at() + (step_scales ? 0 : groups * column_tiles() * tile_columns); }
 
   static constexpr std::int64_t kStep = 32, kScaleWords = 128;
-
- private:
-  static std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 };
 
 // The images, then the scales, of a constant of floats; typed as floats. Throws nothing.

@@ -25,9 +25,6 @@ constexpr double kComputedLeft = 1.5;
 constexpr double kSingles = 2.0;
 // A square of the left operand that a group passes through local memory.
 constexpr int kSquare = 32, kSquareItems = 256;
-// Terms that a sum of unknown length counts as, at least: tiles that suit short sums take long for those over all keys of a
-// cache.
-constexpr std::int64_t kUnknownTerms = 512;
 
 bool has_numbers(const ContractionView& view) {
   return view.groups().is_constant() && view.columns().is_constant() && view.inner().is_constant() && view.rows().is_constant();
@@ -253,8 +250,7 @@ GpuProduct product_of(const ContractionView& view) {
   product.groups = typical_extent(view.groups());
   product.rows = typical_extent(view.rows());
   product.columns = typical_extent(view.columns());
-  const Expr& inner = view.inner();
-  product.depth = (inner.is_constant() ? inner.value() : std::max(typical_extent(inner), kUnknownTerms)) * view.taps();
+  product.depth = typical_terms(view.inner()) * view.taps();
   return product;
 }
 

@@ -54,8 +54,8 @@ Kernel filter_kernel(const ContractionView& view, const WinogradSplit& split, st
 
 // The number of the kernel that transforms the filters of kernel `index`; nothing if they are constants or have no use.
 std::optional<int> add_filter_kernel(Schedule& schedule, std::size_t index, const Target& target) {
+  if (!schedule.kernels[index].contraction) return std::nullopt;
   const Kernel product = schedule.kernels[index];
-  if (!product.contraction) return std::nullopt;
   const auto view = ContractionView::of(product);
   if (!view || !is_plain_load(view->b()) || !view->b().guard.empty() || constant_b_layout(*view, schedule.buffers))
     return std::nullopt;

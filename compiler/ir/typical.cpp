@@ -5,6 +5,8 @@
 namespace oclc {
 namespace {
 
+constexpr std::int64_t kUnknownTerms = 512;
+
 std::int64_t at_typical_dims(const Expr& e) {
   SymbolValues values;
   for (const std::string& s : e.symbols()) values[s] = kTypicalDim;
@@ -16,6 +18,8 @@ std::int64_t at_typical_dims(const Expr& e) {
 double typical(const Expr& e) { return static_cast<double>(at_typical_dims(e)); }
 
 std::int64_t typical_extent(const Expr& e) { return std::max<std::int64_t>(at_typical_dims(e), 1); }
+
+std::int64_t typical_terms(const Expr& e) { return e.is_constant() ? e.value() : std::max(at_typical_dims(e), kUnknownTerms); }
 
 double typical_bytes(const TensorType& type) { return typical(type.elements()) * static_cast<double>(size_bytes(type.dtype)); }
 

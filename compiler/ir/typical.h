@@ -14,6 +14,9 @@ inline constexpr std::int64_t kTypicalDim = 8;
 double typical(const Expr& e);
 // The same for the extent of an axis: at least 1.
 std::int64_t typical_extent(const Expr& e);
+// The terms of a sum: one of unknown length counts as long, since tiles and groups that suit short sums take far too long for
+// those over all keys of a cache, and the other way round little longer.
+std::int64_t typical_terms(const Expr& e);
 double typical_bytes(const TensorType& type);
 
 }  // namespace oclc

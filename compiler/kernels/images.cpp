@@ -25,20 +25,7 @@ struct Access {
 class Images {
  public:
   Images(Schedule& schedule, const Target& target)
-      : schedule_(schedule), cache_(target.l2_bytes * target.compute_units), target_(target) {
-    for (const Kernel& kernel : schedule.kernels) {
-      for (const Operand& o : kernel.operands) ++uses_[o.buffer];
-    }
-    for (const Gemm& g : schedule.gemms) {
-      for (const int buffer : {g.a, g.b, g.c}) ++uses_[buffer];
-    }
-    for (const Reading& r : schedule.readings) ++uses_[r.buffer];
-    for (const HostCall& call : schedule.hosts) {
-      for (const auto* list : {&call.inputs, &call.outputs}) {
-        for (const HostOperand& o : *list) ++uses_[o.buffer];
-      }
-    }
-  }
+      : schedule_(schedule), cache_(target.l2_bytes * target.compute_units), target_(target), uses_(schedule.uses()) {}
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -202,7 +189,7 @@ class Images {
   Schedule& schedule_;
   const std::int64_t cache_;
   const Target& target_;
-  std::map<int, int> uses_;  // by buffer, in all steps
+  const std::map<int, int> uses_;
   int count_ = 0;
 };
 

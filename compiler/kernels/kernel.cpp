@@ -105,4 +105,21 @@ std::string Kernel::text() const {
   return out + "}\n";
 }
 
+std::map<int, int> Schedule::uses() const {
+  std::map<int, int> count;
+  for (const Kernel& kernel : kernels) {
+    for (const Operand& o : kernel.operands) ++count[o.buffer];
+  }
+  for (const Gemm& g : gemms) {
+    for (const int buffer : {g.a, g.b, g.c}) ++count[buffer];
+  }
+  for (const Reading& r : readings) ++count[r.buffer];
+  for (const HostCall& call : hosts) {
+    for (const auto* list : {&call.inputs, &call.outputs}) {
+      for (const HostOperand& o : *list) ++count[o.buffer];
+    }
+  }
+  return count;
+}
+
 }  // namespace oclc

@@ -2,6 +2,7 @@
 // and template. It prints as text, evaluates on the host (the oracle of code generation), and lowers to the holes of a
 // template.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -204,6 +205,8 @@ struct Schedule {
   std::vector<HostCall> hosts;
   std::vector<EntrySchedule> entries;
   std::string text() const;
+  // How many operands of all steps each buffer is.
+  std::map<int, int> uses() const;
 };
 
 }  // namespace oclc

@@ -56,20 +56,7 @@ std::int64_t floor_of(std::int64_t a, std::int64_t b) { return (a >= 0 ? a : a -
 class Stripes {
  public:
   Stripes(Schedule& schedule, const Target& target)
-      : schedule_(schedule), target_(target), cache_(target.l2_bytes * target.compute_units) {
-    for (const Kernel& kernel : schedule.kernels) {
-      for (const Operand& o : kernel.operands) ++uses_[o.buffer];
-    }
-    for (const Gemm& g : schedule.gemms) {
-      for (const int buffer : {g.a, g.b, g.c}) ++uses_[buffer];
-    }
-    for (const Reading& r : schedule.readings) ++uses_[r.buffer];
-    for (const HostCall& call : schedule.hosts) {
-      for (const auto* list : {&call.inputs, &call.outputs}) {
-        for (const HostOperand& o : *list) ++uses_[o.buffer];
-      }
-    }
-  }
+      : schedule_(schedule), target_(target), cache_(target.l2_bytes * target.compute_units), uses_(schedule.uses()) {}
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -330,7 +317,7 @@ class Stripes {
   Schedule& schedule_;
   const Target& target_;
   const std::int64_t cache_;
-  std::map<int, int> uses_;  // by buffer, in all steps
+  const std::map<int, int> uses_;
   int count_ = 0;
 };
 

@@ -88,8 +88,6 @@ std::vector<HostTensor> eval_store(const Node&, std::span<const HostTensor> inpu
 
 Cost no_cost(const Node&) { return {}; }
 
-const Winograd& winograd_of(const Node& node) { return winograd(node.get<std::int64_t>("tile")); }
-
 void check_image(const TensorType& x) {
   if (x.rank() != 4 || !is_float(x.dtype)) reject("floating-point x[N, C, H, W]", x.text());
 }
@@ -140,15 +138,6 @@ std::vector<HostTensor> eval_winograd_input(const Node& node, std::span<const Ho
     }
   }
   return {std::move(v)};
-}
-
-// Multiplications and additions of the one-dimensional transforms, applied to rows and columns.
-Cost transform_cost(const Expr& pieces, const Matrix& m) {
-  std::int64_t flops = 0;
-  for (const auto& row : m) {
-    for (const double x : row) flops += x == 0 ? 0 : 1;
-  }
-  return {pieces * Expr(flops * static_cast<std::int64_t>(m.size() + m[0].size()))};
 }
 
 Cost winograd_input_cost(const Node& node) {

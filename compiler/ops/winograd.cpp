@@ -69,6 +69,16 @@ const Winograd& winograd(std::int64_t tile) {
   return tile == 2 ? two : four;
 }
 
+const Winograd& winograd_of(const Node& node) { return winograd(node.get<std::int64_t>("tile")); }
+
+Cost transform_cost(const Expr& pieces, const Matrix& m) {
+  std::int64_t flops = 0;
+  for (const auto& row : m) {
+    for (const double x : row) flops += x == 0 ? 0 : 1;
+  }
+  return {pieces * Expr(flops * static_cast<std::int64_t>(m.size() + m[0].size()))};
+}
+
 Matrix transposed(const Matrix& m) {
   Matrix result(m[0].size(), std::vector<double>(m.size()));
   for (std::size_t i = 0; i < m.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/ir/op_def.h"
 #include "compiler/ir/tensor.h"
 
 namespace oclc {
@@ -23,6 +24,10 @@ inline constexpr std::int64_t kWinogradFilter = 3;
 
 // m = 2 or 4; InternalError else.
 const Winograd& winograd(std::int64_t tile);
+// That of the node's attribute `tile`.
+const Winograd& winograd_of(const Node& node);
+// Multiplications and additions of the one-dimensional transform `m`, applied to rows and columns of each piece.
+Cost transform_cost(const Expr& pieces, const Matrix& m);
 
 Matrix transposed(const Matrix& m);
 // m * data * m^T.

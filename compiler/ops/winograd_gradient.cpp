@@ -14,17 +14,6 @@ namespace {
 
 constexpr std::int64_t kTaps = kWinogradFilter * kWinogradFilter;
 
-const Winograd& winograd_of(const Node& node) { return winograd(node.get<std::int64_t>("tile")); }
-
-// Multiplications and additions of a one-dimensional transform, applied to rows and columns.
-Cost transform_cost(const Expr& pieces, const Matrix& m) {
-  std::int64_t flops = 0;
-  for (const auto& row : m) {
-    for (const double x : row) flops += x == 0 ? 0 : 1;
-  }
-  return {pieces * Expr(flops * static_cast<std::int64_t>(m.size() + m[0].size()))};
-}
-
 std::vector<TensorType> infer_winograd_gradient(const Node& node) {
   const TensorType& y = type_of_input(node, 0);
   if (y.rank() != 4 || !is_float(y.dtype)) reject("floating-point y[N, O, H, W]", y.text());

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "compiler/ops/winograd.h"
+#include "compiler/passes/gradient_windows.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/support/error.h"
@@ -49,10 +50,6 @@ Sizes sizes_of(const Node& conv) {
   s.output = number(product(y));
   s.weights = number(product(w));
   return s;
-}
-
-bool all_ones(const std::vector<std::int64_t>& list) {
-  return std::all_of(list.begin(), list.end(), [](std::int64_t v) { return v == 1; });
 }
 
 bool is_depthwise(const Node& conv) { return conv.get<std::int64_t>("group") != 1 && conv.inputs[1]->type.shape[1] == Expr(1); }

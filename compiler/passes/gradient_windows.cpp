@@ -1,11 +1,17 @@
 #include "compiler/passes/gradient_windows.h"
 
+#include <algorithm>
+
 #include "compiler/passes/layout.h"
 
 namespace oclc {
 
 Exprs zeros(std::size_t count) { return Exprs(count, Expr(0)); }
 Ints ones(std::size_t count) { return Ints(count, 1); }
+
+bool all_ones(const Ints& list) {
+  return std::all_of(list.begin(), list.end(), [](std::int64_t v) { return v == 1; });
+}
 
 Ints from_to(std::int64_t begin, std::int64_t end) {
   Ints list;

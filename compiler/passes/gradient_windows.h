@@ -11,6 +11,7 @@ using Exprs = std::vector<Expr>;
 
 Exprs zeros(std::size_t count);
 Ints ones(std::size_t count);
+bool all_ones(const Ints& list);
 Ints from_to(std::int64_t begin, std::int64_t end);  // begin, begin + 1, ..., end - 1
 
 // Attributes of a node whose windows move over the spatial axes; pads are those before all axes, then those after.

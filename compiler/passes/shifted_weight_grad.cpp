@@ -7,6 +7,7 @@
 //   dw[o, c, i, j] = sum over k of image[c][k + i * width] * feature[o][k - j]
 #include <algorithm>
 
+#include "compiler/ir/division.h"
 #include "compiler/passes/expand_gradients.h"
 #include "compiler/passes/gradient_windows.h"
 
@@ -19,21 +20,14 @@ constexpr std::int64_t kVector = 4, kStep = 32;
 constexpr std::int64_t kLeastChannels = 32;
 constexpr double kMostSurplus = 1.35;
 
-bool is_static(const Value* v) {
-  return std::all_of(v->type.shape.begin(), v->type.shape.end(), [](const Expr& e) { return e.is_constant(); });
-}
-
-std::int64_t rounded_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 }  // namespace
 
 Value* shifted_weight_grad(Builder& b, const Node& node) {
   Value *x = node.inputs[0], *y = node.inputs[1];
   const Windows windows(node);
   const auto& kernel = node.get<Ints>("kernel");
-  const auto all_ones = [](const Ints& list) { return std::all_of(list.begin(), list.end(), [](auto v) { return v == 1; }); };
   if (kernel.size() != 2 || node.get<std::int64_t>("group") != 1 || !all_ones(windows.strides) ||
-      !all_ones(windows.dilations) || all_ones(kernel) || !is_static(x) || !is_static(y))
+      !all_ones(windows.dilations) || all_ones(kernel) || !x->type.is_static() || !y->type.is_static())
     return nullptr;
   const auto size = [](const Value* v, std::size_t axis) { return v->type.shape[axis].value(); };
   const std::int64_t images = size(x, 0), channels = size(x, 1), features = size(y, 1), rows = size(x, 2), columns = size(x, 3);
@@ -42,7 +36,8 @@ Value* shifted_weight_grad(Builder& b, const Node& node) {
   for (std::size_t i = 0; i < 4; ++i) {
     if (pads[i] < 0 || pads[i] >= kernel[i % 2]) return nullptr;
   }
-  const std::int64_t height = rows + std::max(pads[0], pads[2]), width = rounded_up(columns + pads[1] + pads[3], kVector);
+  const std::int64_t height = rows + std::max(pads[0], pads[2]),
+                     width = ceil_div(columns + pads[1] + pads[3], kVector) * kVector;
   const std::int64_t terms = images * height * width;
   const auto positions = static_cast<double>(images * size(y, 2) * size(y, 3));
   if (terms % kStep != 0 || static_cast<double>(terms) > kMostSurplus * positions) return nullptr;

@@ -15,10 +15,6 @@ constexpr std::int64_t kTile = 4;
 // Of the peak, measured: what products reach that add up over rows of both operands.
 constexpr double kProducts = 0.45;
 
-bool all_ones(const Ints& list) {
-  return std::all_of(list.begin(), list.end(), [](std::int64_t v) { return v == 1; });
-}
-
 bool allows_winograd(const Node& node) {
   const Value *x = node.inputs[0], *y = node.inputs[1];
   const Windows windows(node);
