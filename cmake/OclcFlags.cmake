@@ -17,9 +17,4 @@ find_program(OCLC_CCACHE ccache)
 if(OCLC_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${OCLC_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${OCLC_CCACHE})
-  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)  # ccache serves files that read none
-endif()
-if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)  # precompiled, the standard library's headers are warned about too, and wrongly
-  target_compile_options(oclc_flags INTERFACE
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<COMPILE_LANGUAGE:CXX>>:-Wno-stringop-overflow;-Wno-array-bounds>)
 endif()

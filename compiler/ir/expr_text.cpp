@@ -132,9 +132,9 @@ void emit(const Expr& e, const std::function<std::int64_t(std::string_view)>& in
   }
 }
 
-class Parser {
+class ExprParser {
  public:
-  Parser(std::string_view text, const std::map<std::string, Expr, std::less<>>& known) : text_(text), known_(known) {}
+  ExprParser(std::string_view text, const std::map<std::string, Expr, std::less<>>& known) : text_(text), known_(known) {}
 
   std::optional<Expr> whole() {
     auto e = sum();
@@ -314,7 +314,7 @@ std::vector<std::int64_t> Expr::code(const std::function<std::int64_t(std::strin
 }
 
 std::optional<Expr> parse_expr(std::string_view text, const std::map<std::string, Expr, std::less<>>& known) {
-  return Parser(text, known).whole();
+  return ExprParser(text, known).whole();
 }
 
 std::string text_of(std::span<const Expr> shape) {

@@ -54,19 +54,19 @@ std::optional<Strides> strides_of(const Expr& index, const Substitution& flat, c
   return Strides{offset, *g, *a, *b};
 }
 
-struct Matrix {
+struct StoredMatrix {
   Expr leading;
   bool transposed = false;
 };
 
 // Row-major rows x columns, or its transpose.
-std::optional<Matrix> matrix_of(const Strides& s, const Expr& rows, const Expr& columns) {
+std::optional<StoredMatrix> matrix_of(const Strides& s, const Expr& rows, const Expr& columns) {
   const auto fits = [](const Expr& unit, const Expr& step, const Expr& inner, const Expr& outer) {
     const bool unit_step = unit == Expr(1) || inner == Expr(1);
     return unit_step && (outer == Expr(1) || known_less_equal(inner, step));
   };
-  if (fits(s.second, s.first, columns, rows)) return Matrix{rows == Expr(1) ? columns : s.first, false};
-  if (fits(s.first, s.second, rows, columns)) return Matrix{columns == Expr(1) ? rows : s.second, true};
+  if (fits(s.second, s.first, columns, rows)) return StoredMatrix{rows == Expr(1) ? columns : s.first, false};
+  if (fits(s.first, s.second, rows, columns)) return StoredMatrix{columns == Expr(1) ? rows : s.second, true};
   return std::nullopt;
 }
 

@@ -268,7 +268,7 @@ std::vector<HostTensor> eval_moments(const Node& node, std::span<const HostTenso
 Cost updates_cost(const Node& node) { return {node.inputs[1]->type.elements()}; }
 Cost moments_cost(const Node& node) { return {node.inputs[0]->type.elements() * Expr(4)}; }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kBackwardOps[] = {
     {.name = "conv_transpose",
      .kind = OpKind::contraction,
      .formula = "x[n, c, i] = sum over o and taps r with i = p * stride + r * dilation - pad of y[n, o, p] * w[o, c, r]",
@@ -336,6 +336,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> backward_ops() { return kOps; }
+std::span<const OpDef> backward_ops() { return kBackwardOps; }
 
 }  // namespace oclc

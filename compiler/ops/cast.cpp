@@ -61,7 +61,7 @@ std::vector<Value*> gradient(Builder& b, const Node& node, std::span<Value* cons
 
 Cost cost(const Node& node) { return {node.output(0)->type.elements()}; }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kCastOps[] = {
     {.name = "cast",
      .kind = OpKind::elementwise,
      .formula = "a converted to dtype as C does; bool is a != 0",
@@ -76,6 +76,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> cast_ops() { return kOps; }
+std::span<const OpDef> cast_ops() { return kCastOps; }
 
 }  // namespace oclc

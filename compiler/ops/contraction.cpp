@@ -68,7 +68,7 @@ Cost conv_cost(const Node& node) {
   return {node.output(0)->type.elements() * product(std::span(w).subspan(1)) * Expr(2)};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kContractionOps[] = {
     {.name = "matmul",
      .kind = OpKind::contraction,
      .formula = "y[.., m, n] = sum over k of a[.., m, k] * b[.., k, n]; trans_a, trans_b swap an operand's last two axes",
@@ -92,6 +92,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> contraction_ops() { return kOps; }
+std::span<const OpDef> contraction_ops() { return kContractionOps; }
 
 }  // namespace oclc

@@ -128,9 +128,7 @@ Cost bind_dims_cost(const Node& node) {
   return {flops};
 }
 
-Cost no_cost(const Node&) { return {}; }
-
-constexpr OpDef kOps[] = {
+constexpr OpDef kControlOps[] = {
     {.name = "read_dims",
      .kind = OpKind::control,
      .formula = "the operand, whose elements become the dimension symbols `dims`, 0 <= dims[i] <= upper[i]; see nest_read_dims",
@@ -162,6 +160,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> control_ops() { return kOps; }
+std::span<const OpDef> control_ops() { return kControlOps; }
 
 }  // namespace oclc

@@ -63,7 +63,7 @@ double float_mod(double a, double b) {
 
 // name, arity, accepted dtypes, formula, {float text, integer text, reference on floats, on integers, on u64, gives bool,
 // flops}, gradient
-constexpr ElementwiseRow kRows[] = {
+constexpr ElementwiseRow kElementwiseRows[] = {
     // With a space: operands may be negative numbers.
     {"neg", 1, Accepts::numbers, "-a", {"(- a)", "(- a)", OCLC_F(-a), OCLC_I(wrap(U{0} - static_cast<U>(a)))}, OCLC_D(-g)},
     {"abs",
@@ -345,7 +345,7 @@ constexpr ElementwiseRow kRows[] = {
 std::span<const OpDef> elementwise_ops() {
   static const std::vector<OpDef> defs = [] {
     std::vector<OpDef> list;
-    for (const ElementwiseRow& row : kRows) list.push_back(elementwise_def(row));
+    for (const ElementwiseRow& row : kElementwiseRows) list.push_back(elementwise_def(row));
     return list;
   }();
   return defs;

@@ -41,13 +41,13 @@ Known magnitude(const Expr& a, const Expr&, const Expr&) {
   return known_less_equal(a, Expr(0)) ? Known(-a) : std::nullopt;
 }
 
-struct Row {
+struct ContentRow {
   std::string_view op;
   Known (*apply)(const Expr& a, const Expr& b, const Expr& c);
 };
 
 // What can be said of symbolic operands. Overflow aside: sizes are far below 2^63.
-constexpr Row kRows[] = {
+constexpr ContentRow kContentRows[] = {
     {"neg", [](const Expr& a, const Expr&, const Expr&) { return Known(-a); }},
     {"abs", magnitude},
     {"relu", [](const Expr& a, const Expr&, const Expr&) { return Known(max(a, Expr(0))); }},
@@ -91,7 +91,8 @@ std::optional<std::vector<Expr>> elementwise_content(const Node& node) {
     for (const Expr& dim : input->type.shape) own.push_back(dim.value());
     strides.push_back(broadcast_strides(own, shape));
   }
-  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node.op->name; });
+  const auto row = std::find_if(std::begin(kContentRows), std::end(kContentRows),
+                                [&](const ContentRow& r) { return r.op == node.op->name; });
   std::vector<Expr> values;
   bool known = true;
   walk(shape, strides, [&](std::int64_t, const Sizes& at) {
@@ -104,7 +105,7 @@ std::optional<std::vector<Expr>> elementwise_content(const Node& node) {
     Known value;
     if (constants) {
       value = on_constants(node, v[0].value(), v[1].value(), v[2].value());
-    } else if (row != std::end(kRows)) {
+    } else if (row != std::end(kContentRows)) {
       value = row->apply(v[0], v[1], v[2]);
     }
     known = known && value;

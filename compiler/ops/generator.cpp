@@ -89,9 +89,7 @@ std::vector<HostTensor> eval_exprs(const Node& node, std::span<const HostTensor>
   return {std::move(result)};
 }
 
-Cost no_cost(const Node&) { return {}; }
-
-constexpr OpDef kOps[] = {
+constexpr OpDef kGeneratorOps[] = {
     {.name = "constant",
      .kind = OpKind::generator,
      .formula = "the tensor",
@@ -117,6 +115,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> generator_ops() { return kOps; }
+std::span<const OpDef> generator_ops() { return kGeneratorOps; }
 
 }  // namespace oclc

@@ -87,7 +87,7 @@ std::vector<TensorType> infer_regex_full_match(const Node& node) {
   return {{DType::boolean, type_of_input(node, 0).shape}};
 }
 
-std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
+std::vector<HostTensor> eval_host(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
   std::vector<package::HostValue> operands, results;
   for (const HostTensor& input : inputs) operands.push_back(to_host(input));
   for (const auto& output : node.outputs)
@@ -102,14 +102,12 @@ std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> input
   return out;
 }
 
-Cost no_cost(const Node&) { return {}; }
-
-struct Row {
+struct HostRow {
   std::string_view name;
   std::vector<TensorType> (*infer)(const Node& node);
 };
 
-constexpr Row kRows[] = {
+constexpr HostRow kHostRows[] = {
     {"number_to_string", infer_number_to_string}, {"regex_full_match", infer_regex_full_match},
     {"string_concat", infer_string_concat},       {"string_normalize", infer_string_normalize},
     {"string_split", infer_string_split},         {"string_to_number", infer_string_to_number},
@@ -117,7 +115,7 @@ constexpr Row kRows[] = {
 
 std::vector<OpDef> make_ops() {
   std::vector<OpDef> ops;
-  for (const Row& row : kRows) {
+  for (const HostRow& row : kHostRows) {
     const package::HostOp* host = package::find_host_op(row.name);
     OCLC_CHECK(host, "operator of the host " + std::string(row.name));
     OpDef& def = ops.emplace_back();
@@ -126,7 +124,7 @@ std::vector<OpDef> make_ops() {
     def.formula = host->formula;
     def.min_inputs = def.max_inputs = static_cast<int>(host->inputs.size());
     def.infer = row.infer;
-    def.eval = eval;
+    def.eval = eval_host;
     def.cost = no_cost;
   }
   OCLC_CHECK(ops.size() == package::host_ops().size(), "every operator of the host has a rule for its types");

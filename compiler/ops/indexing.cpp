@@ -138,9 +138,7 @@ std::vector<HostTensor> eval_gather_elements(const Node& node, std::span<const H
   return {std::move(result)};
 }
 
-Cost no_cost(const Node&) { return {}; }
-
-constexpr OpDef kOps[] = {
+constexpr OpDef kIndexingOps[] = {
     {.name = "gather",
      .kind = OpKind::indexing,
      .formula = "y[a, i, b] = data[a, indices[i], b] with the index at axis",
@@ -173,6 +171,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> indexing_ops() { return kOps; }
+std::span<const OpDef> indexing_ops() { return kIndexingOps; }
 
 }  // namespace oclc

@@ -86,8 +86,6 @@ std::vector<TensorType> infer_store(const Node& node) { return {type_of_input(no
 
 std::vector<HostTensor> eval_store(const Node&, std::span<const HostTensor> inputs, const SymbolValues&) { return {inputs[0]}; }
 
-Cost no_cost(const Node&) { return {}; }
-
 void check_image(const TensorType& x) {
   if (x.rank() != 4 || !is_float(x.dtype)) reject("floating-point x[N, C, H, W]", x.text());
 }
@@ -185,7 +183,7 @@ Cost winograd_output_cost(const Node& node) {
   return transform_cost(m[1] * m[2], winograd_of(node).output);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kLoweringOps[] = {
     {.name = "spread",
      .kind = OpKind::movement,
      .formula = "y[.., i, ..] = x[.., (i - start) / stride, ..] where that is a position of x, else 0",
@@ -231,6 +229,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> lowering_ops() { return kOps; }
+std::span<const OpDef> lowering_ops() { return kLoweringOps; }
 
 }  // namespace oclc

@@ -129,7 +129,7 @@ std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> input
 }
 
 // Nothing depends on the symbols' values: a slice at a symbolic position of a small tensor has no known content.
-std::optional<Exprs> content(const Node& node) {
+std::optional<Exprs> moved_content(const Node& node) {
   const TensorType& type = node.output(0)->type;
   if (!type.is_static()) return std::nullopt;
   for (const char* name : {"starts", "before"}) {
@@ -151,9 +151,7 @@ std::optional<Exprs> content(const Node& node) {
   return values;
 }
 
-Cost no_cost(const Node&) { return {}; }
-
-constexpr OpDef kOps[] = {
+constexpr OpDef kMovementOps[] = {
     {.name = "reshape",
      .kind = OpKind::movement,
      .formula = "the same elements in row-major order in another shape",
@@ -161,7 +159,7 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_reshape,
      .eval = eval_reshape,
-     .content = content,
+     .content = moved_content,
      .cost = no_cost,
      .gradient = reshape_gradient},
     {.name = "transpose",
@@ -171,7 +169,7 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_transpose,
      .eval = eval,
-     .content = content,
+     .content = moved_content,
      .cost = no_cost,
      .gradient = transpose_gradient},
     {.name = "expand",
@@ -181,7 +179,7 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_expand,
      .eval = eval,
-     .content = content,
+     .content = moved_content,
      .cost = no_cost,
      .gradient = expand_gradient},
     {.name = "slice",
@@ -191,7 +189,7 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_slice,
      .eval = eval,
-     .content = content,
+     .content = moved_content,
      .cost = no_cost,
      .gradient = slice_gradient},
     {.name = "pad",
@@ -201,7 +199,7 @@ constexpr OpDef kOps[] = {
      .max_inputs = 1,
      .infer = infer_pad,
      .eval = eval,
-     .content = content,
+     .content = moved_content,
      .cost = no_cost,
      .gradient = pad_gradient},
     {.name = "concat",
@@ -211,13 +209,13 @@ constexpr OpDef kOps[] = {
      .max_inputs = INT32_MAX,
      .infer = infer_concat,
      .eval = eval,
-     .content = content,
+     .content = moved_content,
      .cost = no_cost,
      .gradient = concat_gradient},
 };
 
 }  // namespace
 
-std::span<const OpDef> movement_ops() { return kOps; }
+std::span<const OpDef> movement_ops() { return kMovementOps; }
 
 }  // namespace oclc

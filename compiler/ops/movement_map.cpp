@@ -106,20 +106,21 @@ void concat(const Call& call) {
   }
 }
 
-struct Row {
+struct MapRow {
   std::string_view op;
   void (*map)(const Call& call);
 };
 
-constexpr Row kRows[] = {{"reshape", same_order}, {"transpose", transpose}, {"expand", expand}, {"slice", slice}, {"pad", pad},
-                         {"concat", concat}};
+constexpr MapRow kMapRows[] = {
+    {"reshape", same_order}, {"transpose", transpose}, {"expand", expand}, {"slice", slice}, {"pad", pad}, {"concat", concat}};
 
 }  // namespace
 
 void visit_movement(const Node& node, const std::vector<Sizes>& shapes, const SymbolValues& symbols,
                     const MovementVisit& visit) {
-  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node.op->name; });
-  OCLC_CHECK(row != std::end(kRows), "no index map of " + std::string(node.op->name));
+  const auto row =
+      std::find_if(std::begin(kMapRows), std::end(kMapRows), [&](const MapRow& r) { return r.op == node.op->name; });
+  OCLC_CHECK(row != std::end(kMapRows), "no index map of " + std::string(node.op->name));
   row->map({node, shapes, symbols, visit, bind_shape(node.output(0)->type.shape, symbols)});
 }
 

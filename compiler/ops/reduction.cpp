@@ -180,7 +180,7 @@ std::vector<HostTensor> eval_arg(const Node& node, std::span<const HostTensor> i
   return {std::move(result)};
 }
 
-std::optional<std::vector<Expr>> content(const Node& node) {
+std::optional<std::vector<Expr>> reduced_content(const Node& node) {
   const Value& x = *node.inputs[0];
   const TensorType& type = node.output(0)->type;
   const std::string_view name = node.op->name;
@@ -219,7 +219,7 @@ constexpr OpDef reduction(std::string_view name, std::string_view formula) {
           .max_inputs = 1,
           .infer = infer_reduce,
           .eval = eval_reduce<fold>,
-          .content = content,
+          .content = reduced_content,
           .cost = cost,
           .gradient = reduce_gradient};
 }
@@ -237,7 +237,7 @@ constexpr OpDef arg(std::string_view name, std::string_view formula) {
           .gradient = no_gradient};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kReductionOps[] = {
     reduction<Fold::sum>("reduce_sum", "sum over axes; of nothing 0"),
     reduction<Fold::mean>("reduce_mean", "sum over axes / number of elements; integers truncate"),
     reduction<Fold::max>("reduce_max", "largest over axes, NaN if any is; of nothing the type's lowest value"),
@@ -251,6 +251,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> reduction_ops() { return kOps; }
+std::span<const OpDef> reduction_ops() { return kReductionOps; }
 
 }  // namespace oclc

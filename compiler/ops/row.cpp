@@ -82,7 +82,7 @@ std::vector<HostTensor> eval_norm(const Node& node, std::span<const HostTensor> 
 Cost softmax_cost(const Node& node) { return {node.inputs[0]->type.elements() * Expr(14)}; }
 Cost norm_cost(const Node& node) { return {node.inputs[0]->type.elements() * Expr(8)}; }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kRowOps[] = {
     {.name = "softmax",
      .kind = OpKind::row,
      .formula = "e^(x - max) / sum of e^(x - max) along axis",
@@ -123,6 +123,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> row_ops() { return kOps; }
+std::span<const OpDef> row_ops() { return kRowOps; }
 
 }  // namespace oclc

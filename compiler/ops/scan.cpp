@@ -7,7 +7,7 @@
 namespace oclc {
 namespace {
 
-std::vector<TensorType> infer(const Node& node) {
+std::vector<TensorType> infer_scan(const Node& node) {
   const TensorType& x = type_of_input(node, 0);
   if (x.dtype == DType::boolean) reject("numbers", x.text());
   const std::int64_t axis = node.get<std::int64_t>("axis");
@@ -49,22 +49,22 @@ std::vector<Value*> gradient(Builder& b, const Node& node, std::span<Value* cons
                    node.get<std::int64_t>("reverse") == 0)};
 }
 
-Cost cost(const Node& node) { return {node.inputs[0]->type.elements()}; }
+Cost scan_cost(const Node& node) { return {node.inputs[0]->type.elements()}; }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kScanOps[] = {
     {.name = "cumsum",
      .kind = OpKind::scan,
      .formula = "sum of the elements up to here along axis; exclusive: without this one; reverse: from the end",
      .min_inputs = 1,
      .max_inputs = 1,
-     .infer = infer,
+     .infer = infer_scan,
      .eval = eval,
-     .cost = cost,
+     .cost = scan_cost,
      .gradient = gradient},
 };
 
 }  // namespace
 
-std::span<const OpDef> scan_ops() { return kOps; }
+std::span<const OpDef> scan_ops() { return kScanOps; }
 
 }  // namespace oclc

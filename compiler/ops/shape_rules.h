@@ -40,4 +40,7 @@ inline bool has_input(const Node& node, std::size_t index) {
   return index < node.inputs.size() && node.inputs[index] != nullptr;
 }
 
+// Of operators that compute nothing.
+inline Cost no_cost(const Node&) { return {}; }
+
 }  // namespace oclc

@@ -129,9 +129,7 @@ std::vector<Value*> dropout_gradient(Builder& b, const Node& node, std::span<Val
 }
 
 Cost batch_norm_cost(const Node& node) { return {node.output()->type.elements() * Expr(4)}; }
-Cost no_cost(const Node&) { return {}; }
-
-constexpr OpDef kOps[] = {
+constexpr OpDef kTrainingOps[] = {
     {.name = "batch_norm",
      .kind = OpKind::opaque,
      .formula = "(x - mean) / sqrt(variance + epsilon) * scale + bias per channel, with the running statistics; with "
@@ -156,6 +154,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> training_ops() { return kOps; }
+std::span<const OpDef> training_ops() { return kTrainingOps; }
 
 }  // namespace oclc

@@ -14,7 +14,7 @@
 namespace oclc {
 namespace {
 
-std::vector<TensorType> infer(const Node& node) {
+std::vector<TensorType> infer_pool(const Node& node) {
   const TensorType& x = type_of_input(node, 0);
   if (x.dtype == DType::boolean || (node.op->name == "avg_pool" && !is_float(x.dtype))) {
     reject(node.op->name == "avg_pool" ? "floating-point operands" : "numbers", x.text());
@@ -94,21 +94,21 @@ std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> input
   return {std::move(y)};
 }
 
-Cost cost(const Node& node) {
+Cost pool_cost(const Node& node) {
   Expr flops = node.output(0)->type.elements();
   for (const std::int64_t k : node.get<std::vector<std::int64_t>>("kernel")) flops *= Expr(k);
   return {flops};
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kWindowOps[] = {
     {.name = "max_pool",
      .kind = OpKind::window,
      .formula = "largest in the window, NaN if any is; padding never wins; of nothing the type's lowest value",
      .min_inputs = 1,
      .max_inputs = 1,
-     .infer = infer,
+     .infer = infer_pool,
      .eval = eval<false>,
-     .cost = cost,
+     .cost = pool_cost,
      .gradient = pool_gradient},
     {.name = "avg_pool",
      .kind = OpKind::window,
@@ -116,9 +116,9 @@ constexpr OpDef kOps[] = {
          "sum of the window / its elements inside the data (with count_include_pad inside the padding too); of nothing 0",
      .min_inputs = 1,
      .max_inputs = 1,
-     .infer = infer,
+     .infer = infer_pool,
      .eval = eval<true>,
-     .cost = cost,
+     .cost = pool_cost,
      .gradient = pool_gradient},
 };
 
@@ -152,6 +152,6 @@ Shape window_shape(const Node& node, const TensorType& x, const std::vector<std:
   return shape;
 }
 
-std::span<const OpDef> window_ops() { return kOps; }
+std::span<const OpDef> window_ops() { return kWindowOps; }
 
 }  // namespace oclc

@@ -86,7 +86,7 @@ Cost winograd_filter_gradient_cost(const Node& node) {
   return transform_cost(u[1] * u[2], winograd_of(node).filter);
 }
 
-constexpr OpDef kOps[] = {
+constexpr OpDef kWinogradGradientOps[] = {
     {.name = "winograd_gradient",
      .kind = OpKind::window,
      .formula = "m[k, o, t] = element k of output^T Y output, Y being tile t of y[n, o], 0 outside of it",
@@ -107,6 +107,6 @@ constexpr OpDef kOps[] = {
 
 }  // namespace
 
-std::span<const OpDef> winograd_gradient_ops() { return kOps; }
+std::span<const OpDef> winograd_gradient_ops() { return kWinogradGradientOps; }
 
 }  // namespace oclc

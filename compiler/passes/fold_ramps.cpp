@@ -16,7 +16,7 @@ bool is_simple(const Node& node) {
   return source && source->op->kind == OpKind::generator;
 }
 
-bool fold(Graph& graph, Node* node) {
+bool fold_ramp(Graph& graph, Node* node) {
   if (is_simple(*node)) return false;
   const TensorType& type = node->output()->type;
   if (is_float(type.dtype) || is_narrow(type.dtype)) return false;
@@ -44,7 +44,7 @@ bool fold(Graph& graph, Node* node) {
 }  // namespace
 
 bool fold_ramps(Graph& graph, const PassContext&) {
-  constexpr Rule kRules[] = {fold};
+  constexpr Rule kRules[] = {fold_ramp};
   return apply_rules(graph, kRules);
 }
 

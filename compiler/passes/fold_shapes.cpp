@@ -7,7 +7,7 @@
 namespace oclc {
 namespace {
 
-bool fold(Graph& graph, Node* node) {
+bool fold_shape(Graph& graph, Node* node) {
   if (node->outputs.size() != 1 || is(node, "constant") || is(node, "iota")) return false;
   const Value& value = *node->output();
   if (!value.content || !value.type.is_static() || is_float(value.type.dtype) || is_narrow(value.type.dtype)) return false;
@@ -30,7 +30,7 @@ bool fold(Graph& graph, Node* node) {
 }  // namespace
 
 bool fold_shapes(Graph& graph, const PassContext&) {
-  constexpr Rule kRules[] = {fold};
+  constexpr Rule kRules[] = {fold_shape};
   return apply_rules(graph, kRules);
 }
 

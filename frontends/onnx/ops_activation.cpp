@@ -116,7 +116,7 @@ Outputs hardmax(OpContext& c) {
   return {c.b.cast(c.b.call("equal", {c.b.iota(ramp, static_cast<std::int64_t>(axis), DType::i64), best}), x->type.dtype)};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kActivationRows[] = {
     {"Relu", 1, 1, 1, plain, "relu"},
     {"Sigmoid", 1, 1, 1, plain, "sigmoid"},
     {"Softplus", 1, 1, 1, plain, "softplus"},
@@ -142,6 +142,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> activation_rows() { return kRows; }
+std::span<const OpRow> activation_rows() { return kActivationRows; }
 
 }  // namespace oclc::onnx

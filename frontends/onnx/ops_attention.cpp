@@ -154,7 +154,7 @@ Outputs attention(OpContext& c) {
   return out;
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kAttentionRows[] = {
     {"Attention", 23, 3, 6, attention},
     {"RMSNormalization", 23, 2, 2, rms_normalization},
     {"RotaryEmbedding", 23, 3, 4, rotary_embedding},
@@ -162,6 +162,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> attention_rows() { return kRows; }
+std::span<const OpRow> attention_rows() { return kAttentionRows; }
 
 }  // namespace oclc::onnx

@@ -222,7 +222,7 @@ Outputs matmul(OpContext& c) {
   return {c.b.reshape(product, std::move(shape))};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kConvolutionRows[] = {
     {"AveragePool", 1, 1, 1, average_pooling},
     {"Conv", 1, 2, 3, convolution},
     {"ConvTranspose", 1, 2, 3, transposed_convolution},
@@ -238,6 +238,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> convolution_rows() { return kRows; }
+std::span<const OpRow> convolution_rows() { return kConvolutionRows; }
 
 }  // namespace oclc::onnx

@@ -100,10 +100,10 @@ Outputs non_max_suppression(OpContext& c) {
                      1)};
 }
 
-constexpr OpRow kRows[] = {{"NonMaxSuppression", 10, 2, 5, non_max_suppression}};
+constexpr OpRow kDetectionRows[] = {{"NonMaxSuppression", 10, 2, 5, non_max_suppression}};
 
 }  // namespace
 
-std::span<const OpRow> detection_rows() { return kRows; }
+std::span<const OpRow> detection_rows() { return kDetectionRows; }
 
 }  // namespace oclc::onnx

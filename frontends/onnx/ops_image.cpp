@@ -382,7 +382,7 @@ Outputs max_roi_pool(OpContext& c) {
   return {c.b.where(some, y, c.b.scalar(dtype, 0))};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kImageRows[] = {
     {"DeformConv", 19, 3, 5, deformable_convolution},
     {"GridSample", 16, 2, 2, grid_sample},
     {"MaxRoiPool", 1, 2, 2, max_roi_pool},
@@ -391,6 +391,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> image_rows() { return kRows; }
+std::span<const OpRow> image_rows() { return kImageRows; }
 
 }  // namespace oclc::onnx

@@ -54,7 +54,7 @@ Outputs one_hot(OpContext& c) {
   return {c.b.where(hot, value(1), value(0))};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kIndexingRows[] = {
     {"Gather", 1, 2, 2, gather},
     {"GatherElements", 11, 2, 2, gather_elements},
     {"GatherND", 11, 2, 2, gather_nd},
@@ -63,7 +63,7 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> indexing_rows() { return kRows; }
+std::span<const OpRow> indexing_rows() { return kIndexingRows; }
 
 void check_positions(const OpContext& c, const Value* positions, std::span<const Expr> sizes) {
   const HostTensor* known = constant_of(positions);

@@ -25,9 +25,9 @@ Value* aligned(OpContext& c) {
   return c.b.reshape(b, std::move(shape));
 }
 
-Outputs binary(OpContext& c) { return {c.b.call(c.core(), {c.input(0), aligned(c)})}; }
+Outputs legacy_binary(OpContext& c) { return {c.b.call(c.core(), {c.input(0), aligned(c)})}; }
 
-Outputs cast(OpContext& c) {
+Outputs legacy_cast(OpContext& c) {
   static constexpr std::array<std::pair<std::string_view, DType>, 13> kTypes = {{{"FLOAT", DType::f32},
                                                                                  {"UINT8", DType::u8},
                                                                                  {"INT8", DType::i8},
@@ -48,7 +48,7 @@ Outputs cast(OpContext& c) {
   c.unsupported("the name of an element type as attribute 'to'", printable(name));
 }
 
-Outputs concat(OpContext& c) {
+Outputs legacy_concat(OpContext& c) {
   std::vector<Value*> values;
   for (std::size_t i = 0; i < c.inputs(); ++i) values.push_back(c.input(i));
   return {c.b.concat(std::move(values), static_cast<std::int64_t>(c.axis_attribute(1)))};
@@ -66,7 +66,7 @@ Outputs batch_normalization(OpContext& c) {
   return {c.b.fma(x, c.b.reshape(factor, shape), c.b.reshape(shift, shape))};
 }
 
-Outputs dropout(OpContext& c) {
+Outputs legacy_dropout(OpContext& c) {
   c.ignore({"ratio"});
   if (!c.flag("is_test")) c.warn("is_test 0 is read as 1: the dropout does nothing");
   if (!c.wants_output(1)) return {c.input(0)};
@@ -119,22 +119,22 @@ Outputs reshape(OpContext& c) {
   return {c.b.reshape(c.input(0), std::move(shape))};
 }
 
-constexpr OpRow kRows[] = {
-    {"Add", 1, 2, 2, binary, "add"},
-    {"And", 1, 2, 2, binary, "and"},
-    {"Div", 1, 2, 2, binary, "div"},
-    {"Equal", 1, 2, 2, binary, "equal"},
-    {"Greater", 1, 2, 2, binary, "greater"},
-    {"Less", 1, 2, 2, binary, "less"},
-    {"Mul", 1, 2, 2, binary, "mul"},
-    {"Or", 1, 2, 2, binary, "or"},
-    {"Pow", 1, 2, 2, binary, "pow"},
-    {"Sub", 1, 2, 2, binary, "sub"},
-    {"Xor", 1, 2, 2, binary, "xor"},
+constexpr OpRow kLegacyRows[] = {
+    {"Add", 1, 2, 2, legacy_binary, "add"},
+    {"And", 1, 2, 2, legacy_binary, "and"},
+    {"Div", 1, 2, 2, legacy_binary, "div"},
+    {"Equal", 1, 2, 2, legacy_binary, "equal"},
+    {"Greater", 1, 2, 2, legacy_binary, "greater"},
+    {"Less", 1, 2, 2, legacy_binary, "less"},
+    {"Mul", 1, 2, 2, legacy_binary, "mul"},
+    {"Or", 1, 2, 2, legacy_binary, "or"},
+    {"Pow", 1, 2, 2, legacy_binary, "pow"},
+    {"Sub", 1, 2, 2, legacy_binary, "sub"},
+    {"Xor", 1, 2, 2, legacy_binary, "xor"},
     {"BatchNormalization", 1, 5, 5, batch_normalization},
-    {"Cast", 1, 1, 1, cast},
-    {"Concat", 1, 1, kAnyNumber, concat},
-    {"Dropout", 1, 1, 1, dropout},
+    {"Cast", 1, 1, 1, legacy_cast},
+    {"Concat", 1, 1, kAnyNumber, legacy_concat},
+    {"Dropout", 1, 1, 1, legacy_dropout},
     {"Gemm", 1, 3, 3, gemm},
     {"PRelu", 1, 2, 2, prelu},
     {"Pad", 1, 1, 1, pad},
@@ -143,6 +143,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> legacy_rows() { return kRows; }
+std::span<const OpRow> legacy_rows() { return kLegacyRows; }
 
 }  // namespace oclc::onnx

@@ -224,13 +224,13 @@ Outputs determinant(OpContext& c) {
   return {c.b.reshape(loop->output(1), Shape(x->type.shape.begin(), x->type.shape.end() - 2))};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kLinearRows[] = {
     {"Det", 11, 1, 1, determinant},
     {"Einsum", 12, 1, kAnyNumber, einsum},
 };
 
 }  // namespace
 
-std::span<const OpRow> linear_rows() { return kRows; }
+std::span<const OpRow> linear_rows() { return kLinearRows; }
 
 }  // namespace oclc::onnx

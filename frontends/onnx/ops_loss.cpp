@@ -51,13 +51,13 @@ Outputs softmax_cross_entropy(OpContext& c) {
   return {likelihood_loss(c, log_p, c.input(1), c.optional_input(2)), log_p};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kLossRows[] = {
     {"NegativeLogLikelihoodLoss", 12, 2, 3, negative_log_likelihood},
     {"SoftmaxCrossEntropyLoss", 12, 2, 3, softmax_cross_entropy},
 };
 
 }  // namespace
 
-std::span<const OpRow> loss_rows() { return kRows; }
+std::span<const OpRow> loss_rows() { return kLossRows; }
 
 }  // namespace oclc::onnx

@@ -104,7 +104,7 @@ Outputs bit_shift(OpContext& c) {
   return {c.b.call(direction == "LEFT" ? "shift_left" : "shift_right", {c.input(0), c.input(1)})};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kMathRows[] = {
     {"Abs", 1, 1, 1, unary, "abs"},
     {"Acos", 7, 1, 1, unary, "acos"},
     {"Acosh", 9, 1, 1, unary, "acosh"},
@@ -162,7 +162,7 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> math_rows() { return kRows; }
+std::span<const OpRow> math_rows() { return kMathRows; }
 
 Value* as_narrow_float(OpContext& c, Value* x, DType dtype, bool saturates) {
   if (x->type.dtype == dtype) return x;

@@ -328,7 +328,7 @@ Outputs trilu(OpContext& c) {
   return {c.b.where(kept, x, c.b.scalar(x->type.dtype, 0))};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kMovementRows[] = {
     {"Concat", 4, 1, kAnyNumber, concat},
     {"DepthToSpace", 1, 1, 1, depth_to_space},
     {"Dropout", 7, 1, 1, dropout},
@@ -347,6 +347,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> movement_rows() { return kRows; }
+std::span<const OpRow> movement_rows() { return kMovementRows; }
 
 }  // namespace oclc::onnx

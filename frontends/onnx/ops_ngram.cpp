@@ -107,12 +107,12 @@ Outputs tf_idf(OpContext& c) {
   return {batched ? out : c.b.reshape(out, {Expr(*most + 1)})};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kNgramRows[] = {
     {"TfIdfVectorizer", 9, 1, 1, tf_idf},
 };
 
 }  // namespace
 
-std::span<const OpRow> ngram_rows() { return kRows; }
+std::span<const OpRow> ngram_rows() { return kNgramRows; }
 
 }  // namespace oclc::onnx

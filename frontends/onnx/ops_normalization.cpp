@@ -159,7 +159,7 @@ Outputs local_response_normalization(OpContext& c) {
   return {c.b.div(x, c.b.pow(base, c.b.scalar(x->type.dtype, beta)))};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kNormalizationRows[] = {
     {"BatchNormalization", 7, 5, 5, batch_normalization},
     {"GroupNormalization", 18, 3, 3, group_normalization},
     {"InstanceNormalization", 1, 3, 3, instance_normalization},
@@ -171,6 +171,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> normalization_rows() { return kRows; }
+std::span<const OpRow> normalization_rows() { return kNormalizationRows; }
 
 }  // namespace oclc::onnx

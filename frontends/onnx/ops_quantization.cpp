@@ -213,7 +213,7 @@ Outputs qlinear_convolution(OpContext& c) {
                    c.b.reshape(c.input(7), {}))};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kQuantizationRows[] = {
     {"ConvInteger", 10, 2, 4, convolution_integer},
     {"DequantizeLinear", 10, 2, 3, dequantize},
     {"DynamicQuantizeLinear", 11, 1, 1, dynamic_quantize},
@@ -225,6 +225,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> quantization_rows() { return kRows; }
+std::span<const OpRow> quantization_rows() { return kQuantizationRows; }
 
 }  // namespace oclc::onnx

@@ -99,7 +99,7 @@ Outputs dropout(OpContext& c) {
   return {c.b.where(kept, c.b.mul(x, 1 / (1 - ratio)), c.b.scalar(x->type.dtype, 0)), kept};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kRandomRows[] = {
     {"Bernoulli", 15, 1, 1, bernoulli},
     {"Dropout", 12, 1, 3, dropout},
     {"Multinomial", 7, 1, 1, multinomial},
@@ -111,6 +111,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> random_rows() { return kRows; }
+std::span<const OpRow> random_rows() { return kRandomRows; }
 
 }  // namespace oclc::onnx

@@ -273,7 +273,7 @@ Outputs rnn(OpContext& c) {
   return collect(c, n, directions);
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kRecurrentRows[] = {
     {"GRU", 1, 3, 6, gru},
     {"LSTM", 1, 3, 8, lstm},
     {"RNN", 1, 3, 6, rnn},
@@ -281,6 +281,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> recurrent_rows() { return kRows; }
+std::span<const OpRow> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace oclc::onnx

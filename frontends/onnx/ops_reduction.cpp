@@ -69,7 +69,7 @@ Outputs cumsum(OpContext& c) {
   return {c.b.cumsum(c.input(0), static_cast<std::int64_t>(c.axis(axis[0], c.rank(0))), exclusive, reverse)};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kReductionRows[] = {
     {"ReduceL1", 1, 1, 1, by_attribute, "l1"},
     {"ReduceL1", 18, 1, 2, by_input, "l1"},
     {"ReduceL2", 1, 1, 1, by_attribute, "l2"},
@@ -97,6 +97,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> reduction_rows() { return kRows; }
+std::span<const OpRow> reduction_rows() { return kReductionRows; }
 
 }  // namespace oclc::onnx

@@ -384,13 +384,13 @@ Outputs upsample_factors(OpContext& c) {
   return resize(c, method_of(c), all_axes(c), scales, {}, {});
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kResizeRows[] = {
     {"Resize", 10, 2, 2, resize_scales},        {"Resize", 11, 1, 4, resize_inputs},  {"Upsample", 1, 1, 1, upsample_factors},
     {"Upsample", 7, 1, 1, upsample_attributes}, {"Upsample", 9, 2, 2, resize_scales},
 };
 
 }  // namespace
 
-std::span<const OpRow> resize_rows() { return kRows; }
+std::span<const OpRow> resize_rows() { return kResizeRows; }
 
 }  // namespace oclc::onnx

@@ -145,7 +145,7 @@ Outputs affine_grid(OpContext& c) {
       c.b.reshape(c.b.matmul(c.b.expand(points, {size[0], product(grid), wanted[2]}), theta, false, true), std::move(result))};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSamplingRows[] = {
     {"AffineGrid", 20, 2, 2, affine_grid},
     {"CenterCropPad", 18, 2, 2, center_crop_pad},
     {"Col2Im", 18, 3, 3, col2im},
@@ -153,6 +153,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> sampling_rows() { return kRows; }
+std::span<const OpRow> sampling_rows() { return kSamplingRows; }
 
 }  // namespace oclc::onnx

@@ -194,7 +194,7 @@ Outputs reverse_sequence(OpContext& c) {
   return {c.b.gather_elements(x, c.b.expand(from, shape), static_cast<std::int64_t>(time))};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kScatterRows[] = {
     {"ReverseSequence", 10, 2, 2, reverse_sequence},
     {"Scatter", 9, 3, 3, scatter_elements},
     {"ScatterElements", 11, 3, 3, scatter_elements},
@@ -205,6 +205,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> scatter_rows() { return kRows; }
+std::span<const OpRow> scatter_rows() { return kScatterRows; }
 
 }  // namespace oclc::onnx

@@ -129,7 +129,7 @@ Outputs unique(OpContext& c) {
   return {c.b.gather(x, at, static_cast<std::int64_t>(axis)), at, place, counts};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSelectionRows[] = {
     {"Compress", 9, 2, 2, compress},
     {"NonZero", 9, 1, 1, non_zero},
     {"Unique", 11, 1, 1, unique},
@@ -137,6 +137,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> selection_rows() { return kRows; }
+std::span<const OpRow> selection_rows() { return kSelectionRows; }
 
 }  // namespace oclc::onnx

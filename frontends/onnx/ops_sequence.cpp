@@ -126,7 +126,7 @@ Outputs get_element(OpContext& c) {
   return {c.input(0)};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSequenceRows[] = {
     {"ConcatFromSequence", 11, 1, 1, join, {}, true},
     {"Optional", 15, 0, 1, optional, {}, true},
     {"OptionalGetElement", 15, 1, 1, get_element, {}, true},
@@ -142,6 +142,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> sequence_rows() { return kRows; }
+std::span<const OpRow> sequence_rows() { return kSequenceRows; }
 
 }  // namespace oclc::onnx

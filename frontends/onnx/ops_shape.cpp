@@ -254,7 +254,7 @@ Outputs eye_like(OpContext& c) {
   return {c.b.cast(c.b.call("equal", {row, column}), dtype)};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kShapeRows[] = {
     {"Constant", 1, 0, 0, constant},
     {"ConstantOfShape", 9, 1, 1, constant_of_shape},
     {"Expand", 8, 2, 2, expand},
@@ -272,6 +272,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> shape_rows() { return kRows; }
+std::span<const OpRow> shape_rows() { return kShapeRows; }
 
 }  // namespace oclc::onnx

@@ -210,7 +210,7 @@ Outputs mel_weights(OpContext& c) {
   return {c.b.cast(y, dtype)};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kSignalRows[] = {
     {"BlackmanWindow", 17, 1, 1, blackman},
     {"DFT", 17, 1, 2, dft_attribute},
     {"DFT", 20, 1, 3, dft_input},
@@ -222,6 +222,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> signal_rows() { return kRows; }
+std::span<const OpRow> signal_rows() { return kSignalRows; }
 
 }  // namespace oclc::onnx

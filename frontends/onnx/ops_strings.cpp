@@ -49,7 +49,7 @@ Outputs normalizer(OpContext& c) {
 Outputs concat(OpContext& c) { return {c.b.call("string_concat", {strings(c, 0), strings(c, 1)})}; }
 
 // The parts' last dimension is the largest number of parts of any string.
-Outputs split(OpContext& c) {
+Outputs split_string(OpContext& c) {
   Value* x = strings(c, 0);
   const bool limited = c.has("maxsplit") && c.integer("maxsplit") >= 0;
   const std::int64_t most = limited ? c.integer("maxsplit") : -1;
@@ -65,11 +65,11 @@ Outputs full_match(OpContext& c) {
   return {c.b.call("regex_full_match", {strings(c, 0)}, {{"pattern", checked(c, {c.text("pattern")})}})};
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kStringsRows[] = {
     {"RegexFullMatch", 20, 1, 1, full_match},
     {"StringConcat", 20, 2, 2, concat},
     {"StringNormalizer", 10, 1, 1, normalizer},
-    {"StringSplit", 20, 1, 1, split},
+    {"StringSplit", 20, 1, 1, split_string},
 };
 
 // Beside those above.
@@ -109,11 +109,11 @@ constexpr std::string_view kMovers[] = {"Cast",
 
 }  // namespace
 
-std::span<const OpRow> string_rows() { return kRows; }
+std::span<const OpRow> string_rows() { return kStringsRows; }
 
 bool takes_strings(std::string_view op) {
   return std::find(std::begin(kMovers), std::end(kMovers), op) != std::end(kMovers) ||
-         std::any_of(std::begin(kRows), std::end(kRows), [&](const OpRow& row) { return row.op == op; });
+         std::any_of(std::begin(kStringsRows), std::end(kStringsRows), [&](const OpRow& row) { return row.op == op; });
 }
 
 }  // namespace oclc::onnx

@@ -86,7 +86,7 @@ Outputs momentum(OpContext& c) {
   });
 }
 
-constexpr OpRow kRows[] = {
+constexpr OpRow kTrainingRows[] = {
     {"ai.onnx.preview.training.Adagrad", 1, 3, kAnyNumber, adagrad},
     {"ai.onnx.preview.training.Adam", 1, 3, kAnyNumber, adam},
     {"ai.onnx.preview.training.Momentum", 1, 3, kAnyNumber, momentum},
@@ -94,6 +94,6 @@ constexpr OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> training_rows() { return kRows; }
+std::span<const OpRow> training_rows() { return kTrainingRows; }
 
 }  // namespace oclc::onnx

@@ -133,7 +133,7 @@ void local_response(Draft& d) {
   alpha(d, "bias", 0.5, 2);
 }
 
-constexpr Spec kSpecs[] = {
+constexpr Spec kActivationSpecs[] = {
     {"Relu", 6, 23, plain},
     {"Sigmoid", 6, 23, plain},
     {"Softplus", 1, 23, plain},
@@ -165,6 +165,6 @@ constexpr Spec kSpecs[] = {
 
 }  // namespace
 
-std::span<const Spec> activation_specs() { return kSpecs; }
+std::span<const Spec> activation_specs() { return kActivationSpecs; }
 
 }  // namespace oclc::fuzz

@@ -177,7 +177,7 @@ void clip(Draft& d) {
   high ? (void)d.input(dtype, {}, {0, 2, true}) : d.none();
 }
 
-constexpr Spec kSpecs[] = {
+constexpr Spec kMathSpecs[] = {
     {"Abs", 6, 23, signed_numbers},
     {"Neg", 6, 23, signed_numbers},
     {"Acos", 7, 23, smooth},
@@ -234,6 +234,6 @@ constexpr Spec kSpecs[] = {
 
 }  // namespace
 
-std::span<const Spec> math_specs() { return kSpecs; }
+std::span<const Spec> math_specs() { return kMathSpecs; }
 
 }  // namespace oclc::fuzz

@@ -331,7 +331,7 @@ void center_crop_pad(Draft& d) {
   d.symbolic = false;
 }
 
-constexpr Spec kSpecs[] = {
+constexpr Spec kMovementSpecs[] = {
     {"Identity", 1, 23, same},
     {"Transpose", 1, 23, transpose},
     {"Concat", 4, 23, concat},
@@ -358,6 +358,6 @@ constexpr Spec kSpecs[] = {
 
 }  // namespace
 
-std::span<const Spec> movement_specs() { return kSpecs; }
+std::span<const Spec> movement_specs() { return kMovementSpecs; }
 
 }  // namespace oclc::fuzz

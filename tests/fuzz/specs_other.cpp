@@ -374,7 +374,7 @@ void dropout(Draft& d) {
   if (d.r.chance(0.4)) d.outputs = 2;
 }
 
-constexpr Spec kSpecs[] = {
+constexpr Spec kOtherSpecs[] = {
     {"QuantizeLinear", 10, 23, quantize},
     {"DequantizeLinear", 10, 23, dequantize},
     {"DynamicQuantizeLinear", 11, 23, dynamic_quantize},
@@ -404,6 +404,6 @@ constexpr Spec kSpecs[] = {
 
 }  // namespace
 
-std::span<const Spec> other_specs() { return kSpecs; }
+std::span<const Spec> other_specs() { return kOtherSpecs; }
 
 }  // namespace oclc::fuzz

@@ -236,7 +236,7 @@ void unique(Draft& d) {
   d.outputs = static_cast<int>(d.r.integer(1, 4));
 }
 
-constexpr Spec kSpecs[] = {
+constexpr Spec kReductionSpecs[] = {
     {"ReduceL1", 1, 23, reduce},
     {"ReduceL2", 1, 23, reduce},
     {"ReduceLogSum", 1, 23, reduce},
@@ -266,6 +266,6 @@ constexpr Spec kSpecs[] = {
 
 }  // namespace
 
-std::span<const Spec> reduction_specs() { return kSpecs; }
+std::span<const Spec> reduction_specs() { return kReductionSpecs; }
 
 }  // namespace oclc::fuzz

@@ -277,7 +277,7 @@ void rotary(Draft& d) {
   d.scale = 4;
 }
 
-constexpr Spec kSpecs[] = {
+constexpr Spec kWindowSpecs[] = {
     {"Conv", 1, 23, convolution},
     {"ConvTranspose", 1, 23, convolution},
     {"DeformConv", 19, 23, deformed},
@@ -301,6 +301,6 @@ constexpr Spec kSpecs[] = {
 
 }  // namespace
 
-std::span<const Spec> window_specs() { return kSpecs; }
+std::span<const Spec> window_specs() { return kWindowSpecs; }
 
 }  // namespace oclc::fuzz

@@ -13,7 +13,7 @@
 using namespace oclc;
 using namespace oclc::io;
 
-namespace {
+namespace npy_test {
 
 std::string npy(const std::string& dictionary, const std::string& data, int major = 1) {
   std::string bytes = "\x93NUMPY";
@@ -43,8 +43,6 @@ std::vector<double> values(const Tensor& tensor) {
   for (std::uint64_t i = 0; i < tensor.elements(); ++i) list.push_back(tensor.at(i));
   return list;
 }
-
-}  // namespace
 
 TEST_CASE("case 59: all versions, orders and byte orders of .npy are read") {
   for (const int version : {1, 2, 3}) {
@@ -161,3 +159,5 @@ TEST_CASE("written .npy files are read back") {
   CHECK_THROWS_WITH(read_npy(dir / "gone.npy"), doctest::Contains("gone.npy: cannot open: No such file or directory"));
   CHECK_THROWS_WITH(read_npy("/dev/zero"), "/dev/zero: wanted a regular file, found a device, pipe or socket");
 }
+
+}  // namespace npy_test

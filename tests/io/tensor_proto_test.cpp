@@ -8,7 +8,7 @@
 using namespace oclc;
 using namespace oclc::io;
 
-namespace {
+namespace tensor_proto_test {
 
 std::string varint(std::uint64_t value) {
   std::string text;
@@ -41,8 +41,6 @@ std::string error_of(const std::string& text) {
   }
   return "";
 }
-
-}  // namespace
 
 TEST_CASE("tensors of every carrier are read") {
   CHECK(values(number(1, 2) + number(2, 1) + bytes(9, raw<float>({1.5f, -2})) + bytes(8, "x")) == std::vector<double>{1.5, -2});
@@ -102,3 +100,5 @@ TEST_CASE("damaged tensor files never crash") {
     }
   }
 }
+
+}  // namespace tensor_proto_test

@@ -14,7 +14,7 @@ using namespace oclc;
 using namespace oclc::test;
 using nlohmann::json;
 
-namespace {
+namespace oclrun_test {
 
 const std::string kOclrun = std::string(OCLC_BINARY_DIR) + "/bin/oclrun ";
 
@@ -49,8 +49,6 @@ std::string last_line(const std::string& text) {
   const std::size_t begin = text.rfind('\n', end);
   return text.substr(begin + 1, end - begin);
 }
-
-}  // namespace
 
 TEST_CASE("inputs from files give outputs in files") {
   const Fixture f;
@@ -313,3 +311,5 @@ TEST_CASE("case 107: a full or closed standard output is an error, not a crash")
   CHECK(full.text == "oclrun: error: cannot write to standard output\n");
   CHECK(run(kOclrun + f.plan + " --random --dim N=3 --print | head -c 1").status == 0);
 }
+
+}  // namespace oclrun_test

@@ -19,7 +19,7 @@ using namespace oclc;
 using namespace oclc::test;
 using nlohmann::json;
 
-namespace {
+namespace train_test {
 
 const std::string kOclrun = std::string(OCLC_BINARY_DIR) + "/bin/oclrun ";
 
@@ -90,8 +90,6 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 2> key, std::array
   }
   return c;
 }
-
-}  // namespace
 
 TEST_CASE("--steps trains on shuffled batches, in the documented order") {
   CHECK(philox({0, 0}, {0, 0, 0, 0}) == std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -283,8 +281,6 @@ TEST_CASE("--json and --random") {
   CHECK(d["train"]["loss"].get<double>() < d["train"]["first_loss"].get<double>());
 }
 
-namespace {
-
 // Protobuf by hand.
 std::string varint(std::uint64_t v) {
   std::string out;
@@ -311,8 +307,6 @@ std::string model(const std::string& graph) {
 std::string floats(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * 4};
 }
-
-}  // namespace
 
 TEST_CASE("--state-to-onnx writes the model with the trained weights, all else as it was") {
   const Fixture f;
@@ -358,3 +352,5 @@ TEST_CASE("--state-to-onnx writes the model with the trained weights, all else a
               ": write the trained model into the same folder",
           "sub/u.onnx");
 }
+
+}  // namespace train_test

@@ -13,8 +13,7 @@
 #include "tests/onnx/onnx_model.h"
 #include "tests/onnx/test_data.h"
 
-namespace oclc {
-namespace {
+namespace oclc::backend_test {
 
 namespace fs = std::filesystem;
 using test::read_all;
@@ -159,5 +158,4 @@ TEST_CASE("ONNX PyTorch operator tests") { run_all("pytorch-operator", 0, {}); }
 TEST_CASE("ONNX PyTorch converted tests") { run_all("pytorch-converted", 2, {}); }
 TEST_CASE("ONNX simple tests") { run_all("simple", 7, {"test_sequence_model8"}); }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::backend_test

@@ -9,8 +9,7 @@
 #include "tests/onnx/onnx_model.h"
 #include "tests/support/run_plan.h"
 
-namespace oclc {
-namespace {
+namespace oclc::control_flow_test {
 
 using oclc_onnx::TensorProto;
 using test::GraphProto;
@@ -365,5 +364,4 @@ TEST_CASE("an optional input may be empty") {
   CHECK(run(w, {}, options)[0].int_at(0) == 0);
 }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::control_flow_test

@@ -7,8 +7,7 @@
 #include "frontends/onnx/tensors.h"
 #include "tests/onnx/onnx_model.h"
 
-namespace oclc {
-namespace {
+namespace oclc::digits_test {
 
 const std::filesystem::path kDigits = std::filesystem::path(OCLC_SOURCE_DIR) / "examples" / "digits";
 
@@ -41,5 +40,4 @@ TEST_CASE("the digits network gives its reference results") {
   CHECK(worst <= 5e-6 * largest);
 }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::digits_test

@@ -6,8 +6,7 @@
 #include "compiler/support/error.h"
 #include "tests/onnx/onnx_model.h"
 
-namespace oclc {
-namespace {
+namespace oclc::models_test {
 
 namespace fs = std::filesystem;
 
@@ -95,5 +94,4 @@ TEST_CASE("squeezenet1_1 is read") { check_model("squeezenet1_1"); }
 TEST_CASE("vgg16 is read") { check_model("vgg16"); }
 TEST_CASE("vit_b_16 is read") { check_model("vit_b_16"); }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::models_test

@@ -10,8 +10,7 @@
 #include "tests/errors/import_error.h"
 #include "tests/support/run_plan.h"
 
-namespace oclc {
-namespace {
+namespace oclc::narrow_types_test {
 
 using oclc_onnx::TensorProto;
 using test::Writer;
@@ -302,5 +301,4 @@ TEST_CASE("Narrow numbers are not computed with") {
               "node 'n' (ReduceMax): wanted numbers that are computed with, found f8e4m3fn[2, 2]; cast them first", 3);
 }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::narrow_types_test

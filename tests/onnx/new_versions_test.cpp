@@ -5,8 +5,7 @@
 
 #include "tests/onnx/sheet.h"
 
-namespace oclc::test {
-namespace {
+namespace oclc::test::new_versions_test {
 
 // The change log of ONNX's default domain. ImageDecoder (20) is not read: it needs codecs of image files.
 struct Brought {
@@ -70,5 +69,4 @@ TEST_CASE("Opset 21: what it brought") { check_version(21); }
 TEST_CASE("Opset 22: what it brought") { check_version(22); }
 TEST_CASE("Opset 23: what it brought") { check_version(23); }
 
-}  // namespace
-}  // namespace oclc::test
+}  // namespace oclc::test::new_versions_test

@@ -9,8 +9,7 @@
 #include "tests/onnx/onnx_model.h"
 #include "tests/support/run_plan.h"
 
-namespace oclc {
-namespace {
+namespace oclc::newer_ops_test {
 
 using oclc_onnx::TensorProto;
 using test::Writer;
@@ -272,5 +271,4 @@ TEST_CASE("AffineGrid maps the centres or the corners of cells") {
   }
 }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::newer_ops_test

@@ -8,8 +8,7 @@
 #include "compiler/support/error.h"
 #include "tests/onnx/onnx_model.h"
 
-namespace oclc {
-namespace {
+namespace oclc::ops_test {
 
 using oclc_onnx::TensorProto;
 using test::Writer;
@@ -275,5 +274,4 @@ TEST_CASE("nodes keep the model's names") {
   CHECK(module->entries[0]->name == "predict");
 }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::ops_test

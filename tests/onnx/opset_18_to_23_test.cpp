@@ -10,8 +10,7 @@
 #include "tests/onnx/onnx_model.h"
 #include "tests/support/run_plan.h"
 
-namespace oclc {
-namespace {
+namespace oclc::opset_18_to_23_test {
 
 using oclc_onnx::TensorProto;
 using test::Writer;
@@ -395,5 +394,4 @@ TEST_CASE("LpPool with dilations") {
   }
 }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::opset_18_to_23_test

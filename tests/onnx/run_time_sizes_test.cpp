@@ -10,8 +10,7 @@
 #include "tests/onnx/onnx_model.h"
 #include "tests/support/run_plan.h"
 
-namespace oclc::test {
-namespace {
+namespace oclc::test::run_time_sizes_test {
 
 using oclc_onnx::TensorProto;
 using Sizes = std::vector<std::int64_t>;
@@ -447,5 +446,4 @@ TEST_CASE("outputs without a largest size are read when a run is done") {
   CHECK_THROWS_AS(session.read_output(0, "none", room, 16), rt::Error);
 }
 
-}  // namespace
-}  // namespace oclc::test
+}  // namespace oclc::test::run_time_sizes_test

@@ -8,8 +8,7 @@
 #include "tests/onnx/onnx_model.h"
 #include "tests/support/run_plan.h"
 
-namespace oclc::test {
-namespace {
+namespace oclc::test::run_time_values_test {
 
 using oclc_onnx::TensorProto;
 using Sizes = std::vector<std::int64_t>;
@@ -244,5 +243,4 @@ TEST_CASE("NonMaxSuppression with a limit known only at run time") {
   }
 }
 
-}  // namespace
-}  // namespace oclc::test
+}  // namespace oclc::test::run_time_values_test

@@ -9,8 +9,7 @@
 #include "tests/onnx/onnx_model.h"
 #include "tests/support/run_plan.h"
 
-namespace oclc {
-namespace {
+namespace oclc::sampling_test {
 
 using test::Writer;
 using Dims = std::vector<std::int64_t>;
@@ -209,5 +208,4 @@ TEST_CASE("Pad that wraps repeats the tensor, more than once if it must") {
   }
 }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::sampling_test

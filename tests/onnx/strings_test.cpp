@@ -5,8 +5,7 @@
 #include "compiler/support/error.h"
 #include "tests/onnx/onnx_model.h"
 
-namespace oclc {
-namespace {
+namespace oclc::strings_test {
 
 using oclc_onnx::AttributeProto;
 using oclc_onnx::TensorProto;
@@ -171,5 +170,4 @@ TEST_CASE("sequences and branches hold strings") {
   CHECK(list_of(run(w, {texts({2}, {"1", "2"}), texts({1}, {"3"})})[0]) == List{"1", "2", "3"});
 }
 
-}  // namespace
-}  // namespace oclc
+}  // namespace oclc::strings_test

@@ -12,7 +12,7 @@
 using namespace oclc;
 using namespace oclc::test;
 
-namespace {
+namespace training_domain_test {
 
 namespace fs = std::filesystem;
 
@@ -62,8 +62,6 @@ std::vector<double> values(const HostTensor& t) {
   for (std::int64_t i = 0; i < t.elements(); ++i) out.push_back(t.at(i));
   return out;
 }
-
-}  // namespace
 
 TEST_CASE("ONNX's examples of optimizers and gradients run as plans") {
   int count = 0;
@@ -178,3 +176,5 @@ TEST_CASE("optimizers count their inputs") {
   const Failure f = failure_of(w);
   CHECK(f.text.find("wanted R, T and 3 inputs for each tensor, found 4 inputs") != f.text.npos);
 }
+
+}  // namespace training_domain_test

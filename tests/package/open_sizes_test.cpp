@@ -5,6 +5,7 @@
 
 #include "runtime/package/memory.h"
 #include "runtime/package/verify.h"
+#include "tests/package/verify_error.h"
 #include "tests/runtime/string_plan.h"
 
 using namespace oclc;
@@ -37,16 +38,6 @@ fb::PlanT open_plan() {
   step->body.Set(std::move(host));
   plan.entries[0]->steps.push_back(std::move(step));
   return plan;
-}
-
-std::string verify_error(const fb::PlanT& plan) {
-  const auto bytes = metadata(plan);
-  try {
-    package::verify_metadata(bytes, 16);
-  } catch (const package::Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace

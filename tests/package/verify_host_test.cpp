@@ -5,27 +5,13 @@
 
 #include "runtime/package/memory.h"
 #include "runtime/package/verify.h"
+#include "tests/package/verify_error.h"
 #include "tests/runtime/string_plan.h"
 
 using namespace oclc;
 using namespace oclc::test;
 
-namespace {
-
-std::string verify_error(const fb::PlanT& plan) {
-  const auto bytes = metadata(plan);
-  try {
-    package::verify_metadata(bytes, 0);
-  } catch (const package::Error& error) {
-    CHECK(error.kind() == package::ErrorKind::invalid);
-    return error.what();
-  }
-  return "";
-}
-
-}  // namespace
-
-TEST_CASE("a plan of host steps without kernels is legal") { CHECK(verify_error(string_plan()) == ""); }
+TEST_CASE("a plan of host steps without kernels is legal") { CHECK(verify_error(string_plan(), 0) == ""); }
 
 TEST_CASE("case 62: wild host steps and strings are refused") {
   const auto host = [](fb::PlanT& p) -> fb::HostT& { return *p.entries[0]->steps[0]->body.AsHost(); };
@@ -74,7 +60,7 @@ TEST_CASE("case 62: wild host steps and strings are refused") {
   for (const auto& wild : kWild) {
     fb::PlanT plan = string_plan();
     wild.apply(plan);
-    CHECK(verify_error(plan) == wild.error);
+    CHECK(verify_error(plan, 0) == wild.error);
   }
 }
 

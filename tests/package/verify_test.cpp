@@ -5,23 +5,13 @@
 
 #include "runtime/package/memory.h"
 #include "runtime/package/verify.h"
+#include "tests/package/verify_error.h"
 #include "tests/runtime/plan_builder.h"
 
 using namespace oclc;
 using namespace oclc::test;
 
 namespace {
-
-std::string verify_error(const fb::PlanT& plan, std::uint64_t constant_bytes = 16) {
-  const auto bytes = metadata(plan);
-  try {
-    package::verify_metadata(bytes, constant_bytes);
-  } catch (const package::Error& error) {
-    CHECK(error.kind() == package::ErrorKind::invalid);
-    return error.what();
-  }
-  return "";
-}
 
 ExprPtr code(std::vector<std::int64_t> values) {
   auto e = std::make_unique<fb::ExprT>();

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "oclc/oclc.hpp"
+#include "tests/runtime/error_of.h"
 #include "tests/runtime/plan_builder.h"
 #include "tests/runtime/plans.h"
 #include "tests/runtime/temp_dir.h"
@@ -19,22 +20,10 @@ using namespace oclc::test;
 
 namespace {
 
-rt::Plan load(const std::vector<std::byte>& bytes) { return rt::Plan::load(bytes.data(), bytes.size()); }
-
 std::vector<float> ramp(std::size_t n, float step = 1) {
   std::vector<float> v(n);
   for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<float>(i) * step;
   return v;
-}
-
-std::string error_of(const std::function<void()>& action, oclc_status expected = OCLC_E_BINDING) {
-  try {
-    action();
-  } catch (const rt::Error& error) {
-    CHECK(std::string(oclc_status_name(error.status())) == oclc_status_name(expected));
-    return error.what();
-  }
-  return "";
 }
 
 void check_vector_result(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& y) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "oclc/oclc.hpp"
+#include "tests/runtime/error_of.h"
 #include "tests/runtime/string_plan.h"
 
 using namespace oclc;
@@ -12,20 +13,7 @@ using namespace oclc::test;
 
 namespace {
 
-rt::Plan load(const fb::PlanT& plan) {
-  const auto bytes = finish(plan);
-  return rt::Plan::load(bytes.data(), bytes.size());
-}
-
-std::string error_of(const std::function<void()>& action, oclc_status expected = OCLC_E_BINDING) {
-  try {
-    action();
-  } catch (const rt::Error& error) {
-    CHECK(std::string(oclc_status_name(error.status())) == oclc_status_name(expected));
-    return error.what();
-  }
-  return "";
-}
+rt::Plan load(const fb::PlanT& plan) { return test::load(finish(plan)); }
 
 struct Outputs {
   std::vector<const char*> y;

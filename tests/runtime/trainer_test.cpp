@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "oclc/train.hpp"
+#include "tests/runtime/error_of.h"
 #include "tests/runtime/temp_dir.h"
 #include "tests/runtime/train_in_c.h"
 #include "tests/runtime/train_plan.h"
@@ -15,18 +16,6 @@ using namespace oclc::test;
 namespace {
 
 constexpr std::uint32_t kTrain = 1;
-
-rt::Plan load(const std::vector<std::byte>& bytes) { return rt::Plan::load(bytes.data(), bytes.size()); }
-
-std::string error_of(const std::function<void()>& action, oclc_status expected = OCLC_E_BINDING) {
-  try {
-    action();
-  } catch (const rt::Error& error) {
-    CHECK(std::string(oclc_status_name(error.status())) == oclc_status_name(expected));
-    return error.what();
-  }
-  return "";
-}
 
 // Batch number `step` of `n` samples.
 struct Batch {

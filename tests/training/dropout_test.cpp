@@ -41,10 +41,10 @@ std::shared_ptr<Module> trained_module(double ratio, std::uint32_t seed) {
 
 const HostTensor kX = random_tensor(DType::f32, {kRows, 20}, 1), kLabels = random_tensor(DType::f32, {kRows, 3}, 2);
 
-struct Run {
+struct DropoutRun {
   std::shared_ptr<Module> module;
   PlanRunner runner;
-  Run(double ratio, std::uint32_t seed, bool fuse = true)
+  DropoutRun(double ratio, std::uint32_t seed, bool fuse = true)
       : module(trained_module(ratio, seed)), runner(copy(), options(fuse)) {}
   std::shared_ptr<Module> copy() const {
     return std::make_shared<Module>(parse_module(print_module(*module, {INT64_MAX}), find_op));
@@ -137,7 +137,7 @@ TEST_CASE("kept elements are as many as the ratio says, and differ from layer to
 
 TEST_CASE("a training step drops the same elements on the host and on the device, fused and unfused") {
   for (const bool fuse : {true, false}) {
-    Run run(0.4, 9, fuse);
+    DropoutRun run(0.4, 9, fuse);
     std::map<std::string, HostTensor> state;
     for (const StateVariable& variable : run.module->states)
       state[variable.name] =
@@ -187,7 +187,7 @@ TEST_CASE("what was dropped has no gradient") {
 }
 
 TEST_CASE("two runs of a seed are bit-identical, another seed is another run, and ratio 0 drops nothing") {
-  Run a(0.4, 9), again(0.4, 9), other(0.4, 10), plain(0, 9), plain_other(0, 10);
+  DropoutRun a(0.4, 9), again(0.4, 9), other(0.4, 10), plain(0, 9), plain_other(0, 10);
   for (int i = 0; i < 5; ++i) {
     const double loss = a.step();
     CHECK(loss == again.step());
@@ -199,7 +199,7 @@ TEST_CASE("two runs of a seed are bit-identical, another seed is another run, an
 }
 
 TEST_CASE("prediction and evaluation drop nothing") {
-  Run run(0.4, 9), plain(0, 9);
+  DropoutRun run(0.4, 9), plain(0, 9);
   const auto y = run.runner.run(std::vector{kX}, {}, 0), y_plain = plain.runner.run(std::vector{kX}, {}, 0);
   CHECK(difference(y, y_plain).max_abs == 0);
   const auto loss = run.runner.run(std::vector{kX, kLabels}, {}, 2),
@@ -208,7 +208,7 @@ TEST_CASE("prediction and evaluation drop nothing") {
 }
 
 TEST_CASE("a resumed run goes on with the sequence of masks") {
-  Run whole(0.4, 9), first(0.4, 9), second(0.4, 1234);
+  DropoutRun whole(0.4, 9), first(0.4, 9), second(0.4, 1234);
   for (int i = 0; i < 5; ++i) whole.step();
   for (int i = 0; i < 2; ++i) first.step();
   const std::string path = std::string(OCLC_BINARY_DIR) + "/dropout_state.bin";

@@ -9,7 +9,7 @@ namespace oclc::io {
 namespace {
 
 // Field numbers of TensorProto in onnx.proto.
-enum Field : std::uint64_t {
+enum TensorField : std::uint64_t {
   kDims = 1,
   kDataType = 2,
   kSegment = 3,
@@ -111,7 +111,7 @@ std::optional<oclc_dtype> dtype_of(std::uint64_t onnx) {
   }
 }
 
-struct Fields {
+struct TensorFields {
   std::vector<std::int64_t> dims;
   std::uint64_t data_type = 0;
   std::string name;
@@ -153,9 +153,9 @@ void skip(Reader& reader, std::uint64_t wire) {
   }
 }
 
-Fields read_fields(std::string_view bytes, const std::string& where) {
+TensorFields read_fields(std::string_view bytes, const std::string& where) {
   Reader reader(bytes, where);
-  Fields f;
+  TensorFields f;
   while (!reader.done()) {
     const std::uint64_t key = reader.varint();
     const std::uint64_t wire = key & 7;
@@ -226,7 +226,7 @@ std::vector<std::byte> unpacked(const std::vector<std::byte>& packed, std::uint6
 }  // namespace
 
 Tensor parse_tensor_proto(const std::string& bytes, const std::string& where) {
-  const Fields f = read_fields(bytes, where);
+  const TensorFields f = read_fields(bytes, where);
   const auto fail = [&](const std::string& what) { throw FileError(FileProblem::contents, where + ": " + what); };
   const auto dtype = dtype_of(f.data_type);
   if (!dtype) fail("ONNX element type " + std::to_string(f.data_type) + " is not supported");

@@ -20,7 +20,7 @@
 namespace oclc::tool {
 namespace {
 
-constexpr std::string_view kHelp = R"(usage: oclc bench MODEL... [options]
+constexpr std::string_view kBenchHelp = R"(usage: oclc bench MODEL... [options]
 Compiles each model fused and unfused (one kernel an operator), runs the two alternately on one device, and prints launches, bytes
 moved, arena and times beside each other, and the ratios unfused / fused. Inputs are pseudo-random.
 
@@ -39,7 +39,7 @@ moved, arena and times beside each other, and the ratios unfused / fused. Inputs
 
 using nlohmann::json;
 
-struct Arguments {
+struct BenchArguments {
   std::vector<std::string> models;
   std::string versus = "unfused";
   int runs = 0;
@@ -74,7 +74,7 @@ struct Comparison {
 };
 
 // All symbols bound: those not given become 1.
-ImportOptions static_sizes(const std::string& model, const Arguments& arguments, SymbolValues& dims) {
+ImportOptions static_sizes(const std::string& model, const BenchArguments& arguments, SymbolValues& dims) {
   ImportOptions options = import_options(arguments.read);
   ImportOptions silent = options;
   silent.warn = nullptr;
@@ -112,7 +112,7 @@ void build_side(Side& side, const std::string& model, const ImportOptions& impor
 }
 
 // One warm-up of each, then alternately.
-void time_sides(Comparison& c, const Arguments& arguments) {
+void time_sides(Comparison& c, const BenchArguments& arguments) {
   c.fused.run->run_ms();
   c.other.run->run_ms();
   c.max_rel = BenchRun::difference(c.fused.run.value(), c.other.run.value());
@@ -126,7 +126,7 @@ void time_sides(Comparison& c, const Arguments& arguments) {
   for (Side* side : {&c.fused, &c.other}) std::sort(side->times.sorted_ms.begin(), side->times.sorted_ms.end());
 }
 
-Comparison compare(const std::string& model, const Arguments& arguments, const rt::Context& context, Progress& progress) {
+Comparison compare(const std::string& model, const BenchArguments& arguments, const rt::Context& context, Progress& progress) {
   Comparison c;
   c.model = model;
   progress.stage("sizes");
@@ -191,7 +191,7 @@ std::string comparison_text(const Comparison& c) {
 }  // namespace
 
 int bench_command(int argc, char** argv, std::string& file) {
-  Arguments arguments;
+  BenchArguments arguments;
   CLI::App app;
   app.add_option("models", arguments.models);
   app.add_option("--vs", arguments.versus)->check(CLI::IsMember({"unfused"}));
@@ -200,7 +200,7 @@ int bench_command(int argc, char** argv, std::string& file) {
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
   add_build_options(app, arguments.build);
-  if (parse(app, argc, argv, kHelp)) return 0;
+  if (parse(app, argc, argv, kBenchHelp)) return 0;
   if (arguments.models.empty()) usage_error("wanted a model file, found none");
   Progress progress(arguments.shown.progress_form());
   progress.stage("device");

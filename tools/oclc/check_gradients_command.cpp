@@ -15,7 +15,7 @@
 namespace oclc::tool {
 namespace {
 
-constexpr std::string_view kHelp = R"(usage: oclc check-gradients MODEL [options]
+constexpr std::string_view kCheckGradientsHelp = R"(usage: oclc check-gradients MODEL [options]
 Compares the gradients of a model with finite differences, in double on the slow host reference: of each operator on the values it
 meets in the model, and of the whole model along one random direction of all variables. Variables are the floating-point inputs
 (random) and initializers; the loss is a random projection of the outputs. Prints the operators, the worst first. Small sizes
@@ -34,7 +34,7 @@ Exit code 7 if an error is larger than the tolerance, 4 if an operator has no gr
 
 using nlohmann::json;
 
-struct Arguments {
+struct CheckGradientsArguments {
   std::string model;
   bool all = false;
   double tolerance = 1e-6;
@@ -43,7 +43,7 @@ struct Arguments {
   ReadOptions read;
 };
 
-ImportOptions static_sizes(const Arguments& arguments) {
+ImportOptions static_sizes(const CheckGradientsArguments& arguments) {
   ImportOptions options = import_options(arguments.read);
   ImportOptions silent = options;
   silent.warn = nullptr;
@@ -56,7 +56,7 @@ ImportOptions static_sizes(const Arguments& arguments) {
 // JSON has no NaN.
 json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
 
-json document_of(const GradientCheck& check, const Arguments& arguments, bool passed) {
+json document_of(const GradientCheck& check, const CheckGradientsArguments& arguments, bool passed) {
   json operators = json::array();
   for (const OperatorCheck& c : check.operators) {
     operators.push_back({{"op", c.op},
@@ -80,7 +80,7 @@ json document_of(const GradientCheck& check, const Arguments& arguments, bool pa
           {"passed", passed}};
 }
 
-void print(const GradientCheck& check, const Arguments& arguments, bool passed) {
+void print(const GradientCheck& check, const CheckGradientsArguments& arguments, bool passed) {
   print_result(
       fmt::format("{:18} {:>6} {:>8} {:>6} {:>9}  {}\n", "operator", "nodes", "checked", "kinks", "error", "worst node"));
   for (const OperatorCheck& c : check.operators)
@@ -94,7 +94,7 @@ void print(const GradientCheck& check, const Arguments& arguments, bool passed) 
 }  // namespace
 
 int check_gradients_command(int argc, char** argv, std::string& file) {
-  Arguments arguments;
+  CheckGradientsArguments arguments;
   CLI::App app;
   app.add_option("model", arguments.model);
   app.add_flag("--all", arguments.all);
@@ -102,7 +102,7 @@ int check_gradients_command(int argc, char** argv, std::string& file) {
   app.add_option("--seed", arguments.seed);
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
-  if (parse(app, argc, argv, kHelp)) return 0;
+  if (parse(app, argc, argv, kCheckGradientsHelp)) return 0;
   if (arguments.model.empty()) usage_error("wanted a model file, found none");
   if (arguments.model == "-") usage_error("wanted a model file, which is read twice, found standard input");
   if (!(arguments.tolerance > 0)) usage_error(fmt::format("wanted a positive tolerance, found {}", arguments.tolerance));

@@ -25,7 +25,8 @@
 namespace oclc::tool {
 namespace {
 
-constexpr std::string_view kHelp = R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
+constexpr std::string_view kCompileHelp =
+    R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
        oclc bench MODEL...                        fused beside unfused, timed on a device
        oclc check-gradients MODEL                 gradients beside finite differences, on the host
        oclc conformance DIR...                    ONNX's backend test cases, compiled, run and compared
@@ -71,7 +72,7 @@ Messages
 
 using nlohmann::json;
 
-struct Arguments {
+struct CompileArguments {
   std::string model, output, stop_after, emit_dir;
   std::string loss, optimizer = "sgd", prediction;
   std::vector<std::string> frozen;
@@ -88,7 +89,7 @@ struct Arguments {
 void print_json(const json& document) { print_result(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n"); }
 
 // Exit code 4 if an operator is not supported.
-int list_operators(const Arguments& arguments) {
+int list_operators(const CompileArguments& arguments) {
   const std::vector<OpUse> uses = read_ops(arguments.model, import_options(arguments.read));
   const bool all = std::all_of(uses.begin(), uses.end(), [](const OpUse& use) { return use.supported; });
   if (arguments.shown.json) {
@@ -122,7 +123,7 @@ void check_output(const std::string& output) {
   if (!std::filesystem::is_directory(folder, error)) io_error(output, "cannot write the plan", ENOENT);
 }
 
-int print_graph_stage(Module& module, const Arguments& arguments, const CompileOptions& options) {
+int print_graph_stage(Module& module, const CompileArguments& arguments, const CompileOptions& options) {
   if (arguments.stop_after == "passes") run_pipeline(module, options);
   print_result(print_module(module, console().verbose ? TextOptions{INT64_MAX} : TextOptions{}));
   return 0;
@@ -201,7 +202,7 @@ Compiled compile_within(double mebibytes_wanted, const std::function<std::shared
   throw InternalError("no level of recomputation");
 }
 
-int compile_model(const Arguments& arguments) {
+int compile_model(const CompileArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   Progress progress(arguments.shown.progress_form());
   ImportOptions import = import_options(arguments.read);
@@ -293,7 +294,7 @@ double mebibytes_given(const std::string& text) {
 }  // namespace
 
 int compile_command(int argc, char** argv, std::string& file) {
-  Arguments arguments;
+  CompileArguments arguments;
   CLI::App app;
   app.set_version_flag("--version", std::string("oclc ") + oclc_version());
   app.add_option("model", arguments.model);
@@ -314,7 +315,7 @@ int compile_command(int argc, char** argv, std::string& file) {
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
   add_build_options(app, arguments.build);
-  if (parse(app, argc, argv, kHelp)) return 0;
+  if (parse(app, argc, argv, kCompileHelp)) return 0;
   if (arguments.loss.empty()) {
     for (const char* option :
          {"--optimizer", "--train-output", "--train-seed", "--accumulate", "--init", "--freeze", "--recompute", "--mixed"}) {

@@ -22,7 +22,7 @@
 namespace oclc::tool {
 namespace {
 
-constexpr std::string_view kHelp = R"(usage: oclc conformance DIR... [options]
+constexpr std::string_view kConformanceHelp = R"(usage: oclc conformance DIR... [options]
 Compiles, runs and compares ONNX's backend test cases: folders with model.onnx and test_data_set_*, at any depth below each DIR.
 Prints one line a case, a table of operators, and as last line `<n> passed, <m> failed`. The value of an input that decides a
 shape (axes, sizes) is given to the compiler; -v names such inputs. Constants are not folded: the device computes them.
@@ -40,7 +40,7 @@ Exit code 7 if a case fails.
 
 using nlohmann::json;
 
-struct Arguments {
+struct ConformanceArguments {
   std::vector<std::string> folders;
   std::string filter, expect, json_file;
   int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -111,7 +111,7 @@ void print_operators(const std::vector<CaseResult>& results) {
 }  // namespace
 
 int conformance_command(int argc, char** argv, std::string& file) {
-  Arguments arguments;
+  ConformanceArguments arguments;
   CLI::App app;
   app.add_option("dirs", arguments.folders);
   app.add_option("--filter", arguments.filter);
@@ -125,7 +125,7 @@ int conformance_command(int argc, char** argv, std::string& file) {
   app.add_flag("-q,--quiet", console().quiet);
   app.add_option("--color", shown.color)->check(CLI::IsMember({"auto", "always", "never"}));
   add_build_options(app, arguments.build);
-  if (parse(app, argc, argv, kHelp)) return 0;
+  if (parse(app, argc, argv, kConformanceHelp)) return 0;
   if (!arguments.build.target.empty() && !arguments.build.device.empty())
     usage_error("wanted --target or --device, found both");
   if (arguments.folders.empty()) usage_error("wanted a folder of test cases, found none");

@@ -14,7 +14,7 @@
 namespace oclc::tool {
 namespace {
 
-constexpr std::string_view kHelp = R"(usage: oclc devices [--targets] [--json]
+constexpr std::string_view kDevicesHelp = R"(usage: oclc devices [--targets] [--json]
 Lists the OpenCL devices. The index, P:D, or a part of the name selects one wherever --device is an option.
 
   --targets    list the names for --target instead
@@ -99,7 +99,7 @@ int devices_command(int argc, char** argv, std::string&) {
   CLI::App app;
   app.add_flag("--targets", targets);
   add_output_options(app, shown);
-  if (parse(app, argc, argv, kHelp)) return 0;
+  if (parse(app, argc, argv, kDevicesHelp)) return 0;
   if (targets) return list_targets(shown.json);
   const std::vector<oclc_device_info> devices = rt::devices();
   if (shown.json) {

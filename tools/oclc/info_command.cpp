@@ -20,7 +20,7 @@
 namespace oclc::tool {
 namespace {
 
-constexpr std::string_view kHelp = R"(usage: oclc info FILE [options]
+constexpr std::string_view kInfoHelp = R"(usage: oclc info FILE [options]
 Shows what a plan or an ONNX model holds: inputs, outputs, symbols; of a plan its state, the launches with flops and bytes, the arena
 beside the largest sum of bytes alive at once (no arena can be smaller), and the constants; of a model its operators and parameters.
 
@@ -205,7 +205,7 @@ int info_command(int argc, char** argv, std::string& file) {
   app.add_flag("--memory", memory);
   add_output_options(app, shown);
   add_read_options(app, read);
-  if (parse(app, argc, argv, kHelp)) return 0;
+  if (parse(app, argc, argv, kInfoHelp)) return 0;
   if (file.empty()) usage_error("wanted a plan or a model, found none");
   if (file != "-" && is_plan(file)) {
     if (!read.shapes.empty()) usage_error("--shape is for models; give a plan's sizes with --dim");

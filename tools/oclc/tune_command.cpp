@@ -27,7 +27,7 @@
 namespace oclc::tool {
 namespace {
 
-constexpr std::string_view kHelp = R"(usage: oclc tune MODEL --db FILE [options]
+constexpr std::string_view kTuneHelp = R"(usage: oclc tune MODEL --db FILE [options]
        oclc tune --product MxKxN... --db FILE [options]
        oclc tune --db FILE --import F | --export F
 Times tiles and strategies for the convolutions and products of a model (or for products of given sizes) on a device, compares all
@@ -49,7 +49,7 @@ Trials found there are not made again: an interrupted search goes on where it st
 
 using nlohmann::json;
 
-struct Arguments {
+struct TuneArguments {
   std::string model, database, exported, imported;
   std::vector<std::string> products;
   double budget = 60;
@@ -69,7 +69,7 @@ TuningJob product_of(const std::string& text) {
   return product_job(sizes[0], sizes[1], sizes[2]);
 }
 
-std::vector<TuningJob> jobs_of(const Arguments& arguments, const CompileOptions& options) {
+std::vector<TuningJob> jobs_of(const TuneArguments& arguments, const CompileOptions& options) {
   std::vector<TuningJob> jobs;
   for (const std::string& product : arguments.products) jobs.push_back(product_of(product));
   if (arguments.model.empty()) return jobs;
@@ -254,7 +254,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-int tune(const Arguments& arguments, TuningDatabase& database) {
+int tune(const TuneArguments& arguments, TuningDatabase& database) {
   const rt::Context context = profiling_context(arguments.build.device);
   BuildOptions build = arguments.build;
   build.device.clear();
@@ -338,7 +338,7 @@ std::unique_ptr<TuningDatabase> open_database(const std::string& file) {
 }  // namespace
 
 int tune_command(int argc, char** argv, std::string& file) {
-  Arguments arguments;
+  TuneArguments arguments;
   CLI::App app;
   app.add_option("model", arguments.model);
   app.add_option("--db", arguments.database);
@@ -350,7 +350,7 @@ int tune_command(int argc, char** argv, std::string& file) {
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
   add_build_options(app, arguments.build);
-  if (parse(app, argc, argv, kHelp)) return 0;
+  if (parse(app, argc, argv, kTuneHelp)) return 0;
   if (arguments.database.empty()) usage_error("wanted --db FILE");
   if (!arguments.build.target.empty()) usage_error("wanted --device, found --target: choices are timed on a device");
   const bool moves = !arguments.exported.empty() || !arguments.imported.empty();
