@@ -293,6 +293,8 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           for (int i = 0; i < BN / 2; ++i) out[b][i] = fma(sum[i], i % 4 < 2 ? down0 : down8, out[b][i]);
 #endif
         }
+        // One work-item speaks for its warp: all of them have read what the next copy overwrites.
+        oclc_warp_barrier();
         if (lane == 0) oclc_barrier_arrive(used + stage * 8);
         if (++stage == STAGES) stage = 0, phase ^= 1;
       }

@@ -15,6 +15,26 @@
   }
 OCLC_F16() OCLC_F16(4) OCLC_F16(8) OCLC_F16(16)
 
+//@provides oclc_half_pair oclc_half_pair_rest
+// Two numbers rounded to halves, to the nearest, ties to even, the first in the low bits; and what rounding took of them, likewise.
+#if OCLC_NV_SM >= 80
+uint oclc_half_pair(float low, float high) {
+  uint pair;
+  __asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+uint oclc_half_pair_rest(float low, float high, uint pair) {
+  float a, b;
+  __asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}" : "=f"(a), "=f"(b) : "r"(pair));
+  return oclc_half_pair(low - a, high - b);
+}
+#else
+uint oclc_half_pair(float low, float high) { return oclc_to_f16(low) | (uint)oclc_to_f16(high) << 16; }
+uint oclc_half_pair_rest(float low, float high, uint pair) {
+  return oclc_half_pair(low - oclc_from_f16((ushort)pair), high - oclc_from_f16((ushort)(pair >> 16)));
+}
+#endif
+
 //@provides oclc_from_bf16 oclc_to_bf16
 #define OCLC_BF16(N) \
   float##N __attribute__((overloadable)) oclc_from_bf16(ushort##N h) { return as_float##N(convert_uint##N(h) << 16); } \

@@ -53,7 +53,8 @@ std::vector<std::set<std::string>> find_dependencies(const Kernel& kernel) {
   for (const Axis& a : kernel.reduction) reductions.insert(a.name);
   for (const Axis& a : kernel.axes) axes.insert(a.name);
   std::vector<std::set<std::string>> all(kernel.nodes.size());
-  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+  // Nodes stand after their arguments, but what a stage sums up may stand after its result.
+  const auto visit = [&](std::size_t i) {
     const ScalarNode& node = kernel.nodes[i];
     std::set<std::string>& mine = all[i];
     if (node.kind == Kind::reduced) {
@@ -61,7 +62,7 @@ std::vector<std::set<std::string>> find_dependencies(const Kernel& kernel) {
       mine = all[static_cast<std::size_t>(stage.body)];
       for (const std::string& r : reductions) mine.erase(r);
       mine.insert(fmt::format("stage {}", node.stage));
-      continue;
+      return;
     }
     mine = index_dependencies(node.index, all);
     for (const Expr& e : node.guard) mine.merge(index_dependencies(e, all));
@@ -69,6 +70,17 @@ std::vector<std::set<std::string>> find_dependencies(const Kernel& kernel) {
       mine.insert(all[static_cast<std::size_t>(a)].begin(), all[static_cast<std::size_t>(a)].end());
     std::erase_if(mine,
                   [&](const std::string& s) { return !axes.count(s) && !reductions.count(s) && !s.starts_with("stage "); });
+  };
+  bool late = false;
+  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+    const ScalarNode& node = kernel.nodes[i];
+    late =
+        late || (node.kind == Kind::reduced && kernel.stages[static_cast<std::size_t>(node.stage)].body > static_cast<int>(i));
+  }
+  for (bool changed = true; changed;) {
+    const auto before = all;
+    for (std::size_t i = 0; i < kernel.nodes.size(); ++i) visit(i);
+    changed = late && all != before;
   }
   return all;
 }

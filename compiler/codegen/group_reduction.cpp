@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/axis_dependencies.h"
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/index_type.h"
 #include "compiler/codegen/kernel_text.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Fewer terms than this stay with one work-item.
 constexpr std::int64_t kFewTerms = 64;
+// Results of unknown number: a few of them in a group do not keep others waiting, and many groups of one do.
+constexpr std::int64_t kUnknownResults = 4096;
 // Neighbouring results that a group may hold: as many floats as memory moves at once.
 constexpr int kMostResults = 8;
 // Work-items that share a result whose terms lie side by side, where results are many: they read a line of memory at once, and
@@ -26,6 +29,12 @@ constexpr int kSharers = 32;
 constexpr std::int64_t kFewTermsOfItem = 4;
 // Work-items that keep a compute unit busy.
 constexpr std::int64_t kBusyItems = 1024;
+// Floats of a vector; vectors that neighbours in a group read at least, a piece of a line of memory, and at most.
+constexpr int kLanes = 4, kFewestVectors = 2, kMostVectors = 4;
+// Parts that each work-item adds up by itself, where it has added up vectors.
+constexpr int kVectorParts = 8;
+// Terms that are asked for before the first is used.
+constexpr int kUnroll = 8;
 
 class GroupReduction {
  public:
@@ -49,19 +58,24 @@ class GroupReduction {
   }
 
   GeneratedKernel run() {
+    choose_lanes();
     choose_shape();
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
+    mode.aligned = true;
     Emitter e(kernel_, mode);
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
-    g.groups = {ceil_div(all_, Expr(results_))};
+    g.groups = {ceil_div(vectors_, Expr(results_))};
     g.local = {static_cast<std::uint32_t>(results_ * sharers_)};
-    g.schedule = fmt::format("{} results a group, {} work-items each", results_, sharers_);
+    g.schedule = fmt::format("{} results a group, {} work-items each{}", results_ * result_lanes_, sharers_,
+                             result_lanes_ * term_lanes_ == 1 ? "" : ", vectors");
     g.head = kernel_head(kernel_, g);
+    if (result_lanes_ > 1) e.set_vector_axis(kernel_.axes.back().name, kLanes);
     body(e);
-    const std::string_view index = e.index_type(), type = c_type(kernel_.stages[0].accumulator);
+    const std::string_view index = e.index_type();
+    const std::string type = accumulator_type(result_lanes_);
     g.source = fmt::format("void {}_tile({}, const {} tile, __local {}* parts) {{\n{}}}\n\n", g.name,
                            parameter_list(kernel_, false), index, type, e.text());
     g.source += fmt::format(
@@ -82,16 +96,53 @@ class GroupReduction {
 
   std::int64_t likely_terms(const Stage& s) const { return typical_terms(terms(s.axes)); }
 
+  std::string accumulator_type(int lanes) const {
+    const std::string_view type = c_type(kernel_.stages[0].accumulator);
+    return lanes > 1 ? fmt::format("{}{}", type, lanes) : std::string(type);
+  }
+
+  bool loads_along(const std::string& axis) const {
+    return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
+      return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis) == Expr(1);
+    });
+  }
+
+  // Whole vectors of neighbours along an axis, in the sums and in what is stored.
+  bool fills_vectors(const Axis& axis) const {
+    return floor_mod(axis.extent, Expr(kLanes)) == Expr(0) && loads_along(axis.name) &&
+           can_vectorize(kernel_, axis.name, kLanes) &&
+           std::all_of(kernel_.stores.begin(), kernel_.stores.end(),
+                       [&](const Store& s) { return s.index.coefficient(axis.name).has_value(); });
+  }
+
+  // A work-item computes neighbouring results, or adds up neighbouring terms, as a vector.
+  void choose_lanes() {
+    along_ = loads_along(kernel_.axes.back().name);
+    vectors_ = all_;
+    if (kernel_.stages[0].accumulator != DType::f32) return;
+    if (along_) {
+      if (!fills_vectors(kernel_.axes.back())) return;
+      result_lanes_ = kLanes;
+      vectors_ = floor_div(all_, Expr(kLanes));
+      return;
+    }
+    const int last = static_cast<int>(kernel_.reduction.size()) - 1;
+    const auto over_last = [&](const std::vector<int>& axes) { return !axes.empty() && axes.back() == last; };
+    if (std::all_of(kernel_.stages.begin(), kernel_.stages.end(), [&](const Stage& s) { return over_last(s.axes); }) &&
+        std::all_of(kernel_.stores.begin(), kernel_.stores.end(),
+                    [&](const Store& s) { return s.row_axes.empty() || over_last(s.row_axes); }) &&
+        fills_vectors(kernel_.reduction.back()))
+      term_lanes_ = kLanes;
+  }
+
   // Results of a group lie side by side where loads run along them and groups are many; the rest of the group shares terms.
   // Otherwise terms lie side by side, and so do those who share them.
   void choose_shape() {
-    const std::string& last = kernel_.axes.back().name;
-    along_ = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
-      return n.kind == ScalarNode::Kind::load && n.index.coefficient(last) == Expr(1);
-    });
-    const std::int64_t all = typical_extent(all_), units = std::max(1, target_.compute_units);
+    const std::int64_t all = vectors_.is_constant() ? vectors_.value() : std::max(typical_extent(vectors_), kUnknownResults),
+                       units = std::max(1, target_.compute_units);
     if (along_) {
-      while (results_ < kMostResults && results_ * 2 <= all / units) results_ *= 2;
+      if (result_lanes_ > 1) results_ = kFewestVectors;
+      while (results_ < (result_lanes_ > 1 ? kMostVectors : kMostResults) && results_ * 2 <= all / units) results_ *= 2;
       sharers_ = std::max(1, target_.work_group / results_);
       while ((sharers_ & (sharers_ - 1)) != 0) --sharers_;
       return;
@@ -99,24 +150,47 @@ class GroupReduction {
     std::int64_t longest = 0;
     for (const Stage& s : kernel_.stages) longest = std::max(longest, likely_terms(s));
     sharers_ = 1;
-    while (sharers_ * 2 <= std::min(kSharers, target_.work_group)) sharers_ *= 2;
+    while (sharers_ * 2 <= std::min(kSharers, target_.work_group) && longest > sharers_ * term_lanes_) sharers_ *= 2;
     while (sharers_ * 2 <= target_.work_group && all * sharers_ < units * kBusyItems &&
            longest >= 2 * kFewTermsOfItem * sharers_)
       sharers_ *= 2;
     while (results_ * 2 * sharers_ <= target_.work_group && results_ * 2 <= all / units) results_ *= 2;
   }
 
-  // Opens a loop over this work-item's share of the points of `axes`; two scopes.
-  void open_share(Emitter& e, const std::vector<int>& axes) const {
-    e.open(fmt::format("for ({} term = sharer; term < {}; term += {})", e.index_type(), e.index(terms(axes)), sharers_), {});
+  // This work-item's share of the points of `axes`. Loops of whole rounds have one condition, so that a round's loads need not
+  // wait for the one before it; what is left over follows them.
+  template <class Body>
+  void over_share(Emitter& e, const std::vector<int>& axes, const Body& body) const {
     std::vector<const Axis*> list;
     for (const int a : axes) list.push_back(&reduction(a));
-    e.open("", declare_coordinates(e, "term", list));
+    const std::int64_t step = std::int64_t{sharers_} * term_lanes_;
+    const Expr all = terms(axes), rounds = floor_div(all, Expr(step));
+    const std::string first = term_lanes_ > 1 ? fmt::format("sharer * {}", term_lanes_) : "sharer";
+    const auto points = [&](const std::string& header, const std::string& term) {
+      e.open(header, {});
+      e.line(fmt::format("const {} term = {};", e.index_type(), term));
+      if (term_lanes_ > 1) e.set_vector_axis(kernel_.reduction.back().name, kLanes);
+      e.open("", declare_coordinates(e, "term", list));
+      body();
+      e.close();
+      if (term_lanes_ > 1) e.set_vector_axis({}, 1);
+      e.close();
+    };
+    // The hint stands in the loop's own line, since what the loop does not change is declared before that.
+    if (rounds == Expr(1))
+      points("", first);
+    else if (!(rounds == Expr(0)))
+      points(fmt::format("#pragma unroll {0}\nfor ({1} round = 0; round < {2}; ++round)", kUnroll, e.index_type(),
+                         e.index(rounds)),
+             fmt::format("round * {} + {}", step, first));
+    const Expr whole = rounds * Expr(step);
+    const std::string rest = whole == Expr(0) ? first : fmt::format("{} + {}", e.index(whole), first);
+    if (!(whole == all)) points(fmt::format("if ({} < {})", rest, e.index(all)), rest);
   }
 
   bool carries(const Stage& s) const {
     return s.combine == Stage::Combine::sum && s.accumulator == DType::f32 &&
-           static_cast<double>(typical_extent(terms(s.axes)) / sharers_) > kLongSum;
+           static_cast<double>(typical_extent(terms(s.axes)) / (sharers_ * term_lanes_)) > kLongSum;
   }
 
   void stages(Emitter& e) {
@@ -125,35 +199,42 @@ class GroupReduction {
       const auto each = [&](const auto& visit) {
         for (int i = first; i < next; ++i) visit(i, kernel_.stages[static_cast<std::size_t>(i)], fmt::format("s{}", i));
       };
+      const int lanes = result_lanes_ * term_lanes_;
+      const bool vector = lanes > 1;
+      const std::string type = accumulator_type(lanes);
       each([&](int, const Stage& s, const std::string& name) {
-        e.line(fmt::format("{} {} = {};", c_type(s.accumulator), name, initial_text(s.combine, s.accumulator)));
-        if (carries(s)) e.line(fmt::format("float {}_rest = 0.0f;", name));
+        e.line(fmt::format("{0} {1} = ({0})({2});", type, name, initial_text(s.combine, s.accumulator)));
+        if (carries(s)) e.line(fmt::format("{0} {1}_rest = ({0})(0.0f);", type, name));
       });
-      open_share(e, kernel_.stages[static_cast<std::size_t>(first)].axes);
-      each([&](int, const Stage& s, const std::string& name) { accumulate_term(e, kernel_, s, name, false, carries(s)); });
-      e.close();
-      e.close();
+      over_share(e, kernel_.stages[static_cast<std::size_t>(first)].axes, [&] {
+        each([&](int, const Stage& s, const std::string& name) { accumulate_term(e, kernel_, s, name, vector, carries(s)); });
+      });
       each([&](int i, const Stage& s, const std::string& name) {
         const int stride = along_ ? results_ : 1;  // of the parts of a result
         const auto combined = [&](const std::string& a, const std::string& b) {
           return combine_text(s.combine, s.accumulator, a, b);
         };
-        e.line(fmt::format("parts[item] = {};", name));
+        const int parts = result_lanes_ * term_lanes_ > 1 ? kVectorParts : kSharers;
+        e.line(
+            fmt::format("parts[item] = {};", term_lanes_ > 1 ? fmt::format("{}({})", lane_function(s.combine), name) : name));
         e.line("barrier(CLK_LOCAL_MEM_FENCE);");
-        if (sharers_ > kSharers) {
-          e.line(fmt::format("for (int step = {}; step >= {}; step /= 2) {{", sharers_ / 2, kSharers));
+        if (sharers_ > parts) {
+          e.line(fmt::format("for (int step = {}; step >= {}; step /= 2) {{", sharers_ / 2, parts));
           e.line(fmt::format(
               "  if (sharer < step) parts[item] = {};",
               combined("parts[item]", stride == 1 ? "parts[item + step]" : fmt::format("parts[item + step * {}]", stride))));
           e.line("  barrier(CLK_LOCAL_MEM_FENCE);");
           e.line("}");
         }
-        e.line(fmt::format("{} = parts[first_part];", name));
+        const std::string result = term_lanes_ > 1 ? name + "_all" : name;
+        e.line(fmt::format("{}{} = parts[first_part];", term_lanes_ > 1 ? accumulator_type(1) + " " : "", result));
         e.line(fmt::format(
-            "for (int part = 1; part < {}; ++part) {} = {};", std::min(sharers_, kSharers), name,
-            combined(name, stride == 1 ? "parts[first_part + part]" : fmt::format("parts[first_part + part * {}]", stride))));
+            "for (int part = 1; part < {}; ++part) {} = {};", std::min(sharers_, parts), result,
+            combined(result, stride == 1 ? "parts[first_part + part]" : fmt::format("parts[first_part + part * {}]", stride))));
         e.line("barrier(CLK_LOCAL_MEM_FENCE);");
-        e.stage_done(i, name, false);
+        // What all lanes have in common is one number.
+        const bool one = result_lanes_ > 1 && !e.is_vector(s.body);
+        e.stage_done(i, one ? result + ".x" : result, !one);
       });
     }
   }
@@ -166,22 +247,20 @@ class GroupReduction {
     else
       e.line(fmt::format("const int result = item / {0}, sharer = item % {0}, first_part = result * {0};", sharers_));
     e.line(fmt::format("const {} wanted = tile * {} + result;", index, results_));
-    e.line(fmt::format("const {0} element = min(wanted, ({0})({1}) - 1);", index, e.index(all_)));
+    e.line(fmt::format("const {0} element = min(wanted, ({0})({1}) - 1){2};", index, e.index(vectors_),
+                       result_lanes_ > 1 ? fmt::format(" * {}", kLanes) : ""));
     std::vector<const Axis*> list;
     for (const Axis& a : kernel_.axes) list.push_back(&a);
     e.open("", declare_coordinates(e, "element", list));
     stages(e);
-    e.open("if (wanted == element)", {});
+    e.open(result_lanes_ > 1 ? fmt::format("if (wanted * {} == element)", kLanes) : "if (wanted == element)", {});
     for (const Store& store : kernel_.stores) {
       if (store.row_axes.empty()) {
         e.open("if (sharer == 0)", {});
         e.store(store);
       } else {
         e.open("", {});
-        open_share(e, store.row_axes);
-        e.store(store);
-        e.close();
-        e.close();
+        over_share(e, store.row_axes, [&] { e.store(store); });
       }
       e.close();
     }
@@ -191,8 +270,9 @@ class GroupReduction {
 
   Kernel kernel_;
   const Target& target_;
-  Expr all_ = 1;
+  Expr all_ = 1, vectors_ = 1;  // results; vectors of them
   int results_ = 1, sharers_ = 1;
+  int result_lanes_ = 1, term_lanes_ = 1;
   bool along_ = false;  // loads run along the results
 };
 

@@ -14,6 +14,10 @@ namespace oclc {
 GpuProduct product_of(const ContractionView& view);
 // True if A's elements lie in memory as the template copies them.
 bool copies_a(const GpuLoad& a);
+// Elements from row to row of a left operand that is laid out: whole vectors.
+std::int64_t row_pitch(const ContractionView& view);
+// The tiles of a product whose B would be packed when the plan runs.
+std::optional<Sm90aTiles> packed_tiles(const ContractionView& view, const Target& target);
 // How such tiles want B, all of whose extents are numbers.
 HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles, const Target& target);
 

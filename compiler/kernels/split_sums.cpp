@@ -35,7 +35,9 @@ class Splitter {
     for (Step& step : steps) {
       if (step.kernel >= 0) {
         const auto index = static_cast<std::size_t>(step.kernel);
-        if (const auto split = best_split(schedule_.kernels[index])) {
+        if (is_one_row(schedule_.kernels[index])) {
+          sum_by_groups(schedule_.kernels[index]);
+        } else if (const auto split = best_split(schedule_.kernels[index])) {
           Step parts;
           parts.kernel = static_cast<int>(schedule_.kernels.size());
           const int buffer = add_buffer(schedule_.kernels[index], split->parts);
@@ -56,6 +58,19 @@ class Splitter {
     Expr n(1);
     for (const Axis& axis : kernel.axes) n *= axis.extent;
     return n;
+  }
+
+  // A product with one row reads each element of its right operand once: it is as fast as memory, as a reduction is.
+  static bool is_one_row(const Kernel& kernel) {
+    if (!kernel.contraction || kernel.stages.size() != 1 || kernel.stages[0].accumulator != DType::f32) return false;
+    const auto& rows = kernel.contraction->m;
+    return std::all_of(rows.begin(), rows.end(),
+                       [&](int i) { return kernel.axes[static_cast<std::size_t>(i)].extent == Expr(1); });
+  }
+
+  static void sum_by_groups(Kernel& kernel) {
+    kernel.anchor = Anchor::reduce;
+    kernel.contraction.reset();
   }
 
   std::optional<Split> best_split(const Kernel& kernel) const {

@@ -39,3 +39,49 @@ TEST_CASE("groups share rows and sums of unknown length") {
       CHECK(file.source.find("sharer") != std::string::npos);
   }
 }
+
+TEST_CASE("neighbouring results or terms of a group are vectors, whatever stands between them; ragged ones are not") {
+  PlanCheck check;
+  Builder& b = check.b;
+  for (const std::int64_t columns : {64, 66}) {
+    Value* x = check.input({9, 70, columns});
+    const auto name = [&](const char* what) { return fmt::format("{}, {} columns", what, columns); };
+    Value* mean = b.reduce("reduce_mean", x, {0, 1}, true);
+    Value* centred = b.sub(x, mean);
+    check.out(name("variance of columns"), b.reduce("reduce_mean", b.mul(centred, centred), {0, 1}, false));
+    check.out(name("extremes of columns"),
+              b.sub(b.reduce("reduce_max", x, {0, 1}, false), b.reduce("reduce_min", x, {0, 1}, false)));
+    check.out(name("softmax"), b.softmax(b.mul(x, mean)));
+    check.out(name("products of rows"), b.reduce("reduce_prod", b.add(b.mul(x, x), 0.7), {2}, false));
+  }
+  check.check(5e-6, false);
+  CompileOptions options = default_options();
+  options.target = find_target("gpu");
+  int vectors = 0, scalars = 0;
+  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
+    if (file.source.find("sharer") == std::string::npos) continue;
+    (file.source.find("work-items each, vectors") != std::string::npos ? vectors : scalars) += 1;
+  }
+  CHECK(vectors > 2);
+  CHECK(scalars > 2);
+}
+
+TEST_CASE(
+    "a product of one row is a sum that groups share: transposed, batched, over a sum of unknown length, with an epilogue") {
+  PlanCheck check;
+  check.symbols = {{"T", 37}};
+  Builder& b = check.b;
+  check.out("product", b.relu(b.matmul(check.input({1, 300}), check.input({300, 132}))));
+  check.out("ragged", b.matmul(check.input({1, 301}), check.input({301, 131})));
+  check.out("transposed", b.matmul(check.input({1, 768}), check.input({77, 768}), false, true));
+  check.out("batch", b.matmul(check.input({3, 1, 64}), check.input({3, 64, 40})));
+  Value* keys = check.input(random_tensor(DType::f32, {3, 37, 64}, 1), {"", "T", ""});
+  Value* scores = b.softmax(b.matmul(check.input({3, 1, 64}), b.transpose(keys, {0, 2, 1})));
+  check.out("unknown length", b.matmul(scores, keys));
+  check.check(2e-6, false);
+  CompileOptions options = default_options();
+  options.target = find_target("gpu");
+  const auto files = compile(module_of(copy_graph(*check.graph)), options).plan.files;
+  CHECK(files.size() == 7);
+  for (const GeneratedFile& file : files) CHECK(file.source.find("sharer") != std::string::npos);
+}
