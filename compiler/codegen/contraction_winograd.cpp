@@ -127,8 +127,8 @@ class WinogradCode {
                                                             {"NV", tiles_.vectors},
                                                             {"TB", tiles_.tiles},
                                                             {"NP", tiles_.panels},
-                                                            {"K_CHAIN", std::min(inner, kLongestChain)},
-                                                            {"AHEAD", kPrefetchBytes / (panel_width * 4)}};
+                                                            {"K_CHAIN", std::min(inner, longest_chain(target_))},
+                                                            {"AHEAD", prefetch_rows(target_, tiles_.tiles, panel_width)}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["T"] : "1";
