@@ -68,7 +68,8 @@ class ContractionCode {
     p["MT"] = std::to_string(tiles.row_tiles);
     p["NP"] = std::to_string(tiles.panels);
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
-    if (choice_.constant_b) p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));
+    if (choice_.constant_b)
+      p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
   }
 
