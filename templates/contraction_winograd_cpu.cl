@@ -221,7 +221,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
             for (int j = 0; j < NV; ++j) x[j] = LOAD(w + k * PW + j * VW);
 #if AHEAD > 0
             #pragma unroll
-            for (int j = 0; j < NV; ++j) oclc_prefetch(w + (k + AHEAD) * PW + j * VW);
+            for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + (k + AHEAD) * PW + j * VW);
 #endif
             #pragma unroll
             for (int i = 0; i < MR; ++i) {

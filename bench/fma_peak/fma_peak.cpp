@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #define CL_HPP_TARGET_OPENCL_VERSION 120
@@ -13,22 +14,26 @@
 
 namespace {
 
-constexpr int kVectors = 24, kLanes = 16, kSteps = 1000000, kRounds = 8;
+constexpr int kSteps = 1000000, kRounds = 8;
+// WIDTH lanes a vector, VECTORS sums: enough to hide the latency of an addition, few enough for the registers.
 constexpr const char* kSource = R"(
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#define VEC JOIN(float, WIDTH)
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void peak(__global float* y, int steps, float x) {
-  float16 a[24];
+  VEC a[VECTORS];
   #pragma unroll
-  for (int i = 0; i < 24; ++i) a[i] = (float16)(i + x);
-  const float16 b = (float16)(0.999f * x), c = (float16)(0.001f + x);
+  for (int i = 0; i < VECTORS; ++i) a[i] = (VEC)(i + x);
+  const VEC b = (VEC)(0.999f * x), c = (VEC)(0.001f + x);
   for (int k = 0; k < steps; ++k) {
     #pragma unroll
-    for (int i = 0; i < 24; ++i) a[i] = fma(a[i], b, c);
+    for (int i = 0; i < VECTORS; ++i) a[i] = fma(a[i], b, c);
   }
-  float16 sum = 0;
+  VEC sum = 0;
   #pragma unroll
-  for (int i = 0; i < 24; ++i) sum += a[i];
-  vstore16(sum, get_group_id(0), y);
+  for (int i = 0; i < VECTORS; ++i) sum += a[i];
+  JOIN(vstore, WIDTH)(sum, get_group_id(0), y);
 })";
 
 cl::Device first_cpu() {
@@ -51,8 +56,9 @@ int main() {
     const cl::Context context(device);
     const cl::CommandQueue queue(context, device);
     cl::Program program(context, kSource);
-    program.build(device);
-    const cl::Buffer y(context, CL_MEM_READ_WRITE, std::size_t{cores} * kLanes * sizeof(float));
+    const int width = device.getInfo<CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT>() >= 16 ? 16 : 8, vectors = width == 16 ? 24 : 12;
+    program.build(device, ("-DWIDTH=" + std::to_string(width) + " -DVECTORS=" + std::to_string(vectors)).c_str());
+    const cl::Buffer y(context, CL_MEM_READ_WRITE, std::size_t{cores} * static_cast<std::size_t>(width) * sizeof(float));
     cl::Kernel kernel(program, "peak");
     kernel.setArg(0, y);
     kernel.setArg(1, kSteps);
@@ -64,7 +70,7 @@ int main() {
       queue.finish();
       best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
-    std::printf("%.1f\n", 2.0 * kVectors * kLanes * kSteps * cores / best * 1e-9);
+    std::printf("%.1f\n", 2.0 * vectors * width * kSteps * cores / best * 1e-9);
   } catch (const cl::Error& error) {
     std::fprintf(stderr, "oclc-fma-peak: error: %s (%d)\n", error.what(), error.err());
     return 5;

@@ -12,6 +12,7 @@
 #include "compiler/codegen/contraction_window.h"
 #include "compiler/codegen/contraction_winograd.h"
 #include "compiler/codegen/tile_kernel.h"
+#include "compiler/ir/typical.h"
 
 namespace oclc {
 namespace {
@@ -67,23 +68,25 @@ class ContractionCode {
     p["MT"] = std::to_string(tiles.row_tiles);
     p["NP"] = std::to_string(tiles.panels);
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
-    if (choice_.constant_b) p["AHEAD"] = std::to_string(kPrefetchBytes / (choice_.panel_width * 4));
+    if (choice_.constant_b)
+      p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
   }
 
   void fill_chains() {
     auto& p = values_.parameters;
+    const std::int64_t longest = longest_chain(target_);
     if (!view_.inner().is_constant()) {
-      p["K_CHAIN"] = std::to_string(kLongestChain);
+      p["K_CHAIN"] = std::to_string(longest);
       p["CHAINED"] = "1";
       return;
     }
     const std::int64_t inner = view_.inner().value();
-    const bool chained = inner * view_.taps() > kLongestChain;
+    const bool chained = inner * view_.taps() > longest;
     p["CHAINED"] = chained ? "1" : "0";
     if (!chained) return;
-    if (choice_.local_copy != LocalCopy::none || inner > kLongestChain) p["K_CHAIN"] = std::to_string(kLongestChain);
-    p["TAP_CHAIN"] = std::to_string(std::max<std::int64_t>(1, kLongestChain / inner));
+    if (choice_.local_copy != LocalCopy::none || inner > longest) p["K_CHAIN"] = std::to_string(longest);
+    p["TAP_CHAIN"] = std::to_string(std::max<std::int64_t>(1, longest / inner));
   }
 
   // Elements between neighbours in k, where an operand is read in place.

@@ -13,6 +13,12 @@ namespace {
 constexpr std::int64_t kFarRows = 512, kManyRows = 48;
 // Floats between terms of a row of A from which on each is on a cache line of its own.
 constexpr std::int64_t kFarTerms = 16;
+// Longest chain where registers are few.
+constexpr std::int64_t kLongestPiece = 256;
+// How far ahead weights are asked for: with wide vectors, and where registers are few. There the processor's own guesses
+// suffice for one row, which takes a panel from its beginning to its end, and for so many rows that a panel is mostly in the
+// cache.
+constexpr std::int64_t kPrefetchBytes = 32 << 10, kNearPrefetchBytes = 4 << 10, kFewPrefetchRows = 128;
 // Start and end of a register tile, in steps of its inner loop.
 constexpr double kTileStart = 100;
 
@@ -241,6 +247,16 @@ std::optional<PackedOperand> constant_b_layout(const ContractionView& view, cons
     where.tap_offsets.push_back(*offset);
   }
   return where;
+}
+
+bool has_few_registers(const Target& target) { return target.vector_registers <= 16; }
+
+std::int64_t longest_chain(const Target& target) { return has_few_registers(target) ? kLongestPiece : kLongestChain; }
+
+std::int64_t prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width) {
+  if (!has_few_registers(target)) return kPrefetchBytes / (panel_width * 4);
+  const bool gains = rows > 1 && rows <= kFewPrefetchRows;
+  return gains ? kNearPrefetchBytes / (panel_width * 4) : 0;
 }
 
 std::string ContractionChoice::template_name() const {

@@ -12,8 +12,13 @@ namespace oclc {
 
 // Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
 inline constexpr std::int64_t kLongestChain = 64;
-// Packed weights are asked for so far ahead: memory answers while this much is multiplied.
-inline constexpr std::int64_t kPrefetchBytes = 32 << 10;
+// As few vectors as AVX2 has.
+bool has_few_registers(const Target& target);
+// The longest chain on a CPU: where registers are few, sums of pieces lie in memory, and adding to them takes time.
+std::int64_t longest_chain(const Target& target);
+// Rows of a packed panel by which weights are asked for ahead of `rows` rows of A, so that memory answers while those before
+// are multiplied; 0: never.
+std::int64_t prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width);
 
 // The operand that a work-item first copies into local memory, in the order of its inner loop; none: both are read in place.
 enum class LocalCopy { none, a, b };

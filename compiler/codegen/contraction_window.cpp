@@ -91,8 +91,8 @@ class WindowCode {
         {"X_FIRST", image_.x.first}, {"X_LAST", image_.x.last},      {"A_X", image_.x.step},      {"VW", target_.vector_width},
         {"MR", tiles_.pixels},       {"NV", tiles_.vectors},         {"ROWS", tiles_.rows}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
-    if (rows_of_taps * image_.x.taps > kLongestChain)
-      p["CHAIN"] = std::to_string(std::max<std::int64_t>(1, kLongestChain / image_.x.taps));
+    const std::int64_t longest = longest_chain(target_);
+    if (rows_of_taps * image_.x.taps > longest) p["CHAIN"] = std::to_string(std::max<std::int64_t>(1, longest / image_.x.taps));
     p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
     holes["A_ROW"] = fmt::format("const __global float* src = {} + ({}) + image * ({}) + ic * {} + y * {};\n",

@@ -21,6 +21,8 @@ struct TransformCycles {
 };
 constexpr TransformCycles kTwo = {32, 30}, kFour = {130, 100};
 constexpr double kRegisterTileCycles = 30, kItemCycles = 500, kLastCacheBytes = 24;
+// Bytes a cycle of a panel from the second-level cache, which small register tiles of narrow vectors wait for.
+constexpr double kSecondCacheBytes = 29;
 // Of the weights' way from the last cache this much is not hidden behind multiplications.
 constexpr double kExposed = 0.3;
 // Floats between rows of the block in local memory, beside the channels: V_PITCH of the template.
@@ -127,8 +129,8 @@ class WinogradCode {
                                                             {"NV", tiles_.vectors},
                                                             {"TB", tiles_.tiles},
                                                             {"NP", tiles_.panels},
-                                                            {"K_CHAIN", std::min(inner, kLongestChain)},
-                                                            {"AHEAD", kPrefetchBytes / (panel_width * 4)}};
+                                                            {"K_CHAIN", std::min(inner, longest_chain(target_))},
+                                                            {"AHEAD", prefetch_rows(target_, tiles_.tiles, panel_width)}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["T"] : "1";
@@ -163,7 +165,8 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
     for (int rows = 2; rows <= 14; ++rows) {
       if (rows * vectors + vectors + 1 > target.vector_registers) continue;
       const std::int64_t panel_width = vectors * width, panels = ceil_div(s.features, panel_width);
-      const double step = std::max({rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0});
+      const double loads = has_few_registers(target) ? static_cast<double>(panel_width * 4) / kSecondCacheBytes : 0,
+                   step = std::max({rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0, loads});
       for (std::int64_t row_tiles = 1; row_tiles * rows < s.tiles + rows && row_tiles <= 16; ++row_tiles) {
         // Blocks of equal size: the last one is not a small rest.
         const std::int64_t blocks = ceil_div(s.tiles, row_tiles * rows), tiles = ceil_div(s.tiles, blocks),

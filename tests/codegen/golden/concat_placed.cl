@@ -71,7 +71,7 @@ __kernel void k_left_relu(__global const float* x0, const long x0_at, __global f
 // y0        y
 // axes      i0<N i1_i2<40
 // cost      600*N flops, 320*N bytes
-// launch    (N + 519) / 520 groups of 1; 520 rows x 40 a tile
+// launch    (N + 988) / 989 groups of 1; 989 rows x 40 a tile
 #ifndef OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
@@ -138,8 +138,8 @@ OCLC_DOUBLE(OCLC_TANH_DOUBLE)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
 #endif
 void k_right_tanh_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 520 + 520, (long)(dim_N));
-  for (long row = (tile) * 520; row < row_end; ++row) {
+  const long row_end = min((tile) * 989 + 989, (long)(dim_N));
+  for (long row = (tile) * 989; row < row_end; ++row) {
     const long i0 = row;
     {
       for (long i1_i2 = 0; i1_i2 < 40; i1_i2 += 8) {

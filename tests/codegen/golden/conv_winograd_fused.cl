@@ -6,16 +6,6 @@
 // axes      image<N out_y<14 out_x<14 out_c<16; sums over tap_y<1 tap_x<1 in_c<4
 // cost      25088*N flops, 15680*N + 256 bytes
 // launch    (((98*N + 2) / 3) + 65) / 66 groups of 1; template contraction_cpu, tile 6 x 16, 66 x 1 tiles a group
-#ifndef OCLC_HAVE_oclc_prefetch
-#define OCLC_HAVE_oclc_prefetch
-// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
-#if defined(__x86_64__) || defined(__aarch64__)
-#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
-#else
-#define oclc_prefetch(p)
-#endif
-
-#endif
 #ifndef OCLC_HAVE_oclc_store
 #define OCLC_HAVE_oclc_store
 // v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
@@ -85,8 +75,6 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
             float8 x[2];
             #pragma unroll
             for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + j * 8);
-            #pragma unroll
-            for (int j = 0; j < 2; ++j) oclc_prefetch(w + 512 * 16 + j * 8);
             #pragma unroll
             for (int i = 0; i < 6; ++i) {
               const float8 s = p[i][k * 196];
@@ -267,7 +255,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
             #pragma unroll
             for (int j = 0; j < 3; ++j) x[j] = vload8(0, w + k * 24 + j * 8);
             #pragma unroll
-            for (int j = 0; j < 3; ++j) oclc_prefetch(w + (k + 341) * 24 + j * 8);
+            for (int j = 0; j < 3; j += 16 / 8) oclc_prefetch(w + (k + 42) * 24 + j * 8);
             #pragma unroll
             for (int i = 0; i < 4; ++i) {
               const float8 s = p[i * 32 + k];

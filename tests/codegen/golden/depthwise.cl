@@ -6,7 +6,7 @@
 // y0        y
 // axes      image<N out_y<14 out_x<4 out_c<16
 // cost      62720*N flops, 26880*N + 640 bytes
-// launch    (56*N + 278) / 279 groups of 1; 4464 rows x 1 a tile
+// launch    (448*N + 4240) / 4241 groups of 1; 8482 rows x 1 a tile
 #ifndef OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
@@ -41,8 +41,8 @@ OCLC_FLOATS(OCLC_MIN) OCLC_DOUBLE(OCLC_MIN)
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
 void k_depthwise_conv_relu_min_tile(__global const float* x0, __global const float* x1, __global const float* x2, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 4464 + 4464, (long)(896*dim_N));
-  for (long row = (tile) * 4464; row < row_end; ++row) {
+  const long row_end = min((tile) * 8482 + 8482, (long)(896*dim_N));
+  for (long row = (tile) * 8482; row < row_end; ++row) {
     const long image = row / (896);
     const long out_y = row / (64) % (14);
     const long out_x = row / (16) % (4);

@@ -95,7 +95,7 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
             #pragma unroll
             for (int j = 0; j < 1; ++j) x[j] = vload8(0, w + j * 8);
             #pragma unroll
-            for (int j = 0; j < 1; ++j) oclc_prefetch(w + 1024 * 8 + j * 8);
+            for (int j = 0; j < 1; j += 16 / 8) oclc_prefetch(w + 128 * 8 + j * 8);
             #pragma unroll
             for (int i = 0; i < 8; ++i) {
               const float8 s = p[i][k * 1];

@@ -6,7 +6,7 @@
 // y0        y
 // axes      i0<N i1<100
 // cost      1500*N flops, 804*N + 400 bytes
-// launch    (N + 207) / 208 groups of 1; 208 rows x 100 a tile
+// launch    (N + 394) / 395 groups of 1; 395 rows x 100 a tile
 #ifndef OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
@@ -69,8 +69,8 @@ double __attribute__((overloadable)) oclc_sigmoid(double a) {
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar)
 #endif
 void k_gate_mul_tile(__global const float* x0, __global const float* x1, __global const float* x2, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 208 + 208, (long)(dim_N));
-  for (long row = (tile) * 208; row < row_end; ++row) {
+  const long row_end = min((tile) * 395 + 395, (long)(dim_N));
+  for (long row = (tile) * 395; row < row_end; ++row) {
     const long i0 = row;
     {
       long i1 = 0;

@@ -5,7 +5,7 @@
 // y0        y
 // axes      i0<N; sums over r1<1000
 // cost      15000*N flops, 8000*N + 4000 bytes
-// launch    (N + 19) / 20 groups of 1; 20 rows x 1 a tile, vectors along the row
+// launch    (N + 38) / 39 groups of 1; 39 rows x 1 a tile, vectors along the row
 #ifndef OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
@@ -100,8 +100,8 @@ int __attribute__((overloadable)) oclc_lanes_max(int16 v) { return oclc_lanes_ma
 
 #endif
 void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 20 + 20, (long)(dim_N));
-  for (long row = (tile) * 20; row < row_end; ++row) {
+  const long row_end = min((tile) * 39 + 39, (long)(dim_N));
+  for (long row = (tile) * 39; row < row_end; ++row) {
     const long i0 = row;
     {
       float s0 = -INFINITY;

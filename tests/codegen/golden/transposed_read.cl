@@ -4,7 +4,7 @@
 // y0        y
 // axes      i0<N i1<20 i2<3
 // cost      600*N flops, 480*N bytes
-// launch    (6*N + 3124) / 3125 groups of 1; 31250 rows x 1 a tile
+// launch    (4*N + 3124) / 3125 groups of 1; 46875 rows x 1 a tile
 #ifndef OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_HAVE_OCLC_DOUBLE
 #define OCLC_FLOATS(F) F(float) F(float4) F(float8) F(float16)
@@ -50,8 +50,8 @@ OCLC_FLOATS(OCLC_EXP)
 OCLC_DOUBLE(OCLC_EXP_DOUBLE)
 #endif
 void k_exp_transpose_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 31250 + 31250, (long)(60*dim_N));
-  for (long row = (tile) * 31250; row < row_end; ++row) {
+  const long row_end = min((tile) * 46875 + 46875, (long)(60*dim_N));
+  for (long row = (tile) * 46875; row < row_end; ++row) {
     const long i0 = row / (60);
     const long i1 = row / (3) % (20);
     const long i2 = row % (3);

@@ -1,0 +1,49 @@
+// Products on CPUs with sixteen vector registers: chains, prefetching and tiles, and the numbers that come out.
+#include "compiler/codegen/contraction_choice.h"
+#include "compiler/codegen/contraction_winograd.h"
+#include "tests/codegen/plan_check.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+TEST_CASE("with few registers chains are longer and weights are asked for nearby, if at all") {
+  const Target &few = find_target("cpu-256"), &many = find_target("cpu");
+  CHECK(longest_chain(few) == 256);
+  CHECK(longest_chain(many) == kLongestChain);
+  CHECK(prefetch_rows(few, 1, 16) == 0);
+  CHECK(prefetch_rows(few, 49, 16) == 64);
+  CHECK(prefetch_rows(few, 1000, 16) == 0);
+  for (const std::int64_t rows : {1, 49, 1000}) CHECK(prefetch_rows(many, rows, 32) == 256);
+}
+
+TEST_CASE("few tiles of Winograd take narrow panels of weights where registers are few") {
+  Target few = find_target("cpu-256");
+  few.compute_units = 2;
+  few.local_bytes = 512 << 10;
+  for (const std::int64_t tile : {2, 4}) {
+    WinogradShape shape;
+    shape.tile = tile;
+    shape.tiles = tile == 2 ? 16 : 4;
+    shape.channels = shape.features = 512;
+    const auto tiles = choose_winograd_tiles(shape, few);
+    REQUIRE(tiles);
+    CHECK(tiles->rows == 4);
+    CHECK(tiles->vectors == 2);
+  }
+}
+
+TEST_CASE("sums longer than a chain, of one row, of few and of many") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto weights = [&](std::int64_t inner, std::int64_t columns) {
+    return b.constant(random_tensor(DType::f32, {inner, columns}, 11, -1, 1));
+  };
+  for (const std::int64_t rows : {1, 20, 150}) {
+    const std::string name = std::to_string(rows) + " rows, ";
+    check.out(name + "600 terms", b.matmul(check.input({rows, 600}), weights(600, 40)));
+    check.out(name + "256 terms", b.matmul(check.input({rows, 256}), weights(256, 16)));
+    check.out(name + "a computed operand", b.matmul(b.relu(check.input({rows, 513})), weights(513, 33)));
+  }
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
+}
