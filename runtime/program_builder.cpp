@@ -68,7 +68,7 @@ bool drop_nvidia_option(std::string& options) {
 std::string options_of(const fb::Program& program) {
   std::string options = program.options() ? program.options()->str() : "";
   if (options.find("-cl-std=") == options.npos) options = options.empty() ? "-cl-std=CL1.2" : "-cl-std=CL1.2 " + options;
-  return options;
+  return options + " -w";  // drivers print on the standard error how many warnings there were
 }
 
 void append(Unit& unit, std::uint32_t index, const fb::Program& program) {

@@ -17,13 +17,6 @@
 #include "runtime/package/verify.h"
 
 namespace oclc::package {
-namespace {
-
-constexpr std::size_t kChunkBytes = 1 << 20;
-
-[[noreturn]] void throw_io(const std::string& path, const std::string& action, int error) {
-  throw Error(ErrorKind::io, path + ": " + action + ": " + std::generic_category().message(error));
-}
 
 // Where bytes go. `put` appends; `rewrite` replaces bytes written before (the header, whose checksums are known last).
 class Sink {
@@ -32,6 +25,14 @@ class Sink {
   virtual void put(std::span<const std::byte> bytes) = 0;
   virtual void rewrite(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
 };
+
+namespace {
+
+constexpr std::size_t kChunkBytes = 1 << 20;
+
+[[noreturn]] void throw_io(const std::string& path, const std::string& action, int error) {
+  throw Error(ErrorKind::io, path + ": " + action + ": " + std::generic_category().message(error));
+}
 
 class MemorySink : public Sink {
  public:

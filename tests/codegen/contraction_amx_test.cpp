@@ -19,7 +19,8 @@ namespace {
 CompileOptions amx_options(const char* precision) {
   CompileOptions options = default_options();
   options.target = find_target("cpu-amx");
-  options.target.flops = 1e8;  // nothing is too small for the unit
+  options.target.flops = 1e8;              // nothing is too small for the unit
+  options.target.local_bytes = 256 << 10;  // no CPU has less
   options.conv = "implicit";
   options.precision = precision;
   return options;
