@@ -144,7 +144,7 @@ TEST_CASE("a sum of 16-bit floats is not rounded term by term") {
 
 TEST_CASE("contractions of 16-bit floats sum in single precision") {
   for (const DType dtype : kHalves) {
-    for (const auto& [m, k, n] : {std::tuple(1, 1, 1), std::tuple(3, 17, 5), std::tuple(17, 300, 33), std::tuple(64, 64, 64)}) {
+    for (const auto& [m, k, n] : {std::tuple(3, 17, 5), std::tuple(17, 300, 33)}) {
       PlanCheck check;
       Builder& b = check.b;
       Value *a = check.input(dtype, {m, k}), *right = check.input(dtype, {k, n}), *bias = check.input(dtype, {n});
