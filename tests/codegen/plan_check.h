@@ -15,8 +15,8 @@
 
 namespace oclc::test {
 
-// Wide vectors, and work-groups without vectors: PoCL runs them all; middle and narrow ones too where OCLC_TEST_ALL is set, since a
-// target takes a fifth of the time of these tests.
+// Wide vectors, and work-groups without vectors: PoCL runs them all; middle and narrow ones too where OCLC_TEST_ALL is set,
+// since a target takes a fifth of the time of these tests.
 inline const std::vector<std::string>& target_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list = {"cpu", "gpu"};
