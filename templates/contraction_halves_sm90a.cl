@@ -294,6 +294,9 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
 #endif
         }
         // One work-item speaks for its warp: all of them have read what the next copy overwrites.
+#if STEP_SCALES
+        oclc_publish();
+#endif
         oclc_warp_barrier();
         if (lane == 0) oclc_barrier_arrive(used + stage * 8);
         if (++stage == STAGES) stage = 0, phase ^= 1;

@@ -59,7 +59,8 @@ void oclc_copies_arrive(uint barrier) {
 #endif
 
 //@provides oclc_publish
-// What this work-item wrote to local memory can be seen by matrix units from its next arrival at a barrier on.
+// What this work-item wrote to local memory can be seen by matrix units from its next arrival at a barrier on, and what it has read
+// there may be overwritten by bulk copies from then on: an arrival alone does not wait for reads.
 #ifdef OCLC_SM90A
 void oclc_publish(void) { __asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #endif
@@ -127,22 +128,12 @@ float oclc_scale_down(uint exponent) { return as_float(exponent - (14u << 23)); 
 //@provides oclc_halves oclc_rests
 // Pairs of halves (x.xy, y.xy, x.zw, y.zw), nearest, ties to even, the first of a pair in the low bits; and of what they leave.
 #ifdef OCLC_SM90A
-uint oclc_pair(float low, float high) {
-  uint pair;
-  __asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-  return pair;
-}
-uint oclc_rest(float low, float high, uint pair) {
-  float a, b;
-  __asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}" : "=f"(a), "=f"(b) : "r"(pair));
-  return oclc_pair(low - a, high - b);
-}
 uint4 oclc_halves(float4 x, float4 y) {
-  return (uint4)(oclc_pair(x.x, x.y), oclc_pair(y.x, y.y), oclc_pair(x.z, x.w), oclc_pair(y.z, y.w));
+  return (uint4)(oclc_half_pair(x.x, x.y), oclc_half_pair(y.x, y.y), oclc_half_pair(x.z, x.w), oclc_half_pair(y.z, y.w));
 }
 uint4 oclc_rests(float4 x, float4 y, uint4 pairs) {
-  return (uint4)(oclc_rest(x.x, x.y, pairs.x), oclc_rest(y.x, y.y, pairs.y), oclc_rest(x.z, x.w, pairs.z),
-                 oclc_rest(y.z, y.w, pairs.w));
+  return (uint4)(oclc_half_pair_rest(x.x, x.y, pairs.x), oclc_half_pair_rest(y.x, y.y, pairs.y), oclc_half_pair_rest(x.z, x.w, pairs.z),
+                 oclc_half_pair_rest(y.z, y.w, pairs.w));
 }
 #endif
 

@@ -45,7 +45,6 @@ class GpuContractionCode {
     const bool loads_vectors = a.width > 1 && (b.width > 1 || constant_b);
     product.is_packed =
         images_of(kernel_) >= 0 || (copies_a(a) && constant_b && view_.operand_of(view_.b()).dtype == DType::f32);
-    product.whole_units = images_of(kernel_) >= 0 && view_.taps() == 1;
     if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
       sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
     if (sm90a_) tiles_ = sm90a_->portable;

@@ -195,7 +195,6 @@ std::int64_t row_pitch(const ContractionView& view) { return ceil_div(view.inner
 std::optional<Sm90aTiles> packed_tiles(const ContractionView& view, const Target& target) {
   GpuProduct product = product_of(view);
   product.is_packed = true;
-  product.whole_units = view.taps() == 1;
   return choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
 }
 

@@ -10,9 +10,6 @@ namespace oclc {
 struct GpuProduct {
   std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;  // C[groups, rows, columns] sums over depth
   bool is_packed = false;  // B is constant, and A is copied as it lies in memory, four neighbours of the sum at a time
-  // Tiles of groups that share a compute unit are not for it: on an H200, products of rows whose B was packed when the plan ran
-  // gave sums with them that differed from run to run (RATIONALE.md).
-  bool whole_units = false;
 };
 
 // The tile of C of a work-group, the terms of a step, and the tile of a work-item: BM, BN, BK, TM, TN of contraction_gpu.cl.

@@ -57,7 +57,7 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
   plain.matrix_unit = MatrixUnit::none;
   double least = kStartSeconds + gpu_product_seconds(product, rival, plain);
   for (const Sm90aTiles& candidate : kCandidates) {
-    if (candidate.halves != product.is_packed || (product.whole_units && candidate.groups_of_unit > 1)) continue;
+    if (candidate.halves != product.is_packed) continue;
     const double time = sm90a_seconds(product, candidate, target);
     if (time >= least) continue;
     least = time;
