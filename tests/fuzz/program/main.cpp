@@ -64,6 +64,8 @@ Options parse(int argc, char** argv) {
       o.write_table = value;
     else if (name == "--check-table")
       o.check_table = value;
+    else if (name == "--device")
+      setenv("OCLC_TEST_DEVICE", value.c_str(), 1);  // what run_plan reads, in every child too
     else if (name == "--timeout")
       o.timeout_s = std::stod(value);
     else
