@@ -43,6 +43,22 @@ std::size_t elements(const char* shape) {
   return product;
 }
 
+// The tensor that deviates most.
+struct Worst {
+  double deviation = 0;
+  std::string name;
+
+  void add(const std::string& tensor, double its) {
+    if (!name.empty() && its <= deviation) return;
+    deviation = its;
+    name = tensor;
+  }
+  // "gradients, 32 of 32, most in 'conv1.weight'"
+  std::string text(const std::string& what, std::size_t compared, std::size_t all) const {
+    return what + ", " + std::to_string(compared) + " of " + std::to_string(all) + ", most in '" + name + "'";
+  }
+};
+
 class TrainingVerifier {
  public:
   TrainingVerifier(Runner& runner, const rt::Plan& plan, std::string path)
@@ -133,7 +149,7 @@ class TrainingVerifier {
   }
 
   void gradients(double theirs) {
-    double worst = 0;
+    Worst worst;
     std::size_t compared = 0;
     const json& norms = reference_.at("first_step_gradient_norms");
     for (const auto& [name, reference] : norms.items()) {
@@ -141,15 +157,14 @@ class TrainingVerifier {
       const auto gradient = first_gradient(name);
       if (!gradient) continue;
       ++compared;
-      worst = std::max(worst, relative(norm(*gradient), reference.get<double>()));
+      worst.add(name, relative(norm(*gradient), reference.get<double>()));
     }
-    if (compared == 0) worst = INFINITY;
-    judge("step 0", "gradients, " + std::to_string(compared) + " of " + std::to_string(norms.size()), worst, theirs,
-          std::max(4 * theirs, 1e-5));
+    if (compared == 0) worst.deviation = INFINITY;
+    judge("step 0", worst.text("gradients", compared, norms.size()), worst.deviation, theirs, std::max(4 * theirs, 1e-5));
   }
 
   void changes(double theirs) {
-    double worst = 0;
+    Worst worst;
     std::size_t compared = 0;
     const json& norms = reference_.at("parameter_change_norms");
     for (const auto& [name, reference] : norms.items()) {
@@ -158,22 +173,22 @@ class TrainingVerifier {
       if (old == before_.end() || !now) continue;
       for (std::size_t i = 0; i < now->size(); ++i) (*now)[i] -= old->second[i];
       ++compared;
-      worst = std::max(worst, relative(norm(*now), reference.get<double>()));
+      worst.add(name, relative(norm(*now), reference.get<double>()));
     }
-    judge("after the last step", "changes, " + std::to_string(compared) + " of " + std::to_string(norms.size()), worst, theirs,
+    judge("after the last step", worst.text("changes", compared, norms.size()), worst.deviation, theirs,
           std::max(4 * theirs, 1e-4));
   }
 
   void statistics() {
-    double worst = 0;
+    Worst worst;
     const json& norms = reference_.at("running_norms");
     for (const auto& [name, reference] : norms.items()) {
       const auto values = variable(name);
-      worst = std::max(worst, values ? relative(norm(*values), reference.get<double>()) : INFINITY);
+      worst.add(name, values ? relative(norm(*values), reference.get<double>()) : INFINITY);
     }
     if (!norms.empty()) {
       const double theirs = reference_.at("pytorch_float32").at("worst_parameter_change_deviation").get<double>();
-      judge("after the last step", "running statistics, " + std::to_string(norms.size()), worst, theirs,
+      judge("after the last step", worst.text("running statistics", norms.size(), norms.size()), worst.deviation, theirs,
             std::max(theirs, 1e-4));
     }
   }
