@@ -27,6 +27,24 @@ void keep_needed(Kernel& kernel, std::vector<NodeId> roots) {
   }
 }
 
+void drop_unused_operands(Kernel& kernel) {
+  std::vector<int> number(kernel.operands.size(), -1);
+  std::vector<Operand> kept;
+  const auto keep = [&](int& operand) {
+    int& n = number[static_cast<std::size_t>(operand)];
+    if (n < 0) {
+      n = static_cast<int>(kept.size());
+      kept.push_back(kernel.operands[static_cast<std::size_t>(operand)]);
+    }
+    operand = n;
+  };
+  for (ScalarNode& node : kernel.nodes) {
+    if (node.kind == ScalarNode::Kind::load) keep(node.operand);
+  }
+  for (Store& store : kernel.stores) keep(store.operand);
+  kernel.operands = std::move(kept);
+}
+
 Kernel part_for(const Kernel& kernel, NodeId root) {
   Kernel part = kernel;
   part.stores.clear();

@@ -8,6 +8,8 @@ namespace oclc {
 
 // Makes every node that none of `roots` needs a constant; numbers of nodes stay the same.
 void keep_needed(Kernel& kernel, std::vector<NodeId> roots);
+// Drops the operands that nothing loads or stores; the others keep their order.
+void drop_unused_operands(Kernel& kernel);
 // The kernel without stores and stages, and with the nodes that `root` needs.
 Kernel part_for(const Kernel& kernel, NodeId root);
 // Every index and guard of its nodes, and the indices of its stores.

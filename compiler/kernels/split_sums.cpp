@@ -283,7 +283,7 @@ class Splitter {
       kernel.stores[i].operand = static_cast<int>(kernel.operands.size());
       kernel.operands.push_back(std::move(operand));
     }
-    keep_operands(kernel);
+    drop_unused_operands(kernel);
   }
 
   int add_buffer(const Kernel& kernel, std::int64_t parts) {
@@ -294,28 +294,9 @@ class Splitter {
     return static_cast<int>(schedule_.buffers.size()) - 1;
   }
 
-  // Drops the operands that nothing uses.
-  static void keep_operands(Kernel& kernel) {
-    std::vector<int> number(kernel.operands.size(), -1);
-    std::vector<Operand> kept;
-    const auto keep = [&](int& operand) {
-      int& n = number[static_cast<std::size_t>(operand)];
-      if (n < 0) {
-        n = static_cast<int>(kept.size());
-        kept.push_back(kernel.operands[static_cast<std::size_t>(operand)]);
-      }
-      operand = n;
-    };
-    for (ScalarNode& node : kernel.nodes) {
-      if (node.kind == ScalarNode::Kind::load) keep(node.operand);
-    }
-    for (Store& store : kernel.stores) keep(store.operand);
-    kernel.operands = std::move(kept);
-  }
-
   // The operand of the partial sums, after those that the kernel still uses.
   static int add_operand(Kernel& kernel, int buffer, bool written) {
-    keep_operands(kernel);
+    drop_unused_operands(kernel);
     Operand parts;
     parts.buffer = buffer;
     parts.written = written;
