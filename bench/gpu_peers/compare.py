@@ -3,11 +3,16 @@
 
     bench/gpu_peers/run tests/models/resnet50 tests/models/gpt2 --batch 1 --batch 16 --precision fp32 --precision tf32 \
         --json build/gpu_peers/h200.json
+    bench/gpu_peers/run tests/models/resnet18 --work training --batch 16 --precision fp32
+    bench/gpu_peers/run tests/models/gpt2_decode --work decode --batch 1 --tokens 128 --precision fp32
 
 MODEL is a folder with model.onnx; a folder with weights.json gets its weights generated under build/models. Each round starts
 a fresh process of each system, in the order AB BA AB ...; both run without waiting between runs, after a warm-up. PyTorch's time
 is that of its fastest mode: eager, a CUDA graph, each with both memory formats, or torch.compile. `ratio` is the median over the
 rounds of oclc's time divided by PyTorch's, so below 1 oclc is faster; `spread` is the smallest and largest of the rounds.
+
+A step of `training` is forward, backward and SGD with momentum and weight decay on mean softmax cross-entropy, without dropout.
+A step of `decode` is one token behind `--tokens` of them, whose keys and values are kept: PyTorch's in a static cache.
 """
 import json
 import shutil
@@ -18,7 +23,11 @@ import comparison
 from comparison import ROOT, run
 
 # Tokens of a sequence, and the class that stands for the network where it is not torchvision's of the folder's name.
-NETWORKS = {'gpt2': (128, 'GPT2LMHeadModel', 'GPT2Config'), 'bert_base': (128, 'BertModel', 'BertConfig')}
+NETWORKS = {'gpt2': (128, 'GPT2LMHeadModel', 'GPT2Config'), 'bert_base': (128, 'BertModel', 'BertConfig'),
+            'gpt2_decode': (128, 'GPT2LMHeadModel', 'GPT2Config')}
+# The model's names of how many tokens are kept, come and are read then.
+KEPT, COMING, READ = 's12', 's27', 's64'
+OPTIMIZER = {'lr': 0.001, 'momentum': 0.9, 'weight_decay': 0.0001}
 VOCABULARY = 30000
 WARM_RUNS, RUNS_IN_A_ROW = 10, 10
 
@@ -69,6 +78,41 @@ def modes(module, x, compiled):
             yield 'compile' + suffix, lambda: fast(y)
 
 
+def training_modes(module, x, compiled):
+    import torch
+    for part in module.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    labels = torch.randint(0, 1000, (len(x),), device='cuda')
+    for layout in (torch.contiguous_format, torch.channels_last):
+        m, y = module.train().to(memory_format=layout), x.to(memory_format=layout)
+        optimizer = torch.optim.SGD(m.parameters(), **OPTIMIZER)
+
+        def step(forward=m):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(forward(y), labels).backward()
+            optimizer.step()
+        suffix = ' channels_last' if layout == torch.channels_last else ''
+        yield 'eager' + suffix, step
+        if compiled:
+            fast = torch.compile(m)
+            yield 'compile' + suffix, lambda: step(fast)
+
+
+def decode_modes(module, batch, tokens):
+    import torch
+    import transformers
+    cache = transformers.StaticCache(config=module.config, max_cache_len=tokens + 1)
+    token = torch.zeros(batch, 1, dtype=torch.long, device='cuda')
+    place = torch.full((1,), tokens - 1, dtype=torch.long, device='cuda')
+
+    def step():
+        cache.reset()  # a cache counts its tokens, and refuses more than it has room for
+        return module(token, past_key_values=cache, cache_position=place, position_ids=place[None], use_cache=True).logits
+    yield 'eager', step
+    yield 'graph', graph_of(step)
+
+
 def milliseconds(function, seconds):
     import torch
     for _ in range(WARM_RUNS):
@@ -89,9 +133,13 @@ def peer_process(arguments, model):
     torch.backends.cudnn.benchmark = True
     tf32 = arguments.precision[0] == 'tf32'
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    module, x = network(model.name, arguments.batch[0], tokens_of(model.name, arguments))
-    with torch.no_grad():
-        times = {name: milliseconds(f, arguments.seconds) for name, f in modes(module, x, arguments.compile)}
+    batch, tokens = arguments.batch[0], tokens_of(model.name, arguments)
+    module, x = network(model.name, batch, tokens)
+    with torch.set_grad_enabled(arguments.work == 'training'):
+        made = {'forward': lambda: modes(module, x, arguments.compile),
+                'training': lambda: training_modes(module, x, arguments.compile),
+                'decode': lambda: decode_modes(module, batch, tokens)}[arguments.work]()
+        times = {name: milliseconds(f, arguments.seconds) for name, f in made}
     best = min(times, key=times.get)
     print(json.dumps({'median': times[best], 'mode': best, 'modes': times}))
 
@@ -115,27 +163,34 @@ def device_state():
 
 def compare(arguments, model, batch, precision):
     tokens = tokens_of(model.name, arguments)
-    dims = [f'N={batch}'] + ([f'T={tokens}'] if tokens else [])
+    dims, options, sizes = [f'N={batch}'] + ([f'T={tokens}'] if tokens else []), arguments.oclc_option, []
+    if arguments.work == 'training':
+        optimizer = ','.join(['sgd', *(f'{k}={v}' for k, v in OPTIMIZER.items())])
+        options = options + ['--train', 'cross_entropy', '--optimizer', optimizer]
+        sizes = ['--entry', 'train_step']
+    elif arguments.work == 'decode':
+        dims = [f'N={batch}', f'{COMING}=1']
+        sizes = [f'{KEPT}={tokens - 1}', f'{READ}={tokens}']
     plan = ROOT / 'build/gpu_peers' / f'{model.name}_{batch}_{precision}.plan'
     run([arguments.bin / 'oclc', with_weights(model, arguments), '-o', plan, '--precision', precision,
-         *[word for d in dims for word in ('--dim', d)], *arguments.oclc_option])
+         *[word for d in dims for word in ('--dim', d)], *options])
     states = []
 
     def ours():
-        words = run([arguments.bin / 'bench_resident', plan, '--seconds', arguments.seconds]).split()
+        words = run([arguments.bin / 'bench_resident', plan, '--seconds', arguments.seconds, *sizes]).split()
         states.append(device_state())
         fields = dict(zip(words[::2], words[1::2]))
         return {'median': float(fields['run_ms']), **{k: float(v) for k, v in fields.items()}}
 
     def theirs():
-        options = ['--batch', batch, '--precision', precision, '--seconds', arguments.seconds]
-        options += ['--compile'] if arguments.compile else []
-        options += ['--tokens', tokens] if tokens else []
-        return comparison.run_peer(arguments, model, *options)
+        words = ['--work', arguments.work, '--batch', batch, '--precision', precision, '--seconds', arguments.seconds]
+        words += ['--compile'] if arguments.compile else []
+        words += ['--tokens', tokens] if tokens else []
+        return comparison.run_peer(arguments, model, *words)
 
     name = f'{model.name} {precision} {batch}'
     _, peers, row = comparison.take_turns(name, arguments.rounds, ours, theirs)
-    row.update(batch=batch, precision=precision, mode=peers[-1]['mode'], states=states)
+    row.update(work=arguments.work, batch=batch, precision=precision, mode=peers[-1]['mode'], states=states)
     line = comparison.line_of({**row, 'model': name}, 'PyTorch')
     print(f"{line}  {row['mode']}  {states[-1].get('clocks.sm', '?')} MHz {states[-1].get('temperature.gpu', '?')} C", flush=True)
     plan.unlink()
@@ -144,6 +199,7 @@ def compare(arguments, model, batch, precision):
 
 def main():
     parser = comparison.parser_of(__doc__, rounds=3, warmup=0, runs=0)
+    parser.add_argument('--work', choices=['forward', 'training', 'decode'], default='forward')
     parser.add_argument('--batch', type=int, action='append', help='repeatable (default: 1 and 16)')
     parser.add_argument('--tokens', type=int, help='of a sequence, where the network reads one')
     parser.add_argument('--precision', action='append', choices=['strict', 'fp32', 'tf32'], help='repeatable (default: fp32, tf32)')
