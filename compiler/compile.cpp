@@ -94,7 +94,9 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   run_pipeline(*result.module, options);
   stage("kernels");
   const bool fuse = !is_disabled(options, "fuse");
-  result.schedule = lower(*result.module, {fuse, options.gemm == "clblast"}, options.report ? &result.fates : nullptr);
+  const bool even_positions = target.device_class == DeviceClass::cpu;
+  result.schedule =
+      lower(*result.module, {fuse, options.gemm == "clblast", even_positions}, options.report ? &result.fates : nullptr);
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
   if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);

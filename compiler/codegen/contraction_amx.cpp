@@ -204,7 +204,8 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   const auto window_tiles = window ? choose_amx_window(*window, target) : std::nullopt;
   const bool by_window = window_tiles && (!tiles || window_tiles->seconds < tiles->seconds);
   if (!tiles && !by_window) return std::nullopt;
-  if ((by_window ? window_tiles->seconds : tiles->seconds) >= fma_seconds(product, target)) return std::nullopt;
+  if (!tiles_gain(by_window ? window_tiles->seconds : tiles->seconds, fma_seconds(product, target), target))
+    return std::nullopt;
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
   auto parts = pack_parts(weights.constant, *where, view.groups().value(), product.columns, product.inner,
                           parts_of(target.tile_products));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/kept_values.h"
 #include "compiler/codegen/loop_text.h"
 #include "compiler/codegen/reduction_text.h"
 #include "compiler/ir/typical.h"
@@ -13,12 +14,18 @@ namespace {
 
 // Terms that are added up before what rounding took is carried.
 constexpr int kPartTerms = 32;
+// Elements from which on the next row is asked for while this one is computed.
+constexpr std::int64_t kFewestAhead = 64;
 
 class ElementLoops {
  public:
   ElementLoops(Emitter& e, const Kernel& kernel, const VectorAxis& vector) : e_(e), kernel_(kernel), vector_(vector) {}
 
   void run() {
+    if (vector_.reduction) {
+      kept_ = values_to_keep(kernel_);
+      for (const KeptValue& k : kept_) e_.line(fmt::format("float {}[{}];", k.name, kept_floats(kernel_)));
+    }
     for (int first = 0, next = 0; first < static_cast<int>(kernel_.stages.size()); first = next) {
       next = vector_.reduction ? first + 1 : end_of_shared_loops(e_, kernel_, first);
       if (vector_.reduction)
@@ -26,11 +33,15 @@ class ElementLoops {
       else
         stages(first, next);
     }
+    if (kernel_.stores.size() > 1) in_order();
+    ask_for_next_point();
+    int loop = static_cast<int>(kernel_.stages.size());
     for (const Store& store : kernel_.stores) {
       if (store.row_axes.empty())
         e_.store(store);
       else
-        store_row(store);
+        store_row(store, loop);
+      ++loop;
     }
   }
 
@@ -67,6 +78,7 @@ class ElementLoops {
       if (compensated(stage_at(i))) add_part(name, carry_type(true));
       e_.stage_done(i, name, true);
       if (i + 1 < count) return;
+      ask_for_next_point();
       for (const Store& store : kernel_.stores) e_.store(store);
     });
   }
@@ -173,7 +185,12 @@ class ElementLoops {
     if (carry && width > 1) declare_carry(lanes, fmt::format("float{}", width));
     // The loops over the row stand in a block of their own, so that every stage can name its counter alike.
     e_.open("", {});
-    over_row(stage.axes, [&](int w) { accumulate(stage, w > 1 ? lanes : name, w > 1, carry); });
+    over_row(stage.axes, [&](int w) {
+      read_kept(number, w);
+      accumulate(stage, w > 1 ? lanes : name, w > 1, carry);
+      keep(number, w);
+      if (number == 1 && w > 1) ask_for_next_row();
+    });
     e_.close();
     if (carry) add_part(name, "float");
     if (carry && width > 1) add_part(lanes, fmt::format("float{}", width));
@@ -184,16 +201,129 @@ class ElementLoops {
     e_.stage_done(number, name, false);
   }
 
-  void store_row(const Store& store) {
+  void store_row(const Store& store, int number) {
     e_.open("", {});
     if (vector_.reduction) {
-      over_row(store.row_axes, [&](int) { e_.store(store); });
+      over_row(store.row_axes, [&](int w) {
+        read_kept(number, w);
+        e_.store(store);
+        keep(number, w);
+        if (number == 1 && w > 1) ask_for_next_row();
+      });
     } else {
       const int opened = open_loops(e_, reduction_axes(store.row_axes));
       e_.store(store);
       close_scopes(e_, opened);
     }
     e_.close();
+  }
+
+  // Windows of neighbouring points overlap: all but their ends were read before. Those of the point after this one are asked
+  // for, a vector each, since they lie in as many places as a window has columns.
+  void ask_for_next_point() {
+    if (e_.mode().outside.empty() || e_.mode().width == 1) return;
+    const std::string& vector_axis = e_.mode().vector_axis;
+    const auto point = std::find_if(kernel_.axes.rbegin(), kernel_.axes.rend(),
+                                    [&](const Axis& a) { return a.extent != Expr(1) && a.name != vector_axis; });
+    if (point == kernel_.axes.rend()) return;
+    for (std::size_t operand = 0; operand < kernel_.operands.size(); ++operand) {
+      std::vector<Expr> places;
+      for (const ScalarNode& node : kernel_.nodes) {
+        if (node.kind == ScalarNode::Kind::load && node.operand == static_cast<int>(operand) &&
+            node.index.coefficient(vector_axis) == Expr(1))
+          add_last_taps(node.index, point->name, places);
+      }
+      for (const Expr& end : ends_of_window(places, point->name))
+        e_.line(fmt::format("oclc_prefetch({} + {});", kernel_.operands[operand].name, e_.index(end)));
+    }
+  }
+
+  // Where a load reads in the last rounds of the loops over its window: as many columns as a point is away from the next.
+  void add_last_taps(Expr index, const std::string& point, std::vector<Expr>& places) const {
+    std::optional<Expr> column;
+    for (std::size_t i = kernel_.reduction.size(); i-- > 0;) {
+      const Axis& axis = kernel_.reduction[i];
+      const auto step = index.coefficient(axis.name);
+      if (!step || !step->is_constant() || !axis.extent.is_constant()) return;
+      if (!column && step->value() > 0) column = *step;
+      index = index.substitute({{axis.name, axis.extent - 1}});
+    }
+    places.push_back(index);
+    const auto next = index.coefficient(point);
+    if (!column || !next || !next->is_constant()) return;
+    for (Expr back = *column; back.value() < next->value(); back += *column) places.push_back(index - back);
+  }
+
+  // Of the places that a point reads, moved to the next point, those that lie behind all that this one reads.
+  std::vector<Expr> ends_of_window(const std::vector<Expr>& places, const std::string& point) const {
+    std::vector<Expr> ends;
+    if (places.empty()) return ends;
+    const auto step = places.front().coefficient(point);
+    if (!step || !step->is_constant() || step->value() <= 0) return ends;
+    std::int64_t last = 0;
+    for (const Expr& e : places) {
+      const Expr distance = e - places.front();
+      if (!distance.is_constant()) return ends;
+      last = std::max(last, distance.value());
+    }
+    for (const Expr& e : places) {
+      const Expr end = e + *step;
+      const bool is_new = (e - places.front()).value() > last - step->value();
+      if (is_new && std::find(ends.begin(), ends.end(), end) == ends.end()) ends.push_back(end);
+    }
+    return ends;
+  }
+
+  // What several stores share in the order in which it was built: neighbouring sums advance together, and what they read is
+  // used up soon.
+  void in_order() {
+    std::vector<bool> wanted(kernel_.nodes.size(), false);
+    for (const Store& store : kernel_.stores) {
+      if (!store.row_axes.empty()) continue;
+      wanted[static_cast<std::size_t>(store.value)] = true;
+    }
+    for (std::size_t i = wanted.size(); i-- > 0;) {
+      if (!wanted[i]) continue;
+      for (const NodeId a : kernel_.nodes[i].args) wanted[static_cast<std::size_t>(a)] = true;
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i] && kernel_.nodes[i].op_name == "fma") e_.value(static_cast<NodeId>(i));
+    }
+  }
+
+  // In the body of loop `number` of a row, for a vector of `width` or an element: what an earlier loop kept, and what it keeps.
+  void read_kept(int number, int width) {
+    const std::string& at = kernel_.reduction.back().name;
+    for (const KeptValue& k : kept_) {
+      if (std::find(k.others.begin(), k.others.end(), number) == k.others.end()) continue;
+      e_.define(k.node, width > 1 ? fmt::format("vload{}(0, {} + {})", width, k.name, at) : fmt::format("{}[{}]", k.name, at));
+    }
+  }
+  void keep(int number, int width) {
+    const std::string& at = kernel_.reduction.back().name;
+    for (const KeptValue& k : kept_) {
+      if (k.first != number) continue;
+      const std::string v = e_.value(k.node);
+      e_.line(width > 1 ? fmt::format("oclc_store({}, {} + {});", v, k.name, at) : fmt::format("{}[{}] = {};", k.name, at, v));
+    }
+  }
+
+  // A row's first loop waits for memory. The second one computes on what the first brought, and asks for what the first one of
+  // the next row reads.
+  void ask_for_next_row() {
+    const Axis& inner = kernel_.reduction.back();
+    const auto rows =
+        std::find_if(kernel_.axes.rbegin(), kernel_.axes.rend(), [](const Axis& a) { return a.extent != Expr(1); });
+    if (rows == kernel_.axes.rend() || kernel_.reduction.size() != 1 || typical(inner.extent) < kFewestAhead) return;
+    for (std::size_t i = 0; i < kernel_.nodes.size(); ++i) {
+      const ScalarNode& node = kernel_.nodes[i];
+      if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || !e_.depends(static_cast<NodeId>(i), inner.name))
+        continue;
+      const auto along = node.index.coefficient(inner.name), step = node.index.coefficient(rows->name);
+      if (!along || *along != Expr(1) || !step || *step == Expr(0)) continue;
+      e_.line(fmt::format("oclc_prefetch({} + {});", kernel_.operands[static_cast<std::size_t>(node.operand)].name,
+                          e_.index(node.index + *step)));
+    }
   }
 
   // Loops over reduction axes of which the last is the innermost, in vectors.
@@ -209,6 +339,7 @@ class ElementLoops {
   Emitter& e_;
   const Kernel& kernel_;
   const VectorAxis& vector_;
+  std::vector<KeptValue> kept_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/element_loops.h"
 #include "compiler/codegen/index_type.h"
@@ -9,13 +11,17 @@
 #include "compiler/codegen/loop_text.h"
 #include "compiler/codegen/loop_tiles.h"
 #include "compiler/codegen/scope.h"
+#include "compiler/codegen/tile_kernel.h"
 #include "compiler/codegen/vector_axis.h"
+#include "compiler/ir/typical.h"
 
 namespace oclc {
 namespace {
 
 // Vectors that lie side by side in a strip.
 constexpr int kStripVectors = 4;
+// Guarded loads of a point from which on pointers to rows are worth rows of what stands outside, and the longest such row.
+constexpr std::int64_t kFewestRows = 3, kLongestRow = 4096;
 
 class LoopNest {
  public:
@@ -30,21 +36,30 @@ class LoopNest {
   GeneratedKernel run() {
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
-    Emitter e(kernel_, mode);
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
+    std::string tile_parameters = parameter_list(kernel_, false), parameters = parameter_list(kernel_, true),
+                arguments = argument_list(kernel_);
+    for (OwnConstant& row : rows_outside(mode)) {
+      g.arguments.push_back({.operand = static_cast<int>(kernel_.operands.size() + g.packed.size())});
+      g.packed.push_back(std::move(row.buffer));
+      tile_parameters += fmt::format(", __global const float* {}", row.name);
+      parameters += fmt::format(", __global const float* {0}, const long {0}_at", row.name);
+      arguments += fmt::format(", {0} + {0}_at", row.name);
+    }
+    Emitter e(kernel_, mode);
     if (cpu_)
       cpu_tile(e, g);
     else
       gpu_tile(e, g);
     g.head = kernel_head(kernel_, g);
-    g.tile_source = fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, parameter_list(kernel_, false),
-                                e.index_type(), e.text());
+    g.tile_source =
+        fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, tile_parameters, e.index_type(), e.text());
     g.source = g.tile_source;
     g.source += fmt::format(
         "__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n  {}_tile({}, get_group_id(0));\n}}\n",
-        g.local[0], g.name, parameter_list(kernel_, true), g.name, argument_list(kernel_));
+        g.local[0], g.name, parameters, g.name, arguments);
     return g;
   }
 
@@ -68,6 +83,30 @@ class LoopNest {
     for (ScalarNode& node : kernel.nodes) node.index = node.index.substitute(ones);
     for (Store& store : kernel.stores) store.index = store.index.substitute(ones);
     return kernel;
+  }
+
+  // Rows of the values that windows have outside the image, and their names in the mode.
+  std::vector<OwnConstant> rows_outside(EmitMode& mode) const {
+    std::vector<OwnConstant> rows;
+    if (!cpu_ || !vector_.parallel || vector_.width == 1) return rows;
+    const Axis& axis = kernel_.axes[*vector_.parallel];
+    if (!axis.extent.is_constant() || axis.extent.value() > kLongestRow) return rows;
+    std::int64_t loads = 0;
+    for (const ScalarNode& node : kernel_.nodes) {
+      if (!is_row_load(kernel_, node, axis.name)) continue;
+      std::int64_t times = 1;
+      for (const Axis& r : kernel_.reduction) times *= node.index.uses(r.name) ? typical_extent(r.extent) : 1;
+      loads += times;
+      if (mode.outside.count(node.number) != 0) continue;
+      const std::string name = fmt::format("outside{}", rows.size());
+      HostTensor row(DType::f32, {axis.extent.value()});
+      std::fill_n(reinterpret_cast<float*>(row.mutable_data()), row.elements(), static_cast<float>(node.number));
+      rows.push_back(own_constant(name, name, std::move(row)));
+      mode.outside[node.number] = name;
+    }
+    if (loads >= kFewestRows) return rows;
+    mode.outside.clear();
+    return {};
   }
 
   void element(Emitter& e) { emit_element(e, kernel_, vector_); }

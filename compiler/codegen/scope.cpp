@@ -30,6 +30,12 @@ std::string fill_operands(std::string_view text, const std::vector<std::string>&
 
 }  // namespace
 
+bool is_row_load(const Kernel& kernel, const ScalarNode& node, const std::string& axis) {
+  return node.kind == Kind::load && !node.guard.empty() && node.index.coefficient(axis) == Expr(1) &&
+         kernel.operands[static_cast<std::size_t>(node.operand)].dtype == DType::f32 &&
+         std::none_of(node.guard.begin(), node.guard.end(), [&](const Expr& e) { return e.uses(axis); });
+}
+
 Emitter::Emitter(const Kernel& kernel, EmitMode mode)
     : kernel_(kernel), mode_(std::move(mode)), dependencies_(find_dependencies(kernel)), uses_(kernel.nodes.size(), 0) {
   const auto use_index = [&](const Expr& e) {
@@ -75,8 +81,7 @@ void Emitter::close() {
 
 void Emitter::stage_done(int stage, const std::string& name, bool) { stages_[stage] = {name, scopes_.size() - 1}; }
 
-std::size_t Emitter::scope_for(NodeId id) const {
-  std::set<std::string> missing = dependencies_[static_cast<std::size_t>(id)];
+std::size_t Emitter::scope_for(std::set<std::string> missing) const {
   std::size_t depth = 0;
   for (auto it = missing.begin(); it != missing.end();) {
     if (!it->starts_with("stage ")) {
@@ -174,7 +179,31 @@ bool Emitter::is_aligned(const Expr& index) const {
   return floor_mod(first, width) == Expr(0);
 }
 
-std::string Emitter::load_text(const ScalarNode& node, bool vector) {
+// Where a guarded load of neighbours along the vector axis starts, or a row of what stands for them outside the guard.
+std::string Emitter::row_of(NodeId id) {
+  const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
+  const Operand& operand = kernel_.operands[static_cast<std::size_t>(node.operand)];
+  const auto fill = mode_.outside.find(node.number);
+  if (fill == mode_.outside.end() || !is_row_load(kernel_, node, mode_.vector_axis)) return {};
+  for (const Scope& scope : scopes_) {
+    const auto known = scope.rows.find(id);
+    if (known != scope.rows.end()) return known->second;
+  }
+  std::set<std::string> needed = dependencies_[static_cast<std::size_t>(id)];
+  needed.erase(mode_.vector_axis);
+  const std::size_t scope = scope_for(std::move(needed));
+  const std::string name = fmt::format("p{}", id), start = index(node.index.substitute({{mode_.vector_axis, Expr(0)}}));
+  scopes_[scope].lines.push_back(fmt::format("const __global float* {} = ({}) ? {} + {} : {};", name, condition(node.guard),
+                                             operand.name, start, fill->second));
+  return scopes_[scope].rows[id] = name;
+}
+
+std::string Emitter::load_text(NodeId id, bool vector) {
+  const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
+  if (vector) {
+    const std::string row = row_of(id);
+    if (!row.empty()) return fmt::format("vload{}(0, {} + {})", mode_.width, row, mode_.vector_axis);
+  }
   const Operand& operand = kernel_.operands[static_cast<std::size_t>(node.operand)];
   const std::string at = index(node.index);
   const std::string place = operand.name + (at == "0" ? "" : " + " + at);
@@ -235,7 +264,7 @@ std::string Emitter::compute(NodeId id, std::size_t scope) {
                                  fmt::join(lanes, ", "), index(step)));
     }
     case Kind::load:
-      return declare(id, scope, load_text(node, vector));
+      return declare(id, scope, load_text(id, vector));
     case Kind::apply: {
       const std::string text = apply_text(id, vector);
       const std::size_t i = static_cast<std::size_t>(id);

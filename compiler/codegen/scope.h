@@ -18,7 +18,13 @@ struct EmitMode {
   bool wide_index = false;  // long instead of int
   std::string lanes_left;   // vectors may reach beyond the last column: C text of how many lanes are inside; empty: they do not
   bool aligned = false;     // vectors start at multiples of their width, and so do buffers
+  // Names of rows as long as the vector axis, by their elements' value: what a vector outside a guard is read from. Pointers to
+  // rows are then chosen outside the loop over vectors.
+  std::map<double, std::string> outside;
 };
+
+// A load of neighbours along `axis` of which all or none lie inside its guard.
+bool is_row_load(const Kernel& kernel, const ScalarNode& node, const std::string& axis);
 
 class Emitter {
  public:
@@ -29,6 +35,8 @@ class Emitter {
   void line(const std::string& text);
   // Text of a node's value, emitting what it needs. Vectors if it varies along the vector axis.
   std::string value(NodeId id);
+  // Declares the node's value as `text` in the current scope.
+  void define(NodeId id, const std::string& text) { declare(id, scopes_.size() - 1, text); }
   // The value as a vector of the mode's width, broadcast if it is uniform.
   std::string vector_value(NodeId id);
   std::string index(const Expr& e);
@@ -54,13 +62,16 @@ class Emitter {
     std::vector<std::string> lines;
     std::set<std::string> axes;
     std::map<NodeId, std::string> names;
+    std::map<NodeId, std::string> rows;  // pointers to what loads read along the vector axis
   };
   std::string compute(NodeId id, std::size_t scope);
-  std::string load_text(const ScalarNode& node, bool vector);
+  std::string load_text(NodeId id, bool vector);
   bool is_aligned(const Expr& index) const;  // a vector from there on can be read and written as one
   std::string apply_text(NodeId id, bool vector);
   std::string declare(NodeId id, std::size_t scope, const std::string& text);
-  std::size_t scope_for(NodeId id) const;
+  std::size_t scope_for(NodeId id) const { return scope_for(dependencies_[static_cast<std::size_t>(id)]); }
+  std::size_t scope_for(std::set<std::string> missing) const;
+  std::string row_of(NodeId id);  // empty: the load has no row pointer
   std::string argument(NodeId id, bool vector);
   NodeId unrounded(NodeId id, DType dtype) const;
 

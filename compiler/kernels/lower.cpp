@@ -109,6 +109,7 @@ class ModuleLowering {
     LoweringInputs inputs;
     inputs.buffers = &schedule_.buffers;
     inputs.also = &also_;
+    inputs.even_positions = options_.even_positions;
     inputs.find_storage = [this](const Value* v) {
       const Storage* storage = find(v);
       if (storage) touched_.push_back(v);

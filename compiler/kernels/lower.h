@@ -8,6 +8,9 @@ namespace oclc {
 struct LowerOptions {
   bool fuse = true;
   bool blas = false;  // products with plain operands by a GEMM library
+  // Neighbouring positions that a work-item computes divide an image's row, rather than being as many everywhere: for CPUs,
+  // where what lies beyond a row's end costs every vector of channels.
+  bool even_positions = false;
 };
 
 // What became of each node, for --report.

@@ -10,6 +10,8 @@ namespace {
 
 // Positions along the last axis that one point computes, if there are as many.
 constexpr std::int64_t kPositions = 4;
+// The most where they shall divide the axis.
+constexpr std::int64_t kMostPositions = 7;
 // Windows up to this many taps are unrolled where a feature has one channel: neighbours share what they read, too.
 constexpr std::int64_t kUnrolledTaps = 25;
 
@@ -33,14 +35,19 @@ class DirectConvolution {
         tap_.push_back(b_.add_reduction("tap_" + spatial_name(i - 2, shape_.size() - 2), w_->type.shape[i]));
       channel_ = b_.add_reduction("in_c", in_group_);
     }
+    std::vector<std::vector<Expr>> coords(static_cast<std::size_t>(positions_), coords_);
     for (std::int64_t p = 0; p < positions_; ++p) {
-      std::vector<Expr> coords = coords_, guard;
-      coords.back() = coords.back() * Expr(positions_) + Expr(p);
-      if (positions_ > 1 && !known_less(coords.back(), shape_.back())) guard.push_back(shape_.back() - 1 - coords.back());
-      NodeId value = unrolled ? unrolled_sum(coords) : sum(coords);
+      Expr& last = coords[static_cast<std::size_t>(p)].back();
+      last = last * Expr(positions_) + Expr(p);
+    }
+    const std::vector<NodeId> sums = unrolled ? unrolled_sums(coords) : std::vector<NodeId>{};
+    for (std::size_t p = 0; p < coords.size(); ++p) {
+      std::vector<Expr> guard;
+      if (positions_ > 1 && !known_less(coords[p].back(), shape_.back())) guard.push_back(shape_.back() - 1 - coords[p].back());
+      NodeId value = unrolled ? sums[p] : sum(coords[p]);
       if (node_.inputs.size() > 2 && node_.inputs[2])
-        value = b_.apply("add", {value, b_.element(node_.inputs[2], {coords[1]})});
-      b_.parts.push_back({std::move(coords), value, std::move(guard)});
+        value = b_.apply("add", {value, b_.element(node_.inputs[2], {coords[p][1]})});
+      b_.parts.push_back({std::move(coords[p]), value, std::move(guard)});
     }
     b_.bind(node_.output(), b_.parts[0].coords, b_.parts[0].node);
   }
@@ -48,7 +55,7 @@ class DirectConvolution {
  private:
   void add_axes() {
     const std::size_t rank = shape_.size();
-    positions_ = shape_.back().is_constant() ? std::clamp<std::int64_t>(shape_.back().value(), 1, kPositions) : kPositions;
+    positions_ = shape_.back().is_constant() ? positions_of(shape_.back().value()) : kPositions;
     coords_.resize(rank);
     coords_[0] = b_.add_axis("image", shape_[0]);
     if (group_ != Expr(1) && !depthwise_) g_ = b_.add_axis("group", group_);
@@ -57,6 +64,15 @@ class DirectConvolution {
                                i + 1 == rank ? ceil_div(shape_[i], Expr(positions_)) : shape_[i]);
     feature_ = b_.add_axis("out_c", depthwise_ ? shape_[1] : out_group_);
     coords_[1] = g_ * out_group_ + feature_;
+  }
+
+  std::int64_t positions_of(std::int64_t extent) const {
+    const std::int64_t usual = std::clamp<std::int64_t>(extent, 1, kPositions);
+    if (!b_.even_positions() || extent % usual == 0) return usual;
+    for (std::int64_t n = kMostPositions; n > 1; --n) {
+      if (extent % n == 0) return n;
+    }
+    return usual;
   }
 
   // The factors of one tap and channel at an output position.
@@ -79,8 +95,9 @@ class DirectConvolution {
     return b_.reduced(add_stage(b_, Stage::Combine::sum, b_.apply("mul", {a, weight}), dtype), dtype);
   }
 
-  NodeId unrolled_sum(const std::vector<Expr>& coords) {
-    NodeId total = -1;
+  // Tap by tap, so that a weight serves all positions and what neighbours read serves each of them before the next tap's.
+  std::vector<NodeId> unrolled_sums(const std::vector<std::vector<Expr>>& coords) {
+    std::vector<NodeId> totals(coords.size(), -1);
     std::vector<Expr> tap(shape_.size() - 2);
     for (std::int64_t t = 0; t < taps_; ++t) {
       std::int64_t rest = t;
@@ -89,10 +106,12 @@ class DirectConvolution {
         tap[i] = Expr(rest % extent);
         rest /= extent;
       }
-      const auto [a, weight] = factors(coords, tap, Expr(0));
-      total = total < 0 ? b_.apply("mul", {a, weight}) : b_.apply("fma", {a, weight, total});
+      for (std::size_t p = 0; p < coords.size(); ++p) {
+        const auto [a, weight] = factors(coords[p], tap, Expr(0));
+        totals[p] = t == 0 ? b_.apply("mul", {a, weight}) : b_.apply("fma", {a, weight, totals[p]});
+      }
     }
-    return total;
+    return totals;
   }
 
   KernelBuilder& b_;

@@ -21,6 +21,7 @@ struct LoweringInputs {
   const std::vector<Buffer>* buffers = nullptr;
   // Further places that the kernel which computes a value stores it in.
   const std::multimap<const Value*, Storage>* also = nullptr;
+  bool even_positions = false;  // see LowerOptions
 };
 
 Kernel lower_group(const Group& group, const LoweringInputs& inputs);
@@ -36,6 +37,7 @@ class KernelBuilder {
   explicit KernelBuilder(const LoweringInputs& inputs) : inputs_(inputs) {}
 
   Kernel kernel;
+  bool even_positions() const { return inputs_.even_positions; }
 
   // Elements of the anchor's result that one point of the iteration space computes, if it is more than one: the group's
   // epilogue is applied to each, and stored where `guard` holds.

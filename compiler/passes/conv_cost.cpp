@@ -125,7 +125,9 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
     Target plain = target;
     plain.tile_products = 0;
     const double fma = estimate_seconds(conv, strategy, tile, plain);
-    return constant_of(conv.inputs[1]) ? std::min(fma, tile_unit_seconds(conv, s, target)) : fma;
+    if (!constant_of(conv.inputs[1])) return fma;
+    const double tiles = tile_unit_seconds(conv, s, target);
+    return tiles_gain(tiles, fma, target) ? tiles : fma;
   }
   const double rows = s.images * s.positions, inner = s.channels * s.taps, flops = 2 * rows * inner * s.features * s.groups;
   // What fits the second-level caches, one a core or one for all of a GPU, moves four times as fast as memory.

@@ -80,6 +80,18 @@ bool keeps_layout(const Node& node) {
   return node.op->name == "concat" && node.get<std::int64_t>("axis") == 1;
 }
 
+// A transposition of a row-major value that read in memory order is that value: no pass moves its elements.
+bool lies_channels_last(const Value* image) {
+  const Node* from = image->producer;
+  if (!from || from->op->name != "transpose" || !from->inputs[0]->layout.is_row_major()) return false;
+  const auto& perm = from->get<Ints>("perm");
+  const std::vector<int> order = channels_last(perm.size()).order;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (perm[static_cast<std::size_t>(order[i])] != static_cast<std::int64_t>(i)) return false;
+  }
+  return true;
+}
+
 // Features from which on a convolution is worth a pass over its image.
 constexpr std::int64_t kManyFeatures = 16;
 
@@ -117,7 +129,9 @@ bool lay_out_images(Graph& graph, const Target& target) {
     if (!is_worth_a_layout(*node)) continue;
     Value* image = node->inputs[0];
     const std::int64_t channels = image->type.shape[1].constant().value_or(0);
-    if (constant_of(image) || becomes_channels_last(image) || channels == 0 || channels % target.vector_width != 0) continue;
+    if (constant_of(image) || becomes_channels_last(image) || lies_channels_last(image) || channels == 0 ||
+        channels % target.vector_width != 0)
+      continue;
     Value*& moved = laid_out[image];
     if (!moved) {
       moved = graph.add(op("store"), {image}, {}, node->source, node)->output();

@@ -181,6 +181,14 @@ TEST_CASE("the unit is taken where a target has it, the contract allows it and a
   REQUIRE(choose_amx_tiles(large, target));
   CHECK(choose_amx_tiles(large, target)->seconds < fma_seconds(large, target));
   CHECK(choose_amx_tiles(row, target)->seconds > fma_seconds(row, target));
+  // Six products have to look faster by a quarter.
+  for (const int products : {6, 3}) {
+    target.tile_products = products;
+    CHECK(tiles_gain(1.0, 1.3, target));
+    CHECK(tiles_gain(1.0, 1.2, target) == (products == 3));
+    CHECK_FALSE(tiles_gain(1.0, 1.0, target));
+  }
+  target.tile_products = 6;
   const AmxProduct deep{1, 512, 512, 9, 4096};
   const AmxTiles tiles = *choose_amx_tiles(deep, target);
   CHECK(tiles.chunk < deep.steps());

@@ -8,6 +8,16 @@
 // axes      i0<N; sums over r1<96
 // cost      864*N flops, 1152*N + 768 bytes
 // launch    (N + 299) / 300 groups of 1; 300 rows x 1 a tile, vectors along the row
+#ifndef OCLC_HAVE_oclc_prefetch
+#define OCLC_HAVE_oclc_prefetch
+// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
+#else
+#define oclc_prefetch(p)
+#endif
+
+#endif
 #ifndef OCLC_HAVE_oclc_store
 #define OCLC_HAVE_oclc_store
 // v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
@@ -63,6 +73,8 @@ void k_norm_layer_norm_tile(__global const float* x0, __global const float* x1, 
           const float8 v2 = (v0 + v1);
           const float8 v8 = (v2 - (float8)((s0 / v4)));
           s1_lanes = fma(v8, v8, s1_lanes);
+          oclc_prefetch(x0 + 96*i0 + r1 + 96);
+          oclc_prefetch(x1 + 96*i0 + r1 + 96);
         }
       }
       s1 = s1 + oclc_lanes_sum(s1_lanes);

@@ -60,6 +60,16 @@ OCLC_FLOATS(OCLC_EXP)
   T __attribute__((overloadable)) oclc_exp(T a) { return exp(a); }
 OCLC_DOUBLE(OCLC_EXP_DOUBLE)
 #endif
+#ifndef OCLC_HAVE_oclc_prefetch
+#define OCLC_HAVE_oclc_prefetch
+// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
+#else
+#define oclc_prefetch(p)
+#endif
+
+#endif
 #ifndef OCLC_HAVE_oclc_store
 #define OCLC_HAVE_oclc_store
 // v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
@@ -104,6 +114,7 @@ void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, 
   for (long row = (tile) * 39; row < row_end; ++row) {
     const long i0 = row;
     {
+      float kept0[1000];
       float s0 = -INFINITY;
       float8 s0_lanes = (float8)(-INFINITY);
       {
@@ -124,15 +135,14 @@ void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, 
           const float8 v2 = (v0 + v1);
           const float8 v5 = oclc_exp((v2 - (float8)(s0)));
           s1_lanes = s1_lanes + v5;
+          oclc_store(v5, kept0 + r1);
+          oclc_prefetch(x0 + 1000*i0 + r1 + 1000);
         }
       }
       s1 = s1 + oclc_lanes_sum(s1_lanes);
       {
         for (long r1 = 0; r1 < 1000; r1 += 8) {
-          const float8 v0 = vload8(0, x0 + 1000*i0 + r1);
-          const float8 v1 = vload8(0, x1 + r1);
-          const float8 v2 = (v0 + v1);
-          const float8 v5 = oclc_exp((v2 - (float8)(s0)));
+          const float8 v5 = vload8(0, kept0 + r1);
           oclc_store((v5 * (float8)((1 / s1))), y0 + 1000*i0 + r1);
         }
       }
