@@ -11,6 +11,7 @@
 #include "compiler/kernels/persistent.h"
 #include "compiler/kernels/split_sums.h"
 #include "compiler/kernels/stripes.h"
+#include "compiler/kernels/turned_weights.h"
 #include "compiler/passes/choose_convolution.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/mixed_precision.h"
@@ -23,9 +24,9 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution", "assign_layouts", "fuse",           "persistent",
-                                            "split_sums",         "join_rows",      "join_pointwise", "pack_right_operands",
-                                            "resident",           "images",         "stripes"};
+constexpr std::string_view kLatePasses[] = {"choose_convolution",  "assign_layouts", "fuse",      "persistent",
+                                            "split_sums",          "turn_weights",   "join_rows", "join_pointwise",
+                                            "pack_right_operands", "resident",       "images",    "stripes"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -99,6 +100,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   result.schedule = lower(*result.module, {fuse, options.gemm == "clblast"}, options.report ? &result.fates : nullptr);
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
+  if (fuse && !is_disabled(options, "turn_weights")) turn_weights(result.schedule, target);
   if (fuse && !is_disabled(options, "join_rows")) join_rows(result.schedule, target);
   if (fuse && !is_disabled(options, "join_pointwise")) join_pointwise(result.schedule, target);
   if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);

@@ -34,8 +34,8 @@ struct GeneratedKernel {
   std::string tile_source;
   std::string local_floats;
   std::string local_type = "float";  // what that pointer points to
-  // A function `<name>_ahead` with the parameters of the tile function but for local memory, or empty: asks for constants that a
-  // tile reads.
+  // A function `<name>_ahead` with the parameters of the tile function but for local memory, or empty: asks for constants that
+  // a tile reads.
   std::string ahead_source;
 };
 

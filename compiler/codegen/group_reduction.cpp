@@ -13,6 +13,7 @@
 #include "compiler/codegen/scope.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/kernels/resident.h"
 
 namespace oclc {
 namespace {
@@ -63,7 +64,7 @@ class GroupReduction {
     choose_lanes();
     choose_shape();
     while (whole_groups_ && results_ * sharers_ < target_.work_group) results_ *= 2;
-    Emitter e(kernel_, emit_mode());
+    Emitter e(kernel_, reduction_mode());
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
@@ -94,7 +95,7 @@ class GroupReduction {
   }
 
  private:
-  EmitMode emit_mode() const {
+  EmitMode reduction_mode() const {
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
     mode.aligned = true;
@@ -106,8 +107,8 @@ class GroupReduction {
     return buffers_[static_cast<std::size_t>(buffer)].kind == BufferKind::constant;
   }
 
-  // Asks for this work-item's share of the constants that the last stage reads a sector at a time. Empty if it reads none at places
-  // that are known.
+  // Asks for this work-item's share of the constants that the last stage reads a sector at a time. Empty if it reads none at
+  // places that are known.
   std::string ahead(const std::string& name) const {
     const Stage& last = kernel_.stages.back();
     const Kernel part = part_for(kernel_, last.body);
@@ -119,11 +120,12 @@ class GroupReduction {
         loads.push_back(&n);
     }
     if (loads.empty()) return {};
-    Emitter e(kernel_, emit_mode());
+    Emitter e(kernel_, reduction_mode());
     place(e);
     // Neighbours read one sector.
     const int neighbours = std::max(1, 8 / (result_lanes_ * term_lanes_));
-    e.open(fmt::format("if ({} % {} == 0)", along_ ? "result" : "sharer", std::min(neighbours, along_ ? results_ : sharers_)), {});
+    e.open(fmt::format("if ({} % {} == 0)", along_ ? "result" : "sharer", std::min(neighbours, along_ ? results_ : sharers_)),
+           {});
     over_share(e, last.axes, [&] {
       for (const ScalarNode* n : loads)
         e.line(fmt::format("oclc_ahead({} + {});", kernel_.operands[static_cast<std::size_t>(n->operand)].name,
@@ -166,6 +168,17 @@ class GroupReduction {
     });
   }
 
+  // What is summed up, rather than what is done with sums.
+  bool sums_along(const std::string& axis) const {
+    std::vector<NodeId> bodies;
+    for (const Stage& s : kernel_.stages) bodies.push_back(s.body);
+    Kernel part = kernel_;
+    keep_needed(part, std::move(bodies));
+    return std::any_of(part.nodes.begin(), part.nodes.end(), [&](const ScalarNode& n) {
+      return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis) == Expr(1);
+    });
+  }
+
   // Whole vectors of neighbours along an axis, in the sums and in what is stored.
   bool fills_vectors(const Axis& axis) const {
     return floor_mod(axis.extent, Expr(kLanes)) == Expr(0) && loads_along(axis.name) &&
@@ -176,7 +189,7 @@ class GroupReduction {
 
   // A work-item computes neighbouring results, or adds up neighbouring terms, as a vector.
   void choose_lanes() {
-    along_ = loads_along(kernel_.axes.back().name);
+    along_ = sums_along(kernel_.axes.back().name);
     vectors_ = all_;
     if (kernel_.stages[0].accumulator != DType::f32) return;
     if (along_) {
@@ -210,9 +223,12 @@ class GroupReduction {
     for (const Stage& s : kernel_.stages) longest = std::max(longest, likely_terms(s));
     sharers_ = 1;
     while (sharers_ * 2 <= std::min(kSharers, target_.work_group) && longest > sharers_ * term_lanes_) sharers_ *= 2;
-    while (sharers_ * 2 <= target_.work_group && all * sharers_ < units * kBusyItems &&
-           longest >= 2 * kFewTermsOfItem * sharers_)
-      sharers_ *= 2;
+    // A launch that runs several kernels has so many groups: a tile for each is enough.
+    const auto few_items = [&] {
+      return whole_groups_ ? all * sharers_ * 2 <= resident_groups(target_) * target_.work_group
+                           : all * sharers_ < units * kBusyItems;
+    };
+    while (sharers_ * 2 <= target_.work_group && few_items() && longest >= 2 * kFewTermsOfItem * sharers_) sharers_ *= 2;
     while (results_ * 2 * sharers_ <= target_.work_group && results_ * 2 <= all / units) results_ *= 2;
   }
 

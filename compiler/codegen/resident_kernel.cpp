@@ -116,20 +116,22 @@ class ResidentCode {
     const std::string progress = pointer_name(kProgress, true);
     g.source = functions_ + fmt::format("__constant int {}_parts[] = {{{}}};  // what to do, and where its operands are told\n",
                                         name_, parts);
-    g.source += fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n", target_.work_group, name_,
-                            signature());
+    g.source += fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n", target_.work_group,
+                            name_, signature());
     g.source += fmt::format(
         "  __local float4 space[{}];\n  __global char* __local memory[{}];\n  __local int turns[4];\n{}"
-        "  const int item = get_local_id(0);\n  if (item == 0) {{\n{}    turns[0] = oclc_turn({}, first);\n  }}\n"
+        "  const int item = get_local_id(0);\n  if (item == 0) {{\n{}    turns[1] = oclc_group_begin({}, first);\n"
+        "    turns[0] = oclc_turn({}, turns[1]);\n  }}\n"
         "  barrier(CLK_LOCAL_MEM_FENCE);\n  int tile = turns[0], flip = 2, before = 0;\n",
-        std::max<std::size_t>(1, group_floats_ / 4), std::max<std::size_t>(1, places), moves_, table, progress);
+        std::max<std::size_t>(1, group_floats_ / 4), std::max<std::size_t>(1, places), moves_, table, progress, progress);
     g.source += fmt::format(
-        "  for (int part = first; part < last; ++part) {{\n"
+        "  for (int part = turns[1]; part < last; ++part) {{\n"
         "    const int kind = {0}_parts[2 * part], at = {0}_parts[2 * part + 1], more = part + 1 < last;\n"
         "    int tiles = 0;\n    switch (kind) {{\n{1}    }}\n"
         "    if (tile >= tiles) {{\n"
         "      if (item == 0) turns[flip] = more ? oclc_turn({2}, part + 1) : 0;\n"
-        "      barrier(CLK_LOCAL_MEM_FENCE);\n      tile = turns[flip];\n      flip ^= 2;\n      before = tiles;\n      continue;\n    }}\n",
+        "      barrier(CLK_LOCAL_MEM_FENCE);\n      tile = turns[flip];\n      flip ^= 2;\n      before = tiles;\n      "
+        "continue;\n    }}\n",
         name_, tiles_of_, progress);
     if (!ahead_.empty()) g.source += fmt::format("    switch (kind) {{\n{}    }}\n", ahead_);
     g.source += fmt::format(
@@ -140,7 +142,8 @@ class ResidentCode {
         "    do {{\n"
         "      const int other = item == 0 ? oclc_turn({0}, part) : 0;\n"
         "      switch (kind) {{\n{1}      }}\n"
-        "      if (item == 0) {{\n        turns[flip] = other;\n        turns[flip + 1] = turn;\n      }}\n"
+        "      if (item == 0) {{\n        turns[flip] = other;\n        turns[flip + 1] = turn;\n"
+        "        if (more && turn == 0) {0}[1] = part;\n      }}\n"
         "      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n"
         "      tile = turns[flip];\n      next = turns[flip + 1];\n      flip ^= 2;\n"
         "      if (item == 0) oclc_group_finish({0}, part);\n"
@@ -160,7 +163,7 @@ class ResidentCode {
     Kernel named = kernel;
     named.name = kPartName;
     auto shared = generate_group_reduction(named, schedule_.buffers, target_, true);
-    GeneratedKernel g = shared ? std::move(*shared) : generate_loops(named, target_);
+    GeneratedKernel g = shared ? std::move(*shared) : generate_strided_loops(named, target_, resident_groups(target_));
     OCLC_CHECK(g.local.size() == 1 && g.local[0] == static_cast<std::uint32_t>(target_.work_group) && g.packed.empty(),
                "a resident launch on a GPU has groups of the target's size");
     GroupCall out;

@@ -16,7 +16,7 @@ constexpr int kFewestGroups = 16;
 
 // On a GPU: groups of a compute unit, and parts that a launch is worth, whose groups first note where everything lies.
 constexpr int kGroupsOfUnit = 2;
-constexpr std::size_t kFewestParts = 4;
+constexpr std::size_t kFewestParts = 6;
 
 // The packed copy of a constant has no more elements than this for each of its own: transforms of 3x3 filters, whole panels.
 constexpr std::int64_t kPackedGrowth = 8;
@@ -82,13 +82,12 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step
   return out;
 }
 
-// A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch, so that what claiming its
-// tiles costs is little.
+// A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch, so that what claiming
+// its tiles costs is little.
 bool is_short(const Kernel& kernel, const Target& target) {
-  const bool simple =
-      !kernel.contraction && (kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row);
-  return simple &&
-         std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
+  const bool simple = !kernel.contraction &&
+                      (kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row);
+  return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
          typical(kernel.bytes) < target.bytes_per_second * target.launch_seconds &&
          typical(kernel.flops) < target.flops * target.launch_seconds;
 }
