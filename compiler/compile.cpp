@@ -7,9 +7,11 @@
 #include "compiler/codegen/packed_right.h"
 #include "compiler/codegen/winograd_filters.h"
 #include "compiler/kernels/images.h"
+#include "compiler/kernels/join_rows.h"
 #include "compiler/kernels/persistent.h"
 #include "compiler/kernels/split_sums.h"
 #include "compiler/kernels/stripes.h"
+#include "compiler/kernels/turned_weights.h"
 #include "compiler/passes/choose_convolution.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/mixed_precision.h"
@@ -22,8 +24,9 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution",  "assign_layouts", "fuse",   "persistent", "split_sums",
-                                            "pack_right_operands", "resident",       "images", "stripes"};
+constexpr std::string_view kLatePasses[] = {"choose_convolution",  "assign_layouts", "fuse",      "persistent",
+                                            "split_sums",          "turn_weights",   "join_rows", "join_pointwise",
+                                            "pack_right_operands", "resident",       "images",    "stripes"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -99,6 +102,9 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
       lower(*result.module, {fuse, options.gemm == "clblast", even_positions}, options.report ? &result.fates : nullptr);
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
+  if (fuse && !is_disabled(options, "turn_weights")) turn_weights(result.schedule, target);
+  if (fuse && !is_disabled(options, "join_rows")) join_rows(result.schedule, target);
+  if (fuse && !is_disabled(options, "join_pointwise")) join_pointwise(result.schedule, target);
   if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);

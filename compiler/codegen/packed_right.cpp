@@ -13,13 +13,20 @@ namespace {
 
 // Estimates are rough, and columns scaled in every step cost the product a part of its time.
 constexpr double kWorthwhile = 0.8, kScaling = 1.1;
-// How much longer than estimated products take whose left operand is computed, or gathered across rows, as it is loaded.
-constexpr double kComputedLeft = 1.5;
+// How much longer than estimated products take whose left operand is gathered across rows, or computed from so many numbers of
+// memory, as it is loaded: those who load wait for them.
+constexpr double kGatheredLeft = 1.5, kComputedLeft = 0.8;
 // How much longer products take an operand of which is loaded or copied element by element, as rows that begin anywhere are.
 constexpr double kSingles = 2.0;
 
 bool has_numbers(const ContractionView& view) {
   return view.groups().is_constant() && view.columns().is_constant() && view.inner().is_constant() && view.rows().is_constant();
+}
+
+double loads_of_left(const ContractionView& view) {
+  const Kernel part = part_for(view.kernel(), view.roles().a);
+  return static_cast<double>(std::count_if(part.nodes.begin(), part.nodes.end(),
+                                           [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load; }));
 }
 
 class Packer {
@@ -69,7 +76,7 @@ class Packer {
     const double unpacked = left.width > 1 && right.width > 1
                                 ? best_gpu_seconds(plain, target_)
                                 : gpu_product_seconds(plain, choose_gpu_tiles(plain, target_), target_) * kSingles;
-    const double now = unpacked * (lies_right ? 1 : kComputedLeft);
+    const double now = unpacked * (lies_right ? 1 : std::max(kGatheredLeft, kComputedLeft * loads_of_left(*view)));
     if (seconds > now * kWorthwhile) return {};
     std::vector<int> before;
     if (laid_out < as_it_lies) before.push_back(lay_out_left(index, *view));

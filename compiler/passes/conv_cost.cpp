@@ -31,15 +31,15 @@ double number(const Expr& e) {
   return static_cast<double>(e.evaluate(values).value_or(1));
 }
 
-struct Sizes {
+struct ConvSizes {
   double images, positions, channels, features, taps;  // channels and features of one group
   double groups;
   double input, output, weights;  // elements
 };
 
-Sizes sizes_of(const Node& conv) {
+ConvSizes sizes_of(const Node& conv) {
   const Shape &x = conv.inputs[0]->type.shape, &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;
-  Sizes s{};
+  ConvSizes s{};
   s.groups = static_cast<double>(conv.get<std::int64_t>("group"));
   s.images = number(y[0]);
   s.positions = number(product(std::span(y).subspan(2)));
@@ -73,7 +73,7 @@ bool multiplies_fast(const Target& target) {
 }
 
 // Products of blocks of tiles beside the weights that stream in from memory, and the transforms in the cache.
-double fused_winograd_seconds(const Node& conv, const Sizes& s, std::int64_t tile, const Target& target) {
+double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t tile, const Target& target) {
   const double m = static_cast<double>(tile), points = (m + 2) * (m + 2), width = target.vector_width;
   const Shape& y = conv.output()->type.shape;
   const double tiles = s.images * std::ceil(number(y[2]) / m) * std::ceil(number(y[3]) / m);
@@ -89,7 +89,7 @@ double fused_winograd_seconds(const Node& conv, const Sizes& s, std::int64_t til
 }
 
 // Products on tiles of bfloat16: of rows split for each tap, or once for all taps where a window of the image is.
-double tile_unit_seconds(const Node& conv, const Sizes& s, const Target& target) {
+double tile_unit_seconds(const Node& conv, const ConvSizes& s, const Target& target) {
   if (!becomes_channels_last(conv.inputs[0])) return std::numeric_limits<double>::infinity();
   const auto whole = [](double x) { return std::max<std::int64_t>(1, std::llround(x)); };
   AmxProduct rows{whole(s.groups), whole(s.images * s.positions), whole(s.features), whole(s.taps), whole(s.channels)};
@@ -120,7 +120,7 @@ double tile_unit_seconds(const Node& conv, const Sizes& s, const Target& target)
 std::string_view name_of(ConvolutionStrategy strategy) { return kNames.at(static_cast<std::size_t>(strategy)); }
 
 double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int64_t tile, const Target& target) {
-  const Sizes s = sizes_of(conv);
+  const ConvSizes s = sizes_of(conv);
   if (strategy == ConvolutionStrategy::implicit && target.tile_products > 0) {
     Target plain = target;
     plain.tile_products = 0;

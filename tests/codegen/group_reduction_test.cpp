@@ -82,6 +82,6 @@ TEST_CASE(
   CompileOptions options = default_options();
   options.target = find_target("gpu");
   const auto files = compile(module_of(copy_graph(*check.graph)), options).plan.files;
-  CHECK(files.size() == 7);
+  CHECK(files.size() == 6);  // softmax is computed by the groups of the product behind it
   for (const GeneratedFile& file : files) CHECK(file.source.find("sharer") != std::string::npos);
 }

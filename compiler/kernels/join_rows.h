@@ -1,0 +1,17 @@
+// Short rows on a GPU that one kernel alone reads: a layer norm or softmax in front of a sum over its rows.
+#pragma once
+#include "compiler/kernels/kernel.h"
+#include "compiler/targets/target.h"
+
+namespace oclc {
+
+// Where a reduction alone reads the rows that a row kernel writes, element by element along what it sums over, its groups
+// compute the row's statistics themselves, over again, and the rows are never stored. Outside of loops, and where the estimated
+// time of computing them again is less than a launch's.
+void join_rows(Schedule& schedule, const Target& target);
+
+// Pointwise kernels over one iteration space become one launch where nothing between them needs the order that they have, and
+// where a launch takes longer than what they move.
+void join_pointwise(Schedule& schedule, const Target& target);
+
+}  // namespace oclc

@@ -1,0 +1,139 @@
+#include "compiler/kernels/merged_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/kernels/kernel_part.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+void mark_kernels(const std::vector<Step>& steps, std::vector<bool>& used) {
+  for (const Step& step : steps) {
+    if (step.kernel >= 0) used[static_cast<std::size_t>(step.kernel)] = true;
+    mark_kernels(step.body, used);
+  }
+}
+
+void renumber(std::vector<Step>& steps, const std::vector<int>& number) {
+  for (Step& step : steps) {
+    if (step.kernel >= 0) step.kernel = number[static_cast<std::size_t>(step.kernel)];
+    renumber(step.body, number);
+  }
+}
+
+}  // namespace
+
+bool has_dynamic_indices(const Kernel& kernel) {
+  for (const Expr& e : indices_of(kernel)) {
+    for (const std::string& s : e.symbols()) {
+      if (dynamic_index(s)) return true;
+    }
+  }
+  return false;
+}
+
+Appended append_kernel(Kernel& kernel, const Kernel& from, const Substitution& by) {
+  OCLC_CHECK(!has_dynamic_indices(from), "numbers of nodes stand in no index of what is appended");
+  Appended out{static_cast<NodeId>(kernel.nodes.size()), static_cast<int>(kernel.stages.size()), {}};
+  for (const Operand& operand : from.operands) {
+    const auto same = std::find_if(kernel.operands.begin(), kernel.operands.end(), [&](const Operand& known) {
+      return known.buffer == operand.buffer && !known.written && !operand.written;
+    });
+    out.operands.push_back(static_cast<int>(same - kernel.operands.begin()));
+    if (same == kernel.operands.end()) kernel.operands.push_back(operand);
+  }
+  for (ScalarNode node : from.nodes) {
+    node.index = node.index.substitute(by);
+    for (Expr& e : node.guard) e = e.substitute(by);
+    for (NodeId& arg : node.args) arg += out.first_node;
+    if (node.kind == ScalarNode::Kind::load) node.operand = out.operands[static_cast<std::size_t>(node.operand)];
+    if (node.stage >= 0) node.stage += out.first_stage;
+    kernel.nodes.push_back(std::move(node));
+  }
+  for (Stage stage : from.stages) {
+    stage.body += out.first_node;
+    if (stage.arg_index >= 0) stage.arg_index += out.first_node;
+    kernel.stages.push_back(std::move(stage));
+  }
+  for (const Store& store : from.stores) {
+    kernel.stores.push_back(store);
+    kernel.stores.back().operand = out.operands[static_cast<std::size_t>(store.operand)];
+    kernel.stores.back().value += out.first_node;
+    kernel.stores.back().index = store.index.substitute(by);
+    for (Expr& e : kernel.stores.back().guard) e = e.substitute(by);
+  }
+  for (const std::string& source : from.sources) {
+    if (std::find(kernel.sources.begin(), kernel.sources.end(), source) == kernel.sources.end())
+      kernel.sources.push_back(source);
+  }
+  return out;
+}
+
+void number_operands(Kernel& kernel) {
+  std::vector<int> number(kernel.operands.size(), -1);
+  for (const ScalarNode& node : kernel.nodes) {
+    if (node.kind == ScalarNode::Kind::load) number[static_cast<std::size_t>(node.operand)] = 0;
+  }
+  for (const Store& store : kernel.stores) number[static_cast<std::size_t>(store.operand)] = 0;
+  std::vector<Operand> kept;
+  int reads = 0, writes = 0;
+  for (const bool written : {false, true}) {
+    for (std::size_t i = 0; i < number.size(); ++i) {
+      if (number[i] < 0 || kernel.operands[i].written != written) continue;
+      number[i] = static_cast<int>(kept.size());
+      kept.push_back(std::move(kernel.operands[i]));
+      kept.back().name = written ? fmt::format("y{}", writes++) : fmt::format("x{}", reads++);
+    }
+  }
+  for (ScalarNode& node : kernel.nodes) {
+    if (node.kind == ScalarNode::Kind::load) node.operand = number[static_cast<std::size_t>(node.operand)];
+  }
+  for (Store& store : kernel.stores) store.operand = number[static_cast<std::size_t>(store.operand)];
+  kernel.operands = std::move(kept);
+}
+
+std::set<int> buffers_of(const Kernel& kernel, bool written) {
+  std::set<int> all;
+  for (const Operand& operand : kernel.operands) {
+    if (operand.written == written) all.insert(operand.buffer);
+  }
+  return all;
+}
+
+bool can_pass(const Kernel& kernel, const Schedule& schedule, const Step* first, const Step* last) {
+  // New values of states share the storage of the old ones.
+  const auto storage = [&](int buffer) {
+    const int replaces = schedule.buffers[static_cast<std::size_t>(buffer)].replaces;
+    return replaces >= 0 ? replaces : buffer;
+  };
+  const auto meet = [&](const std::set<int>& a, const std::set<int>& b) {
+    return std::any_of(a.begin(), a.end(),
+                       [&](int x) { return std::any_of(b.begin(), b.end(), [&](int y) { return storage(x) == storage(y); }); });
+  };
+  const std::set<int> reads = buffers_of(kernel, false), writes = buffers_of(kernel, true);
+  return std::all_of(first, last, [&](const Step& step) {
+    if (step.kernel < 0) return false;
+    const Kernel& other = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+    const std::set<int> written = buffers_of(other, true);
+    return !meet(reads, written) && !meet(writes, written) && !meet(writes, buffers_of(other, false));
+  });
+}
+
+void drop_unused_kernels(Schedule& schedule) {
+  std::vector<bool> used(schedule.kernels.size(), false);
+  for (const EntrySchedule& entry : schedule.entries) mark_kernels(entry.steps, used);
+  std::vector<int> number(used.size(), -1);
+  std::vector<Kernel> kept;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) continue;
+    number[i] = static_cast<int>(kept.size());
+    kept.push_back(std::move(schedule.kernels[i]));
+  }
+  schedule.kernels = std::move(kept);
+  for (EntrySchedule& entry : schedule.entries) renumber(entry.steps, number);
+}
+
+}  // namespace oclc
