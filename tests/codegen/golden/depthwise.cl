@@ -65,16 +65,6 @@ OCLC_FLOATS(OCLC_MIN) OCLC_DOUBLE(OCLC_MIN)
   T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
-#ifndef OCLC_HAVE_oclc_prefetch
-#define OCLC_HAVE_oclc_prefetch
-// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
-#if defined(__x86_64__) || defined(__aarch64__)
-#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
-#else
-#define oclc_prefetch(p)
-#endif
-
-#endif
 #ifndef OCLC_HAVE_oclc_store
 #define OCLC_HAVE_oclc_store
 // v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
@@ -172,13 +162,6 @@ void k_depthwise_conv_relu_min_tile(__global const float* x0, __global const flo
         const float8 v96 = fma(v88, v90, fma(v79, v81, fma(v77, v67, fma(v55, v57, v54))));
         const float8 v97 = vload8(0, p97 + out_c);
         const float8 v98 = fma(v97, v90, fma(v88, v81, fma(v79, v67, fma(v64, v57, v56))));
-        oclc_prefetch(x0 + 3136*image + out_c + 112*out_x + 224*out_y + 352);
-        oclc_prefetch(x0 + 3136*image + out_c + 112*out_x + 224*out_y + 368);
-        oclc_prefetch(x0 + 3136*image + out_c + 112*out_x + 224*out_y + 384);
-        oclc_prefetch(x0 + 3136*image + out_c + 112*out_x + 224*out_y + 400);
-        oclc_prefetch(x0 + 3136*image + out_c + 112*out_x + 224*out_y + 416);
-        oclc_prefetch(x0 + 3136*image + out_c + 112*out_x + 224*out_y + 432);
-        oclc_prefetch(x0 + 3136*image + out_c + 112*out_x + 224*out_y + 448);
         const float8 v99 = vload8(0, x2 + out_c);
         float lanes0[8];
         oclc_store(oclc_min(oclc_relu((v91 + v99)), (float8)(6.0f)), lanes0);
