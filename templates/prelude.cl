@@ -330,6 +330,38 @@ void oclc_leave(volatile __global int* progress, int counters) {
 #define oclc_prefetch(p)
 #endif
 
+//@provides oclc_transpose
+// Rows become columns, by the three (two) steps of shuffles that vector units have.
+void __attribute__((overloadable)) oclc_transpose(float4* r) {
+  const float4 a = (float4)(r[0].x, r[1].x, r[0].y, r[1].y), b = (float4)(r[0].z, r[1].z, r[0].w, r[1].w);
+  const float4 c = (float4)(r[2].x, r[3].x, r[2].y, r[3].y), d = (float4)(r[2].z, r[3].z, r[2].w, r[3].w);
+  r[0] = (float4)(a.lo, c.lo);
+  r[1] = (float4)(a.hi, c.hi);
+  r[2] = (float4)(b.lo, d.lo);
+  r[3] = (float4)(b.hi, d.hi);
+}
+void __attribute__((overloadable)) oclc_transpose(float8* r) {
+  float8 a[8], b[8];
+  #pragma unroll
+  for (int i = 0; i < 8; i += 2) {
+    const float8 x = r[i], y = r[i + 1];
+    a[i] = (float8)(x.s0, y.s0, x.s1, y.s1, x.s4, y.s4, x.s5, y.s5);
+    a[i + 1] = (float8)(x.s2, y.s2, x.s3, y.s3, x.s6, y.s6, x.s7, y.s7);
+  }
+  #pragma unroll
+  for (int i = 0; i < 8; i += 4) {
+    b[i] = (float8)(a[i].s01, a[i + 2].s01, a[i].s45, a[i + 2].s45);
+    b[i + 1] = (float8)(a[i].s23, a[i + 2].s23, a[i].s67, a[i + 2].s67);
+    b[i + 2] = (float8)(a[i + 1].s01, a[i + 3].s01, a[i + 1].s45, a[i + 3].s45);
+    b[i + 3] = (float8)(a[i + 1].s23, a[i + 3].s23, a[i + 1].s67, a[i + 3].s67);
+  }
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    r[i] = (float8)(b[i].lo, b[i + 4].lo);
+    r[i + 4] = (float8)(b[i].hi, b[i + 4].hi);
+  }
+}
+
 //@provides oclc_store
 // v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
 #ifdef __clang__

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "compiler/codegen/axis_dependencies.h"
+
 namespace oclc {
 namespace {
 
@@ -23,6 +25,23 @@ const ScalarNode* longest(const Kernel& kernel, const std::string& axis) {
     if (std::abs(*step) > best) best = std::abs(*step), found = &node;
   }
   return found;
+}
+
+bool reads_values(const Expr& e) {
+  const auto symbols = e.symbols();
+  return std::any_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });
+}
+
+void substitute(Kernel& kernel, const std::map<std::string, Expr, std::less<>>& by) {
+  const auto replace = [&](Expr& e) { e = e.substitute(by); };
+  for (ScalarNode& node : kernel.nodes) {
+    replace(node.index);
+    for (Expr& e : node.guard) replace(e);
+  }
+  for (Store& store : kernel.stores) {
+    replace(store.index);
+    for (Expr& e : store.guard) replace(e);
+  }
 }
 
 }  // namespace
@@ -57,17 +76,42 @@ bool block_transpose(Kernel& kernel, std::int64_t lanes) {
   for (auto& [length, a] : order) kernel.axes.push_back(std::move(a));
   kernel.axes.push_back(lane);
 
-  const std::map<std::string, Expr, std::less<>> by{{axis.name, block.var * Expr(lanes) + lane.var}};
-  const auto replace = [&](Expr& e) { e = e.substitute(by); };
-  for (ScalarNode& node : kernel.nodes) {
-    replace(node.index);
-    for (Expr& e : node.guard) replace(e);
-  }
-  for (Store& store : kernel.stores) {
-    replace(store.index);
-    for (Expr& e : store.guard) replace(e);
-  }
+  substitute(kernel, {{axis.name, block.var * Expr(lanes) + lane.var}});
   return true;
+}
+
+std::optional<TransposedLoad> transposed_load(Kernel& kernel, int width) {
+  const Axis lane = kernel.axes.back();
+  if (width < 4 || !lane.extent.is_constant() || lane.extent.value() % width != 0) return std::nullopt;
+  const ScalarNode* load = longest(kernel, lane.name);
+  const auto number = static_cast<std::size_t>(load - kernel.nodes.data());
+  const auto places = [&](const Expr& index, const std::vector<Expr>& guard) {
+    return !reads_values(index) &&
+           std::none_of(guard.begin(), guard.end(), [&](const Expr& e) { return e.uses(lane.name) || reads_values(e); });
+  };
+  if (!places(load->index, load->guard) ||
+      !std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) { return places(s.index, s.guard); }) ||
+      load->dtype != DType::f32 || kernel.operands[static_cast<std::size_t>(load->operand)].dtype != DType::f32)
+    return std::nullopt;
+  const auto along = std::find_if(kernel.axes.begin(), kernel.axes.end(), [&](const Axis& a) {
+    return stride(load->index, a.name) == std::optional<std::int64_t>(1) && a.extent.is_constant() &&
+           a.extent.value() % width == 0 &&
+           std::none_of(load->guard.begin(), load->guard.end(), [&](const Expr& e) { return e.uses(a.name); });
+  });
+  if (along == kernel.axes.end()) return std::nullopt;
+  // With the squares transposed, the load runs along the results.
+  Kernel turned = kernel;
+  turned.nodes[number].index = lane.var;
+  if (!can_vectorize(turned, lane.name, width)) return std::nullopt;
+
+  Axis block{along->name + "_block", floor_div(along->extent, Expr(width)), {}}, inner{along->name + "_lane", Expr(width), {}};
+  block.var = Expr::axis(block.name, block.extent);
+  inner.var = Expr::axis(inner.name, inner.extent);
+  const std::map<std::string, Expr, std::less<>> by{{along->name, block.var * Expr(width) + inner.var}};
+  *along = block;
+  kernel.axes.insert(kernel.axes.end() - 1, inner);
+  substitute(kernel, by);
+  return TransposedLoad{static_cast<NodeId>(number), kernel.axes.size() - 2, width};
 }
 
 }  // namespace oclc

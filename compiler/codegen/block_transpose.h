@@ -9,4 +9,15 @@ namespace oclc {
 // then the one within the blocks. For kernels without reductions; numbers and extents of the iteration space stay the same.
 bool block_transpose(Kernel& kernel, std::int64_t lanes);
 
+// A load that runs along another axis than the results do, in squares of `width` x `width` elements which vectors transpose.
+struct TransposedLoad {
+  NodeId node = -1;
+  std::size_t along = 0;  // index into Kernel::axes: the load's neighbours, an axis of `width`; the last axis is the results'
+  int width = 1;
+};
+
+// After block_transpose: splits the axis that the load runs along, if squares of vectors compute the kernel; else changes
+// nothing.
+std::optional<TransposedLoad> transposed_load(Kernel& kernel, int width);
+
 }  // namespace oclc

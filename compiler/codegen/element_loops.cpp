@@ -14,7 +14,7 @@ namespace {
 
 // Terms that are added up before what rounding took is carried.
 constexpr int kPartTerms = 32;
-// Elements from which on the next row is asked for while this one is computed.
+// Elements of a row, or channels of a pixel, from which on the next is asked for while this one is computed.
 constexpr std::int64_t kFewestAhead = 64;
 
 class ElementLoops {
@@ -223,6 +223,7 @@ class ElementLoops {
   void ask_for_next_point() {
     if (e_.mode().outside.empty() || e_.mode().width == 1) return;
     const std::string& vector_axis = e_.mode().vector_axis;
+    if (typical(kernel_.axes[*vector_.parallel].extent) < kFewestAhead) return;
     const auto point = std::find_if(kernel_.axes.rbegin(), kernel_.axes.rend(),
                                     [&](const Axis& a) { return a.extent != Expr(1) && a.name != vector_axis; });
     if (point == kernel_.axes.rend()) return;

@@ -118,10 +118,11 @@ class LoopNest {
 
   void element(Emitter& e) { emit_element(e, kernel_, vector_); }
 
-  std::vector<const Axis*> axes_besides_vector() const {
+  // `squares`: besides both axes of the squares that vectors transpose.
+  std::vector<const Axis*> axes_besides_vector(bool squares = false) const {
     std::vector<const Axis*> list;
     for (std::size_t i = 0; i < kernel_.axes.size(); ++i) {
-      if (i != vector_.parallel) list.push_back(&kernel_.axes[i]);
+      if (i != vector_.parallel && !(squares && i == vector_.transposed->along)) list.push_back(&kernel_.axes[i]);
     }
     return list;
   }
@@ -160,6 +161,7 @@ class LoopNest {
   // A tile is a chunk of one row's vector axis, or all of it for some rows.
   void cpu_tile(Emitter& e, GeneratedKernel& g) {
     const LoopTiles tiles = choose_loop_tiles(kernel_, vector_.parallel, target_);
+    if (vector_.transposed) return cpu_squares(e, g, tiles.rows);
     const Axis* inner = vector_.parallel ? &kernel_.axes[*vector_.parallel] : nullptr;
     const Expr inner_extent = inner ? inner->extent : Expr(1), rows = rows_besides(kernel_, vector_.parallel);
     const Expr chunks = tiles.chunk ? ceil_div(inner_extent, Expr(tiles.chunk)) : Expr(1);
@@ -197,13 +199,52 @@ class LoopNest {
     close_scopes(e, 2);
   }
 
+  // A tile is some squares, each transposed in vectors and then computed on line by line.
+  void cpu_squares(Emitter& e, GeneratedKernel& g, std::int64_t tile_rows) {
+    const auto& [number, along, width] = *vector_.transposed;
+    const Axis &lane = kernel_.axes.back(), &line = kernel_.axes[along];
+    const ScalarNode& load = kernel_.nodes[static_cast<std::size_t>(number)];
+    const std::string& from = kernel_.operands[static_cast<std::size_t>(load.operand)].name;
+    const Expr rows = floor_div(rows_besides(kernel_, vector_.parallel), Expr(width));
+    const std::int64_t count = ceil_div(tile_rows, std::int64_t{width});
+    g.groups = {ceil_div(rows, Expr(count))};
+    g.local = {1};
+    g.schedule = fmt::format("{} blocks of {} x {} a tile, in squares of {}", count, width, lane.extent.value(), width);
+    e.open("", open_rows(e, rows, count, "tile", true));
+    for (std::int64_t first = 0; first < lane.extent.value(); first += width) {
+      e.open("", {});
+      e.line(fmt::format("float{0} square[{0}];", width));
+      for (int l = 0; l < width; ++l) {
+        const Expr at = load.index.substitute({{lane.name, Expr(first + l)}, {line.name, Expr(0)}});
+        const std::string text = fmt::format("vload{}(0, {} + {})", width, from, e.index(at));
+        e.line(fmt::format("square[{}] = {};", l,
+                           load.guard.empty() ? text
+                                              : fmt::format("({}) ? {} : (float{})({})", e.condition(load.guard), text, width,
+                                                            c_number(load.number, load.dtype))));
+      }
+      e.line("oclc_transpose(square);");
+      for (int l = 0; l < width; ++l) {
+        e.open("", {lane.name, line.name});
+        e.line(fmt::format("const {} {} = {}, {} = {};", e.index_type(), lane.name, first, line.name, l));
+        e.set_vector_axis(lane.name, width);
+        e.define(number, fmt::format("square[{}]", l));
+        element(e);
+        e.set_vector_axis({}, 1);
+        e.close();
+      }
+      e.close();
+    }
+    close_scopes(e, 2);
+  }
+
   // Opens the loop over the rows of tile `tile`, of `count` each, and returns the names of the coordinates that it declares.
-  std::set<std::string> open_rows(Emitter& e, const Expr& rows, std::int64_t count, const std::string& tile) {
+  std::set<std::string> open_rows(Emitter& e, const Expr& rows, std::int64_t count, const std::string& tile,
+                                  bool squares = false) {
     const std::string_view type = e.index_type();
     if (rows == Expr(1)) {
       e.open("", {});
       std::set<std::string> names;
-      for (const Axis* axis : axes_besides_vector()) {
+      for (const Axis* axis : axes_besides_vector(squares)) {
         e.line(fmt::format("const {} {} = 0;", type, axis->name));
         names.insert(axis->name);
       }
@@ -216,7 +257,7 @@ class LoopNest {
       e.open("", {});
       e.line(fmt::format("const {} row = {};", type, tile));
     }
-    return declare_coordinates(e, "row", axes_besides_vector());
+    return declare_coordinates(e, "row", axes_besides_vector(squares));
   }
 
   void gpu_tile(Emitter& e, GeneratedKernel& g) {

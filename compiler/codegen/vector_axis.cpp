@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/block_transpose.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/ir/typical.h"
 
@@ -11,8 +10,12 @@ namespace {
 
 // Floats of a cache line: a block of a transposition uses up the lines that it reads.
 constexpr std::int64_t kTransposeLanes = 16;
+// Widest square that vectors transpose.
+constexpr int kSquare = 8;
 // A multiple of every vector's width; loops begin at multiples of it.
 constexpr int kLanes = 16;
+// Loads of a result that are worth vectors whose lanes are stored one by one.
+constexpr std::ptrdiff_t kFewestLoads = 4;
 // Fewer elements are not worth a vector, the narrowest of which has as many lanes.
 constexpr double kFewestLanes = 4;
 
@@ -66,6 +69,13 @@ std::optional<std::size_t> scattered_axis(const Kernel& kernel) {
   });
 }
 
+// Results are sums of several loads each, without a loop.
+bool gathers(const Kernel& kernel) {
+  const auto loads = std::count_if(kernel.nodes.begin(), kernel.nodes.end(),
+                                   [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load; });
+  return kernel.reduction.empty() && loads >= kFewestLoads * static_cast<std::ptrdiff_t>(kernel.stores.size());
+}
+
 VectorAxis lanes_of(const Kernel& kernel) {
   VectorAxis vector;
   if (kernel.stores.empty()) return vector;
@@ -73,8 +83,9 @@ VectorAxis lanes_of(const Kernel& kernel) {
     return std::all_of(kernel.stores.begin(), kernel.stores.end(),
                        [&](const Store& s) { return has_unit_stride(s.index, axis.name); });
   });
-  // Transforms do much for an element that they scatter.
-  if (!vector.parallel && kernel.anchor == Anchor::winograd_output) vector.parallel = scattered_axis(kernel);
+  // Transforms and unrolled windows do much for an element that they scatter.
+  if (!vector.parallel && (kernel.anchor == Anchor::winograd_output || gathers(kernel)))
+    vector.parallel = scattered_axis(kernel);
   if (vector.parallel || kernel.reduction.empty() || !stores_rows(kernel)) return vector;
   // Rows are read and written with unit stride, sums end in one addition over lanes.
   vector.reduction = sums_in_lanes(kernel) && can_be_vector(kernel, kernel.reduction.back());
@@ -91,6 +102,8 @@ VectorAxis choose_vector_axis(Kernel& kernel, const Target& target) {
   if (!vector.parallel && block_transpose(kernel, kTransposeLanes)) {
     vector.parallel = kernel.axes.size() - 1;
     vector.width = 1;
+    vector.transposed = transposed_load(kernel, std::min(target.vector_width, kSquare));
+    if (vector.transposed) vector.parallel = kernel.axes.size() - 1;
   }
   return vector;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 
+#include "compiler/codegen/block_transpose.h"
 #include "compiler/kernels/kernel.h"
 #include "compiler/targets/target.h"
 
@@ -12,6 +13,7 @@ struct VectorAxis {
   std::optional<std::size_t> parallel;  // index into Kernel::axes: lanes are neighbouring elements of the results
   bool reduction = false;               // lanes are neighbouring terms of the innermost reduction axis
   int width = 1;                        // widest vector; 1 with `parallel`: the block of a transposition, element by element
+  std::optional<TransposedLoad> transposed;  // with `parallel` and a width of 1
 };
 
 // May split an axis of the kernel: see block_transpose.

@@ -75,6 +75,10 @@ bool lay_out_weights(Graph& graph, Node* conv) {
   return true;
 }
 
+bool convolves_depthwise(const Node& node) {
+  return node.op->name == "conv" && node.get_or<std::int64_t>("group", 1) != 1 && node.inputs[1]->type.shape[1] == Expr(1);
+}
+
 bool keeps_layout(const Node& node) {
   if (node.op->kind == OpKind::elementwise) return true;
   return node.op->name == "concat" && node.get<std::int64_t>("axis") == 1;
@@ -95,9 +99,11 @@ bool lies_channels_last(const Value* image) {
 // Features from which on a convolution is worth a pass over its image.
 constexpr std::int64_t kManyFeatures = 16;
 
-// Each element of the image is read often: by convolutions of more than one tap for many features, by pooling.
+// Each element of the image is read often: by convolutions of more than one tap for many features, by pooling. Depthwise ones
+// compute on vectors of channels.
 bool is_worth_a_layout(const Node& node) {
   if (node.op->name == "max_pool" || node.op->name == "avg_pool") return true;
+  if (convolves_depthwise(node)) return product(std::span(node.inputs[1]->type.shape).subspan(2)).constant().value_or(0) > 1;
   if (node.op->name != "conv" || node.get_or<std::int64_t>("group", 1) != 1 ||
       !node.get_or<std::string>("strategy", "").empty())
     return false;
@@ -164,9 +170,8 @@ bool assign_layouts(Graph& graph) {
         node->op->name == "concat" && keeps_layout(*node) &&
         std::all_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return !v->layout.is_row_major(); });
     if (windowed || follows || concat_follows) set(node->output(), channels_last(rank));
-    const bool depthwise =
-        node->op->name == "conv" && node->get_or<std::int64_t>("group", 1) != 1 && node->inputs[1]->type.shape[1] == Expr(1);
-    if ((depthwise || node->get_or<std::string>("strategy", "") == "conv_direct") && constant_of(node->inputs[1])) {
+    if ((convolves_depthwise(*node) || node->get_or<std::string>("strategy", "") == "conv_direct") &&
+        constant_of(node->inputs[1])) {
       set(node->inputs[1], taps_outermost(rank));
     }
   }

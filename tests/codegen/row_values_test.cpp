@@ -127,3 +127,15 @@ TEST_CASE("windows are right at all edges, strides, sizes and kinds") {
     CHECK(check.problem(target, false, 2e-6, wanted) == "");
   }
 }
+
+TEST_CASE("a depthwise convolution of planes has its image laid out, and vectors of channels") {
+  PlanCheck check;
+  Builder& b = check.b;
+  check.out("planes", b.conv(check.input({2, 32, 12, 16}), b.constant(random_tensor(DType::f32, {32, 1, 3, 3}, 5, -1, 1)),
+                             nullptr, {.strides = {1, 1}, .pads = {1, 1, 1, 1}, .group = 32}));
+  const Compiled c = compiled_for(check);
+  REQUIRE(c.schedule.kernels.size() == 2);
+  CHECK(c.schedule.kernels[0].is_copy);
+  CHECK(count(tiles_of(c), "vload8(0, p") > 0);
+  check.check();
+}
