@@ -9,7 +9,6 @@
 #include "runtime/host_step.h"
 #include "runtime/package/verify.h"
 #include "runtime/quirks.h"
-#include "runtime/sm90a.h"
 
 namespace oclc::runtime {
 namespace {
@@ -24,9 +23,6 @@ std::string joined(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::St
   return text;
 }
 
-// NVIDIA's devices from this compute capability on let groups of a launch wait for one another and see each other's stores.
-constexpr unsigned kSeesGroups = 70;
-
 std::string described(const Schedule::Leaf& leaf) {
   return "kernel '" + leaf.name + "'" + (leaf.nodes.empty() ? "" : " (nodes " + leaf.nodes + ")");
 }
@@ -36,8 +32,7 @@ std::string described(const Schedule::Leaf& leaf) {
 Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings)
     : loaded_(loaded),
       strings_(strings),
-      cpu_(loaded.context().facts().device_class == OCLC_DEVICE_CPU),
-      groups_see_(compute_capability(loaded.context().device()) >= kSeesGroups),
+      apart_(loaded.context().facts().device_class != OCLC_DEVICE_CPU),
       segments_(package::segments_of(loaded.plan(), entry)) {
   const fb::Plan& plan = loaded.plan();
   used_.assign(plan.symbols() ? plan.symbols()->size() : 0, false);
@@ -143,6 +138,7 @@ int Schedule::make_launch(const fb::Launch& launch) {
   leaf.step = next_step_;
   next_step_ += std::max(1u, launch.parts() ? launch.parts()->size() : 0);
   if (launch.parts() && launch.parts()->size() > 0) {
+    if (apart_) replayable_ = false;
     leaf.part_index = index;
     index += 2;
   }
@@ -160,11 +156,7 @@ int Schedule::make_launch(const fb::Launch& launch) {
   leaf.looping = looping(launch.flops()) || leaf.looping;
   leaf.looping = looping(launch.bytes()) || leaf.looping;
   check_limits(leaf);
-  if (leaf.part_index > 0) {
-    leaf.apart = !cpu_ && !(groups_see_ && leaf.local[0] > 1);
-    if (leaf.apart) replayable_ = false;
-    add_parts(leaf);
-  }
+  if (leaf.part_index > 0) add_parts(leaf);
   leaves_.push_back(std::move(leaf));
   return static_cast<int>(leaves_.size()) - 1;
 }
@@ -425,7 +417,7 @@ void Schedule::run_leaf(Leaf& leaf) {
     if (!leaf.empty) set_arguments(leaf, *symbols_, false);
   }
   if (leaf.empty) return;
-  if (!leaf.parts.empty() && (records_ || watch_ || leaf.apart)) return run_parts(leaf);
+  if (!leaf.parts.empty() && (records_ || watch_ || apart_)) return run_parts(leaf);
   const auto index = static_cast<std::uint32_t>(&leaf - leaves_.data());
   if (watch_) watch_->before(leaf, leaf.step);
   cl_event event = nullptr;

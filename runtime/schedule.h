@@ -54,7 +54,6 @@ class Schedule {
     // Steps that the launch does one after another: their names, costs and the buffers they use. The kernel's arguments from
     // `part_index` on say which of them to run.
     std::vector<Leaf> parts;
-    bool apart = false;                      // parts are launched one by one
     const oclc::plan::Part* part = nullptr;  // that this is
     cl_uint part_index = 0;
   };
@@ -123,9 +122,9 @@ class Schedule {
   std::vector<Leaf> leaves_;
   std::vector<Node> nodes_;
   std::vector<bool> used_;
-  // Groups of one launch may wait for each other in memory, which OpenCL C 1.2 promises nowhere: CPUs keep it, and some devices
-  // for groups of several work-items, whose code is written for them.
-  const bool cpu_, groups_see_;
+  // Parts of a launch are launched one by one: they wait for each other in memory, which OpenCL C 1.2 promises to groups of one
+  // launch nowhere, and CPUs alone keep.
+  const bool apart_;
   bool replayable_ = true;
   bool reads_ = false;
   std::uint32_t next_step_ = 0;

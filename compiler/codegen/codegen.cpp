@@ -14,7 +14,7 @@ GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffer
     if (auto contraction = generate_contraction(kernel, buffers, target)) return std::move(*contraction);
     if (auto contraction = generate_gpu_contraction(kernel, buffers, target)) return std::move(*contraction);
   }
-  if (auto shared = generate_group_reduction(kernel, buffers, target)) return std::move(*shared);
+  if (auto shared = generate_group_reduction(kernel, target)) return std::move(*shared);
   return generate_loops(kernel, target);
 }
 

@@ -33,10 +33,6 @@ struct GeneratedKernel {
   // offsets, then the tile's number, then a pointer to local memory for `local_floats` floats if that is not empty.
   std::string tile_source;
   std::string local_floats;
-  std::string local_type = "float";  // what that pointer points to
-  // A function `<name>_ahead` with the parameters of the tile function but for local memory, or empty: asks for constants that
-  // a tile reads.
-  std::string ahead_source;
 };
 
 // Throws CompileError for element types that have no kernel code.

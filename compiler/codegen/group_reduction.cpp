@@ -13,7 +13,6 @@
 #include "compiler/codegen/scope.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
-#include "compiler/kernels/resident.h"
 
 namespace oclc {
 namespace {
@@ -40,8 +39,7 @@ constexpr int kUnroll = 8;
 
 class GroupReduction {
  public:
-  GroupReduction(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target, bool whole_groups)
-      : kernel_(kernel), buffers_(buffers), target_(target), whole_groups_(whole_groups) {
+  GroupReduction(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {
     narrow_indices(kernel_);
     collapse_axes(kernel_);
     if (kernel_.axes.empty()) kernel_.axes.push_back({"one", Expr(1), Expr(0)});
@@ -63,8 +61,10 @@ class GroupReduction {
   GeneratedKernel run() {
     choose_lanes();
     choose_shape();
-    while (whole_groups_ && results_ * sharers_ < target_.work_group) results_ *= 2;
-    Emitter e(kernel_, reduction_mode());
+    EmitMode mode;
+    mode.wide_index = needs_wide_index(kernel_);
+    mode.aligned = true;
+    Emitter e(kernel_, mode);
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
@@ -77,76 +77,16 @@ class GroupReduction {
     body(e);
     const std::string_view index = e.index_type();
     const std::string type = accumulator_type(result_lanes_);
-    g.tile_source = fmt::format("void {}_tile({}, const {} tile, __local {}* parts) {{\n{}}}\n\n", g.name,
-                                parameter_list(kernel_, false), index, type, e.text());
-    g.local_type = type;
-    g.local_floats = std::to_string(g.local[0] * static_cast<std::uint32_t>(result_lanes_) *
-                                    static_cast<std::uint32_t>(size_bytes(kernel_.stages[0].accumulator)) / 4);
-    // Where statistics come first, memory need not wait for them.
-    if (whole_groups_ || kernel_.stages.size() > 1) g.ahead_source = ahead(g.name);
-    const std::string asks =
-        g.ahead_source.empty() ? "" : fmt::format("  {}_ahead({}, get_group_id(0));\n", g.name, argument_list(kernel_));
-    g.source = g.ahead_source + g.tile_source;
+    g.source = fmt::format("void {}_tile({}, const {} tile, __local {}* parts) {{\n{}}}\n\n", g.name,
+                           parameter_list(kernel_, false), index, type, e.text());
     g.source += fmt::format(
-        "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local {3} parts[{0}];\n{5}"
+        "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local {3} parts[{0}];\n"
         "  {1}_tile({4}, get_group_id(0), parts);\n}}\n",
-        g.local[0], g.name, parameter_list(kernel_, true), type, argument_list(kernel_), asks);
+        g.local[0], g.name, parameter_list(kernel_, true), type, argument_list(kernel_));
     return g;
   }
 
  private:
-  EmitMode reduction_mode() const {
-    EmitMode mode;
-    mode.wide_index = needs_wide_index(kernel_);
-    mode.aligned = true;
-    return mode;
-  }
-
-  bool is_constant(int operand) const {
-    const int buffer = kernel_.operands[static_cast<std::size_t>(operand)].buffer;
-    return buffers_[static_cast<std::size_t>(buffer)].kind == BufferKind::constant;
-  }
-
-  // Asks for this work-item's share of the constants that the last stage reads a sector at a time. Empty if it reads none at
-  // places that are known.
-  std::string ahead(const std::string& name) const {
-    const Stage& last = kernel_.stages.back();
-    const Kernel part = part_for(kernel_, last.body);
-    const std::string along = along_ ? kernel_.axes.back().name : kernel_.reduction.back().name;
-    std::vector<const ScalarNode*> loads;
-    for (const ScalarNode& n : part.nodes) {
-      if (n.kind == ScalarNode::Kind::load && n.guard.empty() && is_constant(n.operand) &&
-          n.index.coefficient(along) == Expr(1) && !has_dynamic_index(n.index) && varies_along_all(n.index))
-        loads.push_back(&n);
-    }
-    if (loads.empty()) return {};
-    Emitter e(kernel_, reduction_mode());
-    place(e);
-    // Neighbours read one sector.
-    const int neighbours = std::max(1, 8 / (result_lanes_ * term_lanes_));
-    e.open(fmt::format("if ({} % {} == 0)", along_ ? "result" : "sharer", std::min(neighbours, along_ ? results_ : sharers_)),
-           {});
-    over_share(e, last.axes, [&] {
-      for (const ScalarNode* n : loads)
-        e.line(fmt::format("oclc_ahead({} + {});", kernel_.operands[static_cast<std::size_t>(n->operand)].name,
-                           e.index(n->index)));
-    });
-    e.close();
-    e.close();
-    return fmt::format("void {}_ahead({}, const {} tile) {{\n{}}}\n\n", name, parameter_list(kernel_, false), e.index_type(),
-                       e.text());
-  }
-
-  static bool has_dynamic_index(const Expr& index) {
-    const auto symbols = index.symbols();
-    return std::any_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });
-  }
-
-  // A weight of each result and term: what only one of them needs is little.
-  bool varies_along_all(const Expr& index) const {
-    return index.uses(kernel_.axes.back().name) && index.uses(kernel_.reduction.back().name);
-  }
-
   const Axis& reduction(int i) const { return kernel_.reduction[static_cast<std::size_t>(i)]; }
 
   Expr terms(const std::vector<int>& axes) const {
@@ -223,12 +163,9 @@ class GroupReduction {
     for (const Stage& s : kernel_.stages) longest = std::max(longest, likely_terms(s));
     sharers_ = 1;
     while (sharers_ * 2 <= std::min(kSharers, target_.work_group) && longest > sharers_ * term_lanes_) sharers_ *= 2;
-    // A launch that runs several kernels has so many groups: a tile for each is enough.
-    const auto few_items = [&] {
-      return whole_groups_ ? all * sharers_ * 2 <= resident_groups(target_) * target_.work_group
-                           : all * sharers_ < units * kBusyItems;
-    };
-    while (sharers_ * 2 <= target_.work_group && few_items() && longest >= 2 * kFewTermsOfItem * sharers_) sharers_ *= 2;
+    while (sharers_ * 2 <= target_.work_group && all * sharers_ < units * kBusyItems &&
+           longest >= 2 * kFewTermsOfItem * sharers_)
+      sharers_ *= 2;
     while (results_ * 2 * sharers_ <= target_.work_group && results_ * 2 <= all / units) results_ *= 2;
   }
 
@@ -314,8 +251,7 @@ class GroupReduction {
     }
   }
 
-  // Declares the work-item's place in the tile, and opens the scope of its result.
-  void place(Emitter& e) const {
+  void body(Emitter& e) {
     const std::string_view index = e.index_type();
     e.line("const int item = get_local_id(0);");
     if (along_)
@@ -328,10 +264,6 @@ class GroupReduction {
     std::vector<const Axis*> list;
     for (const Axis& a : kernel_.axes) list.push_back(&a);
     e.open("", declare_coordinates(e, "element", list));
-  }
-
-  void body(Emitter& e) {
-    place(e);
     stages(e);
     e.open(result_lanes_ > 1 ? fmt::format("if (wanted * {} == element)", kLanes) : "if (wanted == element)", {});
     for (const Store& store : kernel_.stores) {
@@ -349,9 +281,7 @@ class GroupReduction {
   }
 
   Kernel kernel_;
-  const std::vector<Buffer>& buffers_;
   const Target& target_;
-  const bool whole_groups_;
   Expr all_ = 1, vectors_ = 1;  // results; vectors of them
   int results_ = 1, sharers_ = 1;
   int result_lanes_ = 1, term_lanes_ = 1;
@@ -360,11 +290,10 @@ class GroupReduction {
 
 }  // namespace
 
-std::optional<GeneratedKernel> generate_group_reduction(const Kernel& kernel, const std::vector<Buffer>& buffers,
-                                                        const Target& target, bool whole_groups) {
+std::optional<GeneratedKernel> generate_group_reduction(const Kernel& kernel, const Target& target) {
   if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit || kernel.contraction)
     return std::nullopt;
-  GroupReduction code(kernel, buffers, target, whole_groups);
+  GroupReduction code(kernel, target);
   if (!code.applies()) return std::nullopt;
   return code.run();
 }

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "compiler/codegen/axis_dependencies.h"
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/element_loops.h"
 #include "compiler/codegen/index_type.h"
@@ -23,8 +20,6 @@ namespace {
 constexpr int kStripVectors = 4;
 // Guarded loads of a point from which on pointers to rows are worth rows of what stands outside, and the longest such row.
 constexpr std::int64_t kFewestRows = 3, kLongestRow = 4096;
-// Floats of a vector on a GPU.
-constexpr int kStridedLanes = 4;
 
 class LoopNest {
  public:
@@ -36,11 +31,9 @@ class LoopNest {
     if (cpu_) vector_ = choose_vector_axis(kernel_, target);
   }
 
-  // `groups`: the most tiles on a GPU; 0: an element a work-item.
-  GeneratedKernel run(std::int64_t groups = 0) {
+  GeneratedKernel run() {
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
-    mode.aligned = groups > 0;
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
@@ -56,8 +49,6 @@ class LoopNest {
     Emitter e(kernel_, mode);
     if (cpu_)
       cpu_tile(e, g);
-    else if (groups > 0)
-      strided_tile(e, g, groups);
     else
       gpu_tile(e, g);
     g.head = kernel_head(kernel_, g);
@@ -273,38 +264,6 @@ class LoopNest {
     e.close();
   }
 
-  // Four neighbours along the innermost axis are vectors, in every load and store.
-  bool has_fours() const {
-    const Axis& axis = kernel_.axes.back();
-    return floor_mod(axis.extent, Expr(kStridedLanes)) == Expr(0) && kernel_.stages.empty() &&
-           can_vectorize(kernel_, axis.name, kStridedLanes) &&
-           std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) {
-             return s.row_axes.empty() && s.index.coefficient(axis.name) == Expr(1) &&
-                    kernel_.operands[static_cast<std::size_t>(s.operand)].dtype == DType::f32;
-           });
-  }
-
-  void strided_tile(Emitter& e, GeneratedKernel& g, std::int64_t groups) {
-    check_loop_iterations(kernel_, target_);
-    const std::int64_t group = target_.work_group;
-    const bool fours = has_fours();
-    const Expr steps = fours ? floor_div(elements(), Expr(kStridedLanes)) : elements();
-    g.groups = {min(ceil_div(steps, Expr(group)), Expr(groups))};
-    g.local = {static_cast<std::uint32_t>(group)};
-    g.schedule = fmt::format("{} at a time", fours ? "four elements" : "an element");
-    const std::string_view type = e.index_type();
-    e.open(fmt::format("for ({0} at = tile * {1} + get_local_id(0); at < {2}; at += ({0})({3}) * {1})", type, group,
-                       e.index(steps), e.index(g.groups[0])),
-           {});
-    e.line(fmt::format("const {} element = at{};", type, fours ? fmt::format(" * {}", kStridedLanes) : ""));
-    if (fours) e.set_vector_axis(kernel_.axes.back().name, kStridedLanes);
-    e.open("", declare_coordinates(e, "element", axes_besides_vector()));
-    element(e);
-    e.close();
-    if (fours) e.set_vector_axis({}, 1);
-    e.close();
-  }
-
   Kernel kernel_;
   const Target& target_;
   bool cpu_ = true;
@@ -314,10 +273,6 @@ class LoopNest {
 }  // namespace
 
 GeneratedKernel generate_loops(Kernel kernel, const Target& target) { return LoopNest(std::move(kernel), target).run(); }
-
-GeneratedKernel generate_strided_loops(Kernel kernel, const Target& target, std::int64_t groups) {
-  return LoopNest(std::move(kernel), target).run(groups);
-}
 
 std::string whole_loops(Kernel kernel, const Target& target, int group) {
   return LoopNest(std::move(kernel), target).whole(group);

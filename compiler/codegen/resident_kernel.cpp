@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <set>
 
-#include "compiler/codegen/group_reduction.h"
-#include "compiler/codegen/loop_nest.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/kernels/resident.h"
 #include "compiler/support/error.h"
@@ -31,7 +28,6 @@ class ResidentCode {
       : name_(name), schedule_(schedule), target_(target) {}
 
   ResidentKernel run(std::span<const Step> steps) {
-    if (target_.device_class == DeviceClass::gpu) return run_groups(steps);
     for (const Step& step : steps) part(step);
     const auto count = static_cast<std::int64_t>(out_.kernels);
     GeneratedKernel& g = out_.kernel;
@@ -78,122 +74,6 @@ class ResidentCode {
     }
     p.written = p.written || written;
     return p.name;
-  }
-
-  // Parts of the same text are one case of a switch; where their operands lie is told by a table in local memory.
-  ResidentKernel run_groups(std::span<const Step> steps) {
-    std::string cases, table, parts;
-    std::map<std::string, int> kinds;
-    std::size_t places = 0;
-    for (const Step& step : steps) {
-      ResidentKernel::Part part;
-      part.kernels = kernels_of(schedule_, step);
-      const Kernel& kernel = *part.kernels.front();
-      part.name = kernel.name;
-      part.anchor = name_of(kernel.anchor);
-      part.flops = kernel.flops;
-      part.bytes = kernel.bytes;
-      const GroupCall call = group_call(kernel, part, static_cast<int>(kinds.size()));
-      const auto [kind, is_new] = kinds.emplace(call.key, static_cast<int>(kinds.size()));
-      if (is_new) {
-        functions_ += call.functions;
-        tiles_of_ += fmt::format("      case {}: tiles = (int)({}); break;\n", kind->second, call.tiles);
-        if (!call.ahead.empty()) ahead_ += fmt::format("      case {}: {}; break;\n", kind->second, call.ahead);
-        cases += fmt::format("        case {}: {}; break;\n", kind->second, call.tile);
-      }
-      parts += fmt::format("{}{}, {}", parts.empty() ? "" : ", ", kind->second, places);
-      for (const std::string& pointer : call.pointers)
-        table += fmt::format("    memory[{}] = (__global char*)({});\n", places++, pointer);
-      out_.parts.push_back(std::move(part));
-      ++out_.kernels;
-    }
-    GeneratedKernel& g = out_.kernel;
-    g.name = name_;
-    g.groups = {Expr(resident_groups(target_))};
-    g.local = {static_cast<std::uint32_t>(target_.work_group)};
-    g.schedule = fmt::format("{} kernels, one after another, whose tiles the groups claim", out_.kernels);
-    g.head = fmt::format("// {}: {}\n{}\n", name_, g.schedule, heads_);
-    const std::string progress = pointer_name(kProgress, true);
-    g.source = functions_ + fmt::format("__constant int {}_parts[] = {{{}}};  // what to do, and where its operands are told\n",
-                                        name_, parts);
-    g.source += fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n", target_.work_group,
-                            name_, signature());
-    g.source += fmt::format(
-        "  __local float4 space[{}];\n  __global char* __local memory[{}];\n  __local int turns[4];\n{}"
-        "  const int item = get_local_id(0);\n  if (item == 0) {{\n{}    turns[1] = oclc_group_begin({}, first);\n"
-        "    turns[0] = oclc_turn({}, turns[1]);\n  }}\n"
-        "  barrier(CLK_LOCAL_MEM_FENCE);\n  int tile = turns[0], flip = 2, before = 0;\n",
-        std::max<std::size_t>(1, group_floats_ / 4), std::max<std::size_t>(1, places), moves_, table, progress, progress);
-    g.source += fmt::format(
-        "  for (int part = turns[1]; part < last; ++part) {{\n"
-        "    const int kind = {0}_parts[2 * part], at = {0}_parts[2 * part + 1], more = part + 1 < last;\n"
-        "    int tiles = 0;\n    switch (kind) {{\n{1}    }}\n"
-        "    if (tile >= tiles) {{\n"
-        "      if (item == 0) turns[flip] = more ? oclc_turn({2}, part + 1) : 0;\n"
-        "      barrier(CLK_LOCAL_MEM_FENCE);\n      tile = turns[flip];\n      flip ^= 2;\n      before = tiles;\n      "
-        "continue;\n    }}\n",
-        name_, tiles_of_, progress);
-    if (!ahead_.empty()) g.source += fmt::format("    switch (kind) {{\n{}    }}\n", ahead_);
-    g.source += fmt::format(
-        "    if (part > first) {{\n      if (item == 0) oclc_group_wait({0}, part - 1, before);\n"
-        "      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n    }}\n"
-        "    const int turn = item == 0 && more ? oclc_turn({0}, part + 1) : 0;\n"
-        "    int next = 0;\n"
-        "    do {{\n"
-        "      const int other = item == 0 ? oclc_turn({0}, part) : 0;\n"
-        "      switch (kind) {{\n{1}      }}\n"
-        "      if (item == 0) {{\n        turns[flip] = other;\n        turns[flip + 1] = turn;\n"
-        "        if (more && turn == 0) {0}[1] = part;\n      }}\n"
-        "      barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n"
-        "      tile = turns[flip];\n      next = turns[flip + 1];\n      flip ^= 2;\n"
-        "      if (item == 0) oclc_group_finish({0}, part);\n"
-        "    }} while (tile < tiles);\n"
-        "    tile = next;\n    before = tiles;\n  }}\n"
-        "  oclc_group_leave({0}, {2}, turns);\n}}\n",
-        progress, cases, 2 * out_.kernels + 1);
-    return std::move(out_);
-  }
-
-  struct GroupCall {
-    std::string key, functions, tiles, tile, ahead;
-    std::vector<std::string> pointers;
-  };
-
-  GroupCall group_call(const Kernel& kernel, ResidentKernel::Part& part, int number) {
-    Kernel named = kernel;
-    named.name = kPartName;
-    auto shared = generate_group_reduction(named, schedule_.buffers, target_, true);
-    GeneratedKernel g = shared ? std::move(*shared) : generate_strided_loops(named, target_, resident_groups(target_));
-    OCLC_CHECK(g.local.size() == 1 && g.local[0] == static_cast<std::uint32_t>(target_.work_group) && g.packed.empty(),
-               "a resident launch on a GPU has groups of the target's size");
-    GroupCall out;
-    std::vector<std::string> arguments;
-    for (const KernelArgument& argument : g.arguments) {
-      if (argument.kind == KernelArgument::Kind::dimension) {
-        arguments.push_back("dim_" + argument.symbol);
-        symbols_.insert(argument.symbol);
-        continue;
-      }
-      const Operand& operand = kernel.operands[static_cast<std::size_t>(argument.operand)];
-      const auto joined = joined_at(operand.buffer);
-      arguments.push_back(fmt::format("({}__global {}*)memory[at + {}]", operand.written ? "" : "const ", c_type(operand.dtype),
-                                      out.pointers.size()));
-      out.pointers.push_back(joined.empty() ? pointer_name(operand.buffer, operand.written) : joined);
-      part.buffers.push_back({joined.empty() ? operand.buffer : kJoined, operand.written});
-    }
-    const Expr tiles = product(g.groups);
-    for (const std::string& s : tiles.symbols()) symbols_.insert(s);
-    out.tiles = tiles.c_text([](std::string_view s) { return fmt::format("dim_{}", s); });
-    const std::string function = fmt::format("{}_{}", name_, number);
-    const std::string list = fmt::format("{}, tile", fmt::join(arguments, ", "));
-    out.tile = fmt::format("{}_tile({}{})", function, list,
-                           g.local_floats.empty() ? "" : fmt::format(", (__local {}*)space", g.local_type));
-    if (!g.ahead_source.empty()) out.ahead = fmt::format("{}_ahead({})", function, list);
-    if (!g.local_floats.empty()) group_floats_ = std::max<std::size_t>(group_floats_, std::stoul(g.local_floats));
-    out.key = g.ahead_source + g.tile_source + out.tiles + list;
-    out.functions = replaced(g.ahead_source + g.tile_source, kPartName, function);
-    heads_ += replaced(g.head, kPartName, kernel.name);
-    return out;
   }
 
   // What runs through the tiles of one kernel.
@@ -343,8 +223,6 @@ class ResidentCode {
   std::map<int, std::int64_t> joined_;  // offset by buffer
   std::set<std::string> symbols_, local_;
   std::string functions_, heads_, moves_, body_;
-  std::string tiles_of_, ahead_;  // cases of parts that groups share
-  std::size_t group_floats_ = 0;  // of local memory
 };
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <set>
 #include <string>
 
-#include "compiler/ir/typical.h"
-
 namespace oclc {
 namespace {
 
@@ -13,10 +11,6 @@ namespace {
 // and the two numbers that choose the parts come on top.
 constexpr std::size_t kArgumentBytes = 1024, kBufferBytes = 16, kSymbolBytes = 8, kOwnBytes = 24;
 constexpr int kFewestGroups = 16;
-
-// On a GPU: groups of a compute unit, and parts that a launch is worth, whose groups first note where everything lies.
-constexpr int kGroupsOfUnit = 2;
-constexpr std::size_t kFewestParts = 6;
 
 // The packed copy of a constant has no more elements than this for each of its own: transforms of 3x3 filters, whole panels.
 constexpr std::int64_t kPackedGrowth = 8;
@@ -44,10 +38,7 @@ struct Arguments {
 
 }  // namespace
 
-std::int64_t resident_groups(const Target& target) {
-  return target.device_class == DeviceClass::gpu ? kGroupsOfUnit * target.compute_units
-                                                 : std::max(kFewestGroups, target.compute_units);
-}
+std::int64_t resident_groups(const Target& target) { return std::max(kFewestGroups, target.compute_units); }
 
 bool joins_constants(const Schedule& schedule, int buffer) {
   const Buffer& b = schedule.buffers[static_cast<std::size_t>(buffer)];
@@ -82,32 +73,17 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step
   return out;
 }
 
-// A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch, so that what claiming
-// its tiles costs is little.
-bool is_short(const Kernel& kernel, const Target& target) {
-  const bool simple = !kernel.contraction &&
-                      (kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row);
-  return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
-         typical(kernel.bytes) < target.bytes_per_second * target.launch_seconds &&
-         typical(kernel.flops) < target.flops * target.launch_seconds;
-}
-
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target) {
-  const bool counts = target.loop_iterations != Target::kNoLimit, groups = target.sm90a && !counts;
-  const bool able = target.device_class == DeviceClass::cpu && !counts;
+  const bool able = target.device_class == DeviceClass::cpu && target.loop_iterations == Target::kNoLimit;
   Arguments arguments{schedule, {}, {}, 0};
-  const auto enough = [&](std::size_t n) { return groups && n < kFewestParts ? std::min<std::size_t>(n, 1) : n; };
   for (std::size_t i = 0; i < list.size(); ++i) {
     const bool loop = able && resident_loop(schedule, list[i]);
-    if (list[i].kernel < 0 && !loop) return enough(i);
-    if (i > 0 && groups && !is_short(*kernels_of(schedule, list[i]).front(), target)) return enough(i);
+    if (list[i].kernel < 0 && !loop) return i;
     for (const Kernel* kernel : kernels_of(schedule, list[i])) arguments.add(*kernel);
     for (const std::string& s : list[i].trip.symbols()) arguments.symbols.insert(s);
-    if (i > 0 && !able && !groups) return i;
-    if ((i > 0 || loop) && arguments.bytes() > kArgumentBytes) return enough(i);
-    if (i == 0 && groups && !is_short(*kernels_of(schedule, list[i]).front(), target)) return 1;
+    if ((i > 0 && !able) || ((i > 0 || loop) && arguments.bytes() > kArgumentBytes)) return i;
   }
-  return enough(list.size());
+  return list.size();
 }
 
 }  // namespace oclc

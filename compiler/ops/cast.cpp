@@ -16,7 +16,7 @@ std::vector<TensorType> infer(const Node& node) {
   return {{dtype, x.shape}};
 }
 
-std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
+std::vector<HostTensor> eval_cast(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
   const HostTensor& x = inputs[0];
   HostTensor result(node.get<DType>("dtype"), x.shape());
   const auto real = [](DType dtype) { return is_float(dtype) || is_narrow_float(dtype); };
@@ -59,7 +59,7 @@ std::vector<Value*> gradient(Builder& b, const Node& node, std::span<Value* cons
   return {b.cast(gradients[0], from)};
 }
 
-Cost cost(const Node& node) { return {node.output(0)->type.elements()}; }
+Cost cost_of_cast(const Node& node) { return {node.output(0)->type.elements()}; }
 
 constexpr OpDef kCastOps[] = {
     {.name = "cast",
@@ -68,9 +68,9 @@ constexpr OpDef kCastOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer,
-     .eval = eval,
+     .eval = eval_cast,
      .content = content,
-     .cost = cost,
+     .cost = cost_of_cast,
      .gradient = gradient},
 };
 
