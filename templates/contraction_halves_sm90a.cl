@@ -2,7 +2,7 @@
 // terms of a row of A, and every column of B, are multiplied by a power of two that takes their largest element to 2^14 .. 2^15, so
 // that no exponent is lost. A number is then the sum of two halves, of which three of the four products are summed, as accurate as a
 // chain of fma; or it is rounded to one, which has TF32's 11 bits. Sums of 32 terms of the matrix unit, whose accumulator truncates,
-// are scaled back, with what that takes off on average, and added up in single precision.
+// are scaled back and added up in single precision.
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
 // A         hole A_PLACE sets `from` to where four elements from (m, k) on lie in memory, a multiple of 16 bytes, and `inside` to 0 if
@@ -256,8 +256,8 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           const float4 y8 = *(const __local float4*)(from_a + (lane_at ^ 16) + 8 * 32);
           const uint exponent0 = oclc_largest_exponent(x0, y0);
           const uint exponent8 = oclc_largest_exponent(x8, y8);
-          const float up0 = oclc_scale_up(exponent0), down0 = oclc_scale_down(exponent0, step);
-          const float up8 = oclc_scale_up(exponent8), down8 = oclc_scale_down(exponent8, step);
+          const float up0 = oclc_scale_up(exponent0), down0 = oclc_scale_down(exponent0);
+          const float up8 = oclc_scale_up(exponent8), down8 = oclc_scale_down(exponent8);
           const float4 u0 = x0 * up0, u8 = x8 * up8, v0 = y0 * up0, v8 = y8 * up8;
           const uint4 first = oclc_halves(u0, u8), second = oclc_halves(v0, v8);
 #if PARTS == 2

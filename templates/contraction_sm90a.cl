@@ -346,7 +346,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
           oclc_wgmma_end();
           MULTIPLIED(sum);
           #pragma unroll
-          for (int i = 0; i < BN / 2; ++i) out[i] = fma(sum[i], oclc_regain(step * (BK / KB) + k0 / (KB / 8)), out[i]);
+          for (int i = 0; i < BN / 2; ++i) out[i] += sum[i];
         }
         if (lane == 0) oclc_barrier_arrive(used + stage * 8);
         if (++stage == STAGES) stage = 0, phase ^= 1;
