@@ -1,6 +1,7 @@
 // One image stripe by stripe: kernels that follow one another over rows of an image, of which each reads of the others only
 // rows near those it computes, become a loop over stripes of rows inside a resident launch. What they hand on then stays in the
-// caches, in the memory of one stripe. A stripe's neighbouring rows that a later kernel reads as well are computed again.
+// caches, in the memory of one stripe: for arenas, which halve in networks of light convolutions at the same time. A stripe's
+// neighbouring rows that a later kernel reads as well are computed again.
 #pragma once
 #include "compiler/kernels/kernel.h"
 #include "compiler/targets/target.h"
