@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "compiler/codegen/axis_dependencies.h"
+#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 namespace {
@@ -25,11 +26,6 @@ const ScalarNode* longest(const Kernel& kernel, const std::string& axis) {
     if (std::abs(*step) > best) best = std::abs(*step), found = &node;
   }
   return found;
-}
-
-bool reads_values(const Expr& e) {
-  const auto symbols = e.symbols();
-  return std::any_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });
 }
 
 void substitute(Kernel& kernel, const std::map<std::string, Expr, std::less<>>& by) {

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/index_type.h"
 #include "compiler/kernels/index_maps.h"
+#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 
@@ -116,8 +117,7 @@ std::vector<std::string> ContractionView::row_coordinates(const std::vector<Expr
 
 bool is_plain_load(const ScalarNode& node) {
   if (node.kind != ScalarNode::Kind::load || node.dtype != DType::f32) return false;
-  const auto symbols = node.index.symbols();
-  return std::none_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });
+  return !reads_values(node.index);
 }
 
 std::optional<std::int64_t> constant_stride(const Expr& index, std::string_view axis) {

@@ -53,6 +53,11 @@ Kernel part_for(const Kernel& kernel, NodeId root) {
   return part;
 }
 
+bool reads_values(const Expr& e) {
+  const auto symbols = e.symbols();
+  return std::any_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });
+}
+
 std::vector<Expr> indices_of(const Kernel& kernel) {
   std::vector<Expr> all;
   for (const ScalarNode& n : kernel.nodes) {

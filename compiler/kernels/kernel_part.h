@@ -8,10 +8,12 @@ namespace oclc {
 
 // Makes every node that none of `roots` needs a constant; numbers of nodes stay the same.
 void keep_needed(Kernel& kernel, std::vector<NodeId> roots);
-// Drops the operands that nothing loads or stores; the others keep their order.
+// Drops the operands that nothing loads or stores; the others are numbered in the order of their first use.
 void drop_unused_operands(Kernel& kernel);
 // The kernel without stores and stages, and with the nodes that `root` needs.
 Kernel part_for(const Kernel& kernel, NodeId root);
+// Whether an index or guard depends on the value of a node.
+bool reads_values(const Expr& e);
 // Every index and guard of its nodes, and the indices of its stores.
 std::vector<Expr> indices_of(const Kernel& kernel);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/kernels/index_maps.h"
+#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 namespace {
@@ -73,49 +74,20 @@ std::optional<StoredMatrix> matrix_of(const Strides& s, const Expr& rows, const 
 bool plain_load(const Kernel& kernel, const ScalarNode& n) {
   if (n.kind != ScalarNode::Kind::load || !n.guard.empty()) return false;
   if (kernel.operands[static_cast<std::size_t>(n.operand)].dtype != DType::f32) return false;
-  const auto symbols = n.index.symbols();
-  return std::none_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });
+  return !reads_values(n.index);
 }
 
 // Makes nodes that no store needs constants and drops operands that nothing uses.
 void prune(Kernel& kernel) {
-  std::vector<bool> needed(kernel.nodes.size(), false);
-  std::vector<NodeId> stack;
-  for (const Store& s : kernel.stores) stack.push_back(s.value);
-  const auto push_dynamic = [&](const Expr& e) {
-    for (const std::string& s : e.symbols()) {
-      if (const auto id = dynamic_index(s)) stack.push_back(*id);
+  std::vector<NodeId> roots;
+  for (const Store& store : kernel.stores) {
+    roots.push_back(store.value);
+    for (const std::string& s : store.index.symbols()) {
+      if (const auto id = dynamic_index(s)) roots.push_back(*id);
     }
-  };
-  for (const Store& s : kernel.stores) push_dynamic(s.index);
-  while (!stack.empty()) {
-    const NodeId id = stack.back();
-    stack.pop_back();
-    if (needed[static_cast<std::size_t>(id)]) continue;
-    needed[static_cast<std::size_t>(id)] = true;
-    const ScalarNode& n = kernel.nodes[static_cast<std::size_t>(id)];
-    stack.insert(stack.end(), n.args.begin(), n.args.end());
-    push_dynamic(n.index);
-    for (const Expr& e : n.guard) push_dynamic(e);
   }
-  std::vector<int> renumbered(kernel.operands.size(), -1);
-  std::vector<Operand> operands;
-  const auto keep = [&](int& operand) {
-    int& number = renumbered[static_cast<std::size_t>(operand)];
-    if (number < 0) {
-      number = static_cast<int>(operands.size());
-      operands.push_back(kernel.operands[static_cast<std::size_t>(operand)]);
-    }
-    operand = number;
-  };
-  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
-    if (!needed[i])
-      kernel.nodes[i] = ScalarNode{};
-    else if (kernel.nodes[i].kind == ScalarNode::Kind::load)
-      keep(kernel.nodes[i].operand);
-  }
-  for (Store& s : kernel.stores) keep(s.operand);
-  kernel.operands = std::move(operands);
+  keep_needed(kernel, std::move(roots));
+  drop_unused_operands(kernel);
 }
 
 }  // namespace

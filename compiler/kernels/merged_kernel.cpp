@@ -27,12 +27,8 @@ void renumber(std::vector<Step>& steps, const std::vector<int>& number) {
 }  // namespace
 
 bool has_dynamic_indices(const Kernel& kernel) {
-  for (const Expr& e : indices_of(kernel)) {
-    for (const std::string& s : e.symbols()) {
-      if (dynamic_index(s)) return true;
-    }
-  }
-  return false;
+  const auto all = indices_of(kernel);
+  return std::any_of(all.begin(), all.end(), reads_values);
 }
 
 Appended append_kernel(Kernel& kernel, const Kernel& from, const Substitution& by) {
