@@ -39,9 +39,11 @@ int tile_products(std::string_view precision) {
   return precision == "fp32" || precision == "mixed" ? 6 : 3;
 }
 
-// The target with what the contract of precision says about products.
-Target target_under_contract(const CompileOptions& options) {
+// The target with what the contract of precision says about products. Training asks for careful sums: deep networks amplify the
+// rounding of their first steps, and where an activation lies near zero its sign decides a gradient.
+Target target_under_contract(const CompileOptions& options, const Module& module) {
   Target target = options.target;
+  target.careful_sums = options.precision == "strict" || !module.states.empty();
   target.products = options.precision == "strict" ? Products::fma
                     : options.precision == "tf32" ? Products::rounded
                                                   : Products::split;
@@ -58,7 +60,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
     if (std::find(std::begin(kLatePasses), std::end(kLatePasses), name) == std::end(kLatePasses))
       context.disabled.push_back(name);
   }
-  const Target target = target_under_contract(options);
+  const Target target = target_under_contract(options, module);
   const ConvolutionOptions convolutions{target, options.conv, options.precision};
   const bool choose = !is_disabled(options, "choose_convolution");
   context.lays_out_operands = target.sm90a && target.products != Products::fma && !is_disabled(options, "fuse") &&
@@ -80,7 +82,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
 
 Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) {
   Compiled result;
-  const Target target = target_under_contract(options);
+  const Target target = target_under_contract(options, *module);
   result.module = std::move(module);
   const auto stage = [&](std::string_view name) {
     if (options.progress) options.progress(name);

@@ -24,6 +24,7 @@
 //   ROWS    64, 128: rows of a warpgroup (128)
 //   BN      columns of a group's tile: 64, 128 (128)
 //   PARTS   2: single precision by parts; 1: rounded operands (2)
+//   REGAIN  1: what the unit cuts off on average is given back (0)
 //   STEP_SCALES  1: columns are scaled in every step by themselves: the images were made by pack_halves when the plan runs (0)
 //   STAGES  stages of 32 k in flight (3)
 //   UNITS   groups that share a compute unit: with 1, the loaders' registers go to the others (1)
@@ -65,6 +66,9 @@
 #endif
 #ifndef PARTS
 #define PARTS 2
+#endif
+#ifndef REGAIN
+#define REGAIN 0
 #endif
 #ifndef STEP_SCALES
 #define STEP_SCALES 0
@@ -256,8 +260,8 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           const float4 y8 = *(const __local float4*)(from_a + (lane_at ^ 16) + 8 * 32);
           const uint exponent0 = oclc_largest_exponent(x0, y0);
           const uint exponent8 = oclc_largest_exponent(x8, y8);
-          const float up0 = oclc_scale_up(exponent0), down0 = oclc_scale_down(exponent0);
-          const float up8 = oclc_scale_up(exponent8), down8 = oclc_scale_down(exponent8);
+          const float up0 = oclc_scale_up(exponent0), down0 = oclc_scale_down(exponent0, step * REGAIN);
+          const float up8 = oclc_scale_up(exponent8), down8 = oclc_scale_down(exponent8, step * REGAIN);
           const float4 u0 = x0 * up0, u8 = x8 * up8, v0 = y0 * up0, v8 = y8 * up8;
           const uint4 first = oclc_halves(u0, u8), second = oclc_halves(v0, v8);
 #if PARTS == 2

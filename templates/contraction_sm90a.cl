@@ -12,6 +12,7 @@
 //   BN      columns of a group's tile: 64, 128 (128)
 //   KB      terms of a sum in the matrix unit: 8, 16, 32 (16)
 //   SPLIT   1: single precision by parts; 0: rounded operands (1)
+//   REGAIN  1: what the unit cuts off on average is given back (0)
 //   STAGES  stages of 32 k in flight (3)
 //   LOADERS  work-items that load: 128, 256, of 512 at most in all: 256 with 2 warpgroups trade registers with them (256)
 //   AHEAD   1: loaders keep the elements of two steps in registers, 0: of one (1)
@@ -47,6 +48,9 @@
 #endif
 #ifndef SPLIT
 #define SPLIT 1
+#endif
+#ifndef REGAIN
+#define REGAIN 0
 #endif
 #ifndef STAGES
 #define STAGES 3
@@ -346,7 +350,8 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
           oclc_wgmma_end();
           MULTIPLIED(sum);
           #pragma unroll
-          for (int i = 0; i < BN / 2; ++i) out[i] += sum[i];
+          for (int i = 0; i < BN / 2; ++i)
+            out[i] = fma(sum[i], oclc_regain(REGAIN * (step * (BK / KB) + k0 / (KB / 8))), out[i]);
         }
         if (lane == 0) oclc_barrier_arrive(used + stage * 8);
         if (++stage == STAGES) stage = 0, phase ^= 1;

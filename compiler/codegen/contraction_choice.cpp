@@ -251,7 +251,9 @@ std::optional<PackedOperand> constant_b_layout(const ContractionView& view, cons
 
 bool has_few_registers(const Target& target) { return target.vector_registers <= 16; }
 
-std::int64_t longest_chain(const Target& target) { return has_few_registers(target) ? kLongestPiece : kLongestChain; }
+std::int64_t longest_chain(const Target& target) {
+  return has_few_registers(target) && !target.careful_sums ? kLongestPiece : kLongestChain;
+}
 
 std::int64_t prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width) {
   if (!has_few_registers(target)) return kPrefetchBytes / (panel_width * 4);

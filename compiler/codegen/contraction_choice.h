@@ -14,7 +14,8 @@ namespace oclc {
 inline constexpr std::int64_t kLongestChain = 64;
 // As few vectors as AVX2 has.
 bool has_few_registers(const Target& target);
-// The longest chain on a CPU: where registers are few, sums of pieces lie in memory, and adding to them takes time.
+// The longest chain on a CPU: where registers are few, sums of pieces lie in memory, and adding to them takes time, so that
+// chains are longer there, unless the target asks for careful sums.
 std::int64_t longest_chain(const Target& target);
 // Rows of a packed panel by which weights are asked for ahead of `rows` rows of A, so that memory answers while those before
 // are multiplied; 0: never.

@@ -43,6 +43,8 @@ struct Target {
   Products products = Products::split;
   // On tiles of bfloat16: products of parts that a product of floats is made of, 6, 3 or 1; 0: none.
   int tile_products = 0;
+  // Sums of products keep their rounding small also where that takes time: short chains, and no bias of a matrix unit's.
+  bool careful_sums = false;
   std::shared_ptr<const Tuning> tuning{};  // what was timed on such devices, see tuning.h; null: nothing
 };
 

@@ -10,6 +10,9 @@ TEST_CASE("with few registers chains are longer and weights are asked for nearby
   const Target &few = find_target("cpu-256"), &many = find_target("cpu");
   CHECK(longest_chain(few) == 256);
   CHECK(longest_chain(many) == kLongestChain);
+  Target careful = few;
+  careful.careful_sums = true;
+  CHECK(longest_chain(careful) == kLongestChain);
   CHECK(prefetch_rows(few, 1, 16) == 0);
   CHECK(prefetch_rows(few, 49, 16) == 64);
   CHECK(prefetch_rows(few, 1000, 16) == 0);

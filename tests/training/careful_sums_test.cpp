@@ -1,0 +1,73 @@
+// Training rounds sums of products less than inference does where that takes time.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "compiler/ir/parse.h"
+#include "compiler/ops/evaluate.h"
+#include "compiler/ops/op_list.h"
+#include "compiler/training/training.h"
+#include "tests/support/run_plan.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+// A product of `inner` terms: of two inputs, or of an input and a parameter that is trained.
+std::shared_ptr<Module> product(bool trained, const std::string& rows, const std::string& inner, const std::string& columns) {
+  const std::string w = "f32[" + inner + ", " + columns + "]";
+  auto module = std::make_shared<Module>(parse_module(
+      "module \"m\"\n" + (trained ? "state \"w\" : " + w + " = " + w + " random 3\n" : "") + "graph predict(%x: f32[" + rows +
+          ", " + inner + "], %w: " + w + ") {\n%0 = matmul(%x, %w) {trans_a=0, trans_b=0}\nreturn y=%0\n}",
+      find_op));
+  if (trained) build_training(*module, {parse_loss("mse"), parse_optimizer("sgd,lr=0.001"), {}, {}, 0});
+  return module;
+}
+
+CompileOptions options_for(const char* target) {
+  CompileOptions options = default_options();
+  options.target = find_target(target);
+  return options;
+}
+
+// Root of the mean square of the differences, in units of the reference's.
+double deviation(const HostTensor& found, const HostTensor& wanted) {
+  double error = 0, size = 0;
+  for (std::int64_t i = 0; i < wanted.elements(); ++i) {
+    error += std::pow(found.at(i) - wanted.at(i), 2);
+    size += std::pow(wanted.at(i), 2);
+  }
+  return std::sqrt(error / size);
+}
+
+}  // namespace
+
+TEST_CASE("where registers are few, long sums of products are rounded less in training") {
+  const auto inference = product(false, "16", "2048", "64"), training = product(true, "16", "2048", "64");
+  const HostTensor w = training->states.at(0).initial.reshaped({2048, 64}), x = random_tensor(DType::f32, {16, 2048}, 1);
+  const HostTensor wanted = evaluate(*inference->entries.at(0), std::vector{x, w}).at(0);
+  PlanRunner usual(inference, options_for("cpu-256")), careful(training, options_for("cpu-256"));
+  const double usually = deviation(usual.run(std::vector{x, w}).at(0), wanted),
+               carefully = deviation(careful.run(std::vector{x}).at(0), wanted);
+  CHECK(usually < 1e-6);
+  CHECK(carefully < 0.75 * usually);
+}
+
+TEST_CASE("in training the matrix unit of sm_90a gets back what it cuts off, in inference integers stay exact") {
+  const auto text = [](bool trained) {
+    std::string all;
+    for (const GeneratedFile& file : compile(product(trained, "512", "4096", "512"), options_for("h200")).plan.files)
+      all += file.source;
+    return all;
+  };
+  const auto gives_back = [](const std::string& source, const char* how_much) {
+    return source.find(fmt::format("step * {})", how_much)) != std::string::npos ||
+           source.find(fmt::format("oclc_regain({} *", how_much)) != std::string::npos;
+  };
+  CHECK(gives_back(text(true), "1"));
+  CHECK(!gives_back(text(true), "0"));
+  CHECK(gives_back(text(false), "0"));
+  CHECK(!gives_back(text(false), "1"));
+}
