@@ -56,6 +56,8 @@ class Schedule {
     std::vector<Leaf> parts;
     const oclc::plan::Part* part = nullptr;  // that this is
     cl_uint part_index = 0;
+
+    std::string described() const;  // the kernel and its nodes, for messages
   };
   const std::vector<Leaf>& leaves() const { return leaves_; }
 
