@@ -72,9 +72,13 @@ void batch_normalization(Draft& d) {
   if (d.r.chance(0.4)) d.set("epsilon", d.r.real(1e-4, 1e-2));
 }
 
+// Size of what the mean is taken from: of equal numbers nothing remains but the rounding of that difference.
+constexpr double kCentred = 1;
+
 void instance_normalization(Draft& d) {
   Dims shape = with_channels(d, 3);
   d.tolerance = 64;  // of nearly equal numbers the variance is small
+  d.scale = kCentred;
   d.input(DType::f32, shape);
   d.input(DType::f32, {shape[1]});
   d.input(DType::f32, {shape[1]});
@@ -86,6 +90,7 @@ void group_normalization(Draft& d) {
   const std::int64_t groups = d.r.integer(1, 3);
   shape[1] = groups * d.r.integer(1, 3);
   d.tolerance = 64;
+  d.scale = kCentred;
   d.input(DType::f32, shape);
   const Dims each{d.opset >= 21 ? shape[1] : groups};
   d.input(DType::f32, each);
@@ -103,6 +108,7 @@ void layer_normalization(Draft& d) {
   d.input(DType::f32, shape);
   d.input(DType::f32, inner);
   if (d.node.op_type() == "LayerNormalization") {
+    d.scale = kCentred;
     if (d.r.chance(0.6)) d.input(DType::f32, inner);
     d.outputs = static_cast<int>(d.r.pick({1, 1, 3}));
   }
@@ -120,6 +126,7 @@ void lp_normalization(Draft& d) {
 void mean_variance(Draft& d) {
   const Dims shape = with_channels(d, 4);
   d.tolerance = 256;
+  d.scale = kCentred;
   d.input(DType::f32, {shape[0], shape[1], shape[2] + 3, shape[3] + 2});
   if (d.r.chance(0.3)) d.set("axes", Dims{0, 2, 3});
 }
