@@ -11,7 +11,7 @@ TEST_CASE("pointwise kernels and reductions of awkward sizes") {
   for (const bool large : {false, true}) {
     PlanCheck check;
     Builder& b = check.b;
-    const Ints sizes = large ? Ints{1000003} : Ints{0, 1, 3, 17, 64, 1023};
+    const Ints sizes = large ? Ints{1000003} : tests_all() ? Ints{0, 1, 3, 17, 64, 1023} : Ints{0, 1, 17, 1023};
     for (const std::int64_t n : sizes) {
       Value* x = check.input({n});
       const auto name = [&](const char* what) { return fmt::format("{} of {}", what, n); };

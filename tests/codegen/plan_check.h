@@ -15,12 +15,15 @@
 
 namespace oclc::test {
 
-// Wide vectors, and work-groups without vectors: PoCL runs them all. Where OCLC_TEST_ALL is set middle and narrow ones too, and
+// Whether tools/check --all runs, which has time for every variant.
+inline bool tests_all() { return std::getenv("OCLC_TEST_ALL") != nullptr; }
+
+// Wide vectors, and work-groups without vectors: PoCL runs them all. With tests_all() middle and narrow ones too, and
 // middle ones unfused, since each takes a fifth of the time of these tests; other stages' tests run unfused plans in any case.
 inline const std::vector<std::string>& target_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list = {"cpu", "gpu"};
-    if (std::getenv("OCLC_TEST_ALL")) list.insert(list.end(), {"cpu-256", "cpu-128"});
+    if (tests_all()) list.insert(list.end(), {"cpu-256", "cpu-128"});
     return list;
   }();
   return names;
@@ -79,7 +82,7 @@ struct PlanCheck {
   void check(double tolerance = 2e-6, bool unfused = true) const {
     const auto wanted = evaluate(*graph, inputs, symbols);
     for (const std::string& target : target_names()) CHECK(problem(target, true, tolerance, wanted) == "");
-    if (unfused && std::getenv("OCLC_TEST_ALL")) CHECK(problem("cpu-256", false, tolerance, wanted) == "");
+    if (unfused && tests_all()) CHECK(problem("cpu-256", false, tolerance, wanted) == "");
   }
 };
 
