@@ -63,6 +63,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   const Target target = target_under_contract(options, module);
   const ConvolutionOptions convolutions{target, options.conv, options.precision};
   const bool choose = !is_disabled(options, "choose_convolution");
+  context.joins_products = target.device_class == DeviceClass::gpu && !is_disabled(options, "fuse");
   context.lays_out_operands = target.sm90a && target.products != Products::fma && !is_disabled(options, "fuse") &&
                               !is_disabled(options, "pack_right_operands");
   for (const auto& graph : module.entries) {

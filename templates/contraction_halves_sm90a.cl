@@ -2,7 +2,9 @@
 // terms of a row of A, and every column of B, are multiplied by a power of two that takes their largest element to 2^14 .. 2^15, so
 // that no exponent is lost. A number is then the sum of two halves, of which three of the four products are summed, as accurate as a
 // chain of fma; or it is rounded to one, which has TF32's 11 bits. Sums of 32 terms of the matrix unit, whose accumulator truncates,
-// are scaled back and added up in single precision.
+// are scaled back and added up in single precision. Of rounded operands, whose error is larger by far, the accumulator keeps the whole
+// sum: a row keeps its power of two until an element is 16 times as large as the largest of those that chose it; sums that are there are
+// then scaled down. Columns that have a scale for each step are the exception.
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
 // A         hole A_PLACE sets `from` to where four elements from (m, k) on lie in memory, a multiple of 16 bytes, and `inside` to 0 if
@@ -22,7 +24,7 @@
 //   TABLE   1: a table of a tile's rows saves the loaders their coordinates in every step (0)
 //   WARPGROUPS  1, 2: 128 work-items each (2)
 //   ROWS    64, 128: rows of a warpgroup (128)
-//   BN      columns of a group's tile: 64, 128 (128)
+//   BN      columns of a group's tile: 64, 128; 192 or 256 of rounded operands without STEP_SCALES, with 64 ROWS (128)
 //   PARTS   2: single precision by parts; 1: rounded operands (2)
 //   REGAIN  1: what the unit cuts off on average is given back (0)
 //   STEP_SCALES  1: columns are scaled in every step by themselves: the images were made by pack_halves when the plan runs (0)
@@ -101,6 +103,9 @@
 #define ROW_TILES ((M + BM - 1) / BM)
 #define COLUMN_TILES ((N + BN - 1) / BN)
 #define TILES (G * ROW_TILES * COLUMN_TILES)
+// The accumulator keeps the whole sum; powers of two that a row's later elements may be larger by.
+#define KEEPS (PARTS == 1 && STEP_SCALES == 0)
+#define HEADROOM (4u << 23)
 #define DEPTH (FLAT ? TAPS * K : K)
 #define STEPS (FLAT ? (TAPS * K + 31) / 32 : TAPS * ((K + 31) / 32))
 #define RAGGED (DEPTH % 32 != 0)
@@ -109,6 +114,8 @@
 #define B_AT (BM * 32)
 #define STAGE (B_AT + IMAGE)
 #define PITCH 68
+// Rows that all loaders copy at once.
+#define PASS (LOADERS / (32 / AV))
 #define TABLE_AT (STAGES * STAGE + COMPUTERS / 2 * PITCH)
 #define SPACE (TABLE_AT + TABLE * BM * 5 + STAGES * 4)
 
@@ -193,27 +200,41 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         step_at = k;
         //@end
 #endif
-        #pragma unroll 4
-        for (int row = loader / (32 / AV); row < BM; row += LOADERS / (32 / AV)) {
 #if TABLE
-          const __global float* from = base + places[row] + step_at;
-          const int4 edge = edges[row] + step_edges;
-          int inside = min(min(edge.x, edge.y), min(edge.z, edge.w)) >= 0;
+        for (int row = loader / (32 / AV); row < BM; row += 4 * PASS) {
+          // Four rows at a time: reads of local memory do not pass a copy.
+          int places_of[4], inside[4];
+          #pragma unroll
+          for (int j = 0; j < 4; ++j) {
+            const int4 edge = edges[row + j * PASS] + step_edges;
+            places_of[j] = places[row + j * PASS] + step_at;
+            inside[j] = (edge.x | edge.y | edge.z | edge.w) >= 0;
+            if (RAGGED && at_k + in_k >= DEPTH) inside[j] = 0;
+          }
+          #pragma unroll
+          for (int j = 0; j < 4; ++j) {
+            const uint row_to = to + (row + j * PASS) * 128 + ((in_k / 4 ^ row % 2 * 4) << 4);
+            const __global float* from = inside[j] ? base + places_of[j] : weights;
+#if AV == 4
+            oclc_copy_16(row_to, from, inside[j] ? 16 : 0);
 #else
+            oclc_copy_4(row_to + in_k % 4 * 4, from, inside[j] ? 4 : 0);
+#endif
+          }
+        }
+#else
+        #pragma unroll 4
+        for (int row = loader / 8; row < BM; row += PASS) {
           const int m = min(m0 + row, M - 1);
           const __global float* from = weights;
           int inside = 1;
           //@hole A_PLACE
           from = a + (size_t)(g * M + m) * K + k;
           //@end
-#endif
           if (RAGGED && at_k + in_k >= DEPTH) inside = 0;
-#if AV == 4
           oclc_copy_16(to + row * 128 + ((in_k / 4 ^ row % 2 * 4) << 4), inside ? from : weights, inside ? 16 : 0);
-#else
-          oclc_copy_4(to + row * 128 + ((in_k / 4 ^ row % 2 * 4) << 4) + in_k % 4 * 4, inside ? from : weights, inside ? 4 : 0);
-#endif
         }
+#endif
         oclc_copies_arrive(loaded + stage * 8);
         at_k += 32;
         if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
@@ -247,6 +268,78 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
       for (int b = 0; b < BLOCKS; ++b)
         #pragma unroll
         for (int i = 0; i < BN / 2; ++i) out[b][i] = 0.0f;
+#if KEEPS
+      // Exponents that the sums of rows lane / 4 and lane / 4 + 8 are scaled by, and the halves of two steps: the matrix unit reads those
+      // of one while those of the next are made.
+      uint held0[BLOCKS], held8[BLOCKS];
+      #pragma unroll
+      for (int b = 0; b < BLOCKS; ++b) held0[b] = held8[b] = 0;
+      uint4 first[2][BLOCKS], second[2][BLOCKS];
+      int read = 0;
+      for (int pair = 0; pair < STEPS; pair += 2) {
+        #pragma unroll
+        for (int turn = 0; turn < 2; ++turn) {
+          if (pair + turn < STEPS) {
+            oclc_barrier_wait(loaded + stage * 8, phase);
+            const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
+            float rescale0[BLOCKS], rescale8[BLOCKS];
+            uint grown = 0;
+            #pragma unroll
+            for (int b = 0; b < BLOCKS; ++b) {
+              const __local float* restrict from_a = space + stage * STAGE + b * (64 * 32);
+              const float4 x0 = *(const __local float4*)(from_a + lane_at);
+              const float4 y0 = *(const __local float4*)(from_a + (lane_at ^ 16));
+              const float4 x8 = *(const __local float4*)(from_a + lane_at + 8 * 32);
+              const float4 y8 = *(const __local float4*)(from_a + (lane_at ^ 16) + 8 * 32);
+              const uint exponent0 = oclc_largest_exponent(x0, y0);
+              const uint exponent8 = oclc_largest_exponent(x8, y8);
+              const uint hold0 = exponent0 > held0[b] ? exponent0 + HEADROOM : held0[b];
+              const uint hold8 = exponent8 > held8[b] ? exponent8 + HEADROOM : held8[b];
+              grown |= (hold0 ^ held0[b]) | (hold8 ^ held8[b]);
+              rescale0[b] = oclc_rescale(held0[b], hold0);
+              rescale8[b] = oclc_rescale(held8[b], hold8);
+              held0[b] = hold0;
+              held8[b] = hold8;
+              const float up0 = oclc_scale_up(hold0), up8 = oclc_scale_up(hold8);
+              first[turn][b] = oclc_halves(x0 * up0, x8 * up8);
+              second[turn][b] = oclc_halves(y0 * up0, y8 * up8);
+            }
+            if (pair + turn > 0) {
+              #pragma unroll
+              for (int b = 0; b < BLOCKS; ++b) MULTIPLIED(out[b]);
+              // One work-item speaks for its warp: all of them have read what the next copy overwrites.
+              oclc_warp_barrier();
+              if (lane == 0) oclc_barrier_arrive(used + read * 8);
+              if (oclc_warp_any(grown)) {
+                #pragma unroll
+                for (int b = 0; b < BLOCKS; ++b)
+                  #pragma unroll
+                  for (int i = 0; i < BN / 2; ++i) out[b][i] *= i % 4 < 2 ? rescale0[b] : rescale8[b];
+              }
+            }
+            oclc_wgmma_begin();
+            #pragma unroll
+            for (int b = 0; b < BLOCKS; ++b) {
+              MULTIPLY(out[b], first[turn][b], from_b);
+              MULTIPLY(out[b], second[turn][b], from_b + 2);
+            }
+            oclc_wgmma_end();
+            read = stage;
+            if (++stage == STAGES) stage = 0, phase ^= 1;
+          }
+        }
+      }
+      #pragma unroll
+      for (int b = 0; b < BLOCKS; ++b) MULTIPLIED(out[b]);
+      oclc_warp_barrier();
+      if (lane == 0) oclc_barrier_arrive(used + read * 8);
+      #pragma unroll
+      for (int b = 0; b < BLOCKS; ++b) {
+        const float down0 = oclc_scale_down(held0[b], 0), down8 = oclc_scale_down(held8[b], 0);
+        #pragma unroll
+        for (int i = 0; i < BN / 2; ++i) out[b][i] *= i % 4 < 2 ? down0 : down8;
+      }
+#else
       for (int step = 0; step < STEPS; ++step) {
         oclc_barrier_wait(loaded + stage * 8, phase);
         const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
@@ -305,6 +398,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         if (lane == 0) oclc_barrier_arrive(used + stage * 8);
         if (++stage == STAGES) stage = 0, phase ^= 1;
       }
+#endif
       // Through local memory, 64 columns at a time, so that neighbours in memory are stored together.
       __local float* restrict rows = space + STAGES * STAGE + warp * (16 * PITCH);
 #if STEP_SCALES == 0

@@ -118,6 +118,17 @@ uint oclc_largest_exponent(float4 x, float4 y) {
 }
 #endif
 
+//@provides oclc_warp_any
+// Whether a condition holds for one of a warp's work-items.
+#ifdef OCLC_SM90A
+uint oclc_warp_any(uint condition) {
+  uint any;
+  __asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(any) : "r"(condition));
+  return any;
+}
+#endif
+
 //@provides oclc_scale_up oclc_scale_down
 // The power of two that takes numbers of that exponent to 2^14 .. 2^15, and the one that takes them back, times oclc_regain(step).
 #ifdef OCLC_SM90A
@@ -131,6 +142,13 @@ float oclc_scale_down(uint exponent, int step) { return as_float(exponent - (14u
 // exact no more.
 #ifdef OCLC_SM90A
 float oclc_regain(int step) { return as_float(0x3f800000u + (uint)(step & 1)); }
+#endif
+
+//@provides oclc_rescale
+// What takes a sum of numbers scaled by the first exponent's power of two to one scaled by the second's, no smaller; 0 where it
+// would vanish.
+#ifdef OCLC_SM90A
+float oclc_rescale(uint from, uint to) { return as_float((uint)max((int)((127u << 23) + from - to), 0)); }
 #endif
 
 //@provides oclc_halves oclc_rests
@@ -175,11 +193,19 @@ ulong oclc_wgmma_half_tile(uint address) { return (ulong)((address & 0x3ffff) >>
 #define OCLC_REGISTERS_64                                                                                                     \
   OCLC_REGISTERS_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                        \
                     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define OCLC_REGISTERS_96                                                                                                     \
+  OCLC_REGISTERS_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "                        \
+                    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define OCLC_REGISTERS_128                                                                                                    \
+  OCLC_REGISTERS_96 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "              \
+                    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define OCLC_LIST_8(use, d, i)                                                                                                \
   use(d[i]), use(d[i + 1]), use(d[i + 2]), use(d[i + 3]), use(d[i + 4]), use(d[i + 5]), use(d[i + 6]), use(d[i + 7])
 #define OCLC_LIST_32(use, d, i) \
   OCLC_LIST_8(use, d, i), OCLC_LIST_8(use, d, i + 8), OCLC_LIST_8(use, d, i + 16), OCLC_LIST_8(use, d, i + 24)
 #define OCLC_LIST_64(use, d, i) OCLC_LIST_32(use, d, i), OCLC_LIST_32(use, d, i + 32)
+#define OCLC_LIST_96(use, d, i) OCLC_LIST_64(use, d, i), OCLC_LIST_32(use, d, i + 64)
+#define OCLC_LIST_128(use, d, i) OCLC_LIST_64(use, d, i), OCLC_LIST_64(use, d, i + 64)
 #define OCLC_WRITTEN(x) "=f"(x)
 #define OCLC_ADDED(x) "+f"(x)
 #define OCLC_WGMMA_BEGUN(name, shape, registers, sources, list, use, adds)                                                    \
@@ -207,6 +233,16 @@ OCLC_WGMMA_WAIT(oclc_wgmma_64_wait, OCLC_LIST_32)
 OCLC_WGMMA_WAIT(oclc_wgmma_128_wait, OCLC_LIST_64)
 #endif
 
+//@provides oclc_wgmma_192_wait
+#ifdef OCLC_SM90A
+OCLC_WGMMA_WAIT(oclc_wgmma_192_wait, OCLC_LIST_96)
+#endif
+
+//@provides oclc_wgmma_256_wait
+#ifdef OCLC_SM90A
+OCLC_WGMMA_WAIT(oclc_wgmma_256_wait, OCLC_LIST_128)
+#endif
+
 //@provides oclc_wgmma_64_zero oclc_wgmma_64
 // d[64 x 64] (+)= a[64 x 8] * b[8 x 64] of TF32, a warpgroup together: item 32 * w + 4 * i + j holds d[16 * w + i + 8 * h]
 // [8 * c + 2 * j + l] in d[4 * c + 2 * h + l]. Operands and d are to be left alone until the wait.
@@ -232,4 +268,17 @@ OCLC_WGMMA(oclc_wgmma_half_64, "m64n64k16.f32.f16.f16", OCLC_REGISTERS_32, "{%32
 #ifdef OCLC_SM90A
 OCLC_WGMMA(oclc_wgmma_half_128, "m64n128k16.f32.f16.f16", OCLC_REGISTERS_64, "{%64, %65, %66, %67}, %68, p, 1, 1, 0",
            OCLC_LIST_64)
+#endif
+
+//@provides oclc_wgmma_half_192_zero oclc_wgmma_half_192
+// The same of 192 columns.
+#ifdef OCLC_SM90A
+OCLC_WGMMA(oclc_wgmma_half_192, "m64n192k16.f32.f16.f16", OCLC_REGISTERS_96, "{%96, %97, %98, %99}, %100, p, 1, 1, 0", OCLC_LIST_96)
+#endif
+
+//@provides oclc_wgmma_half_256_zero oclc_wgmma_half_256
+// The same of 256 columns.
+#ifdef OCLC_SM90A
+OCLC_WGMMA(oclc_wgmma_half_256, "m64n256k16.f32.f16.f16", OCLC_REGISTERS_128, "{%128, %129, %130, %131}, %132, p, 1, 1, 0",
+           OCLC_LIST_128)
 #endif

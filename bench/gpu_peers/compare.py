@@ -14,6 +14,7 @@ rounds of oclc's time divided by PyTorch's, so below 1 oclc is faster; `spread` 
 A step of `training` is forward, backward and SGD with momentum and weight decay on mean softmax cross-entropy, without dropout.
 A step of `decode` is one token behind `--tokens` of them, whose keys and values are kept: PyTorch's in a static cache.
 """
+import copy
 import json
 import shutil
 import subprocess
@@ -60,22 +61,31 @@ def graph_of(function):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         function()
-    return graph.replay
+
+    def replay(kept=function):  # the graph reads what the function holds
+        graph.replay()
+    return replay
 
 
-def modes(module, x, compiled):
-    """Names and functions, one after another: a mode is made when its turn comes."""
+def modes(module, x, compiled, wanted=lambda name: True):
+    """Names and functions, one after another: a mode is made when its turn comes, if it is wanted."""
     import torch
     images = x.dim() == 4
     for layout in (torch.contiguous_format, torch.channels_last)[:2 if images else 1]:
-        m = module.to(memory_format=layout) if images else module
+        # A copy, since `to` moves a module's parameters away from the modes before.
+        m = copy.deepcopy(module).to(memory_format=layout) if images else module
         y = x.to(memory_format=layout) if images else x
+
+        def run(forward=m, y=y):
+            return forward(y)
         suffix = ' channels_last' if layout == torch.channels_last else ''
-        yield 'eager' + suffix, lambda: m(y)
-        yield 'graph' + suffix, graph_of(lambda: m(y))
-        if compiled:
+        if wanted('eager' + suffix):
+            yield 'eager' + suffix, run
+        if wanted('graph' + suffix):
+            yield 'graph' + suffix, graph_of(run)
+        if compiled and wanted('compile' + suffix):
             fast = torch.compile(m, mode='reduce-overhead')
-            yield 'compile' + suffix, lambda: fast(y)
+            yield 'compile' + suffix, lambda fast=fast, y=y: fast(y)
 
 
 def training_modes(module, x, compiled):
@@ -85,10 +95,10 @@ def training_modes(module, x, compiled):
             part.p = 0.0
     labels = torch.randint(0, 1000, (len(x),), device='cuda')
     for layout in (torch.contiguous_format, torch.channels_last):
-        m, y = module.train().to(memory_format=layout), x.to(memory_format=layout)
+        m, y = copy.deepcopy(module).train().to(memory_format=layout), x.to(memory_format=layout)
         optimizer = torch.optim.SGD(m.parameters(), **OPTIMIZER)
 
-        def step(forward=m):
+        def step(forward=m, y=y, optimizer=optimizer):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(forward(y), labels).backward()
             optimizer.step()
@@ -96,7 +106,7 @@ def training_modes(module, x, compiled):
         yield 'eager' + suffix, step
         if compiled:
             fast = torch.compile(m)
-            yield 'compile' + suffix, lambda: step(fast)
+            yield 'compile' + suffix, lambda step=step, fast=fast: step(fast)
 
 
 def decode_modes(module, batch, tokens):
@@ -113,13 +123,13 @@ def decode_modes(module, batch, tokens):
     yield 'graph', graph_of(step)
 
 
-def milliseconds(function, seconds):
+def milliseconds(function, seconds, warm_runs=WARM_RUNS, least_runs=3 * RUNS_IN_A_ROW):
     import torch
-    for _ in range(WARM_RUNS):
+    for _ in range(warm_runs):
         function()
     torch.cuda.synchronize()
     runs, begin = 0, time.perf_counter()
-    while runs < 3 * RUNS_IN_A_ROW or time.perf_counter() - begin < seconds:
+    while runs < least_runs or time.perf_counter() - begin < seconds:
         for _ in range(RUNS_IN_A_ROW):
             function()
         runs += RUNS_IN_A_ROW

@@ -1,6 +1,6 @@
 // Matrix products and convolutions through compiled plans, all data on the device: time, rate and error of each.
 //
-//   oclc-bench-products [--device SEL] [--target NAME] [--precision P] [--seconds S] SPEC...
+//   oclc-bench-products [--device SEL] [--target NAME] [--precision P] [--seconds S] [--turns] SPEC...
 //
 //   SPEC   gemm:MxNxK                                both operands are inputs
 //          dense:MxNxK                               the right operand is constant
@@ -8,7 +8,8 @@
 //
 // Images are square, with their channels innermost; the forward convolution has constant weights, its gradients have none. A
 // line a SPEC: its text, microseconds a run (runs of S seconds, 0.2, are enqueued without waiting), TFLOP/s, and the error: the
-// norm of the difference to double precision over that of the result, on sampled elements.
+// norm of the difference to double precision over that of the result, on sampled elements. --turns: for each SPEC `ready`, then
+// milliseconds a run for each line of standard input until an empty one, so that another program can have its turns in between.
 #include <CL/cl.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -52,6 +54,7 @@ std::vector<float> random_floats(std::int64_t count, std::uint32_t state) {
 struct Options {
   std::string device, target, precision = "fp32";
   double seconds = 0.2;
+  bool turns = false;
   std::vector<std::string> specs;
 };
 
@@ -293,14 +296,25 @@ void measure(const rt::Context& context, const Options& options, const std::stri
   if (!work.constant_right) session.set_input(0, "b", y.tensor);
   session.set_output(0, "c", r.tensor);
   for (int i = 0; i < kWarmRuns; ++i) session.run(0);
-  int runs = 0;
-  const auto begin = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  while (runs == 0 || elapsed() < options.seconds) {
-    for (int i = 0; i < kRunsInARow; ++i, ++runs) clReleaseEvent(session.enqueue(0));
-    clFinish(queue);
+  const auto stretch = [&] {
+    int runs = 0;
+    const auto begin = Clock::now();
+    const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+    while (runs == 0 || elapsed() < options.seconds) {
+      for (int i = 0; i < kRunsInARow; ++i, ++runs) clReleaseEvent(session.enqueue(0));
+      clFinish(queue);
+    }
+    return elapsed() / runs;
+  };
+  if (options.turns) {
+    std::puts("ready");
+    std::fflush(stdout);
+    for (std::string line; std::getline(std::cin, line) && !line.empty();) {
+      std::printf("%.5f\n", stretch() * 1e3);
+      std::fflush(stdout);
+    }
   }
-  const double seconds = elapsed() / runs;
+  const double seconds = stretch();
 
   clEnqueueReadBuffer(queue, r.tensor.buffer, CL_TRUE, 0, result.size() * sizeof(float), result.data(), 0, nullptr, nullptr);
   double difference = 0, norm = 0;
@@ -333,6 +347,8 @@ Options read_options(int argc, char** argv) {
       o.precision = next();
     else if (word == "--seconds")
       o.seconds = std::stod(next());
+    else if (word == "--turns")
+      o.turns = true;
     else
       o.specs.push_back(word);
   }

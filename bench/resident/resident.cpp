@@ -1,17 +1,20 @@
 // Time of a plan's entry point with all data on the device: what a program does that computes one batch after another.
 //
-//   bench_resident PLAN [SYMBOL=VALUE...] [--entry NAME] [--seconds S] [--runs R] [--device SEL] [--top N]
+//   bench_resident PLAN [SYMBOL=VALUE...] [--entry NAME] [--seconds S] [--runs R] [--device SEL] [--top N] [--turns]
 //
 // Inputs are device buffers, floats in [-1, 1), integers 0 or 1; outputs stay on the device. After 30 runs come runs of at
 // least S seconds (3) and R runs (100), enqueued without waiting, then R that are waited for one by one, then profiled ones. R
 // 0: one run and no figures, for programs to be built. One line: milliseconds a run in a row, median of one by one, sum of the
-// launches; --top N: the N kernels that take longest.
+// launches; --top N: the N kernels that take longest. --turns: `ready` after the warm runs, then for each line of standard
+// input a stretch of at least S seconds and its milliseconds a run; behind the last one the line as without, so that another
+// program can have its turns in between.
 #include <CL/cl.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
 #include <map>
 #include <random>
 #include <string>
@@ -47,6 +50,7 @@ struct Options {
   double seconds = 3;
   int runs = 100;
   std::size_t top = 0;
+  bool turns = false;
 };
 
 Options read_options(int argc, char** argv) {
@@ -64,6 +68,8 @@ Options read_options(int argc, char** argv) {
       o.device = next();
     } else if (word == "--top") {
       o.top = std::stoul(next());
+    } else if (word == "--turns") {
+      o.turns = true;
     } else if (const auto at = word.find('='); at != std::string::npos) {
       o.dims[word.substr(0, at)] = std::stoll(word.substr(at + 1));
     } else {
@@ -148,13 +154,24 @@ int main(int argc, char** argv) try {
   session.run(entry);
   if (options.runs == 0) return 0;
   for (int i = 1; i < std::min(kWarmRuns, options.runs); ++i) session.run(entry);
-  int runs = 0;
-  const auto begin = Clock::now();
-  while (runs < options.runs || ms_since(begin) < options.seconds * 1e3) {
-    for (int i = 0; i < std::min(20, options.runs); ++i, ++runs) clReleaseEvent(session.enqueue(entry));
-    clFinish(queue);
+  const auto stretch = [&](int least_runs) {
+    int runs = 0;
+    const auto begin = Clock::now();
+    while (runs < least_runs || ms_since(begin) < options.seconds * 1e3) {
+      for (int i = 0; i < std::min(20, options.runs); ++i, ++runs) clReleaseEvent(session.enqueue(entry));
+      clFinish(queue);
+    }
+    return ms_since(begin) / runs;
+  };
+  if (options.turns) {
+    std::puts("ready");
+    std::fflush(stdout);
+    for (std::string line; std::getline(std::cin, line);) {
+      std::printf("%.4f\n", stretch(1));
+      std::fflush(stdout);
+    }
   }
-  const double run_ms = ms_since(begin) / runs;
+  const double run_ms = stretch(options.runs);
   std::vector<double> singles;
   for (int i = 0; i < options.runs; ++i) {
     const auto one = Clock::now();

@@ -63,7 +63,7 @@ class Packer {
     layout.step_scales = true;
     const GpuProduct plain = product_of(*view);
     GpuProduct packed = plain;
-    packed.is_packed = true;
+    packed.is_packed = packed.scaled_steps = true;
     const double right_bytes = 2.0 * static_cast<double>(layout.words()) * 4;
     const bool is_matrix = view->taps() == 1 && view->index_type() == "int";
     const double left_bytes = 3.0 * static_cast<double>(plain.groups * plain.rows * plain.depth) * 4;
@@ -183,7 +183,7 @@ std::int64_t row_pitch(const ContractionView& view) { return ceil_div(view.inner
 
 std::optional<Sm90aTiles> packed_tiles(const ContractionView& view, const Target& target) {
   GpuProduct product = product_of(view);
-  product.is_packed = true;
+  product.is_packed = product.scaled_steps = true;
   return choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
 }
 

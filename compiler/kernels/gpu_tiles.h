@@ -9,7 +9,8 @@ namespace oclc {
 
 struct GpuProduct {
   std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;  // C[groups, rows, columns] sums over depth
-  bool is_packed = false;  // B is constant, and A is copied as it lies in memory, four neighbours of the sum at a time
+  bool is_packed = false;     // B is constant, and A is copied as it lies in memory, four neighbours of the sum at a time
+  bool scaled_steps = false;  // packed when the plan runs: each column has a scale for every step
 };
 
 // The tile of C of a work-group, the terms of a step, and the tile of a work-item: BM, BN, BK, TM, TN of contraction_gpu.cl.

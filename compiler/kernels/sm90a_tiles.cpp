@@ -1,6 +1,7 @@
 #include "compiler/kernels/sm90a_tiles.h"
 
 #include <algorithm>
+#include <span>
 
 #include "compiler/ir/division.h"
 
@@ -11,6 +12,9 @@ namespace {
 constexpr double kFlops = 133e12, kStepSeconds = 0.9e-6, kStartSeconds = 2e-6;
 // The same of pairs of halves, of rounded ones, and of a step whose loads have long been asked for.
 constexpr double kPairFlops = 195e12, kHalfFlops = 320e12, kCopiedStepSeconds = 0.25e-6;
+// Of rounded ones whose sums the matrix unit keeps, which wait for operands from the second-level cache; such a step at least,
+// and what storing an element of a tile takes.
+constexpr double kKeptFlops = 480e12, kKeptStepSeconds = 0.15e-6, kKeptStoreSeconds = 3e-6 / (128 * 256);
 constexpr int kStepDepth = 32;
 
 // Efficiencies as measured on an H200.
@@ -23,6 +27,14 @@ constexpr Sm90aTiles kCandidates[] = {
     {true, 2, 64, 128, 1, 0.70, 32, 0, 128, false, {128, 64, 16, 8, 4}},
     {true, 2, 64, 64, 1, 0.63, 32, 0, 128, false, {128, 64, 16, 8, 4}},
     {true, 1, 64, 64, 2, 0.63, 32, 0, 128, false, {64, 64, 16, 4, 4}},
+};
+// Where the matrix unit keeps the sums: tiles have as many columns as registers can hold sums of.
+constexpr Sm90aTiles kKeptCandidates[] = {
+    {true, 2, 256, 64, 1, 0.96, 32, 0, 128, false, {128, 128, 16, 8, 8}},
+    {true, 2, 192, 64, 1, 0.85, 32, 0, 128, false, {128, 64, 16, 8, 4}},
+    {true, 2, 128, 64, 1, 0.65, 32, 0, 128, false, {128, 128, 16, 8, 8}},
+    {true, 2, 64, 64, 1, 0.33, 32, 0, 128, false, {128, 64, 16, 8, 4}},
+    {true, 1, 64, 64, 2, 0.38, 32, 0, 128, false, {64, 64, 16, 4, 4}},
 };
 
 // Of a compute unit; what the alignment of a group's array may cost.
@@ -37,15 +49,27 @@ int stages_of_halves(const Sm90aTiles& t, bool rounded) {
   return static_cast<int>(std::min<std::int64_t>(kMostStages, free / stage));
 }
 
+// Sums stay in the matrix unit's accumulator, see the template.
+bool keeps_sums(const GpuProduct& product, const Target& target) {
+  return product.is_packed && !product.scaled_steps && target.products == Products::rounded;
+}
+
 }  // namespace
 
 double sm90a_seconds(const GpuProduct& p, const Sm90aTiles& t, const Target& target) {
   const std::int64_t units = std::max(1, target.compute_units), rows = t.tile_rows();
-  const auto waves = static_cast<double>(ceil_div(p.groups * ceil_div(p.rows, rows) * ceil_div(p.columns, t.columns), units));
+  const std::int64_t tiles = p.groups * ceil_div(p.rows, rows) * ceil_div(p.columns, t.columns);
   const auto steps = static_cast<double>(ceil_div(p.depth, kStepDepth));
-  const double flops = !t.halves ? kFlops : target.products == Products::rounded ? kHalfFlops : kPairFlops;
+  const bool keeps = t.halves && keeps_sums(p, target);
+  const double flops = keeps ? kKeptFlops : !t.halves ? kFlops : target.products == Products::rounded ? kHalfFlops : kPairFlops;
   const double step =
       2.0 * static_cast<double>(rows) * t.columns * kStepDepth / (flops / static_cast<double>(units) * t.efficiency);
+  if (keeps) {
+    const auto waves = static_cast<double>(ceil_div(tiles, units * t.groups_of_unit) * t.groups_of_unit);
+    const double store = kKeptStoreSeconds * static_cast<double>(rows) * t.columns;
+    return kStartSeconds + waves * (steps * std::max(step, kKeptStepSeconds) + store);
+  }
+  const auto waves = static_cast<double>(ceil_div(tiles, units));
   return kStartSeconds + waves * steps * std::max(step, t.halves ? kCopiedStepSeconds : kStepSeconds);
 }
 
@@ -56,7 +80,9 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
   Target plain = target;
   plain.matrix_unit = MatrixUnit::none;
   double least = kStartSeconds + gpu_product_seconds(product, rival, plain);
-  for (const Sm90aTiles& candidate : kCandidates) {
+  const std::span<const Sm90aTiles> candidates =
+      keeps_sums(product, target) ? std::span<const Sm90aTiles>(kKeptCandidates) : kCandidates;
+  for (const Sm90aTiles& candidate : candidates) {
     if (candidate.halves != product.is_packed) continue;
     const double time = sm90a_seconds(product, candidate, target);
     if (time >= least) continue;

@@ -16,7 +16,7 @@ constexpr std::int64_t kInnerChunk = 32;
 constexpr std::int64_t kMostParts = 64;
 constexpr std::string_view kPart = "part";
 // Estimates are rough: parts have to save a fifth.
-constexpr double kWorthwhile = 0.8;
+constexpr double kWorthwhile = 0.8, kWorthwhileOfPacked = 0.9;
 // Of reductions: neighbouring results that a group reads together, groups that keep a compute unit busy, terms that are worth a
 // part, and how many more parts than wanted are too many.
 constexpr std::int64_t kLineResults = 8, kBusyGroups = 4, kLeastTermsOfPart = 128, kMostSurplus = 8;
@@ -73,6 +73,20 @@ class Splitter {
     kernel.contraction.reset();
   }
 
+  // A constant right operand, and a left one that is copied as it lies. TF32's estimates know such products; single precision's
+  // are right without.
+  bool will_be_packed(const Kernel& kernel) const {
+    const Contraction& c = *kernel.contraction;
+    const ScalarNode &a = kernel.nodes[static_cast<std::size_t>(c.a)], &b = kernel.nodes[static_cast<std::size_t>(c.b)];
+    if (a.kind != ScalarNode::Kind::load || b.kind != ScalarNode::Kind::load) return false;
+    const auto buffer_of = [&](const ScalarNode& n) {
+      return &schedule_.buffers[static_cast<std::size_t>(kernel.operands[static_cast<std::size_t>(n.operand)].buffer)];
+    };
+    return buffer_of(b)->kind == BufferKind::constant && buffer_of(b)->dtype == DType::f32 &&
+           buffer_of(a)->dtype == DType::f32 &&
+           a.index.coefficient(kernel.reduction[static_cast<std::size_t>(c.k.back())].name) == Expr(1);
+  }
+
   std::optional<Split> best_split(const Kernel& kernel) const {
     if (!kernel.contraction || kernel.stages.size() != 1 || kernel.stages[0].accumulator != DType::f32 ||
         kernel.stages[0].combine != Stage::Combine::sum || kernel.contraction->n.size() != 1)
@@ -88,9 +102,10 @@ class Splitter {
     product.rows = extent(c.m);
     product.columns = extent(c.n);
     for (const Axis& axis : kernel.reduction) product.depth *= typical_extent(axis.extent);
+    product.is_packed = target_.products == Products::rounded && will_be_packed(kernel);
     const double whole = best_gpu_seconds(product, target_);
     std::optional<Split> best;
-    double least = whole * kWorthwhile;
+    double least = whole * (product.is_packed ? kWorthwhileOfPacked : kWorthwhile);
     for (std::size_t r = 0; r < kernel.reduction.size(); ++r) {
       const auto terms = kernel.reduction[r].extent.constant();
       if (!terms) continue;
@@ -318,13 +333,7 @@ class Splitter {
     kernel.name += "_parts";
     kernel.formula = "partial sums of " + whole.formula;
     const Expr part = Expr::axis(std::string(kPart), Expr(split.parts));
-    Axis& axis = kernel.reduction[static_cast<std::size_t>(split.reduction)];
-    const Expr terms(axis.extent.value() / split.parts);
-    const std::string old_name = axis.name;
-    axis.name += "_of_part";
-    axis.extent = terms;
-    axis.var = terms == Expr(1) ? Expr(0) : Expr::axis(axis.name, terms);
-    const std::map<std::string, Expr, std::less<>> by{{old_name, part * terms + axis.var}};
+    const auto by = cut_axis(kernel, split);
     NodeId sum = -1;
     for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
       ScalarNode& node = kernel.nodes[i];

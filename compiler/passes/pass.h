@@ -15,6 +15,7 @@ struct PassContext {
   std::int64_t fold_result_bytes = 64LL << 20;  // largest constant that constant folding makes
   std::int64_t fold_total_bytes = 1LL << 30;    // of all constants that one run of constant folding makes
   std::int64_t fold_growth_bytes = 1LL << 20;   // larger results are made only if they are not much larger than the operands
+  bool joins_products = true;                   // products of one left operand are joined: see join_products.cpp
   bool lays_out_operands = false;               // the target's products have both operands laid out before they multiply
 #ifdef NDEBUG
   bool verify_each = false;  // verify the graph after each pass
@@ -52,6 +53,7 @@ bool fold_batchnorm(Graph& graph, const PassContext& context);
 bool fold_constants(Graph& graph, const PassContext& context);
 bool fold_ramps(Graph& graph, const PassContext& context);
 bool fold_shapes(Graph& graph, const PassContext& context);
+bool join_products(Graph& graph, const PassContext& context);
 bool simplify_concat(Graph& graph, const PassContext& context);
 bool simplify_indexing(Graph& graph, const PassContext& context);
 bool simplify_movement(Graph& graph, const PassContext& context);

@@ -43,6 +43,7 @@ const std::vector<PassRow>& pipeline() {
       {"sink_scalars", sink_scalars,
        "after canonicalisation, so that factors stand on the right; before fusion sees prologues"},
       {"fold_batchnorm", fold_batchnorm, "after folding, since its scales are computed from four constants"},
+      {"join_products", join_products, "last, since weights and biases should be final: slices keep later factors out of them"},
   };
   return kRows;
 }

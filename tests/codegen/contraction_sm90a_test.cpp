@@ -49,3 +49,40 @@ TEST_CASE("the body for matrix units has its parameters and holes filled in, and
     CHECK(std::stoll(sm90a_local_floats(*tiles, values)) * 4 * tiles->groups_of_unit <= 227 << 10);
   }
 }
+
+TEST_CASE("tiles of rounded products are as wide as the matrix unit can keep sums, unless columns are scaled in every step") {
+  Target target = find_target("h200");
+  target.products = Products::rounded;
+  const auto tiles = [&](GpuProduct product) { return choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target); };
+  GpuProduct large{1, 4096, 4096, 4096, true};
+  REQUIRE(tiles(large));
+  CHECK(tiles(large)->columns == 256);
+  CHECK(tiles(large)->tile_rows() == 128);
+  // 100 tiles of 192 columns, of which each compute unit has one, take less long than 75 of 256.
+  CHECK(tiles({1, 3152, 768, 768, true})->columns == 192);
+  large.scaled_steps = true;
+  CHECK(tiles(large)->columns == 128);
+  target.products = Products::split;
+  large.scaled_steps = false;
+  CHECK(tiles(large)->columns == 128);
+}
+
+TEST_CASE("rounded products stay in the accumulator, which is scaled down when a row grows") {
+  Target target = find_target("h200");
+  target.products = Products::rounded;
+  for (const bool scaled_steps : {false, true}) {
+    GpuProduct product{1, 4096, 4096, 4096, true};
+    product.scaled_steps = scaled_steps;
+    const auto tiles = choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
+    REQUIRE(tiles);
+    TemplateValues values;
+    values.parameters = {{"M", "300"}, {"N", "260"},   {"K", "70"},
+                         {"BM", "64"}, {"SPLIT", "0"}, {"STEP_SCALES", scaled_steps ? "1" : "0"}};
+    const std::string body = sm90a_tile_body(*tiles, values);
+    CHECK((body.find("oclc_rescale") != std::string::npos) == !scaled_steps);
+    CHECK((body.find("oclc_wgmma_half_256(") != std::string::npos) == !scaled_steps);
+    CHECK((body.find("oclc_wgmma_half_128_zero") != std::string::npos) == scaled_steps);
+    for (const char* macro : {"MULTIPL", "KEEPS", "HEADROOM", "PASS"}) CHECK(body.find(macro) == std::string::npos);
+    CHECK(std::stoll(sm90a_local_floats(*tiles, values)) * 4 * tiles->groups_of_unit <= 227 << 10);
+  }
+}
