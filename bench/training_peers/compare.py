@@ -7,6 +7,8 @@ MODEL is a folder with model.onnx; its weights are generated under build/. A ste
 weight decay, on mean softmax cross-entropy. PyTorch runs the ONNX graph operator by operator. Each round starts a fresh process
 of each system, in the order AB BA AB ...; `ratio` is the median over the rounds of oclc's median time divided by PyTorch's, so
 below 1 oclc is faster; `spread` is the smallest and largest of the rounds. Phases: oclc's by its profile, PyTorch's by clock.
+
+With --rounding no time is taken: PyTorch trains as FOLDER/train.json says, and its losses are compared with those in float64.
 """
 import json
 import re
@@ -14,6 +16,7 @@ import statistics
 import time
 
 import comparison
+import rounding
 from comparison import THREADS, run
 
 OPTIMIZER = {'lr': 0.001, 'momentum': 0.9, 'weight_decay': 0.0001}
@@ -109,6 +112,9 @@ def compare(arguments, folder):
     name = folder.resolve().name
     built = arguments.bin.parent / 'models' / name
     run([arguments.bin / 'oclc-fill-weights', folder, '--out', built, '--check'])
+    if arguments.rounding:
+        reference = json.loads((folder / 'train.json').read_text())
+        return rounding.compare(reference, name, Network(built / 'model.onnx'), arguments.device)
     plan = built / 'train.bin'
     optimizer = ','.join(['sgd'] + [f'{k}={v}' for k, v in OPTIMIZER.items()])
     run([arguments.bin / 'oclc', built / 'model.onnx', '--train', 'cross_entropy', '--optimizer', optimizer, '-o', plan] +
@@ -132,4 +138,6 @@ def compare(arguments, folder):
 if __name__ == '__main__':
     parser = comparison.parser_of(__doc__, rounds=5, warmup=2, runs=6)
     parser.add_argument('--batch', type=int, default=8)
+    parser.add_argument('--rounding', action='store_true', help='losses beside float64 instead of times')
+    parser.add_argument('--device', default='cpu', help='of PyTorch with --rounding (default: cpu)')
     comparison.main(parser, 'torch', compare, peer_process)
