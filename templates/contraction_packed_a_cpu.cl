@@ -5,18 +5,22 @@
 // A         hole A_ELEMENTS: the PV values f(A)[g, m, tap, k .. k + PV - 1]. Default, a normalised and rectified row-major A:
 //           max(a[((g * M + m) * TAPS + tap) * K + k] * scale[k] + shift[k], 0).
 // local A   block[r * A_PITCH + tap * K + k], r = row within the work-item, A_PITCH = TAPS * K + 16: rows a multiple of 4 KiB
-//           apart would fall into one cache set. With ROWS_INNERMOST block[(tap * K + k) * (MT * MR) + r].
+//           apart would fall into one cache set. With ROWS_INNERMOST block[(tap * K + k) * (MT * MR) + r], or where PV = MR
+//           tile by tile, block[(r / MR * KT + tap * K + k) * MR + r % MR].
 // B         b[(((g * PANELS + n / PW) * TAPS + tap) * K + k) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
-//           B of run time: B_PANEL, B_STEP, B_GROUP, B_FROM as in contraction_cpu.cl.
+//           B of run time: B_PANEL, B_STEP, B_GROUP, B_FROM as in contraction_cpu.cl. With COPY_B each panel is copied behind
+//           A's block before the row tiles meet it: its rows lie on a page each.
 // C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].      bias: PANELS * PW values for each g (default epilogue).
 // parameter legal values (default)
 //   G, M, N, K, TAPS, VW, MR, NV, K_CHAIN, AHEAD, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
 //   PV      1, 4, 8, 16: width of the packing loop, at most K; 1 where neighbours in k are not neighbours in memory (VW)
 //   ROWS_INNERMOST  1: A_ELEMENTS gives the values of rows m .. m + PV - 1 at k; MR and PV divide M, PV divides MT * MR. For A
 //           transposed. (0)
+//   COPY_B  1: panels of B, floats of run time, are copied (0)
 //   MT, NP  row tiles and panels of a work-item; packing costs about MT * MR * TAPS * K / PV against NP * NV times as many
 //           multiplications, so NP covers all panels unless cores would idle
-// local memory 4 * MT * MR * (TAPS * K + 16) bytes, with ROWS_INNERMOST without the 16: at most half the second-level cache.
+// local memory 4 * MT * MR * (TAPS * K + 16) bytes, with ROWS_INNERMOST without the 16: at most half the second-level cache;
+// with COPY_B 4 * PW * TAPS * K more: at most three quarters.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 #ifndef G
 #define G 1
@@ -81,11 +85,16 @@
 #ifndef ROWS_INNERMOST
 #define ROWS_INNERMOST 0
 #endif
+#ifndef COPY_B
+#define COPY_B 0
+#endif
 #define KT (TAPS * K)
 #define A_PITCH (KT + 16)
 #define A_ROW (ROWS_INNERMOST ? 1 : A_PITCH)
-#define A_TERM (ROWS_INNERMOST ? MT * MR : 1)
-#define BLOCK_FLOATS (MT * MR * (ROWS_INNERMOST ? KT : A_PITCH))
+#define BY_TILES (ROWS_INNERMOST && PV == MR)
+#define A_TERM (BY_TILES ? MR : ROWS_INNERMOST ? MT * MR : 1)
+#define A_FLOATS (MT * MR * (ROWS_INNERMOST ? KT : A_PITCH))
+#define BLOCK_FLOATS (A_FLOATS + COPY_B * KT * PW)
 #define PW (NV * VW)
 #define PANELS ((N + PW - 1) / PW)
 #define ROW_TILES ((M + MR - 1) / MR)
@@ -147,7 +156,9 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
       const int m = ROWS_INNERMOST ? m_begin + at : min(m_begin + outer / TAPS, M - 1);
       const int k = ROWS_INNERMOST ? outer % K : min(at, K - PV);
       __local float* restrict to =
-          block + (ROWS_INNERMOST ? outer * (MT * MR) + at : outer / TAPS * A_PITCH + tap * K + k);
+          block + (BY_TILES         ? at * KT + outer * MR
+                   : ROWS_INNERMOST ? outer * (MT * MR) + at
+                                    : outer / TAPS * A_PITCH + tap * K + k);
       PVEC v;
       //@hole A_ELEMENTS
       v = PLOAD(a + (size_t)(g * M + m) * KT + tap * K + k);
@@ -157,6 +168,22 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
     }
   }
   for (int panel = panel_block * NP; panel < panel_end; ++panel) {
+#if COPY_B
+    __local float* restrict copy = block + A_FLOATS;
+    //@hole B_POINTER
+    const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
+    //@end
+    const int n0 = panel * PW;
+    for (int k = 0; k < KT; ++k) {
+      if (N % PW == 0 || n0 + PW <= N) {
+        #pragma unroll
+        for (int j = 0; j < NV; ++j) STORE(LOAD(w + j * VW), copy + k * PW + j * VW);
+      } else {
+        for (int j = 0; j < PW; ++j) copy[k * PW + j] = w[min(n0 + j, N - 1) - n0];
+      }
+      w += B_STEP;
+    }
+#endif
     for (int m0 = m_begin; m0 < m_end; m0 += MR) {
       // Surplus rows of the last tile repeat row M - 1 and are not stored.
       VEC acc[MR][NV];
@@ -169,10 +196,14 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
       for (int i = 0; i < MR; ++i)
         #pragma unroll
         for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+#if COPY_B
+      const __local float* w = copy;
+#else
       //@hole B_POINTER
       const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
       //@end
-      const __local float* p = block + (m0 - m_begin) * A_ROW;
+#endif
+      const __local float* p = block + (m0 - m_begin) * (BY_TILES ? KT : A_ROW);
       for (int k0 = 0; k0 < KT; k0 += K_CHAIN) {
         const int k_end = min(KT, k0 + K_CHAIN);
         for (int k = k0; k < k_end; ++k) {
@@ -189,7 +220,7 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
             #pragma unroll
             for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
           }
-          w += B_STEP;
+          w += COPY_B ? PW : B_STEP;
         }
         if (K_CHAIN < KT) {
           #pragma unroll

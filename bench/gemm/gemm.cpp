@@ -4,8 +4,8 @@
 //
 // The shapes are those of the fourteen networks of tests/models, odd sizes and skinny ones. Each is timed with B constant,
 // packed when the plan is made, and with B as an input; times include the run's launch. `ratio` is OpenBLAS's median time
-// divided by oclc's: above 1 oclc is faster. OpenBLAS runs its SKYLAKEX kernels: its detection knows no processors that are
-// newer than it.
+// divided by oclc's: above 1 oclc is faster. OpenBLAS runs its SKYLAKEX kernels where the processor has AVX-512: its detection
+// knows no processors that are newer than it.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -67,7 +67,9 @@ constexpr GemmShape kShapes[] = {{128, 768, 768, "bert q, k, v"},
 using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 
 Sgemm load_openblas() {
-  setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 1);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512bw")) setenv("OPENBLAS_CORETYPE", "SKYLAKEX", 1);
+#endif
   void* library = dlopen("libopenblas.so.0", RTLD_NOW);
   return library ? reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm")) : nullptr;
 }

@@ -2,11 +2,13 @@
 """Time training steps of oclc and of PyTorch (eager) on the same models, weights and two cores, alternately in one run.
 
     bench/training_peers/run tests/models/resnet18 --batch 8 --rounds 5 --json build/training_peers/resnet18.json
+    bench/training_peers/run tests/models/gpt2 --batch 8 --tokens 64
 
 MODEL is a folder with model.onnx; its weights are generated under build/. A step is forward, backward and SGD with momentum and
-weight decay, on mean softmax cross-entropy. PyTorch runs the ONNX graph operator by operator. Each round starts a fresh process
-of each system, in the order AB BA AB ...; `ratio` is the median over the rounds of oclc's median time divided by PyTorch's, so
-below 1 oclc is faster; `spread` is the smallest and largest of the rounds. Phases: oclc's by its profile, PyTorch's by clock.
+weight decay (with --tokens AdamW), on mean softmax cross-entropy. PyTorch runs the ONNX graph operator by operator, a GPT-2 as
+gpt.py has it. Each round starts a fresh process of each system, in the order AB BA AB ...; `ratio` is the median over the rounds
+of oclc's median time divided by PyTorch's, so below 1 oclc is faster; `spread` is the smallest and largest of the rounds.
+Phases: oclc's by its profile, PyTorch's by clock.
 
 With --rounding no time is taken: PyTorch trains as FOLDER/train.json says, and its losses are compared with those in float64.
 """
@@ -19,7 +21,8 @@ import comparison
 import rounding
 from comparison import THREADS, run
 
-OPTIMIZER = {'lr': 0.001, 'momentum': 0.9, 'weight_decay': 0.0001}
+SGD = {'lr': 0.001, 'momentum': 0.9, 'weight_decay': 0.0001}
+ADAMW = {'lr': 0.0001, 'weight_decay': 0.01}
 
 
 class Network:
@@ -73,14 +76,25 @@ def peer_process(arguments, model):
     import torch
     torch.set_num_threads(THREADS)
     torch.manual_seed(1)
-    network = Network(model)
-    x, labels = torch.rand(arguments.batch, 3, 224, 224) * 2 - 1, torch.randint(0, 1000, (arguments.batch,))
-    optimizer = torch.optim.SGD(network.parameters, **OPTIMIZER)
+    if arguments.tokens:
+        from gpt import Gpt
+        network = Gpt(model)
+        x, labels = torch.randint(0, network.vocabulary, (2, arguments.batch, arguments.tokens))
+        labels = labels.flatten()
+        optimizer = torch.optim.AdamW(network.parameters, **ADAMW)
+    else:
+        network = Network(model)
+        x, labels = torch.rand(arguments.batch, 3, 224, 224) * 2 - 1, torch.randint(0, 1000, (arguments.batch,))
+        if arguments.channels_last:
+            x = x.to(memory_format=torch.channels_last)
+            for p in network.parameters:
+                p.data = p.data.to(memory_format=torch.channels_last) if p.dim() == 4 else p.data
+        optimizer = torch.optim.SGD(network.parameters, **SGD)
     times = []
     for _ in range(arguments.warmup + arguments.runs):
         clock = [time.perf_counter()]
         optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(network(x), labels)
+        loss = torch.nn.functional.cross_entropy(network(x).flatten(0, -2), labels)
         clock.append(time.perf_counter())
         loss.backward()
         clock.append(time.perf_counter())
@@ -104,7 +118,8 @@ def phase_of(row):
 
 
 def oclc_command(arguments, plan):
-    return [arguments.bin / 'oclrun', plan, '--entry', 'train_step', '--random', '--dim', f'N={arguments.batch}', '--json',
+    tokens = ['--dim', f'T={arguments.tokens}'] if arguments.tokens else []
+    return [arguments.bin / 'oclrun', plan, '--entry', 'train_step', '--random', '--dim', f'N={arguments.batch}', *tokens, '--json',
             '--warmup', arguments.warmup, '--runs', arguments.runs]
 
 
@@ -116,12 +131,14 @@ def compare(arguments, folder):
         reference = json.loads((folder / 'train.json').read_text())
         return rounding.compare(reference, name, Network(built / 'model.onnx'), arguments.device)
     plan = built / 'train.bin'
-    optimizer = ','.join(['sgd'] + [f'{k}={v}' for k, v in OPTIMIZER.items()])
+    options = ['--batch', arguments.batch, '--tokens', arguments.tokens] + ['--channels-last'] * arguments.channels_last
+    rule, settings = ('adamw', ADAMW) if arguments.tokens else ('sgd', SGD)
+    optimizer = ','.join([rule] + [f'{k}={v}' for k, v in settings.items()])
     run([arguments.bin / 'oclc', built / 'model.onnx', '--train', 'cross_entropy', '--optimizer', optimizer, '-o', plan] +
         arguments.oclc_option)
     _, peers, row = comparison.take_turns(
         name, arguments.rounds, lambda: json.loads(run(oclc_command(arguments, plan)))['latency_ms'],
-        lambda: comparison.run_peer(arguments, built / 'model.onnx', '--batch', arguments.batch))
+        lambda: comparison.run_peer(arguments, built / 'model.onnx', *options))
     profile = json.JSONDecoder().raw_decode(run([c for c in oclc_command(arguments, plan) if c != '--json'] + ['--profile=json']))[0]
     phases = {}
     for launch in profile['rows']:
@@ -140,4 +157,6 @@ if __name__ == '__main__':
     parser.add_argument('--batch', type=int, default=8)
     parser.add_argument('--rounding', action='store_true', help='losses beside float64 instead of times')
     parser.add_argument('--device', default='cpu', help='of PyTorch with --rounding (default: cpu)')
+    parser.add_argument('--tokens', type=int, default=0, help='of each sample of a language model')
+    parser.add_argument('--channels-last', action='store_true', help="images in PyTorch's channels_last format")
     comparison.main(parser, 'torch', compare, peer_process)

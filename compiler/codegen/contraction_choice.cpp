@@ -19,6 +19,8 @@ constexpr std::int64_t kLongestPiece = 256;
 // suffice for one row, which takes a panel from its beginning to its end, and for so many rows that a panel is mostly in the
 // cache.
 constexpr std::int64_t kPrefetchBytes = 32 << 10, kNearPrefetchBytes = 4 << 10, kFewPrefetchRows = 128;
+// A vector of a panel that is copied, from the last cache.
+constexpr double kCopyCycles = 6;
 // Start and end of a register tile, in steps of its inner loop.
 constexpr double kTileStart = 100;
 
@@ -53,6 +55,7 @@ class Chooser {
     if (!choice_.constant_b) {
       const ContractionTiles before = tiles_;
       if (view_.b().index.coefficient(view_.column_axis().name) == Expr(1)) fit_panel();
+      if (has_few_registers(target_) && b_is_read_in_place() && copy_both()) return true;
       if (!b_is_read_in_place()) {
         tiles_ = before;
         return row_pointers && view_.taps() == 1 && copy_b();
@@ -183,17 +186,8 @@ class Chooser {
   // Rows of A are neighbours and its terms far apart: in a copy in the same order, vectors are loaded and stored, and the tiles
   // read it from its beginning to its end.
   bool copy_a_by_rows() {
-    if (!view_.inner().is_constant() || !view_.rows().is_constant() || view_.roles().m.size() != 1) return false;
-    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
-    const std::string &row = view_.axis(view_.roles().m[0]).name, &inner = view_.inner_axis().name;
-    const bool far = std::any_of(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
-      const auto step = n.kind == ScalarNode::Kind::load ? constant_stride(n.index, inner) : std::nullopt;
-      return step && *step >= kFarTerms && n.index.coefficient(row) == Expr(1);
-    });
-    if (!far) return false;
-    int lanes = target_.vector_width;
-    while (lanes >= 4 && view_.rows().value() % lanes != 0) lanes /= 2;
-    if (lanes < 4 || !can_vectorize(loads, row, lanes)) return false;
+    const int lanes = row_lanes(target_.vector_width);
+    if (lanes < 4) return false;
     // Whole vectors and whole tiles in every block of rows.
     const std::int64_t rows = view_.rows().value(), depth = view_.taps() * view_.inner().value(),
                        fitting = copy_budget() / (depth * 4);
@@ -212,6 +206,54 @@ class Chooser {
     tiles_.panels = ceil_div(panels, std::clamp<std::int64_t>(ceil_div(2 * cores, items), 1, panels));
     choice_.local_copy = LocalCopy::a;
     choice_.row_lanes = lanes;
+    return true;
+  }
+
+  // Lanes of the vectors, at most `lanes`, that copy A where its rows are neighbours and its terms far apart; 0 elsewhere.
+  int row_lanes(int lanes) const {
+    if (!view_.inner().is_constant() || !view_.rows().is_constant() || view_.roles().m.size() != 1) return 0;
+    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
+    const std::string &row = view_.axis(view_.roles().m[0]).name, &inner = view_.inner_axis().name;
+    const bool far = std::any_of(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
+      const auto step = n.kind == ScalarNode::Kind::load ? constant_stride(n.index, inner) : std::nullopt;
+      return step && *step >= kFarTerms && n.index.coefficient(row) == Expr(1);
+    });
+    if (!far) return 0;
+    while (lanes >= 4 && view_.rows().value() % lanes != 0) lanes /= 2;
+    return lanes >= 4 && can_vectorize(loads, row, lanes) ? lanes : 0;
+  }
+
+  // Both operands lie along their rows and columns, with their terms far apart. Where registers are few, tiles have four rows,
+  // for which a line of B is fetched from a page of its own too often: panels of B are copied too.
+  bool copy_both() {
+    constexpr std::int64_t kRows = 4;
+    if (is_half(view_.operand_of(view_.b()).dtype) || row_lanes(kRows) != kRows) return false;
+    const std::int64_t rows = view_.rows().value(), columns = view_.columns().value(),
+                       term_bytes = view_.taps() * view_.inner().value() * 4, cores = target_.compute_units,
+                       groups = typical_extent(view_.groups()),
+                       budget = std::min(target_.l2_bytes * 3 / 4, target_.local_bytes);
+    double best = 0;
+    for (int vectors = 3; vectors >= 1; --vectors) {
+      const std::int64_t width = std::int64_t{vectors} * target_.vector_width, panels = ceil_div(columns, width),
+                         fitting = (budget / term_bytes - width) / kRows * kRows;
+      if (fitting < 2 * kRows) continue;
+      // Blocks of equal size.
+      const std::int64_t blocks = ceil_div(rows, fitting), row_tiles = ceil_div(ceil_div(rows, blocks), kRows);
+      // A step of a panel by all tiles, and its copy. Sums of one vector wait for each other.
+      const double step = std::max(4.0, kRows * vectors / 2.0),
+                   cost =
+                       static_cast<double>(panels * blocks) * (step * static_cast<double>(row_tiles) + vectors * kCopyCycles);
+      if (best > 0 && cost >= best) continue;
+      best = cost;
+      tiles_.rows = kRows;
+      tiles_.vectors = vectors;
+      tiles_.row_tiles = row_tiles;
+      tiles_.panels = ceil_div(panels, std::clamp<std::int64_t>(ceil_div(4 * cores, groups * blocks), 1, panels));
+    }
+    if (best == 0) return false;
+    choice_.local_copy = LocalCopy::a;
+    choice_.row_lanes = kRows;
+    choice_.copies_panels = true;
     return true;
   }
 

@@ -30,6 +30,7 @@ struct ContractionChoice {
   std::optional<PackedOperand> constant_b;  // B is constant and packed into panels at compile time
   std::int64_t panel_width = 0;             // columns of a tile
   int row_lanes = 0;  // of a copy of A whose rows are innermost: the vectors that fill it; 0: terms of a row are neighbours
+  bool copies_panels = false;  // of B, beside such a copy of A
 
   std::string template_name() const;
 };

@@ -139,6 +139,7 @@ class OperandCode {
                                                                                                      : 1;
     values_.parameters["PV"] = std::to_string(width);
     if (by_rows) values_.parameters["ROWS_INNERMOST"] = "1";
+    if (choice_.copies_panels) values_.parameters["COPY_B"] = "1";
     std::set<std::string> names;
     for (const Axis& axis : kernel.axes) names.insert(axis.name);
     for (const Axis& axis : kernel.reduction) names.insert(axis.name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/contraction_choice.h"
 #include "compiler/targets/tuning.h"
 
 namespace oclc {
@@ -10,7 +11,8 @@ namespace {
 // Cycles, measured on 512-bit vectors: start of a tile and its epilogue, start of a work-item, bytes a cycle from the last
 // cache and from the second-level one.
 constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kLastCacheBytes = 32, kSecondCacheBytes = 29;
-// A panel that does not fit the second-level cache comes from the last one for every row tile.
+// A panel that does not fit the second-level cache comes from the last one for every row tile; where registers are few, rows of
+// A that lie beside it count too, since each of them meets few columns.
 constexpr double kPanelMiss = 1.15, kReread = 0.1;
 // Items beyond this many cycles, or fewer than four a core, let a disturbed core delay the whole launch.
 constexpr double kLongItemCycles = 2e6, kImbalance = 1.05;
@@ -38,7 +40,9 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
           {rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0, static_cast<double>(vectors * width * 4) / kSecondCacheBytes});
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
       double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
-      if (static_cast<double>(s.depth * vectors * width * 4) > 0.6 * static_cast<double>(target.l2_bytes) && row_tiles > 1)
+      const std::int64_t beside = has_few_registers(target) ? rows * s.row_bytes : 0;
+      if (static_cast<double>(s.depth * vectors * width * 4 + beside) > 0.6 * static_cast<double>(target.l2_bytes) &&
+          row_tiles > 1)
         tile *= kPanelMiss;
       const double cost = static_cast<double>(row_tiles * panels) * tile;
       if (best_cost >= 0 && cost >= best_cost * 0.999) continue;
