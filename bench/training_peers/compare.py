@@ -118,9 +118,8 @@ def phase_of(row):
 
 
 def oclc_command(arguments, plan):
-    tokens = ['--dim', f'T={arguments.tokens}'] if arguments.tokens else []
-    return [arguments.bin / 'oclrun', plan, '--entry', 'train_step', '--random', '--dim', f'N={arguments.batch}', *tokens, '--json',
-            '--warmup', arguments.warmup, '--runs', arguments.runs]
+    return [arguments.bin / 'oclrun', plan, '--entry', 'train_step', '--random', '--json', '--warmup', arguments.warmup, '--runs',
+            arguments.runs]
 
 
 def compare(arguments, folder):
@@ -134,7 +133,8 @@ def compare(arguments, folder):
     options = ['--batch', arguments.batch, '--tokens', arguments.tokens] + ['--channels-last'] * arguments.channels_last
     rule, settings = ('adamw', ADAMW) if arguments.tokens else ('sgd', SGD)
     optimizer = ','.join([rule] + [f'{k}={v}' for k, v in settings.items()])
-    run([arguments.bin / 'oclc', built / 'model.onnx', '--train', 'cross_entropy', '--optimizer', optimizer, '-o', plan] +
+    sizes = ['--dim', f'N={arguments.batch}'] + (['--dim', f'T={arguments.tokens}'] if arguments.tokens else [])
+    run([arguments.bin / 'oclc', built / 'model.onnx', '--train', 'cross_entropy', '--optimizer', optimizer, '-o', plan] + sizes +
         arguments.oclc_option)
     _, peers, row = comparison.take_turns(
         name, arguments.rounds, lambda: json.loads(run(oclc_command(arguments, plan)))['latency_ms'],
