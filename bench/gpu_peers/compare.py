@@ -225,10 +225,7 @@ def main():
     rows = [compare(arguments, m, b, p) for m in arguments.models for b in arguments.batch for p in arguments.precision]
     if arguments.json:
         machine = {**comparison.machine('torch'), 'gpu': device_state()}
-        text = json.dumps({'schema': 1, 'machine': machine, 'models': rows}, indent=1)
-        temporary = arguments.json.with_suffix('.tmp')
-        temporary.write_text(text + '\n')
-        temporary.replace(arguments.json)
+        comparison.write_json(arguments.json, {'machine': machine, 'models': rows})
 
 
 if __name__ == '__main__':

@@ -14,7 +14,6 @@ take longest. --until S: no row begins after S seconds.
 """
 import argparse
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
@@ -252,13 +251,6 @@ def measure(row, ours, peer, arguments, profile):
             'device': state_of_device()}
 
 
-def write_json(path, rows):
-    machine = {**comparison.machine('torch'), 'gpu': state_of_device()}
-    temporary = path.with_suffix('.tmp')
-    temporary.write_text(json.dumps({'schema': 1, 'machine': machine, 'rows': rows}, indent=1) + '\n')
-    temporary.replace(path)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('patterns', nargs='*')
@@ -330,7 +322,8 @@ def main():
                 except (RuntimeError, ValueError, OSError) as problem:
                     print(f'{row.name}: {problem}', flush=True)
                 if arguments.json:
-                    write_json(arguments.json, done)
+                    machine = {**comparison.machine('torch'), 'gpu': state_of_device()}
+                    comparison.write_json(arguments.json, {'machine': machine, 'rows': done})
             torch.cuda.empty_cache()
             # Only now: what is prepared runs on the device too, and would take time from those whose turn it is.
             room.release(len(group))

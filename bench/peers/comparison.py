@@ -68,6 +68,14 @@ def machine(peer):
     return {'cpu': cpu, 'cores': THREADS, 'kernel': platform.release(), peer: importlib.metadata.version(peer), 'commit': commit}
 
 
+def write_json(path, document):
+    """The file is whole, or as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix('.tmp')
+    temporary.write_text(json.dumps({'schema': 1} | document, indent=1) + '\n')
+    temporary.replace(path)
+
+
 def parser_of(description, rounds, warmup, runs):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('models', nargs='+', type=pathlib.Path)
@@ -90,7 +98,4 @@ def main(parser, peer, compare, peer_process):
     arguments.bin = arguments.bin.resolve()
     rows = [compare(arguments, m) for m in arguments.models]
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        temporary = arguments.json.with_suffix('.tmp')
-        temporary.write_text(json.dumps({'schema': 1, 'machine': machine(peer), 'models': rows}, indent=1) + '\n')
-        temporary.replace(arguments.json)
+        write_json(arguments.json, {'machine': machine(peer), 'models': rows})
