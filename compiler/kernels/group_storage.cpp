@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/typical.h"
@@ -18,6 +20,8 @@ constexpr double kBytesPerFlop = 0.1;
 constexpr std::size_t kLongestSelection = 8;
 // Longest sum of which a tile of the left operand fits the cache.
 constexpr std::int64_t kLongestPackedSum = 8192;
+// Operators before a value beyond which its cost counts no more.
+constexpr int kDeepestCost = 16;
 // Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
 constexpr int kLongestChain = 128;
 
@@ -72,12 +76,19 @@ class Storing {
     if (at != consumers_of_.end()) into.insert(at->second.begin(), at->second.end());
   }
 
-  // Bytes and flops to compute one pass over `node`'s result from what is stored.
-  double inline_cost(const Node& node, int depth = 0) const {
+  // Bytes and flops to compute one pass over `node`'s result from what is stored. What lies before `node` keeps its place while run()
+  // comes from the graph's end, so that a cost is computed once.
+  double inline_cost(const Node& node, int depth = 0) {
+    const std::pair<const Node*, int> key(&node, depth);
+    if (const auto known = inline_costs_.find(key); known != inline_costs_.end()) return known->second;
+    return inline_costs_[key] = sum_of_costs(node, depth);
+  }
+
+  double sum_of_costs(const Node& node, int depth) {
     double cost = 0;
     if (node.op->kind == OpKind::elementwise && node.op->scalar)
       cost += typical(node.output()->type.elements()) * node.op->scalar->flops * kBytesPerFlop;
-    if (depth > 16) return cost;
+    if (depth > kDeepestCost) return cost;
     for (const Value* input : node.inputs) {
       if (!input) continue;
       const bool computed = input->producer && !draft_.group_of(input->producer) && !draft_.placed.count(input->producer) &&
@@ -199,6 +210,7 @@ class Storing {
   GroupDraft& draft_;
   std::unordered_map<const Node*, std::unordered_set<const Node*>> consumers_of_;
   std::unordered_map<const Node*, int> chain_length_;
+  std::map<std::pair<const Node*, int>, double> inline_costs_;  // by node and depth
 };
 
 }  // namespace
