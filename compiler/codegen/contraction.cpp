@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/contraction_amx.h"
 #include "compiler/codegen/contraction_choice.h"
+#include "compiler/codegen/contraction_chunks.h"
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/contraction_view.h"
@@ -139,8 +140,11 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   if (!view) return std::nullopt;
   if (auto amx = generate_amx(*view, buffers, target)) return amx;
   const auto choice = choose_contraction(*view, buffers, target);
+  if (choice) {
+    if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;
+  }
+  if (auto chunks = generate_chunks(*view, choice ? &*choice : nullptr, target)) return chunks;
   if (!choice) return std::nullopt;
-  if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;
   if (auto window = generate_window(*view, *choice, buffers, target)) return window;
   return ContractionCode(*view, *choice, buffers, target).run();
 }

@@ -11,6 +11,7 @@
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/tile_kernel.h"
 #include "compiler/codegen/vector_axis.h"
+#include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 
 namespace oclc {

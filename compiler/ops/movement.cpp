@@ -117,7 +117,7 @@ std::vector<HostTensor> eval_reshape(const Node& node, std::span<const HostTenso
   return {inputs[0].reshaped(bind_shape(node.output(0)->type.shape, symbols))};
 }
 
-std::vector<HostTensor> eval(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
+std::vector<HostTensor> eval_movement(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
   HostTensor result(inputs[0].dtype(), bind_shape(node.output(0)->type.shape, symbols));
   const double fill = node.get_or<double>("value", 0);
   for (std::int64_t i = 0; fill != 0 && i < result.elements(); ++i) result.set(i, fill);
@@ -168,7 +168,7 @@ constexpr OpDef kMovementOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_transpose,
-     .eval = eval,
+     .eval = eval_movement,
      .content = moved_content,
      .cost = no_cost,
      .gradient = transpose_gradient},
@@ -178,7 +178,7 @@ constexpr OpDef kMovementOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_expand,
-     .eval = eval,
+     .eval = eval_movement,
      .content = moved_content,
      .cost = no_cost,
      .gradient = expand_gradient},
@@ -188,7 +188,7 @@ constexpr OpDef kMovementOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_slice,
-     .eval = eval,
+     .eval = eval_movement,
      .content = moved_content,
      .cost = no_cost,
      .gradient = slice_gradient},
@@ -198,7 +198,7 @@ constexpr OpDef kMovementOps[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .infer = infer_pad,
-     .eval = eval,
+     .eval = eval_movement,
      .content = moved_content,
      .cost = no_cost,
      .gradient = pad_gradient},
@@ -208,7 +208,7 @@ constexpr OpDef kMovementOps[] = {
      .min_inputs = 1,
      .max_inputs = INT32_MAX,
      .infer = infer_concat,
-     .eval = eval,
+     .eval = eval_movement,
      .content = moved_content,
      .cost = no_cost,
      .gradient = concat_gradient},

@@ -51,14 +51,26 @@ TEST_CASE("sums longer than a chain, of one row, of few and of many") {
   for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
 }
 
-TEST_CASE("where registers are few, panels of the right operand are copied beside a copy of rows that are neighbours") {
+TEST_CASE("where registers are few, chunks of both operands of run time are copied") {
   PlanCheck check;
   Builder& b = check.b;
-  const auto product = [&](Value* a, Value* w) { return b.matmul(a, w, true, false); };
-  check.out("a ragged block of rows", product(check.input({300, 140}), check.input({300, 48})));
-  check.out("batches, a computed operand", product(b.relu(check.input({3, 270, 20})), check.input({3, 270, 64})));
-  check.out("one vector of columns", product(check.input({1600, 64}), check.input({1600, 8})));
-  check.out("a panel with a ragged end", product(check.input({40, 64}), check.input({40, 72})));
+  const auto in = [&](const Ints& shape, const std::vector<std::string>& names = {}) {
+    return check.input(DType::f32, shape, -1, 1, names);
+  };
+  check.out("neighbouring rows, a ragged block", b.matmul(in({300, 140}), in({300, 48}), true, false));
+  check.out("batches, a computed operand", b.matmul(b.relu(in({3, 270, 52})), in({3, 270, 64}), true, false));
+  check.out("a panel with a ragged end", b.matmul(in({130, 64}), in({130, 72}), true, false));
+  check.out("ragged columns", b.matmul(in({600, 56}), in({600, 51}), true, false));
+  check.out("columns of terms", b.matmul(b.relu(in({61, 1100})), in({83, 1100}), false, true));
+  check.out("columns of few terms", b.matmul(in({61, 67}), in({83, 67}), false, true));
+  check.out("computed operands", b.relu(b.matmul(b.relu(in({70, 2050})), b.exp(in({2050, 264})))));
+  check.out("as many terms and rows as samples", b.matmul(in({201, 56}, {"N", ""}), in({201, 64}, {"N", ""}), true, false));
+  check.out("as many rows as samples", b.matmul(in({201, 56}, {"N", ""}), in({56, 64})));
+  ConvOptions same;
+  same.pads = {1, 1, 1, 1};
+  check.out("parts of taps", b.conv(in({2, 232, 6, 7}), in({264, 232, 3, 3}), nullptr, same));
+  check.out("several taps at a time", b.conv(in({1, 48, 12, 11}), in({260, 48, 7, 7}), nullptr, same));
+  check.symbols = {{"N", 201}};
   const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
   for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) {
     CHECK(check.problem(target, true, 1e-6, wanted) == "");
@@ -66,6 +78,8 @@ TEST_CASE("where registers are few, panels of the right operand are copied besid
     options.target = find_target(target);
     std::string source;
     for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
-    CHECK((source.find("float* restrict copy =") != std::string::npos) == (target == "cpu-256"));
+    int chunks = 0;
+    for (std::size_t at = 0; (at = source.find("template contraction_chunks_cpu", at)) != std::string::npos; ++at) ++chunks;
+    CHECK(chunks == (target == "cpu-256" ? 9 : 0));
   }
 }

@@ -1,0 +1,329 @@
+#include "compiler/codegen/contraction_chunks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/codegen/axis_dependencies.h"
+#include "compiler/codegen/contraction_choice.h"
+#include "compiler/codegen/contraction_epilogue.h"
+#include "compiler/codegen/scope.h"
+#include "compiler/codegen/tile_kernel.h"
+#include "compiler/ir/division.h"
+#include "compiler/ir/typical.h"
+#include "compiler/kernels/kernel_part.h"
+
+namespace oclc {
+namespace {
+
+// Fewer rows, columns or terms do not pay for the copies.
+constexpr std::int64_t kLeastRows = 48, kLeastColumns = 32, kLeastTerms = 32;
+// A register tile of rows that are neighbours in memory.
+constexpr int kNeighbours = 4;
+// Rows of a block, copied whole beside panels, from which on chunks gain nothing; terms from which on they gain where rows are
+// read, or copied by their terms; floats from one term of B to the next from which on they are far apart.
+constexpr std::int64_t kBlockRows = 96, kManyTerms = 2048, kFarTerm = 256;
+// Cycles: a vector that is copied, each load and each operation it is computed from, an element, a vector of the sums in each
+// chunk, and a chain of a tile.
+constexpr double kVectorCopy = 2, kLoad = 3, kOperation = 1, kElementCopy = 3, kSumVector = 1.5, kChain = 30;
+// Items that cores finish at different times.
+constexpr std::int64_t kItemsOfCore = 4;
+
+bool takes_vectors(const Kernel& loads, const Axis& axis, int width) {
+  return axis.extent.is_constant() && axis.extent.value() >= width && can_vectorize(loads, axis.name, width);
+}
+
+double cycles_of_vector(const Kernel& loads) {
+  double cycles = kVectorCopy;
+  for (const ScalarNode& n : loads.nodes) {
+    if (n.kind == ScalarNode::Kind::load) cycles += kLoad;
+    if (n.kind == ScalarNode::Kind::apply) cycles += kOperation;
+  }
+  return cycles;
+}
+
+class ChunkChooser {
+ public:
+  ChunkChooser(const ContractionView& view, const ContractionChoice* choice, const Target& target)
+      : view_(view),
+        choice_(choice),
+        target_(target),
+        a_(part_for(view.kernel(), view.roles().a)),
+        b_(part_for(view.kernel(), view.roles().b)) {}
+
+  std::optional<ChunkTiles> run() {
+    const bool enough = typical_extent(view_.rows()) >= kLeastRows && typical_extent(view_.columns()) >= kLeastColumns &&
+                        (depth() >= kLeastTerms || !view_.inner().is_constant());
+    if (!enough || !chooses_copy_of_a() || !gains()) return std::nullopt;
+    choose_copy_of_b();
+    const std::int64_t inner = typical_extent(view_.inner()), chain = longest_chain(target_);
+    for (std::int64_t terms : {64, 128, 256}) {
+      if (terms < chain || terms % chain != 0) continue;
+      tiles_.terms = view_.inner().is_constant() ? std::min(terms, inner) : terms;
+      tiles_.taps = tiles_.terms == inner ? std::clamp<std::int64_t>(terms / inner, 1, view_.taps()) : 1;
+      for (int vectors = 3; vectors >= 1; --vectors)
+        for (int rows = tiles_.rows_innermost ? kNeighbours : 6; rows >= kNeighbours; --rows) visit_tile(rows, vectors);
+      if (tiles_.terms == inner) break;
+    }
+    return best_cost_ < 0 ? std::nullopt : std::optional(best_);
+  }
+
+ private:
+  double depth() const { return static_cast<double>(typical_extent(view_.inner()) * view_.taps()); }
+
+  bool chooses_copy_of_a() {
+    if (view_.roles().m.size() == 1) {
+      const Axis& row = view_.axis(view_.roles().m[0]);
+      if (row.extent.is_constant() && row.extent.value() % kNeighbours == 0 && varies_by_one(a_, row.name) &&
+          can_vectorize(a_, row.name, kNeighbours)) {
+        tiles_.rows_innermost = true;
+        tiles_.lanes = kNeighbours;
+        copy_a_ = cycles_of_vector(a_) / kNeighbours;
+        return true;
+      }
+    }
+    if (!takes_vectors(a_, view_.inner_axis(), target_.vector_width)) return false;
+    tiles_.lanes = target_.vector_width;
+    copy_a_ = cycles_of_vector(a_) / target_.vector_width;
+    return true;
+  }
+
+  // A load goes from row to row in steps of one element.
+  static bool varies_by_one(const Kernel& loads, const std::string& axis) {
+    return std::any_of(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
+      return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis) == Expr(1);
+    });
+  }
+
+  // The other templates read or copy all terms at once: a block of few rows, or panels of B by steps of a page.
+  bool gains() const {
+    if (!choice_) return true;
+    if (tiles_.rows_innermost) return !choice_->copies_panels || choice_->tiles.row_tiles * choice_->tiles.rows < kBlockRows;
+    // Squares are transposed by vectors, elsewhere element by element.
+    if (!takes_vectors(b_, view_.column_axis(), target_.vector_width)) return takes_squares();
+    const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
+    return choice_->local_copy != LocalCopy::b && depth() >= kManyTerms && step && *step >= kFarTerm;
+  }
+
+  bool takes_squares() const { return takes_vectors(b_, view_.inner_axis(), target_.vector_width); }
+
+  void choose_copy_of_b() {
+    const int width = target_.vector_width;
+    const bool columns = takes_vectors(b_, view_.column_axis(), width), squares = takes_squares();
+    const double vector = kVectorCopy + cycles_of_vector(b_);
+    copy_b_ = columns ? vector / width : squares ? 2 * vector / width : kElementCopy + vector;
+  }
+
+  void visit_tile(int rows, int vectors) {
+    if (rows * vectors + vectors + 1 > target_.vector_registers) return;
+    const std::int64_t width = std::int64_t{vectors} * target_.vector_width;
+    const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), rows),
+                       panels = ceil_div(typical_extent(view_.columns()), width);
+    const std::int64_t chunk = tiles_.terms * tiles_.taps, budget = std::min(target_.l2_bytes * 3 / 4, target_.local_bytes) / 4;
+    const double step = std::max(4.0, rows * vectors / 2.0),
+                 chains = static_cast<double>(ceil_div(chunk, longest_chain(target_))) * kChain;
+    for (std::int64_t panel_blocks = 1; panel_blocks <= panels; panel_blocks = next(panel_blocks)) {
+      const std::int64_t np = ceil_div(panels, panel_blocks);
+      for (std::int64_t row_blocks = 1; row_blocks <= row_tiles; row_blocks = next(row_blocks)) {
+        const std::int64_t mt = ceil_div(row_tiles, row_blocks), block = mt * rows, columns = np * width;
+        if (block * (chunk + 32) + columns * chunk + block * columns > budget) continue;
+        const double terms = static_cast<double>(chunk),
+                     work = static_cast<double>(mt * np) * (terms * step + chains + kSumVector * rows * vectors) +
+                            terms * (copy_a_ * static_cast<double>(block) + copy_b_ * static_cast<double>(columns));
+        const std::int64_t items = typical_extent(view_.groups()) * ceil_div(row_tiles, mt) * ceil_div(panels, np);
+        double cost = static_cast<double>(ceil_div(items, target_.compute_units)) * work * (depth() / terms);
+        if (items < kItemsOfCore * target_.compute_units) cost *= 1.05;
+        if (best_cost_ >= 0 && cost >= best_cost_) continue;
+        best_cost_ = cost;
+        best_ = tiles_;
+        best_.rows = rows;
+        best_.vectors = vectors;
+        best_.row_tiles = mt;
+        best_.panels = np;
+      }
+    }
+  }
+
+  static std::int64_t next(std::int64_t n) { return n < 16 ? n + 1 : n + n / 8; }
+
+  const ContractionView& view_;
+  const ContractionChoice* choice_;  // null: no other template computes it
+  const Target& target_;
+  const Kernel a_, b_;              // what their elements are computed from
+  double copy_a_ = 0, copy_b_ = 0;  // cycles an element
+  ChunkTiles tiles_, best_;
+  double best_cost_ = -1;
+};
+
+class ChunkCode {
+ public:
+  ChunkCode(const ContractionView& view, const ChunkTiles& tiles, const Target& target)
+      : view_(view), tiles_(tiles), target_(target), width_(target.vector_width) {
+    for (const Axis& axis : view.kernel().axes) names_.insert(axis.name);
+    for (const Axis& axis : view.kernel().reduction) names_.insert(axis.name);
+  }
+
+  GeneratedKernel run() {
+    fill_parameters();
+    values_.holes["GROUP"] = fmt::format("{}\n", fmt::join(view_.group_coordinates(), "\n"));
+    values_.holes["A_ELEMENTS"] = a_elements();
+    values_.holes["PACK_B"] = b_panels();
+    values_.holes["EPILOGUE"] = contraction_epilogue(view_, width_, false);
+    values_.holes["STORE"] = "";
+    values_.holes["C_ROW"] = "";
+    TileKernel tile;
+    tile.template_name = "contraction_chunks_cpu";
+    tile.groups = view_.groups() * ceil_div(ceil_div(view_.rows(), Expr(tiles_.rows)), Expr(tiles_.row_tiles)) *
+                  ceil_div(ceil_div(view_.columns(), Expr(panel_width())), Expr(tiles_.panels));
+    tile.schedule = fmt::format("template {}, tile {} x {}, {} x {} tiles a group, {} terms at a time", tile.template_name,
+                                tiles_.rows, panel_width(), tiles_.row_tiles, tiles_.panels, tiles_.terms * tiles_.taps);
+    tile.local_name = "block";
+    tile.local_macro = "BLOCK_FLOATS";
+    tile.values = std::move(values_);
+    return assemble(view_.kernel(), std::move(tile));
+  }
+
+ private:
+  std::int64_t panel_width() const { return std::int64_t{tiles_.vectors} * width_; }
+
+  // A size as the template's parameter: a literal, or the name of a variable that the hole SIZES declares.
+  std::string size(const std::string& variable, const Expr& e) {
+    if (e.is_constant()) return std::to_string(e.value());
+    values_.holes["SIZES"] += fmt::format("const int {} = (int)({});\n", variable, view_.c_text(e));
+    return variable;
+  }
+
+  void fill_parameters() {
+    values_.holes["SIZES"] = "";
+    auto& p = values_.parameters;
+    p["G"] = size("group_count", view_.groups());
+    p["M"] = size("row_count", view_.rows());
+    p["N"] = size("column_count", view_.columns());
+    p["K"] = size("inner_count", view_.inner());
+    const std::pair<const char*, std::int64_t> numbers[] = {
+        {"TAPS", view_.taps()},
+        {"VW", width_},
+        {"MR", tiles_.rows},
+        {"NV", tiles_.vectors},
+        {"MT", tiles_.row_tiles},
+        {"NP", tiles_.panels},
+        {"KC", tiles_.terms},
+        {"TC", tiles_.taps},
+        {"PV", tiles_.lanes},
+        {"ROWS_INNERMOST", tiles_.rows_innermost},
+        {"CHAIN", std::min(longest_chain(target_), tiles_.terms * tiles_.taps)}};
+    for (const auto& [name, value] : numbers) p[name] = std::to_string(value);
+  }
+
+  void coordinates(Emitter& e, const Kernel& loads, bool of_a) const {
+    const auto lines = [&](const std::vector<std::string>& text) {
+      for (const std::string& line : text) e.line(line);
+    };
+    if (of_a) lines(view_.row_coordinates(indices_of(loads)));
+    lines(view_.tap_coordinates());
+  }
+
+  // The vector of A at (row m, tap, k).
+  std::string a_elements() const {
+    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
+    const std::string& inner = view_.inner_axis().name;
+    Emitter e(loads, view_.mode());
+    e.set_vector_axis(tiles_.rows_innermost ? view_.axis(view_.roles().m[0]).name : inner, tiles_.lanes);
+    e.open("", names_);
+    coordinates(e, loads, true);
+    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
+    e.line(fmt::format("v = {};", e.vector_value(view_.roles().a)));
+    e.close();
+    return e.text();
+  }
+
+  // B's panels: vectors of columns, or squares of vectors of terms that are transposed, or one element after the other.
+  std::string b_panels() const {
+    const Kernel loads = part_for(view_.kernel(), view_.roles().b);
+    if (takes_vectors(loads, view_.column_axis(), width_)) return b_by_columns(loads);
+    if (takes_vectors(loads, view_.inner_axis(), width_)) return b_by_squares(loads);
+    return loop_over_panels("for (int k = k0; k < k_end; ++k)", "to + (panel - panel_begin) * B_PANEL + (k - k0) * PW",
+                            b_elements(loads, "k"));
+  }
+
+  static std::string loop_over_panels(const std::string& terms, const std::string& row, const std::string& body) {
+    return fmt::format(
+        "{} {{\n  for (int panel = panel_begin; panel < panel_end; ++panel) {{\n"
+        "    __local float* row = {};\n{}  }}\n}}\n",
+        terms, row, body);
+  }
+
+  // Elements row[j] of a panel at the term `k`, one by one; columns beyond the last repeat it.
+  std::string b_elements(const Kernel& loads, const std::string& k) const {
+    Emitter e(loads, view_.mode());
+    e.open("for (int j = 0; j < PW; ++j)", names_);
+    coordinates(e, loads, false);
+    e.line(fmt::format("const {} {} = {};", view_.index_type(), view_.inner_axis().name, k));
+    e.line(fmt::format("const {} {} = min(panel * PW + j, N - 1);", view_.index_type(), view_.column_axis().name));
+    e.line(fmt::format("row[j] = {};", e.value(view_.roles().b)));
+    e.close();
+    return e.text();
+  }
+
+  std::string b_by_columns(const Kernel& loads) const {
+    const std::int64_t columns = view_.columns().value();
+    Emitter e(loads, view_.mode());
+    e.set_vector_axis(view_.column_axis().name, width_);
+    e.open("for (int j = 0; j < PW; j += VW)", names_);
+    coordinates(e, loads, false);
+    e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
+    // Vectors beyond the last column repeat it; one that is partly beyond it is not met.
+    e.line(fmt::format("const {} {} = {};", view_.index_type(), view_.column_axis().name,
+                       columns % panel_width() == 0 ? "panel * PW + j" : "min(panel * PW + j, N - VW)"));
+    e.line(fmt::format("STORE({}, row + j);", e.vector_value(view_.roles().b)));
+    e.close();
+    std::string body = e.text();
+    if (columns % width_ != 0) body = "if (panel * PW + PW <= N) {\n" + body + "} else {\n" + b_elements(loads, "k") + "}\n";
+    return loop_over_panels("for (int k = k0; k < k_end; ++k)", "to + (panel - panel_begin) * B_PANEL + (k - k0) * PW", body);
+  }
+
+  std::string b_by_squares(const Kernel& loads) const {
+    Emitter e(loads, view_.mode());
+    e.set_vector_axis(view_.inner_axis().name, width_);
+    e.open("for (int l = 0; l < VW; ++l)", names_);
+    coordinates(e, loads, false);
+    e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
+    e.line(fmt::format("const {} {} = min(panel * PW + j + l, N - 1);", view_.index_type(), view_.column_axis().name));
+    e.line(fmt::format("r[l] = {};", e.vector_value(view_.roles().b)));
+    e.close();
+    const std::string square =
+        "for (int j = 0; j < PW; j += VW) {\n  VEC r[VW];\n  #pragma unroll\n" + e.text() +
+        "  oclc_transpose(r);\n  #pragma unroll\n  for (int l = 0; l < VW; ++l) STORE(r[l], row + l * PW + j);\n}\n";
+    return "// Squares of terms and columns; the last one overlaps its neighbour.\nif (k_end - k0 >= VW) {\n" +
+           loop_over_panels("for (int at = k0; at < k_end; at += VW)",
+                            "to + (panel - panel_begin) * B_PANEL + (min(at, k_end - VW) - k0) * PW",
+                            "const int k = min(at, k_end - VW);\n" + square) +
+           "} else {\n" +
+           loop_over_panels("for (int k = k0; k < k_end; ++k)", "to + (panel - panel_begin) * B_PANEL + (k - k0) * PW",
+                            b_elements(loads, "k")) +
+           "}\n";
+  }
+
+  const ContractionView& view_;
+  const ChunkTiles& tiles_;
+  const Target& target_;
+  const int width_;
+  std::set<std::string> names_;
+  TemplateValues values_;
+};
+
+}  // namespace
+
+std::optional<ChunkTiles> choose_chunks(const ContractionView& view, const ContractionChoice* choice, const Target& target) {
+  if (!has_few_registers(target) || (choice && choice->constant_b)) return std::nullopt;
+  return ChunkChooser(view, choice, target).run();
+}
+
+std::optional<GeneratedKernel> generate_chunks(const ContractionView& view, const ContractionChoice* choice,
+                                               const Target& target) {
+  const auto tiles = choose_chunks(view, choice, target);
+  if (!tiles) return std::nullopt;
+  return ChunkCode(view, *tiles, target).run();
+}
+
+}  // namespace oclc

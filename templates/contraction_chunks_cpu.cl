@@ -1,0 +1,257 @@
+// Contraction on a CPU with few vector registers and both operands of run time: chunks of their terms are copied into local
+// memory, sums of a work-item's tiles lie there too. For operands whose terms lie on a page each, or that are computed.
+//
+// formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of f(A)[g, row m, tap, k] * f(B)[g, tap, k, n])
+// A         hole A_ELEMENTS: the PV values f(A)[g, m, tap, k .. k + PV - 1]; with ROWS_INNERMOST f(A)[g, m .. m + PV - 1, tap, k].
+//           Default: row-major a[((g * M + m) * TAPS + tap) * K + k].
+// B         hole PACK_B fills to[(panel - panel_begin) * B_PANEL + (k - k0) * PW + j] for the work-item's panels, k0 <= k < k_end
+//           and j < PW with f(B)[g, tap, k, min(panel * PW + j, N - 1)]. Default: row-major b[((g * TAPS + tap) * K + k) * N + n].
+// a chunk   terms (tap, k), tap0 <= tap < tap0 + TC, k0 <= k < min(K, k0 + KC): a part of a tap, or whole taps.
+// local A   block[r * A_PITCH + A_PAD + t], r = row within the work-item, t = (tap - tap0) * K + k - k0; with ROWS_INNERMOST tile
+//           by tile, block[r / MR * MR * CHUNK + t * MR + r % MR].
+// local B   block[A_FLOATS + (panel * CHUNK + t) * PW + j], panel within the work-item.
+// sums      block[A_FLOATS + B_FLOATS + (panel * MT * MR + r) * PW + j].
+// C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].
+// parameter legal values (default)
+//   G, M, N, K, TAPS, VW, MR, NV, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl; G, M, N and K may be variables
+//   KC, TC  terms of a tap and taps of a chunk: KC <= K where both are known, and TC = 1 unless KC = K
+//   CHAIN   longest chain of fma: chains are then added to the sums (CHUNK)
+//   PV      1, 4, 8: width of A's copying loop, at most K, or MR with ROWS_INNERMOST, which MR divides M (1)
+//   ROWS_INNERMOST  1: for A transposed (0)
+//   MT, NP  row tiles and panels of a work-item: copying A costs about 2 / (NP * NV) of the multiplications and copying B about
+//           12 / (MT * MR)
+// local memory 4 * BLOCK_FLOATS bytes: at most three quarters of the second-level cache; a panel of B stays in the first.
+// launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+// paper     Goto, van de Geijn: Anatomy of high-performance matrix multiplication, 2008.
+#ifndef G
+#define G 1
+#endif
+#ifndef M
+#define M 256
+#endif
+#ifndef N
+#define N 256
+#endif
+#ifndef K
+#define K 1568
+#endif
+#ifndef TAPS
+#define TAPS 1
+#endif
+#ifndef VW
+#define VW 8
+#endif
+#ifndef MR
+#define MR 6
+#endif
+#ifndef NV
+#define NV 2
+#endif
+#ifndef MT
+#define MT 16
+#endif
+#ifndef NP
+#define NP 8
+#endif
+#ifndef KC
+#define KC 256
+#endif
+#ifndef TC
+#define TC 1
+#endif
+#ifndef CHAIN
+#define CHAIN CHUNK
+#endif
+#ifndef PV
+#define PV 1
+#endif
+#ifndef ROWS_INNERMOST
+#define ROWS_INNERMOST 0
+#endif
+#ifndef EPILOGUE_UNROLL
+#define EPILOGUE_UNROLL MR
+#endif
+#ifndef C_STEP
+#define C_STEP N
+#endif
+#ifndef C_GROUP
+#define C_GROUP ((size_t)M * C_STEP)
+#endif
+#ifndef C_OFFSET
+#define C_OFFSET 0
+#endif
+#define CHUNK (TC * KC)
+#define A_PAD 16
+#define A_PITCH (CHUNK + A_PAD)
+#define A_ROW (ROWS_INNERMOST ? 1 : A_PITCH)
+#define A_TERM (ROWS_INNERMOST ? MR : 1)
+#define A_FLOATS (MT * MR * (ROWS_INNERMOST ? CHUNK : A_PITCH))
+#define B_PANEL (CHUNK * PW)
+#define B_FLOATS (NP * B_PANEL)
+#define BLOCK_FLOATS (A_FLOATS + B_FLOATS + NP * MT * MR * PW)
+#define PW (NV * VW)
+#define PANELS ((N + PW - 1) / PW)
+#define ROW_TILES ((M + MR - 1) / MR)
+#define ROW_BLOCKS ((ROW_TILES + MT - 1) / MT)
+#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#if PV == 1
+#define PVEC float
+#define PLOAD(p) (*(p))
+#define PSTORE(v, p) (*(p) = (v))
+#else
+#define PVEC JOIN(float, PV)
+#define PLOAD(p) JOIN(vload, PV)(0, p)
+#define PSTORE(v, p) oclc_store(v, p)
+#endif
+#define VEC JOIN(float, VW)
+#define LOAD(p) JOIN(vload, VW)(0, p)
+#define STORE(v, p) oclc_store(v, p)
+
+// The vector at column n of a row of N values; lanes from column N on are 0 and are not read.
+VEC load_columns(const __global float* row, int n) {
+  if (N % VW == 0 || n + VW <= N) return LOAD(row + n);
+  float lanes[VW];
+  for (int l = 0; l < VW; ++l) lanes[l] = n + l < N ? row[n + l] : 0.0f;
+  return LOAD(lanes);
+}
+
+void store_columns(VEC v, __global float* row, int n) {
+  if (N % VW == 0 || n + VW <= N) {
+    STORE(v, row + n);
+  } else {
+    float lanes[VW];
+    STORE(v, lanes);
+    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
+  }
+}
+
+void contraction_chunks_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
+                             int tile, __local float* restrict block) {
+  //@hole SIZES
+  //@end
+  const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
+  //@hole GROUP
+  //@end
+  const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
+  const int panel_begin = tile % PANEL_BLOCKS * NP;
+  const int panel_end = min(PANELS, panel_begin + NP);
+  const int m_begin = row_block * (MT * MR);
+  const int m_end = min(M, m_begin + MT * MR);
+  const int packed_rows = (m_end - m_begin + MR - 1) / MR * MR;
+  __local float* restrict copy = block + A_FLOATS;
+  __local float* restrict sums = copy + B_FLOATS;
+  for (int i = 0; i < (panel_end - panel_begin) * MT * MR * PW; i += VW) STORE((VEC)0.0f, sums + i);
+  for (int tap0 = 0; tap0 < TAPS; tap0 += TC) {
+    const int tap_end = min(TAPS, tap0 + TC);
+    for (int k0 = 0; k0 < K; k0 += KC) {
+      const int k_end = min(K, k0 + KC);
+      const int terms = (tap_end - tap0) * (k_end - k0);
+#if ROWS_INNERMOST
+      for (int t = 0; t < terms; ++t) {
+        const int tap = tap0 + (TC > 1 ? t / K : 0);
+        const int k = k0 + (TC > 1 ? t % K : t);
+        for (int at = 0; at < packed_rows; at += PV) {
+          const int m = m_begin + at;
+          __local float* restrict to = block + at * CHUNK + t * MR;
+          PVEC v;
+          //@hole A_ELEMENTS
+          for (int l = 0; l < PV; ++l) ((float*)&v)[l] = a[((size_t)(g * M + m + l) * TAPS + tap) * K + k];
+          //@end
+          PSTORE(v, to);
+        }
+      }
+#else
+      for (int r = 0; r < packed_rows; ++r) {
+        // Surplus rows of the last tile repeat row M - 1 and are not stored.
+        const int m = min(m_begin + r, M - 1);
+        for (int tap = tap0; tap < tap_end; ++tap) {
+          // The last vector overlaps its neighbour, or what lies in front of the row, instead of reading past the row.
+          for (int at = k0; at < k_end; at += PV) {
+            const int k = min(at, k_end - PV);
+            __local float* restrict to = block + r * A_PITCH + A_PAD + (tap - tap0) * K + k - k0;
+            PVEC v;
+            //@hole A_ELEMENTS
+            v = PLOAD(a + ((size_t)(g * M + m) * TAPS + tap) * K + k);
+            //@end
+            PSTORE(v, to);
+          }
+        }
+      }
+#endif
+      for (int tap = tap0; tap < tap_end; ++tap) {
+        __local float* restrict to = copy + (tap - tap0) * K * PW;
+        //@hole PACK_B
+        for (int k = k0; k < k_end; ++k) {
+          const __global float* from = b + ((size_t)(g * TAPS + tap) * K + k) * N;
+          for (int panel = panel_begin; panel < panel_end; ++panel)
+            for (int j = 0; j < PW; ++j)
+              to[(panel - panel_begin) * B_PANEL + (k - k0) * PW + j] = from[min(panel * PW + j, N - 1)];
+        }
+        //@end
+      }
+      for (int panel = panel_begin; panel < panel_end; ++panel) {
+        __local float* restrict sum = sums + (panel - panel_begin) * (MT * MR * PW);
+        for (int m0 = m_begin; m0 < m_end; m0 += MR) {
+          const __local float* p = block + (m0 - m_begin) * (ROWS_INNERMOST ? CHUNK : A_PITCH) + (ROWS_INNERMOST ? 0 : A_PAD);
+          const __local float* w = copy + (panel - panel_begin) * B_PANEL;
+          for (int t0 = 0; t0 < terms; t0 += CHAIN) {
+            const int t_end = min(terms, t0 + CHAIN);
+            VEC acc[MR][NV];
+            #pragma unroll
+            for (int i = 0; i < MR; ++i)
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
+            for (int t = t0; t < t_end; ++t) {
+              VEC x[NV];
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
+              #pragma unroll
+              for (int i = 0; i < MR; ++i) {
+                const VEC s = p[i * A_ROW + t * A_TERM];
+                #pragma unroll
+                for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+              }
+              w += PW;
+            }
+            #pragma unroll
+            for (int i = 0; i < MR; ++i)
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) {
+                __local float* at = sum + i * PW + j * VW;
+                STORE(LOAD(at) + acc[i][j], at);
+              }
+          }
+          sum += MR * PW;
+        }
+      }
+    }
+  }
+  for (int panel = panel_begin; panel < panel_end; ++panel) {
+    for (int m = m_begin; m < m_end; ++m) {
+      const __local float* sum = sums + ((panel - panel_begin) * (MT * MR) + m - m_begin) * PW;
+      //@hole C_ROW
+      __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+      //@end
+      #pragma unroll
+      for (int j = 0; j < NV; ++j) {
+        const int n = panel * PW + j * VW;
+        if (N % PW != 0 && n >= N) break;
+        VEC v = LOAD(sum + j * VW);
+        //@hole EPILOGUE
+        //@end
+        //@hole STORE
+        store_columns(v, c_row, n);
+        //@end
+      }
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void contraction_chunks(const __global float* restrict a, const __global float* restrict b,
+                                 __global float* restrict c) {
+  __local float block[BLOCK_FLOATS];
+  contraction_chunks_tile(a, b, c, (int)get_group_id(0), block);
+}
