@@ -45,6 +45,7 @@ LAYERS = {'resnet50': ['3x224x64x7x2x3', '64x56x64x1x1x0', '64x56x64x3x1x1', '64
 TOKENS_OF_DECODE = [128, 1023]
 BUILD = ROOT / 'build/gpu_peers'
 PEERS_OF_PRODUCTS = 4  # processes
+LAST_ROW_SECONDS = 20  # in which what has begun in time is finished
 
 
 def all_rows():
@@ -236,8 +237,9 @@ def theirs(row, arguments):
 class Peer:
     """A process of PyTorch with the fastest mode of each of some rows, which waits for their turns."""
 
-    def __init__(self, names, arguments):
-        options = ['--seconds', arguments.seconds, '--modes', arguments.modes, '--peer-process', *(['--compile'] * arguments.compile)]
+    def __init__(self, names, arguments, ready_by):
+        options = ['--seconds', arguments.seconds, '--modes', arguments.modes, '--ready-by', ready_by, '--peer-process',
+                   *(['--compile'] * arguments.compile)]
         self.process = subprocess.Popen([sys.executable, __file__, *map(str, options), *names], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, bufsize=1)
         self.names = names
@@ -270,7 +272,7 @@ def peer_process(names, arguments):
     torch.set_num_threads(1)
     torch.backends.cudnn.benchmark = True
     rows = {name: Row(name) for name in names}
-    functions = {}
+    functions, begin = {}, time.perf_counter()
     BUILD.mkdir(parents=True, exist_ok=True)
     with open(BUILD / 'peers.lock', 'w') as lock:
         torch.zeros(1, device='cuda')
@@ -278,6 +280,8 @@ def peer_process(names, arguments):
             # One of them at a time, since PyTorch chooses its kernels by their times.
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
+                if time.perf_counter() - begin > arguments.ready_by:
+                    raise RuntimeError('PyTorch was not ready')
                 mode, functions[name], tried = theirs(row, arguments)
                 found = {'mode': mode, 'modes': tried}
             except Exception as problem:  # the other rows still have their turns
@@ -372,11 +376,12 @@ def main():
         prepared = [pool.submit(prepare, row) for row in rows]
         for first in range(0, len(rows), arguments.ahead):
             group = list(zip(rows, prepared))[first:first + arguments.ahead]
-            peers = [Peer(names, arguments) for names in shares(row for row, _ in group)]
+            left = max(0.0, arguments.ready_by - time.perf_counter() + begin)
+            peers = [Peer(names, arguments, left) for names in shares(row for row, _ in group)]
             peer_of = {name: peer for peer in peers for name in peer.names}
             asked = [peer_pool.submit(peer.prepare) for peer in peers]
             # The turns begin when the device is quiet: what is late then is left out.
-            late = concurrent.futures.wait(asked + [p for _, p in group], max(0, arguments.ready_by - time.perf_counter() + begin))[1]
+            late = concurrent.futures.wait(asked + [p for _, p in group], left + LAST_ROW_SECONDS)[1]
             for peer, answer in zip(peers, asked):
                 if answer in late:
                     peer.end()
