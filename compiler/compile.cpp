@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/packed_right.h"
+#include "compiler/codegen/side_by_side.h"
 #include "compiler/codegen/winograd_filters.h"
 #include "compiler/kernels/images.h"
 #include "compiler/kernels/join_rows.h"
@@ -24,9 +25,9 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution",  "assign_layouts", "fuse",      "persistent",
-                                            "split_sums",          "turn_weights",   "join_rows", "join_pointwise",
-                                            "pack_right_operands", "resident",       "images",    "stripes"};
+constexpr std::string_view kLatePasses[] = {
+    "choose_convolution", "assign_layouts",      "fuse",         "persistent", "split_sums", "turn_weights", "join_rows",
+    "join_pointwise",     "pack_right_operands", "side_by_side", "resident",   "images",     "stripes"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -112,6 +113,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);
   transform_filters(result.schedule, target);
+  if (fuse && !is_disabled(options, "side_by_side")) side_by_side(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;

@@ -43,11 +43,14 @@ def network(name, batch, tokens):
     if name in NETWORKS:
         import transformers
         _, model, config = NETWORKS[name]
-        module = getattr(transformers, model)(getattr(transformers, config)(use_cache=False))
-        return module.cuda().eval(), torch.randint(0, VOCABULARY, (batch, tokens), device='cuda')
+        with torch.device('cuda'):
+            module = getattr(transformers, model)(getattr(transformers, config)(use_cache=False))
+        return module.eval(), torch.randint(0, VOCABULARY, (batch, tokens), device='cuda')
     import torchvision
     options = {'aux_logits': False, 'init_weights': True} if name == 'googlenet' else {}
-    return getattr(torchvision.models, name)(**options).cuda().eval(), torch.rand(batch, 3, 224, 224, device='cuda')
+    with torch.device('cuda'):  # random numbers of 138 million weights take seconds on the host
+        module = getattr(torchvision.models, name)(**options)
+    return module.eval(), torch.rand(batch, 3, 224, 224, device='cuda')
 
 
 def graph_of(function):

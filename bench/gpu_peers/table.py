@@ -6,7 +6,7 @@
     bench/gpu_peers/table --list
 
 Plans are compiled and their programs built by several processes at once, which then wait, with all they need on the device;
-meanwhile PyTorch's modes are tried. Then, row by row, PyTorch's fastest mode and oclc have stretches of --seconds in turns,
+meanwhile other processes try PyTorch's modes. Then, row by row, PyTorch's fastest mode and oclc have stretches of --seconds in turns,
 --rounds each. Modes: a CUDA graph, with both memory formats; with --compile torch.compile (reduce-overhead) too; a training step
 eager; a product called from Python by itself would be bound by the host, so it is in a graph as well. A line a row: milliseconds
 of both, medians, and PyTorch's divided by oclc's, so above 1 oclc is faster. --profile FILE: the launches of each plan that
@@ -14,6 +14,8 @@ take longest. --until S: no row begins after S seconds.
 """
 import argparse
 import concurrent.futures
+import fcntl
+import json
 import os
 import pathlib
 import re
@@ -42,6 +44,8 @@ LAYERS = {'resnet50': ['3x224x64x7x2x3', '64x56x64x1x1x0', '64x56x64x3x1x1', '64
                     '256x56x256x3x1x1', '256x28x512x3x1x1', '512x28x512x3x1x1', '512x14x512x3x1x1']}
 TOKENS_OF_DECODE = [128, 1023]
 BUILD = ROOT / 'build/gpu_peers'
+PEERS_OF_PRODUCTS = 4  # processes
+LAST_ROW_SECONDS = 20  # in which what has begun in time is finished
 
 
 def all_rows():
@@ -230,15 +234,86 @@ def theirs(row, arguments):
     return (*best, times)
 
 
-def measure(row, ours, peer, arguments, profile):
+class Peer:
+    """A process of PyTorch with the fastest mode of each of some rows, which waits for their turns."""
+
+    def __init__(self, names, arguments, ready_by):
+        options = ['--seconds', arguments.seconds, '--modes', arguments.modes, '--ready-by', ready_by, '--peer-process',
+                   *(['--compile'] * arguments.compile)]
+        self.process = subprocess.Popen([sys.executable, __file__, *map(str, options), *names], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.names = names
+        self.known = {}
+
+    def answer(self):
+        for line in self.process.stdout:
+            if line.startswith('{'):  # libraries print as well
+                return json.loads(line)
+        raise RuntimeError('the process of PyTorch ended')
+
+    def prepare(self):
+        for name in self.names:
+            self.known[name] = self.answer()
+
+    def turn(self, name):
+        self.process.stdin.write(name + '\n')
+        self.process.stdin.flush()
+        return self.answer()['ms']
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def peer_process(names, arguments):
+    """What a Peer's process does: a line of JSON for each row, then one for each name on standard input."""
     import torch
-    set_precision(row)
-    mode, function, tried = peer
-    with torch.set_grad_enabled(row.work == 'training'):
-        # Oclc first: what a driver does once for a process that has waited should not be in the turns.
-        ours.turn()
-        pairs = [(compare.milliseconds(function, arguments.seconds, warm_runs=1, least_runs=1), ours.turn())
-                 for _ in range(arguments.rounds)]
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    torch.backends.cudnn.benchmark = True
+    rows = {name: Row(name) for name in names}
+    functions, begin = {}, time.perf_counter()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with open(BUILD / 'peers.lock', 'w') as lock:
+        torch.zeros(1, device='cuda')
+        for name, row in rows.items():
+            # One of them at a time, since PyTorch chooses its kernels by their times.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                if time.perf_counter() - begin > arguments.ready_by:
+                    raise RuntimeError('PyTorch was not ready')
+                mode, functions[name], tried = theirs(row, arguments)
+                found = {'mode': mode, 'modes': tried}
+            except Exception as problem:  # the other rows still have their turns
+                found = {'problem': str(problem)[-500:]}
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            print(json.dumps(found), flush=True)
+    for line in sys.stdin:
+        row = rows[line.strip()]
+        set_precision(row)
+        with torch.set_grad_enabled(row.work == 'training'):
+            ms = compare.milliseconds(functions[row.name], arguments.seconds, warm_runs=1, least_runs=1)
+        print(json.dumps({'ms': ms}), flush=True)
+
+
+def shares(rows):
+    """Rows by the process that runs PyTorch's side of them."""
+    parts = {}
+    for i, row in enumerate(rows):
+        part = f'{row.work} {row.network}' if row.work != 'product' else f'product {i % PEERS_OF_PRODUCTS}'
+        parts.setdefault(part, []).append(row.name)
+    return parts.values()
+
+
+def measure(row, ours, peer, arguments, profile):
+    known = peer.known.get(row.name, {'problem': 'PyTorch was not ready'})
+    if 'problem' in known:
+        raise RuntimeError(known['problem'])
+    # Oclc first: what a driver does once for a process that has waited should not be in the turns.
+    ours.turn()
+    pairs = [(peer.turn(row.name), ours.turn()) for _ in range(arguments.rounds)]
     text = ours.end()
     if profile and row.work != 'product':
         profile.write(f'## {row.name}\n{text}')
@@ -247,8 +322,7 @@ def measure(row, ours, peer, arguments, profile):
     theirs_ms, ours_ms = (statistics.median(side) for side in zip(*pairs))
     ratios = [a / b for a, b in pairs]
     return {'row': row.name, 'oclc_ms': ours_ms, 'peer_ms': theirs_ms, 'ratio': theirs_ms / ours_ms, 'rounds': pairs,
-            'spread': [min(ratios), max(ratios)], 'mode': mode, 'modes': tried, 'error': error and error.group(1),
-            'device': state_of_device()}
+            'spread': [min(ratios), max(ratios)], **known, 'error': error and error.group(1), 'device': state_of_device()}
 
 
 def main():
@@ -258,6 +332,8 @@ def main():
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--seconds', type=float, default=0.5, help='of a timed stretch')
     parser.add_argument('--until', type=float, default=1e9, help='seconds from the start after which no row begins')
+    parser.add_argument('--ready-by', type=float, default=1e9, help='seconds from the start after which no row is waited for')
+    parser.add_argument('--peer-process', action='store_true', help=argparse.SUPPRESS)
     parser.add_argument('--jobs', type=int, default=max(1, (os.cpu_count() or 2) - 2), help='plans prepared at once')
     parser.add_argument('--ahead', type=int, default=32, help='rows that may be ready before their turns: they hold memory')
     parser.add_argument('--compile', action='store_true', help='torch.compile too, which takes minutes a network')
@@ -270,12 +346,15 @@ def main():
     parser.add_argument('--profile', type=pathlib.Path, help='write the launches of plans that take longest there')
     arguments = parser.parse_args()
     # In the order of the patterns; each row once.
-    names = list(dict.fromkeys(n for p in arguments.patterns or [''] for n in all_rows() if re.search(p, n)))
+    names = arguments.patterns if arguments.peer_process else list(
+        dict.fromkeys(n for p in arguments.patterns or [''] for n in all_rows() if re.search(p, n)))
     if arguments.list:
         print('\n'.join(names))
         return
     if not names:
         sys.exit('table: error: no row has one of the patterns; --list names them')
+    if arguments.peer_process:
+        return peer_process(names, arguments)
     begin = time.perf_counter()
     arguments.bin = arguments.bin.resolve()
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -289,32 +368,31 @@ def main():
     def prepare(row):
         room.acquire()
         try:
-            return None if is_late() else Ours(row, models, arguments)
+            return None if is_late() or time.perf_counter() - begin >= arguments.ready_by else Ours(row, models, arguments)
         except SystemExit as problem:  # of a program that failed
             raise RuntimeError(str(problem)) from None
 
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool, concurrent.futures.ThreadPoolExecutor() as peer_pool:
         prepared = [pool.submit(prepare, row) for row in rows]
-        import torch
-        torch.manual_seed(0)
-        torch.backends.cudnn.benchmark = True
         for first in range(0, len(rows), arguments.ahead):
             group = list(zip(rows, prepared))[first:first + arguments.ahead]
-            peers = {}
-            # While plans are prepared, PyTorch's modes are tried; the turns begin when the device is quiet.
-            for row, _ in group:
-                if all(p.done() for _, p in group) or is_late():
-                    break
-                peers[row.name] = theirs(row, arguments)
-            concurrent.futures.wait([p for _, p in group])
+            left = max(0.0, arguments.ready_by - time.perf_counter() + begin)
+            peers = [Peer(names, arguments, left) for names in shares(row for row, _ in group)]
+            peer_of = {name: peer for peer in peers for name in peer.names}
+            asked = [peer_pool.submit(peer.prepare) for peer in peers]
+            # The turns begin when the device is quiet: what is late then is left out.
+            late = concurrent.futures.wait(asked + [p for _, p in group], left + LAST_ROW_SECONDS)[1]
+            for peer, answer in zip(peers, asked):
+                if answer in late:
+                    peer.end()
             print(f'# {len(group)} rows ready after {time.perf_counter() - begin:.0f} s', flush=True)
             for row, ours in group:
                 try:
-                    ours = ours.result()
+                    ours = ours.result() if ours not in late else None
                     if not ours or is_late():
                         print(f'{row.name}: left out, no time', flush=True)
                         continue
-                    r = measure(row, ours, peers.pop(row.name, None) or theirs(row, arguments), arguments, profile)
+                    r = measure(row, ours, peer_of[row.name], arguments, profile)
                     done.append(r)
                     print(f"{row.name:36s} oclc {r['oclc_ms']:9.4f} ms   PyTorch {r['peer_ms']:9.4f} ms   {r['ratio']:5.2f} "
                           f"[{r['spread'][0]:.2f} .. {r['spread'][1]:.2f}]  {r['mode']}" + f"  error {r['error']}" * bool(r['error']),
@@ -324,7 +402,8 @@ def main():
                 if arguments.json:
                     machine = {**comparison.machine('torch'), 'gpu': state_of_device()}
                     comparison.write_json(arguments.json, {'machine': machine, 'rows': done})
-            torch.cuda.empty_cache()
+            for peer in peers:
+                peer.end()
             # Only now: what is prepared runs on the device too, and would take time from those whose turn it is.
             room.release(len(group))
 

@@ -30,7 +30,8 @@ struct GeneratedKernel {
   bool amx = false;      // the source has a branch `#ifdef OCLC_AMX`, likewise
   std::string schedule;  // e.g. "12x32 tiles", for the report
   // The tile function alone, `<name>_tile`, for kernels that call several: its parameters are `arguments`, pointers without
-  // offsets, then the tile's number, then a pointer to local memory for `local_floats` floats if that is not empty.
+  // offsets, then the tile's number, then a pointer to local memory for `local_floats` floats if that is not empty. Empty: the
+  // kernel has its launches to itself.
   std::string tile_source;
   std::string local_floats;
 };

@@ -53,12 +53,14 @@ GeneratedKernel generate_left_layout(const Kernel& kernel) {
       inner_blocks, row_blocks, kSquare, inner_blocks * row_blocks, group, kSquareItems / kSquare,
       along_k ? "i" : fmt::format("item % {}", kSquare), along_k ? fmt::format("item % {}", kSquare) : "i", rows, inner,
       element_of_a(*view), kSquare + 1, pitch);
-  g.source = fmt::format("void {}_tile({}, const int tile, __local float* restrict square) {{\n{}}}\n\n", g.name,
-                         parameter_list(kernel, false), body);
-  g.source += fmt::format(
-      "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local float square[{4}];\n"
-      "  {1}_tile({3}, (int)get_group_id(0), square);\n}}\n",
-      kSquareItems, g.name, parameter_list(kernel, true), argument_list(kernel), kSquare * (kSquare + 1));
+  g.tile_source = fmt::format("void {}_tile({}, const int tile, __local float* restrict square) {{\n{}}}\n\n", g.name,
+                              parameter_list(kernel, false), body);
+  g.local_floats = std::to_string(kSquare * (kSquare + 1));
+  g.source = g.tile_source +
+             fmt::format(
+                 "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local float square[{4}];\n"
+                 "  {1}_tile({3}, (int)get_group_id(0), square);\n}}\n",
+                 kSquareItems, g.name, parameter_list(kernel, true), argument_list(kernel), g.local_floats);
   return g;
 }
 
@@ -87,13 +89,14 @@ std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Targ
   // Whole vectors of neighbours in k lie in memory, and a vector is of one tap.
   const bool vectors = along_k && right.width == 4;
   std::string body = fmt::format(
+      "  __local uint* const words = (__local uint*)(sizes + {7});\n"
       "  const int item = get_local_id(0);\n"
       "  const int quad = {0}, column = {1};\n"
       "  const int step = tile % {2}, n = tile / {2} % {3} * {4} + column, g = tile / {5};\n{6}"
       "  float x[4];\n",
       along_k ? fmt::format("item % {}", kQuads) : fmt::format("item / {}", kColumns),
       along_k ? fmt::format("item / {}", kQuads) : fmt::format("item % {}", kColumns), layout.steps(), blocks, kColumns,
-      layout.steps() * blocks, group);
+      layout.steps() * blocks, group, kColumns * kQuads);
   if (!vectors) body += "  #pragma unroll\n  for (int i = 0; i < 4; ++i)\n";
   const std::string_view first_term = vectors ? "quad * 4" : "quad * 4 + i";
   if (layout.flat)
@@ -145,13 +148,14 @@ std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Targ
       "  }}\n",
       kWords, layout.parts * kColumns * kWords, kColumns * kQuads * 4, kColumns * kWords, kColumns * kPitch, kPitch,
       layout.tile_columns * kWords);
+  g.tile_source = fmt::format("void {}_tile({}, const int tile, __local float* sizes) {{\n{}}}\n\n", g.name,
+                              parameter_list(kernel, false), body);
+  g.local_floats = std::to_string(kColumns * kQuads + layout.parts * kColumns * kPitch);
   g.source =
-      fmt::format("void {}_tile({}, const int tile, __local float* restrict sizes, __local uint* restrict words) {{\n{}}}\n\n",
-                  g.name, parameter_list(kernel, false), body);
-  g.source += fmt::format(
-      "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local float sizes[{0}];\n"
-      "  __local uint words[{4}];\n  {1}_tile({3}, (int)get_group_id(0), sizes, words);\n}}\n",
-      kColumns * kQuads, g.name, parameter_list(kernel, true), argument_list(kernel), layout.parts * kColumns * kPitch);
+      g.tile_source + fmt::format(
+                          "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
+                          "  __local float sizes[{4}];\n  {1}_tile({3}, (int)get_group_id(0), sizes);\n}}\n",
+                          kColumns * kQuads, g.name, parameter_list(kernel, true), argument_list(kernel), g.local_floats);
   return g;
 }
 

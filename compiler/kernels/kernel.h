@@ -176,6 +176,7 @@ struct Step {
   std::string counter;
   std::string condition;  // a symbol that the first step of `body` reads; the loop ends there if it is 0. Empty: none.
   std::vector<Step> body;
+  bool beside = false;      // a kernel, in one launch with the step before it: neither needs the other
   bool persistent = false;  // no loop itself: all of `body`, loops among it, is one kernel
 
   bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent; }

@@ -13,7 +13,7 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
   for (const Step& step : steps) {
     if (step.kernel >= 0) {
       const Kernel& kernel = schedule.kernels.at(static_cast<std::size_t>(step.kernel));
-      out += fmt::format("{}{}{}", indent, kernel.name, kernel.is_copy ? "  // copy" : "");
+      out += fmt::format("{}{}{}{}", indent, step.beside ? "beside " : "", kernel.name, kernel.is_copy ? "  // copy" : "");
       out += fmt::format("{}\n", kernel.formula.empty() ? "" : "  // " + kernel.formula);
       continue;
     }

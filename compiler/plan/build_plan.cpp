@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/persistent_kernel.h"
 #include "compiler/codegen/resident_kernel.h"
+#include "compiler/codegen/side_by_side.h"
 #include "compiler/ir/strings.h"
 #include "compiler/kernels/resident.h"
 #include "compiler/ops/builder.h"
@@ -142,6 +143,30 @@ class PlanBuilder {
       args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, operand.buffer, symbols_.expr(Expr(0)), operand.written));
     }
     return launch(code, g, args, "persistent", persistent.sources, persistent.flops, persistent.bytes);
+  }
+
+  fb::Offset<plan::Launch> side_by_side_launch(std::span<const Step> steps) {
+    SideBySideKernel together = generate_side_by_side(PlacedKernels::kPlaceholder, steps, schedule_, target_);
+    GeneratedKernel& g = together.kernel;
+    const int now = lives_.step();
+    std::vector<std::string> sources;
+    Expr flops(0), bytes(0);
+    for (const Step& step : steps) {
+      const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+      for (std::size_t i = 0; i < kernel.operands.size(); ++i) lives_.touch_operand(kernel, i, now);
+      for (const std::string& source : kernel.sources) {
+        if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
+      }
+      flops += kernel.flops;
+      bytes += kernel.bytes;
+      plan_.copies += kernel.is_copy ? 1 : 0;
+    }
+    g.name = schedule_.kernels[static_cast<std::size_t>(steps.front().kernel)].name + "_beside";
+    const PlacedKernel code = kernels_.place(g);
+    std::vector<fb::Offset<plan::Arg>> args;
+    for (const SideBySideKernel::Argument& a : together.buffers)
+      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, a.buffer, symbols_.expr(Expr(0)), a.written));
+    return launch(code, g, args, "beside", sources, flops, bytes);
   }
 
   fb::Offset<plan::Launch> resident_launch(std::span<const Step> stretch) {
@@ -281,6 +306,14 @@ class PlanBuilder {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Step& step = list[i];
       const std::span<const Step> rest = std::span(list).subspan(i);
+      std::size_t together = 1;
+      while (together < rest.size() && rest[together].beside) ++together;
+      if (together > 1) {
+        const auto body = side_by_side_launch(rest.first(together));
+        out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
+        i += together - 1;
+        continue;
+      }
       if (const std::size_t stretch = options_.resident ? stretch_length(schedule_, rest, target_) : 0;
           stretch > 1 || (stretch == 1 && step.is_loop())) {
         const auto body = resident_launch(rest.first(stretch));

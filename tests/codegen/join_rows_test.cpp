@@ -7,6 +7,7 @@ namespace oclc::test {
 namespace {
 
 std::size_t launches(const PlanCheck& check, std::vector<std::string> disabled = {}) {
+  disabled.emplace_back("side_by_side");
   CompileOptions options = default_options();
   options.target = find_target("gpu");
   options.disabled = std::move(disabled);
