@@ -76,8 +76,8 @@ class Storing {
     if (at != consumers_of_.end()) into.insert(at->second.begin(), at->second.end());
   }
 
-  // Bytes and flops to compute one pass over `node`'s result from what is stored. What lies before `node` keeps its place while run()
-  // comes from the graph's end, so that a cost is computed once.
+  // Bytes and flops to compute one pass over `node`'s result from what is stored. What lies before `node` keeps its place while
+  // run() comes from the graph's end, so that a cost is computed once.
   double inline_cost(const Node& node, int depth = 0) {
     const std::pair<const Node*, int> key(&node, depth);
     if (const auto known = inline_costs_.find(key); known != inline_costs_.end()) return known->second;
