@@ -68,9 +68,6 @@
 #ifndef ROWS_INNERMOST
 #define ROWS_INNERMOST 0
 #endif
-#ifndef EPILOGUE_UNROLL
-#define EPILOGUE_UNROLL MR
-#endif
 #ifndef C_STEP
 #define C_STEP N
 #endif
@@ -108,14 +105,6 @@
 #define VEC JOIN(float, VW)
 #define LOAD(p) JOIN(vload, VW)(0, p)
 #define STORE(v, p) oclc_store(v, p)
-
-// The vector at column n of a row of N values; lanes from column N on are 0 and are not read.
-VEC load_columns(const __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) return LOAD(row + n);
-  float lanes[VW];
-  for (int l = 0; l < VW; ++l) lanes[l] = n + l < N ? row[n + l] : 0.0f;
-  return LOAD(lanes);
-}
 
 void store_columns(VEC v, __global float* row, int n) {
   if (N % VW == 0 || n + VW <= N) {

@@ -113,14 +113,6 @@
 #define LOAD(p) JOIN(vload, VW)(0, p)
 #define STORE(v, p) oclc_store(v, p)
 
-// The vector at column n of a row of N values; lanes from column N on are 0 and are not read.
-VEC load_columns(const __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) return LOAD(row + n);
-  float lanes[VW];
-  for (int l = 0; l < VW; ++l) lanes[l] = n + l < N ? row[n + l] : 0.0f;
-  return LOAD(lanes);
-}
-
 void store_columns(VEC v, __global float* row, int n) {
   if (N % VW == 0 || n + VW <= N) {
     STORE(v, row + n);

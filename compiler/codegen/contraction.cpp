@@ -47,22 +47,10 @@ class ContractionCode {
     kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !view_.is_read_elsewhere(b);
   }
 
-  // A size as the template's parameter: a literal, or the name of a variable that the hole SIZES declares.
-  std::string size(const std::string& variable, const Expr& e) {
-    if (e.is_constant()) return std::to_string(e.value());
-    values_.holes["SIZES"] += fmt::format("const int {} = (int)({});\n", variable, view_.c_text(e));
-    return variable;
-  }
-
   void fill_sizes() {
-    values_.holes["SIZES"] = "";
+    view_.fill_sizes(values_);
     auto& p = values_.parameters;
     const ContractionTiles& tiles = choice_.tiles;
-    p["G"] = size("group_count", view_.groups());
-    p["M"] = size("row_count", view_.rows());
-    p["N"] = size("column_count", view_.columns());
-    p["K"] = size("inner_count", view_.inner());
-    p["TAPS"] = std::to_string(view_.taps());
     p["VW"] = std::to_string(target_.vector_width);
     p["MR"] = std::to_string(tiles.rows);
     p["NV"] = std::to_string(tiles.vectors);

@@ -136,18 +136,8 @@ class AmxCode {
 
  private:
   void fill_sizes() {
+    view_.fill_sizes(out_.values);
     auto& p = out_.values.parameters;
-    auto& sizes = out_.values.holes["SIZES"];
-    const auto size = [&](const std::string& variable, const Expr& e) {
-      if (e.is_constant()) return std::to_string(e.value());
-      sizes += fmt::format("const int {} = (int)({});\n", variable, view_.c_text(e));
-      return variable;
-    };
-    p["G"] = size("group_count", view_.groups());
-    p["M"] = size("row_count", view_.rows());
-    p["N"] = std::to_string(view_.columns().value());
-    p["K"] = std::to_string(view_.inner().value());
-    p["TAPS"] = std::to_string(view_.taps());
     p["PRODUCTS"] = std::to_string(target_.tile_products);
     p["PV"] = std::to_string(load_width_);
     p["MT"] = std::to_string(tiles_.row_blocks);

@@ -186,22 +186,10 @@ class ChunkCode {
  private:
   std::int64_t panel_width() const { return std::int64_t{tiles_.vectors} * width_; }
 
-  // A size as the template's parameter: a literal, or the name of a variable that the hole SIZES declares.
-  std::string size(const std::string& variable, const Expr& e) {
-    if (e.is_constant()) return std::to_string(e.value());
-    values_.holes["SIZES"] += fmt::format("const int {} = (int)({});\n", variable, view_.c_text(e));
-    return variable;
-  }
-
   void fill_parameters() {
-    values_.holes["SIZES"] = "";
+    view_.fill_sizes(values_);
     auto& p = values_.parameters;
-    p["G"] = size("group_count", view_.groups());
-    p["M"] = size("row_count", view_.rows());
-    p["N"] = size("column_count", view_.columns());
-    p["K"] = size("inner_count", view_.inner());
     const std::pair<const char*, std::int64_t> numbers[] = {
-        {"TAPS", view_.taps()},
         {"VW", width_},
         {"MR", tiles_.rows},
         {"NV", tiles_.vectors},
@@ -215,12 +203,8 @@ class ChunkCode {
     for (const auto& [name, value] : numbers) p[name] = std::to_string(value);
   }
 
-  void coordinates(Emitter& e, const Kernel& loads, bool of_a) const {
-    const auto lines = [&](const std::vector<std::string>& text) {
-      for (const std::string& line : text) e.line(line);
-    };
-    if (of_a) lines(view_.row_coordinates(indices_of(loads)));
-    lines(view_.tap_coordinates());
+  static void add_lines(Emitter& e, const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) e.line(line);
   }
 
   // The vector of A at (row m, tap, k).
@@ -230,7 +214,8 @@ class ChunkCode {
     Emitter e(loads, view_.mode());
     e.set_vector_axis(tiles_.rows_innermost ? view_.axis(view_.roles().m[0]).name : inner, tiles_.lanes);
     e.open("", names_);
-    coordinates(e, loads, true);
+    add_lines(e, view_.row_coordinates(indices_of(loads)));
+    add_lines(e, view_.tap_coordinates());
     e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
     e.line(fmt::format("v = {};", e.vector_value(view_.roles().a)));
     e.close();
@@ -257,7 +242,7 @@ class ChunkCode {
   std::string b_elements(const Kernel& loads, const std::string& k) const {
     Emitter e(loads, view_.mode());
     e.open("for (int j = 0; j < PW; ++j)", names_);
-    coordinates(e, loads, false);
+    add_lines(e, view_.tap_coordinates());
     e.line(fmt::format("const {} {} = {};", view_.index_type(), view_.inner_axis().name, k));
     e.line(fmt::format("const {} {} = min(panel * PW + j, N - 1);", view_.index_type(), view_.column_axis().name));
     e.line(fmt::format("row[j] = {};", e.value(view_.roles().b)));
@@ -270,7 +255,7 @@ class ChunkCode {
     Emitter e(loads, view_.mode());
     e.set_vector_axis(view_.column_axis().name, width_);
     e.open("for (int j = 0; j < PW; j += VW)", names_);
-    coordinates(e, loads, false);
+    add_lines(e, view_.tap_coordinates());
     e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
     // Vectors beyond the last column repeat it; one that is partly beyond it is not met.
     e.line(fmt::format("const {} {} = {};", view_.index_type(), view_.column_axis().name,
@@ -286,7 +271,7 @@ class ChunkCode {
     Emitter e(loads, view_.mode());
     e.set_vector_axis(view_.inner_axis().name, width_);
     e.open("for (int l = 0; l < VW; ++l)", names_);
-    coordinates(e, loads, false);
+    add_lines(e, view_.tap_coordinates());
     e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
     e.line(fmt::format("const {} {} = min(panel * PW + j + l, N - 1);", view_.index_type(), view_.column_axis().name));
     e.line(fmt::format("r[l] = {};", e.vector_value(view_.roles().b)));

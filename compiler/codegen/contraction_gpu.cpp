@@ -59,21 +59,9 @@ class GpuContractionCode {
   }
 
  private:
-  // A size as the template's parameter: a literal, or the name of a variable that the hole SIZES declares.
-  std::string size(const std::string& variable, const Expr& e) {
-    if (e.is_constant()) return std::to_string(e.value());
-    values_.holes["SIZES"] += fmt::format("const int {} = (int)({});\n", variable, view_.c_text(e));
-    return variable;
-  }
-
   void fill_sizes() {
-    values_.holes["SIZES"] = "";
+    view_.fill_sizes(values_);
     auto& p = values_.parameters;
-    p["G"] = size("group_count", view_.groups());
-    p["M"] = size("row_count", view_.rows());
-    p["N"] = size("column_count", view_.columns());
-    p["K"] = size("inner_count", view_.inner());
-    p["TAPS"] = std::to_string(view_.taps());
     p["BM"] = std::to_string(tiles_.rows);
     p["BN"] = std::to_string(tiles_.columns);
     p["TM"] = std::to_string(tiles_.item_rows);

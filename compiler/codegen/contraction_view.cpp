@@ -83,6 +83,21 @@ EmitMode ContractionView::mode() const {
   return m;
 }
 
+void ContractionView::fill_sizes(TemplateValues& values) const {
+  std::string& sizes = values.holes["SIZES"];
+  sizes.clear();
+  const auto size = [&](const char* variable, const Expr& e) {
+    if (e.is_constant()) return std::to_string(e.value());
+    sizes += fmt::format("const int {} = (int)({});\n", variable, c_text(e));
+    return std::string(variable);
+  };
+  values.parameters["G"] = size("group_count", groups_);
+  values.parameters["M"] = size("row_count", rows_);
+  values.parameters["N"] = size("column_count", columns_);
+  values.parameters["K"] = size("inner_count", inner_);
+  values.parameters["TAPS"] = std::to_string(taps_);
+}
+
 std::vector<std::string> ContractionView::group_coordinates() const {
   std::vector<std::string> lines;
   const auto coords = unflatten(Expr::axis("g", groups_), group_shape_);

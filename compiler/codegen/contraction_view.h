@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/codegen/scope.h"
+#include "compiler/codegen/template_text.h"
 #include "compiler/kernels/kernel.h"
 
 namespace oclc {
@@ -49,6 +50,8 @@ class ContractionView {
   std::string c_text(const Expr& e) const;
   std::string_view index_type() const { return wide_ ? "long" : "int"; }
   EmitMode mode() const;
+  // Sizes as the templates' parameters G, M, N, K and TAPS: literals, or variables that the hole SIZES declares.
+  void fill_sizes(TemplateValues& values) const;
   std::vector<std::string> group_coordinates() const;
   std::vector<std::string> tap_coordinates() const;
   // Of axis `i`, an index into roles().m, at flat row `row`.

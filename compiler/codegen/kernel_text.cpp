@@ -56,6 +56,12 @@ std::string argument_list(const Kernel& kernel) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::string with_name(std::string text, std::string_view placeholder, std::string_view name) {
+  for (std::size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + name.size()))
+    text.replace(at, placeholder.size(), name);
+  return text;
+}
+
 std::vector<KernelArgument> arguments_of(const Kernel& kernel) {
   std::vector<KernelArgument> list;
   for (std::size_t i = 0; i < kernel.operands.size(); ++i) {

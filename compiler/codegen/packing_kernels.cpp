@@ -17,6 +17,19 @@ constexpr int kWords = 16, kPitch = 17;
 constexpr int kSquare = 32, kSquareItems = 256;
 
 // A kernel of the strategy kLaysOut.
+// The tile function and the kernel around it, for groups of g.local[0], with an array of `floats` in local memory.
+void add_source(GeneratedKernel& g, const Kernel& kernel, const std::string& body, std::string_view qualifier,
+                std::string_view array, std::int64_t floats) {
+  g.local_floats = std::to_string(floats);
+  g.tile_source = fmt::format("void {}_tile({}, const int tile, __local float* {}{}) {{\n{}}}\n\n", g.name,
+                              parameter_list(kernel, false), qualifier, array, body);
+  g.source = g.tile_source +
+             fmt::format(
+                 "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local float {5}[{4}];\n"
+                 "  {1}_tile({3}, (int)get_group_id(0), {5});\n}}\n",
+                 g.local[0], g.name, parameter_list(kernel, true), argument_list(kernel), floats, array);
+}
+
 GeneratedKernel generate_left_layout(const Kernel& kernel) {
   const auto view = ContractionView::of(kernel);
   OCLC_CHECK(view, "a layout of rows without a product");
@@ -53,14 +66,7 @@ GeneratedKernel generate_left_layout(const Kernel& kernel) {
       inner_blocks, row_blocks, kSquare, inner_blocks * row_blocks, group, kSquareItems / kSquare,
       along_k ? "i" : fmt::format("item % {}", kSquare), along_k ? fmt::format("item % {}", kSquare) : "i", rows, inner,
       element_of_a(*view), kSquare + 1, pitch);
-  g.tile_source = fmt::format("void {}_tile({}, const int tile, __local float* restrict square) {{\n{}}}\n\n", g.name,
-                              parameter_list(kernel, false), body);
-  g.local_floats = std::to_string(kSquare * (kSquare + 1));
-  g.source = g.tile_source +
-             fmt::format(
-                 "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local float square[{4}];\n"
-                 "  {1}_tile({3}, (int)get_group_id(0), square);\n}}\n",
-                 kSquareItems, g.name, parameter_list(kernel, true), argument_list(kernel), g.local_floats);
+  add_source(g, kernel, body, "restrict ", "square", kSquare * (kSquare + 1));
   return g;
 }
 
@@ -148,14 +154,7 @@ std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Targ
       "  }}\n",
       kWords, layout.parts * kColumns * kWords, kColumns * kQuads * 4, kColumns * kWords, kColumns * kPitch, kPitch,
       layout.tile_columns * kWords);
-  g.tile_source = fmt::format("void {}_tile({}, const int tile, __local float* sizes) {{\n{}}}\n\n", g.name,
-                              parameter_list(kernel, false), body);
-  g.local_floats = std::to_string(kColumns * kQuads + layout.parts * kColumns * kPitch);
-  g.source =
-      g.tile_source + fmt::format(
-                          "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
-                          "  __local float sizes[{4}];\n  {1}_tile({3}, (int)get_group_id(0), sizes);\n}}\n",
-                          kColumns * kQuads, g.name, parameter_list(kernel, true), argument_list(kernel), g.local_floats);
+  add_source(g, kernel, body, "", "sizes", kColumns * kQuads + layout.parts * kColumns * kPitch);
   return g;
 }
 

@@ -65,9 +65,7 @@ class PersistentCode {
         if (!names_.count(o.buffer)) names_[o.buffer] = unique(identifier(buffer(o.buffer).name));
       }
       for (const std::string& s : k.model_symbols()) symbols_.insert(s);
-      for (const std::string& source : k.sources) {
-        if (std::find(out_.sources.begin(), out_.sources.end(), source) == out_.sources.end()) out_.sources.push_back(source);
-      }
+      add_sources(out_.sources, k.sources);
       Expr points(1);
       for (const Axis& a : k.axes) points *= a.extent;
       widest_ = std::max(widest_, points.value());

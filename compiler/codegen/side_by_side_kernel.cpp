@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/side_by_side.h"
 #include "compiler/support/error.h"
@@ -11,12 +12,6 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kNeighbour = "NEIGHBOUR_NAME";
-
-std::string with_name(std::string text, std::string_view name) {
-  for (std::size_t at = text.find(kNeighbour); at != std::string::npos; at = text.find(kNeighbour, at + name.size()))
-    text.replace(at, kNeighbour.size(), name);
-  return text;
-}
 
 }  // namespace
 
@@ -36,7 +31,7 @@ SideBySideKernel generate_side_by_side(const std::string& name, std::span<const 
                "kernels of one launch have groups of one size");
     out.kernel.local = g.local;
     const auto known = functions.emplace(g.tile_source, fmt::format("{}_{}", name, functions.size()));
-    if (known.second) text += with_name(g.tile_source, known.first->second);
+    if (known.second) text += with_name(g.tile_source, kNeighbour, known.first->second);
     std::string call = known.first->second + "_tile(";
     for (const KernelArgument& argument : g.arguments) {
       OCLC_CHECK(argument.kind == KernelArgument::Kind::operand, "kernels of one launch have known sizes");
@@ -54,7 +49,7 @@ SideBySideKernel generate_side_by_side(const std::string& name, std::span<const 
       calls += ", space";
     }
     calls += ");\n  }\n";
-    heads += with_name(g.head, kernel.name);
+    heads += with_name(g.head, kNeighbour, kernel.name);
   }
   GeneratedKernel& g = out.kernel;
   g.name = name;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <set>
@@ -120,6 +121,12 @@ std::map<int, int> Schedule::uses() const {
     }
   }
   return count;
+}
+
+void add_sources(std::vector<std::string>& sources, const std::vector<std::string>& more) {
+  for (const std::string& source : more) {
+    if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
+  }
 }
 
 }  // namespace oclc

@@ -182,6 +182,9 @@ struct Step {
   bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent; }
 };
 
+// Adds names of the model's nodes that are not there yet.
+void add_sources(std::vector<std::string>& sources, const std::vector<std::string>& more);
+
 struct EntrySchedule {  // inputs and outputs are those that the caller binds: state is not among them
   std::string name;
   std::vector<std::pair<std::string, TensorType>> inputs, outputs;

@@ -61,10 +61,7 @@ Appended append_kernel(Kernel& kernel, const Kernel& from, const Substitution& b
     kernel.stores.back().index = store.index.substitute(by);
     for (Expr& e : kernel.stores.back().guard) e = e.substitute(by);
   }
-  for (const std::string& source : from.sources) {
-    if (std::find(kernel.sources.begin(), kernel.sources.end(), source) == kernel.sources.end())
-      kernel.sources.push_back(source);
-  }
+  add_sources(kernel.sources, from.sources);
   return out;
 }
 

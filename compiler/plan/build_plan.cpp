@@ -154,9 +154,7 @@ class PlanBuilder {
     for (const Step& step : steps) {
       const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
       for (std::size_t i = 0; i < kernel.operands.size(); ++i) lives_.touch_operand(kernel, i, now);
-      for (const std::string& source : kernel.sources) {
-        if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
-      }
+      add_sources(sources, kernel.sources);
       flops += kernel.flops;
       bytes += kernel.bytes;
       plan_.copies += kernel.is_copy ? 1 : 0;
@@ -222,14 +220,10 @@ class PlanBuilder {
       std::vector<std::string> own_sources;
       for (const Kernel* kernel : part.kernels) {
         plan_.copies += kernel->is_copy ? 1 : 0;
-        for (const std::string& source : kernel->sources) {
-          if (std::find(own_sources.begin(), own_sources.end(), source) == own_sources.end()) own_sources.push_back(source);
-        }
+        add_sources(own_sources, kernel->sources);
       }
-      for (const std::string& source : own_sources) {
-        nodes.push_back(builder_.CreateString(plain(source)));
-        if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
-      }
+      for (const std::string& source : own_sources) nodes.push_back(builder_.CreateString(plain(source)));
+      add_sources(sources, own_sources);
       flops += part.flops;
       bytes += part.bytes;
       parts.push_back(plan::CreatePartDirect(builder_, part.name.c_str(), part.anchor.c_str(), &nodes,

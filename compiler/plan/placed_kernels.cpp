@@ -2,24 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "compiler/codegen/kernel_text.h"
+
 namespace oclc {
-namespace {
-
-std::string renamed(std::string text, const std::string& name) {
-  const std::string placeholder = PlacedKernels::kPlaceholder;
-  for (std::size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + name.size()))
-    text.replace(at, placeholder.size(), name);
-  return text;
-}
-
-}  // namespace
 
 PlacedKernel PlacedKernels::place(const GeneratedKernel& kernel) {
   const auto known = known_.find(kernel.source);
   if (known != known_.end()) return known->second;
   std::string name = kernel.name;
   for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", kernel.name, n);
-  const std::string head = renamed(kernel.head, name), source = renamed(kernel.source, name);
+  const std::string head = with_name(kernel.head, kPlaceholder, name), source = with_name(kernel.source, kPlaceholder, name);
   files_.push_back({name, head + prelude_for(source) + source});
   const std::size_t program = next_program(kernel.sm90a ? plan::Instructions::sm90a
                                            : kernel.amx ? plan::Instructions::amx

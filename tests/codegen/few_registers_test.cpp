@@ -51,6 +51,28 @@ TEST_CASE("sums longer than a chain, of one row, of few and of many") {
   for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
 }
 
+TEST_CASE("where registers are few, panels of the right operand are copied beside a copy of rows that are neighbours") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto product = [&](Value* a, Value* w) { return b.matmul(a, w, true, false); };
+  check.out("a ragged block of rows", product(check.input({300, 140}), check.input({300, 48})));
+  check.out("batches, a computed operand", product(b.relu(check.input({3, 270, 20})), check.input({3, 270, 64})));
+  check.out("one vector of columns", product(check.input({1600, 64}), check.input({1600, 8})));
+  check.out("a panel with a ragged end", product(check.input({40, 64}), check.input({40, 72})));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) {
+    CHECK(check.problem(target, true, 1e-6, wanted) == "");
+    CompileOptions options = default_options();
+    options.target = find_target(target);
+    int copies = 0;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
+      const bool whole = file.source.find("template contraction_packed_a_cpu") != std::string::npos;
+      copies += whole && file.source.find("float* restrict copy =") != std::string::npos ? 1 : 0;
+    }
+    CHECK((copies > 0) == (target == "cpu-256"));
+  }
+}
+
 TEST_CASE("where registers are few, chunks of both operands of run time are copied") {
   PlanCheck check;
   Builder& b = check.b;
