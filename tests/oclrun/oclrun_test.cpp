@@ -262,6 +262,18 @@ TEST_CASE("errors name the culprit and exit with its code") {
   CHECK(run(kOclrun + "--help").status == 0);
 }
 
+TEST_CASE("threads of PoCL stay on their cores where there is one for each, unless the caller chose otherwise") {
+  const Fixture f;
+  const auto pinned = [&](const std::string& environment) {
+    const Outcome o = run(environment + " taskset -c 0 " + kOclrun + f.plan + " --dim N=3 --random -v");
+    CHECK_MESSAGE(o.status == 0, o.text);
+    return o.text.find("oclrun: note: threads of PoCL stay on a core each") != std::string::npos;
+  };
+  CHECK(pinned("env -u POCL_AFFINITY POCL_MAX_PTHREAD_COUNT=1"));
+  CHECK_FALSE(pinned("env -u POCL_AFFINITY POCL_MAX_PTHREAD_COUNT=2"));
+  CHECK_FALSE(pinned("POCL_AFFINITY=0 POCL_MAX_PTHREAD_COUNT=1"));
+}
+
 TEST_CASE("case 73: processes that fill one program cache at once do no harm") {
   const Fixture f;
   const std::string in = "--input a=" + f.tensor("a.npy", {1, 2, 3}) + " --input b=" + f.tensor("b.npy", {0, 0, 0});

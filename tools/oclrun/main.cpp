@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tools/io/npy.h"
+#include "tools/oclrun/cpu_threads.h"
 #include "tools/oclrun/export.h"
 #include "tools/oclrun/inputs.h"
 #include "tools/oclrun/options.h"
@@ -225,6 +226,8 @@ int run(const Options& o) {
   context_options.message = on_message;
   context_options.progress = on_progress;
   context_options.user = &user;
+  if (keep_threads_on_cores() && o.verbose)
+    std::fprintf(stderr, "oclrun: note: threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move\n");
   const rt::Context context(context_options);
 
   auto session_begin = Clock::now();
