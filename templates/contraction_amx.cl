@@ -5,11 +5,13 @@
 // A         hole A_ELEMENTS: the values f(A)[g, m, tap, k .. k + PV - 1] as `v`. Default, row-major: a[((g * M + m) * TAPS + tap) * K + k].
 // B         b[((g * PANELS + n / 32) * TAPS + tap) * TAP_STEPS + k / 32] is a step of tiles_amx.cl, K padded with zeros to steps of
 //           32, columns N .. 32 * PANELS - 1 zero.
+//           With one product A may lie in memory as bfloat16: its vectors are then VALUES = ushort16, taken as they are.
 // C         c[(g * M + m) * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
 // parameter legal values (default)
 //   G, M, N, K, TAPS   as in contraction_cpu.cl
 //   PRODUCTS  6, 3, 1: products of parts (6)
 //   PV        16; 1 where neighbours in k are not neighbours in memory or K < 16 (16)
+//   VALUES    float16; ushort16: bfloat16 with PRODUCTS = 1 and PV = 16 (float16)
 //   MT, NP    blocks of 32 rows and panels of 32 columns of a work-item: at least 1
 //   CHUNK     steps of k that are split at a time: at least 1, and all, TAPS * TAP_STEPS, where they fit (all)
 // local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of one block, or of all if there are several chunks.
@@ -34,6 +36,9 @@
 #endif
 #ifndef PV
 #define PV 16
+#endif
+#ifndef VALUES
+#define VALUES float16
 #endif
 #ifndef MT
 #define MT 1
@@ -94,16 +99,16 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
       __local ushort* line = block + r / 32 * (CHUNK * STEP);
       for (int s = s_begin; s < s_end; ++s, line += STEP) {
         const int tap = s / TAP_STEPS, k0 = s % TAP_STEPS * 32;
-        float16 half_line[2];
+        VALUES half_line[2];
         #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          half_line[h] = 0.0f;
+          half_line[h] = 0;
           const int k_first = k0 + h * 16;
           if (K % 32 == 0 || k_first < K) {
 #if PV == 16
             // The last vector overlaps its neighbour instead of reading past the row.
             const int k = K % 16 == 0 ? k_first : min(k_first, K - 16);
-            float16 v;
+            VALUES v;
             //@hole A_ELEMENTS
             v = vload16(0, a + (size_t)(g * M + m) * (TAPS * K) + tap * K + k);
             //@end

@@ -6,7 +6,7 @@
 // window    phase (py, px) < (SY, SX) holds positions (wy * SY + py, wx * SX + px) as lines wy * PITCH + wx; outputs y, x are lines
 //           y * PITCH + x of sums, of which x >= OW are not stored. Zeros right of a row may be those left of the next one.
 // X         hole A_PIXEL: pointer `src` to channel 0 of position (y, x). Default: a dense [image][H][W][K], one row and column of
-//           zeros around it.
+//           zeros around it. With one product it may lie in memory as bfloat16, VALUES = ushort16.
 // B         b[(n / 32 * TAPS + ky * KW + kx) * TAP_STEPS + k / 32] is a step of tiles_amx.cl, as in contraction_amx.cl.
 // C         c[m * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
 // parameter legal values (default)
@@ -14,6 +14,7 @@
 //   KH, KW, SY, SX, DY, DX  taps, strides, dilations; with a stride above 1 the dilation is 1
 //   Y_FIRST, Y_LAST, X_FIRST, X_LAST, PITCH   see above; PITCH >= OW
 //   PRODUCTS  6, 3, 1 (6)
+//   VALUES    float16; ushort16: bfloat16 with PRODUCTS = 1 (float16)
 //   ROWS, NP  output rows and panels of 32 columns of a work-item: at least 1
 // local memory 4 * LOCAL_FLOATS bytes: the window and one block of sums.
 // launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
@@ -67,6 +68,9 @@
 #endif
 #ifndef PRODUCTS
 #define PRODUCTS 6
+#endif
+#ifndef VALUES
+#define VALUES float16
 #endif
 #ifndef ROWS
 #define ROWS 4
@@ -137,13 +141,13 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
           for (int k0 = 0; k0 < K / 32 * 32; k0 += 32, to += WINDOW_STEP)
             SPLIT(vload16(0, src + k0), vload16(1, src + k0), to, line, LINES * 32);
           if (K % 32 >= 16) {
-            const float16 rest = K % 16 == 0 ? (float16)(0.0f) : oclc_first_lanes_after(vload16(0, src + K - 16), 16 - K % 16);
+            const VALUES rest = K % 16 == 0 ? (VALUES)(0) : oclc_first_lanes_after(vload16(0, src + K - 16), 16 - K % 16);
             SPLIT(vload16(0, src + K / 32 * 32), rest, to, line, LINES * 32);
           } else if (K % 32 > 0) {
-            SPLIT(oclc_first_lanes_after(vload16(0, src + K - 16), 16 - K % 16), (float16)(0.0f), to, line, LINES * 32);
+            SPLIT(oclc_first_lanes_after(vload16(0, src + K - 16), 16 - K % 16), (VALUES)(0), to, line, LINES * 32);
           }
         } else {
-          for (int s = 0; s < TAP_STEPS; ++s, to += WINDOW_STEP) SPLIT((float16)(0.0f), (float16)(0.0f), to, line, LINES * 32);
+          for (int s = 0; s < TAP_STEPS; ++s, to += WINDOW_STEP) SPLIT((VALUES)(0), (VALUES)(0), to, line, LINES * 32);
         }
       }
     }

@@ -36,14 +36,26 @@ uint oclc_half_pair_rest(float low, float high, uint pair) {
 #endif
 
 //@provides oclc_from_bf16 oclc_to_bf16
-#define OCLC_BF16(N) \
-  float##N __attribute__((overloadable)) oclc_from_bf16(ushort##N h) { return as_float##N(convert_uint##N(h) << 16); } \
+#define OCLC_FROM_BF16(N) \
+  float##N __attribute__((overloadable)) oclc_from_bf16(ushort##N h) { return as_float##N(convert_uint##N(h) << 16); }
+OCLC_FROM_BF16() OCLC_FROM_BF16(4) OCLC_FROM_BF16(8) OCLC_FROM_BF16(16)
+#define OCLC_TO_BF16(N) \
   ushort##N __attribute__((overloadable)) oclc_to_bf16(float##N x) { \
     const uint##N u = as_uint##N(x); \
     const uint##N nearest = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16; \
     return convert_ushort##N(x != x ? (u >> 16) | 0x40u : nearest); \
   }
-OCLC_BF16() OCLC_BF16(4) OCLC_BF16(8) OCLC_BF16(16)
+OCLC_TO_BF16() OCLC_TO_BF16(4) OCLC_TO_BF16(8)
+#ifdef OCLC_AMX
+// Processors with such tiles round in one instruction, which takes denormal numbers for 0.
+ushort16 __attribute__((overloadable)) oclc_to_bf16(float16 x) {
+  ushort16 h;
+  __asm__("vcvtneps2bf16 %1,%0" : "=v"(h) : "v"(x));
+  return h;
+}
+#else
+OCLC_TO_BF16(16)
+#endif
 
 //@provides oclc_load_half_lanes4 oclc_load_half_lanes8 oclc_load_half_lanes16
 // The first `count` lanes from memory, the others 0: nothing behind them is read.
@@ -61,10 +73,10 @@ OCLC_LOAD_HALF_LANES(4) OCLC_LOAD_HALF_LANES(8) OCLC_LOAD_HALF_LANES(16)
 #define OCLC_STORE_HALF_LANES(W) \
   void __attribute__((overloadable)) oclc_store_half_lanes##W(ushort##W v, __global ushort* p, int count) { \
     if (count >= W) { \
-      vstore##W(v, 0, p); \
+      oclc_store(v, p); \
     } else { \
       ushort lanes[W]; \
-      vstore##W(v, 0, lanes); \
+      oclc_store(v, lanes); \
       for (int l = 0; l < count; ++l) p[l] = lanes[l]; \
     } \
   }

@@ -4,9 +4,10 @@
 //
 // parts     x = b1 + b2 + b3 by rounding to nearest: exact for |x| in [1e-30, 3.39e38]; infinities and larger values give NaN.
 //           6 products b1b1 b1b2 b2b1 b2b2 b1b3 b3b1, 3 products b1b1 b1b2 b2b1, 1 product b1b1, each sum in order of size.
-// step      32 neighbours in k. A part of a line: element 2 * i is k = i, element 2 * i + 1 is k = i + 16.
+// step      32 neighbours in k. A part of a line: with several parts element 2 * i is k = i and element 2 * i + 1 is k = i + 16,
+//           one part has its elements in order.
 // A         a step of L lines: [part][L][32]; without a unit [L][32] floats, or one part as above.
-// B         a step of 32 columns: [part][2][16 i][16 columns][k = i, k = i + 16].
+// B         a step of 32 columns: [part][2][16 i][16 columns][elements 2 * i and 2 * i + 1 of k].
 // sums      [32 lines][32 columns] floats in local memory, at a multiple of 64 bytes.
 // launch    none: helper functions
 // local     none
@@ -14,12 +15,14 @@
 
 //@provides oclc_first_lanes_after
 // Lanes n, n + 1, ... of v, then zeros.
-float16 oclc_first_lanes_after(float16 v, int n) {
-  float lanes[32];
-  vstore16(v, 0, lanes);
-  vstore16((float16)(0), 1, lanes);
-  return vload16(0, lanes + n);
-}
+#define OCLC_FIRST_LANES_AFTER(T) \
+  T##16 __attribute__((overloadable)) oclc_first_lanes_after(T##16 v, int n) { \
+    T lanes[32]; \
+    oclc_store(v, lanes); \
+    oclc_store((T##16)(0), lanes + 16); \
+    return vload16(0, lanes + n); \
+  }
+OCLC_FIRST_LANES_AFTER(float) OCLC_FIRST_LANES_AFTER(ushort)
 
 //@provides oclc_bf16_nearest oclc_bf16_pair OCLC_BF16_TOP
 // The nearest bfloat16, halves away from 0, as a float; NaN stays NaN.
@@ -32,11 +35,25 @@ void oclc_bf16_pair(uint16 x, uint16 y, __local ushort* part, int line) {
   ((__local uint16*)part)[line] = (x >> 16) | (y & OCLC_BF16_TOP);
 }
 
-//@provides oclc_split_1 oclc_split_2 oclc_split_3
-// Line `line` of a step at `step` from its 32 elements, the first 16 in x. Parts are `pitch` ushorts apart.
-void oclc_split_1(float16 x, float16 y, __local ushort* step, int line, int pitch) {
-  oclc_bf16_pair(oclc_bf16_nearest(x), oclc_bf16_nearest(y), step, line);
+//@provides oclc_split_1
+// Line `line` of a step at `step` from its 32 elements, the first 16 in x: floats, or one part of them as it lies in memory.
+void __attribute__((overloadable)) oclc_split_1(ushort16 x, ushort16 y, __local ushort* step, int line, int pitch) {
+  __local ushort16* to = (__local ushort16*)step + 2 * line;
+  to[0] = x;
+  to[1] = y;
 }
+void __attribute__((overloadable)) oclc_split_1(float16 x, float16 y, __local ushort* step, int line, int pitch) {
+#ifdef OCLC_AMX
+  uint16 both;
+  __asm__("vcvtne2ps2bf16 %2,%1,%0" : "=v"(both) : "v"(y), "v"(x));
+  ((__local uint16*)step)[line] = both;
+#else
+  oclc_split_1(oclc_to_bf16(x), oclc_to_bf16(y), step, line, pitch);
+#endif
+}
+
+//@provides oclc_split_2 oclc_split_3
+// Line `line` of a step at `step` from its 32 elements, the first 16 in x. Parts are `pitch` ushorts apart.
 #if defined(OCLC_AMX) || defined(OCLC_AMX_EMULATED)
 void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   const uint16 p = oclc_bf16_nearest(x), q = oclc_bf16_nearest(y);
@@ -163,8 +180,8 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
           const uint16 pair = ((const __global uint16*)(b + p * 1024 + h * 512))[k];
           low += as_float16(pair << 16), high += as_float16(pair & OCLC_BF16_TOP);
         }
-        panel[2 * k + h] = low;
-        panel[2 * (k + 16) + h] = high;
+        panel[2 * (parts == 1 ? 2 * k : k) + h] = low;
+        panel[2 * (parts == 1 ? 2 * k + 1 : k + 16) + h] = high;
       }
     for (int i0 = 0; i0 < 32; i0 += OCLC_TILE_LINES) {
       float16 sum[OCLC_TILE_LINES][2];
@@ -176,7 +193,7 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
         #pragma unroll
         for (int i = 0; i < OCLC_TILE_LINES; ++i) {
           const int at = (first + (i0 + i) * lines) * 32;
-          const float16 s = parts == 1 ? as_float((uint)a[at + 2 * (k % 16) + k / 16] << 16) : ((const __local float*)a)[at + k];
+          const float16 s = parts == 1 ? as_float((uint)a[at + k] << 16) : ((const __local float*)a)[at + k];
           sum[i][0] = fma(s, x, sum[i][0]), sum[i][1] = fma(s, y, sum[i][1]);
         }
       }

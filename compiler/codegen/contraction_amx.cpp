@@ -18,6 +18,12 @@ namespace {
 
 constexpr int kLanes = 16;
 
+// A lies in memory as the only part of its values.
+bool is_one_part(const ContractionView& view, const Target& target) {
+  return target.tile_products == 1 && is_plain_load(view.a()) && view.operand_of(view.a()).dtype == DType::bf16 &&
+         view.a().number == 0 && constant_stride(view.a().index, view.inner_axis().name) == 1;
+}
+
 // Window geometry of a convolution, or nothing where the template has none.
 std::optional<AmxWindowProduct> window_product(const ContractionView& view, const ConvolutionImage& image) {
   const auto fits = [](const ImageAxis& axis) {
@@ -83,8 +89,10 @@ class AmxWindowCode {
                                                             {"ROWS", tiles_.rows},       {"NP", tiles_.panels}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     p["INDEX"] = std::string(view_.index_type());
-    holes["A_PIXEL"] = fmt::format("const __global float* src = {} + ({}) + image * ({}) + y * {} + x * {};\n",
-                                   view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
+    const bool one_part = is_one_part(view_, target_);
+    if (one_part) p["VALUES"] = "ushort16";
+    holes["A_PIXEL"] = fmt::format("const __global {}* src = {} + ({}) + image * ({}) + y * {} + x * {};\n",
+                                   one_part ? "ushort" : "float", view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
                                    view_.c_text(image_.per_image), image_.y.step, image_.x.step);
     holes["B_POINTER"] =
         fmt::format("w = weights + (size_t)panel * {};\n", product_.steps() * parts_of(target_.tile_products) * 1024);
@@ -140,10 +148,13 @@ class AmxCode {
     auto& p = out_.values.parameters;
     p["PRODUCTS"] = std::to_string(target_.tile_products);
     p["PV"] = std::to_string(load_width_);
+    if (takes_part()) p["VALUES"] = "ushort16";
     p["MT"] = std::to_string(tiles_.row_blocks);
     p["NP"] = std::to_string(tiles_.panels);
     p["CHUNK"] = std::to_string(tiles_.chunk);
   }
+
+  bool takes_part() const { return load_width_ > 1 && is_one_part(view_, target_); }
 
   // The vector of A, or one element, at (row m, tap, k).
   std::string elements_of_a() const {
@@ -160,7 +171,14 @@ class AmxCode {
       for (const std::string& line : lines) e.line(line);
     }
     e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
-    e.line(fmt::format("v = {};", load_width_ > 1 ? e.vector_value(view_.roles().a) : e.value(view_.roles().a)));
+    if (takes_part()) {
+      const ScalarNode& a = view_.a();
+      const std::string load = fmt::format("vload16(0, {} + {})", view_.operand_of(a).name, e.index(a.index));
+      e.line(a.guard.empty() ? fmt::format("v = {};", load)
+                             : fmt::format("v = ({}) ? {} : (ushort16)(0);", e.condition(a.guard), load));
+    } else {
+      e.line(fmt::format("v = {};", load_width_ > 1 ? e.vector_value(view_.roles().a) : e.value(view_.roles().a)));
+    }
     e.close();
     return e.text();
   }
@@ -189,7 +207,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   product.inner = view.inner().value();
   product.vectors = product.inner >= kLanes && can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name);
   const auto tiles = choose_amx_tiles(product, target);
-  const auto image = convolution_image(view);
+  const auto image = convolution_image(view, target.tile_products == 1 ? view.operand_of(view.a()).dtype : DType::f32);
   const auto window = image ? window_product(view, *image) : std::nullopt;
   const auto window_tiles = window ? choose_amx_window(*window, target) : std::nullopt;
   const bool by_window = window_tiles && (!tiles || window_tiles->seconds < tiles->seconds);

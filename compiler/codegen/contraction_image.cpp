@@ -11,12 +11,12 @@ std::int64_t divide_down(std::int64_t a, std::int64_t b) { return a / b - (a % b
 
 class ImageReader {
  public:
-  explicit ImageReader(const ContractionView& view) : view_(view), a_(view.a()) {}
+  ImageReader(const ContractionView& view, DType stored) : view_(view), a_(view.a()), stored_(stored) {}
 
   std::optional<ConvolutionImage> run() {
     const Contraction& roles = view_.roles();
     if (roles.m.size() != 3 || roles.k.size() != 3 || !roles.batch.empty() || !is_plain_load(a_)) return std::nullopt;
-    if (view_.operand_of(a_).dtype != DType::f32 || a_.number != 0) return std::nullopt;
+    if (view_.operand_of(a_).dtype != stored_ || a_.number != 0) return std::nullopt;
     const auto per_image = a_.index.coefficient(view_.axis(roles.m[0]).name);
     const auto per_channel = constant_stride(a_.index, view_.inner_axis().name);
     if (!per_image || !per_channel || !read_steps(0, image_.y) || !read_steps(1, image_.x)) return std::nullopt;
@@ -74,11 +74,14 @@ class ImageReader {
 
   const ContractionView& view_;
   const ScalarNode& a_;
+  const DType stored_;
   ConvolutionImage image_;
 };
 
 }  // namespace
 
-std::optional<ConvolutionImage> convolution_image(const ContractionView& view) { return ImageReader(view).run(); }
+std::optional<ConvolutionImage> convolution_image(const ContractionView& view, DType stored) {
+  return ImageReader(view, stored).run();
+}
 
 }  // namespace oclc

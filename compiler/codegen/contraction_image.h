@@ -21,7 +21,7 @@ struct ConvolutionImage {
   ImageAxis y, x;
 };
 
-// Nothing for what is no ungrouped convolution in two dimensions over floats with zeros around them, of known size.
-std::optional<ConvolutionImage> convolution_image(const ContractionView& view);
+// Nothing for what is no ungrouped convolution in two dimensions over an image of `stored` with zeros around it, of known size.
+std::optional<ConvolutionImage> convolution_image(const ContractionView& view, DType stored = DType::f32);
 
 }  // namespace oclc

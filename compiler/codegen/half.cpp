@@ -27,7 +27,7 @@ std::string half_store(DType dtype, const std::string& value, const std::string&
   if (mode.width == 1) return fmt::format("{}[{}] = {};", name, at, rounded);
   if (!mode.lanes_left.empty())
     return fmt::format("oclc_store_half_lanes{}({}, {}, {});", mode.width, rounded, place(name, at), mode.lanes_left);
-  return fmt::format("vstore{}({}, 0, {});", mode.width, rounded, place(name, at));
+  return fmt::format("oclc_store({}, {});", rounded, place(name, at));
 }
 
 }  // namespace oclc

@@ -12,9 +12,10 @@ namespace {
 constexpr float kLargest = 3.38e38F;
 constexpr std::int64_t kWidth = 32, kPartElems = 1024;
 
-// Position in a part of the element at (k, column) of a step.
-constexpr std::int64_t position(std::int64_t k, std::int64_t column) {
-  return column / 16 * 512 + k % 16 * 32 + column % 16 * 2 + k / 16;
+// Position in a part of the element at (k, column) of a step. Several parts pair the terms k and k + 16.
+constexpr std::int64_t position(std::int64_t k, std::int64_t column, int parts) {
+  const std::int64_t pair = parts == 1 ? k / 2 : k % 16, of_pair = parts == 1 ? k % 2 : k / 16;
+  return column / 16 * 512 + pair * 32 + column % 16 * 2 + of_pair;
 }
 
 }  // namespace
@@ -44,7 +45,7 @@ std::optional<HostTensor> pack_parts(const HostTensor& source, const PackedOpera
               if (!(std::fabs(x) <= kLargest)) return std::nullopt;
               for (int part = 0; part < parts; ++part) {
                 const std::uint16_t bits = float_to_bfloat(x);
-                to[part * kPartElems + position(k, n)] = bits;
+                to[part * kPartElems + position(k, n, parts)] = bits;
                 x -= bfloat_to_float(bits);
               }
             }

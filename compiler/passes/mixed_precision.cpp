@@ -1,4 +1,4 @@
-// mixed_precision: see the header. Without it all that the forward pass keeps for the backward pass takes twice the memory.
+// store_activations: see the header. Without it all that the forward pass keeps for the backward pass takes twice the memory.
 #include "compiler/passes/mixed_precision.h"
 
 #include <algorithm>
@@ -48,17 +48,34 @@ bool kept(const Node& node) {
   });
 }
 
+// What products of two values of the entry read, directly or moved.
+Values operands_of_pairs(const std::vector<Node*>& nodes, const Values& of_inputs) {
+  Values found;
+  for (std::size_t i = nodes.size(); i-- > 0;) {
+    const Node& node = *nodes[i];
+    const bool pair = node.op->kind == OpKind::contraction && node.inputs.size() > 1 && of_inputs.count(node.inputs[0]) != 0 &&
+                      of_inputs.count(node.inputs[1]) != 0;
+    if (pair || (node.op->kind == OpKind::movement && found.count(node.output())))
+      found.insert(node.inputs.begin(), node.inputs.end());
+  }
+  return found;
+}
+
+bool is_state(const std::string& name, std::span<const StateVariable> states) {
+  return std::any_of(states.begin(), states.end(), [&](const StateVariable& s) { return s.name == name; });
+}
+
 }  // namespace
 
-bool mixed_precision(Graph& graph, std::span<const StateVariable> states, DType storage) {
-  const auto is_state = [&](const std::string& name) {
-    return std::any_of(states.begin(), states.end(), [&](const StateVariable& s) { return s.name == name; });
-  };
-  if (std::none_of(graph.outputs().begin(), graph.outputs().end(), [&](const auto& output) { return is_state(output.first); }))
-    return false;
+bool updates_state(const Graph& graph, std::span<const StateVariable> states) {
+  return std::any_of(graph.outputs().begin(), graph.outputs().end(),
+                     [&](const auto& output) { return is_state(output.first, states); });
+}
+
+bool store_activations(Graph& graph, std::span<const StateVariable> states, DType storage, bool keep_pairs) {
   Values of_inputs, activations, read;
   for (const auto& input : graph.inputs()) {
-    if (is_state(input->name)) continue;
+    if (is_state(input->name, states)) continue;
     of_inputs.insert(input.get());
     activations.insert(input.get());
   }
@@ -79,10 +96,12 @@ bool mixed_precision(Graph& graph, std::span<const StateVariable> states, DType 
                                                     [&](const auto& output) { return read.count(output.get()) != 0; });
     if (reads) read.insert(nodes[i]->inputs.begin(), nodes[i]->inputs.end());
   }
+  const Values paired = keep_pairs ? operands_of_pairs(nodes, of_inputs) : Values();
   bool changed = false;
   for (Node* node : nodes) {
     if (node->outputs.size() != 1 || node->output()->type.dtype != DType::f32) continue;
-    if (!activations.count(node->output()) || !read.count(node->output()) || kept(*node)) continue;
+    if (!activations.count(node->output()) || !read.count(node->output()) || paired.count(node->output()) || kept(*node))
+      continue;
     node->attributes[std::string(kStoredAs)] = storage;
     changed = true;
   }

@@ -13,7 +13,7 @@ struct Costs {
   double multiply, split;
 };
 constexpr Costs costs_of(int products) {
-  return products == 6 ? Costs{140e-9, 170e-9} : products == 3 ? Costs{64e-9, 120e-9} : Costs{28e-9, 70e-9};
+  return products == 6 ? Costs{140e-9, 170e-9} : products == 3 ? Costs{64e-9, 120e-9} : Costs{28e-9, 40e-9};
 }
 constexpr double kBlockSeconds = 250e-9, kItemSeconds = 200e-9, kTapSeconds = 15e-9;
 // Elements that are loaded one by one.

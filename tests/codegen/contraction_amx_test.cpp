@@ -124,6 +124,24 @@ TEST_CASE("convolutions without a window gather rows for each tap") {
   check.check("fp32", 1e-6, "contraction_amx", 4);
 }
 
+TEST_CASE("products of one part take activations as they lie in memory") {
+  AmxCheck check;
+  Builder& b = check.plan.b;
+  const auto more = [&](Value* x, const Ints& w, const ConvOptions& options) {
+    return b.relu(b.conv(x, check.weights(w), b.constant(random_tensor(DType::f32, {w[0]}, 5)), options));
+  };
+  Value* x = check.conv({2, 32, 13, 13}, {48, 32, 3, 3}, {.pads = {1, 1, 1, 1}});
+  x = more(x, {40, 48, 3, 3}, {.pads = {1, 1, 1, 1}});
+  x = more(x, {64, 40, 3, 3}, {.strides = {2, 2}, .pads = {1, 1, 1, 1}});
+  x = b.add(more(x, {64, 64, 1, 1}, {}), x);
+  x = more(x, {34, 64, 1, 1}, {.strides = {2, 2}});
+  check.plan.out("y", more(x, {16, 34, 1, 1}, {}));
+  check.check("bf16", 1e-2, "contraction_window_amx", 1);
+  PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("bf16"));
+  CHECK(runner.source().find("const __global ushort* src = ") != std::string::npos);
+  CHECK(runner.source().find("ushort16 half_line[2]") != std::string::npos);
+}
+
 TEST_CASE("NaN stays NaN and infinities become NaN") {
   for (const char* precision : {"fp32", "fast", "bf16"}) {
     CAPTURE(precision);
@@ -154,6 +172,17 @@ TEST_CASE("weights that have no parts are multiplied without the unit") {
   CHECK(!pack_parts(w, where, 1, 2, 1, 3));
   w.set(1, 3.4e38);
   CHECK(!pack_parts(w, where, 1, 2, 1, 1));
+}
+
+TEST_CASE("one part has its terms in order") {
+  const HostTensor w = rounded(random_tensor(DType::f32, {40, 36}, 9, -3, 3));
+  const auto packed = pack_parts(w, {.inner_stride = 36, .column_stride = 1, .tap_offsets = {0}}, 1, 36, 40, 1);
+  REQUIRE(packed);
+  REQUIRE(packed->elements() == 2 * 2 * 1024);
+  for (const auto& [k, n] : {std::pair{0, 0}, {5, 3}, {17, 20}, {31, 31}, {32, 32}, {39, 35}}) {
+    const std::int64_t step = n / 32 * 2 + k / 32;
+    CHECK(packed->at(step * 1024 + n % 32 / 16 * 512 + k % 32 / 2 * 32 + n % 16 * 2 + k % 2) == w.at(k * 36 + n));
+  }
 }
 
 TEST_CASE("parts of a weight add up to it") {
