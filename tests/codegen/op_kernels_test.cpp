@@ -1,6 +1,9 @@
 // Kernels of every operator family against the reference, over awkward sizes and all attributes.
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
+
 #include "compiler/ops/op_list.h"
 #include "tests/codegen/plan_check.h"
 
@@ -55,6 +58,28 @@ TEST_CASE("a negative number in the kernel's text can be negated") {
     check.out(std::string(name_of(dtype)), b.mul(b.unary("neg", taken), check.input(dtype, {1}, 1, 5)));
   }
   check.check();
+}
+
+TEST_CASE("powers of e from nothing to infinity") {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<float> points = {-kInf,  -1e30f, -200.0f, -110.0f, -104.0f, -103.98f, -103.9f, -100.0f,
+                                     -90.0f, -88.0f, -87.0f,  -1e-30f, 0.0f,    1.0f,     88.0f,   88.7f,
+                                     89.0f,  104.0f, 200.0f,  1e30f,   kInf,    NAN};
+  HostTensor x(DType::f32, {static_cast<std::int64_t>(points.size())});
+  for (std::size_t i = 0; i < points.size(); ++i) x.set(static_cast<std::int64_t>(i), points[i]);
+  PlanCheck plan;
+  plan.out("powers", plan.b.exp(plan.input(std::move(x))));
+  PlanRunner runner(module_of(copy_graph(*plan.graph)), default_options());
+  const HostTensor found = runner.run(plan.inputs).at(0);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CAPTURE(points[i]);
+    const float wanted = static_cast<float>(std::exp(static_cast<double>(points[i])));
+    const auto y = static_cast<float>(found.at(static_cast<std::int64_t>(i)));
+    if (std::isfinite(wanted))
+      CHECK(std::fabs(y - wanted) <= 2e-7f * wanted + 2 * std::numeric_limits<float>::denorm_min());
+    else
+      CHECK((std::isnan(wanted) ? std::isnan(y) : y == wanted));
+  }
 }
 
 TEST_CASE("positions of NaN are the first or the last") {

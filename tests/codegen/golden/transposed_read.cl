@@ -37,8 +37,9 @@ OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, i
 #if defined(__x86_64__) || defined(__aarch64__)
 #define OCLC_EXP(T) \
   T __attribute__((overloadable)) oclc_exp(T a) { \
-    const T top = a > 100 ? (T)(100) : a, b = top < -110 ? (T)(-110) : top; \
-    return oclc_exp_times(b, b < 0 ? (T)(12583103.0f) : (T)(12582975.0f)) * (b < 0 ? (T)(0x1p-64f) : (T)(0x1p64f)); \
+    const T top = a > 100 ? (T)(100) : a, b = top < -104 ? (T)(0) : top; \
+    const T e = oclc_exp_times(b, b < 0 ? (T)(12583103.0f) : (T)(12582975.0f)) * (b < 0 ? (T)(0x1p-64f) : (T)(0x1p64f)); \
+    return a < -104 ? (T)(0) : e; \
   }
 #else
 #define OCLC_EXP(T) \
