@@ -56,3 +56,12 @@ TEST_CASE("weight gradients keep patches where margins are wide, windows jump, c
   CHECK(unfolds({"channels", {2, 3, 32, 32}, {2, 32, 32, 32}, {3, 3}, {1, 1}, {1, 1, 1, 1}}).first == 0);
   CHECK(unfolds(kSame, {"pack_right_operands"}).first == 0);
 }
+
+TEST_CASE("weight gradients of many positions are Winograd's") {
+  PlanCheck check;
+  const Case wide{"wide", {2, 32, 40, 38}, {2, 36, 40, 38}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
+  CHECK(unfolds(wide) == std::pair(0, 0));
+  CHECK(unfolds(wide, {"choose_convolution"}) != std::pair(0, 0));
+  add(check, wide);
+  CHECK(check.problem("h200", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
