@@ -77,7 +77,8 @@ class Packer {
                                 ? best_gpu_seconds(plain, target_)
                                 : gpu_product_seconds(plain, choose_gpu_tiles(plain, target_), target_) * kSingles;
     const double now =
-        unpacked * (lies_right && left.along_k ? 1 : std::max(kGatheredLeft, kComputedLeft * loads_of_left(*view)));
+        unpacked *
+        (lies_right && (left.along_k || left.width == 1) ? 1 : std::max(kGatheredLeft, kComputedLeft * loads_of_left(*view)));
     if (seconds > now * kWorthwhile) return {};
     std::vector<int> before;
     if (laid_out < as_it_lies) before.push_back(lay_out_left(index, *view));
