@@ -8,20 +8,22 @@
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
 // A         hole A_PLACE sets `from` to where four elements from (m, k) on lie in memory, a multiple of 16 bytes, and `inside` to 0 if
-//           they are zeros instead. Default: row-major a[(g * M + m) * K + k].
+//           they are zeros instead. Default: row-major a[(g * M + m) * K + k]. The four are of k, or without A_ALONG_K of m.
 //           With TABLE, place and condition are sums of one of the row and one of the term, as the holes A_ROW and A_STEP set them:
 //           base + row_at + step_at, and zeros where row_edges + step_edges has a negative component.
 // B         weights[((g * COLUMN_TILES + n / BN) * STEPS + step) * IMAGE], 4-byte words: as it lies in local memory; behind the images,
 //           from SCALES_AT on, what column n of group g is to be multiplied by: [(g * COLUMN_TILES * BN) + n]. With STEP_SCALES every
 //           image ends with such numbers for its own 32 k.
 // C         holes EPILOGUE_VALUE and EPILOGUE as in contraction_sm90a.cl.
-// local A   stage of rows of 32 k, 128 bytes: element k of row r at r * 32 + ((k / 4) ^ (r % 2 * 4)) * 4 + k % 4.
+// local A   stage of rows of 32 k, 128 bytes: element k of row r at r * 32 + ((k / 4) ^ (r % 2 * 4)) * 4 + k % 4; without A_ALONG_K
+//           k after k: at k * BM + (r ^ (k / 4 % 4 * 8)).
 // local B   PARTS images of rows of 32 k, 64 bytes, one a column: of each 16 k the pairs (0,1) (4,5) (8,9) (12,13), then (2,3) (6,7)
 //           (10,11) (14,15): 8 halves, piece 2 * (k / 16), then piece 2 * (k / 16) + 1. Piece p of row r at p ^ (r / 2 % 4).
 // parameter legal values (default)
 //   G, M, N, K, TAPS, FLAT, SWATH   as in contraction_gpu.cl
 //   AV      elements that are copied together: 4, or 1, which wants TABLE (4)
-//   TABLE   1: a table of a tile's rows saves the loaders their coordinates in every step (0)
+//   A_ALONG_K  1: neighbours of A in memory follow one another in k; 0: in m, of which there are whole vectors; wants AV 4 (1)
+//   TABLE   1: a table of a tile's rows saves the loaders their coordinates in every step; wants A_ALONG_K (0)
 //   WARPGROUPS  1, 2: 128 work-items each (2)
 //   ROWS    64, 128: rows of a warpgroup (128)
 //   BN      columns of a group's tile: 64, 128; 192 or 256 of rounded operands without STEP_SCALES, with 64 ROWS (128)
@@ -62,6 +64,9 @@
 #endif
 #ifndef AV
 #define AV 4
+#endif
+#ifndef A_ALONG_K
+#define A_ALONG_K 1
 #endif
 #ifndef TABLE
 #define TABLE 0
@@ -116,6 +121,18 @@
 #define PITCH 68
 // Rows that all loaders copy at once.
 #define PASS (LOADERS / (32 / AV))
+// Four neighbours in k, those 16 k on, those 8 rows on, and those of the next 64 rows.
+#if A_ALONG_K
+#define QUAD(from) (*(const __local float4*)(from))
+#define LATER(at) ((at) ^ 16)
+#define BELOW(at) ((at) + 8 * 32)
+#define BLOCK (64 * 32)
+#else
+#define QUAD(from) ((float4)((from)[0], (from)[BM], (from)[2 * BM], (from)[3 * BM]))
+#define LATER(at) ((at) + 16 * BM)
+#define BELOW(at) ((at) ^ 8)
+#define BLOCK 64
+#endif
 #define TABLE_AT (STAGES * STAGE + COMPUTERS / 2 * PITCH)
 #define SPACE (TABLE_AT + TABLE * BM * 5 + STAGES * 4)
 
@@ -183,6 +200,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           oclc_copy_bulk(to + B_AT * 4, image, IMAGE * 4, loaded + stage * 8);
         }
         image += IMAGE;
+#if A_ALONG_K
         const int in_k = loader % (32 / AV) * AV;
 #if FLAT
         const int tap = (at_k + in_k) / K;
@@ -190,6 +208,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
 #else
         const int tap = at_tap;
         const int k = at_k + in_k;
+#endif
 #endif
 #if TABLE
         const __global float* base = weights;
@@ -223,6 +242,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           }
         }
 #else
+#if A_ALONG_K
         #pragma unroll 4
         for (int row = loader / 8; row < BM; row += PASS) {
           const int m = min(m0 + row, M - 1);
@@ -234,6 +254,27 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           if (RAGGED && at_k + in_k >= DEPTH) inside = 0;
           oclc_copy_16(to + row * 128 + ((in_k / 4 ^ row % 2 * 4) << 4), inside ? from : weights, inside ? 16 : 0);
         }
+#else
+        #pragma unroll 4
+        for (int i = loader; i < BM * 8; i += LOADERS) {
+          const int row = i % (BM / 4) * 4, in_k = i / (BM / 4);
+          const int m = min(m0 + row, M - 4);
+#if FLAT
+          const int tap = (at_k + in_k) / K;
+          const int k = (at_k + in_k) % K;
+#else
+          const int tap = at_tap;
+          const int k = at_k + in_k;
+#endif
+          const __global float* from = weights;
+          int inside = 1;
+          //@hole A_PLACE
+          from = a + (size_t)(g * K + k) * M + m;
+          //@end
+          if (RAGGED && at_k + in_k >= DEPTH) inside = 0;
+          oclc_copy_16(to + ((in_k * BM + (row ^ in_k / 4 % 4 * 8)) << 2), inside ? from : weights, inside ? 16 : 0);
+        }
+#endif
 #endif
         oclc_copies_arrive(loaded + stage * 8);
         at_k += 32;
@@ -249,7 +290,11 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
     const int lane = item % 32;
     const int warp_row = warp / 4 * ROWS + warp % 4 * 16;
     // Four neighbours in k of rows lane / 4 and lane / 4 + 8, of the first 16 k of a step; of the others, 16 elements from there.
+#if A_ALONG_K
     const int lane_at = (warp_row + lane / 4) * 32 + (lane % 4 ^ lane / 4 % 2 * 4) * 4;
+#else
+    const int lane_at = lane % 4 * 4 * BM + (warp_row + lane / 4 ^ lane % 4 * 8);
+#endif
     const ulong tile_b = oclc_wgmma_half_tile(stages + B_AT * 4);
     int stage = 0;
     uint phase = 0;
@@ -286,11 +331,11 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
             uint grown = 0;
             #pragma unroll
             for (int b = 0; b < BLOCKS; ++b) {
-              const __local float* restrict from_a = space + stage * STAGE + b * (64 * 32);
-              const float4 x0 = *(const __local float4*)(from_a + lane_at);
-              const float4 y0 = *(const __local float4*)(from_a + (lane_at ^ 16));
-              const float4 x8 = *(const __local float4*)(from_a + lane_at + 8 * 32);
-              const float4 y8 = *(const __local float4*)(from_a + (lane_at ^ 16) + 8 * 32);
+              const __local float* restrict from_a = space + stage * STAGE + b * BLOCK;
+              const float4 x0 = QUAD(from_a + lane_at);
+              const float4 y0 = QUAD(from_a + LATER(lane_at));
+              const float4 x8 = QUAD(from_a + BELOW(lane_at));
+              const float4 y8 = QUAD(from_a + BELOW(LATER(lane_at)));
               const uint exponent0 = oclc_largest_exponent(x0, y0);
               const uint exponent8 = oclc_largest_exponent(x8, y8);
               const uint hold0 = exponent0 > held0[b] ? exponent0 + HEADROOM : held0[b];
@@ -345,12 +390,12 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
         #pragma unroll
         for (int b = 0; b < BLOCKS; ++b) {
-          const __local float* restrict from_a = space + stage * STAGE + b * (64 * 32);
+          const __local float* restrict from_a = space + stage * STAGE + b * BLOCK;
           // Elements of rows 0 and 8 after lane / 4, of both 16 k.
-          const float4 x0 = *(const __local float4*)(from_a + lane_at);
-          const float4 y0 = *(const __local float4*)(from_a + (lane_at ^ 16));
-          const float4 x8 = *(const __local float4*)(from_a + lane_at + 8 * 32);
-          const float4 y8 = *(const __local float4*)(from_a + (lane_at ^ 16) + 8 * 32);
+          const float4 x0 = QUAD(from_a + lane_at);
+          const float4 y0 = QUAD(from_a + LATER(lane_at));
+          const float4 x8 = QUAD(from_a + BELOW(lane_at));
+          const float4 y8 = QUAD(from_a + BELOW(LATER(lane_at)));
           const uint exponent0 = oclc_largest_exponent(x0, y0);
           const uint exponent8 = oclc_largest_exponent(x8, y8);
           const float up0 = oclc_scale_up(exponent0), down0 = oclc_scale_down(exponent0, step * REGAIN);

@@ -1,6 +1,7 @@
 // Matrix products and convolutions through compiled plans, all data on the device: time, rate and error of each.
 //
-//   oclc-bench-products [--device SEL] [--target NAME] [--precision P] [--seconds S] [--turns] SPEC...
+//   oclc-bench-products [--device SEL] [--target NAME] [--precision P] [--disable PASS] [--seconds S] [--turns] [--save FILE]
+//   SPEC...
 //
 //   SPEC   gemm:MxNxK                                both operands are inputs
 //          dense:MxNxK                               the right operand is constant
@@ -10,6 +11,7 @@
 // line a SPEC: its text, microseconds a run (runs of S seconds, 0.2, are enqueued without waiting), TFLOP/s, and the error: the
 // norm of the difference to double precision over that of the result, on sampled elements. --turns: for each SPEC `ready`, then
 // milliseconds a run for each line of standard input until an empty one, so that another program can have its turns in between.
+// --save: the plan of the last SPEC goes to FILE, for oclrun and bench_resident, and nothing runs. --disable is repeatable.
 #include <CL/cl.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -52,7 +55,8 @@ std::vector<float> random_floats(std::int64_t count, std::uint32_t state) {
 }
 
 struct Options {
-  std::string device, target, precision = "fp32";
+  std::string device, target, precision = "fp32", save;
+  std::vector<std::string> disabled;
   double seconds = 0.2;
   bool turns = false;
   std::vector<std::string> specs;
@@ -284,8 +288,14 @@ void measure(const rt::Context& context, const Options& options, const std::stri
   CompileOptions compile_options;
   compile_options.target = options.target.empty() ? target_of(context.device()) : find_target(options.target);
   compile_options.precision = options.precision;
+  compile_options.disabled = options.disabled;
   const Compiled compiled = compile(std::move(module), compile_options);
   const auto package = package::package_to_memory(std::as_bytes(std::span(compiled.plan.metadata)), compiled.plan.constants);
+  if (!options.save.empty()) {
+    std::ofstream(options.save, std::ios::binary)
+        .write(reinterpret_cast<const char*>(package.data()), static_cast<std::streamsize>(package.size()));
+    return;
+  }
   const rt::Plan plan = rt::Plan::load(package.data(), package.size());
   rt::Session session(plan, context);
 
@@ -347,6 +357,10 @@ Options read_options(int argc, char** argv) {
       o.precision = next();
     else if (word == "--seconds")
       o.seconds = std::stod(next());
+    else if (word == "--disable")
+      o.disabled.push_back(next());
+    else if (word == "--save")
+      o.save = next();
     else if (word == "--turns")
       o.turns = true;
     else

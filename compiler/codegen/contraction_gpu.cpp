@@ -97,7 +97,7 @@ class GpuContractionCode {
     values_.holes["A_ROW"] = a.row;
     values_.holes["A_STEP"] = a.step;
     auto& p = values_.parameters;
-    p["TABLE"] = a.row.empty() ? "0" : "1";
+    p["TABLE"] = a.row.empty() || (a.width > 1 && !a.along_k) ? "0" : "1";
     p["AV"] = std::to_string(a.width);
     p["BV"] = std::to_string(b.width);
     p["A_ALONG_K"] = a.along_k ? "1" : "0";

@@ -21,6 +21,10 @@ namespace {
 constexpr int kStripVectors = 4;
 // Guarded loads of a point from which on pointers to rows are worth rows of what stands outside, and the longest such row.
 constexpr std::int64_t kFewestRows = 3, kLongestRow = 4096;
+// Elements that a work-item of a GPU copies together, and axes from which on finding an element's place takes longer than
+// copying it.
+constexpr int kCopied = 4;
+constexpr std::size_t kManyAxes = 4;
 
 class LoopNest {
  public:
@@ -35,6 +39,7 @@ class LoopNest {
   GeneratedKernel run() {
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
+    mode.aligned = !cpu_ && copies_vectors();
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
@@ -255,14 +260,41 @@ class LoopNest {
   void gpu_tile(Emitter& e, GeneratedKernel& g) {
     check_loop_iterations(kernel_, target_);
     const std::int64_t group = target_.work_group;
-    g.groups = {ceil_div(elements(), Expr(group))};
+    const bool vectors = copies_vectors();
+    const Expr items = vectors ? floor_div(elements(), Expr(kCopied)) : elements();
+    g.groups = {ceil_div(items, Expr(group))};
     g.local = {static_cast<std::uint32_t>(group)};
-    g.schedule = "one element a work-item";
+    g.schedule = vectors ? "a vector a work-item" : "one element a work-item";
     e.line(fmt::format("const {} element = tile * {} + get_local_id(0);", e.index_type(), group));
-    e.line(fmt::format("if (element >= {}) return;", e.index(elements())));
-    e.open("", declare_coordinates(e, "element", axes_besides_vector()));
+    e.line(fmt::format("if (element >= {}) return;", e.index(items)));
+    std::vector<const Axis*> axes = axes_besides_vector();
+    const Axis& last = *axes.back();
+    const Axis quads{last.name + "_quad", floor_div(last.extent, Expr(kCopied)), Expr(0)};
+    if (vectors) axes.back() = &quads;
+    std::set<std::string> names = declare_coordinates(e, "element", axes);
+    if (vectors) {
+      e.line(fmt::format("const {} {} = {} * {};", e.index_type(), last.name, quads.name, kCopied));
+      names.insert(last.name);
+    }
+    e.open("", names);
+    if (vectors) e.set_vector_axis(last.name, kCopied);
     element(e);
+    if (vectors) e.set_vector_axis({}, 1);
     e.close();
+  }
+
+  // All that the kernel does is to copy floats side by side, whole vectors of them, from places that many coordinates name.
+  bool copies_vectors() const {
+    if (kernel_.axes.size() < kManyAxes || !kernel_.reduction.empty() || kernel_.stores.size() != 1) return false;
+    const Axis& last = kernel_.axes.back();
+    const Store& store = kernel_.stores[0];
+    const ScalarNode& load = kernel_.nodes[static_cast<std::size_t>(store.value)];
+    const auto is_plain = [&](const auto& access) {
+      return access.guard.empty() && access.index.coefficient(last.name) == Expr(1) &&
+             kernel_.operands[static_cast<std::size_t>(access.operand)].dtype == DType::f32;
+    };
+    return load.kind == ScalarNode::Kind::load && load.dtype == DType::f32 && store.row_axes.empty() && is_plain(load) &&
+           is_plain(store) && floor_mod(last.extent, Expr(kCopied)) == Expr(0);
   }
 
   Kernel kernel_;

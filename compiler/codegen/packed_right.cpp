@@ -76,7 +76,9 @@ class Packer {
     const double unpacked = left.width > 1 && right.width > 1
                                 ? best_gpu_seconds(plain, target_)
                                 : gpu_product_seconds(plain, choose_gpu_tiles(plain, target_), target_) * kSingles;
-    const double now = unpacked * (lies_right ? 1 : std::max(kGatheredLeft, kComputedLeft * loads_of_left(*view)));
+    const double now =
+        unpacked *
+        (lies_right && (left.along_k || left.width == 1) ? 1 : std::max(kGatheredLeft, kComputedLeft * loads_of_left(*view)));
     if (seconds > now * kWorthwhile) return {};
     std::vector<int> before;
     if (laid_out < as_it_lies) before.push_back(lay_out_left(index, *view));
@@ -187,7 +189,7 @@ std::optional<Sm90aTiles> packed_tiles(const ContractionView& view, const Target
   return choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
 }
 
-bool copies_a(const GpuLoad& a) { return a.width > 1 ? a.along_k && !a.place.empty() : !a.row.empty(); }
+bool copies_a(const GpuLoad& a) { return a.width > 1 ? !a.place.empty() : !a.row.empty(); }
 
 HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles, const Target& target) {
   HalvesLayout layout;

@@ -94,6 +94,9 @@ Value* depthwise_weight_grad(Builder& b, const Node& node) {
   return b.reshape(sums.size() == 1 ? sums[0] : b.concat(sums, 1), node.output()->type.shape);
 }
 
+// Elements that a GPU loads together, and elements of a patch that fill a tile's rows.
+constexpr std::int64_t kLoaded = 4, kFullPatch = 64;
+
 // Rows of both operands of a weight gradient that a core's cache holds: more are added up in pieces.
 constexpr std::int64_t kLongestPiece = 2048;
 
@@ -117,24 +120,28 @@ Value* with_channels_last(Builder& b, Value* v, std::int64_t group) {
   return b.transpose(v, perm);
 }
 
-// What each window reads, as [(group,) images, positions.., taps * channels].
-Value* patches_of(Builder& b, const Node& node) {
+bool has_few_channels(const Node& node) {
+  const Expr& channels = node.inputs[0]->type.shape[1];
+  return channels.is_constant() && channels.value() < kWidestVector && all_ones(Windows(node).dilations);
+}
+
+// What each window reads, as [(group,) images, positions.., taps * channels]. Windows of few channels may be wider than the
+// node's.
+Value* patches_of(Builder& b, const Node& node, const Ints& kernel) {
   Value* x = node.inputs[0];
   const Windows windows(node);
   const auto group = node.get<std::int64_t>("group");
-  const auto& kernel = node.get<Ints>("kernel");
   const auto all = [](const Ints& list, std::int64_t v) {
     return std::all_of(list.begin(), list.end(), [v](auto e) { return e == v; });
   };
   if (group == 1 && all(kernel, 1) && all(windows.pads, 0) && all(windows.strides, 1)) return with_channels_last(b, x, 1);
   Ints pads = windows.pads;
   // Few channels: a row of a window is read as one vector from a padded copy.
-  const Expr& channels = x->type.shape[1];
-  if (channels.is_constant() && channels.value() < kWidestVector && all(windows.dilations, 1)) {
+  if (has_few_channels(node)) {
     Exprs before = zeros(x->type.rank()), after = before;
     for (std::size_t i = 0; i < kernel.size(); ++i) {
       before[i + 2] = Expr(pads[i]);
-      after[i + 2] = Expr(pads[i + kernel.size()]);
+      after[i + 2] = Expr(pads[i + kernel.size()] + kernel[i] - node.get<Ints>("kernel")[i]);
     }
     x = stored_channels_last(b, b.pad(x, before, after, 0));
     pads.assign(pads.size(), 0);
@@ -165,6 +172,58 @@ Value* as_weights(Builder& b, Value* product, const Node& node, const Expr& feat
   perm.push_back(channels);
   for (const std::int64_t i : from_to(first_tap, channels)) perm.push_back(i);
   return b.reshape(b.transpose(b.reshape(product, parts), perm), result);
+}
+
+// Of v[.., taps of `kernel` * channels, features] the taps of the node's kernel, which may be less wide.
+Value* without_surplus(Builder& b, Value* v, const Node& node, const Ints& kernel) {
+  const auto& wanted = node.get<Ints>("kernel");
+  if (kernel == wanted) return v;
+  const Expr& channels = node.output()->type.shape[1];
+  const std::size_t axis = v->type.rank() - 2;
+  Shape parts = v->type.shape, narrow = parts;
+  narrow[axis] = product(std::span(node.output()->type.shape).subspan(1));
+  parts[axis] = channels;
+  parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(axis), Expr(kernel.back()));
+  for (std::size_t i = kernel.size() - 1; i-- > 0;)
+    parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(axis), Expr(kernel[i]));
+  const auto last = static_cast<std::int64_t>(axis + kernel.size()) - 1;
+  return b.reshape(b.slice_axis(b.reshape(v, parts), last, Expr(0), Expr(wanted.back())), narrow);
+}
+
+// Product over images and positions of the matrix of patches, of windows of `kernel`, with the features.
+Value* weight_grad_of_patches(Builder& b, const Node& node, const Ints& kernel) {
+  Value* y = node.inputs[1];
+  const Shape &sy = y->type.shape, &result = node.output()->type.shape;
+  const auto group = node.get<std::int64_t>("group");
+  const Expr positions = product(std::span(sy).subspan(2)), rows = sy[0] * positions;
+  Expr width = result[1];
+  for (const std::int64_t k : kernel) width *= Expr(k);
+  const Expr features = floor_div(sy[1], Expr(group));
+  Value* patches = patches_of(b, node, kernel);
+  Value* columns = y;
+  if (group > 1) {
+    Shape split{sy[0], Expr(group), features};
+    split.insert(split.end(), sy.begin() + 2, sy.end());
+    columns = b.reshape(y, split);
+  }
+  columns = with_channels_last(b, columns, group);
+  // Columns that fill vectors; of two that do, those whose gradients lie together in the result.
+  const bool taps_are_columns = width.is_constant() && width.value() % kWidestVector == 0 && kernel == node.get<Ints>("kernel");
+  const auto [left, left_width, right, right_width] =
+      taps_are_columns ? std::tuple(columns, features, patches, width) : std::tuple(patches, width, columns, features);
+  Value* sums = nullptr;
+  if (const auto length = group == 1 ? piece_length(sy[0], positions) : std::nullopt) {
+    const Expr pieces = floor_div(rows, Expr(*length));
+    const auto split = [&](Value* v, const Expr& last) { return b.reshape(v, {pieces, Expr(*length), last}); };
+    Value* of_pieces = b.matmul(split(left, left_width), split(right, right_width), true, false);
+    sums = b.reduce("reduce_sum", without_surplus(b, of_pieces, node, kernel), {0}, false);
+  } else {
+    const auto matrix = [&](Value* v, const Expr& last) {
+      return group == 1 ? b.reshape(v, {rows, last}) : b.reshape(v, {Expr(group), rows, last});
+    };
+    sums = without_surplus(b, b.matmul(matrix(left, left_width), matrix(right, right_width), true, false), node, kernel);
+  }
+  return as_weights(b, sums, node, features, taps_are_columns);
 }
 
 }  // namespace
@@ -220,38 +279,22 @@ Value* expand_conv_transpose(Builder& b, const Node& node) {
   return x;
 }
 
-// Product over images and positions of the matrix of patches with the features.
 Value* expand_conv_weight_grad(Builder& b, const Node& node) {
-  Value *x = node.inputs[0], *y = node.inputs[1];
-  const Shape &sy = y->type.shape, &result = node.output()->type.shape;
-  const auto group = node.get<std::int64_t>("group");
-  if (group > 1 && result[1] == Expr(1) && x->type.shape[1] == sy[1]) return depthwise_weight_grad(b, node);
-  const Expr positions = product(std::span(sy).subspan(2)), rows = sy[0] * positions;
-  const Expr features = floor_div(sy[1], Expr(group)), width = product(std::span(result).subspan(1));
-  Value* patches = patches_of(b, node);
-  Value* columns = y;
-  if (group > 1) {
-    Shape split{sy[0], Expr(group), features};
-    split.insert(split.end(), sy.begin() + 2, sy.end());
-    columns = b.reshape(y, split);
-  }
-  columns = with_channels_last(b, columns, group);
-  // Columns that fill vectors; of two that do, those whose gradients lie together in the result.
-  const bool taps_are_columns = width.is_constant() && width.value() % kWidestVector == 0;
-  const auto [left, left_width, right, right_width] =
-      taps_are_columns ? std::tuple(columns, features, patches, width) : std::tuple(patches, width, columns, features);
-  Value* sums = nullptr;
-  if (const auto length = group == 1 ? piece_length(sy[0], positions) : std::nullopt) {
-    const Expr pieces = floor_div(rows, Expr(*length));
-    const auto split = [&](Value* v, const Expr& last) { return b.reshape(v, {pieces, Expr(*length), last}); };
-    sums = b.reduce("reduce_sum", b.matmul(split(left, left_width), split(right, right_width), true, false), {0}, false);
-  } else {
-    const auto matrix = [&](Value* v, const Expr& last) {
-      return group == 1 ? b.reshape(v, {rows, last}) : b.reshape(v, {Expr(group), rows, last});
-    };
-    sums = b.matmul(matrix(left, left_width), matrix(right, right_width), true, false);
-  }
-  return as_weights(b, sums, node, features, taps_are_columns);
+  if (node.get<std::int64_t>("group") > 1 && node.output()->type.shape[1] == Expr(1) &&
+      node.inputs[0]->type.shape[1] == node.inputs[1]->type.shape[1])
+    return depthwise_weight_grad(b, node);
+  return weight_grad_of_patches(b, node, node.get<Ints>("kernel"));
+}
+
+Value* widened_weight_grad(Builder& b, const Node& node) {
+  if (node.get<std::int64_t>("group") != 1 || !has_few_channels(node)) return nullptr;
+  Ints kernel = node.get<Ints>("kernel");
+  const std::int64_t taps = kernel.back(), channels = node.inputs[0]->type.shape[1].value();
+  const Expr width = product(std::span(node.output()->type.shape).subspan(1));
+  if (width.value() % kLoaded == 0 || width.value() < kFullPatch) return nullptr;
+  while (kernel.back() * channels % kLoaded != 0) ++kernel.back();
+  const bool is_worthwhile = kernel.back() - taps <= taps / 2;
+  return is_worthwhile ? weight_grad_of_patches(b, node, kernel) : nullptr;
 }
 
 }  // namespace oclc

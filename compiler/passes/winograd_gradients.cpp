@@ -14,6 +14,10 @@ namespace {
 constexpr std::int64_t kTile = 4;
 // Of the peak, measured: what products reach that add up over rows of both operands.
 constexpr double kProducts = 0.45;
+// On matrix units, measured: what products of transforms and of operands moved by the taps reach, and of the memory's rate
+// launches that only move elements. Narrower operands would fill tiles of these units with zeros.
+constexpr double kUnitProducts = 2.0, kMovedProducts = 1.3, kMoving = 0.75;
+constexpr std::int64_t kNarrow = 32;
 
 bool allows_winograd(const Node& node) {
   const Value *x = node.inputs[0], *y = node.inputs[1];
@@ -28,6 +32,8 @@ bool allows_winograd(const Node& node) {
   return x->type.shape[1].is_constant() && y->type.shape[1].is_constant();
 }
 
+bool multiplies_in_parts(const Target& target) { return target.sm90a && target.products == Products::split; }
+
 bool saves_time(const Node& node, const Target& target) {
   const Shape &x = node.inputs[0]->type.shape, &y = node.inputs[1]->type.shape;
   const std::int64_t lanes = target.vector_width;
@@ -36,6 +42,17 @@ bool saves_time(const Node& node, const Target& target) {
              positions = images * typical(y[2]) * typical(y[3]),
              tiles = images * typical(ceil_div(y[2], Expr(kTile))) * typical(ceil_div(y[3], Expr(kTile)));
   const double points = (kTile + 2) * (kTile + 2), taps = kWinogradFilter * kWinogradFilter, pair = 2 * channels * features;
+  if (multiplies_in_parts(target)) {
+    if (std::min(channels, features) < kNarrow) return false;
+    // Elements that are read and written: both operands once for each row of the filter, and as often packed; or what the
+    // transforms read and write, the right operand once more when it is packed, and sums of points.
+    const double memory = kMoving * target.bytes_per_second / sizeof(float), peak = target.flops;
+    const double direct =
+        pair * taps * positions / (kMovedProducts * peak) + 2 * kWinogradFilter * positions * (channels + features) / memory;
+    const double moved =
+        (positions + points * tiles) * (channels + features) + 2 * points * (tiles * channels + channels * features);
+    return pair * points * tiles / (kUnitProducts * peak) + moved / memory < direct;
+  }
   const double rate = kProducts * target.flops;
   // Patches of the image, and what the transforms write, go to memory and come back.
   const double direct = pair * taps * positions / rate + 8 * taps * channels * positions / target.bytes_per_second;
@@ -49,8 +66,10 @@ bool saves_time(const Node& node, const Target& target) {
 
 bool winograd_gradients(Graph& graph, const ConvolutionOptions& options) {
   const Target& target = options.target;
-  if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit ||
-      options.precision == "strict" || (options.strategy != "auto" && options.strategy != "winograd"))
+  const bool has_transforms = target.device_class == DeviceClass::cpu
+                                  ? target.vector_width >= 4 && target.loop_iterations == Target::kNoLimit
+                                  : multiplies_in_parts(target);
+  if (!has_transforms || options.precision == "strict" || (options.strategy != "auto" && options.strategy != "winograd"))
     return false;
   bool changed = false;
   for (Node* node : graph.nodes()) {

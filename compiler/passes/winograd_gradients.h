@@ -1,4 +1,5 @@
-// Weight gradients of 3x3 convolutions by Winograd on CPUs, which takes a quarter of the products.
+// Weight gradients of 3x3 convolutions by Winograd, which takes a quarter of the products, on CPUs and on sm_90a in single
+// precision.
 #pragma once
 #include "compiler/passes/choose_convolution.h"
 

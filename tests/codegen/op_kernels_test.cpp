@@ -183,3 +183,22 @@ TEST_CASE("loops carry values and collect results") {
     check.check();
   }
 }
+
+TEST_CASE("work-items of a GPU copy windows as vectors where rows are whole vectors") {
+  // A weight gradient of few channels unfolds a copy of the image whose channels are innermost.
+  const auto source_of = [](std::int64_t channels) {
+    PlanCheck check;
+    check.out("gradient", check.b.call("conv_weight_grad", {check.input({2, channels, 17, 14}), check.input({2, 8, 9, 12})},
+                                       {{"kernel", Ints{3, 3}},
+                                        {"strides", Ints{2, 1}},
+                                        {"dilations", Ints{1, 1}},
+                                        {"pads", Ints{1, 0, 1, 0}},
+                                        {"group", std::int64_t{1}}}));
+    CHECK(check.problem("gpu", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+    CompileOptions options = default_options();
+    options.target = find_target("gpu");
+    return PlanRunner(module_of(copy_graph(*check.graph)), options).source();
+  };
+  CHECK(source_of(4).find("a vector a work-item") != std::string::npos);
+  CHECK(source_of(3).find("a vector a work-item") == std::string::npos);
+}

@@ -95,11 +95,10 @@ TEST_CASE("products that gain nothing by it keep their right operand") {
   CHECK(PlanRunner(module_of(copy_graph(*check.graph)), options).source().find("_pack_tile") == std::string::npos);
 }
 
-TEST_CASE("left operands that are computed, or lie along the rows, are laid out first") {
+TEST_CASE("left operands that are computed, or lie along the rows in no whole vectors, are laid out first") {
   PlanCheck check;
   Builder& b = check.b;
   check.out("computed", b.matmul(b.tanh(check.input({70, 64})), check.input({64, 36})));
-  check.out("transposed", b.matmul(check.input({68, 130}), check.input({68, 70}), true, false));
   check.out("transposed batch", b.matmul(check.input({3, 37, 66}), check.input({3, 37, 45}), true, false));
   const Outcome split = run(check, "fp32", 2e-6);
   CHECK(split.difference == "");
@@ -114,4 +113,20 @@ TEST_CASE("left operands whose rows begin anywhere are laid out as whole vectors
   CHECK(split.difference == "");
   CHECK(split.source.find("_rows_tile") != std::string::npos);
   CHECK(split.source.find("oclc_copy_16") != std::string::npos);
+}
+
+TEST_CASE("left operands whose vectors lie along the rows are copied as they lie") {
+  PlanCheck check;
+  Builder& b = check.b;
+  check.out("transposed", b.matmul(check.input({68, 132}), check.input({68, 70}), true, false));
+  check.out("ragged batch", b.matmul(check.input({3, 37, 260}), check.input({3, 37, 45}), true, false));
+  check.out("constant", b.matmul(check.input({64, 72}), b.constant(random_tensor(DType::f32, {64, 40}, 5)), true, false));
+  for (const char* precision : {"fp32", "tf32"}) {
+    CAPTURE(precision);
+    const Outcome outcome = run(check, precision, std::string(precision) == "fp32" ? 2e-6 : 3e-3);
+    CHECK(outcome.difference == "");
+    CHECK(outcome.source.find("_rows_tile") == std::string::npos);
+    // Of four neighbours in k the sums' work-items read each from a line of its own.
+    CHECK(outcome.source.find("(from_a + lane_at)[2 * ") != std::string::npos);
+  }
 }

@@ -36,6 +36,20 @@ std::pair<int, int> unfolds(const Case& c, const std::vector<std::string>& disab
   return count;
 }
 
+// Taps of a row of the window that patches have.
+std::int64_t row_of_patch(const Case& c, const char* target) {
+  PlanCheck check;
+  add(check, c);
+  CompileOptions options = default_options();
+  options.target = find_target(target);
+  const auto module = module_of(copy_graph(*check.graph));
+  run_pipeline(*module, options);
+  for (const Node* node : module->entries[0]->nodes()) {
+    if (node->op->name == "unfold") return node->get<Ints>("kernel").back();
+  }
+  return 0;
+}
+
 const Case kSame{"same", {2, 32, 16, 14}, {2, 48, 16, 14}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
 
 }  // namespace
@@ -55,4 +69,30 @@ TEST_CASE("weight gradients keep patches where margins are wide, windows jump, c
   CHECK(unfolds({"strides", {2, 32, 16, 16}, {2, 32, 8, 8}, {3, 3}, {2, 2}, {1, 1, 1, 1}}).first == 0);
   CHECK(unfolds({"channels", {2, 3, 32, 32}, {2, 32, 32, 32}, {3, 3}, {1, 1}, {1, 1, 1, 1}}).first == 0);
   CHECK(unfolds(kSame, {"pack_right_operands"}).first == 0);
+}
+
+TEST_CASE("weight gradients of many positions are Winograd's") {
+  PlanCheck check;
+  const Case wide{"wide", {2, 32, 40, 38}, {2, 36, 40, 38}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
+  CHECK(unfolds(wide) == std::pair(0, 0));
+  CHECK(unfolds(wide, {"choose_convolution"}) != std::pair(0, 0));
+  add(check, wide);
+  CHECK(check.problem("h200", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
+
+TEST_CASE("windows of few channels are widened to whole vectors where both operands are laid out") {
+  const Case first{"first", {2, 3, 37, 40}, {2, 24, 19, 20}, {7, 7}, {2, 2}, {3, 3, 3, 3}};
+  const Case lopsided{"lopsided", {2, 1, 40, 33}, {2, 20, 30, 8}, {11, 6}, {1, 4}, {0, 1, 0, 0}};
+  PlanCheck check;
+  for (const Case& c : {first, lopsided}) {
+    CAPTURE(c.name);
+    CHECK(row_of_patch(c, "h200") == 8);
+    CHECK(row_of_patch(c, "gpu") == c.kernel.back());
+    add(check, c);
+  }
+  CHECK(check.problem("h200", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+  // Small patches; whole vectors; rows that would grow by half.
+  CHECK(row_of_patch({"small", {2, 3, 20, 20}, {2, 24, 20, 20}, {3, 3}, {1, 1}, {1, 1, 1, 1}}, "h200") == 3);
+  CHECK(row_of_patch({"whole", {2, 4, 37, 40}, {2, 24, 19, 20}, {7, 7}, {2, 2}, {3, 3, 3, 3}}, "h200") == 7);
+  CHECK(row_of_patch({"grown", {2, 3, 40, 40}, {2, 24, 20, 20}, {5, 5}, {2, 2}, {2, 2, 2, 2}}, "h200") == 5);
 }

@@ -97,3 +97,23 @@ TEST_CASE("Winograd takes weight gradients where it is legal and saves time") {
   // A launch more costs more than so few positions.
   CHECK_FALSE(is_rewritten("1, 16, 4, 4", "1, 16, 4, 4", kPlain, cpu));
 }
+
+TEST_CASE("on sm_90a Winograd takes weight gradients in single precision, of wide operands") {
+  const auto h200 = options_for("h200");
+  for (const auto& [channels, features, size] : {std::tuple(64, 64, 56), std::tuple(128, 128, 112), std::tuple(64, 64, 224),
+                                                 std::tuple(128, 128, 28), std::tuple(256, 256, 14), std::tuple(512, 512, 7),
+                                                 std::tuple(512, 512, 28), std::tuple(128, 32, 28), std::tuple(33, 47, 30)}) {
+    CAPTURE(channels);
+    CAPTURE(size);
+    CHECK(is_rewritten(fmt::format("16, {}, {}, {}", channels, size, size), fmt::format("16, {}, {}, {}", features, size, size),
+                       kPlain, h200));
+  }
+  // Channels of a picture; products of rounded operands, and of floats; so few tiles that sums of points are the work.
+  CHECK_FALSE(is_rewritten("16, 3, 224, 224", "16, 64, 224, 224", kPlain, h200));
+  auto rounded = options_for("h200", "tf32"), strict = options_for("h200", "strict");
+  rounded.target.products = Products::rounded;
+  strict.target.products = Products::fma;
+  CHECK_FALSE(is_rewritten("16, 64, 56, 56", "16, 64, 56, 56", kPlain, rounded));
+  CHECK_FALSE(is_rewritten("16, 64, 56, 56", "16, 64, 56, 56", kPlain, strict));
+  CHECK_FALSE(is_rewritten("1, 512, 7, 7", "1, 512, 7, 7", kPlain, h200));
+}
