@@ -98,9 +98,10 @@ bool expand_gradients(Graph& graph, const PassContext& context) {
     }
     const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node->op->name; });
     if (row == std::end(kRows)) continue;
-    Value* moved =
-        context.lays_out_operands && row->expand == expand_conv_weight_grad ? shifted_weight_grad(b, *node) : nullptr;
-    graph.replace_all_uses(node->output(), moved ? moved : row->expand(b, *node));
+    Value* better = nullptr;
+    if (context.lays_out_operands && row->expand == expand_conv_weight_grad) better = shifted_weight_grad(b, *node);
+    if (context.separates_classes && row->expand == expand_conv_transpose) better = separate_classes(b, *node);
+    graph.replace_all_uses(node->output(), better ? better : row->expand(b, *node));
     changed = true;
   }
   if (changed) {
