@@ -1,4 +1,5 @@
-// Convolution of few input channels on a CPU: a zero-padded window of the image in local memory, B packed at compile time.
+// Convolution of few input channels on a CPU: a zero-padded window of the image in local memory, B packed at compile time or read
+// in place.
 //
 // formula   C[image,oy,ox,o] = epilogue(sum over ic < IC, ky < KH, kx < KW of A[image, ic, y, x] * B[ic,ky,kx,o]),
 //           y = oy * SY + ky * DY, x = ox * SX + kx * DX in coordinates of the padded image; A is 0 outside rows
@@ -7,6 +8,7 @@
 // window    window[(ic * WH + wy) * WW + x], WH = (ROWS - 1) * SY + (KH - 1) * DY + 1 rows from y = oy * SY on,
 //           WW = (PIXELS - 1) * SX + (KW - 1) * DX + 1 columns, PIXELS = OW rounded up to MR.
 // B         b[((n / PW * IC * KH + ic * KH + ky) * KW + kx) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
+//           With IN_PLACE b[ic * W_CHANNEL + ky * W_Y + kx * W_X + n], PW divides N.
 // C         c[((image * OH + oy) * OW + ox) * C_STEP + o] (NHWC).      bias: PANELS * PW values (default epilogue).
 // parameter legal values (default)
 //   IC, KH, KW, SY, SX, DY, DX, OH, OW, N   the shape (first layer of a residual network)
@@ -14,6 +16,7 @@
 //   VW      4, 8, 16: vector width of the target
 //   MR, NV  pixels of a row and vectors of the register tile: MR * NV + NV + 1 <= vector registers (6, 4)
 //   ROWS    output rows of a work-item (2)
+//   IN_PLACE  1: B is read where it lies (0); W_CHANNEL, W_Y, W_X: elements between its channels, rows and columns of taps
 //   CHAIN   rows of taps in the longest chain of fma; longer sums are added up from pieces (IC * KH)
 //   INDEX   int, long: type of indices into A and C (int)
 //   EPILOGUE_UNROLL  MR: the epilogue is written out; 1: small code, for an expensive one (MR)
@@ -87,6 +90,18 @@
 #ifndef C_STEP
 #define C_STEP N
 #endif
+#ifndef IN_PLACE
+#define IN_PLACE 0
+#endif
+#ifndef W_CHANNEL
+#define W_CHANNEL N
+#endif
+#ifndef W_Y
+#define W_Y (KW * IC * N)
+#endif
+#ifndef W_X
+#define W_X (IN_PLACE ? IC * N : PW)
+#endif
 #define PW (NV * VW)
 #define PANELS ((N + PW - 1) / PW)
 #define BANDS ((OH + ROWS - 1) / ROWS)
@@ -147,9 +162,15 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
           #pragma unroll
           for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
         //@hole B_POINTER
-        const __global float* w = b + panel * (IC * KH * KW * PW);
+        const __global float* w = b + panel * (IN_PLACE ? PW : IC * KH * KW * PW);
         //@end
+#if IN_PLACE
+        const __global float* const taps = w;
+#endif
         for (int row = 0; row < IC * KH; ++row) {
+#if IN_PLACE
+          w = taps + row / KH * W_CHANNEL + row % KH * W_Y;
+#endif
           const __local float* p = window + (row / KH * WH + (oy - top) * SY + row % KH * DY) * WW + left * SX;
           for (int kx = 0; kx < KW; ++kx) {
             VEC x[NV];
@@ -161,7 +182,7 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
               #pragma unroll
               for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
             }
-            w += PW;
+            w += W_X;
           }
           if (CHAIN < IC * KH && (row + 1) % CHAIN == 0) {
             #pragma unroll
