@@ -17,7 +17,8 @@
 //   MR, NV  pixels of a row and vectors of the register tile: MR * NV + NV + 1 <= vector registers (6, 4)
 //   ROWS    output rows of a work-item (2)
 //   IN_PLACE  1: B is read where it lies (0); W_CHANNEL, W_Y, W_X: elements between its channels, rows and columns of taps
-//   CHAIN   rows of taps in the longest chain of fma; longer sums are added up from pieces (IC * KH)
+//   CHAIN   rows of taps, of a channel or with IN_PLACE of all, in the longest chain of fma; longer sums are added up from
+//           pieces (all)
 //   INDEX   int, long: type of indices into A and C (int)
 //   EPILOGUE_UNROLL  MR: the epilogue is written out; 1: small code, for an expensive one (MR)
 // local memory 4 * IC * WH * WW bytes. launch: images * BANDS groups of one work-item.
@@ -78,9 +79,6 @@
 #ifndef ROWS
 #define ROWS 2
 #endif
-#ifndef CHAIN
-#define CHAIN (IC * KH)
-#endif
 #ifndef INDEX
 #define INDEX int
 #endif
@@ -93,6 +91,10 @@
 #ifndef IN_PLACE
 #define IN_PLACE 0
 #endif
+#define TAP_ROWS (IN_PLACE ? KH : IC * KH)
+#ifndef CHAIN
+#define CHAIN TAP_ROWS
+#endif
 #ifndef W_CHANNEL
 #define W_CHANNEL N
 #endif
@@ -100,7 +102,7 @@
 #define W_Y (KW * IC * N)
 #endif
 #ifndef W_X
-#define W_X (IN_PLACE ? IC * N : PW)
+#define W_X (IC * N)
 #endif
 #define PW (NV * VW)
 #define PANELS ((N + PW - 1) / PW)
@@ -165,12 +167,25 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
         const __global float* w = b + panel * (IN_PLACE ? PW : IC * KH * KW * PW);
         //@end
 #if IN_PLACE
-        const __global float* const taps = w;
-#endif
+        // Taps outermost, then channels, as the weights lie.
+        for (int row = 0; row < KH; ++row) {
+          const __local float* p = window + ((oy - top) * SY + row * DY) * WW + left * SX;
+          for (int kx = 0; kx < KW; ++kx) {
+            #pragma unroll
+            for (int ic = 0; ic < IC; ++ic) {
+              VEC x[NV];
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) x[j] = LOAD(w + row * W_Y + kx * W_X + ic * W_CHANNEL + j * VW);
+              #pragma unroll
+              for (int i = 0; i < MR; ++i) {
+                const VEC s = p[ic * (WH * WW) + i * SX + kx * DX];
+                #pragma unroll
+                for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+              }
+            }
+          }
+#else
         for (int row = 0; row < IC * KH; ++row) {
-#if IN_PLACE
-          w = taps + row / KH * W_CHANNEL + row % KH * W_Y;
-#endif
           const __local float* p = window + (row / KH * WH + (oy - top) * SY + row % KH * DY) * WW + left * SX;
           for (int kx = 0; kx < KW; ++kx) {
             VEC x[NV];
@@ -182,9 +197,10 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
               #pragma unroll
               for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
             }
-            w += W_X;
+            w += PW;
           }
-          if (CHAIN < IC * KH && (row + 1) % CHAIN == 0) {
+#endif
+          if (CHAIN < TAP_ROWS && (row + 1) % CHAIN == 0) {
             #pragma unroll
             for (int i = 0; i < MR; ++i)
               #pragma unroll

@@ -91,7 +91,7 @@ class WindowCode {
       out_.values.holes["B_POINTER"] = fmt::format("const __global float* w = weights + panel * {};\n",
                                                    channels() * image_.y.taps * image_.x.taps * panel_width);
     }
-    fill();
+    fill(placed.has_value());
     out_.groups = view_.axis(view_.roles().m[0]).extent * Expr(ceil_div(image_.y.outputs, tiles_.rows));
     out_.schedule = fmt::format("template {}, {} rows of the image a group, register tile {} x {}", out_.template_name,
                                 tiles_.rows, tiles_.pixels, panel_width);
@@ -123,10 +123,11 @@ class WindowCode {
                                                  view_.operand_of(view_.b()).name, view_.c_text(placed.first));
   }
 
-  void fill() {
+  void fill(bool in_place) {
     auto& p = out_.values.parameters;
     auto& holes = out_.values.holes;
-    const std::int64_t rows_of_taps = channels() * image_.y.taps;
+    // Terms of a row of taps: of one channel, or of all.
+    const std::int64_t row = image_.x.taps * (in_place ? channels() : 1);
     const std::pair<const char*, std::int64_t> numbers[] = {
         {"IC", channels()},          {"KH", image_.y.taps},          {"KW", image_.x.taps},       {"SY", image_.y.stride},
         {"SX", image_.x.stride},     {"DY", image_.y.dilation},      {"DX", image_.x.dilation},   {"OH", image_.y.outputs},
@@ -135,7 +136,7 @@ class WindowCode {
         {"MR", tiles_.pixels},       {"NV", tiles_.vectors},         {"ROWS", tiles_.rows}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     const std::int64_t longest = longest_chain(target_);
-    if (rows_of_taps * image_.x.taps > longest) p["CHAIN"] = std::to_string(std::max<std::int64_t>(1, longest / image_.x.taps));
+    if (channels() * view_.taps() > longest) p["CHAIN"] = std::to_string(std::max<std::int64_t>(1, longest / row));
     p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
     holes["A_ROW"] = fmt::format("const __global float* src = {} + ({}) + image * ({}) + ic * {} + y * {};\n",
