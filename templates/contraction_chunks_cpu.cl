@@ -3,7 +3,8 @@
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of f(A)[g, row m, tap, k] * f(B)[g, tap, k, n])
 // A         hole A_ELEMENTS: the PV values f(A)[g, m, tap, k .. k + PV - 1]; with ROWS_INNERMOST f(A)[g, m .. m + PV - 1, tap, k].
-//           Default: row-major a[((g * M + m) * TAPS + tap) * K + k].
+//           Default: row-major a[((g * M + m) * TAPS + tap) * K + k]. There hole A_LAST_ROWS fills to[l], l < PV, with
+//           f(A)[g, min(m + l, M - 1), tap, k] for the last rows.
 // B         hole PACK_B fills to[(panel - panel_begin) * B_PANEL + (k - k0) * PW + j] for the work-item's panels, k0 <= k < k_end
 //           and j < PW with f(B)[g, tap, k, min(panel * PW + j, N - 1)]. Default: row-major b[((g * TAPS + tap) * K + k) * N + n].
 // a chunk   terms (tap, k), tap0 <= tap < tap0 + TC, k0 <= k < min(K, k0 + KC): a part of a tap, or whole taps.
@@ -16,7 +17,7 @@
 //   G, M, N, K, TAPS, VW, MR, NV, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl; G, M, N and K may be variables
 //   KC, TC  terms of a tap and taps of a chunk: KC <= K where both are known, and TC = 1 unless KC = K
 //   CHAIN   longest chain of fma: chains are then added to the sums (CHUNK)
-//   PV      1, 4, 8: width of A's copying loop, at most K, or MR with ROWS_INNERMOST, which MR divides M (1)
+//   PV      1, 4, 8: width of A's copying loop, at most K, or MR with ROWS_INNERMOST (1)
 //   ROWS_INNERMOST  1: for A transposed (0)
 //   MT, NP  row tiles and panels of a work-item: copying A costs about 2 / (NP * NV) of the multiplications and copying B about
 //           12 / (MT * MR)
@@ -144,11 +145,17 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
         for (int at = 0; at < packed_rows; at += PV) {
           const int m = m_begin + at;
           __local float* restrict to = block + at * CHUNK + t * MR;
-          PVEC v;
-          //@hole A_ELEMENTS
-          for (int l = 0; l < PV; ++l) ((float*)&v)[l] = a[((size_t)(g * M + m + l) * TAPS + tap) * K + k];
-          //@end
-          PSTORE(v, to);
+          if (M % PV == 0 || m + PV <= M) {
+            PVEC v;
+            //@hole A_ELEMENTS
+            for (int l = 0; l < PV; ++l) ((float*)&v)[l] = a[((size_t)(g * M + m + l) * TAPS + tap) * K + k];
+            //@end
+            PSTORE(v, to);
+          } else {
+            //@hole A_LAST_ROWS
+            for (int l = 0; l < PV; ++l) to[l] = a[((size_t)(g * M + min(m + l, M - 1)) * TAPS + tap) * K + k];
+            //@end
+          }
         }
       }
 #else

@@ -1,4 +1,5 @@
-// Convolution of few input channels on a CPU: a zero-padded window of the image in local memory, B packed at compile time.
+// Convolution of few input channels on a CPU: a zero-padded window of the image in local memory, B packed at compile time or read
+// in place.
 //
 // formula   C[image,oy,ox,o] = epilogue(sum over ic < IC, ky < KH, kx < KW of A[image, ic, y, x] * B[ic,ky,kx,o]),
 //           y = oy * SY + ky * DY, x = ox * SX + kx * DX in coordinates of the padded image; A is 0 outside rows
@@ -7,6 +8,7 @@
 // window    window[(ic * WH + wy) * WW + x], WH = (ROWS - 1) * SY + (KH - 1) * DY + 1 rows from y = oy * SY on,
 //           WW = (PIXELS - 1) * SX + (KW - 1) * DX + 1 columns, PIXELS = OW rounded up to MR.
 // B         b[((n / PW * IC * KH + ic * KH + ky) * KW + kx) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
+//           With IN_PLACE b[ic * W_CHANNEL + ky * W_Y + kx * W_X + n], PW divides N.
 // C         c[((image * OH + oy) * OW + ox) * C_STEP + o] (NHWC).      bias: PANELS * PW values (default epilogue).
 // parameter legal values (default)
 //   IC, KH, KW, SY, SX, DY, DX, OH, OW, N   the shape (first layer of a residual network)
@@ -14,7 +16,9 @@
 //   VW      4, 8, 16: vector width of the target
 //   MR, NV  pixels of a row and vectors of the register tile: MR * NV + NV + 1 <= vector registers (6, 4)
 //   ROWS    output rows of a work-item (2)
-//   CHAIN   rows of taps in the longest chain of fma; longer sums are added up from pieces (IC * KH)
+//   IN_PLACE  1: B is read where it lies (0); W_CHANNEL, W_Y, W_X: elements between its channels, rows and columns of taps
+//   CHAIN   rows of taps, of a channel or with IN_PLACE of all, in the longest chain of fma; longer sums are added up from
+//           pieces (all)
 //   INDEX   int, long: type of indices into A and C (int)
 //   EPILOGUE_UNROLL  MR: the epilogue is written out; 1: small code, for an expensive one (MR)
 // local memory 4 * IC * WH * WW bytes. launch: images * BANDS groups of one work-item.
@@ -75,9 +79,6 @@
 #ifndef ROWS
 #define ROWS 2
 #endif
-#ifndef CHAIN
-#define CHAIN (IC * KH)
-#endif
 #ifndef INDEX
 #define INDEX int
 #endif
@@ -86,6 +87,22 @@
 #endif
 #ifndef C_STEP
 #define C_STEP N
+#endif
+#ifndef IN_PLACE
+#define IN_PLACE 0
+#endif
+#define TAP_ROWS (IN_PLACE ? KH : IC * KH)
+#ifndef CHAIN
+#define CHAIN TAP_ROWS
+#endif
+#ifndef W_CHANNEL
+#define W_CHANNEL N
+#endif
+#ifndef W_Y
+#define W_Y (KW * IC * N)
+#endif
+#ifndef W_X
+#define W_X (IC * N)
 #endif
 #define PW (NV * VW)
 #define PANELS ((N + PW - 1) / PW)
@@ -147,8 +164,27 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
           #pragma unroll
           for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
         //@hole B_POINTER
-        const __global float* w = b + panel * (IC * KH * KW * PW);
+        const __global float* w = b + panel * (IN_PLACE ? PW : IC * KH * KW * PW);
         //@end
+#if IN_PLACE
+        // Taps outermost, then channels, as the weights lie.
+        for (int row = 0; row < KH; ++row) {
+          const __local float* p = window + ((oy - top) * SY + row * DY) * WW + left * SX;
+          for (int kx = 0; kx < KW; ++kx) {
+            #pragma unroll
+            for (int ic = 0; ic < IC; ++ic) {
+              VEC x[NV];
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) x[j] = LOAD(w + row * W_Y + kx * W_X + ic * W_CHANNEL + j * VW);
+              #pragma unroll
+              for (int i = 0; i < MR; ++i) {
+                const VEC s = p[ic * (WH * WW) + i * SX + kx * DX];
+                #pragma unroll
+                for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+              }
+            }
+          }
+#else
         for (int row = 0; row < IC * KH; ++row) {
           const __local float* p = window + (row / KH * WH + (oy - top) * SY + row % KH * DY) * WW + left * SX;
           for (int kx = 0; kx < KW; ++kx) {
@@ -163,7 +199,8 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
             }
             w += PW;
           }
-          if (CHAIN < IC * KH && (row + 1) % CHAIN == 0) {
+#endif
+          if (CHAIN < TAP_ROWS && (row + 1) % CHAIN == 0) {
             #pragma unroll
             for (int i = 0; i < MR; ++i)
               #pragma unroll

@@ -74,8 +74,7 @@ class ChunkChooser {
   bool chooses_copy_of_a() {
     if (view_.roles().m.size() == 1) {
       const Axis& row = view_.axis(view_.roles().m[0]);
-      if (row.extent.is_constant() && row.extent.value() % kNeighbours == 0 && varies_by_one(a_, row.name) &&
-          can_vectorize(a_, row.name, kNeighbours)) {
+      if (varies_by_one(a_, row.name) && takes_vectors(a_, row, kNeighbours)) {
         tiles_.rows_innermost = true;
         tiles_.lanes = kNeighbours;
         copy_a_ = cycles_of_vector(a_) / kNeighbours;
@@ -167,6 +166,7 @@ class ChunkCode {
     fill_parameters();
     values_.holes["GROUP"] = fmt::format("{}\n", fmt::join(view_.group_coordinates(), "\n"));
     values_.holes["A_ELEMENTS"] = a_elements();
+    if (tiles_.rows_innermost) values_.holes["A_LAST_ROWS"] = a_last_rows();
     values_.holes["PACK_B"] = b_panels();
     values_.holes["EPILOGUE"] = contraction_epilogue(view_, width_, false);
     values_.holes["STORE"] = "";
@@ -218,6 +218,19 @@ class ChunkCode {
     add_lines(e, view_.tap_coordinates());
     e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
     e.line(fmt::format("v = {};", e.vector_value(view_.roles().a)));
+    e.close();
+    return e.text();
+  }
+
+  // Elements to[l] of A at the rows m + l and one term, one by one; rows beyond the last repeat it.
+  std::string a_last_rows() const {
+    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
+    Emitter e(loads, view_.mode());
+    e.open("for (int l = 0; l < PV; ++l)", names_);
+    add_lines(e, view_.tap_coordinates());
+    e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
+    e.line(fmt::format("const {} {} = min(m + l, M - 1);", view_.index_type(), view_.axis(view_.roles().m[0]).name));
+    e.line(fmt::format("to[l] = {};", e.value(view_.roles().a)));
     e.close();
     return e.text();
   }

@@ -47,18 +47,51 @@ WindowTiles choose_window_tiles(const ConvolutionImage& image, std::int64_t chan
   return best;
 }
 
+// Weights of run time: columns are neighbours, and a tap of a channel lies these elements behind the first.
+struct PlacedWeights {
+  Expr first;
+  std::int64_t channel = 0, y = 0, x = 0;
+};
+
+std::optional<PlacedWeights> placed_weights(const ContractionView& view, const ConvolutionImage& image) {
+  const ScalarNode& b = view.b();
+  const std::string &column = view.column_axis().name, &inner = view.inner_axis().name;
+  if (!is_plain_load(b) || !b.guard.empty() || view.operand_of(b).dtype != DType::f32) return std::nullopt;
+  const auto channel = constant_stride(b.index, inner);
+  if (!channel || !(b.index.coefficient(column) == Expr(1))) return std::nullopt;
+  const Expr at_tap = b.index.substitute({{column, Expr(0)}, {inner, Expr(0)}});
+  PlacedWeights placed{at_tap.substitute(view.at_tap(0)), *channel, 0, 0};
+  const auto behind = [&](std::int64_t y, std::int64_t x) {
+    return (at_tap.substitute(view.at_tap(y * image.x.taps + x)) - placed.first).constant();
+  };
+  if (image.y.taps > 1) placed.y = behind(1, 0).value_or(0);
+  if (image.x.taps > 1) placed.x = behind(0, 1).value_or(0);
+  for (std::int64_t y = 0; y < image.y.taps; ++y) {
+    for (std::int64_t x = 0; x < image.x.taps; ++x) {
+      if (behind(y, x) != std::optional(y * placed.y + x * placed.x)) return std::nullopt;
+    }
+  }
+  return placed;
+}
+
 class WindowCode {
  public:
   WindowCode(const ContractionView& view, const ContractionChoice& choice, const ConvolutionImage& image,
              const WindowTiles& tiles, const Target& target)
       : view_(view), choice_(choice), image_(image), tiles_(tiles), target_(target), kernel_(view.kernel()) {}
 
-  GeneratedKernel run(const Buffer& weights) {
+  GeneratedKernel run(const Buffer& weights, const std::optional<PlacedWeights>& placed) {
     const std::int64_t panel_width = std::int64_t{tiles_.vectors} * target_.vector_width;
     out_.template_name = "contraction_window_cpu";
-    out_.constants.push_back(own_constant("weights", weights.name + ".packed", packed(weights.constant, panel_width)));
-    kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
-    fill(panel_width);
+    if (placed) {
+      read_in_place(*placed);
+    } else {
+      out_.constants.push_back(own_constant("weights", weights.name + ".packed", packed(weights.constant, panel_width)));
+      kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
+      out_.values.holes["B_POINTER"] = fmt::format("const __global float* w = weights + panel * {};\n",
+                                                   channels() * image_.y.taps * image_.x.taps * panel_width);
+    }
+    fill(placed.has_value());
     out_.groups = view_.axis(view_.roles().m[0]).extent * Expr(ceil_div(image_.y.outputs, tiles_.rows));
     out_.schedule = fmt::format("template {}, {} rows of the image a group, register tile {} x {}", out_.template_name,
                                 tiles_.rows, tiles_.pixels, panel_width);
@@ -80,10 +113,21 @@ class WindowCode {
     return pack_panels(weights, where, 1, view_.columns().value(), 1, panel_width);
   }
 
-  void fill(std::int64_t panel_width) {
+  void read_in_place(const PlacedWeights& placed) {
+    auto& p = out_.values.parameters;
+    p["IN_PLACE"] = "1";
+    p["W_CHANNEL"] = std::to_string(placed.channel);
+    p["W_Y"] = fmt::format("({})", placed.y);
+    p["W_X"] = fmt::format("({})", placed.x);
+    out_.values.holes["B_POINTER"] = fmt::format("const __global float* w = {} + ({}) + panel * PW;\n",
+                                                 view_.operand_of(view_.b()).name, view_.c_text(placed.first));
+  }
+
+  void fill(bool in_place) {
     auto& p = out_.values.parameters;
     auto& holes = out_.values.holes;
-    const std::int64_t rows_of_taps = channels() * image_.y.taps;
+    // Terms of a row of taps: of one channel, or of all.
+    const std::int64_t row = image_.x.taps * (in_place ? channels() : 1);
     const std::pair<const char*, std::int64_t> numbers[] = {
         {"IC", channels()},          {"KH", image_.y.taps},          {"KW", image_.x.taps},       {"SY", image_.y.stride},
         {"SX", image_.x.stride},     {"DY", image_.y.dilation},      {"DX", image_.x.dilation},   {"OH", image_.y.outputs},
@@ -92,14 +136,12 @@ class WindowCode {
         {"MR", tiles_.pixels},       {"NV", tiles_.vectors},         {"ROWS", tiles_.rows}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     const std::int64_t longest = longest_chain(target_);
-    if (rows_of_taps * image_.x.taps > longest) p["CHAIN"] = std::to_string(std::max<std::int64_t>(1, longest / image_.x.taps));
+    if (channels() * view_.taps() > longest) p["CHAIN"] = std::to_string(std::max<std::int64_t>(1, longest / row));
     p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
     holes["A_ROW"] = fmt::format("const __global float* src = {} + ({}) + image * ({}) + ic * {} + y * {};\n",
                                  view_.operand_of(view_.a()).name, view_.c_text(image_.origin), view_.c_text(image_.per_image),
                                  image_.per_channel, image_.y.step);
-    holes["B_POINTER"] =
-        fmt::format("const __global float* w = weights + panel * {};\n", rows_of_taps * image_.x.taps * panel_width);
     holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, false);
     holes["STORE"] = "";
   }
@@ -117,11 +159,13 @@ class WindowCode {
 
 std::optional<GeneratedKernel> generate_window(const ContractionView& view, const ContractionChoice& choice,
                                                const std::vector<Buffer>& buffers, const Target& target) {
-  if (!choice.constant_b || view.taps() == 1) return std::nullopt;
+  if (view.taps() == 1) return std::nullopt;
   if (!view.inner().is_constant() || view.inner().value() > kMostChannels || !view.columns().is_constant()) return std::nullopt;
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
   const auto image = convolution_image(view);
   if (!image || weights.dtype != DType::f32) return std::nullopt;
+  const auto placed = choice.constant_b ? std::nullopt : placed_weights(view, *image);
+  if (!choice.constant_b && !placed) return std::nullopt;
   const auto inside = [](const ImageAxis& axis) {
     return axis.first <= axis.last && axis.last <= (axis.outputs - 1) * axis.stride + (axis.taps - 1) * axis.dilation;
   };
@@ -131,7 +175,9 @@ std::optional<GeneratedKernel> generate_window(const ContractionView& view, cons
                              (image->x.taps - 1) * image->x.dilation + 1,
                      height = (tiles.rows - 1) * image->y.stride + (image->y.taps - 1) * image->y.dilation + 1;
   if (view.inner().value() * width * height * 4 > std::min(kWindowBytes, target.local_bytes)) return std::nullopt;
-  return WindowCode(view, choice, *image, tiles, target).run(weights);
+  // In place no columns of zeros fill a last panel.
+  if (placed && view.columns().value() % (tiles.vectors * target.vector_width) != 0) return std::nullopt;
+  return WindowCode(view, choice, *image, tiles, target).run(weights, placed);
 }
 
 }  // namespace oclc

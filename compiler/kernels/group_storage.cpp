@@ -148,8 +148,8 @@ class Storing {
     int placeable = 0;
     for (std::size_t i = 0; i < concat.inputs.size(); ++i) placeable += can_place(concat, i) ? 1 : 0;
     return placeable > 0 &&
-           (concat.inputs.size() > kLongestSelection || feeds_contraction(concat.output(), false) || readers.size() > 1 ||
-            draft_.graph.is_output(concat.output()) || draft_.placed_in.count(concat.output()));
+           (concat.inputs.size() > kLongestSelection || concat.has("stored") || feeds_contraction(concat.output(), false) ||
+            readers.size() > 1 || draft_.graph.is_output(concat.output()) || draft_.placed_in.count(concat.output()));
   }
 
   // An operand that some kernel computes, or a concatenation placed itself, used once here and stored nowhere else yet.

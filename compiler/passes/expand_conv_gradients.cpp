@@ -11,25 +11,6 @@
 namespace oclc {
 namespace {
 
-// [O, C / group, k..] to [C, O / group, k..], the taps reversed.
-Value* adjoint_weights(Builder& b, Value* w, std::int64_t group) {
-  const Shape& shape = w->type.shape;
-  Shape split{Expr(group), floor_div(shape[0], Expr(group)), shape[1]};
-  Ints perm{0, 2, 1};
-  Shape joined{shape[1] * Expr(group), split[1]};
-  Exprs starts = zeros(2);
-  Ints steps{1, 1};
-  for (std::size_t i = 2; i < shape.size(); ++i) {
-    split.push_back(shape[i]);
-    perm.push_back(static_cast<std::int64_t>(i) + 1);
-    joined.push_back(shape[i]);
-    starts.push_back(shape[i] - 1);
-    steps.push_back(-1);
-  }
-  w = b.reshape(b.transpose(b.reshape(w, split), perm), joined);
-  return b.slice(w, starts, joined, steps);
-}
-
 // Strides s cut the result into s classes of positions, each a convolution with every s-th tap; all classes are features of one
 // convolution, whose result is interleaved (Shi et al.: Real-Time Single Image and Video Super-Resolution Using an Efficient
 // Sub-Pixel Convolutional Neural Network, 2016).

@@ -5,15 +5,28 @@
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/ir/typical.h"
 #include "compiler/passes/gradient_windows.h"
 #include "compiler/passes/pass.h"
 
 namespace oclc {
 namespace {
 
-// A product with the indices' one-hot matrix, which is computed in the product's loads. Of one column a product reuses nothing;
-// the sum of what the indices pick takes no products, so that a single number arrives as it is: infinite, or with more digits
-// than matrix units multiply.
+// With fewer indices than this part of the places most places have none.
+constexpr std::int64_t kFewIndices = 2;
+// The same where only the plan's run knows how many indices there are.
+constexpr std::int64_t kFewUnknownIndices = 8;
+
+bool leaves_most_empty(const Expr& indices, const Expr& places) {
+  const std::int64_t share = indices.is_constant() ? kFewIndices : kFewUnknownIndices;
+  return known_less(Expr(0), indices) && static_cast<double>(share * typical_terms(indices)) <= typical(places);
+}
+
+// A product with the indices' one-hot matrix, which is computed in the product's loads. Where most places have no index, the
+// rows of equal indices are added up first, by a product with the matrix of which index equals which, and each place takes the
+// sum of the last index that names it: of an embedding the place's row is read where the gradient is used. Of one column a
+// product reuses nothing; the sum of what the indices pick takes no products, so that a single number arrives as it is:
+// infinite, or with more digits than matrix units multiply.
 Value* expand_scatter_add(Builder& b, const Node& node) {
   Value *indices = node.inputs[0], *updates = node.inputs[1];
   const DType dtype = updates->type.dtype;
@@ -33,8 +46,19 @@ Value* expand_scatter_add(Builder& b, const Node& node) {
   const DType of_index = row->type.dtype;
   Value* wrapped = b.where(b.call("less", {row, b.scalar(of_index, 0)}), b.add(row, b.exprs({size}, {}, of_index)), row);
   Value* match = b.call("equal", {wrapped, b.iota({Expr(1), size}, 1, of_index)});
-  Value* sums = width == Expr(1) ? b.reduce("reduce_sum", b.where(match, columns, b.scalar(dtype, 0)), {0}, false)
-                                 : b.matmul(b.cast(match, dtype), columns, true, false);
+  Value* sums = nullptr;
+  if (width == Expr(1)) {
+    sums = b.reduce("reduce_sum", b.where(match, columns, b.scalar(dtype, 0)), {0}, false);
+  } else if (leaves_most_empty(rows, size)) {
+    Value* equal = b.call("equal", {wrapped, b.reshape(wrapped, {Expr(1), rows})});
+    Value* of_equal = b.matmul(b.cast(equal, dtype), columns);
+    Value* number = b.iota({rows, Expr(1)}, 0, DType::i32);
+    Value* last = b.reduce("reduce_max", b.where(match, number, b.scalar(DType::i32, -1)), {0}, false);
+    Value* none = b.call("less", {b.reshape(last, {size, Expr(1)}), b.scalar(DType::i32, 0)});
+    sums = b.where(none, b.scalar(dtype, 0), b.gather(of_equal, last));
+  } else {
+    sums = b.matmul(b.cast(match, dtype), columns, true, false);
+  }
   Shape parts{size};
   parts.insert(parts.end(), around.begin(), around.end());
   Ints back;
@@ -74,12 +98,13 @@ bool expand_gradients(Graph& graph, const PassContext& context) {
     }
     const auto* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.op == node->op->name; });
     if (row == std::end(kRows)) continue;
-    Value* laid_out = nullptr;
+    Value* better = nullptr;
     if (context.lays_out_operands && row->expand == expand_conv_weight_grad) {
-      laid_out = shifted_weight_grad(b, *node);
-      if (!laid_out) laid_out = widened_weight_grad(b, *node);
+      better = shifted_weight_grad(b, *node);
+      if (!better) better = widened_weight_grad(b, *node);
     }
-    graph.replace_all_uses(node->output(), laid_out ? laid_out : row->expand(b, *node));
+    if (context.separates_classes && row->expand == expand_conv_transpose) better = separate_classes(b, *node);
+    graph.replace_all_uses(node->output(), better ? better : row->expand(b, *node));
     changed = true;
   }
   if (changed) {

@@ -27,6 +27,8 @@ std::vector<Ints> taps_of(const Ints& kernel);
 Value* tap_of(Builder& b, Value* x, const Windows& windows, const Ints& tap, std::span<const Expr> positions, double outside);
 // v with its spatial axes spread: see the operator.
 Value* spread(Builder& b, Value* v, const Ints& starts, const Ints& strides, std::span<const Expr> sizes);
+// Weights [O, C / group, k..] as [C, O / group, k..], the taps reversed.
+Value* adjoint_weights(Builder& b, Value* w, std::int64_t group);
 // A copy of v in channels-last storage.
 Value* stored_channels_last(Builder& b, Value* v);
 

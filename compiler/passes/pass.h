@@ -16,6 +16,7 @@ struct PassContext {
   std::int64_t fold_total_bytes = 1LL << 30;    // of all constants that one run of constant folding makes
   std::int64_t fold_growth_bytes = 1LL << 20;   // larger results are made only if they are not much larger than the operands
   bool joins_products = true;                   // products of one left operand are joined: see join_products.cpp
+  bool separates_classes = false;               // launches are cheaper than products with zeros: see separate_classes.cpp
   bool lays_out_operands = false;               // the target's products have both operands laid out before they multiply
 #ifdef NDEBUG
   bool verify_each = false;  // verify the graph after each pass

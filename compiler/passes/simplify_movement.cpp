@@ -314,6 +314,25 @@ bool transpose_into_matmul(Graph& graph, Node* node) {
   return false;
 }
 
+// transpose(matmul(a, b)) = matmul(transpose(b), transpose(a)), by the flags: rows of the result are stored as they are
+// computed. A constant stays on the right, where it is packed when the plan is made.
+bool transposed_product(Graph& graph, Node* node) {
+  if (!is(node, "transpose")) return false;
+  const Node* inner = producer(node->inputs[0], "matmul");
+  if (!inner || !has_one_use(graph, node->inputs[0])) return false;
+  Value *a = inner->inputs[0], *b = inner->inputs[1];
+  const std::size_t rank = node->output()->type.rank();
+  if (a->type.rank() != rank || b->type.rank() != rank || constant_of(a) || constant_of(b)) return false;
+  Ints perm = node->get<Ints>("perm");
+  std::swap(perm[rank - 2], perm[rank - 1]);
+  if (!std::is_sorted(perm.begin(), perm.end())) return false;
+  Rewriter rewrite(graph, node);
+  Attributes attributes = inner->attributes;
+  attributes["trans_a"] = 1 - inner->get<std::int64_t>("trans_b");
+  attributes["trans_b"] = 1 - inner->get<std::int64_t>("trans_a");
+  return rewrite.replace(rewrite.call("matmul", {b, a}, std::move(attributes)));
+}
+
 // Zeros around a convolution's operand are the convolution's own padding.
 bool pad_into_conv(Graph& graph, Node* node) {
   if (!is(node, "conv")) return false;
@@ -359,6 +378,7 @@ bool simplify_movement(Graph& graph, const PassContext&) {
                              slice_before_expand,
                              slice_of_concat,
                              transpose_into_matmul,
+                             transposed_product,
                              pad_into_conv};
   return apply_rules(graph, kRules);
 }

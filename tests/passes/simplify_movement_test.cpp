@@ -301,6 +301,43 @@ TEST_CASE("a transpose that keeps the innermost axis stays") {
     })");
 }
 
+TEST_CASE("a transposed product is the product of the transposed operands in the other order") {
+  becomes(simplify_movement, R"(
+    graph g(%a: f32[2, 8, 3], %b: f32[2, 8, 5]) {
+      %0 = matmul(%a, %b) {trans_a=1, trans_b=0}
+      %1 = transpose(%0) {perm=[0, 2, 1]}
+      return y=%1
+    })",
+          R"(
+    graph g(%a: f32[2, 8, 3], %b: f32[2, 8, 5]) {
+      %0 = matmul(%b, %a) {trans_a=1, trans_b=0} : f32[2, 5, 3]
+      return y=%0
+    }
+    )");
+}
+
+TEST_CASE("a product that is read as it is, of a constant, or whose batches are moved stays in front of the transpose") {
+  stays(simplify_movement, R"(
+    graph g(%a: f32[3, 8], %b: f32[8, 5]) {
+      %0 = matmul(%a, %b) {trans_a=0, trans_b=0} : f32[3, 5]
+      %1 = transpose(%0) {perm=[1, 0]} : f32[5, 3]
+      return x=%0, y=%1
+    })");
+  stays(simplify_movement, R"(
+    graph g(%a: f32[3, 2]) {
+      %0 = constant f32[2, 2] [1, 2, 3, 4]
+      %1 = matmul(%a, %0) {trans_a=0, trans_b=0} : f32[3, 2]
+      %2 = transpose(%1) {perm=[1, 0]} : f32[2, 3]
+      return y=%2
+    })");
+  stays(simplify_movement, R"(
+    graph g(%a: f32[2, 3, 8], %b: f32[2, 8, 5]) {
+      %0 = matmul(%a, %b) {trans_a=0, trans_b=0} : f32[2, 3, 5]
+      %1 = transpose(%0) {perm=[2, 0, 1]} : f32[5, 2, 3]
+      return y=%1
+    })");
+}
+
 TEST_CASE("a transposed weight is not copied") {
   becomes(simplify_movement, R"(
     graph g(%x: f32[N, 4]) {

@@ -60,6 +60,8 @@ const Convolution kConvolutions[] = {
      "9, 9", "3, 3"},
     {"first layer", "N, 3, 31, 31", "16, 3, 7, 7", "N, 16, 16, 16",
      "strides=[2, 2], dilations=[1, 1], pads=[3, 3, 3, 3], group=1", "31, 31", "7, 7"},
+    {"stride 3", "N, 5, 16, 14", "8, 5, 4, 5", "N, 8, 6, 5", "strides=[3, 3], dilations=[1, 1], pads=[2, 3, 1, 0], group=1",
+     "16, 14", "4, 5"},
     {"one axis", "N, 5, 17", "7, 5, 4", "N, 7, 16", "strides=[1], dilations=[1], pads=[1, 1], group=1", "17", "4"},
     {"three axes", "N, 2, 4, 5, 6", "3, 2, 2, 3, 2", "N, 3, 3, 3, 5",
      "strides=[1, 1, 1], dilations=[1, 1, 1], pads=[0, 0, 0, 0, 0, 0], group=1", "4, 5, 6", "2, 3, 2"},
