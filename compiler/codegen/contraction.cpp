@@ -59,8 +59,10 @@ class ContractionCode {
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
     if (choice_.constant_b) {
       // Where registers are few, many row tiles pass over a panel: the first would wait for memory, the others ask for nothing.
-      const bool next =
-          choice_.local_copy == LocalCopy::none && has_few_registers(target_) && tiles.row_tiles > 1 && tiles.panels > 1;
+      // Weights that the second-level cache holds come soon enough.
+      const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
+      const bool next = choice_.local_copy == LocalCopy::none && has_few_registers(target_) && tiles.row_tiles > 1 &&
+                        tiles.panels > 1 && bytes > target_.l2_bytes;
       if (next)
         p["NEXT"] = std::to_string(ceil_div(choice_.panel_width, tiles.row_tiles));
       else
