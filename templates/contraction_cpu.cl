@@ -22,6 +22,7 @@
 //   A_TYPE, A_FROM, B_FROM  elements of A in memory and the functions that make floats of A's and B's elements (float, none, none)
 //   EPILOGUE_UNROLL  MR: no copy through memory, for a cheap epilogue; 1: small code, for an expensive one (MR)
 //   AHEAD   rows of a packed panel by which B is asked for ahead of its use; 0: never (0)
+//   NEXT    floats of a packed panel by which each row of the one before asks for it; 0: not (0)
 //   ROWS_FASTEST  1: neighbouring work-items share panels of B (large B); 0: they share rows of A (large A)
 // local memory 0. launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 // paper     Goto, van de Geijn: Anatomy of high-performance matrix multiplication, 2008; Georganas et al.: Anatomy of
@@ -82,6 +83,9 @@
 #endif
 #ifndef AHEAD
 #define AHEAD 0
+#endif
+#ifndef NEXT
+#define NEXT 0
 #endif
 #ifndef C_STEP
 #define C_STEP N
@@ -155,6 +159,11 @@ void contraction_tile(const __global float* restrict a, const __global float* re
       //@hole B_POINTER
       const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
       //@end
+#if NEXT > 0
+      // From here to what is asked for: a part of the next panel in each row tile, and nothing new beside the last panel.
+      const int part = m0 / MR - row_block * MT;
+      int ahead = panel + 1 < panel_end && part * NEXT < PW ? B_PANEL + part * (TAPS * K * NEXT) : 0;
+#endif
       for (int tap = 0; tap < TAPS; ++tap) {
         const __global A_TYPE* p[MR];
         //@hole A_POINTER
@@ -170,6 +179,11 @@ void contraction_tile(const __global float* restrict a, const __global float* re
 #if AHEAD > 0
             #pragma unroll
             for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + AHEAD * PW + j * VW);
+#endif
+#if NEXT > 0
+            #pragma unroll
+            for (int j = 0; j < NEXT; j += 16) oclc_prefetch(w + ahead + j);
+            ahead -= PW - NEXT;
 #endif
             #pragma unroll
             for (int i = 0; i < MR; ++i) {

@@ -1,16 +1,17 @@
-// Convolution of 3x3 taps on a CPU by Winograd's F(TxT, 3x3): blocks of tiles transformed, multiplied and transformed back in
+// Convolution of RxR taps on a CPU by Winograd's F(TxT, RxR): blocks of tiles transformed, multiplied and transformed back in
 // local memory. Nothing but the image, the weights and the result goes through memory.
 //
-// formula   C[image,oy,ox,o] = epilogue(sum over c < K, ky < 3, kx < 3 of A[image, oy + ky, ox + kx, c] * W[ky,kx,c,o])
+// formula   C[image,oy,ox,o] = epilogue(sum over c < K, ky < R, kx < R of A[image, oy + ky, ox + kx, c] * W[ky,kx,c,o])
 //           in coordinates of the padded image; A is 0 outside rows Y_FIRST .. Y_LAST and columns X_FIRST .. X_LAST.
-//           Y = output^T (U * V) output, V = input D input^T of a window D of WIN x WIN, U = filter W filter^T; WIN = T + 2.
-//           Points: T = 2: 0, 1, -1, infinity; T = 4: 0, 3/4, -3/4, 3/2, -3/2, infinity.
+//           Y = output^T (U * V) output, V = input D input^T of a window D of WIN x WIN, U = filter W filter^T; WIN = T + R - 1.
+//           Points: WIN = 4: 0, 1, -1, infinity; WIN = 6: 0, 3/4, -3/4, 3/2, -3/2, infinity.
 // A         A[image, y, x, c] = origin[(y - top) * A_Y + (x - left) * A_X + c], the hole A_ORIGIN for the window at (top, left).
 // B         b[((n / PW * POINTS + point) * K + c) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
 // C         c[((image * OH + oy) * OW + ox) * C_STEP + o].     bias: PANELS * PW values (default epilogue).     zero: K zeros.
 // local     v[(point * TBR + tile) * V_PITCH + c], then products[(point * TBR + tile) * PW + n % PW]; TBR = TB rounded up to MR.
 // parameter legal values (default)
 //   T       2, 4: outputs of a tile, down and across (2)
+//   R       3, or 5 where T is 2: taps of the filter, down and across (3)
 //   IMAGES  images; a literal, or the name of a variable that the hole SIZES declares (1)
 //   K, N    channels, a multiple of VW; features (64, 64)
 //   OH, OW, Y_FIRST, Y_LAST, X_FIRST, X_LAST, A_Y, A_X   the image (56x56, padding 1)
@@ -19,6 +20,7 @@
 //   K_CHAIN longest chain of fma; longer sums are added up from pieces (K)
 //   INDEX   int, long: type of indices into A and C (int)
 //   AHEAD   rows of a panel by which B is asked for ahead of its use; 0: never (0)
+//   NEXT    1: weights of the next point are asked for while those of this one are used, instead (0)
 //   TB, NP  tiles and panels of a work-item (24, PANELS)
 //   EPILOGUE_UNROLL  T: the epilogue of a row of pixels is written out; 1: small code, for an expensive one (T)
 // local memory 4 * POINTS * TBR * (V_PITCH + PW) bytes: at most half the second-level cache.
@@ -26,6 +28,9 @@
 // paper     Lavin, Gray: Fast algorithms for convolutional neural networks, 2015.
 #ifndef T
 #define T 2
+#endif
+#ifndef R
+#define R 3
 #endif
 #ifndef IMAGES
 #define IMAGES 1
@@ -75,6 +80,9 @@
 #ifndef AHEAD
 #define AHEAD 0
 #endif
+#ifndef NEXT
+#define NEXT 0
+#endif
 #ifndef INDEX
 #define INDEX int
 #endif
@@ -90,7 +98,7 @@
 #ifndef EPILOGUE_UNROLL
 #define EPILOGUE_UNROLL T
 #endif
-#define WIN (T + 2)
+#define WIN (T + R - 1)
 #define POINTS (WIN * WIN)
 #define PW (NV * VW)
 #define PANELS ((N + PW - 1) / PW)
@@ -99,6 +107,8 @@
 #define TILES_X ((OW + T - 1) / T)
 #define TBR ((TB + MR - 1) / MR * MR)
 #define V_PITCH (K + 16)
+// Floats of the next point's weights that each row of this one's asks for: all of them, after the last register tile.
+#define NEXT_STEP ((PW + TBR / MR - 1) / (TBR / MR))
 #define LOCAL_FLOATS (POINTS * TBR * (V_PITCH + PW))
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
@@ -148,7 +158,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
         VEC x[WIN];
         #pragma unroll
         for (int i = 0; i < WIN; ++i) x[i] = LOAD(p[i][j] + k);
-#if T == 2
+#if WIN == 4
         d[0][j] = x[0] - x[2];
         d[1][j] = x[1] + x[2];
         d[2][j] = x[1] - x[2];
@@ -167,7 +177,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
       #pragma unroll
       for (int i = 0; i < WIN; ++i) {
         VEC y[WIN];
-#if T == 2
+#if WIN == 4
         y[0] = d[i][0] - d[i][2];
         y[1] = d[i][1] + d[i][2];
         y[2] = d[i][1] - d[i][2];
@@ -215,6 +225,10 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
             #pragma unroll
             for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + (k + AHEAD) * PW + j * VW);
 #endif
+#if NEXT
+            #pragma unroll
+            for (int j = 0; j < NEXT_STEP; j += 16) oclc_prefetch(w + K * PW + r0 / MR * (K * NEXT_STEP) + k * NEXT_STEP + j);
+#endif
             #pragma unroll
             for (int i = 0; i < MR; ++i) {
               const VEC s = p[i * V_PITCH + k];
@@ -251,29 +265,37 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
           VEC s[WIN];
           #pragma unroll
           for (int i = 0; i < WIN; ++i) s[i] = LOAD(q + (i * WIN + x) * (TBR * PW));
-#if T == 2
+#if WIN == 4
           d[0][x] = s[0] + (s[1] + s[2]);
           d[1][x] = (s[1] - s[2]) + s[3];
 #else
           const VEC e = s[1] + s[2], o = s[1] - s[2], f = s[3] + s[4], h = s[3] - s[4];
           d[0][x] = s[0] + e + f;
+#if T == 2
+          d[1][x] = fma(h, 1.5f, fma(o, 0.75f, s[5]));
+#else
           d[1][x] = fma(h, 1.5f, 0.75f * o);
           d[2][x] = fma(f, 2.25f, 0.5625f * e);
           d[3][x] = fma(h, 3.375f, fma(o, 0.421875f, s[5]));
+#endif
 #endif
         }
         VEC pixels[T][T];
         #pragma unroll
         for (int i = 0; i < T; ++i) {
-#if T == 2
+#if WIN == 4
           pixels[i][0] = d[i][0] + (d[i][1] + d[i][2]);
           pixels[i][1] = (d[i][1] - d[i][2]) + d[i][3];
 #else
           const VEC e = d[i][1] + d[i][2], o = d[i][1] - d[i][2], f = d[i][3] + d[i][4], h = d[i][3] - d[i][4];
           pixels[i][0] = d[i][0] + e + f;
+#if T == 2
+          pixels[i][1] = fma(h, 1.5f, fma(o, 0.75f, d[i][5]));
+#else
           pixels[i][1] = fma(h, 1.5f, 0.75f * o);
           pixels[i][2] = fma(f, 2.25f, 0.5625f * e);
           pixels[i][3] = fma(h, 3.375f, fma(o, 0.421875f, d[i][5]));
+#endif
 #endif
         }
         #pragma unroll EPILOGUE_UNROLL

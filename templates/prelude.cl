@@ -51,13 +51,25 @@ OCLC_FLOATS(OCLC_SIGN) OCLC_DOUBLE(OCLC_SIGN) OCLC_SIGNED(OCLC_SIGN) OCLC_UNSIGN
   T __attribute__((overloadable)) oclc_exp_times(T a, T magic) { \
     const T z = fma(a, (T)(1.44269504f), magic), n = z - magic; \
     const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
-    T q = fma((T)(1.38146020e-3f), r, (T)(8.36871521e-3f)); \
-    q = fma(q, r, (T)(4.16683879e-2f)); \
-    q = fma(q, r, (T)(1.66665206e-1f)); \
-    q = fma(q, r, (T)(4.99999934e-1f)); \
-    return (fma(q, r * r, r) + 1) * as_##T(as_##I(z) << 23); \
+    const T s = r * r, low = fma((T)(1.66665206e-1f), r, (T)(4.99999934e-1f)); \
+    const T high = fma((T)(8.36871521e-3f), r, (T)(4.16683879e-2f)); \
+    const T q = fma(fma((T)(1.38146020e-3f), s, high), s, low); \
+    return (fma(q, s, r) + 1) * as_##T(as_##I(z) << 23); \
   }
 OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, int8) OCLC_EXP_TIMES(float16, int16)
+//@provides oclc_expm1
+// e^a - 1 for |a| <= 60, close to 0 as accurately as elsewhere: e^a = 2^n e^r as above.
+#define OCLC_EXPM1(T, I) \
+  T __attribute__((overloadable)) oclc_expm1(T a) { \
+    const T z = fma(a, (T)(1.44269504f), (T)(12583039.0f)), n = z - 12583039.0f; \
+    const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
+    const T s = r * r, low = fma((T)(1.66665206e-1f), r, (T)(4.99999934e-1f)); \
+    const T high = fma((T)(8.36871521e-3f), r, (T)(4.16683879e-2f)); \
+    const T q = fma(fma((T)(1.38146020e-3f), s, high), s, low); \
+    const T scale = as_##T(as_##I(z) << 23); \
+    return fma(scale, fma(q, s, r), scale - 1); \
+  }
+OCLC_EXPM1(float, int) OCLC_EXPM1(float4, int4) OCLC_EXPM1(float8, int8) OCLC_EXPM1(float16, int16)
 //@provides oclc_exp
 // Two factors, so that large results overflow and small ones lose their digits one by one. Built-in functions are shorter on GPUs.
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -108,26 +120,17 @@ OCLC_FLOATS(OCLC_TANH)
   T __attribute__((overloadable)) oclc_tanh(T a) { return tanh(a); }
 OCLC_DOUBLE(OCLC_TANH_DOUBLE)
 //@provides oclc_erf
-// For |a| <= 0.93: a + a p(a^2); else 1 - e^(t q(t) - t) with the sign of a, where t = min(|a|, 4): beyond, erf rounds to 1. p and q are
-// minimax polynomials of (erf(x) - x) / x and (log(erfc(t)) + t) / t.
+// 1 - e^p with the sign of a, p = t q(t) - t for t = min(|a|, 4): beyond, erf rounds to 1. q is a minimax polynomial of
+// (log(erfc(t)) + t) / t, weighted by what an error of it does to erf.
 #define OCLC_ERF(T) \
   T __attribute__((overloadable)) oclc_erf(T a) { \
-    const T s = a * a, t = fmin(fabs(a), (T)(4)); \
-    T p = fma((T)(8.34522434e-5f), s, (T)(-8.13743740e-4f)); \
-    p = fma(p, s, (T)(5.20063424e-3f)); \
-    p = fma(p, s, (T)(-2.68592704e-2f)); \
-    p = fma(p, s, (T)(1.12836942e-1f)); \
-    p = fma(p, s, (T)(-3.76126349e-1f)); \
-    p = fma(p, s, (T)(1.28379166e-1f)); \
-    const T near = fma(p, a, a); \
-    T q = fma((T)(-1.07633600e-5f), t, (T)(3.18061473e-4f)); \
-    q = fma(q, t, (T)(-3.62292561e-3f)); \
-    q = fma(q, t, (T)(2.37201992e-2f)); \
-    q = fma(q, t, (T)(-1.06187627e-1f)); \
-    q = fma(q, t, (T)(-6.35181487e-1f)); \
-    q = fma(q, t, (T)(-1.28640965e-1f)); \
-    const T far = copysign(1 - oclc_exp_times(fma(q, t, -t), (T)(12583039.0f)), a); \
-    return fabs(a) > 0.93f ? far : near; \
+    const T t = 4 < fabs(a) ? (T)(4) : fabs(a); \
+    const T s = t * t; \
+    T even = fma((T)(9.25560289e-6f), s, (T)(6.32813724e-4f)), odd = fma((T)(-1.17635092e-4f), s, (T)(-1.66698277e-3f)); \
+    even = fma(even, s, (T)(1.60348281e-4f)), odd = fma(odd, s, (T)(1.91530921e-2f)); \
+    even = fma(even, s, (T)(-1.02777839e-1f)), odd = fma(odd, s, (T)(-6.36619389e-1f)); \
+    const T q = fma(odd, t, fma(even, s, (T)(-1.28379166e-1f))); \
+    return copysign(oclc_expm1(fma(q, t, -t)), a); \
   }
 OCLC_FLOATS(OCLC_ERF)
 #define OCLC_ERF_DOUBLE(T) \

@@ -57,8 +57,17 @@ class ContractionCode {
     p["MT"] = std::to_string(tiles.row_tiles);
     p["NP"] = std::to_string(tiles.panels);
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
-    if (choice_.constant_b)
-      p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));
+    if (choice_.constant_b) {
+      // Where registers are few, many row tiles pass over a panel: the first would wait for memory, the others ask for nothing.
+      // Weights that the second-level cache holds come soon enough.
+      const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
+      const bool next = choice_.local_copy == LocalCopy::none && has_few_registers(target_) && tiles.row_tiles > 1 &&
+                        tiles.panels > 1 && bytes > target_.l2_bytes;
+      if (next)
+        p["NEXT"] = std::to_string(ceil_div(choice_.panel_width, tiles.row_tiles));
+      else
+        p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));
+    }
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
   }
 

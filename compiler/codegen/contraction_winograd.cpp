@@ -19,7 +19,7 @@ namespace {
 struct TransformCycles {
   double input, output;
 };
-constexpr TransformCycles kTwo = {32, 30}, kFour = {130, 100};
+constexpr TransformCycles kTwo = {32, 30}, kFour = {130, 100}, kWide = {130, 60};
 constexpr double kRegisterTileCycles = 30, kItemCycles = 500, kLastCacheBytes = 24;
 // Bytes a cycle of a panel from the second-level cache, which small register tiles of narrow vectors wait for.
 constexpr double kSecondCacheBytes = 29;
@@ -29,26 +29,23 @@ constexpr double kExposed = 0.3;
 constexpr std::int64_t kPitch = 16;
 constexpr double kCacheShare = 0.75;
 
-bool fits_winograd(const ConvolutionImage& image) {
-  const auto fits = [](const ImageAxis& axis) {
-    return axis.stride == 1 && axis.dilation == 1 && axis.taps == kWinogradFilter;
-  };
-  return image.per_channel == 1 && fits(image.y) && fits(image.x);
+bool fits_winograd(const ConvolutionImage& image, std::int64_t tile) {
+  const auto fits = [](const ImageAxis& axis) { return axis.stride == 1 && axis.dilation == 1; };
+  return image.per_channel == 1 && fits(image.y) && fits(image.x) && image.y.taps == image.x.taps &&
+         has_winograd(tile, image.y.taps);
 }
 
 // U[panel][point][channel][panel width] of w, read as `where` says; surplus columns 0.
 HostTensor transformed_panels(const HostTensor& w, const PackedOperand& where, std::int64_t columns, std::int64_t inner,
-                              std::int64_t panel_width, std::int64_t tile) {
-  const Winograd& f = winograd(tile);
-  const auto window = static_cast<std::size_t>(f.window), taps = static_cast<std::size_t>(kWinogradFilter);
+                              std::int64_t panel_width, const Winograd& f) {
+  const auto window = static_cast<std::size_t>(f.window), taps = static_cast<std::size_t>(f.taps);
   const std::int64_t points = f.window * f.window, panels = ceil_div(columns, panel_width);
   HostTensor packed(DType::f32, {panels * points * inner * panel_width});
   auto* to = reinterpret_cast<float*>(packed.mutable_data());
-  std::vector<double> half(window * taps);
+  std::vector<double> half(window * taps), w_column(taps);
   const auto transform = [&](std::int64_t n, std::int64_t k, float* column) {
     const std::int64_t at = where.base + k * where.inner_stride + n * where.column_stride;
     for (std::size_t x = 0; x < taps; ++x) {
-      double w_column[kWinogradFilter];
       for (std::size_t y = 0; y < taps; ++y) w_column[y] = w.at(at + where.tap_offsets[y * taps + x]);
       for (std::size_t i = 0; i < window; ++i) {
         double sum = 0;
@@ -80,8 +77,8 @@ std::int64_t asked_tile(const std::string& strategy) {
 class WinogradCode {
  public:
   WinogradCode(const ContractionView& view, const ContractionChoice& choice, const ConvolutionImage& image,
-               const WinogradTiles& tiles, std::int64_t tile, const Target& target)
-      : view_(view), choice_(choice), image_(image), tiles_(tiles), tile_(tile), target_(target), kernel_(view.kernel()) {}
+               const WinogradTiles& tiles, const Winograd& f, const Target& target)
+      : view_(view), choice_(choice), image_(image), tiles_(tiles), f_(f), target_(target), kernel_(view.kernel()) {}
 
   // `weights`: null where another kernel transforms them.
   GeneratedKernel run(const HostTensor* weights) {
@@ -91,14 +88,15 @@ class WinogradCode {
     if (weights)
       out_.constants.push_back(
           own_constant("weights", view_.operand_of(view_.b()).value + ".winograd",
-                       transformed_panels(*weights, *choice_.constant_b, columns, inner, panel_width, tile_)));
+                       transformed_panels(*weights, *choice_.constant_b, columns, inner, panel_width, f_)));
     out_.constants.push_back(own_constant("zero", "zero", HostTensor(DType::f32, {inner})));
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
     fill(panel_width, columns, inner, weights ? std::string_view("weights") : kFilters);
-    const Expr per_image = ceil_div(rows(1), Expr(tile_)) * ceil_div(rows(2), Expr(tile_));
+    const Expr per_image = ceil_div(rows(1), Expr(f_.tile)) * ceil_div(rows(2), Expr(f_.tile));
     out_.groups = ceil_div(images() * per_image, Expr(tiles_.tiles)) * Expr(ceil_div(panels, tiles_.panels));
-    out_.schedule = fmt::format("template {}, F({}x{}, 3x3), {} tiles of the image by {} panels a group, register tile {} x {}",
-                                out_.template_name, tile_, tile_, tiles_.tiles, tiles_.panels, tiles_.rows, panel_width);
+    out_.schedule =
+        fmt::format("template {0}, F({1}x{1}, {2}x{2}), {3} tiles of the image by {4} panels a group, register tile {5} x {6}",
+                    out_.template_name, f_.tile, f_.taps, tiles_.tiles, tiles_.panels, tiles_.rows, panel_width);
     out_.local_name = "block";
     out_.local_macro = "LOCAL_FLOATS";
     return assemble(kernel_, std::move(out_));
@@ -113,7 +111,11 @@ class WinogradCode {
     auto& holes = out_.values.holes;
     holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
     p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
-    const std::pair<const char*, std::int64_t> numbers[] = {{"T", tile_},
+    // Where registers are few, the first of several register tiles would wait for memory and the others not ask for anything.
+    const bool few = has_few_registers(target_);
+    const std::int64_t ahead = prefetch_rows(target_, tiles_.tiles, panel_width);
+    const std::pair<const char*, std::int64_t> numbers[] = {{"T", f_.tile},
+                                                            {"R", f_.taps},
                                                             {"K", inner},
                                                             {"N", columns},
                                                             {"OH", rows(1).value()},
@@ -130,7 +132,8 @@ class WinogradCode {
                                                             {"TB", tiles_.tiles},
                                                             {"NP", tiles_.panels},
                                                             {"K_CHAIN", std::min(inner, longest_chain(target_))},
-                                                            {"AHEAD", prefetch_rows(target_, tiles_.tiles, panel_width)}};
+                                                            {"AHEAD", few ? 0 : ahead},
+                                                            {"NEXT", few && ahead > 0 ? 1 : 0}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["T"] : "1";
@@ -138,7 +141,7 @@ class WinogradCode {
                                     view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
                                     view_.c_text(image_.per_image), image_.y.step, image_.x.step);
     holes["B_POINTER"] = fmt::format("const __global float* w = {} + (size_t)panel * {};\n", filters,
-                                     (tile_ + 2) * (tile_ + 2) * inner * panel_width);
+                                     f_.window * f_.window * inner * panel_width);
     holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, false);
     holes["STORE"] = "";
   }
@@ -147,7 +150,7 @@ class WinogradCode {
   const ContractionChoice& choice_;
   const ConvolutionImage& image_;
   const WinogradTiles& tiles_;
-  const std::int64_t tile_;
+  const Winograd& f_;
   const Target& target_;
   Kernel kernel_;  // with the operand marked that transformed weights replace
   TileKernel out_;
@@ -156,8 +159,9 @@ class WinogradCode {
 }  // namespace
 
 std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const Target& target) {
-  const std::int64_t width = target.vector_width, cores = target.compute_units, points = (s.tile + 2) * (s.tile + 2);
-  const TransformCycles transform = s.tile == 2 ? kTwo : kFour;
+  const std::int64_t width = target.vector_width, cores = target.compute_units, window = s.tile + s.taps - 1,
+                     points = window * window;
+  const TransformCycles transform = window == 4 ? kTwo : s.tile == 4 ? kFour : kWide;
   const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
   std::optional<WinogradTiles> best;
   double best_cost = 0;
@@ -200,10 +204,12 @@ std::optional<WinogradSplit> winograd_split(const ContractionView& view, const T
       !view.columns().is_constant() || view.operand_of(view.b()).dtype != DType::f32)
     return std::nullopt;
   const auto image = convolution_image(view);
-  if (!image || !fits_winograd(*image)) return std::nullopt;
+  if (!image || !fits_winograd(*image, split.tile)) return std::nullopt;
   split.image = *image;
+  split.taps = image->y.taps;
   WinogradShape shape;
   shape.tile = split.tile;
+  shape.taps = split.taps;
   const auto extent = [&](std::size_t i) { return typical_extent(view.axis(view.roles().m[i]).extent); };
   shape.tiles = extent(0) * ceil_div(extent(1), split.tile) * ceil_div(extent(2), split.tile);
   shape.channels = view.inner().value();
@@ -221,7 +227,8 @@ std::optional<GeneratedKernel> generate_winograd(const ContractionView& view, co
   const auto split = winograd_split(view, target);
   if (!split) return std::nullopt;
   const HostTensor& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)].constant;
-  return WinogradCode(view, choice, split->image, split->tiles, split->tile, target).run(is_transformed ? nullptr : &weights);
+  return WinogradCode(view, choice, split->image, split->tiles, winograd(split->tile, split->taps), target)
+      .run(is_transformed ? nullptr : &weights);
 }
 
 }  // namespace oclc

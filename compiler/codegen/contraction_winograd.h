@@ -1,4 +1,4 @@
-// Convolutions of 3x3 taps on a CPU through the template contraction_winograd_cpu.cl.
+// Convolutions of 3x3 and 5x5 taps on a CPU through the template contraction_winograd_cpu.cl.
 #pragma once
 #include <optional>
 #include <vector>
@@ -18,8 +18,8 @@ struct WinogradTiles {
 };
 
 struct WinogradShape {
-  std::int64_t tile = 2;   // T
-  std::int64_t tiles = 1;  // all images'
+  std::int64_t tile = 2, taps = 3;  // T, R
+  std::int64_t tiles = 1;           // all images'
   std::int64_t channels = 1, features = 1;
 };
 
@@ -28,7 +28,7 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& shape, c
 
 // What a convolution that asks for the strategy conv_winograd_2 or _4 is computed by.
 struct WinogradSplit {
-  std::int64_t tile = 2;
+  std::int64_t tile = 2, taps = 3;
   ConvolutionImage image;
   WinogradTiles tiles;
 };

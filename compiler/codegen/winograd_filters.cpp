@@ -10,7 +10,7 @@ namespace {
 
 // The kernel that writes u[panel][point][channel][column of the panel] to `buffer`; columns past the last are 0.
 Kernel filter_kernel(const ContractionView& view, const WinogradSplit& split, std::int64_t panel_width, int buffer) {
-  const Winograd& f = winograd(split.tile);
+  const Winograd& f = winograd(split.tile, split.taps);
   const std::int64_t channels = view.inner().value(), columns = view.columns().value();
   const ScalarNode& weight = view.b();
   KernelBuilder b(LoweringInputs{});
@@ -47,7 +47,7 @@ Kernel filter_kernel(const ContractionView& view, const WinogradSplit& split, st
     store.value = u[static_cast<std::size_t>(point)];
     b.kernel.stores.push_back(std::move(store));
   }
-  b.kernel.flops = Expr(channels * columns * points * kWinogradFilter * 2);
+  b.kernel.flops = Expr(channels * columns * points * f.taps * 2);
   b.kernel.bytes = Expr(channels) * (view.columns() * Expr(4 * view.taps()) + panels * Expr(4 * panel_width * points));
   return std::move(b.kernel);
 }
@@ -62,7 +62,7 @@ std::optional<int> add_filter_kernel(Schedule& schedule, std::size_t index, cons
   const auto split = winograd_split(*view, target);
   if (!split) return std::nullopt;
   const std::int64_t panel_width = std::int64_t{split->tiles.vectors} * target.vector_width;
-  const std::int64_t window = split->tile + kWinogradFilter - 1;
+  const std::int64_t window = split->tile + split->taps - 1;
   Buffer filters;
   filters.name = product.name + ".filters";
   filters.elements = ceil_div(view->columns(), Expr(panel_width)) * view->inner() * Expr(window * window * panel_width);

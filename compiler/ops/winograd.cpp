@@ -30,11 +30,13 @@ double power(double x, std::size_t n) {
 }
 
 // The points beside infinity.
-Winograd make(std::int64_t tile, const std::vector<double>& points) {
+Winograd make(std::int64_t tile, std::int64_t taps, const std::vector<double>& points) {
   Winograd w;
   w.tile = tile;
-  w.window = tile + kWinogradFilter - 1;
-  const auto window = static_cast<std::size_t>(w.window), last = window - 1, m = static_cast<std::size_t>(tile);
+  w.taps = taps;
+  w.window = tile + taps - 1;
+  const auto window = static_cast<std::size_t>(w.window), last = window - 1, m = static_cast<std::size_t>(tile),
+             r = static_cast<std::size_t>(taps);
   for (std::size_t j = 0; j < last; ++j) {
     std::vector<double> row = product_of_roots(points, j);
     row.resize(window, 0);
@@ -46,10 +48,14 @@ Winograd make(std::int64_t tile, const std::vector<double>& points) {
     const double sign = row[first] < 0 ? -1 : 1;
     for (double& x : row) x *= sign;
     w.input.push_back(std::move(row));
-    w.filter.push_back({sign / scale, sign * points[j] / scale, sign * points[j] * points[j] / scale});
+    std::vector<double> powers(r);
+    for (std::size_t i = 0; i < r; ++i) powers[i] = sign * power(points[j], i) / scale;
+    w.filter.push_back(std::move(powers));
   }
   w.input.push_back(product_of_roots(points, points.size()));
-  w.filter.push_back({0, 0, 1});
+  std::vector<double> highest(r, 0);
+  highest.back() = 1;
+  w.filter.push_back(std::move(highest));
   for (std::size_t i = 0; i < m; ++i) {
     std::vector<double> row;
     for (std::size_t j = 0; j < last; ++j) row.push_back(power(points[j], i));
@@ -61,12 +67,17 @@ Winograd make(std::int64_t tile, const std::vector<double>& points) {
 
 }  // namespace
 
-const Winograd& winograd(std::int64_t tile) {
-  static const Winograd two = make(2, {0, 1, -1});
+bool has_winograd(std::int64_t tile, std::int64_t taps) {
+  return taps == kWinogradFilter ? tile == 2 || tile == 4 : taps == kWideWinogradFilter && tile == 2;
+}
+
+const Winograd& winograd(std::int64_t tile, std::int64_t taps) {
+  static const Winograd two = make(2, kWinogradFilter, {0, 1, -1});
   // These points err half as much as 0, 1, -1, 2, -2, and all constants but the filter's are exact in single precision.
-  static const Winograd four = make(4, {0, 0.75, -0.75, 1.5, -1.5});
-  OCLC_CHECK(tile == 2 || tile == 4, "Winograd tile of size " + std::to_string(tile));
-  return tile == 2 ? two : four;
+  static const Winograd four = make(4, kWinogradFilter, {0, 0.75, -0.75, 1.5, -1.5});
+  static const Winograd wide = make(2, kWideWinogradFilter, {0, 0.75, -0.75, 1.5, -1.5});
+  OCLC_CHECK(has_winograd(tile, taps), "Winograd F(" + std::to_string(tile) + ", " + std::to_string(taps) + ")");
+  return taps == kWideWinogradFilter ? wide : tile == 2 ? two : four;
 }
 
 const Winograd& winograd_of(const Node& node) { return winograd(node.get<std::int64_t>("tile")); }
@@ -166,8 +177,9 @@ std::vector<T> both_sides(const Matrix& matrix, const std::vector<T>& x, std::si
 }  // namespace
 
 double winograd_error(const HostTensor& w, std::int64_t tile) {
-  const Winograd& f = winograd(tile);
-  const std::int64_t channels = w.shape().at(1), features = std::min(w.shape().at(0), kSampledFeatures);
+  const std::int64_t channels = w.shape().at(1), features = std::min(w.shape().at(0), kSampledFeatures), taps = w.shape().at(2),
+                     area = taps * taps;
+  const Winograd& f = winograd(tile, taps);
   const auto window = static_cast<std::size_t>(f.window), points = window * window, m = static_cast<std::size_t>(tile);
   std::uint64_t state = 1;
   double results = 0, errors = 0;
@@ -183,18 +195,18 @@ double winograd_error(const HostTensor& w, std::int64_t tile) {
       std::vector<float> total(points), sum(points);
       std::vector<double> exact(m * m);
       for (std::int64_t c = 0; c < channels; ++c) {
-        std::vector<double> g(9);
-        for (std::int64_t i = 0; i < 9; ++i) g[static_cast<std::size_t>(i)] = w.at((o * channels + c) * 9 + i);
-        const std::vector<double> u = both_sides(f.filter, g, 3);
-        const auto at = static_cast<std::size_t>(c);
+        std::vector<double> g(static_cast<std::size_t>(area));
+        for (std::int64_t i = 0; i < area; ++i) g[static_cast<std::size_t>(i)] = w.at((o * channels + c) * area + i);
+        const auto at = static_cast<std::size_t>(c), r = static_cast<std::size_t>(taps);
+        const std::vector<double> u = both_sides(f.filter, g, r);
         for (std::size_t p = 0; p < points; ++p) sum[p] = std::fma(transformed[at][p], static_cast<float>(u[p]), sum[p]);
         if ((c + 1) % kChain == 0 || c + 1 == channels) {
           for (std::size_t p = 0; p < points; ++p) total[p] += sum[p], sum[p] = 0;
         }
         for (std::size_t y = 0; y < m; ++y) {
           for (std::size_t x = 0; x < m; ++x) {
-            for (std::size_t i = 0; i < 9; ++i)
-              exact[y * m + x] += g[i] * static_cast<double>(images[at][(y + i / 3) * window + x + i % 3]);
+            for (std::size_t i = 0; i < g.size(); ++i)
+              exact[y * m + x] += g[i] * static_cast<double>(images[at][(y + i / r) * window + x + i % r]);
           }
         }
       }
@@ -209,8 +221,8 @@ double winograd_error(const HostTensor& w, std::int64_t tile) {
   return results > 0 ? std::sqrt(errors / results) : 0;
 }
 
-double typical_winograd_error(std::int64_t channels, std::int64_t tile) {
-  HostTensor w(DType::f32, {kSampledFeatures, channels, kWinogradFilter, kWinogradFilter});
+double typical_winograd_error(std::int64_t channels, std::int64_t tile, std::int64_t taps) {
+  HostTensor w(DType::f32, {kSampledFeatures, channels, taps, taps});
   std::uint64_t state = 2;
   for (std::int64_t i = 0; i < w.elements(); ++i) w.set(i, random_number(state));
   return winograd_error(w, tile);

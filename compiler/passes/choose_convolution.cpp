@@ -113,22 +113,25 @@ bool mark(Node* node, const ConvolutionCost& cost, std::string_view strategy) {
   return changed;
 }
 
-// Convolutions for which Winograd takes tiles of 4 x 4: those that gain most by it, as many as the contract's error allows.
-// Rounding errors of layers are independent: their squares add up, to half of the network's; the rest is for all other sums.
-std::set<const Node*> large_tiles(const Graph& graph, const ConvolutionOptions& options) {
+// Convolutions for which Winograd takes windows of six points: those that gain most by it, as many as the contract's error
+// allows. Rounding errors of layers are independent: their squares add up, to half of the network's; the rest is for all other
+// sums.
+std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions& options) {
   const double network = options.precision == "fast" ? 2e-5 : options.precision == "fp32" ? 5e-6 : 0;
   std::vector<std::pair<double, const Node*>> gains;
   for (const Node* node : graph.nodes()) {
     if (node->op->name != "conv") continue;
-    if (const double gain = gain_of_large_tile(*node, options); gain > 0) gains.emplace_back(gain, node);
+    if (const double gain = gain_of_large_window(*node, options); gain > 0) gains.emplace_back(gain, node);
   }
   std::stable_sort(gains.begin(), gains.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::set<const Node*> chosen;
   double left = network * network / 2;
   for (const auto& [gain, node] : gains) {
     const HostTensor* weights = constant_of(node->inputs[1]);
+    const Shape& filter = node->inputs[1]->type.shape;
+    const std::int64_t tile = winograd_tile(*node, true);
     const double error =
-        weights ? winograd_error(*weights, 4) : typical_winograd_error(node->inputs[1]->type.shape[1].value(), 4);
+        weights ? winograd_error(*weights, tile) : typical_winograd_error(filter[1].value(), tile, filter[2].value());
     if (error * error > left) continue;
     left -= error * error;
     chosen.insert(node);
@@ -139,7 +142,7 @@ std::set<const Node*> large_tiles(const Graph& graph, const ConvolutionOptions& 
 }  // namespace
 
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
-  const std::set<const Node*> large = large_tiles(graph, options);
+  const std::set<const Node*> large = large_windows(graph, options);
   bool changed = false;
   for (Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) changed = choose_convolution(*body, options) || changed;

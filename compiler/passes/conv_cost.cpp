@@ -22,8 +22,10 @@ constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direc
 // Measured on a CPU: one element moved by itself, and what the small products of Winograd reach of a large product's rate,
 // their operands coming from the last cache or memory.
 constexpr double kGatherSeconds = 2e-9, kWinogradProducts = 0.5;
-// Cycles of the fused transforms for a tile and a vector of channels, and of features: F(2x2) and F(4x4).
-constexpr double kTransformCycles[2][2] = {{32, 30}, {130, 100}};
+// Share of the time in which memory delivers Winograd's weights that multiplications do not hide, with few registers.
+constexpr double kExposedWeights = 0.75;
+// Cycles of the fused transforms for a tile and a vector of channels, and of features: F(2x2,3x3), F(4x4,3x3), F(2x2,5x5).
+constexpr double kTransformCycles[3][2] = {{32, 30}, {130, 100}, {130, 60}};
 
 double number(const Expr& e) {
   SymbolValues values;
@@ -74,18 +76,24 @@ bool multiplies_fast(const Target& target) {
 
 // Products of blocks of tiles beside the weights that stream in from memory, and the transforms in the cache.
 double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t tile, const Target& target) {
-  const double m = static_cast<double>(tile), points = (m + 2) * (m + 2), width = target.vector_width;
+  const double m = static_cast<double>(tile), window = m + std::sqrt(s.taps) - 1, points = window * window,
+               width = target.vector_width;
   const Shape& y = conv.output()->type.shape;
   const double tiles = s.images * std::ceil(number(y[2]) / m) * std::ceil(number(y[3]) / m);
   const double products =
       2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
   const double weights = points * s.channels * s.features * 4 / target.bytes_per_second;
-  const auto& [input, output] = kTransformCycles[tile == 2 ? 0 : 1];
+  const auto& [input, output] = kTransformCycles[points == 16 ? 0 : tile == 4 ? 1 : 2];
   const double transforms = tiles * (s.channels * input + s.features * output) / width * (4 * width / target.flops);
   const double operands = (s.input + s.output) * 4 / target.bytes_per_second / 4;
   // Weights of run time are transformed by a launch of their own.
   const double filters = constant_of(conv.inputs[1]) ? 0 : weights + target.launch_seconds;
-  return std::max(products + transforms + operands, weights) + filters + target.launch_seconds;
+  // Few registers pass over a panel of weights several times, and the first time wait for it. Unknown many images may hide
+  // that.
+  const bool waits = target.vector_registers <= 16 && y[0].is_constant() &&
+                     points * s.channels * s.features * 4 > static_cast<double>(target.l2_bytes * target.compute_units);
+  const double exposed = waits ? kExposedWeights * weights : 0;
+  return std::max(products + transforms + operands + exposed, weights) + filters + target.launch_seconds;
 }
 
 // Products on tiles of bfloat16: of rows split for each tap, or once for all taps where a window of the image is.
@@ -187,8 +195,7 @@ std::string refusal(const Node& conv, ConvolutionStrategy strategy, const Convol
     return "with one tap the matrix is the input itself";
   if (strategy != ConvolutionStrategy::winograd) return {};
   if (options.precision == "strict") return "the strict contract excludes Winograd";
-  if (x.size() != 4 || !(w[2] == Expr(kWinogradFilter)) || !(w[3] == Expr(kWinogradFilter)))
-    return "Winograd needs a filter of 3x3";
+  if (x.size() != 4 || winograd_tile(conv, true) == 0) return "Winograd needs a filter of 3x3 or 5x5";
   if (conv.get<std::int64_t>("group") != 1) return "Winograd needs a single group";
   if (!all_ones(conv.get<Ints>("strides")) || !all_ones(conv.get<Ints>("dilations")))
     return "Winograd needs stride and dilation 1";
@@ -197,19 +204,29 @@ std::string refusal(const Node& conv, ConvolutionStrategy strategy, const Convol
   if (!constant_of(conv.inputs[1]) && !(conv.has(kAdjoint) && fuses_winograd(conv, options.target)))
     return "Winograd needs constant weights, or a gradient on a CPU whose channels are innermost";
   if (conv.output()->type.dtype != DType::f32) return "Winograd needs single precision";
+  if (!(w[2] == Expr(kWinogradFilter)) && !fuses_winograd(conv, options.target))
+    return "Winograd of 5x5 needs a CPU and channels that fill its vectors";
   return {};
 }
 
-double gain_of_large_tile(const Node& conv, const ConvolutionOptions& options) {
-  using enum ConvolutionStrategy;
-  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty() || multiplies_fast(options.target)) return 0;
-  const double large = estimate_seconds(conv, winograd, 4, options.target);
-  const double others = options.strategy == "winograd" ? std::numeric_limits<double>::infinity()
-                                                       : estimate_seconds(conv, implicit, 0, options.target);
-  return std::min(others, estimate_seconds(conv, winograd, 2, options.target)) - large;
+std::int64_t winograd_tile(const Node& conv, bool large_window) {
+  const Shape& w = conv.inputs[1]->type.shape;
+  if (w.size() != 4 || !w[2].is_constant() || !(w[2] == w[3])) return 0;
+  const std::int64_t tile = (large_window ? 6 : 4) - w[2].value() + 1;
+  return has_winograd(tile, w[2].value()) ? tile : 0;
 }
 
-std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bool large_tile) {
+double gain_of_large_window(const Node& conv, const ConvolutionOptions& options) {
+  using enum ConvolutionStrategy;
+  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty() || multiplies_fast(options.target)) return 0;
+  constexpr double never = std::numeric_limits<double>::infinity();
+  const std::int64_t small = winograd_tile(conv, false);
+  const double large = estimate_seconds(conv, winograd, winograd_tile(conv, true), options.target),
+               others = options.strategy == "winograd" ? never : estimate_seconds(conv, implicit, 0, options.target);
+  return std::min(others, small == 0 ? never : estimate_seconds(conv, winograd, small, options.target)) - large;
+}
+
+std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bool large_window) {
   std::vector<std::int64_t> sizes;
   for (const Value* v : {conv.inputs[0], conv.inputs[1]}) {
     for (const Expr& e : v->type.shape) {
@@ -222,25 +239,30 @@ std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bo
     sizes.insert(sizes.end(), list.begin(), list.end());
   }
   sizes.push_back(conv.get<std::int64_t>("group"));
-  sizes.push_back(large_tile ? 4 : 2);
+  sizes.push_back(large_window ? 4 : 2);
   return tuning_key("conv_" + options.precision, sizes);
 }
 
-std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOptions& options, bool large_tile) {
+std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOptions& options, bool large_window) {
   std::vector<TunedChoice> list;
   if (is_depthwise(conv)) return list;
   using enum ConvolutionStrategy;
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
     if (!refusal(conv, s, options).empty()) continue;
-    list.push_back({static_cast<std::int64_t>(s), 0});
-    if (s != winograd) continue;
-    list.back()[1] = 2;
-    if (large_tile) list.push_back({static_cast<std::int64_t>(s), 4});
+    const auto number = static_cast<std::int64_t>(s);
+    if (s != winograd) {
+      list.push_back({number, 0});
+      continue;
+    }
+    for (const bool large : {false, true}) {
+      const std::int64_t tile = winograd_tile(conv, large);
+      if (tile != 0 && (large_window || !large)) list.push_back({number, tile});
+    }
   }
   return list;
 }
 
-ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_tile) {
+ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_window) {
   using enum ConvolutionStrategy;
   ConvolutionCost choice;
   if (is_depthwise(conv)) {
@@ -248,17 +270,23 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
     choice.reason = "depthwise: one input channel a group";
     return choice;
   }
-  choice.winograd_tile = large_tile ? 4 : 2;
+  choice.winograd_tile = winograd_tile(conv, large_window);
+  const auto why_not = [&](ConvolutionStrategy s) -> std::string {
+    std::string reason = refusal(conv, s, options);
+    return reason.empty() && s == winograd && choice.winograd_tile == 0 ? "its rounding errors exceed the contract's" : reason;
+  };
   const auto label = [&](ConvolutionStrategy s) {
-    return s == winograd ? fmt::format("winograd F({0}x{0},3x3)", choice.winograd_tile) : std::string(name_of(s));
+    return s == winograd
+               ? fmt::format("winograd F({0}x{0},{1}x{1})", choice.winograd_tile, conv.inputs[1]->type.shape[2].value())
+               : std::string(name_of(s));
   };
   if (options.strategy != "auto") {
     for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
       if (name_of(s) != options.strategy) continue;
-      const std::string why_not = refusal(conv, s, options);
-      choice.strategy = why_not.empty() ? s : implicit;
+      const std::string reason = why_not(s);
+      choice.strategy = reason.empty() ? s : implicit;
       choice.reason =
-          why_not.empty() ? label(s) + " as asked" : fmt::format("implicit instead of {}: {}", options.strategy, why_not);
+          reason.empty() ? label(s) + " as asked" : fmt::format("implicit instead of {}: {}", options.strategy, reason);
       return choice;
     }
     throw CompileError({.stage = "choose_convolution",
@@ -270,7 +298,7 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
   // Loads of a GPU's implicit product gather as those of a matrix of patches do, without writing it.
   const bool gathers = options.target.device_class == DeviceClass::gpu && options.target.loop_iterations == Target::kNoLimit;
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
-    if (refusal(conv, s, options).empty() && !(gathers && s == im2col) && !(s == winograd && multiplies_fast(options.target)))
+    if (why_not(s).empty() && !(gathers && s == im2col) && !(s == winograd && multiplies_fast(options.target)))
       costs.emplace_back(estimate_seconds(conv, s, choice.winograd_tile, options.target), s);
   }
   std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -281,12 +309,12 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
                                  : choice.reason.find(';') == std::string::npos ? "; "
                                                                                 : ", ",
                                  label(s), seconds * 1e3);
-  const std::string key = options.target.tuning ? strategy_key(conv, options, large_tile) : std::string();
+  const std::string key = options.target.tuning ? strategy_key(conv, options, large_window) : std::string();
   if (key.empty()) return choice;
   const TunedChoice modelled{static_cast<std::int64_t>(choice.strategy),
                              choice.strategy == winograd ? choice.winograd_tile : 0};
   const TunedChoice* tuned = find_tuned(options.target, key, modelled);
-  const std::vector<TunedChoice> legal = strategy_choices(conv, options, large_tile);
+  const std::vector<TunedChoice> legal = strategy_choices(conv, options, large_window);
   if (!tuned || std::find(legal.begin(), legal.end(), *tuned) == legal.end()) return choice;
   choice.strategy = static_cast<ConvolutionStrategy>((*tuned)[0]);
   if (choice.strategy == winograd) choice.winograd_tile = (*tuned)[1];

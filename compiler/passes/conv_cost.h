@@ -32,16 +32,20 @@ bool fuses_winograd(const Node& conv, const Target& target);
 // Why the convolution does not allow the strategy; empty if it does.
 std::string refusal(const Node& conv, ConvolutionStrategy strategy, const ConvolutionOptions& options);
 
-// Seconds that Winograd's F(4x4,3x3) saves beside the best other strategy; 0 if it is not legal.
-double gain_of_large_tile(const Node& conv, const ConvolutionOptions& options);
+// Outputs of a Winograd tile, across and down: what a window of six points leaves of the convolution's filter, or one of four;
+// 0 where that is none. F(4x4,3x3) and F(2x2,5x5), or F(2x2,3x3).
+std::int64_t winograd_tile(const Node& conv, bool large_window);
+
+// Seconds that Winograd with a window of six points saves beside the best other strategy; 0 if it is not legal.
+double gain_of_large_window(const Node& conv, const ConvolutionOptions& options);
 
 // Under which the strategy of a convolution is found that was timed: "conv_fp32", the shapes of image and weights, strides,
-// dilations, pads, groups, Winograd's largest tile. Empty if sizes are symbolic.
-std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bool large_tile);
+// dilations, pads, groups, 4 or 2 for a large window or a small one. Empty if sizes are symbolic.
+std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bool large_window);
 // What may be timed for it: the strategy's number and Winograd's tile.
-std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOptions& options, bool large_tile);
+std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOptions& options, bool large_window);
 
-// `large_tile`: Winograd is F(4x4,3x3), else F(2x2,3x3). Takes what was timed for strategy_key().
-ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_tile);
+// `large_window`: Winograd has six points, else four. Takes what was timed for strategy_key().
+ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_window);
 
 }  // namespace oclc

@@ -106,3 +106,25 @@ TEST_CASE("where registers are few, chunks of both operands of run time are copi
     CHECK(chunks == (target == "cpu-256" ? 10 : 0));
   }
 }
+
+TEST_CASE("where registers are few, row tiles ask for the next panel of weights") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto weights = [&](const Ints& shape) { return b.constant(random_tensor(DType::f32, shape, 11, -1, 1)); };
+  check.out("rows that fill no tile", b.matmul(check.input({130, 96}), weights({96, 1600})));
+  check.out("as many rows as samples", b.matmul(check.input(DType::f32, {130, 96}, -1, 1, {"N", ""}), weights({96, 1440})));
+  ConvOptions half;
+  half.strides = {2, 2};
+  check.out("several taps", b.conv(b.relu(check.input({1, 64, 27, 27})), weights({256, 64, 3, 3}), nullptr, half));
+  check.symbols = {{"N", 130}};
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256"}) {
+    CHECK(check.problem(target, true, 1e-6, wanted) == "");
+    CompileOptions options = default_options();
+    options.target = find_target(target);
+    int asking = 0;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
+      asking += file.source.find("oclc_prefetch(w + ahead") != std::string::npos ? 1 : 0;
+    CHECK((asking > 0) == (target == "cpu-256"));
+  }
+}

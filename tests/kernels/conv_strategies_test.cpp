@@ -95,6 +95,7 @@ TEST_CASE("winograd convolutions of one launch equal the reference") {
     std::string name;
     std::int64_t images, channels, height, width, features;
     ConvOptions options;
+    std::int64_t taps = 3;
   };
   const std::vector<Layer> layers = {
       {"padded, whole tiles", 2, 32, 8, 12, 48, {.pads = {1, 1, 1, 1}}},
@@ -103,6 +104,8 @@ TEST_CASE("winograd convolutions of one launch equal the reference") {
       {"asymmetric pads", 1, 48, 10, 5, 33, {.pads = {0, 2, 1, 0}}},
       {"one position", 2, 16, 1, 1, 8, {.pads = {1, 1, 1, 1}}},
       {"long sums", 1, 160, 5, 5, 20, {.pads = {1, 1, 1, 1}}},
+      {"5x5, padded, rests of tiles and of panels", 2, 32, 9, 11, 23, {.pads = {2, 2, 2, 2}}, 5},
+      {"5x5, asymmetric pads, whole tiles", 1, 160, 7, 6, 24, {.pads = {0, 3, 1, 1}}, 5},
   };
   for (const Layer& layer : layers) {
     for (const bool symbolic : {false, true}) {
@@ -118,7 +121,7 @@ TEST_CASE("winograd convolutions of one launch equal the reference") {
         // A convolution before it puts channels innermost, one after it reads the result as part of a wider tensor.
         Value* x = graph.add_input("x", type);
         Value* before = b.conv(x, b.constant(random_tensor(DType::f32, {layer.channels, 5, 1, 1}, 1), "v"), nullptr, {});
-        Value* w = b.constant(random_tensor(DType::f32, {layer.features, layer.channels, 3, 3}, 2), "w");
+        Value* w = b.constant(random_tensor(DType::f32, {layer.features, layer.channels, layer.taps, layer.taps}, 2), "w");
         Value* y = b.conv(b.relu(before), w, b.constant(random_tensor(DType::f32, {layer.features}, 3), "bias"), layer.options);
         graph.add_output(
             "y",
@@ -269,12 +272,75 @@ TEST_CASE("a strategy that a convolution does not allow leaves it implicit") {
   CHECK(choice(square, "direct", "fp32") == "conv_direct: direct as asked");
   CHECK(choice(square, "winograd", "strict") ==
         "conv_implicit: implicit instead of winograd: the strict contract excludes Winograd");
+  for (const Ints& filter : {Ints{8, 4, 4, 4}, Ints{8, 4, 3, 5}})
+    CHECK(choice({"other filters", {1, 4, 8, 8}, filter, {}}, "winograd", "fp32") ==
+          "conv_implicit: implicit instead of winograd: Winograd needs a filter of 3x3 or 5x5");
   CHECK(choice({"5x5", {1, 4, 8, 8}, {8, 4, 5, 5}, {}}, "winograd", "fp32") ==
-        "conv_implicit: implicit instead of winograd: Winograd needs a filter of 3x3");
+        "conv_implicit: implicit instead of winograd: Winograd of 5x5 needs a CPU and channels that fill its vectors");
   CHECK(choice({"stride", {1, 4, 8, 8}, {8, 4, 3, 3}, {.strides = {2, 2}}}, "winograd", "fp32") ==
         "conv_implicit: implicit instead of winograd: Winograd needs stride and dilation 1");
   CHECK(choice({"1x1", {1, 4, 8, 8}, {8, 4, 1, 1}, {}}, "im2col", "fp32") ==
         "conv_implicit: implicit instead of im2col: with one tap the matrix is the input itself");
   CHECK(choice({"depthwise", {1, 4, 8, 8}, {4, 1, 3, 3}, {.group = 4}}, "im2col", "fp32") ==
         "conv_depthwise: depthwise: one input channel a group");
+}
+
+TEST_CASE("Winograd of 5x5 filters stays within the contract's error") {
+  Graph graph;
+  Builder b(graph, "layers");
+  Value* y = graph.add_input("x", {DType::f32, {Expr(1), Expr(3), Expr(14), Expr(14)}});
+  y = b.conv(y, b.constant(random_tensor(DType::f32, {16, 3, 1, 1}, 1)), nullptr, {});
+  for (unsigned i = 0; i < 64; ++i)
+    y = b.relu(b.conv(y, b.constant(random_tensor(DType::f32, {16, 16, 5, 5}, i)), nullptr, {.pads = {2, 2, 2, 2}}));
+  graph.add_output("y", y);
+  choose_convolution(graph, {find_target("cpu"), "winograd", "fp32"});
+  int large = 0, refused = 0;
+  for (const Node* node : graph.nodes()) {
+    if (node->op->name != "conv" || node->inputs[1]->type.shape[2] == Expr(1)) continue;
+    const auto& reason = node->get<std::string>("strategy_reason");
+    large += reason == "winograd F(2x2,5x5) as asked" ? 1 : 0;
+    refused += reason == "implicit instead of winograd: its rounding errors exceed the contract's" ? 1 : 0;
+  }
+  CHECK(large >= 4);
+  CHECK(refused >= 1);
+  CHECK(large + refused == 64);
+}
+
+TEST_CASE("a data gradient of a 5x5 filter is Winograd's, its filters transformed by a launch") {
+  Graph graph;
+  Builder b(graph, "layer");
+  const Ints dy{2, 32, 9, 10}, weights{32, 24, 5, 5};
+  Value* y = b.relu(b.conv(graph.add_input("y", {DType::f32, Shape(dy.begin(), dy.end())}),
+                           b.constant(random_tensor(DType::f32, {32, 32, 1, 1}, 1)), nullptr, {}));
+  Value* w = graph.add_input("w", {DType::f32, Shape(weights.begin(), weights.end())});
+  graph.add_output("dx", b.call("conv_transpose", {y, w},
+                                {{"strides", Ints{1, 1}},
+                                 {"dilations", Ints{1, 1}},
+                                 {"pads", Ints{2, 2, 2, 2}},
+                                 {"group", std::int64_t{1}},
+                                 {"output_shape", Shape{Expr(9), Expr(10)}}}));
+  CompileOptions options = default_options();
+  options.conv = "winograd";
+  const std::vector inputs{random_tensor(DType::f32, dy, 2), random_tensor(DType::f32, weights, 3)};
+  CHECK(compare_with_reference(graph, inputs, options).max_rel <= 3e-6);
+  options.target = find_target("cpu");
+  options.disabled = {"resident"};
+  std::string heads;
+  for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) heads += file.source;
+  CHECK(heads.find("F(2x2, 5x5)") != std::string::npos);
+  CHECK(heads.find("transformed filters") != std::string::npos);
+}
+
+TEST_CASE("with few registers a large window is not taken where its weights come from memory for few tiles") {
+  for (const Expr& images : {Expr(1), Expr(8), Expr::symbol("N")}) {
+    CAPTURE(images.text());
+    Graph graph;
+    Builder b(graph, "layers");
+    Value* x = graph.add_input("x", {DType::f32, {images, Expr(8), Expr(13), Expr(13)}});
+    Value* y = b.conv(x, b.constant(random_tensor(DType::f32, {384, 8, 1, 1}, 1)), nullptr, {});
+    y = b.conv(y, b.constant(random_tensor(DType::f32, {256, 384, 3, 3}, 2)), nullptr, {.pads = {1, 1, 1, 1}});
+    graph.add_output("y", y);
+    choose_convolution(graph, {find_target("cpu-256"), "auto", "fp32"});
+    CHECK(y->producer->get<std::string>("strategy") == (images == Expr(1) ? "conv_winograd_2" : "conv_winograd_4"));
+  }
 }

@@ -157,7 +157,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
             #pragma unroll
             for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + k * 16 + j * 8);
             #pragma unroll
-            for (int j = 0; j < 2; j += 16 / 8) oclc_prefetch(w + (k + 64) * 16 + j * 8);
+            for (int j = 0; j < 16; j += 16) oclc_prefetch(w + 8 * 16 + r0 / 4 * (8 * 16) + k * 16 + j);
             #pragma unroll
             for (int i = 0; i < 4; ++i) {
               const float8 s = p[i * 24 + k];

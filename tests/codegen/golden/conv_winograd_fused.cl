@@ -255,7 +255,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
             #pragma unroll
             for (int j = 0; j < 3; ++j) x[j] = vload8(0, w + k * 24 + j * 8);
             #pragma unroll
-            for (int j = 0; j < 3; j += 16 / 8) oclc_prefetch(w + (k + 42) * 24 + j * 8);
+            for (int j = 0; j < 3; j += 16) oclc_prefetch(w + 16 * 24 + r0 / 4 * (16 * 3) + k * 3 + j);
             #pragma unroll
             for (int i = 0; i < 4; ++i) {
               const float8 s = p[i * 32 + k];

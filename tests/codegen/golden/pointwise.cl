@@ -25,11 +25,10 @@
   T __attribute__((overloadable)) oclc_exp_times(T a, T magic) { \
     const T z = fma(a, (T)(1.44269504f), magic), n = z - magic; \
     const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
-    T q = fma((T)(1.38146020e-3f), r, (T)(8.36871521e-3f)); \
-    q = fma(q, r, (T)(4.16683879e-2f)); \
-    q = fma(q, r, (T)(1.66665206e-1f)); \
-    q = fma(q, r, (T)(4.99999934e-1f)); \
-    return (fma(q, r * r, r) + 1) * as_##T(as_##I(z) << 23); \
+    const T s = r * r, low = fma((T)(1.66665206e-1f), r, (T)(4.99999934e-1f)); \
+    const T high = fma((T)(8.36871521e-3f), r, (T)(4.16683879e-2f)); \
+    const T q = fma(fma((T)(1.38146020e-3f), s, high), s, low); \
+    return (fma(q, s, r) + 1) * as_##T(as_##I(z) << 23); \
   }
 OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, int8) OCLC_EXP_TIMES(float16, int16)
 #endif
