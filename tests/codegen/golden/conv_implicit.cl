@@ -96,7 +96,7 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
             }
             w += 16;
           }
-          if (9 < 3 * 3 && (row + 1) % 9 == 0) {
+          if (9 < 9 && (row + 1) % 9 == 0) {
             #pragma unroll
             for (int i = 0; i < 4; ++i)
               #pragma unroll
