@@ -76,10 +76,15 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target) {
   const bool able = target.device_class == DeviceClass::cpu && target.loop_iterations == Target::kNoLimit;
   Arguments arguments{schedule, {}, {}, 0};
+  std::int64_t kernels = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const bool loop = able && resident_loop(schedule, list[i]);
     if (list[i].kernel < 0 && !loop) return i;
-    for (const Kernel* kernel : kernels_of(schedule, list[i])) arguments.add(*kernel);
+    for (const Kernel* kernel : kernels_of(schedule, list[i])) {
+      arguments.add(*kernel);
+      ++kernels;
+    }
+    if (i > 0 && kernels > target.kernels_a_launch) return i;
     for (const std::string& s : list[i].trip.symbols()) arguments.symbols.insert(s);
     if ((i > 0 && !able) || ((i > 0 || loop) && arguments.bytes() > kArgumentBytes)) return i;
   }

@@ -30,9 +30,9 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step
 constexpr std::int64_t kMostJoinedBytes = 32 << 20, kMostCopiedBytes = 64 << 10;
 bool joins_constants(const Schedule& schedule, int buffer);
 
-// How many of the first steps of `list` one launch can do, kernels and loops over kernels: as many as its arguments allow. One
-// at most for devices that are no CPUs, whose kernels have groups of several work-items, and for those that count loop
-// iterations, since those of all tiles would count together.
+// How many of the first steps of `list` one launch can do, kernels and loops over kernels: as many as its arguments and the
+// target allow. One at most for devices that are no CPUs, whose kernels have groups of several work-items, and for those that
+// count loop iterations, since those of all tiles would count together.
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target);
 
 }  // namespace oclc

@@ -45,6 +45,8 @@ struct Target {
   int tile_products = 0;
   // Sums of products keep their rounding small also where that takes time: short chains, and no bias of a matrix unit's.
   bool careful_sums = false;
+  // Most kernels that one launch does one after another: compilers of whole programs may take minutes for a long text.
+  std::int64_t kernels_a_launch = kNoLimit;
   std::shared_ptr<const Tuning> tuning{};  // what was timed on such devices, see tuning.h; null: nothing
 };
 

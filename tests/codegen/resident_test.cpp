@@ -64,6 +64,18 @@ TEST_CASE("kernels one after another are one launch") {
   CHECK(unfused.plan.launches == static_cast<int>(unfused.schedule.entries[0].steps.size()));
 }
 
+TEST_CASE("a launch does no more kernels than the target's compiler takes as one") {
+  const Layers net(3);
+  CompileOptions options = default_options();
+  options.target.kernels_a_launch = 4;
+  CHECK(compile(module_of(copy_graph(*net.check.graph)), options).plan.launches == 2);
+  DeviceFacts facts;
+  facts.vendor = "GenuineIntel";  // PoCL's, on such a processor
+  CHECK(target_for(facts).kernels_a_launch == Target::kNoLimit);
+  facts.vendor = "Intel(R) Corporation";
+  CHECK(target_for(facts).kernels_a_launch == 1);
+}
+
 TEST_CASE("resident stretches compute what launches compute") {
   for (const int layers : {1, 2, 5}) {
     for (const bool symbolic : {false, true}) {
