@@ -79,10 +79,11 @@ void run_pipeline(Module& module, const CompileOptions& options) {
       choose_convolution(*graph, convolutions);
     }
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);
-    if (options.mixed != DType::f32 && updates_state(*graph, module.states))
-      store_activations(*graph, module.states, options.mixed);
-    else if (options.precision == "bf16")
+    if (updates_state(*graph, module.states)) {
+      if (options.mixed != DType::f32) store_activations(*graph, module.states, options.mixed);
+    } else if (options.precision == "bf16") {
       store_activations(*graph, module.states, DType::bf16, true);
+    }
   }
 }
 

@@ -207,7 +207,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   product.inner = view.inner().value();
   product.vectors = product.inner >= kLanes && can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name);
   const auto tiles = choose_amx_tiles(product, target);
-  const auto image = convolution_image(view, target.tile_products == 1 ? view.operand_of(view.a()).dtype : DType::f32);
+  const auto image = convolution_image(view, is_one_part(view, target) ? DType::bf16 : DType::f32);
   const auto window = image ? window_product(view, *image) : std::nullopt;
   const auto window_tiles = window ? choose_amx_window(*window, target) : std::nullopt;
   const bool by_window = window_tiles && (!tiles || window_tiles->seconds < tiles->seconds);

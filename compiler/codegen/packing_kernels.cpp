@@ -16,7 +16,6 @@ constexpr int kWords = 16, kPitch = 17;
 // A square of the left operand that a group passes through local memory.
 constexpr int kSquare = 32, kSquareItems = 256;
 
-// A kernel of the strategy kLaysOut.
 // The tile function and the kernel around it, for groups of g.local[0], with an array of `floats` in local memory.
 void add_source(GeneratedKernel& g, const Kernel& kernel, const std::string& body, std::string_view qualifier,
                 std::string_view array, std::int64_t floats) {
@@ -30,6 +29,7 @@ void add_source(GeneratedKernel& g, const Kernel& kernel, const std::string& bod
                  g.local[0], g.name, parameter_list(kernel, true), argument_list(kernel), floats, array);
 }
 
+// A kernel of the strategy kLaysOut.
 GeneratedKernel generate_left_layout(const Kernel& kernel) {
   const auto view = ContractionView::of(kernel);
   OCLC_CHECK(view, "a layout of rows without a product");

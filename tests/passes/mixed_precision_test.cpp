@@ -1,7 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
+#include "compiler/compile.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/passes/mixed_precision.h"
@@ -73,6 +75,22 @@ TEST_CASE("an entry updates a state that is one of its outputs") {
   const StateVariable w{"w", {}, {}, {}}, v{"v", {}, {}, {}};
   CHECK(updates_state(*graph, std::vector{w}));
   CHECK_FALSE(updates_state(*graph, std::vector{v}));
+}
+
+TEST_CASE("products of bfloat16 leave the activations of a training step as they are") {
+  const auto stored = [](const std::string& state) {
+    Module module;
+    module.entries.push_back(parse_graph(kStep, find_op));
+    module.states.push_back({state, {}, {}, {}});
+    CompileOptions options;
+    options.target = find_target("cpu-amx");
+    options.precision = "bf16";
+    run_pipeline(module, options);
+    const std::vector<Node*> nodes = module.entries[0]->nodes();
+    return std::count_if(nodes.begin(), nodes.end(), [](const Node* node) { return node->has(kStoredAs); });
+  };
+  CHECK(stored("w") == 0);
+  CHECK(stored("v") > 0);
 }
 
 TEST_CASE("what depends on state alone is never stored in 16 bits") {
