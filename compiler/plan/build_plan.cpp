@@ -5,26 +5,16 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "compiler/codegen/persistent_kernel.h"
 #include "compiler/codegen/resident_kernel.h"
-#include "compiler/codegen/side_by_side.h"
 #include "compiler/ir/strings.h"
 #include "compiler/kernels/resident.h"
 #include "compiler/ops/builder.h"
-#include "compiler/plan/buffer_lives.h"
-#include "compiler/plan/placed_kernels.h"
-#include "compiler/plan/plan_symbols.h"
+#include "compiler/plan/launch_tables.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 
 namespace oclc {
 namespace {
-
-// Names of the model as the plan holds them, without NUL.
-std::string plain(std::string name) {
-  std::replace(name.begin(), name.end(), '\0', ' ');
-  return name;
-}
 
 namespace fb = flatbuffers;
 
@@ -54,6 +44,8 @@ class PlanBuilder {
                                            &entries_, &variables, 0, &texts_));
     plan_.metadata.assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
     plan_.files = std::move(kernels_.files());
+    plan_.launches = launches_.launches();
+    plan_.copies = launches_.copies();
     return std::move(plan_);
   }
 
@@ -76,192 +68,6 @@ class PlanBuilder {
     return false;
   }
 
-  fb::Offset<plan::Launch> launch(const Kernel& kernel) {
-    Kernel named = kernel;
-    named.name = PlacedKernels::kPlaceholder;
-    GeneratedKernel g = generate(named, schedule_.buffers, target_);
-    g.name = kernel.name;
-    const PlacedKernel code = kernels_.place(g);
-    std::vector<fb::Offset<plan::Arg>> args;
-    const int now = lives_.step();
-    const int first_packed = static_cast<int>(buffers_.size());
-    for (Buffer& packed : g.packed) {
-      buffers_.push_back(std::move(packed));
-    }
-    for (const KernelArgument& argument : g.arguments) {
-      if (argument.kind == KernelArgument::Kind::dimension) {
-        args.push_back(dimension(argument));
-        continue;
-      }
-      const auto count = static_cast<int>(kernel.operands.size());
-      const bool packed = argument.operand >= count;
-      const int buffer =
-          packed ? first_packed + argument.operand - count : kernel.operands[static_cast<std::size_t>(argument.operand)].buffer;
-      if (packed)
-        lives_.touch(buffer, now);
-      else
-        lives_.touch_operand(kernel, static_cast<std::size_t>(argument.operand), now);
-      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, symbols_.expr(Expr(0)),
-                                     !packed && kernel.operands[static_cast<std::size_t>(argument.operand)].written));
-    }
-    plan_.copies += kernel.is_copy ? 1 : 0;
-    return launch(code, g, args, name_of(kernel.anchor), kernel.sources, kernel.flops, kernel.bytes);
-  }
-
-  fb::Offset<plan::Launch> launch(const PlacedKernel& code, const GeneratedKernel& g,
-                                  const std::vector<fb::Offset<plan::Arg>>& args, std::string_view anchor,
-                                  const std::vector<std::string>& sources, const Expr& flops, const Expr& bytes,
-                                  const std::vector<fb::Offset<plan::Part>>& parts = {}) {
-    std::vector<Expr> global = g.groups;
-    for (std::size_t i = 0; i < global.size(); ++i) global[i] *= Expr(static_cast<std::int64_t>(g.local[i]));
-    const auto globals = symbols_.exprs(global);
-    std::vector<fb::Offset<fb::String>> nodes;
-    for (const std::string& source : sources) nodes.push_back(builder_.CreateString(plain(source)));
-    ++plan_.launches;
-    return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local,
-                                    std::string(anchor).c_str(), &nodes, symbols_.expr(flops), symbols_.expr(bytes), &parts);
-  }
-
-  fb::Offset<plan::Arg> dimension(const KernelArgument& argument) {
-    return plan::CreateArg(builder_, plan::ArgKind::int64, -1, symbols_.expr(Expr::symbol(argument.symbol)));
-  }
-
-  fb::Offset<plan::Launch> persistent_launch(const Step& step) {
-    PersistentKernel persistent = generate_persistent(PlacedKernels::kPlaceholder, step, schedule_, target_);
-    GeneratedKernel& g = persistent.kernel;
-    g.name = "k_" + first_loop(step) + "_persistent";
-    const PlacedKernel code = kernels_.place(g);
-    std::vector<fb::Offset<plan::Arg>> args;
-    const int now = lives_.step();
-    for (const KernelArgument& argument : g.arguments) {
-      if (argument.kind == KernelArgument::Kind::dimension) {
-        args.push_back(dimension(argument));
-        continue;
-      }
-      const PersistentKernel::Argument& operand = persistent.buffers[static_cast<std::size_t>(argument.operand)];
-      lives_.touch_whole(operand.buffer, now);
-      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, operand.buffer, symbols_.expr(Expr(0)), operand.written));
-    }
-    return launch(code, g, args, "persistent", persistent.sources, persistent.flops, persistent.bytes);
-  }
-
-  fb::Offset<plan::Launch> side_by_side_launch(std::span<const Step> steps) {
-    SideBySideKernel together = generate_side_by_side(PlacedKernels::kPlaceholder, steps, schedule_, target_);
-    GeneratedKernel& g = together.kernel;
-    const int now = lives_.step();
-    std::vector<std::string> sources;
-    Expr flops(0), bytes(0);
-    for (const Step& step : steps) {
-      const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
-      for (std::size_t i = 0; i < kernel.operands.size(); ++i) lives_.touch_operand(kernel, i, now);
-      add_sources(sources, kernel.sources);
-      flops += kernel.flops;
-      bytes += kernel.bytes;
-      plan_.copies += kernel.is_copy ? 1 : 0;
-    }
-    g.name = schedule_.kernels[static_cast<std::size_t>(steps.front().kernel)].name + "_beside";
-    const PlacedKernel code = kernels_.place(g);
-    std::vector<fb::Offset<plan::Arg>> args;
-    for (const SideBySideKernel::Argument& a : together.buffers)
-      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, a.buffer, symbols_.expr(Expr(0)), a.written));
-    return launch(code, g, args, "beside", sources, flops, bytes);
-  }
-
-  fb::Offset<plan::Launch> resident_launch(std::span<const Step> stretch) {
-    ResidentKernel resident = generate_resident(PlacedKernels::kPlaceholder, stretch, schedule_, target_);
-    GeneratedKernel& g = resident.kernel;
-    g.name = resident.parts.front().kernels.front()->name + "_and_on";
-    const PlacedKernel code = kernels_.place(g);
-    const auto own = static_cast<int>(schedule_.buffers.size());
-    const int first_packed = static_cast<int>(buffers_.size());
-    for (Buffer& packed : g.packed) {
-      buffers_.push_back(std::move(packed));
-    }
-    if (progress_ < 0) {
-      progress_ = static_cast<int>(buffers_.size());
-      buffers_.push_back({"resident.progress", BufferKind::state, DType::i32, Expr(0), {}, -1});
-    }
-    Buffer& progress = buffers_[static_cast<std::size_t>(progress_)];
-    progress.elements = std::max(progress.elements.value(), progress_ints(resident.kernels));
-    const auto known = [&](int buffer) { return buffer < own ? buffer : first_packed + buffer - own; };
-    const auto joined = static_cast<int>(buffers_.size());
-    if (!resident.joined.empty()) {
-      buffers_.push_back({"resident.constants", BufferKind::constant, DType::u8, Expr(resident.joined_bytes), {}, -1});
-      for (const int buffer : resident.joined) joined_[joined].push_back(known(buffer));
-    }
-    const auto buffer_of = [&](const ResidentKernel::Argument& a) {
-      return a.buffer == ResidentKernel::Argument::kProgress ? progress_
-             : a.buffer == ResidentKernel::Argument::kJoined ? joined
-                                                             : known(a.buffer);
-    };
-    const auto argument_of = [&](const ResidentKernel::Argument& a) {
-      return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer_of(a), symbols_.expr(Expr(0)), a.written);
-    };
-    std::vector<fb::Offset<plan::Part>> parts;
-    std::vector<std::string> sources;
-    Expr flops(0), bytes(0);
-    for (const ResidentKernel::Part& part : resident.parts) {
-      const int now = lives_.step();
-      std::vector<fb::Offset<plan::Arg>> args;
-      for (const ResidentKernel::Argument& a : part.buffers) {
-        const int buffer = buffer_of(a);
-        if (part.kernels.size() > 1) {
-          lives_.touch_whole(buffer, now);
-        } else {
-          const Kernel& kernel = *part.kernels.front();
-          lives_.touch(buffer, now);
-          for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
-            if (kernel.operands[i].buffer == buffer) lives_.touch_operand(kernel, i, now);
-          }
-        }
-        args.push_back(argument_of(a));
-      }
-      std::vector<fb::Offset<fb::String>> nodes;
-      std::vector<std::string> own_sources;
-      for (const Kernel* kernel : part.kernels) {
-        plan_.copies += kernel->is_copy ? 1 : 0;
-        add_sources(own_sources, kernel->sources);
-      }
-      for (const std::string& source : own_sources) nodes.push_back(builder_.CreateString(plain(source)));
-      add_sources(sources, own_sources);
-      flops += part.flops;
-      bytes += part.bytes;
-      parts.push_back(plan::CreatePartDirect(builder_, part.name.c_str(), part.anchor.c_str(), &nodes,
-                                             symbols_.expr(part.flops), symbols_.expr(part.bytes), &args));
-    }
-    std::vector<fb::Offset<plan::Arg>> args;
-    for (const KernelArgument& argument : g.arguments) {
-      args.push_back(argument.kind == KernelArgument::Kind::dimension
-                         ? dimension(argument)
-                         : argument_of(resident.buffers[static_cast<std::size_t>(argument.operand)]));
-    }
-    return launch(code, g, args, "resident", sources, flops, bytes, parts);
-  }
-
-  static std::string first_loop(const Step& step) {
-    for (const Step& inner : step.body) {
-      if (inner.kernel < 0) return inner.counter;
-    }
-    return "steps";
-  }
-
-  fb::Offset<plan::BlasGemm> blas(const Gemm& g) {
-    const int now = lives_.step();
-    for (const int buffer : {g.a, g.b, g.c}) lives_.touch_whole(buffer, now);
-    std::vector<fb::Offset<fb::String>> nodes;
-    for (const std::string& source : g.sources) nodes.push_back(builder_.CreateString(plain(source)));
-    const auto argument = [&](int buffer, const Expr& offset, bool written) {
-      return plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, symbols_.expr(offset), written);
-    };
-    const auto a = argument(g.a, g.offset_a, false), b = argument(g.b, g.offset_b, false), c = argument(g.c, g.offset_c, true);
-    ++plan_.launches;
-    return plan::CreateBlasGemmDirect(builder_, a, b, c, symbols_.expr(g.m), symbols_.expr(g.n), symbols_.expr(g.k),
-                                      symbols_.expr(g.lda), symbols_.expr(g.ldb), symbols_.expr(g.ldc), symbols_.expr(g.batch),
-                                      symbols_.expr(g.stride_a), symbols_.expr(g.stride_b), symbols_.expr(g.stride_c),
-                                      g.trans_a, g.trans_b, 1, 0, &nodes, symbols_.expr(g.flops), symbols_.expr(g.bytes),
-                                      g.name.c_str());
-  }
-
   fb::Offset<plan::Host> host(const HostCall& call) {
     const int now = lives_.step();
     const auto operands = [&](const std::vector<HostOperand>& list, bool written) {
@@ -275,12 +81,7 @@ class PlanBuilder {
       return out;
     };
     const auto inputs = operands(call.inputs, false), outputs = operands(call.outputs, true);
-    const auto strings = [&](const std::vector<std::string>& list) {
-      std::vector<fb::Offset<fb::String>> out;
-      for (const std::string& text : list) out.push_back(builder_.CreateString(plain(text)));
-      return out;
-    };
-    const auto texts = strings(call.texts), nodes = strings(call.sources);
+    const auto texts = plan_texts(builder_, call.texts), nodes = plan_texts(builder_, call.sources);
     return plan::CreateHostDirect(builder_, call.op.c_str(), &call.integers, &texts, &inputs, &outputs, &nodes);
   }
 
@@ -289,8 +90,7 @@ class PlanBuilder {
     lives_.touch(r.buffer, std::max(lives_.next_step() - 1, 0));
     std::vector<int> dims;
     for (const Expr& d : r.dims) dims.push_back(static_cast<int>(symbols_.index(*d.symbol_name())));
-    std::vector<fb::Offset<fb::String>> nodes;
-    for (const std::string& source : r.sources) nodes.push_back(builder_.CreateString(plain(source)));
+    const auto nodes = plan_texts(builder_, r.sources);
     return plan::CreateReadDirect(builder_, plan::CreateArg(builder_, plan::ArgKind::buffer, r.buffer, symbols_.expr(r.offset)),
                                   &dims, &nodes);
   }
@@ -303,25 +103,25 @@ class PlanBuilder {
       std::size_t together = 1;
       while (together < rest.size() && rest[together].beside) ++together;
       if (together > 1) {
-        const auto body = side_by_side_launch(rest.first(together));
+        const auto body = launches_.side_by_side(rest.first(together));
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         i += together - 1;
         continue;
       }
       if (const std::size_t stretch = options_.resident ? stretch_length(schedule_, rest, target_) : 0;
           stretch > 1 || (stretch == 1 && step.is_loop())) {
-        const auto body = resident_launch(rest.first(stretch));
+        const auto body = launches_.resident(rest.first(stretch));
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         i += stretch - 1;
         continue;
       }
       if (step.kernel >= 0) {
-        const auto body = launch(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
+        const auto body = launches_.single(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         continue;
       }
       if (step.gemm >= 0) {
-        const auto body = blas(schedule_.gemms[static_cast<std::size_t>(step.gemm)]);
+        const auto body = launches_.blas(schedule_.gemms[static_cast<std::size_t>(step.gemm)]);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::BlasGemm, body.Union()));
         continue;
       }
@@ -336,7 +136,7 @@ class PlanBuilder {
         continue;
       }
       if (step.persistent) {
-        const auto body = persistent_launch(step);
+        const auto body = launches_.persistent(step);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         continue;
       }
@@ -362,7 +162,7 @@ class PlanBuilder {
           return &list == &e.inputs && known.input == list[i].first;
         });
         const bool limited = limit != options_.limits.end();
-        out.push_back(plan::CreateBindingDirect(builder_, plain(list[i].first).c_str(),
+        out.push_back(plan::CreateBindingDirect(builder_, plan_text(list[i].first).c_str(),
                                                 static_cast<plan::DType>(list[i].second.dtype), &shape, ids[i],
                                                 limited ? limit->limit : 0, limited ? &limit->also : nullptr));
       }
@@ -440,7 +240,7 @@ class PlanBuilder {
       std::uint64_t offset = 0;
       const bool used = life.first >= 0;
       const auto initial = initial_.find(static_cast<int>(i));
-      if (const auto pieces = joined_.find(static_cast<int>(i)); pieces != joined_.end()) {
+      if (const auto pieces = launches_.joined().find(static_cast<int>(i)); pieces != launches_.joined().end()) {
         offset = add_joined(pieces->second);
       } else if ((buffer.kind == BufferKind::constant && used) || initial != initial_.end()) {
         auto tensor = std::make_shared<HostTensor>(initial != initial_.end() ? *initial->second : buffer.constant);
@@ -467,14 +267,13 @@ class PlanBuilder {
   std::vector<Buffer> buffers_;
   BufferLives lives_{schedule_, buffers_};
   std::unordered_map<int, const HostTensor*> initial_;  // by state buffer
-  std::unordered_map<int, std::vector<int>> joined_;    // constants that lie one after another in this one
   BuiltPlan plan_;
   fb::FlatBufferBuilder builder_{1 << 20};
   PlanSymbols symbols_{schedule_, builder_};
   std::vector<fb::Offset<plan::Entry>> entries_;
   std::vector<fb::Offset<fb::String>> texts_;
   PlacedKernels kernels_;
-  int progress_ = -1;  // buffer in which resident launches count
+  LaunchTables launches_{schedule_, target_, {buffers_, lives_, symbols_, kernels_, builder_}};
 };
 
 }  // namespace

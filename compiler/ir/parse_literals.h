@@ -1,0 +1,41 @@
+// What stands for itself in the text form: expressions, types, layouts, tensors, attributes.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+#include "compiler/ir/scanner.h"
+
+namespace oclc {
+
+// Each reads one from the scanner; CompileError of stage "parse" if it is malformed.
+class Literals {
+ public:
+  explicit Literals(Scanner& in) : in_(in) {}
+
+  std::int64_t integer();
+  // `text` is what the scanner has read.
+  Expr expression(std::string_view text);
+  TensorType type();
+  // Row-major unless an order follows.
+  Layout layout(std::size_t rank);
+  HostTensor tensor() { return payload(type()); }
+  // A tensor after its element type and shape.
+  HostTensor payload(const TensorType& type);
+  Attribute attribute();
+
+  std::map<std::string, Expr, std::less<>> symbols;  // that expressions may name
+
+ private:
+  std::vector<Expr> expressions(std::string_view text);
+  void texts(HostTensor& tensor);
+  void set(HostTensor& tensor, std::int64_t i, std::string_view text);
+  Attribute list();
+
+  Scanner& in_;
+};
+
+}  // namespace oclc

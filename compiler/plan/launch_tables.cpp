@@ -1,0 +1,208 @@
+#include "compiler/plan/launch_tables.h"
+
+#include <algorithm>
+
+#include "compiler/codegen/persistent_kernel.h"
+#include "compiler/codegen/resident_kernel.h"
+#include "compiler/codegen/side_by_side.h"
+#include "compiler/kernels/resident.h"
+
+namespace oclc {
+
+namespace fb = flatbuffers;
+
+std::string plan_text(std::string text) {
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
+std::vector<fb::Offset<fb::String>> plan_texts(fb::FlatBufferBuilder& builder, const std::vector<std::string>& list) {
+  std::vector<fb::Offset<fb::String>> out;
+  for (const std::string& text : list) out.push_back(builder.CreateString(plan_text(text)));
+  return out;
+}
+
+fb::Offset<plan::Launch> LaunchTables::table(const PlacedKernel& code, const GeneratedKernel& g, const Args& args,
+                                             std::string_view anchor, const Work& work,
+                                             const std::vector<fb::Offset<plan::Part>>& parts) {
+  std::vector<Expr> global = g.groups;
+  for (std::size_t i = 0; i < global.size(); ++i) global[i] *= Expr(static_cast<std::int64_t>(g.local[i]));
+  const auto globals = plan_.symbols.exprs(global);
+  const auto nodes = plan_texts(plan_.builder, work.sources);
+  ++launches_;
+  return plan::CreateLaunchDirect(plan_.builder, code.name.c_str(), code.program, &args, &globals, &g.local,
+                                  std::string(anchor).c_str(), &nodes, plan_.symbols.expr(work.flops),
+                                  plan_.symbols.expr(work.bytes), &parts);
+}
+
+fb::Offset<plan::Arg> LaunchTables::buffer(int buffer, bool written, const Expr& offset) {
+  return plan::CreateArg(plan_.builder, plan::ArgKind::buffer, buffer, plan_.symbols.expr(offset), written);
+}
+
+fb::Offset<plan::Arg> LaunchTables::dimension(const KernelArgument& argument) {
+  return plan::CreateArg(plan_.builder, plan::ArgKind::int64, -1, plan_.symbols.expr(Expr::symbol(argument.symbol)));
+}
+
+int LaunchTables::add_packed(GeneratedKernel& g) {
+  const auto first = static_cast<int>(plan_.buffers.size());
+  for (Buffer& packed : g.packed) plan_.buffers.push_back(std::move(packed));
+  return first;
+}
+
+fb::Offset<plan::Launch> LaunchTables::single(const Kernel& kernel) {
+  Kernel named = kernel;
+  named.name = PlacedKernels::kPlaceholder;
+  GeneratedKernel g = generate(named, schedule_.buffers, target_);
+  g.name = kernel.name;
+  const PlacedKernel code = plan_.kernels.place(g);
+  const int now = plan_.lives.step();
+  const int first_packed = add_packed(g);
+  const auto count = static_cast<int>(kernel.operands.size());
+  Args args;
+  for (const KernelArgument& argument : g.arguments) {
+    if (argument.kind == KernelArgument::Kind::dimension) {
+      args.push_back(dimension(argument));
+    } else if (argument.operand >= count) {
+      const int packed = first_packed + argument.operand - count;
+      plan_.lives.touch(packed, now);
+      args.push_back(buffer(packed, false));
+    } else {
+      const auto at = static_cast<std::size_t>(argument.operand);
+      plan_.lives.touch_operand(kernel, at, now);
+      args.push_back(buffer(kernel.operands[at].buffer, kernel.operands[at].written));
+    }
+  }
+  copies_ += kernel.is_copy ? 1 : 0;
+  return table(code, g, args, name_of(kernel.anchor), {kernel.sources, kernel.flops, kernel.bytes});
+}
+
+namespace {
+
+std::string first_loop(const Step& step) {
+  for (const Step& inner : step.body) {
+    if (inner.kernel < 0) return inner.counter;
+  }
+  return "steps";
+}
+
+}  // namespace
+
+fb::Offset<plan::Launch> LaunchTables::persistent(const Step& step) {
+  PersistentKernel persistent = generate_persistent(PlacedKernels::kPlaceholder, step, schedule_, target_);
+  GeneratedKernel& g = persistent.kernel;
+  g.name = "k_" + first_loop(step) + "_persistent";
+  const PlacedKernel code = plan_.kernels.place(g);
+  Args args;
+  const int now = plan_.lives.step();
+  for (const KernelArgument& argument : g.arguments) {
+    if (argument.kind == KernelArgument::Kind::dimension) {
+      args.push_back(dimension(argument));
+      continue;
+    }
+    const PersistentKernel::Argument& operand = persistent.buffers[static_cast<std::size_t>(argument.operand)];
+    plan_.lives.touch_whole(operand.buffer, now);
+    args.push_back(buffer(operand.buffer, operand.written));
+  }
+  return table(code, g, args, "persistent", {persistent.sources, persistent.flops, persistent.bytes});
+}
+
+fb::Offset<plan::Launch> LaunchTables::side_by_side(std::span<const Step> steps) {
+  SideBySideKernel together = generate_side_by_side(PlacedKernels::kPlaceholder, steps, schedule_, target_);
+  GeneratedKernel& g = together.kernel;
+  const int now = plan_.lives.step();
+  Work work;
+  for (const Step& step : steps) {
+    const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+    for (std::size_t i = 0; i < kernel.operands.size(); ++i) plan_.lives.touch_operand(kernel, i, now);
+    add_sources(work.sources, kernel.sources);
+    work.flops += kernel.flops;
+    work.bytes += kernel.bytes;
+    copies_ += kernel.is_copy ? 1 : 0;
+  }
+  g.name = schedule_.kernels[static_cast<std::size_t>(steps.front().kernel)].name + "_beside";
+  const PlacedKernel code = plan_.kernels.place(g);
+  Args args;
+  for (const SideBySideKernel::Argument& a : together.buffers) args.push_back(buffer(a.buffer, a.written));
+  return table(code, g, args, "beside", work);
+}
+
+fb::Offset<plan::Launch> LaunchTables::resident(std::span<const Step> stretch) {
+  ResidentKernel resident = generate_resident(PlacedKernels::kPlaceholder, stretch, schedule_, target_);
+  GeneratedKernel& g = resident.kernel;
+  g.name = resident.parts.front().kernels.front()->name + "_and_on";
+  const PlacedKernel code = plan_.kernels.place(g);
+  const auto own = static_cast<int>(schedule_.buffers.size());
+  const int first_packed = add_packed(g);
+  if (progress_ < 0) {
+    progress_ = static_cast<int>(plan_.buffers.size());
+    plan_.buffers.push_back({"resident.progress", BufferKind::state, DType::i32, Expr(0), {}, -1});
+  }
+  Buffer& progress = plan_.buffers[static_cast<std::size_t>(progress_)];
+  progress.elements = std::max(progress.elements.value(), progress_ints(resident.kernels));
+  const auto known = [&](int number) { return number < own ? number : first_packed + number - own; };
+  const auto joined = static_cast<int>(plan_.buffers.size());
+  if (!resident.joined.empty()) {
+    plan_.buffers.push_back({"resident.constants", BufferKind::constant, DType::u8, Expr(resident.joined_bytes), {}, -1});
+    for (const int number : resident.joined) joined_[joined].push_back(known(number));
+  }
+  const auto buffer_of = [&](const ResidentKernel::Argument& a) {
+    return a.buffer == ResidentKernel::Argument::kProgress ? progress_
+           : a.buffer == ResidentKernel::Argument::kJoined ? joined
+                                                           : known(a.buffer);
+  };
+  std::vector<fb::Offset<plan::Part>> parts;
+  Work work;
+  for (const ResidentKernel::Part& part : resident.parts) {
+    const int now = plan_.lives.step();
+    Args args;
+    for (const ResidentKernel::Argument& a : part.buffers) {
+      const int number = buffer_of(a);
+      if (part.kernels.size() > 1) {
+        plan_.lives.touch_whole(number, now);
+      } else {
+        const Kernel& kernel = *part.kernels.front();
+        plan_.lives.touch(number, now);
+        for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+          if (kernel.operands[i].buffer == number) plan_.lives.touch_operand(kernel, i, now);
+        }
+      }
+      args.push_back(buffer(number, a.written));
+    }
+    std::vector<std::string> own_sources;
+    for (const Kernel* kernel : part.kernels) {
+      copies_ += kernel->is_copy ? 1 : 0;
+      add_sources(own_sources, kernel->sources);
+    }
+    const auto nodes = plan_texts(plan_.builder, own_sources);
+    add_sources(work.sources, own_sources);
+    work.flops += part.flops;
+    work.bytes += part.bytes;
+    parts.push_back(plan::CreatePartDirect(plan_.builder, part.name.c_str(), part.anchor.c_str(), &nodes,
+                                           plan_.symbols.expr(part.flops), plan_.symbols.expr(part.bytes), &args));
+  }
+  Args args;
+  for (const KernelArgument& argument : g.arguments) {
+    if (argument.kind == KernelArgument::Kind::dimension) {
+      args.push_back(dimension(argument));
+      continue;
+    }
+    const ResidentKernel::Argument& a = resident.buffers[static_cast<std::size_t>(argument.operand)];
+    args.push_back(buffer(buffer_of(a), a.written));
+  }
+  return table(code, g, args, "resident", work, parts);
+}
+
+fb::Offset<plan::BlasGemm> LaunchTables::blas(const Gemm& g) {
+  const int now = plan_.lives.step();
+  for (const int number : {g.a, g.b, g.c}) plan_.lives.touch_whole(number, now);
+  const auto nodes = plan_texts(plan_.builder, g.sources);
+  const auto a = buffer(g.a, false, g.offset_a), b = buffer(g.b, false, g.offset_b), c = buffer(g.c, true, g.offset_c);
+  PlanSymbols& symbols = plan_.symbols;
+  ++launches_;
+  return plan::CreateBlasGemmDirect(plan_.builder, a, b, c, symbols.expr(g.m), symbols.expr(g.n), symbols.expr(g.k),
+                                    symbols.expr(g.lda), symbols.expr(g.ldb), symbols.expr(g.ldc), symbols.expr(g.batch),
+                                    symbols.expr(g.stride_a), symbols.expr(g.stride_b), symbols.expr(g.stride_c), g.trans_a,
+                                    g.trans_b, 1, 0, &nodes, symbols.expr(g.flops), symbols.expr(g.bytes), g.name.c_str());
+}
+
+}  // namespace oclc

@@ -1,0 +1,71 @@
+// The launches of a plan: their kernels' code, their arguments, and when they use which buffer.
+#pragma once
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/kernels/kernel.h"
+#include "compiler/plan/buffer_lives.h"
+#include "compiler/plan/placed_kernels.h"
+#include "compiler/plan/plan_symbols.h"
+#include "plan_generated.h"
+
+namespace oclc {
+
+// Texts of the model as the plan holds them, without NUL.
+std::vector<flatbuffers::Offset<flatbuffers::String>> plan_texts(flatbuffers::FlatBufferBuilder& builder,
+                                                                 const std::vector<std::string>& list);
+std::string plan_text(std::string text);
+
+// Makes one table a launch, in the order of the schedule; what kernels pack becomes a buffer more of the plan.
+class LaunchTables {
+ public:
+  struct Plan {
+    std::vector<Buffer>& buffers;
+    BufferLives& lives;
+    PlanSymbols& symbols;
+    PlacedKernels& kernels;
+    flatbuffers::FlatBufferBuilder& builder;
+  };
+
+  LaunchTables(const Schedule& schedule, const Target& target, const Plan& plan)
+      : schedule_(schedule), target_(target), plan_(plan) {}
+
+  flatbuffers::Offset<plan::Launch> single(const Kernel& kernel);
+  flatbuffers::Offset<plan::Launch> persistent(const Step& step);
+  flatbuffers::Offset<plan::Launch> side_by_side(std::span<const Step> steps);
+  flatbuffers::Offset<plan::Launch> resident(std::span<const Step> stretch);
+  flatbuffers::Offset<plan::BlasGemm> blas(const Gemm& gemm);
+
+  // Constants that lie one after another, by the buffer that they make.
+  const std::unordered_map<int, std::vector<int>>& joined() const { return joined_; }
+  int launches() const { return launches_; }
+  // Of the kernels, those that only move data.
+  int copies() const { return copies_; }
+
+ private:
+  using Args = std::vector<flatbuffers::Offset<plan::Arg>>;
+  struct Work {
+    std::vector<std::string> sources;
+    Expr flops{0}, bytes{0};
+  };
+
+  flatbuffers::Offset<plan::Launch> table(const PlacedKernel& code, const GeneratedKernel& g, const Args& args,
+                                          std::string_view anchor, const Work& work,
+                                          const std::vector<flatbuffers::Offset<plan::Part>>& parts = {});
+  flatbuffers::Offset<plan::Arg> buffer(int buffer, bool written, const Expr& offset = Expr(0));
+  flatbuffers::Offset<plan::Arg> dimension(const KernelArgument& argument);
+  // Returns the first one's number.
+  int add_packed(GeneratedKernel& g);
+
+  const Schedule& schedule_;
+  const Target& target_;
+  Plan plan_;
+  std::unordered_map<int, std::vector<int>> joined_;
+  int progress_ = -1;  // buffer in which resident launches count
+  int launches_ = 0, copies_ = 0;
+};
+
+}  // namespace oclc
