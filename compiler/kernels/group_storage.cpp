@@ -8,6 +8,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/group_draft.h"
+#include "compiler/passes/layout.h"
 
 namespace oclc {
 namespace {
@@ -148,7 +149,7 @@ class Storing {
     int placeable = 0;
     for (std::size_t i = 0; i < concat.inputs.size(); ++i) placeable += can_place(concat, i) ? 1 : 0;
     return placeable > 0 &&
-           (concat.inputs.size() > kLongestSelection || concat.has("stored") || feeds_contraction(concat.output(), false) ||
+           (concat.inputs.size() > kLongestSelection || concat.has(kMadeInPlace) || feeds_contraction(concat.output(), false) ||
             readers.size() > 1 || draft_.graph.is_output(concat.output()) || draft_.placed_in.count(concat.output()));
   }
 

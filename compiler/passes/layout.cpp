@@ -179,7 +179,7 @@ bool assign_layouts(Graph& graph) {
   for (Node* node : graph.nodes()) {
     if (node->op->name != "reshape" || node->inputs[0]->layout.is_row_major()) continue;
     const Value* x = node->inputs[0];
-    if (x->producer && x->producer->has("stored")) continue;  // made for the layout that it has
+    if (x->producer && x->producer->has(kMadeInPlace)) continue;  // made for the layout that it has
     if (x->users.size() == 1 && product(std::span(x->type.shape).subspan(2)) != Expr(1)) set(node->inputs[0], {});
   }
   return changed;

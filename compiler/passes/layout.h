@@ -1,5 +1,7 @@
 // Layout assignment: which values are stored channels-last.
 #pragma once
+#include <string_view>
+
 #include "compiler/ir/graph.h"
 #include "compiler/targets/target.h"
 
@@ -20,6 +22,8 @@ bool lay_out_images(Graph& graph, const Target& target);
 
 // Storage order N, H, W, C of a value [N, C, H, W] of any rank from 2 on.
 Layout channels_last(std::size_t rank);
+// Marks a concatenation that is stored as it is made, in the layout that it has.
+inline constexpr std::string_view kMadeInPlace = "made_in_place";
 // Lanes of OpenCL's widest vector of floats: rows of whole such vectors are whole vectors on every target.
 inline constexpr std::int64_t kWidestVector = 16;
 

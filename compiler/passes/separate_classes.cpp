@@ -81,7 +81,7 @@ Value* separate_classes(Builder& b, const Node& node) {
   }
   Value* z = b.concat(parts, 1);
   z->layout = channels_last(z->type.rank());
-  z->producer->attributes["stored"] = std::int64_t{1};
+  z->producer->attributes[std::string(kMadeInPlace)] = std::int64_t{1};
   // [images, classes.., channels, positions..] interleaved.
   Shape split{images}, whole{images, channels}, wanted = whole;
   Ints back{0, static_cast<std::int64_t>(rank) + 1};
