@@ -8,6 +8,7 @@
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/contraction_chunks.h"
 #include "compiler/codegen/contraction_epilogue.h"
+#include "compiler/codegen/contraction_few_rows.h"
 #include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/contraction_view.h"
 #include "compiler/codegen/contraction_window.h"
@@ -136,6 +137,7 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
   if (auto amx = generate_amx(*view, buffers, target)) return amx;
+  if (auto few_rows = generate_few_rows(*view, buffers, target)) return few_rows;
   const auto choice = choose_contraction(*view, buffers, target);
   if (choice) {
     if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;

@@ -1,0 +1,197 @@
+// Contraction on a CPU of few rows with a right operand of run time whose terms are neighbours, as x W^T of a linear layer: each
+// column of B is read once, where it lies, in vectors of its terms. Sums of each lane lie in local memory meanwhile.
+//
+// formula   C[g,m,n] = epilogue(sum over k < K of f(A)[g,m,k] * B[g,k,n])
+// A         hole A_ELEMENTS: the PV values f(A)[g, m, k .. k + PV - 1]. Default: row-major a[(g * M + m) * K + k].
+// B         hole B_POINTER: w points to B[g, 0, 0], B_STEP (K) from column to column. Default: b[(g * N + n) * K + k].
+// local A   block[r * KC + k - k0].
+// sums      block[A_FLOATS + ((n - n_begin) * ROWS + r) * VW + lane].
+// C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].
+// parameter legal values (default)
+//   G, M, N, VW, MR, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl; G may be a variable
+//   K       a literal, a multiple of VW (512)
+//   CT      columns of a register tile (2)
+//   STRIP   columns of a work-item, a multiple of VW and CT
+//   KC      terms of A's copy, a multiple of VW (512)
+//   CHAIN   terms, a multiple of VW, after which sums begin anew: chains of fma have CHAIN / VW (KC)
+//   PV      1 or VW: width of A's copying loop (1)
+// local memory 4 * BLOCK_FLOATS bytes.
+// launch: G * STRIPS groups of one work-item.
+#ifndef G
+#define G 1
+#endif
+#ifndef M
+#define M 8
+#endif
+#ifndef N
+#define N 1024
+#endif
+#ifndef K
+#define K 512
+#endif
+#ifndef VW
+#define VW 8
+#endif
+#ifndef MR
+#define MR 4
+#endif
+#ifndef CT
+#define CT 2
+#endif
+#ifndef STRIP
+#define STRIP 64
+#endif
+#ifndef KC
+#define KC 512
+#endif
+#ifndef CHAIN
+#define CHAIN KC
+#endif
+#ifndef PV
+#define PV 1
+#endif
+#ifndef B_STEP
+#define B_STEP K
+#endif
+#ifndef C_STEP
+#define C_STEP N
+#endif
+#ifndef C_GROUP
+#define C_GROUP ((size_t)M * C_STEP)
+#endif
+#ifndef C_OFFSET
+#define C_OFFSET 0
+#endif
+#define ROWS ((M + MR - 1) / MR * MR)
+#define STRIPS ((N + STRIP - 1) / STRIP)
+#define A_FLOATS (ROWS * KC)
+#define SUM_FLOATS (ROWS * STRIP * VW)
+#define BLOCK_FLOATS (A_FLOATS + SUM_FLOATS)
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#if PV == 1
+#define PVEC float
+#define PLOAD(p) (*(p))
+#define PSTORE(v, p) (*(p) = (v))
+#else
+#define PVEC JOIN(float, PV)
+#define PLOAD(p) JOIN(vload, PV)(0, p)
+#define PSTORE(v, p) oclc_store(v, p)
+#endif
+#define VEC JOIN(float, VW)
+#define LOAD(p) JOIN(vload, VW)(0, p)
+#define STORE(v, p) oclc_store(v, p)
+
+void store_columns(VEC v, __global float* row, int n) {
+  if (N % VW == 0 || n + VW <= N) {
+    STORE(v, row + n);
+  } else {
+    float lanes[VW];
+    STORE(v, lanes);
+    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
+  }
+}
+
+void contraction_dots_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
+                           int tile, __local float* restrict block) {
+  //@hole SIZES
+  //@end
+  const int g = tile / STRIPS;
+  //@hole GROUP
+  //@end
+  const int n_begin = tile % STRIPS * STRIP;
+  const int n_end = min(N, n_begin + STRIP);
+  __local float* restrict sums = block + A_FLOATS;
+  //@hole B_POINTER
+  const __global float* w = b + (size_t)g * N * K;
+  //@end
+  for (int i = 0; i < SUM_FLOATS; i += VW) STORE((VEC)0.0f, sums + i);
+  for (int k0 = 0; k0 < K; k0 += KC) {
+    const int terms = min(K - k0, KC);
+    for (int r = 0; r < ROWS; ++r) {
+      // Surplus rows of the last tile repeat row M - 1 and are not stored.
+      const int m = min(r, M - 1);
+      for (int k = k0; k < k0 + terms; k += PV) {
+        PVEC v;
+        //@hole A_ELEMENTS
+        v = PLOAD(a + ((size_t)g * M + m) * K + k);
+        //@end
+        PSTORE(v, block + r * KC + k - k0);
+      }
+    }
+    for (int n = n_begin; n < n_end; n += CT) {
+      // Surplus columns repeat column N - 1 and are not stored.
+      const __global float* column[CT];
+      #pragma unroll
+      for (int j = 0; j < CT; ++j) column[j] = w + (size_t)min(n + j, N - 1) * B_STEP + k0;
+      #pragma unroll
+      for (int r0 = 0; r0 < ROWS; r0 += MR) {
+        const __local float* p = block + r0 * KC;
+        for (int begin = 0; begin < terms; begin += CHAIN) {
+          const int end = min(terms, begin + CHAIN);
+          VEC acc[MR][CT];
+          #pragma unroll
+          for (int i = 0; i < MR; ++i)
+            #pragma unroll
+            for (int j = 0; j < CT; ++j) acc[i][j] = 0.0f;
+          for (int t = begin; t < end; t += VW) {
+            VEC x[CT];
+            #pragma unroll
+            for (int j = 0; j < CT; ++j) {
+              x[j] = LOAD(column[j] + t);
+              if (r0 == 0) oclc_prefetch(column[j] + (size_t)CT * B_STEP + t);
+            }
+            #pragma unroll
+            for (int i = 0; i < MR; ++i) {
+              const VEC s = LOAD(p + i * KC + t);
+              #pragma unroll
+              for (int j = 0; j < CT; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+            }
+          }
+          #pragma unroll
+          for (int j = 0; j < CT; ++j)
+            #pragma unroll
+            for (int i = 0; i < MR; ++i) {
+              __local float* sum = sums + ((n - n_begin + j) * ROWS + r0 + i) * VW;
+              STORE(LOAD(sum) + acc[i][j], sum);
+            }
+        }
+      }
+    }
+  }
+  for (int m = 0; m < M; ++m) {
+    //@hole C_ROW
+    __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+    //@end
+    for (int n = n_begin; n < n_end; n += VW) {
+      float total[VW];
+      #pragma unroll
+      for (int l = 0; l < VW; ++l) {
+        const VEC s = LOAD(sums + ((n - n_begin + l) * ROWS + m) * VW);
+#if VW == 16
+        const float8 e = s.lo + s.hi;
+#else
+        const VEC e = s;
+#endif
+#if VW == 4
+        const float4 q = e;
+#else
+        const float4 q = e.lo + e.hi;
+#endif
+        total[l] = (q.x + q.z) + (q.y + q.w);
+      }
+      VEC v = LOAD(total);
+      //@hole EPILOGUE
+      //@end
+      //@hole STORE
+      store_columns(v, c_row, n);
+      //@end
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void contraction_dots(const __global float* restrict a, const __global float* restrict b, __global float* restrict c) {
+  __local float block[BLOCK_FLOATS];
+  contraction_dots_tile(a, b, c, (int)get_group_id(0), block);
+}
