@@ -17,7 +17,7 @@ namespace oclc {
 namespace {
 
 // More rows pay for a copy of the right operand. One that the second-level cache holds is read by tiles of few columns as fast.
-constexpr std::int64_t kMostRows = 48, kLeastBytesByRows = 2 << 20, kLeastBytesByColumns = 256 << 10;
+constexpr std::int64_t kMostRows = 47, kLeastBytesByRows = 2 << 20, kLeastBytesByColumns = 256 << 10;
 constexpr std::int64_t kLeastWidth = 64, kLeastDepth = 64;
 // Rows of B that are read side by side: of one set of the first-level cache where they are pages apart. Fewer where several
 // tiles of rows read them.
