@@ -9,6 +9,7 @@
 #include "compiler/codegen/contraction_chunks.h"
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_operands.h"
+#include "compiler/codegen/contraction_short.h"
 #include "compiler/codegen/contraction_view.h"
 #include "compiler/codegen/contraction_window.h"
 #include "compiler/codegen/contraction_winograd.h"
@@ -135,8 +136,11 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   if (target.loop_iterations != Target::kNoLimit) return std::nullopt;
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
-  if (auto amx = generate_amx(*view, buffers, target)) return amx;
   const auto choice = choose_contraction(*view, buffers, target);
+  if (choice) {
+    if (auto shorter = generate_short(*view, *choice, buffers, target)) return shorter;
+  }
+  if (auto amx = generate_amx(*view, buffers, target)) return amx;
   if (choice) {
     if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;
   }
