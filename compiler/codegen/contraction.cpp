@@ -19,6 +19,9 @@
 namespace oclc {
 namespace {
 
+// Rows that meet a panel of weights as it comes from memory.
+constexpr std::int64_t kOnceRows = 3;
+
 class ContractionCode {
  public:
   ContractionCode(const ContractionView& view, const ContractionChoice& choice, const std::vector<Buffer>& buffers,
@@ -64,9 +67,11 @@ class ContractionCode {
       const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
       const bool next = choice_.local_copy == LocalCopy::none && has_few_registers(target_) && tiles.row_tiles > 1 &&
                         tiles.panels > 1 && bytes > target_.l2_bytes;
+      // A few rows take a panel once, from its beginning to its end, as the processor itself guesses.
+      const bool once = has_few_registers(target_) && typical_extent(view_.rows()) <= kOnceRows;
       if (next)
         p["NEXT"] = std::to_string(ceil_div(choice_.panel_width, tiles.row_tiles));
-      else
+      else if (!once)
         p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));
     }
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
