@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/contraction_short.h"
 #include "compiler/codegen/packed_right.h"
 #include "compiler/codegen/side_by_side.h"
 #include "compiler/codegen/winograd_filters.h"
@@ -27,11 +28,14 @@ namespace {
 // Passes behind the pipeline, which run once.
 constexpr std::string_view kLatePasses[] = {
     "choose_convolution", "assign_layouts",      "fuse",         "persistent", "split_sums", "turn_weights", "join_rows",
-    "join_pointwise",     "pack_right_operands", "side_by_side", "resident",   "images",     "stripes"};
+    "join_pointwise",     "pack_right_operands", "side_by_side", "resident",   "images",     "stripes",      "shorten_weights"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
 }
+
+// What --precision fast allows of a network's largest result.
+constexpr double kFastError = 2e-5;
 
 // Products of bfloat16 parts for a product of floats: as accurate as fma, to 16 bits, or of rounded operands.
 int tile_products(std::string_view precision) {
@@ -118,6 +122,8 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);
   transform_filters(result.schedule, target);
+  if (options.precision == "fast" && !is_disabled(options, "shorten_weights"))
+    shorten_weights(result.schedule, target, kFastError / 2);
   if (fuse && !is_disabled(options, "side_by_side")) side_by_side(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;

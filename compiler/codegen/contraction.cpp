@@ -10,6 +10,7 @@
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_few_rows.h"
 #include "compiler/codegen/contraction_operands.h"
+#include "compiler/codegen/contraction_short.h"
 #include "compiler/codegen/contraction_view.h"
 #include "compiler/codegen/contraction_window.h"
 #include "compiler/codegen/contraction_winograd.h"
@@ -18,6 +19,9 @@
 
 namespace oclc {
 namespace {
+
+// Rows that meet a panel of weights as it comes from memory.
+constexpr std::int64_t kOnceRows = 3;
 
 class ContractionCode {
  public:
@@ -64,9 +68,11 @@ class ContractionCode {
       const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
       const bool next = choice_.local_copy == LocalCopy::none && has_few_registers(target_) && tiles.row_tiles > 1 &&
                         tiles.panels > 1 && bytes > target_.l2_bytes;
+      // A few rows take a panel once, from its beginning to its end, as the processor itself guesses.
+      const bool once = has_few_registers(target_) && typical_extent(view_.rows()) <= kOnceRows;
       if (next)
         p["NEXT"] = std::to_string(ceil_div(choice_.panel_width, tiles.row_tiles));
-      else
+      else if (!once)
         p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));
     }
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
@@ -136,9 +142,12 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   if (target.loop_iterations != Target::kNoLimit) return std::nullopt;
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
+  const auto choice = choose_contraction(*view, buffers, target);
+  if (choice) {
+    if (auto shorter = generate_short(*view, *choice, buffers, target)) return shorter;
+  }
   if (auto amx = generate_amx(*view, buffers, target)) return amx;
   if (auto few_rows = generate_few_rows(*view, buffers, target)) return few_rows;
-  const auto choice = choose_contraction(*view, buffers, target);
   if (choice) {
     if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;
   }

@@ -17,7 +17,7 @@ namespace oclc {
 namespace {
 
 // More rows pay for a copy of the right operand. One that the second-level cache holds is read by tiles of few columns as fast.
-constexpr std::int64_t kMostRows = 47, kLeastBytesByRows = 2 << 20, kLeastBytesByColumns = 256 << 10;
+constexpr std::int64_t kMostFewRows = 47, kLeastBytesByRows = 2 << 20, kLeastBytesByColumns = 256 << 10;
 constexpr std::int64_t kLeastWidth = 64, kLeastDepth = 64;
 // Rows of B that are read side by side: of one set of the first-level cache where they are pages apart. Fewer where several
 // tiles of rows read them.
@@ -163,7 +163,7 @@ std::optional<GeneratedKernel> generate_few_rows(const ContractionView& view, co
   const ScalarNode& b = view.b();
   if (!is_plain_load(b) || !b.guard.empty() || view.operand_of(b).dtype != DType::f32 || view.taps() != 1) return std::nullopt;
   if (buffers[static_cast<std::size_t>(view.operand_of(b).buffer)].kind == BufferKind::constant) return std::nullopt;
-  if (!view.rows().is_constant() || !view.columns().is_constant() || view.rows().value() > kMostRows) return std::nullopt;
+  if (!view.rows().is_constant() || !view.columns().is_constant() || view.rows().value() > kMostFewRows) return std::nullopt;
   const std::int64_t terms = typical_extent(view.inner()), columns = view.columns().value();
   if (columns < kLeastWidth || terms < kLeastDepth) return std::nullopt;
   return FewRowsCode(view, target).run();

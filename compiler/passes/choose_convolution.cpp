@@ -115,7 +115,7 @@ bool mark(Node* node, const ConvolutionCost& cost, std::string_view strategy) {
 
 // Convolutions for which Winograd takes windows of six points: those that gain most by it, as many as the contract's error
 // allows. Rounding errors of layers are independent: their squares add up, to half of the network's; the rest is for all other
-// sums.
+// sums, and weights of fewer bits.
 std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions& options) {
   const double network = options.precision == "fast" ? 2e-5 : options.precision == "fp32" ? 5e-6 : 0;
   std::vector<std::pair<double, const Node*>> gains;

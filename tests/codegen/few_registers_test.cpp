@@ -19,6 +19,19 @@ TEST_CASE("with few registers chains are longer and weights are asked for nearby
   for (const std::int64_t rows : {1, 49, 1000}) CHECK(prefetch_rows(many, rows, 32) == 256);
 }
 
+TEST_CASE("where registers are few, three rows ask for no weights ahead, and twenty do") {
+  for (const std::int64_t rows : {3, 20}) {
+    PlanCheck check;
+    check.out("y", check.b.matmul(check.input({rows, 600}), check.b.constant(random_tensor(DType::f32, {600, 80}, 3, -1, 1))));
+    CompileOptions options = default_options();
+    options.target = find_target("cpu-256");
+    bool asks = false;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
+      asks = asks || file.source.find("oclc_prefetch(w") != std::string::npos;
+    CHECK(asks == (rows == 20));
+  }
+}
+
 TEST_CASE("few tiles of Winograd take narrow panels of weights where registers are few") {
   Target few = find_target("cpu-256");
   few.compute_units = 2;

@@ -59,8 +59,10 @@ struct PlanCheck {
   void out(const std::string& claim, Value* value) { graph->add_output(claim, value); }
 
   // Empty, or what is wrong: the target, the claim and the element.
-  std::string problem(const std::string& target, bool fuse, double tolerance, std::span<const HostTensor> wanted) const {
+  std::string problem(const std::string& target, bool fuse, double tolerance, std::span<const HostTensor> wanted,
+                      const std::string& precision = "fp32") const {
     CompileOptions options = default_options();
+    options.precision = precision;
     options.target = find_target(target);
     options.target.fp64 = true;  // as the device under test has it
     if (!fuse) options.disabled = {"fuse"};

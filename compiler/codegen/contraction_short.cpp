@@ -1,0 +1,138 @@
+#include "compiler/codegen/contraction_short.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/codegen/contraction_epilogue.h"
+#include "compiler/codegen/contraction_operands.h"
+#include "compiler/codegen/pack_short.h"
+#include "compiler/codegen/tile_kernel.h"
+
+namespace oclc {
+namespace {
+
+// Rows of one register tile.
+constexpr std::int64_t kMostRows = 4;
+// Weights of fewer bytes may stay in the last cache from run to run.
+constexpr std::int64_t kLastCacheBytes = 32 << 20;
+// Cycles in which a vector of weights becomes floats, and the time that has to be saved: measured.
+constexpr double kUnpackCycles = 2.5, kWorthwhile = 1.2;
+// Bytes by which weights are asked for ahead, with few registers and with many.
+constexpr std::int64_t kNearBytes = 2560, kFarBytes = 32 << 10;
+// Work-items a core, so that none waits long for the others.
+constexpr std::int64_t kItems = 16;
+
+bool reads_short(const ContractionView& view, const ContractionChoice& choice) {
+  return choice.constant_b && choice.local_copy == LocalCopy::none && view.rows().is_constant() &&
+         view.rows().value() <= kMostRows && view.operand_of(view.a()).dtype == DType::f32 &&
+         view.operand_of(view.b()).dtype == DType::f32 && !view.is_read_elsewhere(view.b());
+}
+
+std::int64_t weight_bytes(const ContractionView& view) {
+  return view.groups().value() * view.inner().value() * view.taps() * view.columns().value() * 4;
+}
+
+// Seconds saved; 0 if they are not worth it.
+double saved_seconds(const ContractionView& view, const Target& target) {
+  const double width = target.vector_width, rows = static_cast<double>(view.rows().value()),
+               cycles_per_second = target.flops / (4 * width);
+  const double bytes = static_cast<double>(weight_bytes(view)), vectors = bytes / (4 * width);
+  const double whole = std::max(bytes / target.bytes_per_second, vectors * rows / 2 / cycles_per_second),
+               shorter =
+                   std::max(bytes * 5 / 8 / target.bytes_per_second, vectors * (kUnpackCycles + rows / 2) / cycles_per_second);
+  return whole >= kWorthwhile * shorter ? whole - shorter : 0;
+}
+
+ShortLayout layout_of(const ContractionView& view, std::int64_t panel_width) {
+  return {view.groups().value(), view.columns().value(), view.inner().value(), panel_width};
+}
+
+int vectors_of(std::int64_t rows, const Target& target) {
+  int vectors = 4;
+  while (vectors > 1 && rows * vectors + vectors + 4 > target.vector_registers) --vectors;
+  return vectors;
+}
+
+struct Candidate {
+  std::size_t kernel = 0;
+  double seconds = 0, error = 0;
+};
+
+std::vector<Candidate> candidates(const Schedule& schedule, const EntrySchedule& entry, const Target& target) {
+  std::vector<Candidate> found;
+  std::int64_t bytes = 0;
+  std::set<int> kernels;
+  for (const Step& step : entry.steps) {
+    if (step.kernel < 0 || !kernels.insert(step.kernel).second) continue;
+    const auto index = static_cast<std::size_t>(step.kernel);
+    if (!schedule.kernels[index].contraction) continue;
+    const auto view = ContractionView::of(schedule.kernels[index]);
+    const auto where = view ? constant_b_layout(*view, schedule.buffers) : std::nullopt;
+    if (!where) continue;
+    bytes += weight_bytes(*view);
+    const auto choice = choose_contraction(*view, schedule.buffers, target);
+    if (!choice || !reads_short(*view, *choice)) continue;
+    const double seconds = saved_seconds(*view, target);
+    if (seconds == 0) continue;
+    const Buffer& weights = schedule.buffers[static_cast<std::size_t>(view->operand_of(view->b()).buffer)];
+    found.push_back({index, seconds, short_error(weights.constant, *where, layout_of(*view, target.vector_width))});
+  }
+  if (bytes <= kLastCacheBytes) found.clear();
+  return found;
+}
+
+}  // namespace
+
+void shorten_weights(Schedule& schedule, const Target& target, double error) {
+  if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit) return;
+  for (const EntrySchedule& entry : schedule.entries) {
+    std::vector<Candidate> all = candidates(schedule, entry, target);
+    std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.seconds > b.seconds; });
+    double left = error * error;
+    for (const Candidate& c : all) {
+      if (c.error * c.error > left) continue;
+      left -= c.error * c.error;
+      schedule.kernels[c.kernel].contraction->strategy = kShortWeights;
+    }
+  }
+}
+
+std::optional<GeneratedKernel> generate_short(const ContractionView& view, const ContractionChoice& choice,
+                                              const std::vector<Buffer>& buffers, const Target& target) {
+  if (view.roles().strategy != kShortWeights || !reads_short(view, choice)) return std::nullopt;
+  const std::int64_t rows = view.rows().value();
+  ContractionChoice shape = choice;
+  shape.tiles = {static_cast<int>(rows), vectors_of(rows, target)};
+  shape.panel_width = std::int64_t{shape.tiles.vectors} * target.vector_width;
+  const std::int64_t panels = ceil_div(view.columns().value(), shape.panel_width),
+                     of_item = std::max<std::int64_t>(1, view.groups().value() * panels / (kItems * target.compute_units));
+  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  auto packed = pack_short(weights.constant, *choice.constant_b, layout_of(view, shape.panel_width));
+  if (!packed) return std::nullopt;
+  Kernel kernel = view.kernel();
+  kernel.operands[static_cast<std::size_t>(view.b().operand)].replaced = true;
+  TileKernel tile;
+  tile.template_name = "contraction_short_cpu";
+  tile.constants.push_back(own_constant("weights", weights.name + ".packed", std::move(*packed)));
+  if (auto zeros = padding_zeros(view, shape)) tile.constants.push_back(own_constant("zero", "zero", std::move(*zeros)));
+  view.fill_sizes(tile.values);
+  auto& p = tile.values.parameters;
+  p["VW"] = std::to_string(target.vector_width);
+  p["NV"] = std::to_string(shape.tiles.vectors);
+  p["NP"] = std::to_string(of_item);
+  p["AHEAD"] = std::to_string((has_few_registers(target) ? kNearBytes : kFarBytes) / 4);
+  if (const auto step = view.a().index.coefficient(view.inner_axis().name))
+    p["A_STEP"] = fmt::format("({})", view.c_text(*step));
+  fill_operands(view, shape, target, tile.values);
+  tile.values.holes["EPILOGUE"] = contraction_epilogue(view, target.vector_width, false);
+  tile.values.holes["STORE"] = "";
+  tile.values.holes["C_ROW"] = "";
+  tile.groups = view.groups() * Expr(ceil_div(panels, of_item));
+  tile.schedule = fmt::format("template {}, {} rows, weights in 20 bits, {} panels of {} columns a group", tile.template_name,
+                              rows, of_item, shape.panel_width);
+  return assemble(kernel, std::move(tile));
+}
+
+}  // namespace oclc

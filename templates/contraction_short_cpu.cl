@@ -1,0 +1,193 @@
+// Contraction of few rows on a CPU, rows of A read in place, B packed at compile time in 20 bits a number: what memory bounds
+// takes five eighths of the time.
+//
+// formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g, row m, tap, k] * B[g, tap, k, n])
+// A         as in contraction_cpu.cl, floats: ROW_STATE, A_POINTER, A_STEP.
+// B         an element is an integer of 20 bits, -2^19 + 1 .. 2^19 - 1, times the scale of its column in a block of BLOCK terms.
+//           [g][panel][tap][block] of PW scales, then for each STEP terms STEP rows of PW shorts, the upper 16 bits, and PW words
+//           of the lower ones, bits 4 * i .. 4 * i + 3 of a word for term i. Terms past K are 0. In floats: B_PANEL, B_GROUP.
+// C         as in contraction_cpu.cl.    bias: PANELS * PW values for each g (default epilogue).
+// parameter legal values (default)
+//   G       independent contractions (1)
+//   M       rows, all in one register tile: a literal (1)
+//   N, K    columns, summed elements of a tap; TAPS (1)
+//   VW      4, 8, 16: vector width of the target
+//   NV      vectors of the register tile: M * NV + NV + 4 <= vector registers (4)
+//   NP      panels of a work-item: at least 1
+//   AHEAD   floats by which B is asked for ahead of its use: as few bytes a cycle as this reads are not noticed by processors
+//           that guess what is read next (640)
+//   BLOCK   terms of a scale, a multiple of STEP (256); the longest chain of fma
+// local memory 0. launch: G * PANEL_BLOCKS groups of one work-item.
+#ifndef G
+#define G 1
+#endif
+#ifndef M
+#define M 1
+#endif
+#ifndef N
+#define N 768
+#endif
+#ifndef K
+#define K 768
+#endif
+#ifndef TAPS
+#define TAPS 1
+#endif
+#ifndef VW
+#define VW 16
+#endif
+#ifndef NV
+#define NV 4
+#endif
+#ifndef NP
+#define NP 1
+#endif
+#ifndef AHEAD
+#define AHEAD 640
+#endif
+#ifndef BLOCK
+#define BLOCK 256
+#endif
+#ifndef A_STEP
+#define A_STEP 1
+#endif
+#ifndef C_STEP
+#define C_STEP N
+#endif
+#ifndef C_GROUP
+#define C_GROUP ((size_t)M * C_STEP)
+#endif
+#ifndef C_OFFSET
+#define C_OFFSET 0
+#endif
+#define MR M
+#define STEP 8
+#define PW (NV * VW)
+#define STEP_FLOATS (5 * PW)
+#define B_PANEL (TAPS * PW * ((K + BLOCK - 1) / BLOCK + 5 * ((K + STEP - 1) / STEP)))
+#define B_GROUP ((size_t)PANELS * B_PANEL)
+#define LINES ((STEP_FLOATS + 15) / 16)
+#define PANELS ((N + PW - 1) / PW)
+#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#define VEC JOIN(float, VW)
+#define INTS JOIN(int, VW)
+#define UINTS JOIN(uint, VW)
+#define TO_FLOATS JOIN(convert_float, VW)
+#define TO_INTS JOIN(convert_int, VW)
+#define AS_INTS JOIN(as_int, VW)
+#define LOAD(p) JOIN(vload, VW)(0, p)
+#define STORE(v, p) oclc_store(v, p)
+
+void store_columns(VEC v, __global float* row, int n) {
+  if (N % VW == 0 || n + VW <= N) {
+    STORE(v, row + n);
+  } else {
+    float lanes[VW];
+    STORE(v, lanes);
+    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
+  }
+}
+
+void contraction_tile(const __global float* restrict a, const __global float* restrict b,
+                      const __global float* restrict bias, const __global float* restrict zero,
+                      __global float* restrict c, int tile) {
+  //@hole SIZES
+  //@end
+  const int g = tile / PANEL_BLOCKS;
+  const int panel_block = tile % PANEL_BLOCKS;
+  const int panel_end = min(PANELS, (panel_block + 1) * NP);
+  const int m0 = 0;
+  for (int panel = panel_block * NP; panel < panel_end; ++panel) {
+    //@hole ROW_STATE
+    const __global float* row[MR];
+    #pragma unroll
+    for (int i = 0; i < MR; ++i) row[i] = a + (g * M + min(m0 + i, M - 1)) * K;
+    //@end
+    VEC acc[MR][NV];
+    VEC out[MR][NV];
+    #pragma unroll
+    for (int i = 0; i < MR; ++i)
+      #pragma unroll
+      for (int j = 0; j < NV; ++j) acc[i][j] = out[i][j] = 0.0f;
+    //@hole B_POINTER
+    const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
+    //@end
+    for (int tap = 0; tap < TAPS; ++tap) {
+      const __global float* p[MR];
+      //@hole A_POINTER
+      #pragma unroll
+      for (int i = 0; i < MR; ++i) p[i] = row[i];
+      //@end
+      for (int k0 = 0; k0 < K; k0 += BLOCK) {
+        const int k_end = min(K, k0 + BLOCK);
+        const __global float* scale = w;
+        w += PW;
+        int k = k0;
+        for (; k + STEP <= k_end; k += STEP) {
+          const __global short* upper = (const __global short*)w;
+          UINTS lower[NV];
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) lower[j] = LOAD((const __global uint*)w + STEP * PW / 2 + j * VW);
+          #pragma unroll
+          for (int t = 0; t < STEP; ++t) {
+            #pragma unroll
+            for (int l = LINES * t / STEP; l < LINES * (t + 1) / STEP; ++l) oclc_prefetch(w + AHEAD + l * 16);
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) {
+              const INTS q = TO_INTS(LOAD(upper + t * PW + j * VW)) << 4 | AS_INTS(lower[j] >> 4 * t & 15u);
+              const VEC x = TO_FLOATS(q);
+              #pragma unroll
+              for (int i = 0; i < MR; ++i) acc[i][j] = fma((VEC)(p[i][(k + t) * A_STEP]), x, acc[i][j]);
+            }
+          }
+          w += STEP_FLOATS;
+        }
+        if (K % STEP != 0 && k < k_end) {
+          for (int t = 0; t < K % STEP; ++t) {
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) {
+              const UINTS lower = LOAD((const __global uint*)w + STEP * PW / 2 + j * VW) >> (uint)(4 * t) & 15u;
+              const INTS q = TO_INTS(LOAD((const __global short*)w + t * PW + j * VW)) << 4 | AS_INTS(lower);
+              const VEC x = TO_FLOATS(q);
+              #pragma unroll
+              for (int i = 0; i < MR; ++i) acc[i][j] = fma((VEC)(p[i][(k + t) * A_STEP]), x, acc[i][j]);
+            }
+          }
+          w += STEP_FLOATS;
+        }
+        #pragma unroll
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) out[i][j] = fma(acc[i][j], LOAD(scale + j * VW), out[i][j]), acc[i][j] = 0.0f;
+      }
+    }
+    #pragma unroll
+    for (int i = 0; i < MR; ++i) {
+      const int m = m0 + i;
+      //@hole C_ROW
+      __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+      //@end
+      #pragma unroll
+      for (int j = 0; j < NV; ++j) {
+        const int n = panel * PW + j * VW;
+        if (N % PW != 0 && n >= N) break;
+        VEC v = out[i][j];
+        //@hole EPILOGUE
+        v += LOAD(bias + g * (PANELS * PW) + n);
+        //@end
+        //@hole STORE
+        store_columns(v, c_row, n);
+        //@end
+      }
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void contraction(const __global float* restrict a, const __global float* restrict b,
+                          const __global float* restrict bias, const __global float* restrict zero,
+                          __global float* restrict c) {
+  contraction_tile(a, b, bias, zero, c, (int)get_group_id(0));
+}
