@@ -16,6 +16,8 @@ constexpr Costs costs_of(int products) {
   return products == 6 ? Costs{140e-9, 170e-9} : products == 3 ? Costs{64e-9, 120e-9} : Costs{28e-9, 40e-9};
 }
 constexpr double kBlockSeconds = 250e-9, kItemSeconds = 200e-9, kTapSeconds = 15e-9;
+// Of an element of a window of planes, and of a piece of a row of taps.
+constexpr double kWindowSeconds = 0.3e-9, kSegmentSeconds = 0.7e-9;
 // Elements that are loaded one by one.
 constexpr double kScalarLine = 12;
 // Share of the peak of fused multiply-adds that products of a usual size reach.
@@ -68,6 +70,41 @@ std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const
       const double item =
           kItemSeconds + static_cast<double>(used * channel_steps) / 32 * split + static_cast<double>(t.panels) * panel;
       t.seconds = std::max(rounds(items, cores) * item, weights);
+      if (!best || t.seconds < best->seconds * 0.999) best = t;
+    }
+  }
+  return best;
+}
+
+std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const Target& target) {
+  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
+  const auto [multiply, split] = costs_of(target.tile_products);
+  const std::int64_t steps = p.steps(), panels = ceil_div(p.features, 32), cores = std::max(1, target.compute_units),
+                     parts = parts_of(target.tile_products), segments = p.channels * p.taps_y * ceil_div(p.taps_x, p.segment()),
+                     width = (p.columns - 1) * p.stride_x + p.taps_x;
+  const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
+  const double line =
+      static_cast<double>(segments) * kSegmentSeconds + (parts > 1 ? static_cast<double>(steps) / 32 * split : 0);
+  std::optional<AmxWindowTiles> best;
+  for (std::int64_t rows = 1; rows <= p.rows; ++rows) {
+    const std::int64_t row_items = ceil_div(p.rows, rows);
+    if (rows > 1 && ceil_div(p.rows, rows - 1) == row_items) continue;
+    const std::int64_t blocks = ceil_div(rows * p.columns, 32),
+                       window = p.channels * ((rows - 1) * p.stride_y + (p.taps_y - 1) * p.dilation_y + 1) * width,
+                       patches = parts == 1 ? blocks * steps * 512 : steps * (1024 + blocks * parts * 512);
+    if (static_cast<double>((window + patches + 1072) * 4) > budget) break;
+    for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
+      AmxWindowTiles t;
+      t.rows = rows;
+      t.panels = ceil_div(panels, panel_items);
+      if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
+      const double panel =
+          panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply, static_cast<double>(parts * 2048)) +
+          static_cast<double>(blocks) * kBlockSeconds;
+      const double item = kItemSeconds + static_cast<double>(window) * kWindowSeconds +
+                          static_cast<double>(blocks * 32) * line + static_cast<double>(t.panels) * panel;
+      t.seconds = rounds(items, cores) * item;
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }
   }

@@ -43,6 +43,23 @@ struct AmxWindowTiles {
 
 std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& product, const Target& target);
 
+// A convolution of few channels, whose work-items copy patches out of a window of the image: template
+// contraction_patches_amx.cl.
+struct AmxPatchProduct {
+  std::int64_t images = 1, rows = 1, columns = 1;  // of the output
+  std::int64_t features = 1, channels = 1;
+  std::int64_t taps_y = 1, taps_x = 1, stride_y = 1, stride_x = 1, dilation_y = 1;
+
+  std::int64_t steps() const { return (channels * taps_y * taps_x + 31) / 32; }
+  // Elements of a row of taps that are copied at a time.
+  std::int64_t segment() const { return taps_x <= 4 ? 4 : taps_x <= 8 ? 8 : 16; }
+};
+
+// Fewer channels than this have no vectors of their own.
+constexpr std::int64_t kFewChannels = 16;
+
+std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& product, const Target& target);
+
 // Estimated time of fused multiply-adds for the same.
 double fma_seconds(const AmxProduct& product, const Target& target);
 // Whether tiles are taken, given both estimates.
