@@ -58,6 +58,8 @@
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #define CHUNKED (CHUNK < STEPS)
 #define SUMS (CHUNKED ? MT * NP : 1)
+// Blocks of rows that ask for a part of the next panel.
+#define SPREAD (MT >= 16 ? 16 : MT >= 8 ? 8 : MT >= 4 ? 4 : MT >= 2 ? 2 : 1)
 #define LOCAL_FLOATS (16 + SUMS * 1024 + MT * CHUNK * STEP / 2)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
@@ -141,8 +143,10 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
         const int i_block = (m0 - m_begin) / 32;
         __local float* to = sums + (CHUNKED ? (i_block * NP + panel - panel_begin) * 1024 : 0);
         oclc_tiles_begin(to, s_begin == 0);
+        const int part = i_block - (panel == panel_begin);
         MULTIPLY(to, block + i_block * (CHUNK * STEP), 0, 1, 1024, STEP, w + s_begin * STEP, s_end - s_begin,
-                 m0 == m_begin);
+                 oclc_tiles_share(part, SPREAD, panel + 1 == panel_end),
+                 oclc_tiles_soon(w + s_begin * STEP, part, SPREAD, STEPS * STEP, 0, (s_end - s_begin) * STEP));
         oclc_tiles_end(to);
         if (s_end < STEPS) continue;
         const int i_end = min(32, m_end - m0);

@@ -98,6 +98,8 @@
 #define WW ((OW - 1) * SX + KW)
 #define X_END (X_LAST < WW ? X_LAST + 1 : WW)
 #define BLOCKS ((ROWS * OW + 31) / 32)
+// Blocks of positions that ask for a part of the next panel.
+#define SPREAD (BLOCKS >= 16 ? 16 : BLOCKS >= 8 ? 8 : BLOCKS >= 4 ? 4 : BLOCKS >= 2 ? 2 : 1)
 // Copies of segments reach up to 15 elements over the end.
 #define WINDOW_FLOATS (IC * WH * WW + 16)
 #define JOIN_(x, y) x##y
@@ -194,11 +196,13 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
       //@hole B_POINTER
       w = b + (size_t)panel * (STEPS * STEP);
       //@end
+      const int part = p0 / 32 - (panel == panel_begin), share = oclc_tiles_share(part, SPREAD, panel + 1 == panel_end);
+      const __global ushort* soon = oclc_tiles_soon(w, part, SPREAD, STEPS * STEP, 0, STEPS * STEP);
       oclc_tiles_begin(sums, 1);
 #if PRODUCTS == 1
-      MULTIPLY(sums, patches + p0 * TERMS, 0, STEPS, 0, 32, w, STEPS, p0 == 0);
+      MULTIPLY(sums, patches + p0 * TERMS, 0, STEPS, 0, 32, w, STEPS, share, soon);
 #else
-      MULTIPLY(sums, split + p0 / 32 * (STEPS * STEP), 0, 1, 1024, STEP, w, STEPS, p0 == 0);
+      MULTIPLY(sums, split + p0 / 32 * (STEPS * STEP), 0, 1, 1024, STEP, w, STEPS, share, soon);
 #endif
       oclc_tiles_end(sums);
       const int i_end = min(32, positions - p0);

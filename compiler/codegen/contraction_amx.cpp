@@ -298,7 +298,8 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
     return true;
   };
   const bool by_window = gains(window_tiles), by_patches = gains(patch_tiles);
-  if (!tiles_gain(least, fma_seconds(product, target), target)) return std::nullopt;
+  const double fma = patches ? fma_window_seconds(*patches, target) : fma_seconds(product, target);
+  if (!tiles_gain(least, fma, target)) return std::nullopt;
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
   const int parts_wanted = parts_of(target.tile_products);
   auto parts = by_patches

@@ -62,6 +62,7 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& product,
 
 // Estimated time of fused multiply-adds for the same.
 double fma_seconds(const AmxProduct& product, const Target& target);
+double fma_window_seconds(const AmxPatchProduct& product, const Target& target);
 // Whether tiles are taken, given both estimates.
 bool tiles_gain(double tile_seconds, double fma_seconds, const Target& target);
 
