@@ -52,16 +52,18 @@ void __attribute__((overloadable)) oclc_split_1(float16 x, float16 y, __local us
 #endif
 }
 
-//@provides oclc_split_2 oclc_split_3
-// Line `line` of a step at `step` from its 32 elements, the first 16 in x. Parts are `pitch` ushorts apart.
-#if defined(OCLC_AMX) || defined(OCLC_AMX_EMULATED)
-void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
+//@provides oclc_parts_1 oclc_parts_2 oclc_parts_3
+// Pairs (x[i], y[i]) of 16 neighbours as line `line` of each part, which are `pitch` ushorts apart.
+void oclc_parts_1(float16 x, float16 y, __local ushort* part, int line, int pitch) {
+  ((__local uint16*)part)[line] = convert_uint16(oclc_to_bf16(x)) | convert_uint16(oclc_to_bf16(y)) << 16;
+}
+void oclc_parts_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   const uint16 p = oclc_bf16_nearest(x), q = oclc_bf16_nearest(y);
   oclc_bf16_pair(p, q, step, line);
   x -= as_float16(p), y -= as_float16(q);
   oclc_bf16_pair(as_uint16(x) + 0x8000u, as_uint16(y) + 0x8000u, step + pitch, line);
 }
-void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) {
+void oclc_parts_3(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   // A NaN that a rounding lost is still there in the last part, which is not rounded: it is exact.
   uint16 p = (as_uint16(x) + 0x8000u) & OCLC_BF16_TOP, q = (as_uint16(y) + 0x8000u) & OCLC_BF16_TOP;
   oclc_bf16_pair(p, q, step, line);
@@ -71,6 +73,12 @@ void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitc
   x -= as_float16(p), y -= as_float16(q);
   oclc_bf16_pair(as_uint16(x), as_uint16(y), step + 2 * pitch, line);
 }
+
+//@provides oclc_split_2 oclc_split_3
+// Line `line` of a step at `step` from its 32 elements, the first 16 in x. Parts are `pitch` ushorts apart.
+#if defined(OCLC_AMX) || defined(OCLC_AMX_EMULATED)
+void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_parts_2(x, y, step, line, pitch); }
+void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_parts_3(x, y, step, line, pitch); }
 #else
 void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   __local float16* to = (__local float16*)step + 2 * line;
@@ -79,6 +87,17 @@ void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitc
 }
 void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_split_2(x, y, step, line, pitch); }
 #endif
+
+//@provides oclc_turn_words
+// Part of a step of B from 32 lines, a column each: [2][16][16 columns] words from [32 columns][16].
+void oclc_turn_words(const __local ushort* lines, __local ushort* part) {
+  const __local uint* from = (const __local uint*)lines;
+  __local uint* to = (__local uint*)part;
+  for (int h = 0; h < 2; ++h)
+    for (int i = 0; i < 16; ++i)
+      #pragma unroll
+      for (int n = 0; n < 16; ++n) to[(h * 16 + i) * 16 + n] = from[(h * 16 + n) * 16 + i];
+}
 
 //@provides oclc_tiles_open oclc_tiles_close oclc_tiles_begin oclc_tiles_end
 // Around all use of the unit by a work-item.
@@ -117,7 +136,7 @@ void oclc_tiles_begin(__local float* sums, int first) {
 void oclc_tiles_end(__local float* sums) {}
 #endif
 
-//@provides OCLC_TILE_A OCLC_TILE_B OCLC_TILE_DOT OCLC_TILE_SOON_0 OCLC_TILE_SOON_1 OCLC_TILE_SOON_2 OCLC_TILE_SOON_4 OCLC_TILE_SOON_8 OCLC_TILE_SOON_16 OCLC_TILE_BY_SHARE
+//@provides OCLC_TILE_A OCLC_TILE_B OCLC_TILE_DOT OCLC_TILE_BY_SHARE
 #ifdef OCLC_AMX
 #define OCLC_TILE_A(t, p) "tileloadd (%[" #p "],%[as],1),%%tmm" #t "\n"
 #define OCLC_TILE_B(t, at) "tileloadd " #at "(%[b],%[bs],1),%%tmm" #t "\n"
@@ -233,6 +252,8 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
 }
 #endif
 
+// What the loops change is marked as written before all else is read (&): an operand of equal value may else share its register.
+
 //@provides oclc_tiles_multiply_6
 #ifdef OCLC_AMX
 #define OCLC_TILES_STEPS_6(NEXT) \
@@ -258,7 +279,8 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
       NEXT \
       "add %[ac],%[x0]\n add %[ac],%[x1]\n add %[ac],%[y0]\n add %[ac],%[y1]\n add %[ac],%[z0]\n add %[ac],%[z1]\n" \
       "add $6144,%[b]\n dec %[n]\n jnz 1b\n" \
-      : [x0] "+r"(x0), [x1] "+r"(x1), [y0] "+r"(y0), [y1] "+r"(y1), [z0] "+r"(z0), [z1] "+r"(z1), [b] "+r"(b), [n] "+r"(left), [soon] "+r"(soon) \
+      : [x0] "+&r"(x0), [x1] "+&r"(x1), [y0] "+&r"(y0), [y1] "+&r"(y1), [z0] "+&r"(z0), [z1] "+&r"(z1), [b] "+&r"(b), \
+        [n] "+&r"(left), [soon] "+&r"(soon) \
       : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc")
 #endif
 void oclc_tiles_multiply_6(__local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,
@@ -289,7 +311,7 @@ void oclc_tiles_multiply_6(__local float* sums, const __local ushort* a, int fir
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
       NEXT \
       "add %[ac],%[x0]\n add %[ac],%[x1]\n add %[ac],%[y0]\n add %[ac],%[y1]\n add $4096,%[b]\n dec %[n]\n jnz 1b\n" \
-      : [x0] "+r"(x0), [x1] "+r"(x1), [y0] "+r"(y0), [y1] "+r"(y1), [b] "+r"(b), [n] "+r"(left), [soon] "+r"(soon) \
+      : [x0] "+&r"(x0), [x1] "+&r"(x1), [y0] "+&r"(y0), [y1] "+&r"(y1), [b] "+&r"(b), [n] "+&r"(left), [soon] "+&r"(soon) \
       : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc")
 #endif
 void oclc_tiles_multiply_3(__local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,
@@ -313,7 +335,7 @@ void oclc_tiles_multiply_3(__local float* sums, const __local ushort* a, int fir
       NEXT \
       NEXT \
       "add %[ac],%[x0]\n add %[ac],%[x1]\n add $2048,%[b]\n dec %[n]\n jnz 1b\n" \
-      : [x0] "+r"(x0), [x1] "+r"(x1), [b] "+r"(b), [n] "+r"(left), [soon] "+r"(soon) \
+      : [x0] "+&r"(x0), [x1] "+&r"(x1), [b] "+&r"(b), [n] "+&r"(left), [soon] "+&r"(soon) \
       : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc")
 #endif
 void oclc_tiles_multiply_1(__local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,

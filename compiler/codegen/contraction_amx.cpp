@@ -187,15 +187,32 @@ class AmxPatchCode {
   TileKernel out_;
 };
 
+// How a right operand of run time lies, if whole vectors of it do.
+std::optional<AmxProduct::Right> right_of(const ContractionView& view, const AmxProduct& product) {
+  const ScalarNode& b = view.b();
+  if (product.taps != 1 || !is_plain_load(b) || view.operand_of(b).dtype != DType::f32) return std::nullopt;
+  const Kernel loads = part_for(view.kernel(), view.roles().b);
+  const auto along = [&](const Axis& axis) {
+    return constant_stride(b.index, axis.name) == 1 && can_vectorize(loads, axis.name, kLanes);
+  };
+  if (product.columns % kLanes == 0 && along(view.column_axis())) return AmxProduct::Right::columns;
+  if (product.inner % kLanes == 0 && along(view.inner_axis())) return AmxProduct::Right::terms;
+  return std::nullopt;
+}
+
 class AmxCode {
  public:
-  AmxCode(const ContractionView& view, const AmxTiles& tiles, const Target& target, int load_width)
-      : view_(view), tiles_(tiles), target_(target), load_width_(load_width), kernel_(view.kernel()) {}
+  AmxCode(const ContractionView& view, const AmxTiles& tiles, const Target& target, const AmxProduct& product)
+      : view_(view), tiles_(tiles), target_(target), product_(product), kernel_(view.kernel()) {}
 
   GeneratedKernel run(const Buffer& source, HostTensor parts) {
-    out_.template_name = "contraction_amx";
     out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
+    return run();
+  }
+
+  GeneratedKernel run() {
+    out_.template_name = "contraction_amx";
     fill_sizes();
     auto& holes = out_.values.holes;
     holes["A_ELEMENTS"] = elements_of_a();
@@ -204,8 +221,14 @@ class AmxCode {
     // The epilogue, too, may need the group's coordinates.
     std::string& b = holes["B_POINTER"];
     for (const std::string& line : view_.group_coordinates()) b += line + "\n";
-    b += fmt::format("w = weights + (size_t)(g * {} + panel) * {};\n", all_panels,
-                     steps * parts_of(target_.tile_products) * 1024);
+    if (product_.right == AmxProduct::Right::constant) {
+      b += fmt::format("w = weights + (size_t)(g * {} + panel) * {};\n", all_panels,
+                       steps * parts_of(target_.tile_products) * 1024);
+    } else {
+      const bool columns = product_.right == AmxProduct::Right::columns;
+      out_.values.parameters["B_HERE"] = columns ? "1" : "2";
+      holes["B_ELEMENTS"] = elements_of_b(columns ? view_.column_axis().name : view_.inner_axis().name);
+    }
     holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, false);
     holes["STORE"] = "";
     holes["C_ROW"] = "";
@@ -225,14 +248,15 @@ class AmxCode {
     view_.fill_sizes(out_.values);
     auto& p = out_.values.parameters;
     p["PRODUCTS"] = std::to_string(target_.tile_products);
-    p["PV"] = std::to_string(load_width_);
+    p["PV"] = std::to_string(load_width());
     if (takes_part()) p["VALUES"] = "ushort16";
     p["MT"] = std::to_string(tiles_.row_blocks);
     p["NP"] = std::to_string(tiles_.panels);
     p["CHUNK"] = std::to_string(tiles_.chunk);
   }
 
-  bool takes_part() const { return load_width_ > 1 && is_one_part(view_, target_); }
+  int load_width() const { return product_.vectors ? kLanes : 1; }
+  bool takes_part() const { return load_width() > 1 && is_one_part(view_, target_); }
 
   // The vector of A, or one element, at (row m, tap, k).
   std::string elements_of_a() const {
@@ -242,7 +266,7 @@ class AmxCode {
     for (const Axis& axis : loads.axes) names.insert(axis.name);
     for (const Axis& axis : loads.reduction) names.insert(axis.name);
     Emitter e(loads, view_.mode());
-    e.set_vector_axis(inner, load_width_);
+    e.set_vector_axis(inner, load_width());
     e.open("", names);
     using Lines = std::vector<std::string>;
     for (const Lines& lines : {view_.group_coordinates(), view_.row_coordinates(indices_of(loads)), view_.tap_coordinates()}) {
@@ -255,8 +279,24 @@ class AmxCode {
       e.line(a.guard.empty() ? fmt::format("v = {};", load)
                              : fmt::format("v = ({}) ? {} : (ushort16)(0);", e.condition(a.guard), load));
     } else {
-      e.line(fmt::format("v = {};", load_width_ > 1 ? e.vector_value(view_.roles().a) : e.value(view_.roles().a)));
+      e.line(fmt::format("v = {};", load_width() > 1 ? e.vector_value(view_.roles().a) : e.value(view_.roles().a)));
     }
+    e.close();
+    return e.text();
+  }
+
+  // The vector of B along `along` at (k, n).
+  std::string elements_of_b(const std::string& along) const {
+    const Kernel loads = part_for(view_.kernel(), view_.roles().b);
+    std::set<std::string> names;
+    for (const Axis& axis : loads.axes) names.insert(axis.name);
+    for (const Axis& axis : loads.reduction) names.insert(axis.name);
+    Emitter e(loads, view_.mode());
+    e.set_vector_axis(along, kLanes);
+    e.open("", names);
+    for (const std::string& line : view_.group_coordinates()) e.line(line);
+    e.line(fmt::format("const {} {} = k, {} = n;", view_.index_type(), view_.inner_axis().name, view_.column_axis().name));
+    e.line(fmt::format("v = {};", e.vector_value(view_.roles().b)));
     e.close();
     return e.text();
   }
@@ -264,10 +304,20 @@ class AmxCode {
   const ContractionView& view_;
   const AmxTiles& tiles_;
   const Target& target_;
-  const int load_width_;
+  const AmxProduct& product_;
   Kernel kernel_;  // with the operand marked that packed parts replace
   TileKernel out_;
 };
+
+// A product of two values of run time, or nothing: sums of training stay careful.
+std::optional<GeneratedKernel> generate_pair(const ContractionView& view, AmxProduct product, const Target& target) {
+  const auto right = right_of(view, product);
+  if (!right || !product.vectors || target.careful_sums) return std::nullopt;
+  product.right = *right;
+  const auto tiles = choose_amx_tiles(product, target);
+  if (!tiles || !tiles_gain(tiles->seconds, fma_seconds(product, target), target)) return std::nullopt;
+  return AmxCode(view, *tiles, target, product).run();
+}
 
 }  // namespace
 
@@ -275,8 +325,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
                                             const Target& target) {
   if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
   if (view.roles().strategy.starts_with("conv_winograd")) return std::nullopt;
-  const auto where = constant_b_layout(view, buffers);
-  if (!where) return std::nullopt;
+  if (!view.columns().is_constant() || !view.inner().is_constant()) return std::nullopt;
   AmxProduct product;
   product.groups = typical_extent(view.groups());
   product.rows = typical_extent(view.rows());
@@ -284,6 +333,8 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   product.taps = view.taps();
   product.inner = view.inner().value();
   product.vectors = product.inner >= kLanes && can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name);
+  const auto where = constant_b_layout(view, buffers);
+  if (!where) return generate_pair(view, product, target);
   const bool stored_part = target.tile_products == 1 && view.operand_of(view.a()).dtype == DType::bf16;
   const auto image = convolution_image(view, stored_part ? DType::bf16 : DType::f32);
   const auto tiles = choose_amx_tiles(product, target);
@@ -308,7 +359,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   if (!parts) return std::nullopt;
   if (by_patches) return AmxPatchCode(view, *image, *patches, *patch_tiles, target).run(weights, std::move(*parts));
   if (by_window) return AmxWindowCode(view, *image, *window, *window_tiles, target).run(weights, std::move(*parts));
-  return AmxCode(view, *tiles, target, product.vectors ? kLanes : 1).run(weights, std::move(*parts));
+  return AmxCode(view, *tiles, target, product).run(weights, std::move(*parts));
 }
 
 }  // namespace oclc

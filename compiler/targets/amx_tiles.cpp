@@ -20,6 +20,8 @@ constexpr Costs costs_of(int products) {
 constexpr double kItemSeconds = 200e-9, kTapSeconds = 15e-9;
 // Of an element of a window of planes, and of a piece of a row of taps.
 constexpr double kWindowSeconds = 0.3e-9, kSegmentSeconds = 0.7e-9;
+// 32 lines of a part that become columns.
+constexpr double kTurnSeconds = 200e-9;
 // Elements that are loaded one by one.
 constexpr double kScalarLine = 12;
 // Share of the peak of fused multiply-adds that products of a usual size reach.
@@ -115,9 +117,10 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const
   return best;
 }
 
-std::int64_t amx_local_floats(const AmxTiles& t, std::int64_t steps, int products) {
-  const std::int64_t sums = t.chunk < steps ? t.row_blocks * t.panels : 1;
-  return 16 + sums * 1024 + t.row_blocks * t.chunk * parts_of(products) * 512;
+std::int64_t amx_local_floats(const AmxTiles& t, const AmxProduct& p, int products) {
+  const std::int64_t steps = p.steps(), sums = t.chunk < steps ? t.row_blocks * t.panels : 1,
+                     panel = p.right == AmxProduct::Right::constant ? 0 : steps + 1;
+  return 16 + sums * 1024 + (t.row_blocks * t.chunk + panel) * parts_of(products) * 512;
 }
 
 double fma_window_seconds(const AmxPatchProduct& p, const Target& target) {
@@ -144,6 +147,10 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
   if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
   const auto [multiply, split_step, block_seconds] = costs_of(target.tile_products);
   const double split = split_step * (p.vectors ? 1 : kScalarLine);
+  const double pack = p.right == AmxProduct::Right::constant ? 0
+                      : p.right == AmxProduct::Right::columns
+                          ? split_step
+                          : split_step + kTurnSeconds * static_cast<double>(parts_of(target.tile_products));
   const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
                      cores = std::max(1, target.compute_units), step_bytes = parts_of(target.tile_products) * 2048;
   const auto budget = static_cast<std::int64_t>(
@@ -159,7 +166,8 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
       t.panels = ceil_div(panels, panel_items);
       if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
       t.chunk = steps;
-      if (amx_local_floats(t, steps, target.tile_products) * 4 > budget) {
+      if (amx_local_floats(t, p, target.tile_products) * 4 > budget) {
+        if (p.right != AmxProduct::Right::constant) continue;
         const std::int64_t room = budget - 64 - mt * t.panels * 4096;
         if (room < mt * step_bytes * 4) continue;
         // Chunks of equal size.
@@ -170,7 +178,8 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
       const auto blocks = static_cast<double>(mt), panel_count = static_cast<double>(t.panels);
       const double item =
           kItemSeconds + static_cast<double>(mt * steps) * split +
-          panel_count * (panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
+          panel_count * (static_cast<double>(steps) * pack +
+                         panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
                          blocks * block_seconds * static_cast<double>(chunks));
       t.seconds = std::max(rounds(items, cores) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;

@@ -10,6 +10,11 @@ namespace oclc {
 struct AmxProduct {
   std::int64_t groups = 1, rows = 1, columns = 1, taps = 1, inner = 1;
   bool vectors = true;  // neighbours in k are neighbours in memory
+  enum class Right {
+    constant,
+    columns,
+    terms
+  } right = Right::constant;  // of run time: neighbours in memory are columns or terms
 
   std::int64_t steps() const { return taps * ((inner + 31) / 32); }
 };
@@ -24,7 +29,7 @@ struct AmxTiles {
 constexpr int parts_of(int products) { return products == 6 ? 3 : products == 3 ? 2 : 1; }
 
 // Floats of local memory: LOCAL_FLOATS of the template.
-std::int64_t amx_local_floats(const AmxTiles& tiles, std::int64_t steps, int products);
+std::int64_t amx_local_floats(const AmxTiles& tiles, const AmxProduct& product, int products);
 // The tiles of least estimated time; nothing if the target has no such units, or none of the target's contract.
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& product, const Target& target);
 // A convolution whose work-items split a window of the image once for all taps: template contraction_window_amx.cl.

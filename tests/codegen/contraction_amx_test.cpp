@@ -49,10 +49,10 @@ struct AmxCheck {
     return plan.b.relu(plan.b.conv(before, weights(w), plan.b.constant(random_tensor(DType::f32, {w[0]}, 5)), options));
   }
 
-  // With the unit's arithmetic and with that of other processors; every claim's kernel is of the template.
+  // With the unit's arithmetic, with that of other processors and with what there is; every claim's kernel is of the template.
   void check(const char* precision, double tolerance, const char* kernel_template, int wanted_kernels) const {
     const auto wanted = evaluate(*plan.graph, plan.inputs, plan.symbols);
-    for (const char* use : {"emulate", "0"}) {
+    for (const char* use : {"emulate", "0", "1"}) {
       CAPTURE(use);
       const Setting setting("OCLC_AMX", use);
       PlanRunner runner(module_of(copy_graph(*plan.graph)), amx_options(precision));
@@ -80,12 +80,43 @@ TEST_CASE("products of every size, on tiles") {
     out(b.matmul(check.input({1, 64}), check.weights({64, 32})));
     out(b.add(b.matmul(check.input({33, 100}), check.weights({100, 37})), check.input({33, 37})));
     out(b.matmul(check.input({5, 7}), check.weights({7, 5})));
+    // 64 steps: as many as bytes in a line.
+    out(b.matmul(check.input({49, 2048}), check.weights({2048, 64})));
     out(b.matmul(check.input({3, 20, 50}), check.weights({3, 50, 33})));
     out(b.relu(b.matmul(b.transpose(check.input({40, 65}), {1, 0}), check.weights({40, 130}))));
     out(b.matmul(check.input({9, 96}, {"T", ""}), check.weights({96, 64})));
     if (!round) out(b.matmul(b.relu(b.mul(check.input({40, 72}), 2.0)), check.weights({72, 64})));
-    check.check(precision, tolerance, "contraction_amx", 7);
+    check.check(precision, tolerance, "contraction_amx", 8);
   }
+}
+
+TEST_CASE("products of two values of run time, on tiles") {
+  for (const auto& [precision, tolerance, round] :
+       {std::tuple{"fp32", 1e-6, false}, {"fast", 2e-5, false}, {"bf16", 1e-6, true}}) {
+    CAPTURE(precision);
+    AmxCheck check;
+    check.round = round;
+    Builder& b = check.plan.b;
+    int n = 0;
+    const auto out = [&](Value* y) { check.plan.out("product " + std::to_string(n++), y); };
+    out(b.matmul(check.input({2, 3, 50, 37}), check.input({2, 3, 37, 48})));
+    out(b.matmul(check.input({3, 70, 64}), b.transpose(check.input({3, 53, 64}), {0, 2, 1})));
+    out(b.mul(b.matmul(check.input({2, 40, 48}), b.transpose(check.input({2, 40, 48}), {0, 2, 1})), 0.125));
+    out(b.add(b.matmul(check.input({33, 100}), check.input({100, 80})), check.input({33, 80})));
+    // Heads that lie side by side in a row.
+    out(b.matmul(b.transpose(check.input({30, 4, 32}), {1, 0, 2}), b.transpose(check.input({30, 4, 32}), {1, 2, 0})));
+    out(b.matmul(check.input({5, 40, 64}, {"N", "T", ""}), check.input({5, 64, 32}, {"N", "", ""})));
+    check.check(precision, tolerance, "contraction_amx", 6);
+  }
+}
+
+TEST_CASE("products of run time whose vectors do not fit take no tiles") {
+  AmxCheck check;
+  Builder& b = check.plan.b;
+  check.plan.out("odd columns", b.matmul(check.input({3, 40, 32}), check.input({3, 32, 37})));
+  check.plan.out("odd terms", b.matmul(check.input({3, 40, 37}), b.transpose(check.input({3, 40, 37}), {0, 2, 1})));
+  PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("bf16"));
+  CHECK(runner.source().find("contraction_amx") == std::string::npos);
 }
 
 TEST_CASE("a sum that does not fit local memory is cut into chunks") {
@@ -268,7 +299,7 @@ TEST_CASE("the unit is taken where a target has it, the contract allows it and a
   const AmxProduct deep{1, 512, 512, 9, 4096};
   const AmxTiles tiles = *choose_amx_tiles(deep, target);
   CHECK(tiles.chunk < deep.steps());
-  CHECK(amx_local_floats(tiles, deep.steps(), 6) * 4 <= target.local_bytes);
+  CHECK(amx_local_floats(tiles, deep, 6) * 4 <= target.local_bytes);
   Target plain = find_target("cpu");
   plain.tile_products = 6;
   CHECK(!choose_amx_tiles(large, plain));
