@@ -6,12 +6,15 @@
 // B         b[((g * PANELS + n / 32) * TAPS + tap) * TAP_STEPS + k / 32] is a step of tiles_amx.cl, K padded with zeros to steps of
 //           32, columns N .. 32 * PANELS - 1 zero.
 //           With one product A may lie in memory as bfloat16: its vectors are then VALUES = ushort16, taken as they are.
+//           With B_HERE work-items make these steps, a panel at a time, from floats of run time: hole B_ELEMENTS, as `v` the values
+//           B[g, k, n .. n + 15] with B_HERE = 1, B[g, k .. k + 15, n] with 2. Default: b as floats [g][k][n].
 // C         c[(g * M + m) * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
 // parameter legal values (default)
 //   G, M, N, K, TAPS   as in contraction_cpu.cl
 //   PRODUCTS  6, 3, 1: products of parts (6)
 //   PV        16; 1 where neighbours in k are not neighbours in memory or K < 16 (16)
 //   VALUES    float16; ushort16: bfloat16 with PRODUCTS = 1 and PV = 16 (float16)
+//   B_HERE    0; 1, 2: B is an operand of run time, 16 divides N (1) or K (2), TAPS = 1, CHUNK is all (0)
 //   MT, NP    blocks of 32 rows and panels of 32 columns of a work-item: at least 1
 //   CHUNK     steps of k that are split at a time: at least 1, and all, TAPS * TAP_STEPS, where they fit (all)
 // local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of one block, or of all if there are several chunks.
@@ -40,6 +43,9 @@
 #ifndef VALUES
 #define VALUES float16
 #endif
+#ifndef B_HERE
+#define B_HERE 0
+#endif
 #ifndef MT
 #define MT 1
 #endif
@@ -58,17 +64,25 @@
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #define CHUNKED (CHUNK < STEPS)
 #define SUMS (CHUNKED ? MT * NP : 1)
-#define LOCAL_FLOATS (16 + SUMS * 1024 + MT * CHUNK * STEP / 2)
+// Blocks of rows that ask for a part of the next panel.
+#define SPREAD (MT >= 16 ? 16 : MT >= 8 ? 8 : MT >= 4 ? 4 : MT >= 2 ? 2 : 1)
+#define LOCAL_FLOATS (16 + SUMS * 1024 + MT * CHUNK * STEP / 2 + (B_HERE ? (STEPS + 1) * STEP / 2 : 0))
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
 #if PRODUCTS == 6
 #define SPLIT oclc_split_3
+#define PAIRS oclc_parts_3
+#define COLUMN oclc_parts_3
 #endif
 #if PRODUCTS == 3
 #define SPLIT oclc_split_2
+#define PAIRS oclc_parts_2
+#define COLUMN oclc_parts_2
 #endif
 #if PRODUCTS == 1
 #define SPLIT oclc_split_1
+#define PAIRS oclc_parts_1
+#define COLUMN oclc_split_1
 #endif
 #define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
 
@@ -137,12 +151,61 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
       //@hole B_POINTER
       w = b + (size_t)(g * PANELS + panel) * (STEPS * STEP);
       //@end
+#if B_HERE
+      __local ushort* here = block + MT * CHUNK * STEP;
+      for (int s = 0; s < STEPS; ++s) {
+        __local ushort* step = here + s * STEP;
+#if B_HERE == 1
+        for (int h = 0; h < 2; ++h) {
+          const int n = panel * 32 + h * 16;
+          for (int i = 0; i < 16; ++i) {
+            float16 pair[2];
+            #pragma unroll
+            for (int q = 0; q < 2; ++q) {
+              const int k = s * 32 + (PRODUCTS == 1 ? 2 * i + q : i + 16 * q);
+              float16 v = 0;
+              if (n < N && k < K) {
+                //@hole B_ELEMENTS
+                v = vload16(0, (const __global float*)b + ((size_t)g * K + k) * N + n);
+                //@end
+              }
+              pair[q] = v;
+            }
+            PAIRS(pair[0], pair[1], step + h * 512, i, 1024);
+          }
+        }
+#else
+        __local ushort* columns = here + STEPS * STEP;
+        for (int j = 0; j < 32; ++j) {
+          const int n = panel * 32 + j;
+          float16 half_column[2];
+          #pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const int k = s * 32 + h * 16;
+            float16 v = 0;
+            if (n < N && k < K) {
+              //@hole B_ELEMENTS
+              v = vload16(0, (const __global float*)b + ((size_t)g * N + n) * K + k);
+              //@end
+            }
+            half_column[h] = v;
+          }
+          COLUMN(half_column[0], half_column[1], columns, j, 1024);
+        }
+        for (int p = 0; p < PARTS; ++p) oclc_turn_words(columns + p * 1024, step + p * 1024);
+#endif
+      }
+      // A CPU has one space of addresses.
+      w = (const __global ushort*)(size_t)here;
+#endif
       for (int m0 = m_begin; m0 < m_end; m0 += 32) {
         const int i_block = (m0 - m_begin) / 32;
         __local float* to = sums + (CHUNKED ? (i_block * NP + panel - panel_begin) * 1024 : 0);
         oclc_tiles_begin(to, s_begin == 0);
+        const int part = i_block - (panel == panel_begin);
         MULTIPLY(to, block + i_block * (CHUNK * STEP), 0, 1, 1024, STEP, w + s_begin * STEP, s_end - s_begin,
-                 m0 == m_begin);
+                 B_HERE ? 0 : oclc_tiles_share(part, SPREAD, panel + 1 == panel_end),
+                 oclc_tiles_soon(w + s_begin * STEP, part, SPREAD, STEPS * STEP, 0, (s_end - s_begin) * STEP));
         oclc_tiles_end(to);
         if (s_end < STEPS) continue;
         const int i_end = min(32, m_end - m0);

@@ -92,6 +92,9 @@
 #define REACH ((KH - 1) * DY / SY * PITCH + (KW - 1) * DX / SX)
 #define PHASE_USED (ROWS * PITCH + REACH)
 #define PHASE_LINES ((ROWS * PITCH + 31) / 32 * 32 + REACH)
+#define BLOCKS ((ROWS * PITCH + 31) / 32)
+// Blocks of positions that ask for a part of the next panel.
+#define SPREAD (BLOCKS >= 16 ? 16 : BLOCKS >= 8 ? 8 : BLOCKS >= 4 ? 4 : BLOCKS >= 2 ? 2 : 1)
 #define LINES (SY * SX * PHASE_LINES)
 #define WINDOW_STEP (PARTS * LINES * 32)
 #define LOCAL_FLOATS (16 + 1024 + TAP_STEPS * WINDOW_STEP / 2)
@@ -159,11 +162,13 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
       //@hole B_POINTER
       w = b + (size_t)panel * (STEPS * STEP);
       //@end
+      const int part = p0 / 32 - (panel == panel_begin), share = oclc_tiles_share(part, SPREAD, panel + 1 == panel_end);
       oclc_tiles_begin(sums, 1);
       for (int ky = 0; ky < KH; ++ky)
         for (int kx = 0; kx < KW; ++kx, w += TAP_STEPS * STEP)
           MULTIPLY(sums, window, (ky * DY % SY * SX + kx * DX % SX) * PHASE_LINES + ky * DY / SY * PITCH + kx * DX / SX + p0, 1,
-                   LINES * 32, WINDOW_STEP, w, TAP_STEPS, p0 == 0);
+                   LINES * 32, WINDOW_STEP, w, TAP_STEPS, share,
+                   oclc_tiles_soon(w, part, SPREAD, STEPS * STEP, (ky * KW + kx) * (TAP_STEPS * STEP), STEPS * STEP));
       oclc_tiles_end(sums);
       int y = p0 / PITCH, x = p0 % PITCH;
       for (int i = 0; i < 32 && y < y_count; ++i) {

@@ -52,16 +52,18 @@ void __attribute__((overloadable)) oclc_split_1(float16 x, float16 y, __local us
 #endif
 }
 
-//@provides oclc_split_2 oclc_split_3
-// Line `line` of a step at `step` from its 32 elements, the first 16 in x. Parts are `pitch` ushorts apart.
-#if defined(OCLC_AMX) || defined(OCLC_AMX_EMULATED)
-void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
+//@provides oclc_parts_1 oclc_parts_2 oclc_parts_3
+// Pairs (x[i], y[i]) of 16 neighbours as line `line` of each part, which are `pitch` ushorts apart.
+void oclc_parts_1(float16 x, float16 y, __local ushort* part, int line, int pitch) {
+  ((__local uint16*)part)[line] = convert_uint16(oclc_to_bf16(x)) | convert_uint16(oclc_to_bf16(y)) << 16;
+}
+void oclc_parts_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   const uint16 p = oclc_bf16_nearest(x), q = oclc_bf16_nearest(y);
   oclc_bf16_pair(p, q, step, line);
   x -= as_float16(p), y -= as_float16(q);
   oclc_bf16_pair(as_uint16(x) + 0x8000u, as_uint16(y) + 0x8000u, step + pitch, line);
 }
-void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) {
+void oclc_parts_3(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   // A NaN that a rounding lost is still there in the last part, which is not rounded: it is exact.
   uint16 p = (as_uint16(x) + 0x8000u) & OCLC_BF16_TOP, q = (as_uint16(y) + 0x8000u) & OCLC_BF16_TOP;
   oclc_bf16_pair(p, q, step, line);
@@ -71,6 +73,12 @@ void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitc
   x -= as_float16(p), y -= as_float16(q);
   oclc_bf16_pair(as_uint16(x), as_uint16(y), step + 2 * pitch, line);
 }
+
+//@provides oclc_split_2 oclc_split_3
+// Line `line` of a step at `step` from its 32 elements, the first 16 in x. Parts are `pitch` ushorts apart.
+#if defined(OCLC_AMX) || defined(OCLC_AMX_EMULATED)
+void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_parts_2(x, y, step, line, pitch); }
+void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_parts_3(x, y, step, line, pitch); }
 #else
 void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   __local float16* to = (__local float16*)step + 2 * line;
@@ -79,6 +87,17 @@ void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitc
 }
 void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_split_2(x, y, step, line, pitch); }
 #endif
+
+//@provides oclc_turn_words
+// Part of a step of B from 32 lines, a column each: [2][16][16 columns] words from [32 columns][16].
+void oclc_turn_words(const __local ushort* lines, __local ushort* part) {
+  const __local uint* from = (const __local uint*)lines;
+  __local uint* to = (__local uint*)part;
+  for (int h = 0; h < 2; ++h)
+    for (int i = 0; i < 16; ++i)
+      #pragma unroll
+      for (int n = 0; n < 16; ++n) to[(h * 16 + i) * 16 + n] = from[(h * 16 + n) * 16 + i];
+}
 
 //@provides oclc_tiles_open oclc_tiles_close oclc_tiles_begin oclc_tiles_end
 // Around all use of the unit by a work-item.
@@ -117,21 +136,47 @@ void oclc_tiles_begin(__local float* sums, int first) {
 void oclc_tiles_end(__local float* sums) {}
 #endif
 
-//@provides OCLC_TILE_A OCLC_TILE_B OCLC_TILE_DOT OCLC_TILE_AHEAD OCLC_TILE_THERE
+//@provides OCLC_TILE_A OCLC_TILE_B OCLC_TILE_DOT OCLC_TILE_BY_SHARE
 #ifdef OCLC_AMX
 #define OCLC_TILE_A(t, p) "tileloadd (%[" #p "],%[as],1),%%tmm" #t "\n"
 #define OCLC_TILE_B(t, at) "tileloadd " #at "(%[b],%[bs],1),%%tmm" #t "\n"
 #define OCLC_TILE_DOT(c, a, b) "tdpbf16ps %%tmm" #b ",%%tmm" #a ",%%tmm" #c "\n"
-// 1 KiB of B, 16 KiB ahead: memory answers while two to eight steps are multiplied.
-#define OCLC_TILE_LINES(at) \
-  "prefetcht0 16384+" #at "(%[b])\n prefetcht0 16448+" #at "(%[b])\n prefetcht0 16512+" #at "(%[b])\n prefetcht0 16576+" #at "(%[b])\n"
-#define OCLC_TILE_AHEAD(at) OCLC_TILE_LINES(at) OCLC_TILE_LINES(256 + at) OCLC_TILE_LINES(512 + at) OCLC_TILE_LINES(768 + at)
-#define OCLC_TILE_THERE(at)
+// Asked for beside a KiB of B: so many lines.
+#define OCLC_TILE_SOON_0
+#define OCLC_TILE_SOON_1 "prefetcht1 (%[soon])\n add $64,%[soon]\n"
+#define OCLC_TILE_SOON_2 "prefetcht1 (%[soon])\n prefetcht1 64(%[soon])\n add $128,%[soon]\n"
+#define OCLC_TILE_SOON_4 \
+  "prefetcht1 (%[soon])\n prefetcht1 64(%[soon])\n prefetcht1 128(%[soon])\n prefetcht1 192(%[soon])\n add $256,%[soon]\n"
+#define OCLC_TILE_SOON_8 OCLC_TILE_SOON_4 OCLC_TILE_SOON_4
+#define OCLC_TILE_SOON_16 OCLC_TILE_SOON_8 OCLC_TILE_SOON_8
+#define OCLC_TILE_BY_SHARE(STEPS) \
+  switch (share) { \
+    case 0: STEPS(OCLC_TILE_SOON_0); break; \
+    case 1: STEPS(OCLC_TILE_SOON_1); break; \
+    case 2: STEPS(OCLC_TILE_SOON_2); break; \
+    case 4: STEPS(OCLC_TILE_SOON_4); break; \
+    case 8: STEPS(OCLC_TILE_SOON_8); break; \
+    default: STEPS(OCLC_TILE_SOON_16); \
+  }
 #endif
+
+//@provides oclc_tiles_share oclc_tiles_soon
+// Which of the blocks of lines that a work-item multiplies with a panel of B, one after another, asks for what: the first block of the
+// first panel for that panel, 8 K ushorts ahead; the others, `spread` of them (1, 2, 4, 8 or 16), each for a part of the next panel,
+// so that it comes to the second-level cache while this one is multiplied. `block` counts from -1 in the first panel, else from 0.
+int oclc_tiles_share(int block, int spread, int last_panel) {
+  return block < 0 ? 16 : block < spread && !last_panel ? 16 / spread : 0;
+}
+// From the panel's step that is multiplied: `panel` ushorts to the same step of the next panel, of which `done` came before in this
+// block's sum of `all`.
+const __global ushort* oclc_tiles_soon(const __global ushort* b, int block, int spread, size_t panel, int done, int all) {
+  return block < 0 ? b + 8192 : b - done + panel + (block * all + done) / spread;
+}
 
 //@provides oclc_tiles_times
 // sums += A * B over n steps by `products` products; A's lines `first` + i * `lines`, i < 32, of steps of `pitch` ushorts a part
-// that stand `next` ushorts apart; steps of B one after another, asked for ahead of their use if `ahead`. What oclc_tiles_multiply_* do without a unit.
+// that stand `next` ushorts apart; steps of B one after another. What oclc_tiles_multiply_* do without a unit. With it they ask for
+// memory at `soon`, `share` lines of 64 bytes (0, 1, 2, 4, 8 or 16) for each KiB of B.
 #ifdef OCLC_AMX_EMULATED
 void oclc_tiles_dot(__local float* sums, const __local ushort* a, int lines, const __global ushort* b) {
   for (int i = 0; i < 32; ++i)
@@ -207,6 +252,8 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
 }
 #endif
 
+// What the loops change is marked as written before all else is read (&): an operand of equal value may else share its register.
+
 //@provides oclc_tiles_multiply_6
 #ifdef OCLC_AMX
 #define OCLC_TILES_STEPS_6(NEXT) \
@@ -214,37 +261,35 @@ void oclc_tiles_times(int products, __local float* sums, const __local ushort* a
       "1:\n" \
       OCLC_TILE_A(4, x0) OCLC_TILE_B(6, 4096) OCLC_TILE_A(5, x1) OCLC_TILE_B(7, 5120) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_B(6, 2048) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(0) \
+      NEXT \
       OCLC_TILE_B(7, 3072) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, y0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(1024) \
+      NEXT \
       OCLC_TILE_A(5, y1) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_B(6, 0) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(2048) \
+      NEXT \
       OCLC_TILE_B(7, 1024) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, z0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(3072) \
+      NEXT \
       OCLC_TILE_A(5, z1) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, x0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(4096) \
+      NEXT \
       OCLC_TILE_A(5, x1) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(5120) \
+      NEXT \
       "add %[ac],%[x0]\n add %[ac],%[x1]\n add %[ac],%[y0]\n add %[ac],%[y1]\n add %[ac],%[z0]\n add %[ac],%[z1]\n" \
       "add $6144,%[b]\n dec %[n]\n jnz 1b\n" \
-      : [x0] "+r"(x0), [x1] "+r"(x1), [y0] "+r"(y0), [y1] "+r"(y1), [z0] "+r"(z0), [z1] "+r"(z1), [b] "+r"(b), [n] "+r"(left) \
+      : [x0] "+&r"(x0), [x1] "+&r"(x1), [y0] "+&r"(y0), [y1] "+&r"(y1), [z0] "+&r"(z0), [z1] "+&r"(z1), [b] "+&r"(b), \
+        [n] "+&r"(left), [soon] "+&r"(soon) \
       : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc")
 #endif
 void oclc_tiles_multiply_6(__local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,
-                           const __global ushort* b, int n, int ahead) {
+                           const __global ushort* b, int n, int share, const __global ushort* soon) {
 #ifdef OCLC_AMX
   const __local ushort *x0 = a + first * 32, *x1 = x0 + 512 * lines, *y0 = x0 + pitch, *y1 = x1 + pitch, *z0 = y0 + pitch,
                        *z1 = y1 + pitch;
   long left = n;
-  if (ahead)
-    OCLC_TILES_STEPS_6(OCLC_TILE_AHEAD);
-  else
-    OCLC_TILES_STEPS_6(OCLC_TILE_THERE);
+  OCLC_TILE_BY_SHARE(OCLC_TILES_STEPS_6)
 #else
   oclc_tiles_times(6, sums, a, first, lines, pitch, next, b, n);
 #endif
@@ -257,27 +302,24 @@ void oclc_tiles_multiply_6(__local float* sums, const __local ushort* a, int fir
       "1:\n" \
       OCLC_TILE_A(4, x0) OCLC_TILE_B(6, 2048) OCLC_TILE_A(5, x1) OCLC_TILE_B(7, 3072) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(0) \
-      NEXT(1024) \
+      NEXT \
+      NEXT \
       OCLC_TILE_A(4, y0) OCLC_TILE_B(6, 0) OCLC_TILE_A(5, y1) OCLC_TILE_B(7, 1024) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_A(4, x0) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(2048) \
+      NEXT \
       OCLC_TILE_A(5, x1) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(3072) \
+      NEXT \
       "add %[ac],%[x0]\n add %[ac],%[x1]\n add %[ac],%[y0]\n add %[ac],%[y1]\n add $4096,%[b]\n dec %[n]\n jnz 1b\n" \
-      : [x0] "+r"(x0), [x1] "+r"(x1), [y0] "+r"(y0), [y1] "+r"(y1), [b] "+r"(b), [n] "+r"(left) \
+      : [x0] "+&r"(x0), [x1] "+&r"(x1), [y0] "+&r"(y0), [y1] "+&r"(y1), [b] "+&r"(b), [n] "+&r"(left), [soon] "+&r"(soon) \
       : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc")
 #endif
 void oclc_tiles_multiply_3(__local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,
-                           const __global ushort* b, int n, int ahead) {
+                           const __global ushort* b, int n, int share, const __global ushort* soon) {
 #ifdef OCLC_AMX
   const __local ushort *x0 = a + first * 32, *x1 = x0 + 512 * lines, *y0 = x0 + pitch, *y1 = x1 + pitch;
   long left = n;
-  if (ahead)
-    OCLC_TILES_STEPS_3(OCLC_TILE_AHEAD);
-  else
-    OCLC_TILES_STEPS_3(OCLC_TILE_THERE);
+  OCLC_TILE_BY_SHARE(OCLC_TILES_STEPS_3)
 #else
   oclc_tiles_times(3, sums, a, first, lines, pitch, next, b, n);
 #endif
@@ -290,21 +332,18 @@ void oclc_tiles_multiply_3(__local float* sums, const __local ushort* a, int fir
       "1:\n" \
       OCLC_TILE_A(4, x0) OCLC_TILE_B(6, 0) OCLC_TILE_A(5, x1) OCLC_TILE_B(7, 1024) \
       OCLC_TILE_DOT(0, 4, 6) OCLC_TILE_DOT(1, 4, 7) OCLC_TILE_DOT(2, 5, 6) OCLC_TILE_DOT(3, 5, 7) \
-      NEXT(0) \
-      NEXT(1024) \
+      NEXT \
+      NEXT \
       "add %[ac],%[x0]\n add %[ac],%[x1]\n add $2048,%[b]\n dec %[n]\n jnz 1b\n" \
-      : [x0] "+r"(x0), [x1] "+r"(x1), [b] "+r"(b), [n] "+r"(left) \
+      : [x0] "+&r"(x0), [x1] "+&r"(x1), [b] "+&r"(b), [n] "+&r"(left), [soon] "+&r"(soon) \
       : [as] "r"(64L * lines), [ac] "r"(2L * next), [bs] "r"(64L) : "memory", "cc")
 #endif
 void oclc_tiles_multiply_1(__local float* sums, const __local ushort* a, int first, int lines, int pitch, int next,
-                           const __global ushort* b, int n, int ahead) {
+                           const __global ushort* b, int n, int share, const __global ushort* soon) {
 #ifdef OCLC_AMX
   const __local ushort *x0 = a + first * 32, *x1 = x0 + 512 * lines;
   long left = n;
-  if (ahead)
-    OCLC_TILES_STEPS_1(OCLC_TILE_AHEAD);
-  else
-    OCLC_TILES_STEPS_1(OCLC_TILE_THERE);
+  OCLC_TILE_BY_SHARE(OCLC_TILES_STEPS_1)
 #else
   oclc_tiles_times(1, sums, a, first, lines, pitch, next, b, n);
 #endif

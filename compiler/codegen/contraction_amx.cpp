@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_image.h"
@@ -109,15 +110,109 @@ class AmxWindowCode {
   TileKernel out_;
 };
 
-class AmxCode {
+// Geometry of a convolution of few channels, or nothing where the template of patches has none.
+std::optional<AmxPatchProduct> patch_product(const ContractionView& view, const ConvolutionImage& image) {
+  const bool fits = view.taps() > 1 && view.inner().value() < kFewChannels && image.x.dilation == 1 &&
+                    image.y.first <= image.y.last && image.x.first <= image.x.last;
+  if (!fits) return std::nullopt;
+  return AmxPatchProduct{typical_extent(view.axis(view.roles().m[0]).extent),
+                         image.y.outputs,
+                         image.x.outputs,
+                         view.columns().value(),
+                         view.inner().value(),
+                         image.y.taps,
+                         image.x.taps,
+                         image.y.stride,
+                         image.x.stride,
+                         image.y.dilation};
+}
+
+class AmxPatchCode {
  public:
-  AmxCode(const ContractionView& view, const AmxTiles& tiles, const Target& target, int load_width)
-      : view_(view), tiles_(tiles), target_(target), load_width_(load_width), kernel_(view.kernel()) {}
+  AmxPatchCode(const ContractionView& view, const ConvolutionImage& image, const AmxPatchProduct& product,
+               const AmxWindowTiles& tiles, const Target& target)
+      : view_(view), image_(image), product_(product), tiles_(tiles), target_(target), kernel_(view.kernel()) {}
 
   GeneratedKernel run(const Buffer& source, HostTensor parts) {
-    out_.template_name = "contraction_amx";
+    out_.template_name = "contraction_patches_amx";
     out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
+    fill();
+    const std::int64_t panel_items = ceil_div(ceil_div(product_.features, std::int64_t{32}), tiles_.panels);
+    out_.groups = images() * Expr(ceil_div(product_.rows, tiles_.rows) * panel_items);
+    out_.schedule = fmt::format("template {}, {} products, {} rows of the image by {} panels of 32 a group", out_.template_name,
+                                target_.tile_products, tiles_.rows, tiles_.panels);
+    out_.local_name = "space";
+    out_.local_macro = "LOCAL_FLOATS";
+    GeneratedKernel g = assemble(kernel_, std::move(out_));
+    g.amx = true;
+    return g;
+  }
+
+ private:
+  const Expr& images() const { return view_.axis(view_.roles().m[0]).extent; }
+
+  void fill() {
+    auto& p = out_.values.parameters;
+    auto& holes = out_.values.holes;
+    holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
+    p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
+    const std::pair<const char*, std::int64_t> numbers[] = {
+        {"OH", product_.rows},       {"OW", product_.columns},        {"N", product_.features},
+        {"IC", product_.channels},   {"KH", product_.taps_y},         {"KW", product_.taps_x},
+        {"SY", product_.stride_y},   {"SX", product_.stride_x},       {"DY", product_.dilation_y},
+        {"A_X", image_.x.step},      {"Y_FIRST", image_.y.first},     {"Y_LAST", image_.y.last},
+        {"X_FIRST", image_.x.first}, {"X_LAST", image_.x.last},       {"ROWS", tiles_.rows},
+        {"NP", tiles_.panels},       {"SEGMENT", product_.segment()}, {"PRODUCTS", target_.tile_products}};
+    for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
+    p["INDEX"] = std::string(view_.index_type());
+    if (target_.tile_products == 1) p["VALUE"] = "ushort";
+    const bool one_part = view_.operand_of(view_.a()).dtype == DType::bf16;
+    if (one_part) p["PART"] = "1";
+    holes["A_ROW"] = fmt::format("const __global {}* src = {} + ({}) + image * ({}) + ic * {} + y * {};\n",
+                                 one_part ? "ushort" : "float", view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
+                                 view_.c_text(image_.per_image), image_.per_channel, image_.y.step);
+    holes["B_POINTER"] =
+        fmt::format("w = weights + (size_t)panel * {};\n", product_.steps() * parts_of(target_.tile_products) * 1024);
+    holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, false);
+    holes["STORE"] = "";
+  }
+
+  const ContractionView& view_;
+  const ConvolutionImage& image_;
+  const AmxPatchProduct& product_;
+  const AmxWindowTiles& tiles_;
+  const Target& target_;
+  Kernel kernel_;  // with the operand marked that packed parts replace
+  TileKernel out_;
+};
+
+// How a right operand of run time lies, if whole vectors of it do.
+std::optional<AmxProduct::Right> right_of(const ContractionView& view, const AmxProduct& product) {
+  const ScalarNode& b = view.b();
+  if (product.taps != 1 || !is_plain_load(b) || view.operand_of(b).dtype != DType::f32) return std::nullopt;
+  const Kernel loads = part_for(view.kernel(), view.roles().b);
+  const auto along = [&](const Axis& axis) {
+    return constant_stride(b.index, axis.name) == 1 && can_vectorize(loads, axis.name, kLanes);
+  };
+  if (product.columns % kLanes == 0 && along(view.column_axis())) return AmxProduct::Right::columns;
+  if (product.inner % kLanes == 0 && along(view.inner_axis())) return AmxProduct::Right::terms;
+  return std::nullopt;
+}
+
+class AmxCode {
+ public:
+  AmxCode(const ContractionView& view, const AmxTiles& tiles, const Target& target, const AmxProduct& product)
+      : view_(view), tiles_(tiles), target_(target), product_(product), kernel_(view.kernel()) {}
+
+  GeneratedKernel run(const Buffer& source, HostTensor parts) {
+    out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
+    kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
+    return run();
+  }
+
+  GeneratedKernel run() {
+    out_.template_name = "contraction_amx";
     fill_sizes();
     auto& holes = out_.values.holes;
     holes["A_ELEMENTS"] = elements_of_a();
@@ -126,8 +221,14 @@ class AmxCode {
     // The epilogue, too, may need the group's coordinates.
     std::string& b = holes["B_POINTER"];
     for (const std::string& line : view_.group_coordinates()) b += line + "\n";
-    b += fmt::format("w = weights + (size_t)(g * {} + panel) * {};\n", all_panels,
-                     steps * parts_of(target_.tile_products) * 1024);
+    if (product_.right == AmxProduct::Right::constant) {
+      b += fmt::format("w = weights + (size_t)(g * {} + panel) * {};\n", all_panels,
+                       steps * parts_of(target_.tile_products) * 1024);
+    } else {
+      const bool columns = product_.right == AmxProduct::Right::columns;
+      out_.values.parameters["B_HERE"] = columns ? "1" : "2";
+      holes["B_ELEMENTS"] = elements_of_b(columns ? view_.column_axis().name : view_.inner_axis().name);
+    }
     holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, false);
     holes["STORE"] = "";
     holes["C_ROW"] = "";
@@ -147,14 +248,15 @@ class AmxCode {
     view_.fill_sizes(out_.values);
     auto& p = out_.values.parameters;
     p["PRODUCTS"] = std::to_string(target_.tile_products);
-    p["PV"] = std::to_string(load_width_);
+    p["PV"] = std::to_string(load_width());
     if (takes_part()) p["VALUES"] = "ushort16";
     p["MT"] = std::to_string(tiles_.row_blocks);
     p["NP"] = std::to_string(tiles_.panels);
     p["CHUNK"] = std::to_string(tiles_.chunk);
   }
 
-  bool takes_part() const { return load_width_ > 1 && is_one_part(view_, target_); }
+  int load_width() const { return product_.vectors ? kLanes : 1; }
+  bool takes_part() const { return load_width() > 1 && is_one_part(view_, target_); }
 
   // The vector of A, or one element, at (row m, tap, k).
   std::string elements_of_a() const {
@@ -164,7 +266,7 @@ class AmxCode {
     for (const Axis& axis : loads.axes) names.insert(axis.name);
     for (const Axis& axis : loads.reduction) names.insert(axis.name);
     Emitter e(loads, view_.mode());
-    e.set_vector_axis(inner, load_width_);
+    e.set_vector_axis(inner, load_width());
     e.open("", names);
     using Lines = std::vector<std::string>;
     for (const Lines& lines : {view_.group_coordinates(), view_.row_coordinates(indices_of(loads)), view_.tap_coordinates()}) {
@@ -177,8 +279,24 @@ class AmxCode {
       e.line(a.guard.empty() ? fmt::format("v = {};", load)
                              : fmt::format("v = ({}) ? {} : (ushort16)(0);", e.condition(a.guard), load));
     } else {
-      e.line(fmt::format("v = {};", load_width_ > 1 ? e.vector_value(view_.roles().a) : e.value(view_.roles().a)));
+      e.line(fmt::format("v = {};", load_width() > 1 ? e.vector_value(view_.roles().a) : e.value(view_.roles().a)));
     }
+    e.close();
+    return e.text();
+  }
+
+  // The vector of B along `along` at (k, n).
+  std::string elements_of_b(const std::string& along) const {
+    const Kernel loads = part_for(view_.kernel(), view_.roles().b);
+    std::set<std::string> names;
+    for (const Axis& axis : loads.axes) names.insert(axis.name);
+    for (const Axis& axis : loads.reduction) names.insert(axis.name);
+    Emitter e(loads, view_.mode());
+    e.set_vector_axis(along, kLanes);
+    e.open("", names);
+    for (const std::string& line : view_.group_coordinates()) e.line(line);
+    e.line(fmt::format("const {} {} = k, {} = n;", view_.index_type(), view_.inner_axis().name, view_.column_axis().name));
+    e.line(fmt::format("v = {};", e.vector_value(view_.roles().b)));
     e.close();
     return e.text();
   }
@@ -186,10 +304,20 @@ class AmxCode {
   const ContractionView& view_;
   const AmxTiles& tiles_;
   const Target& target_;
-  const int load_width_;
+  const AmxProduct& product_;
   Kernel kernel_;  // with the operand marked that packed parts replace
   TileKernel out_;
 };
+
+// A product of two values of run time, or nothing: sums of training stay careful.
+std::optional<GeneratedKernel> generate_pair(const ContractionView& view, AmxProduct product, const Target& target) {
+  const auto right = right_of(view, product);
+  if (!right || !product.vectors || target.careful_sums) return std::nullopt;
+  product.right = *right;
+  const auto tiles = choose_amx_tiles(product, target);
+  if (!tiles || !tiles_gain(tiles->seconds, fma_seconds(product, target), target)) return std::nullopt;
+  return AmxCode(view, *tiles, target, product).run();
+}
 
 }  // namespace
 
@@ -197,8 +325,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
                                             const Target& target) {
   if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
   if (view.roles().strategy.starts_with("conv_winograd")) return std::nullopt;
-  const auto where = constant_b_layout(view, buffers);
-  if (!where) return std::nullopt;
+  if (!view.columns().is_constant() || !view.inner().is_constant()) return std::nullopt;
   AmxProduct product;
   product.groups = typical_extent(view.groups());
   product.rows = typical_extent(view.rows());
@@ -206,20 +333,33 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   product.taps = view.taps();
   product.inner = view.inner().value();
   product.vectors = product.inner >= kLanes && can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name);
+  const auto where = constant_b_layout(view, buffers);
+  if (!where) return generate_pair(view, product, target);
+  const bool stored_part = target.tile_products == 1 && view.operand_of(view.a()).dtype == DType::bf16;
+  const auto image = convolution_image(view, stored_part ? DType::bf16 : DType::f32);
   const auto tiles = choose_amx_tiles(product, target);
-  const auto image = convolution_image(view, is_one_part(view, target) ? DType::bf16 : DType::f32);
   const auto window = image ? window_product(view, *image) : std::nullopt;
   const auto window_tiles = window ? choose_amx_window(*window, target) : std::nullopt;
-  const bool by_window = window_tiles && (!tiles || window_tiles->seconds < tiles->seconds);
-  if (!tiles && !by_window) return std::nullopt;
-  if (!tiles_gain(by_window ? window_tiles->seconds : tiles->seconds, fma_seconds(product, target), target))
-    return std::nullopt;
+  const auto patches = image ? patch_product(view, *image) : std::nullopt;
+  const auto patch_tiles = patches ? choose_amx_patches(*patches, target) : std::nullopt;
+  double least = tiles ? tiles->seconds : std::numeric_limits<double>::infinity();
+  const auto gains = [&](const std::optional<AmxWindowTiles>& other) {
+    if (!other || !(other->seconds < least)) return false;
+    least = other->seconds;
+    return true;
+  };
+  const bool by_window = gains(window_tiles), by_patches = gains(patch_tiles);
+  const double fma = patches ? fma_window_seconds(*patches, target) : fma_seconds(product, target);
+  if (!tiles_gain(least, fma, target)) return std::nullopt;
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
-  auto parts = pack_parts(weights.constant, *where, view.groups().value(), product.columns, product.inner,
-                          parts_of(target.tile_products));
+  const int parts_wanted = parts_of(target.tile_products);
+  auto parts = by_patches
+                   ? pack_patch_parts(weights.constant, *where, product.columns, product.inner, parts_wanted)
+                   : pack_parts(weights.constant, *where, view.groups().value(), product.columns, product.inner, parts_wanted);
   if (!parts) return std::nullopt;
+  if (by_patches) return AmxPatchCode(view, *image, *patches, *patch_tiles, target).run(weights, std::move(*parts));
   if (by_window) return AmxWindowCode(view, *image, *window, *window_tiles, target).run(weights, std::move(*parts));
-  return AmxCode(view, *tiles, target, product.vectors ? kLanes : 1).run(weights, std::move(*parts));
+  return AmxCode(view, *tiles, target, product).run(weights, std::move(*parts));
 }
 
 }  // namespace oclc

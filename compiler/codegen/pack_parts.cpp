@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "compiler/ir/division.h"
 
@@ -18,43 +20,86 @@ constexpr std::int64_t position(std::int64_t k, std::int64_t column, int parts) 
   return column / 16 * 512 + pair * 32 + column % 16 * 2 + of_pair;
 }
 
+// Parts of one operand, step after step.
+class PartsPacker {
+ public:
+  PartsPacker(const HostTensor& source, std::int64_t steps, int parts)
+      : packed(DType::bf16, {steps * parts * kPartElems}),
+        source_(source),
+        parts_(parts),
+        to_(reinterpret_cast<std::uint16_t*>(packed.mutable_data())) {}
+
+  // A step of up to 32 terms: element (k, column) at terms[k] + column * stride. False if an element has no parts.
+  bool add(std::span<const std::int64_t> terms, std::int64_t columns, std::int64_t stride) {
+    for (std::size_t k = 0; k < terms.size(); ++k) {
+      for (std::int64_t n = 0; n < columns; ++n) {
+        float x = element(terms[k] + n * stride);
+        if (!(std::fabs(x) <= kLargest)) return false;
+        for (int part = 0; part < parts_; ++part) {
+          const std::uint16_t bits = float_to_bfloat(x);
+          to_[part * kPartElems + position(static_cast<std::int64_t>(k), n, parts_)] = bits;
+          x -= bfloat_to_float(bits);
+        }
+      }
+    }
+    to_ += parts_ * kPartElems;
+    return true;
+  }
+
+  HostTensor packed;
+
+ private:
+  float element(std::int64_t at) const {
+    if (source_.dtype() != DType::f32) return static_cast<float>(source_.at(at));
+    float x = 0;
+    std::memcpy(&x, source_.data() + at * 4, 4);
+    return x;
+  }
+
+  const HostTensor& source_;
+  const int parts_;
+  std::uint16_t* to_;
+};
+
 }  // namespace
 
 std::optional<HostTensor> pack_parts(const HostTensor& source, const PackedOperand& where, std::int64_t groups,
                                      std::int64_t columns, std::int64_t inner, int parts) {
   const std::int64_t panels = ceil_div(columns, kWidth), steps = ceil_div(inner, kWidth);
-  HostTensor packed(DType::bf16,
-                    {groups * panels * static_cast<std::int64_t>(where.tap_offsets.size()) * steps * parts * kPartElems});
-  auto* to = reinterpret_cast<std::uint16_t*>(packed.mutable_data());
-  const auto element = [&](std::int64_t at) {
-    if (source.dtype() != DType::f32) return static_cast<float>(source.at(at));
-    float x = 0;
-    std::memcpy(&x, source.data() + at * 4, 4);
-    return x;
-  };
+  PartsPacker packer(source, groups * panels * static_cast<std::int64_t>(where.tap_offsets.size()) * steps, parts);
+  std::vector<std::int64_t> terms;
   for (std::int64_t g = 0; g < groups; ++g) {
     for (std::int64_t panel = 0; panel < panels; ++panel) {
-      const std::int64_t count = std::min(kWidth, columns - panel * kWidth);
       for (const std::int64_t tap : where.tap_offsets) {
         const std::int64_t first = where.base + g * where.group_stride + tap + panel * kWidth * where.column_stride;
-        for (std::int64_t step = 0; step < steps; ++step, to += parts * kPartElems) {
-          const std::int64_t depth = std::min(kWidth, inner - step * kWidth);
-          for (std::int64_t k = 0; k < depth; ++k) {
-            for (std::int64_t n = 0; n < count; ++n) {
-              float x = element(first + (step * kWidth + k) * where.inner_stride + n * where.column_stride);
-              if (!(std::fabs(x) <= kLargest)) return std::nullopt;
-              for (int part = 0; part < parts; ++part) {
-                const std::uint16_t bits = float_to_bfloat(x);
-                to[part * kPartElems + position(k, n, parts)] = bits;
-                x -= bfloat_to_float(bits);
-              }
-            }
-          }
+        for (std::int64_t step = 0; step < steps; ++step) {
+          terms.clear();
+          for (std::int64_t k = step * kWidth; k < std::min(inner, (step + 1) * kWidth); ++k)
+            terms.push_back(first + k * where.inner_stride);
+          if (!packer.add(terms, std::min(kWidth, columns - panel * kWidth), where.column_stride)) return std::nullopt;
         }
       }
     }
   }
-  return packed;
+  return std::move(packer.packed);
+}
+
+std::optional<HostTensor> pack_patch_parts(const HostTensor& source, const PackedOperand& where, std::int64_t columns,
+                                           std::int64_t channels, int parts) {
+  const std::int64_t panels = ceil_div(columns, kWidth);
+  const auto taps = static_cast<std::int64_t>(where.tap_offsets.size()), count = channels * taps;
+  PartsPacker packer(source, panels * ceil_div(count, kWidth), parts);
+  std::vector<std::int64_t> terms;
+  for (std::int64_t panel = 0; panel < panels; ++panel) {
+    const std::int64_t first = where.base + panel * kWidth * where.column_stride;
+    for (std::int64_t k0 = 0; k0 < count; k0 += kWidth) {
+      terms.clear();
+      for (std::int64_t k = k0; k < std::min(count, k0 + kWidth); ++k)
+        terms.push_back(first + k / taps * where.inner_stride + where.tap_offsets[static_cast<std::size_t>(k % taps)]);
+      if (!packer.add(terms, std::min(kWidth, columns - panel * kWidth), where.column_stride)) return std::nullopt;
+    }
+  }
+  return std::move(packer.packed);
 }
 
 }  // namespace oclc

@@ -11,4 +11,9 @@ namespace oclc {
 std::optional<HostTensor> pack_parts(const HostTensor& source, const PackedOperand& where, std::int64_t groups,
                                      std::int64_t columns, std::int64_t inner, int parts);
 
+// [panel of 32 columns][step of 32 terms][part][2][16][16 columns][2]: the same of a single group whose terms are all taps of
+// all channels, channels outermost.
+std::optional<HostTensor> pack_patch_parts(const HostTensor& source, const PackedOperand& where, std::int64_t columns,
+                                           std::int64_t channels, int parts);
+
 }  // namespace oclc

@@ -96,14 +96,29 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
   return std::max(products + transforms + operands + exposed, weights) + filters + target.launch_seconds;
 }
 
+std::int64_t whole(double x) { return std::max<std::int64_t>(1, std::llround(x)); }
+
+// Patches of few channels on tiles of bfloat16.
+double patch_seconds(const Node& conv, const ConvSizes& s, const Target& target) {
+  const Shape &x = conv.inputs[0]->type.shape, &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;
+  if (y.size() != 4 || s.groups != 1 || s.taps == 1 || s.channels >= kFewChannels || !x[2].is_constant() || !x[3].is_constant())
+    return std::numeric_limits<double>::infinity();
+  const auto &strides = conv.get<Ints>("strides"), &dilations = conv.get<Ints>("dilations");
+  if (dilations[1] != 1) return std::numeric_limits<double>::infinity();
+  const AmxPatchProduct p{whole(s.images),     whole(number(y[2])), whole(number(y[3])), whole(s.features), whole(s.channels),
+                          whole(number(w[2])), whole(number(w[3])), strides[0],          strides[1],        dilations[0]};
+  const auto chosen = choose_amx_patches(p, target);
+  return chosen ? chosen->seconds : std::numeric_limits<double>::infinity();
+}
+
 // Products on tiles of bfloat16: of rows split for each tap, or once for all taps where a window of the image is.
 double tile_unit_seconds(const Node& conv, const ConvSizes& s, const Target& target) {
-  if (!becomes_channels_last(conv.inputs[0])) return std::numeric_limits<double>::infinity();
-  const auto whole = [](double x) { return std::max<std::int64_t>(1, std::llround(x)); };
+  const double patches = patch_seconds(conv, s, target);
+  if (!becomes_channels_last(conv.inputs[0])) return patches + target.launch_seconds;
   AmxProduct rows{whole(s.groups), whole(s.images * s.positions), whole(s.features), whole(s.taps), whole(s.channels)};
   rows.vectors = s.channels >= 16;
   const auto tiles = choose_amx_tiles(rows, target);
-  double least = tiles ? tiles->seconds : std::numeric_limits<double>::infinity();
+  double least = std::min(patches, tiles ? tiles->seconds : std::numeric_limits<double>::infinity());
   const Shape& y = conv.output()->type.shape;
   if (y.size() == 4 && s.groups == 1 && s.taps > 1 && s.channels >= 16) {
     const auto& strides = conv.get<Ints>("strides");

@@ -10,16 +10,24 @@ namespace {
 // Seconds of a core, measured on a Xeon of the fourth generation: a step of 32 terms of 32 x 32 sums, the same step's 32 lines
 // split into parts, start and end of 32 x 32 sums with their epilogue, start of a work-item.
 struct Costs {
-  double multiply, split;
+  double multiply, split, block;
 };
 constexpr Costs costs_of(int products) {
-  return products == 6 ? Costs{140e-9, 170e-9} : products == 3 ? Costs{64e-9, 120e-9} : Costs{28e-9, 40e-9};
+  return products == 6   ? Costs{140e-9, 170e-9, 500e-9}
+         : products == 3 ? Costs{64e-9, 120e-9, 250e-9}
+                         : Costs{28e-9, 40e-9, 250e-9};
 }
-constexpr double kBlockSeconds = 250e-9, kItemSeconds = 200e-9, kTapSeconds = 15e-9;
+constexpr double kItemSeconds = 200e-9, kTapSeconds = 15e-9;
+// Of an element of a window of planes, and of a piece of a row of taps.
+constexpr double kWindowSeconds = 0.3e-9, kSegmentSeconds = 0.7e-9;
+// 32 lines of a part that become columns.
+constexpr double kTurnSeconds = 200e-9;
 // Elements that are loaded one by one.
 constexpr double kScalarLine = 12;
 // Share of the peak of fused multiply-adds that products of a usual size reach.
 constexpr double kFmaEfficiency = 0.85;
+// Of 32 x 32 sums of few terms, beside their multiplications.
+constexpr double kFmaBlockSeconds = 250e-9;
 // How much faster six products have to look. Measured within networks on a Xeon of the fourth generation that others used as
 // well: where the estimates differ by less, in sums of few steps above all, tiles took 1.2 to 1.9 times as long, and where
 // by more 0.6 to 0.9. Three products are faster wherever they look so.
@@ -30,9 +38,9 @@ constexpr double kCacheShare = 0.5;
 constexpr double kCoreStream = 20e9;
 constexpr double kImbalance = 1.08;
 
-// Steps of a panel of weights for so many blocks of rows: the first block waits for the panel to arrive.
+// Steps of a panel of weights for so many blocks of rows, which ask for the next panel meanwhile.
 double panel_seconds(double steps, double blocks, double multiply, double step_bytes) {
-  return steps * (std::max(multiply, step_bytes / kCoreStream) + (blocks - 1) * multiply);
+  return steps * std::max(blocks * multiply, step_bytes / kCoreStream);
 }
 
 // Items that a core computes one after another. Fewer than four let a disturbed core delay the whole launch.
@@ -44,7 +52,7 @@ double rounds(std::int64_t items, std::int64_t cores) {
 
 std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const Target& target) {
   if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
-  const auto [multiply, split] = costs_of(target.tile_products);
+  const auto [multiply, split, block_seconds] = costs_of(target.tile_products);
   const std::int64_t steps = p.steps(), channel_steps = steps / p.taps, panels = ceil_div(p.features, 32),
                      cores = std::max(1, target.compute_units), parts = parts_of(target.tile_products);
   const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
@@ -64,7 +72,7 @@ std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const
       const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
       const double panel =
           panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply, static_cast<double>(parts * 2048)) +
-          static_cast<double>(blocks) * (static_cast<double>(p.taps) * kTapSeconds + kBlockSeconds);
+          static_cast<double>(blocks) * (static_cast<double>(p.taps) * kTapSeconds + block_seconds);
       const double item =
           kItemSeconds + static_cast<double>(used * channel_steps) / 32 * split + static_cast<double>(t.panels) * panel;
       t.seconds = std::max(rounds(items, cores) * item, weights);
@@ -74,9 +82,54 @@ std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const
   return best;
 }
 
-std::int64_t amx_local_floats(const AmxTiles& t, std::int64_t steps, int products) {
-  const std::int64_t sums = t.chunk < steps ? t.row_blocks * t.panels : 1;
-  return 16 + sums * 1024 + t.row_blocks * t.chunk * parts_of(products) * 512;
+std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const Target& target) {
+  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
+  const auto [multiply, split, block_seconds] = costs_of(target.tile_products);
+  const std::int64_t steps = p.steps(), panels = ceil_div(p.features, 32), cores = std::max(1, target.compute_units),
+                     parts = parts_of(target.tile_products), segments = p.channels * p.taps_y * ceil_div(p.taps_x, p.segment()),
+                     width = (p.columns - 1) * p.stride_x + p.taps_x;
+  const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
+  const double line =
+      static_cast<double>(segments) * kSegmentSeconds + (parts > 1 ? static_cast<double>(steps) / 32 * split : 0);
+  std::optional<AmxWindowTiles> best;
+  for (std::int64_t rows = 1; rows <= p.rows; ++rows) {
+    const std::int64_t row_items = ceil_div(p.rows, rows);
+    if (rows > 1 && ceil_div(p.rows, rows - 1) == row_items) continue;
+    const std::int64_t blocks = ceil_div(rows * p.columns, 32),
+                       window = p.channels * ((rows - 1) * p.stride_y + (p.taps_y - 1) * p.dilation_y + 1) * width,
+                       patches = parts == 1 ? blocks * steps * 512 : steps * (1024 + blocks * parts * 512);
+    if (static_cast<double>((window + patches + 1072) * 4) > budget) break;
+    for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
+      AmxWindowTiles t;
+      t.rows = rows;
+      t.panels = ceil_div(panels, panel_items);
+      if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
+      const double panel =
+          panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply, static_cast<double>(parts * 2048)) +
+          static_cast<double>(blocks) * block_seconds;
+      const double item = kItemSeconds + static_cast<double>(window) * kWindowSeconds +
+                          static_cast<double>(blocks * 32) * line + static_cast<double>(t.panels) * panel;
+      t.seconds = rounds(items, cores) * item;
+      if (!best || t.seconds < best->seconds * 0.999) best = t;
+    }
+  }
+  return best;
+}
+
+std::int64_t amx_local_floats(const AmxTiles& t, const AmxProduct& p, int products) {
+  const std::int64_t steps = p.steps(), sums = t.chunk < steps ? t.row_blocks * t.panels : 1,
+                     panel = p.right == AmxProduct::Right::constant ? 0 : steps + 1;
+  return 16 + sums * 1024 + (t.row_blocks * t.chunk + panel) * parts_of(products) * 512;
+}
+
+double fma_window_seconds(const AmxPatchProduct& p, const Target& target) {
+  AmxProduct product;
+  product.rows = p.images * p.rows * p.columns;
+  product.columns = p.features;
+  product.inner = p.channels * p.taps_y * p.taps_x;
+  const double blocks = static_cast<double>(product.rows) / 32 * static_cast<double>(ceil_div(p.features, 32));
+  return fma_seconds(product, target) + blocks * kFmaBlockSeconds / std::max(1, target.compute_units);
 }
 
 double fma_seconds(const AmxProduct& p, const Target& target) {
@@ -92,8 +145,12 @@ bool tiles_gain(double tile_seconds, double fma_seconds, const Target& target) {
 
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& target) {
   if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
-  const auto [multiply, split_step] = costs_of(target.tile_products);
+  const auto [multiply, split_step, block_seconds] = costs_of(target.tile_products);
   const double split = split_step * (p.vectors ? 1 : kScalarLine);
+  const double pack = p.right == AmxProduct::Right::constant ? 0
+                      : p.right == AmxProduct::Right::columns
+                          ? split_step
+                          : split_step + kTurnSeconds * static_cast<double>(parts_of(target.tile_products));
   const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
                      cores = std::max(1, target.compute_units), step_bytes = parts_of(target.tile_products) * 2048;
   const auto budget = static_cast<std::int64_t>(
@@ -109,7 +166,8 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
       t.panels = ceil_div(panels, panel_items);
       if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
       t.chunk = steps;
-      if (amx_local_floats(t, steps, target.tile_products) * 4 > budget) {
+      if (amx_local_floats(t, p, target.tile_products) * 4 > budget) {
+        if (p.right != AmxProduct::Right::constant) continue;
         const std::int64_t room = budget - 64 - mt * t.panels * 4096;
         if (room < mt * step_bytes * 4) continue;
         // Chunks of equal size.
@@ -120,8 +178,9 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
       const auto blocks = static_cast<double>(mt), panel_count = static_cast<double>(t.panels);
       const double item =
           kItemSeconds + static_cast<double>(mt * steps) * split +
-          panel_count * (panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
-                         blocks * kBlockSeconds * static_cast<double>(chunks));
+          panel_count * (static_cast<double>(steps) * pack +
+                         panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
+                         blocks * block_seconds * static_cast<double>(chunks));
       t.seconds = std::max(rounds(items, cores) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }

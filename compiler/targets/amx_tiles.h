@@ -10,6 +10,11 @@ namespace oclc {
 struct AmxProduct {
   std::int64_t groups = 1, rows = 1, columns = 1, taps = 1, inner = 1;
   bool vectors = true;  // neighbours in k are neighbours in memory
+  enum class Right {
+    constant,
+    columns,
+    terms
+  } right = Right::constant;  // of run time: neighbours in memory are columns or terms
 
   std::int64_t steps() const { return taps * ((inner + 31) / 32); }
 };
@@ -24,7 +29,7 @@ struct AmxTiles {
 constexpr int parts_of(int products) { return products == 6 ? 3 : products == 3 ? 2 : 1; }
 
 // Floats of local memory: LOCAL_FLOATS of the template.
-std::int64_t amx_local_floats(const AmxTiles& tiles, std::int64_t steps, int products);
+std::int64_t amx_local_floats(const AmxTiles& tiles, const AmxProduct& product, int products);
 // The tiles of least estimated time; nothing if the target has no such units, or none of the target's contract.
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& product, const Target& target);
 // A convolution whose work-items split a window of the image once for all taps: template contraction_window_amx.cl.
@@ -43,8 +48,26 @@ struct AmxWindowTiles {
 
 std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& product, const Target& target);
 
+// A convolution of few channels, whose work-items copy patches out of a window of the image: template
+// contraction_patches_amx.cl.
+struct AmxPatchProduct {
+  std::int64_t images = 1, rows = 1, columns = 1;  // of the output
+  std::int64_t features = 1, channels = 1;
+  std::int64_t taps_y = 1, taps_x = 1, stride_y = 1, stride_x = 1, dilation_y = 1;
+
+  std::int64_t steps() const { return (channels * taps_y * taps_x + 31) / 32; }
+  // Elements of a row of taps that are copied at a time.
+  std::int64_t segment() const { return taps_x <= 4 ? 4 : taps_x <= 8 ? 8 : 16; }
+};
+
+// Fewer channels than this have no vectors of their own.
+constexpr std::int64_t kFewChannels = 16;
+
+std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& product, const Target& target);
+
 // Estimated time of fused multiply-adds for the same.
 double fma_seconds(const AmxProduct& product, const Target& target);
+double fma_window_seconds(const AmxPatchProduct& product, const Target& target);
 // Whether tiles are taken, given both estimates.
 bool tiles_gain(double tile_seconds, double fma_seconds, const Target& target);
 

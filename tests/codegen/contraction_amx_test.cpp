@@ -49,10 +49,10 @@ struct AmxCheck {
     return plan.b.relu(plan.b.conv(before, weights(w), plan.b.constant(random_tensor(DType::f32, {w[0]}, 5)), options));
   }
 
-  // With the unit's arithmetic and with that of other processors; every claim's kernel is of the template.
+  // With the unit's arithmetic, with that of other processors and with what there is; every claim's kernel is of the template.
   void check(const char* precision, double tolerance, const char* kernel_template, int wanted_kernels) const {
     const auto wanted = evaluate(*plan.graph, plan.inputs, plan.symbols);
-    for (const char* use : {"emulate", "0"}) {
+    for (const char* use : {"emulate", "0", "1"}) {
       CAPTURE(use);
       const Setting setting("OCLC_AMX", use);
       PlanRunner runner(module_of(copy_graph(*plan.graph)), amx_options(precision));
@@ -80,12 +80,43 @@ TEST_CASE("products of every size, on tiles") {
     out(b.matmul(check.input({1, 64}), check.weights({64, 32})));
     out(b.add(b.matmul(check.input({33, 100}), check.weights({100, 37})), check.input({33, 37})));
     out(b.matmul(check.input({5, 7}), check.weights({7, 5})));
+    // 64 steps: as many as bytes in a line.
+    out(b.matmul(check.input({49, 2048}), check.weights({2048, 64})));
     out(b.matmul(check.input({3, 20, 50}), check.weights({3, 50, 33})));
     out(b.relu(b.matmul(b.transpose(check.input({40, 65}), {1, 0}), check.weights({40, 130}))));
     out(b.matmul(check.input({9, 96}, {"T", ""}), check.weights({96, 64})));
     if (!round) out(b.matmul(b.relu(b.mul(check.input({40, 72}), 2.0)), check.weights({72, 64})));
-    check.check(precision, tolerance, "contraction_amx", 7);
+    check.check(precision, tolerance, "contraction_amx", 8);
   }
+}
+
+TEST_CASE("products of two values of run time, on tiles") {
+  for (const auto& [precision, tolerance, round] :
+       {std::tuple{"fp32", 1e-6, false}, {"fast", 2e-5, false}, {"bf16", 1e-6, true}}) {
+    CAPTURE(precision);
+    AmxCheck check;
+    check.round = round;
+    Builder& b = check.plan.b;
+    int n = 0;
+    const auto out = [&](Value* y) { check.plan.out("product " + std::to_string(n++), y); };
+    out(b.matmul(check.input({2, 3, 50, 37}), check.input({2, 3, 37, 48})));
+    out(b.matmul(check.input({3, 70, 64}), b.transpose(check.input({3, 53, 64}), {0, 2, 1})));
+    out(b.mul(b.matmul(check.input({2, 40, 48}), b.transpose(check.input({2, 40, 48}), {0, 2, 1})), 0.125));
+    out(b.add(b.matmul(check.input({33, 100}), check.input({100, 80})), check.input({33, 80})));
+    // Heads that lie side by side in a row.
+    out(b.matmul(b.transpose(check.input({30, 4, 32}), {1, 0, 2}), b.transpose(check.input({30, 4, 32}), {1, 2, 0})));
+    out(b.matmul(check.input({5, 40, 64}, {"N", "T", ""}), check.input({5, 64, 32}, {"N", "", ""})));
+    check.check(precision, tolerance, "contraction_amx", 6);
+  }
+}
+
+TEST_CASE("products of run time whose vectors do not fit take no tiles") {
+  AmxCheck check;
+  Builder& b = check.plan.b;
+  check.plan.out("odd columns", b.matmul(check.input({3, 40, 32}), check.input({3, 32, 37})));
+  check.plan.out("odd terms", b.matmul(check.input({3, 40, 37}), b.transpose(check.input({3, 40, 37}), {0, 2, 1})));
+  PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("bf16"));
+  CHECK(runner.source().find("contraction_amx") == std::string::npos);
 }
 
 TEST_CASE("a sum that does not fit local memory is cut into chunks") {
@@ -113,11 +144,58 @@ TEST_CASE("convolutions of a window") {
   }
 }
 
+TEST_CASE("convolutions of few channels multiply patches") {
+  for (const auto& [precision, tolerance, round] :
+       {std::tuple{"fp32", 1e-6, false}, {"fast", 2e-5, false}, {"bf16", 1e-6, true}}) {
+    CAPTURE(precision);
+    AmxCheck check;
+    check.round = round;
+    Builder& b = check.plan.b;
+    int n = 0;
+    const auto planes = [&](const Ints& x, const Ints& w, const ConvOptions& options) {
+      Value* y = b.conv(check.input(x, x[0] == 3 ? std::vector<std::string>{"N", "", "", ""} : std::vector<std::string>{}),
+                        check.weights(w), b.constant(random_tensor(DType::f32, {w[0]}, 5)), options);
+      check.plan.out("convolution " + std::to_string(n++), b.relu(y));
+    };
+    planes({1, 3, 30, 30}, {64, 3, 7, 7}, {.strides = {2, 2}, .pads = {3, 3, 3, 3}});
+    planes({2, 3, 19, 45}, {40, 3, 3, 3}, {.pads = {1, 1, 1, 1}});
+    planes({1, 3, 47, 47}, {33, 3, 11, 11}, {.strides = {4, 4}, .pads = {2, 2, 2, 2}});
+    planes({1, 3, 48, 48}, {70, 3, 16, 16}, {.strides = {16, 16}});
+    planes({3, 1, 28, 28}, {32, 1, 5, 5}, {.pads = {2, 0, 1, 3}});
+    planes({1, 4, 20, 33}, {48, 4, 3, 5}, {.strides = {1, 2}, .dilations = {2, 1}, .pads = {2, 2, 2, 2}});
+    planes({1, 2, 20, 40}, {32, 2, 2, 18}, {.pads = {0, 9, 0, 8}});
+    planes({1, 15, 12, 12}, {32, 15, 3, 3}, {.pads = {1, 1, 1, 1}});
+    check.check(precision, tolerance, "contraction_patches_amx", 8);
+  }
+}
+
+TEST_CASE("patches of channels that lie innermost, and of activations in 16 bits") {
+  AmxCheck check;
+  check.plan.out("y", check.conv({1, 6, 15, 15}, {40, 6, 3, 3}, {.pads = {1, 1, 1, 1}}));
+  check.check("fp32", 1e-6, "contraction_patches_amx", 1);
+  check.check("bf16", 1e-2, "contraction_patches_amx", 1);
+}
+
+TEST_CASE("a patch ends in zeros: what lies behind it does not count") {
+  AmxCheck check;
+  Builder& b = check.plan.b;
+  HostTensor x = random_tensor(DType::f32, {1, 3, 9, 40}, 3, -1, 1);
+  x.set(2 * 9 * 40 + 8 * 40 + 39, std::numeric_limits<double>::infinity());
+  check.plan.out("y", b.conv(check.plan.input(std::move(x)), check.weights({32, 3, 3, 3}), nullptr, {.strides = {2, 1}}));
+  const Setting setting("OCLC_AMX", "emulate");
+  PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("bf16"));
+  REQUIRE(runner.source().find("template contraction_patches_amx") != std::string::npos);
+  const HostTensor y = runner.run(check.plan.inputs).at(0);
+  int others = 0;
+  for (std::int64_t i = 0; i < y.elements(); ++i) others += !std::isfinite(y.at(i));
+  CHECK(others == 32);
+}
+
 TEST_CASE("convolutions without a window gather rows for each tap") {
   AmxCheck check;
   int n = 0;
   const auto out = [&](Value* y) { check.plan.out("convolution " + std::to_string(n++), y); };
-  out(check.conv({1, 8, 13, 13}, {40, 8, 3, 3}, {.pads = {1, 1, 1, 1}}));
+  out(check.conv({1, 8, 13, 13}, {40, 8, 3, 3}, {.dilations = {2, 2}, .pads = {2, 2, 2, 2}}));
   out(check.conv({1, 64, 13, 13}, {64, 32, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 2}));
   out(check.conv({1, 64, 14, 14}, {64, 64, 1, 1}, {.strides = {2, 2}}));
   out(check.conv({1, 32, 14, 14}, {48, 32, 2, 2}, {.strides = {3, 3}}));
@@ -221,7 +299,7 @@ TEST_CASE("the unit is taken where a target has it, the contract allows it and a
   const AmxProduct deep{1, 512, 512, 9, 4096};
   const AmxTiles tiles = *choose_amx_tiles(deep, target);
   CHECK(tiles.chunk < deep.steps());
-  CHECK(amx_local_floats(tiles, deep.steps(), 6) * 4 <= target.local_bytes);
+  CHECK(amx_local_floats(tiles, deep, 6) * 4 <= target.local_bytes);
   Target plain = find_target("cpu");
   plain.tile_products = 6;
   CHECK(!choose_amx_tiles(large, plain));

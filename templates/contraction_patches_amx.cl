@@ -1,0 +1,234 @@
+// Convolution of few channels on a CPU's tile units by bfloat16 parts of floats, see tiles_amx.cl. A work-item copies a window of the
+// image, plane by plane, and from it the patches of its output positions: all taps of all channels are the terms of one sum.
+//
+// formula   C[m,n] = epilogue(sum over c < IC, ky < KH, kx < KW of X[image, c, y * SY + ky * DY, x * SX + kx] * B[c,ky,kx,n]),
+//           m = (image * OH + y) * OW + x, positions of X in the padded image, zeros outside of Y_FIRST .. Y_LAST, X_FIRST .. X_LAST
+// X         hole A_ROW: pointer `src` to position 0 of row y of channel c; position x lies A_X elements behind for each x. Default:
+//           a dense [image][c][H][W] with PAD zeros around it. With one product it may lie in memory as bfloat16, PART = 1.
+// window    window[(c * WH + wy) * WW + x], of VALUE: floats, with one product bfloat16.
+// patches   patches[i * TERMS + (c * KH + ky) * KW + kx], TERMS = STEPS * 32, from IC * KH * KW on zeros. With one product they are
+//           lines of A as they lie; else their 32 lines are split.
+// B         b[n / 32 * STEPS + k / 32] is a step of tiles_amx.cl, terms k in the order of a patch, padded with zeros.
+// C         c[m * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
+// parameter legal values (default)
+//   IMAGES, OH, OW, N, IC   images; output rows and columns; features; channels
+//   KH, KW, SY, SX, DY      taps, strides, dilation of rows
+//   Y_FIRST, Y_LAST, X_FIRST, X_LAST, A_X   see above
+//   PRODUCTS  6, 3, 1 (6)
+//   VALUE     float; ushort with one product (float)
+//   PART      1: X lies in memory as bfloat16, with one product (0)
+//   SEGMENT   4, 8, 16: elements that are copied at a time, at most twice KW (4)
+//   ROWS, NP  output rows and panels of 32 columns of a work-item: at least 1
+// local memory 4 * LOCAL_FLOATS bytes: one block of sums, the window, the patches of a block or of all, and what is split.
+// launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+#ifndef IMAGES
+#define IMAGES 1
+#endif
+#ifndef OH
+#define OH 9
+#endif
+#ifndef OW
+#define OW 9
+#endif
+#ifndef N
+#define N 48
+#endif
+#ifndef IC
+#define IC 3
+#endif
+#ifndef KH
+#define KH 3
+#endif
+#ifndef KW
+#define KW 3
+#endif
+#ifndef SY
+#define SY 1
+#endif
+#ifndef SX
+#define SX 1
+#endif
+#ifndef DY
+#define DY 1
+#endif
+#ifndef Y_FIRST
+#define Y_FIRST 1
+#endif
+#ifndef Y_LAST
+#define Y_LAST 9
+#endif
+#ifndef X_FIRST
+#define X_FIRST 1
+#endif
+#ifndef X_LAST
+#define X_LAST 9
+#endif
+#ifndef A_X
+#define A_X 1
+#endif
+#ifndef PRODUCTS
+#define PRODUCTS 6
+#endif
+#ifndef VALUE
+#define VALUE float
+#endif
+#ifndef PART
+#define PART 0
+#endif
+#ifndef SEGMENT
+#define SEGMENT 4
+#endif
+#ifndef ROWS
+#define ROWS 4
+#endif
+#ifndef NP
+#define NP 1
+#endif
+#ifndef INDEX
+#define INDEX int
+#endif
+#define STEPS ((IC * KH * KW + 31) / 32)
+#define TERMS (STEPS * 32)
+#define PARTS (PRODUCTS == 6 ? 3 : PRODUCTS == 3 ? 2 : 1)
+#define STEP (PARTS * 1024)
+#define PANELS ((N + 31) / 32)
+#define ROW_BLOCKS ((OH + ROWS - 1) / ROWS)
+#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
+#define WH ((ROWS - 1) * SY + (KH - 1) * DY + 1)
+#define WW ((OW - 1) * SX + KW)
+#define X_END (X_LAST < WW ? X_LAST + 1 : WW)
+#define BLOCKS ((ROWS * OW + 31) / 32)
+// Blocks of positions that ask for a part of the next panel.
+#define SPREAD (BLOCKS >= 16 ? 16 : BLOCKS >= 8 ? 8 : BLOCKS >= 4 ? 4 : BLOCKS >= 2 ? 2 : 1)
+// Copies of segments reach up to 15 elements over the end.
+#define WINDOW_FLOATS (IC * WH * WW + 16)
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#define PIECE(p) JOIN(vload, SEGMENT)(0, p)
+#if PRODUCTS == 1
+#define PATCH_FLOATS (BLOCKS * STEPS * 512 + 16)
+#define SPLIT_FLOATS 0
+#else
+#define PATCH_FLOATS (STEPS * 1024 + 16)
+#define SPLIT_FLOATS (BLOCKS * STEPS * STEP / 2)
+#endif
+#define LOCAL_FLOATS (16 + 1024 + WINDOW_FLOATS + PATCH_FLOATS + SPLIT_FLOATS)
+#if PRODUCTS == 6
+#define SPLIT oclc_split_3
+#endif
+#if PRODUCTS == 3
+#define SPLIT oclc_split_2
+#endif
+#define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
+
+void store_columns(float16 v, __global float* row, int n) {
+  float lanes[16];
+  vstore16(v, 0, lanes);
+  for (int l = 0; l < 16 && n + l < N; ++l) row[n + l] = lanes[l];
+}
+
+void contraction_tile(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+                      __global float* restrict c, int tile, __local float* restrict space) {
+  //@hole SIZES
+  //@end
+  const int image = tile / (ROW_BLOCKS * PANEL_BLOCKS);
+  const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
+  const int panel_block = tile % PANEL_BLOCKS;
+  const int panel_begin = panel_block * NP, panel_end = min(PANELS, panel_begin + NP);
+  const int y_begin = row_block * ROWS, positions = min(OH - y_begin, ROWS) * OW;
+  __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
+  __local ushort* split = (__local ushort*)(sums + 1024);
+  __local VALUE* patches = (__local VALUE*)(sums + 1024 + SPLIT_FLOATS);
+  __local VALUE* window = (__local VALUE*)(sums + 1024 + SPLIT_FLOATS + PATCH_FLOATS);
+  for (int ic = 0; ic < IC; ++ic) {
+    for (int wy = 0; wy < WH; ++wy) {
+      __local VALUE* restrict to = window + (ic * WH + wy) * WW;
+      const int y = y_begin * SY + wy;
+      if (y < Y_FIRST || y > Y_LAST) {
+        for (int x = 0; x < WW; ++x) to[x] = 0;
+        continue;
+      }
+      for (int x = 0; x < X_FIRST; ++x) to[x] = 0;
+      //@hole A_ROW
+      const __global float* src = a + ((image * IC + ic) * 9 + y - 1) * 9 - 1;
+      //@end
+#if PRODUCTS == 1 && PART == 0
+      int x = X_FIRST;
+      if (A_X == 1)
+        for (; x + 16 <= X_END; x += 16) oclc_store(oclc_to_bf16(vload16(0, src + x)), to + x);
+      for (; x < X_END; ++x) to[x] = oclc_to_bf16(src[x * A_X]);
+#else
+      for (int x = X_FIRST; x < X_END; ++x) to[x] = src[x * A_X];
+#endif
+      for (int x = X_END; x < WW; ++x) to[x] = 0;
+    }
+  }
+  for (int p0 = 0; p0 < positions; p0 += 32) {
+    __local VALUE* line = patches + (PRODUCTS == 1 ? p0 * TERMS : 0);
+    for (int i = 0; i < 32; ++i, line += TERMS) {
+      // Surplus lines of the last block repeat the last position and are not stored.
+      const int p = min(p0 + i, positions - 1);
+      const __local VALUE* from = window + p / OW * SY * WW + p % OW * SX;
+      __local VALUE* to = line;
+      // What a copy writes over the end of a row of taps, the next one writes over.
+      for (int ic = 0; ic < IC; ++ic) {
+        #pragma unroll
+        for (int ky = 0; ky < KH; ++ky, to += KW) {
+          const __local VALUE* row = from + (ic * WH + ky * DY) * WW;
+          #pragma unroll
+          for (int s = 0; s < KW; s += SEGMENT) oclc_store(PIECE(row + s), to + s);
+        }
+      }
+      if (IC * KH * KW < TERMS) oclc_store((JOIN(VALUE, 16))(0), line + IC * KH * KW);
+      if (IC * KH * KW + 16 < TERMS) oclc_store((JOIN(VALUE, 16))(0), line + TERMS - 16);
+    }
+#if PRODUCTS != 1
+    __local ushort* block = split + p0 / 32 * (STEPS * STEP);
+    for (int i = 0; i < 32; ++i)
+      for (int s = 0; s < STEPS; ++s)
+        SPLIT(vload16(0, patches + i * TERMS + s * 32), vload16(1, patches + i * TERMS + s * 32), block + s * STEP, i, 1024);
+#endif
+  }
+  oclc_tiles_open();
+  for (int panel = panel_begin; panel < panel_end; ++panel) {
+    for (int p0 = 0; p0 < positions; p0 += 32) {
+      const __global ushort* w;
+      //@hole B_POINTER
+      w = b + (size_t)panel * (STEPS * STEP);
+      //@end
+      const int part = p0 / 32 - (panel == panel_begin), share = oclc_tiles_share(part, SPREAD, panel + 1 == panel_end);
+      const __global ushort* soon = oclc_tiles_soon(w, part, SPREAD, STEPS * STEP, 0, STEPS * STEP);
+      oclc_tiles_begin(sums, 1);
+#if PRODUCTS == 1
+      MULTIPLY(sums, patches + p0 * TERMS, 0, STEPS, 0, 32, w, STEPS, share, soon);
+#else
+      MULTIPLY(sums, split + p0 / 32 * (STEPS * STEP), 0, 1, 1024, STEP, w, STEPS, share, soon);
+#endif
+      oclc_tiles_end(sums);
+      const int i_end = min(32, positions - p0);
+      for (int i = 0; i < i_end; ++i) {
+        const INDEX m = ((INDEX)image * OH + y_begin) * OW + p0 + i;
+        #pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          const int n = panel * 32 + j * 16;
+          if (N % 32 != 0 && n >= N) break;
+          float16 v = vload16(i * 2 + j, sums);
+          //@hole EPILOGUE
+          v += vload16(0, bias + n);
+          //@end
+          //@hole STORE
+          store_columns(v, c + (size_t)m * N, n);
+          //@end
+        }
+      }
+    }
+  }
+  oclc_tiles_close();
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+                          __global float* restrict c) {
+  __local float space[LOCAL_FLOATS];
+  contraction_tile(a, b, bias, c, (int)get_group_id(0), space);
+}
