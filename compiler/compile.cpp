@@ -27,7 +27,8 @@ namespace {
 // Passes behind the pipeline, which run once.
 constexpr std::string_view kLatePasses[] = {
     "choose_convolution", "assign_layouts",      "fuse",         "persistent", "split_sums", "turn_weights", "join_rows",
-    "join_pointwise",     "pack_right_operands", "side_by_side", "resident",   "images",     "stripes"};
+    "join_pointwise",     "pack_right_operands", "side_by_side", "resident",   "images",     "stripes",
+    "one_memory"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -124,6 +125,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   plan_options.precision = options.precision;
   plan_options.limits = options.limits;
   plan_options.resident = fuse && !is_disabled(options, "resident");
+  plan_options.one_memory = fuse && !is_disabled(options, "one_memory");
   for (const std::string& name : options.disabled) plan_options.notes.push_back("disable=" + name);
   plan_options.notes.push_back("conv=" + options.conv);
   plan_options.notes.push_back("gemm=" + options.gemm);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compiler/codegen/one_memory.h"
 #include "compiler/codegen/persistent_kernel.h"
 #include "compiler/codegen/resident_kernel.h"
 #include "compiler/codegen/side_by_side.h"
@@ -81,29 +82,29 @@ class PlanBuilder {
     named.name = PlacedKernels::kPlaceholder;
     GeneratedKernel g = generate(named, schedule_.buffers, target_);
     g.name = kernel.name;
-    const PlacedKernel code = kernels_.place(g);
-    std::vector<fb::Offset<plan::Arg>> args;
     const int now = lives_.step();
     const int first_packed = static_cast<int>(buffers_.size());
     for (Buffer& packed : g.packed) {
       buffers_.push_back(std::move(packed));
     }
+    const auto count = static_cast<int>(kernel.operands.size());
+    std::vector<Passed> passed;
     for (const KernelArgument& argument : g.arguments) {
       if (argument.kind == KernelArgument::Kind::dimension) {
-        args.push_back(dimension(argument));
+        passed.push_back({});
         continue;
       }
-      const auto count = static_cast<int>(kernel.operands.size());
-      const bool packed = argument.operand >= count;
-      const int buffer =
-          packed ? first_packed + argument.operand - count : kernel.operands[static_cast<std::size_t>(argument.operand)].buffer;
-      if (packed)
-        lives_.touch(buffer, now);
-      else
-        lives_.touch_operand(kernel, static_cast<std::size_t>(argument.operand), now);
-      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, buffer, symbols_.expr(Expr(0)),
-                                     !packed && kernel.operands[static_cast<std::size_t>(argument.operand)].written));
+      if (argument.operand >= count) {
+        passed.push_back({first_packed + argument.operand - count});
+        lives_.touch(passed.back().buffer, now);
+        continue;
+      }
+      const Operand& operand = kernel.operands[static_cast<std::size_t>(argument.operand)];
+      passed.push_back({operand.buffer, operand.written});
+      lives_.touch_operand(kernel, static_cast<std::size_t>(argument.operand), now);
     }
+    const auto args = arguments(g, passed);
+    const PlacedKernel code = kernels_.place(g);
     plan_.copies += kernel.is_copy ? 1 : 0;
     return launch(code, g, args, name_of(kernel.anchor), kernel.sources, kernel.flops, kernel.bytes);
   }
@@ -120,6 +121,36 @@ class PlanBuilder {
     ++plan_.launches;
     return plan::CreateLaunchDirect(builder_, code.name.c_str(), code.program, &args, &globals, &g.local,
                                     std::string(anchor).c_str(), &nodes, symbols_.expr(flops), symbols_.expr(bytes), &parts);
+  }
+
+  // A buffer that a launch uses; -1 stands for a dimension.
+  struct Passed {
+    int buffer = -1;
+    bool written = false;
+  };
+
+  // Of all buffers, those that lie in one memory object whatever the sizes: what depends on open dimensions is laid out late.
+  MemoryObject memory_object(int index) const {
+    const Buffer& buffer = buffers_[static_cast<std::size_t>(index)];
+    if (buffer.kind == BufferKind::constant && buffer.elements != Expr(0)) return MemoryObject::constants;
+    return buffer.kind == BufferKind::arena && !symbols_.is_open(buffer.elements) ? MemoryObject::arena : MemoryObject::own;
+  }
+
+  // The launch's arguments; the kernel's text becomes one with those parameters.
+  std::vector<fb::Offset<plan::Arg>> arguments(GeneratedKernel& g, const std::vector<Passed>& passed) {
+    std::vector<MemoryObject> objects;
+    const bool shares = options_.one_memory && target_.matrix_unit == MatrixUnit::nv_tf32;
+    for (const Passed& p : passed)
+      objects.push_back(shares && p.buffer >= 0 ? memory_object(p.buffer) : MemoryObject::own);
+    const std::vector<bool> shared = share_memory(g, objects);
+    std::vector<fb::Offset<plan::Arg>> args;
+    for (std::size_t i = 0; i < passed.size(); ++i) {
+      args.push_back(passed[i].buffer < 0
+                         ? dimension(g.arguments[i])
+                         : plan::CreateArg(builder_, plan::ArgKind::buffer, passed[i].buffer, symbols_.expr(Expr(0)),
+                                           passed[i].written, shared[i]));
+    }
+    return args;
   }
 
   fb::Offset<plan::Arg> dimension(const KernelArgument& argument) {
@@ -160,10 +191,10 @@ class PlanBuilder {
       plan_.copies += kernel.is_copy ? 1 : 0;
     }
     g.name = schedule_.kernels[static_cast<std::size_t>(steps.front().kernel)].name + "_beside";
+    std::vector<Passed> passed;
+    for (const SideBySideKernel::Argument& a : together.buffers) passed.push_back({a.buffer, a.written});
+    const auto args = arguments(g, passed);
     const PlacedKernel code = kernels_.place(g);
-    std::vector<fb::Offset<plan::Arg>> args;
-    for (const SideBySideKernel::Argument& a : together.buffers)
-      args.push_back(plan::CreateArg(builder_, plan::ArgKind::buffer, a.buffer, symbols_.expr(Expr(0)), a.written));
     return launch(code, g, args, "beside", sources, flops, bytes);
   }
 
