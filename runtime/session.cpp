@@ -332,7 +332,7 @@ void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_ev
   cl_event done = nullptr;
   try {
     enqueue_commands(entries_[index], wait_count, wait);
-    check_cl(clEnqueueMarkerWithWaitList(context_->queue(), 0, nullptr, event ? &done : nullptr), "marking the end of the run");
+    if (event) check_cl(clEnqueueMarkerWithWaitList(context_->queue(), 0, nullptr, &done), "marking the end of the run");
     check_cl(clFlush(context_->queue()), "starting the run");
   } catch (...) {
     // What was enqueued still uses the caller's memory.
