@@ -32,8 +32,9 @@ constexpr std::int64_t kFewTermsOfItem = 4;
 constexpr std::int64_t kBusyItems = 1024;
 // Floats of a vector; vectors that neighbours in a group read at least, a piece of a line of memory, and at most.
 constexpr int kLanes = 4, kFewestVectors = 2, kMostVectors = 4;
-// Parts that each work-item adds up by itself, where it has added up vectors.
-constexpr int kVectorParts = 8;
+// Parts that each work-item adds up by itself, where it has added up vectors; none where sums are many, whose parts would fill
+// its registers.
+constexpr int kVectorParts = 8, kManySums = 4;
 // Terms that are asked for before the first is used, and what they may load together: more finds no registers.
 constexpr int kUnroll = 8, kMostLoads = 16;
 
@@ -242,7 +243,7 @@ class GroupReduction {
         const auto combined = [&](const std::string& a, const std::string& b) {
           return combine_text(s.combine, s.accumulator, a, b);
         };
-        const int parts = result_lanes_ * term_lanes_ > 1 ? kVectorParts : kSharers;
+        const int parts = result_lanes_ * term_lanes_ == 1 ? kSharers : next - first >= kManySums ? 1 : kVectorParts;
         e.line(
             fmt::format("parts[item] = {};", term_lanes_ > 1 ? fmt::format("{}({})", lane_function(s.combine), name) : name));
         e.line("barrier(CLK_LOCAL_MEM_FENCE);");
