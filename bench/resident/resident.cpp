@@ -196,7 +196,8 @@ int main(int argc, char** argv) try {
       clFinish(queue);
     }
     std::sort(enqueued.begin(), enqueued.end());
-    std::printf("run_ms %.4f single_ms %.4f enqueue_ms %.4f\n", run_ms, singles[singles.size() / 2], enqueued[enqueued.size() / 2]);
+    std::printf("run_ms %.4f single_ms %.4f enqueue_ms %.4f\n", run_ms, singles[singles.size() / 2],
+                enqueued[enqueued.size() / 2]);
   } else {
     profile(session, entry, options, run_ms, singles[singles.size() / 2]);
   }

@@ -179,9 +179,9 @@ class GroupReduction {
     keep_needed(part, std::move(bodies));
     int loads = 0;
     for (const ScalarNode& n : part.nodes) {
-      loads += n.kind == ScalarNode::Kind::load && std::any_of(part.reduction.begin(), part.reduction.end(), [&](const Axis& a) {
-                 return n.index.coefficient(a.name) != Expr(0);
-               });
+      loads += n.kind == ScalarNode::Kind::load &&
+               std::any_of(part.reduction.begin(), part.reduction.end(),
+                           [&](const Axis& a) { return n.index.coefficient(a.name) != Expr(0); });
     }
     unroll_ = std::clamp(kMostLoads / std::max(loads, 1), 1, kUnroll);
   }

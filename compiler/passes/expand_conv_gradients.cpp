@@ -66,8 +66,8 @@ bool is_depthwise_grad(const Node& node) {
          node.inputs[0]->type.shape[1] == node.inputs[1]->type.shape[1];
 }
 
-// One sum a tap over images and positions, all of them over the same axes: of `fixed` with the windows of `other` there. Mirrored:
-// the taps are those of the reversed filter.
+// One sum a tap over images and positions, all of them over the same axes: of `fixed` with the windows of `other` there.
+// Mirrored: the taps are those of the reversed filter.
 Value* sums_of_taps(Builder& b, const Node& node, Value* fixed, Value* other, const Windows& windows, bool mirrored) {
   const auto& kernel = node.get<Ints>("kernel");
   Ints axes = from_to(2, static_cast<std::int64_t>(fixed->type.rank()));

@@ -140,15 +140,13 @@ class PlanBuilder {
   std::vector<fb::Offset<plan::Arg>> arguments(GeneratedKernel& g, const std::vector<Passed>& passed) {
     std::vector<MemoryObject> objects;
     const bool shares = options_.one_memory && target_.matrix_unit == MatrixUnit::nv_tf32;
-    for (const Passed& p : passed)
-      objects.push_back(shares && p.buffer >= 0 ? memory_object(p.buffer) : MemoryObject::own);
+    for (const Passed& p : passed) objects.push_back(shares && p.buffer >= 0 ? memory_object(p.buffer) : MemoryObject::own);
     const std::vector<bool> shared = share_memory(g, objects);
     std::vector<fb::Offset<plan::Arg>> args;
     for (std::size_t i = 0; i < passed.size(); ++i) {
-      args.push_back(passed[i].buffer < 0
-                         ? dimension(g.arguments[i])
-                         : plan::CreateArg(builder_, plan::ArgKind::buffer, passed[i].buffer, symbols_.expr(Expr(0)),
-                                           passed[i].written, shared[i]));
+      args.push_back(passed[i].buffer < 0 ? dimension(g.arguments[i])
+                                          : plan::CreateArg(builder_, plan::ArgKind::buffer, passed[i].buffer,
+                                                            symbols_.expr(Expr(0)), passed[i].written, shared[i]));
     }
     return args;
   }

@@ -38,7 +38,9 @@ PassedArguments passed_by(const Compiled& c) {
 
 TEST_CASE("buffers of the arena and constants are passed as one memory object each") {
   const MemoryCase cases[] = {
-      {"scratch_is_an_offset", {6, 2}, {8, 0},
+      {"scratch_is_an_offset",
+       {6, 2},
+       {8, 0},
        [](PlanCheck& c) {
          Value* x = c.input({64, 100});
          Value* sums = c.b.reduce("reduce_sum", x, {1}, false);
@@ -46,14 +48,22 @@ TEST_CASE("buffers of the arena and constants are passed as one memory object ea
          c.out("y", c.b.call("add", {c.b.expand(c.b.reshape(c.b.mul(sums, other), {Expr(64), Expr(1)}), {Expr(64), Expr(300)}),
                                      c.input({64, 300})}));
        }},
-      {"weights_and_a_bias_are_constants", {3, 1}, {4, 0},
+      {"weights_and_a_bias_are_constants",
+       {3, 1},
+       {4, 0},
        [](PlanCheck& c) {
          Value* product = c.b.matmul(c.input({64, 64}), c.b.constant(random_tensor(DType::f32, {64, 64}, 1)));
          c.out("y", c.b.call("add", {product, c.b.constant(random_tensor(DType::f32, {64}, 2))}));
        }},
-      {"inputs_and_outputs_are_the_callers", {3, 0}, {3, 0},
-       [](PlanCheck& c) { c.out("y", c.b.call("add", {c.input({7, 9}), c.input({7, 9})})); }},
-      {"one_constant_is_passed_as_before", {3, 0}, {3, 0},
+      {"inputs_and_outputs_are_the_callers",
+       {3, 0},
+       {3, 0},
+       [](PlanCheck& c) {
+         c.out("y", c.b.call("add", {c.input({7, 9}), c.input({7, 9})}));
+       }},
+      {"one_constant_is_passed_as_before",
+       {3, 0},
+       {3, 0},
        [](PlanCheck& c) {
          c.out("y", c.b.call("add", {c.input({7, 9}), c.b.constant(random_tensor(DType::f32, {7, 9}, 1))}));
        }},

@@ -13,12 +13,11 @@ struct Case {
 };
 
 void add(PlanCheck& check, const Case& c) {
-  check.out(c.name, check.b.call("conv_weight_grad", {check.input(c.x), check.input(c.y)},
-                                 {{"kernel", c.kernel},
-                                  {"strides", c.strides},
-                                  {"dilations", Ints{1, 1}},
-                                  {"pads", c.pads},
-                                  {"group", c.group}}));
+  check.out(
+      c.name,
+      check.b.call(
+          "conv_weight_grad", {check.input(c.x), check.input(c.y)},
+          {{"kernel", c.kernel}, {"strides", c.strides}, {"dilations", Ints{1, 1}}, {"pads", c.pads}, {"group", c.group}}));
 }
 
 // Unfolding operators of the graph that are made for loads, and others.

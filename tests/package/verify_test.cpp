@@ -262,7 +262,8 @@ TEST_CASE("case 62: wild launches are refused") {
            [](auto& p) { p.buffers[4]->last = 1; }},
           {"entry point 'predict' step 0 'add' argument 1: buffer 1 'b' is shared, but neither scratch nor a constant",
            [](auto& p) { first_launch(p).args[1]->shared = true; }},
-          {"entry point 'predict' step 1 'scale' argument 0: buffer 3 'sum' is shared, but no argument before passes its memory "
+          {"entry point 'predict' step 1 'scale' argument 0: buffer 3 'sum' is shared, but no argument before passes its "
+           "memory "
            "object",
            [](auto& p) { p.entries[0]->steps[1]->body.AsLaunch()->args[0]->shared = true; }},
           {"entry point 'predict' step 1 'scale' argument 1: buffer 2 'w' is shared, but no argument before passes its memory "
