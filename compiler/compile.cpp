@@ -65,7 +65,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   const ConvolutionOptions convolutions{target, options.conv, options.precision};
   const bool choose = !is_disabled(options, "choose_convolution");
   context.joins_products = target.device_class == DeviceClass::gpu && !is_disabled(options, "fuse");
-  context.separates_classes = target.device_class == DeviceClass::cpu;
+  context.separates_classes = target.device_class == DeviceClass::cpu || target.sm90a;
   context.lays_out_operands = target.sm90a && target.products != Products::fma && !is_disabled(options, "fuse") &&
                               !is_disabled(options, "pack_right_operands");
   for (const auto& graph : module.entries) {

@@ -129,3 +129,26 @@ TEST_CASE("depthwise weight gradients with stride 1 are sums over the image wher
   }
   CHECK(check.problem("h200", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
 }
+
+TEST_CASE("strided data gradients are a convolution for each class of positions on an H200") {
+  PlanCheck check;
+  Value *y = check.input({2, 32, 7, 9}), *w = check.input({32, 48, 3, 3});
+  check.out("x", check.b.call("conv_transpose", {y, w},
+                              {{"strides", Ints{2, 2}},
+                               {"dilations", Ints{1, 1}},
+                               {"pads", Ints{1, 1, 1, 1}},
+                               {"group", std::int64_t{1}},
+                               {"output_shape", std::vector<Expr>{Expr(14), Expr(17)}}}));
+  const auto convolutions = [&](const char* target) {
+    CompileOptions options = default_options();
+    options.target = find_target(target);
+    const auto module = module_of(copy_graph(*check.graph));
+    run_pipeline(*module, options);
+    int count = 0;
+    for (const Node* node : module->entries[0]->nodes()) count += node->op->name == "conv";
+    return count;
+  };
+  CHECK(convolutions("h200") > convolutions("gpu"));
+  CHECK(check.problem("h200", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+  CHECK(check.problem("h200", false, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
