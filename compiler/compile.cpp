@@ -27,8 +27,9 @@ namespace {
 
 // Passes behind the pipeline, which run once.
 constexpr std::string_view kLatePasses[] = {
-    "choose_convolution", "assign_layouts",      "fuse",         "persistent", "split_sums", "turn_weights", "join_rows",
-    "join_pointwise",     "pack_right_operands", "side_by_side", "resident",   "images",     "stripes",      "shorten_weights"};
+    "choose_convolution", "assign_layouts", "fuse",           "persistent",          "split_sums",
+    "turn_weights",       "join_rows",      "join_pointwise", "pack_right_operands", "side_by_side",
+    "resident",           "images",         "stripes",        "shorten_weights",     "one_memory"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -69,7 +70,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   const ConvolutionOptions convolutions{target, options.conv, options.precision};
   const bool choose = !is_disabled(options, "choose_convolution");
   context.joins_products = target.device_class == DeviceClass::gpu && !is_disabled(options, "fuse");
-  context.separates_classes = target.device_class == DeviceClass::cpu;
+  context.separates_classes = target.device_class == DeviceClass::cpu || target.sm90a;
   context.lays_out_operands = target.sm90a && target.products != Products::fma && !is_disabled(options, "fuse") &&
                               !is_disabled(options, "pack_right_operands");
   for (const auto& graph : module.entries) {
@@ -130,6 +131,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   plan_options.precision = options.precision;
   plan_options.limits = options.limits;
   plan_options.resident = fuse && !is_disabled(options, "resident");
+  plan_options.one_memory = fuse && !is_disabled(options, "one_memory");
   for (const std::string& name : options.disabled) plan_options.notes.push_back("disable=" + name);
   plan_options.notes.push_back("conv=" + options.conv);
   plan_options.notes.push_back("gemm=" + options.gemm);

@@ -100,6 +100,19 @@ void Schedule::check_local_memory(const Leaf& leaf) const {
                                           std::to_string(facts.local_bytes) + "; compile the model for it: oclc --device");
 }
 
+// The first argument that passes the memory object of all buffers of the argument's kind.
+int Schedule::first_of_kind(const fb::Launch& launch, const fb::Arg& arg) const {
+  const auto kind_of = [&](const fb::Arg& a) {
+    return loaded_.plan().buffers()->Get(static_cast<std::uint32_t>(a.buffer()))->kind();
+  };
+  int i = 0;
+  for (const fb::Arg* a : *launch.args()) {
+    if (a->kind() == fb::ArgKind::buffer && !a->shared() && kind_of(*a) == kind_of(arg)) return i;
+    ++i;
+  }
+  return -1;  // no verified plan
+}
+
 int Schedule::make_launch(const fb::Launch& launch) {
   Leaf leaf;
   leaf.launch = &launch;
@@ -122,7 +135,8 @@ int Schedule::make_launch(const fb::Launch& launch) {
     slot.index = index;
     slot.looping = looping(slot.arg->value());
     leaf.looping = leaf.looping || slot.looping || is_laid_out_late(*slot.arg);
-    index += slot.arg->kind() == fb::ArgKind::buffer ? 2 : 1;
+    if (slot.arg->shared()) slot.object = first_of_kind(launch, *slot.arg);
+    index += slot.arg->kind() == fb::ArgKind::buffer && !slot.arg->shared() ? 2 : 1;
     leaf.slots.push_back(slot);
   }
   leaf.step = next_step_;
@@ -262,6 +276,11 @@ bool Schedule::set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64
     const auto* buffer = loaded_.plan().buffers()->Get(static_cast<std::uint32_t>(slot.arg->buffer()));
     value += static_cast<std::int64_t>(place.offset / package::dtype_bytes(buffer->dtype()));
   }
+  if (slot.object >= 0 && place.memory != leaf.slots[static_cast<std::size_t>(slot.object)].place.memory)
+    throw Failure(OCLC_E_UNSUPPORTED, leaf.described() + " wants all constants in one memory object, device '" +
+                                          loaded_.context().facts().name + "' allows at most " +
+                                          std::to_string(loaded_.context().facts().max_alloc_bytes) +
+                                          " bytes in one; compile the model with --disable=one_memory");
   if (slot.set && slot.value == value && slot.place.memory == place.memory && slot.place.generation == place.generation)
     return false;
   slot.set = true;
@@ -272,9 +291,9 @@ bool Schedule::set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64
   const cl_kernel kernel = leaf.kernel.get();
   switch (kind) {
     case fb::ArgKind::buffer: {
-      code = clSetKernelArg(kernel, slot.index, sizeof(cl_mem), &place.memory);
       const cl_long offset = value;
-      if (code == CL_SUCCESS) code = clSetKernelArg(kernel, slot.index + 1, sizeof offset, &offset);
+      if (slot.object < 0) code = clSetKernelArg(kernel, slot.index, sizeof(cl_mem), &place.memory);
+      if (code == CL_SUCCESS) code = clSetKernelArg(kernel, slot.index + (slot.object < 0 ? 1 : 0), sizeof offset, &offset);
       break;
     }
     case fb::ArgKind::int32: {

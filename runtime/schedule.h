@@ -37,6 +37,7 @@ class Schedule {
     struct Slot {            // one entry of `args`
       const oclc::plan::Arg* arg = nullptr;
       cl_uint index = 0;  // of the (first) kernel argument
+      int object = -1;    // not negative: the slot that passes the memory object
       bool looping = false;
       bool set = false;
       Place place;
@@ -101,6 +102,7 @@ class Schedule {
   using Steps = flatbuffers::Vector<flatbuffers::Offset<oclc::plan::Step>>;
 
   std::vector<Node> make_nodes(const Steps* steps);
+  int first_of_kind(const oclc::plan::Launch& launch, const oclc::plan::Arg& arg) const;
   int make_launch(const oclc::plan::Launch& launch);
   void check_local_memory(const Leaf& leaf) const;
   int make_gemm(const oclc::plan::BlasGemm& gemm);

@@ -175,7 +175,10 @@ std::vector<Place> Session::places(Entry& e) {
   std::vector<Place> result(n, Place{nothing_.get(), 0, 0});
   for (std::uint32_t i = 0; i < n; ++i) {
     const fb::Buffer& buffer = *plan().buffers()->Get(i);
-    if (e.memory.sizes[i] == 0 && buffer.kind() != fb::BufferKind::constant && buffer.kind() != fb::BufferKind::state) continue;
+    // All of an arena's buffers lie in it, empty ones too.
+    if (e.memory.sizes[i] == 0 && (buffer.kind() != fb::BufferKind::arena || !arena_) &&
+        buffer.kind() != fb::BufferKind::constant && buffer.kind() != fb::BufferKind::state)
+      continue;
     switch (buffer.kind()) {
       case fb::BufferKind::arena:
         result[i] = {arena_.get(), e.memory.offsets[i], arena_generation_};
@@ -329,7 +332,7 @@ void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_ev
   cl_event done = nullptr;
   try {
     enqueue_commands(entries_[index], wait_count, wait);
-    check_cl(clEnqueueMarkerWithWaitList(context_->queue(), 0, nullptr, event ? &done : nullptr), "marking the end of the run");
+    if (event) check_cl(clEnqueueMarkerWithWaitList(context_->queue(), 0, nullptr, &done), "marking the end of the run");
     check_cl(clFlush(context_->queue()), "starting the run");
   } catch (...) {
     // What was enqueued still uses the caller's memory.

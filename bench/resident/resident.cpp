@@ -1,13 +1,14 @@
 // Time of a plan's entry point with all data on the device: what a program does that computes one batch after another.
 //
-//   bench_resident PLAN [SYMBOL=VALUE...] [--entry NAME] [--seconds S] [--runs R] [--device SEL] [--top N] [--turns]
+//   bench_resident PLAN [SYMBOL=VALUE...] [--entry NAME] [--seconds S] [--runs R] [--device SEL] [--top N] [--turns] [--plain]
 //
 // Inputs are device buffers, floats in [-1, 1), integers 0 or 1; outputs stay on the device. After 30 runs come runs of at
 // least S seconds (3) and R runs (100), enqueued without waiting, then R that are waited for one by one, then profiled ones. R
 // 0: one run and no figures, for programs to be built. One line: milliseconds a run in a row, median of one by one, sum of the
 // launches; --top N: the N kernels that take longest. --turns: `ready` after the warm runs, then for each line of standard
 // input a stretch of at least S seconds and its milliseconds a run; behind the last one the line as without, so that another
-// program can have its turns in between.
+// program can have its turns in between. --plain: a queue without profiling, no profile, and behind the line the median
+// of the milliseconds that the host takes to enqueue a run.
 #include <CL/cl.h>
 
 #include <algorithm>
@@ -44,13 +45,18 @@ std::vector<std::byte> random_bytes(oclc_dtype dtype, std::uint64_t bytes, std::
   return data;
 }
 
+// A run for whose end nobody waits in particular.
+void enqueue(rt::Session& session, std::uint32_t entry) {
+  if (oclc_session_enqueue(session.get(), entry, 0, nullptr, nullptr) != OCLC_OK) throw std::runtime_error("a run failed");
+}
+
 struct Options {
   std::string plan, entry, device;
   std::map<std::string, std::int64_t> dims;
   double seconds = 3;
   int runs = 100;
   std::size_t top = 0;
-  bool turns = false;
+  bool turns = false, plain = false;
 };
 
 Options read_options(int argc, char** argv) {
@@ -70,6 +76,8 @@ Options read_options(int argc, char** argv) {
       o.top = std::stoul(next());
     } else if (word == "--turns") {
       o.turns = true;
+    } else if (word == "--plain") {
+      o.plain = true;
     } else if (const auto at = word.find('='); at != std::string::npos) {
       o.dims[word.substr(0, at)] = std::stoll(word.substr(at + 1));
     } else {
@@ -117,7 +125,7 @@ void profile(rt::Session& session, std::uint32_t entry, const Options& options, 
 int main(int argc, char** argv) try {
   const Options options = read_options(argc, argv);
   oclc_context_options wish = OCLC_INIT(oclc_context_options);
-  wish.profiling = 1;
+  wish.profiling = options.plain ? 0 : 1;
   if (!options.device.empty()) wish.device = options.device.c_str();
   wish.message = [](void*, oclc_severity, const char* text) { std::fprintf(stderr, "%s\n", text); };
   const rt::Context context(wish);
@@ -158,7 +166,7 @@ int main(int argc, char** argv) try {
     int runs = 0;
     const auto begin = Clock::now();
     while (runs < least_runs || ms_since(begin) < options.seconds * 1e3) {
-      for (int i = 0; i < std::min(20, options.runs); ++i, ++runs) clReleaseEvent(session.enqueue(entry));
+      for (int i = 0; i < std::min(20, options.runs); ++i, ++runs) enqueue(session, entry);
       clFinish(queue);
     }
     return ms_since(begin) / runs;
@@ -179,7 +187,20 @@ int main(int argc, char** argv) try {
     singles.push_back(ms_since(one));
   }
   std::sort(singles.begin(), singles.end());
-  profile(session, entry, options, run_ms, singles[singles.size() / 2]);
+  if (options.plain) {
+    std::vector<double> enqueued;
+    for (int i = 0; i < options.runs; ++i) {
+      const auto one = Clock::now();
+      enqueue(session, entry);
+      enqueued.push_back(ms_since(one));
+      clFinish(queue);
+    }
+    std::sort(enqueued.begin(), enqueued.end());
+    std::printf("run_ms %.4f single_ms %.4f enqueue_ms %.4f\n", run_ms, singles[singles.size() / 2],
+                enqueued[enqueued.size() / 2]);
+  } else {
+    profile(session, entry, options, run_ms, singles[singles.size() / 2]);
+  }
   for (cl_mem buffer : buffers) clReleaseMemObject(buffer);
   return 0;
 } catch (const std::exception& error) {

@@ -71,7 +71,7 @@ class GpuContractionCode {
     p["SPLIT"] = target_.products == Products::split ? "1" : "0";
     p["EPILOGUE_UNROLL"] = std::to_string(has_cheap_epilogue(view_) ? kEpilogueUnroll : 1);
     p["SURPLUS"] = items_ > tiles_.items() ? "1" : "0";
-    if (sm90a_) p["REGAIN"] = target_.careful_sums && target_.products == Products::split ? "1" : "0";
+    if (sm90a_) p["REGAIN"] = target_.products == Products::split ? "1" : "0";
   }
 
   // Steps of so many terms, and chains of at most so many; 0: one chain.

@@ -32,10 +32,11 @@ constexpr std::int64_t kFewTermsOfItem = 4;
 constexpr std::int64_t kBusyItems = 1024;
 // Floats of a vector; vectors that neighbours in a group read at least, a piece of a line of memory, and at most.
 constexpr int kLanes = 4, kFewestVectors = 2, kMostVectors = 4;
-// Parts that each work-item adds up by itself, where it has added up vectors.
-constexpr int kVectorParts = 8;
-// Terms that are asked for before the first is used.
-constexpr int kUnroll = 8;
+// Parts that each work-item adds up by itself, where it has added up vectors; none where sums are many, whose parts would fill
+// its registers.
+constexpr int kVectorParts = 8, kManySums = 4;
+// Terms that are asked for before the first is used, and what they may load together: more finds no registers.
+constexpr int kUnroll = 8, kMostLoads = 16;
 
 class GroupReduction {
  public:
@@ -61,6 +62,7 @@ class GroupReduction {
   GeneratedKernel run() {
     choose_lanes();
     choose_shape();
+    choose_unroll();
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
     mode.aligned = true;
@@ -169,6 +171,21 @@ class GroupReduction {
     while (results_ * 2 * sharers_ <= target_.work_group && results_ * 2 <= all / units) results_ *= 2;
   }
 
+  // Operands of one term that a work-item loads: what the sums' axes do not change is loaded before.
+  void choose_unroll() {
+    std::vector<NodeId> bodies;
+    for (const Stage& s : kernel_.stages) bodies.push_back(s.body);
+    Kernel part = kernel_;
+    keep_needed(part, std::move(bodies));
+    int loads = 0;
+    for (const ScalarNode& n : part.nodes) {
+      loads += n.kind == ScalarNode::Kind::load &&
+               std::any_of(part.reduction.begin(), part.reduction.end(),
+                           [&](const Axis& a) { return n.index.coefficient(a.name) != Expr(0); });
+    }
+    unroll_ = std::clamp(kMostLoads / std::max(loads, 1), 1, kUnroll);
+  }
+
   // This work-item's share of the points of `axes`. Loops of whole rounds have one condition, so that a round's loads need not
   // wait for the one before it; what is left over follows them.
   template <class Body>
@@ -192,7 +209,7 @@ class GroupReduction {
     if (rounds == Expr(1))
       points("", first);
     else if (!(rounds == Expr(0)))
-      points(fmt::format("#pragma unroll {0}\nfor ({1} round = 0; round < {2}; ++round)", kUnroll, e.index_type(),
+      points(fmt::format("#pragma unroll {0}\nfor ({1} round = 0; round < {2}; ++round)", unroll_, e.index_type(),
                          e.index(rounds)),
              fmt::format("round * {} + {}", step, first));
     const Expr whole = rounds * Expr(step);
@@ -226,7 +243,7 @@ class GroupReduction {
         const auto combined = [&](const std::string& a, const std::string& b) {
           return combine_text(s.combine, s.accumulator, a, b);
         };
-        const int parts = result_lanes_ * term_lanes_ > 1 ? kVectorParts : kSharers;
+        const int parts = result_lanes_ * term_lanes_ == 1 ? kSharers : next - first >= kManySums ? 1 : kVectorParts;
         e.line(
             fmt::format("parts[item] = {};", term_lanes_ > 1 ? fmt::format("{}({})", lane_function(s.combine), name) : name));
         e.line("barrier(CLK_LOCAL_MEM_FENCE);");
@@ -285,6 +302,7 @@ class GroupReduction {
   Expr all_ = 1, vectors_ = 1;  // results; vectors of them
   int results_ = 1, sharers_ = 1;
   int result_lanes_ = 1, term_lanes_ = 1;
+  int unroll_ = 1;
   bool along_ = false;  // loads run along the results
 };
 

@@ -61,16 +61,22 @@ Value* interleaved_classes(Builder& b, Value* y, Value* w, const Windows& window
   return b.slice(b.pad(z, nothing, after, 0), first, wanted, ones(rank + 2));
 }
 
-// One sum a tap over images and positions, all of them over the same axes.
-Value* depthwise_weight_grad(Builder& b, const Node& node) {
-  Value *x = node.inputs[0], *y = node.inputs[1];
-  const Windows windows(node);
-  Ints axes = from_to(2, static_cast<std::int64_t>(x->type.rank()));
+bool is_depthwise_grad(const Node& node) {
+  return node.get<std::int64_t>("group") > 1 && node.output()->type.shape[1] == Expr(1) &&
+         node.inputs[0]->type.shape[1] == node.inputs[1]->type.shape[1];
+}
+
+// One sum a tap over images and positions, all of them over the same axes: of `fixed` with the windows of `other` there.
+// Mirrored: the taps are those of the reversed filter.
+Value* sums_of_taps(Builder& b, const Node& node, Value* fixed, Value* other, const Windows& windows, bool mirrored) {
+  const auto& kernel = node.get<Ints>("kernel");
+  Ints axes = from_to(2, static_cast<std::int64_t>(fixed->type.rank()));
   axes.insert(axes.begin(), 0);
   std::vector<Value*> sums;
-  for (const Ints& tap : taps_of(node.get<Ints>("kernel"))) {
-    Value* moved = tap_of(b, x, windows, tap, std::span(y->type.shape).subspan(2), 0);
-    sums.push_back(b.reshape(b.reduce("reduce_sum", b.mul(y, moved), axes, false), {y->type.shape[1], Expr(1)}));
+  for (Ints tap : taps_of(kernel)) {
+    for (std::size_t i = 0; mirrored && i < tap.size(); ++i) tap[i] = kernel[i] - 1 - tap[i];
+    Value* moved = tap_of(b, other, windows, tap, std::span(fixed->type.shape).subspan(2), 0);
+    sums.push_back(b.reshape(b.reduce("reduce_sum", b.mul(fixed, moved), axes, false), {fixed->type.shape[1], Expr(1)}));
   }
   return b.reshape(sums.size() == 1 ? sums[0] : b.concat(sums, 1), node.output()->type.shape);
 }
@@ -261,10 +267,19 @@ Value* expand_conv_transpose(Builder& b, const Node& node) {
 }
 
 Value* expand_conv_weight_grad(Builder& b, const Node& node) {
-  if (node.get<std::int64_t>("group") > 1 && node.output()->type.shape[1] == Expr(1) &&
-      node.inputs[0]->type.shape[1] == node.inputs[1]->type.shape[1])
-    return depthwise_weight_grad(b, node);
+  if (is_depthwise_grad(node)) return sums_of_taps(b, node, node.inputs[1], node.inputs[0], Windows(node), false);
   return weight_grad_of_patches(b, node, node.get<Ints>("kernel"));
+}
+
+Value* mirrored_weight_grad(Builder& b, const Node& node) {
+  Windows windows(node);
+  if (!is_depthwise_grad(node) || !all_ones(windows.strides)) return nullptr;
+  const auto& kernel = node.get<Ints>("kernel");
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    windows.pads[i] = windows.dilations[i] * (kernel[i] - 1) - windows.pads[i];
+    if (windows.pads[i] < 0) return nullptr;
+  }
+  return sums_of_taps(b, node, node.inputs[0], node.inputs[1], windows, true);
 }
 
 Value* widened_weight_grad(Builder& b, const Node& node) {

@@ -102,6 +102,7 @@ bool expand_gradients(Graph& graph, const PassContext& context) {
     if (context.lays_out_operands && row->expand == expand_conv_weight_grad) {
       better = shifted_weight_grad(b, *node);
       if (!better) better = widened_weight_grad(b, *node);
+      if (!better) better = mirrored_weight_grad(b, *node);
     }
     if (context.separates_classes && row->expand == expand_conv_transpose) better = separate_classes(b, *node);
     graph.replace_all_uses(node->output(), better ? better : row->expand(b, *node));

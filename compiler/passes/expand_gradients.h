@@ -13,6 +13,9 @@ Value* shifted_weight_grad(Builder& b, const Node& node);
 // The same of patches of few channels, whose windows are widened until their rows are whole vectors; null if patches are
 // already, or are small, or would grow by half.
 Value* widened_weight_grad(Builder& b, const Node& node);
+// The same of depthwise convolutions with stride 1, as sums over the image, of which each element is then computed once and not
+// once a tap; null if the convolution is another.
+Value* mirrored_weight_grad(Builder& b, const Node& node);
 Value* expand_max_pool_index(Builder& b, const Node& node);
 Value* expand_max_pool_grad(Builder& b, const Node& node);
 // CompileError for padded windows over images of symbolic size.

@@ -273,7 +273,7 @@ class PlanBuilder {
   std::vector<fb::Offset<plan::Entry>> entries_;
   std::vector<fb::Offset<fb::String>> texts_;
   PlacedKernels kernels_;
-  LaunchTables launches_{schedule_, target_, {buffers_, lives_, symbols_, kernels_, builder_}};
+  LaunchTables launches_{schedule_, target_, {buffers_, lives_, symbols_, kernels_, builder_, options_.one_memory}};
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace oclc {
 struct PlanOptions {
   std::string precision = "fp32";
   bool resident = true;            // stretches of kernels are one launch, where the target can
+  bool one_memory = true;          // buffers in one memory object are one argument and offsets, where that pays
   std::vector<std::string> notes;  // what the user asked for, for `oclc info`
   std::vector<InputLimit> limits;  // written down with the inputs so called, of all entries
 };

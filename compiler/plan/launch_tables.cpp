@@ -35,8 +35,26 @@ fb::Offset<plan::Launch> LaunchTables::table(const PlacedKernel& code, const Gen
                                   plan_.symbols.expr(work.bytes), &parts);
 }
 
-fb::Offset<plan::Arg> LaunchTables::buffer(int buffer, bool written, const Expr& offset) {
-  return plan::CreateArg(plan_.builder, plan::ArgKind::buffer, buffer, plan_.symbols.expr(offset), written);
+fb::Offset<plan::Arg> LaunchTables::buffer(int buffer, bool written, const Expr& offset, bool shared) {
+  return plan::CreateArg(plan_.builder, plan::ArgKind::buffer, buffer, plan_.symbols.expr(offset), written, shared);
+}
+
+MemoryObject LaunchTables::memory_object(int index) const {
+  const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(index)];
+  if (buffer.kind == BufferKind::constant && buffer.elements != Expr(0)) return MemoryObject::constants;
+  return buffer.kind == BufferKind::arena && !plan_.symbols.is_open(buffer.elements) ? MemoryObject::arena : MemoryObject::own;
+}
+
+LaunchTables::Args LaunchTables::arguments(GeneratedKernel& g, const std::vector<Passed>& passed) {
+  std::vector<MemoryObject> objects;
+  const bool shares = plan_.one_memory && target_.matrix_unit == MatrixUnit::nv_tf32;
+  for (const Passed& p : passed) objects.push_back(shares && p.buffer >= 0 ? memory_object(p.buffer) : MemoryObject::own);
+  const std::vector<bool> shared = share_memory(g, objects);
+  Args args;
+  for (std::size_t i = 0; i < passed.size(); ++i)
+    args.push_back(passed[i].buffer < 0 ? dimension(g.arguments[i])
+                                        : buffer(passed[i].buffer, passed[i].written, Expr(0), shared[i]));
+  return args;
 }
 
 fb::Offset<plan::Arg> LaunchTables::dimension(const KernelArgument& argument) {
@@ -54,24 +72,24 @@ fb::Offset<plan::Launch> LaunchTables::single(const Kernel& kernel) {
   named.name = PlacedKernels::kPlaceholder;
   GeneratedKernel g = generate(named, schedule_.buffers, target_);
   g.name = kernel.name;
-  const PlacedKernel code = plan_.kernels.place(g);
   const int now = plan_.lives.step();
   const int first_packed = add_packed(g);
   const auto count = static_cast<int>(kernel.operands.size());
-  Args args;
+  std::vector<Passed> passed;
   for (const KernelArgument& argument : g.arguments) {
     if (argument.kind == KernelArgument::Kind::dimension) {
-      args.push_back(dimension(argument));
+      passed.push_back({});
     } else if (argument.operand >= count) {
-      const int packed = first_packed + argument.operand - count;
-      plan_.lives.touch(packed, now);
-      args.push_back(buffer(packed, false));
+      passed.push_back({first_packed + argument.operand - count});
+      plan_.lives.touch(passed.back().buffer, now);
     } else {
       const auto at = static_cast<std::size_t>(argument.operand);
+      passed.push_back({kernel.operands[at].buffer, kernel.operands[at].written});
       plan_.lives.touch_operand(kernel, at, now);
-      args.push_back(buffer(kernel.operands[at].buffer, kernel.operands[at].written));
     }
   }
+  const Args args = arguments(g, passed);
+  const PlacedKernel code = plan_.kernels.place(g);
   copies_ += kernel.is_copy ? 1 : 0;
   return table(code, g, args, name_of(kernel.anchor), {kernel.sources, kernel.flops, kernel.bytes});
 }
@@ -120,9 +138,10 @@ fb::Offset<plan::Launch> LaunchTables::side_by_side(std::span<const Step> steps)
     copies_ += kernel.is_copy ? 1 : 0;
   }
   g.name = schedule_.kernels[static_cast<std::size_t>(steps.front().kernel)].name + "_beside";
+  std::vector<Passed> passed;
+  for (const SideBySideKernel::Argument& a : together.buffers) passed.push_back({a.buffer, a.written});
+  const Args args = arguments(g, passed);
   const PlacedKernel code = plan_.kernels.place(g);
-  Args args;
-  for (const SideBySideKernel::Argument& a : together.buffers) args.push_back(buffer(a.buffer, a.written));
   return table(code, g, args, "beside", work);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/codegen/one_memory.h"
 #include "compiler/kernels/kernel.h"
 #include "compiler/plan/buffer_lives.h"
 #include "compiler/plan/placed_kernels.h"
@@ -28,6 +29,7 @@ class LaunchTables {
     PlanSymbols& symbols;
     PlacedKernels& kernels;
     flatbuffers::FlatBufferBuilder& builder;
+    bool one_memory;  // as in PlanOptions
   };
 
   LaunchTables(const Schedule& schedule, const Target& target, const Plan& plan)
@@ -55,7 +57,17 @@ class LaunchTables {
   flatbuffers::Offset<plan::Launch> table(const PlacedKernel& code, const GeneratedKernel& g, const Args& args,
                                           std::string_view anchor, const Work& work,
                                           const std::vector<flatbuffers::Offset<plan::Part>>& parts = {});
-  flatbuffers::Offset<plan::Arg> buffer(int buffer, bool written, const Expr& offset = Expr(0));
+  // A buffer that a launch uses; -1 stands for a dimension.
+  struct Passed {
+    int buffer = -1;
+    bool written = false;
+  };
+
+  // Of all buffers, those that lie in one memory object whatever the sizes: what depends on open dimensions is laid out late.
+  MemoryObject memory_object(int index) const;
+  // The launch's arguments; the kernel's text becomes one with those parameters.
+  Args arguments(GeneratedKernel& g, const std::vector<Passed>& passed);
+  flatbuffers::Offset<plan::Arg> buffer(int buffer, bool written, const Expr& offset = Expr(0), bool shared = false);
   flatbuffers::Offset<plan::Arg> dimension(const KernelArgument& argument);
   // Returns the first one's number.
   int add_packed(GeneratedKernel& g);

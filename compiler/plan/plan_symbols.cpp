@@ -1,7 +1,7 @@
 #include "compiler/plan/plan_symbols.h"
 
+#include <algorithm>
 #include <functional>
-#include <set>
 
 #include "compiler/ops/builder.h"
 #include "compiler/support/error.h"
@@ -37,6 +37,7 @@ PlanSymbols::PlanSymbols(const Schedule& schedule, fb::FlatBufferBuilder& builde
       if (index_.count(name)) continue;  // entry points of one graph share their names
       const auto upper = expr(reading->upper[i]);
       const bool open = reading->upper[i] == Expr(kOpenDim);
+      if (open || is_open(reading->upper[i])) open_.insert(name);
       add(name, plan::CreateSymbolDirect(builder_, name.c_str(), 0, INT64_MAX, true, upper, open));
     }
   }
@@ -51,6 +52,11 @@ std::int64_t PlanSymbols::index(std::string_view name) const {
   const auto at = index_.find(std::string(name));
   OCLC_CHECK(at != index_.end(), "symbol " + std::string(name) + " is not one of the module's");
   return at->second;
+}
+
+bool PlanSymbols::is_open(const Expr& e) const {
+  const std::vector<std::string> used = e.symbols();
+  return std::any_of(used.begin(), used.end(), [&](const std::string& name) { return open_.count(name) > 0; });
 }
 
 fb::Offset<plan::Expr> PlanSymbols::expr(const Expr& e) {

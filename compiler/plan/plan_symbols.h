@@ -1,5 +1,6 @@
 // The symbols of a plan, and expressions of them as the runtime evaluates them.
 #pragma once
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +20,8 @@ class PlanSymbols {
   std::vector<flatbuffers::Offset<plan::Expr>> exprs(const std::vector<Expr>& list);
   // Its place in tables(); an error of ours if there is none.
   std::int64_t index(std::string_view name) const;
+  // Whether it is known only when the plan has run so far.
+  bool is_open(const Expr& e) const;
   std::vector<flatbuffers::Offset<plan::Symbol>> tables() const { return rows_; }
 
  private:
@@ -26,6 +29,7 @@ class PlanSymbols {
 
   flatbuffers::FlatBufferBuilder& builder_;
   std::unordered_map<std::string, std::int64_t> index_;
+  std::set<std::string> open_;
   std::vector<flatbuffers::Offset<plan::Symbol>> rows_;
 };
 

@@ -43,7 +43,7 @@ struct Target {
   Products products = Products::split;
   // On tiles of bfloat16: products of parts that a product of floats is made of, 6, 3 or 1; 0: none.
   int tile_products = 0;
-  // Sums of products keep their rounding small also where that takes time: short chains, and no bias of a matrix unit's.
+  // Sums of products keep their rounding small also where that takes time: short chains.
   bool careful_sums = false;
   // Most kernels that one launch does one after another: compilers of whole programs may take minutes for a long text.
   std::int64_t kernels_a_launch = kNoLimit;

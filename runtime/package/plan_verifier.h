@@ -75,6 +75,8 @@ class PlanVerifier {
   void arg(const std::string& where, const plan::Arg* a) const;
   bool size_is_known(const plan::Expr* size) const;
   void buffer_arg(const std::string& where, const plan::Arg& a) const;
+  void shared_arg(const std::string& where, const plan::Launch& l, std::uint32_t index) const;
+  bool has_open_size(const plan::Expr* size) const;
   void gemm(const std::string& where, const plan::BlasGemm& g) const;
   void variables() const;
 

@@ -136,7 +136,10 @@ void PlanVerifier::launch(const std::string& where, const fb::Launch& l) {
     reject(what, "program " + number(l.program()) + " of " + number(count(plan_.programs())));
   if (count(l.args()) > kMaxArgs) reject(what, "has more than " + number(kMaxArgs) + " arguments");
   steps_ = parts_of(l);
-  for (std::uint32_t i = 0; i < count(l.args()); ++i) arg(what + " argument " + number(i), l.args()->Get(i));
+  for (std::uint32_t i = 0; i < count(l.args()); ++i) {
+    arg(what + " argument " + number(i), l.args()->Get(i));
+    if (l.args()->Get(i)->shared()) shared_arg(what + " argument " + number(i), l, i);
+  }
   steps_ = 1;
   for (std::uint32_t i = 0; i < count(l.parts()); ++i) part(what + " part " + number(i), l, *l.parts()->Get(i));
   step_ -= static_cast<int>(count(l.parts()));
@@ -153,6 +156,34 @@ void PlanVerifier::launch(const std::string& where, const fb::Launch& l) {
     if (group > kMaxWorkGroupSize) reject(what, "its work-group is larger than " + number(kMaxWorkGroupSize) + " work-items");
   }
   costs(what, l.nodes(), l.flops(), l.bytes());
+}
+
+// An argument without a memory object: another one's has to be its own, whatever the sizes.
+void PlanVerifier::shared_arg(const std::string& where, const fb::Launch& l, std::uint32_t index) const {
+  const fb::Arg& a = *l.args()->Get(index);
+  if (a.kind() != fb::ArgKind::buffer) reject(where, "is shared, but not a buffer");
+  const auto buffer_of = [&](const fb::Arg& of) { return plan_.buffers()->Get(static_cast<std::uint32_t>(of.buffer())); };
+  const auto* buffer = buffer_of(a);
+  const std::string what = buffer_name(a.buffer());
+  if (buffer->kind() != fb::BufferKind::arena && buffer->kind() != fb::BufferKind::constant)
+    reject(where, what + " is shared, but neither scratch nor a constant");
+  if (has_open_size(buffer->bytes())) reject(where, what + " is shared, but its size is read late");
+  for (std::uint32_t i = 0; i < index; ++i) {
+    const fb::Arg& first = *l.args()->Get(i);
+    if (first.kind() != fb::ArgKind::buffer || first.shared() || buffer_of(first)->kind() != buffer->kind()) continue;
+    if (has_open_size(buffer_of(first)->bytes())) reject(where, what + " is shared with one whose size is read late");
+    return;
+  }
+  reject(where, what + " is shared, but no argument before passes its memory object");
+}
+
+// Whether the size depends on a dimension for which memory is laid out when it is read.
+bool PlanVerifier::has_open_size(const fb::Expr* size) const {
+  for (const std::int64_t used : symbols_of(*size)) {
+    const auto* symbol = plan_.symbols()->Get(static_cast<std::uint32_t>(used));
+    if (symbol->open() || (symbol->upper() && has_open_size(symbol->upper()))) return true;
+  }
+  return false;
 }
 
 void PlanVerifier::part(const std::string& where, const fb::Launch& l, const fb::Part& p) {

@@ -9,15 +9,15 @@ namespace {
 struct Case {
   const char* name;
   Ints x, y, kernel, strides, pads;
+  std::int64_t group = 1;
 };
 
 void add(PlanCheck& check, const Case& c) {
-  check.out(c.name, check.b.call("conv_weight_grad", {check.input(c.x), check.input(c.y)},
-                                 {{"kernel", c.kernel},
-                                  {"strides", c.strides},
-                                  {"dilations", Ints{1, 1}},
-                                  {"pads", c.pads},
-                                  {"group", std::int64_t{1}}}));
+  check.out(
+      c.name,
+      check.b.call(
+          "conv_weight_grad", {check.input(c.x), check.input(c.y)},
+          {{"kernel", c.kernel}, {"strides", c.strides}, {"dilations", Ints{1, 1}}, {"pads", c.pads}, {"group", c.group}}));
 }
 
 // Unfolding operators of the graph that are made for loads, and others.
@@ -48,6 +48,23 @@ std::int64_t row_of_patch(const Case& c, const char* target) {
     if (node->op->name == "unfold") return node->get<Ints>("kernel").back();
   }
   return 0;
+}
+
+// Shapes that sums of taps are of, those of the image or of the positions.
+Ints summed(const Case& c, const char* target) {
+  PlanCheck check;
+  add(check, c);
+  CompileOptions options = default_options();
+  options.target = find_target(target);
+  const auto module = module_of(copy_graph(*check.graph));
+  run_pipeline(*module, options);
+  for (const Node* node : module->entries[0]->nodes()) {
+    if (node->op->name != "reduce_sum") continue;
+    Ints sizes;
+    for (const Expr& e : node->inputs[0]->type.shape) sizes.push_back(e.value());
+    return sizes;
+  }
+  return {};
 }
 
 const Case kSame{"same", {2, 32, 16, 14}, {2, 48, 16, 14}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
@@ -95,4 +112,43 @@ TEST_CASE("windows of few channels are widened to whole vectors where both opera
   CHECK(row_of_patch({"small", {2, 3, 20, 20}, {2, 24, 20, 20}, {3, 3}, {1, 1}, {1, 1, 1, 1}}, "h200") == 3);
   CHECK(row_of_patch({"whole", {2, 4, 37, 40}, {2, 24, 19, 20}, {7, 7}, {2, 2}, {3, 3, 3, 3}}, "h200") == 7);
   CHECK(row_of_patch({"grown", {2, 3, 40, 40}, {2, 24, 20, 20}, {5, 5}, {2, 2}, {2, 2, 2, 2}}, "h200") == 5);
+}
+
+TEST_CASE("depthwise weight gradients with stride 1 are sums over the image where both operands are laid out") {
+  const Case even{"even", {2, 8, 9, 10}, {2, 8, 9, 10}, {3, 3}, {1, 1}, {1, 1, 1, 1}, 8},
+      lopsided{"lopsided", {3, 12, 20, 9}, {3, 12, 19, 10}, {5, 3}, {1, 1}, {1, 2, 2, 1}, 12},
+      strided{"strided", {2, 8, 9, 10}, {2, 8, 5, 5}, {3, 3}, {2, 2}, {1, 1, 1, 1}, 8},
+      far{"far", {2, 8, 4, 4}, {2, 8, 10, 10}, {3, 3}, {1, 1}, {4, 4, 4, 4}, 8};
+  PlanCheck check;
+  for (const Case& c : {even, lopsided, strided, far}) {
+    CAPTURE(c.name);
+    const bool gains = c.strides[0] == 1 && c.pads[0] < c.kernel[0];
+    CHECK(summed(c, "h200") == (gains ? c.x : c.y));
+    CHECK(summed(c, "gpu") == c.y);
+    add(check, c);
+  }
+  CHECK(check.problem("h200", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
+
+TEST_CASE("strided data gradients are a convolution for each class of positions on an H200") {
+  PlanCheck check;
+  Value *y = check.input({2, 32, 7, 9}), *w = check.input({32, 48, 3, 3});
+  check.out("x", check.b.call("conv_transpose", {y, w},
+                              {{"strides", Ints{2, 2}},
+                               {"dilations", Ints{1, 1}},
+                               {"pads", Ints{1, 1, 1, 1}},
+                               {"group", std::int64_t{1}},
+                               {"output_shape", std::vector<Expr>{Expr(14), Expr(17)}}}));
+  const auto convolutions = [&](const char* target) {
+    CompileOptions options = default_options();
+    options.target = find_target(target);
+    const auto module = module_of(copy_graph(*check.graph));
+    run_pipeline(*module, options);
+    int count = 0;
+    for (const Node* node : module->entries[0]->nodes()) count += node->op->name == "conv";
+    return count;
+  };
+  CHECK(convolutions("h200") > convolutions("gpu"));
+  CHECK(check.problem("h200", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+  CHECK(check.problem("h200", false, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
 }

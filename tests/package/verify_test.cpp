@@ -260,6 +260,36 @@ TEST_CASE("case 62: wild launches are refused") {
            [](auto& p) { p.entries[0]->steps[2]->body.AsLaunch()->args[2]->value = nullptr; }},
           {"entry point 'predict' step 2 'plus' argument 0: buffer 4 'scaled' is used at step 2, outside its life 0 to 1",
            [](auto& p) { p.buffers[4]->last = 1; }},
+          {"entry point 'predict' step 0 'add' argument 1: buffer 1 'b' is shared, but neither scratch nor a constant",
+           [](auto& p) { first_launch(p).args[1]->shared = true; }},
+          {"entry point 'predict' step 1 'scale' argument 0: buffer 3 'sum' is shared, but no argument before passes its "
+           "memory "
+           "object",
+           [](auto& p) { p.entries[0]->steps[1]->body.AsLaunch()->args[0]->shared = true; }},
+          {"entry point 'predict' step 1 'scale' argument 1: buffer 2 'w' is shared, but no argument before passes its memory "
+           "object",
+           [](auto& p) { p.entries[0]->steps[1]->body.AsLaunch()->args[1]->shared = true; }},
+          {"entry point 'predict' step 2 'plus' argument 2: is shared, but not a buffer",
+           [](auto& p) { p.entries[0]->steps[2]->body.AsLaunch()->args[2]->shared = true; }},
+          {"entry point 'predict' step 1 'scale' argument 2: buffer 4 'scaled' is shared, but its size is read late",
+           [](auto& p) {
+             p.symbols.push_back(symbol("late", 0, 100, true));
+             p.symbols.back()->upper = E(100).ptr();
+             p.symbols.back()->open = true;
+             p.buffers[4]->bytes = (E::symbol(1) * 4).ptr();
+             p.buffers[4]->alias = -1;
+             p.entries[0]->steps[1]->body.AsLaunch()->args[2]->shared = true;
+             p.buffers.push_back(buffer("n", fb::BufferKind::input, 4));
+             p.buffers.back()->dtype = fb::DType::i32;
+             p.entries[0]->inputs.push_back(binding("n", 6, {1}));
+             p.entries[0]->inputs.back()->dtype = fb::DType::i32;
+             fb::ReadT read;
+             read.from = reads(6);
+             read.dims = {1};
+             auto step = std::make_unique<fb::StepT>();
+             step->body.Set(std::move(read));
+             p.entries[0]->steps.insert(p.entries[0]->steps.begin(), std::move(step));
+           }},
           {"entry point 'predict' step 0 'add': wanted 1 to 3 dimensions of equal number in `global` and `local`, found 0 and "
            "1",
            [](auto& p) { first_launch(p).global.clear(); }},

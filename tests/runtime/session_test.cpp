@@ -102,6 +102,41 @@ kernel void sum(global const float* x, long x0, global float* y, long y0, int n)
   CHECK(y == 7);
 }
 
+// y[i] = w[i] + v[i], where the kernel finds v in the memory object of w.
+fb::PlanT shared_constants_plan(std::int64_t bytes_of_v) {
+  fb::PlanT plan = new_plan();
+  plan.buffers.push_back(constant("w", 0, 16));
+  plan.buffers.push_back(constant("v", 0, bytes_of_v));
+  plan.buffers.push_back(buffer("y", fb::BufferKind::output, 16));
+  plan.programs.push_back(program("add", R"(
+kernel void add(global const float* w, long w0, long v0, global float* y, long y0) {
+  size_t i = get_global_id(0);
+  y[y0 + i] = w[w0 + i] + w[v0 + i];
+})"));
+  auto e = entry("predict");
+  e->outputs.push_back(binding("y", 2, {4}));
+  auto v = reads(1);
+  v->shared = true;
+  e->steps.push_back(launch("add", 0, {4}, {1}, reads(0), std::move(v), writes(2)));
+  plan.entries.push_back(std::move(e));
+  return plan;
+}
+
+TEST_CASE("constants in one memory object are passed as one, and those that are not are refused") {
+  const rt::Context context;
+  std::vector<float> y(4);
+  rt::Session session(load(finish(shared_constants_plan(16), {1, 2, 3, 4})), context);
+  session.set_output<float>(0, "y", y.data(), {4});
+  session.run(0);
+  CHECK(y == std::vector<float>{2, 4, 6, 8});
+  rt::Session apart(load(finish(shared_constants_plan(0), {1, 2, 3, 4})), context);
+  apart.set_output<float>(0, "y", y.data(), {4});
+  CHECK(error_of([&] { apart.run(0); }, OCLC_E_UNSUPPORTED) ==
+        "kernel 'add' (nodes add_node) wants all constants in one memory object, device '" +
+            std::string(context.device().name) + "' allows at most " + std::to_string(context.device().max_alloc_bytes) +
+            " bytes in one; compile the model with --disable=one_memory");
+}
+
 TEST_CASE("the caller's context, queue, memory and events are used") {
   cl_platform_id platform = nullptr;
   const rt::Context picked;

@@ -55,11 +55,12 @@ TEST_CASE("where registers are few, long sums of products are rounded less in tr
   CHECK(carefully < 0.75 * usually);
 }
 
-TEST_CASE("in training the matrix unit of sm_90a gets back what it cuts off, in inference integers stay exact") {
-  const auto text = [](bool trained) {
+TEST_CASE("in single precision the matrix unit of sm_90a gets back what it cuts off, in tf32 it does not") {
+  const auto text = [](bool trained, const char* precision = "fp32") {
+    CompileOptions options = options_for("h200");
+    options.precision = precision;
     std::string all;
-    for (const GeneratedFile& file : compile(product(trained, "512", "4096", "512"), options_for("h200")).plan.files)
-      all += file.source;
+    for (const GeneratedFile& file : compile(product(trained, "512", "4096", "512"), options).plan.files) all += file.source;
     return all;
   };
   const auto gives_back = [](const std::string& source, const char* how_much) {
@@ -68,6 +69,8 @@ TEST_CASE("in training the matrix unit of sm_90a gets back what it cuts off, in 
   };
   CHECK(gives_back(text(true), "1"));
   CHECK(!gives_back(text(true), "0"));
-  CHECK(gives_back(text(false), "0"));
-  CHECK(!gives_back(text(false), "1"));
+  CHECK(gives_back(text(false), "1"));
+  CHECK(!gives_back(text(false), "0"));
+  CHECK(gives_back(text(false, "tf32"), "0"));
+  CHECK(!gives_back(text(false, "tf32"), "1"));
 }

@@ -244,7 +244,8 @@ std::string PlanView::arg_text(const plan::Arg& arg) const {
   const std::string number = arg.value() ? expr(arg.value()).text() : "0";
   switch (arg.kind()) {
     case plan::ArgKind::buffer:
-      return fmt::format("{}buffer {}{}", arg.writes() ? "write " : "", arg.buffer(), number == "0" ? "" : " + " + number);
+      return fmt::format("{}{}buffer {}{}", arg.writes() ? "write " : "", arg.shared() ? "shared " : "", arg.buffer(),
+                         number == "0" ? "" : " + " + number);
     case plan::ArgKind::int32:
       return "int " + number;
     case plan::ArgKind::int64:
