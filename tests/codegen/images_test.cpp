@@ -121,7 +121,9 @@ TEST_CASE("filters that a loop's convolution transforms are transformed once, be
                          evaluate(*small.check.graph, small.check.inputs, {}), 5e-6) == "");
 }
 
-TEST_CASE("large weights are not read anew for every image, constants or not") { CHECK(loops(Gradient(256, 28).compiled()) == 0); }
+TEST_CASE("large weights are not read anew for every image, constants or not") {
+  CHECK(loops(Gradient(256, 28).compiled()) == 0);
+}
 
 TEST_CASE("guards bound an index: padding stays inside of its image, a shift by an image does not") {
   const Expr y = Expr::axis("y", 10), x = Expr::axis("x", 10), dy = Expr::axis("dy", 3), dx = Expr::axis("dx", 3);
