@@ -18,6 +18,7 @@
 //   VW      4, 8, 16: vector width of the target
 //   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers (8, 3)
 //   K_CHAIN longest chain of fma; longer sums are added up from pieces (K)
+//   K_GROUP terms of pieces, a multiple of K_CHAIN, that are added up before they are added to others (K)
 //   INDEX   int, long: type of indices into A and C (int)
 //   AHEAD   rows of a panel by which B is asked for ahead of its use; 0: never (0)
 //   NEXT    1: weights of the next point are asked for while those of this one are used, instead (0)
@@ -76,6 +77,9 @@
 #endif
 #ifndef K_CHAIN
 #define K_CHAIN K
+#endif
+#ifndef K_GROUP
+#define K_GROUP K
 #endif
 #ifndef AHEAD
 #define AHEAD 0
@@ -214,6 +218,13 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
         for (int i = 0; i < MR; ++i)
           #pragma unroll
           for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+#if K_GROUP < K
+        VEC group[MR][NV];
+        #pragma unroll
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) group[i][j] = 0.0f;
+#endif
         const __local float* p = block + (point * TBR + r0) * V_PITCH;
         for (int k0 = 0; k0 < K; k0 += K_CHAIN) {
           const int k_end = min(K, k0 + K_CHAIN);
@@ -236,12 +247,25 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
               for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
             }
           }
+#if K_GROUP < K
+          #pragma unroll
+          for (int i = 0; i < MR; ++i)
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) group[i][j] += acc[i][j], acc[i][j] = 0.0f;
+          if (k_end % K_GROUP == 0 || k_end == K) {
+            #pragma unroll
+            for (int i = 0; i < MR; ++i)
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) out[i][j] += group[i][j], group[i][j] = 0.0f;
+          }
+#else
           if (K_CHAIN < K) {
             #pragma unroll
             for (int i = 0; i < MR; ++i)
               #pragma unroll
               for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
           }
+#endif
         }
         __local float* restrict q = products + (point * TBR + r0) * PW;
         #pragma unroll

@@ -42,7 +42,7 @@ void substitute(Kernel& kernel, const std::map<std::string, Expr, std::less<>>& 
 
 }  // namespace
 
-bool block_transpose(Kernel& kernel, std::int64_t lanes) {
+bool block_transpose(Kernel& kernel, std::int64_t lanes, bool reads_lines_once) {
   if (!kernel.reduction.empty() || kernel.stores.empty()) return false;
   const auto unit = std::find_if(kernel.axes.begin(), kernel.axes.end(), [&](const Axis& a) {
     return std::all_of(kernel.stores.begin(), kernel.stores.end(),
@@ -52,10 +52,16 @@ bool block_transpose(Kernel& kernel, std::int64_t lanes) {
       unit->extent.value() == lanes)
     return false;
   const ScalarNode* load = longest(kernel, unit->name);
-  if (!load || std::abs(*stride(load->index, unit->name)) < lanes) return false;
+  if (!load) return false;
 
   const Axis axis = *unit;
   const std::int64_t step = std::abs(*stride(load->index, axis.name));
+  // What lies between the elements of a short step is read by another axis.
+  const bool between = reads_lines_once && std::any_of(kernel.axes.begin(), kernel.axes.end(), [&](const Axis& a) {
+                         const std::int64_t its = std::abs(stride(load->index, a.name).value_or(0));
+                         return its > 0 && its < step && !(a.extent == Expr(1));
+                       });
+  if (step < lanes && !between) return false;
   Axis block{axis.name + "_block", floor_div(axis.extent, Expr(lanes)), {}}, lane{axis.name + "_lane", Expr(lanes), {}};
   block.var = Expr::axis(block.name, block.extent);
   lane.var = Expr::axis(lane.name, lane.extent);

@@ -5,9 +5,11 @@
 namespace oclc {
 
 // Splits the axis along which all stores have unit stride, but a load a long one, into blocks and `lanes` elements, and orders
-// the rest by that load's strides: a block then reads each of its cache lines once. Returns whether it did; the last axis is
-// then the one within the blocks. For kernels without reductions; numbers and extents of the iteration space stay the same.
-bool block_transpose(Kernel& kernel, std::int64_t lanes);
+// the rest by that load's strides: a block then reads each of its cache lines once. A stride is long from `lanes` elements on;
+// with `reads_lines_once` also where another axis runs between the elements, as taps do between channels of a filter. Returns
+// whether it did; the last axis is then the one within the blocks. For kernels without reductions; numbers and extents of the
+// iteration space stay the same.
+bool block_transpose(Kernel& kernel, std::int64_t lanes, bool reads_lines_once);
 
 // A load that runs along another axis than the results do, in squares of `width` x `width` elements which vectors transpose.
 struct TransposedLoad {

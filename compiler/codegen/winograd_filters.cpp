@@ -1,5 +1,6 @@
 #include "compiler/codegen/winograd_filters.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "compiler/codegen/contraction_winograd.h"
@@ -52,13 +53,26 @@ Kernel filter_kernel(const ContractionView& view, const WinogradSplit& split, st
   return std::move(b.kernel);
 }
 
-// The number of the kernel that transforms the filters of kernel `index`; nothing if they are constants or have no use.
-std::optional<int> add_filter_kernel(Schedule& schedule, std::size_t index, const Target& target) {
-  if (!schedule.kernels[index].contraction) return std::nullopt;
+// True if the trips of `loop` change what `weight` reads, or might.
+bool changes_weights(const Schedule& schedule, const Step& loop, const Operand& from, const ScalarNode& weight) {
+  if (weight.index.uses(loop.counter)) return true;
+  return std::any_of(loop.body.begin(), loop.body.end(), [&](const Step& step) {
+    if (step.kernel < 0) return true;
+    const Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+    return std::any_of(kernel.operands.begin(), kernel.operands.end(),
+                       [&](const Operand& o) { return o.written && o.buffer == from.buffer; });
+  });
+}
+
+// The number of the kernel that transforms the filters of kernel `index`; nothing if they are constants or have no use. `loop`:
+// the loop that the kernel is in, before which its filters are transformed; null outside of loops.
+std::optional<int> add_filter_kernel(Schedule& schedule, std::size_t index, const Step* loop, const Target& target) {
+  if (!schedule.kernels[index].contraction || filters_of(schedule.kernels[index]) >= 0) return std::nullopt;
   const Kernel product = schedule.kernels[index];
   const auto view = ContractionView::of(product);
   if (!view || !is_plain_load(view->b()) || !view->b().guard.empty() || constant_b_layout(*view, schedule.buffers))
     return std::nullopt;
+  if (loop && changes_weights(schedule, *loop, view->operand_of(view->b()), view->b())) return std::nullopt;
   const auto split = winograd_split(*view, target);
   if (!split) return std::nullopt;
   const std::int64_t panel_width = std::int64_t{split->tiles.vectors} * target.vector_width;
@@ -90,13 +104,18 @@ void transform_filters(Schedule& schedule, const Target& target) {
   if (target.device_class != DeviceClass::cpu) return;
   for (EntrySchedule& entry : schedule.entries) {
     std::vector<Step> all;
+    const auto transform = [&](const Step& step, const Step* loop) {
+      if (step.kernel < 0) return;
+      if (const auto filter = add_filter_kernel(schedule, static_cast<std::size_t>(step.kernel), loop, target)) {
+        Step before;
+        before.kernel = *filter;
+        all.push_back(std::move(before));
+      }
+    };
     for (Step& step : entry.steps) {
-      if (step.kernel >= 0 && filters_of(schedule.kernels[static_cast<std::size_t>(step.kernel)]) < 0) {
-        if (const auto filter = add_filter_kernel(schedule, static_cast<std::size_t>(step.kernel), target)) {
-          Step before;
-          before.kernel = *filter;
-          all.push_back(std::move(before));
-        }
+      transform(step, nullptr);
+      if (step.is_loop()) {
+        for (const Step& inner : step.body) transform(inner, &step);
       }
       all.push_back(std::move(step));
     }

@@ -7,9 +7,10 @@
 
 namespace oclc {
 
-// Puts a kernel before each convolution outside of loops that asks for Winograd with weights that are no constants: it writes
-// their transforms in the panels of the template contraction_winograd_cpu.cl, which the convolution reads through an operand
-// named kFilters. A convolution without that operand is an implicit product.
+// Puts a kernel before each convolution that asks for Winograd with weights that are no constants, or before the loop that the
+// convolution is in and that leaves its weights as they are: it writes their transforms in the panels of the template
+// contraction_winograd_cpu.cl, which the convolution reads through an operand named kFilters. A convolution without that
+// operand is an implicit product.
 void transform_filters(Schedule& schedule, const Target& target);
 inline constexpr std::string_view kFilters = "filters";
 // The operand of a convolution that has its transformed filters; -1 if there is none.

@@ -73,13 +73,27 @@ class Images {
     return out;
   }
 
+  // Operands of which every image reads the same elements: weights, be they constants or values of run time.
+  std::set<int> shared_operands(const Kernel& kernel) const {
+    std::set<int> out;
+    for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+      if (!kernel.operands[i].written) out.insert(static_cast<int>(i));
+    }
+    for (const ScalarNode& n : kernel.nodes) {
+      if (n.kind == ScalarNode::Kind::load && n.index.uses(kernel.axes[0].name)) out.erase(n.operand);
+    }
+    return out;
+  }
+
   // Traffic that images one after another save, less what they cost.
   std::int64_t gain(const Kernel& kernel) const {
     std::int64_t moved = 0, weights = 0;
-    for (const Operand& o : kernel.operands) {
-      const Buffer& b = buffer(o.buffer);
+    const std::set<int> shared = shared_operands(kernel);
+    for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+      const Buffer& b = buffer(kernel.operands[i].buffer);
       if (!b.elements.is_constant()) continue;
-      (b.kind == BufferKind::constant ? weights : moved) += b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype));
+      (b.kind == BufferKind::constant || shared.count(static_cast<int>(i)) != 0 ? weights : moved) +=
+          b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype));
     }
     const std::int64_t images = images_of(kernel);
     return (moved > cache_ ? moved : 0) - (images - 1) * weights / kCacheSpeed - images * kStepBytes;

@@ -215,9 +215,8 @@ std::string refusal(const Node& conv, ConvolutionStrategy strategy, const Convol
   if (!all_ones(conv.get<Ints>("strides")) || !all_ones(conv.get<Ints>("dilations")))
     return "Winograd needs stride and dilation 1";
   if (!x[2].is_constant() || !x[3].is_constant()) return "Winograd needs known image sizes";
-  // Forward in training, larger rounding errors turn signs of activations that are almost zero, and their gradients with them.
-  if (!constant_of(conv.inputs[1]) && !(conv.has(kAdjoint) && fuses_winograd(conv, options.target)))
-    return "Winograd needs constant weights, or a gradient on a CPU whose channels are innermost";
+  if (!constant_of(conv.inputs[1]) && !fuses_winograd(conv, options.target))
+    return "Winograd needs constant weights, or a CPU and channels that are innermost and fill its vectors";
   if (conv.output()->type.dtype != DType::f32) return "Winograd needs single precision";
   if (!(w[2] == Expr(kWinogradFilter)) && !fuses_winograd(conv, options.target))
     return "Winograd of 5x5 needs a CPU and channels that fill its vectors";
@@ -234,6 +233,8 @@ std::int64_t winograd_tile(const Node& conv, bool large_window) {
 double gain_of_large_window(const Node& conv, const ConvolutionOptions& options) {
   using enum ConvolutionStrategy;
   if (is_depthwise(conv) || !refusal(conv, winograd, options).empty() || multiplies_fast(options.target)) return 0;
+  // Forward in training, its rounding errors turn signs of activations that are almost zero, and their gradients with them.
+  if (!constant_of(conv.inputs[1]) && !conv.has(kAdjoint)) return 0;
   constexpr double never = std::numeric_limits<double>::infinity();
   const std::int64_t small = winograd_tile(conv, false);
   const double large = estimate_seconds(conv, winograd, winograd_tile(conv, true), options.target),

@@ -89,6 +89,42 @@ TEST_CASE("what the caches hold gains nothing") {
   CHECK(loops(compile(module_of(copy_graph(*check.graph)), cpu_options())) == 0);
 }
 
+// Two kernels over a batch of 4 whose images the caches do not hold, the second a data gradient with weights of run time.
+struct Gradient {
+  PlanCheck check;
+
+  Gradient(std::int64_t channels, std::int64_t size) {
+    Builder& b = check.b;
+    Value* x = check.input({4, channels, size, size});
+    Value* w = check.input({channels, channels, 3, 3});
+    Value* first = b.relu(b.conv(x, b.constant(random_tensor(DType::f32, {channels, channels, 1, 1}, 1)), nullptr, {}));
+    check.out("dx", b.call("conv_transpose", {first, w},
+                           {{"strides", Ints{1, 1}},
+                            {"dilations", Ints{1, 1}},
+                            {"pads", Ints{1, 1, 1, 1}},
+                            {"group", std::int64_t{1}},
+                            {"output_shape", Shape{Expr(size), Expr(size)}}}));
+  }
+  Compiled compiled() const { return compile(module_of(copy_graph(*check.graph)), cpu_options()); }
+};
+
+TEST_CASE("filters that a loop's convolution transforms are transformed once, before the loop") {
+  const Gradient small(32, 80);
+  const Compiled c = small.compiled();
+  const auto& steps = c.schedule.entries[0].steps;
+  const auto loop = std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); });
+  REQUIRE(loop != steps.end());
+  REQUIRE(loop != steps.begin());
+  const auto name = [&](const Step& s) { return c.schedule.kernels.at(static_cast<std::size_t>(s.kernel)).name; };
+  CHECK(name(loop->body.back()) + "_filter" == name(*(loop - 1)));
+  CHECK(oclc::difference(PlanRunner(module_of(copy_graph(*small.check.graph)), cpu_options()).run(small.check.inputs, {}),
+                         evaluate(*small.check.graph, small.check.inputs, {}), 5e-6) == "");
+}
+
+TEST_CASE("large weights are not read anew for every image, constants or not") {
+  CHECK(loops(Gradient(256, 28).compiled()) == 0);
+}
+
 TEST_CASE("guards bound an index: padding stays inside of its image, a shift by an image does not") {
   const Expr y = Expr::axis("y", 10), x = Expr::axis("x", 10), dy = Expr::axis("dy", 3), dx = Expr::axis("dx", 3);
   const Expr index = 10 * (y + dy - 1) + x + dx - 1;

@@ -40,6 +40,15 @@ TEST_CASE("a copy whose sizes are whole squares is transposed in vectors") {
   CHECK_FALSE(has_squares([](PlanCheck& c) { return transposed(c, 64, 56); }, "gpu"));
 }
 
+TEST_CASE("taps between channels are read with the channels' lines, on CPUs") {
+  const auto build = [](PlanCheck& c) { return c.b.transpose(c.input({16, 32, 9}), {2, 0, 1}); };
+  CHECK(source_of(build, "cpu-256").find("_block") != std::string::npos);
+  CHECK(source_of(build, "gpu").find("_block") == std::string::npos);
+  PlanCheck check;
+  check.out("turned", build(check));
+  check.check(0, false);
+}
+
 TEST_CASE("what is computed on a transposed value is computed on its squares") {
   CHECK(has_squares([](PlanCheck& c) { return c.b.relu(c.b.add(transposed(c, 64, 56), c.input({3, 56, 64}))); }, "cpu-256"));
   // Numbers of 8 bytes have no vectors.

@@ -331,6 +331,41 @@ TEST_CASE("a data gradient of a 5x5 filter is Winograd's, its filters transforme
   CHECK(heads.find("transformed filters") != std::string::npos);
 }
 
+TEST_CASE("forward with weights of run time Winograd has the small window alone") {
+  for (const std::int64_t size : {3, 5}) {
+    CAPTURE(size);
+    Graph graph;
+    Builder b(graph, "layer");
+    const Ints image{2, 32, 9, 10}, weights{24, 32, size, size};
+    Value* x = b.relu(b.conv(graph.add_input("x", {DType::f32, Shape(image.begin(), image.end())}),
+                             b.constant(random_tensor(DType::f32, {32, 32, 1, 1}, 1)), nullptr, {}));
+    Value* w = graph.add_input("w", {DType::f32, Shape(weights.begin(), weights.end())});
+    const std::int64_t pad = size / 2;
+    graph.add_output("y", b.conv(x, w, nullptr, {.pads = {pad, pad, pad, pad}}));
+    CompileOptions options = default_options();
+    options.conv = "winograd";
+    const std::vector inputs{random_tensor(DType::f32, image, 2), random_tensor(DType::f32, weights, 3)};
+    CHECK(compare_with_reference(graph, inputs, options).max_rel <= 2e-6);
+    options.target = find_target("cpu");
+    options.disabled = {"resident"};
+    std::string heads;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) heads += file.source;
+    CHECK((heads.find("F(2x2, 3x3)") != std::string::npos) == (size == 3));
+    CHECK((heads.find("transformed filters") != std::string::npos) == (size == 3));
+    CHECK(heads.find("5x5)") == std::string::npos);
+    const auto choice = [&](const char* target) {
+      const auto copy = copy_graph(graph);
+      choose_convolution(*copy, {find_target(target), "winograd", "fp32"});
+      return copy->outputs()[0].second->producer->get<std::string>("strategy_reason");
+    };
+    CHECK(choice("cpu") == (size == 3 ? "winograd F(2x2,3x3) as asked"
+                                      : "implicit instead of winograd: its rounding errors exceed the contract's"));
+    CHECK(choice("h200") ==
+          "implicit instead of winograd: Winograd needs constant weights, or a CPU and channels that are "
+          "innermost and fill its vectors");
+  }
+}
+
 TEST_CASE("with few registers a large window is not taken where its weights come from memory for few tiles") {
   for (const Expr& images : {Expr(1), Expr(8), Expr::symbol("N")}) {
     CAPTURE(images.text());

@@ -55,6 +55,28 @@ TEST_CASE("where registers are few, long sums of products are rounded less in tr
   CHECK(carefully < 0.75 * usually);
 }
 
+TEST_CASE("in training Winograd adds up channels in short chains, and those in groups") {
+  const auto text = [](bool trained) {
+    const std::string conv = " {dilations=[1, 1], group=1, pads=[1, 1, 1, 1], strides=[1, 1]}\n", w = "f32[128, 128, 3, 3]";
+    auto module = std::make_shared<Module>(
+        parse_module("module \"m\"\n" + (trained ? "state \"w\" : " + w + " = " + w + " random 3\n" : "") +
+                         "graph predict(%x: f32[8, 128, 14, 14], %w: " + w + ") {\n%0 = conv(%x, %w)" + conv +
+                         "%1 = conv(%0, %w)" + conv + "return y=%1\n}",
+                     find_op));
+    if (trained) build_training(*module, {parse_loss("mse"), parse_optimizer("sgd,lr=0.001"), {}, {}, 0});
+    CompileOptions options = options_for("cpu-256");
+    options.disabled = {"resident"};
+    std::string all;
+    for (const GeneratedFile& file : compile(module, options).plan.files) all += file.source;
+    CHECK(all.find("F(2x2, 3x3)") != std::string::npos);
+    return all;
+  };
+  CHECK(text(true).find("k0 += 16") != std::string::npos);
+  CHECK(text(true).find("k_end % 64") != std::string::npos);
+  CHECK(text(false).find("k0 += 16") == std::string::npos);
+  CHECK(text(false).find("k_end % 64") == std::string::npos);
+}
+
 TEST_CASE("in single precision the matrix unit of sm_90a gets back what it cuts off, in tf32 it does not") {
   const auto text = [](bool trained, const char* precision = "fp32") {
     CompileOptions options = options_for("h200");
