@@ -22,6 +22,8 @@ constexpr std::int64_t kLeastWidth = 64, kLeastDepth = 64;
 // Rows of B that are read side by side: of one set of the first-level cache where they are pages apart. Fewer where several
 // tiles of rows read them.
 constexpr std::int64_t kRowsTogether = 8, kRowsOfTiles = 4, kOneTile = 2;
+// Rows beside one vector of columns, where these fill no two: more load each element of A for a single product.
+constexpr std::int64_t kMostRowsOfVector = 8;
 // Sums of a work-item: beside what is read, in the first two caches.
 constexpr std::int64_t kSumBytes = 64 << 10;
 // Floats of A beside columns of B, in the first-level cache; work-items a core, so that cores end together.
@@ -62,7 +64,8 @@ class FewRowsCode {
                term = constant_stride(index, view_.inner_axis().name);
     if (!column || !term) return std::nullopt;
     const std::int64_t bytes = columns() * typical_extent(view_.inner()) * 4;
-    if (*column == 1 && bytes >= kLeastBytesByRows)
+    const bool one_vector = columns() % (std::int64_t{2} * width_) != 0;
+    if (*column == 1 && bytes >= kLeastBytesByRows && (!one_vector || rows() <= kMostRowsOfVector))
       by_rows(*term);
     else if (*term == 1 && bytes >= kLeastBytesByColumns && view_.inner().is_constant() && view_.inner().value() % width_ == 0)
       by_columns(*column);

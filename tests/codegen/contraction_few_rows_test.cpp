@@ -53,6 +53,7 @@ TEST_CASE("more rows, small right operands and constants have other templates") 
   PlanCheck check;
   Builder& b = check.b;
   check.out("many rows", b.matmul(check.input({49, 600}), check.input({600, 1024})));
+  check.out("ragged columns of more than one tile", b.matmul(check.input({17, 129}), check.input({129, 4099})));
   check.out("a small operand by rows", b.matmul(check.input({8, 256}), check.input({256, 1024})));
   check.out("a small operand by columns", b.matmul(check.input({8, 256}), check.input({64, 256}), false, true));
   check.out("terms that fill no vector", b.matmul(check.input({8, 1001}), check.input({256, 1001}), false, true));
