@@ -35,9 +35,6 @@ bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
 }
 
-// What --precision fast allows of a network's largest result.
-constexpr double kFastError = 2e-5;
-
 // Products of bfloat16 parts for a product of floats: as accurate as fma, to 16 bits, or of rounded operands.
 int tile_products(std::string_view precision) {
   if (precision == "strict") return 0;
@@ -124,7 +121,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);
   transform_filters(result.schedule, target);
   if (options.precision == "fast" && !is_disabled(options, "shorten_weights"))
-    shorten_weights(result.schedule, target, kFastError / 2);
+    shorten_weights(result.schedule, target, contract_error(options.precision) / 2);
   if (fuse && !is_disabled(options, "side_by_side")) side_by_side(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;

@@ -142,12 +142,10 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   if (target.loop_iterations != Target::kNoLimit) return std::nullopt;
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
-  const auto choice = choose_contraction(*view, buffers, target);
-  if (choice) {
-    if (auto shorter = generate_short(*view, *choice, buffers, target)) return shorter;
-  }
+  if (auto shorter = generate_short(*view, buffers, target)) return shorter;
   if (auto amx = generate_amx(*view, buffers, target)) return amx;
   if (auto few_rows = generate_few_rows(*view, buffers, target)) return few_rows;
+  const auto choice = choose_contraction(*view, buffers, target);
   if (choice) {
     if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;
   }

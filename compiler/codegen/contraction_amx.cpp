@@ -49,19 +49,42 @@ std::optional<AmxWindowProduct> window_product(const ContractionView& view, cons
   return p;
 }
 
-class AmxWindowCode {
+// A convolution whose work-items take rows of an image: what the templates of windows and of patches have in common.
+class AmxImageCode {
  public:
-  AmxWindowCode(const ContractionView& view, const ConvolutionImage& image, const AmxWindowProduct& product,
-                const AmxWindowTiles& tiles, const Target& target)
-      : view_(view), image_(image), product_(product), tiles_(tiles), target_(target), kernel_(view.kernel()) {}
+  AmxImageCode(const ContractionView& view, const ConvolutionImage& image, const AmxWindowTiles& tiles, const Target& target)
+      : view_(view), image_(image), tiles_(tiles), target_(target), kernel_(view.kernel()) {
+    const std::pair<const char*, std::int64_t> numbers[] = {
+        {"OH", image.y.outputs},  {"OW", image.x.outputs},    {"N", features()},
+        {"KH", image.y.taps},     {"KW", image.x.taps},       {"SY", image.y.stride},
+        {"SX", image.x.stride},   {"DY", image.y.dilation},   {"Y_FIRST", image.y.first},
+        {"Y_LAST", image.y.last}, {"X_FIRST", image.x.first}, {"X_LAST", image.x.last},
+        {"ROWS", tiles.rows},     {"NP", tiles.panels},       {"PRODUCTS", target.tile_products}};
+    for (const auto& [name, number] : numbers) set(name, number);
+    set("INDEX", std::string(view.index_type()));
+    set("IMAGES", images().is_constant() ? std::to_string(images().value()) : "image_count");
+    hole("SIZES", images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view.c_text(images())));
+    hole("EPILOGUE", contraction_epilogue(view, kLanes, false));
+    hole("STORE", "");
+  }
 
-  GeneratedKernel run(const Buffer& source, HostTensor parts) {
-    out_.template_name = "contraction_window_amx";
-    out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
+  void set(const char* parameter, std::string value) { out_.values.parameters[parameter] = std::move(value); }
+  void set(const char* parameter, std::int64_t value) { set(parameter, std::to_string(value)); }
+  void hole(const char* name, std::string text) { out_.values.holes[name] = std::move(text); }
+  // The declaration of `src`, the address of what lies `behind` the image's first element.
+  std::string source(bool one_part, const std::string& behind) const {
+    return fmt::format("const __global {}* src = {} + ({}) + image * ({}) + {};\n", one_part ? "ushort" : "float",
+                       view_.operand_of(view_.a()).name, view_.c_text(image_.origin), view_.c_text(image_.per_image), behind);
+  }
+
+  // `steps` of 32 terms are added up.
+  GeneratedKernel run(std::string_view template_name, std::int64_t steps, const Buffer& weights, HostTensor parts) {
+    out_.template_name = template_name;
+    out_.constants.push_back(own_constant("weights", weights.name + ".parts", std::move(parts)));
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
-    fill();
-    const std::int64_t panel_items = ceil_div(ceil_div(product_.features, std::int64_t{32}), tiles_.panels);
-    out_.groups = images() * Expr(ceil_div(product_.rows, tiles_.rows) * panel_items);
+    hole("B_POINTER", fmt::format("w = weights + (size_t)panel * {};\n", steps * parts_of(target_.tile_products) * 1024));
+    const std::int64_t panel_items = ceil_div(ceil_div(features(), std::int64_t{32}), tiles_.panels);
+    out_.groups = images() * Expr(ceil_div(image_.y.outputs, tiles_.rows) * panel_items);
     out_.schedule = fmt::format("template {}, {} products, {} rows of the image by {} panels of 32 a group", out_.template_name,
                                 target_.tile_products, tiles_.rows, tiles_.panels);
     out_.local_name = "space";
@@ -73,42 +96,27 @@ class AmxWindowCode {
 
  private:
   const Expr& images() const { return view_.axis(view_.roles().m[0]).extent; }
-
-  void fill() {
-    auto& p = out_.values.parameters;
-    auto& holes = out_.values.holes;
-    holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
-    p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
-    const std::pair<const char*, std::int64_t> numbers[] = {{"OH", product_.rows},       {"OW", product_.columns},
-                                                            {"N", product_.features},    {"K", product_.channels},
-                                                            {"KH", image_.y.taps},       {"KW", image_.x.taps},
-                                                            {"SY", image_.y.stride},     {"SX", image_.x.stride},
-                                                            {"DY", image_.y.dilation},   {"DX", image_.x.dilation},
-                                                            {"Y_FIRST", image_.y.first}, {"Y_LAST", image_.y.last},
-                                                            {"X_FIRST", image_.x.first}, {"X_LAST", image_.x.last},
-                                                            {"PITCH", product_.pitch},   {"PRODUCTS", target_.tile_products},
-                                                            {"ROWS", tiles_.rows},       {"NP", tiles_.panels}};
-    for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
-    p["INDEX"] = std::string(view_.index_type());
-    const bool one_part = is_one_part(view_, target_);
-    if (one_part) p["VALUES"] = "ushort16";
-    holes["A_PIXEL"] = fmt::format("const __global {}* src = {} + ({}) + image * ({}) + y * {} + x * {};\n",
-                                   one_part ? "ushort" : "float", view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
-                                   view_.c_text(image_.per_image), image_.y.step, image_.x.step);
-    holes["B_POINTER"] =
-        fmt::format("w = weights + (size_t)panel * {};\n", product_.steps() * parts_of(target_.tile_products) * 1024);
-    holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, false);
-    holes["STORE"] = "";
-  }
+  std::int64_t features() const { return view_.columns().value(); }
 
   const ContractionView& view_;
   const ConvolutionImage& image_;
-  const AmxWindowProduct& product_;
   const AmxWindowTiles& tiles_;
   const Target& target_;
   Kernel kernel_;  // with the operand marked that packed parts replace
   TileKernel out_;
 };
+
+GeneratedKernel window_kernel(const ContractionView& view, const ConvolutionImage& image, const AmxWindowProduct& product,
+                              const AmxWindowTiles& tiles, const Target& target, const Buffer& weights, HostTensor parts) {
+  AmxImageCode code(view, image, tiles, target);
+  code.set("K", product.channels);
+  code.set("DX", image.x.dilation);
+  code.set("PITCH", product.pitch);
+  const bool one_part = is_one_part(view, target);
+  if (one_part) code.set("VALUES", "ushort16");
+  code.hole("A_PIXEL", code.source(one_part, fmt::format("y * {} + x * {}", image.y.step, image.x.step)));
+  return code.run("contraction_window_amx", product.steps(), weights, std::move(parts));
+}
 
 // Geometry of a convolution of few channels, or nothing where the template of patches has none.
 std::optional<AmxPatchProduct> patch_product(const ContractionView& view, const ConvolutionImage& image) {
@@ -127,65 +135,18 @@ std::optional<AmxPatchProduct> patch_product(const ContractionView& view, const 
                          image.y.dilation};
 }
 
-class AmxPatchCode {
- public:
-  AmxPatchCode(const ContractionView& view, const ConvolutionImage& image, const AmxPatchProduct& product,
-               const AmxWindowTiles& tiles, const Target& target)
-      : view_(view), image_(image), product_(product), tiles_(tiles), target_(target), kernel_(view.kernel()) {}
-
-  GeneratedKernel run(const Buffer& source, HostTensor parts) {
-    out_.template_name = "contraction_patches_amx";
-    out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
-    kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
-    fill();
-    const std::int64_t panel_items = ceil_div(ceil_div(product_.features, std::int64_t{32}), tiles_.panels);
-    out_.groups = images() * Expr(ceil_div(product_.rows, tiles_.rows) * panel_items);
-    out_.schedule = fmt::format("template {}, {} products, {} rows of the image by {} panels of 32 a group", out_.template_name,
-                                target_.tile_products, tiles_.rows, tiles_.panels);
-    out_.local_name = "space";
-    out_.local_macro = "LOCAL_FLOATS";
-    GeneratedKernel g = assemble(kernel_, std::move(out_));
-    g.amx = true;
-    return g;
-  }
-
- private:
-  const Expr& images() const { return view_.axis(view_.roles().m[0]).extent; }
-
-  void fill() {
-    auto& p = out_.values.parameters;
-    auto& holes = out_.values.holes;
-    holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
-    p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
-    const std::pair<const char*, std::int64_t> numbers[] = {
-        {"OH", product_.rows},       {"OW", product_.columns},        {"N", product_.features},
-        {"IC", product_.channels},   {"KH", product_.taps_y},         {"KW", product_.taps_x},
-        {"SY", product_.stride_y},   {"SX", product_.stride_x},       {"DY", product_.dilation_y},
-        {"A_X", image_.x.step},      {"Y_FIRST", image_.y.first},     {"Y_LAST", image_.y.last},
-        {"X_FIRST", image_.x.first}, {"X_LAST", image_.x.last},       {"ROWS", tiles_.rows},
-        {"NP", tiles_.panels},       {"SEGMENT", product_.segment()}, {"PRODUCTS", target_.tile_products}};
-    for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
-    p["INDEX"] = std::string(view_.index_type());
-    if (target_.tile_products == 1) p["VALUE"] = "ushort";
-    const bool one_part = view_.operand_of(view_.a()).dtype == DType::bf16;
-    if (one_part) p["PART"] = "1";
-    holes["A_ROW"] = fmt::format("const __global {}* src = {} + ({}) + image * ({}) + ic * {} + y * {};\n",
-                                 one_part ? "ushort" : "float", view_.operand_of(view_.a()).name, view_.c_text(image_.origin),
-                                 view_.c_text(image_.per_image), image_.per_channel, image_.y.step);
-    holes["B_POINTER"] =
-        fmt::format("w = weights + (size_t)panel * {};\n", product_.steps() * parts_of(target_.tile_products) * 1024);
-    holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, false);
-    holes["STORE"] = "";
-  }
-
-  const ContractionView& view_;
-  const ConvolutionImage& image_;
-  const AmxPatchProduct& product_;
-  const AmxWindowTiles& tiles_;
-  const Target& target_;
-  Kernel kernel_;  // with the operand marked that packed parts replace
-  TileKernel out_;
-};
+GeneratedKernel patch_kernel(const ContractionView& view, const ConvolutionImage& image, const AmxPatchProduct& product,
+                             const AmxWindowTiles& tiles, const Target& target, const Buffer& weights, HostTensor parts) {
+  AmxImageCode code(view, image, tiles, target);
+  code.set("IC", product.channels);
+  code.set("A_X", image.x.step);
+  code.set("SEGMENT", product.segment());
+  if (target.tile_products == 1) code.set("VALUE", "ushort");
+  const bool one_part = view.operand_of(view.a()).dtype == DType::bf16;
+  if (one_part) code.set("PART", "1");
+  code.hole("A_ROW", code.source(one_part, fmt::format("ic * {} + y * {}", image.per_channel, image.y.step)));
+  return code.run("contraction_patches_amx", product.steps(), weights, std::move(parts));
+}
 
 // How a right operand of run time lies, if whole vectors of it do.
 std::optional<AmxProduct::Right> right_of(const ContractionView& view, const AmxProduct& product) {
@@ -262,12 +223,9 @@ class AmxCode {
   std::string elements_of_a() const {
     const std::string& inner = view_.inner_axis().name;
     const Kernel loads = part_for(view_.kernel(), view_.roles().a);
-    std::set<std::string> names;
-    for (const Axis& axis : loads.axes) names.insert(axis.name);
-    for (const Axis& axis : loads.reduction) names.insert(axis.name);
     Emitter e(loads, view_.mode());
     e.set_vector_axis(inner, load_width());
-    e.open("", names);
+    e.open("", axis_names(loads));
     using Lines = std::vector<std::string>;
     for (const Lines& lines : {view_.group_coordinates(), view_.row_coordinates(indices_of(loads)), view_.tap_coordinates()}) {
       for (const std::string& line : lines) e.line(line);
@@ -288,12 +246,9 @@ class AmxCode {
   // The vector of B along `along` at (k, n).
   std::string elements_of_b(const std::string& along) const {
     const Kernel loads = part_for(view_.kernel(), view_.roles().b);
-    std::set<std::string> names;
-    for (const Axis& axis : loads.axes) names.insert(axis.name);
-    for (const Axis& axis : loads.reduction) names.insert(axis.name);
     Emitter e(loads, view_.mode());
     e.set_vector_axis(along, kLanes);
-    e.open("", names);
+    e.open("", axis_names(loads));
     for (const std::string& line : view_.group_coordinates()) e.line(line);
     e.line(fmt::format("const {} {} = k, {} = n;", view_.index_type(), view_.inner_axis().name, view_.column_axis().name));
     e.line(fmt::format("v = {};", e.vector_value(view_.roles().b)));
@@ -357,8 +312,8 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
                    ? pack_patch_parts(weights.constant, *where, product.columns, product.inner, parts_wanted)
                    : pack_parts(weights.constant, *where, view.groups().value(), product.columns, product.inner, parts_wanted);
   if (!parts) return std::nullopt;
-  if (by_patches) return AmxPatchCode(view, *image, *patches, *patch_tiles, target).run(weights, std::move(*parts));
-  if (by_window) return AmxWindowCode(view, *image, *window, *window_tiles, target).run(weights, std::move(*parts));
+  if (by_patches) return patch_kernel(view, *image, *patches, *patch_tiles, target, weights, std::move(*parts));
+  if (by_window) return window_kernel(view, *image, *window, *window_tiles, target, weights, std::move(*parts));
   return AmxCode(view, *tiles, target, product).run(weights, std::move(*parts));
 }
 

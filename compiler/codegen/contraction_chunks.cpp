@@ -7,6 +7,7 @@
 #include "compiler/codegen/axis_dependencies.h"
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/contraction_epilogue.h"
+#include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/tile_kernel.h"
 #include "compiler/ir/division.h"
@@ -157,15 +158,13 @@ class ChunkChooser {
 class ChunkCode {
  public:
   ChunkCode(const ContractionView& view, const ChunkTiles& tiles, const Target& target)
-      : view_(view), tiles_(tiles), target_(target), width_(target.vector_width) {
-    for (const Axis& axis : view.kernel().axes) names_.insert(axis.name);
-    for (const Axis& axis : view.kernel().reduction) names_.insert(axis.name);
-  }
+      : view_(view), tiles_(tiles), target_(target), width_(target.vector_width), names_(axis_names(view.kernel())) {}
 
   GeneratedKernel run() {
     fill_parameters();
     values_.holes["GROUP"] = fmt::format("{}\n", fmt::join(view_.group_coordinates(), "\n"));
-    values_.holes["A_ELEMENTS"] = a_elements();
+    const Axis& lanes_of_a = tiles_.rows_innermost ? view_.axis(view_.roles().m[0]) : view_.inner_axis();
+    values_.holes["A_ELEMENTS"] = elements_of_a(view_, lanes_of_a.name, tiles_.lanes);
     if (tiles_.rows_innermost) values_.holes["A_LAST_ROWS"] = a_last_rows();
     values_.holes["PACK_B"] = b_panels();
     values_.holes["EPILOGUE"] = contraction_epilogue(view_, width_, false);
@@ -205,21 +204,6 @@ class ChunkCode {
 
   static void add_lines(Emitter& e, const std::vector<std::string>& lines) {
     for (const std::string& line : lines) e.line(line);
-  }
-
-  // The vector of A at (row m, tap, k).
-  std::string a_elements() const {
-    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
-    const std::string& inner = view_.inner_axis().name;
-    Emitter e(loads, view_.mode());
-    e.set_vector_axis(tiles_.rows_innermost ? view_.axis(view_.roles().m[0]).name : inner, tiles_.lanes);
-    e.open("", names_);
-    add_lines(e, view_.row_coordinates(indices_of(loads)));
-    add_lines(e, view_.tap_coordinates());
-    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
-    e.line(fmt::format("v = {};", e.vector_value(view_.roles().a)));
-    e.close();
-    return e.text();
   }
 
   // Elements to[l] of A at the rows m + l and one term, one by one; rows beyond the last repeat it.
@@ -306,7 +290,7 @@ class ChunkCode {
   const ChunkTiles& tiles_;
   const Target& target_;
   const int width_;
-  std::set<std::string> names_;
+  const std::set<std::string> names_;
   TemplateValues values_;
 };
 

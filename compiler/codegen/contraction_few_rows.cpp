@@ -7,7 +7,7 @@
 #include "compiler/codegen/axis_dependencies.h"
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/contraction_epilogue.h"
-#include "compiler/codegen/scope.h"
+#include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/tile_kernel.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
@@ -55,8 +55,7 @@ FewRowsTile choose_tile(std::int64_t rows, const Target& target, const Allowed& 
 
 class FewRowsCode {
  public:
-  FewRowsCode(const ContractionView& view, const Target& target)
-      : view_(view), target_(target), width_(target.vector_width), a_(part_for(view.kernel(), view.roles().a)) {}
+  FewRowsCode(const ContractionView& view, const Target& target) : view_(view), target_(target), width_(target.vector_width) {}
 
   std::optional<GeneratedKernel> run() {
     const Expr& index = view_.b().index;
@@ -121,41 +120,26 @@ class FewRowsCode {
   void fill() {
     view_.fill_sizes(out_.values);
     const Axis& inner = view_.inner_axis();
-    const bool vectors =
-        inner.extent.is_constant() && inner.extent.value() % width_ == 0 && can_vectorize(a_, inner.name, width_);
+    const bool vectors = inner.extent.is_constant() && inner.extent.value() % width_ == 0 &&
+                         can_vectorize(part_for(view_.kernel(), view_.roles().a), inner.name, width_);
+    const int lanes = vectors ? width_ : 1;
     set("VW", width_);
-    set("PV", vectors ? width_ : 1);
+    set("PV", lanes);
     auto& holes = out_.values.holes;
     holes["GROUP"] = fmt::format("{}\n", fmt::join(view_.group_coordinates(), "\n"));
-    holes["A_ELEMENTS"] = a_elements(vectors ? width_ : 1);
-    const Expr first = view_.b().index.substitute({{view_.column_axis().name, Expr(0)}, {inner.name, Expr(0)}});
-    holes["B_POINTER"] =
-        fmt::format("const __global float* w = {} + {};\n", view_.operand_of(view_.b()).name, view_.c_text(first));
+    holes["A_ELEMENTS"] = elements_of_a(view_, inner.name, lanes);
+    Substitution first{{view_.column_axis().name, Expr(0)}};
+    for (const int i : view_.roles().k) first[view_.reduction(i).name] = Expr(0);
+    holes["B_POINTER"] = fmt::format("const __global float* w = {} + {};\n", view_.operand_of(view_.b()).name,
+                                     view_.c_text(view_.b().index.substitute(first)));
     holes["EPILOGUE"] = contraction_epilogue(view_, width_, false);
     holes["STORE"] = "";
     holes["C_ROW"] = "";
   }
 
-  std::string a_elements(int lanes) const {
-    const std::string& inner = view_.inner_axis().name;
-    std::set<std::string> names;
-    for (const auto* axes : {&view_.kernel().axes, &view_.kernel().reduction}) {
-      for (const Axis& axis : *axes) names.insert(axis.name);
-    }
-    Emitter e(a_, view_.mode());
-    if (lanes > 1) e.set_vector_axis(inner, lanes);
-    e.open("", names);
-    for (const std::string& line : view_.row_coordinates(indices_of(a_))) e.line(line);
-    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
-    e.line(fmt::format("v = {};", lanes > 1 ? e.vector_value(view_.roles().a) : e.value(view_.roles().a)));
-    e.close();
-    return e.text();
-  }
-
   const ContractionView& view_;
   const Target& target_;
   const int width_;
-  const Kernel a_;  // what A's elements are computed from
   TileKernel out_;
 };
 

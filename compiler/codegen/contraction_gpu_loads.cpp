@@ -59,10 +59,7 @@ class LoadCode {
   template <class Lines>
   std::string at_element(const EmitMode& mode, const Lines& lines, bool of_row = true, bool of_term = true) const {
     Emitter e(part_, mode);
-    std::set<std::string> names;
-    for (const Axis& a : part_.axes) names.insert(a.name);
-    for (const Axis& a : part_.reduction) names.insert(a.name);
-    e.open("", names);
+    e.open("", axis_names(part_));
     if (is_a_ && !flat_ && of_row) {
       for (const std::string& line : view_.row_coordinates(indices_of(part_))) e.line(line);
     }

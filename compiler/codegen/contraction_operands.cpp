@@ -131,8 +131,7 @@ class OperandCode {
   // The vector of A at (row m, tap, k).
   void copy_a() {
     const std::string& inner = view_.inner_axis().name;
-    const Kernel& kernel = view_.kernel();
-    const Kernel loads = part_for(kernel, view_.roles().a);
+    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
     const bool by_rows = choice_.row_lanes > 0;
     const int width = by_rows                                                                        ? choice_.row_lanes
                       : view_.inner().value() >= target_.vector_width && can_vectorize(loads, inner) ? target_.vector_width
@@ -140,19 +139,8 @@ class OperandCode {
     values_.parameters["PV"] = std::to_string(width);
     if (by_rows) values_.parameters["ROWS_INNERMOST"] = "1";
     if (choice_.copies_panels) values_.parameters["COPY_B"] = "1";
-    std::set<std::string> names;
-    for (const Axis& axis : kernel.axes) names.insert(axis.name);
-    for (const Axis& axis : kernel.reduction) names.insert(axis.name);
-    Emitter e(loads, view_.mode());
-    e.set_vector_axis(by_rows ? view_.axis(view_.roles().m[0]).name : inner, width);
-    e.open("", names);
-    for (const Lines& lines : {view_.group_coordinates(), view_.row_coordinates(indices_of(loads)), view_.tap_coordinates()}) {
-      for (const std::string& line : lines) e.line(line);
-    }
-    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
-    e.line(fmt::format("v = {};", e.vector_value(view_.roles().a)));
-    e.close();
-    values_.holes["A_ELEMENTS"] = e.text();
+    values_.holes["A_ELEMENTS"] =
+        elements_of_a(view_, by_rows ? view_.axis(view_.roles().m[0]).name : inner, width, view_.group_coordinates());
   }
 
   void point_to_b() {
@@ -233,6 +221,21 @@ std::int64_t literal(const Expr& e) {
 }
 
 }  // namespace
+
+std::string elements_of_a(const ContractionView& view, const std::string& axis, int lanes,
+                          const std::vector<std::string>& first) {
+  const Kernel loads = part_for(view.kernel(), view.roles().a);
+  Emitter e(loads, view.mode());
+  e.set_vector_axis(axis, lanes);
+  e.open("", axis_names(view.kernel()));
+  for (const Lines& lines : {first, view.row_coordinates(indices_of(loads)), view.tap_coordinates()}) {
+    for (const std::string& line : lines) e.line(line);
+  }
+  e.line(fmt::format("const {} {} = k;", view.index_type(), view.inner_axis().name));
+  e.line(fmt::format("v = {};", e.vector_value(view.roles().a)));
+  e.close();
+  return e.text();
+}
 
 void fill_operands(const ContractionView& view, const ContractionChoice& choice, const Target& target, TemplateValues& values) {
   OperandCode(view, choice, target, values).run();

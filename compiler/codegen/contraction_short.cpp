@@ -99,17 +99,19 @@ void shorten_weights(Schedule& schedule, const Target& target, double error) {
   }
 }
 
-std::optional<GeneratedKernel> generate_short(const ContractionView& view, const ContractionChoice& choice,
-                                              const std::vector<Buffer>& buffers, const Target& target) {
-  if (view.roles().strategy != kShortWeights || !reads_short(view, choice)) return std::nullopt;
+std::optional<GeneratedKernel> generate_short(const ContractionView& view, const std::vector<Buffer>& buffers,
+                                              const Target& target) {
+  if (view.roles().strategy != kShortWeights) return std::nullopt;
+  const auto choice = choose_contraction(view, buffers, target);
+  if (!choice || !reads_short(view, *choice)) return std::nullopt;
   const std::int64_t rows = view.rows().value();
-  ContractionChoice shape = choice;
+  ContractionChoice shape = *choice;
   shape.tiles = {static_cast<int>(rows), vectors_of(rows, target)};
   shape.panel_width = std::int64_t{shape.tiles.vectors} * target.vector_width;
   const std::int64_t panels = ceil_div(view.columns().value(), shape.panel_width),
                      of_item = std::max<std::int64_t>(1, view.groups().value() * panels / (kItems * target.compute_units));
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
-  auto packed = pack_short(weights.constant, *choice.constant_b, layout_of(view, shape.panel_width));
+  auto packed = pack_short(weights.constant, *choice->constant_b, layout_of(view, shape.panel_width));
   if (!packed) return std::nullopt;
   Kernel kernel = view.kernel();
   kernel.operands[static_cast<std::size_t>(view.b().operand)].replaced = true;

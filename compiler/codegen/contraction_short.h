@@ -18,7 +18,7 @@ inline constexpr std::string_view kShortWeights = "short_weights";
 void shorten_weights(Schedule& schedule, const Target& target, double error);
 
 // Code for a contraction of that strategy; nothing for others, and for weights that have no such form.
-std::optional<GeneratedKernel> generate_short(const ContractionView& view, const ContractionChoice& choice,
-                                              const std::vector<Buffer>& buffers, const Target& target);
+std::optional<GeneratedKernel> generate_short(const ContractionView& view, const std::vector<Buffer>& buffers,
+                                              const Target& target);
 
 }  // namespace oclc

@@ -53,6 +53,14 @@ Kernel part_for(const Kernel& kernel, NodeId root) {
   return part;
 }
 
+std::set<std::string> axis_names(const Kernel& kernel) {
+  std::set<std::string> names;
+  for (const auto* axes : {&kernel.axes, &kernel.reduction}) {
+    for (const Axis& axis : *axes) names.insert(axis.name);
+  }
+  return names;
+}
+
 bool reads_values(const Expr& e) {
   const auto symbols = e.symbols();
   return std::any_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });

@@ -1,5 +1,7 @@
 // The part of a kernel that some of its values need: what a hole of a template is generated from.
 #pragma once
+#include <set>
+#include <string>
 #include <vector>
 
 #include "compiler/kernels/kernel.h"
@@ -12,6 +14,8 @@ void keep_needed(Kernel& kernel, std::vector<NodeId> roots);
 void drop_unused_operands(Kernel& kernel);
 // The kernel without stores and stages, and with the nodes that `root` needs.
 Kernel part_for(const Kernel& kernel, NodeId root);
+// Names of the axes that it computes and sums over.
+std::set<std::string> axis_names(const Kernel& kernel);
 // Whether an index or guard depends on the value of a node.
 bool reads_values(const Expr& e);
 // Every index and guard of its nodes, and the indices of its stores.

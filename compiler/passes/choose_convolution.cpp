@@ -117,7 +117,7 @@ bool mark(Node* node, const ConvolutionCost& cost, std::string_view strategy) {
 // allows. Rounding errors of layers are independent: their squares add up, to half of the network's; the rest is for all other
 // sums, and weights of fewer bits.
 std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions& options) {
-  const double network = options.precision == "fast" ? 2e-5 : options.precision == "fp32" ? 5e-6 : 0;
+  const double network = contract_error(options.precision);
   std::vector<std::pair<double, const Node*>> gains;
   for (const Node* node : graph.nodes()) {
     if (node->op->name != "conv") continue;
