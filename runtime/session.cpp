@@ -8,7 +8,6 @@
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
-#include "runtime/nan_check.h"
 #include "runtime/package/verify.h"
 #include "runtime/quirks.h"
 
@@ -265,119 +264,6 @@ void Session::prepare(std::uint32_t index) {
   ++stats_.preparations;
   stats_.prepare_ns = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
-}
-
-void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_event* wait) {
-  const cl_command_queue queue = context_->queue();
-  if (wait_count > 0)
-    check_cl(clEnqueueBarrierWithWaitList(queue, wait_count, wait, nullptr), "waiting for the caller's events");
-  strings_.reset();
-  for (const Port& p : e.ports) {
-    const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
-    if (p.input && bytes > 0 && is_copied(p)) {
-      check_cl(
-          clEnqueueCopyBuffer(queue, p.bound->memory.get(), p.staging.get(), p.bound->offset, 0, bytes, 0, nullptr, nullptr),
-          "copying " + p.label);
-    }
-    if (!p.input || bytes == 0 || !p.bound || !p.bound->host || p.in_place) continue;
-    if (p.binding->dtype() == fb::DType::string_)
-      write_texts(p);
-    else
-      check_cl(clEnqueueWriteBuffer(queue, p.staging.get(), CL_FALSE, 0, bytes, p.bound->host, 0, nullptr, nullptr),
-               "writing " + p.label);
-  }
-  records_.clear();
-  recorded_schedule_ = profile_ ? e.schedule.get() : nullptr;
-  stats_.command_buffer = 0;
-  if (!profile_ && !nan_check_ && !e.recorded && !e.recording_failed && e.schedule->replayable() &&
-      CommandBuffer::wanted(*context_)) {
-    e.recorded = CommandBuffer::record(*context_, *e.schedule);
-    e.recording_failed = !e.recorded;
-  }
-  if (e.recorded && !profile_ && !nan_check_ && e.recorded->enqueue()) {
-    stats_.launches = e.recorded->launches();
-    stats_.command_buffer = 1;
-  } else {
-    scratch_ = e.symbols;
-    std::optional<NanCheck> check;
-    if (nan_check_) {
-      const auto index = static_cast<std::uint32_t>(&e - entries_.data());
-      check.emplace(*loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
-    }
-    stats_.launches = e.schedule->enqueue(queue, scratch_, profile_ ? &records_ : nullptr, check ? &*check : nullptr);
-    if (e.schedule->reads()) e.found = scratch_;
-  }
-  for (const Port& p : e.ports) {
-    const fb::Expr* size = plan().buffers()->Get(static_cast<std::uint32_t>(p.binding->buffer()))->bytes();
-    const std::uint64_t bytes = !p.input && size && is_computed(size)
-                                    ? static_cast<std::uint64_t>(evaluate(size, scratch_, "the size of an output"))
-                                    : e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
-    if (!p.input && bytes > 0 && is_copied(p)) {
-      check_cl(
-          clEnqueueCopyBuffer(queue, p.staging.get(), p.bound->memory.get(), 0, p.bound->offset, bytes, 0, nullptr, nullptr),
-          "copying " + p.label);
-    }
-    if (p.input || bytes == 0 || !p.bound || !p.bound->host || p.in_place) continue;
-    if (p.binding->dtype() == fb::DType::string_)
-      read_texts(p, bytes);
-    else
-      check_cl(clEnqueueReadBuffer(queue, p.staging.get(), CL_FALSE, 0, bytes, p.bound->host, 0, nullptr, nullptr),
-               "reading " + p.label);
-  }
-}
-
-void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_event* wait, cl_event* event) {
-  if (wait_count > 0 && !wait) throw Failure(OCLC_E_ARGUMENT, "the wait list is NULL");
-  prepare(index);
-  cl_event done = nullptr;
-  try {
-    enqueue_commands(entries_[index], wait_count, wait);
-    if (event) check_cl(clEnqueueMarkerWithWaitList(context_->queue(), 0, nullptr, &done), "marking the end of the run");
-    check_cl(clFlush(context_->queue()), "starting the run");
-  } catch (...) {
-    // What was enqueued still uses the caller's memory.
-    if (done) clReleaseEvent(done);
-    clFinish(context_->queue());
-    throw;
-  }
-  if (event) *event = done;
-}
-
-void Session::read_output(std::uint32_t index, const char* name, void* host, std::uint64_t bytes) {
-  Entry& e = entry(index);
-  const Port& p = port(e, OCLC_OUTPUT, name);
-  if (e.dirty || !e.laid_out)
-    throw Failure(OCLC_E_ARGUMENT,
-                  p.label + ": entry point '" + e.name + "' was not run, or inputs or outputs were bound since");
-  const auto buffer = static_cast<std::size_t>(p.binding->buffer());
-  const fb::Expr* size = plan().buffers()->Get(static_cast<std::uint32_t>(buffer))->bytes();
-  const auto found = static_cast<std::uint64_t>(evaluate(size, e.found.empty() ? e.symbols : e.found, "the size of an output"));
-  const std::uint64_t element = package::dtype_bytes(p.binding->dtype());
-  const bool texts = p.binding->dtype() == fb::DType::string_;
-  const std::uint64_t needed = texts ? found / element * sizeof(const char*) : found;
-  if (needed == 0) return;
-  if (!host) throw Failure(OCLC_E_ARGUMENT, p.label + ": the host pointer is NULL");
-  if (bytes < needed)
-    throw Failure(OCLC_E_BINDING,
-                  p.label + " takes " + std::to_string(needed) + " bytes, found room for " + std::to_string(bytes));
-  const Place& place = e.schedule->places()[buffer];
-  std::vector<std::int32_t> numbers(texts ? found / sizeof(std::int32_t) : 0);
-  check_cl(clEnqueueReadBuffer(context_->queue(), place.memory, CL_TRUE, place.offset, found, texts ? numbers.data() : host, 0,
-                               nullptr, nullptr),
-           "reading " + p.label);
-  for (std::size_t i = 0; i < numbers.size(); ++i) static_cast<const char**>(host)[i] = strings_.require(numbers[i]).c_str();
-}
-
-void Session::submit(std::uint32_t index) {
-  prepare(index);
-  enqueue_commands(entries_[index], 0, nullptr);
-}
-
-void Session::run(std::uint32_t index) {
-  cl_event done = nullptr;
-  enqueue(index, 0, nullptr, &done);
-  const ClEvent owner(done);
-  check_cl(clWaitForEvents(1, &done), "running entry point '" + entries_[index].name + "'");
 }
 
 oclc_stats Session::stats() const {

@@ -138,6 +138,10 @@ class Session {
   bool shares_host_memory(const Entry& entry, const Port& port, std::uint64_t bytes) const;
   Place port_place(const Entry& entry, Port& port, std::uint64_t bytes);
   void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait);
+  void copy(const Port& port, const Place& from, const Place& to, std::uint64_t bytes);
+  void write_inputs(const Entry& entry);
+  void enqueue_schedule(Entry& entry);
+  void read_outputs(const Entry& entry);
   void write_initial(std::uint32_t buffer);
   std::vector<std::string> copy_texts(const Port& port, const oclc_tensor& tensor) const;
   void write_texts(const Port& port);

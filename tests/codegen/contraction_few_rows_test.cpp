@@ -27,10 +27,12 @@ TEST_CASE("few rows read a right operand of run time once, along its rows") {
             b.relu(b.add(b.matmul(b.relu(check.input({7, 450})), check.input({450, 1200})), check.input({1200}))));
   check.out("batches", b.matmul(check.input({3, 5, 257}), check.input({3, 257, 2048})));
   check.out("the left operand transposed", b.matmul(check.input({520, 47}), check.input({520, 1056}), true, false));
+  check.out("a 1x1 convolution, whose terms have axes of one tap",
+            b.conv(check.input({1, 600, 3, 5}), check.input({1024, 600, 1, 1}), nullptr, {}));
   const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
   for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) {
     CHECK(check.problem(target, true, 1e-6, wanted) == "");
-    CHECK(count_in_sources(check, target, "template contraction_rows_cpu") == 5);
+    CHECK(count_in_sources(check, target, "template contraction_rows_cpu") == 6);
   }
 }
 

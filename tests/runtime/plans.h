@@ -1,8 +1,21 @@
 // More plans by hand.
 #pragma once
+#include <doctest/doctest.h>
+
 #include "tests/runtime/plan_builder.h"
 
 namespace oclc::test {
+
+inline std::vector<float> ramp(std::size_t n, float step = 1) {
+  std::vector<float> v(n);
+  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<float>(i) * step;
+  return v;
+}
+
+// Of `vector_plan_bytes`.
+inline void check_vector_result(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& y) {
+  for (std::size_t i = 0; i < y.size(); ++i) REQUIRE(y[i] == (a[i] + b[i]) * static_cast<float>(1 + i % 4) + 1);
+}
 
 inline std::vector<std::byte> two_output_plan_bytes() {
   fb::PlanT plan = new_plan();

@@ -1,13 +1,7 @@
 #include <CL/cl.h>
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstring>
 #include <filesystem>
-#include <functional>
-#include <numeric>
-#include <thread>
 
 #include "oclc/oclc.hpp"
 #include "tests/runtime/error_of.h"
@@ -19,16 +13,6 @@ using namespace oclc;
 using namespace oclc::test;
 
 namespace {
-
-std::vector<float> ramp(std::size_t n, float step = 1) {
-  std::vector<float> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<float>(i) * step;
-  return v;
-}
-
-void check_vector_result(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& y) {
-  for (std::size_t i = 0; i < y.size(); ++i) REQUIRE(y[i] == (a[i] + b[i]) * static_cast<float>(1 + i % 4) + 1);
-}
 
 oclc_tensor device_tensor(cl_mem memory, std::uint64_t offset, const std::vector<std::int64_t>& shape) {
   oclc_tensor t = OCLC_INIT(oclc_tensor);
@@ -100,41 +84,6 @@ kernel void sum(global const float* x, long x0, global float* y, long y0, int n)
   session.set_input<float>(0, "x", x.data(), {3});
   session.run(0);
   CHECK(y == 7);
-}
-
-// y[i] = w[i] + v[i], where the kernel finds v in the memory object of w.
-fb::PlanT shared_constants_plan(std::int64_t bytes_of_v) {
-  fb::PlanT plan = new_plan();
-  plan.buffers.push_back(constant("w", 0, 16));
-  plan.buffers.push_back(constant("v", 0, bytes_of_v));
-  plan.buffers.push_back(buffer("y", fb::BufferKind::output, 16));
-  plan.programs.push_back(program("add", R"(
-kernel void add(global const float* w, long w0, long v0, global float* y, long y0) {
-  size_t i = get_global_id(0);
-  y[y0 + i] = w[w0 + i] + w[v0 + i];
-})"));
-  auto e = entry("predict");
-  e->outputs.push_back(binding("y", 2, {4}));
-  auto v = reads(1);
-  v->shared = true;
-  e->steps.push_back(launch("add", 0, {4}, {1}, reads(0), std::move(v), writes(2)));
-  plan.entries.push_back(std::move(e));
-  return plan;
-}
-
-TEST_CASE("constants in one memory object are passed as one, and those that are not are refused") {
-  const rt::Context context;
-  std::vector<float> y(4);
-  rt::Session session(load(finish(shared_constants_plan(16), {1, 2, 3, 4})), context);
-  session.set_output<float>(0, "y", y.data(), {4});
-  session.run(0);
-  CHECK(y == std::vector<float>{2, 4, 6, 8});
-  rt::Session apart(load(finish(shared_constants_plan(0), {1, 2, 3, 4})), context);
-  apart.set_output<float>(0, "y", y.data(), {4});
-  CHECK(error_of([&] { apart.run(0); }, OCLC_E_UNSUPPORTED) ==
-        "kernel 'add' (nodes add_node) wants all constants in one memory object, device '" +
-            std::string(context.device().name) + "' allows at most " + std::to_string(context.device().max_alloc_bytes) +
-            " bytes in one; compile the model with --disable=one_memory");
 }
 
 TEST_CASE("the caller's context, queue, memory and events are used") {
@@ -225,100 +174,6 @@ TEST_CASE("the caller's context, queue, memory and events are used") {
   clReleaseMemObject(out);
   clReleaseCommandQueue(queue);
   clReleaseContext(cl);
-}
-
-TEST_CASE("case 97: inputs and outputs that do not fit are named and nothing runs") {
-  const rt::Plan plan = load(vector_plan_bytes());
-  rt::Session session(plan, rt::Context());
-  const std::vector<float> data(16);
-  std::vector<float> y(16);
-  const std::vector<double> doubles(16);
-  CHECK(error_of([&] { session.set_input(0, "c", data.data(), {4}); }, OCLC_E_ARGUMENT) ==
-        "entry point 'predict' has no input 'c'; it has: a, b");
-  CHECK(error_of([&] { session.set_output(0, "a", y.data(), {4}); }, OCLC_E_ARGUMENT) ==
-        "entry point 'predict' has no output 'a'; it has: y");
-  CHECK(error_of([&] { session.set_input(1, "a", data.data(), {4}); }, OCLC_E_ARGUMENT) == "entry point 1 of 1");
-  CHECK(error_of([&] { session.set_input(0, "a", doubles.data(), {4}); }) == "input 'a': wanted float32, found float64");
-  CHECK(error_of([&] { session.set_input(0, "a", data.data(), {2, 2}); }) == "input 'a': wanted shape [N], found rank 2");
-  CHECK(error_of([&] { session.set_input(0, "a", data.data(), {-4}); }) ==
-        "input 'a': its shape [-4] has a negative dimension");
-  CHECK(error_of([&] { session.set_input<float>(0, "a", nullptr, {4}); }) ==
-        "input 'a': both its host pointer and its cl_mem are NULL");
-  CHECK(error_of([&] { session.set_input(0, "a", data.data(), {INT64_MAX}); }) ==
-        "input 'a': its shape [9223372036854775807] has too many elements");
-  oclc_tensor t = OCLC_INIT(oclc_tensor);
-  const std::int64_t four = 4;
-  t.rank = 1;
-  t.shape = &four;
-  t.host = y.data();
-  t.bytes = 12;
-  CHECK(error_of([&] { session.set_input(0, "a", t); }) == "input 'a': shape [4] needs 16 bytes, found 12");
-  t.shape = nullptr;
-  CHECK(error_of([&] { session.set_input(0, "a", t); }) == "input 'a': its shape is NULL");
-  t.size = 0;
-  CHECK(error_of([&] { session.set_input(0, "a", t); }, OCLC_E_ARGUMENT) == "tensor: its size is not set");
-
-  CHECK(error_of([&] { session.run(0); }) ==
-        "dimension 'N' has no value: bind the inputs of entry point 'predict' first, or the dimension itself");
-  session.set_input(0, "a", data.data(), {4});
-  CHECK(error_of([&] { session.run(0); }) == "input 'b' of entry point 'predict' is not bound");
-  session.set_input(0, "b", data.data(), {5});
-  CHECK(error_of([&] { session.run(0); }) ==
-        "dimension 'N' is inconsistent: input 'a' dimension 0 is 4, but input 'b' dimension 0 is 5");
-  session.bind_dim("N", 3);
-  CHECK(error_of([&] { session.run(0); }) == "dimension 'N' is inconsistent: bound to 3, but input 'a' dimension 0 is 4");
-  session.bind_dim("N", -1);
-  session.set_input(0, "b", data.data(), {4});
-  session.set_output(0, "y", y.data(), {3});
-  CHECK(error_of([&] { session.run(0); }) == "output 'y': wanted shape [N] = [4], found [3]");
-  t = OCLC_INIT(oclc_tensor);
-  t.host = y.data();
-  t.bytes = 15;
-  session.set_output(0, "y", t);
-  CHECK(error_of([&] { session.run(0); }) == "output 'y': shape [4] needs 16 bytes, found 15");
-  t.bytes = 16;
-  session.set_output(0, "y", t);
-  session.run(0);
-  CHECK(error_of([&] { session.bind_dim("M", 3); }, OCLC_E_ARGUMENT) == "the plan has no dimension 'M'; it has: N");
-  CHECK(error_of([&] { session.bind_dim("N", std::int64_t{1} << 40); }) ==
-        "dimension 'N' = 1099511627776 is outside the range 0 to 16777216 that the plan was compiled for");
-
-  // Misaligned host memory is legal: it is copied.
-  std::vector<char> raw(4 * 4 + 1);
-  std::vector<char> result(4 * 4 + 1);
-  const std::vector<float> values = {1, 2, 3, 4};
-  std::memcpy(raw.data() + 1, values.data(), 16);
-  oclc_tensor odd = OCLC_INIT(oclc_tensor);
-  odd.rank = 1;
-  odd.shape = &four;
-  odd.bytes = 16;
-  odd.host = raw.data() + 1;
-  session.set_input(0, "a", odd);
-  odd.host = result.data() + 1;
-  session.set_output(0, "y", odd);
-  session.run(0);
-  std::memcpy(y.data(), result.data() + 1, 16);
-  check_vector_result(values, {0, 0, 0, 0}, {y.begin(), y.begin() + 4});
-}
-
-TEST_CASE("a kernel with more local memory than the device has is named before anything runs") {
-  fb::PlanT plan = new_plan();
-  plan.buffers.push_back(buffer("y", fb::BufferKind::output, 4));
-  plan.programs.push_back(program("greedy", R"(
-kernel void greedy(global float* y, long y0) {
-  local float space[1 << 26];
-  space[get_global_id(0) * 1000] = y0;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  y[y0 + get_global_id(0)] = space[(get_global_id(0) + 1) % 2];
-})"));
-  auto e = entry("predict");
-  e->outputs.push_back(binding("y", 0, {1}));
-  e->steps.push_back(launch("greedy", 0, {1}, {1}, writes(0)));
-  plan.entries.push_back(std::move(e));
-  const rt::Context context;
-  const std::string text = error_of([&] { rt::Session(load(finish(plan)), context); }, OCLC_E_UNSUPPORTED);
-  CHECK(text.find("kernel 'greedy' wants 268435456 bytes of local memory, device '") != std::string::npos);
-  CHECK(text.find("; compile the model for it: oclc --device") != std::string::npos);
 }
 
 TEST_CASE("outputs that nobody binds are dropped, host outputs may not overlap") {
@@ -496,114 +351,4 @@ TEST_CASE("information about a plan") {
   CHECK(oclc_plan_get_program(vector.get(), 0, nullptr, &source) == OCLC_OK);
   CHECK(std::string(source).find("kernel void scale") != std::string::npos);
   CHECK(oclc_plan_get_program(vector.get(), 1, nullptr, &source) == OCLC_E_ARGUMENT);
-}
-
-TEST_CASE("fact 4, case 99: threads with sessions of their own on one plan and context compute the right numbers") {
-  const rt::Plan plan = load(vector_plan_bytes());
-  const rt::Context context;
-  std::vector<std::thread> threads;
-  std::atomic<int> wrong{0};
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&, t] {
-      rt::Session session(plan, context);
-      const std::size_t n = static_cast<std::size_t>(50 + t);
-      const auto a = ramp(n, static_cast<float>(t));
-      const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(n)};
-      std::vector<float> y(n);
-      session.set_input(0, "a", a.data(), shape);
-      session.set_input(0, "b", a.data(), shape);
-      session.set_output(0, "y", y.data(), shape);
-      for (int run = 0; run < 100; ++run) {
-        std::fill(y.begin(), y.end(), -1.f);
-        session.run(0);
-        for (std::size_t i = 0; i < n; ++i) wrong += y[i] != 2 * a[i] * static_cast<float>(1 + i % 4) + 1;
-      }
-    });
-  for (auto& thread : threads) thread.join();
-  CHECK(wrong == 0);
-}
-
-TEST_CASE("sessions of one plan and context share its programs and constants") {
-  const rt::Plan plan = load(vector_plan_bytes());
-  const rt::Context context;
-  const rt::Session first(plan, context);
-  const auto begin = std::chrono::steady_clock::now();
-  const rt::Session second(plan, context);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(50));
-  CHECK(second.stats().constant_bytes == 16);
-}
-
-TEST_CASE("handles may be released in any order, and NULL is accepted") {
-  auto plan = std::make_unique<rt::Plan>(load(vector_plan_bytes()));
-  auto context = std::make_unique<rt::Context>();
-  rt::Session session(*plan, *context);
-  plan.reset();
-  context.reset();
-  const auto a = ramp(8);
-  std::vector<float> y(8);
-  session.set_input(0, "a", a.data(), {8});
-  session.set_input(0, "b", a.data(), {8});
-  session.set_output(0, "y", y.data(), {8});
-  session.run(0);
-  check_vector_result(a, a, y);
-  oclc_plan_release(nullptr);
-  oclc_context_release(nullptr);
-  oclc_session_release(nullptr);
-  CHECK(oclc_session_run(nullptr, 0) == OCLC_E_ARGUMENT);
-  CHECK(std::string(oclc_session_message(nullptr)) == "the session is NULL");
-}
-
-TEST_CASE("case 99: a forked child gets a clear error") {
-  const rt::Plan plan = load(vector_plan_bytes());
-  const rt::Context context;
-  rt::Session session(plan, context);
-  const auto a = ramp(8);
-  session.set_input(0, "a", a.data(), {8});
-  session.set_input(0, "b", a.data(), {8});
-  int pipe_ends[2];
-  REQUIRE(::pipe(pipe_ends) == 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const oclc_status status = oclc_session_run(session.get(), 0);
-    const std::string text = std::string(oclc_status_name(status)) + ": " + oclc_session_message(session.get());
-    (void)!::write(pipe_ends[1], text.data(), text.size());
-    ::_exit(0);
-  }
-  ::close(pipe_ends[1]);
-  char text[512] = {};
-  (void)!::read(pipe_ends[0], text, sizeof text - 1);
-  ::close(pipe_ends[0]);
-  ::waitpid(child, nullptr, 0);
-  CHECK(std::string(text) ==
-        "OCLC_E_ARGUMENT: the process forked after the context was created; create a context in the child");
-}
-
-// Sanitizers keep freed memory back to find who still uses it; leaks they report themselves.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
-
-TEST_CASE("case 100: many runs do not grow the process" * doctest::skip(kSanitized)) {
-  rt::Session session(load(vector_plan_bytes()), rt::Context());
-  const auto a = ramp(16);
-  std::vector<float> y(16);
-  session.set_input(0, "a", a.data(), {16});
-  session.set_input(0, "b", a.data(), {16});
-  session.set_output(0, "y", y.data(), {16});
-  const auto resident = [] {
-    std::FILE* f = std::fopen("/proc/self/statm", "r");
-    long total = 0;
-    long pages = 0;
-    (void)!std::fscanf(f, "%ld %ld", &total, &pages);
-    std::fclose(f);
-    return pages * 4096;
-  };
-  for (int i = 0; i < 2000; ++i) session.run(0);
-  const long before = resident();
-  for (int i = 0; i < 20000; ++i) session.run(0);
-  CHECK(resident() - before < 1 << 20);
 }

@@ -10,31 +10,11 @@
 #include "compiler/support/error.h"
 #include "runtime/package/expr_code.h"
 #include "tools/oclc/failure.h"
+#include "tools/oclc/plan_lists.h"
 
 namespace oclc::tool {
-namespace {
 
 using nlohmann::json;
-using Steps = flatbuffers::Vector<flatbuffers::Offset<plan::Step>>;
-using Names = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
-
-std::string text_of(const flatbuffers::String* text) { return text ? text->str() : std::string(); }
-
-std::string joined(const Names* names) {
-  std::string out;
-  if (!names) return out;
-  for (const flatbuffers::String* name : *names) out += (out.empty() ? "" : ", ") + name->str();
-  return out;
-}
-
-template <class Vector>
-std::uint32_t size_of(const Vector* list) {
-  return list ? list->size() : 0;
-}
-
-std::string_view name_of(plan::DType dtype) { return oclc::name_of(static_cast<DType>(dtype)); }
-
-}  // namespace
 
 PlanView::PlanView(const plan::Plan& plan) : plan_(plan) {
   for (std::uint32_t i = 0; i < size_of(plan.symbols()); ++i) {
@@ -237,115 +217,6 @@ EntryFigures PlanView::figures(std::uint32_t entry, const SymbolValues& at) cons
     symbols.push_back(known == at.end() ? 0 : known->second);
   }
   out.memory = package::plan_memory(plan_, entry, symbols);
-  return out;
-}
-
-std::string PlanView::arg_text(const plan::Arg& arg) const {
-  const std::string number = arg.value() ? expr(arg.value()).text() : "0";
-  switch (arg.kind()) {
-    case plan::ArgKind::buffer:
-      return fmt::format("{}{}buffer {}{}", arg.writes() ? "write " : "", arg.shared() ? "shared " : "", arg.buffer(),
-                         number == "0" ? "" : " + " + number);
-    case plan::ArgKind::int32:
-      return "int " + number;
-    case plan::ArgKind::int64:
-      return "long " + number;
-    case plan::ArgKind::local:
-      return "local " + number;
-  }
-  return {};
-}
-
-template <class List>
-std::string PlanView::list_text(const List* list) const {
-  std::vector<std::string> out;
-  for (std::uint32_t i = 0; i < size_of(list); ++i) out.push_back(expr(list->Get(i)).text());
-  return fmt::format("[{}]", fmt::join(out, ", "));
-}
-
-void PlanView::steps_text(const Steps& steps, std::size_t depth, int& number, std::string& out) const {
-  const std::string indent(2 * depth, ' ');
-  for (const plan::Step* step : steps) {
-    if (const plan::Launch* launch = step->body_as_Launch()) {
-      std::vector<std::string> args;
-      for (std::uint32_t i = 0; i < size_of(launch->args()); ++i) args.push_back(arg_text(*launch->args()->Get(i)));
-      out += fmt::format("{}launch {} {} {}({}) global={} local=[{}] flops={} bytes={}  // {}\n", indent, number++,
-                         text_of(launch->anchor()), text_of(launch->name()), fmt::join(args, ", "), list_text(launch->global()),
-                         fmt::join(*launch->local(), ", "), expr(launch->flops()).text(), expr(launch->bytes()).text(),
-                         joined(launch->nodes()));
-      for (std::uint32_t i = 0; i < size_of(launch->parts()); ++i) {
-        const plan::Part& part = *launch->parts()->Get(i);
-        std::vector<std::string> used;
-        for (std::uint32_t k = 0; k < size_of(part.args()); ++k) used.push_back(arg_text(*part.args()->Get(k)));
-        out += fmt::format("{}  part {} {} {}({}) flops={} bytes={}  // {}\n", indent, i, text_of(part.anchor()),
-                           text_of(part.name()), fmt::join(used, ", "), expr(part.flops()).text(), expr(part.bytes()).text(),
-                           joined(part.nodes()));
-      }
-    } else if (const plan::BlasGemm* gemm = step->body_as_BlasGemm()) {
-      out += fmt::format("{}gemm {} {}({}, {}, {}) m={} n={} k={} batch={} flops={} bytes={}  // {}\n", indent, number++,
-                         text_of(gemm->name()), arg_text(*gemm->a()), arg_text(*gemm->b()), arg_text(*gemm->c()),
-                         expr(gemm->m()).text(), expr(gemm->n()).text(), expr(gemm->k()).text(),
-                         gemm->batch() ? expr(gemm->batch()).text() : "1", gemm->flops() ? expr(gemm->flops()).text() : "0",
-                         gemm->bytes() ? expr(gemm->bytes()).text() : "0", joined(gemm->nodes()));
-    } else if (const plan::Read* read = step->body_as_Read()) {
-      std::vector<std::string> dims;
-      for (const int dim : *read->dims()) dims.push_back(symbols_.at(static_cast<std::size_t>(dim)).text());
-      out += fmt::format("{}read {} from {}\n", indent, fmt::join(dims, ", "), arg_text(*read->from()));
-    } else if (const plan::Host* host = step->body_as_Host()) {
-      std::vector<std::string> operands;
-      for (const auto* list : {host->inputs(), host->outputs()})
-        for (std::uint32_t i = 0; i < size_of(list); ++i)
-          operands.push_back(arg_text(*list->Get(i)->at()) + list_text(list->Get(i)->shape()));
-      out += fmt::format("{}host {} {}({})  // {}\n", indent, number++, text_of(host->op()), fmt::join(operands, ", "),
-                         joined(host->nodes()));
-    } else if (const plan::Loop* loop = step->body_as_Loop()) {
-      const std::string condition =
-          loop->condition() < 0 ? "" : " while " + symbols_.at(static_cast<std::size_t>(loop->condition())).text();
-      out += fmt::format("{}loop {} < {}{} {{\n", indent, symbols_.at(static_cast<std::size_t>(loop->counter())).text(),
-                         expr(loop->trip()).text(), condition);
-      steps_text(*loop->body(), depth + 1, number, out);
-      out += indent + "}\n";
-    }
-  }
-}
-
-std::string PlanView::text() const {
-  std::string out = fmt::format("plan {} target={} precision={} producer={}\n", oclc::quoted(text_of(plan_.model())),
-                                text_of(plan_.target()), text_of(plan_.precision()), text_of(plan_.producer()));
-  if (size_of(plan_.options())) out += fmt::format("options {}\n", joined(plan_.options()));
-  for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
-    const plan::Symbol& symbol = *plan_.symbols()->Get(i);
-    const std::string upper = symbol.hi() == kUnbounded ? "" : std::to_string(symbol.hi());
-    const std::string_view kind = symbol.upper() ? "read" : symbol.loop() ? "counter" : "symbol";
-    out += fmt::format("{} {} {}..{}\n", kind, symbol.name()->str(), symbol.lo(),
-                       symbol.upper() ? expr(symbol.upper()).text() : upper);
-  }
-  for (std::uint32_t i = 0; i < size_of(plan_.buffers()); ++i) {
-    const plan::Buffer& buffer = *plan_.buffers()->Get(i);
-    out += fmt::format("buffer {} {} {} {} bytes={}", i, plan::EnumNameBufferKind(buffer.kind()),
-                       oclc::quoted(text_of(buffer.name())), name_of(buffer.dtype()), expr(buffer.bytes()).text());
-    if (buffer.kind() == plan::BufferKind::constant) out += fmt::format(" offset={}", buffer.constant_offset());
-    if (buffer.kind() == plan::BufferKind::arena)
-      out += fmt::format(" entry={} life={}..{}", buffer.entry(), buffer.first(), buffer.last());
-    if (buffer.alias() >= 0) out += fmt::format(" alias={}", buffer.alias());
-    out += '\n';
-  }
-  for (std::uint32_t i = 0; i < size_of(plan_.strings()); ++i)
-    out += fmt::format("string {} {}\n", i, oclc::quoted(text_of(plan_.strings()->Get(i))));
-  for (std::uint32_t i = 0; i < size_of(plan_.programs()); ++i) {
-    const plan::Program& program = *plan_.programs()->Get(i);
-    out += fmt::format("program {} {} source_bytes={}\n", i, text_of(program.name()), program.source()->size());
-  }
-  for (std::uint32_t i = 0; i < entries(); ++i) {
-    const plan::Entry& entry = *plan_.entries()->Get(i);
-    out += fmt::format("entry {} {{\n", entry.name()->str());
-    for (const PlanBinding& b : inputs(i))
-      out += fmt::format("  input {}: {}{}\n", oclc::quoted(b.name), b.type.text(), b.values);
-    for (const PlanBinding& b : outputs(i)) out += fmt::format("  output {}: {}\n", oclc::quoted(b.name), b.type.text());
-    int number = 0;
-    if (entry.steps()) steps_text(*entry.steps(), 1, number, out);
-    out += "}\n";
-  }
   return out;
 }
 

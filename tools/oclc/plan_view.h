@@ -64,15 +64,20 @@ class PlanView {
   bool is_symbolic() const;
 
  private:
+  using Steps = flatbuffers::Vector<flatbuffers::Offset<plan::Step>>;
+  using Args = flatbuffers::Vector<flatbuffers::Offset<plan::Arg>>;
+
   Expr expr(const plan::Expr* code) const;
   std::int64_t value(const plan::Expr* code, const SymbolValues& at) const;
   std::string arg_text(const plan::Arg& arg) const;
+  std::string args_text(const Args* args) const;
   template <class List>
   std::string list_text(const List* list) const;
-  void steps_text(const flatbuffers::Vector<flatbuffers::Offset<plan::Step>>& steps, std::size_t depth, int& number,
-                  std::string& out) const;
-  void count(const flatbuffers::Vector<flatbuffers::Offset<plan::Step>>& steps, SymbolValues& at, std::size_t& next,
-             EntryFigures& out) const;
+  std::string launch_text(const plan::Launch& launch, const std::string& indent) const;
+  std::string gemm_text(const plan::BlasGemm& gemm) const;
+  std::string host_text(const plan::Host& host) const;
+  void steps_text(const Steps& steps, std::size_t depth, int& number, std::string& out) const;
+  void count(const Steps& steps, SymbolValues& at, std::size_t& next, EntryFigures& out) const;
   std::vector<PlanBinding> bindings(const flatbuffers::Vector<flatbuffers::Offset<plan::Binding>>* list) const;
 
   const plan::Plan& plan_;

@@ -1,0 +1,127 @@
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "oclc/oclc.hpp"
+#include "tests/runtime/error_of.h"
+#include "tests/runtime/plan_builder.h"
+#include "tests/runtime/plans.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+TEST_CASE("fact 4, case 99: threads with sessions of their own on one plan and context compute the right numbers") {
+  const rt::Plan plan = load(vector_plan_bytes());
+  const rt::Context context;
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      rt::Session session(plan, context);
+      const std::size_t n = static_cast<std::size_t>(50 + t);
+      const auto a = ramp(n, static_cast<float>(t));
+      const std::vector<std::int64_t> shape = {static_cast<std::int64_t>(n)};
+      std::vector<float> y(n);
+      session.set_input(0, "a", a.data(), shape);
+      session.set_input(0, "b", a.data(), shape);
+      session.set_output(0, "y", y.data(), shape);
+      for (int run = 0; run < 100; ++run) {
+        std::fill(y.begin(), y.end(), -1.f);
+        session.run(0);
+        for (std::size_t i = 0; i < n; ++i) wrong += y[i] != 2 * a[i] * static_cast<float>(1 + i % 4) + 1;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("sessions of one plan and context share its programs and constants") {
+  const rt::Plan plan = load(vector_plan_bytes());
+  const rt::Context context;
+  const rt::Session first(plan, context);
+  const rt::Session second(plan, context);
+  const oclc_stats stats = first.stats();
+  CHECK(second.stats().build_ns == stats.build_ns);  // one building and one upload, timed once
+  CHECK(second.stats().upload_ns == stats.upload_ns);
+  CHECK(second.stats().constant_bytes == 16);
+}
+
+TEST_CASE("handles may be released in any order, and NULL is accepted") {
+  auto plan = std::make_unique<rt::Plan>(load(vector_plan_bytes()));
+  auto context = std::make_unique<rt::Context>();
+  rt::Session session(*plan, *context);
+  plan.reset();
+  context.reset();
+  const auto a = ramp(8);
+  std::vector<float> y(8);
+  session.set_input(0, "a", a.data(), {8});
+  session.set_input(0, "b", a.data(), {8});
+  session.set_output(0, "y", y.data(), {8});
+  session.run(0);
+  check_vector_result(a, a, y);
+  oclc_plan_release(nullptr);
+  oclc_context_release(nullptr);
+  oclc_session_release(nullptr);
+  CHECK(oclc_session_run(nullptr, 0) == OCLC_E_ARGUMENT);
+  CHECK(std::string(oclc_session_message(nullptr)) == "the session is NULL");
+}
+
+TEST_CASE("case 99: a forked child gets a clear error") {
+  const rt::Plan plan = load(vector_plan_bytes());
+  const rt::Context context;
+  rt::Session session(plan, context);
+  const auto a = ramp(8);
+  session.set_input(0, "a", a.data(), {8});
+  session.set_input(0, "b", a.data(), {8});
+  int pipe_ends[2];
+  REQUIRE(::pipe(pipe_ends) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const oclc_status status = oclc_session_run(session.get(), 0);
+    const std::string text = std::string(oclc_status_name(status)) + ": " + oclc_session_message(session.get());
+    (void)!::write(pipe_ends[1], text.data(), text.size());
+    ::_exit(0);
+  }
+  ::close(pipe_ends[1]);
+  char text[512] = {};
+  (void)!::read(pipe_ends[0], text, sizeof text - 1);
+  ::close(pipe_ends[0]);
+  ::waitpid(child, nullptr, 0);
+  CHECK(std::string(text) ==
+        "OCLC_E_ARGUMENT: the process forked after the context was created; create a context in the child");
+}
+
+// Sanitizers keep freed memory back to find who still uses it; leaks they report themselves.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
+TEST_CASE("case 100: many runs do not grow the process" * doctest::skip(kSanitized)) {
+  rt::Session session(load(vector_plan_bytes()), rt::Context());
+  const auto a = ramp(16);
+  std::vector<float> y(16);
+  session.set_input(0, "a", a.data(), {16});
+  session.set_input(0, "b", a.data(), {16});
+  session.set_output(0, "y", y.data(), {16});
+  const auto resident = [] {
+    std::FILE* f = std::fopen("/proc/self/statm", "r");
+    long total = 0;
+    long pages = 0;
+    (void)!std::fscanf(f, "%ld %ld", &total, &pages);
+    std::fclose(f);
+    return pages * 4096;
+  };
+  for (int i = 0; i < 2000; ++i) session.run(0);
+  const long before = resident();
+  for (int i = 0; i < 20000; ++i) session.run(0);
+  CHECK(resident() - before < 1 << 20);
+}
