@@ -44,6 +44,10 @@ class Chooser {
     shape.columns = typical_extent(view_.columns());
     shape.depth = typical_extent(view_.inner()) * view_.taps();
     shape.row_bytes = typical_extent(view_.inner()) * 4;
+    if (!view_.groups().is_constant() || !view_.rows().is_constant()) {
+      shape.least_groups = least_extent(view_.groups());
+      shape.least_rows = least_extent(view_.rows());
+    }
     return choose_tiles(shape, target_);
   }
 

@@ -52,7 +52,8 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
       best.vectors = vectors;
     }
   }
-  const std::int64_t row_tiles = ceil_div(s.rows, best.rows), panels = ceil_div(s.columns, best.vectors * width);
+  const std::int64_t row_tiles = ceil_div(s.rows, best.rows), panels = ceil_div(s.columns, best.vectors * width),
+                     least_row_tiles = ceil_div(s.least_rows, best.rows);
   const double panel_bytes = static_cast<double>(s.depth * best.vectors * width * 4),
                row_bytes = static_cast<double>(best.rows * s.row_bytes);
   double split_cost = -1;
@@ -67,6 +68,15 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
                         static_cast<double>(target.l2_bytes) / 2;
       double cost = static_cast<double>(ceil_div(items, cores)) * (work + first + (fits ? 0 : kReread * work) + kItemCycles);
       if (items < 4 * cores || work > kLongItemCycles) cost *= kImbalance;
+      if (s.least_groups > 0) {
+        // Of an open size the least counts as much as the typical one: both over what evenly busy cores would take.
+        const std::int64_t fewest = s.least_groups * ceil_div(least_row_tiles, mt) * ceil_div(panels, np);
+        const double item = static_cast<double>(std::min(mt, least_row_tiles) * np) * best_tile;
+        const double even = static_cast<double>(panels) * best_tile / static_cast<double>(cores);
+        cost = cost / (static_cast<double>(s.groups * row_tiles) * even) +
+               static_cast<double>(ceil_div(fewest, cores)) * (item + kItemCycles) /
+                   (static_cast<double>(s.least_groups * least_row_tiles) * even);
+      }
       if (split_cost >= 0 && cost >= split_cost) return;
       split_cost = cost;
       best.row_tiles = mt;

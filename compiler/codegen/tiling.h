@@ -11,6 +11,8 @@ namespace oclc {
 struct ContractionShape {
   std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;  // C[groups, rows, columns] sums over depth = taps * inner
   std::int64_t row_bytes = 4;                                 // of A that one row brings into the cache
+  // Where symbols make `groups` or `rows` stand for any number: what they are if each symbol is one. A split suits both.
+  std::int64_t least_groups = 0, least_rows = 0;
 };
 
 struct ContractionTiles {

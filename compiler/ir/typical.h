@@ -14,6 +14,8 @@ inline constexpr std::int64_t kTypicalDim = 8;
 double typical(const Expr& e);
 // The same for the extent of an axis: at least 1.
 std::int64_t typical_extent(const Expr& e);
+// With 1 for its symbols: at least 1.
+std::int64_t least_extent(const Expr& e);
 // The terms of a sum: one of unknown length counts as long, since tiles and groups that suit short sums take far too long for
 // those over all keys of a cache, and the other way round little longer.
 std::int64_t typical_terms(const Expr& e);

@@ -5,7 +5,7 @@
 // y0        y
 // axes      image<N out_y<14 out_x<14 out_c<16; sums over tap_y<1 tap_x<1 in_c<4
 // cost      25088*N flops, 15680*N + 256 bytes
-// launch    (((98*N + 2) / 3) + 65) / 66 groups of 1; template contraction_cpu, tile 6 x 16, 66 x 1 tiles a group
+// launch    (((98*N + 2) / 3) + 8) / 9 groups of 1; template contraction_cpu, tile 6 x 16, 9 x 1 tiles a group
 #ifndef OCLC_HAVE_oclc_store
 #define OCLC_HAVE_oclc_store
 // v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
@@ -27,14 +27,14 @@ OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(
 #endif
 void k_before_conv_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
   const int row_count = (int)(196*dim_N);
-  const int g = tile / (((((row_count + 6 - 1) / 6) + 66 - 1) / 66) * 1);
-  const int block = tile % (((((row_count + 6 - 1) / 6) + 66 - 1) / 66) * 1);
-  const int row_block = 0 ? block % ((((row_count + 6 - 1) / 6) + 66 - 1) / 66) : block / 1;
-  const int panel_block = 0 ? block / ((((row_count + 6 - 1) / 6) + 66 - 1) / 66) : block % 1;
+  const int g = tile / (((((row_count + 6 - 1) / 6) + 9 - 1) / 9) * 1);
+  const int block = tile % (((((row_count + 6 - 1) / 6) + 9 - 1) / 9) * 1);
+  const int row_block = 0 ? block % ((((row_count + 6 - 1) / 6) + 9 - 1) / 9) : block / 1;
+  const int panel_block = 0 ? block / ((((row_count + 6 - 1) / 6) + 9 - 1) / 9) : block % 1;
   const int panel_end = min(1, (panel_block + 1) * 1);
-  const int m_end = min(row_count, (row_block + 1) * (66 * 6));
+  const int m_end = min(row_count, (row_block + 1) * (9 * 6));
   for (int panel = panel_block * 1; panel < panel_end; ++panel) {
-    for (int m0 = row_block * (66 * 6); m0 < m_end; m0 += 6) {
+    for (int m0 = row_block * (9 * 6); m0 < m_end; m0 += 6) {
       // Surplus rows of the last tile repeat row row_count - 1 and are not stored.
       long image_of[6], out_y_of[6], out_x_of[6];
       #pragma unroll

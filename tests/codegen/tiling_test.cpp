@@ -1,0 +1,36 @@
+#include "compiler/codegen/tiling.h"
+
+#include <doctest/doctest.h>
+
+#include "compiler/targets/target.h"
+
+using namespace oclc;
+
+namespace {
+
+// Work-items of `groups` products of `rows`.
+std::int64_t items(const ContractionShape& shape, const ContractionTiles& tiles, const Target& target, std::int64_t groups,
+                   std::int64_t rows) {
+  return groups * ceil_div(ceil_div(rows, tiles.rows), tiles.row_tiles) *
+         ceil_div(ceil_div(shape.columns, tiles.vectors * target.vector_width), tiles.panels);
+}
+
+}  // namespace
+
+TEST_CASE("a split for any number of rows leaves no core idle when there are few") {
+  for (const std::string name : {"cpu", "cpu-256"}) {
+    const Target target = find_target(name);
+    for (const std::int64_t columns : {64, 96, 384}) {
+      CAPTURE(columns);
+      const ContractionShape eight_images{.rows = 8 * 196, .columns = columns, .depth = 64, .row_bytes = 256};
+      ContractionShape open = eight_images;
+      open.least_groups = 1;
+      open.least_rows = 196;
+      const ContractionTiles tiles = choose_tiles(open, target), fixed = choose_tiles(eight_images, target);
+      CHECK(tiles.rows == fixed.rows);
+      CHECK(tiles.vectors == fixed.vectors);
+      CHECK(items(open, tiles, target, 1, 196) >= target.compute_units);
+      CHECK(items(open, tiles, target, 1, 8 * 196) >= 4 * target.compute_units);
+    }
+  }
+}
