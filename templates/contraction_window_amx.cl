@@ -16,7 +16,9 @@
 //   PRODUCTS  6, 3, 1 (6)
 //   VALUES    float16; ushort16: bfloat16 with PRODUCTS = 1 (float16)
 //   ROWS, NP  output rows and panels of 32 columns of a work-item: at least 1
-// local memory 4 * LOCAL_FLOATS bytes: the window and one block of sums.
+//   AT_ONCE   taps whose steps of a panel all blocks multiply before they go on: TAPS, or a divisor of it for panels of which two
+//             would not stay in the second-level cache (TAPS)
+// local memory 4 * LOCAL_FLOATS bytes: the window and one block of sums, or all blocks' if taps are not taken all at once.
 // launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 #ifndef IMAGES
 #define IMAGES 1
@@ -82,6 +84,11 @@
 #define INDEX int
 #endif
 #define TAPS (KH * KW)
+#ifndef AT_ONCE
+#define AT_ONCE TAPS
+#endif
+#define PIECES (TAPS / AT_ONCE)
+#define PIECE (AT_ONCE * TAP_STEPS * STEP)
 #define TAP_STEPS ((K + 31) / 32)
 #define STEPS (TAPS * TAP_STEPS)
 #define PARTS (PRODUCTS == 6 ? 3 : PRODUCTS == 3 ? 2 : 1)
@@ -97,7 +104,8 @@
 #define SPREAD (BLOCKS >= 16 ? 16 : BLOCKS >= 8 ? 8 : BLOCKS >= 4 ? 4 : BLOCKS >= 2 ? 2 : 1)
 #define LINES (SY * SX * PHASE_LINES)
 #define WINDOW_STEP (PARTS * LINES * 32)
-#define LOCAL_FLOATS (16 + 1024 + TAP_STEPS * WINDOW_STEP / 2)
+#define SUMS (PIECES > 1 ? BLOCKS : 1)
+#define LOCAL_FLOATS (16 + SUMS * 1024 + TAP_STEPS * WINDOW_STEP / 2)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
 #if PRODUCTS == 6
@@ -127,7 +135,7 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
   const int panel_begin = panel_block * NP, panel_end = min(PANELS, panel_begin + NP);
   const int y_begin = row_block * ROWS, y_count = min(OH - y_begin, ROWS);
   __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
-  __local ushort* window = (__local ushort*)(sums + 1024);
+  __local ushort* window = (__local ushort*)(sums + SUMS * 1024);
   for (int phase = 0; phase < SY * SX; ++phase) {
     const int used = y_count * PITCH + REACH;
     for (int wy = 0; wy * PITCH < used; ++wy) {
@@ -156,20 +164,27 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
     }
   }
   oclc_tiles_open();
-  for (int panel = panel_begin; panel < panel_end; ++panel) {
+  // Panels, or the steps of some taps of one, that all blocks of positions multiply.
+  for (int piece = panel_begin * PIECES; piece < panel_end * PIECES; ++piece) {
+    const int panel = piece / PIECES, tap_begin = piece % PIECES * AT_ONCE, tap_end = tap_begin + AT_ONCE;
     for (int p0 = 0; p0 < y_count * PITCH; p0 += 32) {
       const __global ushort* w;
       //@hole B_POINTER
       w = b + (size_t)panel * (STEPS * STEP);
       //@end
-      const int part = p0 / 32 - (panel == panel_begin), share = oclc_tiles_share(part, SPREAD, panel + 1 == panel_end);
-      oclc_tiles_begin(sums, 1);
-      for (int ky = 0; ky < KH; ++ky)
-        for (int kx = 0; kx < KW; ++kx, w += TAP_STEPS * STEP)
-          MULTIPLY(sums, window, (ky * DY % SY * SX + kx * DX % SX) * PHASE_LINES + ky * DY / SY * PITCH + kx * DX / SX + p0, 1,
-                   LINES * 32, WINDOW_STEP, w, TAP_STEPS, share,
-                   oclc_tiles_soon(w, part, SPREAD, STEPS * STEP, (ky * KW + kx) * (TAP_STEPS * STEP), STEPS * STEP));
-      oclc_tiles_end(sums);
+      w += tap_begin * (TAP_STEPS * STEP);
+      __local float* to = sums + (PIECES > 1 ? p0 * 32 : 0);
+      const int part = p0 / 32 - (piece == panel_begin * PIECES),
+                share = oclc_tiles_share(part, SPREAD, piece + 1 == panel_end * PIECES);
+      oclc_tiles_begin(to, tap_begin == 0);
+      for (int tap = tap_begin; tap < tap_end; ++tap, w += TAP_STEPS * STEP) {
+        const int ky = tap / KW, kx = tap % KW;
+        MULTIPLY(to, window, (ky * DY % SY * SX + kx * DX % SX) * PHASE_LINES + ky * DY / SY * PITCH + kx * DX / SX + p0, 1,
+                 LINES * 32, WINDOW_STEP, w, TAP_STEPS, share,
+                 oclc_tiles_soon(w, part, SPREAD, PIECE, (tap - tap_begin) * (TAP_STEPS * STEP), PIECE));
+      }
+      oclc_tiles_end(to);
+      if (tap_end < TAPS) continue;
       int y = p0 / PITCH, x = p0 % PITCH;
       for (int i = 0; i < 32 && y < y_count; ++i) {
         if (x < OW) {
@@ -178,7 +193,7 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
           for (int j = 0; j < 2; ++j) {
             const int n = panel * 32 + j * 16;
             if (N % 32 != 0 && n >= N) break;
-            float16 v = vload16(i * 2 + j, sums);
+            float16 v = vload16(i * 2 + j, to);
             //@hole EPILOGUE
             v += vload16(0, bias + n);
             //@end

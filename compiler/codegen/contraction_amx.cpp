@@ -112,6 +112,7 @@ GeneratedKernel window_kernel(const ContractionView& view, const ConvolutionImag
   code.set("K", product.channels);
   code.set("DX", image.x.dilation);
   code.set("PITCH", product.pitch);
+  code.set("AT_ONCE", tiles.taps_at_once);
   const bool one_part = is_one_part(view, target);
   if (one_part) code.set("VALUES", "ushort16");
   code.hole("A_PIXEL", code.source(one_part, fmt::format("y * {} + x * {}", image.y.step, image.x.step)));

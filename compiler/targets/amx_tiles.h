@@ -43,6 +43,7 @@ struct AmxWindowProduct {
 
 struct AmxWindowTiles {
   std::int64_t rows = 1, panels = 1;  // of a work-item: output rows, 32 features each
+  std::int64_t taps_at_once = 1;      // AT_ONCE of the template of windows
   double seconds = 0;
 };
 

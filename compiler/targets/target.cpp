@@ -10,7 +10,7 @@ namespace oclc {
 
 const std::vector<Target>& target_rows() {
   static const std::vector<Target> rows = {
-      {"cpu", DeviceClass::cpu, 16, 32, 2, 1 << 20, 256 << 10, 1, 400e9, 30e9, 20e-6, true, false, "CPU with 512-bit vectors"},
+      {"cpu", DeviceClass::cpu, 16, 32, 2, 1 << 20, 512 << 10, 1, 400e9, 30e9, 20e-6, true, false, "CPU with 512-bit vectors"},
       {"cpu-amx", DeviceClass::cpu, 16, 32, 2, 2 << 20, 1 << 20, 1, 400e9, 30e9, 20e-6, true, false,
        "x86 CPU with 512-bit vectors and AMX tiles of bfloat16", Target::kNoLimit, MatrixUnit::amx},
       {"cpu-256", DeviceClass::cpu, 8, 16, 4, 512 << 10, 256 << 10, 1, 380e9, 30e9, 20e-6, true, false,

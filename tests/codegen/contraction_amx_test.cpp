@@ -33,7 +33,8 @@ HostTensor rounded(HostTensor x) {
 
 struct AmxCheck {
   PlanCheck plan;
-  bool round = false;  // operands are bfloat16 numbers
+  bool round = false;         // operands are bfloat16 numbers
+  std::int64_t l2_bytes = 0;  // 0: the target's
 
   Value* input(const Ints& shape, const std::vector<std::string>& names = {}) {
     HostTensor x = random_tensor(DType::f32, shape, static_cast<unsigned>(plan.inputs.size()) + 3, -1, 1);
@@ -55,7 +56,9 @@ struct AmxCheck {
     for (const char* use : {"emulate", "0", "1"}) {
       CAPTURE(use);
       const Setting setting("OCLC_AMX", use);
-      PlanRunner runner(module_of(copy_graph(*plan.graph)), amx_options(precision));
+      CompileOptions options = amx_options(precision);
+      if (l2_bytes > 0) options.target.l2_bytes = l2_bytes;
+      PlanRunner runner(module_of(copy_graph(*plan.graph)), options);
       int kernels = 0;
       const std::string source = runner.source(), head = std::string("template ") + kernel_template + ",";
       for (std::size_t at = source.find(head); at != source.npos; at = source.find(head, at + 1)) ++kernels;
@@ -142,6 +145,29 @@ TEST_CASE("convolutions of a window") {
     out(check.conv({1, 32, 3, 3}, {32, 32, 3, 3}, {}));
     check.check(precision, tolerance, "contraction_window_amx", 5);
   }
+}
+
+TEST_CASE("blocks of positions take a panel in pieces where the second-level cache does not hold two") {
+  for (const auto& [precision, tolerance, round] :
+       {std::tuple{"fp32", 2e-6, false}, {"fast", 2e-5, false}, {"bf16", 2e-6, true}}) {
+    CAPTURE(precision);
+    AmxCheck check;
+    check.round = round;
+    check.l2_bytes = 256 << 10;
+    check.plan.out("three taps at once", check.conv({1, 128, 9, 9}, {70, 128, 3, 3}, {.pads = {1, 1, 1, 1}}));
+    check.plan.out("a tap at once", check.conv({2, 256, 5, 5}, {40, 256, 3, 3}, {.pads = {1, 1, 1, 1}}));
+    check.plan.out("rows", check.plan.b.matmul(check.input({49, 700}), check.weights({700, 64})));
+    check.check(precision, tolerance, "contraction_window_amx", 1);
+  }
+  Target target = find_target("cpu-amx");
+  target.tile_products = 6;
+  const auto taps_at_once = [&](std::int64_t size, std::int64_t channels) {
+    return choose_amx_window({1, size, size, channels, channels, 9, 1, size + 1, 2 * (size + 1) + 2}, target)->taps_at_once;
+  };
+  CHECK(taps_at_once(28, 128) == 9);
+  CHECK(taps_at_once(7, 512) == 3);
+  target.tile_products = 1;
+  CHECK(taps_at_once(7, 512) == 9);
 }
 
 TEST_CASE("convolutions of few channels multiply patches") {

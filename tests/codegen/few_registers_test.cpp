@@ -48,6 +48,35 @@ TEST_CASE("few tiles of Winograd take narrow panels of weights where registers a
   }
 }
 
+TEST_CASE("blocks of Winograd's larger tiles grow with the channels on vectors of 512 bits") {
+  const auto tiles_on = [](const char* name, std::int64_t tile, std::int64_t tiles, std::int64_t channels) {
+    Target target = find_target(name);
+    target.compute_units = 2;
+    WinogradShape shape;
+    shape.tile = tile;
+    shape.tiles = tiles;
+    shape.channels = shape.features = channels;
+    const auto chosen = choose_winograd_tiles(shape, target);
+    REQUIRE(chosen);
+    CHECK(chosen->local_bytes <= target.local_bytes);
+    return *chosen;
+  };
+  for (const char* name : {"cpu", "cpu-amx"}) {
+    CAPTURE(name);
+    const WinogradTiles some = tiles_on(name, 4, 49, 128), more = tiles_on(name, 4, 49, 256);
+    CHECK(some.local_bytes <= 256 << 10);
+    CHECK(some.vectors == 2);
+    CHECK(more.local_bytes > 256 << 10);
+    CHECK(more.local_bytes <= 512 << 10);
+    CHECK(more.vectors == 2);
+  }
+  // Room for few rows only: panels may be wider.
+  CHECK(tiles_on("cpu", 4, 49, 512).vectors == 4);
+  CHECK(tiles_on("cpu-amx", 4, 49, 512).tiles == 13);
+  CHECK(tiles_on("cpu", 2, 49, 256).local_bytes <= 256 << 10);
+  CHECK(tiles_on("cpu-amx", 2, 49, 256).tiles == 49);
+}
+
 TEST_CASE("sums longer than a chain, of one row, of few and of many") {
   PlanCheck check;
   Builder& b = check.b;
