@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "compiler/codegen/contraction_amx.h"
 #include "compiler/codegen/contraction_choice.h"
@@ -70,7 +71,11 @@ class ContractionCode {
                         tiles.panels > 1 && bytes > target_.l2_bytes;
       // A few rows take a panel once, from its beginning to its end, as the processor itself guesses.
       const bool once = has_few_registers(target_) && typical_extent(view_.rows()) <= kOnceRows;
-      if (next)
+      if (const char* x = std::getenv("X_NEXT");
+          x && choice_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1) {
+        p["NEXT"] = std::to_string(
+            ceil_div(choice_.panel_width, tiles.row_tiles) < 16 ? 16 : ceil_div(choice_.panel_width, tiles.row_tiles));
+      } else if (next)
         p["NEXT"] = std::to_string(ceil_div(choice_.panel_width, tiles.row_tiles));
       else if (!once)
         p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));

@@ -1,6 +1,7 @@
 #include "compiler/codegen/tiling.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/targets/tuning.h"
@@ -36,6 +37,9 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
   for (int vectors = vectors_to; vectors >= vectors_from; --vectors) {
     for (int rows = rows_from; rows <= rows_to; ++rows) {
       if (!fits_registers(rows, vectors, target)) continue;
+      if (const char* x = std::getenv("X_TILE");
+          x && s.rows >= 64 && s.columns >= 256 && (rows != std::atoi(x) || vectors != std::atoi(x + 3)))
+        continue;
       const double step = std::max(
           {rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0, static_cast<double>(vectors * width * 4) / kSecondCacheBytes});
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);

@@ -1,6 +1,7 @@
 #include "compiler/targets/amx_tiles.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "compiler/ir/division.h"
 
@@ -33,9 +34,9 @@ constexpr double kFmaBlockSeconds = 250e-9;
 // by more 0.6 to 0.9. Three products are faster wherever they look so.
 constexpr double kSixMargin = 1.25;
 // Split rows beside a panel of B in the second-level cache.
-constexpr double kCacheShare = 0.5;
+const double kCacheShare = std::getenv("X_SHARE") ? std::atof(std::getenv("X_SHARE")) : 0.5;
 // Bytes a second of weights that reach a core from beyond its second-level cache.
-constexpr double kCoreStream = 20e9;
+const double kCoreStream = std::getenv("X_STREAM") ? std::atof(std::getenv("X_STREAM")) : 20e9;
 constexpr double kImbalance = 1.08;
 
 // Steps of a panel of weights for so many blocks of rows, which ask for the next panel meanwhile.
@@ -140,6 +141,7 @@ double fma_seconds(const AmxProduct& p, const Target& target) {
 }
 
 bool tiles_gain(double tile_seconds, double fma_seconds, const Target& target) {
+  if (const char* x = std::getenv("X_MARGIN")) return tile_seconds * std::atof(x) < fma_seconds;
   return tile_seconds * (target.tile_products == 6 ? kSixMargin : 1) < fma_seconds;
 }
 

@@ -276,7 +276,7 @@ int run(const Options& o) {
   Latencies latencies;
   if (timed) latencies = time_runs(*runner, timing);
   Profile profile;
-  if (profiled) profile = profile_runs(*runner, std::clamp(o.runs, 1, 10), o.trace);
+  if (profiled) profile = profile_runs(*runner, std::clamp(o.runs, 1, 1000), o.trace);
   write_outputs(*runner, o);
   if (!o.save_state.empty()) runner->session().save_state(o.save_state);
   export_if_wanted(*runner, plan, o);
