@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/element_loops.h"
 #include "compiler/codegen/index_type.h"
@@ -84,13 +86,17 @@ class LoopNest {
   }
 
  private:
-  // Every result is large, and its vectors lie side by side.
+  // Every result is large, and none is what was read: that is in the cache when it is stored.
   bool streams() const {
     double elements = 1, row = 1;
     for (const Axis& a : kernel_.axes) elements *= typical(a.extent);
     for (const Axis& a : kernel_.reduction) row *= typical(a.extent);
+    const auto buffer = [&](int operand) { return kernel_.operands[static_cast<std::size_t>(operand)].buffer; };
     return std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) {
-      return elements * (s.row_axes.empty() ? 1 : row) * sizeof(float) >= kStreamedBytes;
+      const bool read = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
+        return n.kind == ScalarNode::Kind::load && buffer(n.operand) == buffer(s.operand);
+      });
+      return !read && elements * (s.row_axes.empty() ? 1 : row) * sizeof(float) >= kStreamedBytes;
     });
   }
 
