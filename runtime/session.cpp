@@ -18,7 +18,7 @@ namespace fb = oclc::plan;
 namespace {
 
 // Less is copied faster than it is bound.
-constexpr std::uint64_t kLeastSharedBytes = 64 << 10;
+constexpr std::uint64_t kLeastSharedBytes = 16 << 10;
 // Where kernels want inputs and outputs to begin.
 constexpr std::uint64_t kPortAlignment = 16;
 

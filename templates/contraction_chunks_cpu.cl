@@ -4,14 +4,15 @@
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of f(A)[g, row m, tap, k] * f(B)[g, tap, k, n])
 // A         hole A_ELEMENTS: the PV values f(A)[g, m, tap, k .. k + PV - 1]; with ROWS_INNERMOST f(A)[g, m .. m + PV - 1, tap, k].
 //           Default: row-major a[((g * M + m) * TAPS + tap) * K + k]. There hole A_LAST_ROWS fills to[l], l < PV, with
-//           f(A)[g, min(m + l, M - 1), tap, k] for the last rows.
+//           f(A)[g, min(m + l, M - 1), tap, k] for the last rows. With A_IN_PLACE hole ROW_STATE points row[i] to
+//           A[g, min(m0 + i, M - 1), 0], whose terms are neighbours, and nothing is copied.
 // B         hole PACK_B fills to[(panel - panel_begin) * B_PANEL + (k - k0) * PW + j] for the work-item's panels, k0 <= k < k_end
 //           and j < PW with f(B)[g, tap, k, min(panel * PW + j, N - 1)]. Default: row-major b[((g * TAPS + tap) * K + k) * N + n].
 // a chunk   terms (tap, k), tap0 <= tap < tap0 + TC, k0 <= k < min(K, k0 + KC): a part of a tap, or whole taps.
 // local A   block[r * A_PITCH + A_PAD + t], r = row within the work-item, t = (tap - tap0) * K + k - k0; with ROWS_INNERMOST tile
 //           by tile, block[r / MR * MR * CHUNK + t * MR + r % MR].
 // local B   block[A_FLOATS + (panel * CHUNK + t) * PW + j], panel within the work-item.
-// sums      block[A_FLOATS + B_FLOATS + (panel * MT * MR + r) * PW + j].
+// sums      block[A_FLOATS + B_FLOATS + (panel * MT * MR + r) * PW + j], between chunks.
 // C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].
 // parameter legal values (default)
 //   G, M, N, K, TAPS, VW, MR, NV, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl; G, M, N and K may be variables
@@ -19,6 +20,9 @@
 //   CHAIN   longest chain of fma: chains are then added to the sums (CHUNK)
 //   PV      1, 4, 8: width of A's copying loop, at most K, or MR with ROWS_INNERMOST (1)
 //   ROWS_INNERMOST  1: for A transposed (0)
+//   A_IN_PLACE  1: A's rows are read where they lie; TAPS = 1 (0)
+//   ONE_CHUNK   1: all terms are one chunk, and sums stay in registers (0)
+//   EPILOGUE_UNROLL  as in contraction_cpu.cl (MR)
 //   MT, NP  row tiles and panels of a work-item: copying A costs about 2 / (NP * NV) of the multiplications and copying B about
 //           12 / (MT * MR)
 // local memory 4 * BLOCK_FLOATS bytes: at most three quarters of the second-level cache; a panel of B stays in the first.
@@ -69,6 +73,15 @@
 #ifndef ROWS_INNERMOST
 #define ROWS_INNERMOST 0
 #endif
+#ifndef A_IN_PLACE
+#define A_IN_PLACE 0
+#endif
+#ifndef ONE_CHUNK
+#define ONE_CHUNK 0
+#endif
+#ifndef EPILOGUE_UNROLL
+#define EPILOGUE_UNROLL MR
+#endif
 #ifndef C_STEP
 #define C_STEP N
 #endif
@@ -83,10 +96,10 @@
 #define A_PITCH (CHUNK + A_PAD)
 #define A_ROW (ROWS_INNERMOST ? 1 : A_PITCH)
 #define A_TERM (ROWS_INNERMOST ? MR : 1)
-#define A_FLOATS (MT * MR * (ROWS_INNERMOST ? CHUNK : A_PITCH))
+#define A_FLOATS (A_IN_PLACE ? 0 : MT * MR * (ROWS_INNERMOST ? CHUNK : A_PITCH))
 #define B_PANEL (CHUNK * PW)
 #define B_FLOATS (NP * B_PANEL)
-#define BLOCK_FLOATS (A_FLOATS + B_FLOATS + NP * MT * MR * PW)
+#define BLOCK_FLOATS (A_FLOATS + B_FLOATS + (ONE_CHUNK ? 0 : NP * MT * MR * PW))
 #define PW (NV * VW)
 #define PANELS ((N + PW - 1) / PW)
 #define ROW_TILES ((M + MR - 1) / MR)
@@ -129,15 +142,15 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
   const int panel_end = min(PANELS, panel_begin + NP);
   const int m_begin = row_block * (MT * MR);
   const int m_end = min(M, m_begin + MT * MR);
-  const int packed_rows = (m_end - m_begin + MR - 1) / MR * MR;
   __local float* restrict copy = block + A_FLOATS;
   __local float* restrict sums = copy + B_FLOATS;
-  for (int i = 0; i < (panel_end - panel_begin) * MT * MR * PW; i += VW) STORE((VEC)0.0f, sums + i);
   for (int tap0 = 0; tap0 < TAPS; tap0 += TC) {
     const int tap_end = min(TAPS, tap0 + TC);
     for (int k0 = 0; k0 < K; k0 += KC) {
       const int k_end = min(K, k0 + KC);
       const int terms = (tap_end - tap0) * (k_end - k0);
+#if A_IN_PLACE == 0
+      const int packed_rows = (m_end - m_begin + MR - 1) / MR * MR;
 #if ROWS_INNERMOST
       for (int t = 0; t < terms; ++t) {
         const int tap = tap0 + (TC > 1 ? t / K : 0);
@@ -176,6 +189,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
         }
       }
 #endif
+#endif
       for (int tap = tap0; tap < tap_end; ++tap) {
         __local float* restrict to = copy + (tap - tap0) * K * PW;
         //@hole PACK_B
@@ -187,11 +201,29 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
         }
         //@end
       }
+      const bool first = tap0 == 0 && k0 == 0, last = tap0 + TC >= TAPS && k0 + KC >= K;
       for (int panel = panel_begin; panel < panel_end; ++panel) {
-        __local float* restrict sum = sums + (panel - panel_begin) * (MT * MR * PW);
         for (int m0 = m_begin; m0 < m_end; m0 += MR) {
+          __local float* restrict sum = sums + ((panel - panel_begin) * (MT * MR) + m0 - m_begin) * PW;
+#if A_IN_PLACE
+          //@hole ROW_STATE
+          const __global float* row[MR];
+          #pragma unroll
+          for (int i = 0; i < MR; ++i) row[i] = a + (size_t)(g * M + min(m0 + i, M - 1)) * K;
+          //@end
+          #pragma unroll
+          for (int i = 0; i < MR; ++i) row[i] += k0;
+#define A_AT(i, t) row[i][t]
+#else
           const __local float* p = block + (m0 - m_begin) * (ROWS_INNERMOST ? CHUNK : A_PITCH) + (ROWS_INNERMOST ? 0 : A_PAD);
+#define A_AT(i, t) p[(i) * A_ROW + (t) * A_TERM]
+#endif
           const __local float* w = copy + (panel - panel_begin) * B_PANEL;
+          VEC out[MR][NV];
+          #pragma unroll
+          for (int i = 0; i < MR; ++i)
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) out[i][j] = ONE_CHUNK || first ? (VEC)0.0f : LOAD(sum + i * PW + j * VW);
           for (int t0 = 0; t0 < terms; t0 += CHAIN) {
             const int t_end = min(terms, t0 + CHAIN);
             VEC acc[MR][NV];
@@ -205,7 +237,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
               for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
               #pragma unroll
               for (int i = 0; i < MR; ++i) {
-                const VEC s = p[i * A_ROW + t * A_TERM];
+                const VEC s = A_AT(i, t);
                 #pragma unroll
                 for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
               }
@@ -214,32 +246,35 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
             #pragma unroll
             for (int i = 0; i < MR; ++i)
               #pragma unroll
-              for (int j = 0; j < NV; ++j) {
-                __local float* at = sum + i * PW + j * VW;
-                STORE(LOAD(at) + acc[i][j], at);
-              }
+              for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
           }
-          sum += MR * PW;
+          if (!(ONE_CHUNK || last)) {
+            #pragma unroll
+            for (int i = 0; i < MR; ++i)
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) STORE(out[i][j], sum + i * PW + j * VW);
+            continue;
+          }
+          #pragma unroll EPILOGUE_UNROLL
+          for (int i = 0; i < MR; ++i) {
+            const int m = m0 + i;
+            if (m >= M) break;
+            //@hole C_ROW
+            __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+            //@end
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) {
+              const int n = panel * PW + j * VW;
+              if (N % PW != 0 && n >= N) break;
+              VEC v = out[i][j];
+              //@hole EPILOGUE
+              //@end
+              //@hole STORE
+              store_columns(v, c_row, n);
+              //@end
+            }
+          }
         }
-      }
-    }
-  }
-  for (int panel = panel_begin; panel < panel_end; ++panel) {
-    for (int m = m_begin; m < m_end; ++m) {
-      const __local float* sum = sums + ((panel - panel_begin) * (MT * MR) + m - m_begin) * PW;
-      //@hole C_ROW
-      __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
-      //@end
-      #pragma unroll
-      for (int j = 0; j < NV; ++j) {
-        const int n = panel * PW + j * VW;
-        if (N % PW != 0 && n >= N) break;
-        VEC v = LOAD(sum + j * VW);
-        //@hole EPILOGUE
-        //@end
-        //@hole STORE
-        store_columns(v, c_row, n);
-        //@end
       }
     }
   }

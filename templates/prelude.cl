@@ -383,3 +383,26 @@ void __attribute__((overloadable)) oclc_transpose(float8* r) {
   OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
+//@provides oclc_stream oclc_streamed
+// v at p, past the caches where a whole vector lies in line: for results that no cache holds, whose lines would first be read.
+// oclc_streamed() makes them seen before what its caller stores next.
+#if defined(__x86_64__) && defined(__has_builtin)
+#if __has_builtin(__builtin_nontemporal_store) && __has_builtin(__builtin_ia32_sfence)
+#define OCLC_STREAMS
+#endif
+#endif
+#ifdef OCLC_STREAMS
+#define OCLC_STREAM(W) \
+  void __attribute__((overloadable)) oclc_stream(float##W v, __global float* p) { \
+    if (((size_t)p & (sizeof(v) - 1)) == 0) \
+      __builtin_nontemporal_store(v, (__global float##W*)p); \
+    else \
+      oclc_store(v, p); \
+  }
+void oclc_streamed(void) { __builtin_ia32_sfence(); }
+#else
+#define OCLC_STREAM(W) \
+  void __attribute__((overloadable)) oclc_stream(float##W v, __global float* p) { oclc_store(v, p); }
+void oclc_streamed(void) {}
+#endif
+OCLC_STREAM(4) OCLC_STREAM(8) OCLC_STREAM(16)

@@ -1,9 +1,10 @@
 // Single-precision products C = A B through compiled plans beside OpenBLAS in the same process, alternately, on all cores.
 //
-//   oclc-bench-gemm [PRECISION] [ROUNDS]      PRECISION: strict (default), fp32 or fast
+//   oclc-bench-gemm [PRECISION] [ROUNDS] [MxNxK ..]      PRECISION: strict (default), fp32 or fast
 //
 // The shapes are those of the fourteen networks of tests/models, odd sizes and skinny ones. Each is timed with B constant,
-// packed when the plan is made, and with B as an input; times include the run's launch. `ratio` is OpenBLAS's median time
+// packed when the plan is made, and with B as an input; times include the run's launch. Operands and results begin on cache
+// lines, as they do in a network; MxNxK names those of the shapes that are wanted. `ratio` is OpenBLAS's median time
 // divided by oclc's: above 1 oclc is faster. OpenBLAS runs its SKYLAKEX kernels where the processor has AVX-512: its detection
 // knows no processors that are newer than it.
 #include <dlfcn.h>
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -76,8 +78,19 @@ Sgemm load_openblas() {
   return library ? reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm")) : nullptr;
 }
 
-std::vector<float> numbers(std::int64_t count, std::uint32_t state) {
-  std::vector<float> x(static_cast<std::size_t>(count));
+// Memory that begins on a cache line.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+  T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, kLine); }
+  bool operator==(const LineAllocator&) const = default;
+};
+using Floats = std::vector<float, LineAllocator<float>>;
+
+Floats numbers(std::int64_t count, std::uint32_t state) {
+  Floats x(static_cast<std::size_t>(count));
   for (float& v : x) {
     state = state * 1664525u + 1013904223u;
     v = static_cast<float>(state >> 8) / static_cast<float>(1 << 23) - 1.0f;
@@ -85,7 +98,7 @@ std::vector<float> numbers(std::int64_t count, std::uint32_t state) {
   return x;
 }
 
-oclc_tensor host_tensor(const std::vector<std::int64_t>& shape, std::vector<float>& data) {
+oclc_tensor host_tensor(const std::vector<std::int64_t>& shape, Floats& data) {
   oclc_tensor tensor = OCLC_INIT(oclc_tensor);
   tensor.dtype = OCLC_F32;
   tensor.rank = static_cast<std::uint32_t>(shape.size());
@@ -98,8 +111,8 @@ oclc_tensor host_tensor(const std::vector<std::int64_t>& shape, std::vector<floa
 // A plan of one product, ready to run on these operands.
 class Product {
  public:
-  Product(const rt::Context& context, const GemmShape& s, std::vector<float>& a, std::vector<float>& b, std::vector<float>& c,
-          bool constant_b, const std::string& precision)
+  Product(const rt::Context& context, const GemmShape& s, Floats& a, Floats& b, Floats& c, bool constant_b,
+          const std::string& precision)
       : a_shape_{s.m, s.k}, b_shape_{s.k, s.n}, c_shape_{s.m, s.n} {
     auto graph = std::make_unique<Graph>();
     Builder builder(*graph, "gemm");
@@ -163,8 +176,11 @@ int main(int argc, char** argv) {
   std::printf("%s, precision %s, GFLOP/s\n%-30s %9s %9s %9s   %s\n", context.device().name, precision.c_str(), "m x n x k",
               "openblas", "B const", "B input", "ratios, largest difference");
   std::vector<double> constant_ratios, input_ratios;
+  const std::vector<std::string> wanted(argv + std::min(argc, 3), argv + argc);
   for (const GemmShape& s : kShapes) {
-    std::vector<float> a = numbers(s.m * s.k, 1), b = numbers(s.k * s.n, 2), c[3];
+    const std::string name = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
+    Floats a = numbers(s.m * s.k, 1), b = numbers(s.k * s.n, 2), c[3];
     for (auto& x : c) x.resize(static_cast<std::size_t>(s.m * s.n));
     Product constant(context, s, a, b, c[0], true, precision), input(context, s, a, b, c[1], false, precision);
     const auto blas = [&] {
@@ -192,6 +208,7 @@ int main(int argc, char** argv) {
                 theirs / own, theirs / with_input, static_cast<double>(difference / largest));
     std::fflush(stdout);
   }
+  if (constant_ratios.empty()) return 0;
   std::printf("ratio: B constant median %.2f, smallest %.2f; B input median %.2f, smallest %.2f\n", median(constant_ratios),
               *std::min_element(constant_ratios.begin(), constant_ratios.end()), median(input_ratios),
               *std::min_element(input_ratios.begin(), input_ratios.end()));

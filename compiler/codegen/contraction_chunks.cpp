@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/codegen/axis_dependencies.h"
 #include "compiler/codegen/contraction_choice.h"
@@ -27,6 +28,14 @@ constexpr std::int64_t kBlockRows = 96, kManyTerms = 2048, kFarTerm = 256;
 // Cycles: a vector that is copied, each load and each operation it is computed from, an element, a vector of the sums in each
 // chunk, and a chain of a tile.
 constexpr double kVectorCopy = 2, kLoad = 3, kOperation = 1, kElementCopy = 3, kSumVector = 1.5, kChain = 30;
+// Cycles of an element of A that is read where it lies, and of the start of a run of them; ways of the caches of a core, and
+// bytes of one of the first level.
+constexpr double kStreamed = 0.25, kRun = 50;
+constexpr std::int64_t kWays = 8, kFirstWay = 4096;
+// Rows of B by which they are asked for before they are copied.
+constexpr std::int64_t kRowsAhead = 8;
+// Rows of A that share the copy of a panel of all terms, and terms from which on fewer do not pay for it.
+constexpr std::int64_t kSharingRows = 256, kLongPanel = 768;
 // Items that cores finish at different times.
 constexpr std::int64_t kItemsOfCore = 4;
 
@@ -50,13 +59,15 @@ class ChunkChooser {
         choice_(choice),
         target_(target),
         a_(part_for(view.kernel(), view.roles().a)),
-        b_(part_for(view.kernel(), view.roles().b)) {}
+        b_(part_for(view.kernel(), view.roles().b)),
+        row_step_(step_of_rows()) {}
 
   std::optional<ChunkTiles> run() {
     const bool enough = typical_extent(view_.rows()) >= kLeastRows && typical_extent(view_.columns()) >= kLeastColumns &&
                         (depth() >= kLeastTerms || !view_.inner().is_constant());
     if (!enough || !chooses_copy_of_a() || !gains()) return std::nullopt;
     choose_copy_of_b();
+    tiles_.in_place = row_step_ > 0;
     const std::int64_t inner = typical_extent(view_.inner()), chain = longest_chain(target_);
     for (std::int64_t terms : {64, 128, 256}) {
       if (terms < chain || terms % chain != 0) continue;
@@ -101,8 +112,22 @@ class ChunkChooser {
     if (tiles_.rows_innermost) return !choice_->copies_panels || choice_->tiles.row_tiles * choice_->tiles.rows < kBlockRows;
     // Squares are transposed by vectors, elsewhere element by element.
     if (!takes_vectors(b_, view_.column_axis(), target_.vector_width)) return takes_squares();
+    if (row_step_ > 0 && choice_->local_copy == LocalCopy::none) return !panels_stay();
+    // A copied panel of all terms suffices where many rows share it, or few terms make it small.
+    if (row_step_ > 0) return typical_extent(view_.rows()) <= kSharingRows && depth() >= kLongPanel;
     const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
     return choice_->local_copy != LocalCopy::b && depth() >= kManyTerms && step && *step >= kFarTerm;
+  }
+
+  // A panel of B that is read where it lies stays in the first-level cache, whose sets its rows meet by their distance.
+  bool panels_stay() const {
+    const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
+    return step && depth() * static_cast<double>(std::gcd(*step * 4, kFirstWay)) <= static_cast<double>(kWays * kFirstWay);
+  }
+
+  std::int64_t step_of_rows() const {
+    if (!row_pointers(view_)) return 0;
+    return constant_stride(view_.a().index.substitute(view_.to_flat_row()), "m").value_or(0);
   }
 
   bool takes_squares() const { return takes_vectors(b_, view_.inner_axis(), target_.vector_width); }
@@ -127,9 +152,9 @@ class ChunkChooser {
       for (std::int64_t row_blocks = 1; row_blocks <= row_tiles; row_blocks = next(row_blocks)) {
         const std::int64_t mt = ceil_div(row_tiles, row_blocks), block = mt * rows, columns = np * width;
         if (block * (chunk + 32) + columns * chunk + block * columns > budget) continue;
-        const double terms = static_cast<double>(chunk),
+        const double terms = static_cast<double>(chunk), element_of_a = !tiles_.in_place ? copy_a_ : cycles_in_place(block, np),
                      work = static_cast<double>(mt * np) * (terms * step + chains + kSumVector * rows * vectors) +
-                            terms * (copy_a_ * static_cast<double>(block) + copy_b_ * static_cast<double>(columns));
+                            terms * (element_of_a * static_cast<double>(block) + copy_b_ * static_cast<double>(columns));
         const std::int64_t items = typical_extent(view_.groups()) * ceil_div(row_tiles, mt) * ceil_div(panels, np);
         double cost = static_cast<double>(ceil_div(items, target_.compute_units)) * work * (depth() / terms);
         if (items < kItemsOfCore * target_.compute_units) cost *= 1.05;
@@ -144,6 +169,17 @@ class ChunkChooser {
     }
   }
 
+  // Cycles of an element of A that is read where it lies, from the last cache: runs of a chunk's terms are short for the
+  // processor's guesses. Each panel reads it again where rows lie so far apart that they meet in few sets of the second-level
+  // cache.
+  double cycles_in_place(std::int64_t block, std::int64_t panels) const {
+    const std::int64_t way = target_.l2_bytes / kWays, apart = std::gcd(row_step_ * 4, way);
+    const bool stays = block <= kWays * (way / std::max(apart, tiles_.terms * 4)),
+               cut = tiles_.terms < typical_extent(view_.inner());
+    const double cycles = kStreamed + (cut ? kRun / static_cast<double>(tiles_.terms) : 0);
+    return cycles * static_cast<double>(stays ? 1 : panels);
+  }
+
   static std::int64_t next(std::int64_t n) { return n < 16 ? n + 1 : n + n / 8; }
 
   const ContractionView& view_;
@@ -151,6 +187,7 @@ class ChunkChooser {
   const Target& target_;
   const Kernel a_, b_;              // what their elements are computed from
   double copy_a_ = 0, copy_b_ = 0;  // cycles an element
+  const std::int64_t row_step_;     // floats from one row of A to the next where rows may be read in place; else 0
   ChunkTiles tiles_, best_;
   double best_cost_ = -1;
 };
@@ -163,6 +200,7 @@ class ChunkCode {
   GeneratedKernel run() {
     fill_parameters();
     values_.holes["GROUP"] = fmt::format("{}\n", fmt::join(view_.group_coordinates(), "\n"));
+    if (tiles_.in_place) values_.holes["ROW_STATE"] = *row_pointers(view_);
     const Axis& lanes_of_a = tiles_.rows_innermost ? view_.axis(view_.roles().m[0]) : view_.inner_axis();
     values_.holes["A_ELEMENTS"] = elements_of_a(view_, lanes_of_a.name, tiles_.lanes);
     if (tiles_.rows_innermost) values_.holes["A_LAST_ROWS"] = a_last_rows();
@@ -185,6 +223,10 @@ class ChunkCode {
  private:
   std::int64_t panel_width() const { return std::int64_t{tiles_.vectors} * width_; }
 
+  bool one_chunk() const {
+    return view_.inner().is_constant() && tiles_.terms >= view_.inner().value() && tiles_.taps >= view_.taps();
+  }
+
   void fill_parameters() {
     view_.fill_sizes(values_);
     auto& p = values_.parameters;
@@ -198,6 +240,9 @@ class ChunkCode {
         {"TC", tiles_.taps},
         {"PV", tiles_.lanes},
         {"ROWS_INNERMOST", tiles_.rows_innermost},
+        {"A_IN_PLACE", tiles_.in_place},
+        {"ONE_CHUNK", one_chunk()},
+        {"EPILOGUE_UNROLL", has_cheap_epilogue(view_) ? tiles_.rows : 1},
         {"CHAIN", std::min(longest_chain(target_), tiles_.terms * tiles_.taps)}};
     for (const auto& [name, value] : numbers) p[name] = std::to_string(value);
   }
@@ -257,6 +302,12 @@ class ChunkCode {
     // Vectors beyond the last column repeat it; one that is partly beyond it is not met.
     e.line(fmt::format("const {} {} = {};", view_.index_type(), view_.column_axis().name,
                        columns % panel_width() == 0 ? "panel * PW + j" : "min(panel * PW + j, N - VW)"));
+    // Rows of B are a page apart: the processor guesses none of them.
+    if (is_plain_load(view_.b())) {
+      const Expr term = Expr::axis(view_.inner_axis().name, view_.inner());
+      const Expr ahead = view_.b().index.substitute({{view_.inner_axis().name, term + Expr(kRowsAhead)}});
+      e.line(fmt::format("if (j % 16 == 0) oclc_prefetch({} + {});", view_.operand_of(view_.b()).name, view_.c_text(ahead)));
+    }
     e.line(fmt::format("STORE({}, row + j);", e.vector_value(view_.roles().b)));
     e.close();
     std::string body = e.text();

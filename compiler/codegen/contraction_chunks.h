@@ -16,6 +16,7 @@ struct ChunkTiles {
   std::int64_t terms = 64, taps = 1;       // of a chunk: terms of one tap, or whole taps
   int lanes = 1;                           // of the vectors that copy A
   bool rows_innermost = false;             // vectors of A's rows, not of its terms
+  bool in_place = false;                   // A is not copied
 };
 
 // Nothing where `choice`, another template that computes it (null: none does), is as fast.

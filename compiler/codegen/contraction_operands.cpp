@@ -20,6 +20,16 @@ std::string joined(const Lines& lines) {
   return text;
 }
 
+// Declares row[i], the pointer to the element of A at `first` in row m0 + i.
+std::string pointers_at(const ContractionView& view, const Expr& first) {
+  const Operand& a = view.operand_of(view.a());
+  const Expr at_row = first.substitute(view.to_flat_row()).substitute({{"m", Expr::axis("r", view.rows())}});
+  return fmt::format(
+      "const __global {}* row[MR];\n#pragma unroll\n"
+      "for (int i = 0; i < MR; ++i) {{ const {} r = min(m0 + i, M - 1); row[i] = {} + {}; }}",
+      c_type(a.dtype), view.index_type(), a.name, view.c_text(at_row));
+}
+
 class OperandCode {
  public:
   OperandCode(const ContractionView& view, const ContractionChoice& choice, const Target& target, TemplateValues& values)
@@ -47,16 +57,13 @@ class OperandCode {
   // Rows at row[i] = a + (an affine function of the row), and taps at a distance from there that is the same for all rows.
   // Returns whether `first`, the element of k = 0, is such a sum.
   bool affine_row_pointers(const Expr& first) {
-    Substitution no_taps, rename{{"m", Expr::axis("r", view_.rows())}};
+    Substitution no_taps;
     const auto& roles = view_.roles();
     for (std::size_t i = 0; i + 1 < roles.k.size(); ++i) no_taps[view_.reduction(roles.k[i]).name] = Expr(0);
-    const Expr at_row = first.substitute(no_taps).substitute(view_.to_flat_row()), to_tap = first - first.substitute(no_taps);
+    const Expr to_tap = first - first.substitute(no_taps);
     if (std::any_of(roles.m.begin(), roles.m.end(), [&](int i) { return to_tap.uses(view_.axis(i).name); })) return false;
     Lines state = view_.group_coordinates(), pointer;
-    state.push_back(fmt::format("const __global {}* row[MR];", a_type()));
-    state.push_back("#pragma unroll");
-    state.push_back(fmt::format("for (int i = 0; i < MR; ++i) {{ const {} r = min(m0 + i, M - 1); row[i] = {} + {}; }}",
-                                view_.index_type(), a_name(), view_.c_text(at_row.substitute(rename))));
+    state.push_back(pointers_at(view_, first.substitute(no_taps)));
     if (view_.taps() > 1) pointer = view_.tap_coordinates();
     pointer.push_back("#pragma unroll");
     pointer.push_back(to_tap == Expr(0)
@@ -235,6 +242,18 @@ std::string elements_of_a(const ContractionView& view, const std::string& axis, 
   e.line(fmt::format("v = {};", e.vector_value(view.roles().a)));
   e.close();
   return e.text();
+}
+
+std::optional<std::string> row_pointers(const ContractionView& view) {
+  const ScalarNode& a = view.a();
+  const std::string& inner = view.inner_axis().name;
+  if (view.taps() != 1 || !is_plain_load(a) || !a.guard.empty() || is_half(view.operand_of(a).dtype) ||
+      !(a.index.coefficient(inner) == Expr(1)))
+    return std::nullopt;
+  Substitution first{{inner, Expr(0)}};
+  for (const int i : view.roles().k) first[view.reduction(i).name] = Expr(0);
+  const Expr index = a.index.substitute(first);
+  return view.affine_in_row(index) ? std::optional(pointers_at(view, index) + "\n") : std::nullopt;
 }
 
 void fill_operands(const ContractionView& view, const ContractionChoice& choice, const Target& target, TemplateValues& values) {

@@ -17,6 +17,8 @@ void fill_operands(const ContractionView& view, const ContractionChoice& choice,
 // the text of A_ELEMENTS.
 std::string elements_of_a(const ContractionView& view, const std::string& axis, int lanes,
                           const std::vector<std::string>& first = {});
+// The text of ROW_STATE where rows of floats are read in place and without a guard, one tap, terms side by side.
+std::optional<std::string> row_pointers(const ContractionView& view);
 // The zeros, named `zero` in the code, that pointers of taps in the padding go to; nothing if no pointer does.
 std::optional<HostTensor> padding_zeros(const ContractionView& view, const ContractionChoice& choice);
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/element_loops.h"
 #include "compiler/codegen/index_type.h"
@@ -26,6 +28,9 @@ constexpr std::int64_t kFewestRows = 3, kLongestRow = 4096;
 constexpr int kCopied = 4;
 constexpr std::size_t kManyAxes = 4;
 
+// Bytes of results from which on last caches hold too little of them for those who read them.
+constexpr double kStreamedBytes = 32 << 20;
+
 class LoopNest {
  public:
   LoopNest(Kernel kernel, const Target& target) : kernel_(std::move(kernel)), target_(target) {
@@ -40,6 +45,7 @@ class LoopNest {
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
     mode.aligned = !cpu_ && copies_vectors();
+    mode.streams = cpu_ && streams();
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
@@ -57,6 +63,7 @@ class LoopNest {
       cpu_tile(e, g);
     else
       gpu_tile(e, g);
+    if (mode.streams) e.line("oclc_streamed();");
     g.head = kernel_head(kernel_, g);
     g.tile_source =
         fmt::format("void {}_tile({}, const {} tile) {{\n{}}}\n\n", g.name, tile_parameters, e.index_type(), e.text());
@@ -79,6 +86,20 @@ class LoopNest {
   }
 
  private:
+  // Every result is large, and none is what was read: that is in the cache when it is stored.
+  bool streams() const {
+    double elements = 1, row = 1;
+    for (const Axis& a : kernel_.axes) elements *= typical(a.extent);
+    for (const Axis& a : kernel_.reduction) row *= typical(a.extent);
+    const auto buffer = [&](int operand) { return kernel_.operands[static_cast<std::size_t>(operand)].buffer; };
+    return std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) {
+      const bool read = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
+        return n.kind == ScalarNode::Kind::load && buffer(n.operand) == buffer(s.operand);
+      });
+      return !read && elements * (s.row_axes.empty() ? 1 : row) * sizeof(float) >= kStreamedBytes;
+    });
+  }
+
   // The kernel with 1 for counters and dimensions: they are `long` themselves, so that what they take part in is too.
   Kernel without_symbols() const {
     std::map<std::string, Expr, std::less<>> ones;

@@ -342,6 +342,8 @@ void Emitter::store(const Store& store) {
     line(fmt::format("{}oclc_store_lanes{}({}, {}, {});", guard, mode_.width, v, place, mode_.lanes_left));
   else if (mode_.width > 1 && is_aligned(store.index))
     line(fmt::format("{}*(__global {}{}*)({}) = {};", guard, c_type(operand.dtype), mode_.width, place, v));
+  else if (mode_.width > 1 && mode_.streams && operand.dtype == DType::f32)
+    line(fmt::format("{}oclc_stream({}, {});", guard, v, place));
   else if (mode_.width > 1)
     line(fmt::format("{}oclc_store({}, {});", guard, v, place));
   else

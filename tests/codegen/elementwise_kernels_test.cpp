@@ -114,6 +114,17 @@ std::string rows_problem(const PlanCheck& check, const std::string& target, doub
   return all;
 }
 
+bool stores_past_caches(const Graph& graph, const std::string& target) {
+  CompileOptions options = default_options();
+  options.target = find_target(target);
+  for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) {
+    const bool stores =
+        file.source.find("oclc_stream(") != std::string::npos && file.source.find(" oclc_streamed();") != std::string::npos;
+    if (stores) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("every elementwise operator of the list computes the reference in a generated kernel") {
@@ -173,4 +184,32 @@ TEST_CASE("integers wrap at every step of a fused chain") {
     const auto wanted = evaluate(*check.graph, check.inputs);
     for (const char* target : {"cpu", "gpu"}) CHECK(check.problem(target, true, 0, wanted) == "");
   }
+}
+
+TEST_CASE("results from 32 MiB on are stored past the caches of a CPU") {
+  for (const std::int64_t rows : {8000, 8300}) {
+    PlanCheck pointwise, row;
+    pointwise.out("y", pointwise.b.relu(pointwise.input({rows, 1024})));
+    row.out("y", row.b.softmax(row.input({rows, 1024})));
+    for (const PlanCheck* check : {&pointwise, &row}) {
+      CHECK(stores_past_caches(*check->graph, "cpu") == (rows == 8300));
+      CHECK(stores_past_caches(*check->graph, "cpu-256") == (rows == 8300));
+      CHECK_FALSE(stores_past_caches(*check->graph, "gpu"));
+    }
+  }
+}
+
+// Rows of 1001 elements begin at any place of a vector.
+TEST_CASE("what is stored past the caches is what is read next") {
+  PlanCheck check;
+  Value* large = check.b.relu(check.input({8400, 1001}));
+  check.out("large", large);
+  check.out("norms",
+            check.b.reduce("reduce_max",
+                           check.b.layer_norm(large, check.b.constant(random_tensor(DType::f32, {1001}, 3, 1, 2)), nullptr),
+                           {1}, false));
+  check.out("largest", check.b.reduce("reduce_max", large, {0}, false));
+  REQUIRE(stores_past_caches(*check.graph, "cpu-256"));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  CHECK(check.problem("cpu-256", true, 1e-5, wanted) == "");
 }
