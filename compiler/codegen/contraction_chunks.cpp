@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/codegen/axis_dependencies.h"
 #include "compiler/codegen/contraction_choice.h"
@@ -19,7 +20,7 @@ namespace {
 
 // Fewer rows, columns or terms do not pay for the copies.
 constexpr std::int64_t kLeastRows = 48, kLeastColumns = 32, kLeastTerms = 32;
-// A register tile of rows that are neighbours in memory.
+// A register tile of rows that are neighbours in memory, and the narrowest vector of them.
 constexpr int kNeighbours = 4;
 // Rows of a block, copied whole beside panels, from which on chunks gain nothing; terms from which on they gain where rows are
 // read, or copied by their terms; floats from one term of B to the next from which on they are far apart.
@@ -27,6 +28,13 @@ constexpr std::int64_t kBlockRows = 96, kManyTerms = 2048, kFarTerm = 256;
 // Cycles: a vector that is copied, each load and each operation it is computed from, an element, a vector of the sums in each
 // chunk, and a chain of a tile.
 constexpr double kVectorCopy = 2, kLoad = 3, kOperation = 1, kElementCopy = 3, kSumVector = 1.5, kChain = 30;
+// Bytes in a row that the processor reads ahead by itself, and how much longer copies of shorter pieces take.
+constexpr std::int64_t kPage = 4096;
+constexpr double kPiece = 3;
+// Floats of A that are copied at a time where its terms are neighbours.
+constexpr std::int64_t kFloatsAtATime = 3072;
+// Floats between copies, so that they do not lie in one set of the first-level cache: PAD of the template.
+constexpr std::int64_t kPad = 16;
 // Items that cores finish at different times.
 constexpr std::int64_t kItemsOfCore = 4;
 
@@ -77,8 +85,8 @@ class ChunkChooser {
       const Axis& row = view_.axis(view_.roles().m[0]);
       if (varies_by_one(a_, row.name) && takes_vectors(a_, row, kNeighbours)) {
         tiles_.rows_innermost = true;
-        tiles_.lanes = kNeighbours;
-        copy_a_ = cycles_of_vector(a_) / kNeighbours;
+        tiles_.lanes = takes_vectors(a_, row, target_.vector_width) ? target_.vector_width : kNeighbours;
+        copy_a_ = cycles_of_vector(a_) / tiles_.lanes;
         return true;
       }
     }
@@ -119,17 +127,21 @@ class ChunkChooser {
     const std::int64_t width = std::int64_t{vectors} * target_.vector_width;
     const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), rows),
                        panels = ceil_div(typical_extent(view_.columns()), width);
-    const std::int64_t chunk = tiles_.terms * tiles_.taps, budget = std::min(target_.l2_bytes * 3 / 4, target_.local_bytes) / 4;
+    const std::int64_t chunk = tiles_.terms * tiles_.taps, budget = std::min(target_.l2_bytes * 7 / 8, target_.local_bytes) / 4;
     const double step = std::max(4.0, rows * vectors / 2.0),
                  chains = static_cast<double>(ceil_div(chunk, longest_chain(target_))) * kChain;
     for (std::int64_t panel_blocks = 1; panel_blocks <= panels; panel_blocks = next(panel_blocks)) {
       const std::int64_t np = ceil_div(panels, panel_blocks);
       for (std::int64_t row_blocks = 1; row_blocks <= row_tiles; row_blocks = next(row_blocks)) {
         const std::int64_t mt = ceil_div(row_tiles, row_blocks), block = mt * rows, columns = np * width;
-        if (block * (chunk + 32) + columns * chunk + block * columns > budget) continue;
+        // Vectors of rows are copied in whole pieces, terms of a few rows at a time stay in the first-level cache.
+        const std::int64_t at = tiles_.rows_innermost ? mt : std::clamp<std::int64_t>(kFloatsAtATime / (rows * chunk), 1, mt);
+        if (copied_floats(at * rows, rows, chunk) + columns * chunk + np * kPad + block * columns > budget) continue;
         const double terms = static_cast<double>(chunk),
-                     work = static_cast<double>(mt * np) * (terms * step + chains + kSumVector * rows * vectors) +
-                            terms * (copy_a_ * static_cast<double>(block) + copy_b_ * static_cast<double>(columns));
+                     work =
+                         static_cast<double>(mt * np) * (terms * step + chains + kSumVector * rows * vectors) +
+                         terms * (copy_a_ * (row_blocks > 1 && reads_pieces(block) ? kPiece : 1) * static_cast<double>(block) +
+                                  copy_b_ * static_cast<double>(columns));
         const std::int64_t items = typical_extent(view_.groups()) * ceil_div(row_tiles, mt) * ceil_div(panels, np);
         double cost = static_cast<double>(ceil_div(items, target_.compute_units)) * work * (depth() / terms);
         if (items < kItemsOfCore * target_.compute_units) cost *= 1.05;
@@ -140,9 +152,21 @@ class ChunkChooser {
         best_.vectors = vectors;
         best_.row_tiles = mt;
         best_.panels = np;
+        best_.copied_tiles = at;
       }
     }
   }
+
+  std::int64_t bundle_rows(int rows) const { return std::lcm<std::int64_t>(rows, tiles_.lanes); }
+
+  // Of local memory, for a copy of so many rows of A.
+  std::int64_t copied_floats(std::int64_t copied_rows, int rows, std::int64_t chunk) const {
+    if (!tiles_.rows_innermost) return copied_rows * (chunk + kPad);
+    return ceil_div(copied_rows, bundle_rows(rows)) * (chunk * bundle_rows(rows) + kPad);
+  }
+
+  // A block's rows are less than a page of each term.
+  bool reads_pieces(std::int64_t rows) const { return tiles_.rows_innermost && rows * 4 < kPage; }
 
   static std::int64_t next(std::int64_t n) { return n < 16 ? n + 1 : n + n / 8; }
 
@@ -198,6 +222,8 @@ class ChunkCode {
         {"TC", tiles_.taps},
         {"PV", tiles_.lanes},
         {"ROWS_INNERMOST", tiles_.rows_innermost},
+        {"AT", tiles_.copied_tiles},
+        {"BR", std::lcm(tiles_.rows, tiles_.lanes)},
         {"CHAIN", std::min(longest_chain(target_), tiles_.terms * tiles_.taps)}};
     for (const auto& [name, value] : numbers) p[name] = std::to_string(value);
   }
