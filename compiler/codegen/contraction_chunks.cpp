@@ -22,9 +22,10 @@ namespace {
 constexpr std::int64_t kLeastRows = 48, kLeastColumns = 32, kLeastTerms = 32;
 // A register tile of rows that are neighbours in memory, and the narrowest vector of them.
 constexpr int kNeighbours = 4;
-// Rows of a block, copied whole beside panels, from which on chunks gain nothing; terms from which on they gain where rows are
-// read, or copied by their terms; floats from one term of B to the next from which on they are far apart.
-constexpr std::int64_t kBlockRows = 96, kManyTerms = 2048, kFarTerm = 256;
+// Rows of a block, copied whole beside panels, from which on chunks gain nothing, as parts of all rows and at all; terms from
+// which on they gain where rows are read, or copied by their terms; floats from one term of B to the next from which on they
+// are far apart.
+constexpr std::int64_t kBlockRows = 192, kFewBlockRows = 96, kManyTerms = 2048, kFarTerm = 256;
 // Cycles: a vector that is copied, each load and each operation it is computed from, an element, a vector of the sums in each
 // chunk, and a chain of a tile.
 constexpr double kVectorCopy = 2, kLoad = 3, kOperation = 1, kElementCopy = 3, kSumVector = 1.5, kChain = 30;
@@ -106,7 +107,11 @@ class ChunkChooser {
   // The other templates read or copy all terms at once: a block of few rows, or panels of B by steps of a page.
   bool gains() const {
     if (!choice_) return true;
-    if (tiles_.rows_innermost) return !choice_->copies_panels || choice_->tiles.row_tiles * choice_->tiles.rows < kBlockRows;
+    if (tiles_.rows_innermost) {
+      const std::int64_t block = choice_->tiles.row_tiles * choice_->tiles.rows;
+      return !choice_->copies_panels || block < kFewBlockRows ||
+             (block < kBlockRows && block < typical_extent(view_.rows()) && view_.groups() == Expr(1));
+    }
     // Squares are transposed by vectors, elsewhere element by element.
     if (!takes_vectors(b_, view_.column_axis(), target_.vector_width)) return takes_squares();
     const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
