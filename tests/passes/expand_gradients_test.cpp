@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compiler/ir/parse.h"
+#include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "tests/passes/check.h"
 
@@ -136,4 +137,23 @@ TEST_CASE("rows whose number is none, not known or not small against the places 
   CHECK_FALSE(gathers("0", "1000"));
   CHECK_FALSE(gathers("N", "1000"));
   CHECK(gathers("N", "50257"));
+}
+
+TEST_CASE("indices whose low 32 bits name a place name none of their own") {
+  for (const std::string_view updates : {"x: f32[4]", "x: f32[4, 2]"}) {
+    const auto graph = parse_graph(
+        fmt::format("graph g(%rows: i64[4], %{}) {{\n  %0 = scatter_add(%rows, %x) {{axis=0, size=(9)}}\n  return y=%0\n}}\n",
+                    updates),
+        find_op);
+    CHECK(expand_gradients(*graph, {}));
+    const std::int64_t far = std::int64_t{1} << 32;
+    HostTensor rows(DType::i64, {4});
+    std::copy_n(std::initializer_list<std::int64_t>{far + 3, 5, -far - 1, -2}.begin(), 4,
+                reinterpret_cast<std::int64_t*>(rows.mutable_data()));
+    const std::int64_t width = updates.find(',') == std::string_view::npos ? 1 : 2;
+    HostTensor x(DType::f32, width == 1 ? Ints{4} : Ints{4, 2});
+    std::fill_n(reinterpret_cast<float*>(x.mutable_data()), x.elements(), 1.0f);
+    const HostTensor y = evaluate(*graph, std::vector<HostTensor>{rows, x}).at(0);
+    for (std::int64_t i = 0; i < y.elements(); ++i) CHECK(y.at(i) == (i / width == 5 || i / width == 7 ? 1 : 0));
+  }
 }
