@@ -9,18 +9,20 @@
 // B         hole PACK_B fills to[(panel - panel_begin) * B_PANEL + (k - k0) * PW + j] for the work-item's panels, k0 <= k < k_end
 //           and j < PW with f(B)[g, tap, k, min(panel * PW + j, N - 1)]. Default: row-major b[((g * TAPS + tap) * K + k) * N + n].
 // a chunk   terms (tap, k), tap0 <= tap < tap0 + TC, k0 <= k < min(K, k0 + KC): a part of a tap, or whole taps.
-// local A   block[r * A_PITCH + A_PAD + t], r = row within the work-item, t = (tap - tap0) * K + k - k0; with ROWS_INNERMOST tile
-//           by tile, block[r / MR * MR * CHUNK + t * MR + r % MR].
-// local B   block[A_FLOATS + (panel * CHUNK + t) * PW + j], panel within the work-item.
-// sums      block[A_FLOATS + B_FLOATS + (panel * MT * MR + r) * PW + j], between chunks.
+// local A   block[r * A_PITCH + PAD + t], r = row within the AT tiles that are copied, t = (tap - tap0) * K + k - k0; with ROWS_INNERMOST
+//           bundle by bundle of BR rows, block[r / BR * A_BUNDLE + t * BR + r % BR].
+// local B   block[A_FLOATS + panel * B_PANEL + t * PW + j], panel within the work-item.
+// sums      block[A_FLOATS + B_FLOATS + (panel * MT * MR + r) * PW + j], between chains.
 // C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].
 // parameter legal values (default)
 //   G, M, N, K, TAPS, VW, MR, NV, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl; G, M, N and K may be variables
 //   KC, TC  terms of a tap and taps of a chunk: KC <= K where both are known, and TC = 1 unless KC = K
 //   CHAIN   longest chain of fma: chains are then added to the sums (CHUNK)
-//   PV      1, 4, 8: width of A's copying loop, at most K, or MR with ROWS_INNERMOST (1)
-//   ROWS_INNERMOST  1: for A transposed (0)
-//   A_IN_PLACE  1: A's rows are read where they lie; TAPS = 1 (0)
+//   PV      1, 4, 8: width of A's copying loop, at most K (1)
+//   ROWS_INNERMOST  1: for A transposed (0). There PV is at most M, and
+//   BR      rows of a bundle: a multiple of PV and of MR (MR)
+//   AT      row tiles of A that are copied at a time (MT)
+//   A_IN_PLACE  1: A's rows are read where they lie; TAPS = 1, AT = MT (0)
 //   ONE_CHUNK   1: all terms are one chunk, and sums stay in registers (0)
 //   EPILOGUE_UNROLL  as in contraction_cpu.cl (MR)
 //   MT, NP  row tiles and panels of a work-item: copying A costs about 2 / (NP * NV) of the multiplications and copying B about
@@ -73,6 +75,12 @@
 #ifndef ROWS_INNERMOST
 #define ROWS_INNERMOST 0
 #endif
+#ifndef AT
+#define AT MT
+#endif
+#ifndef BR
+#define BR MR
+#endif
 #ifndef A_IN_PLACE
 #define A_IN_PLACE 0
 #endif
@@ -92,12 +100,14 @@
 #define C_OFFSET 0
 #endif
 #define CHUNK (TC * KC)
-#define A_PAD 16
-#define A_PITCH (CHUNK + A_PAD)
+#define PAD 16
+#define A_PITCH (CHUNK + PAD)
 #define A_ROW (ROWS_INNERMOST ? 1 : A_PITCH)
-#define A_TERM (ROWS_INNERMOST ? MR : 1)
-#define A_FLOATS (A_IN_PLACE ? 0 : MT * MR * (ROWS_INNERMOST ? CHUNK : A_PITCH))
-#define B_PANEL (CHUNK * PW)
+#define A_TERM (ROWS_INNERMOST ? BR : 1)
+#define A_BUNDLE (CHUNK * BR + PAD)
+#define BUNDLES ((AT * MR + BR - 1) / BR)
+#define A_FLOATS (A_IN_PLACE ? 0 : ROWS_INNERMOST ? BUNDLES * A_BUNDLE : AT * MR * A_PITCH)
+#define B_PANEL (CHUNK * PW + PAD)
 #define B_FLOATS (NP * B_PANEL)
 #define BLOCK_FLOATS (A_FLOATS + B_FLOATS + (ONE_CHUNK ? 0 : NP * MT * MR * PW))
 #define PW (NV * VW)
@@ -149,47 +159,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
     for (int k0 = 0; k0 < K; k0 += KC) {
       const int k_end = min(K, k0 + KC);
       const int terms = (tap_end - tap0) * (k_end - k0);
-#if A_IN_PLACE == 0
-      const int packed_rows = (m_end - m_begin + MR - 1) / MR * MR;
-#if ROWS_INNERMOST
-      for (int t = 0; t < terms; ++t) {
-        const int tap = tap0 + (TC > 1 ? t / K : 0);
-        const int k = k0 + (TC > 1 ? t % K : t);
-        for (int at = 0; at < packed_rows; at += PV) {
-          const int m = m_begin + at;
-          __local float* restrict to = block + at * CHUNK + t * MR;
-          if (M % PV == 0 || m + PV <= M) {
-            PVEC v;
-            //@hole A_ELEMENTS
-            for (int l = 0; l < PV; ++l) ((float*)&v)[l] = a[((size_t)(g * M + m + l) * TAPS + tap) * K + k];
-            //@end
-            PSTORE(v, to);
-          } else {
-            //@hole A_LAST_ROWS
-            for (int l = 0; l < PV; ++l) to[l] = a[((size_t)(g * M + min(m + l, M - 1)) * TAPS + tap) * K + k];
-            //@end
-          }
-        }
-      }
-#else
-      for (int r = 0; r < packed_rows; ++r) {
-        // Surplus rows of the last tile repeat row M - 1 and are not stored.
-        const int m = min(m_begin + r, M - 1);
-        for (int tap = tap0; tap < tap_end; ++tap) {
-          // The last vector overlaps its neighbour, or what lies in front of the row, instead of reading past the row.
-          for (int at = k0; at < k_end; at += PV) {
-            const int k = min(at, k_end - PV);
-            __local float* restrict to = block + r * A_PITCH + A_PAD + (tap - tap0) * K + k - k0;
-            PVEC v;
-            //@hole A_ELEMENTS
-            v = PLOAD(a + ((size_t)(g * M + m) * TAPS + tap) * K + k);
-            //@end
-            PSTORE(v, to);
-          }
-        }
-      }
-#endif
-#endif
+      const bool first = tap0 == 0 && k0 == 0, last = tap_end == TAPS && k_end == K;
       for (int tap = tap0; tap < tap_end; ++tap) {
         __local float* restrict to = copy + (tap - tap0) * K * PW;
         //@hole PACK_B
@@ -201,77 +171,119 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
         }
         //@end
       }
-      const bool first = tap0 == 0 && k0 == 0, last = tap0 + TC >= TAPS && k0 + KC >= K;
-      for (int panel = panel_begin; panel < panel_end; ++panel) {
-        for (int m0 = m_begin; m0 < m_end; m0 += MR) {
-          __local float* restrict sum = sums + ((panel - panel_begin) * (MT * MR) + m0 - m_begin) * PW;
-#if A_IN_PLACE
-          //@hole ROW_STATE
-          const __global float* row[MR];
-          #pragma unroll
-          for (int i = 0; i < MR; ++i) row[i] = a + (size_t)(g * M + min(m0 + i, M - 1)) * K;
-          //@end
-          #pragma unroll
-          for (int i = 0; i < MR; ++i) row[i] += k0;
-#define A_AT(i, t) row[i][t]
-#else
-          const __local float* p = block + (m0 - m_begin) * (ROWS_INNERMOST ? CHUNK : A_PITCH) + (ROWS_INNERMOST ? 0 : A_PAD);
-#define A_AT(i, t) p[(i) * A_ROW + (t) * A_TERM]
-#endif
-          const __local float* w = copy + (panel - panel_begin) * B_PANEL;
-          VEC out[MR][NV];
-          #pragma unroll
-          for (int i = 0; i < MR; ++i)
-            #pragma unroll
-            for (int j = 0; j < NV; ++j) out[i][j] = ONE_CHUNK || first ? (VEC)0.0f : LOAD(sum + i * PW + j * VW);
-          for (int t0 = 0; t0 < terms; t0 += CHAIN) {
-            const int t_end = min(terms, t0 + CHAIN);
-            VEC acc[MR][NV];
-            #pragma unroll
-            for (int i = 0; i < MR; ++i)
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
-            for (int t = t0; t < t_end; ++t) {
-              VEC x[NV];
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
-              #pragma unroll
-              for (int i = 0; i < MR; ++i) {
-                const VEC s = A_AT(i, t);
-                #pragma unroll
-                for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-              }
-              w += PW;
+      for (int at0 = m_begin; at0 < m_end; at0 += AT * MR) {
+        const int at_end = min(m_end, at0 + AT * MR);
+#if A_IN_PLACE == 0
+        const int copied_rows = (at_end - at0 + MR - 1) / MR * MR;
+#if ROWS_INNERMOST
+        for (int t = 0; t < terms; ++t) {
+          const int tap = tap0 + (TC > 1 ? t / K : 0);
+          const int k = k0 + (TC > 1 ? t % K : t);
+          for (int at = 0; at < copied_rows; at += PV) {
+            const int m = at0 + at;
+            __local float* restrict to = block + at / BR * A_BUNDLE + t * BR + at % BR;
+            if ((M % PV == 0 && AT * MR % PV == 0) || m + PV <= M) {
+              PVEC v;
+              //@hole A_ELEMENTS
+              for (int l = 0; l < PV; ++l) ((float*)&v)[l] = a[((size_t)(g * M + m + l) * TAPS + tap) * K + k];
+              //@end
+              PSTORE(v, to);
+            } else {
+              //@hole A_LAST_ROWS
+              for (int l = 0; l < PV; ++l) to[l] = a[((size_t)(g * M + min(m + l, M - 1)) * TAPS + tap) * K + k];
+              //@end
             }
-            #pragma unroll
-            for (int i = 0; i < MR; ++i)
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
           }
-          if (!(ONE_CHUNK || last)) {
-            #pragma unroll
-            for (int i = 0; i < MR; ++i)
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) STORE(out[i][j], sum + i * PW + j * VW);
-            continue;
+        }
+#else
+        for (int r = 0; r < copied_rows; ++r) {
+          // Surplus rows of the last tile repeat row M - 1 and are not stored.
+          const int m = min(at0 + r, M - 1);
+          for (int tap = tap0; tap < tap_end; ++tap) {
+            // The last vector overlaps its neighbour, or what lies in front of the row, instead of reading past the row.
+            for (int at = k0; at < k_end; at += PV) {
+              const int k = min(at, k_end - PV);
+              __local float* restrict to = block + r * A_PITCH + PAD + (tap - tap0) * K + k - k0;
+              PVEC v;
+              //@hole A_ELEMENTS
+              v = PLOAD(a + ((size_t)(g * M + m) * TAPS + tap) * K + k);
+              //@end
+              PSTORE(v, to);
+            }
           }
-          #pragma unroll EPILOGUE_UNROLL
-          for (int i = 0; i < MR; ++i) {
-            const int m = m0 + i;
-            if (m >= M) break;
-            //@hole C_ROW
-            __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+        }
+#endif
+#endif
+        for (int panel = panel_begin; panel < panel_end; ++panel) {
+          for (int m0 = at0; m0 < at_end; m0 += MR) {
+            __local float* restrict sum = sums + ((panel - panel_begin) * (MT * MR) + m0 - m_begin) * PW;
+#if A_IN_PLACE
+            //@hole ROW_STATE
+            const __global float* row[MR];
+            #pragma unroll
+            for (int i = 0; i < MR; ++i) row[i] = a + (size_t)(g * M + min(m0 + i, M - 1)) * K;
             //@end
             #pragma unroll
-            for (int j = 0; j < NV; ++j) {
-              const int n = panel * PW + j * VW;
-              if (N % PW != 0 && n >= N) break;
-              VEC v = out[i][j];
-              //@hole EPILOGUE
+            for (int i = 0; i < MR; ++i) row[i] += k0;
+#define A_AT(i, t) row[i][t]
+#else
+            const int r = m0 - at0;
+            const __local float* p = block + (ROWS_INNERMOST ? r / BR * A_BUNDLE + r % BR : r * A_PITCH + PAD);
+#define A_AT(i, t) p[(i) * A_ROW + (t) * A_TERM]
+#endif
+            const __local float* w = copy + (panel - panel_begin) * B_PANEL;
+            VEC out[MR][NV];
+            for (int t0 = 0; t0 < terms; t0 += CHAIN) {
+              const int t_end = min(terms, t0 + CHAIN);
+              VEC acc[MR][NV];
+              #pragma unroll
+              for (int i = 0; i < MR; ++i)
+                #pragma unroll
+                for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
+              for (int t = t0; t < t_end; ++t) {
+                VEC x[NV];
+                #pragma unroll
+                for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
+                #pragma unroll
+                for (int i = 0; i < MR; ++i) {
+                  const VEC s = A_AT(i, t);
+                  #pragma unroll
+                  for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+                }
+                w += PW;
+              }
+              const bool begins = first && t0 == 0, ends = last && t_end == terms;
+              #pragma unroll
+              for (int i = 0; i < MR; ++i)
+                #pragma unroll
+                for (int j = 0; j < NV; ++j) {
+                  __local float* at = sum + i * PW + j * VW;
+                  if (begins)
+                    out[i][j] = acc[i][j];
+                  else
+                    out[i][j] = (ONE_CHUNK ? out[i][j] : LOAD(at)) + acc[i][j];
+                  if (!(ONE_CHUNK || ends)) STORE(out[i][j], at);
+                }
+            }
+            if (!(ONE_CHUNK || last)) continue;
+            #pragma unroll EPILOGUE_UNROLL
+            for (int i = 0; i < MR; ++i) {
+              const int m = m0 + i;
+              if (m >= M) break;
+              //@hole C_ROW
+              __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
               //@end
-              //@hole STORE
-              store_columns(v, c_row, n);
-              //@end
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) {
+                const int n = panel * PW + j * VW;
+                if (N % PW != 0 && n >= N) break;
+                VEC v = out[i][j];
+                //@hole EPILOGUE
+                //@end
+                //@hole STORE
+                store_columns(v, c_row, n);
+                //@end
+              }
             }
           }
         }

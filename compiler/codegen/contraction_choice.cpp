@@ -11,6 +11,8 @@ namespace {
 
 // Floats between rows of B from which on a copy of a panel is faster than the panel itself, and rows of A that pay for it.
 constexpr std::int64_t kFarRows = 512, kManyRows = 48;
+// Rows of A from which on the last tile's surplus does not count where registers are few.
+constexpr std::int64_t kManyRowsOfTiles = 128;
 // Floats between terms of a row of A from which on each is on a cache line of its own.
 constexpr std::int64_t kFarTerms = 16;
 // Longest chain where registers are few.
@@ -140,6 +142,8 @@ class Chooser {
 
   // Rows of the register tile beside two vectors: few left over in the last one.
   int copied_b_rows() const {
+    // The rows of a tile come from the last cache: four at a time are guessed ahead better than six.
+    if (has_few_registers(target_) && typical_extent(view_.rows()) >= kManyRowsOfTiles) return 4;
     int best = 4;
     double best_cost = 0;
     for (int rows = 4; rows <= 12; ++rows) {

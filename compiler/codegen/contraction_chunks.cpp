@@ -20,11 +20,12 @@ namespace {
 
 // Fewer rows, columns or terms do not pay for the copies.
 constexpr std::int64_t kLeastRows = 48, kLeastColumns = 32, kLeastTerms = 32;
-// A register tile of rows that are neighbours in memory.
+// A register tile of rows that are neighbours in memory, and the narrowest vector of them.
 constexpr int kNeighbours = 4;
-// Rows of a block, copied whole beside panels, from which on chunks gain nothing; terms from which on they gain where rows are
-// read, or copied by their terms; floats from one term of B to the next from which on they are far apart.
-constexpr std::int64_t kBlockRows = 96, kManyTerms = 2048, kFarTerm = 256;
+// Rows of a block, copied whole beside panels, from which on chunks gain nothing, as parts of all rows and at all; terms from
+// which on they gain where rows are read, or copied by their terms; floats from one term of B to the next from which on they
+// are far apart.
+constexpr std::int64_t kBlockRows = 192, kFewBlockRows = 96, kManyTerms = 2048, kFarTerm = 256;
 // Cycles: a vector that is copied, each load and each operation it is computed from, an element, a vector of the sums in each
 // chunk, and a chain of a tile.
 constexpr double kVectorCopy = 2, kLoad = 3, kOperation = 1, kElementCopy = 3, kSumVector = 1.5, kChain = 30;
@@ -36,6 +37,13 @@ constexpr std::int64_t kWays = 8, kFirstWay = 4096;
 constexpr std::int64_t kRowsAhead = 8;
 // Rows of A that share the copy of a panel of all terms, and terms from which on fewer do not pay for it.
 constexpr std::int64_t kSharingRows = 256, kLongPanel = 768;
+// Bytes in a row that the processor reads ahead by itself, and how much longer copies of shorter pieces take.
+constexpr std::int64_t kPage = 4096;
+constexpr double kPiece = 3;
+// Floats of A that are copied at a time where its terms are neighbours.
+constexpr std::int64_t kFloatsAtATime = 3072;
+// Floats between copies, so that they do not lie in one set of the first-level cache: PAD of the template.
+constexpr std::int64_t kPad = 16;
 // Items that cores finish at different times.
 constexpr std::int64_t kItemsOfCore = 4;
 
@@ -67,7 +75,8 @@ class ChunkChooser {
                         (depth() >= kLeastTerms || !view_.inner().is_constant());
     if (!enough || !chooses_copy_of_a() || !gains()) return std::nullopt;
     choose_copy_of_b();
-    tiles_.in_place = row_step_ > 0;
+    // Beside squares that are transposed, many rows share the copies of A too.
+    tiles_.in_place = row_step_ > 0 && takes_vectors(b_, view_.column_axis(), target_.vector_width);
     const std::int64_t inner = typical_extent(view_.inner()), chain = longest_chain(target_);
     for (std::int64_t terms : {64, 128, 256}) {
       if (terms < chain || terms % chain != 0) continue;
@@ -88,8 +97,8 @@ class ChunkChooser {
       const Axis& row = view_.axis(view_.roles().m[0]);
       if (varies_by_one(a_, row.name) && takes_vectors(a_, row, kNeighbours)) {
         tiles_.rows_innermost = true;
-        tiles_.lanes = kNeighbours;
-        copy_a_ = cycles_of_vector(a_) / kNeighbours;
+        tiles_.lanes = takes_vectors(a_, row, target_.vector_width) ? target_.vector_width : kNeighbours;
+        copy_a_ = cycles_of_vector(a_) / tiles_.lanes;
         return true;
       }
     }
@@ -109,7 +118,11 @@ class ChunkChooser {
   // The other templates read or copy all terms at once: a block of few rows, or panels of B by steps of a page.
   bool gains() const {
     if (!choice_) return true;
-    if (tiles_.rows_innermost) return !choice_->copies_panels || choice_->tiles.row_tiles * choice_->tiles.rows < kBlockRows;
+    if (tiles_.rows_innermost) {
+      const std::int64_t block = choice_->tiles.row_tiles * choice_->tiles.rows;
+      return !choice_->copies_panels || block < kFewBlockRows ||
+             (block < kBlockRows && block < typical_extent(view_.rows()) && view_.groups() == Expr(1));
+    }
     // Squares are transposed by vectors, elsewhere element by element.
     if (!takes_vectors(b_, view_.column_axis(), target_.vector_width)) return takes_squares();
     if (row_step_ > 0 && choice_->local_copy == LocalCopy::none) return !panels_stay();
@@ -144,15 +157,18 @@ class ChunkChooser {
     const std::int64_t width = std::int64_t{vectors} * target_.vector_width;
     const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), rows),
                        panels = ceil_div(typical_extent(view_.columns()), width);
-    const std::int64_t chunk = tiles_.terms * tiles_.taps, budget = std::min(target_.l2_bytes * 3 / 4, target_.local_bytes) / 4;
+    const std::int64_t chunk = tiles_.terms * tiles_.taps, budget = std::min(target_.l2_bytes * 7 / 8, target_.local_bytes) / 4;
     const double step = std::max(4.0, rows * vectors / 2.0),
                  chains = static_cast<double>(ceil_div(chunk, longest_chain(target_))) * kChain;
     for (std::int64_t panel_blocks = 1; panel_blocks <= panels; panel_blocks = next(panel_blocks)) {
       const std::int64_t np = ceil_div(panels, panel_blocks);
       for (std::int64_t row_blocks = 1; row_blocks <= row_tiles; row_blocks = next(row_blocks)) {
         const std::int64_t mt = ceil_div(row_tiles, row_blocks), block = mt * rows, columns = np * width;
-        if (block * (chunk + 32) + columns * chunk + block * columns > budget) continue;
-        const double terms = static_cast<double>(chunk), element_of_a = !tiles_.in_place ? copy_a_ : cycles_in_place(block, np),
+        // Vectors of rows are copied in whole pieces, terms of a few rows at a time stay in the first-level cache.
+        const std::int64_t at =
+            tiles_.rows_innermost || tiles_.in_place ? mt : std::clamp<std::int64_t>(kFloatsAtATime / (rows * chunk), 1, mt);
+        if (copied_floats(at * rows, rows, chunk) + columns * chunk + np * kPad + block * columns > budget) continue;
+        const double terms = static_cast<double>(chunk), element_of_a = cycles_of_a(block, np, row_blocks),
                      work = static_cast<double>(mt * np) * (terms * step + chains + kSumVector * rows * vectors) +
                             terms * (element_of_a * static_cast<double>(block) + copy_b_ * static_cast<double>(columns));
         const std::int64_t items = typical_extent(view_.groups()) * ceil_div(row_tiles, mt) * ceil_div(panels, np);
@@ -165,6 +181,7 @@ class ChunkChooser {
         best_.vectors = vectors;
         best_.row_tiles = mt;
         best_.panels = np;
+        best_.copied_tiles = at;
       }
     }
   }
@@ -179,6 +196,23 @@ class ChunkChooser {
     const double cycles = kStreamed + (cut ? kRun / static_cast<double>(tiles_.terms) : 0);
     return cycles * static_cast<double>(stays ? 1 : panels);
   }
+
+  // Cycles of an element of A, one of `block` rows beside `panels` panels.
+  double cycles_of_a(std::int64_t block, std::int64_t panels, std::int64_t row_blocks) const {
+    if (tiles_.in_place) return cycles_in_place(block, panels);
+    return copy_a_ * (row_blocks > 1 && reads_pieces(block) ? kPiece : 1);
+  }
+
+  std::int64_t bundle_rows(int rows) const { return std::lcm<std::int64_t>(rows, tiles_.lanes); }
+
+  // Of local memory, for a copy of so many rows of A; of the cache where they are read in place.
+  std::int64_t copied_floats(std::int64_t copied_rows, int rows, std::int64_t chunk) const {
+    if (!tiles_.rows_innermost) return copied_rows * (chunk + kPad);
+    return ceil_div(copied_rows, bundle_rows(rows)) * (chunk * bundle_rows(rows) + kPad);
+  }
+
+  // A block's rows are less than a page of each term.
+  bool reads_pieces(std::int64_t rows) const { return tiles_.rows_innermost && rows * 4 < kPage; }
 
   static std::int64_t next(std::int64_t n) { return n < 16 ? n + 1 : n + n / 8; }
 
@@ -243,6 +277,8 @@ class ChunkCode {
         {"A_IN_PLACE", tiles_.in_place},
         {"ONE_CHUNK", one_chunk()},
         {"EPILOGUE_UNROLL", has_cheap_epilogue(view_) ? tiles_.rows : 1},
+        {"AT", tiles_.copied_tiles},
+        {"BR", std::lcm(tiles_.rows, tiles_.lanes)},
         {"CHAIN", std::min(longest_chain(target_), tiles_.terms * tiles_.taps)}};
     for (const auto& [name, value] : numbers) p[name] = std::to_string(value);
   }

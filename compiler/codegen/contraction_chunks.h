@@ -13,6 +13,7 @@ namespace oclc {
 struct ChunkTiles {
   int rows = 6, vectors = 2;               // register tile: rows x (vectors * vector width)
   std::int64_t row_tiles = 1, panels = 1;  // of a work-item
+  std::int64_t copied_tiles = 1;           // row tiles of A that are copied at a time
   std::int64_t terms = 64, taps = 1;       // of a chunk: terms of one tap, or whole taps
   int lanes = 1;                           // of the vectors that copy A
   bool rows_innermost = false;             // vectors of A's rows, not of its terms

@@ -1,5 +1,7 @@
 #include "compiler/ops/gradient_rules.h"
 
+#include <limits>
+
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -52,6 +54,12 @@ Value* count_of(Builder& b, const Expr& count, DType dtype) {
 Value* positive_indices(Builder& b, Value* indices, const Expr& size) {
   const DType dtype = indices->type.dtype;
   return b.where(b.call("less", {indices, b.scalar(dtype, 0)}), b.add(indices, count_of(b, size, dtype)), indices);
+}
+
+Value* compared_indices(Builder& b, Value* indices, const Expr& size) {
+  const DType dtype = indices->type.dtype;
+  if (dtype != DType::i64 || !size.is_constant() || size.value() >= std::numeric_limits<std::int32_t>::max()) return indices;
+  return b.cast(b.min(b.max(indices, b.scalar(dtype, -1)), b.exprs({size}, {}, dtype)), DType::i32);
 }
 
 std::vector<Value*> elementwise_gradient(Builder& b, const Node& node, Value* gradient, Derivative derivative) {

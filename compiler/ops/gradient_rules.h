@@ -24,6 +24,10 @@ Value* count_of(Builder& b, const Expr& count, DType dtype);
 // Indices along an axis of `size` elements with the negative ones, which count from the end, made positive.
 Value* positive_indices(Builder& b, Value* indices, const Expr& size);
 
+// Positive indices as numbers to compare with positions among `size`: of 32 bits, which vectors compare, where those name all
+// positions. An index that is none of them stays none.
+Value* compared_indices(Builder& b, Value* indices, const Expr& size);
+
 // An operand of an elementwise derivative: arithmetic on it adds operators.
 struct Term {
   Builder* builder = nullptr;

@@ -131,7 +131,7 @@ std::vector<Value*> gather_elements_gradient(Builder& b, const Node& node, std::
   const std::size_t axis = axis_of(node);
   const Shape& shape = node.inputs[0]->type.shape;
   const Shape& picked = node.inputs[1]->type.shape;
-  Value* indices = positive_indices(b, node.inputs[1], shape[axis]);
+  Value* indices = compared_indices(b, positive_indices(b, node.inputs[1], shape[axis]), shape[axis]);
   Value* g = gradients[0];
   const auto along = static_cast<std::int64_t>(axis);
   Value* zero = b.scalar(g->type.dtype, 0);

@@ -6,6 +6,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/typical.h"
+#include "compiler/ops/gradient_rules.h"
 #include "compiler/passes/gradient_windows.h"
 #include "compiler/passes/pass.h"
 
@@ -45,7 +46,8 @@ Value* expand_scatter_add(Builder& b, const Node& node) {
   Value* row = b.reshape(indices, {rows, Expr(1)});
   const DType of_index = row->type.dtype;
   Value* wrapped = b.where(b.call("less", {row, b.scalar(of_index, 0)}), b.add(row, b.exprs({size}, {}, of_index)), row);
-  Value* match = b.call("equal", {wrapped, b.iota({Expr(1), size}, 1, of_index)});
+  wrapped = compared_indices(b, wrapped, size);
+  Value* match = b.call("equal", {wrapped, b.iota({Expr(1), size}, 1, wrapped->type.dtype)});
   Value* sums = nullptr;
   if (width == Expr(1)) {
     sums = b.reduce("reduce_sum", b.where(match, columns, b.scalar(dtype, 0)), {0}, false);
