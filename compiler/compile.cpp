@@ -8,6 +8,7 @@
 #include "compiler/codegen/packed_right.h"
 #include "compiler/codegen/side_by_side.h"
 #include "compiler/codegen/winograd_filters.h"
+#include "compiler/kernels/chains.h"
 #include "compiler/kernels/images.h"
 #include "compiler/kernels/join_rows.h"
 #include "compiler/kernels/persistent.h"
@@ -26,10 +27,23 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {
-    "choose_convolution", "assign_layouts", "fuse",           "persistent",          "split_sums",
-    "turn_weights",       "join_rows",      "join_pointwise", "pack_right_operands", "side_by_side",
-    "resident",           "images",         "stripes",        "shorten_weights",     "one_memory"};
+constexpr std::string_view kLatePasses[] = {"choose_convolution",
+                                            "assign_layouts",
+                                            "fuse",
+                                            "persistent",
+                                            "split_sums",
+                                            "turn_weights",
+                                            "join_rows",
+                                            "join_pointwise",
+                                            "pack_right_operands",
+                                            "side_by_side",
+                                            "resident",
+                                            "images",
+                                            "stripes",
+                                            "shorten_weights",
+                                            "one_memory",
+                                            "chains",
+                                            "read_through"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -114,8 +128,10 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
   if (fuse && !is_disabled(options, "turn_weights")) turn_weights(result.schedule, target);
+  if (fuse && !is_disabled(options, "read_through")) read_through(result.schedule, target);
   if (fuse && !is_disabled(options, "join_rows")) join_rows(result.schedule, target);
   if (fuse && !is_disabled(options, "join_pointwise")) join_pointwise(result.schedule, target);
+  if (fuse && !is_disabled(options, "chains")) chains(result.schedule, target);
   if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);

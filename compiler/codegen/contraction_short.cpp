@@ -16,7 +16,7 @@ namespace {
 // Rows of one register tile.
 constexpr std::int64_t kMostRows = 4;
 // Weights of fewer bytes may stay in the last cache from run to run.
-constexpr std::int64_t kLastCacheBytes = 32 << 20;
+constexpr std::int64_t kLastCacheSize = 32 << 20;
 // Cycles in which a vector of weights becomes floats, and the time that has to be saved: measured.
 constexpr double kUnpackCycles = 2.5, kWorthwhile = 1.2;
 // Bytes by which weights are asked for ahead, with few registers and with many.
@@ -79,7 +79,7 @@ std::vector<Candidate> candidates(const Schedule& schedule, const EntrySchedule&
     const Buffer& weights = schedule.buffers[static_cast<std::size_t>(view->operand_of(view->b()).buffer)];
     found.push_back({index, seconds, short_error(weights.constant, *where, layout_of(*view, target.vector_width))});
   }
-  if (bytes <= kLastCacheBytes) found.clear();
+  if (bytes <= kLastCacheSize) found.clear();
   return found;
 }
 

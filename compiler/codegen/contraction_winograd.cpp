@@ -20,7 +20,7 @@ struct TransformCycles {
   double input, output;
 };
 constexpr TransformCycles kTwo = {32, 30}, kFour = {130, 100}, kWide = {130, 60};
-constexpr double kRegisterTileCycles = 30, kItemCycles = 500, kLastCacheBytes = 24;
+constexpr double kRegisterTileCycles = 30, kItemStepCycles = 500, kWeightBytesOfCycle = 24;
 // Bytes a cycle of a panel from the second-level cache, which small register tiles of narrow vectors wait for.
 constexpr double kSecondCacheBytes = 29;
 // Of the weights' way from the last cache this much is not hidden behind multiplications.
@@ -208,9 +208,9 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
                        out = static_cast<double>(tiles * np * vectors) * transform.output,
                        multiply = static_cast<double>(np * points * (block_rows / rows)) *
                                   (static_cast<double>(s.channels) * step + kRegisterTileCycles + rows * vectors),
-                       weights = static_cast<double>(np * points * s.channels * panel_width * 4) / kLastCacheBytes;
+                       weights = static_cast<double>(np * points * s.channels * panel_width * 4) / kWeightBytesOfCycle;
           const double cost = static_cast<double>(ceil_div(items, cores)) *
-                              (kItemCycles + in + out + std::max(multiply + kExposed * weights, weights));
+                              (kItemStepCycles + in + out + std::max(multiply + kExposed * weights, weights));
           if (best && cost >= best_cost * 0.999) continue;
           best_cost = cost;
           best = WinogradTiles{rows, vectors, tiles, np, static_cast<std::int64_t>(bytes)};

@@ -17,8 +17,8 @@
 namespace oclc {
 namespace {
 
-// Fewer terms than this stay with one work-item.
-constexpr std::int64_t kFewTerms = 64;
+// Fewer terms than this stay with one work-item; the same in a group that computes all results.
+constexpr std::int64_t kFewTerms = 64, kFewTermsOfGroup = 16;
 // Results of unknown number: a few of them in a group do not keep others waiting, and many groups of one do.
 constexpr std::int64_t kUnknownResults = 4096;
 // Neighbouring results that a group may hold: as many floats as memory moves at once.
@@ -26,6 +26,8 @@ constexpr int kMostResults = 8;
 // Work-items that share a result whose terms lie side by side, where results are many: they read a line of memory at once, and
 // each adds up all their parts.
 constexpr int kSharers = 32;
+// Work-items that share a result at least, in a group that computes all results.
+constexpr int kFewestSharers = 2;
 // Fewer terms a work-item are not worth more work-items.
 constexpr std::int64_t kFewTermsOfItem = 4;
 // Work-items that keep a compute unit busy.
@@ -35,12 +37,15 @@ constexpr int kLanes = 4, kFewestVectors = 2, kMostVectors = 4;
 // Parts that each work-item adds up by itself, where it has added up vectors; none where sums are many, whose parts would fill
 // its registers.
 constexpr int kVectorParts = 8, kManySums = 4;
+// Terms of the last of several sums that are asked for before the first sum, at most.
+constexpr std::int64_t kMostAhead = 6;
 // Terms that are asked for before the first is used, and what they may load together: more finds no registers.
 constexpr int kUnroll = 8, kMostLoads = 16;
 
 class GroupReduction {
  public:
-  GroupReduction(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {
+  // `items`: of the one group that computes all results; 0: groups of many sizes share them.
+  GroupReduction(const Kernel& kernel, const Target& target, int items = 0) : kernel_(kernel), target_(target), items_(items) {
     narrow_indices(kernel_);
     collapse_axes(kernel_);
     if (kernel_.axes.empty()) kernel_.axes.push_back({"one", Expr(1), Expr(0)});
@@ -56,17 +61,18 @@ class GroupReduction {
       if (s.accumulator != dtype || s.arg_index >= 0) return false;
       longest = std::max(longest, likely_terms(s));
     }
-    return longest >= kFewTerms;
+    return longest >= (items_ > 0 ? kFewTermsOfGroup : kFewTerms);
+  }
+
+  GroupTiles tiles(const std::string& name) {
+    kernel_.name = name;
+    Emitter e = emitter();
+    return {function(e), accumulator_type(result_lanes_), ceil_div(vectors_, Expr(results_)),
+            std::int64_t{items_} * result_lanes_ * static_cast<std::int64_t>(size_bytes(kernel_.stages[0].accumulator)) / 4};
   }
 
   GeneratedKernel run() {
-    choose_lanes();
-    choose_shape();
-    choose_unroll();
-    EmitMode mode;
-    mode.wide_index = needs_wide_index(kernel_);
-    mode.aligned = true;
-    Emitter e(kernel_, mode);
+    Emitter e = emitter();
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
@@ -75,12 +81,8 @@ class GroupReduction {
     g.schedule = fmt::format("{} results a group, {} work-items each{}", results_ * result_lanes_, sharers_,
                              result_lanes_ * term_lanes_ == 1 ? "" : ", vectors");
     g.head = kernel_head(kernel_, g);
-    if (result_lanes_ > 1) e.set_vector_axis(kernel_.axes.back().name, kLanes);
-    body(e);
-    const std::string_view index = e.index_type();
     const std::string type = accumulator_type(result_lanes_);
-    g.source = fmt::format("void {}_tile({}, const {} tile, __local {}* parts) {{\n{}}}\n\n", g.name,
-                           parameter_list(kernel_, false), index, type, e.text());
+    g.source = function(e);
     g.source += fmt::format(
         "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local {3} parts[{0}];\n"
         "  {1}_tile({4}, get_group_id(0), parts);\n}}\n",
@@ -89,6 +91,24 @@ class GroupReduction {
   }
 
  private:
+  Emitter emitter() {
+    choose_lanes();
+    items_ > 0 ? choose_shape_of_group() : choose_shape();
+    choose_unroll();
+    choose_ahead();
+    EmitMode mode;
+    mode.wide_index = needs_wide_index(kernel_);
+    mode.aligned = true;
+    return Emitter(kernel_, mode);
+  }
+
+  std::string function(Emitter& e) {
+    if (result_lanes_ > 1) e.set_vector_axis(kernel_.axes.back().name, kLanes);
+    body(e);
+    return fmt::format("void {}_tile({}, const {} tile, __local {}* parts) {{\n{}}}\n\n", kernel_.name,
+                       parameter_list(kernel_, false), e.index_type(), accumulator_type(result_lanes_), e.text());
+  }
+
   const Axis& reduction(int i) const { return kernel_.reduction[static_cast<std::size_t>(i)]; }
 
   Expr terms(const std::vector<int>& axes) const {
@@ -165,10 +185,19 @@ class GroupReduction {
     for (const Stage& s : kernel_.stages) longest = std::max(longest, likely_terms(s));
     sharers_ = 1;
     while (sharers_ * 2 <= std::min(kSharers, target_.work_group) && longest > sharers_ * term_lanes_) sharers_ *= 2;
-    while (sharers_ * 2 <= target_.work_group && all * sharers_ < units * kBusyItems &&
-           longest >= 2 * kFewTermsOfItem * sharers_)
+    // Work-items that hold weights ahead take more registers each.
+    const std::int64_t busy = load_of_weights() ? kBusyItems / 2 : kBusyItems;
+    while (sharers_ * 2 <= target_.work_group && all * sharers_ < units * busy && longest >= 2 * kFewTermsOfItem * sharers_)
       sharers_ *= 2;
     while (results_ * 2 * sharers_ <= target_.work_group && results_ * 2 <= all / units) results_ *= 2;
+  }
+
+  // One group computes all results: as many at once as leave each some work-items.
+  void choose_shape_of_group() {
+    const std::int64_t fewest = along_ ? kFewestSharers : kVectorParts,
+                       all = vectors_.is_constant() ? vectors_.value() : kUnknownResults;
+    while (results_ < all && results_ * 2 * fewest <= items_) results_ *= 2;
+    sharers_ = items_ / results_;
   }
 
   // Operands of one term that a work-item loads: what the sums' axes do not change is loaded before.
@@ -217,12 +246,50 @@ class GroupReduction {
     if (!(whole == all)) points(fmt::format("if ({} < {})", rest, e.index(all)), rest);
   }
 
+  // The load for the last of several sums that each result makes of its own, a weight: asked for before the first sum, memory
+  // sends it while the others are added up.
+  std::optional<NodeId> load_of_weights() const {
+    const Stage& last = kernel_.stages.back();
+    if (items_ > 0 || kernel_.stages.size() < 2 || result_lanes_ > 1 || last.accumulator != DType::f32) return std::nullopt;
+    Kernel part = kernel_;
+    keep_needed(part, {last.body});
+    std::optional<NodeId> found;
+    for (std::size_t i = 0; i < part.nodes.size(); ++i) {
+      const ScalarNode& n = part.nodes[i];
+      if (n.kind != ScalarNode::Kind::load || !n.guard.empty() || reads_values(n.index)) continue;
+      const auto runs_along = [&](const Axis& a) { return n.index.uses(a.name); };
+      if (std::none_of(kernel_.axes.begin(), kernel_.axes.end(), runs_along) || !runs_along(reduction(last.axes.back())))
+        continue;
+      if (found) return std::nullopt;
+      found = static_cast<NodeId>(i);
+    }
+    return found;
+  }
+
+  // Nothing where a work-item has many terms of it or an unknown number: they lie in registers, and loops are unrolled.
+  void choose_ahead() {
+    const Expr step(std::int64_t{sharers_} * term_lanes_), all = terms(kernel_.stages.back().axes),
+                                                           rounds = floor_div(all, step);
+    ahead_ = load_of_weights();
+    if (ahead_ && rounds.is_constant() && rounds.value() > 1 && rounds.value() <= kMostAhead && rounds * step == all)
+      unroll_ = std::max(unroll_, static_cast<int>(rounds.value()));
+    else
+      ahead_.reset();
+  }
+
+  void ask_ahead(Emitter& e) const {
+    const Stage& last = kernel_.stages.back();
+    e.line(fmt::format("{} ahead[{}];", accumulator_type(term_lanes_), terms(last.axes).value() / (sharers_ * term_lanes_)));
+    over_share(e, last.axes, [&] { e.line(fmt::format("ahead[round] = {};", e.vector_value(*ahead_))); });
+  }
+
   bool carries(const Stage& s) const {
     return s.combine == Stage::Combine::sum && s.accumulator == DType::f32 &&
            static_cast<double>(typical_extent(terms(s.axes)) / (sharers_ * term_lanes_)) > kLongSum;
   }
 
   void stages(Emitter& e) {
+    if (ahead_) ask_ahead(e);
     for (int first = 0, next = 0; first < static_cast<int>(kernel_.stages.size()); first = next) {
       next = end_of_shared_loops(e, kernel_, first);
       const auto each = [&](const auto& visit) {
@@ -236,6 +303,7 @@ class GroupReduction {
         if (carries(s)) e.line(fmt::format("{0} {1}_rest = ({0})(0.0f);", type, name));
       });
       over_share(e, kernel_.stages[static_cast<std::size_t>(first)].axes, [&] {
+        if (ahead_ && next == static_cast<int>(kernel_.stages.size())) e.define(*ahead_, "ahead[round]");
         each([&](int, const Stage& s, const std::string& name) { accumulate_term(e, kernel_, s, name, vector, carries(s)); });
       });
       each([&](int i, const Stage& s, const std::string& name) {
@@ -299,10 +367,12 @@ class GroupReduction {
 
   Kernel kernel_;
   const Target& target_;
+  const int items_;
   Expr all_ = 1, vectors_ = 1;  // results; vectors of them
   int results_ = 1, sharers_ = 1;
   int result_lanes_ = 1, term_lanes_ = 1;
   int unroll_ = 1;
+  std::optional<NodeId> ahead_;
   bool along_ = false;  // loads run along the results
 };
 
@@ -314,6 +384,13 @@ std::optional<GeneratedKernel> generate_group_reduction(const Kernel& kernel, co
   GroupReduction code(kernel, target);
   if (!code.applies()) return std::nullopt;
   return code.run();
+}
+
+std::optional<GroupTiles> generate_group_tiles(const Kernel& kernel, const Target& target, int items, const std::string& name) {
+  if (kernel.contraction) return std::nullopt;
+  GroupReduction code(kernel, target, items);
+  if (!code.applies()) return std::nullopt;
+  return code.tiles(name);
 }
 
 }  // namespace oclc

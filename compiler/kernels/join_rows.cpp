@@ -13,8 +13,10 @@ namespace {
 // Results that a group computes, at least; groups that a compute unit runs at once; how much faster than memory the cache is
 // from which they all read the row.
 constexpr double kResultsOfGroup = 8, kGroupsAtOnce = 8, kRowCacheSpeed = 2;
-// Operands of kernels joined: every device takes the arguments of so many.
-constexpr std::size_t kMostOperands = 16;
+// Operands of sums joined; bytes of arguments that every device takes, of a pointer with its offset and of a symbol.
+constexpr std::size_t kMostOperands = 16, kArgumentBytesOfKernel = 1024, kOperandBytes = 16, kDimensionBytes = 8;
+// How often sums read, on average, what they read where a copy reads it.
+constexpr double kFewReads = 2;
 
 double bytes_of(const Kernel& kernel) { return static_cast<double>(typical_extent(kernel.bytes)); }
 
@@ -38,6 +40,16 @@ class Joiner {
       at(*reader) = std::move(*joined);
       steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(i--));
     }
+  }
+
+  void copies(std::vector<Step>& steps) {
+    std::vector<Step> last;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (!is_light(steps[i]) || !is_side_by_side(at(steps[i])) || !read_elsewhere(steps, i)) continue;
+      if (buffer_of(at(steps[i]), at(steps[i]).stores[0]).kind == BufferKind::output) last.push_back(steps[i]);
+      steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(i--));
+    }
+    steps.insert(steps.end(), last.begin(), last.end());
   }
 
   void pointwise(std::vector<Step>& steps) {
@@ -121,12 +133,22 @@ class Joiner {
       loads.push_back(static_cast<NodeId>(i));
     }
     if (!by) return std::nullopt;
-    Kernel joined = row;
+    Kernel joined = taken_in(row, *by, reduction, loads);
+    joined.formula = row.formula + ", then " + reduction.formula;
+    joined.flops = row.flops + reduction.flops;
+    joined.bytes = row.bytes + reduction.bytes - schedule_.buffers[static_cast<std::size_t>(buffer)].elements * Expr(8);
+    return joined;
+  }
+
+  // `reduction` with what `from` stores, computed in place, for `loads`.
+  static Kernel taken_in(const Kernel& from, const Substitution& by, const Kernel& reduction,
+                         const std::vector<NodeId>& loads) {
+    Kernel joined = from;
     for (ScalarNode& node : joined.nodes) {
-      node.index = node.index.substitute(*by);
-      for (Expr& e : node.guard) e = e.substitute(*by);
+      node.index = node.index.substitute(by);
+      for (Expr& e : node.guard) e = e.substitute(by);
     }
-    const NodeId value = row.stores[0].value;
+    const NodeId value = from.stores[0].value;
     joined.stores.clear();
     joined.name = reduction.name;
     joined.anchor = reduction.anchor;
@@ -152,10 +174,111 @@ class Joiner {
     }
     keep_needed(joined, std::move(needed));
     number_operands(joined);
-    joined.formula = row.formula + ", then " + reduction.formula;
-    joined.flops = row.flops + reduction.flops;
-    joined.bytes = row.bytes + reduction.bytes - schedule_.buffers[static_cast<std::size_t>(buffer)].elements * Expr(8);
     return joined;
+  }
+
+  const Buffer& buffer_of(const Kernel& kernel, const Store& store) const {
+    return schedule_.buffers[static_cast<std::size_t>(kernel.operands[static_cast<std::size_t>(store.operand)].buffer)];
+  }
+
+  // Moves floats that lie side by side to where they lie side by side, from one of several places.
+  static bool is_side_by_side(const Kernel& kernel) {
+    if (!kernel.is_copy || kernel.stores.size() != 1 || has_dynamic_indices(kernel)) return false;
+    const auto along = [&](const auto& access) {
+      return access.index.coefficient(kernel.axes.back().name) == Expr(1) &&
+             kernel.operands[static_cast<std::size_t>(access.operand)].dtype == DType::f32;
+    };
+    const Store& store = kernel.stores[0];
+    return store.guard.empty() && along(store) &&
+           std::all_of(kernel.nodes.begin(), kernel.nodes.end(),
+                       [&](const ScalarNode& n) { return n.kind != ScalarNode::Kind::load || along(n); });
+  }
+
+  // The copy with what its guards say of its indices: where only the last value of an axis is left, that value.
+  static Kernel pinned(Kernel copy) {
+    for (ScalarNode& node : copy.nodes) {
+      for (const Axis& axis : copy.axes) {
+        const Expr last = axis.extent - Expr(1), only_last = axis.var - last;
+        if (node.kind == ScalarNode::Kind::load &&
+            std::any_of(node.guard.begin(), node.guard.end(), [&](const Expr& e) { return e == only_last; }))
+          node.index = node.index.substitute({{axis.name, last}});
+      }
+    }
+    return copy;
+  }
+
+  // Makes all readers of what step `i` copies read elsewhere; false, and nothing is changed, if one cannot or the copy cannot
+  // be the last of all.
+  bool read_elsewhere(const std::vector<Step>& steps, std::size_t i) {
+    const Kernel copy = pinned(at(steps[i]));
+    const int buffer = copy.operands[static_cast<std::size_t>(copy.stores[0].operand)].buffer;
+    const BufferKind kind = buffer_of(copy, copy.stores[0]).kind;
+    if (kind != BufferKind::output && kind != BufferKind::arena) return false;
+    std::vector<std::pair<int, Kernel>> before;
+    bool all = true;
+    int uses = 1;
+    for (std::size_t k = i + 1; k < steps.size() && all; ++k) {
+      all = steps[k].kernel >= 0;
+      if (!all || buffers_of(at(steps[k]), false).count(buffer) == 0) continue;
+      ++uses;
+      auto made = reading_through(copy, at(steps[k]), buffer);
+      all = made.has_value();
+      if (!all) break;
+      before.emplace_back(steps[k].kernel, std::move(at(steps[k])));
+      at(steps[k]) = std::move(*made);
+    }
+    if (all && !before.empty() && uses == uses_.at(buffer) &&
+        can_pass(copy, schedule_, &steps[i] + 1, steps.data() + steps.size()))
+      return true;
+    for (auto& [number, kernel] : before) schedule_.kernels[static_cast<std::size_t>(number)] = std::move(kernel);
+    return false;
+  }
+
+  static std::optional<Kernel> reading_through(const Kernel& copy, const Kernel& reader, int buffer) {
+    if (!sums_floats(reader) || !has_linear_values(reader) || copy.operands.size() + reader.operands.size() > kMostOperands)
+      return std::nullopt;
+    double points = 1, elements = 1;
+    for (const auto* list : {&reader.axes, &reader.reduction}) {
+      for (const Axis& axis : *list) points *= static_cast<double>(typical_extent(axis.extent));
+    }
+    for (const Axis& axis : copy.axes) elements *= static_cast<double>(typical_extent(axis.extent));
+    if (points > kFewReads * elements) return std::nullopt;
+    std::optional<Substitution> by;
+    std::vector<NodeId> loads;
+    for (std::size_t i = 0; i < reader.nodes.size(); ++i) {
+      const ScalarNode& node = reader.nodes[i];
+      if (node.kind != ScalarNode::Kind::load || reader.operands[static_cast<std::size_t>(node.operand)].buffer != buffer)
+        continue;
+      auto here = corresponding(copy, reader, node.index);
+      if (!here || !node.guard.empty() || (by && *by != *here)) return std::nullopt;
+      by = std::move(here);
+      loads.push_back(static_cast<NodeId>(i));
+    }
+    if (!by) return std::nullopt;
+    Kernel joined = taken_in(copy, *by, reader, loads);
+    joined.is_copy = false;
+    joined.formula = reader.formula;
+    joined.flops = reader.flops;
+    joined.bytes = reader.bytes;
+    return joined;
+  }
+
+  // What stands for the copy's axes where the reader reads at `index`.
+  static std::optional<Substitution> corresponding(const Kernel& copy, const Kernel& reader, const Expr& index) {
+    Substitution by;
+    const Expr& stored = copy.stores[0].index;
+    for (const Axis& axis : copy.axes) {
+      if (axis.extent == Expr(1)) continue;
+      const auto step = stored.coefficient(axis.name);
+      for (const auto* list : {&reader.axes, &reader.reduction}) {
+        for (const Axis& other : *list) {
+          if (step && other.extent == axis.extent && index.coefficient(other.name) == step) by.emplace(axis.name, other.var);
+        }
+      }
+      if (by.count(axis.name) == 0) return std::nullopt;
+    }
+    if (!(stored.substitute(by) == index)) return std::nullopt;
+    return by;
   }
 
   bool is_light(const Step& step) {
@@ -166,7 +289,9 @@ class Joiner {
   }
 
   static bool one_space(const Kernel& a, const Kernel& b) {
-    return a.operands.size() + b.operands.size() <= kMostOperands && !has_dynamic_indices(b) && a.is_copy == b.is_copy &&
+    return (a.operands.size() + b.operands.size()) * kOperandBytes + a.model_symbols().size() * kDimensionBytes <=
+               kArgumentBytesOfKernel &&
+           a.model_symbols() == b.model_symbols() && !has_dynamic_indices(b) && a.is_copy == b.is_copy &&
            std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),
                       [](const Axis& x, const Axis& y) { return x.extent == y.extent; });
   }
@@ -197,6 +322,12 @@ bool has_groups(const Target& target) {
 void join_rows(Schedule& schedule, const Target& target) {
   if (!has_groups(target)) return;
   for (EntrySchedule& entry : schedule.entries) Joiner(schedule, target).rows(entry.steps);
+  drop_unused_kernels(schedule);
+}
+
+void read_through(Schedule& schedule, const Target& target) {
+  if (!has_groups(target)) return;
+  for (EntrySchedule& entry : schedule.entries) Joiner(schedule, target).copies(entry.steps);
   drop_unused_kernels(schedule);
 }
 

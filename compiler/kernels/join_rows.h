@@ -1,4 +1,5 @@
-// Short rows on a GPU that one kernel alone reads: a layer norm or softmax in front of a sum over its rows.
+// Launches of a GPU that a reader's groups do in passing: a layer norm or softmax in front of a sum over its rows, keys and
+// values put behind those of a cache.
 #pragma once
 #include "compiler/kernels/kernel.h"
 #include "compiler/targets/target.h"
@@ -9,6 +10,10 @@ namespace oclc {
 // compute the row's statistics themselves, over again, and the rows are never stored. Outside of loops, and where the estimated
 // time of computing them again is less than a launch's.
 void join_rows(Schedule& schedule, const Target& target);
+
+// Where a short kernel only puts values side by side, as the keys of a cache and those of a new token, and sums alone read what
+// it writes, about once, they read from where it reads. What is a result is then written last, and other copies never.
+void read_through(Schedule& schedule, const Target& target);
 
 // Pointwise kernels over one iteration space become one launch where nothing between them needs the order that they have, and
 // where a launch takes longer than what they move.

@@ -178,8 +178,9 @@ struct Step {
   std::vector<Step> body;
   bool beside = false;      // a kernel, in one launch with the step before it: neither needs the other
   bool persistent = false;  // no loop itself: all of `body`, loops among it, is one kernel
+  bool chain = false;  // no loop either: one group for each `counter` < `trip` runs the kernels of `body` one after another
 
-  bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent; }
+  bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent && !chain; }
 };
 
 // Adds names of the model's nodes that are not there yet.

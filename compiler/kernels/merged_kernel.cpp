@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/support/error.h"
@@ -24,7 +25,29 @@ void renumber(std::vector<Step>& steps, const std::vector<int>& number) {
   }
 }
 
+// The expression with numbers of nodes that are larger by `more`; nothing if one is no summand times a constant, whose bounds
+// say those of the number.
+std::optional<Expr> renumbered(Expr e, NodeId more) {
+  Substitution by;
+  for (const std::string& symbol : e.symbols()) {
+    const auto id = dynamic_index(symbol);
+    if (!id) continue;
+    const auto step = e.coefficient(symbol);
+    if (!step || !step->is_constant() || step->value() <= 0) return std::nullopt;
+    const Expr part = e - e.substitute({{symbol, Expr(0)}});
+    const std::int64_t last = part.upper();
+    by.emplace(symbol, Expr::symbol(dynamic_symbol(*id + more), part.lower() / step->value(),
+                                    last == kUnbounded ? kUnbounded : last / step->value()));
+  }
+  return by.empty() ? e : e.substitute(by);
+}
+
 }  // namespace
+
+bool has_linear_values(const Kernel& kernel) {
+  const auto all = indices_of(kernel);
+  return std::all_of(all.begin(), all.end(), [](const Expr& e) { return renumbered(e, 0).has_value(); });
+}
 
 bool has_dynamic_indices(const Kernel& kernel) {
   const auto all = indices_of(kernel);
@@ -32,7 +55,7 @@ bool has_dynamic_indices(const Kernel& kernel) {
 }
 
 Appended append_kernel(Kernel& kernel, const Kernel& from, const Substitution& by) {
-  OCLC_CHECK(!has_dynamic_indices(from), "numbers of nodes stand in no index of what is appended");
+  OCLC_CHECK(has_linear_values(from), "numbers of nodes in what is appended can change");
   Appended out{static_cast<NodeId>(kernel.nodes.size()), static_cast<int>(kernel.stages.size()), {}};
   for (const Operand& operand : from.operands) {
     const auto same = std::find_if(kernel.operands.begin(), kernel.operands.end(), [&](const Operand& known) {
@@ -41,9 +64,10 @@ Appended append_kernel(Kernel& kernel, const Kernel& from, const Substitution& b
     out.operands.push_back(static_cast<int>(same - kernel.operands.begin()));
     if (same == kernel.operands.end()) kernel.operands.push_back(operand);
   }
+  const auto moved = [&](Expr& e) { e = renumbered(e.substitute(by), out.first_node).value(); };
   for (ScalarNode node : from.nodes) {
-    node.index = node.index.substitute(by);
-    for (Expr& e : node.guard) e = e.substitute(by);
+    moved(node.index);
+    for (Expr& e : node.guard) moved(e);
     for (NodeId& arg : node.args) arg += out.first_node;
     if (node.kind == ScalarNode::Kind::load) node.operand = out.operands[static_cast<std::size_t>(node.operand)];
     if (node.stage >= 0) node.stage += out.first_stage;
@@ -58,8 +82,8 @@ Appended append_kernel(Kernel& kernel, const Kernel& from, const Substitution& b
     kernel.stores.push_back(store);
     kernel.stores.back().operand = out.operands[static_cast<std::size_t>(store.operand)];
     kernel.stores.back().value += out.first_node;
-    kernel.stores.back().index = store.index.substitute(by);
-    for (Expr& e : kernel.stores.back().guard) e = e.substitute(by);
+    moved(kernel.stores.back().index);
+    for (Expr& e : kernel.stores.back().guard) moved(e);
   }
   add_sources(kernel.sources, from.sources);
   return out;

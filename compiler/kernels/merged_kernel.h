@@ -14,8 +14,11 @@ using Substitution = std::map<std::string, Expr, std::less<>>;
 // Whether an index or guard depends on the value of a node: numbers of nodes stand in it.
 bool has_dynamic_indices(const Kernel& kernel);
 
-// Appends the nodes, stages, stores and operands of `from`, which has no dynamic indices, to `kernel`, with `by` in index
-// expressions, and its names to the sources. An operand that both read is one. Axes stay those of `kernel`.
+// Whether all of them stand there as summands times constants, and can be renumbered.
+bool has_linear_values(const Kernel& kernel);
+
+// Appends the nodes, stages, stores and operands of `from`, whose indices have linear values at most, to `kernel`, with `by` in
+// index expressions, and its names to the sources. An operand that both read is one. Axes stay those of `kernel`.
 struct Appended {
   NodeId first_node = 0;
   int first_stage = 0;

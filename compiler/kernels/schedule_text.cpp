@@ -37,8 +37,9 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       continue;
     }
     out += step.persistent ? indent + "persistent {\n"
+           : step.chain    ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())
                            : fmt::format("{}loop {} < {}{} {{\n", indent, step.counter, step.trip.text(),
-                                         step.condition.empty() ? "" : " while " + step.condition);
+                                      step.condition.empty() ? "" : " while " + step.condition);
     append_steps(schedule, step.body, depth + 1, out);
     out += indent + "}\n";
   }

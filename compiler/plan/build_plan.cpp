@@ -135,8 +135,8 @@ class PlanBuilder {
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Host, body.Union()));
         continue;
       }
-      if (step.persistent) {
-        const auto body = launches_.persistent(step);
+      if (step.persistent || step.chain) {
+        const auto body = step.chain ? launches_.chain(step) : launches_.persistent(step);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         continue;
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/chain_kernel.h"
 #include "compiler/codegen/persistent_kernel.h"
 #include "compiler/codegen/resident_kernel.h"
 #include "compiler/codegen/side_by_side.h"
@@ -122,6 +123,26 @@ fb::Offset<plan::Launch> LaunchTables::persistent(const Step& step) {
     args.push_back(buffer(operand.buffer, operand.written));
   }
   return table(code, g, args, "persistent", {persistent.sources, persistent.flops, persistent.bytes});
+}
+
+fb::Offset<plan::Launch> LaunchTables::chain(const Step& step) {
+  PersistentKernel chain = generate_chain(PlacedKernels::kPlaceholder, step, schedule_, target_);
+  GeneratedKernel& g = chain.kernel;
+  g.name = schedule_.kernels[static_cast<std::size_t>(step.body.front().kernel)].name + "_chain";
+  const int now = plan_.lives.step();
+  std::vector<Passed> passed;
+  for (const KernelArgument& argument : g.arguments) {
+    if (argument.kind == KernelArgument::Kind::dimension) {
+      passed.push_back({});
+      continue;
+    }
+    const PersistentKernel::Argument& operand = chain.buffers[static_cast<std::size_t>(argument.operand)];
+    plan_.lives.touch_whole(operand.buffer, now);
+    passed.push_back({operand.buffer, operand.written});
+  }
+  const Args args = arguments(g, passed);
+  const PlacedKernel code = plan_.kernels.place(g);
+  return table(code, g, args, "chain", {chain.sources, chain.flops, chain.bytes});
 }
 
 fb::Offset<plan::Launch> LaunchTables::side_by_side(std::span<const Step> steps) {

@@ -37,6 +37,7 @@ class LaunchTables {
 
   flatbuffers::Offset<plan::Launch> single(const Kernel& kernel);
   flatbuffers::Offset<plan::Launch> persistent(const Step& step);
+  flatbuffers::Offset<plan::Launch> chain(const Step& step);
   flatbuffers::Offset<plan::Launch> side_by_side(std::span<const Step> steps);
   flatbuffers::Offset<plan::Launch> resident(std::span<const Step> stretch);
   flatbuffers::Offset<plan::BlasGemm> blas(const Gemm& gemm);

@@ -1,4 +1,6 @@
 // Rows whose only reader is a sum, and pointwise kernels of one iteration space: launches that are not there.
+#include <fmt/format.h>
+
 #include <functional>
 
 #include "tests/codegen/plan_check.h"
@@ -6,8 +8,9 @@
 namespace oclc::test {
 namespace {
 
-std::size_t launches(const PlanCheck& check, std::vector<std::string> disabled = {}) {
+std::size_t launches(const PlanCheck& check, std::vector<std::string> disabled = {}, bool with_chains = false) {
   disabled.emplace_back("side_by_side");
+  if (!with_chains) disabled.emplace_back("chains");
   CompileOptions options = default_options();
   options.target = find_target("gpu");
   options.disabled = std::move(disabled);
@@ -128,6 +131,123 @@ TEST_CASE("pointwise kernels of one iteration space are one launch") {
     one.make(check);
     CHECK(launches(check) == one.launches);
     CHECK(launches(check, {"join_pointwise"}) == one.apart);
+    check.check(2e-6, false);
+  }
+}
+
+// Scores of one query against keys, softmax, and the sum of values.
+Value* attended(PlanCheck& c, Value* query, Value* keys, Value* values) {
+  return c.b.matmul(c.b.softmax(c.b.mul(c.b.matmul(query, keys, false, true), 0.25)), values);
+}
+
+const std::vector<std::string> kCopied = {"read_through"};
+
+TEST_CASE("small kernels that hand on a few values are one launch") {
+  const auto excite = [](PlanCheck& c, Value* x, std::int64_t middle) {
+    const std::int64_t width = x->type.shape.back().value();
+    Value* inner = c.b.relu(c.b.matmul(x, c.input({width, middle})));
+    return c.b.call("sigmoid", {c.b.matmul(inner, c.input({middle, width}))});
+  };
+  const Case cases[] = {
+      {"two_products_of_one_row", 1, 2,
+       [&](PlanCheck& c) {
+         c.out("y", excite(c, c.input({1, 200}), 20));
+       }},
+      {"a_mean_and_two_products", 1, 3,
+       [&](PlanCheck& c) {
+         Value* mean = c.b.reduce("reduce_mean", c.input({49, 96}), {0}, true);
+         c.out("mean", mean);
+         c.out("y", excite(c, mean, 24));
+       }},
+      {"what_is_read_by_others_is_stored", 2, 3,
+       [&](PlanCheck& c) {
+         Value* y = excite(c, c.input({1, 200}), 20);
+         c.out("y", y);
+         c.out("z", c.b.mul(c.b.expand(y, {Expr(70000), Expr(200)}), c.input({70000, 200})));
+       }},
+      {"a_group_for_each_head", 1, 2,
+       [](PlanCheck& c) {
+         c.out("y", attended(c, c.input({12, 1, 64}), c.input({12, 70, 64}), c.input({12, 70, 64})));
+       }},
+      {"long_work_stays_with_many_groups", 2, 2,
+       [](PlanCheck& c) {
+         Value* x = c.b.relu(c.b.matmul(c.input({1, 2048}), c.input({2048, 2048})));
+         c.out("y", c.b.matmul(x, c.input({2048, 64})));
+       }},
+      {"what_reads_across_heads_is_no_part_of_their_chain", 2, 3,
+       [](PlanCheck& c) {
+         Value* y = attended(c, c.input({12, 1, 64}), c.input({12, 70, 64}), c.input({12, 70, 64}));
+         c.out("y", c.b.matmul(c.b.reshape(y, {Expr(1), Expr(768)}), c.input({768, 1024})));
+       }},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.claim);
+    PlanCheck check;
+    one.make(check);
+    CHECK(launches(check, {}, true) == one.launches);
+    CHECK(launches(check) == one.apart);
+    check.check(2e-6, false);
+  }
+}
+
+TEST_CASE("sums read past keys and new ones where they are") {
+  for (const std::int64_t length : {1, 63, 300}) {
+    CAPTURE(length);
+    PlanCheck check;
+    Builder& b = check.b;
+    check.symbols = {{"P", length}};
+    const auto grown = [&](int seed, Value* row) {
+      Value* past = check.input(random_tensor(DType::f32, {4, length, 16}, seed), {"", "P", ""});
+      Value* all = b.concat({past, row}, 1);
+      check.out(fmt::format("present {}", seed), all);
+      return all;
+    };
+    Value* y = check.input(random_tensor(DType::f32, {4, 1, 16}, 9));
+    for (const int layer : {1, 2}) {
+      Value *keys = grown(layer * 10, y), *values = grown(layer * 10 + 2, y);
+      y = attended(check, y, keys, values);
+    }
+    check.out("y", y);
+    CHECK(launches(check) == 6);
+    CHECK(launches(check, {}, true) == 6);  // of unknown size: no chains
+    CHECK(launches(check, kCopied) == 7);
+    check.check(2e-6, false);
+  }
+}
+
+TEST_CASE("copies that sums alone read are written last") {
+  struct Copy {
+    const char* claim;
+    bool last;
+    std::function<void(PlanCheck&, Value*)> read;
+  };
+  const Copy cases[] = {
+      {"a_result_that_a_sum_reads", true, [](PlanCheck& c, Value* x) { c.out("y", c.b.reduce("reduce_sum", x, {1}, false)); }},
+      {"one_that_a_product_reads_many_times", false,
+       [](PlanCheck& c, Value* x) {
+         c.out("y", c.b.matmul(c.input({3, 40, 71}), x));
+       }},
+  };
+  for (const Copy& one : cases) {
+    CAPTURE(std::string(one.claim));
+    PlanCheck check;
+    Value* x = check.b.concat({check.input({3, 70, 8}), check.input({3, 1, 8})}, 1);
+    check.out("x", x);
+    one.read(check, x);
+    CompileOptions options = default_options();
+    options.target = find_target("gpu");
+    options.disabled = {"chains", "side_by_side"};
+    const Compiled made = compile(module_of(copy_graph(*check.graph)), options);
+    const std::vector<Step>& steps = made.schedule.entries[0].steps;
+    CHECK(made.schedule.kernels[static_cast<std::size_t>(steps.back().kernel)].is_copy == one.last);
+    check.check(2e-6, false);
+  }
+}
+
+TEST_CASE("weights of the last of several sums are asked for before the first") {
+  for (const std::int64_t width : {64, 256, 768}) {
+    PlanCheck check;
+    check.out("y", check.b.matmul(norm(check, check.input({1, width})), check.input({96, width}), false, true));
     check.check(2e-6, false);
   }
 }
