@@ -1,17 +1,22 @@
 #include "runtime/schedule.h"
 
 #include <algorithm>
+#include <map>
 
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
 #include "runtime/package/verify.h"
 #include "runtime/quirks.h"
+#include "runtime/sm90a.h"
 
 namespace oclc::runtime {
 namespace {
 
 namespace fb = oclc::plan;
+
+// NVIDIA's devices from this compute capability on let groups of a launch wait for one another and see each other's stores.
+constexpr unsigned kSeesGroups = 70;
 
 }  // namespace
 
@@ -22,7 +27,8 @@ std::string Schedule::Leaf::described() const {
 Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings)
     : loaded_(loaded),
       strings_(strings),
-      apart_(loaded.context().facts().device_class != OCLC_DEVICE_CPU),
+      items_see_(loaded.context().facts().device_class == OCLC_DEVICE_CPU),
+      groups_see_(compute_capability(loaded.context().device()) >= kSeesGroups),
       segments_(package::segments_of(loaded.plan(), entry)) {
   const fb::Plan& plan = loaded.plan();
   used_.assign(plan.symbols() ? plan.symbols()->size() : 0, false);
@@ -113,20 +119,25 @@ int Schedule::first_of_kind(const fb::Launch& launch, const fb::Arg& arg) const 
   return -1;  // no verified plan
 }
 
+ClKernel Schedule::make_kernel(const fb::Launch& launch, const std::string& name) const {
+  cl_int code = CL_SUCCESS;
+  ClKernel kernel(clCreateKernel(loaded_.program(launch.program()), name.c_str(), &code));
+  if (code == CL_INVALID_KERNEL_NAME)
+    throw Failure(OCLC_E_PLAN,
+                  loaded_.package().name() + ": invalid plan: program '" +
+                      loaded_.plan().programs()->Get(static_cast<std::uint32_t>(launch.program()))->name()->str() +
+                      "' has no kernel '" + name + "'",
+                  code);
+  check_cl(code, "creating kernel '" + name + "'");
+  return kernel;
+}
+
 int Schedule::make_launch(const fb::Launch& launch) {
   Leaf leaf;
   leaf.launch = &launch;
   leaf.name = launch.name()->str();
   leaf.nodes = joined(launch.nodes());
-  cl_int code = CL_SUCCESS;
-  leaf.kernel = ClKernel(clCreateKernel(loaded_.program(launch.program()), leaf.name.c_str(), &code));
-  if (code == CL_INVALID_KERNEL_NAME)
-    throw Failure(OCLC_E_PLAN,
-                  loaded_.package().name() + ": invalid plan: program '" +
-                      loaded_.plan().programs()->Get(static_cast<std::uint32_t>(launch.program()))->name()->str() +
-                      "' has no kernel '" + leaf.name + "'",
-                  code);
-  check_cl(code, "creating " + leaf.described());
+  leaf.kernel = make_kernel(launch, leaf.name);
   check_local_memory(leaf);
   cl_uint index = 0;
   for (std::uint32_t i = 0; launch.args() && i < launch.args()->size(); ++i) {
@@ -142,7 +153,6 @@ int Schedule::make_launch(const fb::Launch& launch) {
   leaf.step = next_step_;
   next_step_ += std::max(1u, launch.parts() ? launch.parts()->size() : 0);
   if (launch.parts() && launch.parts()->size() > 0) {
-    if (apart_) replayable_ = false;
     leaf.part_index = index;
     index += 2;
   }
@@ -160,12 +170,18 @@ int Schedule::make_launch(const fb::Launch& launch) {
   leaf.looping = looping(launch.flops()) || leaf.looping;
   leaf.looping = looping(launch.bytes()) || leaf.looping;
   check_limits(leaf);
-  if (leaf.part_index > 0) add_parts(leaf);
+  if (leaf.part_index > 0) {
+    const bool one_item = leaf.local[0] * leaf.local[1] * leaf.local[2] == 1;
+    leaf.apart = one_item ? !items_see_ : !groups_see_;
+    if (leaf.apart) replayable_ = false;
+    add_parts(leaf);
+  }
   leaves_.push_back(std::move(leaf));
   return static_cast<int>(leaves_.size()) - 1;
 }
 
 void Schedule::add_parts(Leaf& leaf) {
+  std::map<std::string, cl_kernel> kernels;
   for (std::uint32_t i = 0; i < leaf.launch->parts()->size(); ++i) {
     const fb::Part& source = *leaf.launch->parts()->Get(i);
     Leaf part;
@@ -173,6 +189,15 @@ void Schedule::add_parts(Leaf& leaf) {
     part.step = leaf.step + i;
     part.name = source.name() ? source.name()->str() : leaf.name;
     part.nodes = joined(source.nodes());
+    part.does = leaf.kernel.get();
+    if (leaf.apart && source.kernel()) {
+      cl_kernel& kernel = kernels[source.kernel()->str()];
+      if (!kernel) {
+        leaf.part_kernels.push_back(make_kernel(*leaf.launch, source.kernel()->str()));
+        kernel = leaf.part_kernels.back().get();
+      }
+      part.does = kernel;
+    }
     leaf.looping = looping(source.flops()) || leaf.looping;
     leaf.looping = looping(source.bytes()) || leaf.looping;
     for (std::uint32_t k = 0; source.args() && k < source.args()->size(); ++k) {
@@ -182,12 +207,12 @@ void Schedule::add_parts(Leaf& leaf) {
     }
     leaf.parts.push_back(std::move(part));
   }
-  choose_parts(leaf, 0, static_cast<cl_int>(leaf.parts.size()));
+  choose_parts(leaf, leaf.kernel.get(), 0, static_cast<cl_int>(leaf.parts.size()));
 }
 
-void Schedule::choose_parts(const Leaf& leaf, cl_int first, cl_int last) {
-  cl_int code = clSetKernelArg(leaf.kernel.get(), leaf.part_index, sizeof first, &first);
-  if (code == CL_SUCCESS) code = clSetKernelArg(leaf.kernel.get(), leaf.part_index + 1, sizeof last, &last);
+void Schedule::choose_parts(const Leaf& leaf, cl_kernel kernel, cl_int first, cl_int last) {
+  cl_int code = clSetKernelArg(kernel, leaf.part_index, sizeof first, &first);
+  if (code == CL_SUCCESS) code = clSetKernelArg(kernel, leaf.part_index + 1, sizeof last, &last);
   check_cl(code, "choosing parts of " + leaf.described());
 }
 
@@ -287,12 +312,18 @@ bool Schedule::set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64
   slot.value = value;
   slot.place = place;
   if (leaf.gemm) return true;
+  set_argument(leaf, slot, leaf.kernel.get());
+  for (const ClKernel& kernel : leaf.part_kernels) set_argument(leaf, slot, kernel.get());
+  return true;
+}
+
+void Schedule::set_argument(const Leaf& leaf, const Leaf::Slot& slot, cl_kernel kernel) {
   cl_int code = CL_SUCCESS;
-  const cl_kernel kernel = leaf.kernel.get();
-  switch (kind) {
+  const std::int64_t value = slot.value;
+  switch (slot.arg->kind()) {
     case fb::ArgKind::buffer: {
       const cl_long offset = value;
-      if (slot.object < 0) code = clSetKernelArg(kernel, slot.index, sizeof(cl_mem), &place.memory);
+      if (slot.object < 0) code = clSetKernelArg(kernel, slot.index, sizeof(cl_mem), &slot.place.memory);
       if (code == CL_SUCCESS) code = clSetKernelArg(kernel, slot.index + (slot.object < 0 ? 1 : 0), sizeof offset, &offset);
       break;
     }
@@ -321,7 +352,6 @@ bool Schedule::set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64
     }
   }
   check_cl(code, "setting argument " + std::to_string(slot.index) + " of " + leaf.described());
-  return true;
 }
 
 bool Schedule::set_arguments(Leaf& leaf, std::span<const std::int64_t> symbols, bool only_looping) {

@@ -55,8 +55,13 @@ class Schedule {
     // Steps that the launch does one after another: their names, costs and the buffers they use. The kernel's arguments from
     // `part_index` on say which of them to run.
     std::vector<Leaf> parts;
+    bool apart = false;                      // parts are launched one by one
     const oclc::plan::Part* part = nullptr;  // that this is
     cl_uint part_index = 0;
+    // Of parts that are launched one by one: kernels of the launch's arguments, and which of them does the part; the launch's
+    // own if there is none.
+    std::vector<ClKernel> part_kernels;
+    cl_kernel does = nullptr;
 
     std::string described() const;  // the kernel and its nodes, for messages
   };
@@ -111,12 +116,14 @@ class Schedule {
   bool is_laid_out_late(const oclc::plan::Arg& arg) const;
   bool evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbols);
   bool set_arguments(Leaf& leaf, std::span<const std::int64_t> symbols, bool only_looping);
+  void set_argument(const Leaf& leaf, const Leaf::Slot& slot, cl_kernel kernel);
   bool set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols);
   void run(std::span<const Node> nodes);
   void read_dims(const oclc::plan::Read& read, int segment);
   void run_leaf(Leaf& leaf);
   void run_parts(Leaf& leaf);
-  void choose_parts(const Leaf& leaf, cl_int first, cl_int last);
+  void choose_parts(const Leaf& leaf, cl_kernel kernel, cl_int first, cl_int last);
+  ClKernel make_kernel(const oclc::plan::Launch& launch, const std::string& name) const;
   void add_parts(Leaf& leaf);
   void run_gemm(const Leaf& leaf, cl_event* event);
   void zero_gemm(const oclc_clblast_gemm_args& args, cl_event* event);
@@ -126,9 +133,10 @@ class Schedule {
   std::vector<Leaf> leaves_;
   std::vector<Node> nodes_;
   std::vector<bool> used_;
-  // Parts of a launch are launched one by one: they wait for each other in memory, which OpenCL C 1.2 promises to groups of one
-  // launch nowhere, and CPUs alone keep.
-  const bool apart_;
+  // Whether groups of one launch may wait for each other in memory, which OpenCL C 1.2 promises nowhere: CPUs keep it for
+  // groups of one work-item, some GPUs for groups of several, whose code is written for them. Parts of other launches are
+  // launched one by one.
+  const bool items_see_, groups_see_;
   bool replayable_ = true;
   bool reads_ = false;
   std::uint32_t next_step_ = 0;

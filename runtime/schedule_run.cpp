@@ -99,7 +99,7 @@ void Schedule::run_leaf(Leaf& leaf) {
     if (!leaf.empty) set_arguments(leaf, *symbols_, false);
   }
   if (leaf.empty) return;
-  if (!leaf.parts.empty() && (records_ || watch_ || apart_)) return run_parts(leaf);
+  if (!leaf.parts.empty() && (records_ || watch_ || leaf.apart)) return run_parts(leaf);
   const auto index = static_cast<std::uint32_t>(&leaf - leaves_.data());
   if (watch_) watch_->before(leaf, leaf.step);
   cl_event event = nullptr;
@@ -120,17 +120,17 @@ void Schedule::run_parts(Leaf& leaf) {
   const auto index = static_cast<std::uint32_t>(&leaf - leaves_.data());
   for (cl_int i = 0; i < static_cast<cl_int>(leaf.parts.size()); ++i) {
     const Leaf& part = leaf.parts[static_cast<std::size_t>(i)];
-    choose_parts(leaf, i, i + 1);
+    choose_parts(leaf, part.does, i, i + 1);
     if (watch_) watch_->before(part, part.step);
     cl_event event = nullptr;
-    const cl_int code = clEnqueueNDRangeKernel(queue_, leaf.kernel.get(), leaf.dims, nullptr, leaf.global, leaf.local, 0,
-                                               nullptr, records_ ? &event : nullptr);
+    const cl_int code = clEnqueueNDRangeKernel(queue_, part.does, leaf.dims, nullptr, leaf.global, leaf.local, 0, nullptr,
+                                               records_ ? &event : nullptr);
     if (code != CL_SUCCESS) check_cl(code, "enqueuing " + leaf.described());
     if (records_) records_->push_back({index, i, ClEvent(event), part.flops, part.bytes});
     if (watch_) watch_->after(part, part.step);
   }
   ++launched_;
-  choose_parts(leaf, 0, static_cast<cl_int>(leaf.parts.size()));
+  choose_parts(leaf, leaf.kernel.get(), 0, static_cast<cl_int>(leaf.parts.size()));
 }
 
 void Schedule::run_gemm(const Leaf& leaf, cl_event* event) {

@@ -34,6 +34,7 @@ struct GeneratedKernel {
   // kernel has its launches to itself.
   std::string tile_source;
   std::string local_floats;
+  std::string local_type = "float";  // what that pointer points to
 };
 
 // Throws CompileError for element types that have no kernel code.

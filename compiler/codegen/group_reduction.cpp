@@ -41,11 +41,14 @@ constexpr int kVectorParts = 8, kManySums = 4;
 constexpr std::int64_t kMostAhead = 6;
 // Terms that are asked for before the first is used, and what they may load together: more finds no registers.
 constexpr int kUnroll = 8, kMostLoads = 16;
+// Results of a work-item, at most, where as many groups run as there are: their terms are asked for together.
+constexpr int kMostEach = 4;
 
 class GroupReduction {
  public:
-  // `items`: of the one group that computes all results; 0: groups of many sizes share them.
-  GroupReduction(const Kernel& kernel, const Target& target, int items = 0) : kernel_(kernel), target_(target), items_(items) {
+  // `groups` not 0: a part of a launch of so many groups. `items` not 0: of the one group that computes all results.
+  GroupReduction(const Kernel& kernel, const Target& target, std::int64_t groups, int items)
+      : kernel_(kernel), target_(target), resident_groups_(groups), items_(items) {
     narrow_indices(kernel_);
     collapse_axes(kernel_);
     if (kernel_.axes.empty()) kernel_.axes.push_back({"one", Expr(1), Expr(0)});
@@ -76,13 +79,20 @@ class GroupReduction {
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
-    g.groups = {ceil_div(vectors_, Expr(results_))};
+    choose_each(e);
+    g.groups = {ceil_div(vectors_, Expr(results_ * each_))};
     g.local = {static_cast<std::uint32_t>(results_ * sharers_)};
-    g.schedule = fmt::format("{} results a group, {} work-items each{}", results_ * result_lanes_, sharers_,
+    g.schedule = fmt::format("{} results a group, {} work-items each{}", results_ * result_lanes_ * each_, sharers_,
                              result_lanes_ * term_lanes_ == 1 ? "" : ", vectors");
     g.head = kernel_head(kernel_, g);
     const std::string type = accumulator_type(result_lanes_);
     g.source = function(e);
+    if (resident_groups_ > 0) {
+      g.tile_source = g.source;
+      g.local_type = type;
+      g.local_floats = std::to_string(g.local[0] * static_cast<std::uint32_t>(result_lanes_ * each_) *
+                                      static_cast<std::uint32_t>(size_bytes(kernel_.stages[0].accumulator)) / 4);
+    }
     g.source += fmt::format(
         "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local {3} parts[{0}];\n"
         "  {1}_tile({4}, get_group_id(0), parts);\n}}\n",
@@ -94,8 +104,12 @@ class GroupReduction {
   Emitter emitter() {
     choose_lanes();
     items_ > 0 ? choose_shape_of_group() : choose_shape();
-    choose_unroll();
-    choose_ahead();
+    unroll_ = std::clamp(kMostLoads / std::max(loads_of_term(kernel_), 1), 1, kUnroll);
+    if (resident_groups_ > 0) {
+      while (results_ * sharers_ < target_.work_group) results_ *= 2;
+    } else {
+      choose_ahead();
+    }
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
     mode.aligned = true;
@@ -104,7 +118,7 @@ class GroupReduction {
 
   std::string function(Emitter& e) {
     if (result_lanes_ > 1) e.set_vector_axis(kernel_.axes.back().name, kLanes);
-    body(e);
+    several_ ? body_of_several(e) : body(e);
     return fmt::format("void {}_tile({}, const {} tile, __local {}* parts) {{\n{}}}\n\n", kernel_.name,
                        parameter_list(kernel_, false), e.index_type(), accumulator_type(result_lanes_), e.text());
   }
@@ -130,17 +144,6 @@ class GroupReduction {
     });
   }
 
-  // What is summed up, rather than what is done with sums.
-  bool sums_along(const std::string& axis) const {
-    std::vector<NodeId> bodies;
-    for (const Stage& s : kernel_.stages) bodies.push_back(s.body);
-    Kernel part = kernel_;
-    keep_needed(part, std::move(bodies));
-    return std::any_of(part.nodes.begin(), part.nodes.end(), [&](const ScalarNode& n) {
-      return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis) == Expr(1);
-    });
-  }
-
   // Whole vectors of neighbours along an axis, in the sums and in what is stored.
   bool fills_vectors(const Axis& axis) const {
     return floor_mod(axis.extent, Expr(kLanes)) == Expr(0) && loads_along(axis.name) &&
@@ -151,7 +154,7 @@ class GroupReduction {
 
   // A work-item computes neighbouring results, or adds up neighbouring terms, as a vector.
   void choose_lanes() {
-    along_ = sums_along(kernel_.axes.back().name);
+    along_ = sums_along(kernel_, kernel_.axes.back().name);
     vectors_ = all_;
     if (kernel_.stages[0].accumulator != DType::f32) return;
     if (along_) {
@@ -198,21 +201,6 @@ class GroupReduction {
                        all = vectors_.is_constant() ? vectors_.value() : kUnknownResults;
     while (results_ < all && results_ * 2 * fewest <= items_) results_ *= 2;
     sharers_ = items_ / results_;
-  }
-
-  // Operands of one term that a work-item loads: what the sums' axes do not change is loaded before.
-  void choose_unroll() {
-    std::vector<NodeId> bodies;
-    for (const Stage& s : kernel_.stages) bodies.push_back(s.body);
-    Kernel part = kernel_;
-    keep_needed(part, std::move(bodies));
-    int loads = 0;
-    for (const ScalarNode& n : part.nodes) {
-      loads += n.kind == ScalarNode::Kind::load &&
-               std::any_of(part.reduction.begin(), part.reduction.end(),
-                           [&](const Axis& a) { return n.index.coefficient(a.name) != Expr(0); });
-    }
-    unroll_ = std::clamp(kMostLoads / std::max(loads, 1), 1, kUnroll);
   }
 
   // This work-item's share of the points of `axes`. Loops of whole rounds have one condition, so that a round's loads need not
@@ -283,14 +271,44 @@ class GroupReduction {
     over_share(e, last.axes, [&] { e.line(fmt::format("ahead[round] = {};", e.vector_value(*ahead_))); });
   }
 
+  // Parts that each work-item adds up, of `sums` that share their loops.
+  int parts_of_result(int sums) const {
+    return result_lanes_ * term_lanes_ == 1 ? kSharers : sums >= kManySums ? 1 : kVectorParts;
+  }
+
+  // Whether a function adds up what sharers have, in the same order.
+  bool sums_sharers(const Stage& s, int parts) const {
+    return resident_groups_ > 0 && s.combine == Stage::Combine::sum && s.accumulator == DType::f32 && term_lanes_ > 1 &&
+           parts == kVectorParts && sharers_ >= kVectorParts;
+  }
+
   bool carries(const Stage& s) const {
     return s.combine == Stage::Combine::sum && s.accumulator == DType::f32 &&
            static_cast<double>(typical_extent(terms(s.axes)) / (sharers_ * term_lanes_)) > kLongSum;
   }
 
-  void stages(Emitter& e) {
+  // The results of the last stage that a work-item takes part in, so that a tile is left for each group and no more; 1 where
+  // what comes before depends on them.
+  void choose_each(const Emitter& e) {
+    if (resident_groups_ == 0 || along_ || !vectors_.is_constant()) return;
+    const Stage& last = kernel_.stages.back();
+    const auto is_one = [](const Axis& a) { return a.extent == Expr(1); };
+    if (std::any_of(kernel_.axes.begin(), kernel_.axes.end() - 1, [&](const Axis& a) { return !is_one(a); }) || carries(last) ||
+        std::any_of(kernel_.stages.begin(), kernel_.stages.end() - 1,
+                    [&](const Stage& s) { return e.depends(s.body, kernel_.axes.back().name); }) ||
+        (kernel_.stages.size() > 1 && !e.depends(last.body, kernel_.axes.back().name)) ||
+        std::any_of(kernel_.stores.begin(), kernel_.stores.end(), [](const Store& s) { return !s.row_axes.empty(); }) ||
+        !sums_sharers(last, parts_of_result(1)))
+      return;
+    several_ = true;
+    const std::int64_t tiles = (vectors_.value() + results_ - 1) / results_;
+    each_ = static_cast<int>(
+        std::clamp<std::int64_t>((tiles + resident_groups_ - 1) / resident_groups_, 1, std::min(kMostEach, sharers_)));
+  }
+
+  void stages(Emitter& e, int count) {
     if (ahead_) ask_ahead(e);
-    for (int first = 0, next = 0; first < static_cast<int>(kernel_.stages.size()); first = next) {
+    for (int first = 0, next = 0; first < count; first = next) {
       next = end_of_shared_loops(e, kernel_, first);
       const auto each = [&](const auto& visit) {
         for (int i = first; i < next; ++i) visit(i, kernel_.stages[static_cast<std::size_t>(i)], fmt::format("s{}", i));
@@ -311,10 +329,17 @@ class GroupReduction {
         const auto combined = [&](const std::string& a, const std::string& b) {
           return combine_text(s.combine, s.accumulator, a, b);
         };
-        const int parts = result_lanes_ * term_lanes_ == 1 ? kSharers : next - first >= kManySums ? 1 : kVectorParts;
+        const int parts = parts_of_result(next - first);
         e.line(
             fmt::format("parts[item] = {};", term_lanes_ > 1 ? fmt::format("{}({})", lane_function(s.combine), name) : name));
         e.line("barrier(CLK_LOCAL_MEM_FENCE);");
+        if (sums_sharers(s, parts)) {
+          e.line(fmt::format("float {}_all;", name));
+          e.line(fmt::format("oclc_sharers_sums(parts, {}, {}, 1, &{}_all);", results_ * sharers_, sharers_, name));
+          e.line("barrier(CLK_LOCAL_MEM_FENCE);");
+          e.stage_done(i, name + "_all", true);
+          return;
+        }
         if (sharers_ > parts) {
           e.line(fmt::format("for (int step = {}; step >= {}; step /= 2) {{", sharers_ / 2, parts));
           e.line(fmt::format(
@@ -349,7 +374,7 @@ class GroupReduction {
     std::vector<const Axis*> list;
     for (const Axis& a : kernel_.axes) list.push_back(&a);
     e.open("", declare_coordinates(e, "element", list));
-    stages(e);
+    stages(e, static_cast<int>(kernel_.stages.size()));
     e.open(result_lanes_ > 1 ? fmt::format("if (wanted * {} == element)", kLanes) : "if (wanted == element)", {});
     for (const Store& store : kernel_.stores) {
       if (store.row_axes.empty()) {
@@ -365,30 +390,78 @@ class GroupReduction {
     e.close();
   }
 
+  // As body(), for `each_` results of a work-item, `results_` apart: what they have in common is computed once.
+  void body_of_several(Emitter& e) {
+    const std::string_view index = e.index_type();
+    const int count = static_cast<int>(kernel_.stages.size()), items = results_ * sharers_;
+    const Stage& s = kernel_.stages.back();
+    const Axis& axis = kernel_.axes.back();
+    const std::string name = fmt::format("s{}", count - 1), type = accumulator_type(term_lanes_);
+    e.line("const int item = get_local_id(0);");
+    e.line(fmt::format("const int result = item / {0}, sharer = item % {0}, first_part = result * {0};", sharers_));
+    std::set<std::string> ones;
+    for (std::size_t i = 0; i + 1 < kernel_.axes.size(); ++i) {
+      e.line(fmt::format("const {} {} = 0;", index, kernel_.axes[i].name));
+      ones.insert(kernel_.axes[i].name);
+    }
+    e.open("", ones);
+    stages(e, count - 1);
+    const auto each = [&](const auto& visit) {
+      e.open(fmt::format("#pragma unroll\nfor (int r = 0; r < {}; ++r)", each_), {});
+      e.line(fmt::format("const {0} wanted = (tile * {1} + r) * {2} + result, {3} = min(wanted, ({0})({4}) - 1);", index, each_,
+                         results_, axis.name, e.index(vectors_)));
+      e.open("", {axis.name});
+      visit();
+      e.close();
+      e.close();
+    };
+    e.line(fmt::format("{} {}[{}];", type, name, each_));
+    e.line(fmt::format("for (int r = 0; r < {0}; ++r) {1}[r] = ({2})({3});", each_, name, type,
+                       initial_text(s.combine, s.accumulator)));
+    over_share(e, s.axes, [&] { each([&] { accumulate_term(e, kernel_, s, name + "[r]", true, false); }); });
+    e.line(fmt::format("for (int r = 0; r < {}; ++r) parts[r * {} + item] = {}({}[r]);", each_, items, lane_function(s.combine),
+                       name));
+    e.line("barrier(CLK_LOCAL_MEM_FENCE);");
+    e.line(fmt::format("float sums[{}];", each_));
+    e.line(fmt::format("oclc_sharers_sums(parts, {}, {}, {}, sums);", items, sharers_, each_));
+    each([&] {
+      // Each of the first sharers stores one of the results.
+      e.open(fmt::format("if (sharer == r && wanted == {})", axis.name), {});
+      e.stage_done(count - 1, "sums[r]", false);
+      for (const Store& store : kernel_.stores) e.store(store);
+      e.close();
+    });
+    e.line("barrier(CLK_LOCAL_MEM_FENCE);");
+    e.close();
+  }
+
   Kernel kernel_;
   const Target& target_;
+  const std::int64_t resident_groups_;  // 0: a launch of its own
   const int items_;
   Expr all_ = 1, vectors_ = 1;  // results; vectors of them
   int results_ = 1, sharers_ = 1;
   int result_lanes_ = 1, term_lanes_ = 1;
   int unroll_ = 1;
   std::optional<NodeId> ahead_;
+  bool several_ = false;  // a work-item takes part in `each_` results, one after another in a tile
+  int each_ = 1;
   bool along_ = false;  // loads run along the results
 };
 
 }  // namespace
 
-std::optional<GeneratedKernel> generate_group_reduction(const Kernel& kernel, const Target& target) {
+std::optional<GeneratedKernel> generate_group_reduction(const Kernel& kernel, const Target& target, std::int64_t groups) {
   if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit || kernel.contraction)
     return std::nullopt;
-  GroupReduction code(kernel, target);
+  GroupReduction code(kernel, target, groups, 0);
   if (!code.applies()) return std::nullopt;
   return code.run();
 }
 
 std::optional<GroupTiles> generate_group_tiles(const Kernel& kernel, const Target& target, int items, const std::string& name) {
   if (kernel.contraction) return std::nullopt;
-  GroupReduction code(kernel, target, items);
+  GroupReduction code(kernel, target, 0, items);
   if (!code.applies()) return std::nullopt;
   return code.tiles(name);
 }

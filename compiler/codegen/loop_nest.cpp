@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/axis_dependencies.h"
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/element_loops.h"
 #include "compiler/codegen/index_type.h"
@@ -41,10 +42,11 @@ class LoopNest {
     if (cpu_) vector_ = choose_vector_axis(kernel_, target);
   }
 
-  GeneratedKernel run() {
+  // `groups`: the most tiles on a GPU; 0: an element a work-item.
+  GeneratedKernel run(std::int64_t groups = 0) {
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
-    mode.aligned = !cpu_ && copies_vectors();
+    mode.aligned = !cpu_ && (groups > 0 || copies_vectors());
     mode.streams = cpu_ && streams();
     GeneratedKernel g;
     g.name = kernel_.name;
@@ -61,6 +63,8 @@ class LoopNest {
     Emitter e(kernel_, mode);
     if (cpu_)
       cpu_tile(e, g);
+    else if (groups > 0)
+      strided_tile(e, g, groups);
     else
       gpu_tile(e, g);
     if (mode.streams) e.line("oclc_streamed();");
@@ -318,6 +322,38 @@ class LoopNest {
            is_plain(store) && floor_mod(last.extent, Expr(kCopied)) == Expr(0);
   }
 
+  // Four neighbours along the innermost axis are vectors, in every load and store.
+  bool has_fours() const {
+    const Axis& axis = kernel_.axes.back();
+    return floor_mod(axis.extent, Expr(kCopied)) == Expr(0) && kernel_.stages.empty() &&
+           can_vectorize(kernel_, axis.name, kCopied) &&
+           std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) {
+             return s.row_axes.empty() && s.index.coefficient(axis.name) == Expr(1) &&
+                    kernel_.operands[static_cast<std::size_t>(s.operand)].dtype == DType::f32;
+           });
+  }
+
+  void strided_tile(Emitter& e, GeneratedKernel& g, std::int64_t groups) {
+    check_loop_iterations(kernel_, target_);
+    const std::int64_t group = target_.work_group;
+    const bool fours = has_fours();
+    const Expr steps = fours ? floor_div(elements(), Expr(kCopied)) : elements();
+    g.groups = {min(ceil_div(steps, Expr(group)), Expr(groups))};
+    g.local = {static_cast<std::uint32_t>(group)};
+    g.schedule = fmt::format("{} at a time", fours ? "four elements" : "an element");
+    const std::string_view type = e.index_type();
+    e.open(fmt::format("for ({0} at = tile * {1} + get_local_id(0); at < {2}; at += ({0})({3}) * {1})", type, group,
+                       e.index(steps), e.index(g.groups[0])),
+           {});
+    e.line(fmt::format("const {} element = at{};", type, fours ? fmt::format(" * {}", kCopied) : ""));
+    if (fours) e.set_vector_axis(kernel_.axes.back().name, kCopied);
+    e.open("", declare_coordinates(e, "element", axes_besides_vector()));
+    element(e);
+    e.close();
+    if (fours) e.set_vector_axis({}, 1);
+    e.close();
+  }
+
   Kernel kernel_;
   const Target& target_;
   bool cpu_ = true;
@@ -327,6 +363,10 @@ class LoopNest {
 }  // namespace
 
 GeneratedKernel generate_loops(Kernel kernel, const Target& target) { return LoopNest(std::move(kernel), target).run(); }
+
+GeneratedKernel generate_strided_loops(Kernel kernel, const Target& target, std::int64_t groups) {
+  return LoopNest(std::move(kernel), target).run(groups);
+}
 
 std::string whole_loops(Kernel kernel, const Target& target, int group) {
   return LoopNest(std::move(kernel), target).whole(group);

@@ -60,7 +60,7 @@ std::vector<bool> share_memory(GeneratedKernel& g, const std::vector<MemoryObjec
       }
       if (is_operand(i)) parameters.push_back(old.at(next++));
     }
-    OCLC_CHECK(next == old.size(), "the kernel has no other arguments");
+    parameters.insert(parameters.end(), old.begin() + static_cast<std::ptrdiff_t>(next), old.end());
     const std::string list = fmt::format("{}", fmt::join(parameters, kSeparator));
     g.source.replace(begin, end - begin, list);
     at = begin + list.size();

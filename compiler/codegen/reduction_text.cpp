@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+
+#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 
@@ -92,6 +95,35 @@ int end_of_shared_loops(const Emitter& e, const Kernel& kernel, int first) {
     }
   }
   return last;
+}
+
+namespace {
+
+// What the sums need.
+Kernel summed(const Kernel& kernel) {
+  std::vector<NodeId> bodies;
+  for (const Stage& s : kernel.stages) bodies.push_back(s.body);
+  Kernel part = kernel;
+  keep_needed(part, std::move(bodies));
+  return part;
+}
+
+}  // namespace
+
+bool sums_along(const Kernel& kernel, const std::string& axis) {
+  const Kernel part = summed(kernel);
+  return std::any_of(part.nodes.begin(), part.nodes.end(), [&](const ScalarNode& n) {
+    return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis) == Expr(1);
+  });
+}
+
+int loads_of_term(const Kernel& kernel) {
+  const Kernel part = summed(kernel);
+  return static_cast<int>(std::count_if(part.nodes.begin(), part.nodes.end(), [&](const ScalarNode& n) {
+    return n.kind == ScalarNode::Kind::load && std::any_of(part.reduction.begin(), part.reduction.end(), [&](const Axis& a) {
+             return n.index.coefficient(a.name) != Expr(0);
+           });
+  }));
 }
 
 }  // namespace oclc

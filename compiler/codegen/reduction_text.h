@@ -24,4 +24,9 @@ int end_of_shared_loops(const Emitter& e, const Kernel& kernel, int first);
 // Terms of a sum from which on it carries its rounding.
 constexpr double kLongSum = 256;
 
+// Whether what is summed up has loads side by side along the axis, rather than what is done with sums.
+bool sums_along(const Kernel& kernel, const std::string& axis);
+// Operands of one term that are loaded: what the sums' axes do not change is loaded before.
+int loads_of_term(const Kernel& kernel);
+
 }  // namespace oclc

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "compiler/codegen/resident_arguments.h"
+#include "compiler/codegen/resident_groups.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/kernels/resident.h"
 #include "compiler/support/error.h"
@@ -12,20 +14,9 @@
 namespace oclc {
 namespace {
 
-constexpr std::string_view kPartName = "PART_NAME";
-
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
-    text.replace(at, what.size(), by);
-  return text;
-}
-
-class ResidentCode {
+class ResidentCode : private ResidentArguments {
  public:
-  static constexpr int kProgress = ResidentKernel::Argument::kProgress, kJoined = ResidentKernel::Argument::kJoined;
-
-  ResidentCode(const std::string& name, const Schedule& schedule, const Target& target)
-      : name_(name), schedule_(schedule), target_(target) {}
+  using ResidentArguments::ResidentArguments;
 
   ResidentKernel run(std::span<const Step> steps) {
     for (const Step& step : steps) part(step);
@@ -55,27 +46,6 @@ class ResidentCode {
   }
 
  private:
-  struct Pointer {
-    std::string name;
-    DType dtype = DType::f32;
-    bool written = false;
-  };
-
-  const std::string& pointer_name(int buffer, bool written) {
-    Pointer& p = pointers_[buffer];
-    const auto own = static_cast<int>(schedule_.buffers.size());
-    if (p.name.empty()) {
-      p.name = fmt::format("b{}", pointers_.size() - 1);
-      order_.push_back(buffer);
-      p.dtype = buffer == kProgress ? DType::i32
-                : buffer == kJoined ? DType::u8
-                : buffer < own      ? schedule_.buffers[static_cast<std::size_t>(buffer)].dtype
-                                    : out_.kernel.packed[static_cast<std::size_t>(buffer - own)].dtype;
-    }
-    p.written = p.written || written;
-    return p.name;
-  }
-
   // What runs through the tiles of one kernel.
   struct Claims {
     std::string tiles, calls;
@@ -129,22 +99,6 @@ class ResidentCode {
     body_ += "    }\n";
   }
 
-  // C text of where a constant lies among those that are one argument; empty if it is an argument itself.
-  std::string joined_at(int buffer) {
-    const auto own = static_cast<int>(schedule_.buffers.size());
-    const Buffer& b = buffer < own ? schedule_.buffers[static_cast<std::size_t>(buffer)]
-                                   : out_.kernel.packed[static_cast<std::size_t>(buffer - own)];
-    const auto bytes = static_cast<std::int64_t>(b.constant.bytes());
-    if (buffer < own ? !joins_constants(schedule_, buffer) : bytes == 0 || bytes > kMostJoinedBytes) return {};
-    constexpr std::int64_t kStep = ResidentKernel::kJoinedAlignment;
-    const auto [known, is_new] = joined_.emplace(buffer, (out_.joined_bytes + kStep - 1) / kStep * kStep);
-    if (is_new) {
-      out_.joined.push_back(buffer);
-      out_.joined_bytes = known->second + bytes;
-    }
-    return fmt::format("(const __global {}*)({} + {})", c_type(b.dtype), pointer_name(kJoined, false), known->second);
-  }
-
   std::string counter_at(std::int64_t line) {
     return fmt::format("{} + {}", pointer_name(kProgress, true), line * kProgressStride);
   }
@@ -191,44 +145,16 @@ class ResidentCode {
     return {count, call + ")", number};
   }
 
-  std::string signature() {
-    std::vector<std::string> parameters;
-    for (const int buffer : order_) {
-      const Pointer& p = pointers_.at(buffer);
-      const bool progress = buffer == kProgress;
-      parameters.push_back(fmt::format("__global {}{}* {}, const long {}_at",
-                                       progress    ? "volatile "
-                                       : p.written ? ""
-                                                   : "const ",
-                                       c_type(p.dtype), p.name, p.name));
-      moves_ += fmt::format("  {0} += {0}_at;\n", p.name);
-      out_.kernel.arguments.push_back({.operand = static_cast<int>(out_.buffers.size())});
-      // Its counters are zeros again when the launch ends.
-      out_.buffers.push_back({buffer, p.written && !progress});
-    }
-    for (const std::string& s : symbols_) {
-      parameters.push_back(fmt::format("const long dim_{}", s));
-      out_.kernel.arguments.push_back({.kind = KernelArgument::Kind::dimension, .symbol = s});
-    }
-    return fmt::format("{}, const int first, const int last", fmt::join(parameters, ", "));
-  }
-
-  const std::string name_;
-  const Schedule& schedule_;
-  const Target& target_;
-  ResidentKernel out_;
-  std::map<int, Pointer> pointers_;  // by buffer
-  std::vector<int> order_;           // of the pointers in the signature
   std::map<std::string, std::string> tiles_;
-  std::map<int, std::int64_t> joined_;  // offset by buffer
-  std::set<std::string> symbols_, local_;
-  std::string functions_, heads_, moves_, body_;
+  std::set<std::string> local_;
+  std::string functions_, heads_, body_;
 };
 
 }  // namespace
 
 ResidentKernel generate_resident(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
                                  const Target& target) {
+  if (target.device_class == DeviceClass::gpu) return generate_resident_groups(name, steps, schedule, target);
   return ResidentCode(name, schedule, target).run(steps);
 }
 

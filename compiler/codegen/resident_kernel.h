@@ -29,6 +29,7 @@ struct ResidentKernel {
     std::vector<const Kernel*> kernels;
     std::vector<Argument> buffers;
     Expr flops = 0, bytes = 0;  // of all trips; what depends on the counter counts as in the first
+    std::string own_kernel{};   // behind the kernel's name: one that does this part alone, as a launch; empty: none
   };
   std::vector<Part> parts;
   std::size_t kernels = 0;  // of all parts

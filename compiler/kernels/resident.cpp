@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include "compiler/ir/typical.h"
+
 namespace oclc {
 namespace {
 
@@ -11,6 +13,11 @@ namespace {
 // and the two numbers that choose the parts come on top.
 constexpr std::size_t kArgumentBytes = 1024, kBufferBytes = 16, kSymbolBytes = 8, kOwnBytes = 24;
 constexpr int kFewestGroups = 16;
+
+// On a GPU: groups of a compute unit, and parts that a launch is worth, whose groups first note where everything lies.
+constexpr int kGroupsOfUnit = 2;
+constexpr std::size_t kFewestResidentParts = 6, kMostResidentParts = 64;
+constexpr double kShareOfPointwise = 0.25;  // of a launch's time
 
 // The packed copy of a constant has no more elements than this for each of its own: transforms of 3x3 filters, whole panels.
 constexpr std::int64_t kPackedGrowth = 8;
@@ -38,7 +45,10 @@ struct Arguments {
 
 }  // namespace
 
-std::int64_t resident_groups(const Target& target) { return std::max(kFewestGroups, target.compute_units); }
+std::int64_t resident_groups(const Target& target) {
+  return target.device_class == DeviceClass::gpu ? kGroupsOfUnit * target.compute_units
+                                                 : std::max(kFewestGroups, target.compute_units);
+}
 
 bool joins_constants(const Schedule& schedule, int buffer) {
   const Buffer& b = schedule.buffers[static_cast<std::size_t>(buffer)];
@@ -73,22 +83,37 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step
   return out;
 }
 
+// A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch. The few groups of a
+// stretch ask for less of memory at once than a launch does, but for sums.
+bool is_short(const Kernel& kernel, const Target& target) {
+  const bool simple = !kernel.contraction &&
+                      (kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row);
+  const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? kShareOfPointwise : 1);
+  return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
+         typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;
+}
+
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target) {
-  const bool able = target.device_class == DeviceClass::cpu && target.loop_iterations == Target::kNoLimit;
+  const bool counts = target.loop_iterations != Target::kNoLimit, groups = target.sm90a && !counts;
+  const bool able = target.device_class == DeviceClass::cpu && !counts;
   Arguments arguments{schedule, {}, {}, 0};
+  const auto enough = [&](std::size_t n) { return groups && n < kFewestResidentParts ? std::min<std::size_t>(n, 1) : n; };
   std::int64_t kernels = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const bool loop = able && resident_loop(schedule, list[i]);
-    if (list[i].kernel < 0 && !loop) return i;
+    if (list[i].kernel < 0 && !loop) return enough(i);
+    const bool fits = !groups || is_short(*kernels_of(schedule, list[i]).front(), target);
+    if (i > 0 && !fits) return enough(i);
     for (const Kernel* kernel : kernels_of(schedule, list[i])) {
       arguments.add(*kernel);
       ++kernels;
     }
-    if (i > 0 && kernels > target.kernels_a_launch) return i;
+    if (i > 0 && (kernels > target.kernels_a_launch || (groups && i == kMostResidentParts))) return enough(i);
     for (const std::string& s : list[i].trip.symbols()) arguments.symbols.insert(s);
-    if ((i > 0 && !able) || ((i > 0 || loop) && arguments.bytes() > kArgumentBytes)) return i;
+    if ((i > 0 && !able && !groups) || ((i > 0 || loop) && arguments.bytes() > kArgumentBytes)) return enough(i);
+    if (!fits) return 1;
   }
-  return list.size();
+  return enough(list.size());
 }
 
 }  // namespace oclc

@@ -31,8 +31,8 @@ constexpr std::int64_t kMostJoinedBytes = 32 << 20, kMostCopiedBytes = 64 << 10;
 bool joins_constants(const Schedule& schedule, int buffer);
 
 // How many of the first steps of `list` one launch can do, kernels and loops over kernels: as many as its arguments and the
-// target allow. One at most for devices that are no CPUs, whose kernels have groups of several work-items, and for those that
-// count loop iterations, since those of all tiles would count together.
+// target allow. On NVIDIA's Hopper several kernels without a template, each shorter than a launch. One at most for other
+// devices that are no CPUs, and for those that count loop iterations, since those of all tiles would count together.
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target);
 
 }  // namespace oclc

@@ -170,7 +170,6 @@ fb::Offset<plan::Launch> LaunchTables::resident(std::span<const Step> stretch) {
   ResidentKernel resident = generate_resident(PlacedKernels::kPlaceholder, stretch, schedule_, target_);
   GeneratedKernel& g = resident.kernel;
   g.name = resident.parts.front().kernels.front()->name + "_and_on";
-  const PlacedKernel code = plan_.kernels.place(g);
   const auto own = static_cast<int>(schedule_.buffers.size());
   const int first_packed = add_packed(g);
   if (progress_ < 0) {
@@ -190,6 +189,15 @@ fb::Offset<plan::Launch> LaunchTables::resident(std::span<const Step> stretch) {
            : a.buffer == ResidentKernel::Argument::kJoined ? joined
                                                            : known(a.buffer);
   };
+  std::vector<Passed> passed;
+  for (const KernelArgument& argument : g.arguments) {
+    passed.push_back({});
+    if (argument.kind == KernelArgument::Kind::dimension) continue;
+    const ResidentKernel::Argument& a = resident.buffers[static_cast<std::size_t>(argument.operand)];
+    passed.back() = {buffer_of(a), a.written};
+  }
+  const Args whole = arguments(g, passed);
+  const PlacedKernel code = plan_.kernels.place(g);
   std::vector<fb::Offset<plan::Part>> parts;
   Work work;
   for (const ResidentKernel::Part& part : resident.parts) {
@@ -218,18 +226,10 @@ fb::Offset<plan::Launch> LaunchTables::resident(std::span<const Step> stretch) {
     work.flops += part.flops;
     work.bytes += part.bytes;
     parts.push_back(plan::CreatePartDirect(plan_.builder, part.name.c_str(), part.anchor.c_str(), &nodes,
-                                           plan_.symbols.expr(part.flops), plan_.symbols.expr(part.bytes), &args));
+                                           plan_.symbols.expr(part.flops), plan_.symbols.expr(part.bytes), &args,
+                                           part.own_kernel.empty() ? nullptr : (code.name + part.own_kernel).c_str()));
   }
-  Args args;
-  for (const KernelArgument& argument : g.arguments) {
-    if (argument.kind == KernelArgument::Kind::dimension) {
-      args.push_back(dimension(argument));
-      continue;
-    }
-    const ResidentKernel::Argument& a = resident.buffers[static_cast<std::size_t>(argument.operand)];
-    args.push_back(buffer(buffer_of(a), a.written));
-  }
-  return table(code, g, args, "resident", work, parts);
+  return table(code, g, whole, "resident", work, parts);
 }
 
 fb::Offset<plan::BlasGemm> LaunchTables::blas(const Gemm& g) {

@@ -188,6 +188,7 @@ bool PlanVerifier::has_open_size(const fb::Expr* size) const {
 
 void PlanVerifier::part(const std::string& where, const fb::Launch& l, const fb::Part& p) {
   name(where, p.name(), false);
+  if (p.kernel() && !is_identifier(text(p.kernel()))) reject(where, "its kernel name is not an identifier");
   costs(where, p.nodes(), p.flops(), p.bytes());
   for (std::uint32_t i = 0; i < count(p.args()); ++i) {
     const fb::Arg* a = p.args()->Get(i);
