@@ -1,0 +1,52 @@
+// Launches that do several steps one after another: what a plan may say of their parts.
+#include <doctest/doctest.h>
+
+#include "tests/package/verify_error.h"
+#include "tests/runtime/plan_builder.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+// The first launch, y = a + b, with one part that a kernel of its own does too.
+fb::PlanT plan_with_part() {
+  fb::PlanT plan = vector_plan();
+  auto part = std::make_unique<fb::PartT>();
+  part->name = "sum";
+  part->anchor = "pointwise";
+  part->nodes = {"add_node"};
+  part->flops = E(1).ptr();
+  part->bytes = E(12).ptr();
+  part->kernel = "add_sum";
+  part->args.push_back(reads(0));
+  part->args.push_back(reads(1));
+  plan.entries[0]->steps[0]->body.AsLaunch()->parts.push_back(std::move(part));
+  return plan;
+}
+
+fb::PartT& part_of(fb::PlanT& plan) { return *plan.entries[0]->steps[0]->body.AsLaunch()->parts[0]; }
+
+}  // namespace
+
+TEST_CASE("case 62: wild parts of launches are refused") {
+  const std::string where = "entry point 'predict' step 0 'add' part 0";
+  fb::PlanT plan = plan_with_part();
+  CHECK(verify_error(plan) == "");
+  part_of(plan).kernel = "";
+  CHECK(verify_error(plan) == "");  // the launch does it, and nothing else
+  const auto error_after = [](const auto& change) {
+    fb::PlanT changed = plan_with_part();
+    change(part_of(changed));
+    return verify_error(changed);
+  };
+  CHECK(error_after([](fb::PartT& p) { p.kernel = "add sum"; }) == where + ": its kernel name is not an identifier");
+  CHECK(error_after([](fb::PartT& p) { p.kernel = "1st"; }) == where + ": its kernel name is not an identifier");
+  CHECK(error_after([](fb::PartT& p) { p.args[0] = value(fb::ArgKind::int32, E(1)); }) ==
+        where + " argument 0: is not a buffer");
+  CHECK(error_after([](fb::PartT& p) { p.args[0] = reads(99); }) == where + " argument 0: buffer 99 of 6");
+  CHECK(error_after([](fb::PartT& p) { p.args[1]->writes = true; }) ==
+        where + " argument 1: buffer 1 'b' is written, but is an input");
+  CHECK(error_after([](fb::PartT& p) { p.args[0] = reads(2); }) ==
+        where + " argument 0: buffer 2 'w' is not one that the launch uses so");
+}
