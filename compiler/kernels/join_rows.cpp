@@ -106,6 +106,29 @@ class Joiner {
     return by;
   }
 
+  // Where a kernel reads what another wrote: what stands for that one's axes, the same in all loads.
+  struct Reads {
+    Substitution by;
+    std::vector<NodeId> loads;
+  };
+  // `match` tells it from a load's index; nothing where it cannot, or loads differ.
+  template <class Match>
+  static std::optional<Reads> reads_of(const Kernel& kernel, int buffer, const Match& match) {
+    std::optional<Substitution> by;
+    std::vector<NodeId> loads;
+    for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+      const ScalarNode& node = kernel.nodes[i];
+      if (node.kind != ScalarNode::Kind::load || kernel.operands[static_cast<std::size_t>(node.operand)].buffer != buffer)
+        continue;
+      auto here = match(node.index);
+      if (!here || !node.guard.empty() || (by && *by != *here)) return std::nullopt;
+      by = std::move(here);
+      loads.push_back(static_cast<NodeId>(i));
+    }
+    if (!by) return std::nullopt;
+    return Reads{std::move(*by), std::move(loads)};
+  }
+
   // Whether the groups of `reduction` compute the row over again in less than the time of a launch.
   bool pays(const Kernel& row, const Kernel& reduction) const {
     double rows = 1, results = 1;
@@ -121,19 +144,9 @@ class Joiner {
         row.operands.size() + reduction.operands.size() > kMostOperands ||
         std::any_of(reduction.stores.begin(), reduction.stores.end(), [](const Store& s) { return !s.row_axes.empty(); }))
       return std::nullopt;
-    std::optional<Substitution> by;
-    std::vector<NodeId> loads;
-    for (std::size_t i = 0; i < reduction.nodes.size(); ++i) {
-      const ScalarNode& node = reduction.nodes[i];
-      if (node.kind != ScalarNode::Kind::load || reduction.operands[static_cast<std::size_t>(node.operand)].buffer != buffer)
-        continue;
-      auto here = matched(row, reduction, node.index);
-      if (!here || !node.guard.empty() || (by && *by != *here)) return std::nullopt;
-      by = std::move(here);
-      loads.push_back(static_cast<NodeId>(i));
-    }
-    if (!by) return std::nullopt;
-    Kernel joined = taken_in(row, *by, reduction, loads);
+    const auto reads = reads_of(reduction, buffer, [&](const Expr& index) { return matched(row, reduction, index); });
+    if (!reads) return std::nullopt;
+    Kernel joined = taken_in(row, reads->by, reduction, reads->loads);
     joined.formula = row.formula + ", then " + reduction.formula;
     joined.flops = row.flops + reduction.flops;
     joined.bytes = row.bytes + reduction.bytes - schedule_.buffers[static_cast<std::size_t>(buffer)].elements * Expr(8);
@@ -243,19 +256,9 @@ class Joiner {
     }
     for (const Axis& axis : copy.axes) elements *= static_cast<double>(typical_extent(axis.extent));
     if (points > kFewReads * elements) return std::nullopt;
-    std::optional<Substitution> by;
-    std::vector<NodeId> loads;
-    for (std::size_t i = 0; i < reader.nodes.size(); ++i) {
-      const ScalarNode& node = reader.nodes[i];
-      if (node.kind != ScalarNode::Kind::load || reader.operands[static_cast<std::size_t>(node.operand)].buffer != buffer)
-        continue;
-      auto here = corresponding(copy, reader, node.index);
-      if (!here || !node.guard.empty() || (by && *by != *here)) return std::nullopt;
-      by = std::move(here);
-      loads.push_back(static_cast<NodeId>(i));
-    }
-    if (!by) return std::nullopt;
-    Kernel joined = taken_in(copy, *by, reader, loads);
+    const auto reads = reads_of(reader, buffer, [&](const Expr& index) { return corresponding(copy, reader, index); });
+    if (!reads) return std::nullopt;
+    Kernel joined = taken_in(copy, reads->by, reader, reads->loads);
     joined.is_copy = false;
     joined.formula = reader.formula;
     joined.flops = reader.flops;

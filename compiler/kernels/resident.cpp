@@ -43,6 +43,16 @@ struct Arguments {
   std::size_t bytes() const { return kOwnBytes + (buffers.size() + packed + 1) * kBufferBytes + symbols.size() * kSymbolBytes; }
 };
 
+// A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch. The few groups of a
+// stretch ask for less of memory at once than a launch does, but for sums.
+bool is_short(const Kernel& kernel, const Target& target) {
+  const bool simple = !kernel.contraction &&
+                      (kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row);
+  const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? kShareOfPointwise : 1);
+  return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
+         typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;
+}
+
 }  // namespace
 
 std::int64_t resident_groups(const Target& target) {
@@ -81,16 +91,6 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step
   if (step.kernel >= 0) add(step);
   for (const Step& inner : step.body) add(inner);
   return out;
-}
-
-// A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch. The few groups of a
-// stretch ask for less of memory at once than a launch does, but for sums.
-bool is_short(const Kernel& kernel, const Target& target) {
-  const bool simple = !kernel.contraction &&
-                      (kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row);
-  const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? kShareOfPointwise : 1);
-  return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
-         typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;
 }
 
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target) {
