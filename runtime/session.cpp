@@ -21,6 +21,14 @@ namespace {
 constexpr std::uint64_t kLeastSharedBytes = 16 << 10;
 // Where kernels want inputs and outputs to begin.
 constexpr std::uint64_t kPortAlignment = 16;
+// Of a buffer: kernels for sizes without bound count places in 32 bits, those of surplus rows and margins too.
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 30;
+
+bool has_any_size(const fb::Plan& plan) {
+  const auto* symbols = plan.symbols();
+  return symbols &&
+         std::any_of(symbols->begin(), symbols->end(), [](const fb::Symbol* s) { return !s->loop() && s->hi() == INT64_MAX; });
+}
 
 }  // namespace
 
@@ -102,6 +110,15 @@ Session::Port& Session::port(Entry& e, oclc_direction direction, const char* nam
 }
 
 void Session::check_memory(const Entry& e, const package::EntryMemory& memory) const {
+  for (std::uint32_t i = 0; has_any_size(plan()) && i < memory.sizes.size(); ++i) {
+    const fb::Buffer& buffer = *plan().buffers()->Get(i);
+    const std::uint64_t elements = memory.sizes[i] / package::dtype_bytes(buffer.dtype());
+    if (elements > kMostElements)
+      throw Failure(OCLC_E_BINDING, "buffer '" + (buffer.name() ? buffer.name()->str() : std::to_string(i)) +
+                                        "' of entry point '" + e.name + "' has " + std::to_string(elements) +
+                                        " elements with these dimensions; a plan for any size has at most " +
+                                        std::to_string(kMostElements) + " in one: compile the model for this size with --dim");
+  }
   const oclc_device_info& facts = context_->facts();
   std::uint64_t ports = 0;
   for (const Port& p : e.ports) ports += memory.sizes[static_cast<std::size_t>(p.binding->buffer())];

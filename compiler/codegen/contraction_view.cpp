@@ -73,7 +73,7 @@ std::string ContractionView::c_text(const Expr& e) const {
         if (a.name == s) return a.name;
       }
     }
-    return fmt::format("dim_{}", s);
+    return fmt::format("{}dim_{}", wide_ ? "" : "(int)", s);
   });
 }
 
@@ -88,7 +88,7 @@ void ContractionView::fill_sizes(TemplateValues& values) const {
   sizes.clear();
   const auto size = [&](const char* variable, const Expr& e) {
     if (e.is_constant()) return std::to_string(e.value());
-    sizes += fmt::format("const int {} = (int)({});\n", variable, c_text(e));
+    sizes += fmt::format("const int {} = {}({});\n", variable, wide_ ? "(int)" : "", c_text(e));
     return std::string(variable);
   };
   values.parameters["G"] = size("group_count", groups_);

@@ -1,19 +1,43 @@
 #include "compiler/codegen/index_type.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+
+#include "compiler/ir/typical.h"
 
 namespace oclc {
+namespace {
+
+bool fits(const Expr& e) { return e.upper() <= INT32_MAX && e.lower() >= INT32_MIN; }
+
+// What model symbols and axes as long as they are with the least sizes become.
+std::map<std::string, Expr, std::less<>> with_least_sizes(const Kernel& kernel) {
+  std::map<std::string, Expr, std::less<>> by;
+  for (const std::string& s : kernel.model_symbols()) by.emplace(s, Expr(1));
+  for (const auto* list : {&kernel.axes, &kernel.reduction}) {
+    for (const Axis& axis : *list) {
+      if (!axis.extent.is_constant()) by.insert_or_assign(axis.name, Expr::axis(axis.name, Expr(least_extent(axis.extent))));
+    }
+  }
+  return by;
+}
+
+}  // namespace
 
 bool needs_wide_index(const Kernel& kernel, const std::vector<Expr>& extents) {
+  const auto least = with_least_sizes(kernel);
+  // Where there is no bound for all sizes, what is needed with the least ones.
+  const auto may_leave = [&](const Expr& e) { return !fits(e) && (e.upper() != kUnbounded || !fits(e.substitute(least))); };
   Expr points(1);
   for (const Expr& e : extents) points *= e;
-  if (points.upper() > INT32_MAX) return true;
-  const auto too_large = [](const Expr& e) { return e.upper() > INT32_MAX || e.lower() < INT32_MIN; };
+  if (may_leave(points)) return true;
   for (const ScalarNode& node : kernel.nodes) {
-    if (node.kind == ScalarNode::Kind::load && too_large(node.index)) return true;
-    if (node.kind == ScalarNode::Kind::index && too_large(node.index)) return true;
+    if (node.kind == ScalarNode::Kind::load && may_leave(node.index)) return true;
+    // A value, not a place.
+    if (node.kind == ScalarNode::Kind::index && !fits(node.index)) return true;
   }
-  return std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) { return too_large(s.index); });
+  return std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) { return may_leave(s.index); });
 }
 
 bool needs_wide_index(const Kernel& kernel) {

@@ -6,7 +6,8 @@
 
 namespace oclc {
 
-// True if an address, an index value or the number of points of a space with these extents may not fit an int.
+// True if an address, an index value or the number of points of a space with these extents may not fit an int. Buffers whose
+// size depends on symbols without bound count as small enough: no session runs with sizes that make one larger.
 bool needs_wide_index(const Kernel& kernel, const std::vector<Expr>& extents);
 bool needs_wide_index(const Kernel& kernel);  // for the kernel's own parallel axes
 // i64 index values and constants that fit into an int become i32, where they are only compared or converted to float.

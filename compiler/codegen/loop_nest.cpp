@@ -80,7 +80,7 @@ class LoopNest {
 
   std::string whole(int group) {
     EmitMode mode;
-    mode.wide_index = needs_wide_index(without_symbols());
+    mode.wide_index = needs_wide_index(kernel_);
     Emitter e(kernel_, mode);
     if (cpu_)
       whole_by_one_item(e);
@@ -102,16 +102,6 @@ class LoopNest {
       });
       return !read && elements * (s.row_axes.empty() ? 1 : row) * sizeof(float) >= kStreamedBytes;
     });
-  }
-
-  // The kernel with 1 for counters and dimensions: they are `long` themselves, so that what they take part in is too.
-  Kernel without_symbols() const {
-    std::map<std::string, Expr, std::less<>> ones;
-    for (const std::string& s : kernel_.model_symbols()) ones.emplace(s, Expr(1));
-    Kernel kernel = kernel_;
-    for (ScalarNode& node : kernel.nodes) node.index = node.index.substitute(ones);
-    for (Store& store : kernel.stores) store.index = store.index.substitute(ones);
-    return kernel;
   }
 
   // Rows of the values that windows have outside the image, and their names in the mode.

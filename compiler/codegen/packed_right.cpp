@@ -62,8 +62,7 @@ class Packer {
     HalvesLayout layout = halves_layout(*view, *tiles, target_);
     layout.step_scales = true;
     const GpuProduct plain = product_of(*view);
-    GpuProduct packed = plain;
-    packed.is_packed = packed.scaled_steps = true;
+    const GpuProduct packed = plain.with([](GpuProduct& p) { p.is_packed = p.scaled_steps = true; });
     const double right_bytes = 2.0 * static_cast<double>(layout.words()) * 4;
     const bool is_matrix = view->taps() == 1 && view->index_type() == "int";
     const double left_bytes = 3.0 * static_cast<double>(plain.groups * plain.rows * plain.depth) * 4;
@@ -173,19 +172,22 @@ class Packer {
 }  // namespace
 
 GpuProduct product_of(const ContractionView& view) {
-  GpuProduct product;
-  product.groups = typical_extent(view.groups());
-  product.rows = typical_extent(view.rows());
-  product.columns = typical_extent(view.columns());
-  product.depth = typical_terms(view.inner()) * view.taps();
-  return product;
+  const bool is_known =
+      view.groups().is_constant() && view.rows().is_constant() && view.columns().is_constant() && view.inner().is_constant();
+  return product_of_sizes(!is_known, [&](std::int64_t dim) {
+    GpuProduct product;
+    product.groups = extent_at(view.groups(), dim);
+    product.rows = extent_at(view.rows(), dim);
+    product.columns = extent_at(view.columns(), dim);
+    product.depth = terms_at(view.inner(), dim) * view.taps();
+    return product;
+  });
 }
 
 std::int64_t row_pitch(const ContractionView& view) { return ceil_div(view.inner().value(), std::int64_t{4}) * 4; }
 
 std::optional<Sm90aTiles> packed_tiles(const ContractionView& view, const Target& target) {
-  GpuProduct product = product_of(view);
-  product.is_packed = product.scaled_steps = true;
+  const GpuProduct product = product_of(view).with([](GpuProduct& p) { p.is_packed = p.scaled_steps = true; });
   return choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
 }
 

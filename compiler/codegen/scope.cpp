@@ -146,7 +146,7 @@ std::string Emitter::index(const Expr& e) {
         if (axis.name == s) return axis.name;
       }
     }
-    return fmt::format("dim_{}", s);
+    return fmt::format("{}dim_{}", mode_.wide_index ? "" : "(int)", s);
   });
 }
 

@@ -16,9 +16,12 @@ double typical(const Expr& e);
 std::int64_t typical_extent(const Expr& e);
 // With 1 for its symbols: at least 1.
 std::int64_t least_extent(const Expr& e);
+// With `dim` for its symbols: at least 1.
+std::int64_t extent_at(const Expr& e, std::int64_t dim);
 // The terms of a sum: one of unknown length counts as long, since tiles and groups that suit short sums take far too long for
 // those over all keys of a cache, and the other way round little longer.
 std::int64_t typical_terms(const Expr& e);
+std::int64_t terms_at(const Expr& e, std::int64_t dim);
 double typical_bytes(const TensorType& type);
 
 }  // namespace oclc

@@ -1,6 +1,7 @@
 #include "compiler/kernels/gpu_tiles.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/ir/division.h"
 
@@ -23,6 +24,8 @@ constexpr Candidate kCandidates[] = {
 constexpr double kStepSeconds = 0.7e-6;
 // On a matrix unit: terms of a step, its time, and the rate of products against that of the arithmetic units.
 constexpr int kMatrixStep = 32;
+// What the host needs for a launch: saving less of a small size's time gains little.
+constexpr double kLaunchSeconds = 4e-6;
 constexpr double kMatrixStepSeconds = 0.9e-6, kSplitRate = 1.4, kRoundedRate = 2.8;
 
 bool has_room(const GpuTiles& tiles, const Target& target) {
@@ -31,13 +34,7 @@ bool has_room(const GpuTiles& tiles, const Target& target) {
 
 TunedChoice numbers_of(const GpuTiles& t) { return {t.rows, t.columns, t.depth, t.item_rows, t.item_columns}; }
 
-}  // namespace
-
-bool uses_matrix_unit(const GpuTiles& tiles, const Target& target) {
-  return target.matrix_unit == MatrixUnit::nv_tf32 && target.products != Products::fma && tiles.warp_rows > 0;
-}
-
-double gpu_product_seconds(const GpuProduct& p, const GpuTiles& t, const Target& target) {
+double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& target) {
   const auto same = [&](const Candidate& c) {
     return c.tiles.rows == t.rows && c.tiles.columns == t.columns && c.tiles.depth == t.depth &&
            c.tiles.item_rows == t.item_rows;
@@ -54,6 +51,23 @@ double gpu_product_seconds(const GpuProduct& p, const GpuTiles& t, const Target&
   const double unit_flops = target.flops / static_cast<double>(units) * efficiency * rate;
   return std::max(static_cast<double>(ceil_div(groups, units)) * flops / unit_flops,
                   steps * (matrix ? kMatrixStepSeconds : kStepSeconds));
+}
+
+}  // namespace
+
+double mean_seconds(const GpuProduct& product, const std::function<double(const GpuProduct&)>& seconds) {
+  if (product.sizes.empty()) return seconds(product);
+  double logarithms = 0;
+  for (const GpuProduct& size : product.sizes) logarithms += std::log(seconds(size) + kLaunchSeconds);
+  return std::exp(logarithms / static_cast<double>(product.sizes.size())) - kLaunchSeconds;
+}
+
+bool uses_matrix_unit(const GpuTiles& tiles, const Target& target) {
+  return target.matrix_unit == MatrixUnit::nv_tf32 && target.products != Products::fma && tiles.warp_rows > 0;
+}
+
+double gpu_product_seconds(const GpuProduct& p, const GpuTiles& t, const Target& target) {
+  return mean_seconds(p, [&](const GpuProduct& size) { return seconds_of_size(size, t, target); });
 }
 
 GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target) {

@@ -1,17 +1,43 @@
 // Tiles of a contraction on a GPU.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "compiler/ir/typical.h"
 #include "compiler/targets/tuning.h"
 
 namespace oclc {
 
+// What all symbols count as, one after another, where a choice has to suit any size.
+inline constexpr std::int64_t kAnyDims[] = {1, 16, 128};
+
 struct GpuProduct {
   std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;  // C[groups, rows, columns] sums over depth
-  bool is_packed = false;     // B is constant, and A is copied as it lies in memory, four neighbours of the sum at a time
-  bool scaled_steps = false;  // packed when the plan runs: each column has a scale for every step
+  bool is_packed = false;           // B is constant, and A is copied as it lies in memory, four neighbours of the sum at a time
+  bool scaled_steps = false;        // packed when the plan runs: each column has a scale for every step
+  std::vector<GpuProduct> sizes{};  // instead of the numbers above, where these depend on symbols: one for each of kAnyDims
+
+  // With `change` made to it and all its sizes.
+  template <class F>
+  GpuProduct with(F change) const {
+    GpuProduct changed = *this;
+    change(changed);
+    for (GpuProduct& size : changed.sizes) change(size);
+    return changed;
+  }
 };
+
+// `of(dim)` with kTypicalDim for symbols; if `is_any`, with its sizes.
+template <class F>
+GpuProduct product_of_sizes(bool is_any, F of) {
+  GpuProduct product = of(kTypicalDim);
+  for (const std::int64_t dim : kAnyDims)
+    if (is_any) product.sizes.push_back(of(dim));
+  return product;
+}
+// The geometric mean of `seconds(size)`, each with a launch.
+double mean_seconds(const GpuProduct& product, const std::function<double(const GpuProduct&)>& seconds);
 
 // The tile of C of a work-group, the terms of a step, and the tile of a work-item: BM, BN, BK, TM, TN of contraction_gpu.cl.
 struct GpuTiles {
@@ -32,7 +58,7 @@ bool uses_matrix_unit(const GpuTiles& tiles, const Target& target);
 GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target);
 // What may be timed for that key.
 std::vector<TunedChoice> gpu_tile_choices(const Target& target);
-// That time in seconds.
+// That time in seconds, of any size the mean.
 double gpu_product_seconds(const GpuProduct& product, const GpuTiles& tiles, const Target& target);
 
 }  // namespace oclc

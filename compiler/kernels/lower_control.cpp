@@ -70,7 +70,8 @@ void ModuleLowering::lower_loop(const Node& node, std::vector<Step>& steps) {
   const auto carried = static_cast<std::size_t>(node.get<std::int64_t>("carried"));
   const Expr trip = node.get<std::vector<Expr>>("trip").at(0);
   const std::string& counter_name = node.get<std::string>("counter");
-  const Expr counter = Expr::symbol(counter_name, 0);
+  const Expr counter =
+      Expr::symbol(counter_name, 0, trip.is_constant() ? std::max<std::int64_t>(trip.value() - 1, 0) : kUnbounded);
   const bool conditional = node.get_or<std::int64_t>("conditional", 0) != 0;
   std::vector<Storage> targets, begins;
   for (std::size_t i = 0; i < carried; ++i) {

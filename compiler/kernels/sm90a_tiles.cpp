@@ -54,9 +54,7 @@ bool keeps_sums(const GpuProduct& product, const Target& target) {
   return product.is_packed && !product.scaled_steps && target.products == Products::rounded;
 }
 
-}  // namespace
-
-double sm90a_seconds(const GpuProduct& p, const Sm90aTiles& t, const Target& target) {
+double seconds_of_size(const GpuProduct& p, const Sm90aTiles& t, const Target& target) {
   const std::int64_t units = std::max(1, target.compute_units), rows = t.tile_rows();
   const std::int64_t tiles = p.groups * ceil_div(p.rows, rows) * ceil_div(p.columns, t.columns);
   const auto steps = static_cast<double>(ceil_div(p.depth, kStepDepth));
@@ -73,13 +71,20 @@ double sm90a_seconds(const GpuProduct& p, const Sm90aTiles& t, const Target& tar
   return kStartSeconds + waves * steps * std::max(step, t.halves ? kCopiedStepSeconds : kStepSeconds);
 }
 
+}  // namespace
+
+double sm90a_seconds(const GpuProduct& p, const Sm90aTiles& t, const Target& target) {
+  return mean_seconds(p, [&](const GpuProduct& size) { return seconds_of_size(size, t, target); });
+}
+
 std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const GpuTiles& rival, const Target& target) {
   if (!target.sm90a) return std::nullopt;
   std::optional<Sm90aTiles> best;
   // Where these units suit, mma.sync on the same units does not do better.
   Target plain = target;
   plain.matrix_unit = MatrixUnit::none;
-  double least = kStartSeconds + gpu_product_seconds(product, rival, plain);
+  double least =
+      mean_seconds(product, [&](const GpuProduct& p) { return kStartSeconds + gpu_product_seconds(p, rival, plain); });
   const std::span<const Sm90aTiles> candidates =
       keeps_sums(product, target) ? std::span<const Sm90aTiles>(kKeptCandidates) : kCandidates;
   for (const Sm90aTiles& candidate : candidates) {
@@ -93,12 +98,15 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
   return best;
 }
 
-double best_gpu_seconds(const GpuProduct& product, const Target& target) {
+double best_gpu_seconds(const GpuProduct& product, const Target& target, const std::function<double(const GpuProduct&)>& more) {
+  const auto with_more = [&](const std::function<double(const GpuProduct&)>& seconds) {
+    return mean_seconds(product, [&](const GpuProduct& size) { return seconds(size) + (more ? more(size) : 0); });
+  };
   const GpuTiles plain = choose_gpu_tiles(product, target);
-  const double least = gpu_product_seconds(product, plain, target);
+  const double least = with_more([&](const GpuProduct& p) { return gpu_product_seconds(p, plain, target); });
   if (target.products == Products::fma) return least;
   const auto tiles = choose_sm90a_tiles(product, plain, target);
-  return tiles ? std::min(least, sm90a_seconds(product, *tiles, target)) : least;
+  return tiles ? std::min(least, with_more([&](const GpuProduct& p) { return sm90a_seconds(p, *tiles, target); })) : least;
 }
 
 }  // namespace oclc

@@ -27,7 +27,9 @@ struct Sm90aTiles {
 // The tiles that beat those of contraction_gpu.cl by estimate; nothing if none do or if the target has no such units.
 std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const GpuTiles& rival, const Target& target);
 double sm90a_seconds(const GpuProduct& product, const Sm90aTiles& tiles, const Target& target);
-// The estimated time of a product by the better of the two, its operands loaded as vectors.
-double best_gpu_seconds(const GpuProduct& product, const Target& target);
+// The estimated time of a product by the better of the two, its operands loaded as vectors; with `more(size)` seconds of other
+// launches.
+double best_gpu_seconds(const GpuProduct& product, const Target& target,
+                        const std::function<double(const GpuProduct&)>& more = nullptr);
 
 }  // namespace oclc

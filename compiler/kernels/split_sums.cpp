@@ -92,17 +92,20 @@ class Splitter {
         kernel.stages[0].combine != Stage::Combine::sum || kernel.contraction->n.size() != 1)
       return std::nullopt;
     const Contraction& c = *kernel.contraction;
-    GpuProduct product;
-    const auto extent = [&](const std::vector<int>& axes) {
-      std::int64_t n = 1;
-      for (const int i : axes) n *= typical_extent(kernel.axes[static_cast<std::size_t>(i)].extent);
-      return n;
-    };
-    product.groups = extent(c.batch);
-    product.rows = extent(c.m);
-    product.columns = extent(c.n);
-    for (const Axis& axis : kernel.reduction) product.depth *= typical_extent(axis.extent);
-    product.is_packed = target_.products == Products::rounded && will_be_packed(kernel);
+    bool is_known = true;
+    for (const auto* list : {&kernel.axes, &kernel.reduction})
+      for (const Axis& axis : *list) is_known = is_known && axis.extent.is_constant();
+    const bool packed = target_.products == Products::rounded && will_be_packed(kernel);
+    const GpuProduct product = product_of_sizes(!is_known, [&](std::int64_t dim) {
+      const auto extent = [&](const std::vector<int>& axes) {
+        std::int64_t n = 1;
+        for (const int i : axes) n *= extent_at(kernel.axes[static_cast<std::size_t>(i)].extent, dim);
+        return n;
+      };
+      GpuProduct p{extent(c.batch), extent(c.m), extent(c.n), 1, packed};
+      for (const Axis& axis : kernel.reduction) p.depth *= extent_at(axis.extent, dim);
+      return p;
+    });
     const double whole = best_gpu_seconds(product, target_);
     std::optional<Split> best;
     double least = whole * (product.is_packed ? kWorthwhileOfPacked : kWorthwhile);
@@ -112,11 +115,11 @@ class Splitter {
       const bool inner = static_cast<int>(r) == c.k.back();
       for (std::int64_t parts = 2; parts <= std::min(*terms, kMostParts); ++parts) {
         if (*terms % parts != 0 || (inner && *terms / parts % kInnerChunk != 0)) continue;
-        GpuProduct part = product;
-        part.groups *= parts;
-        part.depth = product.depth / parts;
-        const double moved = static_cast<double>((2 * parts + 1) * product.groups * product.rows * product.columns * 4);
-        const double seconds = best_gpu_seconds(part, target_) + target_.launch_seconds + moved / target_.bytes_per_second;
+        const GpuProduct part = product.with([&](GpuProduct& p) { p.groups *= parts, p.depth /= parts; });
+        const double seconds = best_gpu_seconds(part, target_, [&](const GpuProduct& p) {
+          const double moved = static_cast<double>((2 * parts + 1) * (p.groups / parts) * p.rows * p.columns * 4);
+          return target_.launch_seconds + moved / target_.bytes_per_second;
+        });
         if (seconds >= least) continue;
         least = seconds;
         best = Split{static_cast<int>(r), parts};

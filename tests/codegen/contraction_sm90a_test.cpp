@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "compiler/codegen/codegen.h"
 
 using namespace oclc;
@@ -48,6 +50,25 @@ TEST_CASE("the body for matrix units has its parameters and holes filled in, and
       CHECK(helpers.find(name) != std::string::npos);
     CHECK(std::stoll(sm90a_local_floats(*tiles, values)) * 4 * tiles->groups_of_unit <= 227 << 10);
   }
+}
+
+TEST_CASE("tiles for any size suit few rows and many") {
+  const Target& target = find_target("h200");
+  // 1024 terms of an image's 196 positions, and 256 columns.
+  const auto product = [](std::int64_t images) { return GpuProduct{1, 196 * images, 256, 1024, true}; };
+  const auto best = [&](const GpuProduct& p) { return choose_sm90a_tiles(p, choose_gpu_tiles(p, target), target).value(); };
+  const Sm90aTiles few = best(product(1)), many = best(product(128)), any = best(product_of_sizes(true, product));
+  const auto seconds = [&](std::int64_t images, const Sm90aTiles& tiles) {
+    return sm90a_seconds(product(images), tiles, target);
+  };
+  CHECK(few.tile_rows() * few.columns < many.tile_rows() * many.columns);
+  // Neither the best of the one nor of the other is better on both.
+  const auto mean = [&](const Sm90aTiles& tiles) { return sm90a_seconds(product_of_sizes(true, product), tiles, target); };
+  CHECK(mean(any) <= mean(few));
+  CHECK(mean(any) <= mean(many));
+  const double launch = 4e-6;
+  CHECK(mean(any) + launch ==
+        doctest::Approx(std::cbrt((seconds(1, any) + launch) * (seconds(16, any) + launch) * (seconds(128, any) + launch))));
 }
 
 TEST_CASE("tiles of rounded products are as wide as the matrix unit can keep sums, unless columns are scaled in every step") {

@@ -216,6 +216,33 @@ TEST_CASE("case 64: a device without what the plan needs is refused by name") {
   CHECK(error(plan) == "OCLC_E_PLAN: plan: invalid plan: kernel 'add' (nodes add_node) has 6 arguments, the plan gives 4");
 }
 
+TEST_CASE("case 47: a plan for any size refuses buffers whose places its kernels cannot count") {
+  fb::PlanT plan = vector_plan();
+  plan.symbols[0]->hi = INT64_MAX;
+  const auto bytes = finish(plan, {1, 2, 3, 4});
+  const rt::Context context;
+  rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
+  const std::int64_t n = (std::int64_t{1} << 30) + 1;
+  float never_read = 0;
+  oclc_tensor tensor = OCLC_INIT(oclc_tensor);
+  tensor.rank = 1;
+  tensor.shape = &n;
+  tensor.host = &never_read;
+  tensor.bytes = static_cast<std::uint64_t>(n) * 4;
+  std::string message;
+  try {
+    session.set_input(0, "a", tensor);
+    session.set_input(0, "b", tensor);
+    session.run(0);
+  } catch (const rt::Error& error) {
+    CHECK(error.status() == OCLC_E_BINDING);
+    message = error.what();
+  }
+  CHECK(message ==
+        "buffer 'a' of entry point 'predict' has 1073741825 elements with these dimensions; a plan for any size has at most "
+        "1073741824 in one: compile the model for this size with --dim");
+}
+
 TEST_CASE("case 89, fact 5: a plan that does not fit the device is refused before anything is allocated") {
   fb::PlanT plan = vector_plan();
   plan.symbols[0]->hi = std::int64_t{1} << 40;

@@ -47,12 +47,12 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
-void k_left_relu_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 585 + 585, (long)(dim_N));
-  for (long row = (tile) * 585; row < row_end; ++row) {
-    const long i0 = row;
+void k_left_relu_tile(__global const float* x0, __global float* y0, const long dim_N, const int tile) {
+  const int row_end = min((tile) * 585 + 585, (int)((int)dim_N));
+  for (int row = (tile) * 585; row < row_end; ++row) {
+    const int i0 = row;
     {
-      for (long i1_i2 = 0; i1_i2 < 80; i1_i2 += 8) {
+      for (int i1_i2 = 0; i1_i2 < 80; i1_i2 += 8) {
         const float8 v0 = vload8(0, x0 + 80*i0 + i1_i2);
         oclc_store(oclc_relu(v0), y0 + 120*i0 + i1_i2);
       }
@@ -136,12 +136,12 @@ OCLC_DOUBLE(OCLC_TANH_DOUBLE)
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
-void k_right_tanh_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 989 + 989, (long)(dim_N));
-  for (long row = (tile) * 989; row < row_end; ++row) {
-    const long i0 = row;
+void k_right_tanh_tile(__global const float* x0, __global float* y0, const long dim_N, const int tile) {
+  const int row_end = min((tile) * 989 + 989, (int)((int)dim_N));
+  for (int row = (tile) * 989; row < row_end; ++row) {
+    const int i0 = row;
     {
-      for (long i1_i2 = 0; i1_i2 < 40; i1_i2 += 8) {
+      for (int i1_i2 = 0; i1_i2 < 40; i1_i2 += 8) {
         const float8 v0 = vload8(0, x0 + 40*i0 + i1_i2);
         oclc_store(oclc_tanh(v0), y0 + 120*i0 + i1_i2 + 80);
       }
@@ -181,15 +181,15 @@ __kernel void k_right_tanh(__global const float* x0, const long x0_at, __global 
   }
 OCLC_FLOATS(OCLC_MAX) OCLC_DOUBLE(OCLC_MAX)
 #endif
-void k_pool_max_pool_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 31250 + 31250, (long)(60*dim_N));
-  for (long row = (tile) * 31250; row < row_end; ++row) {
-    const long image = row / (60);
-    const long out_x = row / (12) % (5);
-    const long channel = row % (12);
+void k_pool_max_pool_tile(__global const float* x0, __global float* y0, const long dim_N, const int tile) {
+  const int row_end = min((tile) * 31250 + 31250, (int)(60*(int)dim_N));
+  for (int row = (tile) * 31250; row < row_end; ++row) {
+    const int image = row / (60);
+    const int out_x = row / (12) % (5);
+    const int channel = row % (12);
     {
       float s0 = -INFINITY;
-      for (long tap_x = 0; tap_x < 2; ++tap_x) {
+      for (int tap_x = 0; tap_x < 2; ++tap_x) {
         const float v0 = x0[10*channel + 120*image + 2*out_x + tap_x];
         s0 = oclc_max(s0, v0);
       }

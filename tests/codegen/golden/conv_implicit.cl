@@ -51,7 +51,7 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
 void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x2, __global const float* x3, __global float* y0, const long dim_N, __global const float* weights, const int tile, __local float* window) {
-  const long image = tile / 8;
+  const int image = tile / 8;
   const int top = tile % 8 * 2;
   for (int ic = 0; ic < 3; ++ic) {
     for (int wy = 0; wy < 5; ++wy) {
@@ -111,20 +111,20 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
         #pragma unroll 4
         for (int i = 0; i < 4; ++i) {
           if (16 % 4 != 0 && left + i >= 16) break;
-          const long m = (image * 16 + oy) * 16 + left + i;
+          const int m = (image * 16 + oy) * 16 + left + i;
           #pragma unroll
           for (int j = 0; j < 2; ++j) {
             const int n = panel * 16 + j * 8;
             if (16 % 16 != 0 && n >= 16) break;
             float8 v = out[i][j];
               {
-                const long image = m / 256;
-                const long out_y = (m / 16) % 16;
-                const long out_x = m % 16;
+                const int image = m / 256;
+                const int out_y = (m / 16) % 16;
+                const int out_x = m % 16;
                 float lanes[8];
                 oclc_store(v, lanes);
                 for (int l = 0; l < 8 && n + l < 16; ++l) {
-                  const long out_c = n + l;
+                  const int out_c = n + l;
                   const float v4 = x2[out_c];
                   const float v6 = x3[4096*image + 256*out_c + out_x + 16*out_y];
                   y0[4096*image + 256*out_c + out_x + 16*out_y] = oclc_relu(((lanes[l] + v4) + v6));

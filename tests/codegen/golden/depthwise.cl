@@ -5,12 +5,12 @@
 // axes      i0<N i2_i3<196 i1<16
 // cost      0 flops, 25088*N bytes
 // launch    (3136*N + 46874) / 46875 groups of 1; 46875 rows x 1 a tile
-void k_depthwise_store_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 46875 + 46875, (long)(3136*dim_N));
-  for (long row = (tile) * 46875; row < row_end; ++row) {
-    const long i0 = row / (3136);
-    const long i2_i3 = row / (16) % (196);
-    const long i1 = row % (16);
+void k_depthwise_store_tile(__global const float* x0, __global float* y0, const long dim_N, const int tile) {
+  const int row_end = min((tile) * 46875 + 46875, (int)(3136*(int)dim_N));
+  for (int row = (tile) * 46875; row < row_end; ++row) {
+    const int i0 = row / (3136);
+    const int i2_i3 = row / (16) % (196);
+    const int i1 = row % (16);
     {
       const float v0 = x0[3136*i0 + 196*i1 + i2_i3];
       y0[3136*i0 + i1 + 16*i2_i3] = v0;
@@ -84,12 +84,12 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
-void k_depthwise_conv_relu_min_tile(__global const float* x0, __global const float* x1, __global const float* x2, __global float* y0, const long dim_N, __global const float* outside0, const long tile) {
-  const long row_end = min((tile) * 265 + 265, (long)(28*dim_N));
-  for (long row = (tile) * 265; row < row_end; ++row) {
-    const long image = row / (28);
-    const long out_y = row / (2) % (14);
-    const long out_x = row % (2);
+void k_depthwise_conv_relu_min_tile(__global const float* x0, __global const float* x1, __global const float* x2, __global float* y0, const long dim_N, __global const float* outside0, const int tile) {
+  const int row_end = min((tile) * 265 + 265, (int)(28*(int)dim_N));
+  for (int row = (tile) * 265; row < row_end; ++row) {
+    const int image = row / (28);
+    const int out_y = row / (2) % (14);
+    const int out_x = row % (2);
     {
       const __global float* p3 = (out_y - 1 >= 0) ? x0 + 3136*image + 112*out_x + 224*out_y - 224 : outside0;
       const __global float* p0 = (out_y - 1 >= 0 && 7*out_x - 1 >= 0) ? x0 + 3136*image + 112*out_x + 224*out_y - 240 : outside0;
@@ -111,7 +111,7 @@ void k_depthwise_conv_relu_min_tile(__global const float* x0, __global const flo
       const __global float* p79 = (out_y <= 12) ? x0 + 3136*image + 112*out_x + 224*out_y + 304 : outside0;
       const __global float* p88 = (out_y <= 12) ? x0 + 3136*image + 112*out_x + 224*out_y + 320 : outside0;
       const __global float* p97 = (out_y <= 12 && 7*out_x <= 6) ? x0 + 3136*image + 112*out_x + 224*out_y + 336 : outside0;
-      for (long out_c = 0; out_c < 16; out_c += 8) {
+      for (int out_c = 0; out_c < 16; out_c += 8) {
         const float8 v3 = vload8(0, p3 + out_c);
         const float8 v15 = vload8(0, x1 + out_c + 16);
         const float8 v0 = vload8(0, p0 + out_c);

@@ -60,7 +60,7 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
 void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
-  const int row_count = (int)(dim_N);
+  const int row_count = ((int)dim_N);
   const int g = tile / (((((row_count + 8 - 1) / 8) + 1 - 1) / 1) * 3);
   const int block = tile % (((((row_count + 8 - 1) / 8) + 1 - 1) / 1) * 3);
   const int row_block = 1 ? block % ((((row_count + 8 - 1) / 8) + 1 - 1) / 1) : block / 3;
@@ -72,7 +72,7 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
       // Surplus rows of the last tile repeat row row_count - 1 and are not stored.
       const __global float* row[8];
       #pragma unroll
-      for (int i = 0; i < 8; ++i) { const long r = min(m0 + i, row_count - 1); row[i] = x0 + 64*r; }
+      for (int i = 0; i < 8; ++i) { const int r = min(m0 + i, row_count - 1); row[i] = x0 + 64*r; }
       float8 acc[8][1];
       #pragma unroll
       for (int i = 0; i < 8; ++i)
@@ -127,7 +127,7 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
           if (40 % 8 != 0 && n >= 40) break;
           float8 v = out[i][j];
             {
-              const long out_col = n;
+              const int out_col = n;
               const float8 v4 = vload8(0, x2 + out_col);
               oclc_store(oclc_relu((v + v4)), y0 + 40*m + out_col);
             }

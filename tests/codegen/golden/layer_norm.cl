@@ -47,16 +47,16 @@ int __attribute__((overloadable)) oclc_lanes_sum(int8 v) { return oclc_lanes_sum
 int __attribute__((overloadable)) oclc_lanes_sum(int16 v) { return oclc_lanes_sum(v.lo + v.hi); }
 
 #endif
-void k_norm_layer_norm_tile(__global const float* x0, __global const float* x1, __global const float* x2, __global const float* x3, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 300 + 300, (long)(dim_N));
+void k_norm_layer_norm_tile(__global const float* x0, __global const float* x1, __global const float* x2, __global const float* x3, __global float* y0, const long dim_N, const int tile) {
+  const int row_end = min((tile) * 300 + 300, (int)((int)dim_N));
   const float v4 = (float)(96);
-  for (long row = (tile) * 300; row < row_end; ++row) {
-    const long i0 = row;
+  for (int row = (tile) * 300; row < row_end; ++row) {
+    const int i0 = row;
     {
       float s0 = 0.0f;
       float8 s0_lanes = (float8)(0.0f);
       {
-        for (long r1 = 0; r1 < 96; r1 += 8) {
+        for (int r1 = 0; r1 < 96; r1 += 8) {
           const float8 v0 = vload8(0, x0 + 96*i0 + r1);
           const float8 v1 = vload8(0, x1 + 96*i0 + r1);
           const float8 v2 = (v0 + v1);
@@ -67,7 +67,7 @@ void k_norm_layer_norm_tile(__global const float* x0, __global const float* x1, 
       float s1 = 0.0f;
       float8 s1_lanes = (float8)(0.0f);
       {
-        for (long r1 = 0; r1 < 96; r1 += 8) {
+        for (int r1 = 0; r1 < 96; r1 += 8) {
           const float8 v0 = vload8(0, x0 + 96*i0 + r1);
           const float8 v1 = vload8(0, x1 + 96*i0 + r1);
           const float8 v2 = (v0 + v1);
@@ -79,7 +79,7 @@ void k_norm_layer_norm_tile(__global const float* x0, __global const float* x1, 
       }
       s1 = s1 + oclc_lanes_sum(s1_lanes);
       {
-        for (long r1 = 0; r1 < 96; r1 += 8) {
+        for (int r1 = 0; r1 < 96; r1 += 8) {
           const float8 v0 = vload8(0, x0 + 96*i0 + r1);
           const float8 v1 = vload8(0, x1 + 96*i0 + r1);
           const float8 v2 = (v0 + v1);

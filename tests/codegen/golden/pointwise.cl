@@ -67,12 +67,12 @@ double __attribute__((overloadable)) oclc_sigmoid(double a) {
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
-void k_gate_mul_tile(__global const float* x0, __global const float* x1, __global const float* x2, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 395 + 395, (long)(dim_N));
-  for (long row = (tile) * 395; row < row_end; ++row) {
-    const long i0 = row;
+void k_gate_mul_tile(__global const float* x0, __global const float* x1, __global const float* x2, __global float* y0, const long dim_N, const int tile) {
+  const int row_end = min((tile) * 395 + 395, (int)((int)dim_N));
+  for (int row = (tile) * 395; row < row_end; ++row) {
+    const int i0 = row;
     {
-      long i1 = 0;
+      int i1 = 0;
       const float v5 = x2[i0];
       for (; i1 + 8 <= 100; i1 += 8) {
         const float8 v0 = vload8(0, x0 + 100*i0 + i1);

@@ -109,16 +109,16 @@ int __attribute__((overloadable)) oclc_lanes_max(int8 v) { return oclc_lanes_max
 int __attribute__((overloadable)) oclc_lanes_max(int16 v) { return oclc_lanes_max(max(v.lo, v.hi)); }
 
 #endif
-void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 39 + 39, (long)(dim_N));
-  for (long row = (tile) * 39; row < row_end; ++row) {
-    const long i0 = row;
+void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, __global float* y0, const long dim_N, const int tile) {
+  const int row_end = min((tile) * 39 + 39, (int)((int)dim_N));
+  for (int row = (tile) * 39; row < row_end; ++row) {
+    const int i0 = row;
     {
       float kept0[1000];
       float s0 = -INFINITY;
       float8 s0_lanes = (float8)(-INFINITY);
       {
-        for (long r1 = 0; r1 < 1000; r1 += 8) {
+        for (int r1 = 0; r1 < 1000; r1 += 8) {
           const float8 v0 = vload8(0, x0 + 1000*i0 + r1);
           const float8 v1 = vload8(0, x1 + r1);
           const float8 v2 = (v0 + v1);
@@ -129,7 +129,7 @@ void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, 
       float s1 = 0.0f;
       float8 s1_lanes = (float8)(0.0f);
       {
-        for (long r1 = 0; r1 < 1000; r1 += 8) {
+        for (int r1 = 0; r1 < 1000; r1 += 8) {
           const float8 v0 = vload8(0, x0 + 1000*i0 + r1);
           const float8 v1 = vload8(0, x1 + r1);
           const float8 v2 = (v0 + v1);
@@ -141,7 +141,7 @@ void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, 
       }
       s1 = s1 + oclc_lanes_sum(s1_lanes);
       {
-        for (long r1 = 0; r1 < 1000; r1 += 8) {
+        for (int r1 = 0; r1 < 1000; r1 += 8) {
           const float8 v5 = vload8(0, kept0 + r1);
           oclc_store((v5 * (float8)((1 / s1))), y0 + 1000*i0 + r1);
         }

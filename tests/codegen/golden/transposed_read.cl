@@ -49,12 +49,12 @@ OCLC_FLOATS(OCLC_EXP)
   T __attribute__((overloadable)) oclc_exp(T a) { return exp(a); }
 OCLC_DOUBLE(OCLC_EXP_DOUBLE)
 #endif
-void k_exp_transpose_tile(__global const float* x0, __global float* y0, const long dim_N, const long tile) {
-  const long row_end = min((tile) * 46875 + 46875, (long)(60*dim_N));
-  for (long row = (tile) * 46875; row < row_end; ++row) {
-    const long i0 = row / (60);
-    const long i1 = row / (3) % (20);
-    const long i2 = row % (3);
+void k_exp_transpose_tile(__global const float* x0, __global float* y0, const long dim_N, const int tile) {
+  const int row_end = min((tile) * 46875 + 46875, (int)(60*(int)dim_N));
+  for (int row = (tile) * 46875; row < row_end; ++row) {
+    const int i0 = row / (60);
+    const int i1 = row / (3) % (20);
+    const int i2 = row % (3);
     {
       const float v0 = x0[120*i0 - 2*i1 + 40*i2 + 39];
       y0[60*i0 + 3*i1 + i2] = oclc_exp(v0);
