@@ -398,8 +398,8 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           const float4 y8 = QUAD(from_a + BELOW(LATER(lane_at)));
           const uint exponent0 = oclc_largest_exponent(x0, y0);
           const uint exponent8 = oclc_largest_exponent(x8, y8);
-          const float up0 = oclc_scale_up(exponent0), down0 = oclc_scale_down(exponent0, step * REGAIN);
-          const float up8 = oclc_scale_up(exponent8), down8 = oclc_scale_down(exponent8, step * REGAIN);
+          const float up0 = oclc_scale_up(exponent0), down0 = oclc_scale_down(exponent0, (step + lane / 4) * REGAIN);
+          const float up8 = oclc_scale_up(exponent8), down8 = oclc_scale_down(exponent8, (step + lane / 4) * REGAIN);
           const float4 u0 = x0 * up0, u8 = x8 * up8, v0 = y0 * up0, v8 = y8 * up8;
           const uint4 first = oclc_halves(u0, u8), second = oclc_halves(v0, v8);
 #if PARTS == 2

@@ -351,7 +351,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
           MULTIPLIED(sum);
           #pragma unroll
           for (int i = 0; i < BN / 2; ++i)
-            out[i] = fma(sum[i], oclc_regain(REGAIN * (step * (BK / KB) + k0 / (KB / 8))), out[i]);
+            out[i] = fma(sum[i], oclc_regain(REGAIN * (step * (BK / KB) + k0 / (KB / 8) + lane / 4)), out[i]);
         }
         if (lane == 0) oclc_barrier_arrive(used + stage * 8);
         if (++stage == STAGES) stage = 0, phase ^= 1;

@@ -138,8 +138,8 @@ float oclc_scale_down(uint exponent, int step) { return as_float(exponent - (14u
 
 //@provides oclc_regain
 // The matrix unit truncates: its sums of some ten terms are too small by 5.5e-8 to 8e-8 of themselves on average (measured on an
-// H200), which no number of them evens out. So every second sum is multiplied by 1 + 2^-23. Exact sums, as of small integers, are
-// exact no more.
+// H200), which no number of them evens out. So every second sum is multiplied by 1 + 2^-23, in neighbouring rows another one, since
+// there may be only one. Exact sums, as of small integers, are exact no more.
 #ifdef OCLC_SM90A
 float oclc_regain(int step) { return as_float(0x3f800000u + (uint)(step & 1)); }
 #endif

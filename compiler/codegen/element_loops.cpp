@@ -14,6 +14,8 @@ namespace {
 
 // Terms that are added up before what rounding took is carried.
 constexpr int kPartTerms = 32;
+// Terms of a sum of numbers from which on it carries what rounding takes from each, where that costs nothing.
+constexpr double kFewNumbers = 8;
 // Elements of a row, or channels of a pixel, from which on the next is asked for while this one is computed.
 constexpr std::int64_t kFewestAhead = 64;
 
@@ -94,11 +96,22 @@ class ElementLoops {
   }
 
   // Long sums into one number carry what rounding takes from each addition.
-  bool compensated(const Stage& stage) const {
+  bool compensated(const Stage& stage) const { return is_sum(stage) && terms_of_lane(stage) > kLongSum; }
+
+  // Means of pools and sums of parts: what is added up is a few numbers, each rounded on its own.
+  bool carries_each(const Stage& stage) const {
+    const ScalarNode& body = kernel_.nodes[static_cast<std::size_t>(stage.body)];
+    return vector_.carries_each && is_sum(stage) && body.op_name != "mul" && terms_of_lane(stage) > kFewNumbers &&
+           !compensated(stage);
+  }
+
+  static bool is_sum(const Stage& stage) {
+    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 && stage.arg_index < 0;
+  }
+  double terms_of_lane(const Stage& stage) const {
     double terms = 1;
     for (const int a : stage.axes) terms *= typical(kernel_.reduction[static_cast<std::size_t>(a)].extent);
-    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 &&
-           terms / (vector_.reduction ? vector_.width : 1) > kLongSum;
+    return terms / (vector_.reduction ? vector_.width : 1);
   }
 
   // Stages [first, last), which run over the same axes, in one loop nest in the present vector mode.
@@ -129,6 +142,7 @@ class ElementLoops {
                    : fmt::format("{} {} = {};", type, name, initial));
     if (stage.arg_index >= 0) e_.line(fmt::format("long {}_at = 0;", name));
     if (compensated(stage)) declare_carry(name, type);
+    if (carries_each(stage)) e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f);", type, name));
   }
 
   std::string carry_type(bool vector) const { return vector ? e_.vector_type(DType::f32) : "float"; }
@@ -147,7 +161,7 @@ class ElementLoops {
   }
 
   void accumulate(const Stage& stage, const std::string& name, bool vector, bool carry) {
-    accumulate_term(e_, kernel_, stage, carry ? name + "_part" : name, vector, false);
+    accumulate_term(e_, kernel_, stage, carry ? name + "_part" : name, vector, carries_each(stage));
     if (!carry) return;
     e_.open(fmt::format("if (++{}_terms == {})", name, kPartTerms), {});
     add_part(name, carry_type(vector));

@@ -29,6 +29,11 @@ constexpr std::int64_t kFewestRows = 3, kLongestRow = 4096;
 constexpr int kCopied = 4;
 constexpr std::size_t kManyAxes = 4;
 
+// Work-items that fill a compute unit of a GPU: of as many that each compute four neighbours none waits. Kernels with more
+// loads than that find no registers for four times as many.
+constexpr double kItemsOfUnit = 2048;
+constexpr std::ptrdiff_t kMostLoadsOfFours = 8;
+
 // Bytes of results from which on last caches hold too little of them for those who read them.
 constexpr double kStreamedBytes = 32 << 20;
 
@@ -40,13 +45,14 @@ class LoopNest {
     if (kernel_.axes.empty()) kernel_.axes.push_back({"one", Expr(1), Expr(0)});
     cpu_ = target.device_class == DeviceClass::cpu;
     if (cpu_) vector_ = choose_vector_axis(kernel_, target);
+    vector_.carries_each = !cpu_;
   }
 
   // `groups`: the most tiles on a GPU; 0: an element a work-item.
   GeneratedKernel run(std::int64_t groups = 0) {
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_);
-    mode.aligned = !cpu_ && (groups > 0 || copies_vectors());
+    mode.aligned = !cpu_ && (groups > 0 || takes_vectors());
     mode.streams = cpu_ && streams();
     GeneratedKernel g;
     g.name = kernel_.name;
@@ -275,7 +281,7 @@ class LoopNest {
   void gpu_tile(Emitter& e, GeneratedKernel& g) {
     check_loop_iterations(kernel_, target_);
     const std::int64_t group = target_.work_group;
-    const bool vectors = copies_vectors();
+    const bool vectors = takes_vectors();
     const Expr items = vectors ? floor_div(elements(), Expr(kCopied)) : elements();
     g.groups = {ceil_div(items, Expr(group))};
     g.local = {static_cast<std::uint32_t>(group)};
@@ -296,6 +302,15 @@ class LoopNest {
     element(e);
     if (vectors) e.set_vector_axis({}, 1);
     e.close();
+  }
+
+  // A work-item of a GPU computes four neighbours: it asks for four times as much at once.
+  bool takes_vectors() const {
+    if (copies_vectors()) return true;
+    const auto loads = std::count_if(kernel_.nodes.begin(), kernel_.nodes.end(),
+                                     [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load; });
+    return loads <= kMostLoadsOfFours && kernel_.stages.empty() && has_fours() &&
+           typical(elements()) >= kItemsOfUnit * kCopied * std::max(1, target_.compute_units);
   }
 
   // All that the kernel does is to copy floats side by side, whole vectors of them, from places that many coordinates name.

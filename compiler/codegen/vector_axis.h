@@ -1,4 +1,4 @@
-// Along which axis a loop nest on a CPU computes on vectors.
+// Along which axis a loop nest computes on vectors, on a CPU, and how it adds up.
 #pragma once
 #include <optional>
 
@@ -13,6 +13,8 @@ struct VectorAxis {
   std::optional<std::size_t> parallel;  // index into Kernel::axes: lanes are neighbouring elements of the results
   bool reduction = false;               // lanes are neighbouring terms of the innermost reduction axis
   int width = 1;                        // widest vector; 1 with `parallel`: the block of a transposition, element by element
+  bool carries_each =
+      false;  // sums of numbers, not of products, carry what rounding takes from each term: a GPU waits for memory
   std::optional<TransposedLoad> transposed;  // with `parallel` and a width of 1
 };
 

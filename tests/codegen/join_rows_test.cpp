@@ -174,6 +174,16 @@ TEST_CASE("small kernels that hand on a few values are one launch") {
          Value* x = c.b.relu(c.b.matmul(c.input({1, 2048}), c.input({2048, 2048})));
          c.out("y", c.b.matmul(x, c.input({2048, 64})));
        }},
+      {"a_few_kb_of_a_slice_are_a_group_s", 1, 2,
+       [](PlanCheck& c) {
+         Value* x = c.input({4, 7000});
+         c.out("y", c.b.mul(x, c.b.reduce("reduce_sum", x, {1}, true)));
+       }},
+      {"megabytes_of_a_slice_are_the_device_s", 2, 2,
+       [](PlanCheck& c) {
+         Value* x = c.input({4, 700000});
+         c.out("y", c.b.mul(x, c.b.reduce("reduce_mean", x, {1}, true)));
+       }},
       {"what_reads_across_heads_is_no_part_of_their_chain", 2, 3,
        [](PlanCheck& c) {
          Value* y = attended(c, c.input({12, 1, 64}), c.input({12, 70, 64}), c.input({12, 70, 64}));

@@ -20,13 +20,39 @@ void check_on_gpus(const PlanCheck& check, double tolerance = 2e-6) {
 
 }  // namespace
 
-TEST_CASE("the mean and the variance of channels are computed in parts, one after the other") {
+TEST_CASE("the mean and the variance of channels are computed in parts, in one pass") {
   PlanCheck check;
   Builder& b = check.b;
   Value* x = check.input({16, 60, 70, 12});
   Value* mean = b.reduce("reduce_mean", x, {0, 1, 2}, true);
   Value* rest = b.sub(x, mean);
   check.out("normalized", b.div(mean, b.reduce("reduce_mean", b.mul(rest, rest), {0, 1, 2}, true)));
+  const std::string source = source_for(check, "h200");
+  CHECK(source.find("_parts_tile") != std::string::npos);
+  CHECK(source.find("_parts1_tile") == std::string::npos);
+  check_on_gpus(check);
+}
+
+TEST_CASE("the variance of what is computed, and far from zero, loses nothing in one pass") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* x = b.add(b.relu(check.input({16, 60, 70, 12})), b.scalar(DType::f32, 1000.0));
+  Value* mean = b.reduce("reduce_mean", x, {0, 1, 2}, true);
+  Value* rest = b.sub(x, mean);
+  check.out("variance", b.reduce("reduce_mean", b.mul(rest, rest), {0, 1, 2}, true));
+  CHECK(source_for(check, "h200").find("_parts1_tile") == std::string::npos);
+  // x itself is rounded to 6e-5, against a deviation of 0.3.
+  check_on_gpus(check, 2e-5);
+}
+
+TEST_CASE("sums that need one another otherwise are computed in parts one after the other") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value *x = check.input({16, 60, 70, 12}), *g = check.input({16, 60, 70, 12});
+  Value* mean = b.reduce("reduce_mean", x, {0, 1, 2}, true);
+  Value* rest = b.sub(x, mean);
+  check.out("weighted", b.div(mean, b.add(b.reduce("reduce_mean", b.mul(rest, b.mul(rest, g)), {0, 1, 2}, true),
+                                          b.scalar(DType::f32, 2.0))));
   CHECK(source_for(check, "h200").find("_parts1_tile") != std::string::npos);
   check_on_gpus(check);
 }
@@ -51,4 +77,37 @@ TEST_CASE("short sums, many results and other reductions stay whole") {
   check.out("largest", b.reduce("reduce_max", check.input({5000, 40}), {0}, false));
   CHECK(source_for(check, "h200").find("_parts") == std::string::npos);
   check_on_gpus(check);
+}
+
+TEST_CASE("means of a few numbers carry what rounding takes, sums of products do not") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* x = b.add(check.input({40, 49, 300}), b.scalar(DType::f32, 2.0));
+  check.out("mean", b.reduce("reduce_mean", x, {1}, false));
+  const std::string means = source_for(check, "h200");
+  CHECK(means.find("s0_rest") != std::string::npos);
+  check_on_gpus(check, 1.2e-7);
+  PlanCheck products;
+  Value *u = products.input({40, 49, 300}), *v = products.input({40, 49, 300});
+  products.out("products", products.b.reduce("reduce_sum", products.b.mul(u, v), {1}, false));
+  CHECK(source_for(products, "h200").find("s0_rest") == std::string::npos);
+  check_on_gpus(products);
+}
+
+TEST_CASE("work-items of a GPU compute four neighbours where there are many, and read whole vectors") {
+  struct Size {
+    Ints shape;
+    bool vectors;
+  };
+  for (const Size& size : {Size{{40, 100, 300}, true}, Size{{40, 100, 30}, false}, Size{{40, 150, 301}, false}}) {
+    CAPTURE(size.shape[2]);
+    PlanCheck check;
+    Builder& b = check.b;
+    const std::int64_t channels = size.shape[2];
+    Value* x = check.input(size.shape);
+    check.out("y", b.relu(b.add(b.mul(x, check.input({channels})), check.input({channels}))));
+    const std::string source = source_for(check, "h200");
+    CHECK((source.find("a vector a work-item") != std::string::npos) == size.vectors);
+    check_on_gpus(check);
+  }
 }
