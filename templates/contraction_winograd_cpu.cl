@@ -201,13 +201,16 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
       }
     }
   }
+  // Surplus rows of the last register tile are multiplied as well: what another kernel left there may be slow, as denormal numbers.
+  for (int r = tile_count; r % MR != 0; ++r)
+    for (int point = 0; point < POINTS; ++point)
+      for (int k = 0; k < K; k += VW) STORE((VEC)(0.0f), block + (point * TBR + r) * V_PITCH + k);
   for (int panel = first_panel; panel < panel_end; ++panel) {
     //@hole B_POINTER
     const __global float* w = b + (size_t)panel * (POINTS * K * PW);
     //@end
     for (int point = 0; point < POINTS; ++point, w += K * PW) {
       for (int r0 = 0; r0 < tile_count; r0 += MR) {
-        // Surplus rows of the last tile hold what they held before and are not used.
         VEC acc[MR][NV];
         #pragma unroll
         for (int i = 0; i < MR; ++i)

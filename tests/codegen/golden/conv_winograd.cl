@@ -134,11 +134,14 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
       }
     }
   }
+  // Surplus rows of the last register tile are multiplied as well: what another kernel left there may be slow, as denormal numbers.
+  for (int r = tile_count; r % 4 != 0; ++r)
+    for (int point = 0; point < 36; ++point)
+      for (int k = 0; k < 8; k += 8) oclc_store((float8)(0.0f), block + (point * 4 + r) * 24 + k);
   for (int panel = first_panel; panel < panel_end; ++panel) {
     const __global float* w = weights + (size_t)panel * 4608;
     for (int point = 0; point < 36; ++point, w += 8 * 16) {
       for (int r0 = 0; r0 < tile_count; r0 += 4) {
-        // Surplus rows of the last tile hold what they held before and are not used.
         float8 acc[4][2];
         #pragma unroll
         for (int i = 0; i < 4; ++i)

@@ -232,11 +232,14 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
       }
     }
   }
+  // Surplus rows of the last register tile are multiplied as well: what another kernel left there may be slow, as denormal numbers.
+  for (int r = tile_count; r % 4 != 0; ++r)
+    for (int point = 0; point < 36; ++point)
+      for (int k = 0; k < 16; k += 8) oclc_store((float8)(0.0f), block + (point * 32 + r) * 32 + k);
   for (int panel = first_panel; panel < panel_end; ++panel) {
     const __global float* w = weights + (size_t)panel * 13824;
     for (int point = 0; point < 36; ++point, w += 16 * 24) {
       for (int r0 = 0; r0 < tile_count; r0 += 4) {
-        // Surplus rows of the last tile hold what they held before and are not used.
         float8 acc[4][3];
         #pragma unroll
         for (int i = 0; i < 4; ++i)
