@@ -73,7 +73,12 @@ TEST_CASE("blocks of Winograd's larger tiles grow with the channels on vectors o
   // Room for few rows only: panels may be wider.
   CHECK(tiles_on("cpu", 4, 49, 512).vectors == 4);
   CHECK(tiles_on("cpu-amx", 4, 49, 512).tiles == 13);
-  CHECK(tiles_on("cpu", 2, 49, 256).local_bytes <= 256 << 10);
+  // Each of two cores takes half of the panels, which it reads from memory once, and blocks of tiles that fit.
+  const WinogradTiles small = tiles_on("cpu", 2, 49, 256), smaller = tiles_on("cpu", 2, 16, 512);
+  CHECK(small.tiles == 25);
+  CHECK(small.panels * small.vectors * 16 == 128);
+  CHECK(smaller.tiles == 8);
+  CHECK(smaller.panels * smaller.vectors * 16 == 256);
   CHECK(tiles_on("cpu-amx", 2, 49, 256).tiles == 49);
 }
 

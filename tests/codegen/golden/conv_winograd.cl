@@ -84,8 +84,9 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
 void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
-  const int first_tile = tile / 1 * 4;
-  const int first_panel = tile % 1 * 1;
+  // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
+  const int first_tile = tile % 4 * 4;
+  const int first_panel = tile / 4 * 1;
   const int panel_end = min(1, first_panel + 1);
   const int tile_count = min(4, 1 * (4 * 4) - first_tile);
   __local float* restrict products = block + 36 * 4 * 24;

@@ -182,8 +182,9 @@ OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(
 #endif
 void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
   const int image_count = (int)(dim_N);
-  const int first_tile = tile / 1 * 32;
-  const int first_panel = tile % 1 * 1;
+  // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
+  const int first_tile = tile % ((image_count * (4 * 4) + 32 - 1) / 32) * 32;
+  const int first_panel = tile / ((image_count * (4 * 4) + 32 - 1) / 32) * 1;
   const int panel_end = min(1, first_panel + 1);
   const int tile_count = min(32, image_count * (4 * 4) - first_tile);
   __local float* restrict products = block + 36 * 32 * 32;
