@@ -129,8 +129,8 @@ class WinogradCode {
     auto& holes = out_.values.holes;
     holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
     p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
-    // Where registers are few, the first of several register tiles would wait for memory and the others not ask for anything.
-    const bool few = has_few_registers(target_);
+    // The first of several register tiles would wait for memory and the others ask for what is there.
+    const bool next = has_few_registers(target_) || tiles_.tiles > tiles_.rows;
     const std::int64_t ahead = prefetch_rows(target_, tiles_.tiles, panel_width);
     const std::pair<const char*, std::int64_t> numbers[] = {
         {"T", f_.tile},
@@ -152,8 +152,8 @@ class WinogradCode {
         {"NP", tiles_.panels},
         {"K_CHAIN", std::min(inner, target_.careful_sums ? kCarefulChain : longest_chain(target_))},
         {"K_GROUP", target_.careful_sums ? std::min(inner, kCarefulGroup) : inner},
-        {"AHEAD", few ? 0 : ahead},
-        {"NEXT", few && ahead > 0 ? 1 : 0}};
+        {"AHEAD", next ? 0 : ahead},
+        {"NEXT", next && ahead > 0 ? 1 : 0}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["T"] : "1";
