@@ -109,6 +109,7 @@
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #define TILES_Y ((OH + T - 1) / T)
 #define TILES_X ((OW + T - 1) / T)
+#define BLOCKS ((IMAGES * (TILES_Y * TILES_X) + TB - 1) / TB)
 #define TBR ((TB + MR - 1) / MR * MR)
 #define V_PITCH (K + 16)
 // Floats of the next point's weights that each row of this one's asks for: all of them, after the last register tile.
@@ -135,8 +136,9 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
                                __global float* restrict c, int tile, __local float* restrict block) {
   //@hole SIZES
   //@end
-  const int first_tile = tile / PANEL_BLOCKS * TB;
-  const int first_panel = tile % PANEL_BLOCKS * NP;
+  // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
+  const int first_tile = tile % BLOCKS * TB;
+  const int first_panel = tile / BLOCKS * NP;
   const int panel_end = min(PANELS, first_panel + NP);
   const int tile_count = min(TB, IMAGES * (TILES_Y * TILES_X) - first_tile);
   __local float* restrict products = block + POINTS * TBR * V_PITCH;
@@ -201,13 +203,16 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
       }
     }
   }
+  // Surplus rows of the last register tile are multiplied as well: what another kernel left there may be slow, as denormal numbers.
+  for (int r = tile_count; r % MR != 0; ++r)
+    for (int point = 0; point < POINTS; ++point)
+      for (int k = 0; k < K; k += VW) STORE((VEC)(0.0f), block + (point * TBR + r) * V_PITCH + k);
   for (int panel = first_panel; panel < panel_end; ++panel) {
     //@hole B_POINTER
     const __global float* w = b + (size_t)panel * (POINTS * K * PW);
     //@end
     for (int point = 0; point < POINTS; ++point, w += K * PW) {
       for (int r0 = 0; r0 < tile_count; r0 += MR) {
-        // Surplus rows of the last tile hold what they held before and are not used.
         VEC acc[MR][NV];
         #pragma unroll
         for (int i = 0; i < MR; ++i)

@@ -22,6 +22,8 @@ namespace {
 
 // Rows that meet a panel of weights as it comes from memory.
 constexpr std::int64_t kOnceRows = 3;
+// With wide vectors weights of more than this part of the second-level cache are asked for a panel ahead.
+constexpr std::int64_t kWideShare = 8;
 
 class ContractionCode {
  public:
@@ -63,13 +65,14 @@ class ContractionCode {
     p["NP"] = std::to_string(tiles.panels);
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
     if (choice_.constant_b) {
-      // Where registers are few, many row tiles pass over a panel: the first would wait for memory, the others ask for nothing.
-      // Weights that the second-level cache holds come soon enough.
+      // Many row tiles pass over a panel: the first would wait for memory, the others ask for nothing or for what is there.
+      // Where registers are few, weights that the second-level cache holds come soon enough.
       const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
-      const bool next = choice_.local_copy == LocalCopy::none && has_few_registers(target_) && tiles.row_tiles > 1 &&
-                        tiles.panels > 1 && bytes > target_.l2_bytes;
+      const bool few = has_few_registers(target_);
+      const std::int64_t held = few ? target_.l2_bytes : target_.l2_bytes / kWideShare;
+      const bool next = choice_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 && bytes > held;
       // A few rows take a panel once, from its beginning to its end, as the processor itself guesses.
-      const bool once = has_few_registers(target_) && typical_extent(view_.rows()) <= kOnceRows;
+      const bool once = few && typical_extent(view_.rows()) <= kOnceRows;
       if (next)
         p["NEXT"] = std::to_string(ceil_div(choice_.panel_width, tiles.row_tiles));
       else if (!once)

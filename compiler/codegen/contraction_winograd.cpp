@@ -21,8 +21,14 @@ struct TransformCycles {
 };
 constexpr TransformCycles kTwo = {32, 30}, kFour = {130, 100}, kWide = {130, 60};
 constexpr double kRegisterTileCycles = 30, kItemStepCycles = 500, kWeightBytesOfCycle = 24;
-// Bytes a cycle of a panel from the second-level cache, which small register tiles of narrow vectors wait for.
+// Bytes a cycle of a panel from the second-level cache, which small register tiles wait for.
 constexpr double kSecondCacheBytes = 29;
+// F(2x2) with vectors of 512 bits: bytes a cycle of weights that a core reads for the first time in a run, which come from
+// memory, and that it reads again, if the second-level cache does not hold them beside the block. A Xeon of the fourth
+// generation, two cores: 12 to 14 GB/s each and 31. 3x3 of 512 channels at 7x7 took 1.28 ms with all weights for four tiles and
+// 0.79 with half of them for eight. Blocks of F(4x4), whose weights stay longer beside their products, were 4 to 12 % slower by
+// these rates.
+constexpr double kFreshBytesOfCycle = 5, kAgainBytesOfCycle = 12;
 // Of the weights' way from the last cache this much is not hidden behind multiplications.
 constexpr double kExposed = 0.3;
 // Floats between rows of the block in local memory, beside the channels: V_PITCH of the template.
@@ -30,7 +36,8 @@ constexpr std::int64_t kPitch = 16;
 constexpr double kCacheShare = 0.75;
 // Vectors of 512 bits: a block of F(4x4) takes this much, or so much a channel: about one register tile of rows, which reads
 // the weights in long stretches; more of them do not stay in the cache beside the weights. Panels are two vectors wide where
-// so many rows fit: fewer rows wait for the weights. A block of F(2x2) leaves the weights the rest of the cache instead.
+// so many rows fit: fewer rows wait for the weights. A block of 5x5 filters leaves the weights the rest of
+// the cache instead, blocks of F(2x2) are as large as their cost says.
 // Measured on a Xeon of the fourth generation with 64, 128, 256 and 512 channels: 3x3 of 512 channels at 28x28 took 16 ms with
 // blocks of 3 tiles, 8.5 with 5 and 5.3 with 13, one of 128 at 28x28 0.49 with 25 tiles by 64 features and 0.31 with 10 by 32.
 constexpr double kSmallestBudget = 256 << 10, kLargeWindowChannelBytes = 2048;
@@ -122,8 +129,8 @@ class WinogradCode {
     auto& holes = out_.values.holes;
     holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
     p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
-    // Where registers are few, the first of several register tiles would wait for memory and the others not ask for anything.
-    const bool few = has_few_registers(target_);
+    // The first of several register tiles would wait for memory and the others ask for what is there.
+    const bool next = has_few_registers(target_) || tiles_.tiles > tiles_.rows;
     const std::int64_t ahead = prefetch_rows(target_, tiles_.tiles, panel_width);
     const std::pair<const char*, std::int64_t> numbers[] = {
         {"T", f_.tile},
@@ -145,8 +152,8 @@ class WinogradCode {
         {"NP", tiles_.panels},
         {"K_CHAIN", std::min(inner, target_.careful_sums ? kCarefulChain : longest_chain(target_))},
         {"K_GROUP", target_.careful_sums ? std::min(inner, kCarefulGroup) : inner},
-        {"AHEAD", few ? 0 : ahead},
-        {"NEXT", few && ahead > 0 ? 1 : 0}};
+        {"AHEAD", next ? 0 : ahead},
+        {"NEXT", next && ahead > 0 ? 1 : 0}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["T"] : "1";
@@ -181,7 +188,8 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
   };
   double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
   int most_vectors = 4;
-  if (target.vector_width >= kWideLanes) {
+  const bool by_core = target.vector_width >= kWideLanes && window == 4;
+  if (target.vector_width >= kWideLanes && !by_core) {
     const double wanted = s.tile == 4 ? kLargeWindowChannelBytes * static_cast<double>(s.channels)
                                       : static_cast<double>(target.l2_bytes) - kLeftToWeights;
     budget = std::min(budget, std::max(kSmallestBudget, wanted));
@@ -193,7 +201,7 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
     for (int rows = 2; rows <= 14; ++rows) {
       if (rows * vectors + vectors + 1 > target.vector_registers) continue;
       const std::int64_t panel_width = vectors * width, panels = ceil_div(s.features, panel_width);
-      const double loads = few ? static_cast<double>(panel_width * 4) / kSecondCacheBytes : 0,
+      const double loads = few || by_core ? static_cast<double>(panel_width * 4) / kSecondCacheBytes : 0,
                    step = std::max({rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0, loads});
       for (std::int64_t row_tiles = 1; row_tiles * rows < s.tiles + rows && row_tiles <= 16; ++row_tiles) {
         // Blocks of equal size: the last one is not a small rest.
@@ -208,9 +216,21 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
                        out = static_cast<double>(tiles * np * vectors) * transform.output,
                        multiply = static_cast<double>(np * points * (block_rows / rows)) *
                                   (static_cast<double>(s.channels) * step + kRegisterTileCycles + rows * vectors),
-                       weights = static_cast<double>(np * points * s.channels * panel_width * 4) / kWeightBytesOfCycle;
-          const double cost = static_cast<double>(ceil_div(items, cores)) *
-                              (kItemStepCycles + in + out + std::max(multiply + kExposed * weights, weights));
+                       panel_bytes = static_cast<double>(np * points * s.channels * panel_width * 4);
+          const auto with_weights = [&](double bytes_of_cycle) {
+            const double weights = panel_bytes / bytes_of_cycle;
+            return std::max(multiply + kExposed * weights, weights);
+          };
+          double cost = static_cast<double>(ceil_div(items, cores)) * (kItemStepCycles + in + out);
+          if (by_core) {
+            // Groups of the same panels follow one another: a core has panels of its own, as far as there are parts for all.
+            const std::int64_t all = ceil_div(items, cores), fresh = std::min(all, ceil_div(ceil_div(panels, np), cores));
+            const bool stays = panel_bytes + bytes <= kCacheShare * static_cast<double>(target.l2_bytes);
+            cost += static_cast<double>(fresh) * with_weights(kFreshBytesOfCycle) +
+                    static_cast<double>(all - fresh) * with_weights(stays ? kWeightBytesOfCycle : kAgainBytesOfCycle);
+          } else {
+            cost += static_cast<double>(ceil_div(items, cores)) * with_weights(kWeightBytesOfCycle);
+          }
           if (best && cost >= best_cost * 0.999) continue;
           best_cost = cost;
           best = WinogradTiles{rows, vectors, tiles, np, static_cast<std::int64_t>(bytes)};

@@ -1,6 +1,8 @@
 // Templates compile alone; their expansion, the prelude's pieces and the choice of tiles.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/template_table.h"
 #include "compiler/codegen/template_text.h"
@@ -38,6 +40,29 @@ TEST_CASE("every template compiles alone with its defaults") {
         "\n__kernel void run(__global const float* x, __global float* y) { y[get_global_id(0)] = x[get_global_id(0)]; }\n";
     CHECK_NOTHROW(host.run(source, {x}, HostTensor(DType::f32, {16}), 16));
   }
+}
+
+// Local memory is what other kernels left there: denormal numbers would make products slow that nobody uses.
+TEST_CASE("Winograd's surplus rows do not read what lies in local memory") {
+  const OpenClHost host;
+  const auto is_winograd = [](const TemplateText& row) { return row.name == "contraction_winograd_cpu"; };
+  const auto row = std::find_if(template_texts().begin(), template_texts().end(), is_winograd);
+  REQUIRE(row != template_texts().end());
+  // 25 tiles: the second group has one of the eight rows of its register tile.
+  std::string source =
+      "#define K 16\n#define N 16\n#define NV 1\n#define OH 10\n#define OW 10\n#define Y_LAST 10\n#define X_LAST 10\n"
+      "#define A_Y (12 * K)\n" +
+      std::string(row->text) +
+      "__kernel void run(__global const float* a, __global const float* b, __global const float* zero, __global float* c) {\n"
+      "  __local float space[LOCAL_FLOATS];\n"
+      "  for (int i = 0; i < LOCAL_FLOATS; ++i) space[i] = NAN;\n"
+      "  contraction_winograd_tile(a, b, zero, zero, c, 1, space);\n"
+      "  for (int i = 0; i < POINTS * MR * PW; ++i)\n"
+      "    c[i] = isnan(space[POINTS * TBR * V_PITCH + i / (MR * PW) * (TBR * PW) + i % (MR * PW)]);\n}\n";
+  source = prelude_for(source) + source;
+  const HostTensor image(DType::f32, {12 * 12 * 16}), weights(DType::f32, {16 * 16 * 16}), zero(DType::f32, {16}),
+      found = host.run(source, {image, weights, zero}, HostTensor(DType::f32, {16 * 8 * 16}), 1);
+  for (std::int64_t i = 0; i < found.elements(); ++i) REQUIRE(found.at(i) == 0);
 }
 
 TEST_CASE("a tile's body has its parameters and holes filled in") {

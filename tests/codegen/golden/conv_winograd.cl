@@ -84,8 +84,9 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
 void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
-  const int first_tile = tile / 1 * 4;
-  const int first_panel = tile % 1 * 1;
+  // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
+  const int first_tile = tile % 4 * 4;
+  const int first_panel = tile / 4 * 1;
   const int panel_end = min(1, first_panel + 1);
   const int tile_count = min(4, 1 * (4 * 4) - first_tile);
   __local float* restrict products = block + 36 * 4 * 24;
@@ -134,11 +135,14 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
       }
     }
   }
+  // Surplus rows of the last register tile are multiplied as well: what another kernel left there may be slow, as denormal numbers.
+  for (int r = tile_count; r % 4 != 0; ++r)
+    for (int point = 0; point < 36; ++point)
+      for (int k = 0; k < 8; k += 8) oclc_store((float8)(0.0f), block + (point * 4 + r) * 24 + k);
   for (int panel = first_panel; panel < panel_end; ++panel) {
     const __global float* w = weights + (size_t)panel * 4608;
     for (int point = 0; point < 36; ++point, w += 8 * 16) {
       for (int r0 = 0; r0 < tile_count; r0 += 4) {
-        // Surplus rows of the last tile hold what they held before and are not used.
         float8 acc[4][2];
         #pragma unroll
         for (int i = 0; i < 4; ++i)

@@ -26,7 +26,7 @@
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
 void k_before_conv_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
-  const int row_count = (196*(int)dim_N);
+  const int row_count = (int)(196*dim_N);
   const int g = tile / (((((row_count + 6 - 1) / 6) + 9 - 1) / 9) * 1);
   const int block = tile % (((((row_count + 6 - 1) / 6) + 9 - 1) / 9) * 1);
   const int row_block = 0 ? block % ((((row_count + 6 - 1) / 6) + 9 - 1) / 9) : block / 1;
@@ -36,10 +36,10 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
   for (int panel = panel_block * 1; panel < panel_end; ++panel) {
     for (int m0 = row_block * (9 * 6); m0 < m_end; m0 += 6) {
       // Surplus rows of the last tile repeat row row_count - 1 and are not stored.
-      int image_of[6], out_y_of[6], out_x_of[6];
+      long image_of[6], out_y_of[6], out_x_of[6];
       #pragma unroll
       for (int i = 0; i < 6; ++i) {
-        const int r = min(m0 + i, row_count - 1);
+        const long r = min(m0 + i, row_count - 1);
         image_of[i] = r / 196;
         out_y_of[i] = (r / 14) % 14;
         out_x_of[i] = r % 14;
@@ -49,9 +49,9 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
       const int tap_x = 0;
       #pragma unroll
       for (int i = 0; i < 6; ++i) {
-        const int image = image_of[i];
-        const int out_y = out_y_of[i];
-        const int out_x = out_x_of[i];
+        const long image = image_of[i];
+        const long out_y = out_y_of[i];
+        const long out_x = out_x_of[i];
         row[i] = x0 + 784*image + out_x + 14*out_y;
       }
       float8 acc[6][2];
@@ -106,7 +106,7 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
           if (16 % 16 != 0 && n >= 16) break;
           float8 v = out[i][j];
             {
-              const int out_c = n;
+              const long out_c = n;
               oclc_store(v, y0 + 16*m + out_c);
             }
         }
@@ -181,15 +181,16 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
 void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
-  const int image_count = (int)((int)dim_N);
-  const int first_tile = tile / 1 * 32;
-  const int first_panel = tile % 1 * 1;
+  const int image_count = (int)(dim_N);
+  // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
+  const int first_tile = tile % ((image_count * (4 * 4) + 32 - 1) / 32) * 32;
+  const int first_panel = tile / ((image_count * (4 * 4) + 32 - 1) / 32) * 1;
   const int panel_end = min(1, first_panel + 1);
   const int tile_count = min(32, image_count * (4 * 4) - first_tile);
   __local float* restrict products = block + 36 * 32 * 32;
   for (int r = 0; r < tile_count; ++r) {
     const int t = first_tile + r;
-    const int image = t / (4 * 4);
+    const long image = t / (4 * 4);
     const int top = t % (4 * 4) / 4 * 4;
     const int left = t % 4 * 4;
     const __global float* origin = x0 + (-240) + image * (3136) + top * 224 + left * 16;
@@ -232,11 +233,14 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
       }
     }
   }
+  // Surplus rows of the last register tile are multiplied as well: what another kernel left there may be slow, as denormal numbers.
+  for (int r = tile_count; r % 4 != 0; ++r)
+    for (int point = 0; point < 36; ++point)
+      for (int k = 0; k < 16; k += 8) oclc_store((float8)(0.0f), block + (point * 32 + r) * 32 + k);
   for (int panel = first_panel; panel < panel_end; ++panel) {
     const __global float* w = weights + (size_t)panel * 13824;
     for (int point = 0; point < 36; ++point, w += 16 * 24) {
       for (int r0 = 0; r0 < tile_count; r0 += 4) {
-        // Surplus rows of the last tile hold what they held before and are not used.
         float8 acc[4][3];
         #pragma unroll
         for (int i = 0; i < 4; ++i)
@@ -279,7 +283,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
     }
     for (int r = 0; r < tile_count; ++r) {
       const int t = first_tile + r;
-      const int image = t / (4 * 4);
+      const long image = t / (4 * 4);
       const int top = t % (4 * 4) / 4 * 4;
       const int left = t % 4 * 4;
       for (int j = 0; j < 3; ++j) {
@@ -313,16 +317,16 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
           #pragma unroll 4
           for (int x = 0; x < 4; ++x) {
             if (14 % 4 != 0 && left + x >= 14) break;
-            const int m = (image * 14 + top + i) * 14 + left + x;
+            const long m = (image * 14 + top + i) * 14 + left + x;
             float8 v = pixels[i][x];
               {
-                const int image = m / 196;
-                const int out_y = (m / 14) % 14;
-                const int out_x = m % 14;
+                const long image = m / 196;
+                const long out_y = (m / 14) % 14;
+                const long out_x = m % 14;
                 float lanes[8];
                 oclc_store(v, lanes);
                 for (int l = 0; l < 8 && n + l < 20; ++l) {
-                  const int out_c = n + l;
+                  const long out_c = n + l;
                   y0[3920*image + 196*out_c + out_x + 14*out_y] = oclc_relu(lanes[l]);
                 }
               }
