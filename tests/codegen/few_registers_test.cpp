@@ -93,6 +93,30 @@ TEST_CASE("sums longer than a chain, of one row, of few and of many") {
   for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
 }
 
+TEST_CASE("where registers are few, near rows meet all panels, and what their results meet is asked for") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto product = [&](std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    return b.matmul(b.relu(check.input({rows, inner})), b.constant(random_tensor(DType::f32, {inner, columns}, 5, -1, 1)));
+  };
+  check.out("nothing is read beside the sums", product(1000, 40, 96));
+  check.out("rows are added", b.add(product(1003, 64, 120), check.input({1003, 120})));
+  check.out("a ragged panel", b.mul(b.add(product(500, 33, 75), check.input({500, 75})), check.input({500, 75})));
+  check.out("one row for all", b.add(product(900, 48, 64), check.input({64})));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) {
+    CHECK(check.problem(target, true, 1e-6, wanted) == "");
+    CompileOptions options = default_options();
+    options.target = find_target(target);
+    std::size_t asked = 0;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
+      for (std::size_t at = 0; (at = file.source.find("  oclc_prefetch_l2(", at + 1)) != std::string::npos;) ++asked;
+    }
+    // An operand and the result, then two operands and the result.
+    CHECK(asked == (has_few_registers(options.target) ? 5 : 0));
+  }
+}
+
 TEST_CASE("where registers are few, panels of the right operand are copied beside a copy of rows that are neighbours") {
   PlanCheck check;
   Builder& b = check.b;
