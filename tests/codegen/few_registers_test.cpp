@@ -1,4 +1,6 @@
 // Products on CPUs with sixteen vector registers: chains, prefetching and tiles, and the numbers that come out.
+#include <fmt/format.h>
+
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/contraction_winograd.h"
 #include "tests/codegen/plan_check.h"
@@ -198,4 +200,31 @@ TEST_CASE("where registers are few, row tiles ask for the next panel of weights"
       asking += file.source.find("oclc_prefetch(w + ahead") != std::string::npos ? 1 : 0;
     CHECK((asking > 0) == (target == "cpu-256"));
   }
+}
+
+TEST_CASE("column sums of two passes, and of three sums, take a strip of vectors at a time") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto variance = [&](std::int64_t rows, std::int64_t columns) {
+    Value* x = check.input({rows, columns});
+    Value* deviation = b.sub(x, b.reduce("reduce_mean", x, {0}, true));
+    return b.reduce("reduce_mean", b.mul(deviation, deviation), {0}, false);
+  };
+  check.out("two passes", variance(600, 64));
+  check.out("terms that are no multiple of a part", variance(331, 128));
+  check.out("few terms", variance(40, 256));
+  check.out("a ragged end", variance(300, 77));
+  Value *x = check.input({500, 64}), *y = check.input({500, 64});
+  int sums = 0;
+  for (Value* sum : {x, b.mul(x, y), b.mul(y, y)})
+    check.out(fmt::format("sum {} of three", ++sums), b.reduce("reduce_sum", sum, {0}, false));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
+  CompileOptions options = default_options();
+  options.target = find_target("cpu-256");
+  options.target.compute_units = 2;
+  int strips = 0;
+  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
+    strips += file.source.find("for (; strip + 32 <= ") != std::string::npos;
+  CHECK(strips >= 1);
 }
