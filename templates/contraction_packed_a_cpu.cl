@@ -17,6 +17,9 @@
 //   ROWS_INNERMOST  1: A_ELEMENTS gives the values of rows m .. m + PV - 1 at k; MR and PV divide M, PV divides MT * MR. For A
 //           transposed. (0)
 //   COPY_B  1: panels of B, floats of run time, are copied (0)
+//   RT      row tiles that meet all panels before the next RT do: results of few rows are few pages and whole pieces of them,
+//           while B comes from the second- or third-level cache again (MT)
+//   EPILOGUE_AHEAD  1: hole NEXT_RESULTS asks for what the epilogue reads and writes at row m and columns n ... (0)
 //   MT, NP  row tiles and panels of a work-item; packing costs about MT * MR * TAPS * K / PV against NP * NV times as many
 //           multiplications, so NP covers all panels unless cores would idle
 // local memory 4 * MT * MR * (TAPS * K + 16) bytes, with ROWS_INNERMOST without the 16: at most half the second-level cache;
@@ -55,6 +58,9 @@
 #ifndef K_CHAIN
 #define K_CHAIN KT
 #endif
+#ifndef EPILOGUE_AHEAD
+#define EPILOGUE_AHEAD 0
+#endif
 #ifndef EPILOGUE_UNROLL
 #define EPILOGUE_UNROLL MR
 #endif
@@ -81,6 +87,9 @@
 #endif
 #ifndef PV
 #define PV VW
+#endif
+#ifndef RT
+#define RT MT
 #endif
 #ifndef ROWS_INNERMOST
 #define ROWS_INNERMOST 0
@@ -159,91 +168,104 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
       PSTORE(v, to);
     }
   }
-  for (int panel = panel_block * NP; panel < panel_end; ++panel) {
+  for (int near_begin = m_begin; near_begin < m_end; near_begin += RT * MR) {
+    const int near_end = min(m_end, near_begin + RT * MR);
+    for (int panel = panel_block * NP; panel < panel_end; ++panel) {
 #if COPY_B
-    __local float* restrict copy = block + A_FLOATS;
-    //@hole B_POINTER
-    const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
-    //@end
-    const int n0 = panel * PW;
-    for (int k = 0; k < KT; ++k) {
-      if (N % PW == 0 || n0 + PW <= N) {
-        #pragma unroll
-        for (int j = 0; j < NV; ++j) STORE(LOAD(w + j * VW), copy + k * PW + j * VW);
-      } else {
-        for (int j = 0; j < PW; ++j) copy[k * PW + j] = w[min(n0 + j, N - 1) - n0];
-      }
-      w += B_STEP;
-    }
-#endif
-    for (int m0 = m_begin; m0 < m_end; m0 += MR) {
-      // Surplus rows of the last tile repeat row M - 1 and are not stored.
-      VEC acc[MR][NV];
-      #pragma unroll
-      for (int i = 0; i < MR; ++i)
-        #pragma unroll
-        for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
-      VEC out[MR][NV];
-      #pragma unroll
-      for (int i = 0; i < MR; ++i)
-        #pragma unroll
-        for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
-#if COPY_B
-      const __local float* w = copy;
-#else
+      __local float* restrict copy = block + A_FLOATS;
       //@hole B_POINTER
       const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
       //@end
-#endif
-      const __local float* p = block + (m0 - m_begin) * (BY_TILES ? KT : A_ROW);
-      for (int k0 = 0; k0 < KT; k0 += K_CHAIN) {
-        const int k_end = min(KT, k0 + K_CHAIN);
-        for (int k = k0; k < k_end; ++k) {
-          VEC x[NV];
+      const int n0 = panel * PW;
+      for (int k = 0; k < KT; ++k) {
+        if (N % PW == 0 || n0 + PW <= N) {
           #pragma unroll
-          for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));
-#if AHEAD > 0
-          #pragma unroll
-          for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + AHEAD * PW + j * VW);
-#endif
-          #pragma unroll
-          for (int i = 0; i < MR; ++i) {
-            const VEC s = p[i * A_ROW + k * A_TERM];
-            #pragma unroll
-            for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-          }
-          w += COPY_B ? PW : B_STEP;
+          for (int j = 0; j < NV; ++j) STORE(LOAD(w + j * VW), copy + k * PW + j * VW);
+        } else {
+          for (int j = 0; j < PW; ++j) copy[k * PW + j] = w[min(n0 + j, N - 1) - n0];
         }
-        if (K_CHAIN < KT) {
-          #pragma unroll
-          for (int i = 0; i < MR; ++i)
-            #pragma unroll
-            for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
-        }
+        w += B_STEP;
       }
-      // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
-      #pragma unroll
-      for (int i = 0; i < MR; ++i)
+#endif
+      for (int m0 = near_begin; m0 < near_end; m0 += MR) {
+        // Surplus rows of the last tile repeat row M - 1 and are not stored.
+#if EPILOGUE_AHEAD
+        // What the results of the next panel are computed with, and where they go: a line in each row.
         #pragma unroll
-        for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
-      #pragma unroll EPILOGUE_UNROLL
-      for (int i = 0; i < MR; ++i) {
-        const int m = m0 + i;
-        if (m >= M) break;
-        //@hole C_ROW
-        __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+        for (int i = 0; i < MR; ++i) {
+          const int m = m0 + i, n = (panel + 1) * PW;
+          //@hole NEXT_RESULTS
+          oclc_prefetch_l2(c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP + n);
+          //@end
+        }
+#endif
+        VEC acc[MR][NV];
+        #pragma unroll
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
+        VEC out[MR][NV];
+        #pragma unroll
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+#if COPY_B
+        const __local float* w = copy;
+#else
+        //@hole B_POINTER
+        const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
         //@end
+#endif
+        const __local float* p = block + (m0 - m_begin) * (BY_TILES ? KT : A_ROW);
+        for (int k0 = 0; k0 < KT; k0 += K_CHAIN) {
+          const int k_end = min(KT, k0 + K_CHAIN);
+          for (int k = k0; k < k_end; ++k) {
+            VEC x[NV];
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));
+#if AHEAD > 0
+            #pragma unroll
+            for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + AHEAD * PW + j * VW);
+#endif
+            #pragma unroll
+            for (int i = 0; i < MR; ++i) {
+              const VEC s = p[i * A_ROW + k * A_TERM];
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+            }
+            w += COPY_B ? PW : B_STEP;
+          }
+          if (K_CHAIN < KT) {
+            #pragma unroll
+            for (int i = 0; i < MR; ++i)
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+          }
+        }
+        // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
         #pragma unroll
-        for (int j = 0; j < NV; ++j) {
-          const int n = panel * PW + j * VW;
-          if (N % PW != 0 && n >= N) break;
-          VEC v = out[i][j];
-          //@hole EPILOGUE
-          v += LOAD(bias + g * (PANELS * PW) + n);
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
+        #pragma unroll EPILOGUE_UNROLL
+        for (int i = 0; i < MR; ++i) {
+          const int m = m0 + i;
+          if (m >= M) break;
+          //@hole C_ROW
+          __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
           //@end
-          //@hole STORE
-          store_columns(v, c_row, n);
-          //@end
+          #pragma unroll
+          for (int j = 0; j < NV; ++j) {
+            const int n = panel * PW + j * VW;
+            if (N % PW != 0 && n >= N) break;
+            VEC v = out[i][j];
+            //@hole EPILOGUE
+            v += LOAD(bias + g * (PANELS * PW) + n);
+            //@end
+            //@hole STORE
+            store_columns(v, c_row, n);
+            //@end
+          }
         }
       }
     }

@@ -334,6 +334,14 @@ void oclc_leave(volatile __global int* progress, int counters) {
 #define oclc_prefetch(p)
 #endif
 
+//@provides oclc_prefetch_l2
+// The same for the second-level cache: lines of one column fall into one set of the first.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define oclc_prefetch_l2(p) __builtin_prefetch((const void*)(size_t)(p), 0, 2)
+#else
+#define oclc_prefetch_l2(p)
+#endif
+
 //@provides oclc_transpose
 // Rows become columns, by the three (two) steps of shuffles that vector units have.
 void __attribute__((overloadable)) oclc_transpose(float4* r) {

@@ -24,6 +24,9 @@ namespace {
 constexpr std::int64_t kOnceRows = 3;
 // With wide vectors weights of more than this part of the second-level cache are asked for a panel ahead.
 constexpr std::int64_t kWideShare = 8;
+// Rows whose results are near enough for the processor's tables of pages, and second-level caches that B may fill if it is read
+// for each of them.
+constexpr std::int64_t kNearRows = 48, kNearCaches = 8;
 
 class ContractionCode {
  public:
@@ -39,6 +42,7 @@ class ContractionCode {
     fill_steps();
     fill_operands(view_, choice_, target_, values_);
     values_.holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, false);
+    fill_near_rows();
     values_.holes["STORE"] = "";
     values_.holes["C_ROW"] = "";
     return assemble_template();
@@ -79,6 +83,19 @@ class ContractionCode {
         p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));
     }
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
+  }
+
+  // Rows of a copied block that meet all panels before the next rows do, where registers are few and B is soon read again.
+  void fill_near_rows() {
+    if (choice_.local_copy != LocalCopy::a || choice_.copies_panels || !has_few_registers(target_)) return;
+    const ContractionTiles& tiles = choice_.tiles;
+    if (typical_extent(view_.inner()) * view_.taps() * tiles.panels * choice_.panel_width * 4 > kNearCaches * target_.l2_bytes)
+      return;
+    values_.parameters["RT"] = std::to_string(ceil_div(kNearRows, std::int64_t{tiles.rows}));
+    const std::string ahead = epilogue_ahead(view_, target_.vector_width);
+    if (ahead.empty()) return;
+    values_.parameters["EPILOGUE_AHEAD"] = "1";
+    values_.holes["NEXT_RESULTS"] = ahead;
   }
 
   void fill_chains() {

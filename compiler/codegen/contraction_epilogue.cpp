@@ -52,6 +52,29 @@ class Epilogue {
     return vector_text(plain, [&](Emitter& e) { e.store(plain.stores[0]); });
   }
 
+  // Lines that ask for what the vectors at row m, columns n ... will be computed with, and for where they go.
+  std::string ahead_text() const {
+    if (!flat_ || column_ == kLane || !stores_vectors()) return "";
+    std::set<std::string> lines, names;
+    for (const Axis& axis : part_.axes) names.insert(axis.name);
+    Emitter e(part_, view_.mode());
+    e.open("", names);
+    e.line(fmt::format("const {} {} = n;", view_.index_type(), column_));
+    const auto add = [&](int operand, const Expr& index, const std::vector<Expr>& guard) {
+      if (!guard.empty() || !index.uses("m") || index.coefficient(column_) != Expr(1)) return;
+      lines.insert(
+          fmt::format("oclc_prefetch_l2({} + {});", part_.operands[static_cast<std::size_t>(operand)].name, e.index(index)));
+    };
+    for (const ScalarNode& n : part_.nodes) {
+      if (n.kind == ScalarNode::Kind::load) add(n.operand, n.index, n.guard);
+    }
+    if (lines.empty()) return "";
+    for (const Store& s : part_.stores) add(s.operand, s.index, s.guard);
+    for (const std::string& line : lines) e.line(line);
+    e.close();
+    return e.text();
+  }
+
   std::string text() const {
     if (stores_vectors()) {
       return vector_text(part_, [&](Emitter& e) {
@@ -182,6 +205,8 @@ bool has_cheap_epilogue(const ContractionView& view) {
 std::string contraction_epilogue(const ContractionView& view, int width, bool aligned) {
   return Epilogue(view, width, aligned).text();
 }
+
+std::string epilogue_ahead(const ContractionView& view, int width) { return Epilogue(view, width, false).ahead_text(); }
 
 EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned) {
   const Epilogue epilogue(view, width, aligned);

@@ -13,6 +13,10 @@ bool has_cheap_epilogue(const ContractionView& view);
 // `aligned`, n is a multiple of the width and memory is addressed as vectors are.
 std::string contraction_epilogue(const ContractionView& view, int width, bool aligned);
 
+// Lines that ask for the cache lines which the former will read and write at row m and columns n ...; empty where nothing is
+// read row by row, where that takes coordinates of rows, or where no vectors are stored.
+std::string epilogue_ahead(const ContractionView& view, int width);
+
 // The same in two: lines that make of `v` what is stored, which may read memory, and lines that store it. Several of the first
 // kind may come before those of the second kind, so that what they read is under way together. The first are empty where
 // several results are stored, or no vectors.

@@ -49,11 +49,10 @@ class ElementLoops {
 
   // Whether strip() computes what run() does, and in registers.
   bool has_strips(const Axis& axis) {
-    constexpr std::size_t kMostStages = 2, kMostNodes = 24;
+    constexpr std::size_t kMostStages = 3, kMostNodes = 40;
     const int count = static_cast<int>(kernel_.stages.size());
     if (!vector_.parallel || vector_.width == 1 || count == 0) return false;
     if (kernel_.stages.size() > kMostStages || kernel_.nodes.size() > kMostNodes) return false;
-    if (end_of_shared_loops(e_, kernel_, 0) != count) return false;
     for (int i = 0; i < count; ++i) {
       if (stage_at(i).arg_index >= 0 || !e_.depends(stage_at(i).body, axis.name)) return false;
     }
@@ -62,24 +61,51 @@ class ElementLoops {
 
   void strip(const Axis& axis, const std::string& begin, int vectors) {
     const int count = static_cast<int>(kernel_.stages.size());
-    const auto each = [&](const auto& visit) {
+    const auto sum = [&](int i, int u) { return fmt::format("{}_{}", name_of_sum(i), u); };
+    // Visits each vector, to which the sums of stages before `known` are known.
+    const auto each = [&](int known, const auto& visit) {
       for (int u = 0; u < vectors; ++u) {
         e_.open("", {axis.name});
         e_.line(fmt::format("const {} {} = {} + {};", e_.index_type(), axis.name, begin, u * vector_.width));
-        for (int i = 0; i < count; ++i) visit(i, fmt::format("{}_{}", name_of_sum(i), u));
+        for (int i = 0; i < known; ++i) e_.stage_done(i, sum(i, u), true);
+        visit(u);
         e_.close();
       }
     };
-    for (int u = 0; u < vectors; ++u) {
-      for (int i = 0; i < count; ++i) declare_sum(stage_at(i), fmt::format("{}_{}", name_of_sum(i), u));
+    for (int first = 0, next = 0; first < count; first = next) {
+      next = end_of_shared_loops(e_, kernel_, first);
+      for (int u = 0; u < vectors; ++u) {
+        for (int i = first; i < next; ++i) declare_sum(stage_at(i), sum(i, u), false);
+      }
+      // One count of terms for all sums: they run over the same axes.
+      const std::string terms = fmt::format("terms{}", first);
+      const auto add_parts = [&](const char* then) {
+        for (int u = 0; u < vectors; ++u) {
+          for (int i = first; i < next; ++i) {
+            if (!compensated(stage_at(i))) continue;
+            add_part(sum(i, u), carry_type(true));
+            if (*then) e_.line(fmt::format("{}_part = ({})({});", sum(i, u), carry_type(true), then));
+          }
+        }
+      };
+      bool carries = false;
+      for (int i = first; i < next; ++i) carries = carries || compensated(stage_at(i));
+      if (carries) e_.line(fmt::format("int {} = 0;", terms));
+      const int opened = open_loops(e_, reduction_axes(stage_at(first).axes));
+      each(first, [&](int u) {
+        for (int i = first; i < next; ++i)
+          accumulate_term(e_, kernel_, stage_at(i), sum(i, u) + (compensated(stage_at(i)) ? "_part" : ""), true, false);
+      });
+      if (carries) {
+        e_.open(fmt::format("if (++{} == {})", terms, kPartTerms), {});
+        add_parts("0.0f");
+        e_.line(fmt::format("{} = 0;", terms));
+        e_.close();
+      }
+      close_scopes(e_, opened);
+      add_parts("");
     }
-    const int opened = open_loops(e_, reduction_axes(stage_at(0).axes));
-    each([&](int i, const std::string& name) { accumulate(stage_at(i), name, true, compensated(stage_at(i))); });
-    close_scopes(e_, opened);
-    each([&](int i, const std::string& name) {
-      if (compensated(stage_at(i))) add_part(name, carry_type(true));
-      e_.stage_done(i, name, true);
-      if (i + 1 < count) return;
+    each(count, [&](int) {
       ask_for_next_point();
       for (const Store& store : kernel_.stores) e_.store(store);
     });
@@ -133,7 +159,8 @@ class ElementLoops {
       e_.stage_done(i, name_of_sum(i) + (stage_at(i).arg_index >= 0 ? "_at" : ""), e_.is_vector(stage_at(i).body));
   }
 
-  void declare_sum(const Stage& stage, const std::string& name) {
+  // `counts`: with a count of its terms, if it carries.
+  void declare_sum(const Stage& stage, const std::string& name, bool counts = true) {
     const DType dtype = stage.accumulator;
     const std::string initial = initial_text(stage.combine, dtype);
     const bool vector = e_.is_vector(stage.body);
@@ -141,7 +168,7 @@ class ElementLoops {
     e_.line(vector ? fmt::format("{0} {1} = ({0})({2});", type, name, initial)
                    : fmt::format("{} {} = {};", type, name, initial));
     if (stage.arg_index >= 0) e_.line(fmt::format("long {}_at = 0;", name));
-    if (compensated(stage)) declare_carry(name, type);
+    if (compensated(stage)) declare_carry(name, type, counts);
     if (carries_each(stage)) e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f);", type, name));
   }
 
@@ -149,9 +176,9 @@ class ElementLoops {
 
   // Of a sum to which the sums of kPartTerms terms are added with what rounding took from those before: a step of a plain sum
   // waits for one addition, one that carries for four.
-  void declare_carry(const std::string& name, const std::string& type) {
+  void declare_carry(const std::string& name, const std::string& type, bool counts = true) {
     e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f), {1}_part = ({0})(0.0f);", type, name));
-    e_.line(fmt::format("int {}_terms = 0;", name));
+    if (counts) e_.line(fmt::format("int {}_terms = 0;", name));
   }
 
   void add_part(const std::string& name, const std::string& type) {

@@ -12,7 +12,7 @@ namespace oclc {
 void emit_element(Emitter& e, const Kernel& kernel, const VectorAxis& vector);
 
 // Several vectors of the parallel axis side by side: what the stages' loops read of them is one piece of memory, and their
-// guards and places are found once. `axis`: the vector axis, from `begin` on. Wants has_strips(): one loop nest, few sums.
+// guards and places are found once. `axis`: the vector axis, from `begin` on. Wants has_strips(): few sums.
 bool has_strips(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis);
 void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis, const std::string& begin,
                 int vectors);

@@ -15,6 +15,7 @@ namespace {
 constexpr double kTileSeconds = 50e-6;
 // Work of one core that is worth sharing among all.
 constexpr double kSharedSeconds = 5e-6;
+constexpr std::int64_t kLineBytes = 64;
 // Generated loops against the peak of multiply-adds.
 constexpr double kLoopEfficiency = 1.0 / 8;
 
@@ -82,7 +83,10 @@ LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vec
   LoopTiles tiles;
   if (vector_axis && inner_elements > wanted * 2) {
     const std::int64_t few = target.vector_width, many = few * 4;
-    const std::int64_t unit = inner_elements < static_cast<double>(2 * target.compute_units * many) ? few : many;
+    // Sums read a row's piece in every term: vectors of half a cache line read each line twice.
+    const bool shared = !kernel.stages.empty() && few * 4 < kLineBytes && inner.is_constant() &&
+                        inner.value() % (target.compute_units * many) == 0;
+    const std::int64_t unit = inner_elements < static_cast<double>(2 * target.compute_units * many) && !shared ? few : many;
     tiles.chunk = std::max<std::int64_t>(unit, static_cast<std::int64_t>(wanted) / unit * unit);
   } else {
     tiles.rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(wanted / std::max(inner_elements, 1.0)));

@@ -1,4 +1,6 @@
 // Products on CPUs with sixteen vector registers: chains, prefetching and tiles, and the numbers that come out.
+#include <fmt/format.h>
+
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/contraction_winograd.h"
 #include "tests/codegen/plan_check.h"
@@ -133,6 +135,30 @@ TEST_CASE("sums longer than a chain, of one row, of few and of many") {
   for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
 }
 
+TEST_CASE("where registers are few, near rows meet all panels, and what their results meet is asked for") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto product = [&](std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    return b.matmul(b.relu(check.input({rows, inner})), b.constant(random_tensor(DType::f32, {inner, columns}, 5, -1, 1)));
+  };
+  check.out("nothing is read beside the sums", product(1000, 40, 96));
+  check.out("rows are added", b.add(product(1003, 64, 120), check.input({1003, 120})));
+  check.out("a ragged panel", b.mul(b.add(product(500, 33, 75), check.input({500, 75})), check.input({500, 75})));
+  check.out("one row for all", b.add(product(900, 48, 64), check.input({64})));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) {
+    CHECK(check.problem(target, true, 1e-6, wanted) == "");
+    CompileOptions options = default_options();
+    options.target = find_target(target);
+    std::size_t asked = 0;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
+      for (std::size_t at = 0; (at = file.source.find("  oclc_prefetch_l2(", at + 1)) != std::string::npos;) ++asked;
+    }
+    // An operand and the result, then two operands and the result.
+    CHECK(asked == (has_few_registers(options.target) ? 5 : 0));
+  }
+}
+
 TEST_CASE("where registers are few, panels of the right operand are copied beside a copy of rows that are neighbours") {
   PlanCheck check;
   Builder& b = check.b;
@@ -214,4 +240,31 @@ TEST_CASE("row tiles ask for the next panel of weights, which the second-level c
       asking += file.source.find("oclc_prefetch(w + ahead") != std::string::npos ? 1 : 0;
     CHECK(asking > 0);
   }
+}
+
+TEST_CASE("column sums of two passes, and of three sums, take a strip of vectors at a time") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto variance = [&](std::int64_t rows, std::int64_t columns) {
+    Value* x = check.input({rows, columns});
+    Value* deviation = b.sub(x, b.reduce("reduce_mean", x, {0}, true));
+    return b.reduce("reduce_mean", b.mul(deviation, deviation), {0}, false);
+  };
+  check.out("two passes", variance(600, 64));
+  check.out("terms that are no multiple of a part", variance(331, 128));
+  check.out("few terms", variance(40, 256));
+  check.out("a ragged end", variance(300, 77));
+  Value *x = check.input({500, 64}), *y = check.input({500, 64});
+  int sums = 0;
+  for (Value* sum : {x, b.mul(x, y), b.mul(y, y)})
+    check.out(fmt::format("sum {} of three", ++sums), b.reduce("reduce_sum", sum, {0}, false));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
+  CompileOptions options = default_options();
+  options.target = find_target("cpu-256");
+  options.target.compute_units = 2;
+  int strips = 0;
+  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
+    strips += file.source.find("for (; strip + 32 <= ") != std::string::npos;
+  CHECK(strips >= 1);
 }
