@@ -105,6 +105,61 @@ bool rewrite_winograd(Graph& graph, Node* node, const ConvolutionCost& cost, std
   return finish(r, *node, y, cost);
 }
 
+// Positions, features and channels that fill the tiles of a product whose columns are positions.
+constexpr std::int64_t kLeastPositions = 24, kLeastFeatures = 12, kLeastChannels = 8;
+
+bool is_read_as_planes(const Graph& graph, const Value* value, const Target& target);
+
+bool is_product_of_planes(const Graph& graph, const Node& conv, const Target& target) {
+  const auto all = [&](const char* name, std::int64_t number) {
+    const auto& list = conv.get<Ints>(name);
+    return std::all_of(list.begin(), list.end(), [&](std::int64_t i) { return i == number; });
+  };
+  const Shape &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;
+  return conv.get<std::int64_t>("group") == 1 && constant_of(conv.inputs[1]) && product(std::span(w).subspan(2)) == Expr(1) &&
+         all("strides", 1) && all("pads", 0) && conv.output()->type.dtype == DType::f32 &&
+         product(std::span(y).subspan(2)).constant().value_or(0) >= kLeastPositions && w[0].value() >= kLeastFeatures &&
+         w[1].value() >= kLeastChannels && is_read_as_planes(graph, conv.output(), target);
+}
+
+// All that reads the value computes on planes, row by row: the caller, elementwise operators beside other planes, and further
+// products of planes.
+bool is_read_as_planes(const Graph& graph, const Value* value, const Target& target) {
+  return std::all_of(value->users.begin(), value->users.end(), [&](const Node* user) {
+    if (is(user, "conv")) return user->inputs[0] == value && is_product_of_planes(graph, *user, target);
+    return user->op->kind == OpKind::elementwise && user->output()->type.elements() == value->type.elements() &&
+           std::none_of(user->inputs.begin(), user->inputs.end(),
+                        [&](const Value* v) { return v && v != value && becomes_channels_last(v); }) &&
+           is_read_as_planes(graph, user->output(), target);
+  });
+}
+
+// Where few registers make tiles of four rows and more, the weights are the left operand of a product with the planes as they
+// lie, and nothing is laid out. Vectors of 512 bits read planes as rows of pixels: not measured otherwise.
+bool multiplies_planes(const Graph& graph, const Node& conv, const Target& target) {
+  const Value* x = conv.inputs[0];
+  return target.device_class == DeviceClass::cpu && target.vector_registers <= 16 && target.vector_width >= 4 &&
+         target.loop_iterations == Target::kNoLimit && x->layout.is_row_major() && !is(x->producer, "transpose") &&
+         !becomes_channels_last(x) && is_product_of_planes(graph, conv, target);
+}
+
+bool rewrite_planes(Graph& graph, Node* node) {
+  Rewriter r(graph, node);
+  const Shape &x = node->inputs[0]->type.shape, &w = node->inputs[1]->type.shape, shape = node->output()->type.shape;
+  const Expr positions = product(std::span(shape).subspan(2));
+  const auto planes = [&](const Expr& channels) {
+    return x[0] == Expr(1) ? Shape{channels, positions} : Shape{x[0], channels, positions};
+  };
+  const HostTensor& weights = *constant_of(node->inputs[1]);
+  Value* y =
+      r.call("matmul", {r.constant(weights.reshaped({w[0].value(), w[1].value()})), r.reshape(node->inputs[0], planes(w[1]))},
+             {{"trans_a", std::int64_t{0}}, {"trans_b", std::int64_t{0}}});
+  y->producer->attributes["strategy"] = std::string("planes");
+  y->producer->attributes["strategy_reason"] = std::string("what is read and what reads it are planes");
+  if (node->inputs.size() > 2 && node->inputs[2]) y = r.call("add", {y, r.reshape(node->inputs[2], {w[0], Expr(1)})});
+  return r.replace(r.reshape(y, shape));
+}
+
 bool mark(Node* node, const ConvolutionCost& cost, std::string_view strategy) {
   const bool changed =
       node->get_or<std::string>("strategy", "") != strategy || node->get_or<std::string>("strategy_reason", "") != cost.reason;
@@ -147,6 +202,10 @@ bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
   for (Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) changed = choose_convolution(*body, options) || changed;
     if (node->op->name != "conv") continue;
+    if (options.strategy == "auto" && multiplies_planes(graph, *node, options.target)) {
+      changed = rewrite_planes(graph, node) || changed;
+      continue;
+    }
     const ConvolutionCost cost = choose_strategy(*node, options, large.count(node) != 0);
     switch (cost.strategy) {
       case ConvolutionStrategy::im2col:
