@@ -36,9 +36,9 @@ constexpr double kPiece = 3;
 // Floats of A that are copied at a time where its terms are neighbours.
 constexpr std::int64_t kFloatsAtATime = 3072;
 // Rows, columns and terms that pay for a copy of B beside a constant left operand; bytes of a panel's chunk, which stays in the
-// first-level cache beside what is multiplied with it.
-constexpr std::int64_t kLeastPanelRows = 48, kLeastPanelColumns = 24, kLeastPanelTerms = 8, kPanelBytes = 24 << 10;
-constexpr std::int64_t kShortChunk = 128;
+// first-level cache beside what is multiplied with it; the shortest chunk of many terms, and the most rows of a tile.
+constexpr std::int64_t kLeastPanelRows = 48, kLeastPanelColumns = 24, kLeastPanelTerms = 8, kPanelBytes = 24 << 10,
+                       kShortChunk = 128;
 constexpr int kMostPanelRows = 12;
 // Floats between copies, so that they do not lie in one set of the first-level cache: PAD of the template.
 constexpr std::int64_t kPad = 16;

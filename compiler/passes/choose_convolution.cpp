@@ -110,16 +110,25 @@ constexpr std::int64_t kLeastPositions = 24, kLeastFeatures = 12, kLeastChannels
 
 bool is_read_as_planes(const Graph& graph, const Value* value, const Target& target);
 
+// Columns of one row of the result where a convolution has several taps, and most channels: the copy of a row of taps is one of
+// many numbers then.
+constexpr std::int64_t kLeastWidth = 48, kMostChannels = 4;
+
+bool all(const Node& conv, const char* name, std::int64_t number) {
+  const auto& list = conv.get<Ints>(name);
+  return std::all_of(list.begin(), list.end(), [&](std::int64_t i) { return i == number; });
+}
+
 bool is_product_of_planes(const Graph& graph, const Node& conv, const Target& target) {
-  const auto all = [&](const char* name, std::int64_t number) {
-    const auto& list = conv.get<Ints>(name);
-    return std::all_of(list.begin(), list.end(), [&](std::int64_t i) { return i == number; });
-  };
   const Shape &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;
-  return conv.get<std::int64_t>("group") == 1 && constant_of(conv.inputs[1]) && product(std::span(w).subspan(2)) == Expr(1) &&
-         all("strides", 1) && all("pads", 0) && conv.output()->type.dtype == DType::f32 &&
-         product(std::span(y).subspan(2)).constant().value_or(0) >= kLeastPositions && w[0].value() >= kLeastFeatures &&
-         w[1].value() >= kLeastChannels && is_read_as_planes(graph, conv.output(), target);
+  if (conv.get<std::int64_t>("group") != 1 || !constant_of(conv.inputs[1]) || conv.output()->type.dtype != DType::f32 ||
+      w[0].value() < kLeastFeatures || !is_read_as_planes(graph, conv.output(), target))
+    return false;
+  if (product(std::span(w).subspan(2)) == Expr(1))
+    return all(conv, "strides", 1) && all(conv, "pads", 0) && w[1].value() >= kLeastChannels &&
+           product(std::span(y).subspan(2)).constant().value_or(0) >= kLeastPositions;
+  return y.size() == 4 && all(conv, "strides", 1) && w[1].value() <= kMostChannels && y[2].is_constant() &&
+         y[3].constant().value_or(0) >= kLeastWidth;
 }
 
 // All that reads the value computes on planes, row by row: the caller, elementwise operators beside other planes, and further
@@ -135,7 +144,8 @@ bool is_read_as_planes(const Graph& graph, const Value* value, const Target& tar
 }
 
 // Where few registers make tiles of four rows and more, the weights are the left operand of a product with the planes as they
-// lie, and nothing is laid out. Vectors of 512 bits read planes as rows of pixels: not measured otherwise.
+// lie, or with each line's taps of few of them, and nothing is laid out. Vectors of 512 bits read planes as rows of pixels: not
+// measured otherwise.
 bool multiplies_planes(const Graph& graph, const Node& conv, const Target& target) {
   const Value* x = conv.inputs[0];
   return target.device_class == DeviceClass::cpu && target.vector_registers <= 16 && target.vector_width >= 4 &&
@@ -143,8 +153,39 @@ bool multiplies_planes(const Graph& graph, const Node& conv, const Target& targe
          !becomes_channels_last(x) && is_product_of_planes(graph, conv, target);
 }
 
+// For each line of the result the weights times its taps, which are read out of planes with margins.
+Value* product_of_lines(Rewriter& r, const Node& node) {
+  Value* x = node.inputs[0];
+  const Shape &w = node.inputs[1]->type.shape, &shape = node.output()->type.shape;
+  const auto& pads = node.get<Ints>("pads");
+  if (!all(node, "pads", 0)) {
+    const std::vector<Expr> before{0, 0, pads[0], pads[1]}, after{0, 0, pads[2], pads[3]};
+    x = r.call("pad", {x}, {{"before", before}, {"after", after}, {"value", 0.0}, {"mode", std::string("constant")}});
+    x = r.call("store", {x});
+  }
+  Value* taps = r.call("unfold", {x},
+                       {{"kernel", Ints{w[2].value(), w[3].value()}},
+                        {"strides", node.get<Ints>("strides")},
+                        {"dilations", node.get<Ints>("dilations")},
+                        {"pads", Ints(4, 0)},
+                        {"group", std::int64_t{1}},
+                        {"gathered", std::int64_t{1}}});
+  taps = r.reshape(taps, {shape[0], shape[2], shape[3], product(std::span(w).subspan(1))});
+  Value* y = r.call("matmul", {packed_weights(r, node.inputs[1], 1), taps},
+                    {{"trans_a", std::int64_t{1}}, {"trans_b", std::int64_t{1}}});
+  y->producer->attributes["strategy"] = std::string("planes");
+  y->producer->attributes["strategy_reason"] = std::string("few planes are read, and what reads the result are planes");
+  return r.transpose(y, {0, 2, 1, 3});
+}
+
 bool rewrite_planes(Graph& graph, Node* node) {
   Rewriter r(graph, node);
+  if (!(product(std::span(node->inputs[1]->type.shape).subspan(2)) == Expr(1))) {
+    Value* y = product_of_lines(r, *node);
+    if (node->inputs.size() > 2 && node->inputs[2])
+      y = r.call("add", {y, r.reshape(node->inputs[2], {y->type.shape[1], Expr(1), Expr(1)})});
+    return r.replace(y);
+  }
   const Shape &x = node->inputs[0]->type.shape, &w = node->inputs[1]->type.shape, shape = node->output()->type.shape;
   const Expr positions = product(std::span(shape).subspan(2));
   const auto planes = [&](const Expr& channels) {
