@@ -153,16 +153,30 @@ bool multiplies_planes(const Graph& graph, const Node& conv, const Target& targe
          !becomes_channels_last(x) && is_product_of_planes(graph, conv, target);
 }
 
+// The planes between rows and columns of zeros. Columns that make whole vectors are moved as such, between whole vectors of zeros,
+// of which those that are wanted are read.
+Value* with_margins(Rewriter& r, Value* x, const Ints& pads) {
+  const auto padded = [&](Value* value, std::vector<Expr> before, std::vector<Expr> after) {
+    const Attributes attributes{
+        {"before", std::move(before)}, {"after", std::move(after)}, {"value", 0.0}, {"mode", std::string("constant")}};
+    return r.call("store", {r.call("pad", {value}, attributes)});
+  };
+  const Shape shape = x->type.shape;
+  const Expr lanes(kWidestVector), lines = shape[2] + Expr(pads[0] + pads[2]);
+  if (!(floor_mod(shape[3], lanes) == Expr(0)) || std::max(pads[1], pads[3]) > kWidestVector)
+    return padded(x, {0, 0, pads[0], pads[1]}, {0, 0, pads[2], pads[3]});
+  x = padded(r.reshape(x, {shape[0], shape[1], shape[2], floor_div(shape[3], lanes), lanes}), {0, 0, pads[0], 1, 0},
+             {0, 0, pads[2], 1, 0});
+  x = r.reshape(x, {shape[0], shape[1], lines, shape[3] + lanes + lanes});
+  return r.slice(x, {0, 0, 0, lanes - Expr(pads[1])}, {shape[0], shape[1], lines, shape[3] + Expr(pads[1] + pads[3])}, {1, 1, 1, 1});
+}
+
 // For each line of the result the weights times its taps, which are read out of planes with margins.
 Value* product_of_lines(Rewriter& r, const Node& node) {
   Value* x = node.inputs[0];
   const Shape &w = node.inputs[1]->type.shape, &shape = node.output()->type.shape;
   const auto& pads = node.get<Ints>("pads");
-  if (!all(node, "pads", 0)) {
-    const std::vector<Expr> before{0, 0, pads[0], pads[1]}, after{0, 0, pads[2], pads[3]};
-    x = r.call("pad", {x}, {{"before", before}, {"after", after}, {"value", 0.0}, {"mode", std::string("constant")}});
-    x = r.call("store", {x});
-  }
+  if (!all(node, "pads", 0)) x = with_margins(r, x, pads);
   Value* taps = r.call("unfold", {x},
                        {{"kernel", Ints{w[2].value(), w[3].value()}},
                         {"strides", node.get<Ints>("strides")},
