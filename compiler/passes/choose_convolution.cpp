@@ -153,8 +153,8 @@ bool multiplies_planes(const Graph& graph, const Node& conv, const Target& targe
          !becomes_channels_last(x) && is_product_of_planes(graph, conv, target);
 }
 
-// The planes between rows and columns of zeros. Columns that make whole vectors are moved as such, between whole vectors of zeros,
-// of which those that are wanted are read.
+// The planes between rows and columns of zeros. Columns that make whole vectors are moved as such, between whole vectors of
+// zeros, of which those that are wanted are read.
 Value* with_margins(Rewriter& r, Value* x, const Ints& pads) {
   const auto padded = [&](Value* value, std::vector<Expr> before, std::vector<Expr> after) {
     const Attributes attributes{
@@ -168,7 +168,8 @@ Value* with_margins(Rewriter& r, Value* x, const Ints& pads) {
   x = padded(r.reshape(x, {shape[0], shape[1], shape[2], floor_div(shape[3], lanes), lanes}), {0, 0, pads[0], 1, 0},
              {0, 0, pads[2], 1, 0});
   x = r.reshape(x, {shape[0], shape[1], lines, shape[3] + lanes + lanes});
-  return r.slice(x, {0, 0, 0, lanes - Expr(pads[1])}, {shape[0], shape[1], lines, shape[3] + Expr(pads[1] + pads[3])}, {1, 1, 1, 1});
+  return r.slice(x, {0, 0, 0, lanes - Expr(pads[1])}, {shape[0], shape[1], lines, shape[3] + Expr(pads[1] + pads[3])},
+                 {1, 1, 1, 1});
 }
 
 // For each line of the result the weights times its taps, which are read out of planes with margins.
