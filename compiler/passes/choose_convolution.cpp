@@ -107,6 +107,9 @@ bool rewrite_winograd(Graph& graph, Node* node, const ConvolutionCost& cost, std
 
 // Positions, features and channels that fill the tiles of a product whose columns are positions.
 constexpr std::int64_t kLeastPositions = 24, kLeastFeatures = 12, kLeastChannels = 8;
+// Results of an image that pay for a copy of its planes, and features; fewer do where the planes are whole panels, which are
+// read where they lie.
+constexpr std::int64_t kLeastResults = 7000, kManyRowsOfWeights = 64, kWholePanels = 16;
 
 bool is_read_as_planes(const Graph& graph, const Value* value, const Target& target);
 
@@ -124,9 +127,11 @@ bool is_product_of_planes(const Graph& graph, const Node& conv, const Target& ta
   if (conv.get<std::int64_t>("group") != 1 || !constant_of(conv.inputs[1]) || conv.output()->type.dtype != DType::f32 ||
       w[0].value() < kLeastFeatures || !is_read_as_planes(graph, conv.output(), target))
     return false;
-  if (product(std::span(w).subspan(2)) == Expr(1))
-    return all(conv, "strides", 1) && all(conv, "pads", 0) && w[1].value() >= kLeastChannels &&
-           product(std::span(y).subspan(2)).constant().value_or(0) >= kLeastPositions;
+  if (product(std::span(w).subspan(2)) == Expr(1)) {
+    const std::int64_t positions = product(std::span(y).subspan(2)).constant().value_or(0), features = w[0].value();
+    return all(conv, "strides", 1) && all(conv, "pads", 0) && w[1].value() >= kLeastChannels && positions >= kLeastPositions &&
+           positions * features >= kLeastResults && (features >= kManyRowsOfWeights || positions % kWholePanels == 0);
+  }
   return y.size() == 4 && all(conv, "strides", 1) && w[1].value() <= kMostChannels && y[2].is_constant() &&
          y[3].constant().value_or(0) >= kLeastWidth;
 }

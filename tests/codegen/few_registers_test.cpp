@@ -183,12 +183,13 @@ TEST_CASE("where registers are few, convolutions between planes are products wit
   const auto one_tap = [&](Value* x, std::int64_t features) {
     return b.conv(x, weights({features, x->type.shape[1].value(), 1, 1}), weights({features}), {});
   };
-  check.out("a ragged tile and ragged columns, in chunks of terms", b.relu(one_tap(check.input({1, 530, 7, 7}), 131)));
-  check.out("images, one behind the other", one_tap(b.relu(one_tap(check.input({2, 40, 9, 8}), 64)), 50));
+  check.out("a ragged tile and ragged columns, in chunks of terms", b.relu(one_tap(check.input({1, 530, 7, 7}), 151)));
+  check.out("images, one behind the other", one_tap(b.relu(one_tap(check.input({2, 40, 9, 16}), 64)), 50));
   check.out("as many images as wanted, and an addition",
-            b.add(one_tap(check.input(DType::f32, {3, 24, 6, 6}, -1, 1, {"N", "", "", ""}), 72),
-                  check.input(DType::f32, {3, 72, 6, 6}, -1, 1, {"N", "", "", ""})));
-  check.out("few rows", one_tap(check.input({1, 60, 14, 14}), 16));
+            b.add(one_tap(check.input(DType::f32, {3, 24, 12, 10}, -1, 1, {"N", "", "", ""}), 72),
+                  check.input(DType::f32, {3, 72, 12, 10}, -1, 1, {"N", "", "", ""})));
+  check.out("few features of whole panels", one_tap(check.input({1, 60, 16, 32}), 16));
+  check.out("few features of others", one_tap(check.input({1, 60, 14, 14}), 40));
   ConvOptions margins;
   margins.pads = {1, 0, 2, 1};
   check.out("windows of few planes",
