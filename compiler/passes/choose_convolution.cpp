@@ -111,7 +111,8 @@ constexpr std::int64_t kLeastPositions = 24, kLeastFeatures = 12, kLeastChannels
 // read where they lie.
 constexpr std::int64_t kLeastResults = 7000, kManyRowsOfWeights = 64, kWholePanels = 16;
 
-bool is_read_as_planes(const Graph& graph, const Value* value, const Target& target);
+// Values of which all that reads them computes on planes.
+using Planes = std::set<const Value*>;
 
 // Columns of one row of the result where a convolution has several taps, and most channels: the copy of a row of taps is one of
 // many numbers then.
@@ -122,10 +123,10 @@ bool all(const Node& conv, const char* name, std::int64_t number) {
   return std::all_of(list.begin(), list.end(), [&](std::int64_t i) { return i == number; });
 }
 
-bool is_product_of_planes(const Graph& graph, const Node& conv, const Target& target) {
+bool is_product_of_planes(const Node& conv, const Planes& planes) {
   const Shape &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;
   if (conv.get<std::int64_t>("group") != 1 || !constant_of(conv.inputs[1]) || conv.output()->type.dtype != DType::f32 ||
-      w[0].value() < kLeastFeatures || !is_read_as_planes(graph, conv.output(), target))
+      w[0].value() < kLeastFeatures || planes.count(conv.output()) == 0)
     return false;
   if (product(std::span(w).subspan(2)) == Expr(1)) {
     const std::int64_t positions = product(std::span(y).subspan(2)).constant().value_or(0), features = w[0].value();
@@ -136,26 +137,36 @@ bool is_product_of_planes(const Graph& graph, const Node& conv, const Target& ta
          y[3].constant().value_or(0) >= kLeastWidth;
 }
 
-// All that reads the value computes on planes, row by row: the caller, elementwise operators beside other planes, and further
-// products of planes.
-bool is_read_as_planes(const Graph& graph, const Value* value, const Target& target) {
-  return std::all_of(value->users.begin(), value->users.end(), [&](const Node* user) {
-    if (is(user, "conv")) return user->inputs[0] == value && is_product_of_planes(graph, *user, target);
+// Who reads values row by row: the caller, elementwise operators beside other planes, and further products of planes.
+Planes values_read_as_planes(const Graph& graph) {
+  Planes planes;
+  const auto computes_on_planes = [&](const Value* value, const Node* user) {
+    if (is(user, "conv")) return user->inputs[0] == value && is_product_of_planes(*user, planes);
     return user->op->kind == OpKind::elementwise && user->output()->type.elements() == value->type.elements() &&
-           std::none_of(user->inputs.begin(), user->inputs.end(),
-                        [&](const Value* v) { return v && v != value && becomes_channels_last(v); }) &&
-           is_read_as_planes(graph, user->output(), target);
-  });
+           planes.count(user->output()) != 0 && std::none_of(user->inputs.begin(), user->inputs.end(), [&](const Value* v) {
+             return v && v != value && becomes_channels_last(v);
+           });
+  };
+  const auto& nodes = graph.nodes();
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    for (const auto& output : (*node)->outputs) {
+      const Value* value = output.get();
+      if (std::all_of(value->users.begin(), value->users.end(),
+                      [&](const Node* user) { return computes_on_planes(value, user); }))
+        planes.insert(value);
+    }
+  }
+  return planes;
 }
 
 // Where few registers make tiles of four rows and more, the weights are the left operand of a product with the planes as they
 // lie, or with each line's taps of few of them, and nothing is laid out. Vectors of 512 bits read planes as rows of pixels: not
 // measured otherwise.
-bool multiplies_planes(const Graph& graph, const Node& conv, const Target& target) {
+bool multiplies_planes(const Node& conv, const Planes& planes, const Target& target) {
   const Value* x = conv.inputs[0];
   return target.device_class == DeviceClass::cpu && target.vector_registers <= 16 && target.vector_width >= 4 &&
          target.loop_iterations == Target::kNoLimit && x->layout.is_row_major() && !is(x->producer, "transpose") &&
-         !becomes_channels_last(x) && is_product_of_planes(graph, conv, target);
+         !becomes_channels_last(x) && is_product_of_planes(conv, planes);
 }
 
 // The planes between rows and columns of zeros. Columns that make whole vectors are moved as such, between whole vectors of
@@ -259,11 +270,12 @@ std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions
 
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
   const std::set<const Node*> large = large_windows(graph, options);
+  const Planes planes = values_read_as_planes(graph);
   bool changed = false;
   for (Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) changed = choose_convolution(*body, options) || changed;
     if (node->op->name != "conv") continue;
-    if (options.strategy == "auto" && multiplies_planes(graph, *node, options.target)) {
+    if (options.strategy == "auto" && multiplies_planes(*node, planes, options.target)) {
       changed = rewrite_planes(graph, node) || changed;
       continue;
     }
