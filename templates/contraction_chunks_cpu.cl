@@ -9,6 +9,7 @@
 // B         hole PACK_B fills to[(panel - panel_begin) * B_PANEL + (k - k0) * PW + j] for the work-item's panels, k0 <= k < k_end
 //           and j < PW with f(B)[g, tap, k, min(panel * PW + j, N - 1)]. Default: row-major b[((g * TAPS + tap) * K + k) * N + n].
 // a chunk   terms (tap, k), tap0 <= tap < tap0 + TC, k0 <= k < min(K, k0 + KC): a part of a tap, or whole taps.
+//           With A_CONSTANT [row tile][k][MR], surplus rows 0.
 // local A   block[r * A_PITCH + PAD + t], r = row within the AT tiles that are copied, t = (tap - tap0) * K + k - k0; with ROWS_INNERMOST
 //           bundle by bundle of BR rows, block[r / BR * A_BUNDLE + t * BR + r % BR].
 // local B   block[A_FLOATS + panel * B_PANEL + t * PW + j], panel within the work-item.
@@ -23,6 +24,7 @@
 //   BR      rows of a bundle: a multiple of PV and of MR (MR)
 //   AT      row tiles of A that are copied at a time (MT)
 //   A_IN_PLACE  1: A's rows are read where they lie; TAPS = 1, AT = MT (0)
+//   A_CONSTANT  1: A is packed by tiles, hole A_TILE points p to [k0][0] of the tile at m0; TAPS = 1, AT = MT (0)
 //   ONE_CHUNK   1: all terms are one chunk, and sums stay in registers (0)
 //   EPILOGUE_UNROLL  as in contraction_cpu.cl (MR)
 //   MT, NP  row tiles and panels of a work-item: copying A costs about 2 / (NP * NV) of the multiplications and copying B about
@@ -84,6 +86,9 @@
 #ifndef A_IN_PLACE
 #define A_IN_PLACE 0
 #endif
+#ifndef A_CONSTANT
+#define A_CONSTANT 0
+#endif
 #ifndef ONE_CHUNK
 #define ONE_CHUNK 0
 #endif
@@ -106,7 +111,7 @@
 #define A_TERM (ROWS_INNERMOST ? BR : 1)
 #define A_BUNDLE (CHUNK * BR + PAD)
 #define BUNDLES ((AT * MR + BR - 1) / BR)
-#define A_FLOATS (A_IN_PLACE ? 0 : ROWS_INNERMOST ? BUNDLES * A_BUNDLE : AT * MR * A_PITCH)
+#define A_FLOATS (A_IN_PLACE || A_CONSTANT ? 0 : ROWS_INNERMOST ? BUNDLES * A_BUNDLE : AT * MR * A_PITCH)
 #define B_PANEL (CHUNK * PW + PAD)
 #define B_FLOATS (NP * B_PANEL)
 #define BLOCK_FLOATS (A_FLOATS + B_FLOATS + (ONE_CHUNK ? 0 : NP * MT * MR * PW))
@@ -173,7 +178,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
       }
       for (int at0 = m_begin; at0 < m_end; at0 += AT * MR) {
         const int at_end = min(m_end, at0 + AT * MR);
-#if A_IN_PLACE == 0
+#if A_IN_PLACE == 0 && A_CONSTANT == 0
         const int copied_rows = (at_end - at0 + MR - 1) / MR * MR;
 #if ROWS_INNERMOST
         for (int t = 0; t < terms; ++t) {
@@ -227,9 +232,16 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
             for (int i = 0; i < MR; ++i) row[i] += k0;
 #define A_AT(i, t) row[i][t]
 #else
+#if A_CONSTANT
+            //@hole A_TILE
+            const __global float* p = a + (size_t)m0 * K + k0 * MR;
+            //@end
+#define A_AT(i, t) p[(t) * MR + (i)]
+#else
             const int r = m0 - at0;
             const __local float* p = block + (ROWS_INNERMOST ? r / BR * A_BUNDLE + r % BR : r * A_PITCH + PAD);
 #define A_AT(i, t) p[(i) * A_ROW + (t) * A_TERM]
+#endif
 #endif
             const __local float* w = copy + (panel - panel_begin) * B_PANEL;
             VEC out[MR][NV];

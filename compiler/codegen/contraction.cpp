@@ -164,6 +164,7 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   if (!view) return std::nullopt;
   if (auto shorter = generate_short(*view, buffers, target)) return shorter;
   if (auto amx = generate_amx(*view, buffers, target)) return amx;
+  if (auto panels = generate_chunks_beside_panels(*view, buffers, target)) return panels;
   if (auto few_rows = generate_few_rows(*view, buffers, target)) return few_rows;
   const auto choice = choose_contraction(*view, buffers, target);
   if (choice) {

@@ -105,6 +105,133 @@ bool rewrite_winograd(Graph& graph, Node* node, const ConvolutionCost& cost, std
   return finish(r, *node, y, cost);
 }
 
+// Positions, features and channels that fill the tiles of a product whose columns are positions.
+constexpr std::int64_t kLeastPositions = 24, kLeastFeatures = 12, kLeastChannels = 8;
+// Results of an image that pay for a copy of its planes, and features; fewer do where the planes are whole panels, which are
+// read where they lie.
+constexpr std::int64_t kLeastResults = 7000, kManyRowsOfWeights = 64, kWholePanels = 16;
+
+// Values of which all that reads them computes on planes.
+using Planes = std::set<const Value*>;
+
+// Columns of one row of the result where a convolution has several taps, and most channels: the copy of a row of taps is one of
+// many numbers then.
+constexpr std::int64_t kLeastWidth = 48, kMostChannels = 4;
+
+bool all(const Node& conv, const char* name, std::int64_t number) {
+  const auto& list = conv.get<Ints>(name);
+  return std::all_of(list.begin(), list.end(), [&](std::int64_t i) { return i == number; });
+}
+
+bool is_product_of_planes(const Node& conv, const Planes& planes) {
+  const Shape &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;
+  if (conv.get<std::int64_t>("group") != 1 || !constant_of(conv.inputs[1]) || conv.output()->type.dtype != DType::f32 ||
+      w[0].value() < kLeastFeatures || planes.count(conv.output()) == 0)
+    return false;
+  if (product(std::span(w).subspan(2)) == Expr(1)) {
+    const std::int64_t positions = product(std::span(y).subspan(2)).constant().value_or(0), features = w[0].value();
+    return all(conv, "strides", 1) && all(conv, "pads", 0) && w[1].value() >= kLeastChannels && positions >= kLeastPositions &&
+           positions * features >= kLeastResults && (features >= kManyRowsOfWeights || positions % kWholePanels == 0);
+  }
+  return y.size() == 4 && all(conv, "strides", 1) && w[1].value() <= kMostChannels && y[2].is_constant() &&
+         y[3].constant().value_or(0) >= kLeastWidth;
+}
+
+// Who reads values row by row: the caller, elementwise operators beside other planes, and further products of planes.
+Planes values_read_as_planes(const Graph& graph) {
+  Planes planes;
+  const auto computes_on_planes = [&](const Value* value, const Node* user) {
+    if (is(user, "conv")) return user->inputs[0] == value && is_product_of_planes(*user, planes);
+    return user->op->kind == OpKind::elementwise && user->output()->type.elements() == value->type.elements() &&
+           planes.count(user->output()) != 0 && std::none_of(user->inputs.begin(), user->inputs.end(), [&](const Value* v) {
+             return v && v != value && becomes_channels_last(v);
+           });
+  };
+  const auto& nodes = graph.nodes();
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    for (const auto& output : (*node)->outputs) {
+      const Value* value = output.get();
+      if (std::all_of(value->users.begin(), value->users.end(),
+                      [&](const Node* user) { return computes_on_planes(value, user); }))
+        planes.insert(value);
+    }
+  }
+  return planes;
+}
+
+// Where few registers make tiles of four rows and more, the weights are the left operand of a product with the planes as they
+// lie, or with each line's taps of few of them, and nothing is laid out. Vectors of 512 bits read planes as rows of pixels: not
+// measured otherwise.
+bool multiplies_planes(const Node& conv, const Planes& planes, const Target& target) {
+  const Value* x = conv.inputs[0];
+  return target.device_class == DeviceClass::cpu && target.vector_registers <= 16 && target.vector_width >= 4 &&
+         target.loop_iterations == Target::kNoLimit && x->layout.is_row_major() && !is(x->producer, "transpose") &&
+         !becomes_channels_last(x) && is_product_of_planes(conv, planes);
+}
+
+// The planes between rows and columns of zeros. Columns that make whole vectors are moved as such, between whole vectors of
+// zeros, of which those that are wanted are read.
+Value* with_margins(Rewriter& r, Value* x, const Ints& pads) {
+  const auto padded = [&](Value* value, std::vector<Expr> before, std::vector<Expr> after) {
+    const Attributes attributes{
+        {"before", std::move(before)}, {"after", std::move(after)}, {"value", 0.0}, {"mode", std::string("constant")}};
+    return r.call("store", {r.call("pad", {value}, attributes)});
+  };
+  const Shape shape = x->type.shape;
+  const Expr lanes(kWidestVector), lines = shape[2] + Expr(pads[0] + pads[2]);
+  if (!(floor_mod(shape[3], lanes) == Expr(0)) || std::max(pads[1], pads[3]) > kWidestVector)
+    return padded(x, {0, 0, pads[0], pads[1]}, {0, 0, pads[2], pads[3]});
+  x = padded(r.reshape(x, {shape[0], shape[1], shape[2], floor_div(shape[3], lanes), lanes}), {0, 0, pads[0], 1, 0},
+             {0, 0, pads[2], 1, 0});
+  x = r.reshape(x, {shape[0], shape[1], lines, shape[3] + lanes + lanes});
+  return r.slice(x, {0, 0, 0, lanes - Expr(pads[1])}, {shape[0], shape[1], lines, shape[3] + Expr(pads[1] + pads[3])},
+                 {1, 1, 1, 1});
+}
+
+// For each line of the result the weights times its taps, which are read out of planes with margins.
+Value* product_of_lines(Rewriter& r, const Node& node) {
+  Value* x = node.inputs[0];
+  const Shape &w = node.inputs[1]->type.shape, &shape = node.output()->type.shape;
+  const auto& pads = node.get<Ints>("pads");
+  if (!all(node, "pads", 0)) x = with_margins(r, x, pads);
+  Value* taps = r.call("unfold", {x},
+                       {{"kernel", Ints{w[2].value(), w[3].value()}},
+                        {"strides", node.get<Ints>("strides")},
+                        {"dilations", node.get<Ints>("dilations")},
+                        {"pads", Ints(4, 0)},
+                        {"group", std::int64_t{1}},
+                        {"gathered", std::int64_t{1}}});
+  taps = r.reshape(taps, {shape[0], shape[2], shape[3], product(std::span(w).subspan(1))});
+  Value* y = r.call("matmul", {packed_weights(r, node.inputs[1], 1), taps},
+                    {{"trans_a", std::int64_t{1}}, {"trans_b", std::int64_t{1}}});
+  y->producer->attributes["strategy"] = std::string("planes");
+  y->producer->attributes["strategy_reason"] = std::string("few planes are read, and what reads the result are planes");
+  return r.transpose(y, {0, 2, 1, 3});
+}
+
+bool rewrite_planes(Graph& graph, Node* node) {
+  Rewriter r(graph, node);
+  if (!(product(std::span(node->inputs[1]->type.shape).subspan(2)) == Expr(1))) {
+    Value* y = product_of_lines(r, *node);
+    if (node->inputs.size() > 2 && node->inputs[2])
+      y = r.call("add", {y, r.reshape(node->inputs[2], {y->type.shape[1], Expr(1), Expr(1)})});
+    return r.replace(y);
+  }
+  const Shape &x = node->inputs[0]->type.shape, &w = node->inputs[1]->type.shape, shape = node->output()->type.shape;
+  const Expr positions = product(std::span(shape).subspan(2));
+  const auto planes = [&](const Expr& channels) {
+    return x[0] == Expr(1) ? Shape{channels, positions} : Shape{x[0], channels, positions};
+  };
+  const HostTensor& weights = *constant_of(node->inputs[1]);
+  Value* y =
+      r.call("matmul", {r.constant(weights.reshaped({w[0].value(), w[1].value()})), r.reshape(node->inputs[0], planes(w[1]))},
+             {{"trans_a", std::int64_t{0}}, {"trans_b", std::int64_t{0}}});
+  y->producer->attributes["strategy"] = std::string("planes");
+  y->producer->attributes["strategy_reason"] = std::string("what is read and what reads it are planes");
+  if (node->inputs.size() > 2 && node->inputs[2]) y = r.call("add", {y, r.reshape(node->inputs[2], {w[0], Expr(1)})});
+  return r.replace(r.reshape(y, shape));
+}
+
 bool mark(Node* node, const ConvolutionCost& cost, std::string_view strategy) {
   const bool changed =
       node->get_or<std::string>("strategy", "") != strategy || node->get_or<std::string>("strategy_reason", "") != cost.reason;
@@ -143,10 +270,15 @@ std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions
 
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
   const std::set<const Node*> large = large_windows(graph, options);
+  const Planes planes = values_read_as_planes(graph);
   bool changed = false;
   for (Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) changed = choose_convolution(*body, options) || changed;
     if (node->op->name != "conv") continue;
+    if (options.strategy == "auto" && multiplies_planes(*node, planes, options.target)) {
+      changed = rewrite_planes(graph, node) || changed;
+      continue;
+    }
     const ConvolutionCost cost = choose_strategy(*node, options, large.count(node) != 0);
     switch (cost.strategy) {
       case ConvolutionStrategy::im2col:

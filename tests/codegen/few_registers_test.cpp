@@ -268,3 +268,43 @@ TEST_CASE("column sums of two passes, and of three sums, take a strip of vectors
     strips += file.source.find("for (; strip + 32 <= ") != std::string::npos;
   CHECK(strips >= 1);
 }
+
+TEST_CASE("where registers are few, convolutions between planes are products with packed weights on the left") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto weights = [&](const Ints& shape) { return b.constant(random_tensor(DType::f32, shape, 11, -1, 1)); };
+  const auto one_tap = [&](Value* x, std::int64_t features) {
+    return b.conv(x, weights({features, x->type.shape[1].value(), 1, 1}), weights({features}), {});
+  };
+  check.out("a ragged tile and ragged columns, in chunks of terms", b.relu(one_tap(check.input({1, 530, 7, 7}), 151)));
+  check.out("images, one behind the other", one_tap(b.relu(one_tap(check.input({2, 40, 9, 16}), 64)), 50));
+  check.out("as many images as wanted, and an addition",
+            b.add(one_tap(check.input(DType::f32, {3, 24, 12, 10}, -1, 1, {"N", "", "", ""}), 72),
+                  check.input(DType::f32, {3, 72, 12, 10}, -1, 1, {"N", "", "", ""})));
+  check.out("few features of whole panels", one_tap(check.input({1, 60, 16, 32}), 16));
+  check.out("few features of others", one_tap(check.input({1, 60, 14, 14}), 40));
+  ConvOptions margins;
+  margins.pads = {1, 0, 2, 1};
+  check.out("windows of few planes",
+            b.relu(b.conv(check.input({2, 3, 9, 53}), weights({49, 3, 3, 2}), weights({49}), margins)));
+  margins.dilations = {2, 3};
+  check.out("windows with gaps", b.conv(check.input({1, 4, 11, 64}), weights({64, 4, 3, 3}), nullptr, margins));
+  ConvOptions half;
+  half.strides = {2, 2};
+  check.out("windows that jump", b.conv(check.input({1, 3, 9, 99}), weights({64, 3, 3, 3}), nullptr, half));
+  Value* pixels = one_tap(check.input({1, 40, 9, 9}), 56);
+  check.out("channels innermost for what follows", b.conv(pixels, weights({48, 56, 3, 3}), nullptr, half));
+  check.symbols = {{"N", 3}};
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) {
+    CHECK(check.problem(target, true, 1e-6, wanted) == "");
+    CHECK(check.problem(target, false, 1e-6, wanted) == "");
+    CompileOptions options = default_options();
+    options.target = find_target(target);
+    std::string source;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
+    int tiles = 0;
+    for (std::size_t at = 0; (at = source.find("float* p = weights + (size_t)m0", at)) != std::string::npos; ++at) ++tiles;
+    CHECK(tiles == (target == "cpu-256" ? 6 : 0));
+  }
+}
