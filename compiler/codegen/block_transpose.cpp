@@ -28,7 +28,7 @@ const ScalarNode* longest(const Kernel& kernel, const std::string& axis) {
   return found;
 }
 
-void substitute(Kernel& kernel, const std::map<std::string, Expr, std::less<>>& by) {
+void substitute(Kernel& kernel, const Substitution& by) {
   const auto replace = [&](Expr& e) { e = e.substitute(by); };
   for (ScalarNode& node : kernel.nodes) {
     replace(node.index);
@@ -109,7 +109,7 @@ std::optional<TransposedLoad> transposed_load(Kernel& kernel, int width) {
   Axis block{along->name + "_block", floor_div(along->extent, Expr(width)), {}}, inner{along->name + "_lane", Expr(width), {}};
   block.var = Expr::axis(block.name, block.extent);
   inner.var = Expr::axis(inner.name, inner.extent);
-  const std::map<std::string, Expr, std::less<>> by{{along->name, block.var * Expr(width) + inner.var}};
+  const Substitution by{{along->name, block.var * Expr(width) + inner.var}};
   *along = block;
   kernel.axes.insert(kernel.axes.end() - 1, inner);
   substitute(kernel, by);

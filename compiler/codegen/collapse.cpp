@@ -5,8 +5,6 @@
 namespace oclc {
 namespace {
 
-using Substitution = std::map<std::string, Expr, std::less<>>;
-
 // All index expressions of the kernel, or nothing if one of them divides `flat`.
 bool affine_in(const Expr& e, const std::string& flat) {
   for (const std::string& s : e.symbols()) {

@@ -76,7 +76,7 @@ class LoadCode {
   // Splits the index and the guards into what depends on the row and what depends on the term.
   void separate(const ScalarNode& node, GpuLoad& load) const {
     if (view_.index_type() != "int" || node.guard.size() > kMostEdges) return;
-    std::map<std::string, Expr, std::less<>> first;
+    Substitution first;
     for (const Axis& a : part_.reduction) first.emplace(a.name, Expr(0));
     std::vector<Expr> rows, steps;
     std::vector<Expr> all = node.guard;
@@ -148,7 +148,7 @@ class LoadCode {
   // Of an index that runs in pieces: the distance of the second and third elements, whose other coordinates are 1.
   std::optional<std::int64_t> stride_of_first(const Expr& index, const std::string& axis) const {
     const auto at = [&](std::int64_t place) {
-      std::map<std::string, Expr, std::less<>> coordinates;
+      Substitution coordinates;
       for (const auto* list : {&part_.axes, &part_.reduction}) {
         for (const Axis& a : *list) coordinates.emplace(a.name, Expr(a.name == axis ? place : 1));
       }

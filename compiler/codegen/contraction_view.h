@@ -12,8 +12,6 @@
 
 namespace oclc {
 
-using Substitution = std::map<std::string, Expr, std::less<>>;
-
 class ContractionView {
  public:
   // Nothing for what the templates cannot say: elements other than f32, several axes of columns, symbolic taps, no elements.

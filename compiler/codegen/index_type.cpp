@@ -12,8 +12,8 @@ namespace {
 bool fits(const Expr& e) { return e.upper() <= INT32_MAX && e.lower() >= INT32_MIN; }
 
 // What model symbols and axes as long as they are with the least sizes become.
-std::map<std::string, Expr, std::less<>> with_least_sizes(const Kernel& kernel) {
-  std::map<std::string, Expr, std::less<>> by;
+Substitution with_least_sizes(const Kernel& kernel) {
+  Substitution by;
   for (const std::string& s : kernel.model_symbols()) by.emplace(s, Expr(1));
   for (const auto* list : {&kernel.axes, &kernel.reduction}) {
     for (const Axis& axis : *list) {

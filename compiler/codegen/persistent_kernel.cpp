@@ -70,7 +70,7 @@ class PersistentCode {
       for (const Axis& a : k.axes) points *= a.extent;
       widest_ = std::max(widest_, points.value());
       // What depends on a counter counts as in the first trip.
-      std::map<std::string, Expr, std::less<>> first_trip;
+      Substitution first_trip;
       for (const std::string& counter : counters_) first_trip.emplace(counter, Expr(0));
       out_.flops += k.flops.substitute(first_trip) * times;
       out_.bytes += k.bytes.substitute(first_trip) * times;

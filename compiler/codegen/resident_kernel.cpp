@@ -58,7 +58,7 @@ class ResidentCode : private ResidentArguments {
     const Kernel& first = *part.kernels.front();
     part.name = step.is_loop() ? first.name + "_loop" : first.name;
     part.anchor = step.is_loop() ? "loop" : name_of(first.anchor);
-    const std::map<std::string, Expr, std::less<>> first_trip = {{step.counter, Expr(0)}};
+    const Substitution first_trip = {{step.counter, Expr(0)}};
     std::vector<Claims> claims;
     for (const Kernel* kernel : part.kernels) {
       claims.push_back(claims_of(*kernel, part));

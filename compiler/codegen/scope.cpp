@@ -158,7 +158,7 @@ std::string Emitter::condition(const std::vector<Expr>& guard) {
     const auto c = symbols.empty() ? std::nullopt : e.coefficient(symbols[0]);
     if (c && c->constant() && c->value() < 0) {
       const SymbolValues none;
-      std::map<std::string, Expr, std::less<>> zeros;
+      Substitution zeros;
       for (const std::string& s : symbols) zeros.emplace(s, Expr(0));
       const Expr constant = [&] {
         bool divides = false;

@@ -23,6 +23,9 @@ inline constexpr std::int64_t kUnbounded = INT64_MAX;
 // Values of symbols by name.
 using SymbolValues = std::map<std::string, std::int64_t, std::less<>>;
 
+// Expressions by the names of the symbols that they stand for.
+using Substitution = std::map<std::string, Expr, std::less<>>;
+
 class Expr {
  public:
   Expr() = default;
@@ -60,7 +63,7 @@ class Expr {
   // Coefficient of `symbol` if the expression is linear in it and it stands in no division, minimum or maximum; else nothing.
   std::optional<Expr> coefficient(std::string_view symbol) const;
   // Replaces symbols by expressions, simplifying anew.
-  Expr substitute(const std::map<std::string, Expr, std::less<>>& by) const;
+  Expr substitute(const Substitution& by) const;
   // Value under `values`; nothing if a symbol is missing, on overflow, or on division by zero.
   std::optional<std::int64_t> evaluate(const SymbolValues& values) const;
 
@@ -92,7 +95,7 @@ inline bool known_less(const Expr& a, const Expr& b) { return known_nonnegative(
 inline bool known_less_equal(const Expr& a, const Expr& b) { return known_nonnegative(b - a); }
 
 // Reads what text() writes. Symbols not in `known` are made with lo = 1. Nothing on a syntax error.
-std::optional<Expr> parse_expr(std::string_view text, const std::map<std::string, Expr, std::less<>>& known = {});
+std::optional<Expr> parse_expr(std::string_view text, const Substitution& known = {});
 
 std::string text_of(std::span<const Expr> shape);  // "[N, 3, 224, 224]"
 

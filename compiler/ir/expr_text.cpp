@@ -134,7 +134,7 @@ void emit(const Expr& e, const std::function<std::int64_t(std::string_view)>& in
 
 class ExprParser {
  public:
-  ExprParser(std::string_view text, const std::map<std::string, Expr, std::less<>>& known) : text_(text), known_(known) {}
+  ExprParser(std::string_view text, const Substitution& known) : text_(text), known_(known) {}
 
   std::optional<Expr> whole() {
     auto e = sum();
@@ -211,7 +211,7 @@ class ExprParser {
   }
 
   std::string_view text_;
-  const std::map<std::string, Expr, std::less<>>& known_;
+  const Substitution& known_;
   std::size_t at_ = 0;
   int depth_ = 0;
 };
@@ -260,7 +260,7 @@ std::optional<Expr> Expr::coefficient(std::string_view symbol) const {
   return result;
 }
 
-Expr Expr::substitute(const std::map<std::string, Expr, std::less<>>& by) const {
+Expr Expr::substitute(const Substitution& by) const {
   const ExprPoly* poly = ExprAccess::poly(*this);
   if (!poly) return *this;
   Expr result(0);
@@ -313,9 +313,7 @@ std::vector<std::int64_t> Expr::code(const std::function<std::int64_t(std::strin
   return out;
 }
 
-std::optional<Expr> parse_expr(std::string_view text, const std::map<std::string, Expr, std::less<>>& known) {
-  return ExprParser(text, known).whole();
-}
+std::optional<Expr> parse_expr(std::string_view text, const Substitution& known) { return ExprParser(text, known).whole(); }
 
 std::string text_of(std::span<const Expr> shape) {
   std::vector<std::string> parts;

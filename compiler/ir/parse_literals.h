@@ -27,7 +27,7 @@ class Literals {
   HostTensor payload(const TensorType& type);
   Attribute attribute();
 
-  std::map<std::string, Expr, std::less<>> symbols;  // that expressions may name
+  Substitution symbols;  // that expressions may name
 
  private:
   std::vector<Expr> expressions(std::string_view text);

@@ -334,7 +334,7 @@ Axis axis_of_parts(std::int64_t parts) {
   return {std::string(kPart), Expr(parts), Expr::axis(std::string(kPart), Expr(parts))};
 }
 
-std::map<std::string, Expr, std::less<>> cut_axis(Kernel& kernel, const Split& split) {
+Substitution cut_axis(Kernel& kernel, const Split& split) {
   Axis& axis = kernel.reduction[static_cast<std::size_t>(split.reduction)];
   const Expr terms(axis.extent.value() / split.parts);
   const std::string old_name = axis.name;

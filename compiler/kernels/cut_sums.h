@@ -25,7 +25,7 @@ void cut_sums(Schedule& schedule, std::size_t index, const Split& split, std::ve
 // The axis of the parts, outermost among those of the kernel that computes them.
 Axis axis_of_parts(std::int64_t parts);
 // Gives the axis that is cut its shorter extent, and returns what its variable becomes.
-std::map<std::string, Expr, std::less<>> cut_axis(Kernel& kernel, const Split& split);
+Substitution cut_axis(Kernel& kernel, const Split& split);
 // Elements of the results, and one of the partial sums: [part][axes...].
 Expr points_of(const Kernel& kernel);
 Expr place_of_part(const Kernel& whole, const Expr& part);

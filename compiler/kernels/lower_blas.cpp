@@ -8,8 +8,6 @@
 namespace oclc {
 namespace {
 
-using Substitution = std::map<std::string, Expr, std::less<>>;
-
 constexpr char kRow[] = "%row", kColumn[] = "%column", kInner[] = "%inner", kGroup[] = "%group";
 
 // The axes of a kernel that play one part, as one flat axis.

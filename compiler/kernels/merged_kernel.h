@@ -9,8 +9,6 @@
 
 namespace oclc {
 
-using Substitution = std::map<std::string, Expr, std::less<>>;
-
 // Whether an index or guard depends on the value of a node: numbers of nodes stand in it.
 bool has_dynamic_indices(const Kernel& kernel);
 

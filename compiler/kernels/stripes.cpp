@@ -284,7 +284,7 @@ class Stripes {
 
   static void take_rows(Kernel& k, std::size_t number, const std::string& counter, const Plan& plan,
                         const std::vector<ScratchValue>& inside, int scratch) {
-    const std::map<std::string, Expr, std::less<>> named = {{std::string(kTrip), Expr::symbol(counter, 0, plan.trips - 1)}};
+    const Substitution named = {{std::string(kTrip), Expr::symbol(counter, 0, plan.trips - 1)}};
     const Rows& rows = plan.rows[number];
     const auto axis = static_cast<std::size_t>(row_axis(k) - k.axes.data());
     const std::string name = k.axes[axis].name;
