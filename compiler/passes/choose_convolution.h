@@ -21,11 +21,11 @@ constexpr double contract_error(std::string_view precision) {
 }
 
 // Rewrites each conv to its strategy: implicit stays conv (an implicit GEMM), direct stays conv (loops over registers), im2col
-// becomes unfold and matmul, winograd becomes its transforms and a batched matmul with weights transformed at compile time. Where
-// registers are few and all that reads the result computes on planes, one tap, or few channels, become a matmul with the weights
-// on the left ("planes"). A forced strategy that a convolution does not allow leaves it implicit. The attribute "strategy" holds
-// the choice and "strategy_reason" the reason, for reports. Without the pass all convolutions are implicit. It stands behind the
-// pipeline, whose rules know conv alone, and before layouts are assigned. True if the graph changed.
+// becomes unfold and matmul, winograd becomes its transforms and a batched matmul with weights transformed at compile time.
+// Where registers are few and all that reads the result computes on planes, one tap, or few channels, become a matmul with the
+// weights on the left ("planes"). A forced strategy that a convolution does not allow leaves it implicit. The attribute
+// "strategy" holds the choice and "strategy_reason" the reason, for reports. Without the pass all convolutions are implicit. It
+// stands behind the pipeline, whose rules know conv alone, and before layouts are assigned. True if the graph changed.
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options);
 
 }  // namespace oclc
