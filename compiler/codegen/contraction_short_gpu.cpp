@@ -42,8 +42,13 @@ std::optional<GeneratedKernel> generate_short_gpu(const ContractionView& view, c
   set("SHARERS", tiles->sharers);
   set("AHEAD", tiles->ahead);
   set("SPLIT", target.products == Products::split ? 1 : 0);
-  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, int>>{
-           {"A_ALONG_K", 1}, {"B_ALONG_K", 1}, {"BK", kStandInDepth}, {"TM", kStandInSide}, {"TN", kStandInSide}, {"CHAIN", kStandInChain}, {"SURPLUS", 1}})
+  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, int>>{{"A_ALONG_K", 1},
+                                                                                      {"B_ALONG_K", 1},
+                                                                                      {"BK", kStandInDepth},
+                                                                                      {"TM", kStandInSide},
+                                                                                      {"TN", kStandInSide},
+                                                                                      {"CHAIN", kStandInChain},
+                                                                                      {"SURPLUS", 1}})
     stand_in.parameters[name] = std::to_string(value);
   GeneratedKernel g;
   g.name = kernel.name;
@@ -59,8 +64,8 @@ std::optional<GeneratedKernel> generate_short_gpu(const ContractionView& view, c
     return fmt::format("void {}_tile({}, const int tile, __local float* restrict space) {{\n{}}}\n", g.name,
                        parameter_list(kernel, false), expand_tile_body(name, with));
   };
-  g.tile_source =
-      fmt::format("#if OCLC_NV_SM >= 80\n{}#else\n{}#endif\n\n", function(kShortTemplate, values), function(kStandIn, stand_in));
+  g.tile_source = fmt::format("#if OCLC_NV_SM >= 80\n{}#else\n{}#endif\n\n", function(kShortTemplate, values),
+                              function(kStandIn, stand_in));
   g.source = g.tile_source + fmt::format(
                                  "__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n"
                                  "  __local float space[{}] __attribute__((aligned(16)));\n"

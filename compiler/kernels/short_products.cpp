@@ -11,7 +11,7 @@ namespace {
 constexpr int kSubGroups = 8, kTermsOfStep = 16, kWarpRows = 16;
 // Cycles: of a launch's begin and end, of a load's answer, of a tile's other work, bytes of operands and fma of three products
 // that a compute unit does in one.
-constexpr double kStart = 1000, kAnswer = 700, kRest = 600, kBytes = 64, kTerms = 40, kCyclesPerSecond = 1.7e9;
+constexpr double kStart = 1000, kAnswer = 700, kRest = 600, kBytes = 64, kTerms = 170, kCyclesPerSecond = 1.7e9;
 // A product that is marked takes at most so many launches' time. The share of the device's rate that small kernels reach.
 constexpr double kLaunches = 1.5, kReached = 1.0 / 3;
 constexpr std::string_view kShort = "short";
@@ -25,12 +25,12 @@ struct Extents {
 
 double cycles_of(const Extents& e, ShortTiles& t, const Target& target, int ahead) {
   const std::int64_t tiles = e.groups * ceil_div(e.rows, t.rows) * ceil_div(e.columns, t.columns), units = target.compute_units;
-  const std::int64_t steps = ceil_div(ceil_div(e.depth, kTermsOfStep), t.sharers),
-                     vectors = 2 + t.warp_columns / 8, most = std::max<std::int64_t>(1, ahead / vectors),
-                     batches = ceil_div(steps, most);
+  const std::int64_t steps = ceil_div(ceil_div(e.depth, kTermsOfStep), t.sharers), vectors = 2 + t.warp_columns / 8,
+                     most = std::max<std::int64_t>(1, ahead / vectors), batches = ceil_div(steps, most);
   t.ahead = static_cast<int>(ceil_div(steps, batches));
   const auto depth = static_cast<double>(batches * t.ahead * t.sharers * kTermsOfStep);
-  const double work = std::max(t.rows * t.columns * depth / kTerms, (t.rows + t.columns) * static_cast<double>(e.depth) * 4 / kBytes);
+  const double work =
+      std::max(t.rows * t.columns * depth / kTerms, (t.rows + t.columns) * static_cast<double>(e.depth) * 4 / kBytes);
   return kStart + static_cast<double>(ceil_div(tiles, 2 * units)) * (static_cast<double>(batches) * kAnswer + kRest) +
          static_cast<double>(ceil_div(tiles, units)) * work;
 }

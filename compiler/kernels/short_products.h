@@ -15,7 +15,8 @@ struct ShortTiles {
 // Marks the short products of entries whose launches the host bounds: what keeps the device busy for longer is left alone.
 void short_products(Schedule& schedule, const Target& target);
 
-// The tiles of a marked product; as a part of a launch it leaves registers for a second group.
+// The tiles of a marked product. As a part of a launch it leaves registers for a second group, and may have other tiles: its
+// sums then differ from those of a launch of its own by rounding.
 std::optional<ShortTiles> short_product_tiles(const Kernel& kernel, const Target& target, bool is_part = false);
 
 }  // namespace oclc
