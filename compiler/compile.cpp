@@ -12,6 +12,7 @@
 #include "compiler/kernels/images.h"
 #include "compiler/kernels/join_rows.h"
 #include "compiler/kernels/persistent.h"
+#include "compiler/kernels/short_products.h"
 #include "compiler/kernels/split_sums.h"
 #include "compiler/kernels/stripes.h"
 #include "compiler/kernels/turned_weights.h"
@@ -27,23 +28,11 @@ namespace oclc {
 namespace {
 
 // Passes behind the pipeline, which run once.
-constexpr std::string_view kLatePasses[] = {"choose_convolution",
-                                            "assign_layouts",
-                                            "fuse",
-                                            "persistent",
-                                            "split_sums",
-                                            "turn_weights",
-                                            "join_rows",
-                                            "join_pointwise",
-                                            "pack_right_operands",
-                                            "side_by_side",
-                                            "resident",
-                                            "images",
-                                            "stripes",
-                                            "shorten_weights",
-                                            "one_memory",
-                                            "chains",
-                                            "read_through"};
+constexpr std::string_view kLatePasses[] = {
+    "choose_convolution", "assign_layouts", "fuse",        "persistent",     "short_products",
+    "split_sums",         "turn_weights",   "join_rows",   "join_pointwise", "pack_right_operands",
+    "side_by_side",       "resident",       "images",      "stripes",        "shorten_weights",
+    "one_memory",         "chains",         "read_through"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -126,6 +115,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   result.schedule =
       lower(*result.module, {fuse, options.gemm == "clblast", even_positions}, options.report ? &result.fates : nullptr);
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
+  if (fuse && !is_disabled(options, "short_products")) short_products(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
   if (fuse && !is_disabled(options, "turn_weights")) turn_weights(result.schedule, target);
   if (fuse && !is_disabled(options, "read_through")) read_through(result.schedule, target);

@@ -7,6 +7,7 @@
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_gpu_loads.h"
+#include "compiler/codegen/contraction_short_gpu.h"
 #include "compiler/codegen/contraction_sm90a.h"
 #include "compiler/codegen/contraction_view.h"
 #include "compiler/codegen/half.h"
@@ -246,6 +247,7 @@ std::optional<GeneratedKernel> generate_gpu_contraction(const Kernel& kernel, co
   if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return std::nullopt;
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
+  if (auto shorter = generate_short_gpu(*view, target)) return shorter;
   return GpuContractionCode(*view, buffers, target).run();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/codegen/contraction_short_gpu.h"
 #include "compiler/codegen/group_reduction.h"
 #include "compiler/codegen/loop_nest.h"
 #include "compiler/codegen/resident_arguments.h"
@@ -65,9 +66,7 @@ class GroupsCode : private ResidentArguments {
     part.bytes = kernel.bytes;
     Kernel named = kernel;
     named.name = kPartName;
-    const std::int64_t groups = resident_groups(target_);
-    auto shared = generate_group_reduction(named, target_, groups);
-    const GeneratedKernel g = shared ? std::move(*shared) : generate_strided_loops(named, target_, groups);
+    const GeneratedKernel g = tile_of(named);
     OCLC_CHECK(g.local.size() == 1 && g.local[0] == static_cast<std::uint32_t>(target_.work_group) && g.packed.empty(),
                "a resident launch on a GPU has groups of the target's size");
     Placed placed;
@@ -107,6 +106,16 @@ class GroupsCode : private ResidentArguments {
     placed_.push_back(std::move(placed));
     out_.parts.push_back(std::move(part));
     ++out_.kernels;
+  }
+
+  GeneratedKernel tile_of(const Kernel& kernel) const {
+    const std::int64_t groups = resident_groups(target_);
+    if (kernel.contraction) {
+      const auto view = ContractionView::of(kernel);
+      if (auto product = view ? generate_short_gpu(*view, target_, true) : std::nullopt) return std::move(*product);
+    }
+    auto shared = generate_group_reduction(kernel, target_, groups);
+    return shared ? std::move(*shared) : generate_strided_loops(kernel, target_, groups);
   }
 
   // Of a constant that the kernel reads as a whole; 0 of others.

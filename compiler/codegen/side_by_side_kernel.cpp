@@ -67,7 +67,7 @@ SideBySideKernel generate_side_by_side(const std::string& name, std::span<const 
   g.source = text;
   g.source +=
       fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n", g.local[0], name, parameters);
-  if (local_floats > 0) g.source += fmt::format("  __local float space[{}];\n", local_floats);
+  if (local_floats > 0) g.source += fmt::format("  __local float space[{}] __attribute__((aligned(16)));\n", local_floats);
   g.source += moves + "  const int group = get_group_id(0);\n" + calls + "}\n";
   return out;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/short_products.h"
 
 namespace oclc {
 namespace {
@@ -46,8 +47,8 @@ struct Arguments {
 // A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch. The few groups of a
 // stretch ask for less of memory at once than a launch does, but for sums.
 bool is_short(const Kernel& kernel, const Target& target) {
-  const bool simple = !kernel.contraction &&
-                      (kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row);
+  if (kernel.contraction) return short_product_tiles(kernel, target).has_value();
+  const bool simple = kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row;
   const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? kShareOfPointwise : 1);
   return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
          typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;

@@ -6,6 +6,7 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/cut_sums.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/kernels/short_products.h"
 #include "compiler/kernels/sm90a_tiles.h"
 
 namespace oclc {
@@ -74,7 +75,8 @@ class Splitter {
 
   std::optional<Split> best_split(const Kernel& kernel) const {
     if (!kernel.contraction || kernel.stages.size() != 1 || kernel.stages[0].accumulator != DType::f32 ||
-        kernel.stages[0].combine != Stage::Combine::sum || kernel.contraction->n.size() != 1)
+        kernel.stages[0].combine != Stage::Combine::sum || kernel.contraction->n.size() != 1 ||
+        short_product_tiles(kernel, target_))
       return std::nullopt;
     const Contraction& c = *kernel.contraction;
     bool is_known = true;

@@ -1,0 +1,179 @@
+// Short contraction on the matrix units of an NVIDIA GPU, as of one image: what bounds it is how long memory takes to answer. The
+// sub-groups of a group share the terms of a small tile and read their operands straight into registers, many loads at once;
+// what they sum is added up in local memory. Where the unit is missing contraction_gpu.cl stands in, with the same BM, BN and ITEMS.
+//
+// formula   C[g,m,n] = epilogue(sum over k < K of A[g,m,k] * B[g,k,n])
+//           SPLIT 1: as in contraction_mma_gpu.cl: both operands in two parts of TF32, sums of 8 terms are added up in single
+//           precision. SPLIT 0: operands rounded to TF32. Lane t of four has terms 4 * t .. 4 * t + 3 of 16, of A and B alike.
+// A, B, C   as in contraction_gpu.cl, with the same holes; A and B in fours along k.
+// local     C's tile of each sharer: space[(sharer * BM + m - m0) * C_PITCH + n - n0].
+// parameter legal values (default)
+//   G, M, N, K   as in contraction_gpu.cl; K a literal, a multiple of 4
+//   BM, BN  rows and columns of a group's tile: multiples of 16, of WN (16, 16)
+//   WN      columns of a sub-group of 32 work-items, which has 16 rows: a multiple of 16 (16)
+//   SHARERS sub-groups that share the terms of a tile (8); ITEMS = BM / 16 * (BN / WN) * SHARERS * 32
+//   AHEAD   steps of 16 terms whose operands are loaded together (2)
+//   SPLIT   0, 1 (1)
+// local memory 4 * SPACE bytes.
+// launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
+#ifndef G
+#define G 1
+#endif
+#ifndef M
+#define M 128
+#endif
+#ifndef N
+#define N 768
+#endif
+#ifndef K
+#define K 768
+#endif
+#ifndef BM
+#define BM 16
+#endif
+#ifndef BN
+#define BN 16
+#endif
+#ifndef WN
+#define WN 16
+#endif
+#ifndef SHARERS
+#define SHARERS 8
+#endif
+#ifndef AHEAD
+#define AHEAD 2
+#endif
+#ifndef SPLIT
+#define SPLIT 1
+#endif
+#define ITEMS (BM / 16 * (BN / WN) * SHARERS * 32)
+#define ROW_TILES ((M + BM - 1) / BM)
+#define COLUMN_TILES ((N + BN - 1) / BN)
+#define NJ (WN / 8)
+#define STRIDE (SHARERS * 16)
+#define RAGGED (K % (STRIDE * AHEAD) != 0)
+#define C_PITCH (BN + 8)
+#define SPACE (SHARERS * BM * C_PITCH)
+
+void contraction_short_gpu_tile(const __global float* restrict a, const __global float* restrict b,
+                                const __global float* restrict bias, __global float* restrict c, int tile,
+                                __local float* restrict space) {
+  //@hole SIZES
+  //@end
+  const int item = get_local_id(0);
+  const int g = tile / (ROW_TILES * COLUMN_TILES);
+  const int place = tile % (ROW_TILES * COLUMN_TILES);
+  //@hole GROUP
+  //@end
+  const int m0 = place % ROW_TILES * BM;
+  const int n0 = place / ROW_TILES * BN;
+  const int lane_row = item % 32 / 4;
+  const int lane_k = item % 4 * 4;
+  const int sharer = item / 32 % SHARERS;
+  const int warp_row = item / 32 / SHARERS / (BN / WN) * 16;
+  const int warp_column = item / 32 / SHARERS % (BN / WN) * WN;
+  const int tap = 0;
+  float acc[NJ][4];
+  #pragma unroll
+  for (int j = 0; j < NJ; ++j) acc[j][0] = acc[j][1] = acc[j][2] = acc[j][3] = 0.0f;
+  for (int first = sharer * 16; first < K; first += STRIDE * AHEAD) {
+    float4 some_a[AHEAD][2];
+    float4 some_b[AHEAD][NJ];
+    #pragma unroll
+    for (int s = 0; s < AHEAD; ++s) {
+      const int k = first + s * STRIDE + lane_k;
+      #pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int m = min(m0 + warp_row + 8 * h + lane_row, M - 1);
+        float4 v = 0.0f;
+        if (!RAGGED || k < K) {
+          //@hole A_ELEMENTS
+          v = vload4(0, a + (size_t)(g * M + m) * K + k);
+          //@end
+        }
+        some_a[s][h] = v;
+      }
+      #pragma unroll
+      for (int j = 0; j < NJ; ++j) {
+        const int n = min(n0 + warp_column + 8 * j + lane_row, N - 1);
+        float4 v = 0.0f;
+        if (!RAGGED || k < K) {
+          //@hole B_ELEMENTS
+          v = vload4(0, b + (size_t)(g * N + n) * K + k);
+          //@end
+        }
+        some_b[s][j] = v;
+      }
+    }
+    #pragma unroll
+    for (int s = 0; s < AHEAD; ++s)
+      #pragma unroll
+      for (int pair = 0; pair < 2; ++pair) {
+        const float2 upper = pair ? some_a[s][0].zw : some_a[s][0].xy;
+        const float2 lower = pair ? some_a[s][1].zw : some_a[s][1].xy;
+        uint x[4];
+        x[0] = as_uint(upper.x), x[1] = as_uint(lower.x), x[2] = as_uint(upper.y), x[3] = as_uint(lower.y);
+#if SPLIT
+        uint small_x[4];
+        #pragma unroll
+        for (int q = 0; q < 4; ++q) {
+          const uint big = (x[q] + 0x1000u) & 0xffffe000u;
+          small_x[q] = as_uint(as_float(x[q]) - as_float(big)), x[q] = big;
+        }
+#else
+        #pragma unroll
+        for (int q = 0; q < 4; ++q) x[q] += 0x1000u;
+#endif
+        #pragma unroll
+        for (int j = 0; j < NJ; ++j) {
+          const float2 terms = pair ? some_b[s][j].zw : some_b[s][j].xy;
+          uint y[2];
+          y[0] = as_uint(terms.x), y[1] = as_uint(terms.y);
+#if SPLIT
+          uint small_y[2];
+          #pragma unroll
+          for (int q = 0; q < 2; ++q) {
+            const uint big = (y[q] + 0x1000u) & 0xffffe000u;
+            small_y[q] = as_uint(as_float(y[q]) - as_float(big)), y[q] = big;
+          }
+          // The largest products come last: what the unit drops from a sum is a part of the sum so far.
+          float d[4];
+          oclc_mma_first(d, small_x, y[0], y[1]);
+          oclc_mma(d, x, small_y[0], small_y[1]);
+          oclc_mma(d, x, y[0], y[1]);
+          #pragma unroll
+          for (int q = 0; q < 4; ++q) acc[j][q] += d[q];
+#else
+          oclc_mma(acc[j], x, y[0] + 0x1000u, y[1] + 0x1000u);
+#endif
+        }
+      }
+  }
+  #pragma unroll
+  for (int j = 0; j < NJ; ++j)
+    #pragma unroll
+    for (int h = 0; h < 2; ++h)
+      *(__local float2*)(space + (sharer * BM + warp_row + 8 * h + lane_row) * C_PITCH + warp_column + 8 * j + lane_k / 2) =
+          (float2)(acc[j][2 * h], acc[j][2 * h + 1]);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int at = item; at < BM * BN / 4; at += ITEMS) {
+    const int m = m0 + at / (BN / 4);
+    const int n = n0 + at % (BN / 4) * 4;
+    if (m < M && n < N) {
+      const __local float* from = space + at / (BN / 4) * C_PITCH + at % (BN / 4) * 4;
+      float4 v = *(const __local float4*)from;
+      #pragma unroll
+      for (int part = 1; part < SHARERS; ++part) v += *(const __local float4*)(from + part * (BM * C_PITCH));
+      //@hole EPILOGUE
+      vstore4(v + vload4(0, bias + n), 0, c + (size_t)(g * M + m) * N + n);
+      //@end
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+__kernel void contraction_short_gpu(const __global float* restrict a, const __global float* restrict b,
+                                    const __global float* restrict bias, __global float* restrict c) {
+  __local float space[SPACE] __attribute__((aligned(16)));
+  contraction_short_gpu_tile(a, b, bias, c, (int)get_group_id(0), space);
+}

@@ -1,0 +1,123 @@
+// Products that are over sooner than a launch: which they are, what they compute, and that launches of several have them as
+// parts. The text for matrix units runs on such devices alone; the other one has the same groups.
+#include <fmt/format.h>
+
+#include "compiler/codegen/codegen.h"
+#include "compiler/kernels/short_products.h"
+#include "tests/codegen/plan_check.h"
+
+namespace oclc::test {
+namespace {
+
+CompileOptions short_options(std::vector<std::string> disabled = {}) {
+  CompileOptions options = default_options();
+  options.target = find_target("h200");
+  options.disabled = std::move(disabled);
+  return options;
+}
+
+Compiled short_compiled(const PlanCheck& check, std::vector<std::string> disabled = {}) {
+  return compile(module_of(copy_graph(*check.graph)), short_options(std::move(disabled)));
+}
+
+struct ShortShape {
+  std::int64_t m, n, k;
+};
+
+// One product of rows with weights that lie along the sum, or along the columns.
+PlanCheck one_product(const ShortShape& s, bool along_sum = true, bool symbolic = false) {
+  PlanCheck check;
+  Value* x = check.input(DType::f32, {s.m, s.k}, -1, 1, {symbolic ? "S" : "", ""});
+  if (symbolic) check.symbols = {{"S", s.m}};
+  Value* w = check.b.constant(random_tensor(DType::f32, along_sum ? Ints{s.n, s.k} : Ints{s.k, s.n}, 3));
+  check.out("y", check.b.relu(check.b.matmul(x, w, false, along_sum)));
+  return check;
+}
+
+std::optional<ShortTiles> tiles_of(const PlanCheck& check) {
+  const Compiled c = short_compiled(check);
+  return short_product_tiles(c.schedule.kernels.at(0), find_target("h200"));
+}
+
+TEST_CASE("short products of a Hopper have a template of their own, with ragged rows, columns and sums") {
+  for (const ShortShape& s :
+       {ShortShape{49, 160, 960}, {49, 100, 20}, {196, 64, 384}, {197, 96, 36}, {3136, 24, 64}, {2, 18, 1028}}) {
+    CAPTURE(s.m);
+    CAPTURE(s.k);
+    const PlanCheck check = one_product(s);
+    const Compiled c = short_compiled(check);
+    CHECK(c.plan.launches == 1);
+    const GeneratedKernel g = generate(c.schedule.kernels.at(0), c.schedule.buffers, find_target("h200"));
+    CHECK(g.schedule.find("contraction_short_gpu") != std::string::npos);
+    CHECK(g.source.find("#if OCLC_NV_SM >= 80") != std::string::npos);
+    CHECK(g.source.find("//@hole") == std::string::npos);
+    CHECK(g.packed.empty());
+    CHECK(std::stoll(g.local_floats) * 4 <= find_target("h200").local_bytes);
+    CHECK(check.problem("h200", true, 3e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+  }
+}
+
+TEST_CASE("sub-groups share long sums and divide the rows of others") {
+  const auto deep = tiles_of(one_product({49, 160, 960})), tall = tiles_of(one_product({12544, 96, 16}));
+  REQUIRE(deep);
+  REQUIRE(tall);
+  CHECK(deep->sharers == 8);
+  CHECK(deep->rows == 16);
+  CHECK(tall->sharers == 1);
+  CHECK(tall->rows >= 64);
+  for (const auto& t : {*deep, *tall}) CHECK(t.rows / 16 * (t.columns / t.warp_columns) * t.sharers == 8);
+}
+
+TEST_CASE("large products, rows of unknown number and weights that lie along the columns have other templates") {
+  CHECK(!tiles_of(one_product({4096, 512, 512})));
+  CHECK(!tiles_of(one_product({49, 160, 960}, true, true)));
+  CHECK(!tiles_of(one_product({49, 160, 960}, false)));
+  CHECK(!tiles_of(one_product({49, 160, 961})));
+}
+
+TEST_CASE("blocks of products and depthwise convolutions are one launch on a Hopper, with the same bits run after run") {
+  PlanCheck check;
+  Builder& b = check.b;
+  constexpr std::int64_t kNarrow = 16, kWide = 48, kSide = 9;
+  const auto weights = [&](Ints shape, unsigned seed) { return b.constant(random_tensor(DType::f32, shape, seed, -0.3, 0.3)); };
+  Value* x = check.input({1, kNarrow, kSide, kSide});
+  for (unsigned i = 0; i < 4; ++i) {
+    ConvOptions pointwise, depthwise;
+    depthwise.group = kWide;
+    depthwise.pads = {1, 1, 1, 1};
+    Value* wide = b.relu(b.conv(x, weights({kWide, kNarrow, 1, 1}, 5 * i), weights({kWide}, 5 * i + 1), pointwise));
+    wide = b.relu(b.conv(wide, weights({kWide, 1, 3, 3}, 5 * i + 2), nullptr, depthwise));
+    x = b.add(x, b.conv(wide, weights({kNarrow, kWide, 1, 1}, 5 * i + 3), weights({kNarrow}, 5 * i + 4), pointwise));
+  }
+  check.out("y", x);
+  const Compiled together = short_compiled(check), apart = short_compiled(check, {"resident"});
+  CHECK(together.plan.launches <= 2);
+  CHECK(apart.plan.launches >= 12);
+  const auto run = [&](std::vector<std::string> disabled, int times) {
+    PlanRunner runner(module_of(copy_graph(*check.graph)), short_options(std::move(disabled)));
+    std::vector<HostTensor> out;
+    for (int i = 0; i < times; ++i) out = runner.run(check.inputs, check.symbols);
+    return out;
+  };
+  const auto launched = run({"resident"}, 1);
+  CHECK(oclc::difference(launched, evaluate(*check.graph, check.inputs, check.symbols), 5e-6) == "");
+  const auto once = run({}, 1);
+  CHECK(oclc::difference(once, launched, 1e-6) == "");
+  CHECK(oclc::difference(run({}, 3), once, 0) == "");
+}
+
+TEST_CASE("short products that do not need each other share a launch") {
+  PlanCheck check;
+  const auto product = [&](std::int64_t n, unsigned seed) {
+    Value* x = check.input({49, 64});
+    return check.b.relu(check.b.matmul(x, check.b.constant(random_tensor(DType::f32, {n, 64}, seed)), false, true));
+  };
+  check.out("a", product(96, 3));
+  check.out("b", product(40, 4));
+  const Compiled c = short_compiled(check);
+  CHECK(c.plan.launches == 1);
+  CHECK(check.problem("h200", true, 3e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
+
+}  // namespace
+}  // namespace oclc::test
