@@ -24,7 +24,7 @@
 //   AV      elements that are copied together: 4, or 1, which wants TABLE (4)
 //   A_ALONG_K  1: neighbours of A in memory follow one another in k; 0: in m, of which there are whole vectors; wants AV 4 (1)
 //   TABLE   1: a table of a tile's rows saves the loaders their coordinates in every step; wants A_ALONG_K (0)
-//   WARPGROUPS  1, 2: 128 work-items each (2)
+//   WARPGROUPS  1, 2, or 3 of 64 ROWS: 128 work-items each (2)
 //   ROWS    64, 128: rows of a warpgroup (128)
 //   BN      columns of a group's tile: 64, 128; 192 or 256 of rounded operands without STEP_SCALES, with 64 ROWS (128)
 //   PARTS   2: single precision by parts; 1: rounded operands (2)
@@ -111,6 +111,9 @@
 // The accumulator keeps the whole sum; powers of two that a row's later elements may be larger by.
 #define KEEPS (PARTS == 1 && STEP_SCALES == 0)
 #define HEADROOM (4u << 23)
+// Where sums wait for the scales of columns as well, and registers are left, the exponents of a block of 64 rows are found while the
+// matrix unit multiplies the one before it. Neighbours in k that lie apart are not read twice.
+#define EARLY (STEP_SCALES == 1 && WARPGROUPS == 2 && A_ALONG_K == 1)
 #define DEPTH (FLAT ? TAPS * K : K)
 #define STEPS (FLAT ? (TAPS * K + 31) / 32 : TAPS * ((K + 31) / 32))
 #define RAGGED (DEPTH % 32 != 0)
@@ -133,6 +136,8 @@
 #define BELOW(at) ((at) ^ 8)
 #define BLOCK 64
 #endif
+#define EXPONENT0(from) oclc_largest_exponent(QUAD((from) + lane_at), QUAD((from) + LATER(lane_at)))
+#define EXPONENT8(from) oclc_largest_exponent(QUAD((from) + BELOW(lane_at)), QUAD((from) + BELOW(LATER(lane_at))))
 #define TABLE_AT (STAGES * STAGE + COMPUTERS / 2 * PITCH)
 #define SPACE (TABLE_AT + TABLE * BM * 5 + STAGES * 4)
 
@@ -157,6 +162,9 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
   if (item >= COMPUTERS) {
 #if UNITS == 1 && WARPGROUPS == 2
     oclc_registers_40();
+#endif
+#if WARPGROUPS == 3
+    oclc_registers_32();
 #endif
     const int loader = item - COMPUTERS;
     int stage = 0;
@@ -286,6 +294,9 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
 #if UNITS == 1 && WARPGROUPS == 2
     oclc_registers_232();
 #endif
+#if WARPGROUPS == 3
+    oclc_registers_160();
+#endif
     const int warp = item / 32;
     const int lane = item % 32;
     const int warp_row = warp / 4 * ROWS + warp % 4 * 16;
@@ -385,19 +396,31 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         for (int i = 0; i < BN / 2; ++i) out[b][i] *= i % 4 < 2 ? down0 : down8;
       }
 #else
+#if EARLY
+      oclc_barrier_wait(loaded + stage * 8, phase);
+      const __local float* restrict from_a = space + stage * STAGE;
+      uint exponent0 = EXPONENT0(from_a), exponent8 = EXPONENT8(from_a);
+#endif
       for (int step = 0; step < STEPS; ++step) {
+        const int read = stage;
+        const ulong from_b = tile_b + read * (STAGE * 4 / 16);
+#if EARLY == 0
         oclc_barrier_wait(loaded + stage * 8, phase);
-        const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
+#endif
         #pragma unroll
         for (int b = 0; b < BLOCKS; ++b) {
+#if EARLY == 0
           const __local float* restrict from_a = space + stage * STAGE + b * BLOCK;
+#endif
           // Elements of rows 0 and 8 after lane / 4, of both 16 k.
           const float4 x0 = QUAD(from_a + lane_at);
           const float4 y0 = QUAD(from_a + LATER(lane_at));
           const float4 x8 = QUAD(from_a + BELOW(lane_at));
           const float4 y8 = QUAD(from_a + BELOW(LATER(lane_at)));
+#if EARLY == 0
           const uint exponent0 = oclc_largest_exponent(x0, y0);
           const uint exponent8 = oclc_largest_exponent(x8, y8);
+#endif
           const float up0 = oclc_scale_up(exponent0), down0 = oclc_scale_down(exponent0, (step + lane / 4) * REGAIN);
           const float up8 = oclc_scale_up(exponent8), down8 = oclc_scale_down(exponent8, (step + lane / 4) * REGAIN);
           const float4 u0 = x0 * up0, u8 = x8 * up8, v0 = y0 * up0, v8 = y8 * up8;
@@ -419,9 +442,20 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
 #endif
           MULTIPLY(sum, second, from_b + 2);
           oclc_wgmma_end();
+#if EARLY
+          from_a += BLOCK;
+          if (b == BLOCKS - 1) {
+            if (++stage == STAGES) stage = 0, phase ^= 1;
+            if (step < STEPS - 1) oclc_barrier_wait(loaded + stage * 8, phase);
+            from_a = space + stage * STAGE;
+          }
+          // After the last step, of what is there: nothing uses them.
+          exponent0 = EXPONENT0(from_a);
+          exponent8 = EXPONENT8(from_a);
+#endif
           MULTIPLIED(sum);
 #if STEP_SCALES
-          const __local float* restrict columns = space + stage * STAGE + B_AT + PARTS * BN * 16 + lane % 4 * 2;
+          const __local float* restrict columns = space + read * STAGE + B_AT + PARTS * BN * 16 + lane % 4 * 2;
           #pragma unroll
           for (int i = 0; i < BN / 2; i += 4) {
             const float2 scale = *(const __local float2*)(columns + i * 2);
@@ -440,8 +474,10 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         oclc_publish();
 #endif
         oclc_warp_barrier();
-        if (lane == 0) oclc_barrier_arrive(used + stage * 8);
+        if (lane == 0) oclc_barrier_arrive(used + read * 8);
+#if EARLY == 0
         if (++stage == STAGES) stage = 0, phase ^= 1;
+#endif
       }
 #endif
       // Through local memory, 64 columns at a time, so that neighbours in memory are stored together.

@@ -79,6 +79,13 @@ void oclc_registers_40(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u3
 void oclc_registers_232(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory"); }
 #endif
 
+//@provides oclc_registers_32 oclc_registers_160
+// Of the 128 registers that each of 512 work-items begins with, a quarter of them gives 96 to the others, a warpgroup together.
+#ifdef OCLC_SM90A
+void oclc_registers_32(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u32 32;" ::: "memory"); }
+void oclc_registers_160(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 160;" ::: "memory"); }
+#endif
+
 //@provides oclc_warp_barrier
 #ifdef OCLC_SM90A
 void oclc_warp_barrier(void) { __asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }

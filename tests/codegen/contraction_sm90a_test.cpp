@@ -88,6 +88,44 @@ TEST_CASE("tiles of rounded products are as wide as the matrix unit can keep sum
   CHECK(tiles(large)->columns == 128);
 }
 
+TEST_CASE("three warpgroups share a tile of parts where that leaves fewer compute units idle") {
+  // 264 tiles of 192 rows are two for each compute unit, as 196 of 256 rows are, which take a third longer.
+  const GpuProduct product{1, 12544, 512, 4608, true};
+  const auto tiles = choice(product, "h200");
+  REQUIRE(tiles);
+  CHECK(tiles->tile_rows() == 192);
+  CHECK(tiles->items() == 512);
+  CHECK(tiles->portable.items() <= tiles->items());
+  TemplateValues values;
+  values.parameters = {{"M", "12544"}, {"N", "512"}, {"K", "4608"}, {"SPLIT", "1"}};
+  const std::string body = sm90a_tile_body(*tiles, values);
+  CHECK(body.find("oclc_registers_32()") != std::string::npos);
+  CHECK(body.find("oclc_registers_160()") != std::string::npos);
+  CHECK(body.find("oclc_registers_232()") == std::string::npos);
+  CHECK(prelude_for(body).find("oclc_registers_160(void)") != std::string::npos);
+  CHECK(std::stoll(sm90a_local_floats(*tiles, values)) * 4 <= 227 << 10);
+}
+
+TEST_CASE("exponents of the next rows are found during a product whose columns are scaled in every step") {
+  const auto early = [](bool scaled, const char* along_k) {
+    GpuProduct product{1, 4097, 260, 2049, true};
+    product.scaled_steps = scaled;
+    const auto tiles = choice(product, "h200");
+    REQUIRE(tiles);
+    CHECK(tiles->warpgroups == 2);
+    TemplateValues values;
+    values.parameters = {{"M", "4097"}, {"N", "260"}, {"K", "2049"}, {"SPLIT", "1"}, {"A_ALONG_K", along_k}};
+    if (scaled) values.parameters["STEP_SCALES"] = "1";
+    const std::string body = sm90a_tile_body(*tiles, values);
+    const auto exponents = body.find("uint exponent0 = oclc_largest_exponent(");
+    REQUIRE(exponents != std::string::npos);
+    return exponents < body.find("for (int step = 0; step < ", body.find("float out["));
+  };
+  CHECK(early(true, "1"));
+  CHECK(!early(true, "0"));
+  CHECK(!early(false, "1"));
+}
+
 TEST_CASE("rounded products stay in the accumulator, which is scaled down when a row grows") {
   Target target = find_target("h200");
   target.products = Products::rounded;
