@@ -26,7 +26,7 @@
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
 void k_before_conv_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
-  const int row_count = (int)(196*dim_N);
+  const int row_count = (196*(int)dim_N);
   const int g = tile / (((((row_count + 6 - 1) / 6) + 9 - 1) / 9) * 1);
   const int block = tile % (((((row_count + 6 - 1) / 6) + 9 - 1) / 9) * 1);
   const int row_block = 0 ? block % ((((row_count + 6 - 1) / 6) + 9 - 1) / 9) : block / 1;
@@ -36,10 +36,10 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
   for (int panel = panel_block * 1; panel < panel_end; ++panel) {
     for (int m0 = row_block * (9 * 6); m0 < m_end; m0 += 6) {
       // Surplus rows of the last tile repeat row row_count - 1 and are not stored.
-      long image_of[6], out_y_of[6], out_x_of[6];
+      int image_of[6], out_y_of[6], out_x_of[6];
       #pragma unroll
       for (int i = 0; i < 6; ++i) {
-        const long r = min(m0 + i, row_count - 1);
+        const int r = min(m0 + i, row_count - 1);
         image_of[i] = r / 196;
         out_y_of[i] = (r / 14) % 14;
         out_x_of[i] = r % 14;
@@ -49,9 +49,9 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
       const int tap_x = 0;
       #pragma unroll
       for (int i = 0; i < 6; ++i) {
-        const long image = image_of[i];
-        const long out_y = out_y_of[i];
-        const long out_x = out_x_of[i];
+        const int image = image_of[i];
+        const int out_y = out_y_of[i];
+        const int out_x = out_x_of[i];
         row[i] = x0 + 784*image + out_x + 14*out_y;
       }
       float8 acc[6][2];
@@ -106,7 +106,7 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
           if (16 % 16 != 0 && n >= 16) break;
           float8 v = out[i][j];
             {
-              const long out_c = n;
+              const int out_c = n;
               oclc_store(v, y0 + 16*m + out_c);
             }
         }
@@ -181,7 +181,7 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
 void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
-  const int image_count = (int)(dim_N);
+  const int image_count = (int)((int)dim_N);
   // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
   const int first_tile = tile % ((image_count * (4 * 4) + 32 - 1) / 32) * 32;
   const int first_panel = tile / ((image_count * (4 * 4) + 32 - 1) / 32) * 1;
@@ -190,7 +190,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
   __local float* restrict products = block + 36 * 32 * 32;
   for (int r = 0; r < tile_count; ++r) {
     const int t = first_tile + r;
-    const long image = t / (4 * 4);
+    const int image = t / (4 * 4);
     const int top = t % (4 * 4) / 4 * 4;
     const int left = t % 4 * 4;
     const __global float* origin = x0 + (-240) + image * (3136) + top * 224 + left * 16;
@@ -283,7 +283,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
     }
     for (int r = 0; r < tile_count; ++r) {
       const int t = first_tile + r;
-      const long image = t / (4 * 4);
+      const int image = t / (4 * 4);
       const int top = t % (4 * 4) / 4 * 4;
       const int left = t % 4 * 4;
       for (int j = 0; j < 3; ++j) {
@@ -317,16 +317,16 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
           #pragma unroll 4
           for (int x = 0; x < 4; ++x) {
             if (14 % 4 != 0 && left + x >= 14) break;
-            const long m = (image * 14 + top + i) * 14 + left + x;
+            const int m = (image * 14 + top + i) * 14 + left + x;
             float8 v = pixels[i][x];
               {
-                const long image = m / 196;
-                const long out_y = (m / 14) % 14;
-                const long out_x = m % 14;
+                const int image = m / 196;
+                const int out_y = (m / 14) % 14;
+                const int out_x = m % 14;
                 float lanes[8];
                 oclc_store(v, lanes);
                 for (int l = 0; l < 8 && n + l < 20; ++l) {
-                  const long out_c = n + l;
+                  const int out_c = n + l;
                   y0[3920*image + 196*out_c + out_x + 14*out_y] = oclc_relu(lanes[l]);
                 }
               }
