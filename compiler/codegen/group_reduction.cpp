@@ -111,7 +111,7 @@ class GroupReduction {
       choose_ahead();
     }
     EmitMode mode;
-    mode.wide_index = needs_wide_index(kernel_);
+    mode.wide_index = needs_wide_index(kernel_, resident_groups_ > 0);
     mode.aligned = true;
     return Emitter(kernel_, mode);
   }

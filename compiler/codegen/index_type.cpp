@@ -1,7 +1,6 @@
 #include "compiler/codegen/index_type.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 
 #include "compiler/ir/typical.h"
@@ -25,10 +24,12 @@ Substitution with_least_sizes(const Kernel& kernel) {
 
 }  // namespace
 
-bool needs_wide_index(const Kernel& kernel, const std::vector<Expr>& extents) {
-  const auto least = with_least_sizes(kernel);
+bool needs_wide_index(const Kernel& kernel, const std::vector<Expr>& extents, bool for_any_size) {
+  const Substitution least = with_least_sizes(kernel);
   // Where there is no bound for all sizes, what is needed with the least ones.
-  const auto may_leave = [&](const Expr& e) { return !fits(e) && (e.upper() != kUnbounded || !fits(e.substitute(least))); };
+  const auto may_leave = [&](const Expr& e) {
+    return !fits(e) && (for_any_size || e.upper() != kUnbounded || !fits(e.substitute(least)));
+  };
   Expr points(1);
   for (const Expr& e : extents) points *= e;
   if (may_leave(points)) return true;
@@ -40,10 +41,10 @@ bool needs_wide_index(const Kernel& kernel, const std::vector<Expr>& extents) {
   return std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) { return may_leave(s.index); });
 }
 
-bool needs_wide_index(const Kernel& kernel) {
+bool needs_wide_index(const Kernel& kernel, bool for_any_size) {
   std::vector<Expr> extents;
   for (const Axis& a : kernel.axes) extents.push_back(a.extent);
-  return needs_wide_index(kernel, extents);
+  return needs_wide_index(kernel, extents, for_any_size);
 }
 
 void narrow_indices(Kernel& kernel) {

@@ -51,7 +51,7 @@ class LoopNest {
   // `groups`: the most tiles on a GPU; 0: an element a work-item.
   GeneratedKernel run(std::int64_t groups = 0) {
     EmitMode mode;
-    mode.wide_index = needs_wide_index(kernel_);
+    mode.wide_index = needs_wide_index(kernel_, groups > 0);
     mode.aligned = !cpu_ && (groups > 0 || takes_vectors());
     mode.streams = cpu_ && streams();
     GeneratedKernel g;

@@ -14,10 +14,10 @@ namespace {
 
 Schedule lowered(const std::string& graph) { return lower(*module_of(parse_graph(graph, find_op)), {}); }
 
-bool is_wide(const std::string& graph) {
+bool is_wide(const std::string& graph, bool for_any_size = false) {
   const Schedule schedule = lowered(graph);
   REQUIRE(schedule.kernels.size() == 1);
-  return needs_wide_index(schedule.kernels[0]);
+  return needs_wide_index(schedule.kernels[0], for_any_size);
 }
 
 std::string relu_of(const std::string& shape) { return "graph g(%x: f32[" + shape + "]) {\n  %0 = relu(%x)\n  return y=%0\n}"; }
@@ -31,6 +31,8 @@ TEST_CASE("sizes without bound are counted in 32 bits, known ones as they need i
   CHECK_FALSE(is_wide(relu_of("N, T, 768")));
   // Too large with the least sizes.
   CHECK(is_wide(relu_of("N, 70000, 70000")));
+  CHECK(is_wide(relu_of("N, 3, 224, 224"), true));
+  CHECK_FALSE(is_wide(relu_of("1000, 1000"), true));
   // An index that comes from memory may be anything.
   CHECK(is_wide("graph g(%x: f32[N, 8], %i: i64[N]) {\n  %0 = gather(%x, %i) {axis=0}\n  return y=%0\n}"));
 }
