@@ -241,6 +241,8 @@ class Expander {
         const auto value = Evaluator(expand(trimmed.substr(4))).whole();
         OCLC_CHECK(value, "condition in a template: " + trimmed);
         active.push_back(active.back() && *value != 0);
+      } else if (trimmed.starts_with("#elif")) {
+        OCLC_CHECK(false, "a template takes no #elif: " + trimmed);
       } else if (trimmed.starts_with("#else")) {
         const bool outer = active[active.size() - 2];
         active.back() = outer && !active.back();

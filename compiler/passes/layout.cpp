@@ -111,19 +111,32 @@ bool is_worth_a_layout(const Node& node) {
   return w[0].constant().value_or(0) >= kManyFeatures && product(std::span(w).subspan(2)).constant().value_or(0) > 1;
 }
 
+// `known`: of values asked for before, since several paths lead to one.
+bool becomes_channels_last(const Value* value, std::map<const Value*, bool>& known) {
+  const auto [entry, is_new] = known.emplace(value, false);
+  if (!is_new) return entry->second;
+  const Node* from = value->producer;
+  const auto same = [&](const Value* v) {
+    return v && v->type.rank() == value->type.rank() && becomes_channels_last(v, known);
+  };
+  const auto decide = [&] {
+    if (!value->layout.is_row_major()) return true;
+    if (!from || from->outputs.size() != 1 || value->type.rank() < 3) return false;
+    if (from->op->name == "conv" || from->op->kind == OpKind::window) return true;
+    if (from->op->name == "concat")
+      return from->get<std::int64_t>("axis") == 1 && std::all_of(from->inputs.begin(), from->inputs.end(), same);
+    return from->op->kind == OpKind::elementwise && std::any_of(from->inputs.begin(), from->inputs.end(), [&](const Value* v) {
+             return same(v) && v->type.elements() == value->type.elements();
+           });
+  };
+  return entry->second = decide();
+}
+
 }  // namespace
 
 bool becomes_channels_last(const Value* value) {
-  const Node* from = value->producer;
-  if (!value->layout.is_row_major()) return true;
-  if (!from || from->outputs.size() != 1 || value->type.rank() < 3) return false;
-  if (from->op->name == "conv" || from->op->kind == OpKind::window) return true;
-  const auto same = [&](const Value* v) { return v && v->type.rank() == value->type.rank() && becomes_channels_last(v); };
-  if (from->op->name == "concat")
-    return from->get<std::int64_t>("axis") == 1 && std::all_of(from->inputs.begin(), from->inputs.end(), same);
-  return from->op->kind == OpKind::elementwise && std::any_of(from->inputs.begin(), from->inputs.end(), [&](const Value* v) {
-           return same(v) && v->type.elements() == value->type.elements();
-         });
+  std::map<const Value*, bool> known;
+  return becomes_channels_last(value, known);
 }
 
 bool lay_out_images(Graph& graph, const Target& target) {
