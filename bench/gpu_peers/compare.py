@@ -87,7 +87,7 @@ def modes(module, x, compiled, wanted=lambda name: True):
         if wanted('graph' + suffix):
             yield 'graph' + suffix, graph_of(run)
         if compiled and wanted('compile' + suffix):
-            fast = torch.compile(m, mode='reduce-overhead')
+            fast = torch.compile(m, mode='reduce-overhead', dynamic=False)
             yield 'compile' + suffix, lambda fast=fast, y=y: fast(y)
 
 
@@ -108,7 +108,7 @@ def training_modes(module, x, compiled):
         suffix = ' channels_last' if layout == torch.channels_last else ''
         yield 'eager' + suffix, step
         if compiled:
-            fast = torch.compile(m)
+            fast = torch.compile(m, dynamic=False)
             yield 'compile' + suffix, lambda step=step, fast=fast: step(fast)
 
 
