@@ -91,7 +91,7 @@ def modes(module, x, compiled, wanted=lambda name: True):
             yield 'compile' + suffix, lambda fast=fast, y=y: fast(y)
 
 
-def training_modes(module, x, compiled):
+def training_modes(module, x, compiled, wanted=lambda name: True):
     import torch
     for part in module.modules():
         if isinstance(part, torch.nn.Dropout):
@@ -106,8 +106,9 @@ def training_modes(module, x, compiled):
             torch.nn.functional.cross_entropy(forward(y), labels).backward()
             optimizer.step()
         suffix = ' channels_last' if layout == torch.channels_last else ''
-        yield 'eager' + suffix, step
-        if compiled:
+        if wanted('eager' + suffix):
+            yield 'eager' + suffix, step
+        if compiled and wanted('compile' + suffix):
             fast = torch.compile(m, dynamic=False)
             yield 'compile' + suffix, lambda step=step, fast=fast: step(fast)
 

@@ -27,13 +27,14 @@ import time
 
 import compare
 import comparison
+import pytorch_modes
 from comparison import ROOT
+from pytorch_modes import MLP, set_precision
 
 NETWORKS = ['alexnet', 'vgg16', 'resnet18', 'resnet50', 'googlenet', 'densenet121', 'mobilenet_v2', 'efficientnet_b0']
 TRANSFORMERS = [('vit_b_16', 16, 0), ('bert_base', 8, 128), ('gpt2', 8, 512), ('gpt2', 1, 1024)]
 TRAINED = ['resnet18', 'alexnet', 'mobilenet_v2', 'vgg16', 'resnet50']
 PRODUCTS = ['1024x1024x1024', '2048x2048x2048', '4096x4096x4096', '8192x8192x8192', '1000x1004x1023', '4097x260x2049']
-MLP = [10000, 10000, 5000, 1000, 10]  # rows, and the features of its layers
 # Channels, size, features, kernel, stride, padding.
 LAYERS = {'resnet50': ['3x224x64x7x2x3', '64x56x64x1x1x0', '64x56x64x3x1x1', '64x56x256x1x1x0', '256x56x64x1x1x0',
                        '256x56x128x1x1x0', '128x56x128x3x2x1', '128x28x512x1x1x0', '256x56x512x1x2x0', '512x28x128x1x1x0',
@@ -168,70 +169,11 @@ class Ours:
         return text
 
 
-def set_precision(row):
-    import torch
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = row.precision == 'tf32'
-
-
 def state_of_device(known=[-1e9, None]):
     """Clock and temperature, asked for every ten seconds: it takes long."""
     if time.perf_counter() - known[0] > 10:
         known[:] = time.perf_counter(), compare.device_state()
     return known[1]
-
-
-def product_modes(row):
-    import torch
-    if row.kind == 'gemm':
-        m, n, k = row.sizes
-        a, b = torch.rand(m, k, device='cuda') * 2 - 1, torch.rand(k, n, device='cuda') * 2 - 1
-        out = torch.empty(m, n, device='cuda')
-        yield 'graph', compare.graph_of(lambda: torch.matmul(a, b, out=out))
-        return
-    images, channels, size, features, kernel, stride, pad = row.sizes
-    after = (size + 2 * pad - kernel) // stride + 1
-    for layout in (torch.contiguous_format, torch.channels_last):
-        def image(c, s):
-            return (torch.rand(images, c, s, s, device='cuda') * 2 - 1).to(memory_format=layout)
-        x, g = image(channels, size), image(features, after)
-        w = (torch.rand(features, channels, kernel, kernel, device='cuda') * 2 - 1).to(memory_format=layout)
-        wanted = [row.kind == 'data', row.kind == 'weights', False]
-
-        def gradient(x=x, g=g, w=w):
-            return torch.ops.aten.convolution_backward(g, x, w, None, [stride] * 2, [pad] * 2, [1, 1], False, [0, 0], 1, wanted)
-
-        def forward(x=x, w=w):
-            return torch.nn.functional.conv2d(x, w, None, stride, pad)
-        suffix = ' channels_last' if layout == torch.channels_last else ''
-        yield 'graph' + suffix, compare.graph_of(forward if row.kind == 'forward' else gradient)
-
-
-def theirs(row, arguments):
-    """PyTorch's fastest mode, as (name, function, milliseconds by name)."""
-    import torch
-    set_precision(row)
-
-    def is_wanted(name):  # a graph runs the kernels of eager without waiting for the host
-        return bool(re.search(arguments.modes, name)) and (row.work == 'training' or not name.startswith('eager'))
-    with torch.set_grad_enabled(row.work == 'training'):
-        if row.work == 'product':
-            modes = product_modes(row)
-        elif row.network == 'mlp':
-            layers = [layer for i, o in zip(MLP[1:], MLP[2:]) for layer in (torch.nn.Linear(i, o), torch.nn.ReLU())][:-1]
-            modes = compare.modes(torch.nn.Sequential(*layers).cuda(), torch.rand(row.batch, MLP[1], device='cuda'), False)
-        else:
-            module, x = compare.network(row.network, row.batch, row.tokens)
-            modes = {'forward': lambda: compare.modes(module, x, arguments.compile, is_wanted),
-                     'training': lambda: compare.training_modes(module, x, arguments.compile),
-                     'decode': lambda: compare.decode_modes(module, row.batch, row.tokens)}[row.work]()
-        times, best = {}, None
-        for name, function in modes:
-            if not is_wanted(name):
-                continue
-            times[name] = compare.milliseconds(function, arguments.seconds / 2, least_runs=1)
-            if not best or times[name] < times[best[0]]:
-                best = name, function
-    return (*best, times)
 
 
 class Peer:
@@ -277,12 +219,13 @@ def peer_process(names, arguments):
     with open(BUILD / 'peers.lock', 'w') as lock:
         torch.zeros(1, device='cuda')
         for name, row in rows.items():
-            # One of them at a time, since PyTorch chooses its kernels by their times.
-            fcntl.flock(lock, fcntl.LOCK_EX)
             try:
+                compiled = pytorch_modes.compiled_modes(row, arguments) if arguments.compile else []
+                # One of them at a time, since PyTorch chooses its kernels by their times.
+                fcntl.flock(lock, fcntl.LOCK_EX)
                 if time.perf_counter() - begin > arguments.ready_by:
                     raise RuntimeError('PyTorch was not ready')
-                mode, functions[name], tried = theirs(row, arguments)
+                mode, functions[name], tried = pytorch_modes.fastest(row, compiled, arguments)
                 found = {'mode': mode, 'modes': tried}
             except Exception as problem:  # the other rows still have their turns
                 found = {'problem': str(problem)[-500:]}
@@ -298,11 +241,13 @@ def peer_process(names, arguments):
         print(json.dumps({'ms': ms}), flush=True)
 
 
-def shares(rows):
-    """Rows by the process that runs PyTorch's side of them."""
+def shares(rows, arguments):
+    """Rows by the process that runs PyTorch's side of them: where it compiles, one each."""
     parts = {}
     for i, row in enumerate(rows):
         part = f'{row.work} {row.network}' if row.work != 'product' else f'product {i % PEERS_OF_PRODUCTS}'
+        if arguments.compile:
+            part = row.name
         parts.setdefault(part, []).append(row.name)
     return parts.values()
 
@@ -377,7 +322,7 @@ def main():
         for first in range(0, len(rows), arguments.ahead):
             group = list(zip(rows, prepared))[first:first + arguments.ahead]
             left = max(0.0, arguments.ready_by - time.perf_counter() + begin)
-            peers = [Peer(names, arguments, left) for names in shares(row for row, _ in group)]
+            peers = [Peer(names, arguments, left) for names in shares([row for row, _ in group], arguments)]
             peer_of = {name: peer for peer in peers for name in peer.names}
             asked = [peer_pool.submit(peer.prepare) for peer in peers]
             # The turns begin when the device is quiet: what is late then is left out.
