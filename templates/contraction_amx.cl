@@ -17,7 +17,9 @@
 //   B_HERE    0; 1, 2: B is an operand of run time, 16 divides N (1) or K (2), TAPS = 1, CHUNK is all (0)
 //   MT, NP    blocks of 32 rows and panels of 32 columns of a work-item: at least 1
 //   CHUNK     steps of k that are split at a time: at least 1, and all, TAPS * TAP_STEPS, where they fit (all)
-// local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of one block, or of all if there are several chunks.
+//   SWEEP     1: a block of rows meets all panels before the next block does, and its results are stored row by row; for one chunk and
+//             weights that stay in the second-level cache, B_HERE = 0 (0)
+// local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of one block, or of all if there are several chunks, or of a sweep.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 #ifndef G
 #define G 1
@@ -62,11 +64,16 @@
 #define PANELS ((N + 31) / 32)
 #define ROW_BLOCKS ((M + MT * 32 - 1) / (MT * 32))
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
+#ifndef SWEEP
+#define SWEEP 0
+#endif
 #define CHUNKED (CHUNK < STEPS)
-#define SUMS (CHUNKED ? MT * NP : 1)
+#define SUMS (CHUNKED ? MT * NP : SWEEP ? NP : 1)
+// Floats from one block of sums to the next: rows of a sweep's do not share their sets of the first-level cache.
+#define SUM (SWEEP ? 1040 : 1024)
 // Blocks of rows that ask for a part of the next panel.
 #define SPREAD (MT >= 16 ? 16 : MT >= 8 ? 8 : MT >= 4 ? 4 : MT >= 2 ? 2 : 1)
-#define LOCAL_FLOATS (16 + SUMS * 1024 + MT * CHUNK * STEP / 2 + (B_HERE ? (STEPS + 1) * STEP / 2 : 0))
+#define LOCAL_FLOATS (16 + SUMS * SUM + MT * CHUNK * STEP / 2 + (B_HERE ? (STEPS + 1) * STEP / 2 : 0))
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
 #if PRODUCTS == 6
@@ -103,7 +110,11 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
   const int m_begin = row_block * (MT * 32), m_end = min(M, m_begin + MT * 32);
   const int split_rows = (m_end - m_begin + 31) / 32 * 32;
   __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
-  __local ushort* block = (__local ushort*)(sums + SUMS * 1024);
+  __local ushort* block = (__local ushort*)(sums + SUMS * SUM);
+  const __global ushort* w = 0;
+  //@hole B_POINTER
+  w = b + (size_t)g * PANELS * (STEPS * STEP);
+  //@end
   oclc_tiles_open();
   for (int s_begin = 0; s_begin < STEPS; s_begin += CHUNK) {
     const int s_end = min(STEPS, s_begin + CHUNK);
@@ -146,18 +157,15 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
         SPLIT(half_line[0], half_line[1], line, r % 32, 1024);
       }
     }
-    for (int panel = panel_begin; panel < panel_end; ++panel) {
-      const __global ushort* w;
-      //@hole B_POINTER
-      w = b + (size_t)(g * PANELS + panel) * (STEPS * STEP);
-      //@end
+    for (int p_begin = panel_begin; p_begin < panel_end; p_begin += SWEEP ? NP : 1) {
+      const int p_end = SWEEP ? panel_end : p_begin + 1;
 #if B_HERE
       __local ushort* here = block + MT * CHUNK * STEP;
       for (int s = 0; s < STEPS; ++s) {
         __local ushort* step = here + s * STEP;
 #if B_HERE == 1
         for (int h = 0; h < 2; ++h) {
-          const int n = panel * 32 + h * 16;
+          const int n = p_begin * 32 + h * 16;
           for (int i = 0; i < 16; ++i) {
             float16 pair[2];
             #pragma unroll
@@ -177,7 +185,7 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
 #else
         __local ushort* columns = here + STEPS * STEP;
         for (int j = 0; j < 32; ++j) {
-          const int n = panel * 32 + j;
+          const int n = p_begin * 32 + j;
           float16 half_column[2];
           #pragma unroll
           for (int h = 0; h < 2; ++h) {
@@ -200,13 +208,20 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
 #endif
       for (int m0 = m_begin; m0 < m_end; m0 += 32) {
         const int i_block = (m0 - m_begin) / 32;
-        __local float* to = sums + (CHUNKED ? (i_block * NP + panel - panel_begin) * 1024 : 0);
-        oclc_tiles_begin(to, s_begin == 0);
-        const int part = i_block - (panel == panel_begin);
-        MULTIPLY(to, block + i_block * (CHUNK * STEP), 0, 1, 1024, STEP, w + s_begin * STEP, s_end - s_begin,
-                 B_HERE ? 0 : oclc_tiles_share(part, SPREAD, panel + 1 == panel_end),
-                 oclc_tiles_soon(w + s_begin * STEP, part, SPREAD, STEPS * STEP, 0, (s_end - s_begin) * STEP));
-        oclc_tiles_end(to);
+        for (int panel = p_begin; panel < p_end; ++panel) {
+          __local float* to = sums + (CHUNKED ? i_block * NP + panel - panel_begin : panel - p_begin) * SUM;
+#if B_HERE
+          const __global ushort* steps = w;
+#else
+          const __global ushort* steps = w + ((size_t)panel * STEPS + s_begin) * STEP;
+#endif
+          oclc_tiles_begin(to, s_begin == 0);
+          const int part = i_block - (p_begin == panel_begin);
+          MULTIPLY(to, block + i_block * (CHUNK * STEP), 0, 1, 1024, STEP, steps, s_end - s_begin,
+                   B_HERE ? 0 : oclc_tiles_share(part, SPREAD, p_end == panel_end),
+                   oclc_tiles_soon(steps, part, SPREAD, STEPS * STEP, 0, (s_end - s_begin) * STEP));
+          oclc_tiles_end(to);
+        }
         if (s_end < STEPS) continue;
         const int i_end = min(32, m_end - m0);
         for (int i = 0; i < i_end; ++i) {
@@ -214,17 +229,20 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
           //@hole C_ROW
           __global float* c_row = c + (size_t)(g * M + m) * N;
           //@end
-          #pragma unroll
-          for (int j = 0; j < 2; ++j) {
-            const int n = panel * 32 + j * 16;
-            if (N % 32 != 0 && n >= N) break;
-            float16 v = vload16(i * 2 + j, to);
-            //@hole EPILOGUE
-            v += vload16(0, bias + n);
-            //@end
-            //@hole STORE
-            store_columns(v, c_row, n);
-            //@end
+          for (int panel = p_begin; panel < p_end; ++panel) {
+            const __local float* from = sums + (CHUNKED ? i_block * NP + panel - panel_begin : panel - p_begin) * SUM;
+            #pragma unroll
+            for (int j = 0; j < 2; ++j) {
+              const int n = panel * 32 + j * 16;
+              if (N % 32 != 0 && n >= N) break;
+              float16 v = vload16(i * 2 + j, from);
+              //@hole EPILOGUE
+              v += vload16(0, bias + n);
+              //@end
+              //@hole STORE
+              store_columns(v, c_row, n);
+              //@end
+            }
           }
         }
       }

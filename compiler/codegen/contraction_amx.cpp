@@ -184,8 +184,7 @@ class AmxCode {
     std::string& b = holes["B_POINTER"];
     for (const std::string& line : view_.group_coordinates()) b += line + "\n";
     if (product_.right == AmxProduct::Right::constant) {
-      b += fmt::format("w = weights + (size_t)(g * {} + panel) * {};\n", all_panels,
-                       steps * parts_of(target_.tile_products) * 1024);
+      b += fmt::format("w = weights + (size_t)g * {};\n", all_panels * steps * parts_of(target_.tile_products) * 1024);
     } else {
       const bool columns = product_.right == AmxProduct::Right::columns;
       out_.values.parameters["B_HERE"] = columns ? "1" : "2";
@@ -196,8 +195,9 @@ class AmxCode {
     holes["C_ROW"] = "";
     const Expr row_items = ceil_div(view_.rows(), Expr(32 * tiles_.row_blocks));
     out_.groups = view_.groups() * row_items * Expr(ceil_div(all_panels, tiles_.panels));
-    out_.schedule = fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} steps at a time",
-                                out_.template_name, target_.tile_products, tiles_.row_blocks, tiles_.panels, tiles_.chunk);
+    out_.schedule = fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} steps at a time{}",
+                                out_.template_name, target_.tile_products, tiles_.row_blocks, tiles_.panels, tiles_.chunk,
+                                tiles_.sweep ? ", results row by row" : "");
     out_.local_name = "space";
     out_.local_macro = "LOCAL_FLOATS";
     GeneratedKernel g = assemble(kernel_, std::move(out_));
@@ -215,6 +215,7 @@ class AmxCode {
     p["MT"] = std::to_string(tiles_.row_blocks);
     p["NP"] = std::to_string(tiles_.panels);
     p["CHUNK"] = std::to_string(tiles_.chunk);
+    if (tiles_.sweep) p["SWEEP"] = "1";
   }
 
   int load_width() const { return product_.vectors ? kLanes : 1; }

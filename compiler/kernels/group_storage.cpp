@@ -35,6 +35,7 @@ class Storing {
   explicit Storing(GroupDraft& draft) : draft_(draft) {}
 
   void run() {
+    find_gathers();
     for (std::size_t i = draft_.all_nodes.size(); i-- > 0;) {
       Node* node = draft_.all_nodes[i];
       if (draft_.group_of(node) || node->op->name == "constant") continue;  // constants are in memory already
@@ -55,6 +56,7 @@ class Storing {
       }
       consumers_of_[node] = std::move(readers);
       chain_length_[node] = chain_length(*node) + 1;
+      computed_[node] = elements_computed(*node);
     }
   }
 
@@ -185,6 +187,37 @@ class Storing {
     return length;
   }
 
+  // Elements of `node`'s result that its readers compute if it is not stored: one is computed again wherever it is broadcast to.
+  double elements_computed(const Node& node) const {
+    double sum = 0;
+    for (const auto& output : node.outputs) {
+      for (const Node* user : output->users) {
+        const auto inlined = computed_.find(user);
+        sum += inlined != computed_.end() ? inlined->second : typical(user->outputs[0]->type.elements());
+      }
+    }
+    return sum;
+  }
+
+  // Nodes that readers would compute with loads at positions that a tensor gives, one by one.
+  void find_gathers() {
+    for (const Node* node : draft_.all_nodes) {
+      const OpKind kind = node->op->kind;
+      const bool passes_on = kind == OpKind::elementwise || kind == OpKind::movement;
+      if (kind == OpKind::indexing || (passes_on && std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) {
+                                         return v && v->producer && !draft_.group_of(v->producer) && gathers_.count(v->producer);
+                                       })))
+        gathers_.insert(node);
+    }
+  }
+
+  // How often readers compute all of `node`'s result.
+  double passes(const Node& node, std::size_t readers) const {
+    const auto n = static_cast<double>(readers);
+    if (node.op->kind != OpKind::elementwise || gathers_.count(&node) == 0) return n;
+    return std::max(n, elements_computed(node) / std::max(1.0, typical(node.output()->type.elements())));
+  }
+
   bool worth_storing(const Node& node, const std::unordered_set<const Node*>& readers) {
     if (readers.empty() || !draft_.options.fuse || draft_.inlined.count(&node)) return false;
     const OpKind kind = node.op->kind;
@@ -203,7 +236,7 @@ class Storing {
     }
     const double n = static_cast<double>(readers.size());
     const double stored = inline_cost(node) + typical_bytes(node.output()->type) * (1 + n) + kLaunchBytes;
-    if (n * inline_cost(node) <= stored) return false;
+    if (passes(node, readers.size()) * inline_cost(node) <= stored) return false;
     draft_.why_not[&node] = fmt::format("storing it costs less than computing it again for {} readers", readers.size());
     return true;
   }
@@ -211,6 +244,8 @@ class Storing {
   GroupDraft& draft_;
   std::unordered_map<const Node*, std::unordered_set<const Node*>> consumers_of_;
   std::unordered_map<const Node*, int> chain_length_;
+  std::unordered_map<const Node*, double> computed_;
+  std::unordered_set<const Node*> gathers_;
   std::map<std::pair<const Node*, int>, double> inline_costs_;  // by node and depth
 };
 

@@ -44,6 +44,9 @@ constexpr std::int64_t kFewestSteps = 8;
 // Bytes a second of weights that reach a core from beyond its second-level cache.
 constexpr double kCoreStream = 20e9;
 constexpr double kImbalance = 1.08;
+// Results of wide rows are stored row by row where an item has so many panels, whose weights are no more than this share of the
+// second-level cache: they are read again for every block of rows. Larger ones come from memory while tiles multiply.
+constexpr std::int64_t kFewestSwept = 8, kSweptShare = 8;
 
 // Steps of a panel of weights for so many blocks of rows, which ask for the next panel meanwhile.
 double panel_seconds(double steps, double blocks, double multiply, double step_bytes) {
@@ -144,9 +147,9 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const
 }
 
 std::int64_t amx_local_floats(const AmxTiles& t, const AmxProduct& p, int products) {
-  const std::int64_t steps = p.steps(), sums = t.chunk < steps ? t.row_blocks * t.panels : 1,
+  const std::int64_t steps = p.steps(), sums = t.chunk < steps ? t.row_blocks * t.panels : t.sweep ? t.panels : 1,
                      panel = p.right == AmxProduct::Right::constant ? 0 : steps + 1;
-  return 16 + sums * 1024 + (t.row_blocks * t.chunk + panel) * parts_of(products) * 512;
+  return 16 + sums * (t.sweep ? 1040 : 1024) + (t.row_blocks * t.chunk + panel) * parts_of(products) * 512;
 }
 
 double fma_window_seconds(const AmxPatchProduct& p, const Target& target) {
@@ -209,6 +212,9 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
           t.chunk = ceil_div(steps, ++chunks);
         if (amx_local_floats(t, p, target.tile_products) * 4 > budget) continue;
       }
+      t.sweep = p.right == AmxProduct::Right::constant && t.chunk == steps && mt > 1 && t.panels >= kFewestSwept &&
+                t.panels * steps * step_bytes * kSweptShare <= target.l2_bytes;
+      if (t.sweep && amx_local_floats(t, p, target.tile_products) * 4 > budget) t.sweep = false;
       const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels), chunks = ceil_div(steps, t.chunk);
       const auto blocks = static_cast<double>(mt), panel_count = static_cast<double>(t.panels);
       const double item =

@@ -22,6 +22,7 @@ struct AmxProduct {
 struct AmxTiles {
   std::int64_t row_blocks = 1, panels = 1;  // of a work-item: 32 rows, 32 columns each
   std::int64_t chunk = 1;                   // steps of 32 terms that are split at a time
+  bool sweep = false;                       // SWEEP of the template
   double seconds = 0;
 };
 

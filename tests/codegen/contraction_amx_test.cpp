@@ -128,6 +128,26 @@ TEST_CASE("a sum that does not fit local memory is cut into chunks") {
   check.check("fp32", 2e-6, "contraction_amx", 1);
 }
 
+TEST_CASE("results of wide rows are stored row by row") {
+  for (const auto& [precision, tolerance, round] :
+       {std::tuple{"fp32", 1e-6, false}, {"fast", 2e-5, false}, {"bf16", 1e-6, true}}) {
+    CAPTURE(precision);
+    AmxCheck check;
+    check.round = round;
+    Builder& b = check.plan.b;
+    check.plan.out("wide", b.add(b.matmul(check.input({400, 60}), check.weights({60, 300})), check.input({400, 300})));
+    check.plan.out("groups", b.relu(b.matmul(check.input({2, 150, 32}), check.weights({2, 32, 288}))));
+    check.check(precision, tolerance, "contraction_amx", 2);
+    PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options(precision));
+    CHECK(runner.source().find("results row by row") != std::string::npos);
+  }
+  Target target = find_target("cpu-amx");
+  target.tile_products = 3;
+  CHECK(choose_amx_tiles({1, 784, 512, 1, 128}, target)->sweep);
+  CHECK_FALSE(choose_amx_tiles({1, 784, 128, 1, 512}, target)->sweep);   // a narrow row
+  CHECK_FALSE(choose_amx_tiles({1, 128, 3072, 1, 768}, target)->sweep);  // weights come from memory
+}
+
 TEST_CASE("convolutions of a window") {
   for (const auto& [precision, tolerance, round] :
        {std::tuple{"fp32", 1e-6, false}, {"fast", 2e-5, false}, {"bf16", 1e-6, true}}) {

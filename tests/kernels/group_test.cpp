@@ -1,5 +1,6 @@
 // Which nodes become one kernel: a graph's text in, a line a kernel out.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -67,6 +68,19 @@ TEST_CASE("residual_add_joins_the_later_convolution") {
   CHECK(groups_of(image_graph("  %0 = conv(%x, %w) " + kConv + "  // first\n  %1 = conv(%0, %w) " + kConv +
                               "  // second\n  %2 = add(%0, %1)  // add\n  return o=%2\n")) ==
         "first -> first\nsecond+add -> add\n");
+}
+
+TEST_CASE("what_gathers_is_stored_where_it_is_broadcast") {
+  const auto masked = [](const char* of, int rows) {
+    return groups_of(fmt::format("graph g(%x: f32[1024, 32], %w: f32[32, 64], %t: f32[{0}, 64], %i: i64[{0}, 64]) {{\n"
+                                 "  %0 = gather_elements(%t, %i) {{axis=1}}  // gather\n  %1 = exp({1})  // exp\n"
+                                 "  %2 = matmul(%x, %w) {2}  // matmul\n  %3 = add(%2, %1)  // add\n  return o=%3\n}}\n",
+                                 rows, of, kProduct));
+  };
+  // Each of 1024 rows would gather again, one by one.
+  CHECK(masked("%0", 1) == "exp -> exp\nmatmul+add -> add\n");
+  CHECK(masked("%0", 1024) == "matmul+add -> add\n");
+  CHECK(masked("%t", 1) == "matmul+add -> add\n");
 }
 
 TEST_CASE("two_convolutions_stay_apart_and_one_takes_the_sum") {
