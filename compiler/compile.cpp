@@ -20,6 +20,7 @@
 #include "compiler/passes/layout.h"
 #include "compiler/passes/mixed_precision.h"
 #include "compiler/passes/pass.h"
+#include "compiler/passes/widen_images.h"
 #include "compiler/passes/winograd_gradients.h"
 #include "compiler/support/error.h"
 
@@ -29,10 +30,10 @@ namespace {
 
 // Passes behind the pipeline, which run once.
 constexpr std::string_view kLatePasses[] = {
-    "choose_convolution", "assign_layouts", "fuse",        "persistent",     "short_products",
-    "split_sums",         "turn_weights",   "join_rows",   "join_pointwise", "pack_right_operands",
-    "side_by_side",       "resident",       "images",      "stripes",        "shorten_weights",
-    "one_memory",         "chains",         "read_through"};
+    "choose_convolution", "assign_layouts", "fuse",         "persistent",     "short_products",
+    "split_sums",         "turn_weights",   "join_rows",    "join_pointwise", "pack_right_operands",
+    "side_by_side",       "resident",       "images",       "stripes",        "shorten_weights",
+    "one_memory",         "chains",         "read_through", "widen_images"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -81,6 +82,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
     recompute(*graph, options.recompute_bytes);
     if (choose) {
       if (!is_disabled(options, "assign_layouts")) lay_out_images(*graph, target);
+      if (!is_disabled(options, "widen_images")) widen_images(*graph, target);
       choose_convolution(*graph, convolutions);
     }
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);

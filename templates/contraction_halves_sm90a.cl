@@ -10,7 +10,8 @@
 // A         hole A_PLACE sets `from` to where four elements from (m, k) on lie in memory, a multiple of 16 bytes, and `inside` to 0 if
 //           they are zeros instead. Default: row-major a[(g * M + m) * K + k]. The four are of k, or without A_ALONG_K of m.
 //           With TABLE, place and condition are sums of one of the row and one of the term, as the holes A_ROW and A_STEP set them:
-//           base + row_at + step_at, and zeros where row_edges + step_edges has a negative component.
+//           base + row_at + step_at, and zeros where row_edges + step_edges has a negative component. With MASKS that is found for
+//           each row and tap once a tile.
 // B         weights[((g * COLUMN_TILES + n / BN) * STEPS + step) * IMAGE], 4-byte words: as it lies in local memory; behind the images,
 //           from SCALES_AT on, what column n of group g is to be multiplied by: [(g * COLUMN_TILES * BN) + n]. With STEP_SCALES every
 //           image ends with such numbers for its own 32 k.
@@ -24,6 +25,7 @@
 //   AV      elements that are copied together: 4, or 1, which wants TABLE (4)
 //   A_ALONG_K  1: neighbours of A in memory follow one another in k; 0: in m, of which there are whole vectors; wants AV 4 (1)
 //   TABLE   1: a table of a tile's rows saves the loaders their coordinates in every step; wants A_ALONG_K (0)
+//   MASKS   1, 2: conditions of at most 32, 64 TAPS, which depend on the row and the tap alone; wants TABLE (0)
 //   WARPGROUPS  1, 2, or 3 of 64 ROWS: 128 work-items each (2)
 //   ROWS    64, 128: rows of a warpgroup (128)
 //   BN      columns of a group's tile: 64, 128; 192 or 256 of rounded operands without STEP_SCALES, with 64 ROWS (128)
@@ -70,6 +72,9 @@
 #endif
 #ifndef TABLE
 #define TABLE 0
+#endif
+#ifndef MASKS
+#define MASKS 0
 #endif
 #ifndef PARTS
 #define PARTS 2
@@ -139,7 +144,10 @@
 #define EXPONENT0(from) oclc_largest_exponent(QUAD((from) + lane_at), QUAD((from) + LATER(lane_at)))
 #define EXPONENT8(from) oclc_largest_exponent(QUAD((from) + BELOW(lane_at)), QUAD((from) + BELOW(LATER(lane_at))))
 #define TABLE_AT (STAGES * STAGE + COMPUTERS / 2 * PITCH)
-#define SPACE (TABLE_AT + TABLE * BM * 5 + STAGES * 4)
+// Rows whose places a loader reads from the table at once: reads of local memory do not pass a copy.
+#define READ_AHEAD (MASKS && BM / PASS % 8 == 0 ? 8 : 4)
+#define TABLE_WORDS (MASKS == 1 ? 2 : MASKS == 2 ? 4 : 5)
+#define SPACE (TABLE_AT + TABLE * BM * TABLE_WORDS + STAGES * 4)
 
 void contraction_halves_sm90a_tile(const __global float* restrict a, const __global float* restrict weights,
                                    const __global float* restrict bias, __global float* restrict c, int first_tile,
@@ -180,8 +188,17 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
       const int m0 = (swath * SWATH + within % swath_rows) * BM;
       const __global float* image = weights + (size_t)(g * COLUMN_TILES + within / swath_rows) * (STEPS * IMAGE);
 #if TABLE
+#if MASKS
+      // Of each row its place, and a bit for each tap whose elements are there.
+#if MASKS == 1
+      __local int2* restrict table = (__local int2*)(space + TABLE_AT);
+#else
+      __local int4* restrict table = (__local int4*)(space + TABLE_AT);
+#endif
+#else
       __local int4* restrict edges = (__local int4*)(space + TABLE_AT);
       __local int* restrict places = (__local int*)(space + TABLE_AT + 4 * BM);
+#endif
       // A warp makes the table of the rows that it loads.
       oclc_warp_barrier();
       for (int i = 0; i < BM; i += 128) {
@@ -193,8 +210,33 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           //@hole A_ROW
           row_at = (g * M + m) * K;
           //@end
+#if MASKS
+          uint mask = 0, later_mask = 0;
+          for (int tap = 0; tap < TAPS; ++tap) {
+            const int k = 0;
+            const __global float* base = weights;
+            int step_at = 0;
+            int4 step_edges = 0;
+            //@hole A_STEP
+            base = a;
+            step_at = k;
+            //@end
+            const int4 edge = row_edges + step_edges;
+            const uint bit = (edge.x | edge.y | edge.z | edge.w) >= 0 ? 1u << tap % 32 : 0;
+            if (tap < 32)
+              mask |= bit;
+            else
+              later_mask |= bit;
+          }
+#if MASKS == 1
+          table[row] = (int2)(row_at, (int)mask);
+#else
+          table[row] = (int4)(row_at, (int)mask, (int)later_mask, 0);
+#endif
+#else
           places[row] = row_at;
           edges[row] = row_edges;
+#endif
         }
       }
       oclc_warp_barrier();
@@ -228,18 +270,29 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         //@end
 #endif
 #if TABLE
-        for (int row = loader / (32 / AV); row < BM; row += 4 * PASS) {
-          // Four rows at a time: reads of local memory do not pass a copy.
-          int places_of[4], inside[4];
+        for (int row = loader / (32 / AV); row < BM; row += READ_AHEAD * PASS) {
+          int places_of[READ_AHEAD], inside[READ_AHEAD];
           #pragma unroll
-          for (int j = 0; j < 4; ++j) {
+          for (int j = 0; j < READ_AHEAD; ++j) {
+#if MASKS == 1
+            const int2 at = table[row + j * PASS];
+            places_of[j] = at.x + step_at;
+            inside[j] = at.y >> tap & 1;
+#endif
+#if MASKS == 2
+            const int4 at = table[row + j * PASS];
+            places_of[j] = at.x + step_at;
+            inside[j] = (tap < 32 ? at.y : at.z) >> tap % 32 & 1;
+#endif
+#if MASKS == 0
             const int4 edge = edges[row + j * PASS] + step_edges;
             places_of[j] = places[row + j * PASS] + step_at;
             inside[j] = (edge.x | edge.y | edge.z | edge.w) >= 0;
+#endif
             if (RAGGED && at_k + in_k >= DEPTH) inside[j] = 0;
           }
           #pragma unroll
-          for (int j = 0; j < 4; ++j) {
+          for (int j = 0; j < READ_AHEAD; ++j) {
             const uint row_to = to + (row + j * PASS) * 128 + ((in_k / 4 ^ row % 2 * 4) << 4);
             const __global float* from = inside[j] ? base + places_of[j] : weights;
 #if AV == 4

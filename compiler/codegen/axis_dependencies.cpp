@@ -85,12 +85,13 @@ std::vector<std::set<std::string>> find_dependencies(const Kernel& kernel) {
   return all;
 }
 
-bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned) {
+bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned, bool shorts) {
+  const auto is_loaded = [&](const ScalarNode& n) { return shorts && n.kind == Kind::load && n.dtype == DType::i16; };
   const auto dependencies = find_dependencies(kernel);
   for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
     if (!dependencies[i].count(axis)) continue;
     const ScalarNode& node = kernel.nodes[i];
-    if (!has_lanes(node.dtype)) return false;
+    if (!has_lanes(node.dtype) && !is_loaded(node)) return false;
     if (!unit_or_zero(node.index, axis, dependencies) && node.kind == Kind::load) return false;
     if (node.kind == Kind::index) {
       const auto c = node.index.coefficient(axis);
@@ -99,7 +100,9 @@ bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned) {
     for (const Expr& e : node.guard) {
       if (index_varies(e, axis, dependencies) && !alike(e, axis, aligned)) return false;
     }
-    if (node.kind == Kind::cast && !has_lanes(kernel.nodes[static_cast<std::size_t>(node.args[0])].dtype)) return false;
+    if (node.kind != Kind::cast) continue;
+    const ScalarNode& from = kernel.nodes[static_cast<std::size_t>(node.args[0])];
+    if (!has_lanes(from.dtype) && !is_loaded(from)) return false;
   }
   for (const Store& store : kernel.stores) {
     const DType dtype = kernel.operands[static_cast<std::size_t>(store.operand)].dtype;

@@ -12,7 +12,8 @@ namespace oclc {
 std::vector<std::set<std::string>> find_dependencies(const Kernel& kernel);
 
 // True if the nodes that vary along `axis` can be computed on vectors: 4-byte types, unit or zero strides, guards that are
-// uniform in vectors which begin at multiples of `aligned`, a multiple of their width.
-bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned = 1);
+// uniform in vectors which begin at multiples of `aligned`, a multiple of their width. With `shorts` loads of i16 as well,
+// which are converted.
+bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned = 1, bool shorts = false);
 
 }  // namespace oclc

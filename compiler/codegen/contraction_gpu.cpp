@@ -27,6 +27,8 @@ constexpr int kMatrixDepth = 32;
 // Terms of a chain there, which adds up sums of 8; elements of a sub-group's tile that leave registers for a second sum.
 constexpr std::int64_t kLongestMatrixChain = 128;
 constexpr int kChainedElements = 1024;
+// Bits of a mask.
+constexpr std::int64_t kMaskedTaps = 32;
 // Columns that an epilogue handles at once.
 constexpr int kEpilogueWidth = 4;
 // A cheap epilogue is written out so many times, so that its loads overlap.
@@ -100,6 +102,8 @@ class GpuContractionCode {
     values_.holes["A_STEP"] = a.step;
     auto& p = values_.parameters;
     p["TABLE"] = a.row.empty() || (a.width > 1 && !a.along_k) ? "0" : "1";
+    const bool masked = p["TABLE"] == "1" && a.edges_of_taps && view_.taps() > 1 && view_.taps() <= 2 * kMaskedTaps;
+    p["MASKS"] = std::to_string(masked ? ceil_div(view_.taps(), kMaskedTaps) : 0);
     p["AV"] = std::to_string(a.width);
     p["BV"] = std::to_string(b.width);
     p["A_ALONG_K"] = a.along_k ? "1" : "0";

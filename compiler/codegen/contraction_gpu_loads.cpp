@@ -100,6 +100,8 @@ class LoadCode {
       e.line(fmt::format("step_at = {};", e.index(steps.back())));
       e.line(fmt::format("step_edges = {};", edges(e, steps)));
     };
+    const std::string& inner = view_.inner_axis().name;
+    load.edges_of_taps = std::none_of(steps.begin(), steps.end() - 1, [&](const Expr& e) { return e.uses(inner); });
     load.row = at_element(view_.mode(), row_lines, true, false);
     load.step = at_element(view_.mode(), step_lines, false, true);
   }

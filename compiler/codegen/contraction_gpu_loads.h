@@ -18,6 +18,7 @@ struct GpuLoad {
   // way: lines that set `row_at` and `row_edges`, and lines that set `base`, `step_at` and `step_edges`. The elements lie at
   // base + row_at + step_at; they are zeros if a component of row_edges + step_edges is negative.
   std::string row, step;
+  bool edges_of_taps = false;  // step_edges is the same for all terms of a tap
 };
 
 GpuLoad load_of_a(const ContractionView& view);

@@ -147,7 +147,7 @@ class GroupReduction {
   // Whole vectors of neighbours along an axis, in the sums and in what is stored.
   bool fills_vectors(const Axis& axis) const {
     return floor_mod(axis.extent, Expr(kLanes)) == Expr(0) && loads_along(axis.name) &&
-           can_vectorize(kernel_, axis.name, kLanes) &&
+           can_vectorize(kernel_, axis.name, kLanes, true) &&
            std::all_of(kernel_.stores.begin(), kernel_.stores.end(),
                        [&](const Store& s) { return s.index.coefficient(axis.name).has_value(); });
   }

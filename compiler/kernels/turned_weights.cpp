@@ -1,10 +1,14 @@
 #include "compiler/kernels/turned_weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/ops/op_list.h"
 
 namespace oclc {
 namespace {
@@ -27,9 +31,65 @@ HostTensor turned(const HostTensor& matrix, std::int64_t rows, std::int64_t colu
   return out;
 }
 
+// Rounding as a share of a result's weights, root mean square of both, up to which shorts are better than TF32 numbers, whose
+// rounding is 2e-4 to 2.8e-4.
+constexpr double kRounding = 1e-4, kLargestShort = 32767;
+
+struct ShortWeights {
+  HostTensor numbers, scales;  // i16[results, terms], f32[results]
+};
+
+// Numbers of 16 bits and what those of a result are multiplied by; nothing where those of one are too far apart.
+std::optional<ShortWeights> shortened(const HostTensor& weights, std::int64_t results, std::int64_t terms) {
+  ShortWeights s{HostTensor(DType::i16, {results, terms}), HostTensor(DType::f32, {results})};
+  for (std::int64_t r = 0; r < results; ++r) {
+    double largest = 0, all = 0, errors = 0;
+    for (std::int64_t i = r * terms; i < (r + 1) * terms; ++i) largest = std::max(largest, std::abs(weights.at(i)));
+    s.scales.set(r, largest / kLargestShort);
+    const double scale = s.scales.at(r);
+    for (std::int64_t i = r * terms; i < (r + 1) * terms; ++i) {
+      const double x = weights.at(i), number = scale > 0 ? std::nearbyint(x / scale) : 0;
+      if (!std::isfinite(number)) return std::nullopt;
+      s.numbers.set_int(i, static_cast<std::int64_t>(std::clamp(number, -kLargestShort, kLargestShort)));
+      const double error = number * scale - x;
+      all += x * x;
+      errors += error * error;
+    }
+    if (errors > kRounding * kRounding * all) return std::nullopt;
+  }
+  return s;
+}
+
+bool refers_to_nodes(const Kernel& kernel) {
+  const std::vector<Expr> indices = indices_of(kernel);
+  return std::any_of(indices.begin(), indices.end(), reads_values);
+}
+
+// A sum of products with one node that stands for it.
+bool has_one_sum(const Kernel& kernel) {
+  const Stage& stage = kernel.stages[0];
+  return stage.combine == Stage::Combine::sum && stage.arg_index < 0 &&
+         kernel.nodes[static_cast<std::size_t>(stage.body)].op_name == "mul" &&
+         std::count_if(kernel.nodes.begin(), kernel.nodes.end(),
+                       [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::reduced; }) == 1;
+}
+
+// Puts nodes behind node `at` that stand for it wherever it was used.
+void replace_behind(Kernel& kernel, NodeId at, std::vector<ScalarNode> nodes) {
+  const auto count = static_cast<NodeId>(nodes.size());
+  const auto moved = [&](NodeId id) { return id < at ? id : id + count; };
+  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+    for (NodeId& a : kernel.nodes[i].args) a = moved(a);
+  }
+  for (Stage& s : kernel.stages) s.body = moved(s.body);
+  for (Store& s : kernel.stores) s.value = moved(s.value);
+  kernel.nodes.insert(kernel.nodes.begin() + at + 1, std::make_move_iterator(nodes.begin()),
+                      std::make_move_iterator(nodes.end()));
+}
+
 class Turner {
  public:
-  explicit Turner(Schedule& schedule) : schedule_(schedule), uses_(schedule.uses()) {}
+  Turner(Schedule& schedule, bool rounds) : schedule_(schedule), uses_(schedule.uses()), rounds_(rounds) {}
 
   void kernel(Kernel& kernel) {
     if (kernel.contraction || kernel.anchor != Anchor::reduce || kernel.stages.size() != 1 || kernel.reduction.size() != 1 ||
@@ -45,11 +105,16 @@ class Turner {
     Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(id)];
     const std::int64_t rows = term.extent.value(), columns = result.extent.value();
     if (buffer.kind != BufferKind::constant || buffer.dtype != DType::f32 || uses_.at(id) != 1 || loads_of(kernel, id) != 1 ||
-        buffer.constant.elements() != rows * columns || !load.guard.empty() ||
-        !(load.index == term.var * Expr(columns) + result.var))
+        buffer.constant.elements() != rows * columns || !load.guard.empty())
       return;
-    buffer.constant = turned(buffer.constant, rows, columns);
-    load.index = result.var * Expr(rows) + term.var;
+    const Expr by_results = result.var * Expr(rows) + term.var;
+    if (load.index == term.var * Expr(columns) + result.var) {
+      buffer.constant = turned(buffer.constant, rows, columns);
+      load.index = by_results;
+    } else if (!(load.index == by_results)) {
+      return;
+    }
+    if (rounds_ && has_one_sum(kernel) && !refers_to_nodes(kernel)) shorten(kernel, *weights);
   }
 
  private:
@@ -66,6 +131,47 @@ class Turner {
     return found;
   }
 
+  // Weights, stored by results, become numbers of 16 bits, which the kernel multiplies by the scale of their result.
+  void shorten(Kernel& kernel, NodeId id) {
+    const Axis &term = kernel.reduction[0], &result = kernel.axes.back();
+    const int operand = kernel.nodes[static_cast<std::size_t>(id)].operand;
+    Operand& numbers = kernel.operands[static_cast<std::size_t>(operand)];
+    auto shorts = shortened(schedule_.buffers[static_cast<std::size_t>(numbers.buffer)].constant, result.extent.value(),
+                            term.extent.value());
+    if (!shorts) return;
+    Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(numbers.buffer)];
+    Buffer scales;
+    scales.kind = BufferKind::constant;
+    scales.name = buffer.name + ".scales";
+    scales.elements = result.extent;
+    scales.constant = std::move(shorts->scales);
+    buffer.constant = std::move(shorts->numbers);
+    buffer.dtype = numbers.dtype = DType::i16;
+    Operand scale;
+    scale.buffer = static_cast<int>(schedule_.buffers.size());
+    scale.name = fmt::format("x{}", kernel.operands.size());
+    scale.value = scales.name;
+    schedule_.buffers.push_back(std::move(scales));
+    kernel.operands.push_back(std::move(scale));
+    kernel.nodes[static_cast<std::size_t>(id)].dtype = DType::i16;
+    ScalarNode number, factor, product;
+    number.kind = ScalarNode::Kind::cast;
+    number.args = {id};
+    replace_behind(kernel, id, {number});
+    const auto is_sum = [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::reduced; };
+    const auto sum = static_cast<NodeId>(std::find_if(kernel.nodes.begin(), kernel.nodes.end(), is_sum) - kernel.nodes.begin());
+    factor.kind = ScalarNode::Kind::load;
+    factor.operand = static_cast<int>(kernel.operands.size()) - 1;
+    factor.index = result.var;
+    const OpDef& mul = op("mul");
+    product.kind = ScalarNode::Kind::apply;
+    product.op = mul.scalar;
+    product.op_name = mul.name;
+    product.args = {sum, sum + 1};
+    replace_behind(kernel, sum, {factor, product});
+    kernel.bytes = kernel.bytes - result.extent * term.extent * Expr(2);
+  }
+
   static std::ptrdiff_t loads_of(const Kernel& kernel, int buffer) {
     return std::count_if(kernel.nodes.begin(), kernel.nodes.end(), [&](const ScalarNode& n) {
       return n.kind == ScalarNode::Kind::load && kernel.operands[static_cast<std::size_t>(n.operand)].buffer == buffer;
@@ -74,13 +180,14 @@ class Turner {
 
   Schedule& schedule_;
   const std::map<int, int> uses_;
+  const bool rounds_;  // operands of products are rounded
 };
 
 }  // namespace
 
 void turn_weights(Schedule& schedule, const Target& target) {
   if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return;
-  Turner turner(schedule);
+  Turner turner(schedule, target.products == Products::rounded);
   for (const EntrySchedule& entry : schedule.entries) {
     for (const Step& step : entry.steps) {
       if (step.kernel >= 0) turner.kernel(schedule.kernels[static_cast<std::size_t>(step.kernel)]);

@@ -54,6 +54,7 @@ bool finish(Rewriter& r, const Node& node, Value* y, const ConvolutionCost& cost
     shape.resize(y->type.rank() - 1, Expr(1));
     y = r.call("add", {y, r.reshape(node.inputs[2], shape)});
   }
+  node.output()->layout = y->layout;
   return r.replace(y);
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/passes/gradient_windows.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/rewrite.h"
+#include "compiler/passes/unit_conv_cost.h"
 #include "compiler/support/error.h"
 #include "compiler/targets/amx_tiles.h"
 
@@ -69,9 +70,28 @@ double product_efficiency(double rows, double columns, double inner, const Targe
   return 0.95 * fill * inner / (inner + 8) * rows / (rows + 4);
 }
 
-// Matrix units leave the products that Winograd saves cheaper than its transforms' way through memory.
 bool multiplies_fast(const Target& target) {
   return target.device_class == DeviceClass::gpu && target.matrix_unit != MatrixUnit::none && target.products != Products::fma;
+}
+
+// Fewer channels or features leave tiles of matrix units empty.
+constexpr std::int64_t kNarrowOperand = 32;
+// Share of the direct product's time up to which Winograd is worth its rounding there, and what estimates of three launches,
+// short ones, may be short of.
+constexpr double kWorthRounding = 0.9, kShortLaunches = 15e-6;
+
+// 3x3 convolutions of so many constant weights that unit_conv_cost.h says what they take.
+bool counts_on_units(const Node& conv, const Target& target) {
+  const Shape& w = conv.inputs[1]->type.shape;
+  return multiplies_in_parts(target) && winograd_tile(conv, true) == 4 && conv.get<std::int64_t>("group") == 1 &&
+         all_ones(conv.get<Ints>("strides")) && all_ones(conv.get<Ints>("dilations")) && constant_of(conv.inputs[1]) &&
+         w[0].value() >= kNarrowOperand && w[1].value() >= kNarrowOperand;
+}
+
+// Matrix units leave the products that Winograd saves cheaper than its transforms' way through memory, but for large windows of
+// many channels.
+bool gains_by_winograd(const Node& conv, const Target& target, bool large_window) {
+  return !multiplies_fast(target) || (large_window && counts_on_units(conv, target));
 }
 
 // Products of blocks of tiles beside the weights that stream in from memory, and the transforms in the cache.
@@ -143,6 +163,11 @@ double tile_unit_seconds(const Node& conv, const ConvSizes& s, const Target& tar
 std::string_view name_of(ConvolutionStrategy strategy) { return kNames.at(static_cast<std::size_t>(strategy)); }
 
 double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int64_t tile, const Target& target) {
+  if (counts_on_units(conv, target)) {
+    if (strategy == ConvolutionStrategy::implicit) return unit_product_seconds(UnitConvolution(conv), target);
+    if (strategy == ConvolutionStrategy::winograd)
+      return unit_winograd_seconds(UnitConvolution(conv), static_cast<double>(tile), target);
+  }
   const ConvSizes s = sizes_of(conv);
   if (strategy == ConvolutionStrategy::implicit && target.tile_products > 0) {
     Target plain = target;
@@ -232,13 +257,15 @@ std::int64_t winograd_tile(const Node& conv, bool large_window) {
 
 double gain_of_large_window(const Node& conv, const ConvolutionOptions& options) {
   using enum ConvolutionStrategy;
-  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty() || multiplies_fast(options.target)) return 0;
+  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty() || !gains_by_winograd(conv, options.target, true))
+    return 0;
   // Forward in training, its rounding errors turn signs of activations that are almost zero, and their gradients with them.
   if (!constant_of(conv.inputs[1]) && !conv.has(kAdjoint)) return 0;
   constexpr double never = std::numeric_limits<double>::infinity();
   const std::int64_t small = winograd_tile(conv, false);
   const double large = estimate_seconds(conv, winograd, winograd_tile(conv, true), options.target),
                others = options.strategy == "winograd" ? never : estimate_seconds(conv, implicit, 0, options.target);
+  if (counts_on_units(conv, options.target)) return large + kShortLaunches < kWorthRounding * others ? others - large : 0;
   return std::min(others, small == 0 ? never : estimate_seconds(conv, winograd, small, options.target)) - large;
 }
 
@@ -314,7 +341,8 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
   // Loads of a GPU's implicit product gather as those of a matrix of patches do, without writing it.
   const bool gathers = options.target.device_class == DeviceClass::gpu && options.target.loop_iterations == Target::kNoLimit;
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
-    if (why_not(s).empty() && !(gathers && s == im2col) && !(s == winograd && multiplies_fast(options.target)))
+    if (why_not(s).empty() && !(gathers && s == im2col) &&
+        !(s == winograd && !gains_by_winograd(conv, options.target, large_window)))
       costs.emplace_back(estimate_seconds(conv, s, choice.winograd_tile, options.target), s);
   }
   std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -7,6 +7,7 @@
 #include "compiler/ops/builder.h"
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/gradient_windows.h"
+#include "compiler/passes/unit_conv_cost.h"
 
 namespace oclc {
 namespace {
@@ -31,8 +32,6 @@ bool allows_winograd(const Node& node) {
   }
   return x->type.shape[1].is_constant() && y->type.shape[1].is_constant();
 }
-
-bool multiplies_in_parts(const Target& target) { return target.sm90a && target.products == Products::split; }
 
 bool saves_time(const Node& node, const Target& target) {
   const Shape &x = node.inputs[0]->type.shape, &y = node.inputs[1]->type.shape;

@@ -60,3 +60,36 @@ TEST_CASE("convolutions for any size on a Hopper take tables of rows, as for a k
     CHECK(text(batch).find("row_edges = ") != std::string::npos);
   }
 }
+
+TEST_CASE("on a Hopper a bit for each tap says whether a row has its elements, where channels do not decide it") {
+  CompileOptions options;
+  options.target = find_target("h200");
+  const auto text = [&](const std::string& layer) {
+    std::string all;
+    for (const GeneratedFile& file :
+         compile(module_of(parse_graph("graph g(%x: f32[16, 32, 28, 28]) {\n" + layer + "return y=%0\n}", find_op)), options)
+             .plan.files)
+      all += file.source;
+    return all;
+  };
+  const std::string one_word = "int2* restrict table", two_words = "int4* restrict table", edges = "int4* restrict edges";
+  const std::string small = text(R"(%w = constant f32[64, 32, 3, 3] random 1
+    %0 = conv(%x, %w) {dilations=[1, 1], group=1, pads=[1, 1, 1, 1], strides=[1, 1]}
+  )");
+  CHECK(small.find(one_word) != std::string::npos);
+  CHECK(small.find(edges) == std::string::npos);
+  CHECK(text(R"(%w = constant f32[64, 32, 7, 7] random 1
+    %0 = conv(%x, %w) {dilations=[1, 1], group=1, pads=[3, 3, 3, 3], strides=[1, 1]}
+  )")
+            .find(two_words) != std::string::npos);
+  CHECK(text(R"(%w = constant f32[64, 32, 9, 9] random 1
+    %0 = conv(%x, %w) {dilations=[1, 1], group=1, pads=[4, 4, 4, 4], strides=[1, 1]}
+  )")
+            .find(edges) != std::string::npos);
+  // Channels beyond those that are there.
+  CHECK(text(R"(%w = constant f32[64, 36, 3, 3] random 1
+    %p = pad(%x) {after=(0, 4, 0, 0), before=(0, 0, 0, 0), mode="constant", value=0.0}
+    %0 = conv(%p, %w) {dilations=[1, 1], group=1, pads=[1, 1, 1, 1], strides=[1, 1]}
+  )")
+            .find("int2* restrict table") == std::string::npos);
+}

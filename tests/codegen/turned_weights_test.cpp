@@ -37,5 +37,31 @@ TEST_CASE("weights with two readers, of many rows, or given when the plan runs s
   check.check(2e-6, false);
 }
 
+TEST_CASE("where products are rounded, weights of one row are shorts with a scale for each result") {
+  const auto plan_of = [](const HostTensor& weights, const char* precision, double* error) {
+    Graph graph;
+    Builder b(graph, "layer");
+    Value* x = graph.add_input("x", {DType::f32, {Expr(1), Expr(200)}});
+    graph.add_output("y", b.relu(b.add(b.matmul(x, b.constant(weights)), b.constant(random_tensor(DType::f32, {96}, 4)))));
+    CompileOptions options = default_options();
+    options.target = find_target("h200");
+    options.precision = precision;
+    std::string all;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) all += file.source;
+    *error = compare_with_reference(graph, std::vector{random_tensor(DType::f32, {1, 200}, 5)}, options).max_rel;
+    return all;
+  };
+  const std::string vectors = "convert_float4(";
+  double error = 0;
+  HostTensor weights = random_tensor(DType::f32, {200, 96}, 3);
+  CHECK(plan_of(weights, "tf32", &error).find(vectors) != std::string::npos);
+  CHECK(error < 5e-5);
+  CHECK(plan_of(weights, "fp32", &error).find(vectors) == std::string::npos);
+  CHECK(error < 2e-6);
+  // One that is so large that those of its result would be rounded to few bits.
+  weights.set(5, 1e4);
+  CHECK(plan_of(weights, "tf32", &error).find(vectors) == std::string::npos);
+}
+
 }  // namespace
 }  // namespace oclc::test
