@@ -17,6 +17,7 @@
 #include "compiler/kernels/stripes.h"
 #include "compiler/kernels/turned_weights.h"
 #include "compiler/passes/choose_convolution.h"
+#include "compiler/passes/keep_planes.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/mixed_precision.h"
 #include "compiler/passes/pass.h"
@@ -32,7 +33,7 @@ constexpr std::string_view kLatePasses[] = {
     "choose_convolution", "assign_layouts", "fuse",        "persistent",     "short_products",
     "split_sums",         "turn_weights",   "join_rows",   "join_pointwise", "pack_right_operands",
     "side_by_side",       "resident",       "images",      "stripes",        "shorten_weights",
-    "one_memory",         "chains",         "read_through"};
+    "one_memory",         "chains",         "read_through",    "keep_planes"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -80,6 +81,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   for (const auto& graph : module.entries) {
     recompute(*graph, options.recompute_bytes);
     if (choose) {
+      if (!is_disabled(options, "keep_planes")) keep_planes(*graph, target);
       if (!is_disabled(options, "assign_layouts")) lay_out_images(*graph, target);
       choose_convolution(*graph, convolutions);
     }
