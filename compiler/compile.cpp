@@ -30,10 +30,10 @@ namespace {
 
 // Passes behind the pipeline, which run once.
 constexpr std::string_view kLatePasses[] = {
-    "choose_convolution", "assign_layouts", "fuse",        "persistent",     "short_products",
-    "split_sums",         "turn_weights",   "join_rows",   "join_pointwise", "pack_right_operands",
-    "side_by_side",       "resident",       "images",      "stripes",        "shorten_weights",
-    "one_memory",         "chains",         "read_through",    "keep_planes"};
+    "choose_convolution", "assign_layouts", "fuse",         "persistent",     "short_products",
+    "split_sums",         "turn_weights",   "join_rows",    "join_pointwise", "pack_right_operands",
+    "side_by_side",       "resident",       "images",       "stripes",        "shorten_weights",
+    "one_memory",         "chains",         "read_through", "keep_planes"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();

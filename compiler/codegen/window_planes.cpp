@@ -133,10 +133,12 @@ class PlaneWindows {
   TemplateValues values(std::int64_t planes) {
     TemplateValues values;
     const std::pair<const char*, std::int64_t> numbers[] = {
-        {"KH", y_axis_.taps},       {"KW", x_axis_.taps},      {"SY", y_axis_.stride},  {"SX", x_axis_.stride},
-        {"DY", y_axis_.dilation},   {"DX", x_axis_.dilation},  {"OH", y_axis_.outputs}, {"OW", x_axis_.outputs},
-        {"Y_FIRST", y_axis_.first}, {"Y_LAST", y_axis_.last},  {"X_FIRST", x_axis_.first}, {"X_LAST", x_axis_.last},
-        {"VW", width_},             {"MR", sharing_},          {"ROWS", rows_},         {"PLANES", planes}};
+        {"KH", y_axis_.taps},     {"KW", x_axis_.taps},       {"SY", y_axis_.stride},
+        {"SX", x_axis_.stride},   {"DY", y_axis_.dilation},   {"DX", x_axis_.dilation},
+        {"OH", y_axis_.outputs},  {"OW", x_axis_.outputs},    {"Y_FIRST", y_axis_.first},
+        {"Y_LAST", y_axis_.last}, {"X_FIRST", x_axis_.first}, {"X_LAST", x_axis_.last},
+        {"VW", width_},           {"MR", sharing_},           {"ROWS", rows_},
+        {"PLANES", planes}};
     for (const auto& [name, number] : numbers) values.parameters[name] = std::to_string(number);
     values.parameters["FILL"] = is_sum() ? "0.0f" : "-INFINITY";
     Emitter e(after_, {});
@@ -166,15 +168,12 @@ class PlaneWindows {
   }
 
   std::string tap_text() const {
-    if (w_ < 0)
-      return fmt::format("acc[i] = {};\n", combine_text(kernel_.stages[0].combine, DType::f32, "acc[i]", "x"));
+    if (w_ < 0) return fmt::format("acc[i] = {};\n", combine_text(kernel_.stages[0].combine, DType::f32, "acc[i]", "x"));
     const auto step = [&](std::size_t i) { return *constant_stride(node(w_).index, kernel_.reduction[i].name); };
     return fmt::format("acc[i] = fma(x, w[ky * {} + kx * {}], acc[i]);\n", step(0), step(1));
   }
 
-  bool streams() const {
-    return x_axis_.outputs % width_ == 0 && streams_results(kernel_);
-  }
+  bool streams() const { return x_axis_.outputs % width_ == 0 && streams_results(kernel_); }
 
   std::string epilogue() const {
     EmitMode mode;

@@ -40,14 +40,14 @@ struct Handed {
   std::size_t writer = 0, last = 0;  // places in the loop
   std::int64_t slice = 0;            // floats of a row
   std::int64_t rows = 0;             // of an image
-  bool local = false;  // nothing outside the loop uses it
+  bool local = false;                // nothing outside the loop uses it
 };
 
 struct Plan {
   std::int64_t images = 1, trips = 0, gain = 0;  // trips of an image
   bool own = false;                              // a work-group does all of a trip
-  std::vector<Rows> rows;        // by kernel
-  std::map<int, Handed> handed;  // by buffer
+  std::vector<Rows> rows;                        // by kernel
+  std::map<int, Handed> handed;                  // by buffer
 };
 
 std::int64_t bytes_of(const Buffer& b) {
@@ -93,8 +93,8 @@ class Stripes {
   // The outermost axis, or that behind the images, if there are others.
   static const Axis* row_axis(const Kernel& k, std::int64_t images) {
     if (images > 1 && images_of(k) != images) return nullptr;
-    const auto at = std::find_if(k.axes.begin() + (images > 1 ? 1 : 0), k.axes.end(),
-                                 [](const Axis& a) { return a.extent != Expr(1); });
+    const auto at =
+        std::find_if(k.axes.begin() + (images > 1 ? 1 : 0), k.axes.end(), [](const Axis& a) { return a.extent != Expr(1); });
     if (at == k.axes.end() || at + 1 == k.axes.end() || !at->extent.is_constant()) return nullptr;
     return &*at;
   }
