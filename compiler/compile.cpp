@@ -17,6 +17,7 @@
 #include "compiler/kernels/stripes.h"
 #include "compiler/kernels/turned_weights.h"
 #include "compiler/passes/choose_convolution.h"
+#include "compiler/passes/keep_planes.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/mixed_precision.h"
 #include "compiler/passes/pass.h"
@@ -33,7 +34,7 @@ constexpr std::string_view kLatePasses[] = {
     "choose_convolution", "assign_layouts", "fuse",         "persistent",     "short_products",
     "split_sums",         "turn_weights",   "join_rows",    "join_pointwise", "pack_right_operands",
     "side_by_side",       "resident",       "images",       "stripes",        "shorten_weights",
-    "one_memory",         "chains",         "read_through", "widen_images"};
+    "one_memory",         "chains",         "read_through", "widen_images",   "keep_planes"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -81,6 +82,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   for (const auto& graph : module.entries) {
     recompute(*graph, options.recompute_bytes);
     if (choose) {
+      if (!is_disabled(options, "keep_planes")) keep_planes(*graph, target);
       if (!is_disabled(options, "assign_layouts")) lay_out_images(*graph, target);
       if (!is_disabled(options, "widen_images")) widen_images(*graph, target);
       choose_convolution(*graph, convolutions);
@@ -124,6 +126,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "join_rows")) join_rows(result.schedule, target);
   if (fuse && !is_disabled(options, "join_pointwise")) join_pointwise(result.schedule, target);
   if (fuse && !is_disabled(options, "chains")) chains(result.schedule, target);
+  if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target, true);
   if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);

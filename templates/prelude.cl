@@ -274,6 +274,19 @@ int oclc_claim(volatile __global int* claimed, int tiles) {
   const int front = before & 65535, back = before >> 16;
   return front + back >= tiles ? tiles : from_back ? tiles - 1 - back : front;
 }
+//@provides oclc_take
+// The number of one of `places`, all 0 if nobody has them, that is the caller's until oclc_give; -1 if there is none.
+int oclc_take(volatile __global int* taken, int places) {
+  for (int i = 0; i < places; ++i) {
+    if (atomic_cmpxchg(taken + i, 0, 1) == 0) return i;
+  }
+  return -1;
+}
+//@provides oclc_give
+void oclc_give(volatile __global int* taken) {
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  atomic_xchg(taken, 0);
+}
 //@provides oclc_finish
 // Says that a claimed tile's results are in memory.
 void oclc_finish(volatile __global int* done) {

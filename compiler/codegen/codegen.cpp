@@ -5,6 +5,7 @@
 #include "compiler/codegen/group_reduction.h"
 #include "compiler/codegen/loop_nest.h"
 #include "compiler/codegen/packed_right.h"
+#include "compiler/codegen/window_planes.h"
 
 namespace oclc {
 
@@ -14,6 +15,7 @@ GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffer
     if (auto contraction = generate_contraction(kernel, buffers, target)) return std::move(*contraction);
     if (auto contraction = generate_gpu_contraction(kernel, buffers, target)) return std::move(*contraction);
   }
+  if (auto planes = generate_window_planes(kernel, target)) return std::move(*planes);
   if (auto shared = generate_group_reduction(kernel, target)) return std::move(*shared);
   return generate_loops(kernel, target);
 }

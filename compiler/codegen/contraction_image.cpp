@@ -9,6 +9,8 @@ namespace {
 
 std::int64_t divide_down(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && a < 0 ? 1 : 0); }
 
+Substitution at_zero(const Axis& output, const Axis& tap) { return {{output.name, Expr(0)}, {tap.name, Expr(0)}}; }
+
 class ImageReader {
  public:
   ImageReader(const ContractionView& view, DType stored) : view_(view), a_(view.a()), stored_(stored) {}
@@ -34,17 +36,9 @@ class ImageReader {
   const Axis& tap_axis(int i) const { return view_.reduction(view_.roles().k[static_cast<std::size_t>(i)]); }
 
   bool read_steps(int i, ImageAxis& axis) const {
-    const auto output = constant_stride(a_.index, output_axis(i).name), tap = constant_stride(a_.index, tap_axis(i).name);
-    if (!output || !tap || !output_axis(i).extent.is_constant() || !tap_axis(i).extent.is_constant()) return false;
-    axis.outputs = output_axis(i).extent.value();
-    axis.taps = tap_axis(i).extent.value();
-    if (*output < 0 || *tap < 0 || (axis.outputs > 1 && *output == 0) || (axis.taps > 1 && *tap == 0)) return false;
-    axis.step = std::gcd(*output, *tap);
-    if (axis.step == 0) return false;
-    axis.stride = std::max<std::int64_t>(1, *output / axis.step);
-    axis.dilation = std::max<std::int64_t>(1, *tap / axis.step);
-    axis.last = (axis.outputs - 1) * axis.stride + (axis.taps - 1) * axis.dilation;
-    return true;
+    const auto found = image_axis(a_.index, output_axis(i), tap_axis(i));
+    if (found) axis = *found;
+    return found.has_value();
   }
 
   Substitution zero() const {
@@ -54,23 +48,7 @@ class ImageReader {
     return by;
   }
 
-  // Guards say unit * position + constant >= 0 or constant - unit * position >= 0.
-  bool read_bound(int i, const Expr& e, ImageAxis& axis) const {
-    const auto constant = e.substitute(zero()).constant();
-    const auto output = constant_stride(e, output_axis(i).name), tap = constant_stride(e, tap_axis(i).name);
-    if (!constant || !output || !tap || (*output == 0 && *tap == 0)) return false;
-    const std::int64_t unit = *output != 0 ? *output / axis.stride : *tap / axis.dilation;
-    if (unit == 0 || !(e == Expr(unit) * position(i, axis) + Expr(*constant))) return false;
-    if (unit > 0)
-      axis.first = std::max(axis.first, -divide_down(*constant, unit));
-    else
-      axis.last = std::min(axis.last, divide_down(*constant, -unit));
-    return true;
-  }
-
-  Expr position(int i, const ImageAxis& axis) const {
-    return output_axis(i).var * Expr(axis.stride) + tap_axis(i).var * Expr(axis.dilation);
-  }
+  bool read_bound(int i, const Expr& e, ImageAxis& axis) const { return narrow(axis, e, output_axis(i), tap_axis(i)); }
 
   const ContractionView& view_;
   const ScalarNode& a_;
@@ -79,6 +57,36 @@ class ImageReader {
 };
 
 }  // namespace
+
+std::optional<ImageAxis> image_axis(const Expr& index, const Axis& output, const Axis& tap) {
+  const auto of_output = constant_stride(index, output.name), of_tap = constant_stride(index, tap.name);
+  if (!of_output || !of_tap || !output.extent.is_constant() || !tap.extent.is_constant()) return std::nullopt;
+  ImageAxis axis;
+  axis.outputs = output.extent.value();
+  axis.taps = tap.extent.value();
+  if (*of_output < 0 || *of_tap < 0 || (axis.outputs > 1 && *of_output == 0) || (axis.taps > 1 && *of_tap == 0))
+    return std::nullopt;
+  axis.step = std::gcd(*of_output, *of_tap);
+  if (axis.step == 0) return std::nullopt;
+  axis.stride = std::max<std::int64_t>(1, *of_output / axis.step);
+  axis.dilation = std::max<std::int64_t>(1, *of_tap / axis.step);
+  axis.last = (axis.outputs - 1) * axis.stride + (axis.taps - 1) * axis.dilation;
+  return axis;
+}
+
+bool narrow(ImageAxis& axis, const Expr& guard, const Axis& output, const Axis& tap) {
+  const auto constant = guard.substitute(at_zero(output, tap)).constant();
+  const auto of_output = constant_stride(guard, output.name), of_tap = constant_stride(guard, tap.name);
+  if (!constant || !of_output || !of_tap || (*of_output == 0 && *of_tap == 0)) return false;
+  const std::int64_t unit = *of_output != 0 ? *of_output / axis.stride : *of_tap / axis.dilation;
+  const Expr position = output.var * Expr(axis.stride) + tap.var * Expr(axis.dilation);
+  if (unit == 0 || !(guard == Expr(unit) * position + Expr(*constant))) return false;
+  if (unit > 0)
+    axis.first = std::max(axis.first, -divide_down(*constant, unit));
+  else
+    axis.last = std::min(axis.last, divide_down(*constant, -unit));
+  return true;
+}
 
 std::optional<ConvolutionImage> convolution_image(const ContractionView& view, DType stored) {
   return ImageReader(view, stored).run();

@@ -14,6 +14,12 @@ struct ImageAxis {
   std::int64_t first = 0, last = 0;  // positions outside are zeros
 };
 
+// What an index and its guards say of the axes of results and taps in one dimension; nothing where it is no window of known
+// size.
+std::optional<ImageAxis> image_axis(const Expr& index, const Axis& output, const Axis& tap);
+// Narrows `first` and `last` by a guard unit * position + constant >= 0; false if it is none.
+bool narrow(ImageAxis& axis, const Expr& guard, const Axis& output, const Axis& tap);
+
 // Element (image, channel, y, x) lies at origin + image * per_image + channel * per_channel + y * y.step + x * x.step.
 struct ConvolutionImage {
   Expr origin, per_image;

@@ -34,9 +34,6 @@ constexpr std::size_t kManyAxes = 4;
 constexpr double kItemsOfUnit = 2048;
 constexpr std::ptrdiff_t kMostLoadsOfFours = 8;
 
-// Bytes of results from which on last caches hold too little of them for those who read them.
-constexpr double kStreamedBytes = 32 << 20;
-
 class LoopNest {
  public:
   LoopNest(Kernel kernel, const Target& target) : kernel_(std::move(kernel)), target_(target) {
@@ -53,7 +50,7 @@ class LoopNest {
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_, groups > 0);
     mode.aligned = !cpu_ && (groups > 0 || takes_vectors());
-    mode.streams = cpu_ && streams();
+    mode.streams = cpu_ && streams_results(kernel_);
     GeneratedKernel g;
     g.name = kernel_.name;
     g.arguments = arguments_of(kernel_);
@@ -96,20 +93,6 @@ class LoopNest {
   }
 
  private:
-  // Every result is large, and none is what was read: that is in the cache when it is stored.
-  bool streams() const {
-    double elements = 1, row = 1;
-    for (const Axis& a : kernel_.axes) elements *= typical(a.extent);
-    for (const Axis& a : kernel_.reduction) row *= typical(a.extent);
-    const auto buffer = [&](int operand) { return kernel_.operands[static_cast<std::size_t>(operand)].buffer; };
-    return std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [&](const Store& s) {
-      const bool read = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
-        return n.kind == ScalarNode::Kind::load && buffer(n.operand) == buffer(s.operand);
-      });
-      return !read && elements * (s.row_axes.empty() ? 1 : row) * sizeof(float) >= kStreamedBytes;
-    });
-  }
-
   // Rows of the values that windows have outside the image, and their names in the mode.
   std::vector<OwnConstant> rows_outside(EmitMode& mode) const {
     std::vector<OwnConstant> rows;

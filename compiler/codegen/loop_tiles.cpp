@@ -64,7 +64,23 @@ double element_seconds(const Kernel& kernel, const Target& target) {
          cores / std::max(points, 1.0);
 }
 
+// Bytes of results from which on last caches hold too little of them for those who read them.
+constexpr double kStreamedBytes = 32 << 20;
+
 }  // namespace
+
+bool streams_results(const Kernel& kernel) {
+  double elements = 1, row = 1;
+  for (const Axis& a : kernel.axes) elements *= typical(a.extent);
+  for (const Axis& a : kernel.reduction) row *= typical(a.extent);
+  const auto buffer = [&](int operand) { return kernel.operands[static_cast<std::size_t>(operand)].buffer; };
+  return std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) {
+    const bool read = std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [&](const ScalarNode& n) {
+      return n.kind == ScalarNode::Kind::load && buffer(n.operand) == buffer(s.operand);
+    });
+    return !read && elements * (s.row_axes.empty() ? 1 : row) * sizeof(float) >= kStreamedBytes;
+  });
+}
 
 Expr rows_besides(const Kernel& kernel, std::optional<std::size_t> vector_axis) {
   Expr n(1);

@@ -18,6 +18,9 @@ LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vec
 // CompileError if an element of the iteration space takes more loop iterations than the target makes.
 void check_loop_iterations(const Kernel& kernel, const Target& target);
 
+// Whether results go past the caches: every one is large, and none is what was read, which is in the cache when it is stored.
+bool streams_results(const Kernel& kernel);
+
 // Points of all parallel axes but the vector axis.
 Expr rows_besides(const Kernel& kernel, std::optional<std::size_t> vector_axis);
 

@@ -61,12 +61,14 @@ class ResidentCode : private ResidentArguments {
     const Substitution first_trip = {{step.counter, Expr(0)}};
     std::vector<Claims> claims;
     for (const Kernel* kernel : part.kernels) {
-      claims.push_back(claims_of(*kernel, part));
+      claims.push_back(claims_of(*kernel, part, step.places > 0 ? one_core(target_) : target_));
       part.flops += step.is_loop() ? step.trip * kernel->flops.substitute(first_trip) : kernel->flops;
       part.bytes += step.is_loop() ? step.trip * kernel->bytes.substitute(first_trip) : kernel->bytes;
     }
     body_ += fmt::format("  if (first <= {0} && {0} < last) {{  // {1}\n", out_.parts.size(), part.name);
-    if (step.is_loop())
+    if (step.places > 0)
+      whole_trips(step, claims);
+    else if (step.is_loop())
       loop(step, claims);
     else
       body_ += fmt::format(
@@ -99,16 +101,43 @@ class ResidentCode : private ResidentArguments {
     body_ += "    }\n";
   }
 
+  // Groups that hold a place claim trips and do all tiles of one; none waits for another before all trips are claimed.
+  void whole_trips(const Step& step, const std::vector<Claims>& claims) {
+    for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
+    symbols_.erase(step.counter);
+    symbols_.erase(step.place);
+    const Claims& first = claims.front();
+    body_ += fmt::format(
+        "    const int trips = (int)({0}), place = oclc_take({1} + 2, {2});\n"
+        "    for (int trip = place < 0 ? trips : oclc_claim({1}, trips); trip < trips; trip = oclc_claim({1}, trips)) {{\n"
+        "      const long dim_{3} = trip, dim_{4} = place;\n",
+        step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), claimed_at(first), step.places,
+        step.counter, step.place);
+    for (const Claims& c : claims)
+      body_ += fmt::format("      for (int tile = 0; tile < (int)({}); ++tile) {};\n", c.tiles, c.calls);
+    body_ += fmt::format(
+        "      oclc_finish({1});\n    }}\n    if (place >= 0) oclc_give({0} + 2 + place);\n    oclc_wait({1}, trips);\n",
+        claimed_at(first), done_at(first));
+  }
+
   std::string counter_at(std::int64_t line) {
     return fmt::format("{} + {}", pointer_name(kProgress, true), line * kProgressStride);
   }
   std::string claimed_at(const Claims& c) { return counter_at(static_cast<std::int64_t>(2 * c.number + 1)); }
   std::string done_at(const Claims& c) { return counter_at(static_cast<std::int64_t>(2 * c.number + 2)); }
 
-  Claims claims_of(const Kernel& kernel, ResidentKernel::Part& part) {
+  // What a group that does a kernel's tiles alone sees of the device.
+  static Target one_core(Target target) {
+    target.flops /= target.compute_units;
+    target.bytes_per_second /= target.compute_units;
+    target.compute_units = 1;
+    return target;
+  }
+
+  Claims claims_of(const Kernel& kernel, ResidentKernel::Part& part, const Target& target) {
     Kernel named = kernel;
     named.name = kPartName;
-    GeneratedKernel g = generate(named, schedule_.buffers, target_);
+    GeneratedKernel g = generate(named, schedule_.buffers, target);
     OCLC_CHECK(g.local.size() == 1 && g.local[0] == 1, "a resident launch has groups of one work-item");
     const auto own = static_cast<int>(schedule_.buffers.size()), packed = static_cast<int>(out_.kernel.packed.size()),
                operands = static_cast<int>(kernel.operands.size());

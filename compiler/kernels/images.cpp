@@ -162,8 +162,9 @@ class Images {
     for (const Step& step : loop.body) before.push_back(kernel(step));
     const auto buffers = schedule_.buffers.size();
     const int scratch = inside.empty() ? -1 : static_cast<int>(buffers);
-    if (scratch >= 0) schedule_.buffers.push_back({loop.counter, BufferKind::arena, DType::f32, Expr(floats), {}, -1});
-    for (const Step& step : loop.body) take_image(kernel(step), loop.counter, images, inside, scratch);
+    const PlacesOfTrips places(loop, places_of_trips(images, target_), floats);
+    if (scratch >= 0) schedule_.buffers.push_back({loop.counter, BufferKind::arena, DType::f32, Expr(places.floats), {}, -1});
+    for (const Step& step : loop.body) take_image(kernel(step), loop.counter, images, inside, scratch, places.start);
     if (stretch_length(schedule_, std::span(&loop, 1), target_) == 1) {
       ++count_;
       return true;
@@ -174,13 +175,13 @@ class Images {
   }
 
   void take_image(Kernel& k, const std::string& counter, std::int64_t images, const std::vector<ScratchValue>& inside,
-                  int scratch) {
+                  int scratch, const Expr& start) {
     const std::string axis = k.axes[0].name;
     const Expr image = Expr::symbol(counter, 0, images - 1);
     const auto rewrite = [&](Expr& e, int operand) {
       const int id = operand < 0 ? -1 : k.operands[static_cast<std::size_t>(operand)].buffer;
       const auto value = std::find_if(inside.begin(), inside.end(), [&](const ScratchValue& v) { return v.buffer == id; });
-      e = value == inside.end() ? e.substitute({{axis, image}}) : e.substitute({{axis, Expr(0)}}) + Expr(value->offset);
+      e = value == inside.end() ? e.substitute({{axis, image}}) : e.substitute({{axis, Expr(0)}}) + start + Expr(value->offset);
     };
     for (ScalarNode& n : k.nodes) {
       rewrite(n.index, n.kind == ScalarNode::Kind::load ? n.operand : -1);

@@ -176,6 +176,10 @@ struct Step {
   std::string counter;
   std::string condition;  // a symbol that the first step of `body` reads; the loop ends there if it is 0. Empty: none.
   std::vector<Step> body;
+  // A loop inside a resident launch of which each trip is done by one work-group from beginning to end: symbol `place` <
+  // `places` tells where that group keeps what the trip's kernels hand on. 0: groups share the tiles of each kernel.
+  std::string place;
+  std::int64_t places = 0;
   bool beside = false;      // a kernel, in one launch with the step before it: neither needs the other
   bool persistent = false;  // no loop itself: all of `body`, loops among it, is one kernel
   bool chain = false;  // no loop either: one group for each `counter` < `trip` runs the kernels of `body` one after another

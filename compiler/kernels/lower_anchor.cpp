@@ -91,6 +91,30 @@ void lower_matmul(KernelBuilder& b, const Node& node) {
   b.bind(result, coords, b.reduced(stage, result->type.dtype));
 }
 
+// A depthwise convolution whose points are positions of planes.
+void lower_conv_planes(KernelBuilder& b, const Node& node) {
+  const Value *x = node.inputs[0], *w = node.inputs[1], *result = node.output();
+  const Shape &sx = x->type.shape, &sw = w->type.shape, &shape = result->type.shape;
+  const Expr features = floor_div(sw[0], Expr(node.get<std::int64_t>("group")));
+  std::vector<Expr> coords(4), xc(4), wc(4), guard;
+  coords[0] = b.add_axis("image", shape[0]);
+  coords[1] = b.add_axis("channel", shape[1]);
+  xc[0] = coords[0];
+  xc[1] = floor_div(coords[1], features);
+  wc[0] = coords[1];
+  wc[1] = Expr(0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    coords[i + 2] = b.add_axis("out_" + spatial_name(i, 2), shape[i + 2]);
+    wc[i + 2] = b.add_reduction("tap_" + spatial_name(i, 2), sw[i + 2]);
+    xc[i + 2] = window_position(node, i, coords[i + 2], wc[i + 2], sx[i + 2], guard);
+  }
+  const NodeId a = b.guarded(b.element(x, xc, guard), {}, guard, 0);
+  const DType dtype = result->type.dtype;
+  NodeId value = b.reduced(add_stage(b, Stage::Combine::sum, b.apply("mul", {a, b.element(w, wc)}), dtype), dtype);
+  if (node.inputs.size() > 2 && node.inputs[2]) value = b.apply("add", {value, b.element(node.inputs[2], {coords[1]})});
+  b.bind(result, coords, value);
+}
+
 void lower_conv(KernelBuilder& b, const Node& node) {
   const Value *x = node.inputs[0], *w = node.inputs[1], *result = node.output();
   const Shape &sx = x->type.shape, &sw = w->type.shape, &shape = result->type.shape;
@@ -98,6 +122,7 @@ void lower_conv(KernelBuilder& b, const Node& node) {
   const Expr groups(node.get_or<std::int64_t>("group", 1));
   const Expr in_group = sw[1], out_group = floor_div(sw[0], groups);
   const auto strategy = node.get_or<std::string>("strategy", "conv_implicit");
+  if (strategy == "conv_planes") return lower_conv_planes(b, node);
   if (strategy == "conv_direct" || (in_group == Expr(1) && groups != Expr(1))) return lower_conv_direct(b, node);
   std::vector<Expr> coords(shape.size());
   coords[0] = b.add_axis("image", shape[0]);
@@ -145,10 +170,12 @@ void lower_pool(KernelBuilder& b, const Node& node) {
   const auto& window = node.get<Ints>("kernel");
   const bool is_max = node.op->name == "max_pool";
   std::vector<Expr> coords(shape.size()), xc(sx.size()), guard;
+  const bool planes = node.get_or<std::string>("strategy", "") == "planes";
   coords[0] = b.add_axis("image", shape[0]);
+  if (planes) coords[1] = b.add_axis("channel", shape[1]);
   for (std::size_t i = 0; i < spatial_rank; ++i)
     coords[i + 2] = b.add_axis("out_" + spatial_name(i, spatial_rank), shape[i + 2]);
-  coords[1] = b.add_axis("channel", shape[1]);
+  if (!planes) coords[1] = b.add_axis("channel", shape[1]);
   xc[0] = coords[0];
   xc[1] = coords[1];
   Expr count(1);

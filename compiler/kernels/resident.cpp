@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/short_products.h"
 
@@ -14,6 +15,10 @@ namespace {
 // and the two numbers that choose the parts come on top.
 constexpr std::size_t kArgumentBytes = 1024, kBufferBytes = 16, kSymbolBytes = 8, kOwnBytes = 24;
 constexpr int kFewestGroups = 16;
+
+// Places of trips: what one line of counters holds, for plans that meet more cores than they were made for, and the part of
+// their trips for which cores may be idle.
+constexpr std::int64_t kMostPlaces = 14, kFewestPlaces = 4, kUnevenTrips = 8;
 
 // On a GPU: groups of a compute unit, and parts that a launch is worth, whose groups first note where everything lies.
 constexpr int kGroupsOfUnit = 2;
@@ -59,6 +64,12 @@ bool is_short(const Kernel& kernel, const Target& target) {
 std::int64_t resident_groups(const Target& target) {
   return target.device_class == DeviceClass::gpu ? kGroupsOfUnit * target.compute_units
                                                  : std::max(kFewestGroups, target.compute_units);
+}
+
+std::int64_t places_of_trips(std::int64_t trips, const Target& target) {
+  const std::int64_t cores = target.compute_units, rounds = ceil_div(trips, cores);
+  if (cores < 2 || cores > kMostPlaces || rounds * cores > trips + trips / kUnevenTrips) return 0;
+  return std::min(trips, std::max(cores, kFewestPlaces));
 }
 
 bool joins_constants(const Schedule& schedule, int buffer) {

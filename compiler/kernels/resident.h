@@ -22,6 +22,10 @@ constexpr std::int64_t progress_ints(std::size_t kernels) {
 // same tiles.
 bool resident_loop(const Schedule& schedule, const Step& step);
 
+// Places for values of trips that one work-group does from beginning to end, in a loop of so many trips: as many as groups may
+// run at once, or what is worth having. 0: the cores would not share the trips evenly, and share each kernel's tiles instead.
+std::int64_t places_of_trips(std::int64_t trips, const Target& target);
+
 // The kernels of a step: itself, or those of a loop over kernels.
 std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step);
 

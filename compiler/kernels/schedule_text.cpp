@@ -38,8 +38,9 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
     }
     out += step.persistent ? indent + "persistent {\n"
            : step.chain    ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())
-                           : fmt::format("{}loop {} < {}{} {{\n", indent, step.counter, step.trip.text(),
-                                      step.condition.empty() ? "" : " while " + step.condition);
+                           : fmt::format("{}loop {} < {}{}{} {{\n", indent, step.counter, step.trip.text(),
+                                      step.condition.empty() ? "" : " while " + step.condition,
+                                      step.places > 0 ? fmt::format(" in {} places", step.places) : "");
     append_steps(schedule, step.body, depth + 1, out);
     out += indent + "}\n";
   }

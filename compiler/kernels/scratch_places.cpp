@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "compiler/ir/division.h"
+
 namespace oclc {
 namespace {
 
 // Floats from which on a value begins.
 constexpr std::int64_t kAlignment = 32;
+// Floats of a page: places of different work-groups share none.
+constexpr std::int64_t kPage = 1024;
 
 // The lowest offset that none of those before it uses at the same time.
 void place(std::vector<ScratchValue>& all, std::size_t number) {
@@ -33,6 +37,15 @@ std::int64_t place_scratch(std::vector<ScratchValue>& values) {
     floats = std::max(floats, values[i].offset + values[i].size);
   }
   return floats;
+}
+
+PlacesOfTrips::PlacesOfTrips(Step& loop, std::int64_t places, std::int64_t scratch) : floats(scratch) {
+  loop.places = places;
+  if (loop.places == 0) return;
+  loop.place = loop.counter + "_place";
+  const std::int64_t own = ceil_div(scratch, kPage) * kPage;
+  floats = own * loop.places;
+  start = Expr::symbol(loop.place, 0, loop.places - 1) * Expr(own);
 }
 
 }  // namespace oclc

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/kernels/kernel.h"
+
 namespace oclc {
 
 struct ScratchValue {
@@ -15,5 +17,13 @@ struct ScratchValue {
 
 // Sets the offsets, largest values first, and gives the floats of all together. Sorts the values by size.
 std::int64_t place_scratch(std::vector<ScratchValue>& values);
+
+// Where the scratch of a loop's trips lies: one piece for all, or one for each of `places`, where work-groups do whole trips.
+// Sets the loop's `place` and `places`.
+struct PlacesOfTrips {
+  PlacesOfTrips(Step& loop, std::int64_t places, std::int64_t scratch);
+  std::int64_t floats = 0;  // of all together
+  Expr start = 0;           // of the trip's
+};
 
 }  // namespace oclc

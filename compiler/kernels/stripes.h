@@ -9,7 +9,7 @@
 namespace oclc {
 
 // Makes loops of those stretches where the traffic saved is more than what is computed again, weights read anew and the loop's
-// steps.
-void stripes(Schedule& schedule, const Target& target);
+// steps. `batched`: of kernels that go through images first, whose rows are then those of one image after another.
+void stripes(Schedule& schedule, const Target& target, bool batched = false);
 
 }  // namespace oclc

@@ -8,6 +8,7 @@
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/conv_cost.h"
+#include "compiler/passes/keep_planes.h"
 #include "compiler/passes/layout.h"
 #include "compiler/passes/rewrite.h"
 
@@ -138,28 +139,6 @@ bool is_product_of_planes(const Node& conv, const Planes& planes) {
          y[3].constant().value_or(0) >= kLeastWidth;
 }
 
-// Who reads values row by row: the caller, elementwise operators beside other planes, and further products of planes.
-Planes values_read_as_planes(const Graph& graph) {
-  Planes planes;
-  const auto computes_on_planes = [&](const Value* value, const Node* user) {
-    if (is(user, "conv")) return user->inputs[0] == value && is_product_of_planes(*user, planes);
-    return user->op->kind == OpKind::elementwise && user->output()->type.elements() == value->type.elements() &&
-           planes.count(user->output()) != 0 && std::none_of(user->inputs.begin(), user->inputs.end(), [&](const Value* v) {
-             return v && v != value && becomes_channels_last(v);
-           });
-  };
-  const auto& nodes = graph.nodes();
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-    for (const auto& output : (*node)->outputs) {
-      const Value* value = output.get();
-      if (std::all_of(value->users.begin(), value->users.end(),
-                      [&](const Node* user) { return computes_on_planes(value, user); }))
-        planes.insert(value);
-    }
-  }
-  return planes;
-}
-
 // Where few registers make tiles of four rows and more, the weights are the left operand of a product with the planes as they
 // lie, or with each line's taps of few of them, and nothing is laid out. Vectors of 512 bits read planes as rows of pixels: not
 // measured otherwise.
@@ -269,13 +248,34 @@ std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions
 
 }  // namespace
 
+std::set<const Value*> values_read_as_planes(const Graph& graph) {
+  Planes planes;
+  const auto computes_on_planes = [&](const Value* value, const Node* user) {
+    if (is(user, "conv")) return user->inputs[0] == value && is_product_of_planes(*user, planes);
+    return user->op->kind == OpKind::elementwise && user->output()->type.elements() == value->type.elements() &&
+           planes.count(user->output()) != 0 && std::none_of(user->inputs.begin(), user->inputs.end(), [&](const Value* v) {
+             return v && v != value && becomes_channels_last(v);
+           });
+  };
+  const auto& nodes = graph.nodes();
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    for (const auto& output : (*node)->outputs) {
+      const Value* value = output.get();
+      if (std::all_of(value->users.begin(), value->users.end(),
+                      [&](const Node* user) { return computes_on_planes(value, user); }))
+        planes.insert(value);
+    }
+  }
+  return planes;
+}
+
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
   const std::set<const Node*> large = large_windows(graph, options);
   const Planes planes = values_read_as_planes(graph);
   bool changed = false;
   for (Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) changed = choose_convolution(*body, options) || changed;
-    if (node->op->name != "conv") continue;
+    if (node->op->name != "conv" || keeps_planes(*node)) continue;
     if (options.strategy == "auto" && multiplies_planes(*node, planes, options.target)) {
       changed = rewrite_planes(graph, node) || changed;
       continue;

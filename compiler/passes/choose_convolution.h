@@ -1,5 +1,6 @@
 // Choice of a strategy for each convolution.
 #pragma once
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,8 @@ constexpr double contract_error(std::string_view precision) {
 // "strategy" holds the choice and "strategy_reason" the reason, for reports. Without the pass all convolutions are implicit. It
 // stands behind the pipeline, whose rules know conv alone, and before layouts are assigned. True if the graph changed.
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options);
+
+// Values that all readers take row by row: the caller, elementwise operators beside other planes, and products of planes.
+std::set<const Value*> values_read_as_planes(const Graph& graph);
 
 }  // namespace oclc

@@ -7,6 +7,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/builder.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/passes/keep_planes.h"
 
 namespace oclc {
 
@@ -102,6 +103,7 @@ constexpr std::int64_t kManyFeatures = 16;
 // Each element of the image is read often: by convolutions of more than one tap for many features, by pooling. Depthwise ones
 // compute on vectors of channels.
 bool is_worth_a_layout(const Node& node) {
+  if (keeps_planes(node)) return false;
   if (node.op->name == "max_pool" || node.op->name == "avg_pool") return true;
   if (convolves_depthwise(node)) return product(std::span(node.inputs[1]->type.shape).subspan(2)).constant().value_or(0) > 1;
   if (node.op->name != "conv" || node.get_or<std::int64_t>("group", 1) != 1 ||
@@ -122,7 +124,7 @@ bool becomes_channels_last(const Value* value, std::map<const Value*, bool>& kno
   const auto decide = [&] {
     if (!value->layout.is_row_major()) return true;
     if (!from || from->outputs.size() != 1 || value->type.rank() < 3) return false;
-    if (from->op->name == "conv" || from->op->kind == OpKind::window) return true;
+    if (from->op->name == "conv" || from->op->kind == OpKind::window) return !keeps_planes(*from);
     if (from->op->name == "concat")
       return from->get<std::int64_t>("axis") == 1 && std::all_of(from->inputs.begin(), from->inputs.end(), same);
     return from->op->kind == OpKind::elementwise && std::any_of(from->inputs.begin(), from->inputs.end(), [&](const Value* v) {
@@ -173,6 +175,7 @@ bool assign_layouts(Graph& graph) {
     for (const auto& body : node->bodies) changed = assign_layouts(*body) || changed;
     const std::size_t rank = node->outputs.empty() ? 0 : node->output()->type.rank();
     if (rank < 3) continue;
+    if (keeps_planes(*node)) continue;
     if (node->op->name == "conv") changed = lay_out_weights(graph, node) || changed;
     const bool windowed = node->op->name == "conv" || node->op->kind == OpKind::window;
     const bool follows = keeps_layout(*node) && std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) {

@@ -5,14 +5,16 @@
 
 #include <algorithm>
 
+#include "compiler/kernels/resident.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {
 namespace {
 
-CompileOptions cpu_options(std::vector<std::string> disabled = {}) {
+CompileOptions cpu_options(std::vector<std::string> disabled = {}, int cores = 2) {
   CompileOptions options = default_options();
   options.target = find_target("cpu");
+  options.target.compute_units = cores;
   options.disabled = std::move(disabled);
   return options;
 }
@@ -23,13 +25,18 @@ struct Rows {
   Value* x = check.input({4, 300, 600});
   Value* first = check.b.softmax(x, 2);
 
-  Compiled compiled(std::vector<std::string> disabled = {}) const {
-    return compile(module_of(copy_graph(*check.graph)), cpu_options(std::move(disabled)));
+  Compiled compiled(std::vector<std::string> disabled = {}, int cores = 2) const {
+    return compile(module_of(copy_graph(*check.graph)), cpu_options(std::move(disabled), cores));
   }
-  std::vector<HostTensor> run(std::vector<std::string> disabled = {}) const {
-    return PlanRunner(module_of(copy_graph(*check.graph)), cpu_options(std::move(disabled))).run(check.inputs, {});
+  std::vector<HostTensor> run(std::vector<std::string> disabled = {}, int cores = 2) const {
+    return PlanRunner(module_of(copy_graph(*check.graph)), cpu_options(std::move(disabled), cores)).run(check.inputs, {});
   }
 };
+
+const Step& loop_of(const Compiled& c) {
+  const auto& steps = c.schedule.entries[0].steps;
+  return *std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); });
+}
 
 std::size_t loops(const Compiled& c) {
   const auto& steps = c.schedule.entries[0].steps;
@@ -57,10 +64,29 @@ TEST_CASE("what one image hands on takes the memory of one image") {
   CHECK(loops(whole) == 0);
   CHECK(c.plan.launches == 1);
   CHECK(arena_floats(whole) == 4 * 300 * 600);
-  CHECK(arena_floats(c) == 300 * 600);
+  CHECK(loop_of(c).places == 4);
+  CHECK(arena_floats(c) == 4 * 176 * 1024);  // whole pages a place
+  const Compiled shared = net.compiled({}, 3);
+  CHECK(loop_of(shared).places == 0);
+  CHECK(arena_floats(shared) == 300 * 600);
   const auto found = net.run();
   CHECK(oclc::difference(found, net.run({"images", "stripes"}), 0) == "");
+  CHECK(oclc::difference(found, net.run({}, 3), 0) == "");
   CHECK(oclc::difference(found, evaluate(*net.check.graph, net.check.inputs, {}), 5e-6) == "");
+}
+
+TEST_CASE("a work-group does whole images where cores share them evenly") {
+  Target target = find_target("cpu");
+  target.compute_units = 4;
+  CHECK(places_of_trips(3, target) == 0);
+  CHECK(places_of_trips(4, target) == 4);
+  CHECK(places_of_trips(6, target) == 0);
+  CHECK(places_of_trips(28, target) == 4);
+  CHECK(places_of_trips(29, target) == 4);
+  target.compute_units = 1;
+  CHECK(places_of_trips(8, target) == 0);
+  target.compute_units = 64;
+  CHECK(places_of_trips(64, target) == 0);
 }
 
 TEST_CASE("what is read outside of the loop keeps its memory") {

@@ -18,27 +18,34 @@ CompileOptions cpu_options(std::vector<std::string> disabled = {}) {
 }
 
 // Channels last: a product that makes many channels of few, a mean over 3 rows, and a sum over the channels.
+// With `images`, a batch of it.
 struct Image {
   PlanCheck check;
-  std::int64_t height, width = 64, channels = 96;
+  std::int64_t height, width = 64, channels = 96, images;
   Value *x, *wide;
 
-  explicit Image(std::int64_t h) : height(h) {
-    x = check.input({height, width, 8});
+  explicit Image(std::int64_t h, std::int64_t n = 0) : height(h), images(n) {
+    x = check.input(n == 0 ? Ints{height, width, 8} : Ints{n, height, width, 8});
     Value* weights = check.b.constant(random_tensor(DType::f32, {8, channels}, 3, -1, 1));
     wide = check.b.relu(check.b.matmul(x, weights));
   }
   // Row r of the result reads rows stride * r - 1 .. stride * r + 1, zero outside.
   Value* near_rows(std::int64_t stride) {
     Builder& b = check.b;
-    Value* padded = b.pad(wide, {1, 0, 0}, {1, 0, 0}, 0);
+    const auto with_images = [&](std::int64_t number, std::vector<Expr> rest) {
+      if (images > 0) rest.insert(rest.begin(), Expr(number));
+      return rest;
+    };
+    Value* padded = b.pad(wide, with_images(0, {1, 0, 0}), with_images(0, {1, 0, 0}), 0);
     Value* sum = nullptr;
     for (std::int64_t i = 0; i < 3; ++i) {
-      Value* part =
-          b.slice(padded, {Expr(i), Expr(0), Expr(0)}, {Expr(height / stride), Expr(width), Expr(channels)}, {stride, 1, 1});
+      Ints steps = {stride, 1, 1};
+      if (images > 0) steps.insert(steps.begin(), 1);
+      Value* part = b.slice(padded, with_images(0, {Expr(i), Expr(0), Expr(0)}),
+                            with_images(images, {Expr(height / stride), Expr(width), Expr(channels)}), steps);
       sum = sum == nullptr ? part : b.add(b.mul(sum, 0.5), part);
     }
-    return b.reduce("reduce_sum", sum, {2}, false);
+    return b.reduce("reduce_sum", sum, {images > 0 ? 3 : 2}, false);
   }
   Compiled compiled(std::vector<std::string> disabled = {}) const {
     return compile(module_of(copy_graph(*check.graph)), cpu_options(std::move(disabled)));
@@ -48,7 +55,7 @@ struct Image {
   }
   void same() const {
     const auto found = run();
-    CHECK(oclc::difference(found, run({"stripes"}), 0) == "");
+    CHECK(oclc::difference(found, run({"stripes", "images"}), 0) == "");
     CHECK(oclc::difference(found, evaluate(*check.graph, check.inputs, {}), 5e-6) == "");
   }
 };
@@ -57,6 +64,11 @@ const Step* loop_of(const Compiled& c) {
   const auto& steps = c.schedule.entries[0].steps;
   const auto at = std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); });
   return at == steps.end() ? nullptr : &*at;
+}
+
+bool has_buffer(const Compiled& c, std::int64_t floats) {
+  const auto& buffers = c.schedule.buffers;
+  return std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.elements == Expr(floats); });
 }
 
 TEST_CASE("what kernels hand on row by row takes the memory of a stripe and of its neighbouring rows") {
@@ -69,10 +81,27 @@ TEST_CASE("what kernels hand on row by row takes the memory of a stripe and of i
     REQUIRE(loop != nullptr);
     CHECK(loop->body.size() == 2);
     CHECK(c.plan.launches == 1);
-    CHECK(loop_of(net.compiled({"stripes"})) == nullptr);
+    CHECK(loop_of(net.compiled({"stripes", "images"})) == nullptr);
     const std::int64_t rows = 224 / loop->trip.value() + (stride == 1 ? 2 : 1);
-    const auto& buffers = c.schedule.buffers;
-    CHECK(std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.elements == Expr(rows * 64 * 96); }));
+    CHECK(loop->places == 4);
+    CHECK(has_buffer(c, loop->places * ((rows * 64 * 96 + 1023) / 1024 * 1024)));
+    net.same();
+  }
+}
+
+TEST_CASE("images of a batch go stripe by stripe, one after another") {
+  for (const std::int64_t stride : {1, 2}) {
+    CAPTURE(stride);
+    Image net(224, 3);
+    net.check.out("y", net.near_rows(stride));
+    const Compiled c = net.compiled();
+    const Step* loop = loop_of(c);
+    REQUIRE(loop != nullptr);
+    CHECK(loop->body.size() == 2);
+    CHECK(c.plan.launches == 1);
+    REQUIRE(loop->trip.value() % 3 == 0);
+    const std::int64_t rows = 224 / (loop->trip.value() / 3) + (stride == 1 ? 2 : 1);
+    CHECK(has_buffer(c, loop->places * ((rows * 64 * 96 + 1023) / 1024 * 1024)));
     net.same();
   }
 }
