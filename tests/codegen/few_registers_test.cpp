@@ -172,16 +172,14 @@ TEST_CASE("where registers are few, panels of the right operand are copied besid
     CHECK(check.problem(target, true, 1e-6, wanted) == "");
     CompileOptions options = default_options();
     options.target = find_target(target);
-    int copies = 0;
-    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
-      const bool whole = file.source.find("template contraction_packed_a_cpu") != std::string::npos;
-      copies += whole && file.source.find("float* restrict copy =") != std::string::npos ? 1 : 0;
-    }
-    CHECK((copies > 0) == (target == "cpu-256"));
+    bool copies = false;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
+      copies = copies || file.source.find("copy + k * ") != std::string::npos;
+    CHECK(copies == (target == "cpu-256"));
   }
 }
 
-TEST_CASE("where registers are few, chunks of both operands of run time are copied") {
+TEST_CASE("chunks of both operands of run time are copied") {
   PlanCheck check;
   Builder& b = check.b;
   const auto in = [&](const Ints& shape, const std::vector<std::string>& names = {}) {
@@ -216,7 +214,8 @@ TEST_CASE("where registers are few, chunks of both operands of run time are copi
     for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
     int chunks = 0;
     for (std::size_t at = 0; (at = source.find("template contraction_chunks_cpu", at)) != std::string::npos; ++at) ++chunks;
-    CHECK(chunks == (target == "cpu-256" ? 15 : 0));
+    // Where registers are many, 333 rows share copied panels of all terms.
+    CHECK(chunks == (has_few_registers(options.target) ? 15 : 14));
   }
 }
 
