@@ -135,7 +135,7 @@ TEST_CASE("sums longer than a chain, of one row, of few and of many") {
   for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
 }
 
-TEST_CASE("where registers are few, near rows meet all panels, and what their results meet is asked for") {
+TEST_CASE("near rows of a copied block meet all panels, and what their results meet is asked for") {
   PlanCheck check;
   Builder& b = check.b;
   const auto product = [&](std::int64_t rows, std::int64_t inner, std::int64_t columns) {
@@ -145,6 +145,7 @@ TEST_CASE("where registers are few, near rows meet all panels, and what their re
   check.out("rows are added", b.add(product(1003, 64, 120), check.input({1003, 120})));
   check.out("a ragged panel", b.mul(b.add(product(500, 33, 75), check.input({500, 75})), check.input({500, 75})));
   check.out("one row for all", b.add(product(900, 48, 64), check.input({64})));
+  check.out("batches", b.add(b.matmul(b.relu(check.input({2, 130, 40})), check.input({2, 40, 64})), check.input({2, 130, 64})));
   const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
   for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) {
     CHECK(check.problem(target, true, 1e-6, wanted) == "");
@@ -154,8 +155,8 @@ TEST_CASE("where registers are few, near rows meet all panels, and what their re
     for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
       for (std::size_t at = 0; (at = file.source.find("  oclc_prefetch_l2(", at + 1)) != std::string::npos;) ++asked;
     }
-    // An operand and the result, then two operands and the result.
-    CHECK(asked == (has_few_registers(options.target) ? 5 : 0));
+    // The result, alone or beside the operands that lie along the rows.
+    CHECK(asked >= 7);
   }
 }
 
