@@ -1,5 +1,5 @@
-// Contraction on a CPU with few vector registers and both operands of run time: chunks of their terms are copied into local
-// memory, sums of a work-item's tiles lie there too. For operands whose terms lie on a page each, or that are computed.
+// Contraction on a CPU, both operands of run time: chunks of their terms are copied into local memory, sums of a work-item's
+// tiles lie there too. For operands whose terms lie on a page each, or that are computed.
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of f(A)[g, row m, tap, k] * f(B)[g, tap, k, n])
 // A         hole A_ELEMENTS: the PV values f(A)[g, m, tap, k .. k + PV - 1]; with ROWS_INNERMOST f(A)[g, m .. m + PV - 1, tap, k].
@@ -19,7 +19,7 @@
 //   G, M, N, K, TAPS, VW, MR, NV, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl; G, M, N and K may be variables
 //   KC, TC  terms of a tap and taps of a chunk: KC <= K where both are known, and TC = 1 unless KC = K
 //   CHAIN   longest chain of fma: chains are then added to the sums (CHUNK)
-//   PV      1, 4, 8: width of A's copying loop, at most K (1)
+//   PV      1, 4, 8, 16: width of A's copying loop, at most K (1)
 //   ROWS_INNERMOST  1: for A transposed (0). There PV is at most M, and
 //   BR      rows of a bundle: a multiple of PV and of MR (MR)
 //   AT      row tiles of A that are copied at a time (MT)

@@ -19,7 +19,7 @@
 //   COPY_B  1: panels of B, floats of run time, are copied (0)
 //   RT      row tiles that meet all panels before the next RT do: results of few rows are few pages and whole pieces of them,
 //           while B comes from the second- or third-level cache again (MT)
-//   EPILOGUE_AHEAD  1: hole NEXT_RESULTS asks for what the epilogue reads and writes at row m and columns n ... (0)
+//   EPILOGUE_AHEAD  1: hole NEXT_RESULTS asks for the lines that the epilogue reads and writes at row m, columns n to n + 15 (0)
 //   MT, NP  row tiles and panels of a work-item; packing costs about MT * MR * TAPS * K / PV against NP * NV times as many
 //           multiplications, so NP covers all panels unless cores would idle
 // local memory 4 * MT * MR * (TAPS * K + 16) bytes, with ROWS_INNERMOST without the 16: at most half the second-level cache;
@@ -190,14 +190,18 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
       for (int m0 = near_begin; m0 < near_end; m0 += MR) {
         // Surplus rows of the last tile repeat row M - 1 and are not stored.
 #if EPILOGUE_AHEAD
-        // What the results of the next panel are computed with, and where they go: a line in each row.
+        // What the results of the next panel, behind the last one those of the next near rows, are computed with, and where they
+        // go: the lines of a tile's rows.
+        const int ends = panel + 1 == panel_end;
         #pragma unroll
-        for (int i = 0; i < MR; ++i) {
-          const int m = m0 + i, n = (panel + 1) * PW;
-          //@hole NEXT_RESULTS
-          oclc_prefetch_l2(c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP + n);
-          //@end
-        }
+        for (int i = 0; i < MR; ++i)
+          #pragma unroll
+          for (int j = 0; j < PW; j += 16) {
+            const int m = m0 + i + ends * (RT * MR), n = j + (ends ? panel_block * (NP * PW) : (panel + 1) * PW);
+            //@hole NEXT_RESULTS
+            oclc_prefetch_l2(c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP + n);
+            //@end
+          }
 #endif
         VEC acc[MR][NV];
         #pragma unroll

@@ -386,6 +386,33 @@ void __attribute__((overloadable)) oclc_transpose(float8* r) {
     r[i + 4] = (float8)(b[i].hi, b[i + 4].hi);
   }
 }
+void __attribute__((overloadable)) oclc_transpose(float16* r) {
+  float16 a[16], b[16];
+  #pragma unroll
+  for (int i = 0; i < 16; i += 2) {
+    const float16 x = r[i], y = r[i + 1];
+    a[i] = (float16)(x.s0, y.s0, x.s1, y.s1, x.s4, y.s4, x.s5, y.s5, x.s8, y.s8, x.s9, y.s9, x.sc, y.sc, x.sd, y.sd);
+    a[i + 1] = (float16)(x.s2, y.s2, x.s3, y.s3, x.s6, y.s6, x.s7, y.s7, x.sa, y.sa, x.sb, y.sb, x.se, y.se, x.sf, y.sf);
+  }
+  #pragma unroll
+  for (int i = 0; i < 16; i += 4) {
+    #pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const float16 x = a[i + j], y = a[i + j + 2];
+      b[i + 2 * j] = (float16)(x.s01, y.s01, x.s45, y.s45, x.s89, y.s89, x.scd, y.scd);
+      b[i + 2 * j + 1] = (float16)(x.s23, y.s23, x.s67, y.s67, x.sab, y.sab, x.sef, y.sef);
+    }
+  }
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float16 p = (float16)(b[i].lo, b[i + 4].lo), q = (float16)(b[i + 8].lo, b[i + 12].lo);
+    const float16 s = (float16)(b[i].hi, b[i + 4].hi), t = (float16)(b[i + 8].hi, b[i + 12].hi);
+    r[i] = (float16)(p.s0123, p.s89ab, q.s0123, q.s89ab);
+    r[i + 4] = (float16)(p.s4567, p.scdef, q.s4567, q.scdef);
+    r[i + 8] = (float16)(s.s0123, s.s89ab, t.s0123, t.s89ab);
+    r[i + 12] = (float16)(s.s4567, s.scdef, t.s4567, t.scdef);
+  }
+}
 
 //@provides oclc_store
 // v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.

@@ -36,7 +36,8 @@ constexpr double kPiece = 3;
 // Floats of A that are copied at a time where its terms are neighbours.
 constexpr std::int64_t kFloatsAtATime = 3072;
 // Rows, columns and terms that pay for a copy of B beside a constant left operand; bytes of a panel's chunk, which stays in the
-// first-level cache beside what is multiplied with it; the shortest chunk of many terms, and the most rows of a tile.
+// first-level cache beside what is multiplied with it; the shortest chunk of many terms, and the most rows of a tile, there and
+// where registers are many.
 constexpr std::int64_t kLeastPanelRows = 48, kLeastPanelColumns = 24, kLeastPanelTerms = 8, kPanelBytes = 24 << 10,
                        kShortChunk = 128;
 constexpr int kMostPanelRows = 12;
@@ -76,8 +77,7 @@ class ChunkChooser {
       if (terms < chain || terms % chain != 0) continue;
       tiles_.terms = view_.inner().is_constant() ? std::min(terms, inner) : terms;
       tiles_.taps = tiles_.terms == inner ? std::clamp<std::int64_t>(terms / inner, 1, view_.taps()) : 1;
-      for (int vectors = 3; vectors >= 1; --vectors)
-        for (int rows = tiles_.rows_innermost ? kNeighbours : 6; rows >= kNeighbours; --rows) visit_tile(rows, vectors);
+      for (int vectors = 4; vectors >= 1; --vectors) visit_rows(vectors);
       if (tiles_.terms == inner) break;
     }
     return best_cost_ < 0 ? std::nullopt : std::optional(best_);
@@ -137,12 +137,18 @@ class ChunkChooser {
              (block < kBlockRows && block < typical_extent(view_.rows()) && view_.groups() == Expr(1));
     }
     // Squares are transposed by vectors, elsewhere element by element.
-    if (!takes_vectors(b_, view_.column_axis(), target_.vector_width)) return takes_squares();
+    if (!takes_vectors(b_, view_.column_axis(), target_.vector_width)) return takes_squares() && !shares_panels();
     if (row_step_ > 0 && choice_->local_copy == LocalCopy::none) return !panels_stay();
     // A copied panel of all terms suffices where many rows share it, or few terms make it small.
     if (row_step_ > 0) return typical_extent(view_.rows()) <= kSharingRows && depth() >= kLongPanel;
     const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
     return choice_->local_copy != LocalCopy::b && depth() >= kManyTerms && step && *step >= kFarTerm;
+  }
+
+  // Where registers are many, so many rows share the copy of a panel that how it is copied does not count.
+  bool shares_panels() const {
+    return !has_few_registers(target_) && choice_->local_copy == LocalCopy::b &&
+           choice_->tiles.row_tiles * choice_->tiles.rows >= kSharingRows;
   }
 
   // A panel of B that is read where it lies stays in the first-level cache, whose sets its rows meet by their distance.
@@ -163,6 +169,11 @@ class ChunkChooser {
     const bool columns = takes_vectors(b_, view_.column_axis(), width), squares = takes_squares();
     const double vector = kVectorCopy + cycles_of_vector(b_);
     copy_b_ = columns ? vector / width : squares ? 2 * vector / width : kElementCopy + vector;
+  }
+
+  void visit_rows(int vectors) {
+    const int most = has_few_registers(target_) ? tiles_.rows_innermost ? kNeighbours : 6 : kMostPanelRows;
+    for (int rows = most; rows >= kNeighbours; rows -= tiles_.rows_innermost ? kNeighbours : 1) visit_tile(rows, vectors);
   }
 
   void visit_tile(int rows, int vectors) {
@@ -253,7 +264,7 @@ std::optional<ChunkTiles> choose_chunks_beside_panels(const ContractionView& vie
 }
 
 std::optional<ChunkTiles> choose_chunks(const ContractionView& view, const ContractionChoice* choice, const Target& target) {
-  if (!has_few_registers(target) || (choice && choice->constant_b)) return std::nullopt;
+  if (choice && choice->constant_b) return std::nullopt;
   return ChunkChooser(view, choice, target).run();
 }
 

@@ -1,4 +1,4 @@
-// How much of a contraction is copied at a time where registers are few (contraction_chunks.h).
+// How much of a contraction is copied at a time (contraction_chunks.h).
 #pragma once
 #include <optional>
 

@@ -85,9 +85,9 @@ class ContractionCode {
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
   }
 
-  // Rows of a copied block that meet all panels before the next rows do, where registers are few and B is soon read again.
+  // Rows of a copied block that meet all panels before the next rows do, where B is soon read again.
   void fill_near_rows() {
-    if (choice_.local_copy != LocalCopy::a || choice_.copies_panels || !has_few_registers(target_)) return;
+    if (choice_.local_copy != LocalCopy::a || choice_.copies_panels) return;
     const ContractionTiles& tiles = choice_.tiles;
     if (typical_extent(view_.inner()) * view_.taps() * tiles.panels * choice_.panel_width * 4 > kNearCaches * target_.l2_bytes)
       return;

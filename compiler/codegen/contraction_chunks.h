@@ -1,5 +1,5 @@
-// Contractions on CPUs with few vector registers whose right operand is given at run time: chunks of terms of it, and of a left
-// one of run time, are copied (contraction_chunks_cpu.cl).
+// Contractions on CPUs whose right operand is given at run time: chunks of terms of it, and of a left one of run time, are
+// copied (contraction_chunks_cpu.cl).
 #pragma once
 #include <optional>
 

@@ -59,6 +59,7 @@ class Epilogue {
     for (const Axis& axis : part_.axes) names.insert(axis.name);
     Emitter e(part_, view_.mode());
     e.open("", names);
+    for (const std::string& line : view_.group_coordinates()) e.line(line);
     e.line(fmt::format("const {} {} = n;", view_.index_type(), column_));
     const auto add = [&](int operand, const Expr& index, const std::vector<Expr>& guard) {
       if (!guard.empty() || !index.uses("m") || index.coefficient(column_) != Expr(1)) return;
@@ -68,8 +69,8 @@ class Epilogue {
     for (const ScalarNode& n : part_.nodes) {
       if (n.kind == ScalarNode::Kind::load) add(n.operand, n.index, n.guard);
     }
-    if (lines.empty()) return "";
     for (const Store& s : part_.stores) add(s.operand, s.index, s.guard);
+    if (lines.empty()) return "";
     for (const std::string& line : lines) e.line(line);
     e.close();
     return e.text();
