@@ -153,6 +153,15 @@ TEST_CASE("strided data gradients are a convolution for each class of positions 
   CHECK(check.problem("h200", false, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
 }
 
+TEST_CASE("long products of few results have parts of few terms") {
+  PlanCheck check;
+  add(check, {"narrow", {32, 24, 32, 40}, {32, 32, 32, 40}, {1, 1}, {1, 1}, {0, 0, 0, 0}});
+  CompileOptions options = default_options();
+  options.target = find_target("h200");
+  CHECK(PlanRunner(module_of(copy_graph(*check.graph)), options).source().find("part<80") != std::string::npos);
+  CHECK(check.problem("h200", true, 1e-5, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
+
 TEST_CASE("depthwise data gradients with a stride compute as many lines at a time; odd sizes line by line") {
   for (const std::int64_t size : {16, 15}) {
     PlanCheck check;
