@@ -59,6 +59,11 @@ Target target_under_contract(const CompileOptions& options, const Module& module
   return target;
 }
 
+bool lays_out_operands(const CompileOptions& options, const Target& target) {
+  return target.sm90a && target.products != Products::fma && !is_disabled(options, "fuse") &&
+         !is_disabled(options, "pack_right_operands");
+}
+
 }  // namespace
 
 void run_pipeline(Module& module, const CompileOptions& options) {
@@ -73,8 +78,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
   const bool choose = !is_disabled(options, "choose_convolution");
   context.joins_products = target.device_class == DeviceClass::gpu && !is_disabled(options, "fuse");
   context.separates_classes = target.device_class == DeviceClass::cpu || target.sm90a;
-  context.lays_out_operands = target.sm90a && target.products != Products::fma && !is_disabled(options, "fuse") &&
-                              !is_disabled(options, "pack_right_operands");
+  context.lays_out_operands = lays_out_operands(options, target);
   for (const auto& graph : module.entries) {
     if (choose) winograd_gradients(*graph, convolutions);
     run_passes(*graph, context);
@@ -116,8 +120,8 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   stage("kernels");
   const bool fuse = !is_disabled(options, "fuse");
   const bool even_positions = target.device_class == DeviceClass::cpu;
-  result.schedule =
-      lower(*result.module, {fuse, options.gemm == "clblast", even_positions}, options.report ? &result.fates : nullptr);
+  result.schedule = lower(*result.module, {fuse, options.gemm == "clblast", even_positions, lays_out_operands(options, target)},
+                          options.report ? &result.fates : nullptr);
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "short_products")) short_products(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);

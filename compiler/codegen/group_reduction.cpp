@@ -19,6 +19,9 @@ namespace {
 
 // Fewer terms than this stay with one work-item; the same in a group that computes all results.
 constexpr std::int64_t kFewTerms = 64, kFewTermsOfGroup = 16;
+// Results of a launch are few where there are no more of them than this part of the work-items that a group for each compute
+// unit has.
+constexpr std::int64_t kIdleShare = 4;
 // Results of unknown number: a few of them in a group do not keep others waiting, and many groups of one do.
 constexpr std::int64_t kUnknownResults = 4096;
 // Neighbouring results that a group may hold: as many floats as memory moves at once.
@@ -64,7 +67,7 @@ class GroupReduction {
       if (s.accumulator != dtype || s.arg_index >= 0) return false;
       longest = std::max(longest, likely_terms(s));
     }
-    return longest >= (items_ > 0 ? kFewTermsOfGroup : kFewTerms);
+    return longest >= (items_ > 0 || leaves_idle() ? kFewTermsOfGroup : kFewTerms);
   }
 
   GroupTiles tiles(const std::string& name) {
@@ -129,6 +132,12 @@ class GroupReduction {
     Expr n(1);
     for (const int a : axes) n *= reduction(a).extent;
     return n;
+  }
+
+  // A launch of so few results that a work-item each leaves most of the device idle, waiting for one term after another.
+  bool leaves_idle() const {
+    return resident_groups_ == 0 && all_.is_constant() &&
+           all_.value() <= std::int64_t{target_.work_group} * std::max(1, target_.compute_units) / kIdleShare;
   }
 
   std::int64_t likely_terms(const Stage& s) const { return typical_terms(terms(s.axes)); }

@@ -279,6 +279,19 @@ class SumCutter {
   std::vector<int> buffers_;  // of the pieces of each stage
 };
 
+// Cuts the parts of a split into the fewest parts of another axis that are enough, or else the most.
+void cut_further(const Kernel& kernel, std::int64_t wanted, Split& split) {
+  const std::int64_t outer = split.parts;
+  for (std::size_t r = 0; r < kernel.reduction.size(); ++r) {
+    const auto extent = kernel.reduction[r].extent.constant();
+    if (static_cast<int>(r) == split.reduction || !extent) continue;
+    for (std::int64_t parts = 2; parts <= *extent && split.parts < wanted; ++parts) {
+      if (*extent % parts != 0 || outer * parts <= split.parts) continue;
+      split = {split.reduction, outer * parts, static_cast<int>(r), parts};
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<Split> best_cut(const Kernel& kernel, const Target& target) {
@@ -321,6 +334,7 @@ std::optional<Split> best_cut(const Kernel& kernel, const Target& target) {
       if (parts >= wanted) break;
     }
   }
+  if (best && best->parts < wanted) cut_further(kernel, wanted, *best);
   if (best && best->parts > wanted * kMostSurplus) return std::nullopt;
   return best;
 }
@@ -335,13 +349,20 @@ Axis axis_of_parts(std::int64_t parts) {
 }
 
 Substitution cut_axis(Kernel& kernel, const Split& split) {
-  Axis& axis = kernel.reduction[static_cast<std::size_t>(split.reduction)];
-  const Expr terms(axis.extent.value() / split.parts);
-  const std::string old_name = axis.name;
-  axis.name += "_of_part";
-  axis.extent = terms;
-  axis.var = terms == Expr(1) ? Expr(0) : Expr::axis(axis.name, terms);
-  return {{old_name, axis_of_parts(split.parts).var * terms + axis.var}};
+  Substitution by;
+  const auto shorten = [&](int index, std::int64_t parts, const Expr& part) {
+    Axis& axis = kernel.reduction[static_cast<std::size_t>(index)];
+    const Expr terms(axis.extent.value() / parts);
+    const std::string old_name = axis.name;
+    axis.name += "_of_part";
+    axis.extent = terms;
+    axis.var = terms == Expr(1) ? Expr(0) : Expr::axis(axis.name, terms);
+    by.emplace(old_name, part * terms + axis.var);
+  };
+  const Expr part = axis_of_parts(split.parts).var, inner(split.inner_parts);
+  shorten(split.reduction, split.parts / split.inner_parts, floor_div(part, inner));
+  if (split.inner >= 0) shorten(split.inner, split.inner_parts, floor_mod(part, inner));
+  return by;
 }
 
 Expr points_of(const Kernel& kernel) {

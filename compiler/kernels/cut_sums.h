@@ -14,6 +14,9 @@ namespace oclc {
 struct Split {
   int reduction = -1;  // index into Kernel::reduction
   std::int64_t parts = 1;
+  // Where one axis is too short: each of its parts is so many parts of this one, which `parts` counts.
+  int inner = -1;
+  std::int64_t inner_parts = 1;
 };
 
 // How a reduction with few results is cut, whose groups are too few or read too little of each line of memory; nothing where

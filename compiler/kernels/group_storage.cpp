@@ -21,6 +21,9 @@ constexpr double kBytesPerFlop = 0.1;
 constexpr std::size_t kLongestSelection = 8;
 // Longest sum of which a tile of the left operand fits the cache.
 constexpr std::int64_t kLongestPackedSum = 8192;
+// Flops an element that a depthwise convolution computes for each tap, or a kernel that lays out or packs once; how much smaller
+// than it the operands are that do not count: a channel's mean and scale.
+constexpr double kWindowFlops = 8, kOperandFlops = 16, kSmallOperand = 8;
 // Operators before a value beyond which its cost counts no more.
 constexpr int kDeepestCost = 16;
 // Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
@@ -118,8 +121,9 @@ class Storing {
           return true;
         }
         if (anchor != user || !rereads_operands(*user)) continue;
-        if (!windowed_only || user->op->kind == OpKind::window || is_windowed_conv(*user) || user->inputs[0] != value ||
-            is_long_sum(*user))
+        if (!windowed_only || user->op->kind == OpKind::window) return true;
+        if (is_windowed_conv(*user) ? !computes_window(*user, value)
+                                    : !computes_operand(*user, value) && (user->inputs[0] != value || is_long_sum(*user)))
           return true;
       } else if (!draft_.placed.count(user) && user->op->kind != OpKind::elementwise) {
         for (const auto& output : user->outputs) {
@@ -130,6 +134,56 @@ class Storing {
       }
     }
     return false;
+  }
+
+  // Its operands are laid out and packed by kernels that read each element once.
+  bool lays_out(const Node& user) const {
+    return draft_.options.lays_out_operands && user.op->kind == OpKind::contraction && user.output()->type.is_static() &&
+           std::all_of(user.inputs.begin(), user.inputs.end(), [](const Value* v) { return !v || v->type.is_static(); });
+  }
+
+  // Such an operand, of what few flops make of two tensors, is computed by those kernels.
+  bool computes_operand(const Node& user, const Value* value) const {
+    return lays_out(user) && is_light(value, kOperandFlops, 2);
+  }
+
+  // A depthwise convolution of what few flops make of one tensor: memory is read once, caches answer its taps.
+  bool computes_window(const Node& user, const Value* value) const {
+    return lays_out(user) && user.op->name == "conv" && user.inputs[0] == value &&
+           value->type.shape[1] == Expr(user.get_or<std::int64_t>("group", 1)) && user.inputs[1]->type.shape[1] == Expr(1) &&
+           is_light(value, kWindowFlops, 1);
+  }
+
+  // At most so many flops an element, of elementwise operators, and stored tensors of its size make `value`.
+  bool is_light(const Value* value, double most_flops, int most_tensors) const {
+    double flops = 0;
+    int tensors = 0;
+    count_sources(value, *value, flops, tensors);
+    return flops <= most_flops && tensors <= most_tensors;
+  }
+
+  void count_sources(const Value* value, const Value& whole, double& flops, int& tensors) const {
+    const Node* node = value->producer;
+    if (typical_bytes(value->type) * kSmallOperand < typical_bytes(whole.type) || flops > kOperandFlops) return;
+    const bool moves = node && node->op->kind == OpKind::movement && node->inputs.size() == 1;
+    if (!node || draft_.group_of(node) || !(moves || (node->op->kind == OpKind::elementwise && node->op->scalar))) {
+      ++tensors;
+      return;
+    }
+    flops += moves ? 0 : node->op->scalar->flops;
+    for (const Value* input : node->inputs) count_sources(input, whole, flops, tensors);
+  }
+
+  // Products that read `value`, as it is or moved, as their left operand, and would lay it out.
+  void products_on_the_left(const Value* value, std::unordered_set<const Node*>& found) const {
+    for (const Node* user : value->users) {
+      const auto group = draft_.group_of(user);
+      if (!group && is_bijective_movement(*user) && !draft_.placed.count(user))
+        products_on_the_left(user->output(), found);
+      else if (group && draft_.groups[static_cast<std::size_t>(*group)].anchor == user && lays_out(*user) &&
+               user->inputs[0] == value && !is_windowed_conv(*user))
+        found.insert(user);
+    }
   }
 
   // Sums too long for a tile's left operand to be packed whole: it has to lie in memory.
@@ -234,9 +288,12 @@ class Storing {
       draft_.why_not[&node] = "a windowed or right operand would be computed again for every tap or tile";
       return true;
     }
-    const double n = static_cast<double>(readers.size());
-    const double stored = inline_cost(node) + typical_bytes(node.output()->type) * (1 + n) + kLaunchBytes;
-    if (passes(node, readers.size()) * inline_cost(node) <= stored) return false;
+    const double n = static_cast<double>(readers.size()), bytes = typical_bytes(node.output()->type);
+    const double stored = inline_cost(node) + bytes * (1 + n) + kLaunchBytes;
+    std::unordered_set<const Node*> laid_out;
+    if (kind == OpKind::elementwise && readers.size() > 1) products_on_the_left(node.output(), laid_out);
+    const double copies = static_cast<double>(laid_out.size()) * (2 * bytes + kLaunchBytes);
+    if (passes(node, readers.size()) * inline_cost(node) + copies <= stored) return false;
     draft_.why_not[&node] = fmt::format("storing it costs less than computing it again for {} readers", readers.size());
     return true;
   }

@@ -33,6 +33,10 @@ std::optional<double> uniform_number(const Value* value) {
   return first;
 }
 
+bool never_holds(const std::vector<Expr>& guard) {
+  return std::any_of(guard.begin(), guard.end(), [](const Expr& e) { return e.is_constant() && e.value() < 0; });
+}
+
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 }  // namespace
@@ -134,6 +138,7 @@ NodeId KernelBuilder::reduced(int stage, DType dtype) {
 
 NodeId KernelBuilder::guarded(NodeId x, const std::vector<Expr>& outer, const std::vector<Expr>& guard, double fill) {
   if (guard.empty()) return x;
+  if (never_holds(guard)) return number(at(x).dtype, fill);
   std::vector<Expr> both = outer;
   for (const Expr& e : guard) add_condition(both, e);
   if (at(x).kind == ScalarNode::Kind::load && at(x).guard == both) {
@@ -233,7 +238,8 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
     const MappedElement& source = sources[i];
     std::vector<Expr> inner = guard;
     for (const Expr& e : source.guard) add_condition(inner, e);
-    const NodeId x = element(node.inputs[source.input], source.coords, inner);
+    const NodeId x = never_holds(inner) ? number(value->type.dtype, fill)
+                                        : element(node.inputs[source.input], source.coords, inner);
     if (source.guard.empty()) {
       result = x;
     } else if (result < 0) {
@@ -292,10 +298,30 @@ NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std
   node.dtype = computed_as(value->type.dtype);
   node.index = storage.offset;
   for (std::size_t i = 0; i < coords.size(); ++i) node.index += coords[i] * storage.strides[i];
-  node.guard = guard;
+  for (const Expr& e : guard) {
+    if (concerns(e, node.index)) node.guard.push_back(e);
+  }
   node.operand = operand(storage.buffer, buffer.dtype, false, buffer.name);
   count_read(node, value->type.elements(), buffer.elements);
-  return add(std::move(node));
+  const std::string key = fmt::format("load {} {}|{}", node.operand, node.index.text(), key_of(node.guard));
+  const auto known = memo_.find(key);
+  if (known != memo_.end()) return known->second;
+  return memo_[key] = add(std::move(node));
+}
+
+// Whether an element at `index` may lie outside of its tensor where `condition` does not hold: not if the condition is about
+// axes that the index does not run over, as with what all positions of a channel share.
+bool KernelBuilder::concerns(const Expr& condition, const Expr& index) const {
+  const auto is_axis = [&](const std::string& s) {
+    const auto named = [&](const Axis& a) { return a.name == s; };
+    return std::any_of(kernel.axes.begin(), kernel.axes.end(), named) ||
+           std::any_of(kernel.reduction.begin(), kernel.reduction.end(), named);
+  };
+  const auto asked = condition.symbols(), used = index.symbols();
+  return asked.empty() || !std::all_of(asked.begin(), asked.end(), is_axis) ||
+         std::any_of(used.begin(), used.end(), [&](const std::string& s) {
+           return !is_axis(s) || std::find(asked.begin(), asked.end(), s) != asked.end();
+         });
 }
 
 // Elements of one operand at different positions are different elements, as long as the buffer holds so many.

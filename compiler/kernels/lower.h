@@ -11,6 +11,7 @@ struct LowerOptions {
   // Neighbouring positions that a work-item computes divide an image's row, rather than being as many everywhere: for CPUs,
   // where what lies beyond a row's end costs every vector of channels.
   bool even_positions = false;
+  bool lays_out_operands = false;  // see GroupOptions
 };
 
 // What became of each node, for --report.

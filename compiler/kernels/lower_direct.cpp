@@ -12,6 +12,8 @@ namespace {
 constexpr std::int64_t kPositions = 4;
 // The most where they shall divide the axis.
 constexpr std::int64_t kMostPositions = 7;
+// Lines that one point computes, at most.
+constexpr std::int64_t kMostLines = 2;
 // Windows up to this many taps are unrolled where a feature has one channel: neighbours share what they read, too.
 constexpr std::int64_t kUnrolledTaps = 25;
 
@@ -35,10 +37,11 @@ class DirectConvolution {
         tap_.push_back(b_.add_reduction("tap_" + spatial_name(i - 2, shape_.size() - 2), w_->type.shape[i]));
       channel_ = b_.add_reduction("in_c", in_group_);
     }
-    std::vector<std::vector<Expr>> coords(static_cast<std::size_t>(positions_), coords_);
-    for (std::int64_t p = 0; p < positions_; ++p) {
-      Expr& last = coords[static_cast<std::size_t>(p)].back();
-      last = last * Expr(positions_) + Expr(p);
+    std::vector<std::vector<Expr>> coords(static_cast<std::size_t>(lines_ * positions_), coords_);
+    for (std::int64_t p = 0; p < lines_ * positions_; ++p) {
+      std::vector<Expr>& at = coords[static_cast<std::size_t>(p)];
+      at.back() = at.back() * Expr(positions_) + Expr(p % positions_);
+      if (lines_ > 1) at[at.size() - 2] = at[at.size() - 2] * Expr(lines_) + Expr(p / positions_);
     }
     const std::vector<NodeId> sums = unrolled ? unrolled_sums(coords) : std::vector<NodeId>{};
     for (std::size_t p = 0; p < coords.size(); ++p) {
@@ -56,14 +59,24 @@ class DirectConvolution {
   void add_axes() {
     const std::size_t rank = shape_.size();
     positions_ = shape_.back().is_constant() ? positions_of(shape_.back().value()) : kPositions;
+    if (depthwise_ && rank > 3) lines_ = lines_of(shape_[rank - 2]);
     coords_.resize(rank);
     coords_[0] = b_.add_axis("image", shape_[0]);
     if (group_ != Expr(1) && !depthwise_) g_ = b_.add_axis("group", group_);
-    for (std::size_t i = 2; i < rank; ++i)
-      coords_[i] = b_.add_axis("out_" + spatial_name(i - 2, rank - 2),
-                               i + 1 == rank ? ceil_div(shape_[i], Expr(positions_)) : shape_[i]);
+    Shape extents = shape_;
+    extents.back() = ceil_div(shape_.back(), Expr(positions_));
+    extents[rank - 2] = floor_div(extents[rank - 2], Expr(lines_));
+    for (std::size_t i = 2; i < rank; ++i) coords_[i] = b_.add_axis("out_" + spatial_name(i - 2, rank - 2), extents[i]);
     feature_ = b_.add_axis("out_c", depthwise_ ? shape_[1] : out_group_);
     coords_[1] = g_ * out_group_ + feature_;
+  }
+
+  // Lines that one point computes: where elements are spread over every second line, two lines know which taps meet gaps.
+  std::int64_t lines_of(const Expr& extent) const {
+    const Node* spread = x_->producer;
+    if (b_.even_positions() || !spread || spread->op->name != "spread") return 1;
+    const std::int64_t stride = spread->get<std::vector<std::int64_t>>("strides")[shape_.size() - 2];
+    return stride <= kMostLines && extent.is_constant() && extent.value() % stride == 0 ? stride : 1;
   }
 
   std::int64_t positions_of(std::int64_t extent) const {
@@ -108,8 +121,12 @@ class DirectConvolution {
       }
       for (std::size_t p = 0; p < coords.size(); ++p) {
         const auto [a, weight] = factors(coords[p], tap, Expr(0));
-        totals[p] = t == 0 ? b_.apply("mul", {a, weight}) : b_.apply("fma", {a, weight, totals[p]});
+        if (b_.at(a).kind == ScalarNode::Kind::constant && b_.at(a).number == 0) continue;  // a gap between spread elements
+        totals[p] = totals[p] < 0 ? b_.apply("mul", {a, weight}) : b_.apply("fma", {a, weight, totals[p]});
       }
+    }
+    for (NodeId& total : totals) {
+      if (total < 0) total = b_.number(node_.output()->type.dtype, 0);
     }
     return totals;
   }
@@ -120,7 +137,7 @@ class DirectConvolution {
   const Shape& shape_;
   Expr group_, in_group_, out_group_, g_ = 0, feature_, channel_;
   bool depthwise_ = false;
-  std::int64_t taps_ = 1, positions_ = 1;
+  std::int64_t taps_ = 1, positions_ = 1, lines_ = 1;
   std::vector<Expr> coords_;  // of the output; the last one counts blocks of positions
   std::vector<Expr> tap_;
 };

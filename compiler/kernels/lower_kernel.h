@@ -88,6 +88,7 @@ class KernelBuilder {
   NodeId compute(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   NodeId load(const Value* value, const Storage& storage, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   Expr integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard, const Expr& bound);
+  bool concerns(const Expr& condition, const Expr& index) const;
   int operand(int buffer, DType dtype, bool written, const std::string& name);
   void count_read(const ScalarNode& load, const Expr& elements, const Expr& held);
   Expr elements_read(const Expr& elements, const Expr& index) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/cut_sums.h"
 #include "compiler/kernels/kernel_part.h"
@@ -15,6 +16,9 @@ namespace {
 // Chunks of the innermost axis stay whole steps of a tile.
 constexpr std::int64_t kInnerChunk = 32;
 constexpr std::int64_t kMostParts = 64;
+// Of long sums of few results, as weight gradients of narrow layers are: parts of so many terms, since many groups hide what each
+// waits for, which estimates do not know.
+constexpr std::int64_t kLongSum = 8192, kFewResults = 8192, kFewestRows = 16, kTermsOfLongPart = 512;
 // Estimates are rough: parts have to save a fifth.
 constexpr double kWorthwhile = 0.8, kWorthwhileOfPacked = 0.9;
 
@@ -112,7 +116,24 @@ class Splitter {
         best = Split{static_cast<int>(r), parts};
       }
     }
+    if (kernel.reduction.size() == 1 && is_known && is_long_and_narrow(product)) {
+      const std::int64_t parts = parts_of_long_sum(product.depth);
+      if (parts > (best ? best->parts : 1)) best = Split{0, parts};
+    }
     return best;
+  }
+
+  bool is_long_and_narrow(const GpuProduct& p) const {
+    return target_.sm90a && target_.products != Products::fma && p.groups == 1 && p.depth >= kLongSum &&
+           std::min(p.rows, p.columns) >= kFewestRows && p.rows * p.columns <= kFewResults;
+  }
+
+  // The fewest parts that are short enough; 1 if none is of whole steps.
+  static std::int64_t parts_of_long_sum(std::int64_t terms) {
+    for (std::int64_t parts = ceil_div(terms, kTermsOfLongPart); parts <= terms / kInnerChunk; ++parts) {
+      if (terms % parts == 0 && terms / parts % kInnerChunk == 0) return parts;
+    }
+    return 1;
   }
 
   // The operand of the partial sums, after those that the kernel still uses.

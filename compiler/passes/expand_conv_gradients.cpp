@@ -84,6 +84,9 @@ Value* sums_of_taps(Builder& b, const Node& node, Value* fixed, Value* other, co
 // Elements that a GPU loads together, and elements of a patch that fill a tile's rows.
 constexpr std::int64_t kLoaded = 4, kFullPatch = 64;
 
+// Weights of a gradient whose product waits for memory: a schedule cuts it into more pieces than a cache would want.
+constexpr std::int64_t kFewResults = 8192;
+
 // Rows of both operands of a weight gradient that a core's cache holds: more are added up in pieces.
 constexpr std::int64_t kLongestPiece = 2048;
 
@@ -178,7 +181,7 @@ Value* without_surplus(Builder& b, Value* v, const Node& node, const Ints& kerne
 }
 
 // Product over images and positions of the matrix of patches, of windows of `kernel`, with the features.
-Value* weight_grad_of_patches(Builder& b, const Node& node, const Ints& kernel) {
+Value* weight_grad_of_patches(Builder& b, const Node& node, const Ints& kernel, bool in_pieces) {
   Value* y = node.inputs[1];
   const Shape &sy = y->type.shape, &result = node.output()->type.shape;
   const auto group = node.get<std::int64_t>("group");
@@ -199,7 +202,7 @@ Value* weight_grad_of_patches(Builder& b, const Node& node, const Ints& kernel) 
   const auto [left, left_width, right, right_width] =
       taps_are_columns ? std::tuple(columns, features, patches, width) : std::tuple(patches, width, columns, features);
   Value* sums = nullptr;
-  if (const auto length = group == 1 ? piece_length(sy[0], positions) : std::nullopt) {
+  if (const auto length = group == 1 && in_pieces ? piece_length(sy[0], positions) : std::nullopt) {
     const Expr pieces = floor_div(rows, Expr(*length));
     const auto split = [&](Value* v, const Expr& last) { return b.reshape(v, {pieces, Expr(*length), last}); };
     Value* of_pieces = b.matmul(split(left, left_width), split(right, right_width), true, false);
@@ -268,7 +271,13 @@ Value* expand_conv_transpose(Builder& b, const Node& node) {
 
 Value* expand_conv_weight_grad(Builder& b, const Node& node) {
   if (is_depthwise_grad(node)) return sums_of_taps(b, node, node.inputs[1], node.inputs[0], Windows(node), false);
-  return weight_grad_of_patches(b, node, node.get<Ints>("kernel"));
+  return weight_grad_of_patches(b, node, node.get<Ints>("kernel"), true);
+}
+
+Value* whole_weight_grad(Builder& b, const Node& node) {
+  const bool is_known = node.inputs[0]->type.is_static() && node.inputs[1]->type.is_static();
+  if (is_depthwise_grad(node) || !is_known || node.output()->type.elements().value() > kFewResults) return nullptr;
+  return weight_grad_of_patches(b, node, node.get<Ints>("kernel"), false);
 }
 
 Value* mirrored_weight_grad(Builder& b, const Node& node) {
@@ -290,7 +299,7 @@ Value* widened_weight_grad(Builder& b, const Node& node) {
   if (width.value() % kLoaded == 0 || width.value() < kFullPatch) return nullptr;
   while (kernel.back() * channels % kLoaded != 0) ++kernel.back();
   const bool is_worthwhile = kernel.back() - taps <= taps / 2;
-  return is_worthwhile ? weight_grad_of_patches(b, node, kernel) : nullptr;
+  return is_worthwhile ? weight_grad_of_patches(b, node, kernel, true) : nullptr;
 }
 
 }  // namespace oclc

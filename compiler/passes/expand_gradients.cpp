@@ -105,6 +105,7 @@ bool expand_gradients(Graph& graph, const PassContext& context) {
       better = shifted_weight_grad(b, *node);
       if (!better) better = widened_weight_grad(b, *node);
       if (!better) better = mirrored_weight_grad(b, *node);
+      if (!better) better = whole_weight_grad(b, *node);
     }
     if (context.separates_classes && row->expand == expand_conv_transpose) better = separate_classes(b, *node);
     graph.replace_all_uses(node->output(), better ? better : row->expand(b, *node));

@@ -16,6 +16,9 @@ Value* widened_weight_grad(Builder& b, const Node& node);
 // The same of depthwise convolutions with stride 1, as sums over the image, of which each element is then computed once and not
 // once a tap; null if the convolution is another.
 Value* mirrored_weight_grad(Builder& b, const Node& node);
+// The same as one product, which the schedule cuts into as many sums as the target wants; null for depthwise convolutions, many
+// results and sizes that are not known.
+Value* whole_weight_grad(Builder& b, const Node& node);
 Value* expand_max_pool_index(Builder& b, const Node& node);
 Value* expand_max_pool_grad(Builder& b, const Node& node);
 // CompileError for padded windows over images of symbolic size.

@@ -152,3 +152,27 @@ TEST_CASE("strided data gradients are a convolution for each class of positions 
   CHECK(check.problem("h200", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
   CHECK(check.problem("h200", false, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
 }
+
+TEST_CASE("long products of few results have parts of few terms") {
+  PlanCheck check;
+  add(check, {"narrow", {32, 24, 32, 40}, {32, 32, 32, 40}, {1, 1}, {1, 1}, {0, 0, 0, 0}});
+  CompileOptions options = default_options();
+  options.target = find_target("h200");
+  CHECK(PlanRunner(module_of(copy_graph(*check.graph)), options).source().find("part<80") != std::string::npos);
+  CHECK(check.problem("h200", true, 1e-5, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
+
+TEST_CASE("depthwise data gradients with a stride compute as many lines at a time; odd sizes line by line") {
+  for (const std::int64_t size : {16, 15}) {
+    PlanCheck check;
+    Value *y = check.input({2, 12, 8, 8}), *w = check.input({12, 1, 3, 3});
+    check.out("x", check.b.call("conv_transpose", {y, w},
+                                {{"strides", Ints{2, 2}},
+                                 {"dilations", Ints{1, 1}},
+                                 {"pads", Ints{1, 1, 1, 1}},
+                                 {"group", std::int64_t{12}},
+                                 {"output_shape", std::vector<Expr>{Expr(size), Expr(size)}}}));
+    const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+    for (const char* target : {"gpu", "h200", "cpu"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
+  }
+}

@@ -69,6 +69,28 @@ TEST_CASE("sums of the same elements stay together in their parts") {
   check_on_gpus(check, 1e-5);
 }
 
+TEST_CASE("where no axis is long enough, parts are of two of them") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* x = check.input({4, 40, 50, 8});
+  Value* mean = b.reduce("reduce_mean", x, {0, 1, 2}, true);
+  Value* rest = b.sub(x, mean);
+  check.out("mean", mean);
+  check.out("variance", b.reduce("reduce_mean", b.mul(rest, rest), {0, 1, 2}, true));
+  CHECK(source_for(check, "h200").find("part<100") != std::string::npos);
+  check_on_gpus(check);
+}
+
+TEST_CASE("few sums of few terms are shared by the work-items of a group, many are not") {
+  PlanCheck check;
+  check.out("few", check.b.reduce("reduce_sum", check.input({40, 50}), {0}, false));
+  CHECK(source_for(check, "h200").find("work-items each") != std::string::npos);
+  check_on_gpus(check);
+  PlanCheck many;
+  many.out("many", many.b.reduce("reduce_sum", many.input({40, 9000}), {0}, false));
+  CHECK(source_for(many, "h200").find("work-items each") == std::string::npos);
+}
+
 TEST_CASE("short sums, many results and other reductions stay whole") {
   PlanCheck check;
   Builder& b = check.b;

@@ -14,9 +14,9 @@ using namespace oclc;
 namespace {
 
 // "relu+add -> relu" a kernel: its nodes, and those that are stored. Nodes are called by their source comment.
-std::string groups_of(const std::string& text, bool fuse = true) {
+std::string groups_of(const std::string& text, bool fuse = true, bool lays_out_operands = false) {
   const auto graph = parse_graph(text, find_op);
-  const Grouping grouping = group_nodes(*graph, {fuse});
+  const Grouping grouping = group_nodes(*graph, {fuse, lays_out_operands});
   std::string out;
   const auto join = [](std::string& list, const std::string& name, const char* by) { list += (list.empty() ? "" : by) + name; };
   for (const Group& group : grouping.groups) {
@@ -256,4 +256,30 @@ TEST_CASE("sums of products with one tensor are one kernel") {
                   "  %1 = reduce_sum(%0) {axes=[0], keepdims=1}  // first\n  %2 = mul(%x, %z)  // b\n"
                   "  %3 = reduce_sum(%2) {axes=[0], keepdims=1}  // second\n  return o=%1, p=%3\n}\n") ==
         "first+second -> first,second\n");
+}
+
+TEST_CASE("what two products would lay out, each for itself, is stored once") {
+  const std::string sums = "  %0 = mul(%x, %y)  // mul\n  %1 = matmul(%0, %w) " + kProduct + "  // one\n";
+  const std::string two = row_graph(sums + "  %2 = matmul(%0, %y) " + kProduct + "  // two\n  return o=%1, p=%2\n");
+  CHECK(groups_of(two, true, true) == "mul -> mul\none -> one\ntwo -> two\n");
+  CHECK(groups_of(row_graph(sums + "  return o=%1\n"), true, true) == "one -> one\n");
+}
+
+TEST_CASE("a right operand that is packed anyway is computed by the kernel that packs it") {
+  const std::string text =
+      row_graph("  %0 = relu(%w)  // relu\n  %1 = matmul(%x, %0) " + kProduct + "  // product\n  return o=%1\n");
+  CHECK(groups_of(text, true, true) == "product -> product\n");
+  CHECK(groups_of(text) == "relu -> relu\nproduct -> product\n");
+}
+
+TEST_CASE("a depthwise convolution computes what few flops make of one tensor, where caches answer its taps") {
+  const std::string conv = "{dilations=[1, 1], group=8, pads=[1, 1, 1, 1], strides=[1, 1]}";
+  const auto graph = [&](const std::string& body) {
+    return "graph g(%x: f32[1, 8, 16, 16], %y: f32[1, 8, 16, 16], %w: f32[8, 1, 3, 3]) {\n" + body + "}\n";
+  };
+  const std::string one = graph("  %0 = relu(%x)  // relu\n  %1 = conv(%0, %w) " + conv + "  // conv\n  return o=%1\n");
+  CHECK(groups_of(one, true, true) == "conv -> conv\n");
+  CHECK(groups_of(one) == "relu -> relu\nconv -> conv\n");
+  const std::string two = graph("  %0 = mul(%x, %y)  // mul\n  %1 = conv(%0, %w) " + conv + "  // conv\n  return o=%1\n");
+  CHECK(groups_of(two, true, true) == "mul -> mul\nconv -> conv\n");
 }
