@@ -14,8 +14,8 @@ namespace oclc {
 
 struct GroupOptions {
   bool fuse = true;  // false: one kernel an operator; only reshapes stay free
-  // Of products whose operands are both of run time the left one is laid out and the right one packed, by kernels that read each
-  // element once, and depthwise convolutions find in a cache what neighbours read.
+  // Of products whose operands are both of run time the left one is laid out and the right one packed, by kernels that read
+  // each element once, and depthwise convolutions find in a cache what neighbours read.
   bool lays_out_operands = false;
 };
 

@@ -21,8 +21,8 @@ constexpr double kBytesPerFlop = 0.1;
 constexpr std::size_t kLongestSelection = 8;
 // Longest sum of which a tile of the left operand fits the cache.
 constexpr std::int64_t kLongestPackedSum = 8192;
-// Flops an element that a depthwise convolution computes for each tap, or a kernel that lays out or packs once; how much smaller
-// than it the operands are that do not count: a channel's mean and scale.
+// Flops an element that a depthwise convolution computes for each tap, or a kernel that lays out or packs once; how much
+// smaller than it the operands are that do not count: a channel's mean and scale.
 constexpr double kWindowFlops = 8, kOperandFlops = 16, kSmallOperand = 8;
 // Operators before a value beyond which its cost counts no more.
 constexpr int kDeepestCost = 16;
@@ -241,7 +241,8 @@ class Storing {
     return length;
   }
 
-  // Elements of `node`'s result that its readers compute if it is not stored: one is computed again wherever it is broadcast to.
+  // Elements of `node`'s result that its readers compute if it is not stored: one is computed again wherever it is broadcast
+  // to.
   double elements_computed(const Node& node) const {
     double sum = 0;
     for (const auto& output : node.outputs) {
@@ -259,7 +260,8 @@ class Storing {
       const OpKind kind = node->op->kind;
       const bool passes_on = kind == OpKind::elementwise || kind == OpKind::movement;
       if (kind == OpKind::indexing || (passes_on && std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) {
-                                         return v && v->producer && !draft_.group_of(v->producer) && gathers_.count(v->producer);
+                                         return v && v->producer && !draft_.group_of(v->producer) &&
+                                                gathers_.count(v->producer);
                                        })))
         gathers_.insert(node);
     }

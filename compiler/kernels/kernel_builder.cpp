@@ -238,8 +238,8 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
     const MappedElement& source = sources[i];
     std::vector<Expr> inner = guard;
     for (const Expr& e : source.guard) add_condition(inner, e);
-    const NodeId x = never_holds(inner) ? number(value->type.dtype, fill)
-                                        : element(node.inputs[source.input], source.coords, inner);
+    const NodeId x =
+        never_holds(inner) ? number(value->type.dtype, fill) : element(node.inputs[source.input], source.coords, inner);
     if (source.guard.empty()) {
       result = x;
     } else if (result < 0) {

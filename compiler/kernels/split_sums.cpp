@@ -16,8 +16,8 @@ namespace {
 // Chunks of the innermost axis stay whole steps of a tile.
 constexpr std::int64_t kInnerChunk = 32;
 constexpr std::int64_t kMostParts = 64;
-// Of long sums of few results, as weight gradients of narrow layers are: parts of so many terms, since many groups hide what each
-// waits for, which estimates do not know.
+// Of long sums of few results, as weight gradients of narrow layers are: parts of so many terms, since many groups hide what
+// each waits for, which estimates do not know.
 constexpr std::int64_t kLongSum = 8192, kFewResults = 8192, kFewestRows = 16, kTermsOfLongPart = 512;
 // Estimates are rough: parts have to save a fifth.
 constexpr double kWorthwhile = 0.8, kWorthwhileOfPacked = 0.9;

@@ -147,7 +147,10 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const
 }
 
 std::int64_t amx_local_floats(const AmxTiles& t, const AmxProduct& p, int products) {
-  const std::int64_t steps = p.steps(), sums = t.chunk < steps ? t.row_blocks * t.panels : t.sweep ? t.panels : 1,
+  const std::int64_t steps = p.steps(),
+                     sums = t.chunk < steps ? t.row_blocks * t.panels
+                            : t.sweep       ? t.panels
+                                            : 1,
                      panel = p.right == AmxProduct::Right::constant ? 0 : steps + 1;
   return 16 + sums * (t.sweep ? 1040 : 1024) + (t.row_blocks * t.chunk + panel) * parts_of(products) * 512;
 }

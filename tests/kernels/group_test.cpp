@@ -72,10 +72,11 @@ TEST_CASE("residual_add_joins_the_later_convolution") {
 
 TEST_CASE("what_gathers_is_stored_where_it_is_broadcast") {
   const auto masked = [](const char* of, int rows) {
-    return groups_of(fmt::format("graph g(%x: f32[1024, 32], %w: f32[32, 64], %t: f32[{0}, 64], %i: i64[{0}, 64]) {{\n"
-                                 "  %0 = gather_elements(%t, %i) {{axis=1}}  // gather\n  %1 = exp({1})  // exp\n"
-                                 "  %2 = matmul(%x, %w) {2}  // matmul\n  %3 = add(%2, %1)  // add\n  return o=%3\n}}\n",
-                                 rows, of, kProduct));
+    return groups_of(
+        fmt::format("graph g(%x: f32[1024, 32], %w: f32[32, 64], %t: f32[{0}, 64], %i: i64[{0}, 64]) {{\n"
+                    "  %0 = gather_elements(%t, %i) {{axis=1}}  // gather\n  %1 = exp({1})  // exp\n"
+                    "  %2 = matmul(%x, %w) {2}  // matmul\n  %3 = add(%2, %1)  // add\n  return o=%3\n}}\n",
+                    rows, of, kProduct));
   };
   // Each of 1024 rows would gather again, one by one.
   CHECK(masked("%0", 1) == "exp -> exp\nmatmul+add -> add\n");
