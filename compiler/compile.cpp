@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/contraction_short.h"
+#include "compiler/codegen/contraction_strassen.h"
 #include "compiler/codegen/packed_right.h"
 #include "compiler/codegen/side_by_side.h"
 #include "compiler/codegen/winograd_filters.h"
@@ -34,7 +35,8 @@ constexpr std::string_view kLatePasses[] = {
     "choose_convolution", "assign_layouts", "fuse",         "persistent",     "short_products",
     "split_sums",         "turn_weights",   "join_rows",    "join_pointwise", "pack_right_operands",
     "side_by_side",       "resident",       "images",       "stripes",        "shorten_weights",
-    "one_memory",         "chains",         "read_through", "widen_images",   "keep_planes"};
+    "one_memory",         "chains",         "read_through", "widen_images",   "keep_planes",
+    "multiply_halves"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -137,6 +139,8 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   transform_filters(result.schedule, target);
   if (options.precision == "fast" && !is_disabled(options, "shorten_weights"))
     shorten_weights(result.schedule, target, contract_error(options.precision) / 2);
+  if (fuse && !is_disabled(options, "multiply_halves"))
+    multiply_halves(result.schedule, target, contract_error(options.precision) / 2);
   if (fuse && !is_disabled(options, "side_by_side")) side_by_side(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;

@@ -11,6 +11,7 @@
 #include "compiler/codegen/contraction_few_rows.h"
 #include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/contraction_short.h"
+#include "compiler/codegen/contraction_strassen.h"
 #include "compiler/codegen/contraction_view.h"
 #include "compiler/codegen/contraction_window.h"
 #include "compiler/codegen/contraction_winograd.h"
@@ -163,6 +164,7 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
   if (auto shorter = generate_short(*view, buffers, target)) return shorter;
+  if (auto strassen = generate_strassen(*view, buffers, target)) return strassen;
   if (auto amx = generate_amx(*view, buffers, target)) return amx;
   if (auto panels = generate_chunks_beside_panels(*view, buffers, target)) return panels;
   if (auto few_rows = generate_few_rows(*view, buffers, target)) return few_rows;

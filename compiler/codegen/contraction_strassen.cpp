@@ -1,0 +1,224 @@
+#include "compiler/codegen/contraction_strassen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "compiler/codegen/contraction_epilogue.h"
+#include "compiler/codegen/contraction_operands.h"
+#include "compiler/codegen/tile_kernel.h"
+#include "compiler/codegen/tiling.h"
+#include "compiler/ir/typical.h"
+#include "compiler/kernels/kernel_part.h"
+
+namespace oclc {
+namespace {
+
+constexpr std::int64_t kSeven = 7;
+// Rows and columns from which on products are long enough; fewer rows wait for weights, which are 7 / 4 as many.
+constexpr std::int64_t kLeastHalvedRows = 96, kLeastHalvedColumns = 64, kLeastHalvedTerms = 512;
+// Pairs of terms of a chunk.
+constexpr std::int64_t kLeastPairs = 32, kMostPairs = 128;
+// Cycles, measured on a Zen 4: of a vector of pairs of rows and terms that is combined; start of a register tile; a vector of
+// sums that is added up; a vector of pairs of rows and columns of results; start of a work-item.
+constexpr double kCombineCycles = 30, kStartCycles = 10, kSumCycles = 1, kResultCycles = 8, kItemStart = 300;
+// Of the other templates: start and end of a register tile, and a vector of its results.
+constexpr double kPlainStart = 60, kPlainVector = 3;
+// Bytes a cycle of right factors that come from memory, asked for ahead, and of what is not hidden.
+constexpr double kFreshBytes = 8, kExposedBytes = 96;
+// Of the second-level cache, whose rest the factors on the right, A and the results pass through: beyond it the gain is lost.
+constexpr double kLocalShare = 0.5;
+constexpr std::int64_t kLeftPitch = 16;
+// Estimates are rough.
+constexpr double kGainOfHalves = 1.03;
+// Root of the mean square of the errors that such products add to those of eight, over that of the results, with chunks of 64
+// pairs of terms and fewer: 3.1e-7 and 1.5e-7 together. Longer chains err as their root.
+constexpr double kStrassenError = 2.7e-7;
+
+// Elements of a term and a column of the constant operand.
+float element_of(const HostTensor& b, const PackedOperand& where, std::int64_t k, std::int64_t n, std::int64_t columns) {
+  if (n >= columns) return 0;
+  const auto at = where.base + where.tap_offsets[0] + k * where.inner_stride + n * where.column_stride;
+  return reinterpret_cast<const float*>(b.data())[at];
+}
+
+struct PackedFactors {
+  std::int64_t columns, inner, terms, panel_width, panels_of_item;
+};
+
+// The right factors of the seven products, in the order of the template.
+HostTensor pack_factors(const HostTensor& source, const PackedOperand& where, const PackedFactors& f) {
+  const std::int64_t panels = ceil_div(f.columns, 2 * f.panel_width), factor = f.terms * f.panel_width;
+  HostTensor packed(DType::f32, {panels * f.inner / (2 * f.terms) * kSeven * factor});
+  auto* to = reinterpret_cast<float*>(packed.mutable_data());
+  for (std::int64_t first = 0; first < panels; first += f.panels_of_item) {
+    const std::int64_t end = std::min(panels, first + f.panels_of_item);
+    for (std::int64_t k0 = 0; k0 < f.inner; k0 += 2 * f.terms) {
+      for (std::int64_t panel = first; panel < end; ++panel, to += kSeven * factor) {
+        for (std::int64_t t = 0; t < f.terms; ++t) {
+          for (std::int64_t j = 0; j < f.panel_width; ++j) {
+            const std::int64_t n = panel * 2 * f.panel_width + j;
+            const auto at = [&](std::int64_t h, std::int64_t side) {
+              return element_of(source, where, k0 + h * f.terms + t, n + side * f.panel_width, f.columns);
+            };
+            const float b00 = at(0, 0), b01 = at(0, 1), b10 = at(1, 0), b11 = at(1, 1);
+            const float factors[kSeven] = {b00 + b11, b00, b01 - b11, b10 - b00, b11, b00 + b01, b10 + b11};
+            for (std::int64_t p = 0; p < kSeven; ++p) to[p * factor + t * f.panel_width + j] = factors[p];
+          }
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+bool has_form(const ContractionView& view) {
+  return view.groups() == Expr(1) && view.taps() == 1 && view.inner().is_constant() && view.columns().is_constant() &&
+         view.operand_of(view.b()).dtype == DType::f32 && !view.is_read_elsewhere(view.b());
+}
+
+StrassenShape strassen_shape(const ContractionView& view) {
+  return {typical_extent(view.rows()), view.columns().value(), view.inner().value()};
+}
+
+bool left_takes_vectors(const ContractionView& view, const Target& target) {
+  return can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name, target.vector_width);
+}
+
+double strassen_error(const StrassenTiles& t) {
+  return kStrassenError * std::sqrt(std::max(1.0, static_cast<double>(t.terms) / static_cast<double>(kLongestChain)));
+}
+
+// Cycles of a core by the other templates.
+double plain_cycles(const StrassenShape& s, const Target& target) {
+  const ContractionTiles t = choose_tiles({1, s.rows, s.columns, s.inner, s.inner * 4}, target);
+  const std::int64_t panels = ceil_div(s.columns, std::int64_t{t.vectors} * target.vector_width),
+                     row_tiles = ceil_div(s.rows, std::int64_t{t.rows}),
+                     items = ceil_div(row_tiles, t.row_tiles) * ceil_div(panels, t.panels);
+  const double tile =
+      static_cast<double>(s.inner) * std::max(t.rows * t.vectors / 2.0, 4.0) + kPlainStart + kPlainVector * t.rows * t.vectors;
+  return static_cast<double>(ceil_div(items, target.compute_units)) *
+         (static_cast<double>(t.row_tiles * t.panels) * tile + kItemStart);
+}
+
+}  // namespace
+
+std::optional<StrassenTiles> choose_strassen_tiles(const StrassenShape& s, const Target& target) {
+  const std::int64_t width = target.vector_width, cores = target.compute_units, half = ceil_div(s.rows, 2);
+  const auto budget =
+      std::min(static_cast<std::int64_t>(kLocalShare * static_cast<double>(target.l2_bytes)), target.local_bytes);
+  std::optional<StrassenTiles> best;
+  for (std::int64_t terms = width; terms <= kMostPairs; terms += width) {
+    if (terms < kLeastPairs || s.inner % (2 * terms) != 0) continue;
+    // Longer chains err more.
+    if (best && terms > kLongestChain) break;
+    const std::int64_t chunks = s.inner / (2 * terms);
+    for (int vectors = 1; vectors <= 4; ++vectors) {
+      for (int rows = 4; rows <= 14; ++rows) {
+        if (rows * vectors + vectors + 1 > target.vector_registers) continue;
+        const std::int64_t panels = ceil_div(s.columns, 2 * vectors * width), tiles = ceil_div(half, rows);
+        const double step = std::max(rows * vectors / 2.0, 4.0);
+        for (std::int64_t row_blocks = 1; row_blocks <= tiles; ++row_blocks) {
+          const std::int64_t mt = ceil_div(tiles, row_blocks);
+          if (ceil_div(tiles, mt) != row_blocks) continue;
+          for (std::int64_t np = 1; np <= std::min<std::int64_t>(panels, 16); ++np) {
+            const std::int64_t pairs = mt * rows, floats = kSeven * ((pairs * (terms + kLeftPitch) + 16) +
+                                                                     (chunks > 1 ? np : 1) * (pairs * vectors * width + 16));
+            if (floats * 4 > budget) break;
+            const std::int64_t items = row_blocks * ceil_div(panels, np);
+            const double tile = static_cast<double>(terms) * step + kStartCycles + kSumCycles * rows * vectors,
+                         factor_bytes = static_cast<double>(terms * vectors * width * 4),
+                         factor = std::max(static_cast<double>(mt) * tile, factor_bytes / kFreshBytes) +
+                                  factor_bytes / kExposedBytes,
+                         combine = static_cast<double>(pairs) * static_cast<double>(terms / width) * kCombineCycles,
+                         results = static_cast<double>(pairs * vectors * np) * kResultCycles,
+                         item = static_cast<double>(chunks) * (static_cast<double>(np * kSeven) * factor + combine) + results +
+                                kItemStart;
+            const double cycles = static_cast<double>(ceil_div(items, cores)) * item;
+            if (best && cycles >= best->cycles * 0.995) continue;
+            best = StrassenTiles{rows, vectors, terms, mt, np, cycles};
+          }
+        }
+      }
+    }
+  }
+  return best;
+}
+
+void multiply_halves(Schedule& schedule, const Target& target, double error) {
+  if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit ||
+      target.tile_products > 0 || target.careful_sums)
+    return;
+  struct Candidate {
+    std::size_t kernel;
+    double gain, error;
+  };
+  std::vector<Candidate> all;
+  for (std::size_t i = 0; i < schedule.kernels.size(); ++i) {
+    if (!schedule.kernels[i].contraction) continue;
+    const auto view = ContractionView::of(schedule.kernels[i]);
+    if (!view || view->roles().strategy.starts_with("conv_winograd") || !has_form(*view) ||
+        !left_takes_vectors(*view, target) || !constant_b_layout(*view, schedule.buffers))
+      continue;
+    const StrassenShape shape = strassen_shape(*view);
+    if (least_extent(view->rows()) < kLeastHalvedRows || shape.columns < kLeastHalvedColumns || shape.inner < kLeastHalvedTerms)
+      continue;
+    const auto tiles = choose_strassen_tiles(shape, target);
+    if (!tiles) continue;
+    const double plain = plain_cycles(shape, target);
+    if (plain > kGainOfHalves * tiles->cycles) all.push_back({i, plain - tiles->cycles, strassen_error(*tiles)});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.gain > b.gain; });
+  double left = error * error;
+  for (const Candidate& c : all) {
+    if (c.error * c.error > left) continue;
+    left -= c.error * c.error;
+    schedule.kernels[c.kernel].contraction->strategy = kStrassen;
+  }
+}
+
+std::optional<GeneratedKernel> generate_strassen(const ContractionView& view, const std::vector<Buffer>& buffers,
+                                                 const Target& target) {
+  if (view.roles().strategy != kStrassen) return std::nullopt;
+  const auto where = constant_b_layout(view, buffers);
+  const auto tiles = choose_strassen_tiles(strassen_shape(view), target);
+  if (!where || !tiles) return std::nullopt;
+  const std::int64_t columns = view.columns().value(), inner = view.inner().value(),
+                     panel_width = std::int64_t{tiles->vectors} * target.vector_width;
+  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  Kernel kernel = view.kernel();
+  kernel.operands[static_cast<std::size_t>(view.b().operand)].replaced = true;
+  TileKernel tile;
+  tile.template_name = "contraction_strassen_cpu";
+  tile.constants.push_back(
+      own_constant("weights", weights.name + ".factors",
+                   pack_factors(weights.constant, *where, {columns, inner, tiles->terms, panel_width, tiles->panels})));
+  view.fill_sizes(tile.values);
+  auto& p = tile.values.parameters;
+  auto& holes = tile.values.holes;
+  p["VW"] = std::to_string(target.vector_width);
+  p["MR"] = std::to_string(tiles->rows);
+  p["NV"] = std::to_string(tiles->vectors);
+  p["KC"] = std::to_string(tiles->terms);
+  p["MT"] = std::to_string(tiles->row_tiles);
+  p["NP"] = std::to_string(tiles->panels);
+  p["NEXT"] = std::to_string(ceil_div(panel_width, tiles->row_tiles));
+  p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view) ? "2" : "1";
+  holes["A_ELEMENTS"] = elements_of_a(view, view.inner_axis().name, target.vector_width, view.group_coordinates());
+  holes["B_POINTER"] =
+      fmt::format("const __global float* w = weights + (size_t)panel_begin * {};\n", inner / 2 * kSeven * panel_width);
+  holes["EPILOGUE"] = contraction_epilogue(view, target.vector_width, false);
+  holes["STORE"] = "";
+  holes["C_ROW"] = "";
+  tile.groups = ceil_div(view.rows(), Expr(2 * tiles->row_tiles * tiles->rows)) *
+                Expr(ceil_div(ceil_div(columns, 2 * panel_width), tiles->panels));
+  tile.schedule = fmt::format("template {}, tile {} x {} of pairs, {} x {} tiles a group, chunks of {} pairs of terms",
+                              tile.template_name, tiles->rows, panel_width, tiles->row_tiles, tiles->panels, tiles->terms);
+  tile.local_name = "block";
+  tile.local_macro = "LOCAL_FLOATS";
+  return assemble(kernel, std::move(tile));
+}
+
+}  // namespace oclc

@@ -1,0 +1,218 @@
+// Contraction on a CPU by Strassen's seven products of halves instead of eight: rows, columns and terms are taken in pairs,
+// whose combinations are made in local memory on the left and at compile time on the right.
+//
+// formula   C[m,n] = epilogue(sum over k < K of f(A)[row m, k] * B[k,n]). With A[i][h] rows and terms of the pairs' halves and
+//           B[h][j] terms and columns: P0 = (A00 + A11) (B00 + B11), P1 = (A10 + A11) B00, P2 = A00 (B01 - B11),
+//           P3 = A11 (B10 - B00), P4 = (A00 + A01) B11, P5 = (A10 - A00) (B00 + B01), P6 = (A01 - A11) (B10 + B11);
+//           C00 = P0 + P3 - P4 + P6, C01 = P2 + P4, C10 = P1 + P3, C11 = P0 - P1 + P2 + P5.
+// pairs     rows r and r + half of a work-item's rows, terms k0 + t and k0 + KC + t of a chunk of 2 * KC terms, columns n and
+//           n + PW of a panel of 2 * PW columns.
+// A         hole A_ELEMENTS: the VW values f(A)[m, k .. k + VW - 1]. Default: row-major a[m * K + k].
+// B         the right factors of P0 .. P6, b[(((first * CHUNKS + chunk * count + panel - first) * 7 + p) * KC + t) * PW + j] of
+//           the count panels of a work-item from `first` on; columns beyond N are 0.
+// C         c[m * C_STEP + n].      bias: 2 * PANELS * PW values (default epilogue).
+// local     left[p * LEFT + r * A_PITCH + t], then sums[((panel - first) * 7 + p) * SUM + r * PW + j].
+// parameter legal values (default)
+//   M       rows; a literal, or the name (not one letter) of an int variable that the hole SIZES declares
+//   N, K    columns, terms: a multiple of 2 * KC
+//   VW      4, 8, 16: vector width of the target
+//   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers (8, 3)
+//   KC      pairs of terms of a chunk, a multiple of VW: the longest chain of fma (64)
+//   MT, NP  row tiles of pairs and panels of a work-item
+//   NEXT    floats of the next factor on the right that each row of this one asks for; 0: none (0)
+//   EPILOGUE_UNROLL  2: the epilogue is written out; 1: small code, for an expensive one (2)
+// local memory 4 * LOCAL_FLOATS bytes: at most half the second-level cache.
+// launch: ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+// paper     Strassen: Gaussian elimination is not optimal, 1969; Huang, Smith, Henry, van de Geijn: Strassen's algorithm
+//           reloaded, 2016.
+#ifndef M
+#define M 128
+#endif
+#ifndef N
+#define N 768
+#endif
+#ifndef K
+#define K 768
+#endif
+#ifndef VW
+#define VW 16
+#endif
+#ifndef MR
+#define MR 8
+#endif
+#ifndef NV
+#define NV 3
+#endif
+#ifndef KC
+#define KC 64
+#endif
+#ifndef MT
+#define MT 8
+#endif
+#ifndef NP
+#define NP 2
+#endif
+#ifndef NEXT
+#define NEXT 0
+#endif
+#ifndef EPILOGUE_UNROLL
+#define EPILOGUE_UNROLL 2
+#endif
+#ifndef C_STEP
+#define C_STEP N
+#endif
+#define RB (MT * MR)
+#define PW (NV * VW)
+#define CHUNKS (K / (2 * KC))
+#define PANELS ((N + 2 * PW - 1) / (2 * PW))
+#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
+#define ROW_BLOCKS ((M + 2 * RB - 1) / (2 * RB))
+#define A_PITCH (KC + 16)
+#define FACTOR (KC * PW)
+// Matrices of whole pages would meet in one set of the first-level cache.
+#define LEFT (RB * A_PITCH + 16)
+#define SUM (RB * PW + 16)
+#define LEFT_FLOATS (7 * LEFT)
+#define SUMS ((CHUNKS > 1 ? NP : 1) * 7 * SUM)
+#define LOCAL_FLOATS (LEFT_FLOATS + SUMS)
+#define JOIN_(x, y) x##y
+#define JOIN(x, y) JOIN_(x, y)
+#define VEC JOIN(float, VW)
+#define LOAD(p) JOIN(vload, VW)(0, p)
+#define STORE(v, p) oclc_store(v, p)
+
+void store_columns(VEC v, __global float* row, int n) {
+  if (N % VW == 0 || n + VW <= N) {
+    STORE(v, row + n);
+  } else {
+    float lanes[VW];
+    STORE(v, lanes);
+    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
+  }
+}
+
+void contraction_strassen_tile(const __global float* restrict a, const __global float* restrict b,
+                               const __global float* restrict bias, __global float* restrict c, int tile,
+                               __local float* restrict block) {
+  //@hole SIZES
+  //@end
+  // All rows with the same panels one after another: a core brings them from memory once, and others theirs.
+  const int m_begin = tile % ROW_BLOCKS * (2 * RB);
+  const int panel_begin = tile / ROW_BLOCKS * NP;
+  const int panel_end = min(PANELS, panel_begin + NP);
+  const int rows = min(2 * RB, M - m_begin);
+  const int half_rows = (rows + 1) / 2;
+  const int padded = (half_rows + MR - 1) / MR * MR;
+  __local float* restrict sums = block + LEFT_FLOATS;
+  //@hole B_POINTER
+  const __global float* w = b + (size_t)panel_begin * (CHUNKS * 7 * FACTOR);
+  //@end
+  for (int k0 = 0; k0 < K; k0 += 2 * KC) {
+    // Surplus rows of the last register tile repeat the last one.
+    for (int r = 0; r < padded; ++r) {
+      for (int t = 0; t < KC; t += VW) {
+        VEC x[2][2];
+        #pragma unroll
+        for (int i = 0; i < 2; ++i)
+          #pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            const int m = min(m_begin + min(r, half_rows - 1) + i * half_rows, M - 1);
+            const int k = k0 + h * KC + t;
+            VEC v;
+            //@hole A_ELEMENTS
+            v = LOAD(a + (size_t)m * K + k);
+            //@end
+            x[i][h] = v;
+          }
+        __local float* restrict to = block + r * A_PITCH + t;
+        STORE(x[0][0] + x[1][1], to);
+        STORE(x[1][0] + x[1][1], to + 1 * LEFT);
+        STORE(x[0][0], to + 2 * LEFT);
+        STORE(x[1][1], to + 3 * LEFT);
+        STORE(x[0][0] + x[0][1], to + 4 * LEFT);
+        STORE(x[1][0] - x[0][0], to + 5 * LEFT);
+        STORE(x[0][1] - x[1][1], to + 6 * LEFT);
+      }
+    }
+    for (int panel = panel_begin; panel < panel_end; ++panel) {
+      __local float* restrict panel_sums = sums + (CHUNKS > 1 ? panel - panel_begin : 0) * (7 * SUM);
+      for (int point = 0; point < 7; ++point, w += FACTOR) {
+        for (int r0 = 0; r0 < padded; r0 += MR) {
+          VEC acc[MR][NV];
+          #pragma unroll
+          for (int i = 0; i < MR; ++i)
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
+          const __local float* p = block + point * LEFT + r0 * A_PITCH;
+          for (int t = 0; t < KC; ++t) {
+            VEC x[NV];
+            #pragma unroll
+            for (int j = 0; j < NV; ++j) x[j] = LOAD(w + t * PW + j * VW);
+#if NEXT > 0
+            #pragma unroll
+            for (int j = 0; j < NEXT; j += 16) oclc_prefetch(w + FACTOR + r0 / MR * (KC * NEXT) + t * NEXT + j);
+#endif
+            #pragma unroll
+            for (int i = 0; i < MR; ++i) {
+              const VEC s = p[i * A_PITCH + t];
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+            }
+          }
+          __local float* restrict q = panel_sums + point * SUM + r0 * PW;
+          if (CHUNKS > 1 && k0 > 0) {
+            #pragma unroll
+            for (int i = 0; i < MR; ++i)
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) STORE(LOAD(q + i * PW + j * VW) + acc[i][j], q + i * PW + j * VW);
+          } else {
+            #pragma unroll
+            for (int i = 0; i < MR; ++i)
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) STORE(acc[i][j], q + i * PW + j * VW);
+          }
+        }
+      }
+      if (k0 + 2 * KC < K) continue;
+      for (int r = 0; r < half_rows; ++r) {
+        for (int j = 0; j < NV; ++j) {
+          VEC s[7];
+          #pragma unroll
+          for (int point = 0; point < 7; ++point) s[point] = LOAD(panel_sums + point * SUM + r * PW + j * VW);
+          VEC y[2][2];
+          y[0][0] = (s[0] + s[3]) + (s[6] - s[4]);
+          y[0][1] = s[2] + s[4];
+          y[1][0] = s[1] + s[3];
+          y[1][1] = (s[0] - s[1]) + (s[2] + s[5]);
+          #pragma unroll EPILOGUE_UNROLL
+          for (int i = 0; i < 2; ++i) {
+            if (r + i * half_rows >= rows) break;
+            const int m = m_begin + r + i * half_rows;
+            //@hole C_ROW
+            __global float* c_row = c + (size_t)m * C_STEP;
+            //@end
+            #pragma unroll EPILOGUE_UNROLL
+            for (int h = 0; h < 2; ++h) {
+              const int n = (2 * panel + h) * PW + j * VW;
+              if (N % (2 * PW) != 0 && n >= N) break;
+              VEC v = y[i][h];
+              //@hole EPILOGUE
+              v += LOAD(bias + n);
+              //@end
+              //@hole STORE
+              store_columns(v, c_row, n);
+              //@end
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void contraction_strassen(const __global float* restrict a, const __global float* restrict b,
+                                   const __global float* restrict bias, __global float* restrict c) {
+  __local float block[LOCAL_FLOATS];
+  contraction_strassen_tile(a, b, bias, c, (int)get_group_id(0), block);
+}

@@ -1,0 +1,102 @@
+// Products of halves: which contractions take them, and the numbers that come out.
+#include "compiler/codegen/contraction_strassen.h"
+#include "tests/codegen/plan_check.h"
+
+namespace oclc::test {
+namespace {
+
+CompileOptions halving_options(const std::string& target, const std::string& precision = "fp32") {
+  CompileOptions options = default_options();
+  options.target = find_target(target);
+  options.precision = precision;
+  return options;
+}
+
+// Kernels that multiply halves.
+int halved_kernels(const PlanCheck& check, CompileOptions options) {
+  options.disabled.push_back("resident");
+  int found = 0;
+  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
+    found += file.source.find("template contraction_strassen_cpu") != std::string::npos ? 1 : 0;
+  return found;
+}
+
+Value* factor(PlanCheck& check, std::int64_t inner, std::int64_t columns) {
+  return check.b.constant(random_tensor(DType::f32, {inner, columns}, 7, -1, 1));
+}
+
+TEST_CASE("tiles of halves fit the registers and the cache, and cover the product") {
+  for (const std::string name : {"cpu", "cpu-256"}) {
+    Target target = find_target(name);
+    for (const std::int64_t rows : {96, 197, 1024}) {
+      for (const std::int64_t inner : {128, 320, 768, 3072}) {
+        const auto t = choose_strassen_tiles({rows, 700, inner}, target);
+        REQUIRE(t);
+        CHECK(t->rows * t->vectors + t->vectors + 1 <= target.vector_registers);
+        CHECK(inner % (2 * t->terms) == 0);
+        CHECK(t->terms % target.vector_width == 0);
+        CHECK(7 * t->row_tiles * t->rows * t->terms * 4 <= target.l2_bytes / 2);
+        CHECK((t->row_tiles - 1) * t->rows * 2 < rows);
+      }
+    }
+    // No chunk of whole vectors divides the terms.
+    CHECK_FALSE(choose_strassen_tiles({128, 768, 762}, target));
+  }
+}
+
+TEST_CASE("large products with constant weights are of halves where fp32 or fast allows") {
+  PlanCheck check;
+  check.out("y", check.b.matmul(check.input({128, 768}), factor(check, 768, 768)));
+  for (const std::string precision : {"fp32", "fast"}) CHECK(halved_kernels(check, halving_options("cpu", precision)) == 1);
+  CHECK(halved_kernels(check, halving_options("cpu", "strict")) == 0);
+  CHECK(halved_kernels(check, halving_options("gpu")) == 0);
+  CompileOptions without = halving_options("cpu");
+  without.disabled = {"multiply_halves"};
+  CHECK(halved_kernels(check, without) == 0);
+}
+
+TEST_CASE("few or unknown rows, weights of run time and an error that is too large keep eight products") {
+  const CompileOptions options = halving_options("cpu");
+  {
+    PlanCheck few;
+    few.out("y", few.b.matmul(few.input({48, 768}), factor(few, 768, 768)));
+    CHECK(halved_kernels(few, options) == 0);
+  }
+  {
+    PlanCheck unknown;
+    Value* x = unknown.input(DType::f32, {128, 768}, -1, 1, {"N", ""});
+    unknown.out("y", unknown.b.matmul(x, factor(unknown, 768, 768)));
+    CHECK(halved_kernels(unknown, options) == 0);
+  }
+  {
+    PlanCheck given;
+    given.out("y", given.b.matmul(given.input({128, 768}), given.input({768, 768})));
+    CHECK(halved_kernels(given, options) == 0);
+  }
+  {
+    PlanCheck check;
+    check.out("y", check.b.matmul(check.input({128, 768}), factor(check, 768, 768)));
+    Schedule schedule = compile(module_of(copy_graph(*check.graph)), halving_options("cpu", "strict")).schedule;
+    multiply_halves(schedule, options.target, 1e-8);
+    CHECK(schedule.text().find(kStrassen) == std::string::npos);
+    multiply_halves(schedule, options.target, 2.5e-6);
+    CHECK(schedule.text().find(kStrassen) != std::string::npos);
+  }
+}
+
+TEST_CASE("products of halves: odd rows, ragged columns, prologues and epilogues, fused and unfused") {
+  PlanCheck check;
+  Builder& b = check.b;
+  check.out("odd rows", b.matmul(check.input({255, 768}), factor(check, 768, 768)));
+  check.out("ragged columns", b.matmul(check.input({256, 1024}), factor(check, 1024, 1048)));
+  check.out("columns of no whole vectors", b.matmul(check.input({127, 512}), factor(check, 512, 1525)));
+  check.out("computed rows", b.matmul(b.relu(check.input({128, 1024})), factor(check, 1024, 768)));
+  check.out("an epilogue", b.relu(b.add(b.matmul(check.input({127, 768}), factor(check, 768, 768)), check.input({127, 768}))));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  CHECK(halved_kernels(check, halving_options("cpu")) >= 4);
+  for (const std::string target : {"cpu", "cpu-256"})
+    for (const bool fuse : {true, false}) CHECK(check.problem(target, fuse, 5e-6, wanted) == "");
+}
+
+}  // namespace
+}  // namespace oclc::test
