@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "compiler/ir/division.h"
+
 namespace oclc {
 namespace {
-
-std::int64_t divide_down(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && a < 0 ? 1 : 0); }
 
 Substitution at_zero(const Axis& output, const Axis& tap) { return {{output.name, Expr(0)}, {tap.name, Expr(0)}}; }
 

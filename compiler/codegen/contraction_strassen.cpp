@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_operands.h"
@@ -19,8 +18,11 @@ namespace {
 constexpr std::int64_t kSeven = 7;
 // Rows and columns from which on products are long enough; fewer rows wait for weights, which are 7 / 4 as many.
 constexpr std::int64_t kLeastHalvedRows = 96, kLeastHalvedColumns = 64, kLeastHalvedTerms = 512;
-// Pairs of terms of a chunk.
-constexpr std::int64_t kLeastPairs = 32, kMostPairs = 128;
+// Pairs of terms of a chunk, a multiple of every vector's width; panels of a work-item; rows and vectors of a register tile.
+constexpr std::int64_t kLeastPairs = 32, kMostPairs = 128, kMostItemPanels = 16;
+constexpr int kFewestTileRows = 4, kMostTileRows = 14, kMostVectors = 4;
+// Of the best tiles' cycles: what counts as better.
+constexpr double kBetter = 0.995;
 // Cycles, measured on a Zen 4: of a vector of pairs of rows and terms that is combined; start of a register tile; a vector of
 // sums that is added up; a vector of pairs of rows and columns of results; start of a work-item.
 constexpr double kCombineCycles = 30, kStartCycles = 10, kSumCycles = 1, kResultCycles = 8, kItemStart = 300;
@@ -103,44 +105,58 @@ double plain_cycles(const StrassenShape& s, const Target& target) {
          (static_cast<double>(t.row_tiles * t.panels) * tile + kItemStart);
 }
 
+// A work-item's local memory: combinations of A, and the seven sums of its panels, or of one where a chunk is all terms.
+std::int64_t local_floats(const StrassenTiles& t, const StrassenShape& s, std::int64_t width) {
+  const std::int64_t pairs = t.row_tiles * t.rows, panels = s.inner > 2 * t.terms ? t.panels : 1;
+  return kSeven * (pairs * (t.terms + kLeftPitch) + 16 + panels * (pairs * t.vectors * width + 16));
+}
+
+// Cycles of a core.
+double strassen_cycles(const StrassenTiles& t, const StrassenShape& s, const Target& target) {
+  const std::int64_t width = target.vector_width, panel_width = t.vectors * width, pairs = t.row_tiles * t.rows,
+                     items = ceil_div(ceil_div(ceil_div(s.rows, 2), std::int64_t{t.rows}), t.row_tiles) *
+                             ceil_div(ceil_div(s.columns, 2 * panel_width), t.panels);
+  const double step = std::max(t.rows * t.vectors / 2.0, 4.0),
+               tile = static_cast<double>(t.terms) * step + kStartCycles + kSumCycles * t.rows * t.vectors,
+               factor_bytes = static_cast<double>(t.terms * panel_width * 4),
+               factor =
+                   std::max(static_cast<double>(t.row_tiles) * tile, factor_bytes / kFreshBytes) + factor_bytes / kExposedBytes,
+               combine = static_cast<double>(pairs) * static_cast<double>(t.terms / width) * kCombineCycles,
+               results = static_cast<double>(pairs * t.vectors * t.panels) * kResultCycles,
+               chunks = static_cast<double>(s.inner / (2 * t.terms)),
+               item = chunks * (static_cast<double>(t.panels * kSeven) * factor + combine) + results + kItemStart;
+  return static_cast<double>(ceil_div(items, target.compute_units)) * item;
+}
+
+// Replaces `best` by a better one with the register tile and the terms of `t`: how many tiles and panels a work-item has.
+void choose_items(StrassenTiles t, const StrassenShape& s, const Target& target, std::optional<StrassenTiles>& best) {
+  const auto budget =
+      std::min(static_cast<std::int64_t>(kLocalShare * static_cast<double>(target.l2_bytes)), target.local_bytes);
+  const std::int64_t panels = ceil_div(s.columns, std::int64_t{2} * t.vectors * target.vector_width),
+                     tiles = ceil_div(ceil_div(s.rows, 2), std::int64_t{t.rows});
+  for (std::int64_t row_blocks = 1; row_blocks <= tiles; ++row_blocks) {
+    t.row_tiles = ceil_div(tiles, row_blocks);
+    if (ceil_div(tiles, t.row_tiles) != row_blocks) continue;
+    for (t.panels = 1; t.panels <= std::min(panels, kMostItemPanels); ++t.panels) {
+      if (local_floats(t, s, target.vector_width) * 4 > budget) break;
+      t.cycles = strassen_cycles(t, s, target);
+      if (!best || t.cycles < best->cycles * kBetter) best = t;
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<StrassenTiles> choose_strassen_tiles(const StrassenShape& s, const Target& target) {
-  const std::int64_t width = target.vector_width, cores = target.compute_units, half = ceil_div(s.rows, 2);
-  const auto budget =
-      std::min(static_cast<std::int64_t>(kLocalShare * static_cast<double>(target.l2_bytes)), target.local_bytes);
   std::optional<StrassenTiles> best;
-  for (std::int64_t terms = width; terms <= kMostPairs; terms += width) {
-    if (terms < kLeastPairs || s.inner % (2 * terms) != 0) continue;
+  StrassenTiles t;
+  for (t.terms = kLeastPairs; t.terms <= kMostPairs; t.terms += target.vector_width) {
+    if (s.inner % (2 * t.terms) != 0) continue;
     // Longer chains err more.
-    if (best && terms > kLongestChain) break;
-    const std::int64_t chunks = s.inner / (2 * terms);
-    for (int vectors = 1; vectors <= 4; ++vectors) {
-      for (int rows = 4; rows <= 14; ++rows) {
-        if (rows * vectors + vectors + 1 > target.vector_registers) continue;
-        const std::int64_t panels = ceil_div(s.columns, 2 * vectors * width), tiles = ceil_div(half, rows);
-        const double step = std::max(rows * vectors / 2.0, 4.0);
-        for (std::int64_t row_blocks = 1; row_blocks <= tiles; ++row_blocks) {
-          const std::int64_t mt = ceil_div(tiles, row_blocks);
-          if (ceil_div(tiles, mt) != row_blocks) continue;
-          for (std::int64_t np = 1; np <= std::min<std::int64_t>(panels, 16); ++np) {
-            const std::int64_t pairs = mt * rows, floats = kSeven * ((pairs * (terms + kLeftPitch) + 16) +
-                                                                     (chunks > 1 ? np : 1) * (pairs * vectors * width + 16));
-            if (floats * 4 > budget) break;
-            const std::int64_t items = row_blocks * ceil_div(panels, np);
-            const double tile = static_cast<double>(terms) * step + kStartCycles + kSumCycles * rows * vectors,
-                         factor_bytes = static_cast<double>(terms * vectors * width * 4),
-                         factor = std::max(static_cast<double>(mt) * tile, factor_bytes / kFreshBytes) +
-                                  factor_bytes / kExposedBytes,
-                         combine = static_cast<double>(pairs) * static_cast<double>(terms / width) * kCombineCycles,
-                         results = static_cast<double>(pairs * vectors * np) * kResultCycles,
-                         item = static_cast<double>(chunks) * (static_cast<double>(np * kSeven) * factor + combine) + results +
-                                kItemStart;
-            const double cycles = static_cast<double>(ceil_div(items, cores)) * item;
-            if (best && cycles >= best->cycles * 0.995) continue;
-            best = StrassenTiles{rows, vectors, terms, mt, np, cycles};
-          }
-        }
+    if (best && t.terms > kLongestChain) break;
+    for (t.vectors = 1; t.vectors <= kMostVectors; ++t.vectors) {
+      for (t.rows = kFewestTileRows; t.rows <= kMostTileRows; ++t.rows) {
+        if (t.rows * t.vectors + t.vectors + 1 <= target.vector_registers) choose_items(t, s, target, best);
       }
     }
   }

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/tiling.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/kernel_part.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -73,12 +74,9 @@ bool streams_results(const Kernel& kernel) {
   double elements = 1, row = 1;
   for (const Axis& a : kernel.axes) elements *= typical(a.extent);
   for (const Axis& a : kernel.reduction) row *= typical(a.extent);
-  const auto buffer = [&](int operand) { return kernel.operands[static_cast<std::size_t>(operand)].buffer; };
   return std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) {
-    const bool read = std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [&](const ScalarNode& n) {
-      return n.kind == ScalarNode::Kind::load && buffer(n.operand) == buffer(s.operand);
-    });
-    return !read && elements * (s.row_axes.empty() ? 1 : row) * sizeof(float) >= kStreamedBytes;
+    return !loads_from(kernel, kernel.operands[static_cast<std::size_t>(s.operand)].buffer) &&
+           elements * (s.row_axes.empty() ? 1 : row) * sizeof(float) >= kStreamedBytes;
   });
 }
 

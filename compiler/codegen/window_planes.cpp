@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <set>
 
 #include "compiler/codegen/contraction_image.h"
 #include "compiler/codegen/index_type.h"
@@ -88,10 +90,7 @@ class PlaneWindows {
       const Operand& to = kernel_.operands[static_cast<std::size_t>(s.operand)];
       if (!s.guard.empty() || !s.row_axes.empty() || to.dtype != DType::f32 || s.index.coefficient(out(0).name) != Expr(1))
         return false;
-      const bool reads = std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
-        return n.kind == ScalarNode::Kind::load && kernel_.operands[static_cast<std::size_t>(n.operand)].buffer == to.buffer;
-      });
-      if (reads) return false;
+      if (loads_from(kernel_, to.buffer)) return false;
       roots.push_back(s.value);
     }
     keep_needed(after_, roots);

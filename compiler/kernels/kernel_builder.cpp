@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/kernels/index_maps.h"
+#include "compiler/kernels/kernel_part.h"
 #include "compiler/kernels/lower_kernel.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/support/error.h"
@@ -312,11 +313,8 @@ NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std
 // Whether an element at `index` may lie outside of its tensor where `condition` does not hold: not if the condition is about
 // axes that the index does not run over, as with what all positions of a channel share.
 bool KernelBuilder::concerns(const Expr& condition, const Expr& index) const {
-  const auto is_axis = [&](const std::string& s) {
-    const auto named = [&](const Axis& a) { return a.name == s; };
-    return std::any_of(kernel.axes.begin(), kernel.axes.end(), named) ||
-           std::any_of(kernel.reduction.begin(), kernel.reduction.end(), named);
-  };
+  const std::set<std::string> axes = axis_names(kernel);
+  const auto is_axis = [&](const std::string& s) { return axes.count(s) != 0; };
   const auto asked = condition.symbols(), used = index.symbols();
   return asked.empty() || !std::all_of(asked.begin(), asked.end(), is_axis) ||
          std::any_of(used.begin(), used.end(), [&](const std::string& s) {

@@ -61,6 +61,12 @@ std::set<std::string> axis_names(const Kernel& kernel) {
   return names;
 }
 
+bool loads_from(const Kernel& kernel, int buffer) {
+  return std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [&](const ScalarNode& n) {
+    return n.kind == ScalarNode::Kind::load && kernel.operands[static_cast<std::size_t>(n.operand)].buffer == buffer;
+  });
+}
+
 bool reads_values(const Expr& e) {
   const auto symbols = e.symbols();
   return std::any_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });

@@ -16,6 +16,8 @@ void drop_unused_operands(Kernel& kernel);
 Kernel part_for(const Kernel& kernel, NodeId root);
 // Names of the axes that it computes and sums over.
 std::set<std::string> axis_names(const Kernel& kernel);
+// Whether a node loads an element of `buffer`.
+bool loads_from(const Kernel& kernel, int buffer);
 // Whether an index or guard depends on the value of a node.
 bool reads_values(const Expr& e);
 // Every index and guard of its nodes, and the indices of its stores.

@@ -6,7 +6,9 @@
 #include <set>
 #include <string>
 
+#include "compiler/ir/division.h"
 #include "compiler/kernels/images.h"
+#include "compiler/kernels/kernel_part.h"
 #include "compiler/kernels/resident.h"
 #include "compiler/kernels/scratch_places.h"
 
@@ -53,8 +55,6 @@ struct Plan {
 std::int64_t bytes_of(const Buffer& b) {
   return b.elements.is_constant() ? b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype)) : 0;
 }
-
-std::int64_t floor_of(std::int64_t a, std::int64_t b) { return (a >= 0 ? a : a - b + 1) / b; }
 
 class Stripes {
  public:
@@ -144,7 +144,7 @@ class Stripes {
     const Expr rest = index->substitute({{row.name, Expr(0)}});
     const std::int64_t low = lower_bound(rest, load.guard), high = lower_bound(-rest, load.guard);
     if (low == -kUnbounded || high == -kUnbounded) return std::nullopt;
-    return Reads{step->value() / slice, floor_of(low, slice), floor_of(-high, slice)};
+    return Reads{step->value() / slice, divide_down(low, slice), divide_down(-high, slice)};
   }
 
   static std::int64_t at_trip(const Expr& e, std::int64_t trip) { return e.evaluate({{std::string(kTrip), trip}}).value(); }
@@ -171,10 +171,7 @@ class Stripes {
     }
     for (auto& [id, value] : out) {
       for (std::size_t i = 0; i <= value.writer; ++i) {
-        const Kernel& k = kernel(body[i]);
-        for (const ScalarNode& n : k.nodes) {
-          if (n.kind == ScalarNode::Kind::load && buffer_of(k, n.operand) == id) return std::nullopt;
-        }
+        if (loads_from(kernel(body[i]), id)) return std::nullopt;
       }
       value.local = buffer(id).kind == BufferKind::arena && uses[id] == uses_.at(id) && value.last > value.writer;
     }

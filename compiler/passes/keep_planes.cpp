@@ -17,7 +17,7 @@ bool is_depthwise(const Node& node) {
   return is(&node, "conv") && node.get<std::int64_t>("group") != 1 && node.inputs[1]->type.shape[1] == Expr(1);
 }
 
-struct PlaneWindows {
+struct WindowSizes {
   Ints kernel, strides, dilations, pads;  // y, x; pads: top, left, bottom, right
   std::int64_t inside(std::size_t i, std::int64_t position, std::int64_t extent) const {
     std::int64_t count = 0;
@@ -29,8 +29,8 @@ struct PlaneWindows {
   }
 };
 
-PlaneWindows windows_of(const Node& node) {
-  PlaneWindows w{{}, node.get<Ints>("strides"), node.get<Ints>("dilations"), node.get<Ints>("pads")};
+WindowSizes windows_of(const Node& node) {
+  WindowSizes w{{}, node.get<Ints>("strides"), node.get<Ints>("dilations"), node.get<Ints>("pads")};
   if (is(&node, "conv")) {
     for (std::size_t i = 2; i < 4; ++i) w.kernel.push_back(node.inputs[1]->type.shape[i].constant().value_or(0));
   } else {
@@ -46,7 +46,7 @@ bool suits(const Node& node, const std::set<const Value*>& planes) {
   for (std::size_t i = 1; i < 4; ++i) {
     if (!x->type.shape[i].is_constant() || !y->type.shape[i].is_constant()) return false;
   }
-  const PlaneWindows w = windows_of(node);
+  const WindowSizes w = windows_of(node);
   const std::int64_t columns = y->type.shape[3].value();
   return w.kernel[0] > 0 && w.kernel[1] > 0 && columns >= kLeastColumns && w.strides[1] <= kLongestStep &&
          (w.strides[1] == 1 || (w.kernel[1] > 1 && w.dilations[1] % 2 == 1)) &&
@@ -57,7 +57,7 @@ bool suits(const Node& node, const std::set<const Value*>& planes) {
 // windows reach beyond the padding.
 std::optional<HostTensor> shares(const Node& node) {
   const Shape &x = node.inputs[0]->type.shape, &y = node.output()->type.shape;
-  const PlaneWindows w = windows_of(node);
+  const WindowSizes w = windows_of(node);
   for (std::size_t i = 0; i < 2; ++i) {
     const std::int64_t last = (y[i + 2].value() - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i];
     if (last >= x[i + 2].value() + w.pads[i] + w.pads[i + 2]) return std::nullopt;
