@@ -33,7 +33,7 @@ from comparison import ROOT, THREADS, fail, run
 from peer import PEERS
 
 HERE = pathlib.Path(__file__).resolve().parent
-PACKAGE_OF = {'onnxruntime': 'onnxruntime', 'openvino': 'openvino', 'openvino_bf16': 'openvino'}
+PACKAGE_OF = {'onnxruntime': 'onnxruntime', 'openvino': 'openvino', 'openvino_bf16': 'openvino', 'tinygrad': 'tinygrad'}
 
 
 def uniform(seed, count, lo, hi):

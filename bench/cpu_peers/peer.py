@@ -61,10 +61,23 @@ def torch_eager(model, inputs, channels_last=False, compiled=False):
     return infer
 
 
+def tinygrad(model, inputs):
+    os.environ['DEV'] = 'CL'  # its OpenCL back end, before it is imported
+    from tinygrad import Device, Tensor, TinyJit
+    from tinygrad.nn.onnx import OnnxRunner
+    network = OnnxRunner(str(model))
+    for name, value in network.graph_values.items():
+        if isinstance(value, Tensor):  # a weight: on the device once, not in each run
+            network.graph_values[name] = value.to(Device.DEFAULT).contiguous().realize()
+    run = TinyJit(lambda *values: [y.realize() for y in network(dict(zip(network.graph_inputs, values))).values()])
+    return lambda: [y.numpy() for y in run(*[Tensor(x).realize() for x in inputs])]
+
+
 PEERS = {
     'onnxruntime': onnxruntime,
     'openvino': openvino,
     'openvino_bf16': lambda model, inputs: openvino(model, inputs, 'bf16'),
+    'tinygrad': tinygrad,
     'torch': torch_eager,
     'torch_channels_last': lambda model, inputs: torch_eager(model, inputs, channels_last=True),
     'torch_inductor': lambda model, inputs: torch_eager(model, inputs, compiled=True),

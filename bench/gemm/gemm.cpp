@@ -1,4 +1,5 @@
-// Single-precision products C = A B through compiled plans beside OpenBLAS in the same process, alternately, on all cores.
+// Single-precision products C = A B through compiled plans beside OpenBLAS and CLBlast in the same process, alternately, on all
+// cores.
 //
 //   oclc-bench-gemm [PRECISION] [ROUNDS] [MxNxK ..]      PRECISION: strict (default), fp32 or fast
 //
@@ -6,7 +7,8 @@
 // packed when the plan is made, and with B as an input; times include the run's launch. Operands and results begin on cache
 // lines, as they do in a network; MxNxK names those of the shapes that are wanted. `ratio` is OpenBLAS's median time
 // divided by oclc's: above 1 oclc is faster. OpenBLAS runs its SKYLAKEX kernels where the processor has AVX-512: its detection
-// knows no processors that are newer than it.
+// knows no processors that are newer than it. CLBlast runs on the same device, as `oclc --gemm clblast` has it; its ratio is to
+// oclc's product with B as an input.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -66,6 +68,9 @@ constexpr GemmShape kShapes[] = {{128, 768, 768, "bert q, k, v"},
                                  {17, 4099, 129, "odd, flat"},
                                  {4096, 16, 4096, "skinny"}};
 
+// CLBlast's products are so much longer that a part of the repetitions will do.
+constexpr int kClblastShare = 8;
+
 using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 
 Sgemm load_openblas() {
@@ -112,7 +117,7 @@ oclc_tensor host_tensor(const std::vector<std::int64_t>& shape, Floats& data) {
 class Product {
  public:
   Product(const rt::Context& context, const GemmShape& s, Floats& a, Floats& b, Floats& c, bool constant_b,
-          const std::string& precision)
+          const std::string& precision, const std::string& engine = "own")
       : a_shape_{s.m, s.k}, b_shape_{s.k, s.n}, c_shape_{s.m, s.n} {
     auto graph = std::make_unique<Graph>();
     Builder builder(*graph, "gemm");
@@ -132,6 +137,7 @@ class Product {
     CompileOptions options;
     options.target = target_of(context.device());
     options.precision = precision;
+    options.gemm = engine;
     Compiled compiled = compile(std::move(module), options);
     package_ = package::package_to_memory(std::as_bytes(std::span(compiled.plan.metadata)), compiled.plan.constants);
     plan_ = rt::Plan::load(package_.data(), package_.size());
@@ -173,43 +179,50 @@ int main(int argc, char** argv) {
     return 5;
   }
   const rt::Context context("cpu");
-  std::printf("%s, precision %s, GFLOP/s\n%-30s %9s %9s %9s   %s\n", context.device().name, precision.c_str(), "m x n x k",
-              "openblas", "B const", "B input", "ratios, largest difference");
-  std::vector<double> constant_ratios, input_ratios;
+  std::printf("%s, precision %s, GFLOP/s\n%-30s %9s %9s %9s %9s   %s\n", context.device().name, precision.c_str(), "m x n x k",
+              "openblas", "clblast", "B const", "B input", "ratios to OpenBLAS, to CLBlast, largest difference");
+  std::vector<double> constant_ratios, input_ratios, clblast_ratios;
   const std::vector<std::string> wanted(argv + std::min(argc, 3), argv + argc);
   for (const GemmShape& s : kShapes) {
     const std::string name = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k);
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
-    Floats a = numbers(s.m * s.k, 1), b = numbers(s.k * s.n, 2), c[3];
+    Floats a = numbers(s.m * s.k, 1), b = numbers(s.k * s.n, 2), c[4];
     for (auto& x : c) x.resize(static_cast<std::size_t>(s.m * s.n));
-    Product constant(context, s, a, b, c[0], true, precision), input(context, s, a, b, c[1], false, precision);
+    Product constant(context, s, a, b, c[0], true, precision), input(context, s, a, b, c[1], false, precision),
+        clblast(context, s, a, b, c[3], false, precision, "clblast");
     const auto blas = [&] {
       const int m = static_cast<int>(s.m), n = static_cast<int>(s.n), k = static_cast<int>(s.k);
       sgemm(101, 111, 111, m, n, k, 1.0f, a.data(), k, b.data(), n, 0.0f, c[2].data(), n);
     };
     const double flops = 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
     const int repetitions = std::clamp(static_cast<int>(4e9 / flops), 1, 500);
-    std::vector<double> times[3];
+    std::vector<double> times[4];
     for (int round = -1; round < rounds; ++round) {
       const double t[] = {seconds([&] { constant.run(); }, repetitions), seconds([&] { input.run(); }, repetitions),
-                          seconds(blas, repetitions)};
-      for (int i = 0; i < 3 && round >= 0; ++i) times[i].push_back(t[i]);
+                          seconds(blas, repetitions),
+                          seconds([&] { clblast.run(); }, (repetitions + kClblastShare - 1) / kClblastShare)};
+      for (int i = 0; i < 4 && round >= 0; ++i) times[i].push_back(t[i]);
     }
     float difference = 0, largest = 0;
     for (std::size_t i = 0; i < c[2].size(); ++i) {
       largest = std::max(largest, std::abs(c[2][i]));
-      for (int side = 0; side < 2; ++side) difference = std::max(difference, std::abs(c[side][i] - c[2][i]));
+      for (int side : {0, 1, 3}) difference = std::max(difference, std::abs(c[side][i] - c[2][i]));
     }
-    const double own = median(times[0]), with_input = median(times[1]), theirs = median(times[2]);
+    const double own = median(times[0]), with_input = median(times[1]), theirs = median(times[2]),
+                 clblast_time = median(times[3]);
     constant_ratios.push_back(theirs / own);
     input_ratios.push_back(theirs / with_input);
-    std::printf("%-6ldx%6ldx%5ld %-20s %7.1f %9.1f %9.1f   %.2f %.2f  %.1e\n", static_cast<long>(s.m), static_cast<long>(s.n),
-                static_cast<long>(s.k), s.from, flops / theirs * 1e-9, flops / own * 1e-9, flops / with_input * 1e-9,
-                theirs / own, theirs / with_input, static_cast<double>(difference / largest));
+    clblast_ratios.push_back(clblast_time / with_input);
+    std::printf("%-6ldx%6ldx%5ld %-20s %7.1f %9.1f %9.1f %9.1f   %.2f %.2f  %.1f  %.1e\n", static_cast<long>(s.m),
+                static_cast<long>(s.n), static_cast<long>(s.k), s.from, flops / theirs * 1e-9, flops / clblast_time * 1e-9,
+                flops / own * 1e-9, flops / with_input * 1e-9, theirs / own, theirs / with_input, clblast_time / with_input,
+                static_cast<double>(difference / largest));
     std::fflush(stdout);
   }
   if (constant_ratios.empty()) return 0;
-  std::printf("ratio: B constant median %.2f, smallest %.2f; B input median %.2f, smallest %.2f\n", median(constant_ratios),
-              *std::min_element(constant_ratios.begin(), constant_ratios.end()), median(input_ratios),
-              *std::min_element(input_ratios.begin(), input_ratios.end()));
+  const auto least = [](const std::vector<double>& x) { return *std::min_element(x.begin(), x.end()); };
+  std::printf(
+      "ratio: B constant median %.2f, smallest %.2f; B input median %.2f, smallest %.2f; CLBlast median %.1f, smallest %.1f\n",
+      median(constant_ratios), least(constant_ratios), median(input_ratios), least(input_ratios), median(clblast_ratios),
+      least(clblast_ratios));
 }
