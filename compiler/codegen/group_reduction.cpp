@@ -3,72 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
-#include "compiler/codegen/axis_dependencies.h"
-#include "compiler/codegen/collapse.h"
+#include "compiler/codegen/group_shape.h"
 #include "compiler/codegen/index_type.h"
 #include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/loop_text.h"
 #include "compiler/codegen/reduction_text.h"
 #include "compiler/codegen/scope.h"
-#include "compiler/ir/typical.h"
-#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 namespace {
 
-// Fewer terms than this stay with one work-item; the same in a group that computes all results.
-constexpr std::int64_t kFewTerms = 64, kFewTermsOfGroup = 16;
-// Results of a launch are few where there are no more of them than this part of the work-items that a group for each compute
-// unit has.
-constexpr std::int64_t kIdleShare = 4;
-// Results of unknown number: a few of them in a group do not keep others waiting, and many groups of one do.
-constexpr std::int64_t kUnknownResults = 4096;
-// Neighbouring results that a group may hold: as many floats as memory moves at once.
-constexpr int kMostResults = 8;
-// Work-items that share a result whose terms lie side by side, where results are many: they read a line of memory at once, and
-// each adds up all their parts.
-constexpr int kSharers = 32;
-// Work-items that share a result at least, in a group that computes all results.
-constexpr int kFewestSharers = 2;
-// Fewer terms a work-item are not worth more work-items.
-constexpr std::int64_t kFewTermsOfItem = 4;
-// Work-items that keep a compute unit busy.
-constexpr std::int64_t kBusyItems = 1024;
-// Floats of a vector; vectors that neighbours in a group read at least, a piece of a line of memory, and at most.
-constexpr int kLanes = 4, kFewestVectors = 2, kMostVectors = 4;
-// Parts that each work-item adds up by itself, where it has added up vectors; none where sums are many, whose parts would fill
-// its registers.
-constexpr int kVectorParts = 8, kManySums = 4;
-// Terms of the last of several sums that are asked for before the first sum, at most.
-constexpr std::int64_t kMostAhead = 6;
-// Terms that are asked for before the first is used, and what they may load together: more finds no registers.
-constexpr int kUnroll = 8, kMostLoads = 16;
-// Results of a work-item, at most, where as many groups run as there are: their terms are asked for together.
-constexpr int kMostEach = 4;
-
-class GroupReduction {
+class GroupReduction : public GroupShape {
  public:
-  // `groups` not 0: a part of a launch of so many groups. `items` not 0: of the one group that computes all results.
-  GroupReduction(const Kernel& kernel, const Target& target, std::int64_t groups, int items)
-      : kernel_(kernel), target_(target), resident_groups_(groups), items_(items) {
-    narrow_indices(kernel_);
-    collapse_axes(kernel_);
-    if (kernel_.axes.empty()) kernel_.axes.push_back({"one", Expr(1), Expr(0)});
-    for (const Axis& a : kernel_.axes) all_ *= a.extent;
-  }
-
-  bool applies() const {
-    if (kernel_.stages.empty()) return false;
-    const DType dtype = kernel_.stages[0].accumulator;
-    if (dtype != DType::f32 && dtype != DType::f64 && dtype != DType::i32 && dtype != DType::i64) return false;
-    std::int64_t longest = 0;
-    for (const Stage& s : kernel_.stages) {
-      if (s.accumulator != dtype || s.arg_index >= 0) return false;
-      longest = std::max(longest, likely_terms(s));
-    }
-    return longest >= (items_ > 0 || leaves_idle() ? kFewTermsOfGroup : kFewTerms);
-  }
+  using GroupShape::GroupShape;
 
   GroupTiles tiles(const std::string& name) {
     kernel_.name = name;
@@ -105,14 +54,7 @@ class GroupReduction {
 
  private:
   Emitter emitter() {
-    choose_lanes();
-    items_ > 0 ? choose_shape_of_group() : choose_shape();
-    unroll_ = std::clamp(kMostLoads / std::max(loads_of_term(kernel_), 1), 1, kUnroll);
-    if (resident_groups_ > 0) {
-      while (results_ * sharers_ < target_.work_group) results_ *= 2;
-    } else {
-      choose_ahead();
-    }
+    choose();
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_, resident_groups_ > 0);
     mode.aligned = true;
@@ -126,90 +68,9 @@ class GroupReduction {
                        parameter_list(kernel_, false), e.index_type(), accumulator_type(result_lanes_), e.text());
   }
 
-  const Axis& reduction(int i) const { return kernel_.reduction[static_cast<std::size_t>(i)]; }
-
-  Expr terms(const std::vector<int>& axes) const {
-    Expr n(1);
-    for (const int a : axes) n *= reduction(a).extent;
-    return n;
-  }
-
-  // A launch of so few results that a work-item each leaves most of the device idle, waiting for one term after another.
-  bool leaves_idle() const {
-    return resident_groups_ == 0 && all_.is_constant() &&
-           all_.value() <= std::int64_t{target_.work_group} * std::max(1, target_.compute_units) / kIdleShare;
-  }
-
-  std::int64_t likely_terms(const Stage& s) const { return typical_terms(terms(s.axes)); }
-
   std::string accumulator_type(int lanes) const {
     const std::string_view type = c_type(kernel_.stages[0].accumulator);
     return lanes > 1 ? fmt::format("{}{}", type, lanes) : std::string(type);
-  }
-
-  bool loads_along(const std::string& axis) const {
-    return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
-      return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis) == Expr(1);
-    });
-  }
-
-  // Whole vectors of neighbours along an axis, in the sums and in what is stored.
-  bool fills_vectors(const Axis& axis) const {
-    return floor_mod(axis.extent, Expr(kLanes)) == Expr(0) && loads_along(axis.name) &&
-           can_vectorize(kernel_, axis.name, kLanes, true) &&
-           std::all_of(kernel_.stores.begin(), kernel_.stores.end(),
-                       [&](const Store& s) { return s.index.coefficient(axis.name).has_value(); });
-  }
-
-  // A work-item computes neighbouring results, or adds up neighbouring terms, as a vector.
-  void choose_lanes() {
-    along_ = sums_along(kernel_, kernel_.axes.back().name);
-    vectors_ = all_;
-    if (kernel_.stages[0].accumulator != DType::f32) return;
-    if (along_) {
-      if (!fills_vectors(kernel_.axes.back())) return;
-      result_lanes_ = kLanes;
-      vectors_ = floor_div(all_, Expr(kLanes));
-      return;
-    }
-    const int last = static_cast<int>(kernel_.reduction.size()) - 1;
-    const auto over_last = [&](const std::vector<int>& axes) { return !axes.empty() && axes.back() == last; };
-    if (std::all_of(kernel_.stages.begin(), kernel_.stages.end(), [&](const Stage& s) { return over_last(s.axes); }) &&
-        std::all_of(kernel_.stores.begin(), kernel_.stores.end(),
-                    [&](const Store& s) { return s.row_axes.empty() || over_last(s.row_axes); }) &&
-        fills_vectors(kernel_.reduction.back()))
-      term_lanes_ = kLanes;
-  }
-
-  // Results of a group lie side by side where loads run along them and groups are many; the rest of the group shares terms.
-  // Otherwise terms lie side by side, and so do those who share them.
-  void choose_shape() {
-    const std::int64_t all = vectors_.is_constant() ? vectors_.value() : std::max(typical_extent(vectors_), kUnknownResults),
-                       units = std::max(1, target_.compute_units);
-    if (along_) {
-      if (result_lanes_ > 1) results_ = kFewestVectors;
-      while (results_ < (result_lanes_ > 1 ? kMostVectors : kMostResults) && results_ * 2 <= all / units) results_ *= 2;
-      sharers_ = std::max(1, target_.work_group / results_);
-      while ((sharers_ & (sharers_ - 1)) != 0) --sharers_;
-      return;
-    }
-    std::int64_t longest = 0;
-    for (const Stage& s : kernel_.stages) longest = std::max(longest, likely_terms(s));
-    sharers_ = 1;
-    while (sharers_ * 2 <= std::min(kSharers, target_.work_group) && longest > sharers_ * term_lanes_) sharers_ *= 2;
-    // Work-items that hold weights ahead take more registers each.
-    const std::int64_t busy = load_of_weights() ? kBusyItems / 2 : kBusyItems;
-    while (sharers_ * 2 <= target_.work_group && all * sharers_ < units * busy && longest >= 2 * kFewTermsOfItem * sharers_)
-      sharers_ *= 2;
-    while (results_ * 2 * sharers_ <= target_.work_group && results_ * 2 <= all / units) results_ *= 2;
-  }
-
-  // One group computes all results: as many at once as leave each some work-items.
-  void choose_shape_of_group() {
-    const std::int64_t fewest = along_ ? kFewestSharers : kVectorParts,
-                       all = vectors_.is_constant() ? vectors_.value() : kUnknownResults;
-    while (results_ < all && results_ * 2 * fewest <= items_) results_ *= 2;
-    sharers_ = items_ / results_;
   }
 
   // This work-item's share of the points of `axes`. Loops of whole rounds have one condition, so that a round's loads need not
@@ -243,76 +104,10 @@ class GroupReduction {
     if (!(whole == all)) points(fmt::format("if ({} < {})", rest, e.index(all)), rest);
   }
 
-  // The load for the last of several sums that each result makes of its own, a weight: asked for before the first sum, memory
-  // sends it while the others are added up.
-  std::optional<NodeId> load_of_weights() const {
-    const Stage& last = kernel_.stages.back();
-    if (items_ > 0 || kernel_.stages.size() < 2 || result_lanes_ > 1 || last.accumulator != DType::f32) return std::nullopt;
-    Kernel part = kernel_;
-    keep_needed(part, {last.body});
-    std::optional<NodeId> found;
-    for (std::size_t i = 0; i < part.nodes.size(); ++i) {
-      const ScalarNode& n = part.nodes[i];
-      if (n.kind != ScalarNode::Kind::load || !n.guard.empty() || reads_values(n.index)) continue;
-      const auto runs_along = [&](const Axis& a) { return n.index.uses(a.name); };
-      if (std::none_of(kernel_.axes.begin(), kernel_.axes.end(), runs_along) || !runs_along(reduction(last.axes.back())))
-        continue;
-      if (found) return std::nullopt;
-      found = static_cast<NodeId>(i);
-    }
-    return found;
-  }
-
-  // Nothing where a work-item has many terms of it or an unknown number: they lie in registers, and loops are unrolled.
-  void choose_ahead() {
-    const Expr step(std::int64_t{sharers_} * term_lanes_), all = terms(kernel_.stages.back().axes),
-                                                           rounds = floor_div(all, step);
-    ahead_ = load_of_weights();
-    if (ahead_ && rounds.is_constant() && rounds.value() > 1 && rounds.value() <= kMostAhead && rounds * step == all)
-      unroll_ = std::max(unroll_, static_cast<int>(rounds.value()));
-    else
-      ahead_.reset();
-  }
-
   void ask_ahead(Emitter& e) const {
     const Stage& last = kernel_.stages.back();
     e.line(fmt::format("{} ahead[{}];", accumulator_type(term_lanes_), terms(last.axes).value() / (sharers_ * term_lanes_)));
     over_share(e, last.axes, [&] { e.line(fmt::format("ahead[round] = {};", e.vector_value(*ahead_))); });
-  }
-
-  // Parts that each work-item adds up, of `sums` that share their loops.
-  int parts_of_result(int sums) const {
-    return result_lanes_ * term_lanes_ == 1 ? kSharers : sums >= kManySums ? 1 : kVectorParts;
-  }
-
-  // Whether a function adds up what sharers have, in the same order.
-  bool sums_sharers(const Stage& s, int parts) const {
-    return resident_groups_ > 0 && s.combine == Stage::Combine::sum && s.accumulator == DType::f32 && term_lanes_ > 1 &&
-           parts == kVectorParts && sharers_ >= kVectorParts;
-  }
-
-  bool carries(const Stage& s) const {
-    return s.combine == Stage::Combine::sum && s.accumulator == DType::f32 &&
-           static_cast<double>(typical_extent(terms(s.axes)) / (sharers_ * term_lanes_)) > kLongSum;
-  }
-
-  // The results of the last stage that a work-item takes part in, so that a tile is left for each group and no more; 1 where
-  // what comes before depends on them.
-  void choose_each(const Emitter& e) {
-    if (resident_groups_ == 0 || along_ || !vectors_.is_constant()) return;
-    const Stage& last = kernel_.stages.back();
-    const auto is_one = [](const Axis& a) { return a.extent == Expr(1); };
-    if (std::any_of(kernel_.axes.begin(), kernel_.axes.end() - 1, [&](const Axis& a) { return !is_one(a); }) || carries(last) ||
-        std::any_of(kernel_.stages.begin(), kernel_.stages.end() - 1,
-                    [&](const Stage& s) { return e.depends(s.body, kernel_.axes.back().name); }) ||
-        (kernel_.stages.size() > 1 && !e.depends(last.body, kernel_.axes.back().name)) ||
-        std::any_of(kernel_.stores.begin(), kernel_.stores.end(), [](const Store& s) { return !s.row_axes.empty(); }) ||
-        !sums_sharers(last, parts_of_result(1)))
-      return;
-    several_ = true;
-    const std::int64_t tiles = (vectors_.value() + results_ - 1) / results_;
-    each_ = static_cast<int>(
-        std::clamp<std::int64_t>((tiles + resident_groups_ - 1) / resident_groups_, 1, std::min(kMostEach, sharers_)));
   }
 
   void stages(Emitter& e, int count) {
@@ -333,41 +128,44 @@ class GroupReduction {
         if (ahead_ && next == static_cast<int>(kernel_.stages.size())) e.define(*ahead_, "ahead[round]");
         each([&](int, const Stage& s, const std::string& name) { accumulate_term(e, kernel_, s, name, vector, carries(s)); });
       });
+      const int parts = parts_of_result(next - first);
       each([&](int i, const Stage& s, const std::string& name) {
-        const int stride = along_ ? results_ : 1;  // of the parts of a result
-        const auto combined = [&](const std::string& a, const std::string& b) {
-          return combine_text(s.combine, s.accumulator, a, b);
-        };
-        const int parts = parts_of_result(next - first);
         e.line(
             fmt::format("parts[item] = {};", term_lanes_ > 1 ? fmt::format("{}({})", lane_function(s.combine), name) : name));
         e.line("barrier(CLK_LOCAL_MEM_FENCE);");
-        if (sums_sharers(s, parts)) {
-          e.line(fmt::format("float {}_all;", name));
-          e.line(fmt::format("oclc_sharers_sums(parts, {}, {}, 1, &{}_all);", results_ * sharers_, sharers_, name));
-          e.line("barrier(CLK_LOCAL_MEM_FENCE);");
-          e.stage_done(i, name + "_all", true);
-          return;
-        }
-        if (sharers_ > parts) {
-          e.line(fmt::format("for (int step = {}; step >= {}; step /= 2) {{", sharers_ / 2, parts));
-          e.line(fmt::format(
-              "  if (sharer < step) parts[item] = {};",
-              combined("parts[item]", stride == 1 ? "parts[item + step]" : fmt::format("parts[item + step * {}]", stride))));
-          e.line("  barrier(CLK_LOCAL_MEM_FENCE);");
-          e.line("}");
-        }
         const std::string result = term_lanes_ > 1 ? name + "_all" : name;
-        e.line(fmt::format("{}{} = parts[first_part];", term_lanes_ > 1 ? accumulator_type(1) + " " : "", result));
-        e.line(fmt::format(
-            "for (int part = 1; part < {}; ++part) {} = {};", std::min(sharers_, parts), result,
-            combined(result, stride == 1 ? "parts[first_part + part]" : fmt::format("parts[first_part + part * {}]", stride))));
+        if (sums_sharers(s, parts)) {
+          e.line(fmt::format("float {};", result));
+          e.line(fmt::format("oclc_sharers_sums(parts, {}, {}, 1, &{});", results_ * sharers_, sharers_, result));
+        } else {
+          combine_sharers(e, s, parts, result);
+        }
         e.line("barrier(CLK_LOCAL_MEM_FENCE);");
         // What all lanes have in common is one number.
         const bool one = result_lanes_ > 1 && !e.is_vector(s.body);
         e.stage_done(i, one ? result + ".x" : result, !one);
       });
     }
+  }
+
+  // What the sharers of a result have, first in pairs until `parts` are left, then one after another.
+  void combine_sharers(Emitter& e, const Stage& s, int parts, const std::string& result) const {
+    const auto combined = [&](const std::string& a, const std::string& b) {
+      return combine_text(s.combine, s.accumulator, a, b);
+    };
+    const auto part = [&](const std::string& place, const std::string& number) {
+      return along_ && results_ > 1 ? fmt::format("parts[{} + {} * {}]", place, number, results_)
+                                    : fmt::format("parts[{} + {}]", place, number);
+    };
+    if (sharers_ > parts) {
+      e.line(fmt::format("for (int step = {}; step >= {}; step /= 2) {{", sharers_ / 2, parts));
+      e.line(fmt::format("  if (sharer < step) parts[item] = {};", combined("parts[item]", part("item", "step"))));
+      e.line("  barrier(CLK_LOCAL_MEM_FENCE);");
+      e.line("}");
+    }
+    e.line(fmt::format("{}{} = parts[first_part];", term_lanes_ > 1 ? accumulator_type(1) + " " : "", result));
+    e.line(fmt::format("for (int part = 1; part < {}; ++part) {} = {};", std::min(sharers_, parts), result,
+                       combined(result, part("first_part", "part"))));
   }
 
   void body(Emitter& e) {
@@ -443,19 +241,6 @@ class GroupReduction {
     e.line("barrier(CLK_LOCAL_MEM_FENCE);");
     e.close();
   }
-
-  Kernel kernel_;
-  const Target& target_;
-  const std::int64_t resident_groups_;  // 0: a launch of its own
-  const int items_;
-  Expr all_ = 1, vectors_ = 1;  // results; vectors of them
-  int results_ = 1, sharers_ = 1;
-  int result_lanes_ = 1, term_lanes_ = 1;
-  int unroll_ = 1;
-  std::optional<NodeId> ahead_;
-  bool several_ = false;  // a work-item takes part in `each_` results, one after another in a tile
-  int each_ = 1;
-  bool along_ = false;  // loads run along the results
 };
 
 }  // namespace
