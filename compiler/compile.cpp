@@ -12,6 +12,7 @@
 #include "compiler/kernels/chains.h"
 #include "compiler/kernels/images.h"
 #include "compiler/kernels/join_rows.h"
+#include "compiler/kernels/loops_apart.h"
 #include "compiler/kernels/persistent.h"
 #include "compiler/kernels/short_products.h"
 #include "compiler/kernels/split_sums.h"
@@ -36,7 +37,7 @@ constexpr std::string_view kLatePasses[] = {
     "split_sums",         "turn_weights",   "join_rows",    "join_pointwise", "pack_right_operands",
     "side_by_side",       "resident",       "images",       "stripes",        "shorten_weights",
     "one_memory",         "chains",         "read_through", "widen_images",   "keep_planes",
-    "multiply_halves"};
+    "multiply_halves",    "loops_apart"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -142,6 +143,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "multiply_halves"))
     multiply_halves(result.schedule, target, contract_error(options.precision) / 2);
   if (fuse && !is_disabled(options, "side_by_side")) side_by_side(result.schedule, target);
+  if (fuse && !is_disabled(options, "loops_apart") && !is_disabled(options, "resident")) loops_apart(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;

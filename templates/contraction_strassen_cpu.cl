@@ -1,5 +1,5 @@
 // Contraction on a CPU by Strassen's seven products of halves instead of eight: rows, columns and terms are taken in pairs,
-// whose combinations are made in local memory on the left and at compile time on the right.
+// whose combinations are made in local memory; on the right, by the first tile of rows that multiplies them.
 //
 // formula   C[m,n] = epilogue(sum over k < K of f(A)[row m, k] * B[k,n]). With A[i][h] rows and terms of the pairs' halves and
 //           B[h][j] terms and columns: P0 = (A00 + A11) (B00 + B11), P1 = (A10 + A11) B00, P2 = A00 (B01 - B11),
@@ -8,10 +8,10 @@
 // pairs     rows r and r + half of a work-item's rows, terms k0 + t and k0 + KC + t of a chunk of 2 * KC terms, columns n and
 //           n + PW of a panel of 2 * PW columns.
 // A         hole A_ELEMENTS: the VW values f(A)[m, k .. k + VW - 1]. Default: row-major a[m * K + k].
-// B         the right factors of P0 .. P6, b[(((first * CHUNKS + chunk * count + panel - first) * 7 + p) * KC + t) * PW + j] of
-//           the count panels of a work-item from `first` on; columns beyond N are 0.
+// B         B00, B01, B10, B11 of chunks and panels, b[(((first * CHUNKS + chunk * count + panel - first) * 4 + q) * KC + t) * PW
+//           + j] of the count panels of a work-item from `first` on; columns beyond N are 0.
 // C         c[m * C_STEP + n].      bias: 2 * PANELS * PW values (default epilogue).
-// local     left[p * LEFT + r * A_PITCH + t], then sums[((panel - first) * 7 + p) * SUM + r * PW + j].
+// local     left[p * LEFT + r * A_PITCH + t], right[t * PW + j] of one product, sums[((panel - first) * 7 + p) * SUM + r * PW + j].
 // parameter legal values (default)
 //   M       rows; a literal, or the name (not one letter) of an int variable that the hole SIZES declares
 //   N, K    columns, terms: a multiple of 2 * KC
@@ -19,7 +19,7 @@
 //   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers (8, 3)
 //   KC      pairs of terms of a chunk, a multiple of VW: the longest chain of fma (64)
 //   MT, NP  row tiles of pairs and panels of a work-item
-//   NEXT    floats of the next factor on the right that each row of this one asks for; 0: none (0)
+//   NEXT    floats of the next panel's B that each term of a tile of the first four products asks for; 0: none (0)
 //   EPILOGUE_UNROLL  2: the epilogue is written out; 1: small code, for an expensive one (2)
 // local memory 4 * LOCAL_FLOATS bytes: at most half the second-level cache.
 // launch: ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
@@ -74,12 +74,15 @@
 #define SUM (RB * PW + 16)
 #define LEFT_FLOATS (7 * LEFT)
 #define SUMS ((CHUNKS > 1 ? NP : 1) * 7 * SUM)
-#define LOCAL_FLOATS (LEFT_FLOATS + SUMS)
+#define LOCAL_FLOATS (LEFT_FLOATS + FACTOR + SUMS)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
 #define VEC JOIN(float, VW)
 #define LOAD(p) JOIN(vload, VW)(0, p)
 #define STORE(v, p) oclc_store(v, p)
+#define BITS JOIN(uint, VW)
+#define AS_BITS JOIN(as_uint, VW)
+#define AS_VEC JOIN(as_float, VW)
 
 void store_columns(VEC v, __global float* row, int n) {
   if (N % VW == 0 || n + VW <= N) {
@@ -103,9 +106,10 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
   const int rows = min(2 * RB, M - m_begin);
   const int half_rows = (rows + 1) / 2;
   const int padded = (half_rows + MR - 1) / MR * MR;
-  __local float* restrict sums = block + LEFT_FLOATS;
+  __local float* restrict right = block + LEFT_FLOATS;
+  __local float* restrict sums = right + FACTOR;
   //@hole B_POINTER
-  const __global float* w = b + (size_t)panel_begin * (CHUNKS * 7 * FACTOR);
+  const __global float* w = b + (size_t)panel_begin * (CHUNKS * 4 * FACTOR);
   //@end
   for (int k0 = 0; k0 < K; k0 += 2 * KC) {
     // Surplus rows of the last register tile repeat the last one.
@@ -136,7 +140,12 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
     }
     for (int panel = panel_begin; panel < panel_end; ++panel) {
       __local float* restrict panel_sums = sums + (CHUNKS > 1 ? panel - panel_begin : 0) * (7 * SUM);
-      for (int point = 0; point < 7; ++point, w += FACTOR) {
+      for (int point = 0; point < 7; ++point) {
+        // The factor on the right is the block `first` and, with a sign, the block `second`, if any: a hexadecimal digit each.
+        const __global float* first = w + (0x2032100 >> 4 * point & 3) * FACTOR;
+        const __global float* second = w + (0x3100303 >> 4 * point & 3) * FACTOR;
+        const uint kept = point == 1 || point == 4 ? 0u : ~0u;
+        const uint sign = point == 2 || point == 3 ? 0x80000000u : 0u;
         for (int r0 = 0; r0 < padded; r0 += MR) {
           VEC acc[MR][NV];
           #pragma unroll
@@ -144,19 +153,46 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
             #pragma unroll
             for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
           const __local float* p = block + point * LEFT + r0 * A_PITCH;
-          for (int t = 0; t < KC; ++t) {
-            VEC x[NV];
-            #pragma unroll
-            for (int j = 0; j < NV; ++j) x[j] = LOAD(w + t * PW + j * VW);
-#if NEXT > 0
-            #pragma unroll
-            for (int j = 0; j < NEXT; j += 16) oclc_prefetch(w + FACTOR + r0 / MR * (KC * NEXT) + t * NEXT + j);
-#endif
-            #pragma unroll
-            for (int i = 0; i < MR; ++i) {
-              const VEC s = p[i * A_PITCH + t];
+          const __global float* next = w + (4 + point) * FACTOR + r0 / MR * (KC * NEXT);
+          if (r0 == 0) {
+            for (int t = 0; t < KC; ++t) {
+              VEC x[NV];
               #pragma unroll
-              for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+              for (int j = 0; j < NV; ++j) {
+                const BITS other = (AS_BITS(LOAD(second + t * PW + j * VW)) & kept) ^ sign;
+                x[j] = LOAD(first + t * PW + j * VW) + AS_VEC(other);
+                STORE(x[j], right + t * PW + j * VW);
+              }
+#if NEXT > 0
+              if (point < 4) {
+                #pragma unroll
+                for (int j = 0; j < NEXT; j += 16) oclc_prefetch(next + t * NEXT + j);
+              }
+#endif
+              #pragma unroll
+              for (int i = 0; i < MR; ++i) {
+                const VEC s = p[i * A_PITCH + t];
+                #pragma unroll
+                for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+              }
+            }
+          } else {
+            for (int t = 0; t < KC; ++t) {
+              VEC x[NV];
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) x[j] = LOAD(right + t * PW + j * VW);
+#if NEXT > 0
+              if (point < 4) {
+                #pragma unroll
+                for (int j = 0; j < NEXT; j += 16) oclc_prefetch(next + t * NEXT + j);
+              }
+#endif
+              #pragma unroll
+              for (int i = 0; i < MR; ++i) {
+                const VEC s = p[i * A_PITCH + t];
+                #pragma unroll
+                for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+              }
             }
           }
           __local float* restrict q = panel_sums + point * SUM + r0 * PW;
@@ -173,6 +209,7 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
           }
         }
       }
+      w += 4 * FACTOR;
       if (k0 + 2 * KC < K) continue;
       for (int r = 0; r < half_rows; ++r) {
         for (int j = 0; j < NV; ++j) {

@@ -2,7 +2,8 @@
 """Time oclc and other systems on the same models, the same inputs and the same two cores, alternately in one run.
 
     bench/cpu_peers/run tests/models/resnet50 --dim N=1 --json build/cpu_peers/resnet50.json
-    bench/cpu_peers/run tests/models/* --dim N=1,8 --dim T=128 --dim P=128 --svg build/cpu_peers/all.svg
+    bench/cpu_peers/run tests/models/bert_base tests/models/gpt2 --dim N=1,8 --dim T=128 --svg build/cpu_peers/all.svg
+    bench/cpu_peers/run tests/models/gpt2_decode --dim N=1 --dim T=1 --dim P=128 --dim S=129       a token after 128 (S = P + T)
     bench/cpu_peers/run tests/models/vgg16 --peers onnxruntime --seconds 1 --dim N=1      one network, one peer
     bench/cpu_peers/run tests/models/resnet18 --peers torch,torch_channels_last,torch_inductor --dim N=1      (convolutional ones)
 
@@ -50,7 +51,13 @@ def uniform(seed, count, lo, hi):
 
 def extent(d, dims):
     """An integer, a symbol, or a sum of these such as P+1."""
-    return d if isinstance(d, int) else sum(int(t) if t.strip().isdigit() else dims[t.strip()] for t in d.split('+'))
+    if isinstance(d, int):
+        return d
+    terms = [t.strip() for t in d.split('+')]
+    for t in terms:
+        if not t.isdigit() and t not in dims:
+            fail(f"the inputs of this model want --dim {t}=...; bound are {' '.join(f'{k}={v}' for k, v in dims.items()) or 'none'}")
+    return sum(int(t) if t.isdigit() else dims[t] for t in terms)
 
 
 def input_value(spec, dims):

@@ -15,8 +15,8 @@
 namespace oclc {
 namespace {
 
-constexpr std::int64_t kSeven = 7;
-// Rows and columns from which on products are long enough; fewer rows wait for weights, which are 7 / 4 as many.
+constexpr std::int64_t kSeven = 7, kBlocks = 4;
+// Rows and columns from which on products are long enough; fewer rows wait for weights.
 constexpr std::int64_t kLeastHalvedRows = 96, kLeastHalvedColumns = 64, kLeastHalvedTerms = 512;
 // Pairs of terms of a chunk, a multiple of every vector's width; panels of a work-item; rows and vectors of a register tile.
 constexpr std::int64_t kLeastPairs = 32, kMostPairs = 128, kMostItemPanels = 16;
@@ -46,28 +46,27 @@ float element_of(const HostTensor& b, const PackedOperand& where, std::int64_t k
   return reinterpret_cast<const float*>(b.data())[at];
 }
 
-struct PackedFactors {
+struct PackedHalves {
   std::int64_t columns, inner, terms, panel_width, panels_of_item;
 };
 
-// The right factors of the seven products, in the order of the template.
-HostTensor pack_factors(const HostTensor& source, const PackedOperand& where, const PackedFactors& f) {
+// The halves of columns and terms on the right, in the order of the template, which combines them: seven combinations would be
+// 7 / 4 as many bytes.
+HostTensor pack_halves_of(const HostTensor& source, const PackedOperand& where, const PackedHalves& f) {
   const std::int64_t panels = ceil_div(f.columns, 2 * f.panel_width), factor = f.terms * f.panel_width;
-  HostTensor packed(DType::f32, {panels * f.inner / (2 * f.terms) * kSeven * factor});
+  HostTensor packed(DType::f32, {panels * f.inner / (2 * f.terms) * kBlocks * factor});
   auto* to = reinterpret_cast<float*>(packed.mutable_data());
   for (std::int64_t first = 0; first < panels; first += f.panels_of_item) {
     const std::int64_t end = std::min(panels, first + f.panels_of_item);
     for (std::int64_t k0 = 0; k0 < f.inner; k0 += 2 * f.terms) {
-      for (std::int64_t panel = first; panel < end; ++panel, to += kSeven * factor) {
+      for (std::int64_t panel = first; panel < end; ++panel, to += kBlocks * factor) {
         for (std::int64_t t = 0; t < f.terms; ++t) {
           for (std::int64_t j = 0; j < f.panel_width; ++j) {
             const std::int64_t n = panel * 2 * f.panel_width + j;
             const auto at = [&](std::int64_t h, std::int64_t side) {
               return element_of(source, where, k0 + h * f.terms + t, n + side * f.panel_width, f.columns);
             };
-            const float b00 = at(0, 0), b01 = at(0, 1), b10 = at(1, 0), b11 = at(1, 1);
-            const float factors[kSeven] = {b00 + b11, b00, b01 - b11, b10 - b00, b11, b00 + b01, b10 + b11};
-            for (std::int64_t p = 0; p < kSeven; ++p) to[p * factor + t * f.panel_width + j] = factors[p];
+            for (std::int64_t q = 0; q < kBlocks; ++q) to[q * factor + t * f.panel_width + j] = at(q / 2, q % 2);
           }
         }
       }
@@ -105,10 +104,12 @@ double plain_cycles(const StrassenShape& s, const Target& target) {
          (static_cast<double>(t.row_tiles * t.panels) * tile + kItemStart);
 }
 
-// A work-item's local memory: combinations of A, and the seven sums of its panels, or of one where a chunk is all terms.
+// A work-item's local memory: combinations of A, one of B, and the seven sums of its panels, or of one where a chunk is all
+// terms.
 std::int64_t local_floats(const StrassenTiles& t, const StrassenShape& s, std::int64_t width) {
   const std::int64_t pairs = t.row_tiles * t.rows, panels = s.inner > 2 * t.terms ? t.panels : 1;
-  return kSeven * (pairs * (t.terms + kLeftPitch) + 16 + panels * (pairs * t.vectors * width + 16));
+  return kSeven * (pairs * (t.terms + kLeftPitch) + 16 + panels * (pairs * t.vectors * width + 16)) +
+         t.terms * t.vectors * width;
 }
 
 // Cycles of a core.
@@ -118,7 +119,7 @@ double strassen_cycles(const StrassenTiles& t, const StrassenShape& s, const Tar
                              ceil_div(ceil_div(s.columns, 2 * panel_width), t.panels);
   const double step = std::max(t.rows * t.vectors / 2.0, 4.0),
                tile = static_cast<double>(t.terms) * step + kStartCycles + kSumCycles * t.rows * t.vectors,
-               factor_bytes = static_cast<double>(t.terms * panel_width * 4),
+               factor_bytes = static_cast<double>(t.terms * panel_width * 4 * kBlocks) / kSeven,
                factor =
                    std::max(static_cast<double>(t.row_tiles) * tile, factor_bytes / kFreshBytes) + factor_bytes / kExposedBytes,
                combine = static_cast<double>(pairs) * static_cast<double>(t.terms / width) * kCombineCycles,
@@ -209,8 +210,8 @@ std::optional<GeneratedKernel> generate_strassen(const ContractionView& view, co
   TileKernel tile;
   tile.template_name = "contraction_strassen_cpu";
   tile.constants.push_back(
-      own_constant("weights", weights.name + ".factors",
-                   pack_factors(weights.constant, *where, {columns, inner, tiles->terms, panel_width, tiles->panels})));
+      own_constant("weights", weights.name + ".halves",
+                   pack_halves_of(weights.constant, *where, {columns, inner, tiles->terms, panel_width, tiles->panels})));
   view.fill_sizes(tile.values);
   auto& p = tile.values.parameters;
   auto& holes = tile.values.holes;
@@ -224,7 +225,7 @@ std::optional<GeneratedKernel> generate_strassen(const ContractionView& view, co
   p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view) ? "2" : "1";
   holes["A_ELEMENTS"] = elements_of_a(view, view.inner_axis().name, target.vector_width, view.group_coordinates());
   holes["B_POINTER"] =
-      fmt::format("const __global float* w = weights + (size_t)panel_begin * {};\n", inner / 2 * kSeven * panel_width);
+      fmt::format("const __global float* w = weights + (size_t)panel_begin * {};\n", inner / 2 * kBlocks * panel_width);
   holes["EPILOGUE"] = contraction_epilogue(view, target.vector_width, false);
   holes["STORE"] = "";
   holes["C_ROW"] = "";

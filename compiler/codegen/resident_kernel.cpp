@@ -56,17 +56,18 @@ class ResidentCode : private ResidentArguments {
     ResidentKernel::Part part;
     part.kernels = kernels_of(schedule_, step);
     const Kernel& first = *part.kernels.front();
-    part.name = step.is_loop() ? first.name + "_loop" : first.name;
+    part.name = step.is_loop() ? first.name + (step.apart ? "_loops" : "_loop") : first.name;
     part.anchor = step.is_loop() ? "loop" : name_of(first.anchor);
-    const Substitution first_trip = {{step.counter, Expr(0)}};
     std::vector<Claims> claims;
-    for (const Kernel* kernel : part.kernels) {
-      claims.push_back(claims_of(*kernel, part, step.places > 0 ? one_core(target_) : target_));
-      part.flops += step.is_loop() ? step.trip * kernel->flops.substitute(first_trip) : kernel->flops;
-      part.bytes += step.is_loop() ? step.trip * kernel->bytes.substitute(first_trip) : kernel->bytes;
+    if (step.apart) {
+      for (const Step& one : step.body) claim(one, target_, part, claims);
+    } else {
+      claim(step, step.places > 0 ? one_core(target_) : target_, part, claims);
     }
     body_ += fmt::format("  if (first <= {0} && {0} < last) {{  // {1}\n", out_.parts.size(), part.name);
-    if (step.places > 0)
+    if (step.apart)
+      whole_loops(step, claims);
+    else if (step.places > 0)
       whole_trips(step, claims);
     else if (step.is_loop())
       loop(step, claims);
@@ -78,6 +79,16 @@ class ResidentCode : private ResidentArguments {
           claims[0].tiles, claimed_at(claims[0]), claims[0].calls, done_at(claims[0]));
     body_ += "  }\n";
     out_.parts.push_back(std::move(part));
+  }
+
+  // What runs through the kernels of a step, a loop or not.
+  void claim(const Step& step, const Target& target, ResidentKernel::Part& part, std::vector<Claims>& claims) {
+    const Substitution first_trip = {{step.counter, Expr(0)}};
+    for (const Kernel* kernel : kernels_of(schedule_, step)) {
+      claims.push_back(claims_of(*kernel, part, target));
+      part.flops += step.is_loop() ? step.trip * kernel->flops.substitute(first_trip) : kernel->flops;
+      part.bytes += step.is_loop() ? step.trip * kernel->bytes.substitute(first_trip) : kernel->bytes;
+    }
   }
 
   // Counters go on from trip to trip, modulo 2^32. A group that comes when all is done leaves at once.
@@ -118,6 +129,31 @@ class ResidentCode : private ResidentArguments {
     body_ += fmt::format(
         "      oclc_finish({1});\n    }}\n    if (place >= 0) oclc_give({0} + 2 + place);\n    oclc_wait({1}, trips);\n",
         claimed_at(first), done_at(first));
+  }
+
+  // Groups claim loops, and do all tiles of all trips of one: in every second trip from the last on, since a second-level cache
+  // that is too small for all weights still holds those.
+  void whole_loops(const Step& step, const std::vector<Claims>& claims) {
+    for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
+    const std::string claimed = claimed_at(claims.front()), done = done_at(claims.front());
+    body_ += fmt::format(
+        "    const long trips = {0};\n"
+        "    for (int loop = oclc_claim({1}, {2}); loop < {2}; loop = oclc_claim({1}, {2})) {{\n",
+        step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), claimed, step.body.size());
+    auto next = claims.begin();
+    for (std::size_t i = 0; i < step.body.size(); ++i) {
+      const Step& one = step.body[i];
+      symbols_.erase(one.counter);
+      body_ +=
+          fmt::format("      for (long dim_{0} = loop == {1} ? 0 : trips; dim_{0} < trips; ++dim_{0}) {{\n", one.counter, i);
+      for (std::size_t k = 0; k < one.body.size(); ++k, ++next)
+        body_ += fmt::format(
+            "        for (int tiles = (int)({0}), i = 0; i < tiles; ++i) {{\n"
+            "          const int tile = dim_{1} % 2 ? tiles - 1 - i : i;\n          {2};\n        }}\n",
+            next->tiles, one.counter, next->calls);
+      body_ += "      }\n";
+    }
+    body_ += fmt::format("      oclc_finish({0});\n    }}\n    oclc_wait({0}, {1});\n", done, step.body.size());
   }
 
   std::string counter_at(std::int64_t line) {

@@ -182,6 +182,7 @@ struct Step {
   std::int64_t places = 0;
   bool beside = false;      // a kernel, in one launch with the step before it: neither needs the other
   bool persistent = false;  // no loop itself: all of `body`, loops among it, is one kernel
+  bool apart = false;  // loops over kernels in `body`, of `trip` trips each: one work-group does all of one, none needs another
   bool chain = false;  // no loop either: one group for each `counter` < `trip` runs the kernels of `body` one after another
 
   bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent && !chain; }

@@ -86,6 +86,8 @@ bool joins_constants(const Schedule& schedule, int buffer) {
 }
 
 bool resident_loop(const Schedule& schedule, const Step& step) {
+  if (step.apart)
+    return std::all_of(step.body.begin(), step.body.end(), [&](const Step& loop) { return resident_loop(schedule, loop); });
   if (!step.is_loop() || !step.condition.empty() || step.body.empty()) return false;
   return std::all_of(step.body.begin(), step.body.end(), [&](const Step& inner) {
     if (inner.kernel < 0) return false;
@@ -101,7 +103,14 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step
   std::vector<const Kernel*> out;
   const auto add = [&](const Step& one) { out.push_back(&schedule.kernels[static_cast<std::size_t>(one.kernel)]); };
   if (step.kernel >= 0) add(step);
-  for (const Step& inner : step.body) add(inner);
+  for (const Step& inner : step.body) {
+    if (inner.kernel >= 0) {
+      add(inner);
+      continue;
+    }
+    const auto more = kernels_of(schedule, inner);
+    out.insert(out.end(), more.begin(), more.end());
+  }
   return out;
 }
 

@@ -37,6 +37,7 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       continue;
     }
     out += step.persistent ? indent + "persistent {\n"
+           : step.apart    ? indent + "apart {\n"
            : step.chain    ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())
                            : fmt::format("{}loop {} < {}{}{} {{\n", indent, step.counter, step.trip.text(),
                                       step.condition.empty() ? "" : " while " + step.condition,

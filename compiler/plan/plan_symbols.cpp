@@ -17,7 +17,7 @@ PlanSymbols::PlanSymbols(const Schedule& schedule, fb::FlatBufferBuilder& builde
     for (const Step& step : steps) {
       if (step.reading >= 0) readings.push_back(&schedule.readings[static_cast<std::size_t>(step.reading)]);
       if (!step.is_loop()) continue;
-      counters.insert(step.counter);
+      if (!step.apart) counters.insert(step.counter);
       visit(step.body);
     }
   };

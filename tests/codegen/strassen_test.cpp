@@ -55,6 +55,14 @@ TEST_CASE("large products with constant weights are of halves where fp32 or fast
   CHECK(halved_kernels(check, without) == 0);
 }
 
+TEST_CASE("weights of products of halves are stored once, not as seven combinations") {
+  PlanCheck check;
+  check.out("y", check.b.matmul(check.input({128, 768}), factor(check, 768, 768)));
+  const CompileOptions options = halving_options("cpu");
+  REQUIRE(halved_kernels(check, options) == 1);
+  CHECK(compile(module_of(copy_graph(*check.graph)), options).plan.constants.bytes() == 768 * 768 * 4);
+}
+
 TEST_CASE("few or unknown rows, weights of run time and an error that is too large keep eight products") {
   const CompileOptions options = halving_options("cpu");
   {
