@@ -26,6 +26,9 @@
 //   A_IN_PLACE  1: A's rows are read where they lie; TAPS = 1, AT = MT (0)
 //   A_CONSTANT  1: A is packed by tiles, hole A_TILE points p to [k0][0] of the tile at m0; TAPS = 1, AT = MT (0)
 //   ONE_CHUNK   1: all terms are one chunk, and sums stay in registers (0)
+//   CHUNK_AHEAD  1: while a chunk is multiplied, the next one's lines are asked for. Holes NEXT_A and NEXT_B ask for one at (tap, k):
+//           of rows m .. m + 15 or columns n .. n + 15, or of the terms from k on of row m or column n (0)
+//   B_BY_TERMS  1: B's lines hold terms of a column, as A's do without ROWS_INNERMOST (0)
 //   EPILOGUE_UNROLL  as in contraction_cpu.cl (MR)
 //   MT, NP  row tiles and panels of a work-item: copying A costs about 2 / (NP * NV) of the multiplications and copying B about
 //           12 / (MT * MR)
@@ -91,6 +94,12 @@
 #endif
 #ifndef ONE_CHUNK
 #define ONE_CHUNK 0
+#endif
+#ifndef CHUNK_AHEAD
+#define CHUNK_AHEAD 0
+#endif
+#ifndef B_BY_TERMS
+#define B_BY_TERMS 0
 #endif
 #ifndef EPILOGUE_UNROLL
 #define EPILOGUE_UNROLL MR
@@ -176,6 +185,16 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
         }
         //@end
       }
+#if CHUNK_AHEAD
+      const int next_k0 = k0 + KC < K ? k0 + KC : 0, next_k_end = min(K, next_k0 + KC);
+      const int next_tap0 = k0 + KC < K ? tap0 : tap0 + TC, next_tap_end = min(TAPS, next_tap0 + TC);
+      const int next_terms = last ? 0 : (next_tap_end - next_tap0) * (next_k_end - next_k0);
+      const int n_begin = panel_begin * PW, n_end = min(N, panel_end * PW);
+      const int next_rows = ROWS_INNERMOST ? next_terms : last ? 0 : m_end - m_begin;
+      const int next_columns = !B_BY_TERMS ? next_terms : last ? 0 : n_end - n_begin;
+      const int tiles = (panel_end - panel_begin) * ((m_end - m_begin + MR - 1) / MR);
+      int multiplied = 0, asked_a = 0, asked_b = 0;
+#endif
       for (int at0 = m_begin; at0 < m_end; at0 += AT * MR) {
         const int at_end = min(m_end, at0 + AT * MR);
 #if A_IN_PLACE == 0 && A_CONSTANT == 0
@@ -221,6 +240,38 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
 #endif
         for (int panel = panel_begin; panel < panel_end; ++panel) {
           for (int m0 = at0; m0 < at_end; m0 += MR) {
+#if CHUNK_AHEAD
+            // Each tile asks for its share of the next chunk.
+            ++multiplied;
+            for (const int end = next_rows * multiplied / tiles; asked_a < end; ++asked_a) {
+#if ROWS_INNERMOST
+              const int tap = next_tap0 + (TC > 1 ? asked_a / K : 0);
+              const int k = next_k0 + (TC > 1 ? asked_a % K : asked_a);
+              for (int m = m_begin; m < m_end; m += 16) {
+#else
+              const int m = m_begin + asked_a, tap = next_tap0;
+              for (int k = next_k0; k < next_k_end; k += 16) {
+#endif
+                //@hole NEXT_A
+                oclc_prefetch_l2(a + ((size_t)(g * M + m) * TAPS + tap) * K + k);
+                //@end
+              }
+            }
+            for (const int end = next_columns * multiplied / tiles; asked_b < end; ++asked_b) {
+#if B_BY_TERMS
+              const int n = n_begin + asked_b, tap = next_tap0;
+              for (int k = next_k0; k < next_k_end; k += 16) {
+#else
+              const int tap = next_tap0 + (TC > 1 ? asked_b / K : 0);
+              const int k = next_k0 + (TC > 1 ? asked_b % K : asked_b);
+              for (int n = n_begin; n < n_end; n += 16) {
+#endif
+                //@hole NEXT_B
+                oclc_prefetch_l2(b + ((size_t)(g * TAPS + tap) * K + k) * N + n);
+                //@end
+              }
+            }
+#endif
             __local float* restrict sum = sums + ((panel - panel_begin) * (MT * MR) + m0 - m_begin) * PW;
 #if A_IN_PLACE
             //@hole ROW_STATE

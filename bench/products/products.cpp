@@ -4,6 +4,7 @@
 //   SPEC...
 //
 //   SPEC   gemm:MxNxK                                both operands are inputs
+//          left:MxNxK, right:MxNxK                   so, the left or the right one transposed: a gradient's
 //          dense:MxNxK                               the right operand is constant
 //          forward:IMAGESxCHANNELSxSIZExFEATURESxKERNELxSTRIDExPAD, and data:..., weights:... for the gradients
 //
@@ -82,19 +83,23 @@ Numbers numbers_of(const std::string& spec, std::size_t from, std::size_t count)
   return numbers;
 }
 
-Work gemm(const Numbers& n, bool constant) {
+Work gemm(const Numbers& n, bool constant, bool left = false, bool right = false) {
   Work w;
-  const std::int64_t columns = n[1], inner = n[2];
+  const std::int64_t rows = n[0], columns = n[1], inner = n[2];
   w.flops = 2.0 * static_cast<double>(n[0] * n[1] * n[2]);
-  w.left = {n[0], inner};
-  w.right = {inner, columns};
-  w.result = {n[0], columns};
+  w.left = left ? Numbers{inner, rows} : Numbers{rows, inner};
+  w.right = right ? Numbers{columns, inner} : Numbers{inner, columns};
+  w.result = {rows, columns};
   w.constant_right = constant;
-  w.build = [](Builder& b, Value* x, Value* y) { return b.matmul(x, y); };
+  w.build = [=](Builder& b, Value* x, Value* y) {
+    return b.matmul(left ? b.transpose(x, {1, 0}) : x, right ? b.transpose(y, {1, 0}) : y);
+  };
   w.element = [=](const std::vector<float>& x, const std::vector<float>& y, std::int64_t i) {
+    const std::int64_t m = i / columns, n = i % columns;
     double sum = 0;
     for (std::int64_t k = 0; k < inner; ++k)
-      sum += static_cast<double>(x[at(i / columns * inner + k)]) * static_cast<double>(y[at(k * columns + i % columns)]);
+      sum += static_cast<double>(x[at(left ? k * rows + m : m * inner + k)]) *
+             static_cast<double>(y[at(right ? n * inner + k : k * columns + n)]);
     return sum;
   };
   return w;
@@ -221,9 +226,10 @@ Work work_of(const std::string& spec) {
   const auto colon = spec.find(':');
   const std::string kind = spec.substr(0, colon);
   const std::size_t from = colon == std::string::npos ? spec.size() : colon + 1;
-  if (kind == "gemm" || kind == "dense") return gemm(numbers_of(spec, from, 3), kind == "dense");
+  if (kind == "gemm" || kind == "dense" || kind == "left" || kind == "right")
+    return gemm(numbers_of(spec, from, 3), kind == "dense", kind == "left", kind == "right");
   if (kind != "forward" && kind != "data" && kind != "weights")
-    throw std::runtime_error("wanted gemm, dense, forward, data or weights, found " + spec);
+    throw std::runtime_error("wanted gemm, left, right, dense, forward, data or weights, found " + spec);
   const Convolution c(numbers_of(spec, from, 7));
   Work w = kind == "forward" ? forward(c) : kind == "data" ? data_gradient(c) : weight_gradient(c);
   w.flops = c.flops();
@@ -339,7 +345,7 @@ void measure(const rt::Context& context, const Options& options, const std::stri
     norm += wanted * wanted;
   }
   const double error = std::sqrt(difference / norm);
-  std::printf("%-36s %-6s us %10.1f TFLOP/s %7.1f error %.1e\n", spec.c_str(), options.precision.c_str(), seconds * 1e6,
+  std::printf("%-36s %-6s us %10.1f TFLOP/s %8.3f error %.1e\n", spec.c_str(), options.precision.c_str(), seconds * 1e6,
               work.flops / seconds * 1e-12, error);
   std::fflush(stdout);
 }

@@ -193,7 +193,8 @@ class ChunkChooser {
         const std::int64_t at = tiles_.rows_innermost || tiles_.in_place || tiles_.constant_a
                                     ? mt
                                     : std::clamp<std::int64_t>(kFloatsAtATime / (rows * chunk), 1, mt);
-        if (copied_floats(at * rows, rows, chunk) + columns * chunk + np * kPad + block * columns > budget) continue;
+        const std::int64_t local = copied_floats(at * rows, rows, chunk) + columns * chunk + np * kPad + block * columns;
+        if (local > budget) continue;
         const double terms = static_cast<double>(chunk), element_of_a = cycles_of_a(block, np, row_blocks),
                      work = static_cast<double>(mt * np) * (terms * step + chains + kSumVector * rows * vectors) +
                             terms * (element_of_a * static_cast<double>(block) + copy_b_ * static_cast<double>(columns));
@@ -238,8 +239,11 @@ class ChunkChooser {
     return ceil_div(copied_rows, bundle_rows(rows)) * (chunk * bundle_rows(rows) + kPad);
   }
 
-  // A block's rows are less than a page of each term.
-  bool reads_pieces(std::int64_t rows) const { return tiles_.rows_innermost && rows * 4 < kPage; }
+  // A block's rows are less than a page of each term, and nothing asks for them ahead.
+  bool reads_pieces(std::int64_t rows) const { return tiles_.rows_innermost && rows * 4 < kPage && !asks_ahead(); }
+
+  // While a chunk is multiplied the next one's lines are asked for: both operands lie along their rows and columns.
+  bool asks_ahead() const { return tiles_.rows_innermost && takes_vectors(b_, view_.column_axis(), target_.vector_width); }
 
   static std::int64_t next(std::int64_t n) { return n < 16 ? n + 1 : n + n / 8; }
 

@@ -21,6 +21,9 @@ namespace {
 
 // Rows of B by which they are asked for before they are copied.
 constexpr std::int64_t kRowsAhead = 8;
+// Second-level caches that a work-item's own memory and its next lines may fill: a part of them comes from the last cache
+// again.
+constexpr double kCrowded = 1.5;
 
 class ChunkCode {
  public:
@@ -50,6 +53,7 @@ class ChunkCode {
     const Axis& lanes_of_a = tiles_.rows_innermost ? view_.axis(view_.roles().m[0]) : view_.inner_axis();
     values_.holes["A_ELEMENTS"] = elements_of_a(view_, lanes_of_a.name, tiles_.lanes);
     if (tiles_.rows_innermost) values_.holes["A_LAST_ROWS"] = a_last_rows();
+    ask_ahead();
     return finish();
   }
 
@@ -114,6 +118,65 @@ class ChunkCode {
     e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
     e.line(fmt::format("const {} {} = min(m + l, M - 1);", view_.index_type(), view_.axis(view_.roles().m[0]).name));
     e.line(fmt::format("to[l] = {};", e.value(view_.roles().a)));
+    e.close();
+    return e.text();
+  }
+
+  // Both operands' lines of the next chunk.
+  void ask_ahead() {
+    if (one_chunk()) return;
+    const bool by_terms = !takes_vectors(part_for(view_.kernel(), view_.roles().b), view_.column_axis(), width_);
+    // Taps of an image share lines, which are not asked for once each.
+    if ((by_terms || !tiles_.rows_innermost) && view_.taps() > 1) return;
+    const Axis& inner = view_.inner_axis();
+    const std::string a = lines_ahead(view_.roles().a, tiles_.rows_innermost ? view_.axis(view_.roles().m[0]) : inner),
+                      b = lines_ahead(view_.roles().b, by_terms ? inner : view_.column_axis());
+    if (a.empty() || b.empty() || !next_chunk_fits()) return;
+    values_.parameters["CHUNK_AHEAD"] = "1";
+    if (by_terms) values_.parameters["B_BY_TERMS"] = "1";
+    values_.holes["NEXT_A"] = a;
+    values_.holes["NEXT_B"] = b;
+  }
+
+  // Operands that are computed from several tensors have so many lines that they push out what is multiplied.
+  bool next_chunk_fits() const {
+    const auto tensors = [&](NodeId root) {
+      const Kernel loads = part_for(view_.kernel(), root);
+      return std::count_if(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
+        return n.kind == ScalarNode::Kind::load && n.index.uses(view_.inner_axis().name);
+      });
+    };
+    const std::int64_t chunk = tiles_.terms * tiles_.taps, rows = tiles_.row_tiles * tiles_.rows,
+                       columns = tiles_.panels * panel_width(),
+                       here = chunk * (tiles_.copied_tiles * tiles_.rows + columns) + rows * columns,
+                       next = chunk * (rows * tensors(view_.roles().a) + columns * tensors(view_.roles().b));
+    return static_cast<double>((here + next) * 4) <= kCrowded * static_cast<double>(target_.l2_bytes);
+  }
+
+  // Lines that ask for what `root` loads at (tap, k) and row m or column n, where `lanes` are neighbours; empty: nowhere.
+  std::string lines_ahead(NodeId root, const Axis& lanes) const {
+    const Kernel loads = part_for(view_.kernel(), root);
+    const std::string& inner = view_.inner_axis().name;
+    std::set<std::string> lines;
+    std::vector<Expr> needed;
+    Emitter e(loads, view_.mode());
+    e.open("", names_);
+    for (const ScalarNode& n : loads.nodes) {
+      if (n.kind != ScalarNode::Kind::load || reads_values(n.index) || !n.index.uses(inner) ||
+          n.index.coefficient(lanes.name) != Expr(1))
+        continue;
+      needed.push_back(n.index);
+      lines.insert(fmt::format("oclc_prefetch_l2({} + {});", loads.operands[static_cast<std::size_t>(n.operand)].name,
+                               e.index(n.index)));
+    }
+    if (lines.empty()) return "";
+    add_lines(e, view_.tap_coordinates());
+    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
+    if (root == view_.roles().a)
+      add_lines(e, view_.row_coordinates(needed));
+    else if (view_.column_axis().name != "n")
+      e.line(fmt::format("const {} {} = n;", view_.index_type(), view_.column_axis().name));
+    for (const std::string& line : lines) e.line(line);
     e.close();
     return e.text();
   }

@@ -93,6 +93,8 @@ class ElementLoops {
       if (carries) e_.line(fmt::format("int {} = 0;", terms));
       const int opened = open_loops(e_, reduction_axes(stage_at(first).axes));
       each(first, [&](int u) {
+        for (const std::string& line : rows_ahead(e_, kernel_, axis, *reduction_axes(stage_at(first).axes).back()))
+          e_.line(line);
         for (int i = first; i < next; ++i)
           accumulate_term(e_, kernel_, stage_at(i), sum(i, u) + (compensated(stage_at(i)) ? "_part" : ""), true, false);
       });

@@ -5,9 +5,16 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
+namespace {
+
+// Rows of a strip by which lines are asked for before they are added up, and rows from which on they are.
+constexpr std::int64_t kRowsAhead = 16, kFewestRows = 64;
+
+}  // namespace
 
 std::string initial_text(Stage::Combine combine, DType dtype) {
   if (dtype == DType::boolean) return combine == Stage::Combine::min ? "1" : "0";
@@ -124,6 +131,19 @@ int loads_of_term(const Kernel& kernel) {
              return n.index.coefficient(a.name) != Expr(0);
            });
   }));
+}
+
+std::set<std::string> rows_ahead(Emitter& e, const Kernel& kernel, const Axis& columns, const Axis& rows) {
+  std::set<std::string> lines;
+  if (typical(rows.extent) < kFewestRows) return lines;
+  for (const ScalarNode& node : kernel.nodes) {
+    if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || node.index.coefficient(columns.name) != Expr(1)) continue;
+    const auto step = node.index.coefficient(rows.name);
+    if (!step || *step == Expr(0)) continue;
+    lines.insert(fmt::format("oclc_prefetch({} + {});", kernel.operands[static_cast<std::size_t>(node.operand)].name,
+                             e.index(node.index + *step * Expr(kRowsAhead))));
+  }
+  return lines;
 }
 
 }  // namespace oclc

@@ -1,5 +1,6 @@
 // C text of a reduction's start, step and combination.
 #pragma once
+#include <set>
 #include <string>
 
 #include "compiler/codegen/scope.h"
@@ -28,5 +29,9 @@ constexpr double kLongSum = 256;
 bool sums_along(const Kernel& kernel, const std::string& axis);
 // Operands of one term that are loaded: what the sums' axes do not change is loaded before.
 int loads_of_term(const Kernel& kernel);
+
+// Lines that ask for what a vector of columns loads some rows ahead: rows lie apart from each other, some lines each, of which
+// the processor guesses few. None for few rows.
+std::set<std::string> rows_ahead(Emitter& e, const Kernel& kernel, const Axis& columns, const Axis& rows);
 
 }  // namespace oclc

@@ -217,6 +217,10 @@ TEST_CASE("chunks of both operands of run time are copied") {
     for (std::size_t at = 0; (at = source.find("template contraction_chunks_cpu", at)) != std::string::npos; ++at) ++chunks;
     // Where registers are many, 333 rows share copied panels of all terms.
     CHECK(chunks == (has_few_registers(options.target) ? 15 : 14));
+    // Those of several chunks ask for the next one, but for several taps of an image.
+    std::size_t asking = 0;
+    for (std::size_t at = 0; (at = source.find("int multiplied = 0", at + 1)) != std::string::npos;) ++asking;
+    CHECK(asking == (target == "cpu-256" ? 11 : 13));
   }
 }
 
@@ -263,10 +267,14 @@ TEST_CASE("column sums of two passes, and of three sums, take a strip of vectors
   CompileOptions options = default_options();
   options.target = find_target("cpu-256");
   options.target.compute_units = 2;
-  int strips = 0;
-  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
+  int strips = 0, asking = 0;
+  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
     strips += file.source.find("for (; strip + 32 <= ") != std::string::npos;
+    // 16 rows of 64 columns ahead.
+    asking += file.source.find(" + 1024);") != std::string::npos;
+  }
   CHECK(strips >= 1);
+  CHECK(asking >= 1);
 }
 
 TEST_CASE("where registers are few, convolutions between planes are products with packed weights on the left") {

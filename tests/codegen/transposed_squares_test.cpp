@@ -80,3 +80,19 @@ TEST_CASE("transposed copies are right at every size, with what is computed on t
     CHECK(check.problem(target, false, 2e-6, wanted) == "");
   }
 }
+
+TEST_CASE("taps of neighbouring channels are transposed together, also beside a margin of whole blocks") {
+  const auto taps = [](PlanCheck& c) { return c.b.transpose(c.input({16, 32, 9}), {2, 1, 0}); };
+  const auto margin = [](PlanCheck& c) {
+    return c.b.pad(c.b.transpose(c.input({32, 24, 9}), {2, 1, 0}), {0, 0, 0}, {0, 0, 16}, 0);
+  };
+  CHECK(has_squares(margin, "cpu-256"));
+  CHECK(has_squares([](PlanCheck& c) { return c.b.transpose(c.input({32, 24, 9}), {2, 1, 0}); }, "cpu"));
+  PlanCheck check;
+  check.out("taps", taps(check));
+  check.out("beside a margin", margin(check));
+  check.out("a sum", check.b.add(check.b.transpose(check.input({32, 24, 9}), {2, 1, 0}), check.input({9, 24, 32})));
+  check.out("no whole squares", check.b.transpose(check.input({32, 5, 9}), {2, 1, 0}));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) CHECK(check.problem(target, true, 1e-7, wanted) == "");
+}
