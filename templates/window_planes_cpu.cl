@@ -70,7 +70,8 @@
 #define FILL 0.0f
 #endif
 #define WH ((ROWS - 1) * SY + (KH - 1) * DY + 1)
-#define WP (OW + (KW - 1) * DX / SX)
+// Rows begin on cache lines: a vector that lies in two of them is read twice.
+#define WP ((OW + (KW - 1) * DX / SX + 15) / 16 * 16)
 #define LOCAL_FLOATS (WH * SX * WP)
 // Columns of the plane that somebody reads, and those of whole pairs.
 #define X_END (X_LAST < SX * WP ? X_LAST + 1 : SX * WP)
@@ -116,6 +117,12 @@ void window_planes_tile(const __global float* restrict a, const __global float* 
             const VEC left = LOAD(src + 2 * pair), right = LOAD(src + 2 * pair + VW);
             STORE((VEC)(left.even, right.even), dst + pair);
             STORE((VEC)(left.odd, right.odd), dst + WP + pair);
+          }
+          if (PAIR_END - PAIR_FIRST >= VW && pair < PAIR_END) {
+            const VEC left = LOAD(src + 2 * PAIR_END - 2 * VW), right = LOAD(src + 2 * PAIR_END - VW);
+            STORE((VEC)(left.even, right.even), dst + PAIR_END - VW);
+            STORE((VEC)(left.odd, right.odd), dst + WP + PAIR_END - VW);
+            pair = PAIR_END;
           }
           for (; pair < PAIR_END; ++pair) {
             dst[pair] = src[2 * pair];

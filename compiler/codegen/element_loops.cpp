@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/asked_ahead.h"
 #include "compiler/codegen/kept_values.h"
 #include "compiler/codegen/loop_text.h"
 #include "compiler/codegen/reduction_text.h"
@@ -16,8 +17,10 @@ namespace {
 constexpr int kPartTerms = 32;
 // Terms of a sum of numbers from which on it carries what rounding takes from each, where that costs nothing.
 constexpr double kFewNumbers = 8;
-// Elements of a row, or channels of a pixel, from which on the next is asked for while this one is computed.
+// Elements of a row from which on the next is asked for while this one is computed.
 constexpr std::int64_t kFewestAhead = 64;
+// Vectors of a row whose largest elements are found side by side: each comparison waits for the one before.
+constexpr int kChains = 4;
 
 class ElementLoops {
  public:
@@ -228,12 +231,20 @@ class ElementLoops {
     if (carry && width > 1) declare_carry(lanes, fmt::format("float{}", width));
     // The loops over the row stand in a block of their own, so that every stage can name its counter alike.
     e_.open("", {});
-    over_row(stage.axes, [&](int w) {
+    const auto term = [&](int w, const std::string& of_lanes) {
       read_kept(number, w);
-      accumulate(stage, w > 1 ? lanes : name, w > 1, carry);
+      if (w > 1 && w < width)
+        accumulate_narrow(stage, carry ? name + "_part" : name);
+      else
+        accumulate(stage, w > 1 ? of_lanes : name, w > 1, carry);
       keep(number, w);
       if (number == 1 && w > 1) ask_for_next_row();
-    });
+    };
+    const auto body = [&](int w) { term(w, lanes); };
+    if (has_chains(stage, width))
+      literal_vector_loops(e_, inner, width, body, chains(stage, lanes, width, term));
+    else
+      over_row(stage.axes, body);
     e_.close();
     if (carry) add_part(name, "float");
     if (carry && width > 1) add_part(lanes, fmt::format("float{}", width));
@@ -242,6 +253,39 @@ class ElementLoops {
       e_.line(fmt::format("{0} = {1};", name, combine_text(stage.combine, dtype, name, sum)));
     }
     e_.stage_done(number, name, false);
+  }
+
+  // What whole vectors leave of a row.
+  void accumulate_narrow(const Stage& stage, const std::string& sum) {
+    const std::string lanes = fmt::format("{}({})", lane_function(stage.combine), e_.vector_value(stage.body));
+    e_.line(fmt::format("{} = {};", sum, combine_text(stage.combine, stage.accumulator, sum, lanes)));
+  }
+
+  bool has_chains(const Stage& stage, int width) const {
+    const Expr& extent = kernel_.reduction.back().extent;
+    const bool is_extreme = stage.combine == Stage::Combine::max || stage.combine == Stage::Combine::min;
+    return is_extreme && stage.axes.size() == 1 && width > 1 && extent.is_constant() && extent.value() >= kChains * width;
+  }
+
+  // Steps of kChains vectors, each with lanes of its own, which end up in `lanes`. Returns where in the row they end.
+  template <class Term>
+  std::int64_t chains(const Stage& stage, const std::string& lanes, int width, const Term& term) {
+    const Axis& inner = kernel_.reduction.back();
+    const auto chain = [&](int i) { return i == 0 ? lanes : fmt::format("{}{}", lanes, i); };
+    for (int i = 1; i < kChains; ++i) e_.line(fmt::format("{}{} {} = {};", c_type(stage.accumulator), width, chain(i), lanes));
+    const std::int64_t step = kChains * width, end = inner.extent.value() / step * step;
+    e_.set_vector_axis(inner.name, width);
+    e_.open(fmt::format("for ({0} {1}_from = 0; {1}_from < {2}; {1}_from += {3})", e_.index_type(), lanes, end, step), {});
+    for (int i = 0; i < kChains; ++i) {
+      e_.open("", {inner.name});
+      e_.line(fmt::format("const {} {} = {}_from + {};", e_.index_type(), inner.name, lanes, i * width));
+      term(width, chain(i));
+      e_.close();
+    }
+    e_.close();
+    for (int i = 1; i < kChains; ++i)
+      e_.line(fmt::format("{} = {};", lanes, combine_text(stage.combine, stage.accumulator, lanes, chain(i))));
+    return end;
   }
 
   void store_row(const Store& store, int number) {
@@ -261,61 +305,11 @@ class ElementLoops {
     e_.close();
   }
 
-  // Windows of neighbouring points overlap: all but their ends were read before. Those of the point after this one are asked
-  // for, a vector each, since they lie in as many places as a window has columns.
   void ask_for_next_point() {
     if (e_.mode().outside.empty() || e_.mode().width == 1) return;
-    const std::string& vector_axis = e_.mode().vector_axis;
-    if (typical(kernel_.axes[*vector_.parallel].extent) < kFewestAhead) return;
-    const auto point = std::find_if(kernel_.axes.rbegin(), kernel_.axes.rend(),
-                                    [&](const Axis& a) { return a.extent != Expr(1) && a.name != vector_axis; });
-    if (point == kernel_.axes.rend()) return;
-    for (std::size_t operand = 0; operand < kernel_.operands.size(); ++operand) {
-      std::vector<Expr> places;
-      for (const ScalarNode& node : kernel_.nodes) {
-        if (node.kind == ScalarNode::Kind::load && node.operand == static_cast<int>(operand) &&
-            node.index.coefficient(vector_axis) == Expr(1))
-          add_last_taps(node.index, point->name, places);
-      }
-      for (const Expr& end : ends_of_window(places, point->name))
-        e_.line(fmt::format("oclc_prefetch({} + {});", kernel_.operands[operand].name, e_.index(end)));
-    }
-  }
-
-  // Where a load reads in the last rounds of the loops over its window: as many columns as a point is away from the next.
-  void add_last_taps(Expr index, const std::string& point, std::vector<Expr>& places) const {
-    std::optional<Expr> column;
-    for (std::size_t i = kernel_.reduction.size(); i-- > 0;) {
-      const Axis& axis = kernel_.reduction[i];
-      const auto step = index.coefficient(axis.name);
-      if (!step || !step->is_constant() || !axis.extent.is_constant()) return;
-      if (!column && step->value() > 0) column = *step;
-      index = index.substitute({{axis.name, axis.extent - 1}});
-    }
-    places.push_back(index);
-    const auto next = index.coefficient(point);
-    if (!column || !next || !next->is_constant()) return;
-    for (Expr back = *column; back.value() < next->value(); back += *column) places.push_back(index - back);
-  }
-
-  // Of the places that a point reads, moved to the next point, those that lie behind all that this one reads.
-  std::vector<Expr> ends_of_window(const std::vector<Expr>& places, const std::string& point) const {
-    std::vector<Expr> ends;
-    if (places.empty()) return ends;
-    const auto step = places.front().coefficient(point);
-    if (!step || !step->is_constant() || step->value() <= 0) return ends;
-    std::int64_t last = 0;
-    for (const Expr& e : places) {
-      const Expr distance = e - places.front();
-      if (!distance.is_constant()) return ends;
-      last = std::max(last, distance.value());
-    }
-    for (const Expr& e : places) {
-      const Expr end = e + *step;
-      const bool is_new = (e - places.front()).value() > last - step->value();
-      if (is_new && std::find(ends.begin(), ends.end(), end) == ends.end()) ends.push_back(end);
-    }
-    return ends;
+    for (const AskedAhead& a : asked_ahead(kernel_, e_.mode().vector_axis))
+      e_.line(fmt::format("oclc_prefetch({} + {});", kernel_.operands[static_cast<std::size_t>(a.operand)].name,
+                          e_.index(a.place)));
   }
 
   // What several stores share in the order in which it was built: neighbouring sums advance together, and what they read is
@@ -375,8 +369,11 @@ class ElementLoops {
     std::vector<const Axis*> outer = reduction_axes(axes);
     outer.pop_back();
     const Axis& inner = kernel_.reduction.back();
-    const int opened = open_loops(e_, outer);
-    vector_loops(e_, {inner, "0", e_.index(inner.extent), true}, vector_width_for(inner.extent, vector_.width), body);
+    const int opened = open_loops(e_, outer), width = vector_width_for(inner.extent, vector_.width);
+    if (inner.extent.is_constant() && width > 1)
+      literal_vector_loops(e_, inner, width, body);
+    else
+      vector_loops(e_, {inner, "0", e_.index(inner.extent), true}, width, body);
     close_scopes(e_, opened);
   }
 

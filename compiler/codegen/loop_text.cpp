@@ -72,9 +72,9 @@ void vector_loops(Emitter& e, const LoopRange& range, int width, const LoopBody&
   }
 }
 
-void literal_vector_loops(Emitter& e, const Axis& axis, int width, const LoopBody& body) {
+void literal_vector_loops(Emitter& e, const Axis& axis, int width, const LoopBody& body, std::int64_t begin) {
   const std::int64_t extent = axis.extent.value();
-  for (std::int64_t at = 0; at<extent; width = width> 4 ? width / 2 : 1) {
+  for (std::int64_t at = begin; at<extent; width = width> 4 ? width / 2 : 1) {
     const std::int64_t end = at + (extent - at) / width * width;
     if (end == at) continue;
     e.set_vector_axis(width > 1 ? axis.name : std::string(), width);

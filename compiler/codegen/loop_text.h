@@ -1,5 +1,6 @@
 // Text of loops over axes: one by one, in vectors, or by the coordinates of a flat position.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -30,7 +31,8 @@ struct LoopRange {
 using LoopBody = std::function<void(int width)>;
 // Vectors of `width` lanes, then what they leave one by one.
 void vector_loops(Emitter& e, const LoopRange& range, int width, const LoopBody& body);
-// The same over all points of an axis of literal extent: what vectors of one width leave is done by vectors of half the width.
-void literal_vector_loops(Emitter& e, const Axis& axis, int width, const LoopBody& body);
+// The same over all points from `begin` on of an axis of literal extent: what vectors of one width leave is done by vectors of
+// half the width.
+void literal_vector_loops(Emitter& e, const Axis& axis, int width, const LoopBody& body, std::int64_t begin = 0);
 
 }  // namespace oclc

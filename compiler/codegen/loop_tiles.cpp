@@ -65,8 +65,9 @@ double element_seconds(const Kernel& kernel, const Target& target) {
          cores / std::max(points, 1.0);
 }
 
-// Bytes of results from which on last caches hold too little of them for those who read them.
-constexpr double kStreamedBytes = 32 << 20;
+// Bytes of results, or of all that is read and written, from which on last caches hold too little of the results for those who
+// read them; and those of results for which it is worth saying.
+constexpr double kStreamedBytes = 32 << 20, kMovedBytes = 64 << 20, kFewestStreamedBytes = 8 << 20;
 
 }  // namespace
 
@@ -74,9 +75,13 @@ bool streams_results(const Kernel& kernel) {
   double elements = 1, row = 1;
   for (const Axis& a : kernel.axes) elements *= typical(a.extent);
   for (const Axis& a : kernel.reduction) row *= typical(a.extent);
+  const double streamed = typical(kernel.bytes) >= kMovedBytes ? kFewestStreamedBytes : kStreamedBytes;
   return std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) {
+    // Neighbouring points that a work-item computes are stores to one operand.
+    const auto neighbours = std::count_if(kernel.stores.begin(), kernel.stores.end(),
+                                          [&](const Store& other) { return other.operand == s.operand; });
     return !loads_from(kernel, kernel.operands[static_cast<std::size_t>(s.operand)].buffer) &&
-           elements * (s.row_axes.empty() ? 1 : row) * sizeof(float) >= kStreamedBytes;
+           elements * (s.row_axes.empty() ? 1 : row) * static_cast<double>(neighbours) * sizeof(float) >= streamed;
   });
 }
 

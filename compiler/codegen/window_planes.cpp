@@ -13,6 +13,7 @@
 #include "compiler/codegen/reduction_text.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/tile_kernel.h"
+#include "compiler/ir/division.h"
 #include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
@@ -21,7 +22,7 @@ namespace {
 // Rows with margins: few, so that copying the next ones, which waits for memory, alternates with computing; the most that the
 // first-level cache holds beside what is read and written. Rows of results that share what they read.
 constexpr std::int64_t kRowsBytes = 8 << 10, kMostRowsBytes = 24 << 10, kSharingRows = 4;
-constexpr std::int64_t kMostTaps = 49, kLeastLanes = 4;
+constexpr std::int64_t kMostTaps = 49, kLeastLanes = 4, kLineFloats = 16;
 
 class PlaneWindows {
  public:
@@ -108,7 +109,9 @@ class PlaneWindows {
     while (width_ > x_axis_.outputs) width_ /= 2;
     if (width_ < kLeastLanes) return 0;
     const std::int64_t sharing = std::min(kSharingRows, y_axis_.outputs);
-    const std::int64_t row = (x_axis_.outputs * x_axis_.stride + (x_axis_.taps - 1) * x_axis_.dilation) * 4;
+    // Columns of one remainder, as the template lays them out.
+    const std::int64_t columns = x_axis_.outputs + (x_axis_.taps - 1) * x_axis_.dilation / x_axis_.stride;
+    const std::int64_t row = ceil_div(columns, kLineFloats) * kLineFloats * x_axis_.stride * 4;
     const auto bytes = [&](std::int64_t rows) {
       return ((rows - 1) * y_axis_.stride + (y_axis_.taps - 1) * y_axis_.dilation + 1) * row;
     };

@@ -199,9 +199,26 @@ TEST_CASE("results from 32 MiB on are stored past the caches of a CPU") {
   }
 }
 
-// Rows of 1001 elements begin at any place of a vector.
+TEST_CASE("what windows write counts with what they read, and neighbours of one work-item count together") {
+  const auto of_windows = [](std::int64_t images, std::int64_t stride) {
+    PlanCheck check;
+    Builder& b = check.b;
+    Value* x = b.transpose(check.input({images, 112, 112, 32}), {0, 3, 1, 2});
+    Value* y = b.conv(x, b.constant(random_tensor(DType::f32, {32, 1, 3, 3}, 5, -1, 1)), nullptr,
+                      {.strides = {stride, stride}, .pads = Ints(4, 1), .group = 32});
+    check.out("y", b.transpose(y, {0, 2, 3, 1}));
+    return stores_past_caches(*check.graph, "cpu");
+  };
+  CHECK(of_windows(22, 1));        // 34 MiB
+  CHECK_FALSE(of_windows(20, 1));  // 31 MiB, and 62 with what is read
+  CHECK(of_windows(36, 2));        // 55 MiB become 14
+  CHECK_FALSE(of_windows(30, 2));  // 46 MiB become 11
+}
+
+// Rows of 1001 elements begin at any place of a vector, of 1000 at whole lines and half ones.
 TEST_CASE("what is stored past the caches is what is read next") {
   PlanCheck check;
+  check.out("half lines", check.b.reduce("reduce_max", check.b.softmax(check.input({8400, 1000})), {0}, false));
   Value* large = check.b.relu(check.input({8400, 1001}));
   check.out("large", large);
   check.out("norms",
@@ -211,5 +228,5 @@ TEST_CASE("what is stored past the caches is what is read next") {
   check.out("largest", check.b.reduce("reduce_max", large, {0}, false));
   REQUIRE(stores_past_caches(*check.graph, "cpu-256"));
   const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
-  CHECK(check.problem("cpu-256", true, 1e-5, wanted) == "");
+  for (const char* target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-5, wanted) == "");
 }

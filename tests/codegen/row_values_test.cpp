@@ -80,6 +80,18 @@ TEST_CASE("rows with kept values are right at every length") {
   }
 }
 
+TEST_CASE("the largest of a row is found in four vectors side by side, and narrower ones do what is left") {
+  PlanCheck check;
+  check.out("y", check.b.softmax(check.input({64, 1000})));
+  const std::string text = tiles_of(compiled_for(check, "cpu"));
+  CHECK(count(text, "s0_lanes3 = oclc_max(s0_lanes3, ") == 1);
+  CHECK(count(text, "vload8(0, x0 + ") > 0);
+  CHECK(count(text, "x0[") == 0);
+  PlanCheck sums;
+  sums.out("y", sums.b.reduce("reduce_sum", sums.input({64, 1000}), {1}, false));
+  CHECK(count(tiles_of(compiled_for(sums, "cpu")), "lanes3") == 0);
+}
+
 TEST_CASE("windows over channels read rows of what is outside instead of testing each vector") {
   PlanCheck check;
   Builder& b = check.b;
@@ -100,6 +112,19 @@ TEST_CASE("windows over channels read rows of what is outside instead of testing
   // Positions divide a row: no store is conditional.
   CHECK(count(text, "if (") == 0);
   CHECK(count(text, "oclc_prefetch(") > 0);
+}
+
+TEST_CASE("windows ask for lines of a point 2 KiB ahead, in all rows that the window above did not read") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* x = b.transpose(check.input({1, 14, 14, 64}), {0, 3, 1, 2});
+  check.out("largest", b.transpose(b.max_pool(x, {.kernel = {3, 3}, .strides = {2, 2}, .pads = {1, 1, 1, 1}}), {0, 2, 3, 1}));
+  const std::string text = tiles_of(compiled_for(check, "cpu"));
+  // The last tap is a row and a pixel after the point; four points, of two pixels each, are 512 floats.
+  constexpr int kRow = 14 * 64, kLast = kRow + 64 + 512;
+  for (const int place : {kLast, kLast - 64, kLast - kRow, kLast - kRow - 64})
+    CHECK(count(text, fmt::format(" + {});\n", place)) > 0);
+  CHECK(count(text, fmt::format(" + {});\n", kLast - 2 * kRow)) == 0);
 }
 
 TEST_CASE("windows are right at all edges, strides, sizes and kinds") {

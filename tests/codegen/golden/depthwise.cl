@@ -92,6 +92,12 @@ void k_depthwise_conv_relu_min_tile(__global const float* x0, __global const flo
             oclc_store((float8)(left.even, right.even), dst + pair);
             oclc_store((float8)(left.odd, right.odd), dst + 16 + pair);
           }
+          if (7 - 1 >= 8 && pair < 7) {
+            const float8 left = vload8(0, src + 2 * 7 - 2 * 8), right = vload8(0, src + 2 * 7 - 8);
+            oclc_store((float8)(left.even, right.even), dst + 7 - 8);
+            oclc_store((float8)(left.odd, right.odd), dst + 16 + 7 - 8);
+            pair = 7;
+          }
           for (; pair < 7; ++pair) {
             dst[pair] = src[2 * pair];
             dst[16 + pair] = src[2 * pair + 1];

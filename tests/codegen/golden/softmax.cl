@@ -43,7 +43,13 @@ OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, i
 #endif
 #ifndef OCLC_HAVE_oclc_exp
 #define OCLC_HAVE_oclc_exp
-// Two factors, so that large results overflow and small ones lose their digits one by one. Built-in functions are shorter on GPUs.
+// Two factors, so that large results overflow and small ones lose their digits one by one, where no instruction scales so. Built-in
+// functions are shorter on GPUs.
+#if defined(__AVX512F__) && defined(__has_builtin)
+#if __has_builtin(__builtin_ia32_scalefps512_mask)
+#define OCLC_SCALES
+#endif
+#endif
 #if defined(__x86_64__) || defined(__aarch64__)
 #define OCLC_EXP(T) \
   T __attribute__((overloadable)) oclc_exp(T a) { \
@@ -55,7 +61,20 @@ OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, i
 #define OCLC_EXP(T) \
   T __attribute__((overloadable)) oclc_exp(T a) { return exp(a); }
 #endif
+#ifdef OCLC_SCALES
+OCLC_EXP(float) OCLC_EXP(float4) OCLC_EXP(float8)
+float16 __attribute__((overloadable)) oclc_exp(float16 a) {
+  const float16 top = a > 100 ? (float16)(100) : a, b = top < -150 ? (float16)(-150) : top;
+  const float16 z = fma(b, (float16)(1.44269504f), (float16)(12582912.0f)), n = z - 12582912.0f;
+  const float16 r = fma(n, (float16)(1.90465421e-9f), fma(n, (float16)(-0.693147182f), b));
+  const float16 s = r * r, low = fma((float16)(1.66665206e-1f), r, (float16)(4.99999934e-1f));
+  const float16 high = fma((float16)(8.36871521e-3f), r, (float16)(4.16683879e-2f));
+  const float16 q = fma(fma((float16)(1.38146020e-3f), s, high), s, low);
+  return __builtin_ia32_scalefps512_mask(fma(q, s, r) + 1, n, (float16)(0.0f), (ushort)0xffff, 4);
+}
+#else
 OCLC_FLOATS(OCLC_EXP)
+#endif
 #define OCLC_EXP_DOUBLE(T) \
   T __attribute__((overloadable)) oclc_exp(T a) { return exp(a); }
 OCLC_DOUBLE(OCLC_EXP_DOUBLE)
@@ -118,7 +137,43 @@ void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, 
       float s0 = -INFINITY;
       float8 s0_lanes = (float8)(-INFINITY);
       {
-        for (int r1 = 0; r1 < 1000; r1 += 8) {
+        float8 s0_lanes1 = s0_lanes;
+        float8 s0_lanes2 = s0_lanes;
+        float8 s0_lanes3 = s0_lanes;
+        for (int s0_lanes_from = 0; s0_lanes_from < 992; s0_lanes_from += 32) {
+          {
+            const int r1 = s0_lanes_from + 0;
+            const float8 v0 = vload8(0, x0 + 1000*i0 + r1);
+            const float8 v1 = vload8(0, x1 + r1);
+            const float8 v2 = (v0 + v1);
+            s0_lanes = oclc_max(s0_lanes, v2);
+          }
+          {
+            const int r1 = s0_lanes_from + 8;
+            const float8 v0 = vload8(0, x0 + 1000*i0 + r1);
+            const float8 v1 = vload8(0, x1 + r1);
+            const float8 v2 = (v0 + v1);
+            s0_lanes1 = oclc_max(s0_lanes1, v2);
+          }
+          {
+            const int r1 = s0_lanes_from + 16;
+            const float8 v0 = vload8(0, x0 + 1000*i0 + r1);
+            const float8 v1 = vload8(0, x1 + r1);
+            const float8 v2 = (v0 + v1);
+            s0_lanes2 = oclc_max(s0_lanes2, v2);
+          }
+          {
+            const int r1 = s0_lanes_from + 24;
+            const float8 v0 = vload8(0, x0 + 1000*i0 + r1);
+            const float8 v1 = vload8(0, x1 + r1);
+            const float8 v2 = (v0 + v1);
+            s0_lanes3 = oclc_max(s0_lanes3, v2);
+          }
+        }
+        s0_lanes = oclc_max(s0_lanes, s0_lanes1);
+        s0_lanes = oclc_max(s0_lanes, s0_lanes2);
+        s0_lanes = oclc_max(s0_lanes, s0_lanes3);
+        for (int r1 = 992; r1 < 1000; r1 += 8) {
           const float8 v0 = vload8(0, x0 + 1000*i0 + r1);
           const float8 v1 = vload8(0, x1 + r1);
           const float8 v2 = (v0 + v1);
