@@ -116,6 +116,19 @@ TEST_CASE("operands are laid out and packed in launches that they share") {
   }
 }
 
+TEST_CASE("a launch of kernels that need each other is an internal error") {
+  PlanCheck check;
+  Value* first = row_sums(check, check.input({64, 512}));
+  check.out("first", first);
+  check.out("second", check.b.relu(first));
+  const CompileOptions options = options_for("gpu", std::vector<std::string>{"fuse"});
+  Schedule schedule = compile(module_of(copy_graph(*check.graph)), options).schedule;
+  const std::vector<Step>& steps = schedule.entries.front().steps;
+  REQUIRE(steps.size() == 2);
+  CHECK_THROWS_WITH(generate_side_by_side("both", steps, schedule, options.target),
+                    doctest::Contains("kernels of one launch do not need each other"));
+}
+
 TEST_CASE("sizes that are not known and devices that are no GPUs have launches of their own") {
   PlanCheck check;
   check.symbols = {{"T", 5}};
