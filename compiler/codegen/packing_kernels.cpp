@@ -1,4 +1,6 @@
-// Kernels that lay out and pack the operands of products when the plan runs.
+// Kernels that lay out and pack the operands of products when the plan runs. They share launches with others
+// (side_by_side.h), so all work-items of a group make the same trips through their loops: where barriers stand behind a
+// condition, PoCL loses conditions within other loops (tests/platforms/pocl/condition_lost.c).
 #include <fmt/format.h>
 
 #include "compiler/codegen/kernel_text.h"
@@ -50,8 +52,8 @@ GeneratedKernel generate_left_layout(const Kernel& kernel) {
       "  const int item = get_local_id(0);\n"
       "  const int m0 = tile / {0} % {1} * {2}, k0 = tile % {0} * {2}, g = tile / {3};\n{4}"
       "  #pragma unroll\n"
-      "  for (int i = item / {2}; i < {2}; i += {5}) {{\n"
-      "    const int row = {6}, term = {7};\n"
+      "  for (int from = 0; from < {2}; from += {5}) {{\n"
+      "    const int i = from + item / {2}, row = {6}, term = {7};\n"
       "    const int m = m0 + row, k = k0 + term, tap = 0;\n"
       "    float v = 0.0f;\n"
       "    if (m < {8} && k < {9}) {{\n{10}    }}\n"
@@ -59,8 +61,8 @@ GeneratedKernel generate_left_layout(const Kernel& kernel) {
       "  }}\n"
       "  barrier(CLK_LOCAL_MEM_FENCE);\n"
       "  #pragma unroll\n"
-      "  for (int i = item / {2}; i < {2}; i += {5}) {{\n"
-      "    const int k = k0 + item % {2};\n"
+      "  for (int from = 0; from < {2}; from += {5}) {{\n"
+      "    const int i = from + item / {2}, k = k0 + item % {2};\n"
       "    if (m0 + i < {8} && k < {12}) left[((size_t)g * {8} + m0 + i) * {12} + k] = square[i * {11} + item % {2}];\n"
       "  }}\n",
       inner_blocks, row_blocks, kSquare, inner_blocks * row_blocks, group, kSquareItems / kSquare,
@@ -143,17 +145,18 @@ std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Targ
         "  words[first + {0}] = oclc_half_pair_rest(x[0], x[1], pair);\n"
         "  words[second + {0}] = oclc_half_pair_rest(x[2], x[3], next);\n",
         kColumns * kPitch);
+  const int all_words = layout.parts * kColumns * kWords, words_at_once = kColumns * kQuads * 4;
   body += fmt::format(
       "  barrier(CLK_LOCAL_MEM_FENCE);\n"
       "  __global uint* to = (__global uint*)image + (row - column) * {0};\n"
       "  #pragma unroll\n"
-      "  for (int i = item * 4; i < {1}; i += {2}) {{\n"
-      "    const int part = i / {3}, word = i % {3};\n"
+      "  for (int first_word = 0; first_word < {1}; first_word += {2}) {{\n"
+      "    const int i = first_word + item * 4, part = i / {3}, word = i % {3};\n"
       "    const __local uint* from = words + part * {4} + word / {0} * {5} + word % {0};\n"
-      "    *(__global uint4*)(to + part * {6} + word) = (uint4)(from[0], from[1], from[2], from[3]);\n"
+      "    {7}*(__global uint4*)(to + part * {6} + word) = (uint4)(from[0], from[1], from[2], from[3]);\n"
       "  }}\n",
-      kWords, layout.parts * kColumns * kWords, kColumns * kQuads * 4, kColumns * kWords, kColumns * kPitch, kPitch,
-      layout.tile_columns * kWords);
+      kWords, all_words, words_at_once, kColumns * kWords, kColumns * kPitch, kPitch, layout.tile_columns * kWords,
+      all_words % words_at_once == 0 ? "" : fmt::format("if (i < {}) ", all_words));
   add_source(g, kernel, body, "", "sizes", kColumns * kQuads + layout.parts * kColumns * kPitch);
   return g;
 }

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "compiler/ir/typical.h"
-#include "compiler/kernels/merged_kernel.h"
+#include "compiler/kernels/memory_access.h"
 
 namespace oclc {
 namespace {
@@ -17,17 +17,6 @@ constexpr double kLongestLaunches = 4;
 constexpr std::size_t kLongestWay = 64, kMostPointers = 48, kMostNeighbours = 24;
 // How much the most memory alive at once may grow.
 constexpr double kGrowth = 1.01;
-
-// What a step reads or writes: elements of a piece of memory, from the first to the last.
-struct Access {
-  int storage = -1;
-  bool written = false;
-  std::int64_t first = 0, last = kUnbounded;
-
-  bool conflicts(const Access& other) const {
-    return storage == other.storage && (written || other.written) && first <= other.last && other.first <= last;
-  }
-};
 
 class Neighbours {
  public:
@@ -59,46 +48,18 @@ class Neighbours {
   struct Facts {
     bool is_kernel = false;
     bool reads_no_results = true;  // of other kernels
-    std::vector<Access> accesses;
+    std::vector<MemoryAccess> accesses;
     std::uint32_t group_size = 0;  // work-items; 0: has a launch of its own
     std::set<int> pointers;        // of the launch that it leads
     std::vector<std::size_t> followers;
   };
-
-  int storage_of(int buffer) const {
-    const int replaces = schedule_.buffers[static_cast<std::size_t>(buffer)].replaces;
-    return replaces >= 0 ? replaces : buffer;
-  }
-
-  // Elements that the bounds of an index name; all of them where a product reads or packs, which name no elements one by one.
-  std::vector<Access> accesses_of(const Kernel& kernel) const {
-    std::vector<Access> all;
-    const bool by_index = !kernel.contraction && !has_dynamic_indices(kernel);
-    const auto add = [&](const Operand& operand, const Expr& index) {
-      Access access{storage_of(operand.buffer), operand.written};
-      if (by_index && index.lower() >= 0 && index.upper() >= index.lower()) {
-        access.first = index.lower();
-        access.last = index.upper();
-      }
-      all.push_back(access);
-    };
-    if (by_index) {
-      for (const ScalarNode& node : kernel.nodes) {
-        if (node.kind == ScalarNode::Kind::load) add(kernel.operands[static_cast<std::size_t>(node.operand)], node.index);
-      }
-      for (const Store& store : kernel.stores) add(kernel.operands[static_cast<std::size_t>(store.operand)], store.index);
-    } else {
-      for (const Operand& operand : kernel.operands) add(operand, Expr(0));
-    }
-    return all;
-  }
 
   Facts facts_of(const Step& step) const {
     Facts facts;
     if (step.kernel < 0) return facts;
     const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
     facts.is_kernel = true;
-    facts.accesses = accesses_of(kernel);
+    facts.accesses = accesses_of(kernel, schedule_.buffers);
     for (const Operand& operand : kernel.operands) {
       facts.pointers.insert(operand.buffer);
       if (!operand.written && schedule_.buffers[static_cast<std::size_t>(operand.buffer)].kind == BufferKind::arena)
@@ -112,12 +73,7 @@ class Neighbours {
     return facts;
   }
 
-  bool can_swap(const Facts& a, const Facts& b) const {
-    if (!b.is_kernel) return false;
-    return std::none_of(a.accesses.begin(), a.accesses.end(), [&](const Access& x) {
-      return std::any_of(b.accesses.begin(), b.accesses.end(), [&](const Access& y) { return x.conflicts(y); });
-    });
-  }
+  bool can_swap(const Facts& a, const Facts& b) const { return b.is_kernel && !do_conflict(a.accesses, b.accesses); }
 
   // The nearest launch, so that what it makes is still in a cache when it is read, and alive for a short while; the farthest
   // for copies of weights that another such kernel waits for, which can then be brought forward as well.

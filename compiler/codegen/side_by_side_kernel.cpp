@@ -6,6 +6,7 @@
 #include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/side_by_side.h"
+#include "compiler/kernels/memory_access.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -13,10 +14,20 @@ namespace {
 
 constexpr std::string_view kNeighbour = "NEIGHBOUR_NAME";
 
+void check_independent(std::span<const Step> steps, const Schedule& schedule) {
+  std::vector<std::vector<MemoryAccess>> accesses;
+  for (const Step& step : steps) {
+    accesses.push_back(accesses_of(schedule.kernels[static_cast<std::size_t>(step.kernel)], schedule.buffers));
+    for (std::size_t i = 0; i + 1 < accesses.size(); ++i)
+      OCLC_CHECK(!do_conflict(accesses[i], accesses.back()), "kernels of one launch do not need each other");
+  }
+}
+
 }  // namespace
 
 SideBySideKernel generate_side_by_side(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
                                        const Target& target) {
+  check_independent(steps, schedule);
   SideBySideKernel out;
   std::map<std::string, std::string> functions;  // names by text
   std::string text, calls, heads;

@@ -1,5 +1,7 @@
 // Kernels that do not need each other share a launch, with the bits that they have alone.
+#include <cstdlib>
 #include <functional>
+#include <optional>
 
 #include "compiler/codegen/side_by_side.h"
 #include "tests/codegen/plan_check.h"
@@ -13,6 +15,24 @@ CompileOptions options_for(const std::string& target, std::vector<std::string> d
   options.disabled = std::move(disabled);
   return options;
 }
+
+// While it lives PoCL optimises kernels, which plain_kernels.cpp switches off.
+class OptimisedKernels {
+ public:
+  OptimisedKernels() {
+    if (const char* flags = std::getenv(kFlags)) flags_ = flags;
+    unsetenv(kFlags);
+  }
+  OptimisedKernels(const OptimisedKernels&) = delete;
+  OptimisedKernels& operator=(const OptimisedKernels&) = delete;
+  ~OptimisedKernels() {
+    if (flags_) setenv(kFlags, flags_->c_str(), 1);
+  }
+
+ private:
+  static constexpr const char* kFlags = "POCL_EXTRA_BUILD_FLAGS";
+  std::optional<std::string> flags_;
+};
 
 struct Case {
   const char* claim;
@@ -69,6 +89,44 @@ TEST_CASE("kernels that do not need each other are one launch") {
     CHECK(launches({"side_by_side"}) == one.apart);
     check.check(2e-6, false);
   }
+}
+
+TEST_CASE("operands are laid out and packed in launches that they share") {
+  // Fewer terms than a square has, so that items skip stores, behind a barrier and the launch's condition.
+  const OptimisedKernels optimised;
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* normal = b.add(b.mul(b.sub(check.input({6272, 16}), check.input({16})), check.input({16})), check.input({16}));
+  check.out("few terms", b.matmul(normal, check.input({16, 96})));
+  check.out("few columns", b.matmul(b.tanh(check.input({1000, 20})), check.input({20, 20})));
+  for (const std::string precision : {"fp32", "tf32"}) {
+    CompileOptions options = options_for("h200");
+    options.target.fp64 = true;
+    options.precision = precision;
+    // Arithmetic units so slow that every product is worth the matrix units, and memory so fast that no kernel is too long.
+    options.target.flops = 1e9;
+    options.target.bytes_per_second = 1e18;
+    options.target.launch_seconds = 1e-12;
+    PlanRunner runner(module_of(copy_graph(*check.graph)), options);
+    for (const char* part : {"square[row", "sizes[quad"}) CHECK(runner.source().find(part) != std::string::npos);
+    CHECK(runner.source().find("_beside(") != std::string::npos);
+
+    const auto wanted = evaluate(*check.graph, check.inputs, {});
+    CHECK(difference(runner.run(check.inputs, {}), wanted, precision == "fp32" ? 2e-6 : 3e-3) == "");
+  }
+}
+
+TEST_CASE("a launch of kernels that need each other is an internal error") {
+  PlanCheck check;
+  Value* first = row_sums(check, check.input({64, 512}));
+  check.out("first", first);
+  check.out("second", check.b.relu(first));
+  const CompileOptions options = options_for("gpu", std::vector<std::string>{"fuse"});
+  Schedule schedule = compile(module_of(copy_graph(*check.graph)), options).schedule;
+  const std::vector<Step>& steps = schedule.entries.front().steps;
+  REQUIRE(steps.size() == 2);
+  CHECK_THROWS_WITH(generate_side_by_side("both", steps, schedule, options.target),
+                    doctest::Contains("kernels of one launch do not need each other"));
 }
 
 TEST_CASE("sizes that are not known and devices that are no GPUs have launches of their own") {

@@ -1,0 +1,40 @@
+#include "compiler/kernels/memory_access.h"
+
+#include <algorithm>
+
+#include "compiler/kernels/merged_kernel.h"
+
+namespace oclc {
+
+std::vector<MemoryAccess> accesses_of(const Kernel& kernel, const std::vector<Buffer>& buffers) {
+  std::vector<MemoryAccess> all;
+  const bool by_index = !kernel.contraction && !has_dynamic_indices(kernel);
+  const auto add = [&](const Operand& operand, const Expr& index) {
+    const int replaces = buffers[static_cast<std::size_t>(operand.buffer)].replaces;
+    MemoryAccess access{replaces >= 0 ? replaces : operand.buffer, operand.written};
+    if (by_index && index.lower() >= 0 && index.upper() >= index.lower()) {
+      access.first = index.lower();
+      access.last = index.upper();
+    }
+    all.push_back(access);
+  };
+  if (by_index) {
+    for (const ScalarNode& node : kernel.nodes) {
+      if (node.kind == ScalarNode::Kind::load) add(kernel.operands[static_cast<std::size_t>(node.operand)], node.index);
+    }
+    for (const Store& store : kernel.stores) add(kernel.operands[static_cast<std::size_t>(store.operand)], store.index);
+  } else {
+    for (const Operand& operand : kernel.operands) add(operand, Expr(0));
+  }
+  return all;
+}
+
+bool do_conflict(std::span<const MemoryAccess> a, std::span<const MemoryAccess> b) {
+  return std::any_of(a.begin(), a.end(), [&](const MemoryAccess& x) {
+    return std::any_of(b.begin(), b.end(), [&](const MemoryAccess& y) {
+      return x.storage == y.storage && (x.written || y.written) && x.first <= y.last && y.first <= x.last;
+    });
+  });
+}
+
+}  // namespace oclc
