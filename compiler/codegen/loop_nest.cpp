@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/axis_dependencies.h"
+#include "compiler/codegen/block_transpose.h"
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/element_loops.h"
 #include "compiler/codegen/index_type.h"
@@ -33,6 +34,8 @@ constexpr std::size_t kManyAxes = 4;
 // loads than that find no registers for four times as many.
 constexpr double kItemsOfUnit = 2048;
 constexpr std::ptrdiff_t kMostLoadsOfFours = 8;
+// Floats of two sectors of a GPU's cache line: a group that copies squares of as many reads and writes whole ones.
+constexpr std::int64_t kSquareOfGroup = 16;
 
 class LoopNest {
  public:
@@ -47,6 +50,7 @@ class LoopNest {
 
   // `groups`: the most tiles on a GPU; 0: an element a work-item.
   GeneratedKernel run(std::int64_t groups = 0) {
+    if (!cpu_ && groups == 0 && is_large_copy()) block_transpose(kernel_, kSquareOfGroup, false);
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_, groups > 0);
     mode.aligned = !cpu_ && (groups > 0 || takes_vectors());
@@ -293,6 +297,15 @@ class LoopNest {
     const auto loads = std::count_if(kernel_.nodes.begin(), kernel_.nodes.end(),
                                      [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load; });
     return loads <= kMostLoadsOfFours && kernel_.stages.empty() && has_fours() &&
+           typical(elements()) >= kItemsOfUnit * kCopied * std::max(1, target_.compute_units);
+  }
+
+  // Of so many floats that what is read in other lines than it is written in would be read from memory again.
+  bool is_large_copy() const {
+    if (!kernel_.stages.empty() || kernel_.stores.size() != 1 || !kernel_.stores[0].row_axes.empty()) return false;
+    const ScalarNode& load = kernel_.nodes[static_cast<std::size_t>(kernel_.stores[0].value)];
+    return load.kind == ScalarNode::Kind::load && load.dtype == DType::f32 &&
+           kernel_.operands[static_cast<std::size_t>(kernel_.stores[0].operand)].dtype == DType::f32 &&
            typical(elements()) >= kItemsOfUnit * kCopied * std::max(1, target_.compute_units);
   }
 
