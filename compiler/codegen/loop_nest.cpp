@@ -50,7 +50,7 @@ class LoopNest {
 
   // `groups`: the most tiles on a GPU; 0: an element a work-item.
   GeneratedKernel run(std::int64_t groups = 0) {
-    if (!cpu_ && groups == 0 && is_large_copy()) block_transpose(kernel_, kSquareOfGroup, false);
+    if (!cpu_ && groups == 0 && is_large_transposition()) block_transpose(kernel_, kSquareOfGroup, false);
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_, groups > 0);
     mode.aligned = !cpu_ && (groups > 0 || takes_vectors());
@@ -300,13 +300,16 @@ class LoopNest {
            typical(elements()) >= kItemsOfUnit * kCopied * std::max(1, target_.compute_units);
   }
 
-  // Of so many floats that what is read in other lines than it is written in would be read from memory again.
-  bool is_large_copy() const {
-    if (!kernel_.stages.empty() || kernel_.stores.size() != 1 || !kernel_.stores[0].row_axes.empty()) return false;
-    const ScalarNode& load = kernel_.nodes[static_cast<std::size_t>(kernel_.stores[0].value)];
-    return load.kind == ScalarNode::Kind::load && load.dtype == DType::f32 &&
-           kernel_.operands[static_cast<std::size_t>(kernel_.stores[0].operand)].dtype == DType::f32 &&
-           typical(elements()) >= kItemsOfUnit * kCopied * std::max(1, target_.compute_units);
+  // Of so many floats that what is read along another axis than it is written would come from memory again and again.
+  bool is_large_transposition() const {
+    if (!kernel_.stages.empty() || kernel_.stores.size() != 1 || !kernel_.stores[0].row_axes.empty() ||
+        typical(elements()) < kItemsOfUnit * kCopied * std::max(1, target_.compute_units))
+      return false;
+    return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
+      return n.kind == ScalarNode::Kind::load && std::any_of(kernel_.axes.begin(), kernel_.axes.end(), [&](const Axis& a) {
+               return n.index.coefficient(a.name) == Expr(1) && kernel_.stores[0].index.coefficient(a.name) != Expr(1);
+             });
+    });
   }
 
   // All that the kernel does is to copy floats side by side, whole vectors of them, from places that many coordinates name.
