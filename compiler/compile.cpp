@@ -23,6 +23,7 @@
 #include "compiler/passes/layout.h"
 #include "compiler/passes/mixed_precision.h"
 #include "compiler/passes/pass.h"
+#include "compiler/passes/split_updates.h"
 #include "compiler/passes/widen_images.h"
 #include "compiler/passes/winograd_gradients.h"
 #include "compiler/support/error.h"
@@ -37,7 +38,7 @@ constexpr std::string_view kLatePasses[] = {
     "split_sums",         "turn_weights",   "join_rows",    "join_pointwise", "pack_right_operands",
     "side_by_side",       "resident",       "images",       "stripes",        "shorten_weights",
     "one_memory",         "chains",         "read_through", "widen_images",   "keep_planes",
-    "multiply_halves",    "loops_apart"};
+    "multiply_halves",    "loops_apart",    "split_updates"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -94,6 +95,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
       if (!is_disabled(options, "widen_images")) widen_images(*graph, target);
       choose_convolution(*graph, convolutions);
     }
+    if (!is_disabled(options, "fuse") && !is_disabled(options, "split_updates")) split_updates(*graph, target);
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);
     if (updates_state(*graph, module.states)) {
       if (options.mixed != DType::f32) store_activations(*graph, module.states, options.mixed);

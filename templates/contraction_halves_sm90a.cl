@@ -31,6 +31,7 @@
 //   BN      columns of a group's tile: 64, 128; 192 or 256 of rounded operands without STEP_SCALES, with 64 ROWS (128)
 //   PARTS   2: single precision by parts; 1: rounded operands (2)
 //   REGAIN  1: what the unit cuts off on average is given back (0)
+//   RESULTS  what EPILOGUE stores of each vector: v, and RESULTS - 1 vectors others[j] that EPILOGUE_VALUE leaves (1)
 //   STEP_SCALES  1: columns are scaled in every step by themselves: the images were made by pack_halves when the plan runs (0)
 //   STAGES  stages of 32 k in flight (3)
 //   UNITS   groups that share a compute unit: with 1, the loaders' registers go to the others (1)
@@ -81,6 +82,9 @@
 #endif
 #ifndef REGAIN
 #define REGAIN 0
+#endif
+#ifndef RESULTS
+#define RESULTS 1
 #endif
 #ifndef STEP_SCALES
 #define STEP_SCALES 0
@@ -550,6 +554,9 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           oclc_warp_barrier();
           for (int i = lane; i < 16 * 16; i += 32 * AT_ONCE) {
             float4 results[AT_ONCE];
+#if RESULTS > 1
+            float4 others[AT_ONCE][RESULTS - 1];
+#endif
             #pragma unroll
             for (int j = 0; j < AT_ONCE; ++j) {
               // Surplus rows and columns repeat the last ones, so that no branch keeps reads apart.

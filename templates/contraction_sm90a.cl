@@ -13,6 +13,7 @@
 //   KB      terms of a sum in the matrix unit: 8, 16, 32 (16)
 //   SPLIT   1: single precision by parts; 0: rounded operands (1)
 //   REGAIN  1: what the unit cuts off on average is given back (0)
+//   RESULTS  what EPILOGUE stores of each vector: v, and RESULTS - 1 vectors others[j] that EPILOGUE_VALUE leaves (1)
 //   STAGES  stages of 32 k in flight (3)
 //   LOADERS  work-items that load: 128, 256, of 512 at most in all: 256 with 2 warpgroups trade registers with them (256)
 //   AHEAD   1: loaders keep the elements of two steps in registers, 0: of one (1)
@@ -51,6 +52,9 @@
 #endif
 #ifndef REGAIN
 #define REGAIN 0
+#endif
+#ifndef RESULTS
+#define RESULTS 1
 #endif
 #ifndef STAGES
 #define STAGES 3
@@ -365,6 +369,9 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
       oclc_warp_barrier();
       for (int i = lane; i < 16 * BN / 4; i += 32 * AT_ONCE) {
         float4 results[AT_ONCE];
+#if RESULTS > 1
+        float4 others[AT_ONCE][RESULTS - 1];
+#endif
         #pragma unroll
         for (int j = 0; j < AT_ONCE; ++j) {
           // Surplus rows and columns repeat the last ones, so that no branch keeps reads apart.

@@ -31,25 +31,40 @@ class Epilogue {
   }
 
   bool has_phases() const {
-    return stores_vectors() && part_.stores.size() == 1 &&
-           is_float(part_.nodes[static_cast<std::size_t>(part_.stores[0].value)].dtype);
+    return stores_vectors() && std::all_of(part_.stores.begin(), part_.stores.end(), [&](const Store& s) {
+             return is_float(part_.nodes[static_cast<std::size_t>(s.value)].dtype);
+           });
   }
 
-  // Lines that make of `v` what is to be stored.
+  int results() const { return static_cast<int>(part_.stores.size()); }
+
+  // Lines that make of `v` what is to be stored, and of others[j] what further stores take.
   std::string value_text() const {
-    return vector_text(part_, [&](Emitter& e) { e.line(fmt::format("v = {};", e.stored_value(part_.stores[0]))); });
+    return vector_text(part_, [&](Emitter& e) {
+      std::vector<std::string> values;
+      for (const Store& s : part_.stores) values.push_back(e.stored_value(s));
+      for (std::size_t i = 1; i < values.size(); ++i) e.line(fmt::format("{} = {};", other(i), values[i]));
+      e.line(fmt::format("v = {};", values[0]));
+    });
   }
 
-  // Lines that store `v` as it is.
+  // Lines that store these as they are.
   std::string store_text() const {
     Kernel plain = part_;
-    ScalarNode sum;
-    sum.kind = ScalarNode::Kind::reduced;
-    sum.stage = 0;
-    plain.stores[0].value = static_cast<NodeId>(plain.nodes.size());
-    plain.nodes.push_back(sum);
-    keep_needed(plain, {plain.stores[0].value});
-    return vector_text(plain, [&](Emitter& e) { e.store(plain.stores[0]); });
+    std::vector<NodeId> stored;
+    plain.stages.resize(plain.stores.size(), plain.stages[0]);
+    for (std::size_t i = 0; i < plain.stores.size(); ++i) {
+      stored.push_back(plain.stores[i].value = static_cast<NodeId>(plain.nodes.size()));
+      ScalarNode result;
+      result.kind = ScalarNode::Kind::reduced;
+      result.stage = static_cast<int>(i);
+      plain.nodes.push_back(result);
+    }
+    keep_needed(plain, stored);
+    return vector_text(plain, [&](Emitter& e) {
+      for (std::size_t i = 1; i < plain.stores.size(); ++i) e.stage_done(static_cast<int>(i), other(i), true);
+      for (const Store& s : plain.stores) e.store(s);
+    });
   }
 
   // Lines that ask for what the vectors at row m, columns n ... will be computed with, and for where they go.
@@ -101,6 +116,8 @@ class Epilogue {
   }
 
  private:
+  static std::string other(std::size_t store) { return fmt::format("others[j][{}]", store - 1); }
+
   template <class Lines>
   std::string vector_text(const Kernel& kernel, const Lines& lines) const {
     const std::string& column = column_;
@@ -212,7 +229,7 @@ std::string epilogue_ahead(const ContractionView& view, int width) { return Epil
 EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned) {
   const Epilogue epilogue(view, width, aligned);
   if (!epilogue.has_phases()) return {"", epilogue.text()};
-  return {epilogue.value_text(), epilogue.store_text()};
+  return {epilogue.value_text(), epilogue.store_text(), epilogue.results()};
 }
 
 }  // namespace oclc

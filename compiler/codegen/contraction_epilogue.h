@@ -18,10 +18,11 @@ std::string contraction_epilogue(const ContractionView& view, int width, bool al
 std::string epilogue_ahead(const ContractionView& view, int width);
 
 // The same in two: lines that make of `v` what is stored, which may read memory, and lines that store it. Several of the first
-// kind may come before those of the second kind, so that what they read is under way together. The first are empty where
-// several results are stored, or no vectors.
+// kind may come before those of the second kind, so that what they read is under way together: of vector j they leave the
+// first result in `v` and the others in `others[j]`. The first are empty where truth values are stored, or no vectors.
 struct EpiloguePhases {
   std::string value, store;
+  int results = 1;
 };
 EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned);
 

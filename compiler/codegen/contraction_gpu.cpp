@@ -224,6 +224,7 @@ class GpuContractionCode {
     const EpiloguePhases phases = contraction_epilogue_phases(view_, kEpilogueWidth, true);
     values_.holes["EPILOGUE_VALUE"] = phases.value;
     values_.holes["EPILOGUE"] = phases.store;
+    values_.parameters["RESULTS"] = std::to_string(phases.results);
     const std::string loop =
         fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", group, view_.c_text(portable_count));
     g.source = "#ifdef OCLC_SM90A\n" +

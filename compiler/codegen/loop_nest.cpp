@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/axis_dependencies.h"
+#include "compiler/codegen/block_transpose.h"
 #include "compiler/codegen/collapse.h"
 #include "compiler/codegen/element_loops.h"
 #include "compiler/codegen/index_type.h"
@@ -33,6 +34,8 @@ constexpr std::size_t kManyAxes = 4;
 // loads than that find no registers for four times as many.
 constexpr double kItemsOfUnit = 2048;
 constexpr std::ptrdiff_t kMostLoadsOfFours = 8;
+// Floats of two sectors of a GPU's cache line: a group that copies squares of as many reads and writes whole ones.
+constexpr std::int64_t kSquareOfGroup = 16;
 
 class LoopNest {
  public:
@@ -47,6 +50,7 @@ class LoopNest {
 
   // `groups`: the most tiles on a GPU; 0: an element a work-item.
   GeneratedKernel run(std::int64_t groups = 0) {
+    if (!cpu_ && groups == 0 && is_large_transposition()) block_transpose(kernel_, kSquareOfGroup, false);
     EmitMode mode;
     mode.wide_index = needs_wide_index(kernel_, groups > 0);
     mode.aligned = !cpu_ && (groups > 0 || takes_vectors());
@@ -294,6 +298,18 @@ class LoopNest {
                                      [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load; });
     return loads <= kMostLoadsOfFours && kernel_.stages.empty() && has_fours() &&
            typical(elements()) >= kItemsOfUnit * kCopied * std::max(1, target_.compute_units);
+  }
+
+  // Of so many floats that what is read along another axis than it is written would come from memory again and again.
+  bool is_large_transposition() const {
+    if (!kernel_.stages.empty() || kernel_.stores.size() != 1 || !kernel_.stores[0].row_axes.empty() ||
+        typical(elements()) < kItemsOfUnit * kCopied * std::max(1, target_.compute_units))
+      return false;
+    return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
+      return n.kind == ScalarNode::Kind::load && std::any_of(kernel_.axes.begin(), kernel_.axes.end(), [&](const Axis& a) {
+               return n.index.coefficient(a.name) == Expr(1) && kernel_.stores[0].index.coefficient(a.name) != Expr(1);
+             });
+    });
   }
 
   // All that the kernel does is to copy floats side by side, whole vectors of them, from places that many coordinates name.

@@ -16,6 +16,10 @@ namespace {
 // Chunks of the innermost axis stay whole steps of a tile.
 constexpr std::int64_t kInnerChunk = 32;
 constexpr std::int64_t kMostParts = 64;
+// Taps along an axis that only weight gradients have, whose window is an image; the most parts of both of its axes, and of the
+// time what such parts have to save: a tenth.
+constexpr std::int64_t kLongWindow = 24, kMostPartsOfWindow = 512;
+constexpr double kWorthwhileOfLines = 0.9;
 // Of long sums of few results, as weight gradients of narrow layers are: parts of so many terms, since many groups hide what
 // each waits for, which estimates do not know.
 constexpr std::int64_t kLongSum = 8192, kFewResults = 8192, kFewestRows = 16, kTermsOfLongPart = 512;
@@ -100,27 +104,43 @@ class Splitter {
     const double whole = best_gpu_seconds(product, target_);
     std::optional<Split> best;
     double least = whole * (product.is_packed ? kWorthwhileOfPacked : kWorthwhile);
+    const auto consider = [&](const Split& split, double worthwhile) {
+      const std::int64_t parts = split.parts;
+      const GpuProduct part = product.with([&](GpuProduct& p) { p.groups *= parts, p.depth /= parts; });
+      const double seconds = best_gpu_seconds(part, target_, [&](const GpuProduct& p) {
+        const double moved = static_cast<double>((2 * parts + 1) * (p.groups / parts) * p.rows * p.columns * 4);
+        return target_.launch_seconds + moved / target_.bytes_per_second;
+      });
+      if (seconds >= least * worthwhile) return;
+      least = seconds;
+      best = split;
+    };
     for (std::size_t r = 0; r < kernel.reduction.size(); ++r) {
       const auto terms = kernel.reduction[r].extent.constant();
       if (!terms) continue;
       const bool inner = static_cast<int>(r) == c.k.back();
       for (std::int64_t parts = 2; parts <= std::min(*terms, kMostParts); ++parts) {
-        if (*terms % parts != 0 || (inner && *terms / parts % kInnerChunk != 0)) continue;
-        const GpuProduct part = product.with([&](GpuProduct& p) { p.groups *= parts, p.depth /= parts; });
-        const double seconds = best_gpu_seconds(part, target_, [&](const GpuProduct& p) {
-          const double moved = static_cast<double>((2 * parts + 1) * (p.groups / parts) * p.rows * p.columns * 4);
-          return target_.launch_seconds + moved / target_.bytes_per_second;
-        });
-        if (seconds >= least) continue;
-        least = seconds;
-        best = Split{static_cast<int>(r), parts};
+        if (*terms % parts == 0 && !(inner && *terms / parts % kInnerChunk != 0)) consider({static_cast<int>(r), parts}, 1);
       }
     }
+    for_lines_of_windows(kernel, [&](const Split& split) { consider(split, kWorthwhileOfLines); });
     if (kernel.reduction.size() == 1 && is_known && is_long_and_narrow(product)) {
       const std::int64_t parts = parts_of_long_sum(product.depth);
       if (parts > (best ? best->parts : 1)) best = Split{0, parts};
     }
     return best;
+  }
+
+  // Cuts of both axes of a window that is an image: each of its lines is so many parts.
+  template <class Consider>
+  static void for_lines_of_windows(const Kernel& kernel, const Consider& consider) {
+    const auto& axes = kernel.reduction;
+    if (axes.size() != 3) return;
+    const auto lines = axes[0].extent.constant(), columns = axes[1].extent.constant();
+    if (!lines || !columns || *lines < kLongWindow) return;
+    for (std::int64_t parts = 2; parts <= *columns && *lines * parts <= kMostPartsOfWindow; ++parts) {
+      if (*columns % parts == 0) consider({0, *lines * parts, 1, parts});
+    }
   }
 
   bool is_long_and_narrow(const GpuProduct& p) const {

@@ -102,7 +102,8 @@ bool expand_gradients(Graph& graph, const PassContext& context) {
     if (row == std::end(kRows)) continue;
     Value* better = nullptr;
     if (context.lays_out_operands && row->expand == expand_conv_weight_grad) {
-      better = shifted_weight_grad(b, *node);
+      better = correlated_weight_grad(b, *node);
+      if (!better) better = shifted_weight_grad(b, *node);
       if (!better) better = widened_weight_grad(b, *node);
       if (!better) better = mirrored_weight_grad(b, *node);
       if (!better) better = whole_weight_grad(b, *node);

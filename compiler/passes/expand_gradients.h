@@ -10,6 +10,9 @@ Value* separate_classes(Builder& b, const Node& node);
 Value* expand_conv_weight_grad(Builder& b, const Node& node);
 // As expand_conv_weight_grad(), as one product of moved rows; null if the convolution is none that gains by it.
 Value* shifted_weight_grad(Builder& b, const Node& node);
+// The same as a convolution of the images with the features, whose terms are images and positions; null if the convolution is
+// none that gains by it.
+Value* correlated_weight_grad(Builder& b, const Node& node);
 // The same of patches of few channels, whose windows are widened until their rows are whole vectors; null if patches are
 // already, or are small, or would grow by half.
 Value* widened_weight_grad(Builder& b, const Node& node);

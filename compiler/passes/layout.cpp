@@ -45,8 +45,9 @@ constexpr std::int64_t kCrowdedRow = 128;
 bool lay_out_weights(Graph& graph, Node* conv) {
   Value* w = conv->inputs[1];
   const Node* from = w->producer;
-  if (constant_of(w) || (from && (from->op->name == "store" || (from->op->name == "slice" && from->inputs[0]->producer &&
-                                                                from->inputs[0]->producer->op->name == "store"))))
+  if (constant_of(w) || conv->has(kCorrelates) ||
+      (from && (from->op->name == "store" ||
+                (from->op->name == "slice" && from->inputs[0]->producer && from->inputs[0]->producer->op->name == "store"))))
     return false;
   const std::size_t rank = w->type.rank();
   const Shape shape = w->type.shape;

@@ -24,6 +24,8 @@ bool lay_out_images(Graph& graph, const Target& target);
 Layout channels_last(std::size_t rank);
 // Marks a concatenation that is stored as it is made, in the layout that it has.
 inline constexpr std::string_view kMadeInPlace = "made_in_place";
+// An attribute of a convolution whose weights are features of another one, and are read as those lie.
+inline constexpr std::string_view kCorrelates = "correlates";
 // Lanes of OpenCL's widest vector of floats: rows of whole such vectors are whole vectors on every target.
 inline constexpr std::int64_t kWidestVector = 16;
 

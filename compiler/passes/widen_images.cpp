@@ -20,7 +20,7 @@ constexpr std::int64_t kFewestFeatures = 32;
 constexpr double kSingleCopies = 3e11, kVectorCopies = 1e12;
 
 bool reads_numbers(const Node& node) {
-  if (node.op->name != "conv" || node.get<std::int64_t>("group") != 1 || !constant_of(node.inputs[1])) return false;
+  if (node.op->name != "conv" || node.get<std::int64_t>("group") != 1 || !node.inputs[1]->type.is_static()) return false;
   const Value* image = node.inputs[0];
   const Shape& w = node.inputs[1]->type.shape;
   if (image->type.dtype != DType::f32 || !image->layout.is_row_major() || becomes_channels_last(image) || constant_of(image))
@@ -51,15 +51,23 @@ HostTensor with_zeros(const HostTensor& w, std::int64_t channels) {
   return wide;
 }
 
-Value* widened(Rewriter& r, Value* image) {
-  const std::size_t rank = image->type.rank();
+Value* padded(Rewriter& r, Value* v) {
+  const std::size_t rank = v->type.rank();
   std::vector<Expr> before(rank, Expr(0)), after(rank, Expr(0));
-  after[1] = Expr(kCopiedChannels) - image->type.shape[1];
-  Value* wide = r.call(
-      "store",
-      {r.call("pad", {image}, {{"before", before}, {"after", after}, {"value", 0.0}, {"mode", std::string("constant")}})});
-  wide->layout = channels_last(rank);
+  after[1] = Expr(kCopiedChannels) - v->type.shape[1];
+  return r.call("pad", {v}, {{"before", before}, {"after", after}, {"value", 0.0}, {"mode", std::string("constant")}});
+}
+
+Value* widened(Rewriter& r, Value* image) {
+  Value* wide = r.call("store", {padded(r, image)});
+  wide->layout = channels_last(image->type.rank());
   return wide;
+}
+
+// Weights that are trained are laid out for their products anyway, with the zeros.
+Value* widened_weights(Rewriter& r, Value* w) {
+  const HostTensor* constant = constant_of(w);
+  return constant ? r.constant(with_zeros(*constant, kCopiedChannels)) : padded(r, w);
 }
 
 }  // namespace
@@ -75,7 +83,7 @@ bool widen_images(Graph& graph, const Target& target) {
     Value*& image = wide[node->inputs[0]];
     if (!image) image = widened(r, node->inputs[0]);
     graph.set_input(node, 0, image);
-    graph.set_input(node, 1, r.constant(with_zeros(*constant_of(node->inputs[1]), kCopiedChannels)));
+    graph.set_input(node, 1, widened_weights(r, node->inputs[1]));
     changed = true;
   }
   if (changed) graph.erase_dead();

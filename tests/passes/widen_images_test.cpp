@@ -48,20 +48,19 @@ TEST_CASE("three channels become four where loaders' copies take longer than a l
   CHECK(conv->inputs[0]->layout.order.back() == 1);
   CHECK(conv->inputs[1]->type.shape[1] == Expr(4));
   CHECK(is_widened(*layer("N, 3, 224, 224", "64, 3, 7, 7"), "h200"));
-  // So few copies; one tap; four channels and one; few features; weights of run time; no matrix units.
+  CHECK(is_widened(*layer("16, 3, 224, 224", "64, 3, 7, 7", false), "h200"));  // weights that are trained
+  // So few copies; one tap; four channels and one; few features; no matrix units.
   CHECK_FALSE(is_widened(*layer("1, 3, 32, 32", "64, 3, 7, 7"), "h200"));
   CHECK_FALSE(is_widened(*layer("16, 3, 224, 224", "64, 3, 1, 1"), "h200"));
   CHECK_FALSE(is_widened(*layer("16, 4, 224, 224", "64, 4, 7, 7"), "h200"));
   CHECK_FALSE(is_widened(*layer("16, 1, 224, 224", "64, 1, 7, 7"), "h200"));
   CHECK_FALSE(is_widened(*layer("16, 3, 224, 224", "16, 3, 7, 7"), "h200"));
-  CHECK_FALSE(is_widened(*layer("16, 3, 224, 224", "64, 3, 7, 7", false), "h200"));
   CHECK_FALSE(is_widened(*layer("16, 3, 224, 224", "64, 3, 7, 7"), "gpu"));
   CHECK_FALSE(is_widened(*layer("16, 3, 224, 224", "64, 3, 7, 7"), "cpu"));
 }
 
-TEST_CASE("a convolution of a widened image has the same result, and two of one image share it") {
-  const std::string text = R"(graph g(%x: f32[64, 3, 40, 40]) {
-    %v = constant f32[32, 3, 3, 3] random 1
+TEST_CASE("a convolution of a widened image has the same result, and two of one image share it, with weights given or not") {
+  const std::string text = R"(graph g(%x: f32[64, 3, 40, 40], %v: f32[32, 3, 3, 3]) {
     %w = constant f32[32, 3, 5, 5] random 2
     %0 = conv(%x, %v) {dilations=[1, 1], group=1, pads=[1, 1, 1, 1], strides=[1, 1]}
     %1 = conv(%x, %w) {dilations=[1, 1], group=1, pads=[2, 2, 2, 2], strides=[1, 1]}
@@ -73,8 +72,9 @@ TEST_CASE("a convolution of a widened image has the same result, and two of one 
   target.launch_seconds = 0;
   REQUIRE(widen_images(*wide, target));
   const auto nodes = wide->nodes();
-  CHECK(std::count_if(nodes.begin(), nodes.end(), [](const Node* n) { return n->op->name == "pad"; }) == 1);
-  const std::vector inputs{ramp({64, 3, 40, 40})};
+  CHECK(std::count_if(nodes.begin(), nodes.end(), [](const Node* n) { return n->op->name == "pad"; }) ==
+        2);  // the image, weights
+  const std::vector inputs{ramp({64, 3, 40, 40}), ramp({32, 3, 3, 3})};
   const HostTensor wanted = evaluate(*plain, inputs).at(0), found = evaluate(*wide, inputs).at(0);
   double worst = 0;
   for (std::int64_t i = 0; i < wanted.elements(); ++i) worst = std::max(worst, std::abs(found.at(i) - wanted.at(i)));
