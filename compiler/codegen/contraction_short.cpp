@@ -20,7 +20,7 @@ constexpr std::int64_t kLastCacheSize = 32 << 20;
 // Cycles in which a vector of weights becomes floats, and the time that has to be saved: measured.
 constexpr double kUnpackCycles = 2.5, kWorthwhile = 1.2;
 // Bytes by which weights are asked for ahead, with few registers and with many.
-constexpr std::int64_t kNearBytes = 2560, kFarBytes = 32 << 10;
+constexpr std::int64_t kNearBytes = 2560, kFarBytes = 12 << 10;
 // Of an element beside its upper 16.
 constexpr int kShortBits = 4, kLongerBits = 8;
 // Work-items a core, so that none waits long for the others.
