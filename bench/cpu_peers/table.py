@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time several plans of each network beside the other systems, alternately, on two of a machine's cores.
 
-    run_here table.py models/* --dim N=1 --dim T=128 --json table.json      the four columns of docs/performance.md for AMX
+    run_here table.py models/* --dim N=1 --dim T=128 --json table.json      the columns of docs/performance.md for AMX
     run_here table.py models/resnet50 --plan old=old/bin:--target=cpu-amx --plan new=--target=cpu-amx --peers openvino
 
 Where cores are many and the machine is lent by the second, what is not timed runs on all of them first: weights, plans, and a run of
