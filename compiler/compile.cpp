@@ -140,7 +140,8 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);
   transform_filters(result.schedule, target);
-  if (options.precision == "fast" && !is_disabled(options, "shorten_weights"))
+  const bool may_round = options.precision == "fast" || (options.precision == "fp32" && !target.careful_sums);
+  if (may_round && !is_disabled(options, "shorten_weights"))
     shorten_weights(result.schedule, target, contract_error(options.precision) / 2);
   if (fuse && !is_disabled(options, "multiply_halves"))
     multiply_halves(result.schedule, target, contract_error(options.precision) / 2);

@@ -1,16 +1,18 @@
-// Contraction of few rows on a CPU, rows of A read in place, B packed at compile time in 20 bits a number: what memory bounds
-// takes five eighths of the time.
+// Contraction of few rows on a CPU, rows of A read in place, B packed at compile time in 20 or 24 bits a number: what
+// memory bounds takes five eighths or three quarters of the time.
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g, row m, tap, k] * B[g, tap, k, n])
 // A         as in contraction_cpu.cl, floats: ROW_STATE, A_POINTER, A_STEP.
-// B         an element is an integer of 20 bits, -2^19 + 1 .. 2^19 - 1, times the scale of its column in a block of BLOCK terms.
-//           [g][panel][tap][block] of PW scales, then for each STEP terms STEP rows of PW shorts, the upper 16 bits, and PW words
-//           of the lower ones, bits 4 * i .. 4 * i + 3 of a word for term i. Terms past K are 0. In floats: B_PANEL, B_GROUP.
+// B         an element is an integer of 16 + LOWER bits, its largest size 2^(15 + LOWER) - 1, times the scale of its column in a
+//           block of BLOCK terms. [g][panel][tap][block] of PW scales, then for each STEP = 32 / LOWER terms STEP rows of PW
+//           shorts, the upper 16 bits, and PW words of the lower ones, bits LOWER * i .. LOWER * i + LOWER - 1 of a word for term
+//           i. Terms past K are 0. In floats: B_PANEL, B_GROUP.
 // C         as in contraction_cpu.cl.    bias: PANELS * PW values for each g (default epilogue).
 // parameter legal values (default)
 //   G       independent contractions (1)
 //   M       rows, all in one register tile: a literal (1)
 //   N, K    columns, summed elements of a tap; TAPS (1)
+//   LOWER   4, 8: bits of an element of B beside the upper 16; with 8 all of them are exact as a float (4)
 //   VW      4, 8, 16: vector width of the target
 //   NV      vectors of the register tile: M * NV + NV + 4 <= vector registers (4)
 //   NP      panels of a work-item: at least 1
@@ -32,6 +34,9 @@
 #endif
 #ifndef TAPS
 #define TAPS 1
+#endif
+#ifndef LOWER
+#define LOWER 4
 #endif
 #ifndef VW
 #define VW 16
@@ -61,10 +66,12 @@
 #define C_OFFSET 0
 #endif
 #define MR M
-#define STEP 8
+#define STEP (32 / LOWER)
+#define MASK ((1u << LOWER) - 1)
 #define PW (NV * VW)
-#define STEP_FLOATS (5 * PW)
-#define B_PANEL (TAPS * PW * ((K + BLOCK - 1) / BLOCK + 5 * ((K + STEP - 1) / STEP)))
+#define STEP_WORDS (STEP / 2 + 1)
+#define STEP_FLOATS (STEP_WORDS * PW)
+#define B_PANEL (TAPS * PW * ((K + BLOCK - 1) / BLOCK + STEP_WORDS * ((K + STEP - 1) / STEP)))
 #define B_GROUP ((size_t)PANELS * B_PANEL)
 #define LINES ((STEP_FLOATS + 15) / 16)
 #define PANELS ((N + PW - 1) / PW)
@@ -136,7 +143,7 @@ void contraction_tile(const __global float* restrict a, const __global float* re
             for (int l = LINES * t / STEP; l < LINES * (t + 1) / STEP; ++l) oclc_prefetch(w + AHEAD + l * 16);
             #pragma unroll
             for (int j = 0; j < NV; ++j) {
-              const INTS q = TO_INTS(LOAD(upper + t * PW + j * VW)) << 4 | AS_INTS(lower[j] >> 4 * t & 15u);
+              const INTS q = TO_INTS(LOAD(upper + t * PW + j * VW)) << LOWER | AS_INTS(lower[j] >> LOWER * t & MASK);
               const VEC x = TO_FLOATS(q);
               #pragma unroll
               for (int i = 0; i < MR; ++i) acc[i][j] = fma((VEC)(p[i][(k + t) * A_STEP]), x, acc[i][j]);
@@ -148,8 +155,8 @@ void contraction_tile(const __global float* restrict a, const __global float* re
           for (int t = 0; t < K % STEP; ++t) {
             #pragma unroll
             for (int j = 0; j < NV; ++j) {
-              const UINTS lower = LOAD((const __global uint*)w + STEP * PW / 2 + j * VW) >> (uint)(4 * t) & 15u;
-              const INTS q = TO_INTS(LOAD((const __global short*)w + t * PW + j * VW)) << 4 | AS_INTS(lower);
+              const UINTS lower = LOAD((const __global uint*)w + STEP * PW / 2 + j * VW) >> (uint)(LOWER * t) & MASK;
+              const INTS q = TO_INTS(LOAD((const __global short*)w + t * PW + j * VW)) << LOWER | AS_INTS(lower);
               const VEC x = TO_FLOATS(q);
               #pragma unroll
               for (int i = 0; i < MR; ++i) acc[i][j] = fma((VEC)(p[i][(k + t) * A_STEP]), x, acc[i][j]);

@@ -20,7 +20,9 @@ constexpr std::int64_t kLastCacheSize = 32 << 20;
 // Cycles in which a vector of weights becomes floats, and the time that has to be saved: measured.
 constexpr double kUnpackCycles = 2.5, kWorthwhile = 1.2;
 // Bytes by which weights are asked for ahead, with few registers and with many.
-constexpr std::int64_t kNearBytes = 2560, kFarBytes = 32 << 10;
+constexpr std::int64_t kNearBytes = 2560, kFarBytes = 12 << 10;
+// Of an element beside its upper 16.
+constexpr int kShortBits = 4, kLongerBits = 8;
 // Work-items a core, so that none waits long for the others.
 constexpr std::int64_t kItems = 16;
 
@@ -34,19 +36,20 @@ std::int64_t weight_bytes(const ContractionView& view) {
   return view.groups().value() * view.inner().value() * view.taps() * view.columns().value() * 4;
 }
 
-// Seconds saved; 0 if they are not worth it.
-double saved_seconds(const ContractionView& view, const Target& target) {
+// Seconds that weights of so many bits save; 0 if they are not worth it.
+double saved_seconds(const ContractionView& view, int bits, const Target& target) {
   const double width = target.vector_width, rows = static_cast<double>(view.rows().value()),
                cycles_per_second = target.flops / (4 * width);
   const double bytes = static_cast<double>(weight_bytes(view)), vectors = bytes / (4 * width);
   const double whole = std::max(bytes / target.bytes_per_second, vectors * rows / 2 / cycles_per_second),
-               shorter =
-                   std::max(bytes * 5 / 8 / target.bytes_per_second, vectors * (kUnpackCycles + rows / 2) / cycles_per_second);
+               shorter = std::max(bytes * bits / 32 / target.bytes_per_second,
+                                  vectors * (kUnpackCycles + rows / 2) / cycles_per_second);
   return whole >= kWorthwhile * shorter ? whole - shorter : 0;
 }
 
-ShortLayout layout_of(const ContractionView& view, std::int64_t panel_width) {
-  return {view.groups().value(), view.columns().value(), view.inner().value(), panel_width};
+ShortLayout layout_of(const ContractionView& view, std::int64_t panel_width, std::string_view strategy) {
+  return {view.groups().value(), view.columns().value(), view.inner().value(), panel_width,
+          strategy == kShortWeights ? kShortBits : kLongerBits};
 }
 
 int vectors_of(std::int64_t rows, const Target& target) {
@@ -55,10 +58,26 @@ int vectors_of(std::int64_t rows, const Target& target) {
   return vectors;
 }
 
-struct Candidate {
-  std::size_t kernel = 0;
+struct Form {
+  std::string_view strategy;
   double seconds = 0, error = 0;
 };
+
+struct Candidate {
+  std::size_t kernel = 0;
+  std::vector<Form> forms;  // those that save time, the shortest first
+};
+
+std::vector<Form> forms_of(const ContractionView& view, const HostTensor& weights, const PackedOperand& where,
+                           const Target& target) {
+  std::vector<Form> found;
+  for (const std::string_view strategy : {kShortWeights, kLongerWeights}) {
+    const ShortLayout layout = layout_of(view, target.vector_width, strategy);
+    if (const double seconds = saved_seconds(view, layout.bits(), target); seconds > 0)
+      found.push_back({strategy, seconds, short_error(weights, where, layout)});
+  }
+  return found;
+}
 
 std::vector<Candidate> candidates(const Schedule& schedule, const EntrySchedule& entry, const Target& target) {
   std::vector<Candidate> found;
@@ -74,10 +93,9 @@ std::vector<Candidate> candidates(const Schedule& schedule, const EntrySchedule&
     bytes += weight_bytes(*view);
     const auto choice = choose_contraction(*view, schedule.buffers, target);
     if (!choice || !reads_short(*view, *choice)) continue;
-    const double seconds = saved_seconds(*view, target);
-    if (seconds == 0) continue;
     const Buffer& weights = schedule.buffers[static_cast<std::size_t>(view->operand_of(view->b()).buffer)];
-    found.push_back({index, seconds, short_error(weights.constant, *where, layout_of(*view, target.vector_width))});
+    std::vector<Form> forms = forms_of(*view, weights.constant, *where, target);
+    if (!forms.empty()) found.push_back({index, std::move(forms)});
   }
   if (bytes <= kLastCacheSize) found.clear();
   return found;
@@ -89,19 +107,22 @@ void shorten_weights(Schedule& schedule, const Target& target, double error) {
   if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit) return;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<Candidate> all = candidates(schedule, entry, target);
-    std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.seconds > b.seconds; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.forms[0].seconds > b.forms[0].seconds; });
     double left = error * error;
     for (const Candidate& c : all) {
-      if (c.error * c.error > left) continue;
-      left -= c.error * c.error;
-      schedule.kernels[c.kernel].contraction->strategy = kShortWeights;
+      const auto form = std::find_if(c.forms.begin(), c.forms.end(), [&](const Form& f) { return f.error * f.error <= left; });
+      if (form == c.forms.end()) continue;
+      left -= form->error * form->error;
+      schedule.kernels[c.kernel].contraction->strategy = form->strategy;
     }
   }
 }
 
 std::optional<GeneratedKernel> generate_short(const ContractionView& view, const std::vector<Buffer>& buffers,
                                               const Target& target) {
-  if (view.roles().strategy != kShortWeights) return std::nullopt;
+  const std::string& strategy = view.roles().strategy;
+  if (strategy != kShortWeights && strategy != kLongerWeights) return std::nullopt;
   const auto choice = choose_contraction(view, buffers, target);
   if (!choice || !reads_short(view, *choice)) return std::nullopt;
   const std::int64_t rows = view.rows().value();
@@ -111,7 +132,8 @@ std::optional<GeneratedKernel> generate_short(const ContractionView& view, const
   const std::int64_t panels = ceil_div(view.columns().value(), shape.panel_width),
                      of_item = std::max<std::int64_t>(1, view.groups().value() * panels / (kItems * target.compute_units));
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
-  auto packed = pack_short(weights.constant, *choice->constant_b, layout_of(view, shape.panel_width));
+  const ShortLayout layout = layout_of(view, shape.panel_width, strategy);
+  auto packed = pack_short(weights.constant, *choice->constant_b, layout);
   if (!packed) return std::nullopt;
   Kernel kernel = view.kernel();
   kernel.operands[static_cast<std::size_t>(view.b().operand)].replaced = true;
@@ -121,6 +143,7 @@ std::optional<GeneratedKernel> generate_short(const ContractionView& view, const
   if (auto zeros = padding_zeros(view, shape)) tile.constants.push_back(own_constant("zero", "zero", std::move(*zeros)));
   view.fill_sizes(tile.values);
   auto& p = tile.values.parameters;
+  p["LOWER"] = std::to_string(layout.lower_bits);
   p["VW"] = std::to_string(target.vector_width);
   p["NV"] = std::to_string(shape.tiles.vectors);
   p["NP"] = std::to_string(of_item);
@@ -132,8 +155,8 @@ std::optional<GeneratedKernel> generate_short(const ContractionView& view, const
   tile.values.holes["STORE"] = "";
   tile.values.holes["C_ROW"] = "";
   tile.groups = view.groups() * Expr(ceil_div(panels, of_item));
-  tile.schedule = fmt::format("template {}, {} rows, weights in 20 bits, {} panels of {} columns a group", tile.template_name,
-                              rows, of_item, shape.panel_width);
+  tile.schedule = fmt::format("template {}, {} rows, weights in {} bits, {} panels of {} columns a group", tile.template_name,
+                              rows, layout.bits(), of_item, shape.panel_width);
   return assemble(kernel, std::move(tile));
 }
 
