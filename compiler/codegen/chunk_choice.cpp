@@ -193,8 +193,7 @@ class ChunkChooser {
         const std::int64_t at = tiles_.rows_innermost || tiles_.in_place || tiles_.constant_a
                                     ? mt
                                     : std::clamp<std::int64_t>(kFloatsAtATime / (rows * chunk), 1, mt);
-        const std::int64_t local = copied_floats(at * rows, rows, chunk) + columns * chunk + np * kPad + block * columns;
-        if (local > budget) continue;
+        if (copied_floats(at * rows, rows, chunk) + columns * chunk + np * kPad + block * columns > budget) continue;
         const double terms = static_cast<double>(chunk), element_of_a = cycles_of_a(block, np, row_blocks),
                      work = static_cast<double>(mt * np) * (terms * step + chains + kSumVector * rows * vectors) +
                             terms * (element_of_a * static_cast<double>(block) + copy_b_ * static_cast<double>(columns));

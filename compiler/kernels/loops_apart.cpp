@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/memory_access.h"
 #include "compiler/kernels/resident.h"
 
 namespace oclc {
@@ -54,10 +55,8 @@ class Loops {
   Uses uses_of(const Step& step) const {
     Uses uses;
     for (const Kernel* kernel : kernels_of(schedule_, step)) {
-      for (const Operand& o : kernel->operands) {
-        const int replaces = schedule_.buffers[static_cast<std::size_t>(o.buffer)].replaces;
-        (o.written ? uses.written : uses.read).insert(replaces >= 0 ? replaces : o.buffer);
-      }
+      for (const Operand& o : kernel->operands)
+        (o.written ? uses.written : uses.read).insert(storage_of(schedule_.buffers, o.buffer));
     }
     return uses;
   }

@@ -6,12 +6,16 @@
 
 namespace oclc {
 
+int storage_of(const std::vector<Buffer>& buffers, int buffer) {
+  const int replaces = buffers[static_cast<std::size_t>(buffer)].replaces;
+  return replaces >= 0 ? replaces : buffer;
+}
+
 std::vector<MemoryAccess> accesses_of(const Kernel& kernel, const std::vector<Buffer>& buffers) {
   std::vector<MemoryAccess> all;
   const bool by_index = !kernel.contraction && !has_dynamic_indices(kernel);
   const auto add = [&](const Operand& operand, const Expr& index) {
-    const int replaces = buffers[static_cast<std::size_t>(operand.buffer)].replaces;
-    MemoryAccess access{replaces >= 0 ? replaces : operand.buffer, operand.written};
+    MemoryAccess access{storage_of(buffers, operand.buffer), operand.written};
     if (by_index && index.lower() >= 0 && index.upper() >= index.lower()) {
       access.first = index.lower();
       access.last = index.upper();

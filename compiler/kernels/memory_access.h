@@ -15,6 +15,9 @@ struct MemoryAccess {
   std::int64_t first = 0, last = kUnbounded;
 };
 
+// The buffer whose memory one has: new values of states share that of the old ones.
+int storage_of(const std::vector<Buffer>& buffers, int buffer);
+
 // Elements that the bounds of an index name; all of them where a product reads or packs, which name no elements one by one.
 std::vector<MemoryAccess> accesses_of(const Kernel& kernel, const std::vector<Buffer>& buffers);
 

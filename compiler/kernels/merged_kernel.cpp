@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/kernels/memory_access.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -121,11 +122,7 @@ std::set<int> buffers_of(const Kernel& kernel, bool written) {
 }
 
 bool can_pass(const Kernel& kernel, const Schedule& schedule, const Step* first, const Step* last) {
-  // New values of states share the storage of the old ones.
-  const auto storage = [&](int buffer) {
-    const int replaces = schedule.buffers[static_cast<std::size_t>(buffer)].replaces;
-    return replaces >= 0 ? replaces : buffer;
-  };
+  const auto storage = [&](int buffer) { return storage_of(schedule.buffers, buffer); };
   const auto meet = [&](const std::set<int>& a, const std::set<int>& b) {
     return std::any_of(a.begin(), a.end(),
                        [&](int x) { return std::any_of(b.begin(), b.end(), [&](int y) { return storage(x) == storage(y); }); });
