@@ -225,7 +225,7 @@ void contraction_tile(const __global float* restrict a, const __global float* re
       #pragma unroll
       for (int i = 0; i < MR; ++i)
         #pragma unroll
-        for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
+        for (int j = 0; j < NV; ++j) out[i][j] = CHAINED ? out[i][j] + acc[i][j] : acc[i][j];
       #pragma unroll EPILOGUE_UNROLL
       for (int i = 0; i < MR; ++i) {
         const int m = m0 + i;
