@@ -21,7 +21,7 @@ constexpr int kLanes = 16;
 
 // A lies in memory as the only part of its values.
 bool is_one_part(const ContractionView& view, const Target& target) {
-  return target.tile_products == 1 && is_plain_load(view.a()) && view.operand_of(view.a()).dtype == DType::bf16 &&
+  return target.tile_products == 1 && is_plain_load(view.a()) && view.stored_type(view.a()) == DType::bf16 &&
          view.a().number == 0 && constant_stride(view.a().index, view.inner_axis().name) == 1;
 }
 
@@ -143,7 +143,7 @@ GeneratedKernel patch_kernel(const ContractionView& view, const ConvolutionImage
   code.set("A_X", image.x.step);
   code.set("SEGMENT", product.segment());
   if (target.tile_products == 1) code.set("VALUE", "ushort");
-  const bool one_part = view.operand_of(view.a()).dtype == DType::bf16;
+  const bool one_part = view.stored_type(view.a()) == DType::bf16;
   if (one_part) code.set("PART", "1");
   code.hole("A_ROW", code.source(one_part, fmt::format("ic * {} + y * {}", image.per_channel, image.y.step)));
   return code.run("contraction_patches_amx", product.steps(), weights, std::move(parts));
@@ -152,7 +152,7 @@ GeneratedKernel patch_kernel(const ContractionView& view, const ConvolutionImage
 // How a right operand of run time lies, if whole vectors of it do.
 std::optional<AmxProduct::Right> right_of(const ContractionView& view, const AmxProduct& product) {
   const ScalarNode& b = view.b();
-  if (product.taps != 1 || !is_plain_load(b) || view.operand_of(b).dtype != DType::f32) return std::nullopt;
+  if (product.taps != 1 || !is_plain_load(b) || view.stored_type(b) != DType::f32) return std::nullopt;
   const Kernel loads = part_for(view.kernel(), view.roles().b);
   const auto along = [&](const Axis& axis) {
     return constant_stride(b.index, axis.name) == 1 && can_vectorize(loads, axis.name, kLanes);
@@ -292,7 +292,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   product.vectors = product.inner >= kLanes && can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name);
   const auto where = constant_b_layout(view, buffers);
   if (!where) return generate_pair(view, product, target);
-  const bool stored_part = target.tile_products == 1 && view.operand_of(view.a()).dtype == DType::bf16;
+  const bool stored_part = target.tile_products == 1 && view.stored_type(view.a()) == DType::bf16;
   const auto image = convolution_image(view, stored_part ? DType::bf16 : DType::f32);
   const auto tiles = choose_amx_tiles(product, target);
   const auto window = image ? window_product(view, *image) : std::nullopt;

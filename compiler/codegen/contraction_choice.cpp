@@ -56,7 +56,7 @@ class Chooser {
   bool choose_template() {
     const bool row_pointers = row_pointers_suffice();
     // Elements that need converting are converted once, in a copy, if there is room for it.
-    const bool a_in_place = row_pointers && !is_half(view_.operand_of(view_.a()).dtype);
+    const bool a_in_place = row_pointers && !is_half(view_.stored_type(view_.a()));
     choice_.constant_b = constant_b_layout(view_, buffers_);
     if (!choice_.constant_b) {
       const ContractionTiles before = tiles_;
@@ -235,7 +235,7 @@ class Chooser {
   // for which a line of B is fetched from a page of its own too often: panels of B are copied too.
   bool copy_both() {
     constexpr std::int64_t kRows = 4;
-    if (is_half(view_.operand_of(view_.b()).dtype) || row_lanes(kRows) != kRows) return false;
+    if (is_half(view_.stored_type(view_.b())) || row_lanes(kRows) != kRows) return false;
     const std::int64_t rows = view_.rows().value(), columns = view_.columns().value(),
                        term_bytes = view_.taps() * view_.inner().value() * 4, cores = target_.compute_units,
                        groups = typical_extent(view_.groups()),

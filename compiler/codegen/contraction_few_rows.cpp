@@ -148,7 +148,7 @@ class FewRowsCode {
 std::optional<GeneratedKernel> generate_few_rows(const ContractionView& view, const std::vector<Buffer>& buffers,
                                                  const Target& target) {
   const ScalarNode& b = view.b();
-  if (!is_plain_load(b) || !b.guard.empty() || view.operand_of(b).dtype != DType::f32 || view.taps() != 1) return std::nullopt;
+  if (!is_plain_load(b) || !b.guard.empty() || view.stored_type(b) != DType::f32 || view.taps() != 1) return std::nullopt;
   if (buffers[static_cast<std::size_t>(view.operand_of(b).buffer)].kind == BufferKind::constant) return std::nullopt;
   if (!view.rows().is_constant() || !view.columns().is_constant() || view.rows().value() > kMostFewRows) return std::nullopt;
   const std::int64_t terms = typical_extent(view.inner()), columns = view.columns().value();

@@ -47,7 +47,7 @@ class GpuContractionCode {
     const auto constant_b = constant_b_layout(view_, buffers_);
     const bool loads_vectors = a.width > 1 && (b.width > 1 || constant_b);
     const bool scaled = images_of(kernel_) >= 0,
-               packed = scaled || (copies_a(a) && constant_b && view_.operand_of(view_.b()).dtype == DType::f32);
+               packed = scaled || (copies_a(a) && constant_b && view_.stored_type(view_.b()) == DType::f32);
     product = product.with([&](GpuProduct& p) { p.scaled_steps = scaled, p.is_packed = packed; });
     if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
       sm90a_ = choose_sm90a_tiles(product, tiles_, target_);

@@ -18,7 +18,7 @@ class ImageReader {
   std::optional<ConvolutionImage> run() {
     const Contraction& roles = view_.roles();
     if (roles.m.size() != 3 || roles.k.size() != 3 || !roles.batch.empty() || !is_plain_load(a_)) return std::nullopt;
-    if (view_.operand_of(a_).dtype != stored_ || a_.number != 0) return std::nullopt;
+    if (view_.stored_type(a_) != stored_ || a_.number != 0) return std::nullopt;
     const auto per_image = a_.index.coefficient(view_.axis(roles.m[0]).name);
     const auto per_channel = constant_stride(a_.index, view_.inner_axis().name);
     if (!per_image || !per_channel || !read_steps(0, image_.y) || !read_steps(1, image_.x)) return std::nullopt;

@@ -121,8 +121,8 @@ class OperandCode {
   }
 
   const std::string& a_name() const { return view_.operand_of(view_.a()).name; }
-  DType a_dtype() const { return view_.operand_of(view_.a()).dtype; }
-  DType b_dtype() const { return view_.operand_of(view_.b()).dtype; }
+  DType a_dtype() const { return view_.stored_type(view_.a()); }
+  DType b_dtype() const { return view_.stored_type(view_.b()); }
   std::string_view a_type() const { return c_type(a_dtype()); }
 
   // How elements that are no floats in memory become floats, in place.
@@ -247,7 +247,7 @@ std::string elements_of_a(const ContractionView& view, const std::string& axis, 
 std::optional<std::string> row_pointers(const ContractionView& view) {
   const ScalarNode& a = view.a();
   const std::string& inner = view.inner_axis().name;
-  if (view.taps() != 1 || !is_plain_load(a) || !a.guard.empty() || is_half(view.operand_of(a).dtype) ||
+  if (view.taps() != 1 || !is_plain_load(a) || !a.guard.empty() || is_half(view.stored_type(a)) ||
       !(a.index.coefficient(inner) == Expr(1)))
     return std::nullopt;
   Substitution first{{inner, Expr(0)}};

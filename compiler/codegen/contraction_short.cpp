@@ -28,8 +28,8 @@ constexpr std::int64_t kItems = 16;
 
 bool reads_short(const ContractionView& view, const ContractionChoice& choice) {
   return choice.constant_b && choice.local_copy == LocalCopy::none && view.rows().is_constant() &&
-         view.rows().value() <= kMostRows && view.operand_of(view.a()).dtype == DType::f32 &&
-         view.operand_of(view.b()).dtype == DType::f32 && !view.is_read_elsewhere(view.b());
+         view.rows().value() <= kMostRows && view.stored_type(view.a()) == DType::f32 &&
+         view.stored_type(view.b()) == DType::f32 && !view.is_read_elsewhere(view.b());
 }
 
 std::int64_t weight_bytes(const ContractionView& view) {

@@ -77,7 +77,7 @@ HostTensor pack_halves_of(const HostTensor& source, const PackedOperand& where, 
 
 bool has_form(const ContractionView& view) {
   return view.groups() == Expr(1) && view.taps() == 1 && view.inner().is_constant() && view.columns().is_constant() &&
-         view.operand_of(view.b()).dtype == DType::f32 && !view.is_read_elsewhere(view.b());
+         view.stored_type(view.b()) == DType::f32 && !view.is_read_elsewhere(view.b());
 }
 
 StrassenShape strassen_shape(const ContractionView& view) {

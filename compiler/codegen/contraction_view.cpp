@@ -7,6 +7,7 @@
 #include "compiler/codegen/index_type.h"
 #include "compiler/kernels/index_maps.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 
@@ -20,6 +21,15 @@ bool ContractionView::is_read_elsewhere(const ScalarNode& load) const {
   return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
     return &n != &load && n.kind == ScalarNode::Kind::load && n.operand == load.operand;
   });
+}
+
+const Operand& ContractionView::operand_of(const ScalarNode& load) const {
+  OCLC_CHECK(load.kind == ScalarNode::Kind::load, "only loads have an operand");
+  return kernel_.operands[static_cast<std::size_t>(load.operand)];
+}
+
+DType ContractionView::stored_type(const ScalarNode& node) const {
+  return node.kind == ScalarNode::Kind::load ? operand_of(node).dtype : node.dtype;
 }
 
 bool ContractionView::analyse() {

@@ -24,7 +24,9 @@ class ContractionView {
   const ScalarNode& b() const { return node(roles().b); }
   // True if a node other than `load` reads its operand.
   bool is_read_elsewhere(const ScalarNode& load) const;
-  const Operand& operand_of(const ScalarNode& load) const { return kernel_.operands[static_cast<std::size_t>(load.operand)]; }
+  const Operand& operand_of(const ScalarNode& load) const;
+  // Of the elements in memory that a load reads; of any other node's values.
+  DType stored_type(const ScalarNode& node) const;
   const Axis& axis(int i) const { return kernel_.axes[static_cast<std::size_t>(i)]; }
   const Axis& reduction(int i) const { return kernel_.reduction[static_cast<std::size_t>(i)]; }
   const Axis& column_axis() const { return axis(roles().n[0]); }

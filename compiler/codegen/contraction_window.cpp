@@ -56,7 +56,7 @@ struct PlacedWeights {
 std::optional<PlacedWeights> placed_weights(const ContractionView& view, const ConvolutionImage& image) {
   const ScalarNode& b = view.b();
   const std::string &column = view.column_axis().name, &inner = view.inner_axis().name;
-  if (!is_plain_load(b) || !b.guard.empty() || view.operand_of(b).dtype != DType::f32) return std::nullopt;
+  if (!is_plain_load(b) || !b.guard.empty() || view.stored_type(b) != DType::f32) return std::nullopt;
   const auto channel = constant_stride(b.index, inner);
   if (!channel || !(b.index.coefficient(column) == Expr(1))) return std::nullopt;
   const Expr at_tap = b.index.substitute({{column, Expr(0)}, {inner, Expr(0)}});

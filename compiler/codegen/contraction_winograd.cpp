@@ -245,7 +245,7 @@ std::optional<WinogradSplit> winograd_split(const ContractionView& view, const T
   WinogradSplit split;
   split.tile = asked_tile(view.roles().strategy);
   if (split.tile == 0 || !view.inner().is_constant() || view.inner().value() % target.vector_width != 0 ||
-      !view.columns().is_constant() || view.operand_of(view.b()).dtype != DType::f32)
+      !view.columns().is_constant() || view.stored_type(view.b()) != DType::f32)
     return std::nullopt;
   const auto image = convolution_image(view);
   if (!image || !fits_winograd(*image, split.tile)) return std::nullopt;
