@@ -26,15 +26,23 @@
   }
 OCLC_FLOATS(OCLC_MAX) OCLC_DOUBLE(OCLC_MAX)
 #endif
-#ifndef OCLC_HAVE_oclc_exp_rest
-#define OCLC_HAVE_oclc_exp_rest
-// e^a 2^-n - 1 for an integer n next to a / ln 2: |r| <= ln(2) / 2, the polynomial is a minimax one of (e^r - 1 - r) / r^2.
-#define OCLC_EXP_REST(T) \
-  T __attribute__((overloadable)) oclc_exp_rest(T a, T n) { \
-    const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
+#ifndef OCLC_HAVE_oclc_exp_near
+#define OCLC_HAVE_oclc_exp_near
+// e^r - 1 for |r| <= ln(2) / 2: the polynomial is a minimax one of (e^r - 1 - r) / r^2.
+#define OCLC_EXP_NEAR(T) \
+  T __attribute__((overloadable)) oclc_exp_near(T r) { \
     const T s = r * r, low = fma((T)(1.66665206e-1f), r, (T)(4.99999934e-1f)); \
     const T high = fma((T)(8.36871521e-3f), r, (T)(4.16683879e-2f)); \
     return fma(fma(fma((T)(1.38146020e-3f), s, high), s, low), s, r); \
+  }
+OCLC_FLOATS(OCLC_EXP_NEAR)
+#endif
+#ifndef OCLC_HAVE_oclc_exp_rest
+#define OCLC_HAVE_oclc_exp_rest
+// e^a 2^-n - 1 for an integer n next to a / ln 2.
+#define OCLC_EXP_REST(T) \
+  T __attribute__((overloadable)) oclc_exp_rest(T a, T n) { \
+    return oclc_exp_near(fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a))); \
   }
 OCLC_FLOATS(OCLC_EXP_REST)
 #endif
