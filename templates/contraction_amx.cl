@@ -19,7 +19,7 @@
 //   CHUNK     steps of k that are split at a time: at least 1, and all, TAPS * TAP_STEPS, where they fit (all)
 //   SWEEP     1: a block of rows meets all panels before the next block does, and its results are stored row by row; for one chunk and
 //             weights that stay in the second-level cache, B_HERE = 0 (0)
-// local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of one block, or of all if there are several chunks, or of a sweep.
+// local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of two blocks, or of all if there are several chunks, or of a sweep.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 #ifndef G
 #define G 1
@@ -68,7 +68,12 @@
 #define SWEEP 0
 #endif
 #define CHUNKED (CHUNK < STEPS)
-#define SUMS (CHUNKED ? MT * NP : SWEEP ? NP : 1)
+#define SUMS (CHUNKED ? MT * NP : SWEEP ? NP : 2)
+// Where the sums of the `at`-th block of a work-item lie, of rows `i_block` and columns `panel`.
+#define SUMS_OF(at, i_block, panel) (CHUNKED ? (i_block) * NP + (panel) - panel_begin : SWEEP ? (panel) - panel_begin : (at) & 1)
+// Stretches of a block's sums, beside each of which some rows of the block before go through the epilogue: while the unit multiplies,
+// vectors are computed and stored.
+#define PIECES 16
 // Floats from one block of sums to the next: rows of a sweep's do not share their sets of the first-level cache.
 #define SUM (SWEEP ? 1040 : 1024)
 // Blocks of rows that ask for a part of the next panel.
@@ -108,7 +113,9 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
   const int panel_block = tile % PANEL_BLOCKS;
   const int panel_begin = panel_block * NP, panel_end = min(PANELS, panel_begin + NP);
   const int m_begin = row_block * (MT * 32), m_end = min(M, m_begin + MT * 32);
-  const int split_rows = (m_end - m_begin + 31) / 32 * 32;
+  const int row_blocks = (m_end - m_begin + 31) / 32, split_rows = row_blocks * 32;
+  // What is multiplied before something is stored: blocks, one after another, or rows of blocks in a sweep.
+  const int units = row_blocks * (SWEEP ? 1 : panel_end - panel_begin);
   __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
   __local ushort* block = (__local ushort*)(sums + SUMS * SUM);
   const __global ushort* w = 0;
@@ -157,11 +164,12 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
         SPLIT(half_line[0], half_line[1], line, r % 32, 1024);
       }
     }
-    for (int p_begin = panel_begin; p_begin < panel_end; p_begin += SWEEP ? NP : 1) {
-      const int p_end = SWEEP ? panel_end : p_begin + 1;
+    const int steps = s_end - s_begin;
+    for (int at = 0; at < units + !SWEEP; ++at) {
+      const int i_block = at % row_blocks, p_begin = panel_begin + (SWEEP ? 0 : at / row_blocks), p_end = SWEEP ? panel_end : p_begin + 1;
 #if B_HERE
       __local ushort* here = block + MT * CHUNK * STEP;
-      for (int s = 0; s < STEPS; ++s) {
+      for (int s = 0; s < (i_block == 0 && at < units ? STEPS : 0); ++s) {
         __local ushort* step = here + s * STEP;
 #if B_HERE == 1
         for (int h = 0; h < 2; ++h) {
@@ -206,31 +214,36 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
       // A CPU has one space of addresses.
       w = (const __global ushort*)(size_t)here;
 #endif
-      for (int m0 = m_begin; m0 < m_end; m0 += 32) {
-        const int i_block = (m0 - m_begin) / 32;
-        for (int panel = p_begin; panel < p_end; ++panel) {
-          __local float* to = sums + (CHUNKED ? i_block * NP + panel - panel_begin : panel - p_begin) * SUM;
+      const int pieces = at == units ? 1 : SWEEP ? p_end - p_begin + 1 : min(steps, PIECES);
+      for (int q = 0; q < pieces; ++q) {
+        const int panel = SWEEP ? p_begin + q : p_begin;
+        if (at < units && panel < p_end) {
+          const int begin = SWEEP ? 0 : steps * q / pieces, end = SWEEP ? steps : steps * (q + 1) / pieces;
+          __local float* to = sums + SUMS_OF(at, i_block, panel) * SUM;
 #if B_HERE
-          const __global ushort* steps = w;
+          const __global ushort* from = w + begin * STEP;
 #else
-          const __global ushort* steps = w + ((size_t)panel * STEPS + s_begin) * STEP;
+          const __global ushort* from = w + ((size_t)panel * STEPS + s_begin + begin) * STEP;
 #endif
-          oclc_tiles_begin(to, s_begin == 0);
           const int part = i_block - (p_begin == panel_begin);
-          MULTIPLY(to, block + i_block * (CHUNK * STEP), 0, 1, 1024, STEP, steps, s_end - s_begin,
+          if (begin == 0) oclc_tiles_begin(to, s_begin == 0);
+          MULTIPLY(to, block + (i_block * CHUNK + begin) * STEP, 0, 1, 1024, STEP, from, end - begin,
                    B_HERE ? 0 : oclc_tiles_share(part, SPREAD, p_end == panel_end),
-                   oclc_tiles_soon(steps, part, SPREAD, STEPS * STEP, 0, (s_end - s_begin) * STEP));
-          oclc_tiles_end(to);
+                   oclc_tiles_soon(from, part, SPREAD, STEPS * STEP, begin * STEP, steps * STEP));
+          if (end == steps) oclc_tiles_end(to);
         }
-        if (s_end < STEPS) continue;
-        const int i_end = min(32, m_end - m0);
-        for (int i = 0; i < i_end; ++i) {
+        const int stored = SWEEP ? at : at - 1;
+        if (s_end < STEPS || stored < 0 || (SWEEP && q < pieces - 1)) continue;
+        const int stored_block = stored % row_blocks, m0 = m_begin + stored_block * 32;
+        const int stored_panel = panel_begin + (SWEEP ? 0 : stored / row_blocks), stored_end = SWEEP ? panel_end : stored_panel + 1;
+        const int i_end = min(SWEEP ? 32 : 32 * (q + 1) / pieces, m_end - m0);
+        for (int i = SWEEP ? 0 : 32 * q / pieces; i < i_end; ++i) {
           const int m = m0 + i;
           //@hole C_ROW
           __global float* c_row = c + (size_t)(g * M + m) * N;
           //@end
-          for (int panel = p_begin; panel < p_end; ++panel) {
-            const __local float* from = sums + (CHUNKED ? i_block * NP + panel - panel_begin : panel - p_begin) * SUM;
+          for (int panel = stored_panel; panel < stored_end; ++panel) {
+            const __local float* from = sums + SUMS_OF(stored, stored_block, panel) * SUM;
             #pragma unroll
             for (int j = 0; j < 2; ++j) {
               const int n = panel * 32 + j * 16;

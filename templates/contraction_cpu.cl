@@ -16,6 +16,7 @@
 //   VW      4, 8, 16: vector width of the target
 //   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers, 32 (12x2, 10x2, 7x2, 8x3, 6x4, 4x4)
 //           or 16 (6x2, 4x3)
+//   HALF_LAST  1: one panel, whose last vector has no more than VW / 2 columns, with which half a vector multiplies (0)
 //   MT, NP  row tiles and panels of a work-item: at least 1
 //   K_CHAIN, TAP_CHAIN  longest chain of fma: K_CHAIN elements of a tap (K), or TAP_CHAIN whole taps with K_CHAIN = K (TAPS);
 //           chains are then added up, which divides the rounding error of long sums
@@ -81,6 +82,9 @@
 #ifndef B_GROUP
 #define B_GROUP ((size_t)PANELS * B_PANEL)
 #endif
+#ifndef HALF_LAST
+#define HALF_LAST 0
+#endif
 #ifndef AHEAD
 #define AHEAD 0
 #endif
@@ -114,6 +118,22 @@
 #define A_FROM(v) v
 #endif
 #define VEC JOIN(float, VW)
+#if VW == 16
+#define HALF float8
+#else
+#if VW == 8
+#define HALF float4
+#else
+#define HALF float2
+#endif
+#endif
+#define HALF_SUM(a, b, sum) (VEC)(fma((a).lo, (b).lo, (sum).lo), (HALF)(0.0f))
+// a * b + sum for vector j of a row of the tile.
+#if HALF_LAST
+#define MULTIPLY_ADD(a, b, sum, j) ((j) == NV - 1 ? HALF_SUM(a, b, sum) : fma(a, b, sum))
+#else
+#define MULTIPLY_ADD(a, b, sum, j) fma(a, b, sum)
+#endif
 #define LOAD(p) JOIN(vload, VW)(0, p)
 #define STORE(v, p) oclc_store(v, p)
 
@@ -189,7 +209,7 @@ void contraction_tile(const __global float* restrict a, const __global float* re
             for (int i = 0; i < MR; ++i) {
               const VEC s = A_FROM(p[i][k * A_STEP]);
               #pragma unroll
-              for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+              for (int j = 0; j < NV; ++j) acc[i][j] = MULTIPLY_ADD(s, x[j], acc[i][j], j);
             }
             w += B_STEP;
           }
@@ -205,7 +225,7 @@ void contraction_tile(const __global float* restrict a, const __global float* re
       #pragma unroll
       for (int i = 0; i < MR; ++i)
         #pragma unroll
-        for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
+        for (int j = 0; j < NV; ++j) out[i][j] = CHAINED ? out[i][j] + acc[i][j] : acc[i][j];
       #pragma unroll EPILOGUE_UNROLL
       for (int i = 0; i < MR; ++i) {
         const int m = m0 + i;

@@ -12,7 +12,7 @@
 //           A's block before the row tiles meet it: its rows lie on a page each.
 // C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].      bias: PANELS * PW values for each g (default epilogue).
 // parameter legal values (default)
-//   G, M, N, K, TAPS, VW, MR, NV, K_CHAIN, AHEAD, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
+//   G, M, N, K, TAPS, VW, MR, NV, HALF_LAST, K_CHAIN, AHEAD, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
 //   PV      1, 4, 8, 16: width of the packing loop, at most K; 1 where neighbours in k are not neighbours in memory (VW)
 //   ROWS_INNERMOST  1: A_ELEMENTS gives the values of rows m .. m + PV - 1 at k; MR and PV divide M, PV divides MT * MR. For A
 //           transposed. (0)
@@ -73,6 +73,9 @@
 #ifndef B_GROUP
 #define B_GROUP ((size_t)PANELS * B_PANEL)
 #endif
+#ifndef HALF_LAST
+#define HALF_LAST 0
+#endif
 #ifndef AHEAD
 #define AHEAD 0
 #endif
@@ -124,6 +127,22 @@
 #define B_FROM(v) v
 #endif
 #define VEC JOIN(float, VW)
+#if VW == 16
+#define HALF float8
+#else
+#if VW == 8
+#define HALF float4
+#else
+#define HALF float2
+#endif
+#endif
+#define HALF_SUM(a, b, sum) (VEC)(fma((a).lo, (b).lo, (sum).lo), (HALF)(0.0f))
+// a * b + sum for vector j of a row of the tile.
+#if HALF_LAST
+#define MULTIPLY_ADD(a, b, sum, j) ((j) == NV - 1 ? HALF_SUM(a, b, sum) : fma(a, b, sum))
+#else
+#define MULTIPLY_ADD(a, b, sum, j) fma(a, b, sum)
+#endif
 #define LOAD(p) JOIN(vload, VW)(0, p)
 #define STORE(v, p) oclc_store(v, p)
 
@@ -235,7 +254,7 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
             for (int i = 0; i < MR; ++i) {
               const VEC s = p[i * A_ROW + k * A_TERM];
               #pragma unroll
-              for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+              for (int j = 0; j < NV; ++j) acc[i][j] = MULTIPLY_ADD(s, x[j], acc[i][j], j);
             }
             w += COPY_B ? PW : B_STEP;
           }
@@ -250,7 +269,7 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
         #pragma unroll
         for (int i = 0; i < MR; ++i)
           #pragma unroll
-          for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
+          for (int j = 0; j < NV; ++j) out[i][j] = K_CHAIN < KT ? out[i][j] + acc[i][j] : acc[i][j];
         #pragma unroll EPILOGUE_UNROLL
         for (int i = 0; i < MR; ++i) {
           const int m = m0 + i;

@@ -176,7 +176,7 @@ void contraction_packed_b_tile(const __global float* restrict a, const __global 
     #pragma unroll
     for (int i = 0; i < MR; ++i)
       #pragma unroll
-      for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
+      for (int j = 0; j < NV; ++j) out[i][j] = K_CHAIN < K ? out[i][j] + acc[i][j] : acc[i][j];
     #pragma unroll EPILOGUE_UNROLL
     for (int i = 0; i < MR; ++i) {
       const int m = m0 + i;

@@ -19,7 +19,7 @@
 //   PART      1: X lies in memory as bfloat16, with one product (0)
 //   SEGMENT   4, 8, 16: elements that are copied at a time, at most twice KW (4)
 //   ROWS, NP  output rows and panels of 32 columns of a work-item: at least 1
-// local memory 4 * LOCAL_FLOATS bytes: one block of sums, the window, the patches of a block or of all, and what is split.
+// local memory 4 * LOCAL_FLOATS bytes: sums of one or two blocks, the window, the patches of a block or of all, and what is split.
 // launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 #ifndef IMAGES
 #define IMAGES 1
@@ -112,7 +112,9 @@
 #define PATCH_FLOATS (STEPS * 1024 + 16)
 #define SPLIT_FLOATS (BLOCKS * STEPS * STEP / 2)
 #endif
-#define LOCAL_FLOATS (16 + 1024 + WINDOW_FLOATS + PATCH_FLOATS + SPLIT_FLOATS)
+// One block is multiplied while the one before is stored.
+#define SUMS (BLOCKS * NP > 1 ? 2 : 1)
+#define LOCAL_FLOATS (16 + SUMS * 1024 + WINDOW_FLOATS + PATCH_FLOATS + SPLIT_FLOATS)
 #if PRODUCTS == 6
 #define SPLIT oclc_split_3
 #endif
@@ -137,9 +139,9 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
   const int panel_begin = panel_block * NP, panel_end = min(PANELS, panel_begin + NP);
   const int y_begin = row_block * ROWS, positions = min(OH - y_begin, ROWS) * OW;
   __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
-  __local ushort* split = (__local ushort*)(sums + 1024);
-  __local VALUE* patches = (__local VALUE*)(sums + 1024 + SPLIT_FLOATS);
-  __local VALUE* window = (__local VALUE*)(sums + 1024 + SPLIT_FLOATS + PATCH_FLOATS);
+  __local ushort* split = (__local ushort*)(sums + SUMS * 1024);
+  __local VALUE* patches = (__local VALUE*)(sums + SUMS * 1024 + SPLIT_FLOATS);
+  __local VALUE* window = (__local VALUE*)(sums + SUMS * 1024 + SPLIT_FLOATS + PATCH_FLOATS);
   for (int ic = 0; ic < IC; ++ic) {
     for (int wy = 0; wy < WH; ++wy) {
       __local VALUE* restrict to = window + (ic * WH + wy) * WW;
@@ -190,29 +192,39 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
 #endif
   }
   oclc_tiles_open();
-  for (int panel = panel_begin; panel < panel_end; ++panel) {
-    for (int p0 = 0; p0 < positions; p0 += 32) {
-      const __global ushort* w;
-      //@hole B_POINTER
-      w = b + (size_t)panel * (STEPS * STEP);
-      //@end
-      const int part = p0 / 32 - (panel == panel_begin), share = oclc_tiles_share(part, SPREAD, panel + 1 == panel_end);
-      const __global ushort* soon = oclc_tiles_soon(w, part, SPREAD, STEPS * STEP, 0, STEPS * STEP);
-      oclc_tiles_begin(sums, 1);
+  // Beside each step some rows of the block before go through the epilogue: while the unit multiplies, vectors are computed and
+  // stored.
+  const int blocks = (positions + 31) / 32, all = (panel_end - panel_begin) * blocks;
+  for (int at = 0; at <= all; ++at) {
+    const int panel = panel_begin + at / blocks, block = at % blocks, steps = at == all ? 1 : STEPS;
+    const __global ushort* w;
+    //@hole B_POINTER
+    w = b + (size_t)panel * (STEPS * STEP);
+    //@end
+    for (int s = 0; s < steps; ++s, w += STEP) {
+      if (at < all) {
+        __local float* to = sums + (at & 1) * 1024;
+        const int part = block - (panel == panel_begin), share = oclc_tiles_share(part, SPREAD, panel + 1 == panel_end);
+        const __global ushort* soon = oclc_tiles_soon(w, part, SPREAD, STEPS * STEP, s * STEP, STEPS * STEP);
+        if (s == 0) oclc_tiles_begin(to, 1);
 #if PRODUCTS == 1
-      MULTIPLY(sums, patches + p0 * TERMS, 0, STEPS, 0, 32, w, STEPS, share, soon);
+        MULTIPLY(to, patches + block * 32 * TERMS + s * 32, 0, STEPS, 0, 32, w, 1, share, soon);
 #else
-      MULTIPLY(sums, split + p0 / 32 * (STEPS * STEP), 0, 1, 1024, STEP, w, STEPS, share, soon);
+        MULTIPLY(to, split + (block * STEPS + s) * STEP, 0, 1, 1024, STEP, w, 1, share, soon);
 #endif
-      oclc_tiles_end(sums);
-      const int i_end = min(32, positions - p0);
-      for (int i = 0; i < i_end; ++i) {
+        if (s + 1 == steps) oclc_tiles_end(to);
+      }
+      if (at == 0) continue;
+      const int p0 = (at - 1) % blocks * 32, stored_panel = panel_begin + (at - 1) / blocks;
+      const __local float* from = sums + (at - 1 & 1) * 1024;
+      const int i_end = min(32 * (s + 1) / steps, positions - p0);
+      for (int i = 32 * s / steps; i < i_end; ++i) {
         const INDEX m = ((INDEX)image * OH + y_begin) * OW + p0 + i;
         #pragma unroll
         for (int j = 0; j < 2; ++j) {
-          const int n = panel * 32 + j * 16;
+          const int n = stored_panel * 32 + j * 16;
           if (N % 32 != 0 && n >= N) break;
-          float16 v = vload16(i * 2 + j, sums);
+          float16 v = vload16(i * 2 + j, from);
           //@hole EPILOGUE
           v += vload16(0, bias + n);
           //@end

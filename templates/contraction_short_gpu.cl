@@ -2,13 +2,13 @@
 // sub-groups of a group share the terms of a small tile and read their operands straight into registers, many loads at once;
 // what they sum is added up in local memory. Where the unit is missing contraction_gpu.cl stands in, with the same BM, BN and ITEMS.
 //
-// formula   C[g,m,n] = epilogue(sum over k < K of A[g,m,k] * B[g,k,n])
+// formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
 //           SPLIT 1: as in contraction_mma_gpu.cl: both operands in two parts of TF32, sums of 8 terms are added up in single
 //           precision. SPLIT 0: operands rounded to TF32. Lane t of four has terms 4 * t .. 4 * t + 3 of 16, of A and B alike.
 // A, B, C   as in contraction_gpu.cl, with the same holes; A and B in fours along k.
 // local     C's tile of each sharer: space[(sharer * BM + m - m0) * C_PITCH + n - n0].
 // parameter legal values (default)
-//   G, M, N, K   as in contraction_gpu.cl; K a literal, a multiple of 4
+//   G, M, N, K, TAPS   as in contraction_gpu.cl; K a literal, a multiple of 4
 //   BM, BN  rows and columns of a group's tile: multiples of 16, of WN (16, 16)
 //   WN      columns of a sub-group of 32 work-items, which has 16 rows: a multiple of 16 (16)
 //   SHARERS sub-groups that share the terms of a tile (8); ITEMS = BM / 16 * (BN / WN) * SHARERS * 32
@@ -27,6 +27,9 @@
 #endif
 #ifndef K
 #define K 768
+#endif
+#ifndef TAPS
+#define TAPS 1
 #endif
 #ifndef BM
 #define BM 16
@@ -51,7 +54,8 @@
 #define COLUMN_TILES ((N + BN - 1) / BN)
 #define NJ (WN / 8)
 #define STRIDE (SHARERS * 16)
-#define RAGGED (K % (STRIDE * AHEAD) != 0)
+#define TERMS (TAPS * K)
+#define RAGGED (TERMS % (STRIDE * AHEAD) != 0)
 #define C_PITCH (BN + 8)
 #define SPACE (SHARERS * BM * C_PITCH)
 
@@ -72,21 +76,22 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
   const int sharer = item / 32 % SHARERS;
   const int warp_row = item / 32 / SHARERS / (BN / WN) * 16;
   const int warp_column = item / 32 / SHARERS % (BN / WN) * WN;
-  const int tap = 0;
   float acc[NJ][4];
   #pragma unroll
   for (int j = 0; j < NJ; ++j) acc[j][0] = acc[j][1] = acc[j][2] = acc[j][3] = 0.0f;
-  for (int first = sharer * 16; first < K; first += STRIDE * AHEAD) {
+  for (int first = sharer * 16; first < TERMS; first += STRIDE * AHEAD) {
     float4 some_a[AHEAD][2];
     float4 some_b[AHEAD][NJ];
     #pragma unroll
     for (int s = 0; s < AHEAD; ++s) {
-      const int k = first + s * STRIDE + lane_k;
+      const int term = first + s * STRIDE + lane_k;
+      const int tap = TAPS == 1 ? 0 : term / K;
+      const int k = TAPS == 1 ? term : term % K;
       #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const int m = min(m0 + warp_row + 8 * h + lane_row, M - 1);
         float4 v = 0.0f;
-        if (!RAGGED || k < K) {
+        if (!RAGGED || term < TERMS) {
           //@hole A_ELEMENTS
           v = vload4(0, a + (size_t)(g * M + m) * K + k);
           //@end
@@ -97,7 +102,7 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
       for (int j = 0; j < NJ; ++j) {
         const int n = min(n0 + warp_column + 8 * j + lane_row, N - 1);
         float4 v = 0.0f;
-        if (!RAGGED || k < K) {
+        if (!RAGGED || term < TERMS) {
           //@hole B_ELEMENTS
           v = vload4(0, b + (size_t)(g * N + n) * K + k);
           //@end

@@ -270,45 +270,30 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
 #if NEXT > 0
           const __global float* next = w + (4 + point) * FACTOR + r0 / MR * (KC * NEXT);
 #endif
-          if (r0 == 0) {
-            for (int t = 0; t < KC; ++t) {
-              VEC x[NV];
+          for (int t = 0; t < KC; ++t) {
+            VEC x[NV];
+            if (r0 == 0) {
               #pragma unroll
               for (int j = 0; j < NV; ++j) {
                 const BITS other = (AS_BITS(LOAD(second + t * PW + j * VW)) & kept) ^ sign;
                 x[j] = LOAD(first + t * PW + j * VW) + AS_VEC(other);
                 STORE(x[j], right + t * PW + j * VW);
               }
-#if NEXT > 0
-              if (point < 4) {
-                #pragma unroll
-                for (int j = 0; j < NEXT; j += 16) oclc_prefetch(next + t * NEXT + j);
-              }
-#endif
-              #pragma unroll
-              for (int i = 0; i < MR; ++i) {
-                const VEC s = p[i * A_ROW + t * A_TERM];
-                #pragma unroll
-                for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-              }
-            }
-          } else {
-            for (int t = 0; t < KC; ++t) {
-              VEC x[NV];
+            } else {
               #pragma unroll
               for (int j = 0; j < NV; ++j) x[j] = LOAD(right + t * PW + j * VW);
+            }
 #if NEXT > 0
-              if (point < 4) {
-                #pragma unroll
-                for (int j = 0; j < NEXT; j += 16) oclc_prefetch(next + t * NEXT + j);
-              }
-#endif
+            if (point < 4) {
               #pragma unroll
-              for (int i = 0; i < MR; ++i) {
-                const VEC s = p[i * A_ROW + t * A_TERM];
-                #pragma unroll
-                for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-              }
+              for (int j = 0; j < NEXT; j += 16) oclc_prefetch(next + t * NEXT + j);
+            }
+#endif
+            #pragma unroll
+            for (int i = 0; i < MR; ++i) {
+              const VEC v = p[i * A_ROW + t * A_TERM];
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) acc[i][j] = fma(v, x[j], acc[i][j]);
             }
           }
           __local float* restrict q = panel_sums + point * SUM + r0 * PW;

@@ -18,7 +18,7 @@
 //   ROWS, NP  output rows and panels of 32 columns of a work-item: at least 1
 //   AT_ONCE   taps whose steps of a panel all blocks multiply before they go on: TAPS, or a divisor of it for panels of which two
 //             would not stay in the second-level cache (TAPS)
-// local memory 4 * LOCAL_FLOATS bytes: the window and one block of sums, or all blocks' if taps are not taken all at once.
+// local memory 4 * LOCAL_FLOATS bytes: the window and two blocks of sums, or all blocks' if taps are not taken all at once.
 // launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 #ifndef IMAGES
 #define IMAGES 1
@@ -104,7 +104,9 @@
 #define SPREAD (BLOCKS >= 16 ? 16 : BLOCKS >= 8 ? 8 : BLOCKS >= 4 ? 4 : BLOCKS >= 2 ? 2 : 1)
 #define LINES (SY * SX * PHASE_LINES)
 #define WINDOW_STEP (PARTS * LINES * 32)
-#define SUMS (PIECES > 1 ? BLOCKS : 1)
+#define SUMS (PIECES > 1 ? BLOCKS : 2)
+// Where the sums of the `at`-th block that is multiplied lie. The last rows of an image may be one block.
+#define SUMS_OF(at, block, panel) (PIECES == 1 ? (at) & 1 : blocks == 1 ? (panel) & 1 : (block))
 #define LOCAL_FLOATS (16 + SUMS * 1024 + TAP_STEPS * WINDOW_STEP / 2)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
@@ -164,36 +166,43 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
     }
   }
   oclc_tiles_open();
-  // Panels, or the steps of some taps of one, that all blocks of positions multiply.
-  for (int piece = panel_begin * PIECES; piece < panel_end * PIECES; ++piece) {
-    const int panel = piece / PIECES, tap_begin = piece % PIECES * AT_ONCE, tap_end = tap_begin + AT_ONCE;
-    for (int p0 = 0; p0 < y_count * PITCH; p0 += 32) {
-      const __global ushort* w;
-      //@hole B_POINTER
-      w = b + (size_t)panel * (STEPS * STEP);
-      //@end
-      w += tap_begin * (TAP_STEPS * STEP);
-      __local float* to = sums + (PIECES > 1 ? p0 * 32 : 0);
-      const int part = p0 / 32 - (piece == panel_begin * PIECES),
-                share = oclc_tiles_share(part, SPREAD, piece + 1 == panel_end * PIECES);
-      oclc_tiles_begin(to, tap_begin == 0);
-      for (int tap = tap_begin; tap < tap_end; ++tap, w += TAP_STEPS * STEP) {
+  // Panels, or the steps of some taps of one, that all blocks of positions multiply. Beside each tap some rows of the block before
+  // go through the epilogue: while the unit multiplies, vectors are computed and stored.
+  const int blocks = (y_count * PITCH + 31) / 32, first_piece = panel_begin * PIECES, all = (panel_end - panel_begin) * PIECES * blocks;
+  for (int at = 0; at <= all; ++at) {
+    const int piece = first_piece + at / blocks, panel = piece / PIECES, block = at % blocks, p0 = block * 32;
+    const int tap_begin = piece % PIECES * AT_ONCE, tap_end = at == all ? tap_begin + 1 : tap_begin + AT_ONCE;
+    const __global ushort* w;
+    //@hole B_POINTER
+    w = b + (size_t)panel * (STEPS * STEP);
+    //@end
+    w += tap_begin * (TAP_STEPS * STEP);
+    for (int tap = tap_begin; tap < tap_end; ++tap, w += TAP_STEPS * STEP) {
+      if (at < all) {
+        __local float* to = sums + SUMS_OF(at, block, panel) * 1024;
+        const int part = block - (piece == first_piece),
+                  share = oclc_tiles_share(part, SPREAD, piece + 1 == panel_end * PIECES);
         const int ky = tap / KW, kx = tap % KW;
+        if (tap == tap_begin) oclc_tiles_begin(to, tap == 0);
         MULTIPLY(to, window, (ky * DY % SY * SX + kx * DX % SX) * PHASE_LINES + ky * DY / SY * PITCH + kx * DX / SX + p0, 1,
                  LINES * 32, WINDOW_STEP, w, TAP_STEPS, share,
                  oclc_tiles_soon(w, part, SPREAD, PIECE, (tap - tap_begin) * (TAP_STEPS * STEP), PIECE));
+        if (tap + 1 == tap_end) oclc_tiles_end(to);
       }
-      oclc_tiles_end(to);
-      if (tap_end < TAPS) continue;
-      int y = p0 / PITCH, x = p0 % PITCH;
-      for (int i = 0; i < 32 && y < y_count; ++i) {
+      const int before = at - 1, stored_piece = first_piece + before / blocks, stored = before % blocks;
+      if (before < 0 || stored_piece % PIECES < PIECES - 1) continue;
+      const int stored_panel = stored_piece / PIECES, i_begin = 32 * (tap - tap_begin) / (tap_end - tap_begin),
+                i_end = 32 * (tap - tap_begin + 1) / (tap_end - tap_begin);
+      const __local float* from = sums + SUMS_OF(before, stored, stored_panel) * 1024;
+      int y = (stored * 32 + i_begin) / PITCH, x = (stored * 32 + i_begin) % PITCH;
+      for (int i = i_begin; i < i_end && y < y_count; ++i) {
         if (x < OW) {
           const INDEX m = ((INDEX)image * OH + y_begin + y) * OW + x;
           #pragma unroll
           for (int j = 0; j < 2; ++j) {
-            const int n = panel * 32 + j * 16;
+            const int n = stored_panel * 32 + j * 16;
             if (N % 32 != 0 && n >= N) break;
-            float16 v = vload16(i * 2 + j, to);
+            float16 v = vload16(i * 2 + j, from);
             //@hole EPILOGUE
             v += vload16(0, bias + n);
             //@end

@@ -211,7 +211,7 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
         #pragma unroll
         for (int i = 0; i < MR; ++i)
           #pragma unroll
-          for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j];
+          for (int j = 0; j < NV; ++j) out[i][j] = CHAIN < TAP_ROWS ? out[i][j] + acc[i][j] : acc[i][j];
         #pragma unroll EPILOGUE_UNROLL
         for (int i = 0; i < MR; ++i) {
           if (OW % MR != 0 && left + i >= OW) break;

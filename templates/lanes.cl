@@ -33,32 +33,36 @@ int __attribute__((overloadable)) oclc_lanes_min(int8 v) { return oclc_lanes_min
 int __attribute__((overloadable)) oclc_lanes_min(int16 v) { return oclc_lanes_min(min(v.lo, v.hi)); }
 
 //@provides oclc_load_lanes4 oclc_load_lanes8 oclc_load_lanes16
-// The first `count` lanes from memory, the others 0: nothing behind them is read.
-#define OCLC_LOAD_LANES(T, W) \
+// The first `count` lanes from memory, the others 0: nothing behind them is read. Where `count` is a constant, whole and half vectors
+// take no detour.
+#define OCLC_LOAD_LANES(T, W, H) \
   T##W __attribute__((overloadable)) oclc_load_lanes##W(const __global T* p, int count) { \
     if (count >= W) return vload##W(0, p); \
+    if (count == H) return (T##W)(vload##H(0, p), (T##H)(0)); \
     T lanes[W]; \
     for (int l = 0; l < W; ++l) lanes[l] = l < count ? p[l] : 0; \
     return vload##W(0, lanes); \
   }
-OCLC_LOAD_LANES(float, 4) OCLC_LOAD_LANES(float, 8) OCLC_LOAD_LANES(float, 16)
-OCLC_LOAD_LANES(int, 4) OCLC_LOAD_LANES(int, 8) OCLC_LOAD_LANES(int, 16)
-OCLC_LOAD_LANES(uint, 4) OCLC_LOAD_LANES(uint, 8) OCLC_LOAD_LANES(uint, 16)
-OCLC_LOAD_LANES(uchar, 4) OCLC_LOAD_LANES(uchar, 8) OCLC_LOAD_LANES(uchar, 16)
+OCLC_LOAD_LANES(float, 4, 2) OCLC_LOAD_LANES(float, 8, 4) OCLC_LOAD_LANES(float, 16, 8)
+OCLC_LOAD_LANES(int, 4, 2) OCLC_LOAD_LANES(int, 8, 4) OCLC_LOAD_LANES(int, 16, 8)
+OCLC_LOAD_LANES(uint, 4, 2) OCLC_LOAD_LANES(uint, 8, 4) OCLC_LOAD_LANES(uint, 16, 8)
+OCLC_LOAD_LANES(uchar, 4, 2) OCLC_LOAD_LANES(uchar, 8, 4) OCLC_LOAD_LANES(uchar, 16, 8)
 
 //@provides oclc_store_lanes4 oclc_store_lanes8 oclc_store_lanes16
 // The first `count` lanes to memory.
-#define OCLC_STORE_LANES(T, W) \
+#define OCLC_STORE_LANES(T, W, H) \
   void __attribute__((overloadable)) oclc_store_lanes##W(T##W v, __global T* p, int count) { \
     if (count >= W) { \
       oclc_store(v, p); \
+    } else if (count == H) { \
+      vstore##H(v.lo, 0, p); \
     } else { \
       T lanes[W]; \
       oclc_store(v, lanes); \
       for (int l = 0; l < count; ++l) p[l] = lanes[l]; \
     } \
   }
-OCLC_STORE_LANES(float, 4) OCLC_STORE_LANES(float, 8) OCLC_STORE_LANES(float, 16)
-OCLC_STORE_LANES(int, 4) OCLC_STORE_LANES(int, 8) OCLC_STORE_LANES(int, 16)
-OCLC_STORE_LANES(uint, 4) OCLC_STORE_LANES(uint, 8) OCLC_STORE_LANES(uint, 16)
-OCLC_STORE_LANES(uchar, 4) OCLC_STORE_LANES(uchar, 8) OCLC_STORE_LANES(uchar, 16)
+OCLC_STORE_LANES(float, 4, 2) OCLC_STORE_LANES(float, 8, 4) OCLC_STORE_LANES(float, 16, 8)
+OCLC_STORE_LANES(int, 4, 2) OCLC_STORE_LANES(int, 8, 4) OCLC_STORE_LANES(int, 16, 8)
+OCLC_STORE_LANES(uint, 4, 2) OCLC_STORE_LANES(uint, 8, 4) OCLC_STORE_LANES(uint, 16, 8)
+OCLC_STORE_LANES(uchar, 4, 2) OCLC_STORE_LANES(uchar, 8, 4) OCLC_STORE_LANES(uchar, 16, 8)

@@ -63,7 +63,7 @@ class ChunkChooser {
     choose_copy_of_b();
     // Beside squares that are transposed, many rows share the copies of A too.
     tiles_.in_place = row_step_ > 0 && takes_vectors(b_, view_.column_axis(), target_.vector_width);
-    const std::int64_t inner = typical_extent(view_.inner()), chain = longest_chain(target_);
+    const std::int64_t inner = typical_extent(view_.inner()), chain = longest_chain_of_chunk(target_);
     for (std::int64_t terms : {64, 128, 256}) {
       if (terms < chain || terms % chain != 0) continue;
       tiles_.terms = view_.inner().is_constant() ? std::min(terms, inner) : terms;
@@ -83,7 +83,7 @@ class ChunkChooser {
     tiles_.constant_a = true;
     const std::int64_t inner = view_.inner().value();
     for (std::int64_t terms : {128, 256, 512}) {
-      if (terms > std::max(longest_chain(target_), kShortChunk)) break;
+      if (terms > std::max(longest_chain_of_chunk(target_), kShortChunk)) break;
       tiles_.terms = std::min(terms, inner);
       tiles_.taps = 1;
       for (int vectors = 6; vectors >= 1; --vectors)
@@ -168,7 +168,7 @@ class ChunkChooser {
                        panels = ceil_div(typical_extent(view_.columns()), width);
     const std::int64_t chunk = tiles_.terms * tiles_.taps, budget = std::min(target_.l2_bytes * 7 / 8, target_.local_bytes) / 4;
     const double step = std::max({4.0, rows * vectors / 2.0, (rows + vectors) / 2.0}),
-                 chains = static_cast<double>(ceil_div(chunk, longest_chain(target_))) * kChain;
+                 chains = static_cast<double>(ceil_div(chunk, longest_chain_of_chunk(target_))) * kChain;
     for (std::int64_t panel_blocks = 1; panel_blocks <= panels; panel_blocks = next(panel_blocks)) {
       const std::int64_t np = ceil_div(panels, panel_blocks);
       for (std::int64_t row_blocks = 1; row_blocks <= row_tiles; row_blocks = next(row_blocks)) {
@@ -263,6 +263,10 @@ bool has_neighbours(const Kernel& loads, const Axis& axis) {
 
 std::optional<ChunkTiles> choose_chunks_beside_panels(const ContractionView& view, const Target& target) {
   return ChunkChooser(view, nullptr, target).run_beside_panels();
+}
+
+std::int64_t longest_chain_of_chunk(const Target& target) {
+  return has_few_registers(target) ? longest_chain(target) : kLongestChain;
 }
 
 std::optional<ChunkTiles> choose_chunks(const ContractionView& view, const ContractionChoice* choice, const Target& target) {

@@ -19,6 +19,10 @@ struct ChunkTiles {
   bool constant_a = false;                 // A is packed at compile time, tile after tile
 };
 
+// Longest chain of fused multiply-adds within a chunk. Where registers are many, chunks of 64 terms are the shorter wait for
+// copies.
+std::int64_t longest_chain_of_chunk(const Target& target);
+
 // Nothing where `choice`, another template that computes it (null: none does), is as fast.
 std::optional<ChunkTiles> choose_chunks(const ContractionView& view, const ContractionChoice* choice, const Target& target);
 // Beside a left operand that is a constant; nothing for few rows, columns or terms, and where B's columns are no vectors.

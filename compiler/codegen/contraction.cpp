@@ -68,6 +68,10 @@ class ContractionCode {
     p["NV"] = std::to_string(tiles.vectors);
     p["MT"] = std::to_string(tiles.row_tiles);
     p["NP"] = std::to_string(tiles.panels);
+    // A constant B's surplus columns are zeros, the upper half of their sums as well.
+    const bool half = choice_.constant_b && choice_.local_copy != LocalCopy::b && view_.columns().is_constant() &&
+                      half_ends_panel(view_.columns().value(), tiles.vectors, target_);
+    p["HALF_LAST"] = half ? "1" : "0";
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
     if (choice_.constant_b) {
       // Many row tiles pass over a panel: the first would wait for memory, the others ask for nothing or for what is there.

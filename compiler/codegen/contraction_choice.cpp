@@ -15,7 +15,7 @@ constexpr std::int64_t kFarRows = 512, kManyRows = 48;
 constexpr std::int64_t kManyRowsOfTiles = 128;
 // Floats between terms of a row of A from which on each is on a cache line of its own.
 constexpr std::int64_t kFarTerms = 16;
-// Longest chain where registers are few.
+// Longest chain where sums need not be careful.
 constexpr std::int64_t kLongestPiece = 256;
 // How far ahead weights are asked for: with wide vectors, and where registers are few. There the processor's own guesses
 // suffice for one row, which takes a panel from its beginning to its end, and for so many rows that a panel is mostly in the
@@ -301,9 +301,7 @@ std::optional<PackedOperand> constant_b_layout(const ContractionView& view, cons
 
 bool has_few_registers(const Target& target) { return target.vector_registers <= 16; }
 
-std::int64_t longest_chain(const Target& target) {
-  return has_few_registers(target) && !target.careful_sums ? kLongestPiece : kLongestChain;
-}
+std::int64_t longest_chain(const Target& target) { return target.careful_sums ? kLongestChain : kLongestPiece; }
 
 std::int64_t prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width) {
   if (!has_few_registers(target)) return kPrefetchBytes / (panel_width * 4);

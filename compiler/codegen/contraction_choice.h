@@ -10,12 +10,13 @@
 
 namespace oclc {
 
-// Longest chain of fused multiply-adds: longer sums are added up from pieces, which divides their rounding error.
+// Longest chain of fused multiply-adds where sums are careful: longer ones are added up from pieces, which divides their
+// rounding error.
 inline constexpr std::int64_t kLongestChain = 64;
 // As few vectors as AVX2 has.
 bool has_few_registers(const Target& target);
-// The longest chain on a CPU: where registers are few, sums of pieces lie in memory, and adding to them takes time, so that
-// chains are longer there, unless the target asks for careful sums.
+// The longest chain on a CPU: sums of pieces do not fit registers beside the pieces, and adding to them takes time, so that
+// chains are longer where the target does not ask for careful sums.
 std::int64_t longest_chain(const Target& target);
 // Rows of a packed panel by which weights are asked for ahead of `rows` rows of A, so that memory answers while those before
 // are multiplied; 0: never.

@@ -95,7 +95,7 @@ class ChunkCode {
         {"EPILOGUE_UNROLL", has_cheap_epilogue(view_) ? tiles_.rows : 1},
         {"AT", tiles_.copied_tiles},
         {"BR", std::lcm(tiles_.rows, tiles_.lanes)},
-        {"CHAIN", std::min(longest_chain(target_), tiles_.terms * tiles_.taps)}};
+        {"CHAIN", std::min(longest_chain_of_chunk(target_), tiles_.terms * tiles_.taps)}};
     for (const auto& [name, value] : numbers) p[name] = std::to_string(value);
   }
 

@@ -15,8 +15,8 @@ namespace {
 
 // Rows of one register tile.
 constexpr std::int64_t kMostRows = 4;
-// Weights of fewer bytes may stay in the last cache from run to run.
-constexpr std::int64_t kLastCacheSize = 32 << 20;
+// Weights of fewer bytes stay in the last cache from run to run, beside what other processes keep there.
+constexpr std::int64_t kLastCacheSize = 8 << 20;
 // Cycles in which a vector of weights becomes floats, and the time that has to be saved: measured.
 constexpr double kUnpackCycles = 2.5, kWorthwhile = 1.2;
 // Bytes by which weights are asked for ahead, with few registers and with many.

@@ -22,6 +22,27 @@ constexpr int kGroupsWait = 70;
 // Constants of so many bytes are asked for when their part comes up, smaller ones when the launch begins.
 constexpr std::int64_t kLeastFetched = 64 << 10;
 
+// Elements that vectors of any width are aligned to.
+constexpr std::int64_t kAlignedElements = 16;
+
+// Makes the only store to an operand that nothing loads begin at the operand's first element, and says how many elements it
+// began behind that: kernels that store side by side into one buffer have the same text then.
+std::int64_t take_offset(Kernel& kernel, int operand) {
+  const auto is_its = [&](const auto& access) { return access.operand == operand; };
+  if (std::count_if(kernel.stores.begin(), kernel.stores.end(), is_its) != 1 ||
+      std::any_of(kernel.nodes.begin(), kernel.nodes.end(),
+                  [&](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load && is_its(n); }))
+    return 0;
+  Store& store = *std::find_if(kernel.stores.begin(), kernel.stores.end(), is_its);
+  Substitution first;
+  for (const auto* axes : {&kernel.axes, &kernel.reduction})
+    for (const Axis& axis : *axes) first.emplace(axis.name, Expr(0));
+  const Expr offset = store.index.substitute(first);
+  if (!offset.is_constant() || offset.value() < 0 || offset.value() % kAlignedElements != 0) return 0;
+  store.index = store.index - offset;
+  return offset.value();
+}
+
 // Parts of the same text are one case of a switch; where their operands lie is told by a table in local memory.
 class GroupsCode : private ResidentArguments {
  public:
@@ -66,6 +87,8 @@ class GroupsCode : private ResidentArguments {
     part.bytes = kernel.bytes;
     Kernel named = kernel;
     named.name = kPartName;
+    std::vector<std::int64_t> offsets;
+    for (std::size_t i = 0; i < named.operands.size(); ++i) offsets.push_back(take_offset(named, static_cast<int>(i)));
     const GeneratedKernel g = tile_of(named);
     OCLC_CHECK(g.local.size() == 1 && g.local[0] == static_cast<std::uint32_t>(target_.work_group) && g.packed.empty(),
                "a resident launch on a GPU has groups of the target's size");
@@ -84,7 +107,9 @@ class GroupsCode : private ResidentArguments {
           fmt::format("({}__global {}*)memory[at + {}]", operand.written ? "" : "const ", c_type(operand.dtype), number));
       if (const std::int64_t bytes = bytes_read(kernel, operand); bytes > 0)
         (bytes < kLeastFetched ? placed.small : placed.weights).emplace_back(number, bytes);
-      placed.pointers.push_back(joined.empty() ? pointer_name(operand.buffer, operand.written) : joined);
+      const std::int64_t offset = offsets[static_cast<std::size_t>(argument.operand)];
+      placed.pointers.push_back((joined.empty() ? pointer_name(operand.buffer, operand.written) : joined) +
+                                (offset > 0 ? fmt::format(" + {}", offset) : ""));
       part.buffers.push_back({joined.empty() ? operand.buffer : kJoined, operand.written});
     }
     const Expr tiles = product(g.groups);

@@ -233,8 +233,21 @@ std::string Emitter::load_text(NodeId id, bool vector) {
   return fmt::format("({}) ? {} : {}", condition(node.guard), text, fill);
 }
 
+// The factor of a product of floats that is multiplied with its own sigmoid, which nothing else reads: one function computes
+// both, since a division takes the place of the product.
+std::optional<NodeId> Emitter::multiplied_with_its_sigmoid(const ScalarNode& node) const {
+  if (node.op_name != "mul" || node.dtype != DType::f32) return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto gate = static_cast<std::size_t>(node.args[i]);
+    const ScalarNode& g = kernel_.nodes[gate];
+    if (g.kind == Kind::apply && g.op_name == "sigmoid" && g.args[0] == node.args[1 - i] && uses_[gate] == 1) return g.args[0];
+  }
+  return std::nullopt;
+}
+
 std::string Emitter::apply_text(NodeId id, bool vector) {
   const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
+  if (const auto gated = multiplied_with_its_sigmoid(node)) return fmt::format("oclc_silu({})", argument(*gated, vector));
   std::vector<std::string> args;
   for (std::size_t i = 0; i < node.args.size(); ++i) {
     const bool uniform_condition = i == 0 && node.op_name == "where" && !is_vector(node.args[0]);

@@ -1,6 +1,7 @@
 // Text of nested loops in which every node of a kernel's DAG is computed as far out as its operands allow.
 #pragma once
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -68,6 +69,7 @@ class Emitter {
   std::string compute(NodeId id, std::size_t scope);
   std::string load_text(NodeId id, bool vector);
   bool is_aligned(const Expr& index) const;  // a vector from there on can be read and written as one
+  std::optional<NodeId> multiplied_with_its_sigmoid(const ScalarNode& node) const;
   std::string apply_text(NodeId id, bool vector);
   std::string declare(NodeId id, std::size_t scope, const std::string& text);
   std::size_t scope_for(NodeId id) const { return scope_for(dependencies_[static_cast<std::size_t>(id)]); }

@@ -14,6 +14,8 @@ constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kLastCa
 // A panel that does not fit the second-level cache comes from the last one for every row tile; where registers are few, rows of
 // A that lie beside it count too, since each of them meets few columns.
 constexpr double kPanelMiss = 1.15, kReread = 0.1;
+// Floats of a vector that some processors multiply in two halves.
+constexpr std::int64_t kHalvedWidth = 16;
 // Items beyond this many cycles, or fewer than four a core, let a disturbed core delay the whole launch.
 constexpr double kLongItemCycles = 2e6, kImbalance = 1.05;
 
@@ -36,8 +38,9 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
   for (int vectors = vectors_to; vectors >= vectors_from; --vectors) {
     for (int rows = rows_from; rows <= rows_to; ++rows) {
       if (!fits_registers(rows, vectors, target)) continue;
+      const double multiplied = half_ends_panel(s.columns, vectors, target) ? vectors - 0.5 : vectors;
       const double step = std::max(
-          {rows * vectors / 2.0, (rows + vectors) / 2.0, 4.0, static_cast<double>(vectors * width * 4) / kSecondCacheBytes});
+          {rows * multiplied / 2.0, (rows + vectors) / 2.0, 4.0, static_cast<double>(vectors * width * 4) / kSecondCacheBytes});
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
       double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
       const std::int64_t beside = has_few_registers(target) ? rows * s.row_bytes : 0;
@@ -90,6 +93,11 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
 TunedChoice numbers_of(const ContractionTiles& t) { return {t.rows, t.vectors, t.row_tiles, t.panels, t.rows_fastest ? 1 : 0}; }
 
 }  // namespace
+
+bool half_ends_panel(std::int64_t columns, std::int64_t vectors, const Target& target) {
+  const std::int64_t width = target.vector_width, last = columns - (vectors - 1) * width;
+  return width == kHalvedWidth && last > 0 && last <= width / 2;
+}
 
 ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, int max_rows) {
   const ContractionTiles modelled = modelled_tiles(s, target, 1, max_rows, 1, 4);

@@ -22,6 +22,10 @@ struct ContractionTiles {
   bool rows_fastest = true;    // neighbouring work-items share panels of B
 };
 
+// Whether the columns fill one panel of so many vectors, but for half of its last one or more. With 512 bits half a vector
+// multiplies in half of the time where a vector takes two passes, and is no slower elsewhere.
+bool half_ends_panel(std::int64_t columns, std::int64_t vectors, const Target& target);
+
 // The tile and split with the least estimated time: tails, port and latency limits of the inner loop, cache traffic and the
 // makespan over the cores, or what was timed for "cpu_tiles groups rows columns depth row_bytes max_rows": the five members of
 // ContractionTiles. Widths are of `target`. Deterministic.

@@ -1,9 +1,11 @@
 #include "compiler/kernels/short_products.h"
 
 #include <algorithm>
+#include <map>
 
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 namespace {
@@ -12,8 +14,10 @@ constexpr int kSubGroups = 8, kTermsOfStep = 16, kWarpRows = 16;
 // Cycles: of a launch's begin and end, of a load's answer, of a tile's other work, bytes of operands and fma of three products
 // that a compute unit does in one.
 constexpr double kStart = 1000, kAnswer = 700, kRest = 600, kBytes = 64, kTerms = 170, kCyclesPerSecond = 1.7e9;
-// A product that is marked takes at most so many launches' time. The share of the device's rate that small kernels reach.
+// A product that is marked takes at most so many launches' time, and one more where fewer tiles of kLargeTile than the device
+// has compute units would need sums in parts, which are a launch more. The share of the device's rate that small kernels reach.
 constexpr double kLaunches = 1.5, kReached = 1.0 / 3;
+constexpr std::int64_t kLargeTile = 64;
 constexpr std::string_view kShort = "short";
 
 // Operands of four neighbours in k each: their loads that are under way together fill so many vectors.
@@ -35,12 +39,30 @@ double cycles_of(const Extents& e, ShortTiles& t, const Target& target, int ahea
          static_cast<double>(ceil_div(tiles, units)) * work;
 }
 
-// A load, or a few numbers computed of loads.
-bool is_simple(const Kernel& kernel, NodeId id) {
-  const ScalarNode& n = kernel.nodes[static_cast<std::size_t>(id)];
-  const auto is_load = [&](NodeId i) { return kernel.nodes[static_cast<std::size_t>(i)].kind == ScalarNode::Kind::load; };
-  return is_load(id) ||
-         (n.kind == ScalarNode::Kind::apply && n.args.size() == 2 && std::all_of(n.args.begin(), n.args.end(), is_load));
+// Loads and flops that an element of the left operand is computed of, as a batch norm's before the product: each tile of
+// columns repeats them.
+constexpr int kMostLoads = 4;
+constexpr double kMostFlops = 4;
+
+// A load along the terms, or a few numbers computed of such loads and of others that are the same for all terms.
+bool is_simple(const Kernel& kernel, NodeId root, const std::string& inner) {
+  const Kernel part = part_for(kernel, root);
+  int loads = 0;
+  double flops = 0;
+  bool is_along = false;
+  for (const ScalarNode& n : part.nodes) {
+    if (n.kind == ScalarNode::Kind::load && n.dtype == DType::f32) {
+      ++loads;
+      const auto stride = n.index.coefficient(inner);
+      if (!stride || !(*stride == Expr(0) || *stride == Expr(1))) return false;
+      is_along = is_along || *stride == Expr(1);
+    } else if (n.kind == ScalarNode::Kind::apply) {
+      flops += n.op->flops;
+    } else if (n.kind != ScalarNode::Kind::constant) {
+      return false;
+    }
+  }
+  return is_along && loads <= kMostLoads && flops <= kMostFlops;
 }
 
 std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, int ahead) {
@@ -51,25 +73,26 @@ std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, i
     return std::nullopt;
   const Contraction& c = *kernel.contraction;
   Extents e;
-  const auto multiply = [&](std::int64_t& into, const std::vector<int>& axes) {
-    return std::all_of(axes.begin(), axes.end(), [&](int i) {
-      const auto extent = kernel.axes[static_cast<std::size_t>(i)].extent.constant();
+  const auto multiply = [](std::int64_t& into, const std::vector<int>& numbers, const std::vector<Axis>& axes) {
+    return std::all_of(numbers.begin(), numbers.end(), [&](int i) {
+      const auto extent = axes[static_cast<std::size_t>(i)].extent.constant();
       into *= extent.value_or(0);
       return into > 0;
     });
   };
-  if (!multiply(e.groups, c.batch) || !multiply(e.rows, c.m) || !multiply(e.columns, c.n)) return std::nullopt;
+  if (!multiply(e.groups, c.batch, kernel.axes) || !multiply(e.rows, c.m, kernel.axes) ||
+      !multiply(e.columns, c.n, kernel.axes))
+    return std::nullopt;
   const Axis& inner = kernel.reduction[static_cast<std::size_t>(c.k.back())];
-  for (const Axis& axis : kernel.reduction) {
-    if (axis.name != inner.name && !(axis.extent == Expr(1))) return std::nullopt;
-  }
-  e.depth = inner.extent.constant().value_or(0);
   const ScalarNode& b = kernel.nodes[static_cast<std::size_t>(c.b)];
-  if (e.depth == 0 || e.depth % 4 != 0 || e.rows == 1 || b.kind != ScalarNode::Kind::load || !b.guard.empty() ||
-      !(b.index.coefficient(inner.name) == Expr(1)) || !is_simple(kernel, c.a))
+  if (!multiply(e.depth, c.k, kernel.reduction) || inner.extent.value() % 4 != 0 || e.rows == 1 ||
+      b.kind != ScalarNode::Kind::load || !b.guard.empty() || !(b.index.coefficient(inner.name) == Expr(1)) ||
+      !is_simple(kernel, c.a, inner.name))
     return std::nullopt;
   std::optional<ShortTiles> best;
-  double least = kLaunches * target.launch_seconds * kCyclesPerSecond;
+  const std::int64_t large = e.groups * ceil_div(e.rows, kLargeTile) * ceil_div(e.columns, kLargeTile);
+  const double launches = kLaunches + (large < target.compute_units ? 1 : 0);
+  double least = launches * target.launch_seconds * kCyclesPerSecond;
   for (const int columns : {16, 32, 64}) {
     for (int sharers = 1; sharers <= kSubGroups; sharers *= 2) {
       ShortTiles t;
@@ -88,10 +111,57 @@ std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, i
   return best;
 }
 
+// Weights [result][term][tap] of a window's product, which the kernel alone reads, as [result][tap][term]: the kernel reads
+// them that way, and the constant is to be laid out so.
+struct WindowWeights {
+  int buffer = -1;
+  std::int64_t results = 1, taps = 1, terms = 1;
+};
+
+std::optional<WindowWeights> lay_terms_together(Kernel& kernel, const Schedule& schedule, const std::map<int, int>& uses) {
+  if (!kernel.contraction || kernel.contraction->n.size() != 1 || kernel.contraction->k.size() < 2) return std::nullopt;
+  const Contraction& c = *kernel.contraction;
+  ScalarNode& b = kernel.nodes[static_cast<std::size_t>(c.b)];
+  const Axis& result = kernel.axes[static_cast<std::size_t>(c.n[0])];
+  if (b.kind != ScalarNode::Kind::load || !b.guard.empty() || !result.extent.is_constant()) return std::nullopt;
+  WindowWeights w;
+  w.buffer = kernel.operands[static_cast<std::size_t>(b.operand)].buffer;
+  w.results = result.extent.value();
+  Expr tap = 0;
+  for (const int i : c.k) {
+    const Axis& axis = kernel.reduction[static_cast<std::size_t>(i)];
+    if (!axis.extent.is_constant()) return std::nullopt;
+    const bool inner = i == c.k.back();
+    (inner ? w.terms : w.taps) *= axis.extent.value();
+    if (!inner) tap = tap * axis.extent + axis.var;
+  }
+  const Axis& term = kernel.reduction[static_cast<std::size_t>(c.k.back())];
+  const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(w.buffer)];
+  const Expr of_result = result.var * Expr(w.taps * w.terms);
+  if (w.taps == 1 || buffer.kind != BufferKind::constant || buffer.dtype != DType::f32 || uses.at(w.buffer) != 1 ||
+      buffer.constant.elements() != w.results * w.taps * w.terms || !(b.index == of_result + term.var * Expr(w.taps) + tap))
+    return std::nullopt;
+  b.index = of_result + tap * Expr(w.terms) + term.var;
+  return w;
+}
+
+void lay_terms_together(HostTensor& weights, const WindowWeights& w) {
+  HostTensor out(DType::f32, weights.shape());
+  const auto* from = reinterpret_cast<const float*>(weights.data());
+  auto* to = reinterpret_cast<float*>(out.mutable_data());
+  for (std::int64_t result = 0; result < w.results; ++result) {
+    for (std::int64_t tap = 0; tap < w.taps; ++tap) {
+      for (std::int64_t term = 0; term < w.terms; ++term) *to++ = from[(result * w.terms + term) * w.taps + tap];
+    }
+  }
+  weights = std::move(out);
+}
+
 }  // namespace
 
 void short_products(Schedule& schedule, const Target& target) {
   if (!target.sm90a) return;
+  const std::map<int, int> uses = schedule.uses();
   for (const EntrySchedule& entry : schedule.entries) {
     double of_host = 0, of_device = 0;
     for (const Step& step : entry.steps) {
@@ -104,7 +174,12 @@ void short_products(Schedule& schedule, const Target& target) {
     for (const Step& step : entry.steps) {
       if (step.kernel < 0) continue;
       Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
-      if (tiles_of(kernel, target, kVectorsAhead)) kernel.contraction->strategy = kShort;
+      Kernel laid_out = kernel;
+      const auto weights = lay_terms_together(laid_out, schedule, uses);
+      if (!tiles_of(laid_out, target, kVectorsAhead)) continue;
+      kernel = std::move(laid_out);
+      kernel.contraction->strategy = kShort;
+      if (weights) lay_terms_together(schedule.buffers[static_cast<std::size_t>(weights->buffer)].constant, *weights);
     }
   }
 }

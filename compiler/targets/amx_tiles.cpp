@@ -90,7 +90,7 @@ std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const
                        used = p.phases * (rows * p.pitch + p.reach);
     const std::int64_t window_bytes = channel_steps * parts * lines * 64,
                        at_once = taps_at_once(p, blocks, parts * 2048, window_bytes, target);
-    if (static_cast<double>(window_bytes + 64 + (at_once < p.taps ? blocks : 1) * 4096) > budget) break;
+    if (static_cast<double>(window_bytes + 64 + (at_once < p.taps ? blocks : 2) * 4096) > budget) break;
     for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
       AmxWindowTiles t;
       t.rows = rows;
@@ -127,12 +127,16 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const
     const std::int64_t blocks = ceil_div(rows * p.columns, 32),
                        window = p.channels * ((rows - 1) * p.stride_y + (p.taps_y - 1) * p.dilation_y + 1) * width,
                        patches = parts == 1 ? blocks * steps * 512 : steps * (1024 + blocks * parts * 512);
-    if (static_cast<double>((window + patches + 1072) * 4) > budget) break;
+    const auto fits = [&](std::int64_t sums) {
+      return static_cast<double>((window + patches + 48 + sums * 1024) * 4) <= budget;
+    };
+    if (!fits(1)) break;
     for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
       AmxWindowTiles t;
       t.rows = rows;
       t.panels = ceil_div(panels, panel_items);
       if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      if (blocks * t.panels > 1 && !fits(2)) continue;
       const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
       const double panel =
           panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply, static_cast<double>(parts * 2048)) +
@@ -150,7 +154,7 @@ std::int64_t amx_local_floats(const AmxTiles& t, const AmxProduct& p, int produc
   const std::int64_t steps = p.steps(),
                      sums = t.chunk < steps ? t.row_blocks * t.panels
                             : t.sweep       ? t.panels
-                                            : 1,
+                                            : 2,
                      panel = p.right == AmxProduct::Right::constant ? 0 : steps + 1;
   return 16 + sums * (t.sweep ? 1040 : 1024) + (t.row_blocks * t.chunk + panel) * parts_of(products) * 512;
 }
@@ -209,7 +213,7 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
       if (p.right == AmxProduct::Right::constant && mt > 1) {
         const auto beside = static_cast<std::int64_t>(kPanelsShare * static_cast<double>(target.l2_bytes));
         const auto fits = [&](std::int64_t chunk) {
-          return (mt + 2) * chunk * step_bytes + (chunk < steps ? mt * t.panels : 1) * 4096 <= beside;
+          return (mt + 2) * chunk * step_bytes + (chunk < steps ? mt * t.panels : 2) * 4096 <= beside;
         };
         for (std::int64_t chunks = ceil_div(steps, t.chunk); !fits(t.chunk) && t.chunk > kFewestSteps;)
           t.chunk = ceil_div(steps, ++chunks);

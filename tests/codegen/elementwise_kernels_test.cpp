@@ -230,3 +230,21 @@ TEST_CASE("what is stored past the caches is what is read next") {
   const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
   for (const char* target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-5, wanted) == "");
 }
+
+TEST_CASE("a product with its own sigmoid is one function, unless something else reads the sigmoid") {
+  for (const bool shared : {false, true}) {
+    PlanCheck check;
+    Builder& b = check.b;
+    Value* x = check.input(DType::f32, {3, 40}, -90, 90);
+    Value* gate = b.sigmoid(x);
+    check.out("gated", b.mul(gate, x));
+    check.out("other", b.mul(b.sigmoid(check.input({3, 40})), x));
+    if (shared) check.out("gate", gate);
+    const Compiled c = compile(module_of(copy_graph(*check.graph)), default_options());
+    std::string text;
+    for (const GeneratedFile& file : c.plan.files) text += file.source;
+    CHECK((text.find(" oclc_silu(") != std::string::npos || text.find("(oclc_silu(") != std::string::npos) == !shared);
+    const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+    for (const std::string& target : target_names()) CHECK(check.problem(target, true, 1e-6, wanted) == "");
+  }
+}

@@ -106,6 +106,68 @@ TEST_CASE("blocks of products and depthwise convolutions are one launch on a Hop
   CHECK(oclc::difference(run({}, 3), once, 0) == "");
 }
 
+// What a dense block reads: a batch norm before each product of all channels so far.
+Value* normed(Builder& b, Value* x, std::int64_t channels, unsigned seed) {
+  Value* scale = b.constant(random_tensor(DType::f32, {1, channels, 1, 1}, seed, 0.5, 1));
+  Value* shift = b.constant(random_tensor(DType::f32, {1, channels, 1, 1}, seed + 1, -0.5, 0.5));
+  return b.relu(b.fma(x, scale, shift));
+}
+
+TEST_CASE("short products read what a batch norm computes, and windows, whose weights lie tap by tap") {
+  for (const Ints& s : {Ints{32, 48, 14, 1}, {32, 48, 14, 3}, {20, 36, 9, 3}, {8, 16, 7, 5}}) {
+    CAPTURE(s);
+    PlanCheck check;
+    Builder& b = check.b;
+    const std::int64_t in = s[0], out = s[1], side = s[2], window = s[3], pad = window / 2;
+    Value* x = b.transpose(check.input({1, side, side, in}), {0, 3, 1, 2});
+    ConvOptions options;
+    options.pads = {pad, pad, pad, pad};
+    Value* w = b.constant(random_tensor(DType::f32, {out, in, window, window}, 3, -0.3, 0.3));
+    if (window == 1) x = normed(b, x, in, 11);
+    check.out("y", b.relu(b.conv(x, w, nullptr, options)));
+    const Compiled c = short_compiled(check);
+    CHECK(c.plan.launches == 1);
+    CHECK(c.plan.files.at(0).source.find("contraction_short_gpu") != std::string::npos);
+    CHECK(check.problem("h200", true, 3e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+  }
+}
+
+TEST_CASE("weights that two windows read stay as they lie") {
+  PlanCheck check;
+  Builder& b = check.b;
+  ConvOptions options;
+  options.pads = {1, 1, 1, 1};
+  Value* w = b.constant(random_tensor(DType::f32, {16, 16, 3, 3}, 3, -0.3, 0.3));
+  Value* x = b.transpose(check.input({1, 9, 9, 16}), {0, 3, 1, 2});
+  check.out("y", b.conv(b.relu(b.conv(x, w, nullptr, options)), w, nullptr, options));
+  CHECK(check.problem("h200", true, 3e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
+
+TEST_CASE("layers of a dense block that store side by side are one body of a launch") {
+  PlanCheck check;
+  Builder& b = check.b;
+  constexpr std::int64_t kNarrow = 16, kWide = 48, kSide = 9;
+  constexpr unsigned kLayers = 4;
+  ConvOptions pointwise, window;
+  window.pads = {1, 1, 1, 1};
+  const auto weights = [&](Ints shape, unsigned seed) { return b.constant(random_tensor(DType::f32, shape, seed, -0.3, 0.3)); };
+  Value* x = b.relu(b.conv(check.input({1, 3, kSide, kSide}), weights({kNarrow, 3, 3, 3}, 5), nullptr, window));
+  for (unsigned i = 0; i < kLayers; ++i) {
+    const std::int64_t channels = kNarrow * (i + 1);
+    Value* wide = b.conv(normed(b, x, channels, 9 * i), weights({kWide, channels, 1, 1}, 9 * i + 2), nullptr, pointwise);
+    Value* narrow = b.conv(b.relu(wide), weights({kNarrow, kWide, 3, 3}, 9 * i + 3), nullptr, window);
+    x = b.concat({x, narrow}, 1);
+  }
+  check.out("y", b.reduce("reduce_mean", x, {2, 3}, true));
+  const Compiled c = short_compiled(check);
+  CHECK(c.plan.launches <= 2);
+  const std::string& text = c.plan.files.back().source;
+  // The first and last kernel, a product of each layer, the window of three layers and the last one, which stores elsewhere.
+  CHECK(text.find("_k7(") != std::string::npos);
+  CHECK(text.find("_k8(") == std::string::npos);
+  CHECK(check.problem("h200", true, 5e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+}
+
 TEST_CASE("short products that do not need each other share a launch") {
   PlanCheck check;
   const auto product = [&](std::int64_t n, unsigned seed) {

@@ -122,6 +122,12 @@ TEST_CASE("few rows of more weights than caches hold read them in fewer bits, as
   CHECK(short_kernels(check, options_for("gpu", "fast")) == 0);
 }
 
+TEST_CASE("weights of ten megabytes are read in fewer bits too: other processes use the last cache as well") {
+  PlanCheck check;
+  check.out("y", check.b.matmul(check.input({1, 1024}), check.b.constant(random_tensor(DType::f32, {1024, 2500}, 3, -1, 1))));
+  CHECK(short_kernels(check, options_for("cpu", "fp32")) == 1);
+}
+
 TEST_CASE("many rows, unknown rows, weights that caches hold, and weights whose error is too large keep 32 bits") {
   const CompileOptions fast = options_for("cpu-256", "fast");
   {

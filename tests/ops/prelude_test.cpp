@@ -102,6 +102,23 @@ TEST_CASE("the prelude's float functions are within 2.5 ulp for all kinds of flo
   }
 }
 
+TEST_CASE("a product with its own sigmoid is within 2.5 ulp from -30 on, within 5 from -87 on, and next to zero below") {
+  const OpenClHost host;
+  const HostTensor x = all_floats(4001);
+  for (const int width : {1, 4, 8, 16}) {
+    const HostTensor y = apply(host, "oclc_silu(a)", x, width);
+    for (std::int64_t i = 0; i < x.elements(); ++i) {
+      const double a = x.at(i), wanted = a < 0 ? a * (std::exp(a) / (1 + std::exp(a))) : a / (1 + std::exp(-a));
+      CAPTURE(width);
+      CAPTURE(a);
+      if (a < -87)
+        CHECK(std::fabs(y.at(i)) <= 2e-36);
+      else
+        CHECK(error_in_ulp(static_cast<float>(y.at(i)), wanted) <= (a < -30 ? 5 : 2.5));
+    }
+  }
+}
+
 namespace {
 
 struct CType {

@@ -6,12 +6,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "tools/io/npy.h"
 #include "tools/oclrun/cpu_threads.h"
+#include "tools/oclrun/device_choice.h"
 #include "tools/oclrun/export.h"
 #include "tools/oclrun/inputs.h"
 #include "tools/oclrun/options.h"
@@ -213,21 +215,28 @@ int run_training(Runner& runner, const rt::Plan& plan, const Options& o, json do
   return kInterrupted;
 }
 
+std::string device_wanted(const rt::Plan& plan, const Options& o) {
+  const char* of_environment = std::getenv("OCLC_DEVICE");
+  if (!o.device.empty() || (of_environment && *of_environment)) return o.device;
+  return device_for(plan.info().target, rt::devices());
+}
+
 int run(const Options& o) {
   const auto begin = Clock::now();
   const rt::Plan plan = rt::Plan::load(o.plan);
   const double load_ms = ms_since(begin);
   const bool profiled = !o.profile.empty() || !o.trace.empty();
 
+  if (keep_threads_on_cores() && o.verbose)
+    std::fprintf(stderr, "oclrun: note: threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move\n");
+  const std::string device = device_wanted(plan, o);
   ContextUser user{o.quiet, nullptr};
   oclc_context_options context_options = OCLC_INIT(oclc_context_options);
-  context_options.device = o.device.c_str();
+  context_options.device = device.c_str();
   context_options.profiling = profiled;
   context_options.message = on_message;
   context_options.progress = on_progress;
   context_options.user = &user;
-  if (keep_threads_on_cores() && o.verbose)
-    std::fprintf(stderr, "oclrun: note: threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move\n");
   const rt::Context context(context_options);
 
   auto session_begin = Clock::now();

@@ -75,7 +75,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("plan", o.plan, "Plan file")->required()->type_name("PLAN");
   app.add_option("--entry", o.entry, "Entry point (default: predict)");
   app.add_option("-d,--device", o.device,
-                 "Index | P:D | part of a name | cpu | gpu (default: OCLC_DEVICE, else the first GPU, else the first device)");
+                 "Index | P:D | part of a name | cpu | gpu (default: OCLC_DEVICE, else what the plan was compiled for)");
   app.add_option("--dim", dims, "Value of a symbolic dimension")->type_name("N=4")->allow_extra_args(false);
   const std::string data = "Data";
   app.add_option("--input", inputs, "Input from a .npy or ONNX .pb file")

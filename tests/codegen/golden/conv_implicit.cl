@@ -107,7 +107,7 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
         #pragma unroll
         for (int i = 0; i < 4; ++i)
           #pragma unroll
-          for (int j = 0; j < 2; ++j) out[i][j] += acc[i][j];
+          for (int j = 0; j < 2; ++j) out[i][j] = 9 < 9 ? out[i][j] + acc[i][j] : acc[i][j];
         #pragma unroll 4
         for (int i = 0; i < 4; ++i) {
           if (16 % 4 != 0 && left + i >= 16) break;

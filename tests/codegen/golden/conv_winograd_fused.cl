@@ -95,7 +95,7 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
       #pragma unroll
       for (int i = 0; i < 6; ++i)
         #pragma unroll
-        for (int j = 0; j < 2; ++j) out[i][j] += acc[i][j];
+        for (int j = 0; j < 2; ++j) out[i][j] = 0 ? out[i][j] + acc[i][j] : acc[i][j];
       #pragma unroll 6
       for (int i = 0; i < 6; ++i) {
         const int m = m0 + i;

@@ -116,7 +116,7 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
       #pragma unroll
       for (int i = 0; i < 8; ++i)
         #pragma unroll
-        for (int j = 0; j < 1; ++j) out[i][j] += acc[i][j];
+        for (int j = 0; j < 1; ++j) out[i][j] = 0 ? out[i][j] + acc[i][j] : acc[i][j];
       #pragma unroll 8
       for (int i = 0; i < 8; ++i) {
         const int m = m0 + i;

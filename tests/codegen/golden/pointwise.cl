@@ -17,18 +17,26 @@
 #endif
 
 #endif
-#ifndef OCLC_HAVE_oclc_exp_times
-#define OCLC_HAVE_oclc_exp_times
-// e^a 2^e where that is a normal number, `magic` = 1.5 2^23 + 127 + e: the sum rounds a / ln 2 to an integer in the low bits of z, from
-// where it becomes an exponent. |r| <= ln(2) / 2, the polynomial is a minimax one of (e^r - 1 - r) / r^2.
-#define OCLC_EXP_TIMES(T, I) \
-  T __attribute__((overloadable)) oclc_exp_times(T a, T magic) { \
-    const T z = fma(a, (T)(1.44269504f), magic), n = z - magic; \
+#ifndef OCLC_HAVE_oclc_exp_rest
+#define OCLC_HAVE_oclc_exp_rest
+// e^a 2^-n - 1 for an integer n next to a / ln 2: |r| <= ln(2) / 2, the polynomial is a minimax one of (e^r - 1 - r) / r^2.
+#define OCLC_EXP_REST(T) \
+  T __attribute__((overloadable)) oclc_exp_rest(T a, T n) { \
     const T r = fma(n, (T)(1.90465421e-9f), fma(n, (T)(-0.693147182f), a)); \
     const T s = r * r, low = fma((T)(1.66665206e-1f), r, (T)(4.99999934e-1f)); \
     const T high = fma((T)(8.36871521e-3f), r, (T)(4.16683879e-2f)); \
-    const T q = fma(fma((T)(1.38146020e-3f), s, high), s, low); \
-    return (fma(q, s, r) + 1) * as_##T(as_##I(z) << 23); \
+    return fma(fma(fma((T)(1.38146020e-3f), s, high), s, low), s, r); \
+  }
+OCLC_FLOATS(OCLC_EXP_REST)
+#endif
+#ifndef OCLC_HAVE_oclc_exp_times
+#define OCLC_HAVE_oclc_exp_times
+// e^a 2^e where that is a normal number, `magic` = 1.5 2^23 + 127 + e: the sum rounds a / ln 2 to an integer in the low bits of z, from
+// where it becomes an exponent.
+#define OCLC_EXP_TIMES(T, I) \
+  T __attribute__((overloadable)) oclc_exp_times(T a, T magic) { \
+    const T z = fma(a, (T)(1.44269504f), magic); \
+    return (oclc_exp_rest(a, z - magic) + 1) * as_##T(as_##I(z) << 23); \
   }
 OCLC_EXP_TIMES(float, int) OCLC_EXP_TIMES(float4, int4) OCLC_EXP_TIMES(float8, int8) OCLC_EXP_TIMES(float16, int16)
 #endif
