@@ -46,15 +46,6 @@ constexpr std::int64_t kPad = 16;
 // Items that cores finish at different times.
 constexpr std::int64_t kItemsOfCore = 4;
 
-double cycles_of_vector(const Kernel& loads) {
-  double cycles = kVectorCopy;
-  for (const ScalarNode& n : loads.nodes) {
-    if (n.kind == ScalarNode::Kind::load) cycles += kLoad;
-    if (n.kind == ScalarNode::Kind::apply) cycles += kOperation;
-  }
-  return cycles;
-}
-
 class ChunkChooser {
  public:
   ChunkChooser(const ContractionView& view, const ContractionChoice* choice, const Target& target)
@@ -108,7 +99,7 @@ class ChunkChooser {
   bool chooses_copy_of_a() {
     if (view_.roles().m.size() == 1) {
       const Axis& row = view_.axis(view_.roles().m[0]);
-      if (varies_by_one(a_, row.name) && takes_vectors(a_, row, kNeighbours)) {
+      if (has_neighbours(a_, row) && takes_vectors(a_, row, kNeighbours)) {
         tiles_.rows_innermost = true;
         tiles_.lanes = takes_vectors(a_, row, target_.vector_width) ? target_.vector_width : kNeighbours;
         copy_a_ = cycles_of_vector(a_) / tiles_.lanes;
@@ -119,13 +110,6 @@ class ChunkChooser {
     tiles_.lanes = target_.vector_width;
     copy_a_ = cycles_of_vector(a_) / target_.vector_width;
     return true;
-  }
-
-  // A load goes from row to row in steps of one element.
-  static bool varies_by_one(const Kernel& loads, const std::string& axis) {
-    return std::any_of(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
-      return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis) == Expr(1);
-    });
   }
 
   // The other templates read or copy all terms at once: a block of few rows, or panels of B by steps of a page.
@@ -260,6 +244,21 @@ class ChunkChooser {
 
 bool takes_vectors(const Kernel& loads, const Axis& axis, int width) {
   return axis.extent.is_constant() && axis.extent.value() >= width && can_vectorize(loads, axis.name, width);
+}
+
+double cycles_of_vector(const Kernel& loads) {
+  double cycles = kVectorCopy;
+  for (const ScalarNode& n : loads.nodes) {
+    if (n.kind == ScalarNode::Kind::load) cycles += kLoad;
+    if (n.kind == ScalarNode::Kind::apply) cycles += kOperation;
+  }
+  return cycles;
+}
+
+bool has_neighbours(const Kernel& loads, const Axis& axis) {
+  return std::any_of(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
+    return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis.name) == Expr(1);
+  });
 }
 
 std::optional<ChunkTiles> choose_chunks_beside_panels(const ContractionView& view, const Target& target) {

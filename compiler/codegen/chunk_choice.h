@@ -30,5 +30,9 @@ std::optional<ChunkTiles> choose_chunks_beside_panels(const ContractionView& vie
 
 // Vectors of `width` along the axis hold what `loads` computes.
 bool takes_vectors(const Kernel& loads, const Axis& axis, int width);
+// Cycles of one that is copied.
+double cycles_of_vector(const Kernel& loads);
+// A load goes along the axis in steps of one element.
+bool has_neighbours(const Kernel& loads, const Axis& axis);
 
 }  // namespace oclc

@@ -11,6 +11,7 @@
 #include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/half.h"
 #include "compiler/codegen/pack.h"
+#include "compiler/codegen/panel_copy.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/tile_kernel.h"
 #include "compiler/ir/division.h"
@@ -19,8 +20,6 @@
 namespace oclc {
 namespace {
 
-// Rows of B by which they are asked for before they are copied.
-constexpr std::int64_t kRowsAhead = 8;
 // Second-level caches that a work-item's own memory and its next lines may fill: a part of them comes from the last cache
 // again.
 constexpr double kCrowded = 1.5;
@@ -28,12 +27,7 @@ constexpr double kCrowded = 1.5;
 class ChunkCode {
  public:
   ChunkCode(const ContractionView& view, const ChunkTiles& tiles, const Target& target)
-      : view_(view),
-        tiles_(tiles),
-        target_(target),
-        width_(target.vector_width),
-        names_(axis_names(view.kernel())),
-        kernel_(view.kernel()) {}
+      : view_(view), tiles_(tiles), target_(target), width_(target.vector_width), kernel_(view.kernel()) {}
 
   // A is packed [row tile][term][row], surplus rows 0.
   void pack_left(const PackedOperand& where, const Buffer& source) {
@@ -52,14 +46,14 @@ class ChunkCode {
     if (tiles_.constant_a) return finish();
     const Axis& lanes_of_a = tiles_.rows_innermost ? view_.axis(view_.roles().m[0]) : view_.inner_axis();
     values_.holes["A_ELEMENTS"] = elements_of_a(view_, lanes_of_a.name, tiles_.lanes);
-    if (tiles_.rows_innermost) values_.holes["A_LAST_ROWS"] = a_last_rows();
+    if (tiles_.rows_innermost) values_.holes["A_LAST_ROWS"] = last_rows_of_a(view_);
     ask_ahead();
     return finish();
   }
 
  private:
   GeneratedKernel finish() {
-    values_.holes["PACK_B"] = b_panels();
+    values_.holes["PACK_B"] = copy_of_panels(view_, width_, panel_width());
     values_.holes["EPILOGUE"] = contraction_epilogue(view_, width_, false);
     values_.holes["STORE"] = "";
     values_.holes["C_ROW"] = "";
@@ -105,23 +99,6 @@ class ChunkCode {
     for (const auto& [name, value] : numbers) p[name] = std::to_string(value);
   }
 
-  static void add_lines(Emitter& e, const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) e.line(line);
-  }
-
-  // Elements to[l] of A at the rows m + l and one term, one by one; rows beyond the last repeat it.
-  std::string a_last_rows() const {
-    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
-    Emitter e(loads, view_.mode());
-    e.open("for (int l = 0; l < PV; ++l)", names_);
-    add_lines(e, view_.tap_coordinates());
-    e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
-    e.line(fmt::format("const {} {} = min(m + l, M - 1);", view_.index_type(), view_.axis(view_.roles().m[0]).name));
-    e.line(fmt::format("to[l] = {};", e.value(view_.roles().a)));
-    e.close();
-    return e.text();
-  }
-
   // Both operands' lines of the next chunk.
   void ask_ahead() {
     if (one_chunk()) return;
@@ -129,8 +106,8 @@ class ChunkCode {
     // Taps of an image share lines, which are not asked for once each.
     if ((by_terms || !tiles_.rows_innermost) && view_.taps() > 1) return;
     const Axis& inner = view_.inner_axis();
-    const std::string a = lines_ahead(view_.roles().a, tiles_.rows_innermost ? view_.axis(view_.roles().m[0]) : inner),
-                      b = lines_ahead(view_.roles().b, by_terms ? inner : view_.column_axis());
+    const std::string a = lines_ahead(view_, view_.roles().a, tiles_.rows_innermost ? view_.axis(view_.roles().m[0]) : inner),
+                      b = lines_ahead(view_, view_.roles().b, by_terms ? inner : view_.column_axis());
     if (a.empty() || b.empty() || !next_chunk_fits()) return;
     values_.parameters["CHUNK_AHEAD"] = "1";
     if (by_terms) values_.parameters["B_BY_TERMS"] = "1";
@@ -153,113 +130,10 @@ class ChunkCode {
     return static_cast<double>((here + next) * 4) <= kCrowded * static_cast<double>(target_.l2_bytes);
   }
 
-  // Lines that ask for what `root` loads at (tap, k) and row m or column n, where `lanes` are neighbours; empty: nowhere.
-  std::string lines_ahead(NodeId root, const Axis& lanes) const {
-    const Kernel loads = part_for(view_.kernel(), root);
-    const std::string& inner = view_.inner_axis().name;
-    std::set<std::string> lines;
-    std::vector<Expr> needed;
-    Emitter e(loads, view_.mode());
-    e.open("", names_);
-    for (const ScalarNode& n : loads.nodes) {
-      if (n.kind != ScalarNode::Kind::load || reads_values(n.index) || !n.index.uses(inner) ||
-          n.index.coefficient(lanes.name) != Expr(1))
-        continue;
-      needed.push_back(n.index);
-      lines.insert(fmt::format("oclc_prefetch_l2({} + {});", loads.operands[static_cast<std::size_t>(n.operand)].name,
-                               e.index(n.index)));
-    }
-    if (lines.empty()) return "";
-    add_lines(e, view_.tap_coordinates());
-    e.line(fmt::format("const {} {} = k;", view_.index_type(), inner));
-    if (root == view_.roles().a)
-      add_lines(e, view_.row_coordinates(needed));
-    else if (view_.column_axis().name != "n")
-      e.line(fmt::format("const {} {} = n;", view_.index_type(), view_.column_axis().name));
-    for (const std::string& line : lines) e.line(line);
-    e.close();
-    return e.text();
-  }
-
-  // B's panels: vectors of columns, or squares of vectors of terms that are transposed, or one element after the other.
-  std::string b_panels() const {
-    const Kernel loads = part_for(view_.kernel(), view_.roles().b);
-    if (takes_vectors(loads, view_.column_axis(), width_)) return b_by_columns(loads);
-    if (takes_vectors(loads, view_.inner_axis(), width_)) return b_by_squares(loads);
-    return loop_over_panels("for (int k = k0; k < k_end; ++k)", "to + (panel - panel_begin) * B_PANEL + (k - k0) * PW",
-                            b_elements(loads, "k"));
-  }
-
-  static std::string loop_over_panels(const std::string& terms, const std::string& row, const std::string& body) {
-    return fmt::format(
-        "{} {{\n  for (int panel = panel_begin; panel < panel_end; ++panel) {{\n"
-        "    __local float* row = {};\n{}  }}\n}}\n",
-        terms, row, body);
-  }
-
-  // Elements row[j] of a panel at the term `k` from column `first` on, one by one; columns beyond the last repeat it.
-  std::string b_elements(const Kernel& loads, const std::string& k, const std::string& first = "0") const {
-    Emitter e(loads, view_.mode());
-    e.open(fmt::format("for (int j = {}; j < PW; ++j)", first), names_);
-    add_lines(e, view_.tap_coordinates());
-    e.line(fmt::format("const {} {} = {};", view_.index_type(), view_.inner_axis().name, k));
-    e.line(fmt::format("const {} {} = min(panel * PW + j, N - 1);", view_.index_type(), view_.column_axis().name));
-    e.line(fmt::format("row[j] = {};", e.value(view_.roles().b)));
-    e.close();
-    return e.text();
-  }
-
-  std::string b_by_columns(const Kernel& loads) const {
-    const std::int64_t columns = view_.columns().value();
-    const bool ragged = columns % width_ != 0;
-    Emitter e(loads, view_.mode());
-    e.set_vector_axis(view_.column_axis().name, width_);
-    e.open(fmt::format("for (int j = 0; j < {}; j += VW)", ragged ? "whole" : "PW"), names_);
-    add_lines(e, view_.tap_coordinates());
-    e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
-    // Vectors beyond the last column repeat those before it; of one that is partly beyond it, elements are copied.
-    e.line(fmt::format("const {} {} = {};", view_.index_type(), view_.column_axis().name,
-                       ragged || columns % panel_width() == 0 ? "panel * PW + j" : "min(panel * PW + j, N - VW)"));
-    // Rows of B are a page apart: the processor guesses none of them.
-    if (is_plain_load(view_.b())) {
-      const Expr term = Expr::axis(view_.inner_axis().name, view_.inner());
-      const Expr ahead = view_.b().index.substitute({{view_.inner_axis().name, term + Expr(kRowsAhead)}});
-      e.line(fmt::format("if (j % 16 == 0) oclc_prefetch({} + {});", view_.operand_of(view_.b()).name, view_.c_text(ahead)));
-    }
-    e.line(fmt::format("STORE({}, row + j);", e.vector_value(view_.roles().b)));
-    e.close();
-    std::string body = e.text();
-    if (ragged) body = "const int whole = min(PW, (N - panel * PW) / VW * VW);\n" + body + b_elements(loads, "k", "whole");
-    return loop_over_panels("for (int k = k0; k < k_end; ++k)", "to + (panel - panel_begin) * B_PANEL + (k - k0) * PW", body);
-  }
-
-  std::string b_by_squares(const Kernel& loads) const {
-    Emitter e(loads, view_.mode());
-    e.set_vector_axis(view_.inner_axis().name, width_);
-    e.open("for (int l = 0; l < VW; ++l)", names_);
-    add_lines(e, view_.tap_coordinates());
-    e.line(fmt::format("const {} {} = k;", view_.index_type(), view_.inner_axis().name));
-    e.line(fmt::format("const {} {} = min(panel * PW + j + l, N - 1);", view_.index_type(), view_.column_axis().name));
-    e.line(fmt::format("r[l] = {};", e.vector_value(view_.roles().b)));
-    e.close();
-    const std::string square =
-        "for (int j = 0; j < PW; j += VW) {\n  VEC r[VW];\n  #pragma unroll\n" + e.text() +
-        "  oclc_transpose(r);\n  #pragma unroll\n  for (int l = 0; l < VW; ++l) STORE(r[l], row + l * PW + j);\n}\n";
-    return "// Squares of terms and columns; the last one overlaps its neighbour.\nif (k_end - k0 >= VW) {\n" +
-           loop_over_panels("for (int at = k0; at < k_end; at += VW)",
-                            "to + (panel - panel_begin) * B_PANEL + (min(at, k_end - VW) - k0) * PW",
-                            "const int k = min(at, k_end - VW);\n" + square) +
-           "} else {\n" +
-           loop_over_panels("for (int k = k0; k < k_end; ++k)", "to + (panel - panel_begin) * B_PANEL + (k - k0) * PW",
-                            b_elements(loads, "k")) +
-           "}\n";
-  }
-
   const ContractionView& view_;
   const ChunkTiles& tiles_;
   const Target& target_;
   const int width_;
-  const std::set<std::string> names_;
   Kernel kernel_;  // with the operand marked that packed tiles replace
   std::vector<OwnConstant> constants_;
   TemplateValues values_;

@@ -14,6 +14,10 @@ inline constexpr std::string_view kStrassen = "strassen";
 
 struct StrassenShape {
   std::int64_t rows = 1, columns = 1, inner = 1;
+  bool rows_innermost = false;   // vectors of the left operand's rows, not of its terms
+  bool vectors_of_terms = true;  // of one of the operands: chunks are whole vectors
+  double compute_of_left = 0;    // cycles of a vector of pairs of rows and terms that are computed
+  double copy_of_right = 0;      // cycles a vector, where the right operand is given at run time; else 0
 };
 
 // A register tile of pairs, pairs of terms of a chunk, row tiles and panels of a work-item, and the cycles of a core.

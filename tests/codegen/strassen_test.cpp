@@ -1,5 +1,9 @@
 // Products of halves: which contractions take them, and the numbers that come out.
 #include "compiler/codegen/contraction_strassen.h"
+
+#include <algorithm>
+#include <functional>
+
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {
@@ -63,7 +67,8 @@ TEST_CASE("weights of products of halves are stored once, not as seven combinati
   CHECK(compile(module_of(copy_graph(*check.graph)), options).plan.constants.bytes() == 768 * 768 * 4);
 }
 
-TEST_CASE("few or unknown rows, weights of run time and an error that is too large keep eight products") {
+TEST_CASE(
+    "few or unknown rows, weights of run time where registers are few, and an error that is too large keep eight products") {
   const CompileOptions options = halving_options("cpu");
   {
     PlanCheck few;
@@ -79,7 +84,8 @@ TEST_CASE("few or unknown rows, weights of run time and an error that is too lar
   {
     PlanCheck given;
     given.out("y", given.b.matmul(given.input({128, 768}), given.input({768, 768})));
-    CHECK(halved_kernels(given, options) == 0);
+    CHECK(halved_kernels(given, options) == 1);
+    CHECK(halved_kernels(given, halving_options("cpu-256")) == 0);
   }
   {
     PlanCheck check;
@@ -104,6 +110,64 @@ TEST_CASE("products of halves: odd rows, ragged columns, prologues and epilogues
   CHECK(halved_kernels(check, halving_options("cpu")) >= 4);
   for (const std::string target : {"cpu", "cpu-256"})
     for (const bool fuse : {true, false}) CHECK(check.problem(target, fuse, 5e-6, wanted) == "");
+}
+
+TEST_CASE("products of halves of run time: rows or terms side by side on either side, odd ends, computed operands") {
+  const auto turned = [](Builder& b, Value* x) { return b.transpose(x, {1, 0}); };
+  const std::vector<std::pair<std::string, std::function<Value*(PlanCheck&, Builder&)>>> cases = {
+      {"given",
+       [&](PlanCheck& c, Builder& b) {
+         return b.matmul(c.input({255, 768}), c.input({768, 400}));
+       }},
+      {"right turned",
+       [&](PlanCheck& c, Builder& b) {
+         return b.matmul(c.input({256, 768}), turned(b, c.input({767, 768})));
+       }},
+      {"left turned",
+       [&](PlanCheck& c, Builder& b) {
+         return b.matmul(turned(b, c.input({1568, 256})), c.input({1568, 384}));
+       }},
+      {"odd rows turned",
+       [&](PlanCheck& c, Builder& b) {
+         return b.matmul(turned(b, c.input({512, 509})), c.input({512, 769}));
+       }},
+      {"both turned",
+       [&](PlanCheck& c, Builder& b) {
+         return b.matmul(turned(b, c.input({768, 256})), turned(b, c.input({400, 768})));
+       }},
+      {"computed",
+       [&](PlanCheck& c, Builder& b) {
+         return b.matmul(turned(b, b.relu(c.input({512, 512}))), b.relu(c.input({512, 384})));
+       }},
+      {"computed rows", [&](PlanCheck& c, Builder& b) {
+         return b.relu(b.matmul(b.relu(c.input({256, 1024})), c.input({1024, 384})));
+       }}};
+  for (const auto& [name, product] : cases) {
+    CAPTURE(name);
+    PlanCheck check;
+    check.out("y", product(check, check.b));
+    CHECK(halved_kernels(check, halving_options("cpu")) == 1);
+    const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+    CHECK(check.problem("cpu", true, 5e-6, wanted) == "");
+  }
+}
+
+TEST_CASE("products that no other product needs share an error, those in a row add theirs") {
+  PlanCheck check;
+  Builder& b = check.b;
+  Value* x = check.input({512, 512});
+  for (int i = 0; i < 3; ++i) check.out("side by side " + std::to_string(i), b.matmul(x, check.input({512, 512})));
+  Value* row = check.input({512, 512});
+  for (int i = 0; i < 3; ++i) row = b.matmul(row, check.input({512, 512}));
+  check.out("in a row", row);
+  Schedule schedule = compile(module_of(copy_graph(*check.graph)), halving_options("cpu", "strict")).schedule;
+  const auto halved = [](const Schedule& s) {
+    return std::count_if(s.kernels.begin(), s.kernels.end(),
+                         [](const Kernel& k) { return k.contraction && k.contraction->strategy == kStrassen; });
+  };
+  // One error for the four that end a row, and another for one of the two before.
+  multiply_halves(schedule, find_target("cpu"), 2.7e-7 * 1.5);
+  CHECK(halved(schedule) == 5);
 }
 
 }  // namespace
