@@ -16,7 +16,7 @@
 //   VW      4, 8, 16: vector width of the target
 //   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers, 32 (12x2, 10x2, 7x2, 8x3, 6x4, 4x4)
 //           or 16 (6x2, 4x3)
-//   HALF_LAST  1: one panel, whose last vector has no more than VW / 2 columns, with which half a vector multiplies (0)
+//   HALF_LAST  1, for VW = 16: one panel, whose last vector has no more than 8 columns, with which half a vector multiplies (0)
 //   MT, NP  row tiles and panels of a work-item: at least 1
 //   K_CHAIN, TAP_CHAIN  longest chain of fma: K_CHAIN elements of a tap (K), or TAP_CHAIN whole taps with K_CHAIN = K (TAPS);
 //           chains are then added up, which divides the rounding error of long sums
@@ -118,19 +118,9 @@
 #define A_FROM(v) v
 #endif
 #define VEC JOIN(float, VW)
-#if VW == 16
-#define HALF float8
-#else
-#if VW == 8
-#define HALF float4
-#else
-#define HALF float2
-#endif
-#endif
-#define HALF_SUM(a, b, sum) (VEC)(fma((a).lo, (b).lo, (sum).lo), (HALF)(0.0f))
 // a * b + sum for vector j of a row of the tile.
 #if HALF_LAST
-#define MULTIPLY_ADD(a, b, sum, j) ((j) == NV - 1 ? HALF_SUM(a, b, sum) : fma(a, b, sum))
+#define MULTIPLY_ADD(a, b, sum, j) ((j) == NV - 1 ? oclc_fma_low(a, b, sum) : fma(a, b, sum))
 #else
 #define MULTIPLY_ADD(a, b, sum, j) fma(a, b, sum)
 #endif

@@ -127,19 +127,9 @@
 #define B_FROM(v) v
 #endif
 #define VEC JOIN(float, VW)
-#if VW == 16
-#define HALF float8
-#else
-#if VW == 8
-#define HALF float4
-#else
-#define HALF float2
-#endif
-#endif
-#define HALF_SUM(a, b, sum) (VEC)(fma((a).lo, (b).lo, (sum).lo), (HALF)(0.0f))
 // a * b + sum for vector j of a row of the tile.
 #if HALF_LAST
-#define MULTIPLY_ADD(a, b, sum, j) ((j) == NV - 1 ? HALF_SUM(a, b, sum) : fma(a, b, sum))
+#define MULTIPLY_ADD(a, b, sum, j) ((j) == NV - 1 ? oclc_fma_low(a, b, sum) : fma(a, b, sum))
 #else
 #define MULTIPLY_ADD(a, b, sum, j) fma(a, b, sum)
 #endif

@@ -1,4 +1,4 @@
-// Combinations over the lanes of a vector, as a balanced tree.
+// Combinations over the lanes of a vector, as a balanced tree, and parts of vectors.
 
 //@provides oclc_lanes_sum
 float __attribute__((overloadable)) oclc_lanes_sum(float4 v) { return (v.x + v.y) + (v.z + v.w); }
@@ -31,6 +31,10 @@ float __attribute__((overloadable)) oclc_lanes_min(float16 v) { return oclc_lane
 int __attribute__((overloadable)) oclc_lanes_min(int4 v) { return min(min(v.x, v.y), min(v.z, v.w)); }
 int __attribute__((overloadable)) oclc_lanes_min(int8 v) { return oclc_lanes_min(min(v.lo, v.hi)); }
 int __attribute__((overloadable)) oclc_lanes_min(int16 v) { return oclc_lanes_min(min(v.lo, v.hi)); }
+
+//@provides oclc_fma_low
+// a * b + c in the lower half of the lanes, 0 in the upper one.
+float16 oclc_fma_low(float16 a, float16 b, float16 c) { return (float16)(fma(a.lo, b.lo, c.lo), (float8)(0.0f)); }
 
 //@provides oclc_load_lanes4 oclc_load_lanes8 oclc_load_lanes16
 // The first `count` lanes from memory, the others 0: nothing behind them is read. Where `count` is a constant, whole and half vectors

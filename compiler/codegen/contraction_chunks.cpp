@@ -99,20 +99,12 @@ class ChunkCode {
     for (const auto& [name, value] : numbers) p[name] = std::to_string(value);
   }
 
-  // Both operands' lines of the next chunk.
+  // Both operands' lines of the next chunk. Taps of an image share lines, which are not asked for once each.
   void ask_ahead() {
-    if (one_chunk()) return;
-    const bool by_terms = !takes_vectors(part_for(view_.kernel(), view_.roles().b), view_.column_axis(), width_);
-    // Taps of an image share lines, which are not asked for once each.
-    if ((by_terms || !tiles_.rows_innermost) && view_.taps() > 1) return;
-    const Axis& inner = view_.inner_axis();
-    const std::string a = lines_ahead(view_, view_.roles().a, tiles_.rows_innermost ? view_.axis(view_.roles().m[0]) : inner),
-                      b = lines_ahead(view_, view_.roles().b, by_terms ? inner : view_.column_axis());
-    if (a.empty() || b.empty() || !next_chunk_fits()) return;
-    values_.parameters["CHUNK_AHEAD"] = "1";
-    if (by_terms) values_.parameters["B_BY_TERMS"] = "1";
-    values_.holes["NEXT_A"] = a;
-    values_.holes["NEXT_B"] = b;
+    const bool by_terms = !takes_vectors(part_for(view_.kernel(), view_.roles().b), view_.column_axis(), width_),
+               shares_lines = (by_terms || !tiles_.rows_innermost) && view_.taps() > 1;
+    if (!one_chunk() && !shares_lines && next_chunk_fits() && ask_for_lines(view_, tiles_.rows_innermost, width_, values_))
+      values_.parameters["CHUNK_AHEAD"] = "1";
   }
 
   // Operands that are computed from several tensors have so many lines that they push out what is multiplied.

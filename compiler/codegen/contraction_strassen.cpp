@@ -16,6 +16,7 @@
 #include "compiler/codegen/tiling.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/kernels/resident.h"
 
 namespace oclc {
 namespace {
@@ -187,13 +188,6 @@ struct HalvedProduct {
   double gain, error;
 };
 
-void add_kernels(const std::vector<Step>& steps, std::vector<std::size_t>& kernels) {
-  for (const Step& step : steps) {
-    if (step.kernel >= 0) kernels.push_back(static_cast<std::size_t>(step.kernel));
-    add_kernels(step.body, kernels);
-  }
-}
-
 // Those of `kernels` whose results another product needs, by whatever way, in the same run: state that a run leaves is for the
 // next.
 std::set<std::size_t> needed_by_products(const Schedule& schedule, const std::vector<std::size_t>& kernels) {
@@ -288,15 +282,7 @@ class StrassenCode {
     auto& p = values_.parameters;
     p["B_COPIED"] = "1";
     values_.holes["PACK_B"] = copy_of_panels(view_, target_.vector_width, 2 * panel_width_);
-    const bool by_terms = !takes_vectors(part_for(view_.kernel(), view_.roles().b), view_.column_axis(), target_.vector_width);
-    const Axis& inner = view_.inner_axis();
-    const std::string a = lines_ahead(view_, view_.roles().a, shape_.rows_innermost ? view_.axis(view_.roles().m[0]) : inner),
-                      b = lines_ahead(view_, view_.roles().b, by_terms ? inner : view_.column_axis());
-    if (a.empty() || b.empty()) return;
-    p["ASK_AHEAD"] = "1";
-    if (by_terms) p["B_BY_TERMS"] = "1";
-    values_.holes["NEXT_A"] = a;
-    values_.holes["NEXT_B"] = b;
+    if (ask_for_lines(view_, shape_.rows_innermost, target_.vector_width, values_)) p["ASK_AHEAD"] = "1";
   }
 
   OwnConstant packed_right(const std::vector<Buffer>& buffers) {
@@ -342,7 +328,10 @@ void multiply_halves(Schedule& schedule, const Target& target, double error) {
     return;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<std::size_t> kernels;
-    add_kernels(entry.steps, kernels);
+    for (const Step& step : entry.steps) {
+      for (const Kernel* kernel : kernels_of(schedule, step))
+        kernels.push_back(static_cast<std::size_t>(kernel - schedule.kernels.data()));
+    }
     std::vector<HalvedProduct> all;
     for (const std::size_t i : kernels) {
       if (const auto c = halved_product(schedule, i, target)) all.push_back(*c);

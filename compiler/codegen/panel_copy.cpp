@@ -105,24 +105,7 @@ class PanelCode {
   const std::set<std::string> names_;
 };
 
-}  // namespace
-
-std::string copy_of_panels(const ContractionView& view, int width, std::int64_t panel_width) {
-  return PanelCode(view, width, panel_width).run();
-}
-
-std::string last_rows_of_a(const ContractionView& view) {
-  const Kernel loads = part_for(view.kernel(), view.roles().a);
-  Emitter e(loads, view.mode());
-  e.open("for (int l = 0; l < PV; ++l)", axis_names(view.kernel()));
-  add_lines(e, view.tap_coordinates());
-  e.line(fmt::format("const {} {} = k;", view.index_type(), view.inner_axis().name));
-  e.line(fmt::format("const {} {} = min(m + l, M - 1);", view.index_type(), view.axis(view.roles().m[0]).name));
-  e.line(fmt::format("to[l] = {};", e.value(view.roles().a)));
-  e.close();
-  return e.text();
-}
-
+// Lines that ask for what `root`, an operand, loads where `lanes` are neighbours; empty: nowhere.
 std::string lines_ahead(const ContractionView& view, NodeId root, const Axis& lanes) {
   const Kernel loads = part_for(view.kernel(), root);
   const std::string& inner = view.inner_axis().name;
@@ -148,6 +131,36 @@ std::string lines_ahead(const ContractionView& view, NodeId root, const Axis& la
   for (const std::string& line : lines) e.line(line);
   e.close();
   return e.text();
+}
+
+}  // namespace
+
+std::string copy_of_panels(const ContractionView& view, int width, std::int64_t panel_width) {
+  return PanelCode(view, width, panel_width).run();
+}
+
+std::string last_rows_of_a(const ContractionView& view) {
+  const Kernel loads = part_for(view.kernel(), view.roles().a);
+  Emitter e(loads, view.mode());
+  e.open("for (int l = 0; l < PV; ++l)", axis_names(view.kernel()));
+  add_lines(e, view.tap_coordinates());
+  e.line(fmt::format("const {} {} = k;", view.index_type(), view.inner_axis().name));
+  e.line(fmt::format("const {} {} = min(m + l, M - 1);", view.index_type(), view.axis(view.roles().m[0]).name));
+  e.line(fmt::format("to[l] = {};", e.value(view.roles().a)));
+  e.close();
+  return e.text();
+}
+
+bool ask_for_lines(const ContractionView& view, bool rows_innermost, int width, TemplateValues& values) {
+  const Axis& inner = view.inner_axis();
+  const bool by_terms = !takes_vectors(part_for(view.kernel(), view.roles().b), view.column_axis(), width);
+  const std::string a = lines_ahead(view, view.roles().a, rows_innermost ? view.axis(view.roles().m[0]) : inner),
+                    b = lines_ahead(view, view.roles().b, by_terms ? inner : view.column_axis());
+  if (a.empty() || b.empty()) return false;
+  if (by_terms) values.parameters["B_BY_TERMS"] = "1";
+  values.holes["NEXT_A"] = a;
+  values.holes["NEXT_B"] = b;
+  return true;
 }
 
 }  // namespace oclc

@@ -12,8 +12,8 @@ namespace oclc {
 std::string copy_of_panels(const ContractionView& view, int width, std::int64_t panel_width);
 // A_LAST_ROWS: fills to[l], l < PV, with f(A)[min(m + l, M - 1), tap, k] along the innermost row axis.
 std::string last_rows_of_a(const ContractionView& view);
-// Lines that ask for what `root`, an operand, loads at (tap, k) and row m or column n, where `lanes` are neighbours; empty:
-// nowhere.
-std::string lines_ahead(const ContractionView& view, NodeId root, const Axis& lanes);
+// NEXT_A and NEXT_B, lines that ask for what the operands load at (tap, k) and row m or column n, whose neighbours are rows or
+// terms of A, and columns of B or, with the parameter B_BY_TERMS, terms. False, and nothing filled, where one operand has none.
+bool ask_for_lines(const ContractionView& view, bool rows_innermost, int width, TemplateValues& values);
 
 }  // namespace oclc
