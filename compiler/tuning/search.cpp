@@ -44,14 +44,13 @@ class Search {
       return result_;
     }
     result_.modelled_seconds = best_ = first.seconds;
-    for (const auto& [key, modelled] : first.asked) note({key, modelled, first.seconds, true, {}});
     report();
     Measurement now = first;
     const auto strategy =
         std::find_if(now.asked.begin(), now.asked.end(), [](const auto& a) { return is_of(a.first, "conv_"); });
     if (strategy != now.asked.end()) {
       const auto [key, modelled] = *strategy;
-      try_all(key, modelled, strategies(key));
+      try_all({key, modelled, first.seconds, true, {}}, strategies(key));
       if (const auto chosen = choices_.choices.find(key);
           chosen != choices_.choices.end() && chosen->second != modelled && !spent())
         now = measure_(job_, choices_, kHopeless * best_);
@@ -59,8 +58,7 @@ class Search {
     for (const auto& [key, modelled] : now.asked) {
       if (is_of(key, "conv_")) continue;
       // With another strategy than the model's its tiles have a time of their own.
-      if (!choices_.choices.empty() && now.note.empty()) note({key, modelled, now.seconds, true, {}});
-      try_all(key, modelled, tiles(key));
+      try_all({key, modelled, now.note.empty() ? now.seconds : first.seconds, true, {}}, tiles(key));
     }
     result_.best_seconds = best_;
     for (const auto& [key, choice] : choices_.choices)
@@ -106,8 +104,13 @@ class Search {
     return tile_choices({s[0], s[1], s[2], s[3], s[4]}, target, static_cast<int>(s[5]));
   }
 
-  // The best of `list` becomes the choice for `key`. Those near to the model's come first.
-  void try_all(const std::string& key, const TunedChoice& modelled, std::vector<TunedChoice> list) {
+  // The best of `list` becomes the choice for the key of `model`, the cost model's. Those near to that come first. A question
+  // whose answers all come to one plan decides nothing here, though it may in another operator with the same key: its trials
+  // are not kept.
+  void try_all(const Trial& model, std::vector<TunedChoice> list) {
+    const std::string& key = model.key;
+    const TunedChoice& modelled = model.choice;
+    bool decides = false, tried = false;
     std::stable_sort(list.begin(), list.end(),
                      [&](const TunedChoice& a, const TunedChoice& b) { return distance(a, modelled) < distance(b, modelled); });
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -121,12 +124,16 @@ class Search {
       if (before != known_.end()) {
         trial = *before;
         ++result_.known;
+        if (!decides) decides = true, note(model);
       } else {
         if (spent()) continue;
         Tuning with = choices_;
         with.choices[key] = choice;
         const Measurement m = measure_(job_, with, kHopeless * best_);
         ++result_.trials;
+        tried = true;
+        if (m.repeated) continue;
+        if (!decides) decides = true, note(model);
         trial.seconds = m.seconds;
         trial.note = m.note;
         note(trial);
@@ -139,6 +146,7 @@ class Search {
       }
       report();
     }
+    if (!decides && !tried) note(model);
   }
 
   const TuningJob& job_;

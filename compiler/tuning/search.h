@@ -28,7 +28,8 @@ TuningJob product_job(std::int64_t rows, std::int64_t depth, std::int64_t column
 
 struct Measurement {
   double seconds = 0;
-  std::string note;                                        // see Trial
+  std::string note;       // see Trial
+  bool repeated = false;  // the plan is one of this job that was timed before: these are its seconds
   std::vector<std::pair<std::string, TunedChoice>> asked;  // keys, and what the cost models would take
 };
 // What a job takes with these choices. A run that takes longer than `give_up_seconds` need not be repeated.

@@ -75,6 +75,24 @@ TEST_CASE("the best choice is found, wrong ones are not taken, and nothing is ti
   CHECK(rest.best_seconds == 1);
 }
 
+TEST_CASE("a question that decides nothing leaves no trials") {
+  // An operator that asks for tiles and takes none: each choice comes to the plan that was timed first.
+  int measured = 0;
+  const auto measure = [&](const TuningJob&, const Tuning&, double) {
+    Measurement m;
+    m.asked = {{kKey, {8, 2, 1, 1, 0}}};
+    m.seconds = 1;
+    m.repeated = measured++ > 0;
+    return m;
+  };
+  std::vector<Trial> kept;
+  const JobResult r = search(product_job(64, 128, 96), options(), {}, measure, [&](const Trial& t) { kept.push_back(t); }, {});
+  CHECK(measured > 10);
+  CHECK(kept.empty());
+  CHECK(r.best.empty());
+  CHECK(r.best_seconds == r.modelled_seconds);
+}
+
 TEST_CASE("choices are taken where they are legal") {
   const ContractionShape shape{1, 64, 96, 128, 512};
   Target target = find_target("cpu");

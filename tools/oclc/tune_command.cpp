@@ -163,6 +163,7 @@ class Measurer {
       const std::string identity(compiled.plan.metadata.begin(), compiled.plan.metadata.end());
       if (const auto at = timed_.find(identity); at != timed_.end()) {
         m.seconds = at->second;
+        m.repeated = true;
         return m;
       }
       TimedPlan plan(compiled.plan, context_, inputs_);
