@@ -23,6 +23,8 @@ constexpr std::int64_t kLongestPiece = 256;
 constexpr std::int64_t kPrefetchBytes = 32 << 10, kNearPrefetchBytes = 4 << 10, kFewPrefetchRows = 128;
 // A vector of a panel that is copied, from the last cache.
 constexpr double kCopyCycles = 6;
+// Part of the vectors of two-vector panels that panels of another width must do with.
+constexpr double kFuller = 0.9;
 // Start and end of a register tile, in steps of its inner loop.
 constexpr double kTileStart = 100;
 
@@ -157,10 +159,23 @@ class Chooser {
     return best;
   }
 
+  // Vectors of a copied panel: two, or one or three where that leaves so much less of the last panel empty without more panels,
+  // for each of which A is read.
+  int copied_b_vectors() const {
+    const auto panels = [&](int vectors) {
+      return ceil_div(typical_extent(view_.columns()), std::int64_t{vectors} * target_.vector_width);
+    };
+    for (const int vectors : {1, 3}) {
+      const auto multiplied = static_cast<double>(panels(vectors) * vectors);
+      if (panels(vectors) <= panels(2) && multiplied < kFuller * static_cast<double>(panels(2) * 2)) return vectors;
+    }
+    return 2;
+  }
+
   bool copy_b() {
     if (!view_.inner().is_constant()) return false;
     const auto panel_bytes = [&] { return view_.inner().value() * panel_width() * 4; };
-    tiles_.vectors = 2;
+    tiles_.vectors = copied_b_vectors();
     tiles_.rows = copied_b_rows();
     while (tiles_.vectors > 1 && panel_bytes() > copy_budget()) --tiles_.vectors;
     if (panel_bytes() > copy_budget()) return false;

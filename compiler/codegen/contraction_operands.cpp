@@ -200,7 +200,7 @@ class OperandCode {
     values_.holes["PACK_B"] = e.text();
   }
 
-  // Rows of whole vectors, but for a last panel with a ragged end.
+  // Rows of whole vectors, but for the end of a ragged last panel: single elements over zeros.
   void copy_rows_of_b(Emitter& e) const {
     const std::string &column = view_.column_axis().name, &inner = view_.inner_axis().name;
     const int width = target_.vector_width;
@@ -211,7 +211,10 @@ class OperandCode {
     e.line("if (n0 + PW <= N) {");
     e.line(fmt::format("  for (int j = 0; j < PW; j += {0}) oclc_store(vload{0}(0, from + j), to + j);", width));
     e.line("} else {");
-    e.line("  for (int j = 0; j < PW; ++j) to[j] = from[min(n0 + j, N - 1) - n0];");
+    e.line("  int j = 0;");
+    e.line(fmt::format("  for (; n0 + j + {0} <= N; j += {0}) oclc_store(vload{0}(0, from + j), to + j);", width));
+    e.line(fmt::format("  for (int at = j; at < PW; at += {0}) oclc_store((float{0})(0.0f), to + at);", width));
+    e.line("  for (; n0 + j < N; ++j) to[j] = from[j];");
     e.line("}");
     e.close();
   }
