@@ -124,8 +124,8 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   run_pipeline(*result.module, options);
   stage("kernels");
   const bool fuse = !is_disabled(options, "fuse");
-  const bool even_positions = target.device_class == DeviceClass::cpu;
-  result.schedule = lower(*result.module, {fuse, options.gemm == "clblast", even_positions, lays_out_operands(options, target)},
+  const bool cpu = target.device_class == DeviceClass::cpu;
+  result.schedule = lower(*result.module, {fuse, options.gemm == "clblast", cpu, lays_out_operands(options, target), cpu},
                           options.report ? &result.fates : nullptr);
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "short_products")) short_products(result.schedule, target);

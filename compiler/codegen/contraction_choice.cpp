@@ -11,6 +11,8 @@ namespace {
 
 // Floats between rows of B from which on a copy of a panel is faster than the panel itself, and rows of A that pay for it.
 constexpr std::int64_t kFarRows = 512, kManyRows = 48;
+// Terms up to which products of so many rows wait for their results.
+constexpr std::int64_t kShortSum = 256, kLongResult = 192;
 // Rows of A from which on the last tile's surplus does not count where registers are few.
 constexpr std::int64_t kManyRowsOfTiles = 128;
 // Floats between terms of a row of A from which on each is on a cache line of its own.
@@ -68,6 +70,7 @@ class Chooser {
         tiles_ = before;
         return row_pointers && view_.taps() == 1 && copy_b();
       }
+      if (waits_for_results() && copy_a()) return true;
       if (row_pointers && view_.taps() == 1 && is_worth_copying_b()) {
         const ContractionTiles in_place = tiles_;
         if (copy_b()) return true;
@@ -102,6 +105,13 @@ class Chooser {
   bool is_worth_copying_b() const {
     const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
     return step && *step >= kFarRows && typical_extent(view_.rows()) >= kManyRows;
+  }
+
+  // Sums so short that results, and what is added to them, take memory as long as the products: rows are done one after
+  // another, whole, beside a copy of A.
+  bool waits_for_results() const {
+    return view_.taps() == 1 && typical_extent(view_.inner()) <= kShortSum && typical_extent(view_.rows()) >= kLongResult &&
+           typical_extent(view_.columns()) >= 2 * panel_width();
   }
 
   // The rows of a tap follow those of the tap before it.

@@ -67,17 +67,22 @@ class Epilogue {
     });
   }
 
-  // Lines that ask for what the vectors at row m, columns n ... will be computed with, and for where they go.
+  // Lines that ask for what the vectors at row m, columns n ... will be computed with, and for where they go, as far as such
+  // places move evenly from row to row.
   std::string ahead_text() const {
-    if (!flat_ || column_ == kLane || !stores_vectors()) return "";
+    if (column_ == kLane || !stores_vectors()) return "";
+    Kernel rows = part_;
+    rows.axes = flat_axes();
     std::set<std::string> lines, names;
-    for (const Axis& axis : part_.axes) names.insert(axis.name);
-    Emitter e(part_, view_.mode());
+    for (const Axis& axis : rows.axes) names.insert(axis.name);
+    Emitter e(rows, view_.mode());
     e.open("", names);
     for (const std::string& line : view_.group_coordinates()) e.line(line);
     e.line(fmt::format("const {} {} = n;", view_.index_type(), column_));
-    const auto add = [&](int operand, const Expr& index, const std::vector<Expr>& guard) {
-      if (!guard.empty() || !index.uses("m") || index.coefficient(column_) != Expr(1)) return;
+    const auto add = [&](int operand, const Expr& place, const std::vector<Expr>& guard) {
+      if (!guard.empty() || (!flat_ && !view_.affine_in_row(place))) return;
+      const Expr index = flat_ ? place : place.substitute(view_.to_flat_row());
+      if (!index.uses("m") || index.coefficient(column_) != Expr(1)) return;
       lines.insert(
           fmt::format("oclc_prefetch_l2({} + {});", part_.operands[static_cast<std::size_t>(operand)].name, e.index(index)));
     };
@@ -166,12 +171,16 @@ class Epilogue {
       for (Expr& e : n.guard) flatten(e);
     }
     for (Store& s : part_.stores) flatten(s.index);
+    part_.axes = flat_axes();
+    sum_varies_along_all_axes();
+  }
+
+  std::vector<Axis> flat_axes() const {
     std::vector<Axis> axes;
     for (const int i : view_.roles().batch) axes.push_back(view_.axis(i));
     axes.push_back({"m", view_.rows(), Expr::axis("m", view_.rows())});
     axes.push_back(view_.column_axis());
-    part_.axes = std::move(axes);
-    sum_varies_along_all_axes();
+    return axes;
   }
 
   // Columns as whole vectors of lanes, if neighbouring columns of a vector are neighbours in memory though those of two vectors

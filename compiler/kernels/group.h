@@ -17,6 +17,8 @@ struct GroupOptions {
   // Of products whose operands are both of run time the left one is laid out and the right one packed, by kernels that read
   // each element once, and depthwise convolutions find in a cache what neighbours read.
   bool lays_out_operands = false;
+  // Of such products both operands are copied in pieces beside the multiplications, faster as they lie than computed.
+  bool copies_operands = false;
 };
 
 struct Group {

@@ -12,6 +12,7 @@ struct LowerOptions {
   // where what lies beyond a row's end costs every vector of channels.
   bool even_positions = false;
   bool lays_out_operands = false;  // see GroupOptions
+  bool copies_operands = false;    // see GroupOptions
 };
 
 // What became of each node, for --report.

@@ -161,6 +161,33 @@ TEST_CASE("near rows of a copied block meet all panels, and what their results m
   }
 }
 
+TEST_CASE("short sums of many rows are done row by row, which ask for what lies evenly beside results that do not") {
+  const auto asked_by = [](bool spread, std::int64_t terms, std::int64_t rows) {
+    PlanCheck check;
+    Builder& b = check.b;
+    // Rows of every second position alone have something added: no even step from row to row.
+    Value* y = b.matmul(check.input({4, rows / 4, terms}), check.input({terms, 256}));
+    if (spread) {
+      Value* half = b.reshape(check.input({4, rows / 8, 256}), {4, rows / 8, 1, 256});
+      Value* twice = b.pad(half, {0, 0, 0, 0}, {0, 0, 1, 0}, 0);
+      y = b.add(y, b.reshape(twice, {4, rows / 4, 256}));
+    }
+    check.out("y", b.mul(y, check.input({4, rows / 4, 256})));
+    const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+    for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
+    CompileOptions options = default_options();
+    options.target = find_target("cpu");
+    std::size_t asked = 0;
+    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
+      for (std::size_t at = 0; (at = file.source.find("  oclc_prefetch_l2(", at + 1)) != std::string::npos;) ++asked;
+    }
+    return asked;
+  };
+  CHECK(asked_by(false, 64, 2048) == 2);
+  CHECK(asked_by(true, 64, 2048) == 2);
+  CHECK(asked_by(false, 64, 64) == 0);
+}
+
 TEST_CASE("where registers are few, panels of the right operand are copied beside a copy of rows that are neighbours") {
   PlanCheck check;
   Builder& b = check.b;

@@ -14,9 +14,9 @@ using namespace oclc;
 namespace {
 
 // "relu+add -> relu" a kernel: its nodes, and those that are stored. Nodes are called by their source comment.
-std::string groups_of(const std::string& text, bool fuse = true, bool lays_out_operands = false) {
+std::string groups_of(const std::string& text, bool fuse = true, bool lays_out_operands = false, bool copies_operands = false) {
   const auto graph = parse_graph(text, find_op);
-  const Grouping grouping = group_nodes(*graph, {fuse, lays_out_operands});
+  const Grouping grouping = group_nodes(*graph, {fuse, lays_out_operands, copies_operands});
   std::string out;
   const auto join = [](std::string& list, const std::string& name, const char* by) { list += (list.empty() ? "" : by) + name; };
   for (const Group& group : grouping.groups) {
@@ -264,6 +264,22 @@ TEST_CASE("what two products would lay out, each for itself, is stored once") {
   const std::string two = row_graph(sums + "  %2 = matmul(%0, %y) " + kProduct + "  // two\n  return o=%1, p=%2\n");
   CHECK(groups_of(two, true, true) == "mul -> mul\none -> one\ntwo -> two\n");
   CHECK(groups_of(row_graph(sums + "  return o=%1\n"), true, true) == "one -> one\n");
+}
+
+TEST_CASE("what two products would compute of several tensors while they copy it is stored once, if it is large") {
+  const auto graph = [](const std::string& rows, const std::string& value, const std::string& second) {
+    return "graph g(%x: f32[" + rows + ", 64], %y: f32[" + rows +
+           ", 64], %w: f32[64, 64], %v: f32[64, 64]) {\n  %0 = " + value + "  // value\n  %1 = matmul(%0, %w) " + kProduct +
+           "  // one\n" + second + "}\n";
+  };
+  const std::string two = "  %2 = matmul(%0, %v) " + kProduct + "  // two\n  return o=%1, p=%2\n", alone = "  return o=%1\n";
+  const std::string apart = "one -> one\ntwo -> two\n";
+  const auto copied = [](const std::string& text) { return groups_of(text, true, false, true); };
+  CHECK(copied(graph("4096", "sub(%x, %y)", two)) == "value -> value\n" + apart);
+  CHECK(groups_of(graph("4096", "sub(%x, %y)", two)) == apart);
+  CHECK(copied(graph("4096", "sub(%x, %y)", alone)) == "one -> one\n");
+  CHECK(copied(graph("4096", "relu(%x)", two)) == apart);
+  CHECK(copied(graph("8", "sub(%x, %y)", two)) == apart);
 }
 
 TEST_CASE("a right operand that is packed anyway is computed by the kernel that packs it") {
