@@ -124,7 +124,7 @@ class Search {
       if (before != known_.end()) {
         trial = *before;
         ++result_.known;
-        if (!decides) decides = true, note(model);
+        tried = true;  // the model's was kept with it
       } else {
         if (spent()) continue;
         Tuning with = choices_;

@@ -91,6 +91,11 @@ TEST_CASE("a question that decides nothing leaves no trials") {
   CHECK(kept.empty());
   CHECK(r.best.empty());
   CHECK(r.best_seconds == r.modelled_seconds);
+  // Nor does it replace what an operator with the same key left.
+  measured = 0;
+  search(product_job(64, 128, 96), options(), {{kKey, {5, 2, 1, 1, 0}, 2, false, {}}}, measure,
+         [&](const Trial& t) { kept.push_back(t); }, {});
+  CHECK(kept.empty());
 }
 
 TEST_CASE("choices are taken where they are legal") {
