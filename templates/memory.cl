@@ -1,4 +1,5 @@
-// Memory as caches and vectors have it: lines that are asked for, squares that are turned, loads and stores of whole vectors, and stores past the caches.
+// Memory as caches and vectors have it: lines that are asked for, squares that are turned, loads and stores of whole vectors, and stores
+// past the caches.
 
 //@provides oclc_prefetch
 // Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
