@@ -1,5 +1,4 @@
-// Memory as caches and vectors have it: lines that are asked for, squares that are turned, loads and stores of whole vectors, and stores
-// past the caches.
+// Memory as caches and vectors have it: lines that are asked for, squares that are turned, stores of whole vectors and past the caches.
 
 //@provides oclc_prefetch
 // Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
@@ -93,21 +92,6 @@ void __attribute__((overloadable)) oclc_transpose(float16* r) {
   OCLC_STORE_IN(T, 4, __local) OCLC_STORE_IN(T, 8, __local) OCLC_STORE_IN(T, 16, __local) \
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
-//@provides oclc_load4 oclc_load8 oclc_load16
-// The vector at p, which need not be aligned for more than a number: one load where compilers know such types. What vload makes of
-// it may be a load of each number, of which the sum or difference of two such vectors becomes many narrow ones.
-#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
-#define OCLC_LOAD_IN(W, SPACE) \
-  float##W __attribute__((overloadable)) oclc_load##W(const SPACE float* p) { \
-    typedef float##W at_any __attribute__((aligned(4))); \
-    return *(const SPACE at_any*)p; \
-  }
-#else
-#define OCLC_LOAD_IN(W, SPACE) \
-  float##W __attribute__((overloadable)) oclc_load##W(const SPACE float* p) { return vload##W(0, p); }
-#endif
-#define OCLC_LOAD(W) OCLC_LOAD_IN(W, __global) OCLC_LOAD_IN(W, __local) OCLC_LOAD_IN(W, __private)
-OCLC_LOAD(4) OCLC_LOAD(8) OCLC_LOAD(16)
 //@provides oclc_stream oclc_streamed
 // v at p, past the caches where a whole vector lies in line: for results that no cache holds, whose lines would first be read.
 // oclc_streamed() makes them seen before what its caller stores next.

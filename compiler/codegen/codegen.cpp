@@ -5,7 +5,6 @@
 #include "compiler/codegen/group_reduction.h"
 #include "compiler/codegen/loop_nest.h"
 #include "compiler/codegen/packed_right.h"
-#include "compiler/codegen/row_sums.h"
 #include "compiler/codegen/window_planes.h"
 
 namespace oclc {
@@ -18,7 +17,6 @@ GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffer
   }
   if (auto planes = generate_window_planes(kernel, target)) return std::move(*planes);
   if (auto shared = generate_group_reduction(kernel, target)) return std::move(*shared);
-  if (auto rows = generate_row_sums(kernel, target)) return std::move(*rows);
   return generate_loops(kernel, target);
 }
 

@@ -216,8 +216,7 @@ std::string Emitter::load_text(NodeId id, bool vector) {
     if (is_aligned(node.index))
       text = fmt::format("*(const __global {}{}*)({})", c_type(operand.dtype), mode_.width, place);
     else if (mode_.lanes_left.empty())
-      text = mode_.one_load && operand.dtype == DType::f32 ? fmt::format("oclc_load{}({})", mode_.width, place)
-                                                           : fmt::format("vload{}(0, {})", mode_.width, place);
+      text = fmt::format("vload{}(0, {})", mode_.width, place);
     else
       text = fmt::format("oclc_load_lanes{}({}, {})", mode_.width, place, mode_.lanes_left);
     if (operand.dtype == DType::boolean) text = fmt::format("(convert_int{}({}) != 0)", mode_.width, text);

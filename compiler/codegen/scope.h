@@ -19,7 +19,6 @@ struct EmitMode {
   bool wide_index = false;  // long instead of int
   std::string lanes_left;   // vectors may reach beyond the last column: C text of how many lanes are inside; empty: they do not
   bool streams = false;     // vectors of floats are stored past the caches
-  bool one_load = false;    // a vector of floats is one load, whatever its sum with another could be made of
   bool aligned = false;     // vectors start at multiples of their width, and so do buffers
   // Names of rows as long as the vector axis, by their elements' value: what a vector outside a guard is read from. Pointers to
   // rows are then chosen outside the loop over vectors.

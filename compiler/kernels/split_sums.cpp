@@ -9,7 +9,6 @@
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/kernels/short_products.h"
 #include "compiler/kernels/sm90a_tiles.h"
-#include "compiler/kernels/whole_rows.h"
 
 namespace oclc {
 namespace {
@@ -230,11 +229,7 @@ class Splitter {
 }  // namespace
 
 void split_sums(Schedule& schedule, const Target& target) {
-  if (target.device_class == DeviceClass::cpu) {
-    for (EntrySchedule& entry : schedule.entries) cut_whole_rows(schedule, target, entry.steps);
-    return;
-  }
-  if (target.loop_iterations != Target::kNoLimit) return;
+  if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return;
   Splitter splitter(schedule, target);
   for (EntrySchedule& entry : schedule.entries) splitter.run(entry.steps);
 }
