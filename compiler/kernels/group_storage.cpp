@@ -177,37 +177,34 @@ class Storing {
     for (const Value* input : node->inputs) count_sources(input, whole, flops, tensors);
   }
 
+  // visit(node, what it reads) for nodes that have a group and read `value`, as it is or moved.
+  template <class Visit>
+  void grouped_readers(const Value* value, const Visit& visit) const {
+    for (const Node* user : value->users) {
+      if (draft_.group_of(user))
+        visit(*user, value);
+      else if (is_bijective_movement(*user) && !draft_.placed.count(user))
+        grouped_readers(user->output(), visit);
+    }
+  }
+
   // Products that read `value`, as it is or moved, as their left operand, and would lay it out.
   void products_on_the_left(const Value* value, std::unordered_set<const Node*>& found) const {
-    for (const Node* user : value->users) {
-      const auto group = draft_.group_of(user);
-      if (!group && is_bijective_movement(*user) && !draft_.placed.count(user))
-        products_on_the_left(user->output(), found);
-      else if (group && draft_.groups[static_cast<std::size_t>(*group)].anchor == user && lays_out(*user) &&
-               user->inputs[0] == value && !is_windowed_conv(*user))
-        found.insert(user);
-    }
+    grouped_readers(value, [&](const Node& user, const Value* read) {
+      if (draft_.groups[static_cast<std::size_t>(*draft_.group_of(&user))].anchor == &user && lays_out(user) &&
+          user.inputs[0] == read && !is_windowed_conv(user))
+        found.insert(&user);
+    });
   }
 
   // Products that copy `node`'s result in pieces, if there are several, and would compute it of several tensors meanwhile.
   double computed_copies(const Node& node) const {
     if (!draft_.options.copies_operands || node.op->kind != OpKind::elementwise || is_light(node.output(), kOperandFlops, 1))
       return 0;
-    const int products = products_of(node.output());
+    int products = 0;
+    grouped_readers(node.output(),
+                    [&](const Node& user, const Value*) { products += user.op->kind == OpKind::contraction ? 1 : 0; });
     return products > 1 ? products : 0;
-  }
-
-  // Products that read `value`, as it is or moved.
-  int products_of(const Value* value) const {
-    int count = 0;
-    for (const Node* user : value->users) {
-      const bool apart = draft_.group_of(user).has_value();
-      if (!apart && is_bijective_movement(*user) && !draft_.placed.count(user))
-        count += products_of(user->output());
-      else if (apart && user->op->kind == OpKind::contraction)
-        ++count;
-    }
-    return count;
   }
 
   // Sums too long for a tile's left operand to be packed whole: it has to lie in memory.

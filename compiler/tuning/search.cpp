@@ -146,7 +146,7 @@ class Search {
       }
       report();
     }
-    if (!decides && !tried) note(model);
+    if (!tried) note(model);
   }
 
   const TuningJob& job_;

@@ -8,6 +8,21 @@
 using namespace oclc;
 using namespace oclc::test;
 
+namespace {
+
+// Places in the generated text that ask for lines beside a tile's results.
+std::size_t lines_asked_for(const PlanCheck& check, const std::string& target) {
+  CompileOptions options = default_options();
+  options.target = find_target(target);
+  std::size_t asked = 0;
+  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
+    for (std::size_t at = 0; (at = file.source.find("  oclc_prefetch_l2(", at + 1)) != std::string::npos;) ++asked;
+  }
+  return asked;
+}
+
+}  // namespace
+
 TEST_CASE("chains are shorter where sums are careful; with few registers weights are asked for nearby, if at all") {
   const Target &few = find_target("cpu-256"), &many = find_target("cpu");
   for (const Target* target : {&few, &many}) {
@@ -150,14 +165,8 @@ TEST_CASE("near rows of a copied block meet all panels, and what their results m
   const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
   for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) {
     CHECK(check.problem(target, true, 1e-6, wanted) == "");
-    CompileOptions options = default_options();
-    options.target = find_target(target);
-    std::size_t asked = 0;
-    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
-      for (std::size_t at = 0; (at = file.source.find("  oclc_prefetch_l2(", at + 1)) != std::string::npos;) ++asked;
-    }
     // The result, alone or beside the operands that lie along the rows.
-    CHECK(asked >= 7);
+    CHECK(lines_asked_for(check, target) >= 7);
   }
 }
 
@@ -175,13 +184,7 @@ TEST_CASE("short sums of many rows are done row by row, which ask for what lies 
     check.out("y", b.mul(y, check.input({4, rows / 4, 256})));
     const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
     for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
-    CompileOptions options = default_options();
-    options.target = find_target("cpu");
-    std::size_t asked = 0;
-    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
-      for (std::size_t at = 0; (at = file.source.find("  oclc_prefetch_l2(", at + 1)) != std::string::npos;) ++asked;
-    }
-    return asked;
+    return lines_asked_for(check, "cpu");
   };
   CHECK(asked_by(false, 64, 2048) == 2);
   CHECK(asked_by(true, 64, 2048) == 2);
