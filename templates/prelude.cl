@@ -154,6 +154,13 @@ OCLC_FLOATS(OCLC_TANH)
 #define OCLC_TANH_DOUBLE(T) \
   T __attribute__((overloadable)) oclc_tanh(T a) { return tanh(a); }
 OCLC_DOUBLE(OCLC_TANH_DOUBLE)
+//@provides OCLC_ENTRY
+// Lane by lane the entry of 16 that the low four bits of z choose.
+#if defined(__AVX512F__) && defined(__has_builtin)
+#if __has_builtin(__builtin_ia32_permvarsf512)
+#define OCLC_ENTRY(z, ...) __builtin_ia32_permvarsf512((float16)(__VA_ARGS__), as_int16(z))
+#endif
+#endif
 //@provides oclc_erf
 // 1 - e^p with the sign of a, p = t q(t) - t for t = min(|a|, 4): beyond, erf rounds to 1. q is a minimax polynomial of
 // (log(erfc(t)) + t) / t, weighted by what an error of it does to erf.
@@ -167,7 +174,35 @@ OCLC_DOUBLE(OCLC_TANH_DOUBLE)
     const T q = fma(odd, t, fma(even, s, (T)(-1.28379166e-1f))); \
     return copysign(oclc_expm1(fma(q, t, -t)), a); \
   }
+#ifdef OCLC_ENTRY
+OCLC_ERF(float) OCLC_ERF(float4) OCLC_ERF(float8)
+// The polynomial of the nearest multiple of 1/4, whose number the sum has in its low bits. The last one is 1 where erf rounds to 1.
+float16 __attribute__((overloadable)) oclc_erf(float16 a) {
+  const float16 t = 3.8749998f < fabs(a) ? (float16)(3.8749998f) : fabs(a);
+  const float16 z = t + 3145728.0f, r = t - (z - 3145728.0f);
+  float16 p = OCLC_ENTRY(z, 0.138964936f, 0.0808316991f, 0.00815973524f, -0.0524770133f, -0.0687321424f, -0.047109887f,
+                          -0.0150321387f, 0.0064318208f, 0.0129848523f, 0.0106366491f, 0.00613417383f, 0.00277595478f,
+                          0.0010287629f, 0.000319127517f, 8.39455024e-05f, 1.88838403e-05f);
+  p = fma(p, r, OCLC_ENTRY(z, -0.0067525995f, 0.126042247f, 0.181912482f, 0.150058627f, 0.0692901388f, -0.0056624501f,
+                          -0.0441468656f, -0.047891859f, -0.0344337821f, -0.0191510133f, -0.00868785009f, -0.00329699367f,
+                          -0.00106175267f, -0.00029278046f, -6.95545314e-05f, -1.42976924e-05f));
+  p = fma(p, r, OCLC_ENTRY(z, -0.375586569f, -0.309191197f, -0.146478385f, 0.0267797261f, 0.138365179f, 0.167535573f,
+                          0.138753727f, 0.0901591107f, 0.0482239127f, 0.0217247475f, 0.00834993366f, 0.00276020193f,
+                          0.000788987265f, 0.000195760207f, 4.22785051e-05f, 7.96484528e-06f));
+  p = fma(p, r, OCLC_ENTRY(z, -1.38666046e-05f, -0.264998108f, -0.43938446f, -0.482194632f, -0.415108114f, -0.295654297f,
+                          -0.178398088f, -0.092357479f, -0.0413340367f, -0.016069822f, -0.00544532714f, -0.00161203451f,
+                          -0.000417657371f, -9.48278757e-05f, -1.88872036e-05f, -2.59868716e-06f));
+  p = fma(p, r, OCLC_ENTRY(z, 1.12837923f, 1.06001425f, 0.87878263f, 0.642931104f, 0.415107518f, 0.236521125f, 0.118930288f,
+                          0.0527749918f, 0.020666983f, 0.00714231841f, 0.00217828457f, 0.000586277689f, 0.00013925333f,
+                          2.91891483e-05f, 5.39946859e-06f, 1.05744402e-06f));
+  p = fma(p, r, OCLC_ENTRY(z, 0.0f, 0.276326388f, 0.520499885f, 0.711155653f, 0.842700779f, 0.92290014f, 0.966105163f,
+                          0.986671686f, 0.995322287f, 0.998537302f, 0.999593019f, 0.999899387f, 0.999977887f, 0.999995708f,
+                          0.999999285f, 0.999999881f));
+  return copysign(p, a);
+}
+#else
 OCLC_FLOATS(OCLC_ERF)
+#endif
 #define OCLC_ERF_DOUBLE(T) \
   T __attribute__((overloadable)) oclc_erf(T a) { return erf(a); }
 OCLC_DOUBLE(OCLC_ERF_DOUBLE)

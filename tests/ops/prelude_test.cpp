@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -98,6 +99,23 @@ TEST_CASE("the prelude's float functions are within 2.5 ulp for all kinds of flo
       }
       INFO(function.text << " on " << width << " lanes: " << worst << " ulp at " << at);
       CHECK(worst <= 2.5);
+    }
+  }
+}
+
+TEST_CASE("erf is 1 where it rounds to 1, and zeros keep their sign") {
+  const OpenClHost host;
+  HostTensor x(DType::f32, {16});
+  const std::vector<float> edges = {3.92f, 3.875f, 4, 5, 100, INFINITY, 0, -0.0f, -3.92f, -4, -INFINITY};
+  std::copy(edges.begin(), edges.end(), reinterpret_cast<float*>(x.mutable_data()));
+  for (const int width : {1, 4, 8, 16}) {
+    const HostTensor y = apply(host, "oclc_erf(a)", x, width);
+    CAPTURE(width);
+    for (std::size_t i = 0; i < edges.size(); ++i) {
+      CAPTURE(edges[i]);
+      const double r = y.at(static_cast<std::int64_t>(i));
+      CHECK(std::signbit(r) == std::signbit(edges[i]));
+      if (edges[i] != 3.875f) CHECK(r == (edges[i] == 0 ? 0 : std::copysign(1, edges[i])));
     }
   }
 }
