@@ -55,6 +55,7 @@ bool fold_constants(Graph& graph, const PassContext& context);
 bool fold_ramps(Graph& graph, const PassContext& context);
 bool fold_shapes(Graph& graph, const PassContext& context);
 bool join_products(Graph& graph, const PassContext& context);
+bool look_up_products(Graph& graph, const PassContext& context);
 bool simplify_concat(Graph& graph, const PassContext& context);
 bool simplify_indexing(Graph& graph, const PassContext& context);
 bool simplify_movement(Graph& graph, const PassContext& context);
