@@ -134,7 +134,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "read_through")) read_through(result.schedule, target);
   if (fuse && !is_disabled(options, "join_rows")) join_rows(result.schedule, target);
   if (fuse && !is_disabled(options, "join_pointwise")) join_pointwise(result.schedule, target);
-  if (fuse && !is_disabled(options, "chains")) chains(result.schedule, target);
+  if (fuse && !is_disabled(options, "chains")) chains(result.schedule, target, !is_disabled(options, "resident"));
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target, true);
   if (fuse && !is_disabled(options, "images") && !is_disabled(options, "resident")) images(result.schedule, target);
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);

@@ -13,7 +13,7 @@
 namespace oclc {
 namespace {
 
-// Fewer terms than this stay with one work-item; the same in a group that computes all results.
+// Fewer terms than this stay with one work-item; the same where few results leave the device idle, or one group computes all.
 constexpr std::int64_t kFewTerms = 64, kFewTermsOfGroup = 16;
 // Results of a launch are few where there are no more of them than this part of the work-items that a group for each compute
 // unit has.
@@ -82,9 +82,9 @@ Expr GroupShape::terms(const std::vector<int>& axes) const {
   return n;
 }
 
-// A launch of so few results that a work-item each leaves most of the device idle, waiting for one term after another.
+// So few results that a work-item each leaves most of the device idle, waiting for one term after another.
 bool GroupShape::leaves_idle() const {
-  return resident_groups_ == 0 && all_.is_constant() &&
+  return all_.is_constant() &&
          all_.value() <= std::int64_t{target_.work_group} * std::max(1, target_.compute_units) / kIdleShare;
 }
 

@@ -294,10 +294,19 @@ class LoopNest {
   // A work-item of a GPU computes four neighbours: it asks for four times as much at once.
   bool takes_vectors() const {
     if (copies_vectors()) return true;
-    const auto loads = std::count_if(kernel_.nodes.begin(), kernel_.nodes.end(),
-                                     [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load; });
-    return loads <= kMostLoadsOfFours && kernel_.stages.empty() && has_fours() &&
+    return !has_many_loads() && kernel_.stages.empty() && has_fours() &&
            typical(elements()) >= kItemsOfUnit * kCopied * std::max(1, target_.compute_units);
+  }
+
+  bool has_many_loads() const {
+    return std::count_if(kernel_.nodes.begin(), kernel_.nodes.end(),
+                         [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load; }) > kMostLoadsOfFours;
+  }
+
+  // Of a kernel that loads much, a window's, so few that a work-item each leaves none of `groups` groups a second tile: fours
+  // would leave most of the groups idle.
+  bool has_few_elements(std::int64_t groups) const {
+    return has_many_loads() && known_less(elements(), Expr(groups * target_.work_group + 1));
   }
 
   // Of so many floats that what is read along another axis than it is written would come from memory again and again.
@@ -340,7 +349,7 @@ class LoopNest {
   void strided_tile(Emitter& e, GeneratedKernel& g, std::int64_t groups) {
     check_loop_iterations(kernel_, target_);
     const std::int64_t group = target_.work_group;
-    const bool fours = has_fours();
+    const bool fours = has_fours() && !has_few_elements(groups);
     const Expr steps = fours ? floor_div(elements(), Expr(kCopied)) : elements();
     g.groups = {min(ceil_div(steps, Expr(group)), Expr(groups))};
     g.local = {static_cast<std::uint32_t>(group)};

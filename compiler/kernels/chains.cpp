@@ -8,6 +8,7 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/images.h"
 #include "compiler/kernels/merged_kernel.h"
+#include "compiler/kernels/resident.h"
 
 namespace oclc {
 namespace {
@@ -30,11 +31,15 @@ const std::string kSlice = "chain_slice";
 
 class Chains {
  public:
-  Chains(Schedule& schedule, const Target& target) : schedule_(schedule), target_(target) {}
+  Chains(Schedule& schedule, const Target& target, bool resident) : schedule_(schedule), target_(target), resident_(resident) {}
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i].kernel < 0) continue;
+      if (const std::size_t taken = resident_ ? stretch_length(schedule_, std::span(list).subspan(i), target_) : 0; taken > 1) {
+        i += taken - 1;
+        continue;
+      }
       const auto begin = list.begin() + static_cast<std::ptrdiff_t>(i);
       std::int64_t groups = slices_of(at(list[i]));
       std::size_t length = groups > 1 ? stretch(begin, list.end(), groups) : 0;
@@ -195,6 +200,7 @@ class Chains {
 
   Schedule& schedule_;
   const Target& target_;
+  const bool resident_;
 };
 
 }  // namespace
@@ -204,9 +210,9 @@ int chain_items(const Target& target) {
                                                                                                         : target.work_group;
 }
 
-void chains(Schedule& schedule, const Target& target) {
+void chains(Schedule& schedule, const Target& target, bool resident) {
   if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return;
-  Chains all(schedule, target);
+  Chains all(schedule, target, resident);
   for (EntrySchedule& entry : schedule.entries) all.steps(entry.steps);
 }
 

@@ -8,7 +8,8 @@ namespace oclc {
 
 // Makes a chain (Step::chain) of kernels that follow one another where one group, or one group for each value of their
 // outermost axis, computes them sooner than launches would, and each reads what one before it computed, of the same group.
-void chains(Schedule& schedule, const Target& target);
+// `resident`: not of kernels that a resident launch takes in (resident.h), where a step costs less than a chain's group saves.
+void chains(Schedule& schedule, const Target& target, bool resident);
 
 // Work-items of a chain's group.
 int chain_items(const Target& target);

@@ -21,7 +21,7 @@ constexpr std::int64_t kLargeTile = 64;
 constexpr std::string_view kShort = "short";
 
 // Operands of four neighbours in k each: their loads that are under way together fill so many vectors.
-constexpr int kVectorsAhead = 16, kVectorsOfPart = 8;
+constexpr int kVectorsAhead = 16, kVectorsOfPart = 12;
 
 struct Extents {
   std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;

@@ -2,7 +2,12 @@
 // parts. The text for matrix units runs on such devices alone; the other one has the same groups.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/codegen.h"
+#include "compiler/codegen/group_reduction.h"
+#include "compiler/codegen/loop_nest.h"
+#include "compiler/kernels/resident.h"
 #include "compiler/kernels/short_products.h"
 #include "tests/codegen/plan_check.h"
 
@@ -68,6 +73,13 @@ TEST_CASE("sub-groups share long sums and divide the rows of others") {
   for (const auto& t : {*deep, *tall}) CHECK(t.rows / 16 * (t.columns / t.warp_columns) * t.sharers == 8);
 }
 
+TEST_CASE("a part of a launch asks for twelve vectors of a long sum at a time") {
+  const Compiled c = short_compiled(one_product({49, 192, 1152}));
+  const auto part = short_product_tiles(c.schedule.kernels.at(0), find_target("h200"), true);
+  REQUIRE(part);
+  CHECK(part->ahead * (2 + part->warp_columns / 8) == 12);
+}
+
 TEST_CASE("large products, rows of unknown number and weights that lie along the columns have other templates") {
   CHECK(!tiles_of(one_product({4096, 512, 512})));
   CHECK(!tiles_of(one_product({49, 160, 960}, true, true)));
@@ -104,6 +116,79 @@ TEST_CASE("blocks of products and depthwise convolutions are one launch on a Hop
   const auto once = run({}, 1);
   CHECK(oclc::difference(once, launched, 1e-6) == "");
   CHECK(oclc::difference(run({}, 3), once, 0) == "");
+}
+
+// A block's values times gates that a mean and two products of one row compute of them.
+Value* gated(Builder& b, Value* x, std::int64_t channels, std::int64_t squeezed, unsigned seed) {
+  const auto weights = [&](Ints shape, unsigned s) { return b.constant(random_tensor(DType::f32, shape, s, -0.3, 0.3)); };
+  Value* few = b.conv(b.reduce("reduce_mean", x, {2, 3}, true), weights({squeezed, channels, 1, 1}, seed),
+                      weights({squeezed}, seed + 1), {});
+  Value* gates = b.conv(b.relu(few), weights({channels, squeezed, 1, 1}, seed + 2), weights({channels}, seed + 3), {});
+  return b.mul(x, b.call("sigmoid", {gates}));
+}
+
+TEST_CASE("squeeze-and-excite blocks between short products are parts of their launch, and chains without one") {
+  PlanCheck check;
+  Builder& b = check.b;
+  constexpr std::int64_t kNarrow = 16, kWide = 96, kSqueezed = 20, kSide = 9;
+  const auto weights = [&](Ints shape, unsigned seed) { return b.constant(random_tensor(DType::f32, shape, seed, -0.3, 0.3)); };
+  Value* x = check.input({1, kNarrow, kSide, kSide});
+  for (unsigned i = 0; i < 3; ++i) {
+    ConvOptions depthwise;
+    depthwise.group = kWide;
+    depthwise.pads = {2, 2, 2, 2};
+    Value* wide = b.relu(b.conv(x, weights({kWide, kNarrow, 1, 1}, 9 * i), weights({kWide}, 9 * i + 1), {}));
+    wide = b.relu(b.conv(wide, weights({kWide, 1, 5, 5}, 9 * i + 2), nullptr, depthwise));
+    wide = gated(b, wide, kWide, kSqueezed, 9 * i + 3);
+    x = b.add(x, b.conv(wide, weights({kNarrow, kWide, 1, 1}, 9 * i + 7), weights({kNarrow}, 9 * i + 8), {}));
+  }
+  check.out("y", x);
+  const auto chains = [&](std::vector<std::string> disabled) {
+    const Compiled c = short_compiled(check, std::move(disabled));
+    const std::vector<Step>& steps = c.schedule.entries.at(0).steps;
+    return std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.chain; });
+  };
+  CHECK(chains({}) == 0);
+  CHECK(chains({"resident"}) == 3);
+  CHECK(short_compiled(check).plan.launches <= 2);
+  const auto run = [&](std::vector<std::string> disabled, int times) {
+    PlanRunner runner(module_of(copy_graph(*check.graph)), short_options(std::move(disabled)));
+    std::vector<HostTensor> out;
+    for (int i = 0; i < times; ++i) out = runner.run(check.inputs, check.symbols);
+    return out;
+  };
+  const auto once = run({}, 1);
+  CHECK(oclc::difference(once, evaluate(*check.graph, check.inputs, check.symbols), 5e-6) == "");
+  CHECK(oclc::difference(run({"resident"}, 1), once, 2e-6) == "");
+  CHECK(oclc::difference(run({}, 3), once, 0) == "");
+}
+
+TEST_CASE("parts of few results give each work-item less: one element of a window, some terms of a sum") {
+  const Target target = find_target("h200");
+  const std::int64_t groups = resident_groups(target);
+  const auto window = [&](std::int64_t channels, std::int64_t side) {
+    PlanCheck check;
+    ConvOptions depthwise;
+    depthwise.group = channels;
+    depthwise.pads = {2, 2, 2, 2};
+    Value* x = check.b.transpose(check.input({1, side, side, channels}), {0, 3, 1, 2});
+    Value* w = check.b.constant(random_tensor(DType::f32, {channels, 1, 5, 5}, 3));
+    check.out("y", check.b.transpose(check.b.conv(x, w, nullptr, depthwise), {0, 2, 3, 1}));
+    return generate_strided_loops(short_compiled(check).schedule.kernels.at(0), target, groups);
+  };
+  const GeneratedKernel few = window(96, 14), many = window(96, 112);
+  CHECK(few.schedule == "an element at a time");
+  CHECK(few.groups.at(0) == Expr(21));
+  CHECK(many.schedule == "four elements at a time");
+  CHECK(many.groups.at(0) == Expr(groups));
+  const auto shares = [&](std::int64_t terms) {
+    PlanCheck check;
+    Value* w = check.b.constant(random_tensor(DType::f32, {96, terms}, 3));
+    check.out("y", check.b.matmul(check.input({1, terms}), w, false, true));
+    return generate_group_reduction(short_compiled(check).schedule.kernels.at(0), target, groups).has_value();
+  };
+  CHECK(shares(48));
+  CHECK(!shares(12));
 }
 
 // What a dense block reads: a batch norm before each product of all channels so far.
