@@ -18,16 +18,32 @@ int __attribute__((overloadable)) oclc_lanes_product(int16 v) { return oclc_lane
 
 //@provides oclc_lanes_max
 float __attribute__((overloadable)) oclc_lanes_max(float4 v) { return oclc_max(oclc_max(v.x, v.y), oclc_max(v.z, v.w)); }
-float __attribute__((overloadable)) oclc_lanes_max(float8 v) { return oclc_lanes_max(oclc_max(v.lo, v.hi)); }
-float __attribute__((overloadable)) oclc_lanes_max(float16 v) { return oclc_lanes_max(oclc_max(v.lo, v.hi)); }
+// Of wide vectors by one instruction a step, beside which lanes that are not numbers are looked for: the steps wait for one another.
+float __attribute__((overloadable)) oclc_lanes_larger(float8 v) {
+  const float4 a = v.hi > v.lo ? v.hi : v.lo;
+  const float2 b = a.hi > a.lo ? a.hi : a.lo;
+  return b.y > b.x ? b.y : b.x;
+}
+float __attribute__((overloadable)) oclc_lanes_max(float8 v) { return any(v != v) ? NAN : oclc_lanes_larger(v); }
+float __attribute__((overloadable)) oclc_lanes_max(float16 v) {
+  return any(v != v) ? NAN : oclc_lanes_larger(v.hi > v.lo ? v.hi : v.lo);
+}
 int __attribute__((overloadable)) oclc_lanes_max(int4 v) { return max(max(v.x, v.y), max(v.z, v.w)); }
 int __attribute__((overloadable)) oclc_lanes_max(int8 v) { return oclc_lanes_max(max(v.lo, v.hi)); }
 int __attribute__((overloadable)) oclc_lanes_max(int16 v) { return oclc_lanes_max(max(v.lo, v.hi)); }
 
 //@provides oclc_lanes_min
 float __attribute__((overloadable)) oclc_lanes_min(float4 v) { return oclc_min(oclc_min(v.x, v.y), oclc_min(v.z, v.w)); }
-float __attribute__((overloadable)) oclc_lanes_min(float8 v) { return oclc_lanes_min(oclc_min(v.lo, v.hi)); }
-float __attribute__((overloadable)) oclc_lanes_min(float16 v) { return oclc_lanes_min(oclc_min(v.lo, v.hi)); }
+// Of wide vectors by one instruction a step, beside which lanes that are not numbers are looked for: the steps wait for one another.
+float __attribute__((overloadable)) oclc_lanes_smaller(float8 v) {
+  const float4 a = v.hi < v.lo ? v.hi : v.lo;
+  const float2 b = a.hi < a.lo ? a.hi : a.lo;
+  return b.y < b.x ? b.y : b.x;
+}
+float __attribute__((overloadable)) oclc_lanes_min(float8 v) { return any(v != v) ? NAN : oclc_lanes_smaller(v); }
+float __attribute__((overloadable)) oclc_lanes_min(float16 v) {
+  return any(v != v) ? NAN : oclc_lanes_smaller(v.hi < v.lo ? v.hi : v.lo);
+}
 int __attribute__((overloadable)) oclc_lanes_min(int4 v) { return min(min(v.x, v.y), min(v.z, v.w)); }
 int __attribute__((overloadable)) oclc_lanes_min(int8 v) { return oclc_lanes_min(min(v.lo, v.hi)); }
 int __attribute__((overloadable)) oclc_lanes_min(int16 v) { return oclc_lanes_min(min(v.lo, v.hi)); }

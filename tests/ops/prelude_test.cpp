@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "compiler/codegen/codegen.h"
 #include "compiler/codegen/template_table.h"
 #include "tests/ops/opencl_host.h"
 #include "tests/ops/run_op.h"
@@ -116,6 +117,40 @@ TEST_CASE("erf is 1 where it rounds to 1, and zeros keep their sign") {
       const double r = y.at(static_cast<std::int64_t>(i));
       CHECK(std::signbit(r) == std::signbit(edges[i]));
       if (edges[i] != 3.875f) CHECK(r == (edges[i] == 0 ? 0 : std::copysign(1, edges[i])));
+    }
+  }
+}
+
+TEST_CASE("the largest and the least lane are found wherever they are, and one lane that is not a number is enough") {
+  const OpenClHost host;
+  for (const int width : {4, 8, 16}) {
+    // Of each lane: a vector whose largest lane it is, one whose least lane it is, one where it is not a number.
+    HostTensor x(DType::f32, {width, 3, width});
+    auto* values = reinterpret_cast<float*>(x.mutable_data());
+    for (int at = 0; at < width; ++at) {
+      for (int lane = 0; lane < width; ++lane) {
+        float* v = values + at * 3 * width + lane;
+        v[0] = lane == at ? 7.0f : static_cast<float>(-lane);
+        v[width] = lane == at ? -70.0f : static_cast<float>(lane);
+        v[2 * width] = lane == at ? NAN : static_cast<float>(lane);
+      }
+    }
+    const std::string source = prelude_for("oclc_lanes_max oclc_lanes_min") + fmt::format(R"(
+__kernel void run(__global const float* x, __global float* y) {{
+  const int i = get_group_id(0);
+  y[2 * i] = oclc_lanes_max(vload{0}(i, x));
+  y[2 * i + 1] = oclc_lanes_min(vload{0}(i, x));
+}}
+)",
+                                                                                          width);
+    const HostTensor y = host.run(source, {x}, HostTensor(DType::f32, {width, 3, 2}), static_cast<std::size_t>(width) * 3);
+    for (int at = 0; at < width; ++at) {
+      CAPTURE(width);
+      CAPTURE(at);
+      CHECK(y.at(at * 6) == 7);
+      CHECK(y.at(at * 6 + 3) == -70);
+      CHECK(std::isnan(y.at(at * 6 + 4)));
+      CHECK(std::isnan(y.at(at * 6 + 5)));
     }
   }
 }
