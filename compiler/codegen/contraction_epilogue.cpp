@@ -207,7 +207,10 @@ class Epilogue {
   }
 
   bool stores_vectors() const {
-    return view_.columns() != Expr(1) && can_vectorize(part_, column_) &&
+    // Masks of 64 bits, as whole vectors.
+    const auto masks =
+        aligned_ && floor_mod(view_.columns(), Expr(width_)) == Expr(0) ? std::optional(DType::i64) : std::nullopt;
+    return view_.columns() != Expr(1) && can_vectorize(part_, column_, 1, masks) &&
            std::all_of(part_.stores.begin(), part_.stores.end(),
                        [&](const Store& s) { return s.index.coefficient(column_) == Expr(1); });
   }
