@@ -19,8 +19,9 @@ constexpr std::int64_t kMostColumns = 128, kFewColumns = 64;
 constexpr int kRowsOfWarp = 16, kWarps = 4, kFewWarps = 2, kKeys = 64, kFewKeys = 32;
 // Of a block of few keys against its share of one of many: barriers.
 constexpr double kFewKeysCost = 1.08;
-// Matrix units fed from local memory, with rounded operands and with parts; what a block of keys takes at least.
-constexpr double kRoundedFlops = 150e12, kSplitFlops = 60e12, kBlockSeconds = 1.2e-6;
+// Matrix units fed from local memory, with rounded operands and with parts; what a block of keys takes at least
+// (that of parts as measured on an H200).
+constexpr double kRoundedFlops = 150e12, kSplitFlops = 35e12, kBlockSeconds = 1.2e-6;
 // The two products as launches of their own, which also store or load a score four times in all.
 constexpr double kApartFlops = 100e12, kScoreBytes = 16;
 
@@ -200,10 +201,10 @@ AttentionTiles attention_tiles(const Kernel& scores, const Kernel& product, cons
   AttentionTiles tiles;
   const double groups = e.groups * std::ceil(e.rows / (kWarps * kRowsOfWarp));
   tiles.warps = groups <= target.compute_units / 2.0 ? kFewWarps : kWarps;
-  // Rounding up to whole blocks costs work; parts, wide operands and few work-items cost registers.
+  // Many keys take registers, so that a unit has two groups at a time, and rounding up to whole blocks costs work.
   const double few = std::ceil(e.keys / kFewKeys) * kFewKeys * kFewKeysCost, many = std::ceil(e.keys / kKeys) * kKeys;
   const bool narrow = std::max(e.depth, e.columns) <= kFewColumns && target.products == Products::rounded;
-  tiles.keys = narrow && tiles.warps == kWarps && many <= few ? kKeys : kFewKeys;
+  tiles.keys = narrow && tiles.warps == kWarps && groups <= 2.0 * target.compute_units && many <= few ? kKeys : kFewKeys;
   return tiles;
 }
 

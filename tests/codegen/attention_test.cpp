@@ -28,6 +28,7 @@ void check_attention(const PlanCheck& check, std::size_t launches, double tolera
   for (const char* precision : {"fp32", "tf32"}) CHECK(launches_of_attention(check, options_for(precision)) == launches);
   const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
   PlanRunner runner(module_of(copy_graph(*check.graph)), options_for());
+  CHECK((runner.source().find("oclc_swap_lanes(") != std::string::npos) == (launches > 0));
   CHECK(oclc::difference(runner.run(check.inputs, check.symbols), wanted, tolerance) == "");
   CompileOptions apart = options_for();
   apart.disabled.push_back("attention");
