@@ -9,6 +9,7 @@
 #include "compiler/codegen/packed_right.h"
 #include "compiler/codegen/side_by_side.h"
 #include "compiler/codegen/winograd_filters.h"
+#include "compiler/kernels/attention.h"
 #include "compiler/kernels/chains.h"
 #include "compiler/kernels/images.h"
 #include "compiler/kernels/join_rows.h"
@@ -34,11 +35,11 @@ namespace {
 
 // Passes behind the pipeline, which run once.
 constexpr std::string_view kLatePasses[] = {
-    "choose_convolution", "assign_layouts", "fuse",         "persistent",     "short_products",
-    "split_sums",         "turn_weights",   "join_rows",    "join_pointwise", "pack_right_operands",
-    "side_by_side",       "resident",       "images",       "stripes",        "shorten_weights",
-    "one_memory",         "chains",         "read_through", "widen_images",   "keep_planes",
-    "multiply_halves",    "loops_apart",    "split_updates"};
+    "choose_convolution", "assign_layouts", "fuse",          "persistent",     "short_products",
+    "split_sums",         "turn_weights",   "join_rows",     "join_pointwise", "pack_right_operands",
+    "side_by_side",       "resident",       "images",        "stripes",        "shorten_weights",
+    "one_memory",         "chains",         "read_through",  "widen_images",   "keep_planes",
+    "multiply_halves",    "loops_apart",    "split_updates", "attention"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -130,6 +131,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "short_products")) short_products(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
+  if (fuse && !is_disabled(options, "attention")) attention(result.schedule, target);
   if (fuse && !is_disabled(options, "turn_weights")) turn_weights(result.schedule, target);
   if (fuse && !is_disabled(options, "read_through")) read_through(result.schedule, target);
   if (fuse && !is_disabled(options, "join_rows")) join_rows(result.schedule, target);

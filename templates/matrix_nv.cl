@@ -19,3 +19,8 @@
       "{%0,%1,%2,%3};"                                                                           \
       : "+f"((d)[0]), "+f"((d)[1]), "+f"((d)[2]), "+f"((d)[3])                                   \
       : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
+
+//@provides oclc_swap_lanes
+// to = `from` of the work-item whose lane differs in the bits of `lanes`, a constant.
+#define oclc_swap_lanes(to, from, lanes) \
+  __asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(to) : "f"(from), "n"(lanes))

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/half.h"
 
 namespace oclc {
@@ -85,13 +87,17 @@ std::vector<std::set<std::string>> find_dependencies(const Kernel& kernel) {
   return all;
 }
 
-bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned, bool shorts) {
-  const auto is_loaded = [&](const ScalarNode& n) { return shorts && n.kind == Kind::load && n.dtype == DType::i16; };
+bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned, std::optional<DType> converted) {
+  const auto is_loaded = [&](const ScalarNode& n) { return n.kind == Kind::load && n.dtype == converted; };
   const auto dependencies = find_dependencies(kernel);
   for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
     if (!dependencies[i].count(axis)) continue;
     const ScalarNode& node = kernel.nodes[i];
     if (!has_lanes(node.dtype) && !is_loaded(node)) return false;
+    if (node.kind == Kind::apply && std::any_of(node.args.begin(), node.args.end(), [&](NodeId arg) {
+          return is_loaded(kernel.nodes[static_cast<std::size_t>(arg)]);
+        }))
+      return false;
     if (!unit_or_zero(node.index, axis, dependencies) && node.kind == Kind::load) return false;
     if (node.kind == Kind::index) {
       const auto c = node.index.coefficient(axis);

@@ -1,5 +1,6 @@
 // What of a kernel varies along which axis.
 #pragma once
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,8 +13,9 @@ namespace oclc {
 std::vector<std::set<std::string>> find_dependencies(const Kernel& kernel);
 
 // True if the nodes that vary along `axis` can be computed on vectors: 4-byte types, unit or zero strides, guards that are
-// uniform in vectors which begin at multiples of `aligned`, a multiple of their width. With `shorts` loads of i16 as well,
-// which are converted.
-bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned = 1, bool shorts = false);
+// uniform in vectors which begin at multiples of `aligned`, a multiple of their width. Loads of `converted`, another integer
+// type, as well, which casts alone read.
+bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned = 1,
+                   std::optional<DType> converted = std::nullopt);
 
 }  // namespace oclc

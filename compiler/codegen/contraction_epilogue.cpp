@@ -48,6 +48,13 @@ class Epilogue {
     });
   }
 
+  // The same of the only result, whatever its type.
+  std::string any_value_text() const {
+    if (has_phases()) return value_text();
+    return lanes_text([&](Emitter& e) { e.line(fmt::format("lanes[l] = {};", e.stored_value(part_.stores[0]))); },
+                      fmt::format("v = vload{}(0, lanes);", width_));
+  }
+
   // Lines that store these as they are.
   std::string store_text() const {
     Kernel plain = part_;
@@ -102,22 +109,9 @@ class Epilogue {
         for (const Store& s : part_.stores) e.store(s);
       });
     }
-    const std::string& column = view_.column_axis().name;
-    std::set<std::string> names;
-    for (const Axis& axis : part_.axes) names.insert(axis.name);
-    names.erase(column);
-    Emitter e(part_, view_.mode());
-    e.open("", names);
-    row_coordinates(e);
-    e.line(fmt::format("float lanes[{}];", width_));
-    e.line("oclc_store(v, lanes);");
-    e.open(fmt::format("for (int l = 0; l < {} && n + l < N; ++l)", width_), {column});
-    e.line(fmt::format("const {} {} = n + l;", view_.index_type(), column));
-    e.stage_done(0, "lanes[l]", false);
-    for (const Store& s : part_.stores) e.store(s);
-    e.close();
-    e.close();
-    return e.text();
+    return lanes_text([&](Emitter& e) {
+      for (const Store& s : part_.stores) e.store(s);
+    });
   }
 
  private:
@@ -143,6 +137,28 @@ class Epilogue {
       e.line(fmt::format("const {} {} = n;", view_.index_type(), column));
     e.stage_done(0, "v", true);
     lines(e);
+    e.close();
+    return e.text();
+  }
+
+  // Lines for each lane of `v` alone, and one after all.
+  template <class Lines>
+  std::string lanes_text(const Lines& lines, const std::string& after = "") const {
+    const std::string& column = view_.column_axis().name;
+    std::set<std::string> names;
+    for (const Axis& axis : part_.axes) names.insert(axis.name);
+    names.erase(column);
+    Emitter e(part_, view_.mode());
+    e.open("", names);
+    row_coordinates(e);
+    e.line(fmt::format("float lanes[{}];", width_));
+    e.line("oclc_store(v, lanes);");
+    e.open(fmt::format("for (int l = 0; l < {} && n + l < N; ++l)", width_), {column});
+    e.line(fmt::format("const {} {} = n + l;", view_.index_type(), column));
+    e.stage_done(0, "lanes[l]", false);
+    lines(e);
+    e.close();
+    if (!after.empty()) e.line(after);
     e.close();
     return e.text();
   }
@@ -207,7 +223,10 @@ class Epilogue {
   }
 
   bool stores_vectors() const {
-    return view_.columns() != Expr(1) && can_vectorize(part_, column_) &&
+    // Masks of 64 bits, as whole vectors.
+    const auto masks =
+        aligned_ && floor_mod(view_.columns(), Expr(width_)) == Expr(0) ? std::optional(DType::i64) : std::nullopt;
+    return view_.columns() != Expr(1) && can_vectorize(part_, column_, 1, masks) &&
            std::all_of(part_.stores.begin(), part_.stores.end(),
                        [&](const Store& s) { return s.index.coefficient(column_) == Expr(1); });
   }
@@ -232,6 +251,8 @@ bool has_cheap_epilogue(const ContractionView& view) {
 std::string contraction_epilogue(const ContractionView& view, int width, bool aligned) {
   return Epilogue(view, width, aligned).text();
 }
+
+std::string epilogue_value(const ContractionView& view, int width) { return Epilogue(view, width, true).any_value_text(); }
 
 std::string epilogue_ahead(const ContractionView& view, int width) { return Epilogue(view, width, false).ahead_text(); }
 

@@ -17,6 +17,9 @@ std::string contraction_epilogue(const ContractionView& view, int width, bool al
 // read row by row, where that takes coordinates of rows, or where no vectors are stored.
 std::string epilogue_ahead(const ContractionView& view, int width);
 
+// Lines that make of `v` what the only result of such a vector is.
+std::string epilogue_value(const ContractionView& view, int width);
+
 // The same in two: lines that make of `v` what is stored, which may read memory, and lines that store it. Several of the first
 // kind may come before those of the second kind, so that what they read is under way together: of vector j they leave the
 // first result in `v` and the others in `others[j]`. The first are empty where truth values are stored, or no vectors.

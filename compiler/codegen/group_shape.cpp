@@ -99,7 +99,7 @@ bool GroupShape::loads_along(const std::string& axis) const {
 // Whole vectors of neighbours along an axis, in the sums and in what is stored.
 bool GroupShape::fills_vectors(const Axis& axis) const {
   return floor_mod(axis.extent, Expr(kLanes)) == Expr(0) && loads_along(axis.name) &&
-         can_vectorize(kernel_, axis.name, kLanes, true) &&
+         can_vectorize(kernel_, axis.name, kLanes, DType::i16) &&
          std::all_of(kernel_.stores.begin(), kernel_.stores.end(),
                      [&](const Store& s) { return s.index.coefficient(axis.name).has_value(); });
 }

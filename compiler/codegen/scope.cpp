@@ -295,6 +295,8 @@ std::string Emitter::compute(NodeId id, std::size_t scope) {
             fmt::format("oclc_to_{}(({})({}))", name_of(node.dtype), is_narrow_float(node.dtype) ? "float" : "int", x));
       if (is_half(node.dtype)) return declare(id, scope, half_round(node.dtype, x));
       if (vector) {
+        if (node.dtype == DType::boolean && from.dtype == DType::i64)
+          return declare(id, scope, fmt::format("convert_{}({} != 0)", vector_type(DType::boolean), x));
         if (node.dtype == DType::boolean) return declare(id, scope, fmt::format("({} != 0)", x));
         const std::string number = from.dtype == DType::boolean ? fmt::format("(-{})", x) : x;
         return declare(id, scope, fmt::format("convert_{}({})", vector_type(node.dtype), number));

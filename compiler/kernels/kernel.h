@@ -185,7 +185,9 @@ struct Step {
   bool apart = false;  // loops over kernels in `body`, of `trip` trips each: one work-group does all of one, none needs another
   bool chain = false;  // no loop either: one group for each `counter` < `trip` runs the kernels of `body` one after another
 
-  bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent && !chain; }
+  bool attention = false;  // nor here: scores, softmax and weighted sum in `body` are one kernel, which stores the last alone
+
+  bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent && !chain && !attention; }
 };
 
 // Adds names of the model's nodes that are not there yet.

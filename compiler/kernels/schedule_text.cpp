@@ -36,10 +36,11 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       out += fmt::format("{}host {}({})\n", indent, call.op, fmt::join(operands, ", "));
       continue;
     }
-    out += step.persistent ? indent + "persistent {\n"
-           : step.apart    ? indent + "apart {\n"
-           : step.chain    ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())
-                           : fmt::format("{}loop {} < {}{}{} {{\n", indent, step.counter, step.trip.text(),
+    out += step.persistent  ? indent + "persistent {\n"
+           : step.attention ? indent + "attention {\n"
+           : step.apart     ? indent + "apart {\n"
+           : step.chain     ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())
+                            : fmt::format("{}loop {} < {}{}{} {{\n", indent, step.counter, step.trip.text(),
                                       step.condition.empty() ? "" : " while " + step.condition,
                                       step.places > 0 ? fmt::format(" in {} places", step.places) : "");
     append_steps(schedule, step.body, depth + 1, out);

@@ -135,8 +135,10 @@ class PlanBuilder {
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Host, body.Union()));
         continue;
       }
-      if (step.persistent || step.chain) {
-        const auto body = step.chain ? launches_.chain(step) : launches_.persistent(step);
+      if (step.persistent || step.chain || step.attention) {
+        const auto body = step.chain       ? launches_.chain(step)
+                          : step.attention ? launches_.attention(step)
+                                           : launches_.persistent(step);
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         continue;
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/attention_kernel.h"
 #include "compiler/codegen/chain_kernel.h"
 #include "compiler/codegen/persistent_kernel.h"
 #include "compiler/codegen/resident_kernel.h"
@@ -127,8 +128,18 @@ fb::Offset<plan::Launch> LaunchTables::persistent(const Step& step) {
 
 fb::Offset<plan::Launch> LaunchTables::chain(const Step& step) {
   PersistentKernel chain = generate_chain(PlacedKernels::kPlaceholder, step, schedule_, target_);
-  GeneratedKernel& g = chain.kernel;
-  g.name = schedule_.kernels[static_cast<std::size_t>(step.body.front().kernel)].name + "_chain";
+  chain.kernel.name = schedule_.kernels[static_cast<std::size_t>(step.body.front().kernel)].name + "_chain";
+  return several(std::move(chain), "chain");
+}
+
+fb::Offset<plan::Launch> LaunchTables::attention(const Step& step) {
+  PersistentKernel attention = generate_attention(PlacedKernels::kPlaceholder, step, schedule_, target_);
+  attention.kernel.name = schedule_.kernels[static_cast<std::size_t>(step.body.front().kernel)].name + "_attention";
+  return several(std::move(attention), "attention");
+}
+
+fb::Offset<plan::Launch> LaunchTables::several(PersistentKernel all, std::string_view anchor) {
+  GeneratedKernel& g = all.kernel;
   const int now = plan_.lives.step();
   std::vector<Passed> passed;
   for (const KernelArgument& argument : g.arguments) {
@@ -136,13 +147,13 @@ fb::Offset<plan::Launch> LaunchTables::chain(const Step& step) {
       passed.push_back({});
       continue;
     }
-    const PersistentKernel::Argument& operand = chain.buffers[static_cast<std::size_t>(argument.operand)];
+    const PersistentKernel::Argument& operand = all.buffers[static_cast<std::size_t>(argument.operand)];
     plan_.lives.touch_whole(operand.buffer, now);
     passed.push_back({operand.buffer, operand.written});
   }
   const Args args = arguments(g, passed);
   const PlacedKernel code = plan_.kernels.place(g);
-  return table(code, g, args, "chain", {chain.sources, chain.flops, chain.bytes});
+  return table(code, g, args, anchor, {all.sources, all.flops, all.bytes});
 }
 
 fb::Offset<plan::Launch> LaunchTables::side_by_side(std::span<const Step> steps) {

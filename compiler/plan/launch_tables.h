@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/one_memory.h"
+#include "compiler/codegen/persistent_kernel.h"
 #include "compiler/kernels/kernel.h"
 #include "compiler/plan/buffer_lives.h"
 #include "compiler/plan/placed_kernels.h"
@@ -38,6 +39,7 @@ class LaunchTables {
   flatbuffers::Offset<plan::Launch> single(const Kernel& kernel);
   flatbuffers::Offset<plan::Launch> persistent(const Step& step);
   flatbuffers::Offset<plan::Launch> chain(const Step& step);
+  flatbuffers::Offset<plan::Launch> attention(const Step& step);
   flatbuffers::Offset<plan::Launch> side_by_side(std::span<const Step> steps);
   flatbuffers::Offset<plan::Launch> resident(std::span<const Step> stretch);
   flatbuffers::Offset<plan::BlasGemm> blas(const Gemm& gemm);
@@ -58,6 +60,8 @@ class LaunchTables {
   flatbuffers::Offset<plan::Launch> table(const PlacedKernel& code, const GeneratedKernel& g, const Args& args,
                                           std::string_view anchor, const Work& work,
                                           const std::vector<flatbuffers::Offset<plan::Part>>& parts = {});
+  // One kernel for several of the schedule, each buffer an argument.
+  flatbuffers::Offset<plan::Launch> several(PersistentKernel all, std::string_view anchor);
   // A buffer that a launch uses; -1 stands for a dimension.
   struct Passed {
     int buffer = -1;

@@ -63,6 +63,26 @@ TEST_CASE("batches and computed operands of products on a GPU") {
   check_on_gpus(check);
 }
 
+TEST_CASE("a mask of integers of 64 bits is read by whole vectors behind a product on a GPU") {
+  PlanCheck check;
+  Builder& b = check.b;
+  HostTensor mask(DType::i64, {2, 1, 1, 44});
+  for (std::int64_t i = 0; i < mask.elements(); ++i) mask.set_int(i, i % 5 == 0 ? 0 : i << 32);
+  Value *q = check.input({2, 3, 37, 64}), *k = check.input({2, 3, 44, 64}), *given = check.input(std::move(mask));
+  const auto masked = [&](Value* scores, Value* m) {
+    return b.where(b.cast(m, DType::boolean), scores, b.scalar(DType::f32, -1e30));
+  };
+  check.out("masked", masked(b.matmul(q, k, false, true), given));
+  Value* ragged = b.slice(k, exprs({0, 0, 0, 0}), exprs({2, 3, 43, 64}), {1, 1, 1, 1});
+  check.out("ragged",
+            masked(b.matmul(q, ragged, false, true), b.slice(given, exprs({0, 0, 0, 0}), exprs({2, 1, 1, 43}), {1, 1, 1, 1})));
+  CompileOptions options = default_options();
+  options.target = find_target("h200");
+  const std::string source = PlanRunner(module_of(copy_graph(*check.graph)), options).source();
+  CHECK(source.find("const long4 ") != std::string::npos);
+  check_on_gpus(check);
+}
+
 TEST_CASE("convolutions on a GPU: few channels, groups, strides, dilation, padding, one and three dimensions") {
   PlanCheck check;
   Builder& b = check.b;

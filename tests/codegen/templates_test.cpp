@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kNoMatrixUnit = R"(
 void oclc_mma_first(float* d, const uint* a, uint b0, uint b1) {}
 void oclc_mma(float* d, const uint* a, uint b0, uint b1) {}
+#define oclc_swap_lanes(to, from, lanes) to = from
 )";
 
 }  // namespace
