@@ -7,20 +7,19 @@
 //           What a block adds is relative to the largest score so far; a larger one scales down what was added before.
 //           SPLIT 1: x = big + small, both TF32, and a * b = small * big + big * small + big * big, as accurate as a chain of fma.
 //           SPLIT 0: operands rounded to TF32.
-// Q         hole A_ELEMENTS gives AV elements v from (m, k) on, along k or along m. Default: a[(g * ROWS + m) * DEPTH + k].
+// Q         hole A_ELEMENTS gives the element v at (m, k). Default: row-major a[(g * ROWS + m) * DEPTH + k].
 // K         hole B_ELEMENTS gives KV elements v from (k, n) on, along k or along n. Default: b[(g * KEYS + n) * DEPTH + k].
 // scores    hole SCORES makes of the four sums v from (m, n) on what softmax sees. Default: v / 8.
 // V         hole V_ELEMENTS gives VV elements v from row k, column n on, along n or along k. Default: values[(g * KEYS + k) * COLUMNS + n].
 // C         hole EPILOGUE stores four columns v from (m, n) on. Default: c[(g * ROWS + m) * COLUMNS + n].
-// local K   space[key * K_PITCH + k]; local V: V_AT + key * V_PITCH + column; local Q: Q_AT + row * Q_PITCH + k. At the end tile C:
-//           space[row * C_PITCH + column].
+// local K   space[key * K_PITCH + k]; local V: V_AT + key * V_PITCH + column. At the end tile C: space[row * C_PITCH + column].
 // parameter legal values (default)
 //   G, ROWS, KEYS  extents: literals, or names that the hole SIZES declares (1, 128, 128)
 //   DEPTH, COLUMNS extents of k and c: literals up to 128 (64, 64)
 //   WARPS   sub-groups of 32 work-items and 16 rows each (4)
 //   BN      keys of a block: a multiple of 32 (64)
-//   AV, KV, VV  elements of a load: 1, 4 (4, 4, 4)
-//   A_ALONG_K, K_ALONG_DEPTH, V_ALONG_COLUMNS   1: loads run along k, k and columns; 0: along rows, keys and keys (1, 1, 1)
+//   KV, VV  elements of a load: 1, 4 (4, 4)
+//   K_ALONG_DEPTH, V_ALONG_COLUMNS   1: loads run along k, and along columns; 0: along the keys (1, 1)
 //   SPLIT   0, 1 (1)
 //   EPILOGUE_UNROLL  copies of the epilogue: 4, or 1 for an expensive one (4)
 // local memory 4 * SPACE bytes.
@@ -48,17 +47,11 @@
 #ifndef BN
 #define BN 64
 #endif
-#ifndef AV
-#define AV 4
-#endif
 #ifndef KV
 #define KV 4
 #endif
 #ifndef VV
 #define VV 4
-#endif
-#ifndef A_ALONG_K
-#define A_ALONG_K 1
 #endif
 #ifndef K_ALONG_DEPTH
 #define K_ALONG_DEPTH 1
@@ -71,11 +64,6 @@
 #endif
 #ifndef EPILOGUE_UNROLL
 #define EPILOGUE_UNROLL 4
-#endif
-#if AV == 4
-#define A_VECTOR float4
-#else
-#define A_VECTOR float
 #endif
 #if KV == 4
 #define K_VECTOR float4
@@ -94,19 +82,15 @@
 #define VD ((COLUMNS + 7) / 8)
 #define K_PITCH (KD * 8 + 4)
 #define V_PITCH (VD * 8 + 2)
-#define Q_PITCH ((KD / 2 * 2 + 1) * 8)
 #define C_PITCH (VD * 8 + 4)
 #define V_AT (BN * K_PITCH)
-#define Q_AT (V_AT + BN * V_PITCH)
-#define SPACE (Q_AT + BM * Q_PITCH > BM * C_PITCH ? Q_AT + BM * Q_PITCH : BM * C_PITCH)
-#define A_COUNT (BM * KD * 8 / AV)
+#define SPACE (V_AT + BN * V_PITCH > BM * C_PITCH ? V_AT + BN * V_PITCH : BM * C_PITCH)
 #define K_COUNT (BN * KD * 8 / KV)
 #define V_COUNT (BN * VD * 8 / VV)
 #define K_LOADS ((K_COUNT + ITEMS - 1) / ITEMS)
 #define V_LOADS ((V_COUNT + ITEMS - 1) / ITEMS)
 // Sums of a sub-group that take turns at the unit.
 #define SIDE 4
-#define DEPTH_UNROLL (SPLIT ? 2 : 4)
 #define RAGGED (KEYS % BN != 0)
 #if SPLIT
 #define ROUNDED(x) (x)
@@ -128,36 +112,21 @@ void attention_mma_gpu_tile(const __global float* restrict a, const __global flo
   const int lane_k = item % 4;
   // This work-item has parts of this row of the tile and of the one 8 rows below.
   const int row = item / 32 * 16 + lane_row;
-  #pragma unroll 8
-  for (int at = item; at < A_COUNT; at += ITEMS) {
-#if A_ALONG_K
-    const int k = at % (KD * 8 / AV) * AV;
-    const int of_row = at / (KD * 8 / AV);
-    const int m = min(m0 + of_row, ROWS - 1);
-    __local float* restrict to = space + Q_AT + of_row * Q_PITCH + k;
-#else
-    const int k = at / (BM / AV);
-    const int of_row = at % (BM / AV) * AV;
-    const int m = min(m0 + of_row, ROWS - AV);
-    __local float* restrict to = space + Q_AT + of_row * Q_PITCH + k;
-#endif
-    A_VECTOR v = 0.0f;
-    if (DEPTH % 8 == 0 || k < DEPTH) {
-      //@hole A_ELEMENTS
-      v = vload4(0, a + (size_t)(g * ROWS + m) * DEPTH + k);
-      //@end
+  uint query[KD][4];
+  #pragma unroll
+  for (int i = 0; i < KD; ++i)
+    #pragma unroll
+    for (int q = 0; q < 4; ++q) {
+      const int m = min(m0 + row + q % 2 * 8, ROWS - 1);
+      const int k = 8 * i + 2 * lane_k + q / 2;
+      float v = 0.0f;
+      if (DEPTH % 8 == 0 || k < DEPTH) {
+        //@hole A_ELEMENTS
+        v = a[(size_t)(g * ROWS + m) * DEPTH + k];
+        //@end
+      }
+      query[i][q] = ROUNDED(as_uint(v));
     }
-#if AV == 4
-    v = as_float4(ROUNDED(as_uint4(v)));
-#if A_ALONG_K
-    *(__local float4*)to = v;
-#else
-    to[0] = v.x, to[Q_PITCH] = v.y, to[2 * Q_PITCH] = v.z, to[3 * Q_PITCH] = v.w;
-#endif
-#else
-    to[0] = as_float(ROUNDED(as_uint(v)));
-#endif
-  }
   float sums[VD][4];
   #pragma unroll
   for (int j = 0; j < VD; ++j) sums[j][0] = sums[j][1] = sums[j][2] = sums[j][3] = 0.0f;
@@ -191,19 +160,14 @@ void attention_mma_gpu_tile(const __global float* restrict a, const __global flo
       for (int j = 0; j < BN / 8; ++j) scores[j][0] = scores[j][1] = scores[j][2] = scores[j][3] = 0.0f;
       // Column c of the unit's product j is key j / 2 * 16 + 2 * c + j % 2: a work-item then has four neighbours of a row.
       const __local float* restrict keys = space + 2 * lane_row * K_PITCH + 2 * lane_k;
-      const __local float* restrict queries = space + Q_AT + row * Q_PITCH + 2 * lane_k;
-      #pragma unroll DEPTH_UNROLL
+      #pragma unroll
       for (int i = 0; i < KD; ++i) {
-        const uint2 upper = as_uint2(*(const __local float2*)(queries + 8 * i));
-        const uint2 lower = as_uint2(*(const __local float2*)(queries + 8 * Q_PITCH + 8 * i));
-        uint query[4];
-        query[0] = upper.x, query[1] = lower.x, query[2] = upper.y, query[3] = lower.y;
 #if SPLIT
-        uint small_a[4];
+        uint big_a[4], small_a[4];
         #pragma unroll
         for (int q = 0; q < 4; ++q) {
-          const uint big = (query[q] + 0x1000u) & 0xffffe000u;
-          small_a[q] = as_uint(as_float(query[q]) - as_float(big)), query[q] = big;
+          big_a[q] = (query[i][q] + 0x1000u) & 0xffffe000u;
+          small_a[q] = as_uint(as_float(query[i][q]) - as_float(big_a[q]));
         }
 #endif
         #pragma unroll
@@ -225,16 +189,16 @@ void attention_mma_gpu_tile(const __global float* restrict a, const __global flo
           #pragma unroll
           for (int j = 0; j < SIDE; ++j) oclc_mma_first(d[j], small_a, part[j].x, part[j].y);
           #pragma unroll
-          for (int j = 0; j < SIDE; ++j) oclc_mma(d[j], query, small[j].x, small[j].y);
+          for (int j = 0; j < SIDE; ++j) oclc_mma(d[j], big_a, small[j].x, small[j].y);
           #pragma unroll
-          for (int j = 0; j < SIDE; ++j) oclc_mma(d[j], query, part[j].x, part[j].y);
+          for (int j = 0; j < SIDE; ++j) oclc_mma(d[j], big_a, part[j].x, part[j].y);
           #pragma unroll
           for (int j = 0; j < SIDE; ++j)
             #pragma unroll
             for (int q = 0; q < 4; ++q) scores[j0 + j][q] += d[j][q];
 #else
           #pragma unroll
-          for (int j = 0; j < SIDE; ++j) oclc_mma(scores[j0 + j], query, part[j].x, part[j].y);
+          for (int j = 0; j < SIDE; ++j) oclc_mma(scores[j0 + j], query[i], part[j].x, part[j].y);
 #endif
         }
       }

@@ -34,6 +34,7 @@ class AttentionCode {
     OCLC_CHECK(scores && product, "attention is made of products that templates can say");
     const AttentionTiles tiles = attention_tiles(scores_, product_, target_);
     fill_sizes(*scores, *product, tiles);
+    values_.holes["A_ELEMENTS"] = within(*scores, element_of_a(*scores));
     values_.holes["SCORES"] = within(*scores, epilogue_value(*scores, kWidth));
     values_.holes["EPILOGUE"] = within(*product, contraction_epilogue(*product, kWidth, true));
     GeneratedKernel& g = out_.kernel;
@@ -47,7 +48,6 @@ class AttentionCode {
     for (std::size_t i = 0; i < out_.buffers.size(); ++i) g.arguments.push_back({.operand = static_cast<int>(i)});
     for (const std::string& s : symbols_) g.arguments.push_back({.kind = KernelArgument::Kind::dimension, .symbol = s});
     const std::string matrix = matrix_text(*scores, *product);
-    values_.holes["A_ELEMENTS"] = within(*scores, element_of_a(*scores));
     values_.holes["B_ELEMENTS"] = within(*scores, element_of_b(*scores));
     values_.holes["V_ELEMENTS"] = within(*product, element_of_b(*product));
     g.source = "#if OCLC_NV_SM >= 80\n" + matrix + "#else\n" + text(kPlain) + "#endif\n";
@@ -112,15 +112,12 @@ class AttentionCode {
   }
 
   std::string matrix_text(const ContractionView& scores, const ContractionView& product) {
-    const GpuLoad q = load_of_a(scores), k = load_of_b(scores), v = load_of_b(product);
+    const GpuLoad k = load_of_b(scores), v = load_of_b(product);
     auto& p = values_.parameters;
-    p["AV"] = std::to_string(q.width);
-    p["A_ALONG_K"] = q.along_k ? "1" : "0";
     p["KV"] = std::to_string(k.width);
     p["VV"] = std::to_string(v.width);
     p["K_ALONG_DEPTH"] = k.along_k ? "1" : "0";
     p["V_ALONG_COLUMNS"] = v.along_k ? "0" : "1";
-    values_.holes["A_ELEMENTS"] = within(scores, q.text);
     values_.holes["B_ELEMENTS"] = within(scores, k.text);
     values_.holes["V_ELEMENTS"] = within(product, v.text);
     return text(kMatrix);
