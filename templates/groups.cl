@@ -25,9 +25,24 @@ int oclc_look(volatile __global int* counter) { return *counter; }
 #define OCLC_SEE_ALL() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
 //@provides oclc_group_begin
-// A part before which nothing is left to be claimed: groups that the device starts late begin there. Noted in progress[1] by who
-// claims the first tile of the part after the next one.
+// A part before which nothing is left to be claimed: groups that the device starts late begin there. Noted in progress[1] by a group
+// of rank 0 that claims the first tile of the part after the next one: others may have left out a part.
 int oclc_group_begin(volatile __global int* progress, int first) { return max(first, oclc_look(progress + 1) - 1); }
+//@provides oclc_group_rank
+// 0 for the group that begins first on its compute unit, whichever that is; for others `units` and how many such began before.
+// Groups claim tiles of parts that have more than their rank: those of few tiles are not shared unevenly by the units, and
+// fewer groups wait for them. The first group of all has rank 0: every tile is claimed by some group that runs.
+// Counters: what is left of the lines behind the first, and progress[2].
+#if OCLC_NV_SM >= 70
+int oclc_group_rank(volatile __global int* progress, int counters, int units) {
+  uint unit;
+  __asm volatile("mov.u32 %0, %%smid;" : "=r"(unit));
+  const int place = (int)(unit % (uint)((counters - 1) * 14));
+  return atomic_inc(progress + (1 + place / 14) * 16 + 2 + place % 14) == 0 ? 0 : units + atomic_inc(progress + 2);
+}
+#else
+#define oclc_group_rank(progress, counters, units) 0
+#endif
 //@provides oclc_group_finish
 // Says that a tile's results are in memory: behind a barrier, by one work-item.
 void oclc_group_finish(volatile __global int* progress, int part) {
@@ -59,7 +74,7 @@ void oclc_group_leave(volatile __global int* progress, int counters, __local int
   }
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   if (*last) {
-    for (int i = get_local_id(0); i < counters; i += get_local_size(0)) progress[i * 16] = progress[i * 16 + 1] = 0;
+    for (int i = get_local_id(0); i < counters * 16; i += get_local_size(0)) progress[i] = 0;
   }
 }
 //@provides oclc_fetch

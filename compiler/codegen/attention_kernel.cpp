@@ -25,8 +25,8 @@ class AttentionCode {
   AttentionCode(const std::string& name, const Step& step, const Schedule& schedule, const Target& target)
       : name_(name), schedule_(schedule), target_(target), scores_(kernel(step.body[0])), product_(kernel(step.body[2])) {
     for (const Step& part : step.body) take(kernel(part));
-    name_operands(scores_);
-    name_operands(product_);
+    name_operands(scores_, scores_.stores[0].operand);
+    name_operands(product_, product_.nodes[static_cast<std::size_t>(product_.contraction->a)].operand);
   }
 
   PersistentKernel run() {
@@ -39,10 +39,10 @@ class AttentionCode {
     values_.holes["EPILOGUE"] = within(*product, contraction_epilogue(*product, kWidth, true));
     GeneratedKernel& g = out_.kernel;
     g.name = name_;
-    g.groups = {scores->groups() * ceil_div(scores->rows(), Expr(tiles.warps * 16))};
+    g.groups = {scores->groups() * ceil_div(scores->rows(), Expr(tiles.rows()))};
     g.local = {static_cast<std::uint32_t>(tiles.warps * kItemsOfWarp)};
     g.schedule =
-        fmt::format("template {}, {} rows, blocks of {} keys, or template {}", kMatrix, tiles.warps * 16, tiles.keys, kPlain);
+        fmt::format("template {}, {} rows, blocks of {} keys, or template {}", kMatrix, tiles.rows(), tiles.keys, kPlain);
     g.head = fmt::format("// {}: {}, softmax, {}\n// launch    {} groups of {}; {}\n", name_, scores_.formula, product_.formula,
                          g.groups[0].text(), g.local[0], g.schedule);
     for (std::size_t i = 0; i < out_.buffers.size(); ++i) g.arguments.push_back({.operand = static_cast<int>(i)});
@@ -64,10 +64,7 @@ class AttentionCode {
   }
 
   // Operands that the launch has, under the names of its arguments; the scores and their softmax are none.
-  void name_operands(Kernel& kernel) {
-    const bool is_first = &kernel == &scores_;
-    const NodeId inside = is_first ? -1 : kernel.contraction->a;
-    const int left_out = is_first ? kernel.stores[0].operand : kernel.nodes[static_cast<std::size_t>(inside)].operand;
+  void name_operands(Kernel& kernel, int left_out) {
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
       if (static_cast<int>(i) != left_out) kernel.operands[i].name = fmt::format("b{}", argument(kernel.operands[i]));
     }

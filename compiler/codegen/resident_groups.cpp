@@ -22,6 +22,9 @@ constexpr int kGroupsWait = 70;
 // Constants of so many bytes are asked for when their part comes up, smaller ones when the launch begins.
 constexpr std::int64_t kLeastFetched = 64 << 10;
 
+// So many tiles are more than any group's rank, and than any part has.
+constexpr std::int64_t kMany = 1 << 30;
+
 // Elements that vectors of any width are aligned to.
 constexpr std::int64_t kAlignedElements = 16;
 
@@ -73,6 +76,7 @@ class GroupsCode : private ResidentArguments {
   };
   struct Placed {
     int kind = 0;
+    std::int64_t tiles = kMany;  // where they are known
     std::vector<std::string> pointers;
     std::vector<std::pair<std::size_t, std::int64_t>> weights, small;  // constants: which of the pointers, and their bytes
   };
@@ -119,6 +123,7 @@ class GroupsCode : private ResidentArguments {
                                          g.local_floats.empty() ? "" : fmt::format(", (__local {}*)space", g.local_type));
     const auto [known, is_new] = known_.emplace(g.tile_source + count + list, static_cast<int>(kinds_.size()));
     placed.kind = known->second;
+    placed.tiles = std::min(tiles.constant().value_or(kMany), kMany);
     if (is_new) {
       const std::string function = fmt::format("{}_{}", name_, placed.kind);
       functions_ += replaced(g.tile_source, kPartName, function);
@@ -161,7 +166,7 @@ class GroupsCode : private ResidentArguments {
     std::vector<std::size_t> ends;
     std::size_t place = 0;
     for (const Placed& p : placed_) {
-      parts.push_back(fmt::format("{}, {}", p.kind, place));
+      parts.push_back(fmt::format("{}, {}, {}", p.kind, place, p.tiles));
       for (const auto& [pointer, size] : p.weights) fetches.push_back(fmt::format("{}, {}", place + pointer, size));
       for (const auto& [pointer, size] : p.small) small.push_back(fmt::format("{}, {}", place + pointer, size));
       ends.push_back(fetches.size());
@@ -170,7 +175,7 @@ class GroupsCode : private ResidentArguments {
     if (fetches.empty()) fetches.emplace_back("0");
     if (small.empty()) small.emplace_back("0");
     return fmt::format(
-        "__constant int {0}_parts[] = {{{1}}};  // what to do, and where its operands are told\n"
+        "__constant int {0}_parts[] = {{{1}}};  // what to do, where its operands are told, tiles\n"
         "__constant int {0}_fetches[] = {{{2}}};  // places and bytes of weights\n"
         "__constant int {0}_ends[] = {{{3}}};  // of each part's fetches\n"
         "__constant int {0}_small[] = {{{4}}};  // places and bytes of other constants\n",
@@ -196,25 +201,27 @@ class GroupsCode : private ResidentArguments {
     std::string text = space();
     text += fmt::format(
         "  __global char* __local memory[{0}];\n  __local int turns[4];\n{1}"
-        "  const int item = get_local_id(0);\n  if (item == 0) {{\n{2}    turns[1] = oclc_group_begin({3}, first);\n"
-        "    turns[0] = oclc_turn({3}, turns[1]);\n  }}\n  barrier(CLK_LOCAL_MEM_FENCE);\n"
+        "  const int item = get_local_id(0), rank = item == 0 ? oclc_group_rank({3}, {7}, {8}) : 0;\n"
+        "  if (item == 0) {{\n{2}    turns[1] = oclc_group_begin({3}, first);\n"
+        "    turns[0] = {9};\n  }}\n  barrier(CLK_LOCAL_MEM_FENCE);\n"
         "  for (int i = item; i < {4}; i += {5}) oclc_fetch_small(memory[{6}_small[2 * i]], {6}_small[2 * i + 1]);\n"
         "  int tile = turns[0], flip = 2, before = 0;\n",
-        std::max<std::size_t>(1, places_), moves_, table, progress_, smalls, target_.work_group, name_);
+        std::max<std::size_t>(1, places_), moves_, table, progress_, smalls, target_.work_group, name_, 2 * out_.kernels + 1,
+        target_.compute_units, claim("turns[1]"));
     text += fmt::format(
         "  for (int part = turns[1]; part < last; ++part) {{\n"
-        "    const int kind = {0}_parts[2 * part], at = {0}_parts[2 * part + 1], more = part + 1 < last;\n"
+        "    const int kind = {0}_parts[3 * part], at = {0}_parts[3 * part + 1], more = part + 1 < last;\n"
         "    for (int i = part > 0 ? {0}_ends[part - 1] : 0; i < {0}_ends[part]; ++i)\n"
         "      oclc_fetch(memory[{0}_fetches[2 * i]], {0}_fetches[2 * i + 1]);\n"
         "    int tiles = 0;\n    switch (kind) {{\n{1}    }}\n"
         "    if (tile >= tiles) {{\n"
-        "      if (item == 0) turns[flip] = more ? oclc_turn({2}, part + 1) : 0;\n"
+        "      if (item == 0) turns[flip] = more ? {2} : 0;\n"
         "      barrier(CLK_LOCAL_MEM_FENCE);\n      tile = turns[flip];\n      flip ^= 2;\n      before = tiles;\n"
         "      continue;\n    }}\n",
-        name_, tiles, progress_);
+        name_, tiles, claim("part + 1"));
     text += fmt::format(
-        "    if (item == 0) {{\n      turns[flip + 1] = more ? oclc_turn({0}, part + 1) : 0;\n"
-        "      if (more && turns[flip + 1] == 0) {0}[1] = part;\n"
+        "    if (item == 0) {{\n      turns[flip + 1] = more ? {3} : 0;\n"
+        "      if (more && rank == 0 && turns[flip + 1] == 0) {0}[1] = part;\n"
         "      if (part > first) oclc_group_wait({0}, part - 1, before);\n    }}\n"
         "    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n"
         "    const int next = turns[flip + 1];\n"
@@ -228,8 +235,13 @@ class GroupsCode : private ResidentArguments {
         "      if (tile >= tiles) break;\n    }}\n"
         "    tile = next;\n    before = tiles;\n  }}\n"
         "  oclc_group_leave({0}, {2}, turns);\n",
-        progress_, calls, 2 * out_.kernels + 1);
+        progress_, calls, 2 * out_.kernels + 1, claim("part + 1"));
     return text;
+  }
+
+  // C text: the number of the tile of that part that the group shall do next, or kMany.
+  std::string claim(const std::string& part) const {
+    return fmt::format("(rank < {0}_parts[3 * ({1}) + 2] ? oclc_turn({2}, {1}) : {3})", name_, part, progress_, kMany);
   }
 
   // The parts of one kind, each a launch: `first` is the part.

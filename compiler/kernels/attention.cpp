@@ -16,7 +16,7 @@ using Kind = ScalarNode::Kind;
 
 // Of keys, queries and values, whose parts lie in registers.
 constexpr std::int64_t kMostColumns = 128, kFewColumns = 64;
-constexpr int kRowsOfWarp = 16, kWarps = 4, kFewWarps = 2, kKeys = 64, kFewKeys = 32;
+constexpr int kWarps = 4, kFewWarps = 2, kKeys = 64, kFewKeys = 32;
 // Of a block of few keys against its share of one of many: barriers.
 constexpr double kFewKeysCost = 1.08;
 // Matrix units fed from local memory, with rounded operands and with parts; what a block of keys takes at least
@@ -177,7 +177,7 @@ class Attention {
   bool pays(const Kernel& scores, const Kernel& product) const {
     const Extents e = extents_of(scores, product);
     const AttentionTiles tiles = attention_tiles(scores, product, target_);
-    const double rows = tiles.warps * kRowsOfWarp, units = std::max(1, target_.compute_units);
+    const double rows = tiles.rows(), units = std::max(1, target_.compute_units);
     const double blocks = std::ceil(e.keys / tiles.keys),
                  tile_flops = 2.0 * rows * tiles.keys * static_cast<double>(e.depth + e.columns);
     const double rate = (target_.products == Products::rounded ? kRoundedFlops : kSplitFlops) / units;
@@ -199,7 +199,8 @@ class Attention {
 AttentionTiles attention_tiles(const Kernel& scores, const Kernel& product, const Target& target) {
   const Extents e = extents_of(scores, product);
   AttentionTiles tiles;
-  const double groups = e.groups * std::ceil(e.rows / (kWarps * kRowsOfWarp));
+  tiles.warps = kWarps;
+  const double groups = e.groups * std::ceil(e.rows / tiles.rows());
   tiles.warps = groups <= target.compute_units / 2.0 ? kFewWarps : kWarps;
   // Many keys take registers, so that a unit has two groups at a time, and rounding up to whole blocks costs work.
   const double few = std::ceil(e.keys / kFewKeys) * kFewKeys * kFewKeysCost, many = std::ceil(e.keys / kKeys) * kKeys;

@@ -105,6 +105,9 @@ TEST_CASE("blocks of products and depthwise convolutions are one launch on a Hop
   const Compiled together = short_compiled(check), apart = short_compiled(check, {"resident"});
   CHECK(together.plan.launches <= 2);
   CHECK(apart.plan.launches >= 12);
+  const std::string& text = together.plan.files.back().source;
+  CHECK(text.find("rank = item == 0 ? oclc_group_rank(") != std::string::npos);
+  CHECK(text.find("&& rank == 0 && turns[") != std::string::npos);
   const auto run = [&](std::vector<std::string> disabled, int times) {
     PlanRunner runner(module_of(copy_graph(*check.graph)), short_options(std::move(disabled)));
     std::vector<HostTensor> out;
