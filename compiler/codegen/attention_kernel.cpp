@@ -27,6 +27,10 @@ class AttentionCode {
     for (const Step& part : step.body) take(kernel(part));
     name_operands(scores_, scores_.stores[0].operand);
     name_operands(product_, product_.nodes[static_cast<std::size_t>(product_.contraction->a)].operand);
+    for (const PersistentKernel::Argument& b : out_.buffers) {
+      const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(b.buffer)];
+      out_.bytes += buffer.elements * Expr(static_cast<std::int64_t>(size_bytes(buffer.dtype)));
+    }
   }
 
   PersistentKernel run() {
@@ -45,8 +49,7 @@ class AttentionCode {
         fmt::format("template {}, {} rows, blocks of {} keys, or template {}", kMatrix, tiles.rows(), tiles.keys, kPlain);
     g.head = fmt::format("// {}: {}, softmax, {}\n// launch    {} groups of {}; {}\n", name_, scores_.formula, product_.formula,
                          g.groups[0].text(), g.local[0], g.schedule);
-    for (std::size_t i = 0; i < out_.buffers.size(); ++i) g.arguments.push_back({.operand = static_cast<int>(i)});
-    for (const std::string& s : symbols_) g.arguments.push_back({.kind = KernelArgument::Kind::dimension, .symbol = s});
+    out_.add_arguments(symbols_);
     const std::string matrix = matrix_text(*scores, *product);
     values_.holes["B_ELEMENTS"] = within(*scores, element_of_b(*scores));
     values_.holes["V_ELEMENTS"] = within(*product, element_of_b(*product));
@@ -66,19 +69,8 @@ class AttentionCode {
   // Operands that the launch has, under the names of its arguments; the scores and their softmax are none.
   void name_operands(Kernel& kernel, int left_out) {
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
-      if (static_cast<int>(i) != left_out) kernel.operands[i].name = fmt::format("b{}", argument(kernel.operands[i]));
+      if (static_cast<int>(i) != left_out) kernel.operands[i].name = fmt::format("b{}", out_.argument(kernel.operands[i]));
     }
-  }
-
-  std::size_t argument(const Operand& operand) {
-    auto at = std::find_if(out_.buffers.begin(), out_.buffers.end(), [&](const auto& b) { return b.buffer == operand.buffer; });
-    if (at == out_.buffers.end()) {
-      const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(operand.buffer)];
-      out_.bytes += buffer.elements * Expr(static_cast<std::int64_t>(size_bytes(buffer.dtype)));
-      at = out_.buffers.insert(at, {operand.buffer, false});
-    }
-    at->written = at->written || operand.written;
-    return static_cast<std::size_t>(at - out_.buffers.begin());
   }
 
   void fill_sizes(const ContractionView& scores, const ContractionView& product, const AttentionTiles& tiles) {
@@ -124,11 +116,8 @@ class AttentionCode {
   std::string text(std::string_view name) const {
     std::vector<std::string> pointers, parameters, arguments;
     for (std::size_t i = 0; i < out_.buffers.size(); ++i) {
-      const PersistentKernel::Argument& b = out_.buffers[i];
-      const std::string pointer = fmt::format("__global {}{}* b{}", b.written ? "" : "const ",
-                                              c_type(schedule_.buffers[static_cast<std::size_t>(b.buffer)].dtype), i);
-      pointers.push_back(pointer);
-      parameters.push_back(fmt::format("{}, const long b{}_at", pointer, i));
+      pointers.push_back(out_.pointer(i, schedule_));
+      parameters.push_back(fmt::format("{}, const long b{}_at", pointers.back(), i));
       arguments.push_back(fmt::format("b{0} + b{0}_at", i));
     }
     for (const std::string& s : symbols_) {

@@ -43,7 +43,7 @@ class ChainCode {
   void add(const Kernel& kernel) {
     const std::string name = fmt::format("{}_part{}", name_, count_++);
     std::string arguments;
-    for (const Operand& operand : kernel.operands) arguments += fmt::format("b{}, ", argument(operand));
+    for (const Operand& operand : kernel.operands) arguments += fmt::format("b{}, ", out_.argument(operand));
     for (const std::string& s : kernel.model_symbols()) {
       symbols_.insert(s);
       uses_counter_ = uses_counter_ || s == step_.counter;
@@ -70,28 +70,15 @@ class ChainCode {
     out_.bytes += kernel.bytes;
   }
 
-  // Of the kernel of all.
-  std::size_t argument(const Operand& operand) {
-    auto at = std::find_if(out_.buffers.begin(), out_.buffers.end(), [&](const auto& b) { return b.buffer == operand.buffer; });
-    if (at == out_.buffers.end()) at = out_.buffers.insert(at, {operand.buffer, false});
-    at->written = at->written || operand.written;
-    return static_cast<std::size_t>(at - out_.buffers.begin());
-  }
-
   std::string signature() {
     std::vector<std::string> parameters;
     std::string moves;
     for (std::size_t i = 0; i < out_.buffers.size(); ++i) {
-      const PersistentKernel::Argument& b = out_.buffers[i];
-      parameters.push_back(fmt::format("__global {1}{2}* b{0}, const long b{0}_at", i, b.written ? "" : "const ",
-                                       c_type(schedule_.buffers[static_cast<std::size_t>(b.buffer)].dtype)));
+      parameters.push_back(fmt::format("{}, const long b{}_at", out_.pointer(i, schedule_), i));
       moves += fmt::format("  b{0} += b{0}_at;\n", i);
-      out_.kernel.arguments.push_back({.operand = static_cast<int>(i)});
     }
-    for (const std::string& s : symbols_) {
-      parameters.push_back(fmt::format("const long dim_{}", s));
-      out_.kernel.arguments.push_back({.kind = KernelArgument::Kind::dimension, .symbol = s});
-    }
+    for (const std::string& s : symbols_) parameters.push_back(fmt::format("const long dim_{}", s));
+    out_.add_arguments(symbols_);
     return fmt::format("__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n{}", items_, name_,
                        fmt::join(parameters, ", "), moves);
   }

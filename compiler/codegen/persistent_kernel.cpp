@@ -182,6 +182,24 @@ class PersistentCode {
 
 }  // namespace
 
+std::size_t PersistentKernel::argument(const Operand& operand) {
+  auto at = std::find_if(buffers.begin(), buffers.end(), [&](const Argument& b) { return b.buffer == operand.buffer; });
+  if (at == buffers.end()) at = buffers.insert(at, {operand.buffer, false});
+  at->written = at->written || operand.written;
+  return static_cast<std::size_t>(at - buffers.begin());
+}
+
+void PersistentKernel::add_arguments(const std::set<std::string>& symbols) {
+  for (std::size_t i = 0; i < buffers.size(); ++i) kernel.arguments.push_back({.operand = static_cast<int>(i)});
+  for (const std::string& s : symbols) kernel.arguments.push_back({.kind = KernelArgument::Kind::dimension, .symbol = s});
+}
+
+std::string PersistentKernel::pointer(std::size_t position, const Schedule& schedule) const {
+  const Argument& b = buffers[position];
+  return fmt::format("__global {}{}* b{}", b.written ? "" : "const ",
+                     c_type(schedule.buffers[static_cast<std::size_t>(b.buffer)].dtype), position);
+}
+
 PersistentKernel generate_persistent(const std::string& name, const Step& step, const Schedule& schedule,
                                      const Target& target) {
   return PersistentCode(name, step, schedule, target).run();

@@ -37,10 +37,7 @@ std::int64_t take_offset(Kernel& kernel, int operand) {
                   [&](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load && is_its(n); }))
     return 0;
   Store& store = *std::find_if(kernel.stores.begin(), kernel.stores.end(), is_its);
-  Substitution first;
-  for (const auto* axes : {&kernel.axes, &kernel.reduction})
-    for (const Axis& axis : *axes) first.emplace(axis.name, Expr(0));
-  const Expr offset = store.index.substitute(first);
+  const Expr offset = at_first(kernel, store.index);
   if (!offset.is_constant() || offset.value() < 0 || offset.value() % kAlignedElements != 0) return 0;
   store.index = store.index - offset;
   return offset.value();
@@ -206,7 +203,7 @@ class GroupsCode : private ResidentArguments {
         "    turns[0] = {9};\n  }}\n  barrier(CLK_LOCAL_MEM_FENCE);\n"
         "  for (int i = item; i < {4}; i += {5}) oclc_fetch_small(memory[{6}_small[2 * i]], {6}_small[2 * i + 1]);\n"
         "  int tile = turns[0], flip = 2, before = 0;\n",
-        std::max<std::size_t>(1, places_), moves_, table, progress_, smalls, target_.work_group, name_, 2 * out_.kernels + 1,
+        std::max<std::size_t>(1, places_), moves_, table, progress_, smalls, target_.work_group, name_, lines(),
         target_.compute_units, claim("turns[1]"));
     text += fmt::format(
         "  for (int part = turns[1]; part < last; ++part) {{\n"
@@ -235,9 +232,12 @@ class GroupsCode : private ResidentArguments {
         "      if (tile >= tiles) break;\n    }}\n"
         "    tile = next;\n    before = tiles;\n  }}\n"
         "  oclc_group_leave({0}, {2}, turns);\n",
-        progress_, calls, 2 * out_.kernels + 1, claim("part + 1"));
+        progress_, calls, lines(), claim("part + 1"));
     return text;
   }
+
+  // Of counters.
+  std::int64_t lines() const { return progress_ints(out_.kernels) / kProgressStride; }
 
   // C text: the number of the tile of that part that the group shall do next, or kMany.
   std::string claim(const std::string& part) const {

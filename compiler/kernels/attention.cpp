@@ -93,12 +93,6 @@ bool same_steps(const Axis& a, const Expr& at, const Axis& b, const Expr& other)
   return step && its && *step == *its;
 }
 
-Expr first_place(Expr index, const Kernel& kernel) {
-  for (const auto* list : {&kernel.axes, &kernel.reduction})
-    for (const Axis& a : *list) index = index.substitute({{a.name, Expr(0)}});
-  return index;
-}
-
 // Whether the softmax goes over the columns of the scores, each row alone.
 bool is_over_columns(const Kernel& scores, const Kernel& softmax) {
   const Expr &stored = scores.stores[0].index, &loaded = node(softmax, softmax.stages[0].body).index;
@@ -108,7 +102,7 @@ bool is_over_columns(const Kernel& scores, const Kernel& softmax) {
     const auto same = [&](const Axis& b) { return same_steps(b, stored, a, loaded); };
     if (std::none_of(scores.axes.begin(), scores.axes.end(), same)) return false;
   }
-  return first_place(stored, scores) == first_place(loaded, softmax);
+  return at_first(scores, stored) == at_first(softmax, loaded);
 }
 
 // Whether the product reads, at (g, m, k), what belongs to the score at (g, m, n).
@@ -121,7 +115,7 @@ bool reads_scores(const Kernel& scores, const Kernel& product) {
   for (std::size_t i = 0; i < s.m.size(); ++i)
     if (!same_steps(axis(scores, s.m[i]), stored, axis(product, p.m[i]), loaded)) return false;
   return same_steps(axis(scores, s.n[0]), stored, inner(product), loaded) &&
-         first_place(stored, scores) == first_place(loaded, product);
+         at_first(scores, stored) == at_first(product, loaded);
 }
 
 class Attention {
@@ -198,20 +192,20 @@ class Attention {
 
 AttentionTiles attention_tiles(const Kernel& scores, const Kernel& product, const Target& target) {
   const Extents e = extents_of(scores, product);
-  AttentionTiles tiles;
-  tiles.warps = kWarps;
+  AttentionTiles tiles{kWarps, kKeys};
   const double groups = e.groups * std::ceil(e.rows / tiles.rows());
-  tiles.warps = groups <= target.compute_units / 2.0 ? kFewWarps : kWarps;
+  if (groups <= target.compute_units / 2.0) tiles.warps = kFewWarps;
   // Many keys take registers, so that a unit has two groups at a time, and rounding up to whole blocks costs work.
   const double few = std::ceil(e.keys / kFewKeys) * kFewKeys * kFewKeysCost, many = std::ceil(e.keys / kKeys) * kKeys;
   const bool narrow = std::max(e.depth, e.columns) <= kFewColumns && target.products == Products::rounded;
-  tiles.keys = narrow && tiles.warps == kWarps && groups <= 2.0 * target.compute_units && many <= few ? kKeys : kFewKeys;
+  if (!narrow || tiles.warps != kWarps || groups > 2.0 * target.compute_units || many > few) tiles.keys = kFewKeys;
   return tiles;
 }
 
 void attention(Schedule& schedule, const Target& target) {
   if (target.matrix_unit != MatrixUnit::nv_tf32 || target.products == Products::fma) return;
-  for (EntrySchedule& entry : schedule.entries) Attention(schedule, target).steps(entry.steps);
+  Attention pass(schedule, target);
+  for (EntrySchedule& entry : schedule.entries) pass.steps(entry.steps);
 }
 
 }  // namespace oclc

@@ -11,7 +11,7 @@ void attention(Schedule& schedule, const Target& target);
 
 // Tiles of the templates attention_*gpu.cl: sub-groups of 16 rows, and keys of a block.
 struct AttentionTiles {
-  int warps = 4, keys = 64;
+  int warps, keys;
 
   // Of a group, 16 a warp as the matrix unit has them.
   int rows() const { return warps * 16; }

@@ -123,6 +123,13 @@ std::map<int, int> Schedule::uses() const {
   return count;
 }
 
+Expr at_first(const Kernel& kernel, const Expr& index) {
+  Substitution first;
+  for (const auto* axes : {&kernel.axes, &kernel.reduction})
+    for (const Axis& axis : *axes) first.emplace(axis.name, Expr(0));
+  return index.substitute(first);
+}
+
 void add_sources(std::vector<std::string>& sources, const std::vector<std::string>& more) {
   for (const std::string& source : more) {
     if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);

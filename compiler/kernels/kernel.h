@@ -190,6 +190,9 @@ struct Step {
   bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent && !chain && !attention; }
 };
 
+// What an index is at the first point of all the kernel's axes, summed ones too.
+Expr at_first(const Kernel& kernel, const Expr& index);
+
 // Adds names of the model's nodes that are not there yet.
 void add_sources(std::vector<std::string>& sources, const std::vector<std::string>& more);
 
