@@ -1,6 +1,7 @@
 #include "compiler/kernels/short_products.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "compiler/ir/division.h"
@@ -11,14 +12,34 @@ namespace oclc {
 namespace {
 
 constexpr int kSubGroups = 8, kTermsOfStep = 16, kWarpRows = 16;
-// Cycles: of a launch's begin and end, of a load's answer, of a tile's other work, bytes of operands and fma of three products
-// that a compute unit does in one.
-constexpr double kStart = 1000, kAnswer = 700, kRest = 600, kBytes = 64, kTerms = 170, kCyclesPerSecond = 1.7e9;
-// A product that is marked takes at most so many launches' time, and one more where fewer tiles of kLargeTile than the device
-// has compute units would need sums in parts, which are a launch more. The share of the device's rate that small kernels reach.
-constexpr double kLaunches = 1.5, kReached = 1.0 / 3;
+// Cycles: of a launch's begin and end, of a load's answer, of a tile's other work, and fma of three products that a compute
+// unit does in one.
+constexpr double kStart = 1000, kAnswer = 700, kRest = 600, kTerms = 170, kCyclesPerSecond = 1.7e9;
+// The share of the device's rate that small kernels reach.
+constexpr double kReached = 1.0 / 3;
 constexpr std::int64_t kLargeTile = 64;
-constexpr std::string_view kShort = "short";
+
+// Entries whose products are marked: those whose kernels take at most so many times what the host takes to launch them.
+struct Regime {
+  std::string_view strategy;
+  double device_per_host;
+  bool rounded_only;  // where a product is one of rounded operands: three are slower than the large templates' by then
+  double bytes;       // of operands that a compute unit reads in a cycle
+  // A marked product takes at most so many launches' time, and one more where fewer tiles of kLargeTile than the device has
+  // compute units would need sums in parts, which are a launch more.
+  double launches;
+};
+
+// Where the host is the bound, operands are small and a tile's latencies count. Beyond it all compute units read operands of
+// megabytes, which the second-level cache shares among them. Measured on an H200, with networks of either kind.
+constexpr Regime kRegimes[] = {{"short", 1, false, 64, 1.5}, {"short of many bytes", 2.5, true, 28, 3}};
+
+const Regime* regime_of(const Kernel& kernel) {
+  if (!kernel.contraction) return nullptr;
+  const auto* found = std::find_if(std::begin(kRegimes), std::end(kRegimes),
+                                   [&](const Regime& r) { return r.strategy == kernel.contraction->strategy; });
+  return found == std::end(kRegimes) ? nullptr : found;
+}
 
 // Operands of four neighbours in k each: their loads that are under way together fill so many vectors.
 constexpr int kVectorsAhead = 16, kVectorsOfPart = 12;
@@ -27,14 +48,14 @@ struct Extents {
   std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;
 };
 
-double cycles_of(const Extents& e, ShortTiles& t, const Target& target, int ahead) {
+double cycles_of(const Extents& e, ShortTiles& t, const Target& target, const Regime& regime, int ahead) {
   const std::int64_t tiles = e.groups * ceil_div(e.rows, t.rows) * ceil_div(e.columns, t.columns), units = target.compute_units;
   const std::int64_t steps = ceil_div(ceil_div(e.depth, kTermsOfStep), t.sharers), vectors = 2 + t.warp_columns / 8,
                      most = std::max<std::int64_t>(1, ahead / vectors), batches = ceil_div(steps, most);
   t.ahead = static_cast<int>(ceil_div(steps, batches));
   const auto depth = static_cast<double>(batches * t.ahead * t.sharers * kTermsOfStep);
   const double work =
-      std::max(t.rows * t.columns * depth / kTerms, (t.rows + t.columns) * static_cast<double>(e.depth) * 4 / kBytes);
+      std::max(t.rows * t.columns * depth / kTerms, (t.rows + t.columns) * static_cast<double>(e.depth) * 4 / regime.bytes);
   return kStart + static_cast<double>(ceil_div(tiles, 2 * units)) * (static_cast<double>(batches) * kAnswer + kRest) +
          static_cast<double>(ceil_div(tiles, units)) * work;
 }
@@ -65,7 +86,7 @@ bool is_simple(const Kernel& kernel, NodeId root, const std::string& inner) {
   return is_along && loads <= kMostLoads && flops <= kMostFlops;
 }
 
-std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, int ahead) {
+std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, const Regime& regime, int ahead) {
   if (!target.sm90a || target.products == Products::fma || target.loop_iterations != Target::kNoLimit ||
       target.work_group != kSubGroups * 32 || !kernel.contraction || kernel.stages.size() != 1 ||
       kernel.stages[0].accumulator != DType::f32 || kernel.stages[0].combine != Stage::Combine::sum ||
@@ -91,7 +112,7 @@ std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, i
     return std::nullopt;
   std::optional<ShortTiles> best;
   const std::int64_t large = e.groups * ceil_div(e.rows, kLargeTile) * ceil_div(e.columns, kLargeTile);
-  const double launches = kLaunches + (large < target.compute_units ? 1 : 0);
+  const double launches = regime.launches + (large < target.compute_units ? 1 : 0);
   double least = launches * target.launch_seconds * kCyclesPerSecond;
   for (const int columns : {16, 32, 64}) {
     for (int sharers = 1; sharers <= kSubGroups; sharers *= 2) {
@@ -102,7 +123,7 @@ std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, i
       const int side = kSubGroups / sharers / (columns / t.warp_columns);
       if (side == 0) continue;
       t.rows = kWarpRows * side;
-      const double cycles = cycles_of(e, t, target, ahead);
+      const double cycles = cycles_of(e, t, target, regime, ahead);
       if (cycles >= least) continue;
       least = cycles;
       best = t;
@@ -170,23 +191,27 @@ void short_products(Schedule& schedule, const Target& target) {
       of_host += target.launch_seconds;
       of_device += typical(kernel.flops) / (target.flops * kReached) + typical(kernel.bytes) / target.bytes_per_second;
     }
-    if (of_device >= of_host) continue;
+    const auto* regime = std::find_if(std::begin(kRegimes), std::end(kRegimes), [&](const Regime& r) {
+      return of_device < r.device_per_host * of_host && (!r.rounded_only || target.products == Products::rounded);
+    });
+    if (regime == std::end(kRegimes)) continue;
     for (const Step& step : entry.steps) {
       if (step.kernel < 0) continue;
       Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
       Kernel laid_out = kernel;
       const auto weights = lay_terms_together(laid_out, schedule, uses);
-      if (!tiles_of(laid_out, target, kVectorsAhead)) continue;
+      if (!tiles_of(laid_out, target, *regime, kVectorsAhead)) continue;
       kernel = std::move(laid_out);
-      kernel.contraction->strategy = kShort;
+      kernel.contraction->strategy = regime->strategy;
       if (weights) lay_terms_together(schedule.buffers[static_cast<std::size_t>(weights->buffer)].constant, *weights);
     }
   }
 }
 
 std::optional<ShortTiles> short_product_tiles(const Kernel& kernel, const Target& target, bool is_part) {
-  if (!kernel.contraction || kernel.contraction->strategy != kShort) return std::nullopt;
-  return tiles_of(kernel, target, is_part ? kVectorsOfPart : kVectorsAhead);
+  const Regime* regime = regime_of(kernel);
+  if (!regime) return std::nullopt;
+  return tiles_of(kernel, target, *regime, is_part ? kVectorsOfPart : kVectorsAhead);
 }
 
 }  // namespace oclc

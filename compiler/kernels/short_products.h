@@ -12,7 +12,8 @@ struct ShortTiles {
   int rows = 16, columns = 16, warp_columns = 16, sharers = 8, ahead = 2;
 };
 
-// Marks the short products of entries whose launches the host bounds: what keeps the device busy for longer is left alone.
+// Marks the short products of entries whose launches the host bounds, or nearly does where operands are rounded: what keeps the
+// device busy for longer is left alone.
 void short_products(Schedule& schedule, const Target& target);
 
 // The tiles of a marked product. As a part of a launch it leaves registers for a second group, and may have other tiles: its

@@ -256,6 +256,26 @@ TEST_CASE("layers of a dense block that store side by side are one body of a lau
   CHECK(check.problem("h200", true, 5e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
 }
 
+TEST_CASE("rounded products that keep the device busy for little longer than the host are parts of a launch too") {
+  PlanCheck check;
+  Builder& b = check.b;
+  constexpr std::int64_t kChannels = 112, kSide = 28;
+  constexpr unsigned kLayers = 8;
+  ConvOptions window;
+  window.pads = {1, 1, 1, 1};
+  Value* x = check.input({1, kChannels, kSide, kSide});
+  for (unsigned i = 0; i < kLayers; ++i)
+    x = b.relu(b.conv(x, b.constant(random_tensor(DType::f32, {kChannels, kChannels, 3, 3}, i, -0.05, 0.05)), nullptr, window));
+  check.out("y", b.reduce("reduce_mean", x, {2, 3}, true));
+  const auto launches = [&](const std::string& precision) {
+    CompileOptions options = short_options();
+    options.precision = precision;
+    return compile(module_of(copy_graph(*check.graph)), options).plan.launches;
+  };
+  CHECK(launches("tf32") <= 2);
+  CHECK(launches("fp32") > kLayers);
+}
+
 TEST_CASE("short products that do not need each other share a launch") {
   PlanCheck check;
   const auto product = [&](std::int64_t n, unsigned seed) {
