@@ -14,6 +14,11 @@
 //   SHARERS sub-groups that share the terms of a tile (8); ITEMS = BM / 16 * (BN / WN) * SHARERS * 32
 //   AHEAD   steps of 16 terms whose operands are loaded together (2)
 //   SPLIT   0, 1 (1)
+//   HALVES  1: B is constant and packed, for SPLIT 0: halves of each column's own scale, which have TF32's bits, as the sub-groups'
+//           registers hold them, see codegen/pack_halves.h; a step has 32 terms then (0)
+//   MASKS   1: elements of A are zeros or copied as they lie, at the sum of a place of the row and one of the term, as the holes
+//           A_ROW and A_STEP of contraction_halves_sm90a.cl tell; at most 32 TAPS (0)
+//   WEIGHTS, SCALES_AT   what is so packed, and where in it the scales begin (b, 0)
 // local memory 4 * SPACE bytes.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
 #ifndef G
@@ -49,11 +54,27 @@
 #ifndef SPLIT
 #define SPLIT 1
 #endif
+#ifndef HALVES
+#define HALVES 0
+#endif
+#ifndef MASKS
+#define MASKS 0
+#endif
+#ifndef WEIGHTS
+#define WEIGHTS b
+#endif
+#ifndef SCALES_AT
+#define SCALES_AT 0
+#endif
 #define ITEMS (BM / 16 * (BN / WN) * SHARERS * 32)
 #define ROW_TILES ((M + BM - 1) / BM)
 #define COLUMN_TILES ((N + BN - 1) / BN)
 #define NJ (WN / 8)
-#define STRIDE (SHARERS * 16)
+#define PIECES (HALVES ? 2 : 1)
+#define STEP (PIECES * 16)
+#define STEPS ((TERMS + 31) / 32)
+#define BLOCKS ((N + 7) / 8)
+#define STRIDE (SHARERS * STEP)
 #define TERMS (TAPS * K)
 #define RAGGED (TERMS % (STRIDE * AHEAD) != 0)
 #define C_PITCH (BN + 8)
@@ -79,25 +100,91 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
   float acc[NJ][4];
   #pragma unroll
   for (int j = 0; j < NJ; ++j) acc[j][0] = acc[j][1] = acc[j][2] = acc[j][3] = 0.0f;
-  for (int first = sharer * 16; first < TERMS; first += STRIDE * AHEAD) {
-    float4 some_a[AHEAD][2];
-    float4 some_b[AHEAD][NJ];
+#if HALVES
+  const float4 scale =
+      *(const __global float4*)(WEIGHTS + SCALES_AT + g * (BLOCKS * 8) + min(n0 + item % (BN / 4) * 4, BLOCKS * 8 - 4));
+#endif
+#if MASKS
+  // Of a lane's rows their places, and a bit for each tap whose elements are there.
+  int places[2];
+  uint masks[2];
+  #pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int m = min(m0 + warp_row + 8 * h + lane_row, M - 1);
+    int row_at = 0;
+    int4 row_edges = 0;
+    //@hole A_ROW
+    row_at = (g * M + m) * K;
+    //@end
+    places[h] = row_at;
+    masks[h] = 0;
     #pragma unroll
-    for (int s = 0; s < AHEAD; ++s) {
-      const int term = first + s * STRIDE + lane_k;
-      const int tap = TAPS == 1 ? 0 : term / K;
-      const int k = TAPS == 1 ? term : term % K;
+    for (int tap = 0; tap < TAPS; ++tap) {
+      const int k = 0;
+      const __global float* base;
+      int step_at = 0;
+      int4 step_edges = 0;
+      //@hole A_STEP
+      base = a;
+      step_at = k;
+      //@end
+      const int4 edge = row_edges + step_edges;
+      masks[h] |= (edge.x | edge.y | edge.z | edge.w) >= 0 ? 1u << tap : 0;
+    }
+  }
+#endif
+  #pragma unroll 1
+  for (int first = sharer * STEP; first < TERMS; first += STRIDE * AHEAD) {
+    float4 some_a[AHEAD * PIECES][2];
+#if HALVES
+    uint4 some_b[AHEAD][NJ];
+#else
+    float4 some_b[AHEAD][NJ];
+#endif
+    #pragma unroll
+    for (int s = 0; s < AHEAD * PIECES; ++s) {
+      // Of a whole step's terms, which are of one tap if steps divide K.
+      const int begin = first + s / PIECES * STRIDE;
+      const int term = begin + s % PIECES * 16 + lane_k;
+      const int tap = TAPS == 1 ? 0 : K % STEP == 0 ? begin / K : term / K;
+      const int k = TAPS == 1 ? term : K % STEP == 0 ? begin % K + s % PIECES * 16 + lane_k : term % K;
+#if MASKS
+      const __global float* base;
+      int step_at = 0;
+      int4 step_edges = 0;
+      //@hole A_STEP
+      base = a;
+      step_at = k;
+      //@end
+#endif
       #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const int m = min(m0 + warp_row + 8 * h + lane_row, M - 1);
         float4 v = 0.0f;
+#if MASKS
+        if ((!RAGGED || term < TERMS) && masks[h] >> tap & 1) v = *(const __global float4*)(base + (places[h] + step_at));
+#else
+        const int m = min(m0 + warp_row + 8 * h + lane_row, M - 1);
         if (!RAGGED || term < TERMS) {
           //@hole A_ELEMENTS
           v = vload4(0, a + (size_t)(g * M + m) * K + k);
           //@end
         }
+#endif
         some_a[s][h] = v;
       }
+#if HALVES
+      // What lies behind the last step or column is multiplied by zeros, or goes nowhere.
+      if (s % PIECES == 0) {
+        const int step = RAGGED ? min(begin / 32, STEPS - 1) : begin / 32;
+        #pragma unroll
+        for (int j = 0; j < NJ; ++j) {
+          const int right = (n0 + warp_column) / 8 + j;
+          const int block = N % BN == 0 ? right : min(right, BLOCKS - 1);
+          some_b[s / PIECES][j] =
+              *(const __global uint4*)(WEIGHTS + ((size_t)(g * BLOCKS + block) * STEPS + step) * 128 + item % 32 * 4);
+        }
+      }
+#else
       #pragma unroll
       for (int j = 0; j < NJ; ++j) {
         const int n = min(n0 + warp_column + 8 * j + lane_row, N - 1);
@@ -109,9 +196,10 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
         }
         some_b[s][j] = v;
       }
+#endif
     }
     #pragma unroll
-    for (int s = 0; s < AHEAD; ++s)
+    for (int s = 0; s < AHEAD * PIECES; ++s)
       #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
         const float2 upper = pair ? some_a[s][0].zw : some_a[s][0].xy;
@@ -131,6 +219,12 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
 #endif
         #pragma unroll
         for (int j = 0; j < NJ; ++j) {
+#if HALVES
+          const uint4 eight = some_b[s / PIECES][j];
+          const uint two = s % PIECES ? (pair ? eight.w : eight.z) : (pair ? eight.y : eight.x);
+          const float2 terms = oclc_half_floats(two);
+          oclc_mma(acc[j], x, as_uint(terms.x), as_uint(terms.y));
+#else
           const float2 terms = pair ? some_b[s][j].zw : some_b[s][j].xy;
           uint y[2];
           y[0] = as_uint(terms.x), y[1] = as_uint(terms.y);
@@ -151,6 +245,7 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
 #else
           oclc_mma(acc[j], x, y[0] + 0x1000u, y[1] + 0x1000u);
 #endif
+#endif
         }
       }
   }
@@ -169,6 +264,9 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
       float4 v = *(const __local float4*)from;
       #pragma unroll
       for (int part = 1; part < SHARERS; ++part) v += *(const __local float4*)(from + part * (BM * C_PITCH));
+#if HALVES
+      v *= scale;
+#endif
       //@hole EPILOGUE
       vstore4(v + vload4(0, bias + n), 0, c + (size_t)(g * M + m) * N + n);
       //@end

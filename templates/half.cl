@@ -35,6 +35,20 @@ uint oclc_half_pair_rest(float low, float high, uint pair) {
 }
 #endif
 
+//@provides oclc_half_floats
+// The two numbers of such a pair.
+#if OCLC_NV_SM >= 80
+float2 oclc_half_floats(uint pair) {
+  float a, b;
+  __asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h;}" : "=f"(a), "=f"(b) : "r"(pair));
+  return (float2)(a, b);
+}
+#else
+float2 oclc_half_floats(uint pair) {
+  return (float2)(oclc_from_f16((ushort)pair), oclc_from_f16((ushort)(pair >> 16)));
+}
+#endif
+
 //@provides oclc_from_bf16 oclc_to_bf16
 #define OCLC_FROM_BF16(N) \
   float##N __attribute__((overloadable)) oclc_from_bf16(ushort##N h) { return as_float##N(convert_uint##N(h) << 16); }

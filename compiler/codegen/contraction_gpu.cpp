@@ -252,7 +252,7 @@ std::optional<GeneratedKernel> generate_gpu_contraction(const Kernel& kernel, co
   if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return std::nullopt;
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
-  if (auto shorter = generate_short_gpu(*view, target)) return shorter;
+  if (auto shorter = generate_short_gpu(*view, buffers, target)) return shorter;
   return GpuContractionCode(*view, buffers, target).run();
 }
 

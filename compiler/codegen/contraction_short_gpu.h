@@ -1,6 +1,7 @@
 // The template contraction_short_gpu.cl: products that one launch, or a part of one, is over with soon.
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/contraction_view.h"
@@ -9,6 +10,7 @@
 namespace oclc {
 
 // Nothing for products that are not marked as short.
-std::optional<GeneratedKernel> generate_short_gpu(const ContractionView& view, const Target& target, bool is_part = false);
+std::optional<GeneratedKernel> generate_short_gpu(const ContractionView& view, const std::vector<Buffer>& buffers,
+                                                  const Target& target, bool is_part = false);
 
 }  // namespace oclc

@@ -37,9 +37,11 @@ struct Half {
   float value;
 };
 
-// Of element k of a step in its row: see the template's head.
-std::int64_t place_in_row(std::int64_t row, std::int64_t k) {
-  const std::int64_t in_block = k % 16, piece = k / 16 * 2 + in_block % 4 / 2;
+// Of element k of a step in its row: see the templates' heads.
+std::int64_t place_in_row(const HalvesLayout& layout, std::int64_t row, std::int64_t k) {
+  const std::int64_t in_block = k % 16;
+  if (layout.fragments) return in_block / 4 * 8 + k / 16 * 4 + in_block % 4;
+  const std::int64_t piece = k / 16 * 2 + in_block % 4 / 2;
   return (piece ^ (row / 2 % 4)) * 8 + in_block / 4 * 2 + in_block % 2;
 }
 
@@ -77,7 +79,7 @@ HostTensor pack_halves(const HostTensor& source, const PackedOperand& where, con
         for (std::int64_t i = 0; i < depth; ++i) {
           const std::int64_t k = layout.flat ? i : i % layout.inner;
           const std::int64_t image = tile * steps + (layout.flat ? 0 : i / layout.inner * steps_of_tap) + k / step;
-          std::uint16_t* at = halves + image * layout.image_words() * 2 + row * step + place_in_row(row, k % step);
+          std::uint16_t* at = halves + image * layout.image_words() * 2 + row * step + place_in_row(layout, row, k % step);
           const float x = column[i] * up;
           const Half number(x);
           *at = number.code;
@@ -93,11 +95,12 @@ std::string packed_halves_text(const HalvesLayout& layout, const std::string& pa
   const std::int64_t bn = layout.tile_columns;
   std::string text = fmt::format(
       "const int at = {};\nconst int row = n % {};\n"
-      "const __global half* from = (const __global half*)({} + ((size_t)(g * {} + n / {}) * {} + {}) * {}) + row * 32;\n"
-      "const int low = (at % 32 / 16 * 2 ^ row / 2 % 4) * 8 + at % 16 / 4 * 2;\n"
-      "v = (float4)(vload_half2(0, from + low), vload_half2(0, from + (low ^ 8)));\n",
+      "const __global half* from = (const __global half*)({} + ((size_t)(g * {} + n / {}) * {} + {}) * {}) + row * 32;\n",
       layout.flat ? "tap * K + k" : "k", bn, packed, layout.column_tiles(), bn, layout.steps(),
       layout.flat ? "at / 32" : fmt::format("tap * {} + k / 32", layout.steps() / layout.taps), layout.image_words());
+  text += layout.fragments ? "v = vload_half4(0, from + at % 16 / 4 * 8 + at % 32 / 16 * 4);\n"
+                           : "const int low = (at % 32 / 16 * 2 ^ row / 2 % 4) * 8 + at % 16 / 4 * 2;\n"
+                             "v = (float4)(vload_half2(0, from + low), vload_half2(0, from + (low ^ 8)));\n";
   if (layout.parts == 2)
     text += fmt::format("v += (float4)(vload_half2(0, from + low + {0}), vload_half2(0, from + (low ^ 8) + {0}));\n", bn * 32);
   if (layout.step_scales)

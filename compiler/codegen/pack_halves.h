@@ -1,5 +1,5 @@
-// Packing of constant right operands into what the template contraction_halves_sm90a.cl copies to local memory, at compile
-// time.
+// Packing of constant right operands at compile time: into what the template contraction_halves_sm90a.cl copies to local
+// memory, or, as fragments, into what contraction_short_gpu.cl loads to registers.
 #pragma once
 #include <string>
 
@@ -13,6 +13,7 @@ struct HalvesLayout {
   std::int64_t tile_columns = 128;  // BN
   int parts = 2;                    // halves of a number: PARTS
   bool flat = false;                // FLAT
+  bool fragments = false;           // of tiles of 8 columns: lane 4 * row + t has terms 4t .. 4t + 3 of each 16 side by side
   bool step_scales = false;         // STEP_SCALES: scales lie in every image, for those that are made when the plan runs
 
   std::int64_t steps() const { return flat ? ceil_div(taps * inner, kStep) : taps * ceil_div(inner, kStep); }

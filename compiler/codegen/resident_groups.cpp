@@ -90,9 +90,12 @@ class GroupsCode : private ResidentArguments {
     named.name = kPartName;
     std::vector<std::int64_t> offsets;
     for (std::size_t i = 0; i < named.operands.size(); ++i) offsets.push_back(take_offset(named, static_cast<int>(i)));
-    const GeneratedKernel g = tile_of(named);
-    OCLC_CHECK(g.local.size() == 1 && g.local[0] == static_cast<std::uint32_t>(target_.work_group) && g.packed.empty(),
+    GeneratedKernel g = tile_of(named);
+    OCLC_CHECK(g.local.size() == 1 && g.local[0] == static_cast<std::uint32_t>(target_.work_group),
                "a resident launch on a GPU has groups of the target's size");
+    const auto own = static_cast<int>(schedule_.buffers.size()), packed = static_cast<int>(out_.kernel.packed.size()),
+               operands = static_cast<int>(kernel.operands.size());
+    for (Buffer& buffer : g.packed) out_.kernel.packed.push_back(std::move(buffer));
     Placed placed;
     std::vector<std::string> arguments;
     for (const KernelArgument& argument : g.arguments) {
@@ -101,17 +104,22 @@ class GroupsCode : private ResidentArguments {
         symbols_.insert(argument.symbol);
         continue;
       }
-      const Operand& operand = kernel.operands[static_cast<std::size_t>(argument.operand)];
-      const auto joined = joined_at(operand.buffer);
+      const bool is_operand = argument.operand < operands;
+      const auto at = static_cast<std::size_t>(argument.operand);
+      const int buffer = is_operand ? kernel.operands[at].buffer : own + packed + argument.operand - operands;
+      const bool written = is_operand && kernel.operands[at].written;
+      const Buffer& memory = is_operand ? schedule_.buffers[static_cast<std::size_t>(buffer)]
+                                        : out_.kernel.packed[static_cast<std::size_t>(buffer - own)];
+      const auto joined = joined_at(buffer);
       const std::size_t number = placed.pointers.size();
-      arguments.push_back(
-          fmt::format("({}__global {}*)memory[at + {}]", operand.written ? "" : "const ", c_type(operand.dtype), number));
-      if (const std::int64_t bytes = bytes_read(kernel, operand); bytes > 0)
+      arguments.push_back(fmt::format("({}__global {}*)memory[at + {}]", written ? "" : "const ",
+                                      c_type(is_operand ? kernel.operands[at].dtype : memory.dtype), number));
+      if (const std::int64_t bytes = is_operand ? bytes_read(kernel, memory) : bytes_of(memory); bytes > 0)
         (bytes < kLeastFetched ? placed.small : placed.weights).emplace_back(number, bytes);
-      const std::int64_t offset = offsets[static_cast<std::size_t>(argument.operand)];
-      placed.pointers.push_back((joined.empty() ? pointer_name(operand.buffer, operand.written) : joined) +
+      const std::int64_t offset = is_operand ? offsets[at] : 0;
+      placed.pointers.push_back((joined.empty() ? pointer_name(buffer, written) : joined) +
                                 (offset > 0 ? fmt::format(" + {}", offset) : ""));
-      part.buffers.push_back({joined.empty() ? operand.buffer : kJoined, operand.written});
+      part.buffers.push_back({joined.empty() ? buffer : kJoined, written});
     }
     const Expr tiles = product(g.groups);
     for (const std::string& s : tiles.symbols()) symbols_.insert(s);
@@ -139,16 +147,18 @@ class GroupsCode : private ResidentArguments {
     const std::int64_t groups = resident_groups(target_);
     if (kernel.contraction) {
       const auto view = ContractionView::of(kernel);
-      if (auto product = view ? generate_short_gpu(*view, target_, true) : std::nullopt) return std::move(*product);
+      if (auto product = view ? generate_short_gpu(*view, schedule_.buffers, target_, true) : std::nullopt)
+        return std::move(*product);
     }
     auto shared = generate_group_reduction(kernel, target_, groups);
     return shared ? std::move(*shared) : generate_strided_loops(kernel, target_, groups);
   }
 
+  static std::int64_t bytes_of(const Buffer& buffer) { return static_cast<std::int64_t>(buffer.constant.bytes()); }
+
   // Of a constant that the kernel reads as a whole; 0 of others.
-  std::int64_t bytes_read(const Kernel& kernel, const Operand& operand) const {
-    const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(operand.buffer)];
-    const auto bytes = static_cast<std::int64_t>(buffer.constant.bytes());
+  static std::int64_t bytes_read(const Kernel& kernel, const Buffer& buffer) {
+    const std::int64_t bytes = bytes_of(buffer);
     return buffer.kind == BufferKind::constant && typical(kernel.bytes) >= static_cast<double>(bytes) ? bytes : 0;
   }
 

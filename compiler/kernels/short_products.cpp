@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 
 #include "compiler/ir/division.h"
@@ -19,20 +20,20 @@ constexpr double kStart = 1000, kAnswer = 700, kRest = 600, kTerms = 170, kCycle
 constexpr double kReached = 1.0 / 3;
 constexpr std::int64_t kLargeTile = 64;
 
-// Entries whose products are marked: those whose kernels take at most so many times what the host takes to launch them.
+// How products are marked. Those of a constant right operand are computed of halves where operands are rounded anyhow.
 struct Regime {
   std::string_view strategy;
-  double device_per_host;
-  bool rounded_only;  // where a product is one of rounded operands: three are slower than the large templates' by then
-  double bytes;       // of operands that a compute unit reads in a cycle
+  bool halves;
+  double device_per_host;  // in entries whose kernels take at most so many times what the host takes to launch them
+  double bytes;            // of operands that a compute unit reads in a cycle
   // A marked product takes at most so many launches' time, and one more where fewer tiles of kLargeTile than the device has
   // compute units would need sums in parts, which are a launch more.
   double launches;
 };
 
-// Where the host is the bound, operands are small and a tile's latencies count. Beyond it all compute units read operands of
-// megabytes, which the second-level cache shares among them. Measured on an H200, with networks of either kind.
-constexpr Regime kRegimes[] = {{"short", 1, false, 64, 1.5}, {"short of many bytes", 2.5, true, 28, 3}};
+// Measured on an H200. Three products of floats are faster by the large templates where the device has more work than the host;
+// halves are so as long as all compute units share what the second-level cache gives.
+constexpr Regime kRegimes[] = {{"short", false, 1, 64, 1.5}, {"short, halves", true, 3.2, 28, 6}};
 
 const Regime* regime_of(const Kernel& kernel) {
   if (!kernel.contraction) return nullptr;
@@ -50,12 +51,13 @@ struct Extents {
 
 double cycles_of(const Extents& e, ShortTiles& t, const Target& target, const Regime& regime, int ahead) {
   const std::int64_t tiles = e.groups * ceil_div(e.rows, t.rows) * ceil_div(e.columns, t.columns), units = target.compute_units;
-  const std::int64_t steps = ceil_div(ceil_div(e.depth, kTermsOfStep), t.sharers), vectors = 2 + t.warp_columns / 8,
+  const std::int64_t pieces = regime.halves ? 2 : 1, terms = kTermsOfStep * pieces,
+                     steps = ceil_div(ceil_div(e.depth, terms), t.sharers), vectors = 2 * pieces + t.warp_columns / 8,
                      most = std::max<std::int64_t>(1, ahead / vectors), batches = ceil_div(steps, most);
   t.ahead = static_cast<int>(ceil_div(steps, batches));
-  const auto depth = static_cast<double>(batches * t.ahead * t.sharers * kTermsOfStep);
-  const double work =
-      std::max(t.rows * t.columns * depth / kTerms, (t.rows + t.columns) * static_cast<double>(e.depth) * 4 / regime.bytes);
+  const auto depth = static_cast<double>(batches * t.ahead * t.sharers * terms);
+  const double work = std::max(t.rows * t.columns * depth / kTerms, (t.rows + t.columns / static_cast<double>(pieces)) *
+                                                                        static_cast<double>(e.depth) * 4 / regime.bytes);
   return kStart + static_cast<double>(ceil_div(tiles, 2 * units)) * (static_cast<double>(batches) * kAnswer + kRest) +
          static_cast<double>(ceil_div(tiles, units)) * work;
 }
@@ -86,7 +88,8 @@ bool is_simple(const Kernel& kernel, NodeId root, const std::string& inner) {
   return is_along && loads <= kMostLoads && flops <= kMostFlops;
 }
 
-std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, const Regime& regime, int ahead) {
+std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, const Regime& regime, int ahead,
+                                   bool is_marked) {
   if (!target.sm90a || target.products == Products::fma || target.loop_iterations != Target::kNoLimit ||
       target.work_group != kSubGroups * 32 || !kernel.contraction || kernel.stages.size() != 1 ||
       kernel.stages[0].accumulator != DType::f32 || kernel.stages[0].combine != Stage::Combine::sum ||
@@ -107,19 +110,20 @@ std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, c
   const Axis& inner = kernel.reduction[static_cast<std::size_t>(c.k.back())];
   const ScalarNode& b = kernel.nodes[static_cast<std::size_t>(c.b)];
   if (!multiply(e.depth, c.k, kernel.reduction) || inner.extent.value() % 4 != 0 || e.rows == 1 ||
-      b.kind != ScalarNode::Kind::load || !b.guard.empty() || !(b.index.coefficient(inner.name) == Expr(1)) ||
+      b.kind != ScalarNode::Kind::load || !b.guard.empty() || !(regime.halves || b.index.coefficient(inner.name) == Expr(1)) ||
       !is_simple(kernel, c.a, inner.name))
     return std::nullopt;
   std::optional<ShortTiles> best;
   const std::int64_t large = e.groups * ceil_div(e.rows, kLargeTile) * ceil_div(e.columns, kLargeTile);
   const double launches = regime.launches + (large < target.compute_units ? 1 : 0);
-  double least = launches * target.launch_seconds * kCyclesPerSecond;
+  double least = is_marked ? std::numeric_limits<double>::infinity() : launches * target.launch_seconds * kCyclesPerSecond;
   for (const int columns : {16, 32, 64}) {
     for (int sharers = 1; sharers <= kSubGroups; sharers *= 2) {
       ShortTiles t;
       t.columns = columns;
       t.warp_columns = std::min(columns, 32);
       t.sharers = sharers;
+      t.halves = regime.halves;
       const int side = kSubGroups / sharers / (columns / t.warp_columns);
       if (side == 0) continue;
       t.rows = kWarpRows * side;
@@ -178,6 +182,26 @@ void lay_terms_together(HostTensor& weights, const WindowWeights& w) {
   weights = std::move(out);
 }
 
+// A right operand of constant numbers, whose steps along the terms and the results are known.
+bool is_packable(const Kernel& kernel, const Schedule& schedule) {
+  if (!kernel.contraction || kernel.contraction->k.empty() || kernel.contraction->n.size() != 1) return false;
+  const Contraction& c = *kernel.contraction;
+  const ScalarNode& b = kernel.nodes[static_cast<std::size_t>(c.b)];
+  if (b.kind != ScalarNode::Kind::load || !b.guard.empty() || b.dtype != DType::f32) return false;
+  const auto is_known = [&](const std::string& name) {
+    const auto stride = b.index.coefficient(name);
+    return stride && stride->is_constant();
+  };
+  const Buffer& buffer =
+      schedule.buffers[static_cast<std::size_t>(kernel.operands[static_cast<std::size_t>(b.operand)].buffer)];
+  return buffer.kind == BufferKind::constant && buffer.dtype == DType::f32 &&
+         is_known(kernel.axes[static_cast<std::size_t>(c.n[0])].name) &&
+         std::all_of(c.k.begin(), c.k.end(),
+                     [&](int i) { return is_known(kernel.reduction[static_cast<std::size_t>(i)].name); }) &&
+         std::all_of(c.batch.begin(), c.batch.end(),
+                     [&](int i) { return is_known(kernel.axes[static_cast<std::size_t>(i)].name); });
+}
+
 }  // namespace
 
 void short_products(Schedule& schedule, const Target& target) {
@@ -191,18 +215,16 @@ void short_products(Schedule& schedule, const Target& target) {
       of_host += target.launch_seconds;
       of_device += typical(kernel.flops) / (target.flops * kReached) + typical(kernel.bytes) / target.bytes_per_second;
     }
-    const auto* regime = std::find_if(std::begin(kRegimes), std::end(kRegimes), [&](const Regime& r) {
-      return of_device < r.device_per_host * of_host && (!r.rounded_only || target.products == Products::rounded);
-    });
-    if (regime == std::end(kRegimes)) continue;
     for (const Step& step : entry.steps) {
       if (step.kernel < 0) continue;
       Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+      const Regime& regime = kRegimes[target.products == Products::rounded && is_packable(kernel, schedule) ? 1 : 0];
+      if (of_device >= regime.device_per_host * of_host) continue;
       Kernel laid_out = kernel;
-      const auto weights = lay_terms_together(laid_out, schedule, uses);
-      if (!tiles_of(laid_out, target, *regime, kVectorsAhead)) continue;
+      const auto weights = regime.halves ? std::nullopt : lay_terms_together(laid_out, schedule, uses);
+      if (!tiles_of(laid_out, target, regime, kVectorsAhead, false)) continue;
       kernel = std::move(laid_out);
-      kernel.contraction->strategy = regime->strategy;
+      kernel.contraction->strategy = regime.strategy;
       if (weights) lay_terms_together(schedule.buffers[static_cast<std::size_t>(weights->buffer)].constant, *weights);
     }
   }
@@ -211,7 +233,7 @@ void short_products(Schedule& schedule, const Target& target) {
 std::optional<ShortTiles> short_product_tiles(const Kernel& kernel, const Target& target, bool is_part) {
   const Regime* regime = regime_of(kernel);
   if (!regime) return std::nullopt;
-  return tiles_of(kernel, target, *regime, is_part ? kVectorsOfPart : kVectorsAhead);
+  return tiles_of(kernel, target, *regime, is_part ? kVectorsOfPart : kVectorsAhead, true);
 }
 
 }  // namespace oclc

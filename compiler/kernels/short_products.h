@@ -7,9 +7,10 @@
 
 namespace oclc {
 
-// Parameters of the template contraction_short_gpu.cl: BM, BN, WN, SHARERS and AHEAD.
+// Parameters of the template contraction_short_gpu.cl: BM, BN, WN, SHARERS, AHEAD and HALVES.
 struct ShortTiles {
   int rows = 16, columns = 16, warp_columns = 16, sharers = 8, ahead = 2;
+  bool halves = false;
 };
 
 // Marks the short products of entries whose launches the host bounds, or nearly does where operands are rounded: what keeps the

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/group_reduction.h"
@@ -217,6 +218,43 @@ TEST_CASE("short products read what a batch norm computes, and windows, whose we
     CHECK(c.plan.launches == 1);
     CHECK(c.plan.files.at(0).source.find("contraction_short_gpu") != std::string::npos);
     CHECK(check.problem("h200", true, 3e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
+  }
+}
+
+TEST_CASE("rounded products have their weights as halves of each column's own scale, in the order of a sub-group's registers") {
+  for (const Ints& s : {Ints{64, 48, 14, 1}, {32, 48, 14, 3}, {20, 36, 9, 3}, {12, 19, 7, 5}}) {
+    CAPTURE(s);
+    PlanCheck check;
+    Builder& b = check.b;
+    const std::int64_t in = s[0], out = s[1], side = s[2], window = s[3], pad = window / 2;
+    Value* x = b.transpose(check.input({1, side, side, in}), {0, 3, 1, 2});
+    ConvOptions window_options;
+    window_options.pads = {pad, pad, pad, pad};
+    // Columns of very different sizes: one scale for all would lose the small ones.
+    HostTensor weights = random_tensor(DType::f32, {out, in, window, window}, 3, -0.3, 0.3);
+    auto* w = reinterpret_cast<float*>(weights.mutable_data());
+    for (std::int64_t i = 0; i < weights.elements(); ++i) w[i] *= i / (in * window * window) % 2 ? 1e-9f : 1e3f;
+    check.out("y", b.relu(b.conv(x, b.constant(std::move(weights)), nullptr, window_options)));
+    CompileOptions options = short_options();
+    options.precision = "tf32";
+    const Compiled c = compile(module_of(copy_graph(*check.graph)), options);
+    REQUIRE(c.plan.launches == 1);
+    const std::string& text = c.plan.files.at(0).source;
+    CHECK(text.find("contraction_short_gpu") != std::string::npos);
+    CHECK(text.find("weights") != std::string::npos);
+    CHECK((text.find("masks") != std::string::npos) == (window > 1));
+    PlanRunner runner(module_of(copy_graph(*check.graph)), options);
+    const auto got = runner.run(check.inputs, check.symbols), wanted = evaluate(*check.graph, check.inputs, check.symbols);
+    CHECK(oclc::difference(got, wanted, 1e-3) == "");
+    // Of the small columns alone.
+    const auto *y = reinterpret_cast<const float*>(got[0].data()), *z = reinterpret_cast<const float*>(wanted[0].data());
+    double worst = 0, largest = 0;
+    for (std::int64_t i = side * side; i < 2 * side * side; ++i) {
+      worst = std::max(worst, static_cast<double>(std::abs(y[i] - z[i])));
+      largest = std::max(largest, static_cast<double>(std::abs(z[i])));
+    }
+    CHECK(largest > 0);
+    CHECK(worst < 1e-3 * largest);
   }
 }
 
