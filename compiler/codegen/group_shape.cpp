@@ -38,7 +38,8 @@ constexpr int kFewestVectors = 2, kMostVectors = 4;
 constexpr int kVectorParts = 8, kManySums = 4;
 // Terms of the last of several sums that are asked for before the first sum, at most.
 constexpr std::int64_t kMostAhead = 6;
-// Terms that are asked for before the first is used, and what they may load together: more finds no registers.
+// Terms that are asked for before the first is used, and what they may load together: more finds no registers. Twice as many of
+// vectors of 16-bit numbers: as many bytes.
 constexpr int kUnroll = 8, kMostLoads = 16;
 // Results of a work-item, at most, where as many groups run as there are: their terms are asked for together.
 constexpr int kMostEach = 4;
@@ -69,6 +70,10 @@ void GroupShape::choose() {
   choose_lanes();
   items_ > 0 ? choose_shape_of_group() : choose_shape();
   unroll_ = std::clamp(kMostLoads / std::max(loads_of_term(kernel_), 1), 1, kUnroll);
+  if (term_lanes_ > 1 && resident_groups_ == 0 &&
+      std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(),
+                  [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load && size_bytes(n.dtype) == 2; }))
+    unroll_ *= 2;
   if (resident_groups_ > 0) {
     while (results_ * sharers_ < target_.work_group) results_ *= 2;
   } else {
