@@ -35,6 +35,16 @@ HalvesLayout fragments_of(const ContractionView& view) {
   return layout;
 }
 
+// B as such blocks, a constant of the kernel's own in B's place; nothing where its elements' places are not known.
+std::optional<Buffer> pack_b(const ContractionView& view, const std::vector<Buffer>& buffers, const HalvesLayout& layout,
+                             Kernel& kernel) {
+  const auto where = constant_b_layout(view, buffers);
+  if (!where) return std::nullopt;
+  const Buffer& source = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  kernel.operands[static_cast<std::size_t>(view.b().operand)].replaced = !view.is_read_elsewhere(view.b());
+  return own_constant(kWeights, source.name + ".fragments", pack_halves(source.constant, *where, layout)).buffer;
+}
+
 }  // namespace
 
 std::optional<GeneratedKernel> generate_short_gpu(const ContractionView& view, const std::vector<Buffer>& buffers,
@@ -46,15 +56,11 @@ std::optional<GeneratedKernel> generate_short_gpu(const ContractionView& view, c
   GpuLoad b = load_of_b(view);
   if (a.width == 1 || !a.along_k || (!tiles->halves && (b.width == 1 || !b.along_k))) return std::nullopt;
   TemplateValues values;
-  std::vector<Buffer> packed;
+  std::optional<Buffer> packed;
   if (tiles->halves) {
-    const auto where = constant_b_layout(view, buffers);
-    if (!where) return std::nullopt;
     const HalvesLayout layout = fragments_of(view);
-    const Operand& operand = view.operand_of(view.b());
-    const Buffer& source = buffers[static_cast<std::size_t>(operand.buffer)];
-    packed.push_back(own_constant(kWeights, source.name + ".fragments", pack_halves(source.constant, *where, layout)).buffer);
-    kernel.operands[static_cast<std::size_t>(view.b().operand)].replaced = !view.is_read_elsewhere(view.b());
+    packed = pack_b(view, buffers, layout, kernel);
+    if (!packed) return std::nullopt;
     b.text = packed_halves_text(layout, kWeights);
     values.parameters["WEIGHTS"] = kWeights;
     values.parameters["SCALES_AT"] = std::to_string(layout.scales_at());
@@ -96,13 +102,13 @@ std::optional<GeneratedKernel> generate_short_gpu(const ContractionView& view, c
   g.arguments = arguments_of(kernel);
   std::string tile_parameters = parameter_list(kernel, false), parameters = parameter_list(kernel, true),
               arguments = argument_list(kernel);
-  if (!packed.empty()) {
+  if (packed) {
     g.arguments.push_back({.operand = static_cast<int>(kernel.operands.size())});
+    g.packed.push_back(std::move(*packed));
     tile_parameters += fmt::format(", __global const float* {}", kWeights);
     parameters += fmt::format(", __global const float* {0}, const long {0}_at", kWeights);
     arguments += fmt::format(", {0} + {0}_at", kWeights);
   }
-  g.packed = std::move(packed);
   g.head = kernel_head(kernel, g);
   g.local_floats = std::to_string(std::max(std::stoul(expand_macro(kShortTemplate, "SPACE", values)),
                                            std::stoul(expand_macro(kStandIn, "2 * STAGE", stand_in))));

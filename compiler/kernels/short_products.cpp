@@ -4,10 +4,13 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <span>
+#include <string>
 
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/kernels/resident.h"
 
 namespace oclc {
 namespace {
@@ -215,6 +218,7 @@ void short_products(Schedule& schedule, const Target& target) {
       of_host += target.launch_seconds;
       of_device += typical(kernel.flops) / (target.flops * kReached) + typical(kernel.bytes) / target.bytes_per_second;
     }
+    std::map<int, std::string> before;  // of products marked although the device has more to do than the host
     for (const Step& step : entry.steps) {
       if (step.kernel < 0) continue;
       Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
@@ -223,9 +227,17 @@ void short_products(Schedule& schedule, const Target& target) {
       Kernel laid_out = kernel;
       const auto weights = regime.halves ? std::nullopt : lay_terms_together(laid_out, schedule, uses);
       if (!tiles_of(laid_out, target, regime, kVectorsAhead, false)) continue;
+      if (of_device >= of_host) before.emplace(step.kernel, kernel.contraction->strategy);
       kernel = std::move(laid_out);
       kernel.contraction->strategy = regime.strategy;
       if (weights) lay_terms_together(schedule.buffers[static_cast<std::size_t>(weights->buffer)].constant, *weights);
+    }
+    // Those are faster as parts of a launch alone.
+    const std::span<const Step> steps(entry.steps);
+    for (std::size_t i = 0, n = 1; i < steps.size(); i += n) {
+      n = std::max<std::size_t>(1, stretch_length(schedule, steps.subspan(i), target));
+      const auto found = n == 1 ? before.find(steps[i].kernel) : before.end();
+      if (found != before.end()) schedule.kernels[static_cast<std::size_t>(found->first)].contraction->strategy = found->second;
     }
   }
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/group_reduction.h"
@@ -294,24 +296,33 @@ TEST_CASE("layers of a dense block that store side by side are one body of a lau
   CHECK(check.problem("h200", true, 5e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
 }
 
-TEST_CASE("rounded products that keep the device busy for little longer than the host are parts of a launch too") {
+// Layers of 3x3 windows that take an H200 about twice as long as the host takes to launch them.
+PlanCheck busy_layers(unsigned layers) {
   PlanCheck check;
   Builder& b = check.b;
   constexpr std::int64_t kChannels = 112, kSide = 28;
-  constexpr unsigned kLayers = 8;
   ConvOptions window;
   window.pads = {1, 1, 1, 1};
   Value* x = check.input({1, kChannels, kSide, kSide});
-  for (unsigned i = 0; i < kLayers; ++i)
+  for (unsigned i = 0; i < layers; ++i)
     x = b.relu(b.conv(x, b.constant(random_tensor(DType::f32, {kChannels, kChannels, 3, 3}, i, -0.05, 0.05)), nullptr, window));
   check.out("y", b.reduce("reduce_mean", x, {2, 3}, true));
-  const auto launches = [&](const std::string& precision) {
+  return check;
+}
+
+TEST_CASE("rounded products that keep the device busy for little longer than the host are parts of a launch, or left alone") {
+  const auto text_and_launches = [](unsigned layers, const std::string& precision) {
     CompileOptions options = short_options();
     options.precision = precision;
-    return compile(module_of(copy_graph(*check.graph)), options).plan.launches;
+    const Compiled c = compile(module_of(copy_graph(*busy_layers(layers).graph)), options);
+    std::string text;
+    for (const auto& file : c.plan.files) text += file.source;
+    return std::pair(text.find("contraction_short_gpu") != std::string::npos, static_cast<unsigned>(c.plan.launches));
   };
-  CHECK(launches("tf32") <= 2);
-  CHECK(launches("fp32") > kLayers);
+  CHECK(text_and_launches(8, "tf32") == std::pair(true, 2U));
+  CHECK_FALSE(text_and_launches(3, "tf32").first);
+  CHECK_FALSE(text_and_launches(8, "fp32").first);
+  CHECK(text_and_launches(8, "fp32").second > 8);
 }
 
 TEST_CASE("short products that do not need each other share a launch") {
