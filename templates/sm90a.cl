@@ -86,6 +86,31 @@ void oclc_registers_32(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u3
 void oclc_registers_160(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 160;" ::: "memory"); }
 #endif
 
+//@provides oclc_next_of
+// Of a counter that goes on from `last` to 0: what it was.
+#ifdef OCLC_SM90A
+uint oclc_next_of(volatile __global uint* counter, uint last) {
+  uint before;
+  __asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(last) : "memory");
+  return before;
+}
+#endif
+
+//@provides oclc_hand_in oclc_wait_for
+// Counts on, as oclc_next_of does, once others can see what the warp has stored: by one work-item, behind a barrier of the warp.
+// Waits for the count, with such a barrier behind it, and sees what was stored before.
+#ifdef OCLC_SM90A
+void oclc_hand_in(volatile __global uint* counter, uint last) {
+  __asm volatile("fence.acq_rel.gpu; red.relaxed.gpu.global.inc.u32 [%0], %1;" ::"l"(counter), "r"(last) : "memory");
+}
+void oclc_wait_for(volatile __global uint* counter, uint count) {
+  uint value;
+  do {
+    __asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  } while (value < count);
+}
+#endif
+
 //@provides oclc_warp_barrier
 #ifdef OCLC_SM90A
 void oclc_warp_barrier(void) { __asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }

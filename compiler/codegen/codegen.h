@@ -24,7 +24,8 @@ struct GeneratedKernel {
   std::vector<KernelArgument> arguments;
   std::vector<Expr> groups;          // work-groups, one to three dimensions
   std::vector<std::uint32_t> local;  // work-items of a group
-  // Constants of the kernel's own making (packed weights): they follow the operands in `arguments` as further operands.
+  // Buffers of the kernel's own making, packed weights, what its groups tell one another: they follow the operands in
+  // `arguments` as further operands.
   std::vector<Buffer> packed;
   bool sm90a = false;    // the source has a branch `#ifdef OCLC_SM90A`, see package/plan.fbs
   bool amx = false;      // the source has a branch `#ifdef OCLC_AMX`, likewise

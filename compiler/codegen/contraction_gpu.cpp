@@ -49,8 +49,9 @@ class GpuContractionCode {
     const bool scaled = images_of(kernel_) >= 0,
                packed = scaled || (copies_a(a) && constant_b && view_.stored_type(view_.b()) == DType::f32);
     product = product.with([&](GpuProduct& p) { p.scaled_steps = scaled, p.is_packed = packed; });
+    const GpuProduct shared = product.shared_by(product.is_packed ? view_.roles().shares : 1);
     if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
-      sm90a_ = choose_sm90a_tiles(product, tiles_, target_);
+      sm90a_ = choose_sm90a_tiles(shared, choose_gpu_tiles(shared, target_), target_);
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();
@@ -89,6 +90,9 @@ class GpuContractionCode {
     p["CHAIN"] = std::to_string(longest_chain / depth);
     p["CHAINED"] = longest_chain == 0 || is_short ? "0" : "1";
   }
+
+  // Groups share the terms of a tile: sizes are numbers then, see split_sums.h.
+  bool shares_sums() const { return sm90a_ && sm90a_->halves && view_.roles().shares > 1; }
 
   bool on_matrix_unit() const { return !sm90a_ && uses_matrix_unit(tiles_, target_); }
 
@@ -177,23 +181,36 @@ class GpuContractionCode {
     const Expr portable_count = tiles_of(tiles_.rows, tiles_.columns),
                tile_count = sm90a_ ? tiles_of(sm90a_->tile_rows(), sm90a_->columns) : portable_count;
     // On matrix units a group goes on to further tiles.
-    g.groups = {sm90a_ ? min(tile_count, Expr(std::int64_t{target_.compute_units} * sm90a_->groups_of_unit)) : tile_count};
+    const Expr most = tile_count * Expr(shares_sums() ? view_.roles().shares : 1);
+    g.groups = {sm90a_ ? min(most, Expr(std::int64_t{target_.compute_units} * sm90a_->groups_of_unit)) : tile_count};
     g.local = {static_cast<std::uint32_t>(items_)};
     g.schedule =
         sm90a_ ? fmt::format("template {}, tile {} x {}, or ", sm90a_->template_name(), sm90a_->tile_rows(), sm90a_->columns)
                : "";
+    if (shares_sums()) g.schedule = fmt::format("{} groups share the terms of a tile; {}", view_.roles().shares, g.schedule);
     g.schedule += fmt::format("template {}, tile {} x {} x {}, {} x {} a work-item", kTemplate, tiles_.rows, tiles_.columns,
                               tiles_.depth, tiles_.item_rows, tiles_.item_columns);
     g.arguments = arguments_of(kernel);
     std::string tile_parameters = parameter_list(kernel, false), parameters = parameter_list(kernel, true),
                 arguments = argument_list(kernel);
+    const auto add = [&](Buffer buffer, std::string_view type, std::string_view access, std::string_view name) {
+      g.arguments.push_back({.operand = static_cast<int>(kernel.operands.size() + g.packed.size())});
+      g.packed.push_back(std::move(buffer));
+      tile_parameters += fmt::format(", {}__global {}* {}", access, type, name);
+      parameters += fmt::format(", __global {0}* {1}, const long {1}_at", type, name);
+      arguments += fmt::format(", {0} + {0}_at", name);
+    };
     if (!packed_.name.empty()) {
-      const std::string_view type = c_type(packed_.dtype);
-      g.arguments.push_back({.operand = static_cast<int>(kernel.operands.size())});
-      g.packed.push_back(std::move(packed_));
-      tile_parameters += fmt::format(", __global const {}* weights", type);
-      parameters += fmt::format(", __global const {}* weights, const long weights_at", type);
-      arguments += ", weights + weights_at";
+      const std::string type = fmt::format("const {}", c_type(packed_.dtype));
+      add(std::move(packed_), type, "", "weights");
+    }
+    if (shares_sums()) {
+      values_.parameters["SHARES"] = std::to_string(view_.roles().shares);
+      const auto size = [&](std::string_view macro) {
+        return Expr(std::int64_t{std::stol(sm90a_macro(*sm90a_, macro, values_))});
+      };
+      add({kernel.name + ".parts", BufferKind::arena, DType::f32, size("PARTS_SPACE"), {}, -1}, "float", "", "parts");
+      add({kernel.name + ".turns", BufferKind::state, DType::u32, size("TURNS"), {}, -1}, "uint", "volatile ", "turns");
     }
     if (on_matrix_unit())
       g.schedule += fmt::format("; on a matrix unit {}, steps of {}, {} x {} a sub-group", kMatrixTemplate, kMatrixDepth,
@@ -229,7 +246,7 @@ class GpuContractionCode {
         fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", group, view_.c_text(portable_count));
     g.source = "#ifdef OCLC_SM90A\n" +
                function("__attribute__((always_inline)) ", "first_tile", sm90a_tile_body(*sm90a_, values_)) +
-               wrapper(sm90a_local_floats(*sm90a_, values_), 1024, "", group) + "#else\n" + function("", "tile", body) +
+               wrapper(sm90a_macro(*sm90a_, "SPACE", values_), 1024, "", group) + "#else\n" + function("", "tile", body) +
                wrapper(floats, 16, loop, "tile") + "#endif\n";
     return g;
   }

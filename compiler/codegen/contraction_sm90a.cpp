@@ -30,8 +30,8 @@ std::string sm90a_tile_body(const Sm90aTiles& tiles, TemplateValues values) {
   return expand_tile_body(tiles.template_name(), with_tiles(tiles, std::move(values)));
 }
 
-std::string sm90a_local_floats(const Sm90aTiles& tiles, TemplateValues values) {
-  return expand_macro(tiles.template_name(), "SPACE", with_tiles(tiles, std::move(values)));
+std::string sm90a_macro(const Sm90aTiles& tiles, std::string_view macro, TemplateValues values) {
+  return expand_macro(tiles.template_name(), macro, with_tiles(tiles, std::move(values)));
 }
 
 }  // namespace oclc

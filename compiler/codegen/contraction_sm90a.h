@@ -8,8 +8,9 @@
 
 namespace oclc {
 
-// Body of the tile function, its loads and epilogue as `values` give them to contraction_gpu.cl, and floats of its local array.
+// Body of the tile function, its loads and epilogue as `values` give them to contraction_gpu.cl; what a macro of the template
+// comes to, such as SPACE, the floats of its local array.
 std::string sm90a_tile_body(const Sm90aTiles& tiles, TemplateValues values);
-std::string sm90a_local_floats(const Sm90aTiles& tiles, TemplateValues values);
+std::string sm90a_macro(const Sm90aTiles& tiles, std::string_view macro, TemplateValues values);
 
 }  // namespace oclc

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/targets/tuning.h"
 
@@ -25,6 +26,10 @@ struct GpuProduct {
     change(changed);
     for (GpuProduct& size : changed.sizes) change(size);
     return changed;
+  }
+  // What so many groups of tiles compute that share its terms.
+  GpuProduct shared_by(std::int64_t shares) const {
+    return with([&](GpuProduct& p) { p.groups *= shares, p.depth = ceil_div(p.depth, shares); });
   }
 };
 

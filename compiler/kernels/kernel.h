@@ -85,6 +85,8 @@ struct Contraction {
   std::vector<int> batch, m, n;  // indices into Kernel::axes
   std::vector<int> k;            // indices into Kernel::reduction, outermost first; the last is the channel or inner dimension
   std::string strategy;          // gemm, conv_implicit, conv_direct, ...
+  // So many work-groups share the terms of a tile, where code generation has a template for it; see split_sums.h.
+  std::int64_t shares = 1;
 };
 
 struct Kernel {

@@ -23,6 +23,8 @@ constexpr double kWorthwhileOfLines = 0.9;
 // Of long sums of few results, as weight gradients of narrow layers are: parts of so many terms, since many groups hide what
 // each waits for, which estimates do not know.
 constexpr std::int64_t kLongSum = 8192, kFewResults = 8192, kFewestRows = 16, kTermsOfLongPart = 512;
+// What groups that share a tile take to tell one another.
+constexpr double kHandOverSeconds = 2.5e-6;
 // Estimates are rough: parts have to save a fifth.
 constexpr double kWorthwhile = 0.8, kWorthwhileOfPacked = 0.9;
 
@@ -37,15 +39,17 @@ class Splitter {
         const auto index = static_cast<std::size_t>(step.kernel);
         if (is_one_row(schedule_.kernels[index])) {
           sum_by_groups(schedule_.kernels[index]);
-        } else if (const auto split = best_split(schedule_.kernels[index])) {
+        } else if (const Cut cut = best_cut_of_product(schedule_.kernels[index]); cut.shares > 1) {
+          schedule_.kernels[index].contraction->shares = cut.shares;
+        } else if (const auto& split = cut.split) {
           Step parts;
           parts.kernel = static_cast<int>(schedule_.kernels.size());
           const int buffer = add_parts_buffer(schedule_, schedule_.kernels[index], split->parts);
           schedule_.kernels.push_back(partial_sums(schedule_.kernels[index], *split, buffer));
           schedule_.kernels[index] = sum_of_parts(schedule_.kernels[index], split->parts, buffer);
           all.push_back(std::move(parts));
-        } else if (const auto cut = best_cut(schedule_.kernels[index], target_)) {
-          cut_sums(schedule_, index, *cut, all);
+        } else if (const auto elements = best_cut(schedule_.kernels[index], target_)) {
+          cut_sums(schedule_, index, *elements, all);
         }
       }
       all.push_back(std::move(step));
@@ -81,11 +85,17 @@ class Splitter {
            a.index.coefficient(kernel.reduction[static_cast<std::size_t>(c.k.back())].name) == Expr(1);
   }
 
-  std::optional<Split> best_split(const Kernel& kernel) const {
+  // Parts in launches of their own, or shares in one launch; or neither.
+  struct Cut {
+    std::optional<Split> split;
+    std::int64_t shares = 1;
+  };
+
+  Cut best_cut_of_product(const Kernel& kernel) const {
     if (!kernel.contraction || kernel.stages.size() != 1 || kernel.stages[0].accumulator != DType::f32 ||
         kernel.stages[0].combine != Stage::Combine::sum || kernel.contraction->n.size() != 1 ||
         short_product_tiles(kernel, target_))
-      return std::nullopt;
+      return {};
     const Contraction& c = *kernel.contraction;
     bool is_known = true;
     for (const auto* list : {&kernel.axes, &kernel.reduction})
@@ -102,15 +112,17 @@ class Splitter {
       return p;
     });
     const double whole = best_gpu_seconds(product, target_);
+    const auto seconds_to_move = [&](const GpuProduct& part, std::int64_t parts) {
+      return static_cast<double>((2 * parts + 1) * (part.groups / parts) * part.rows * part.columns * 4) /
+             target_.bytes_per_second;
+    };
     std::optional<Split> best;
     double least = whole * (product.is_packed ? kWorthwhileOfPacked : kWorthwhile);
     const auto consider = [&](const Split& split, double worthwhile) {
       const std::int64_t parts = split.parts;
-      const GpuProduct part = product.with([&](GpuProduct& p) { p.groups *= parts, p.depth /= parts; });
-      const double seconds = best_gpu_seconds(part, target_, [&](const GpuProduct& p) {
-        const double moved = static_cast<double>((2 * parts + 1) * (p.groups / parts) * p.rows * p.columns * 4);
-        return target_.launch_seconds + moved / target_.bytes_per_second;
-      });
+      const GpuProduct part = product.shared_by(parts);
+      const double seconds = best_gpu_seconds(
+          part, target_, [&](const GpuProduct& p) { return target_.launch_seconds + seconds_to_move(p, parts); });
       if (seconds >= least * worthwhile) return;
       least = seconds;
       best = split;
@@ -128,7 +140,18 @@ class Splitter {
       const std::int64_t parts = parts_of_long_sum(product.depth);
       if (parts > (best ? best->parts : 1)) best = Split{0, parts};
     }
-    return best;
+    if (!product.is_packed || !is_known) return {best};
+    std::int64_t shares = 1;
+    for (std::int64_t s = 2; s <= std::min(ceil_div(product.depth, kInnerChunk), kMostParts); ++s) {
+      const GpuProduct shared = product.shared_by(s);
+      const auto tiles = choose_sm90a_tiles(shared, choose_gpu_tiles(shared, target_), target_);
+      const double seconds =
+          tiles ? sm90a_seconds(shared, *tiles, target_) + kHandOverSeconds + seconds_to_move(shared, s) : least;
+      if (seconds >= least) continue;
+      least = seconds;
+      shares = s;
+    }
+    return shares > 1 ? Cut{std::nullopt, shares} : Cut{best};
   }
 
   // Cuts of both axes of a window that is an image: each of its lines is so many parts.

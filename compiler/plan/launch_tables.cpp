@@ -82,8 +82,9 @@ fb::Offset<plan::Launch> LaunchTables::single(const Kernel& kernel) {
     if (argument.kind == KernelArgument::Kind::dimension) {
       passed.push_back({});
     } else if (argument.operand >= count) {
-      passed.push_back({first_packed + argument.operand - count});
-      plan_.lives.touch(passed.back().buffer, now);
+      const int packed = first_packed + argument.operand - count;
+      passed.push_back({packed, plan_.buffers[static_cast<std::size_t>(packed)].kind != BufferKind::constant});
+      plan_.lives.touch(packed, now);
     } else {
       const auto at = static_cast<std::size_t>(argument.operand);
       passed.push_back({kernel.operands[at].buffer, kernel.operands[at].written});

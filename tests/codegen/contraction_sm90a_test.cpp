@@ -48,7 +48,7 @@ TEST_CASE("the body for matrix units has its parameters and holes filled in, and
     const std::string helpers = prelude_for(body);
     for (const char* name : {"oclc_barrier_wait", "oclc_matrix_load", "oclc_wgmma_begin", "oclc_publish"})
       CHECK(helpers.find(name) != std::string::npos);
-    CHECK(std::stoll(sm90a_local_floats(*tiles, values)) * 4 * tiles->groups_of_unit <= 227 << 10);
+    CHECK(std::stoll(sm90a_macro(*tiles, "SPACE", values)) * 4 * tiles->groups_of_unit <= 227 << 10);
   }
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("three warpgroups share a tile of parts where that leaves fewer comput
   CHECK(body.find("oclc_registers_160()") != std::string::npos);
   CHECK(body.find("oclc_registers_232()") == std::string::npos);
   CHECK(prelude_for(body).find("oclc_registers_160(void)") != std::string::npos);
-  CHECK(std::stoll(sm90a_local_floats(*tiles, values)) * 4 <= 227 << 10);
+  CHECK(std::stoll(sm90a_macro(*tiles, "SPACE", values)) * 4 <= 227 << 10);
 }
 
 TEST_CASE("exponents of the next rows are found during a product whose columns are scaled in every step") {
@@ -142,6 +142,34 @@ TEST_CASE("rounded products stay in the accumulator, which is scaled down when a
     CHECK((body.find("oclc_wgmma_half_256(") != std::string::npos) == !scaled_steps);
     CHECK((body.find("oclc_wgmma_half_128_zero") != std::string::npos) == scaled_steps);
     for (const char* macro : {"MULTIPL", "KEEPS", "HEADROOM", "PASS"}) CHECK(body.find(macro) == std::string::npos);
-    CHECK(std::stoll(sm90a_local_floats(*tiles, values)) * 4 * tiles->groups_of_unit <= 227 << 10);
+    CHECK(std::stoll(sm90a_macro(*tiles, "SPACE", values)) * 4 * tiles->groups_of_unit <= 227 << 10);
   }
+}
+
+TEST_CASE("a body whose groups share the terms of a tile counts tickets and shares; another does not") {
+  Target target = find_target("h200");
+  target.products = Products::rounded;
+  const GpuProduct product = GpuProduct{1, 784, 512, 4608, true}.shared_by(6);
+  CHECK(product.groups == 6);
+  CHECK(product.depth == 768);
+  const auto tiles = choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
+  REQUIRE(tiles);
+  TemplateValues values;
+  values.parameters = {{"M", "784"}, {"N", "512"}, {"K", "512"}, {"TAPS", "9"}, {"BM", "64"}, {"SPLIT", "0"}};
+  CHECK(sm90a_tile_body(*tiles, values).find("ticket") == std::string::npos);
+  values.parameters["SHARES"] = "6";
+  values.holes = {{"EPILOGUE_VALUE", "v = v + 1.0f;\n"}};
+  const std::string body = sm90a_tile_body(*tiles, values);
+  CHECK(body.find("ticket >= 2 * ") != std::string::npos);
+  CHECK(body.find("v = v + 1.0f;") != std::string::npos);
+  for (const char* macro : {"TURNS", "TICKETS", "SHARES", "WARPS", "VECTORS", "OWN_STEPS"})
+    CHECK(body.find(macro) == std::string::npos);
+  const std::string helpers = prelude_for(body);
+  for (const char* name : {"uint oclc_next_of(", "void oclc_hand_in(", "void oclc_wait_for("})
+    CHECK(helpers.find(name) != std::string::npos);
+  const std::int64_t row_tiles = (784 + tiles->tile_rows() - 1) / tiles->tile_rows(),
+                     column_tiles = (512 + tiles->columns - 1) / tiles->columns;
+  CHECK(std::stoll(sm90a_macro(*tiles, "PARTS_SPACE", values)) ==
+        row_tiles * column_tiles * 6 * tiles->tile_rows() * tiles->columns);
+  CHECK(std::stoll(sm90a_macro(*tiles, "SPACE", values)) * 4 * tiles->groups_of_unit <= 227 << 10);
 }

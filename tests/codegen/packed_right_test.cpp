@@ -130,3 +130,33 @@ TEST_CASE("left operands whose vectors lie along the rows are copied as they lie
     CHECK(outcome.source.find("(from_a + lane_at)[2 * ") != std::string::npos);
   }
 }
+
+TEST_CASE("groups share the terms of rounded products that have few tiles, and add them up in the same launch") {
+  PlanCheck check;
+  Builder& b = check.b;
+  const auto weights = [&](Ints shape) { return b.constant(random_tensor(DType::f32, std::move(shape), 5)); };
+  Value* x = check.input({390, 2052});
+  check.out("product", b.relu(b.matmul(x, weights({2052, 260}))));
+  ConvOptions same;
+  same.pads = {1, 1, 1, 1};
+  check.out("3x3",
+            b.conv(b.transpose(check.input({1, 26, 26, 160}), {0, 3, 1, 2}), weights({192, 160, 3, 3}), weights({192}), same));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const bool split : {true, false}) {
+    CompileOptions options = default_options();
+    options.target = find_target("h200");
+    options.target.fp64 = true;
+    options.precision = "tf32";
+    if (!split) options.disabled = {"split_sums"};
+    PlanRunner runner(module_of(copy_graph(*check.graph)), options);
+    const std::string source = runner.source();
+    std::size_t shared = 0;
+    for (std::size_t at = 0; (at = source.find("groups share the terms of a tile", at)) != std::string::npos; ++at) ++shared;
+    CHECK(shared == (split ? 2 : 0));
+    CHECK((source.find("oclc_hand_in(turn, ") != std::string::npos) == split);
+    CHECK(source.find("_parts_tile") == std::string::npos);
+    CHECK(difference(runner.run(check.inputs, check.symbols), wanted, 3e-3) == "");
+    // What the groups count is zero again.
+    CHECK(difference(runner.run(check.inputs, check.symbols), wanted, 3e-3) == "");
+  }
+}
