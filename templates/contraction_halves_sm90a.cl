@@ -3,7 +3,7 @@
 // that no exponent is lost. A number is then the sum of two halves, of which three of the four products are summed, as accurate as a
 // chain of fma; or it is rounded to one, which has TF32's 11 bits. Sums of 32 terms of the matrix unit, whose accumulator truncates,
 // are scaled back and added up in single precision. Of rounded operands, whose error is larger by far, the accumulator keeps the whole
-// sum: a row keeps its power of two until an element is 16 times as large as the largest of those that chose it; sums that are there are
+// sum: a row keeps its power of two until an element is 2^12 times as large as the largest of those that chose it; sums that are there are
 // then scaled down. Columns that have a scale for each step are the exception.
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
@@ -36,14 +36,8 @@
 //   STAGES  stages of 32 k in flight (3)
 //   UNITS   groups that share a compute unit: with 1, the loaders' registers go to the others (1)
 //   AT_ONCE  vectors of the epilogue whose operands are read together: 1, 2, 4 (4)
-//   SHARES  groups that share the steps of a tile: each leaves its sums in `parts`, for each share of a tile, each warp and each 64
-//           columns 256 vectors as they lie in local memory; once all are there, groups add up one of so many slices each, in the
-//           order of shares (1)
-// counters  with SHARES > 1, `turns`: tickets, which groups take for shares, then for slices; from TURNS_AT on, of each tile and warp,
-//           how many shares are there and then how many slices are done. All are zeros again when the launch ends. Only slices are
-//           waited for, and all shares have been taken then by groups that run.
 // local memory SPACE floats, from a multiple of 1024 bytes on.
-// launch: at most SHARES * G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads go on
+// launch: at most G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads go on
 // while results are stored.
 // paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores, 2022.
 #ifdef OCLC_SM90A
@@ -104,9 +98,6 @@
 #ifndef AT_ONCE
 #define AT_ONCE 4
 #endif
-#ifndef SHARES
-#define SHARES 1
-#endif
 #ifndef FLAT
 #define FLAT 0
 #endif
@@ -128,27 +119,12 @@
 #define TILES (G * ROW_TILES * COLUMN_TILES)
 // The accumulator keeps the whole sum; powers of two that a row's later elements may be larger by.
 #define KEEPS (PARTS == 1 && STEP_SCALES == 0)
-#define HEADROOM (4u << 23)
+#define HEADROOM (12u << 23)
 // Where sums wait for the scales of columns as well, and registers are left, the exponents of a block of 64 rows are found while the
 // matrix unit multiplies the one before it. Neighbours in k that lie apart are not read twice.
 #define EARLY (STEP_SCALES == 1 && WARPGROUPS == 2 && A_ALONG_K == 1)
 #define DEPTH (FLAT ? TAPS * K : K)
 #define STEPS (FLAT ? (TAPS * K + 31) / 32 : TAPS * ((K + 31) / 32))
-// The steps of this group.
-#if SHARES > 1
-#define FIRST_STEP (share * STEPS / SHARES)
-#define OWN_STEPS ((share + 1) * STEPS / SHARES - FIRST_STEP)
-#else
-#define FIRST_STEP 0
-#define OWN_STEPS STEPS
-#endif
-#define TICKETS (TILES * SHARES)
-#define WARPS (COMPUTERS / 32)
-#define TURNS_AT 32
-#define TURNS (TURNS_AT + TILES * WARPS)
-// Vectors of a warp's tile that its work-items each have, and floats of all shares.
-#define VECTORS (BLOCKS * BN / 8)
-#define PARTS_SPACE (TICKETS * BM * BN)
 #define RAGGED (DEPTH % 32 != 0)
 #define IMAGE (PARTS * BN * 16 + STEP_SCALES * 128)
 #define SCALES_AT (G * COLUMN_TILES * STEPS * IMAGE)
@@ -175,33 +151,23 @@
 // Rows whose places a loader reads from the table at once: reads of local memory do not pass a copy.
 #define READ_AHEAD (MASKS && BM / PASS % 8 == 0 ? 8 : 4)
 #define TABLE_WORDS (MASKS == 1 ? 2 : MASKS == 2 ? 4 : 5)
-#define STAGES_END (TABLE_AT + TABLE * BM * TABLE_WORDS + STAGES * 4)
-#define SPACE (STAGES_END + (SHARES > 1 ? 8 : 0))
+#define SPACE (TABLE_AT + TABLE * BM * TABLE_WORDS + STAGES * 4)
 
 void contraction_halves_sm90a_tile(const __global float* restrict a, const __global float* restrict weights,
-                                   const __global float* restrict bias, __global float* restrict c, __global float* parts,
-                                   volatile __global uint* turns, int first_tile, __local float* restrict space) {
+                                   const __global float* restrict bias, __global float* restrict c, int first_tile,
+                                   __local float* restrict space) {
   //@hole SIZES
   //@end
   const int item = get_local_id(0);
   const uint stages = oclc_shared(space);
   // Of each stage: what it holds has been loaded, and has been used.
-  const uint loaded = stages + (STAGES_END - STAGES * 4) * 4;
+  const uint loaded = stages + (SPACE - STAGES * 4) * 4;
   const uint used = loaded + STAGES * 8;
-#if SHARES > 1
-  // A ticket has been written, and read by all warps.
-  const uint told = used + STAGES * 8, taken = told + 8;
-  volatile __local int* ticket_at = (volatile __local int*)(space + STAGES_END + 4);
-#endif
   if (item == 0) {
     for (int s = 0; s < STAGES; ++s) {
       oclc_barrier_init(loaded + s * 8, LOADERS + 1);
-      oclc_barrier_init(used + s * 8, WARPS);
+      oclc_barrier_init(used + s * 8, COMPUTERS / 32);
     }
-#if SHARES > 1
-    oclc_barrier_init(told, 1);
-    oclc_barrier_init(taken, ITEMS / 32);
-#endif
     oclc_publish();
   }
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -215,23 +181,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
     const int loader = item - COMPUTERS;
     int stage = 0;
     uint phase = 1;
-#if SHARES > 1
-    for (uint told_phase = 0;; told_phase ^= 1) {
-      if (loader == 0) {
-        oclc_barrier_wait(taken, told_phase ^ 1);
-        *ticket_at = (int)oclc_next_of(turns, 2 * TICKETS + (uint)get_num_groups(0) - 1);
-        oclc_barrier_arrive(told);
-      }
-      oclc_barrier_wait(told, told_phase);
-      const int ticket = *ticket_at;
-      oclc_warp_barrier();
-      if (loader % 32 == 0) oclc_barrier_arrive(taken);
-      if (ticket >= 2 * TICKETS) break;
-      if (ticket >= TICKETS) continue;
-      const int tile = ticket / SHARES, share = ticket % SHARES;
-#else
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-#endif
       const int g = tile / (ROW_TILES * COLUMN_TILES);
       const int place = tile % (ROW_TILES * COLUMN_TILES);
       //@hole GROUP
@@ -240,7 +190,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
       const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
       const int within = place - swath * (SWATH * COLUMN_TILES);
       const int m0 = (swath * SWATH + within % swath_rows) * BM;
-      const __global float* image = weights + (size_t)(g * COLUMN_TILES + within / swath_rows) * (STEPS * IMAGE) + FIRST_STEP * IMAGE;
+      const __global float* image = weights + (size_t)(g * COLUMN_TILES + within / swath_rows) * (STEPS * IMAGE);
 #if TABLE
 #if MASKS
       // Of each row its place, and a bit for each tap whose elements are there.
@@ -295,12 +245,8 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
       }
       oclc_warp_barrier();
 #endif
-#if FLAT
-      int at_k = FIRST_STEP * 32;
-#else
-      int at_tap = FIRST_STEP / ((K + 31) / 32), at_k = FIRST_STEP % ((K + 31) / 32) * 32;
-#endif
-      for (int step = 0; step < OWN_STEPS; ++step) {
+      int at_tap = 0, at_k = 0;
+      for (int step = 0; step < STEPS; ++step) {
         oclc_barrier_wait(used + stage * 8, phase);
         const uint to = stages + stage * (STAGE * 4);
         if (loader == 0) {
@@ -397,9 +343,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
 #endif
         oclc_copies_arrive(loaded + stage * 8);
         at_k += 32;
-#if FLAT == 0
-        if (at_k >= K) at_k = 0, ++at_tap;
-#endif
+        if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
         if (++stage == STAGES) stage = 0, phase ^= 1;
       }
     }
@@ -422,17 +366,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
     const ulong tile_b = oclc_wgmma_half_tile(stages + B_AT * 4);
     int stage = 0;
     uint phase = 0;
-#if SHARES > 1
-    for (uint told_phase = 0;; told_phase ^= 1) {
-      oclc_barrier_wait(told, told_phase);
-      const int ticket = *ticket_at;
-      oclc_warp_barrier();
-      if (lane == 0) oclc_barrier_arrive(taken);
-      if (ticket >= 2 * TICKETS) break;
-      const int tile = ticket % TICKETS / SHARES, share = ticket % SHARES;
-#else
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-#endif
       const int g = tile / (ROW_TILES * COLUMN_TILES);
       const int place = tile % (ROW_TILES * COLUMN_TILES);
       //@hole GROUP
@@ -442,126 +376,81 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
       const int within = place - swath * (SWATH * COLUMN_TILES);
       const int m0 = (swath * SWATH + within % swath_rows) * BM;
       const int n0 = within / swath_rows * BN;
-#if STEP_SCALES == 0
-      const __global float* scales = weights + SCALES_AT + (size_t)g * (COLUMN_TILES * BN);
-#endif
-#if SHARES > 1
-      volatile __global uint* turn = turns + TURNS_AT + tile * WARPS + warp;
-      __global float4* own = (__global float4*)parts + (size_t)(tile * SHARES * WARPS + warp) * (VECTORS * 32) + lane;
-      if (ticket >= TICKETS) {
-        if (lane == 0) oclc_wait_for(turn, SHARES);
-        oclc_warp_barrier();
-        for (int i = share; i < VECTORS; i += SHARES) {
-          float4 v = own[i * 32];
-          #pragma unroll
-          for (int j = 1; j < SHARES; ++j) v += own[j * (WARPS * VECTORS * 32) + i * 32];
-          const int at = i % 8 * 32 + lane;
-          const int m = m0 + warp_row + i / 8 / (BN / 64) * 64 + at / 16;
-          const int n = n0 + i / 8 % (BN / 64) * 64 + at % 16 * 4;
-          if (m < M && n < N) {
-#if STEP_SCALES == 0
-            v *= *(const __global float4*)(scales + n);
-#endif
-#if RESULTS > 1
-            float4 others[1][RESULTS - 1];
-            const int j = 0;
-#endif
-            //@hole EPILOGUE_VALUE
-            v += vload4(0, bias + n);
-            //@end
-            //@hole EPILOGUE
-            vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-            //@end
-          }
-        }
-        oclc_warp_barrier();
-        if (lane == 0) oclc_next_of(turn, 2 * SHARES - 1);
-        continue;
-      }
-#endif
       float out[BLOCKS][BN / 2];
       #pragma unroll
       for (int b = 0; b < BLOCKS; ++b)
         #pragma unroll
         for (int i = 0; i < BN / 2; ++i) out[b][i] = 0.0f;
 #if KEEPS
-      // Exponents that the sums of rows lane / 4 and lane / 4 + 8 are scaled by, and the halves of two steps: the matrix unit reads those
-      // of one while those of the next are made.
-      uint held0[BLOCKS], held8[BLOCKS];
-      #pragma unroll
-      for (int b = 0; b < BLOCKS; ++b) held0[b] = held8[b] = 0;
-      uint4 first[2][BLOCKS], second[2][BLOCKS];
-      int read = 0;
-      for (int pair = 0; pair < OWN_STEPS; pair += 2) {
+      // The exponent that the sums of rows lane / 4 and lane / 4 + 8 are scaled by, elements of the next step, and the halves of two: the
+      // matrix unit reads those of one while those of the next are made, and has the next before it is done.
+      uint held[2] = {0, 0};
+      float up[2] = {0.0f, 0.0f};
+      float4 ahead[4];
+      uint4 first[2], second[2];
+      int before = 0;
+      for (int pair = -1; pair < STEPS; pair += 2) {
         #pragma unroll
         for (int odd = 0; odd < 2; ++odd) {
-          if (pair + odd < OWN_STEPS) {
-            oclc_barrier_wait(loaded + stage * 8, phase);
-            const ulong from_b = tile_b + stage * (STAGE * 4 / 16);
-            float rescale0[BLOCKS], rescale8[BLOCKS];
-            uint grown = 0;
-            #pragma unroll
-            for (int b = 0; b < BLOCKS; ++b) {
-              const __local float* restrict from_a = space + stage * STAGE + b * BLOCK;
-              const float4 x0 = QUAD(from_a + lane_at);
-              const float4 y0 = QUAD(from_a + LATER(lane_at));
-              const float4 x8 = QUAD(from_a + BELOW(lane_at));
-              const float4 y8 = QUAD(from_a + BELOW(LATER(lane_at)));
-              const uint exponent0 = oclc_largest_exponent(x0, y0);
-              const uint exponent8 = oclc_largest_exponent(x8, y8);
-              const uint hold0 = exponent0 > held0[b] ? exponent0 + HEADROOM : held0[b];
-              const uint hold8 = exponent8 > held8[b] ? exponent8 + HEADROOM : held8[b];
-              grown |= (hold0 ^ held0[b]) | (hold8 ^ held8[b]);
-              rescale0[b] = oclc_rescale(held0[b], hold0);
-              rescale8[b] = oclc_rescale(held8[b], hold8);
-              held0[b] = hold0;
-              held8[b] = hold8;
-              const float up0 = oclc_scale_up(hold0), up8 = oclc_scale_up(hold8);
-              first[odd][b] = oclc_halves(x0 * up0, x8 * up8);
-              second[odd][b] = oclc_halves(y0 * up0, y8 * up8);
-            }
-            if (pair + odd > 0) {
+          const int step = pair + odd, now = stage, is_there = step >= 0 && step < STEPS;
+          if (is_there) {
+            if (step == 0 || oclc_warp_any(oclc_exceeds(ahead[0], ahead[1], held[0]) || oclc_exceeds(ahead[2], ahead[3], held[1]))) {
+              float rescale[2];
               #pragma unroll
-              for (int b = 0; b < BLOCKS; ++b) MULTIPLIED(out[b]);
-              // One work-item speaks for its warp: all of them have read what the next copy overwrites.
-              oclc_warp_barrier();
-              if (lane == 0) oclc_barrier_arrive(used + read * 8);
-              if (oclc_warp_any(grown)) {
+              for (int i = 0; i < 2; ++i) {
+                const uint exponent = oclc_largest_exponent(ahead[2 * i], ahead[2 * i + 1]);
+                const uint hold = exponent > held[i] ? exponent + HEADROOM : held[i];
+                rescale[i] = oclc_rescale(held[i], hold);
+                held[i] = hold;
+                up[i] = oclc_scale_up(hold);
+              }
+              if (step > 0) {
+                MULTIPLIED(out[0]);
                 #pragma unroll
-                for (int b = 0; b < BLOCKS; ++b)
-                  #pragma unroll
-                  for (int i = 0; i < BN / 2; ++i) out[b][i] *= i % 4 < 2 ? rescale0[b] : rescale8[b];
+                for (int i = 0; i < BN / 2; ++i) out[0][i] *= rescale[i / 2 % 2];
               }
             }
-            oclc_wgmma_begin();
-            #pragma unroll
-            for (int b = 0; b < BLOCKS; ++b) {
-              MULTIPLY(out[b], first[odd][b], from_b);
-              MULTIPLY(out[b], second[odd][b], from_b + 2);
-            }
-            oclc_wgmma_end();
-            read = stage;
+            first[odd] = oclc_halves(ahead[0] * up[0], ahead[2] * up[1]);
+            second[odd] = oclc_halves(ahead[1] * up[0], ahead[3] * up[1]);
             if (++stage == STAGES) stage = 0, phase ^= 1;
+          }
+          if (step + 1 < STEPS) {
+            oclc_barrier_wait(loaded + stage * 8, phase);
+            const __local float* restrict from_a = space + stage * STAGE;
+            ahead[0] = QUAD(from_a + lane_at);
+            ahead[1] = QUAD(from_a + LATER(lane_at));
+            ahead[2] = QUAD(from_a + BELOW(lane_at));
+            ahead[3] = QUAD(from_a + BELOW(LATER(lane_at)));
+          }
+          if (is_there) {
+            const ulong from_b = tile_b + now * (STAGE * 4 / 16);
+            oclc_wgmma_begin();
+            MULTIPLY(out[0], first[odd], from_b);
+            MULTIPLY(out[0], second[odd], from_b + 2);
+            oclc_wgmma_end();
+            if (step > 0) {
+              oclc_wgmma_wait_but_last();
+              // One work-item speaks for its warp: all of them have read what the next copy overwrites.
+              oclc_warp_barrier();
+              if (lane == 0) oclc_barrier_arrive(used + before * 8);
+            }
+            before = now;
           }
         }
       }
-      #pragma unroll
-      for (int b = 0; b < BLOCKS; ++b) MULTIPLIED(out[b]);
+      MULTIPLIED(out[0]);
       oclc_warp_barrier();
-      if (lane == 0) oclc_barrier_arrive(used + read * 8);
+      if (lane == 0) oclc_barrier_arrive(used + before * 8);
+      const float down0 = oclc_scale_down(held[0], 0), down8 = oclc_scale_down(held[1], 0);
       #pragma unroll
-      for (int b = 0; b < BLOCKS; ++b) {
-        const float down0 = oclc_scale_down(held0[b], 0), down8 = oclc_scale_down(held8[b], 0);
-        #pragma unroll
-        for (int i = 0; i < BN / 2; ++i) out[b][i] *= i % 4 < 2 ? down0 : down8;
-      }
+      for (int i = 0; i < BN / 2; ++i) out[0][i] *= i % 4 < 2 ? down0 : down8;
 #else
 #if EARLY
       oclc_barrier_wait(loaded + stage * 8, phase);
       const __local float* restrict from_a = space + stage * STAGE;
       uint exponent0 = EXPONENT0(from_a), exponent8 = EXPONENT8(from_a);
 #endif
-      for (int step = 0; step < OWN_STEPS; ++step) {
+      for (int step = 0; step < STEPS; ++step) {
         const int read = stage;
         const ulong from_b = tile_b + read * (STAGE * 4 / 16);
 #if EARLY == 0
@@ -606,7 +495,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
           from_a += BLOCK;
           if (b == BLOCKS - 1) {
             if (++stage == STAGES) stage = 0, phase ^= 1;
-            if (step < OWN_STEPS - 1) oclc_barrier_wait(loaded + stage * 8, phase);
+            if (step < STEPS - 1) oclc_barrier_wait(loaded + stage * 8, phase);
             from_a = space + stage * STAGE;
           }
           // After the last step, of what is there: nothing uses them.
@@ -642,6 +531,9 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
 #endif
       // Through local memory, 64 columns at a time, so that neighbours in memory are stored together.
       __local float* restrict rows = space + STAGES * STAGE + warp * (16 * PITCH);
+#if STEP_SCALES == 0
+      const __global float* scales = weights + SCALES_AT + (size_t)g * (COLUMN_TILES * BN);
+#endif
       #pragma unroll
       for (int b = 0; b < BLOCKS; ++b) {
         #pragma unroll
@@ -652,12 +544,6 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
             *(__local float2*)(rows + (lane / 4 + i / 2 % 2 * 8) * PITCH + i / 4 * 8 + lane % 4 * 2) =
                 (float2)(out[b][c0 / 2 + i], out[b][c0 / 2 + i + 1]);
           oclc_warp_barrier();
-#if SHARES > 1
-          __global float4* to = own + (share * (WARPS * VECTORS) + (b * (BN / 64) + c0 / 64) * 8) * 32;
-          #pragma unroll
-          for (int i = 0; i < 8; ++i)
-            to[i * 32] = *(const __local float4*)(rows + (i * 2 + lane / 16) * PITCH + lane % 16 * 4);
-#else
           for (int i = lane; i < 16 * 16; i += 32 * AT_ONCE) {
             float4 results[AT_ONCE];
 #if RESULTS > 1
@@ -691,22 +577,16 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
               }
             }
           }
-#endif
         }
       }
-#if SHARES > 1
-      oclc_warp_barrier();
-      if (lane == 0) oclc_hand_in(turn, 2 * SHARES - 1);
-#endif
     }
   }
 }
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void contraction_halves_sm90a(const __global float* restrict a, const __global float* restrict weights,
-                                       const __global float* restrict bias, __global float* restrict c, __global float* parts,
-                                       volatile __global uint* turns) {
+                                       const __global float* restrict bias, __global float* restrict c) {
   __local float space[SPACE] __attribute__((aligned(1024)));
-  contraction_halves_sm90a_tile(a, weights, bias, c, parts, turns, (int)get_group_id(0), space);
+  contraction_halves_sm90a_tile(a, weights, bias, c, (int)get_group_id(0), space);
 }
 #endif

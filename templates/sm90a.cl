@@ -79,6 +79,13 @@ void oclc_registers_40(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u3
 void oclc_registers_232(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory"); }
 #endif
 
+//@provides oclc_registers_120 oclc_registers_192
+// Of those, a third gives 48.
+#ifdef OCLC_SM90A
+void oclc_registers_120(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u32 120;" ::: "memory"); }
+void oclc_registers_192(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 192;" ::: "memory"); }
+#endif
+
 //@provides oclc_registers_32 oclc_registers_160
 // Of the 128 registers that each of 512 work-items begins with, a quarter of them gives 96 to the others, a warpgroup together.
 #ifdef OCLC_SM90A
@@ -135,6 +142,36 @@ float4 __attribute__((overloadable)) oclc_tf32(float4 x) { return as_float4((as_
 float __attribute__((overloadable)) oclc_tf32(float x) { return as_float((as_uint(x) + 0x1000u) & 0xffffe000u); }
 #endif
 
+//@provides oclc_largest_bits oclc_warp_largest oclc_loaders_any
+// The bits of the largest of eight elements, of a warp's, and whether a condition holds for one of 128 work-items, who wait for each other
+// and see what was stored before.
+#ifdef OCLC_SM90A
+uint oclc_largest_bits(float4 x, float4 y) {
+  const float4 z = fmax(fabs(x), fabs(y));
+  return as_uint(fmax(fmax(z.x, z.y), fmax(z.z, z.w)));
+}
+uint oclc_warp_largest(uint x) {
+  uint largest;
+  __asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(largest) : "r"(x));
+  return largest;
+}
+uint oclc_loaders_any(uint condition) {
+  uint any;
+  __asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; barrier.cta.red.or.aligned.pred p, 1, 128, p; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(any) : "r"(condition) : "memory");
+  return any;
+}
+#endif
+
+//@provides oclc_exceeds
+// Whether the exponent of one of eight elements is larger than those bits.
+#ifdef OCLC_SM90A
+int oclc_exceeds(float4 x, float4 y, uint exponent) {
+  const float4 z = fmax(fabs(x), fabs(y));
+  return as_uint(fmax(fmax(z.x, z.y), fmax(z.z, z.w))) >= exponent + (1u << 23);
+}
+#endif
+
 //@provides oclc_largest_exponent
 // The bits of the exponent of the largest of 32 elements, eight in each of four neighbouring work-items; at least 2^-111, so that
 // both scales are finite.
@@ -147,6 +184,16 @@ uint oclc_largest_exponent(float4 x, float4 y) {
   const uint u = max(v, w);
   __asm volatile("shfl.sync.bfly.b32 %0, %1, 2, 31, 0xffffffff;" : "=r"(r) : "r"(u));
   return max(u, r) & 0x7f800000u;
+}
+#endif
+
+//@provides oclc_from_lane
+// What work-item `lane` of the warp has.
+#ifdef OCLC_SM90A
+uint oclc_from_lane(uint x, int lane) {
+  uint there;
+  __asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(there) : "r"(x), "r"(lane));
+  return there;
 }
 #endif
 
@@ -215,7 +262,7 @@ ulong oclc_wgmma_tile(uint address) { return (ulong)((address & 0x3ffff) >> 4) |
 ulong oclc_wgmma_half_tile(uint address) { return (ulong)((address & 0x3ffff) >> 4) | (1UL << 16) | (32UL << 32) | (2UL << 62); }
 #endif
 
-//@provides OCLC_WGMMA OCLC_WGMMA_WAIT
+//@provides OCLC_WGMMA OCLC_WGMMA_LOCAL OCLC_WGMMA_WAIT
 // A function that begins d = a * b or d += a * b, and one that waits for it: `registers` names d's in the instruction, `sources` those
 // of a and b behind them, `list` gives d's as operands.
 #ifdef OCLC_SM90A
@@ -249,10 +296,21 @@ ulong oclc_wgmma_half_tile(uint address) { return (ulong)((address & 0x3ffff) >>
 #define OCLC_WGMMA(name, shape, registers, sources, list)                            \
   OCLC_WGMMA_BEGUN(name##_zero, shape, registers, sources, list, OCLC_WRITTEN, "0")  \
   OCLC_WGMMA_BEGUN(name, shape, registers, sources, list, OCLC_ADDED, "1")
+#define OCLC_WGMMA_LOCAL(name, shape, registers, sources, list)                                                               \
+  __attribute__((always_inline)) void name(float* d, ulong a, ulong b) {                                                       \
+    __asm volatile("//@{.reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned." shape " {" registers "}, " sources ";}" \
+                   : list(OCLC_ADDED, d, 0) : "l"(a), "l"(b) : "memory");                                                      \
+  }
 #define OCLC_WGMMA_WAIT(name, list)                                                                                           \
   __attribute__((always_inline)) void name(float* d) {                                                                         \
     __asm volatile("//@wgmma.wait_group.sync.aligned 0;" : list(OCLC_ADDED, d, 0)::"memory");                                    \
   }
+#endif
+
+//@provides oclc_wgmma_wait_but_last
+// Until all have ended but those between the last oclc_wgmma_begin and oclc_wgmma_end, whose sums and halves are in use still.
+#ifdef OCLC_SM90A
+void oclc_wgmma_wait_but_last(void) { __asm volatile("//@wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
 #endif
 
 //@provides oclc_wgmma_64_wait
@@ -313,4 +371,28 @@ OCLC_WGMMA(oclc_wgmma_half_192, "m64n192k16.f32.f16.f16", OCLC_REGISTERS_96, "{%
 #ifdef OCLC_SM90A
 OCLC_WGMMA(oclc_wgmma_half_256, "m64n256k16.f32.f16.f16", OCLC_REGISTERS_128, "{%128, %129, %130, %131}, %132, p, 1, 1, 0",
            OCLC_LIST_128)
+#endif
+
+//@provides oclc_wgmma_made_64
+// The sums of 64 x 64: d[64 x 64] += a[64 x 16] * b[16 x 64] of halves that both lie in local memory, d as above.
+#ifdef OCLC_SM90A
+OCLC_WGMMA_LOCAL(oclc_wgmma_made_64, "m64n64k16.f32.f16.f16", OCLC_REGISTERS_32, "%32, %33, p, 1, 1, 0, 0", OCLC_LIST_32)
+#endif
+
+//@provides oclc_wgmma_made_128
+// The same of 128 columns.
+#ifdef OCLC_SM90A
+OCLC_WGMMA_LOCAL(oclc_wgmma_made_128, "m64n128k16.f32.f16.f16", OCLC_REGISTERS_64, "%64, %65, p, 1, 1, 0, 0", OCLC_LIST_64)
+#endif
+
+//@provides oclc_wgmma_made_192
+// The same of 192 columns.
+#ifdef OCLC_SM90A
+OCLC_WGMMA_LOCAL(oclc_wgmma_made_192, "m64n192k16.f32.f16.f16", OCLC_REGISTERS_96, "%96, %97, p, 1, 1, 0, 0", OCLC_LIST_96)
+#endif
+
+//@provides oclc_wgmma_made_256
+// The same of 256 columns.
+#ifdef OCLC_SM90A
+OCLC_WGMMA_LOCAL(oclc_wgmma_made_256, "m64n256k16.f32.f16.f16", OCLC_REGISTERS_128, "%128, %129, p, 1, 1, 0, 0", OCLC_LIST_128)
 #endif

@@ -29,6 +29,8 @@ constexpr std::int64_t kLongestMatrixChain = 128;
 constexpr int kChainedElements = 1024;
 // Bits of a mask.
 constexpr std::int64_t kMaskedTaps = 32;
+// Taps of a line that share rows.
+constexpr std::int64_t kLongestLine = 7;
 // Columns that an epilogue handles at once.
 constexpr int kEpilogueWidth = 4;
 // A cheap epilogue is written out so many times, so that its loads overlap.
@@ -49,9 +51,14 @@ class GpuContractionCode {
     const bool scaled = images_of(kernel_) >= 0,
                packed = scaled || (copies_a(a) && constant_b && view_.stored_type(view_.b()) == DType::f32);
     product = product.with([&](GpuProduct& p) { p.scaled_steps = scaled, p.is_packed = packed; });
-    const GpuProduct shared = product.shared_by(product.is_packed ? view_.roles().shares : 1);
+    // Work-items that load alone keep up with the others where what they round is used for several taps, or there is little of
+    // it.
+    const std::int64_t taps = taps_of_line(a), shares = view_.roles().shares;
+    const bool rounds_ahead = packed && !scaled && can_round_ahead(a) && (taps > 1 || shares > 1);
+    const GpuProduct shared = product.shared_by(rounds_ahead ? shares : 1);
     if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
       sm90a_ = choose_sm90a_tiles(shared, choose_gpu_tiles(shared, target_), target_);
+    if (sm90a_ && rounds_ahead) sm90a_ = rounded_ahead(*sm90a_, taps);
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();
@@ -64,6 +71,24 @@ class GpuContractionCode {
   }
 
  private:
+  // With those that fill up lines.
+  Expr padded_rows() const {
+    return sm90a_->line > 1 ? floor_div(view_.rows(), Expr(width_)) * Expr(width_ + sm90a_->line - 1) : view_.rows();
+  }
+
+  // Rows that are the same for all terms of a tap, with whole steps in each.
+  bool can_round_ahead(const GpuLoad& a) const {
+    if (target_.products != Products::rounded || a.width == 1 || !a.along_k) return false;
+    const bool is_flat = view_.taps() > 1 && (!view_.inner().is_constant() || view_.inner().value() % kMatrixDepth != 0);
+    return !is_flat && (a.row.empty() ? !a.has_edges : a.edges_of_taps && view_.taps() <= kMaskedTaps);
+  }
+
+  // Taps of a line that share rows, unless those that fill up lines are too many.
+  static std::int64_t taps_of_line(const GpuLoad& a) {
+    const bool is_worth_it = a.line <= kLongestLine && (a.line_rows + a.line - 1) * 7 <= a.line_rows * 8;
+    return is_worth_it ? a.line : 1;
+  }
+
   void fill_sizes() {
     view_.fill_sizes(values_);
     auto& p = values_.parameters;
@@ -92,7 +117,7 @@ class GpuContractionCode {
   }
 
   // Groups share the terms of a tile: sizes are numbers then, see split_sums.h.
-  bool shares_sums() const { return sm90a_ && sm90a_->halves && view_.roles().shares > 1; }
+  bool shares_sums() const { return sm90a_ && sm90a_->line > 0 && view_.roles().shares > 1; }
 
   bool on_matrix_unit() const { return !sm90a_ && uses_matrix_unit(tiles_, target_); }
 
@@ -102,11 +127,16 @@ class GpuContractionCode {
     else if (b.width == 1 || (sm90a_ && !b.along_k))
       pack_b(b);
     values_.holes["A_PLACE"] = a.place;
-    values_.holes["A_ROW"] = a.row;
+    const bool shares_rows = sm90a_ && sm90a_->line > 1;
+    values_.holes["A_ROW"] = shares_rows ? a.long_row : a.row;
+    values_.parameters["LINE"] = std::to_string(shares_rows ? a.line : 1);
+    values_.parameters["WIDTH"] = std::to_string(a.line_rows);
+    width_ = a.line_rows;
     values_.holes["A_STEP"] = a.step;
     auto& p = values_.parameters;
     p["TABLE"] = a.row.empty() || (a.width > 1 && !a.along_k) ? "0" : "1";
     const bool masked = p["TABLE"] == "1" && a.edges_of_taps && view_.taps() > 1 && view_.taps() <= 2 * kMaskedTaps;
+    p["MASKED"] = a.row.empty() ? "0" : "1";
     p["MASKS"] = std::to_string(masked ? ceil_div(view_.taps(), kMaskedTaps) : 0);
     p["AV"] = std::to_string(a.width);
     p["BV"] = std::to_string(b.width);
@@ -145,7 +175,9 @@ class GpuContractionCode {
 
   // Tiles of a constant B as they lie in local memory.
   void pack_b_as_halves(GpuLoad& load) {
-    const HalvesLayout layout = halves_layout(view_, *sm90a_, target_);
+    HalvesLayout layout = halves_layout(view_, *sm90a_, target_);
+    layout.in_order = sm90a_->line > 0;
+    layout.line = std::max<std::int64_t>(1, sm90a_->line);
     values_.parameters["STEP_SCALES"] = layout.step_scales ? "1" : "0";
     load.along_k = true;
     load.width = kEpilogueWidth;
@@ -175,11 +207,11 @@ class GpuContractionCode {
     const Kernel& kernel = kernel_;
     GeneratedKernel g;
     g.name = kernel.name;
-    const auto tiles_of = [&](std::int64_t rows, std::int64_t columns) {
-      return view_.groups() * ceil_div(view_.rows(), Expr(rows)) * ceil_div(view_.columns(), Expr(columns));
+    const auto tiles_of = [&](const Expr& all_rows, std::int64_t rows, std::int64_t columns) {
+      return view_.groups() * ceil_div(all_rows, Expr(rows)) * ceil_div(view_.columns(), Expr(columns));
     };
-    const Expr portable_count = tiles_of(tiles_.rows, tiles_.columns),
-               tile_count = sm90a_ ? tiles_of(sm90a_->tile_rows(), sm90a_->columns) : portable_count;
+    const Expr portable_count = tiles_of(view_.rows(), tiles_.rows, tiles_.columns),
+               tile_count = sm90a_ ? tiles_of(padded_rows(), sm90a_->own_rows(), sm90a_->columns) : portable_count;
     // On matrix units a group goes on to further tiles.
     const Expr most = tile_count * Expr(shares_sums() ? view_.roles().shares : 1);
     g.groups = {sm90a_ ? min(most, Expr(std::int64_t{target_.compute_units} * sm90a_->groups_of_unit)) : tile_count};
@@ -258,7 +290,8 @@ class GpuContractionCode {
   Buffer packed_;  // the constant B, if it is laid out anew
   GpuTiles tiles_;
   std::optional<Sm90aTiles> sm90a_;
-  int items_ = 0;  // of a group
+  int items_ = 0;           // of a group
+  std::int64_t width_ = 1;  // rows of a line of the window's positions
   TemplateValues values_;
 };
 

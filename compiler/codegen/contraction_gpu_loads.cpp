@@ -42,6 +42,7 @@ class LoadCode {
     if (load.width > 1) mode.vector_axis = axis, mode.width = load.width;
     load.text = at_element(mode, [&](Emitter& e) { e.line(fmt::format("v = {};", e.vector_value(root_))); });
     const ScalarNode& node = part_.nodes[static_cast<std::size_t>(root_)];
+    load.has_edges = !node.guard.empty();
     const bool copies = is_plain_load(node) && node.dtype == DType::f32 && (node.guard.empty() || node.number == 0);
     if (is_a_ && copies && load.width == 1) separate(node, load);
     if (copies && load.width > 1 && is_aligned(node, axis)) {
@@ -57,11 +58,14 @@ class LoadCode {
 
  private:
   template <class Lines>
-  std::string at_element(const EmitMode& mode, const Lines& lines, bool of_row = true, bool of_term = true) const {
+  std::string at_element(const EmitMode& mode, const Lines& lines, bool of_row = true, bool of_term = true,
+                         std::int64_t line_length = 0) const {
     Emitter e(part_, mode);
     e.open("", axis_names(part_));
     if (is_a_ && !flat_ && of_row) {
-      for (const std::string& line : view_.row_coordinates(indices_of(part_))) e.line(line);
+      for (const std::string& line :
+           line_length > 0 ? long_line_coordinates(line_length) : view_.row_coordinates(indices_of(part_)))
+        e.line(line);
     }
     if (of_term) {
       for (const std::string& line : view_.tap_coordinates()) e.line(line);
@@ -103,7 +107,38 @@ class LoadCode {
     const std::string& inner = view_.inner_axis().name;
     load.edges_of_taps = std::none_of(steps.begin(), steps.end() - 1, [&](const Expr& e) { return e.uses(inner); });
     load.row = at_element(view_.mode(), row_lines, true, false);
+    find_line(all, load);
+    if (load.line > 1) load.long_row = at_element(view_.mode(), row_lines, true, false, load.line_rows + load.line - 1);
     load.step = at_element(view_.mode(), step_lines, false, true);
+  }
+
+  // Of row m of lines that are so long.
+  std::vector<std::string> long_line_coordinates(std::int64_t length) const {
+    const std::vector<int>& rows = view_.roles().m;
+    std::vector<std::string> lines{fmt::format("const int {} = m % {};", view_.axis(rows.back()).name, length)};
+    std::string rest = fmt::format("m / {}", length);
+    for (std::size_t i = rows.size() - 1; i-- > 0;) {
+      const Axis& axis = view_.axis(rows[i]);
+      const std::string extent = view_.c_text(axis.extent);
+      lines.push_back(i == 0 ? fmt::format("const int {} = {};", axis.name, rest)
+                             : fmt::format("const int {} = {} % ({});", axis.name, rest, extent));
+      rest += fmt::format(" / ({})", extent);
+    }
+    return lines;
+  }
+
+  // `all`: the guards and the index.
+  void find_line(const std::vector<Expr>& all, GpuLoad& load) const {
+    const auto& terms = view_.roles().k;
+    if (terms.size() < 2) return;
+    const Axis &line = view_.reduction(terms[terms.size() - 2]), &row = view_.axis(view_.roles().m.back());
+    const auto is_same = [&](const Expr& e) {
+      const auto of_row = constant_stride(e, row.name);
+      return of_row && of_row == constant_stride(e, line.name);
+    };
+    if (!line.extent.is_constant() || !row.extent.is_constant() || !std::all_of(all.begin(), all.end(), is_same)) return;
+    load.line = line.extent.value();
+    load.line_rows = row.extent.value();
   }
 
   // Vectors along `axis` begin at multiples of their width.

@@ -41,6 +41,7 @@ struct Half {
 std::int64_t place_in_row(const HalvesLayout& layout, std::int64_t row, std::int64_t k) {
   const std::int64_t in_block = k % 16;
   if (layout.fragments) return in_block / 4 * 8 + k / 16 * 4 + in_block % 4;
+  if (layout.in_order) return (k / 8 ^ (row / 2 % 4)) * 8 + k % 8;
   const std::int64_t piece = k / 16 * 2 + in_block % 4 / 2;
   return (piece ^ (row / 2 % 4)) * 8 + in_block / 4 * 2 + in_block % 2;
 }
@@ -54,7 +55,6 @@ HostTensor pack_halves(const HostTensor& source, const PackedOperand& where, con
   std::fill_n(scales, layout.words() - layout.scales_at(), 1.0f);
   const auto* const from = reinterpret_cast<const float*>(source.data());
   const std::int64_t depth = layout.taps * layout.inner, steps = layout.steps(), step = HalvesLayout::kStep;
-  const std::int64_t steps_of_tap = layout.flat ? 0 : steps / layout.taps;
   std::vector<float> columns(static_cast<std::size_t>(kTogether * depth));
   for (std::int64_t g = 0; g < layout.groups; ++g) {
     for (std::int64_t first = 0; first < layout.columns; first += kTogether) {
@@ -78,7 +78,7 @@ HostTensor pack_halves(const HostTensor& source, const PackedOperand& where, con
         scales[g * layout.column_tiles() * layout.tile_columns + n] = std::bit_cast<float>(largest - (14u << 23));
         for (std::int64_t i = 0; i < depth; ++i) {
           const std::int64_t k = layout.flat ? i : i % layout.inner;
-          const std::int64_t image = tile * steps + (layout.flat ? 0 : i / layout.inner * steps_of_tap) + k / step;
+          const std::int64_t image = tile * steps + layout.image_of(layout.flat ? 0 : i / layout.inner, k / step);
           std::uint16_t* at = halves + image * layout.image_words() * 2 + row * step + place_in_row(layout, row, k % step);
           const float x = column[i] * up;
           const Half number(x);
@@ -97,10 +97,14 @@ std::string packed_halves_text(const HalvesLayout& layout, const std::string& pa
       "const int at = {};\nconst int row = n % {};\n"
       "const __global half* from = (const __global half*)({} + ((size_t)(g * {} + n / {}) * {} + {}) * {}) + row * 32;\n",
       layout.flat ? "tap * K + k" : "k", bn, packed, layout.column_tiles(), bn, layout.steps(),
-      layout.flat ? "at / 32" : fmt::format("tap * {} + k / 32", layout.steps() / layout.taps), layout.image_words());
-  text += layout.fragments ? "v = vload_half4(0, from + at % 16 / 4 * 8 + at % 32 / 16 * 4);\n"
-                           : "const int low = (at % 32 / 16 * 2 ^ row / 2 % 4) * 8 + at % 16 / 4 * 2;\n"
-                             "v = (float4)(vload_half2(0, from + low), vload_half2(0, from + (low ^ 8)));\n";
+      layout.flat       ? "at / 32"
+      : layout.line > 1 ? fmt::format("(tap / {0} * {1} + k / 32) * {0} + tap % {0}", layout.line, layout.steps() / layout.taps)
+                        : fmt::format("tap * {} + k / 32", layout.steps() / layout.taps),
+      layout.image_words());
+  text += layout.fragments  ? "v = vload_half4(0, from + at % 16 / 4 * 8 + at % 32 / 16 * 4);\n"
+          : layout.in_order ? "v = vload_half4(0, from + (at % 32 / 8 ^ row / 2 % 4) * 8 + at % 8);\n"
+                            : "const int low = (at % 32 / 16 * 2 ^ row / 2 % 4) * 8 + at % 16 / 4 * 2;\n"
+                              "v = (float4)(vload_half2(0, from + low), vload_half2(0, from + (low ^ 8)));\n";
   if (layout.parts == 2)
     text += fmt::format("v += (float4)(vload_half2(0, from + low + {0}), vload_half2(0, from + (low ^ 8) + {0}));\n", bn * 32);
   if (layout.step_scales)

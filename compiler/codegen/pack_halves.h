@@ -1,5 +1,5 @@
-// Packing of constant right operands at compile time: into what the template contraction_halves_sm90a.cl copies to local
-// memory, or, as fragments, into what contraction_short_gpu.cl loads to registers.
+// Packing of constant right operands at compile time: into what the templates contraction_halves_sm90a.cl and
+// contraction_rounded_sm90a.cl copy to local memory, or, as fragments, into what contraction_short_gpu.cl loads to registers.
 #pragma once
 #include <string>
 
@@ -13,10 +13,16 @@ struct HalvesLayout {
   std::int64_t tile_columns = 128;  // BN
   int parts = 2;                    // halves of a number: PARTS
   bool flat = false;                // FLAT
+  std::int64_t line = 1;            // LINE
+  bool in_order = false;            // terms of a row follow one another: of contraction_rounded_sm90a.cl
   bool fragments = false;           // of tiles of 8 columns: lane 4 * row + t has terms 4t .. 4t + 3 of each 16 side by side
   bool step_scales = false;         // STEP_SCALES: scales lie in every image, for those that are made when the plan runs
 
   std::int64_t steps() const { return flat ? ceil_div(taps * inner, kStep) : taps * ceil_div(inner, kStep); }
+  // Of 32 terms of a tap; with `flat` of all terms, which are those of tap 0.
+  std::int64_t image_of(std::int64_t tap, std::int64_t step) const {
+    return flat ? step : (tap / line * (steps() / taps) + step) * line + tap % line;
+  }
   std::int64_t column_tiles() const { return ceil_div(columns, tile_columns); }
   // In words of four bytes, as floats are.
   std::int64_t number_words() const { return parts * tile_columns * kStep / 2; }

@@ -41,13 +41,18 @@ constexpr Sm90aTiles kKeptCandidates[] = {
 // Of a compute unit; what the alignment of a group's array may cost.
 constexpr std::int64_t kLocalBytes = 227 << 10, kAlignmentBytes = 1 << 10;
 constexpr int kMostStages = 6;
+// Of rows and of columns apart: rows that fill up a slot, and the most stages.
+constexpr std::int64_t kSpareRows = 8, kMostImages = 9;
 
-// As many stages as fit beside the rows that the epilogue passes through local memory and the table of rows.
+// Of a group, beside the rows that the epilogue passes through local memory and counters.
+std::int64_t bytes_of_stages(const Sm90aTiles& t) {
+  return kLocalBytes / t.groups_of_unit - kAlignmentBytes - std::int64_t{t.warpgroups} * 64 * 68 * 4 - 256;
+}
+
+// As many stages as fit beside the table of rows.
 int stages_of_halves(const Sm90aTiles& t, bool rounded) {
   const std::int64_t stage = std::int64_t{t.tile_rows()} * 128 + std::int64_t{t.columns} * (rounded ? 64 : 128) + 512;
-  const std::int64_t free = kLocalBytes / t.groups_of_unit - kAlignmentBytes - std::int64_t{t.warpgroups} * 64 * 68 * 4 -
-                            std::int64_t{t.tile_rows()} * 20 - 128;
-  return static_cast<int>(std::min<std::int64_t>(kMostStages, free / stage));
+  return static_cast<int>(std::min<std::int64_t>(kMostStages, (bytes_of_stages(t) - std::int64_t{t.tile_rows()} * 20) / stage));
 }
 
 // Sums stay in the matrix unit's accumulator, see the template.
@@ -97,6 +102,15 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
     if (best->halves) best->stages = stages_of_halves(*best, target.products == Products::rounded);
   }
   return best;
+}
+
+Sm90aTiles rounded_ahead(const Sm90aTiles& tiles, std::int64_t line) {
+  Sm90aTiles t = tiles;
+  const std::int64_t slot = std::int64_t{t.tile_rows() + kSpareRows} * 64;
+  t.line = line;
+  t.stages = static_cast<int>(
+      std::min(kMostImages, (bytes_of_stages(t) - Sm90aTiles::kSlots * slot) / (std::int64_t{t.columns} * 64)));
+  return t;
 }
 
 double best_gpu_seconds(const GpuProduct& product, const Target& target, const std::function<double(const GpuProduct&)>& more) {

@@ -10,7 +10,7 @@ namespace oclc {
 // Parameters of the templates contraction_sm90a.cl and contraction_halves_sm90a.cl, and the tiles of contraction_gpu.cl that do
 // the same launch's work where the matrix units are missing.
 struct Sm90aTiles {
-  bool halves = false;  // the template contraction_halves_sm90a.cl
+  bool halves = false;  // the template contraction_halves_sm90a.cl, or contraction_rounded_sm90a.cl
   int warpgroups = 2, columns = 128;
   int rows = 64;           // of a warpgroup
   int groups_of_unit = 1;  // that run at once on a compute unit
@@ -18,14 +18,22 @@ struct Sm90aTiles {
   int sum_depth = 16, stages = 3, loaders = 128;
   bool ahead = true;
   GpuTiles portable;
+  // The latter, of so many taps of a line, which tiles lose rows to; 0: not. See rounded_ahead.
+  std::int64_t line = 0;
+  static constexpr int kSlots = 3;
 
-  std::string_view template_name() const { return halves ? "contraction_halves_sm90a" : "contraction_sm90a"; }
+  std::string_view template_name() const {
+    return line > 0 ? "contraction_rounded_sm90a" : halves ? "contraction_halves_sm90a" : "contraction_sm90a";
+  }
   int tile_rows() const { return warpgroups * rows; }
+  std::int64_t own_rows() const { return line > 1 ? tile_rows() - line + 1 : tile_rows(); }  // that no other tile has
   int items() const { return warpgroups * 128 + loaders; }
 };
 
 // The tiles that beat those of contraction_gpu.cl by estimate; nothing if none do or if the target has no such units.
 std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const GpuTiles& rival, const Target& target);
+// Such tiles of rounded halves for work-items that round what they load of A for a line of taps.
+Sm90aTiles rounded_ahead(const Sm90aTiles& tiles, std::int64_t line);
 double sm90a_seconds(const GpuProduct& product, const Sm90aTiles& tiles, const Target& target);
 // The estimated time of a product by the better of the two, its operands loaded as vectors; with `more(size)` seconds of other
 // launches.

@@ -140,7 +140,9 @@ class Splitter {
       const std::int64_t parts = parts_of_long_sum(product.depth);
       if (parts > (best ? best->parts : 1)) best = Split{0, parts};
     }
-    if (!product.is_packed || !is_known) return {best};
+    const Expr inner = kernel.reduction[static_cast<std::size_t>(c.k.back())].extent;
+    const bool is_flat = kernel.reduction.size() > 1 && floor_mod(inner, Expr(kInnerChunk)) != Expr(0);
+    if (!product.is_packed || !is_known || is_flat) return {best};
     std::int64_t shares = 1;
     for (std::int64_t s = 2; s <= std::min(ceil_div(product.depth, kInnerChunk), kMostParts); ++s) {
       const GpuProduct shared = product.shared_by(s);

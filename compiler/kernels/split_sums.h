@@ -9,7 +9,7 @@ namespace oclc {
 
 // Replaces contractions and reductions outside of loops, where the estimated time is less, by one that computes partial sums
 // and one that adds them in the order of the terms and does what follows; or has the groups of one launch do both, see
-// contraction_halves_sm90a.cl. The order depends on nothing but shapes and target.
+// contraction_rounded_sm90a.cl. The order depends on nothing but shapes and target.
 void split_sums(Schedule& schedule, const Target& target);
 
 }  // namespace oclc

@@ -146,30 +146,41 @@ TEST_CASE("rounded products stay in the accumulator, which is scaled down when a
   }
 }
 
-TEST_CASE("a body whose groups share the terms of a tile counts tickets and shares; another does not") {
+TEST_CASE(
+    "bodies whose loads round what they load multiply from local memory; groups that share a tile count tickets and shares") {
   Target target = find_target("h200");
   target.products = Products::rounded;
   const GpuProduct product = GpuProduct{1, 784, 512, 4608, true}.shared_by(6);
   CHECK(product.groups == 6);
   CHECK(product.depth == 768);
-  const auto tiles = choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
-  REQUIRE(tiles);
-  TemplateValues values;
-  values.parameters = {{"M", "784"}, {"N", "512"}, {"K", "512"}, {"TAPS", "9"}, {"BM", "64"}, {"SPLIT", "0"}};
-  CHECK(sm90a_tile_body(*tiles, values).find("ticket") == std::string::npos);
-  values.parameters["SHARES"] = "6";
-  values.holes = {{"EPILOGUE_VALUE", "v = v + 1.0f;\n"}};
-  const std::string body = sm90a_tile_body(*tiles, values);
-  CHECK(body.find("ticket >= 2 * ") != std::string::npos);
-  CHECK(body.find("v = v + 1.0f;") != std::string::npos);
-  for (const char* macro : {"TURNS", "TICKETS", "SHARES", "WARPS", "VECTORS", "OWN_STEPS"})
-    CHECK(body.find(macro) == std::string::npos);
-  const std::string helpers = prelude_for(body);
-  for (const char* name : {"uint oclc_next_of(", "void oclc_hand_in(", "void oclc_wait_for("})
-    CHECK(helpers.find(name) != std::string::npos);
-  const std::int64_t row_tiles = (784 + tiles->tile_rows() - 1) / tiles->tile_rows(),
-                     column_tiles = (512 + tiles->columns - 1) / tiles->columns;
-  CHECK(std::stoll(sm90a_macro(*tiles, "PARTS_SPACE", values)) ==
-        row_tiles * column_tiles * 6 * tiles->tile_rows() * tiles->columns);
-  CHECK(std::stoll(sm90a_macro(*tiles, "SPACE", values)) * 4 * tiles->groups_of_unit <= 227 << 10);
+  const auto chosen = choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
+  REQUIRE(chosen);
+  for (const std::int64_t taps : {1, 3}) {
+    const Sm90aTiles tiles = rounded_ahead(*chosen, taps);
+    CHECK(tiles.own_rows() == tiles.tile_rows() - taps + 1);
+    TemplateValues values;
+    values.parameters = {{"M", "784"},   {"N", "512"},    {"K", "512"},
+                         {"TAPS", "9"},  {"MASKED", "1"}, {"BM", "64"},
+                         {"SPLIT", "0"}, {"WIDTH", "28"}, {"LINE", std::to_string(taps)}};
+    values.holes = {{"EPILOGUE_VALUE", "v = v + 1.0f;\n"}};
+    const std::string alone = sm90a_tile_body(tiles, values);
+    CHECK(alone.find("ticket") == std::string::npos);
+    CHECK(alone.find("tap < " + std::to_string(taps)) != std::string::npos);
+    values.parameters["SHARES"] = "6";
+    const std::string body = sm90a_tile_body(tiles, values);
+    CHECK(body.find("ticket >= 2 * ") != std::string::npos);
+    CHECK(body.find("v = v + 1.0f;") != std::string::npos);
+    for (const char* macro :
+         {"TURNS", "TICKETS", "SHARES", "WARPS", "VECTORS", "STEPS", "PADDED", "MULTIPL", "SLOT", "HEADROOM"})
+      CHECK(body.find(macro) == std::string::npos);
+    const std::string helpers = prelude_for(body);
+    for (const char* name : {"uint oclc_next_of(", "void oclc_hand_in(", "void oclc_wait_for(", "uint oclc_loaders_any("})
+      CHECK(helpers.find(name) != std::string::npos);
+    // Lines that are as long as two taps more.
+    const std::int64_t rows = 28 * (28 + taps - 1), row_tiles = (rows + tiles.own_rows() - 1) / tiles.own_rows(),
+                       column_tiles = (512 + tiles.columns - 1) / tiles.columns;
+    CHECK(std::stoll(sm90a_macro(tiles, "PARTS_SPACE", values)) ==
+          row_tiles * column_tiles * 6 * tiles.tile_rows() * tiles.columns);
+    CHECK(std::stoll(sm90a_macro(tiles, "SPACE", values)) * 4 * tiles.groups_of_unit <= 227 << 10);
+  }
 }

@@ -131,7 +131,7 @@ TEST_CASE("left operands whose vectors lie along the rows are copied as they lie
   }
 }
 
-TEST_CASE("groups share the terms of rounded products that have few tiles, and add them up in the same launch") {
+TEST_CASE("groups share the terms of rounded products that have few tiles; taps of a line share rows of A") {
   PlanCheck check;
   Builder& b = check.b;
   const auto weights = [&](Ints shape) { return b.constant(random_tensor(DType::f32, std::move(shape), 5)); };
@@ -154,6 +154,8 @@ TEST_CASE("groups share the terms of rounded products that have few tiles, and a
     for (std::size_t at = 0; (at = source.find("groups share the terms of a tile", at)) != std::string::npos; ++at) ++shared;
     CHECK(shared == (split ? 2 : 0));
     CHECK((source.find("oclc_hand_in(turn, ") != std::string::npos) == split);
+    // Lines of 26 positions have two more.
+    CHECK(source.find("out_x = m % 28;") != std::string::npos);
     CHECK(source.find("_parts_tile") == std::string::npos);
     CHECK(difference(runner.run(check.inputs, check.symbols), wanted, 3e-3) == "");
     // What the groups count is zero again.
