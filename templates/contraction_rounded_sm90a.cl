@@ -1,7 +1,8 @@
 // Contraction in TF32's precision with a packed B on NVIDIA's matrix units (sm_90a), which multiply numbers of 16 bits twice as fast.
 // Elements of A are multiplied by a power of two, one a tile, and rounded to halves, which have TF32's 11 bits, by the work-items that load
 // them; others do nothing but have the unit multiply, and store what it sums up. A tile keeps its power of two until an element is 2^6
-// times as large as the largest of those that chose it; sums that are there are then scaled down.
+// times as large as the largest of those that chose it; sums that are there are then scaled down. What is smaller than 2^-22 of a tile's
+// largest element has fewer bits.
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
 // A         hole A_PLACE sets `from` to where four elements from (m, k) on lie in memory, a multiple of 16 bytes, and `inside` to 0 if
@@ -259,8 +260,11 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
             #pragma unroll
             for (int i = 0; i < OWN_ROWS; ++i) largest = max(largest, oclc_largest_bits(ahead[odd][i][0], ahead[odd][i][1]));
             if (oclc_loaders_any(largest >= held + (1u << 23)) || step == 0) {
-              // At least 2^-111, so that both scales are finite.
-              const uint bits = max(oclc_warp_largest(largest), 16u << 23);
+              // What is infinite stays so by any scale. At least 2^-111, so that both scales are finite.
+              uint finite = 16u << 23;
+              #pragma unroll
+              for (int i = 0; i < OWN_ROWS; ++i) finite = max(finite, oclc_finite_bits(ahead[odd][i][0], ahead[odd][i][1]));
+              const uint bits = oclc_warp_largest(finite);
               if (loader % 32 == 0) ((__local uint*)(space + LARGEST_AT))[loader / 32] = bits;
               oclc_loaders_any(0);
               const uint4 all = *(const __local uint4*)(space + LARGEST_AT);

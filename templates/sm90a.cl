@@ -142,13 +142,18 @@ float4 __attribute__((overloadable)) oclc_tf32(float4 x) { return as_float4((as_
 float __attribute__((overloadable)) oclc_tf32(float x) { return as_float((as_uint(x) + 0x1000u) & 0xffffe000u); }
 #endif
 
-//@provides oclc_largest_bits oclc_warp_largest oclc_loaders_any
-// The bits of the largest of eight elements, of a warp's, and whether a condition holds for one of 128 work-items, who wait for each other
-// and see what was stored before.
+//@provides oclc_largest_bits oclc_finite_bits oclc_warp_largest oclc_loaders_any
+// The bits of the largest of eight elements, and of the largest that is finite; the largest of a warp's; and whether a condition holds for
+// one of 128 work-items, who wait for each other and see what was stored before.
 #ifdef OCLC_SM90A
 uint oclc_largest_bits(float4 x, float4 y) {
   const float4 z = fmax(fabs(x), fabs(y));
   return as_uint(fmax(fmax(z.x, z.y), fmax(z.z, z.w)));
+}
+uint oclc_finite_bits(float4 x, float4 y) {
+  const uint4 a = as_uint4(fabs(x)), b = as_uint4(fabs(y)), infinite = 0x7f800000u;
+  const uint4 z = max(a < infinite ? a : (uint4)(0), b < infinite ? b : (uint4)(0));
+  return max(max(z.x, z.y), max(z.z, z.w));
 }
 uint oclc_warp_largest(uint x) {
   uint largest;

@@ -53,7 +53,7 @@ class GpuContractionCode {
     product = product.with([&](GpuProduct& p) { p.scaled_steps = scaled, p.is_packed = packed; });
     // Work-items that load alone keep up with the others where what they round is used for several taps, or there is little of
     // it.
-    const std::int64_t taps = taps_of_line(a), shares = view_.roles().shares;
+    const std::int64_t shares = view_.roles().shares, taps = taps_of_line(a, product.depth / shares);
     const bool rounds_ahead = packed && !scaled && can_round_ahead(a) && (taps > 1 || shares > 1);
     const GpuProduct shared = product.shared_by(rounds_ahead ? shares : 1);
     if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
@@ -83,9 +83,11 @@ class GpuContractionCode {
     return !is_flat && (a.row.empty() ? !a.has_edges : a.edges_of_taps && view_.taps() <= kMaskedTaps);
   }
 
-  // Taps of a line that share rows, unless those that fill up lines are too many.
-  static std::int64_t taps_of_line(const GpuLoad& a) {
-    const bool is_worth_it = a.line <= kLongestLine && (a.line_rows + a.line - 1) * 7 <= a.line_rows * 8;
+  // Taps of a line that share rows, unless those that fill up lines are too many, or a group has so few terms that it has no
+  // line.
+  static std::int64_t taps_of_line(const GpuLoad& a, std::int64_t terms) {
+    const bool is_worth_it =
+        a.line <= kLongestLine && (a.line_rows + a.line - 1) * 7 <= a.line_rows * 8 && a.line * kMatrixDepth <= terms;
     return is_worth_it ? a.line : 1;
   }
 
