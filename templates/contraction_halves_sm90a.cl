@@ -394,7 +394,8 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         for (int odd = 0; odd < 2; ++odd) {
           const int step = pair + odd, now = stage, is_there = step >= 0 && step < STEPS;
           if (is_there) {
-            if (step == 0 || oclc_warp_any(oclc_exceeds(ahead[0], ahead[1], held[0]) || oclc_exceeds(ahead[2], ahead[3], held[1]))) {
+            if (step == 0 || oclc_warp_any(oclc_exceeds(oclc_largest_bits(ahead[0], ahead[1]), held[0]) ||
+                                           oclc_exceeds(oclc_largest_bits(ahead[2], ahead[3]), held[1]))) {
               float rescale[2];
               #pragma unroll
               for (int i = 0; i < 2; ++i) {

@@ -22,7 +22,7 @@
 //   WARPGROUPS  1, 2 of 64 rows: 128 work-items each (2)
 //   BN      columns of a group's tile: 64, 128, 192, 256 (128)
 //   RESULTS  what EPILOGUE stores of each vector: v, and RESULTS - 1 vectors others[j] that EPILOGUE_VALUE leaves (1)
-//   STAGES, SLOTS  32 k of B in flight, and of A (3, 3)
+//   STAGES, SLOTS  32 k of B in flight, and of A, at most 4 of these (3, 3)
 //   UNITS   groups that share a compute unit: with 1, the loaders give registers to the others (1)
 //   AT_ONCE  vectors of the epilogue whose operands are read together: 1, 2, 4 (4)
 //   SHARES  groups that share the steps of a tile: each leaves its sums in `parts`, for each share of a tile, each warp and each 64
@@ -135,7 +135,7 @@
 #define BARRIERS_AT (ROWS_AT + COMPUTERS / 2 * PITCH)
 // Behind the barriers the exponent that each slot is scaled by, and the largest of each warp that loads.
 #define HELD_AT (BARRIERS_AT + STAGES * 4 + SLOTS * 4)
-#define LARGEST_AT (HELD_AT + SLOTS + SLOTS % 2)
+#define LARGEST_AT (HELD_AT + 4)
 #define TICKET_AT (LARGEST_AT + 4)
 #define SPACE (TICKET_AT + (SHARES > 1 ? 8 : 0))
 
@@ -259,7 +259,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
             uint largest = 0;
             #pragma unroll
             for (int i = 0; i < OWN_ROWS; ++i) largest = max(largest, oclc_largest_bits(ahead[odd][i][0], ahead[odd][i][1]));
-            if (oclc_loaders_any(largest >= held + (1u << 23)) || step == 0) {
+            if (oclc_loaders_any(oclc_exceeds(largest, held)) || step == 0) {
               // What is infinite stays so by any scale. At least 2^-111, so that both scales are finite.
               uint finite = 16u << 23;
               #pragma unroll

@@ -142,14 +142,19 @@ float4 __attribute__((overloadable)) oclc_tf32(float4 x) { return as_float4((as_
 float __attribute__((overloadable)) oclc_tf32(float x) { return as_float((as_uint(x) + 0x1000u) & 0xffffe000u); }
 #endif
 
-//@provides oclc_largest_bits oclc_finite_bits oclc_warp_largest oclc_loaders_any
-// The bits of the largest of eight elements, and of the largest that is finite; the largest of a warp's; and whether a condition holds for
-// one of 128 work-items, who wait for each other and see what was stored before.
+//@provides oclc_largest_bits
+// The bits of the largest of eight elements.
 #ifdef OCLC_SM90A
 uint oclc_largest_bits(float4 x, float4 y) {
   const float4 z = fmax(fabs(x), fabs(y));
   return as_uint(fmax(fmax(z.x, z.y), fmax(z.z, z.w)));
 }
+#endif
+
+//@provides oclc_finite_bits oclc_warp_largest oclc_loaders_any
+// The bits of the largest of eight elements that is finite; the largest of a warp's; and whether a condition holds for one of 128
+// work-items, who wait for each other and see what was stored before.
+#ifdef OCLC_SM90A
 uint oclc_finite_bits(float4 x, float4 y) {
   const uint4 a = as_uint4(fabs(x)), b = as_uint4(fabs(y)), infinite = 0x7f800000u;
   const uint4 z = max(a < infinite ? a : (uint4)(0), b < infinite ? b : (uint4)(0));
@@ -169,12 +174,9 @@ uint oclc_loaders_any(uint condition) {
 #endif
 
 //@provides oclc_exceeds
-// Whether the exponent of one of eight elements is larger than those bits.
+// Whether the exponent of an element with those bits is larger than that exponent's.
 #ifdef OCLC_SM90A
-int oclc_exceeds(float4 x, float4 y, uint exponent) {
-  const float4 z = fmax(fabs(x), fabs(y));
-  return as_uint(fmax(fmax(z.x, z.y), fmax(z.z, z.w))) >= exponent + (1u << 23);
-}
+int oclc_exceeds(uint bits, uint exponent) { return bits >= exponent + (1u << 23); }
 #endif
 
 //@provides oclc_largest_exponent
@@ -182,8 +184,7 @@ int oclc_exceeds(float4 x, float4 y, uint exponent) {
 // both scales are finite.
 #ifdef OCLC_SM90A
 uint oclc_largest_exponent(float4 x, float4 y) {
-  const float4 z = fmax(fabs(x), fabs(y));
-  const uint v = max(as_uint(fmax(fmax(z.x, z.y), fmax(z.z, z.w))), 16u << 23);
+  const uint v = max(oclc_largest_bits(x, y), 16u << 23);
   uint w, r;
   __asm volatile("shfl.sync.bfly.b32 %0, %1, 1, 31, 0xffffffff;" : "=r"(w) : "r"(v));
   const uint u = max(v, w);

@@ -57,7 +57,8 @@ class GpuContractionCode {
     const bool rounds_ahead = packed && !scaled && can_round_ahead(a) && (taps > 1 || shares > 1);
     const GpuProduct shared = product.shared_by(rounds_ahead ? shares : 1);
     if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
-      sm90a_ = choose_sm90a_tiles(shared, choose_gpu_tiles(shared, target_), target_);
+      sm90a_ =
+          choose_sm90a_tiles(shared, shared.groups == product.groups ? tiles_ : choose_gpu_tiles(shared, target_), target_);
     if (sm90a_ && rounds_ahead) sm90a_ = rounded_ahead(*sm90a_, taps);
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
@@ -71,23 +72,18 @@ class GpuContractionCode {
   }
 
  private:
-  // With those that fill up lines.
-  Expr padded_rows() const {
-    return sm90a_->line > 1 ? floor_div(view_.rows(), Expr(width_)) * Expr(width_ + sm90a_->line - 1) : view_.rows();
-  }
-
   // Rows that are the same for all terms of a tap, with whole steps in each.
   bool can_round_ahead(const GpuLoad& a) const {
     if (target_.products != Products::rounded || a.width == 1 || !a.along_k) return false;
-    const bool is_flat = view_.taps() > 1 && (!view_.inner().is_constant() || view_.inner().value() % kMatrixDepth != 0);
-    return !is_flat && (a.row.empty() ? !a.has_edges : a.edges_of_taps && view_.taps() <= kMaskedTaps);
+    return !is_flat(kMatrixDepth) && (a.row.empty() ? !a.has_edges : a.edges_of_taps && view_.taps() <= kMaskedTaps);
   }
 
   // Taps of a line that share rows, unless those that fill up lines are too many, or a group has so few terms that it has no
   // line.
-  static std::int64_t taps_of_line(const GpuLoad& a, std::int64_t terms) {
-    const bool is_worth_it =
-        a.line <= kLongestLine && (a.line_rows + a.line - 1) * 7 <= a.line_rows * 8 && a.line * kMatrixDepth <= terms;
+  std::int64_t taps_of_line(const GpuLoad& a, std::int64_t terms) const {
+    if (a.line == 1) return 1;
+    const std::int64_t rows = view_.line_rows().value();
+    const bool is_worth_it = a.line <= kLongestLine && (rows + a.line - 1) * 7 <= rows * 8 && a.line * kMatrixDepth <= terms;
     return is_worth_it ? a.line : 1;
   }
 
@@ -106,13 +102,18 @@ class GpuContractionCode {
     if (sm90a_) p["REGAIN"] = target_.products == Products::split ? "1" : "0";
   }
 
+  // Whether steps of so many terms go on from one tap to the next.
+  bool is_flat(int depth) const {
+    return view_.taps() > 1 && view_.inner().is_constant() && view_.inner().value() % depth != 0;
+  }
+
   // Steps of so many terms, and chains of at most so many; 0: one chain.
   void set_steps(int depth, std::int64_t longest_chain) {
     auto& p = values_.parameters;
     const bool is_known = view_.inner().is_constant();
     p["BK"] = std::to_string(depth);
     p["K_UNROLL"] = target_.products == Products::split ? "1" : std::to_string(depth / 8);
-    p["FLAT"] = view_.taps() > 1 && is_known && view_.inner().value() % depth != 0 ? "1" : "0";
+    p["FLAT"] = is_flat(depth) ? "1" : "0";
     const bool is_short = is_known && view_.inner().value() * view_.taps() <= longest_chain;
     p["CHAIN"] = std::to_string(longest_chain / depth);
     p["CHAINED"] = longest_chain == 0 || is_short ? "0" : "1";
@@ -129,13 +130,11 @@ class GpuContractionCode {
     else if (b.width == 1 || (sm90a_ && !b.along_k))
       pack_b(b);
     values_.holes["A_PLACE"] = a.place;
-    const bool shares_rows = sm90a_ && sm90a_->line > 1;
-    values_.holes["A_ROW"] = shares_rows ? a.long_row : a.row;
-    values_.parameters["LINE"] = std::to_string(shares_rows ? a.line : 1);
-    values_.parameters["WIDTH"] = std::to_string(a.line_rows);
-    width_ = a.line_rows;
     values_.holes["A_STEP"] = a.step;
     auto& p = values_.parameters;
+    const bool shares_rows = sm90a_ && sm90a_->line > 1;
+    values_.holes["A_ROW"] = shares_rows ? a.long_row : a.row;
+    if (shares_rows) p["WIDTH"] = std::to_string(view_.line_rows().value());
     p["TABLE"] = a.row.empty() || (a.width > 1 && !a.along_k) ? "0" : "1";
     const bool masked = p["TABLE"] == "1" && a.edges_of_taps && view_.taps() > 1 && view_.taps() <= 2 * kMaskedTaps;
     p["MASKED"] = a.row.empty() ? "0" : "1";
@@ -177,9 +176,7 @@ class GpuContractionCode {
 
   // Tiles of a constant B as they lie in local memory.
   void pack_b_as_halves(GpuLoad& load) {
-    HalvesLayout layout = halves_layout(view_, *sm90a_, target_);
-    layout.in_order = sm90a_->line > 0;
-    layout.line = std::max<std::int64_t>(1, sm90a_->line);
+    const HalvesLayout layout = halves_layout(view_, *sm90a_, target_);
     values_.parameters["STEP_SCALES"] = layout.step_scales ? "1" : "0";
     load.along_k = true;
     load.width = kEpilogueWidth;
@@ -213,7 +210,8 @@ class GpuContractionCode {
       return view_.groups() * ceil_div(all_rows, Expr(rows)) * ceil_div(view_.columns(), Expr(columns));
     };
     const Expr portable_count = tiles_of(view_.rows(), tiles_.rows, tiles_.columns),
-               tile_count = sm90a_ ? tiles_of(padded_rows(), sm90a_->own_rows(), sm90a_->columns) : portable_count;
+               tile_count = sm90a_ ? tiles_of(view_.rows_with(sm90a_->more_positions()), sm90a_->own_rows(), sm90a_->columns)
+                                   : portable_count;
     // On matrix units a group goes on to further tiles.
     const Expr most = tile_count * Expr(shares_sums() ? view_.roles().shares : 1);
     g.groups = {sm90a_ ? min(most, Expr(std::int64_t{target_.compute_units} * sm90a_->groups_of_unit)) : tile_count};
@@ -292,8 +290,7 @@ class GpuContractionCode {
   Buffer packed_;  // the constant B, if it is laid out anew
   GpuTiles tiles_;
   std::optional<Sm90aTiles> sm90a_;
-  int items_ = 0;           // of a group
-  std::int64_t width_ = 1;  // rows of a line of the window's positions
+  int items_ = 0;  // of a group
   TemplateValues values_;
 };
 

@@ -59,13 +59,11 @@ class LoadCode {
  private:
   template <class Lines>
   std::string at_element(const EmitMode& mode, const Lines& lines, bool of_row = true, bool of_term = true,
-                         std::int64_t line_length = 0) const {
+                         std::int64_t more_positions = 0) const {
     Emitter e(part_, mode);
     e.open("", axis_names(part_));
     if (is_a_ && !flat_ && of_row) {
-      for (const std::string& line :
-           line_length > 0 ? long_line_coordinates(line_length) : view_.row_coordinates(indices_of(part_)))
-        e.line(line);
+      for (const std::string& line : view_.row_coordinates(indices_of(part_), more_positions)) e.line(line);
     }
     if (of_term) {
       for (const std::string& line : view_.tap_coordinates()) e.line(line);
@@ -108,23 +106,8 @@ class LoadCode {
     load.edges_of_taps = std::none_of(steps.begin(), steps.end() - 1, [&](const Expr& e) { return e.uses(inner); });
     load.row = at_element(view_.mode(), row_lines, true, false);
     find_line(all, load);
-    if (load.line > 1) load.long_row = at_element(view_.mode(), row_lines, true, false, load.line_rows + load.line - 1);
+    if (load.line > 1) load.long_row = at_element(view_.mode(), row_lines, true, false, load.line - 1);
     load.step = at_element(view_.mode(), step_lines, false, true);
-  }
-
-  // Of row m of lines that are so long.
-  std::vector<std::string> long_line_coordinates(std::int64_t length) const {
-    const std::vector<int>& rows = view_.roles().m;
-    std::vector<std::string> lines{fmt::format("const int {} = m % {};", view_.axis(rows.back()).name, length)};
-    std::string rest = fmt::format("m / {}", length);
-    for (std::size_t i = rows.size() - 1; i-- > 0;) {
-      const Axis& axis = view_.axis(rows[i]);
-      const std::string extent = view_.c_text(axis.extent);
-      lines.push_back(i == 0 ? fmt::format("const int {} = {};", axis.name, rest)
-                             : fmt::format("const int {} = {} % ({});", axis.name, rest, extent));
-      rest += fmt::format(" / ({})", extent);
-    }
-    return lines;
   }
 
   // `all`: the guards and the index.
@@ -138,7 +121,6 @@ class LoadCode {
     };
     if (!line.extent.is_constant() || !row.extent.is_constant() || !std::all_of(all.begin(), all.end(), is_same)) return;
     load.line = line.extent.value();
-    load.line_rows = row.extent.value();
   }
 
   // Vectors along `axis` begin at multiples of their width.

@@ -20,9 +20,9 @@ struct GpuLoad {
   std::string row, step;
   bool edges_of_taps = false;  // step_edges is the same for all terms of a tap
   bool has_edges = false;      // some are zeros
-  // Taps of the innermost line of the window, if the place of each is that of the tap before one row of C further on, so many
-  // rows in a line; and `row` for m of lines that are line - 1 longer. 1: no such taps.
-  std::int64_t line = 1, line_rows = 1;
+  // Taps of the innermost line of the window, if the place of each is that of the tap before one row of C further on; and `row`
+  // for m of lines that are line - 1 longer. 1: no such taps.
+  std::int64_t line = 1;
   std::string long_row;
 };
 

@@ -12,7 +12,10 @@ TemplateValues with_tiles(const Sm90aTiles& tiles, TemplateValues values) {
   if (tiles.halves) {
     p["ROWS"] = std::to_string(tiles.rows);
     p["UNITS"] = std::to_string(tiles.groups_of_unit);
-    p["SLOTS"] = std::to_string(Sm90aTiles::kSlots);
+    if (tiles.line > 0) {
+      p["LINE"] = std::to_string(tiles.line);
+      p["SLOTS"] = std::to_string(Sm90aTiles::kSlots);
+    }
     p["PARTS"] = p.at("SPLIT") == "1" ? "2" : "1";
     // Elements are copied one by one, whatever their neighbours.
     if (const auto width = p.find("AV"); width != p.end() && width->second == "1") p["A_ALONG_K"] = "1";

@@ -130,12 +130,19 @@ std::string ContractionView::row_coordinate(std::size_t i, const std::string& ro
   return c_text(unflatten(Expr::axis(row, rows_), row_shape_)[i]);
 }
 
-std::vector<std::string> ContractionView::row_coordinates(const std::vector<Expr>& needed) const {
+Expr ContractionView::rows_with(std::int64_t more_positions) const {
+  return more_positions == 0 ? rows_ : floor_div(rows_, line_rows()) * (line_rows() + Expr(more_positions));
+}
+
+std::vector<std::string> ContractionView::row_coordinates(const std::vector<Expr>& needed, std::int64_t more_positions) const {
+  Shape shape = row_shape_;
+  if (!shape.empty()) shape.back() += Expr(more_positions);
+  const auto coordinates = unflatten(Expr::axis("m", rows_with(more_positions)), shape);
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < roles().m.size(); ++i) {
     const std::string& name = axis(roles().m[i]).name;
     if (std::any_of(needed.begin(), needed.end(), [&](const Expr& e) { return e.uses(name); }))
-      lines.push_back(fmt::format("const {} {} = {};", index_type(), name, row_coordinate(i, "m")));
+      lines.push_back(fmt::format("const {} {} = {};", index_type(), name, c_text(coordinates[i])));
   }
   return lines;
 }

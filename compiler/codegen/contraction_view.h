@@ -56,7 +56,11 @@ class ContractionView {
   std::vector<std::string> tap_coordinates() const;
   // Of axis `i`, an index into roles().m, at flat row `row`.
   std::string row_coordinate(std::size_t i, const std::string& row) const;
-  std::vector<std::string> row_coordinates(const std::vector<Expr>& needed) const;  // those that `needed` use, at row m
+  // Those that `needed` use, at row m, of lines that are so many positions longer.
+  std::vector<std::string> row_coordinates(const std::vector<Expr>& needed, std::int64_t more_positions = 0) const;
+  // Positions of a line, the innermost axis of rows, and rows of such longer lines.
+  const Expr& line_rows() const { return row_shape_.back(); }
+  Expr rows_with(std::int64_t more_positions) const;
 
  private:
   explicit ContractionView(const Kernel& kernel) : kernel_(kernel) {}

@@ -202,6 +202,8 @@ HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles,
   layout.tile_columns = tiles.columns;
   layout.parts = target.products == Products::split ? 2 : 1;
   layout.flat = layout.taps > 1 && layout.inner % HalvesLayout::kStep != 0;
+  layout.line = std::max<std::int64_t>(1, tiles.line);
+  layout.in_order = tiles.line > 0;
   layout.step_scales = images_of(view.kernel()) >= 0 || view.roles().strategy == kPacks;
   return layout;
 }

@@ -26,7 +26,9 @@ struct Sm90aTiles {
     return line > 0 ? "contraction_rounded_sm90a" : halves ? "contraction_halves_sm90a" : "contraction_sm90a";
   }
   int tile_rows() const { return warpgroups * rows; }
-  std::int64_t own_rows() const { return line > 1 ? tile_rows() - line + 1 : tile_rows(); }  // that no other tile has
+  // Positions by which lines are longer, and so many rows fewer of a tile that no other has.
+  std::int64_t more_positions() const { return line > 1 ? line - 1 : 0; }
+  std::int64_t own_rows() const { return tile_rows() - more_positions(); }
   int items() const { return warpgroups * 128 + loaders; }
 };
 

@@ -147,8 +147,8 @@ class Splitter {
     for (std::int64_t s = 2; s <= std::min(ceil_div(product.depth, kInnerChunk), kMostParts); ++s) {
       const GpuProduct shared = product.shared_by(s);
       const auto tiles = choose_sm90a_tiles(shared, choose_gpu_tiles(shared, target_), target_);
-      const double seconds =
-          tiles ? sm90a_seconds(shared, *tiles, target_) + kHandOverSeconds + seconds_to_move(shared, s) : least;
+      if (!tiles) continue;
+      const double seconds = sm90a_seconds(shared, *tiles, target_) + kHandOverSeconds + seconds_to_move(shared, s);
       if (seconds >= least) continue;
       least = seconds;
       shares = s;
