@@ -6,19 +6,16 @@
 // B         b[((g * PANELS + n / 32) * TAPS + tap) * TAP_STEPS + k / 32] is a step of tiles_amx.cl, K padded with zeros to steps of
 //           32, columns N .. 32 * PANELS - 1 zero.
 //           With one product A may lie in memory as bfloat16: its vectors are then VALUES = ushort16, taken as they are.
-//           With B_HERE work-items make these steps, a panel at a time, from floats of run time: hole B_ELEMENTS, as `v` the values
-//           B[g, k, n .. n + 15] with B_HERE = 1, B[g, k .. k + 15, n] with 2. Default: b as floats [g][k][n].
 // C         c[(g * M + m) * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
 // parameter legal values (default)
 //   G, M, N, K, TAPS   as in contraction_cpu.cl
 //   PRODUCTS  6, 3, 1: products of parts (6)
 //   PV        16; 1 where neighbours in k are not neighbours in memory or K < 16 (16)
 //   VALUES    float16; ushort16: bfloat16 with PRODUCTS = 1 and PV = 16 (float16)
-//   B_HERE    0; 1, 2: B is an operand of run time, 16 divides N (1) or K (2), TAPS = 1, CHUNK is all (0)
 //   MT, NP    blocks of 32 rows and panels of 32 columns of a work-item: at least 1
 //   CHUNK     steps of k that are split at a time: at least 1, and all, TAPS * TAP_STEPS, where they fit (all)
 //   SWEEP     1: a block of rows meets all panels before the next block does, and its results are stored row by row; for one chunk and
-//             weights that stay in the second-level cache, B_HERE = 0 (0)
+//             weights that stay in the second-level cache (0)
 // local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of two blocks, or of all if there are several chunks, or of a sweep.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 #ifndef G
@@ -44,9 +41,6 @@
 #endif
 #ifndef VALUES
 #define VALUES float16
-#endif
-#ifndef B_HERE
-#define B_HERE 0
 #endif
 #ifndef MT
 #define MT 1
@@ -78,23 +72,17 @@
 #define SUM (SWEEP ? 1040 : 1024)
 // Blocks of rows that ask for a part of the next panel.
 #define SPREAD (MT >= 16 ? 16 : MT >= 8 ? 8 : MT >= 4 ? 4 : MT >= 2 ? 2 : 1)
-#define LOCAL_FLOATS (16 + SUMS * SUM + MT * CHUNK * STEP / 2 + (B_HERE ? (STEPS + 1) * STEP / 2 : 0))
+#define LOCAL_FLOATS (16 + SUMS * SUM + MT * CHUNK * STEP / 2)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
 #if PRODUCTS == 6
 #define SPLIT oclc_split_3
-#define PAIRS oclc_parts_3
-#define COLUMN oclc_parts_3
 #endif
 #if PRODUCTS == 3
 #define SPLIT oclc_split_2
-#define PAIRS oclc_parts_2
-#define COLUMN oclc_parts_2
 #endif
 #if PRODUCTS == 1
 #define SPLIT oclc_split_1
-#define PAIRS oclc_parts_1
-#define COLUMN oclc_split_1
 #endif
 #define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
 
@@ -167,68 +155,17 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
     const int steps = s_end - s_begin;
     for (int at = 0; at < units + !SWEEP; ++at) {
       const int i_block = at % row_blocks, p_begin = panel_begin + (SWEEP ? 0 : at / row_blocks), p_end = SWEEP ? panel_end : p_begin + 1;
-#if B_HERE
-      __local ushort* here = block + MT * CHUNK * STEP;
-      for (int s = 0; s < (i_block == 0 && at < units ? STEPS : 0); ++s) {
-        __local ushort* step = here + s * STEP;
-#if B_HERE == 1
-        for (int h = 0; h < 2; ++h) {
-          const int n = p_begin * 32 + h * 16;
-          for (int i = 0; i < 16; ++i) {
-            float16 pair[2];
-            #pragma unroll
-            for (int q = 0; q < 2; ++q) {
-              const int k = s * 32 + (PRODUCTS == 1 ? 2 * i + q : i + 16 * q);
-              float16 v = 0;
-              if (n < N && k < K) {
-                //@hole B_ELEMENTS
-                v = vload16(0, (const __global float*)b + ((size_t)g * K + k) * N + n);
-                //@end
-              }
-              pair[q] = v;
-            }
-            PAIRS(pair[0], pair[1], step + h * 512, i, 1024);
-          }
-        }
-#else
-        __local ushort* columns = here + STEPS * STEP;
-        for (int j = 0; j < 32; ++j) {
-          const int n = p_begin * 32 + j;
-          float16 half_column[2];
-          #pragma unroll
-          for (int h = 0; h < 2; ++h) {
-            const int k = s * 32 + h * 16;
-            float16 v = 0;
-            if (n < N && k < K) {
-              //@hole B_ELEMENTS
-              v = vload16(0, (const __global float*)b + ((size_t)g * N + n) * K + k);
-              //@end
-            }
-            half_column[h] = v;
-          }
-          COLUMN(half_column[0], half_column[1], columns, j, 1024);
-        }
-        for (int p = 0; p < PARTS; ++p) oclc_turn_words(columns + p * 1024, step + p * 1024);
-#endif
-      }
-      // A CPU has one space of addresses.
-      w = (const __global ushort*)(size_t)here;
-#endif
       const int pieces = at == units ? 1 : SWEEP ? p_end - p_begin + 1 : min(steps, PIECES);
       for (int q = 0; q < pieces; ++q) {
         const int panel = SWEEP ? p_begin + q : p_begin;
         if (at < units && panel < p_end) {
           const int begin = SWEEP ? 0 : steps * q / pieces, end = SWEEP ? steps : steps * (q + 1) / pieces;
           __local float* to = sums + SUMS_OF(at, i_block, panel) * SUM;
-#if B_HERE
-          const __global ushort* from = w + begin * STEP;
-#else
           const __global ushort* from = w + ((size_t)panel * STEPS + s_begin + begin) * STEP;
-#endif
           const int part = i_block - (p_begin == panel_begin);
           if (begin == 0) oclc_tiles_begin(to, s_begin == 0);
           MULTIPLY(to, block + (i_block * CHUNK + begin) * STEP, 0, 1, 1024, STEP, from, end - begin,
-                   B_HERE ? 0 : oclc_tiles_share(part, SPREAD, p_end == panel_end),
+                   oclc_tiles_share(part, SPREAD, p_end == panel_end),
                    oclc_tiles_soon(from, part, SPREAD, STEPS * STEP, begin * STEP, steps * STEP));
           if (end == steps) oclc_tiles_end(to);
         }

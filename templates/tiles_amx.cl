@@ -88,17 +88,6 @@ void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitc
 void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_split_2(x, y, step, line, pitch); }
 #endif
 
-//@provides oclc_turn_words
-// Part of a step of B from 32 lines, a column each: [2][16][16 columns] words from [32 columns][16].
-void oclc_turn_words(const __local ushort* lines, __local ushort* part) {
-  const __local uint* from = (const __local uint*)lines;
-  __local uint* to = (__local uint*)part;
-  for (int h = 0; h < 2; ++h)
-    for (int i = 0; i < 16; ++i)
-      #pragma unroll
-      for (int n = 0; n < 16; ++n) to[(h * 16 + i) * 16 + n] = from[(h * 16 + n) * 16 + i];
-}
-
 //@provides oclc_tiles_open oclc_tiles_close oclc_tiles_begin oclc_tiles_end
 // Around all use of the unit by a work-item.
 void oclc_tiles_open(void);

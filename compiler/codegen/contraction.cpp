@@ -7,6 +7,7 @@
 #include "compiler/codegen/contraction_amx.h"
 #include "compiler/codegen/contraction_choice.h"
 #include "compiler/codegen/contraction_chunks.h"
+#include "compiler/codegen/contraction_chunks_amx.h"
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_few_rows.h"
 #include "compiler/codegen/contraction_operands.h"
@@ -175,6 +176,9 @@ std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const 
   const auto choice = choose_contraction(*view, buffers, target);
   if (choice) {
     if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;
+  }
+  if (!(choice && choice->constant_b)) {
+    if (auto chunks = generate_chunks_amx(*view, target)) return chunks;
   }
   if (auto chunks = generate_chunks(*view, choice ? &*choice : nullptr, target)) return chunks;
   if (!choice) return std::nullopt;

@@ -149,19 +149,6 @@ GeneratedKernel patch_kernel(const ContractionView& view, const ConvolutionImage
   return code.run("contraction_patches_amx", product.steps(), weights, std::move(parts));
 }
 
-// How a right operand of run time lies, if whole vectors of it do.
-std::optional<AmxProduct::Right> right_of(const ContractionView& view, const AmxProduct& product) {
-  const ScalarNode& b = view.b();
-  if (product.taps != 1 || !is_plain_load(b) || view.stored_type(b) != DType::f32) return std::nullopt;
-  const Kernel loads = part_for(view.kernel(), view.roles().b);
-  const auto along = [&](const Axis& axis) {
-    return constant_stride(b.index, axis.name) == 1 && can_vectorize(loads, axis.name, kLanes);
-  };
-  if (product.columns % kLanes == 0 && along(view.column_axis())) return AmxProduct::Right::columns;
-  if (product.inner % kLanes == 0 && along(view.inner_axis())) return AmxProduct::Right::terms;
-  return std::nullopt;
-}
-
 class AmxCode {
  public:
   AmxCode(const ContractionView& view, const AmxTiles& tiles, const Target& target, const AmxProduct& product)
@@ -170,10 +157,6 @@ class AmxCode {
   GeneratedKernel run(const Buffer& source, HostTensor parts) {
     out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
-    return run();
-  }
-
-  GeneratedKernel run() {
     out_.template_name = "contraction_amx";
     fill_sizes();
     auto& holes = out_.values.holes;
@@ -183,13 +166,7 @@ class AmxCode {
     // The epilogue, too, may need the group's coordinates.
     std::string& b = holes["B_POINTER"];
     for (const std::string& line : view_.group_coordinates()) b += line + "\n";
-    if (product_.right == AmxProduct::Right::constant) {
-      b += fmt::format("w = weights + (size_t)g * {};\n", all_panels * steps * parts_of(target_.tile_products) * 1024);
-    } else {
-      const bool columns = product_.right == AmxProduct::Right::columns;
-      out_.values.parameters["B_HERE"] = columns ? "1" : "2";
-      holes["B_ELEMENTS"] = elements_of_b(columns ? view_.column_axis().name : view_.inner_axis().name);
-    }
+    b += fmt::format("w = weights + (size_t)g * {};\n", all_panels * steps * parts_of(target_.tile_products) * 1024);
     holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, false);
     holes["STORE"] = "";
     holes["C_ROW"] = "";
@@ -245,19 +222,6 @@ class AmxCode {
     return e.text();
   }
 
-  // The vector of B along `along` at (k, n).
-  std::string elements_of_b(const std::string& along) const {
-    const Kernel loads = part_for(view_.kernel(), view_.roles().b);
-    Emitter e(loads, view_.mode());
-    e.set_vector_axis(along, kLanes);
-    e.open("", axis_names(loads));
-    for (const std::string& line : view_.group_coordinates()) e.line(line);
-    e.line(fmt::format("const {} {} = k, {} = n;", view_.index_type(), view_.inner_axis().name, view_.column_axis().name));
-    e.line(fmt::format("v = {};", e.vector_value(view_.roles().b)));
-    e.close();
-    return e.text();
-  }
-
   const ContractionView& view_;
   const AmxTiles& tiles_;
   const Target& target_;
@@ -265,16 +229,6 @@ class AmxCode {
   Kernel kernel_;  // with the operand marked that packed parts replace
   TileKernel out_;
 };
-
-// A product of two values of run time, or nothing: sums of training stay careful.
-std::optional<GeneratedKernel> generate_pair(const ContractionView& view, AmxProduct product, const Target& target) {
-  const auto right = right_of(view, product);
-  if (!right || !product.vectors || target.careful_sums) return std::nullopt;
-  product.right = *right;
-  const auto tiles = choose_amx_tiles(product, target);
-  if (!tiles || !tiles_gain(tiles->seconds, fma_seconds(product, target), target)) return std::nullopt;
-  return AmxCode(view, *tiles, target, product).run();
-}
 
 }  // namespace
 
@@ -291,7 +245,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   product.inner = view.inner().value();
   product.vectors = product.inner >= kLanes && can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name);
   const auto where = constant_b_layout(view, buffers);
-  if (!where) return generate_pair(view, product, target);
+  if (!where) return std::nullopt;
   const bool stored_part = target.tile_products == 1 && view.stored_type(view.a()) == DType::bf16;
   const auto image = convolution_image(view, stored_part ? DType::bf16 : DType::f32);
   const auto tiles = choose_amx_tiles(product, target);

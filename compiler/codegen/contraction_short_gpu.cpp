@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kShortTemplate = "contraction_short_gpu", kStandIn = "contraction_gpu";
 constexpr const char* kWeights = "weights";
-constexpr std::int64_t kMaskedTaps = 32;  // bits of a mask
+constexpr std::int64_t kMaskBits = 32;  // bits of a mask
 constexpr int kColumnsOfFragment = 8, kColumnsOfStore = 4, kStandInDepth = 16, kStandInSide = 4, kStandInChain = 16;
 
 // Blocks of 8 columns and 32 terms, as the registers of a sub-group hold them.
@@ -82,7 +82,7 @@ std::optional<GeneratedKernel> generate_short_gpu(const ContractionView& view, c
   set("WN", tiles->warp_columns);
   set("SHARERS", tiles->sharers);
   set("AHEAD", tiles->ahead);
-  set("MASKS", !a.row.empty() && a.edges_of_taps && view.taps() > 1 && view.taps() <= kMaskedTaps ? 1 : 0);
+  set("MASKS", !a.row.empty() && a.edges_of_taps && view.taps() > 1 && view.taps() <= kMaskBits ? 1 : 0);
   set("HALVES", tiles->halves ? 1 : 0);
   set("SPLIT", target.products == Products::split ? 1 : 0);
   for (const auto& [name, value] : std::initializer_list<std::pair<const char*, int>>{{"A_ALONG_K", 1},

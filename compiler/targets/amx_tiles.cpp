@@ -20,10 +20,12 @@ constexpr Costs costs_of(int products) {
 constexpr double kItemSeconds = 200e-9, kTapSeconds = 15e-9;
 // Of an element of a window of planes, and of a piece of a row of taps.
 constexpr double kWindowSeconds = 0.3e-9, kSegmentSeconds = 0.7e-9;
-// 32 lines of a part that become columns.
-constexpr double kTurnSeconds = 200e-9;
 // Elements that are loaded one by one.
 constexpr double kScalarLine = 12;
+// 32 terms of 32 rows that are transposed; of 32 x 32 sums that are added to those of the chunks before.
+constexpr double kTurnRowsSeconds = 100e-9, kAddSeconds = 40e-9;
+// Share of the peak of fused multiply-adds that products of two operands of run time reach.
+constexpr double kFmaPairs = 0.55;
 // Share of the peak of fused multiply-adds that products of a usual size reach.
 constexpr double kFmaEfficiency = 0.85;
 // Of 32 x 32 sums of few terms, beside their multiplications.
@@ -154,9 +156,8 @@ std::int64_t amx_local_floats(const AmxTiles& t, const AmxProduct& p, int produc
   const std::int64_t steps = p.steps(),
                      sums = t.chunk < steps ? t.row_blocks * t.panels
                             : t.sweep       ? t.panels
-                                            : 2,
-                     panel = p.right == AmxProduct::Right::constant ? 0 : steps + 1;
-  return 16 + sums * (t.sweep ? 1040 : 1024) + (t.row_blocks * t.chunk + panel) * parts_of(products) * 512;
+                                            : 2;
+  return 16 + sums * (t.sweep ? 1040 : 1024) + t.row_blocks * t.chunk * parts_of(products) * 512;
 }
 
 double fma_window_seconds(const AmxPatchProduct& p, const Target& target) {
@@ -179,14 +180,43 @@ bool tiles_gain(double tile_seconds, double fma_seconds, const Target& target) {
   return tile_seconds * (target.tile_products == 6 ? kSixMargin : 1) < fma_seconds;
 }
 
+std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Target& target) {
+  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
+  const auto [multiply, split, block_seconds] = costs_of(target.tile_products);
+  const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
+                     cores = std::max(1, target.compute_units), step_floats = parts_of(target.tile_products) * 512,
+                     budget = std::min(target.l2_bytes * 7 / 8, target.local_bytes) / 4;
+  const double row_step = p.copy_rows + split + (p.turned_rows ? kTurnRowsSeconds : 0), column_step = p.copy_columns + split;
+  std::optional<AmxPairTiles> best;
+  for (const std::int64_t most : {4, 8, 16}) {
+    AmxPairTiles t;
+    t.chunk = std::min(most, steps);
+    for (std::int64_t row_items = 1; row_items <= row_blocks; row_items += std::max<std::int64_t>(1, row_items / 8)) {
+      t.row_blocks = ceil_div(row_blocks, row_items);
+      for (std::int64_t panel_items = 1; panel_items <= panels; panel_items += std::max<std::int64_t>(1, panel_items / 8)) {
+        t.panels = ceil_div(panels, panel_items);
+        const std::int64_t sums = t.chunk < steps ? t.row_blocks * t.panels : 0;
+        if (16 + (sums + 2) * 1024 + (t.row_blocks + t.panels) * (t.chunk * step_floats + 1040) > budget) continue;
+        const auto blocks = static_cast<double>(t.row_blocks * t.panels), chunks = static_cast<double>(ceil_div(steps, t.chunk));
+        const double item = kItemSeconds +
+                            static_cast<double>(steps) * (static_cast<double>(t.row_blocks) * row_step +
+                                                          static_cast<double>(t.panels) * column_step + blocks * multiply) +
+                            blocks * (chunks * kAddSeconds + block_seconds);
+        const std::int64_t items = p.groups * ceil_div(row_blocks, t.row_blocks) * ceil_div(panels, t.panels);
+        t.seconds = rounds(items, cores) * item;
+        if (!best || t.seconds < best->seconds * 0.999) best = t;
+      }
+    }
+    if (t.chunk == steps) break;
+  }
+  const double fma = 2 * static_cast<double>(p.groups * p.rows * p.columns * p.taps * p.inner) / (target.flops * kFmaPairs);
+  return best && tiles_gain(best->seconds, fma, target) ? best : std::nullopt;
+}
+
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& target) {
   if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
   const auto [multiply, split_step, block_seconds] = costs_of(target.tile_products);
   const double split = split_step * (p.vectors ? 1 : kScalarLine);
-  const double pack = p.right == AmxProduct::Right::constant ? 0
-                      : p.right == AmxProduct::Right::columns
-                          ? split_step
-                          : split_step + kTurnSeconds * static_cast<double>(parts_of(target.tile_products));
   const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
                      cores = std::max(1, target.compute_units), step_bytes = parts_of(target.tile_products) * 2048;
   const auto budget = static_cast<std::int64_t>(
@@ -203,14 +233,13 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
       if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
       t.chunk = steps;
       if (amx_local_floats(t, p, target.tile_products) * 4 > budget) {
-        if (p.right != AmxProduct::Right::constant) continue;
         const std::int64_t room = budget - 64 - mt * t.panels * 4096;
         if (room < mt * step_bytes * 4) continue;
         // Chunks of equal size.
         const std::int64_t chunks = ceil_div(steps, room / (mt * step_bytes));
         t.chunk = ceil_div(steps, chunks);
       }
-      if (p.right == AmxProduct::Right::constant && mt > 1) {
+      if (mt > 1) {
         const auto beside = static_cast<std::int64_t>(kPanelsShare * static_cast<double>(target.l2_bytes));
         const auto fits = [&](std::int64_t chunk) {
           return (mt + 2) * chunk * step_bytes + (chunk < steps ? mt * t.panels : 2) * 4096 <= beside;
@@ -219,15 +248,14 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
           t.chunk = ceil_div(steps, ++chunks);
         if (amx_local_floats(t, p, target.tile_products) * 4 > budget) continue;
       }
-      t.sweep = p.right == AmxProduct::Right::constant && t.chunk == steps && mt > 1 && t.panels >= kFewestSwept &&
+      t.sweep = t.chunk == steps && mt > 1 && t.panels >= kFewestSwept &&
                 t.panels * steps * step_bytes * kSweptShare <= target.l2_bytes;
       if (t.sweep && amx_local_floats(t, p, target.tile_products) * 4 > budget) t.sweep = false;
       const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels), chunks = ceil_div(steps, t.chunk);
       const auto blocks = static_cast<double>(mt), panel_count = static_cast<double>(t.panels);
       const double item =
           kItemSeconds + static_cast<double>(mt * steps) * split +
-          panel_count * (static_cast<double>(steps) * pack +
-                         panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
+          panel_count * (panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
                          blocks * block_seconds * static_cast<double>(chunks));
       t.seconds = std::max(rounds(items, cores) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;

@@ -10,11 +10,6 @@ namespace oclc {
 struct AmxProduct {
   std::int64_t groups = 1, rows = 1, columns = 1, taps = 1, inner = 1;
   bool vectors = true;  // neighbours in k are neighbours in memory
-  enum class Right {
-    constant,
-    columns,
-    terms
-  } right = Right::constant;  // of run time: neighbours in memory are columns or terms
 
   std::int64_t steps() const { return taps * ((inner + 31) / 32); }
 };
@@ -66,6 +61,24 @@ struct AmxPatchProduct {
 constexpr std::int64_t kFewChannels = 16;
 
 std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& product, const Target& target);
+
+// Two operands of run time, chunks of which become parts: template contraction_chunks_amx.cl.
+struct AmxPairProduct {
+  std::int64_t groups = 1, rows = 1, columns = 1, taps = 1, inner = 1;
+  bool turned_rows = false;                  // neighbours of A in memory are rows
+  double copy_rows = 0, copy_columns = 0;    // seconds of a core for 32 terms of 32 rows, or columns, before they are split
+
+  std::int64_t steps() const { return taps * ((inner + 31) / 32); }
+};
+
+struct AmxPairTiles {
+  std::int64_t row_blocks = 1, panels = 1;  // of a work-item: 32 rows, 32 columns each
+  std::int64_t chunk = 1;                   // steps of 32 terms
+  double seconds = 0;
+};
+
+// Nothing where tiles do not gain beside chunks of floats.
+std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& product, const Target& target);
 
 // Estimated time of fused multiply-adds for the same.
 double fma_seconds(const AmxProduct& product, const Target& target);

@@ -109,17 +109,41 @@ TEST_CASE("products of two values of run time, on tiles") {
     // Heads that lie side by side in a row.
     out(b.matmul(b.transpose(check.input({30, 4, 32}), {1, 0, 2}), b.transpose(check.input({30, 4, 32}), {1, 2, 0})));
     out(b.matmul(check.input({5, 40, 64}, {"N", "T", ""}), check.input({5, 64, 32}, {"N", "", ""})));
-    check.check(precision, tolerance, "contraction_amx", 6);
+    // Rows that are neighbours, of odd numbers too, and sums of several chunks, after what is computed as it is copied.
+    out(b.matmul(b.transpose(check.input({45, 70}), {1, 0}), check.input({45, 37})));
+    out(b.relu(b.matmul(b.transpose(b.relu(check.input({600, 64})), {1, 0}), check.input({600, 90}))));
+    out(b.matmul(check.input({3, 40, 600}), b.transpose(check.input({3, 37, 600}), {0, 2, 1})));
+    check.check(precision, tolerance, "contraction_chunks_amx", 9);
   }
 }
 
-TEST_CASE("products of run time whose vectors do not fit take no tiles") {
+TEST_CASE("gradients of convolutions, on tiles") {
   AmxCheck check;
   Builder& b = check.plan.b;
-  check.plan.out("odd columns", b.matmul(check.input({3, 40, 32}), check.input({3, 32, 37})));
-  check.plan.out("odd terms", b.matmul(check.input({3, 40, 37}), b.transpose(check.input({3, 40, 37}), {0, 2, 1})));
+  const auto out = [&](const char* name, Value* y) { check.plan.out(name, y); };
+  Value* x = b.max_pool(check.input({2, 32, 9, 9}), {.kernel = {2, 2}, .pads = {0, 0, 1, 1}});
+  out("weights of run time", b.conv(x, check.input({40, 32, 3, 3}), nullptr, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}));
+  out("one tap", b.conv(x, check.input({48, 32, 1, 1}), nullptr, {}));
+  check.check("fp32", 1e-6, "contraction_chunks_amx", 2);
+}
+
+TEST_CASE("what training multiplies takes tiles, whose sums are as careful") {
+  Target target = find_target("cpu-amx");
+  target.tile_products = 6;
+  target.careful_sums = true;
+  REQUIRE(choose_amx_pair({.groups = 1, .rows = 6272, .columns = 512, .taps = 1, .inner = 128}, target));
+  const auto deep = choose_amx_pair({.groups = 1, .rows = 512, .columns = 512, .taps = 1, .inner = 50000}, target);
+  REQUIRE(deep);
+  CHECK(deep->chunk <= 16);  // longer chains of the unit's additions would round more
+  CHECK(!choose_amx_pair({.groups = 1, .rows = 32, .columns = 32, .taps = 1, .inner = 32}, target));
+}
+
+TEST_CASE("products of run time of which no vectors can be copied take no tiles") {
+  AmxCheck check;
+  Builder& b = check.plan.b;
+  check.plan.out("few columns and terms", b.matmul(check.input({3, 40, 12}), check.input({3, 12, 14})));
   PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("bf16"));
-  CHECK(runner.source().find("contraction_amx") == std::string::npos);
+  CHECK(runner.source().find("_amx,") == std::string::npos);
 }
 
 TEST_CASE("a sum that does not fit local memory is cut into chunks") {
