@@ -43,6 +43,7 @@ AmxPairProduct pair_product(const ContractionView& view, const PairOperands& ope
   p.columns = typical_extent(view.columns());
   p.taps = view.taps();
   p.inner = typical_extent(view.inner());
+  p.any_terms = !view.inner().is_constant();
   p.turned_rows = operands.rows_innermost;
   p.copy_rows = seconds(a);
   p.copy_columns = seconds(b) * (takes_vectors(b, view.column_axis(), kFloats) ? 1 : 2);
@@ -63,7 +64,7 @@ std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, 
   TileKernel tile;
   tile.template_name = "contraction_chunks_amx";
   view.fill_sizes(tile.values);
-  const bool one_chunk = view.inner().is_constant() && tiles->chunk >= product.steps();
+  const bool one_chunk = !product.any_terms && tiles->chunk >= product.steps();
   const std::pair<const char*, std::int64_t> numbers[] = {{"PRODUCTS", target.tile_products},
                                                           {"ROWS_INNERMOST", operands->rows_innermost},
                                                           {"MT", tiles->row_blocks},

@@ -190,12 +190,12 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
   std::optional<AmxPairTiles> best;
   for (const std::int64_t most : {4, 8, 16}) {
     AmxPairTiles t;
-    t.chunk = std::min(most, steps);
+    t.chunk = p.any_terms ? most : std::min(most, steps);
     for (std::int64_t row_items = 1; row_items <= row_blocks; row_items += std::max<std::int64_t>(1, row_items / 8)) {
       t.row_blocks = ceil_div(row_blocks, row_items);
       for (std::int64_t panel_items = 1; panel_items <= panels; panel_items += std::max<std::int64_t>(1, panel_items / 8)) {
         t.panels = ceil_div(panels, panel_items);
-        const std::int64_t sums = t.chunk < steps ? t.row_blocks * t.panels : 0;
+        const std::int64_t sums = p.any_terms || t.chunk < steps ? t.row_blocks * t.panels : 0;
         if (16 + (sums + 2) * 1024 + (t.row_blocks + t.panels) * (t.chunk * step_floats + 1040) > budget) continue;
         const auto blocks = static_cast<double>(t.row_blocks * t.panels), chunks = static_cast<double>(ceil_div(steps, t.chunk));
         const double item = kItemSeconds +
@@ -207,7 +207,7 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
         if (!best || t.seconds < best->seconds * 0.999) best = t;
       }
     }
-    if (t.chunk == steps) break;
+    if (!p.any_terms && t.chunk == steps) break;
   }
   const double fma = 2 * static_cast<double>(p.groups * p.rows * p.columns * p.taps * p.inner) / (target.flops * kFmaPairs);
   return best && tiles_gain(best->seconds, fma, target) ? best : std::nullopt;

@@ -65,8 +65,9 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& product,
 // Two operands of run time, chunks of which become parts: template contraction_chunks_amx.cl.
 struct AmxPairProduct {
   std::int64_t groups = 1, rows = 1, columns = 1, taps = 1, inner = 1;
-  bool turned_rows = false;                  // neighbours of A in memory are rows
-  double copy_rows = 0, copy_columns = 0;    // seconds of a core for 32 terms of 32 rows, or columns, before they are split
+  bool turned_rows = false;                // neighbours of A in memory are rows
+  bool any_terms = false;                  // `inner` is a guess
+  double copy_rows = 0, copy_columns = 0;  // seconds of a core for 32 terms of 32 rows, or columns, before they are split
 
   std::int64_t steps() const { return taps * ((inner + 31) / 32); }
 };

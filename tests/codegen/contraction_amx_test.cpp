@@ -135,6 +135,12 @@ TEST_CASE("what training multiplies takes tiles, whose sums are as careful") {
   const auto deep = choose_amx_pair({.groups = 1, .rows = 512, .columns = 512, .taps = 1, .inner = 50000}, target);
   REQUIRE(deep);
   CHECK(deep->chunk <= 16);  // longer chains of the unit's additions would round more
+  // Sums of any length are cut, and their blocks lie in local memory.
+  AmxPairProduct any{.groups = 1, .rows = 768, .columns = 768, .taps = 1, .inner = 64};
+  any.any_terms = true;
+  const auto cut = choose_amx_pair(any, target);
+  REQUIRE(cut);
+  CHECK(((cut->row_blocks * cut->panels) * 1024 + (cut->row_blocks + cut->panels) * cut->chunk * 1536) * 4 <= target.local_bytes);
   CHECK(!choose_amx_pair({.groups = 1, .rows = 32, .columns = 32, .taps = 1, .inner = 32}, target));
 }
 
