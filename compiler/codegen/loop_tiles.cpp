@@ -105,7 +105,8 @@ LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vec
     // Sums read a row's piece in every term: vectors of half a cache line read each line twice.
     const bool shared = !kernel.stages.empty() && few * 4 < kLineBytes && inner.is_constant() &&
                         inner.value() % (target.compute_units * many) == 0;
-    const std::int64_t unit = inner_elements < static_cast<double>(2 * target.compute_units * many) && !shared ? few : many;
+    const double elements = typical(rows_besides(kernel, vector_axis)) * inner_elements;
+    const std::int64_t unit = elements < static_cast<double>(2 * target.compute_units * many) && !shared ? few : many;
     tiles.chunk = std::max<std::int64_t>(unit, static_cast<std::int64_t>(wanted) / unit * unit);
   } else {
     tiles.rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(wanted / std::max(inner_elements, 1.0)));

@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kPart = "part";
 // Parts have to save a fifth.
 constexpr double kWorthwhileCut = 0.8;
-// Neighbouring results that a group reads together, groups that keep a compute unit busy, terms that are worth a part, and how
-// many more parts than wanted are too many.
-constexpr std::int64_t kLineResults = 8, kBusyGroups = 4, kLeastTermsOfPart = 128, kMostSurplus = 8;
+// Neighbouring results that a group of a GPU reads together, vectors of them on a CPU, groups that keep a compute unit busy, terms that
+// are worth a part, and how many more parts than wanted are too many.
+constexpr std::int64_t kLineResults = 8, kLineVectors = 4, kBusyGroups = 4, kLeastTermsOfPart = 128, kMostSurplus = 8;
 
 // True if `node` needs the result of stage `first` or of a later one.
 bool needs_stage(const Kernel& kernel, NodeId node, int first) {
@@ -314,15 +314,16 @@ std::optional<Split> best_cut(const Kernel& kernel, const Target& target) {
         return n.kind == ScalarNode::Kind::load && n.index.coefficient(last) == Expr(1);
       }))
     return std::nullopt;
+  const std::int64_t line = target.device_class == DeviceClass::cpu ? kLineVectors * target.vector_width : kLineResults;
   const auto passes = static_cast<double>(stage_groups(kernel).size());
   const double launches = squares_in_one_pass(kernel).empty() ? passes : 1;
   const double pass = static_cast<double>(typical_extent(kernel.bytes)) / target.bytes_per_second;
-  const double together = static_cast<double>(std::clamp<std::int64_t>(results / units, 1, kLineResults));
+  const double together = static_cast<double>(std::clamp<std::int64_t>(results / units, 1, line));
   const double busy = std::min(1.0, static_cast<double>(results) / together / static_cast<double>(kBusyGroups * units));
-  const double whole = passes * pass / (busy * together / kLineResults);
+  const double whole = passes * pass / (busy * together / static_cast<double>(line));
   if (launches * (pass + target.launch_seconds) >= whole * kWorthwhileCut) return std::nullopt;
   const std::int64_t wanted =
-      std::min(ceil_div(kBusyGroups * kLineResults * units, results), std::max<std::int64_t>(1, terms / kLeastTermsOfPart));
+      std::min(ceil_div(kBusyGroups * line * units, results), std::max<std::int64_t>(1, terms / kLeastTermsOfPart));
   std::optional<Split> best;
   for (std::size_t r = 0; r < kernel.reduction.size(); ++r) {
     const auto extent = kernel.reduction[r].extent.constant();

@@ -37,7 +37,9 @@ class Splitter {
     for (Step& step : steps) {
       if (step.kernel >= 0) {
         const auto index = static_cast<std::size_t>(step.kernel);
-        if (is_one_row(schedule_.kernels[index])) {
+        if (target_.device_class == DeviceClass::cpu) {
+          if (const auto elements = best_cut(schedule_.kernels[index], target_)) cut_sums(schedule_, index, *elements, all);
+        } else if (is_one_row(schedule_.kernels[index])) {
           sum_by_groups(schedule_.kernels[index]);
         } else if (const Cut cut = best_cut_of_product(schedule_.kernels[index]); cut.shares > 1) {
           schedule_.kernels[index].contraction->shares = cut.shares;
@@ -254,7 +256,7 @@ class Splitter {
 }  // namespace
 
 void split_sums(Schedule& schedule, const Target& target) {
-  if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return;
+  if (target.loop_iterations != Target::kNoLimit) return;
   Splitter splitter(schedule, target);
   for (EntrySchedule& entry : schedule.entries) splitter.run(entry.steps);
 }

@@ -1,4 +1,4 @@
-// Long sums of few results on a GPU, of products or of elements: cut into parts that more work-groups compute, added up by
+// Long sums of few results, of elements and, on a GPU, of products: cut into parts that more work-groups compute, added up by
 // another launch. Without it a weight gradient, a layer of one image, or the mean of a channel keeps a few compute units busy
 // with a chain of steps and leaves the others idle.
 #pragma once
