@@ -21,8 +21,6 @@
 namespace oclc {
 namespace {
 
-// Vectors that lie side by side in a strip.
-constexpr int kStripVectors = 4;
 // Guarded loads of a point from which on pointers to rows are worth rows of what stands outside, and the longest such row.
 constexpr std::int64_t kFewestRows = 3, kLongestRow = 4096;
 // Elements that a work-item of a GPU copies together, and axes from which on finding an element's place takes longer than
@@ -185,13 +183,13 @@ class LoopNest {
       end = "chunk_end";
     }
     e.open("", open_rows(e, rows, tiles.rows, chunks == Expr(1) ? "tile" : fmt::format("tile / ({})", e.index(chunks))));
-    const int width = inner ? vector_width_for(inner->extent, vector_.width) : 1, step = kStripVectors * width;
+    const int width = inner ? vector_width_for(inner->extent, vector_.width) : 1, vectors = strip_vectors(kernel_, inner_extent, target_), step = vectors * width;
     const bool room = (tiles.chunk == 0 || tiles.chunk >= step) && !known_less(inner_extent, Expr(step));
     if (inner && room && width == vector_.width && has_strips(e, kernel_, vector_, *inner)) {
       e.line(fmt::format("{} strip = {};", e.index_type(), begin));
       e.open(fmt::format("for (; strip + {0} <= {1}; strip += {0})", step, end), {});
       e.set_vector_axis(inner->name, width);
-      emit_strip(e, kernel_, vector_, *inner, "strip", kStripVectors);
+      emit_strip(e, kernel_, vector_, *inner, "strip", vectors);
       e.set_vector_axis({}, 1);
       e.close();
       const bool whole = tiles.chunk == 0 && inner_extent.is_constant() && inner_extent.value() % step == 0;

@@ -17,6 +17,9 @@ constexpr double kTileSeconds = 50e-6;
 // Work of one core that is worth sharing among all.
 constexpr double kSharedSeconds = 5e-6;
 constexpr std::int64_t kLineBytes = 64;
+// Vectors of a strip, and the most where registers are many. Sums of more vectors than registers go to the first-level cache and
+// back, which memory outweighs.
+constexpr int kStripVectors = 4, kLongStrip = 16, kManyRegisters = 32;
 // Generated loops against the peak of multiply-adds.
 constexpr double kLoopEfficiency = 1.0 / 8;
 
@@ -71,6 +74,17 @@ constexpr double kStreamedBytes = 32 << 20, kMovedBytes = 64 << 20, kFewestStrea
 
 }  // namespace
 
+int strip_vectors(const Kernel& kernel, const Expr& inner, const Target& target) {
+  if (target.vector_registers < kManyRegisters || kernel.stages.empty() || !inner.is_constant()) return kStripVectors;
+  int vectors = kLongStrip;
+  const auto fits = [&] {
+    return vectors * static_cast<int>(kernel.stages.size()) <= 2 * target.vector_registers &&
+           inner.value() % (vectors * target.vector_width) == 0;
+  };
+  while (vectors > kStripVectors && !fits()) vectors /= 2;
+  return vectors;
+}
+
 bool streams_results(const Kernel& kernel) {
   double elements = 1, row = 1;
   for (const Axis& a : kernel.axes) elements *= typical(a.extent);
@@ -101,7 +115,7 @@ LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vec
   const double wanted = std::max(1.0, kTileSeconds / std::max(element_seconds(kernel, target), 1e-12));
   LoopTiles tiles;
   if (vector_axis && inner_elements > wanted * 2) {
-    const std::int64_t few = target.vector_width, many = few * 4;
+    const std::int64_t few = target.vector_width, many = few * strip_vectors(kernel, inner, target);
     // Sums read a row's piece in every term: vectors of half a cache line read each line twice.
     const bool shared = !kernel.stages.empty() && few * 4 < kLineBytes && inner.is_constant() &&
                         inner.value() % (target.compute_units * many) == 0;

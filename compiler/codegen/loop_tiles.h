@@ -18,6 +18,10 @@ LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vec
 // CompileError if an element of the iteration space takes more loop iterations than the target makes.
 void check_loop_iterations(const Kernel& kernel, const Target& target);
 
+// Vectors that lie side by side in a strip of columns whose sums are computed together, `inner` columns in all: where registers
+// are many so many that a row is read in long pieces.
+int strip_vectors(const Kernel& kernel, const Expr& inner, const Target& target);
+
 // Whether results go past the caches: every one is large, and none is what was read, which is in the cache when it is stored.
 bool streams_results(const Kernel& kernel);
 
