@@ -9,6 +9,9 @@
 namespace oclc {
 namespace {
 
+// Results that are stored beside what they are made of.
+constexpr std::size_t kMostShares = 2;
+
 bool is_anchor_kind(OpKind kind) {
   return kind == OpKind::contraction || kind == OpKind::window || kind == OpKind::reduction || kind == OpKind::row ||
          kind == OpKind::scan || kind == OpKind::control || kind == OpKind::host || kind == OpKind::opaque;
@@ -100,6 +103,33 @@ class Grouper {
       }
     }
     trim_movement(id);
+    trim_shares(id);
+  }
+
+  // Several results of one value that are all moved before they are read, as shares of a pooling window are: their readers compute
+  // them from the value, which is stored once.
+  void trim_shares(int id) {
+    auto& nodes = draft_.groups[static_cast<std::size_t>(id)].nodes;
+    const auto is_share = [&](const Node* n) {
+      const auto& readers = n->output()->users;
+      return draft_.group_of(n) == id && n->op->kind == OpKind::elementwise && !draft_.graph.is_output(n->output()) &&
+             std::all_of(readers.begin(), readers.end(), [&](const Node* r) {
+               return r->op->kind == OpKind::movement && draft_.group_of(r) != id && !is_bijective_movement(*r);
+             });
+    };
+    const std::vector<Node*> before = nodes;
+    for (const Node* node : before) {
+      if (node->outputs.size() != 1) continue;
+      std::vector<Node*> shares;
+      for (Node* user : node->output()->users) {
+        if (is_share(user)) shares.push_back(user);
+      }
+      if (shares.size() <= kMostShares) continue;
+      for (Node* share : shares) {
+        draft_.group_by_node.erase(share);
+        std::erase(nodes, share);
+      }
+    }
   }
 
   // A result of the graph, as it is or reshaped.

@@ -1,4 +1,6 @@
-// Long sums of few results on a GPU: cut into parts, stages that need one another, several sums of the same loads.
+// Long sums of few results: cut into parts, stages that need one another, several sums of the same loads.
+#include <fmt/format.h>
+
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;
@@ -132,4 +134,29 @@ TEST_CASE("work-items of a GPU compute four neighbours where there are many, and
     CHECK((source.find("a vector a work-item") != std::string::npos) == size.vectors);
     check_on_gpus(check);
   }
+}
+
+TEST_CASE("long sums of few columns are cut on a CPU, whose work-items read pieces of rows in strips") {
+  PlanCheck check;
+  Builder& b = check.b;
+  for (const std::int64_t channels : {48, 64, 256}) {
+    CAPTURE(channels);
+    Value *x = check.input({4, 60, 70, channels}), *g = check.input({4, 60, 70, channels});
+    Value* mean = b.reduce("reduce_mean", x, {0, 1, 2}, true);
+    Value* rest = b.sub(x, mean);
+    check.out(fmt::format("variance {}", channels), b.reduce("reduce_mean", b.mul(rest, rest), {0, 1, 2}, true));
+    check.out(fmt::format("sum {}", channels), b.reduce("reduce_sum", b.mul(x, g), {0, 1, 2}, false));
+  }
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  for (const char* target : {"cpu", "cpu-256", "cpu-128"}) {
+    CAPTURE(target);
+    CHECK(source_for(check, target).find("partial sums of") != std::string::npos);
+    for (const bool fuse : {true, false}) CHECK(check.problem(target, fuse, 1e-5, wanted) == "");
+  }
+}
+
+TEST_CASE("sums of many columns are not cut on a CPU") {
+  PlanCheck check;
+  check.out("sum", check.b.reduce("reduce_sum", check.input({3000, 2048}), {0}, false));
+  CHECK(source_for(check, "cpu").find("partial sums of") == std::string::npos);
 }

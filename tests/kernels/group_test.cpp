@@ -300,3 +300,20 @@ TEST_CASE("a depthwise convolution computes what few flops make of one tensor, w
   const std::string two = graph("  %0 = mul(%x, %y)  // mul\n  %1 = conv(%0, %w) " + conv + "  // conv\n  return o=%1\n");
   CHECK(groups_of(two, true, true) == "mul -> mul\nconv -> conv\n");
 }
+
+TEST_CASE("results_that_are_moved_before_they_are_read_are_computed_there") {
+  const auto graph = [](int shares) {
+    std::string body = "  %0 = exp(%x)  // exp\n  %1 = matmul(%0, %w) " + kProduct + "  // matmul\n", sum;
+    int last = 0;
+    for (int i = 0; i < shares; ++i) {
+      const int at = 10 * (i + 1);
+      body += fmt::format("  %{0} = mul(%1, %y)  // share\n  %{1} = slice(%{0}) {{starts=({2}, 0), sizes=(32, 64), steps=[2, 1]}}  // slice\n",
+                          at, at + 1, i % 2);
+      if (i > 0) body += fmt::format("  %{0} = add(%{1}, %{2})  // add\n", at + 2, last, at + 1);
+      last = i > 0 ? at + 2 : at + 1;
+    }
+    return row_graph(body + fmt::format("  return o=%{}\n", last));
+  };
+  CHECK(groups_of(graph(2)).find("matmul+share+share") != std::string::npos);
+  CHECK(groups_of(graph(3)).find("matmul -> matmul") != std::string::npos);
+}
