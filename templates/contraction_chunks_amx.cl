@@ -7,11 +7,13 @@
 //           f(A)[g, min(m + l, M - 1), tap, k] for the last rows.
 // B         hole PACK_B fills to[(panel - panel_begin) * B_PANEL + (k - k0) * PW + j] for the work-item's panels, k0 <= k < k_end
 //           and j < PW with f(B)[g, tap, k, min(panel * PW + j, N - 1)]. Default: row-major b[((g * TAPS + tap) * K + k) * N + n].
+//           With B_COLUMNS hole B_ELEMENTS: as `v` the 16 values f(B)[g, tap, k, n .. n + 15], and nothing is copied.
 // C         c[(g * M + m) * N + n], 16 columns at a time.
 // parameter legal values (default)
 //   G, M, N, K, TAPS   as in contraction_cpu.cl; G, M, N and K may be variables, K at least 16
 //   PRODUCTS  6, 3, 1: products of parts (6)
 //   ROWS_INNERMOST  1: for A transposed (0). There M is at least 16
+//   B_COLUMNS  1: vectors of B's columns, of which N are whole vectors, become parts at once (0)
 //   MT, NP    blocks of 32 rows and panels of 32 columns of a work-item: at least 1
 //   CHUNK     steps of 32 terms of a chunk; each tap's terms begin a step (4)
 //   ONE_CHUNK   1: all terms are one chunk (0)
@@ -41,6 +43,9 @@
 #endif
 #ifndef ROWS_INNERMOST
 #define ROWS_INNERMOST 0
+#endif
+#ifndef B_COLUMNS
+#define B_COLUMNS 0
 #endif
 #ifndef MT
 #define MT 4
@@ -76,7 +81,8 @@
 #define B_PANEL (32 * PW + PAD)
 #define A_TERM (MT * 32 + PAD)
 #define COPIED_A (ROWS_INNERMOST ? 32 * A_TERM : 0)
-#define COPIED (NP * B_PANEL > COPIED_A ? NP * B_PANEL : COPIED_A)
+#define COPIED_B (B_COLUMNS ? 0 : NP * B_PANEL)
+#define COPIED (COPIED_B > COPIED_A ? COPIED_B : COPIED_A)
 #define SUMS (ONE_CHUNK ? 0 : MT * NP)
 #define LOCAL_FLOATS (16 + (SUMS + 2) * 1024 + (MT + NP) * CHUNK * STEP / 2 + COPIED)
 #define JOIN_(x, y) x##y
@@ -129,6 +135,27 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
     const bool last = s_end == all_steps;
     for (int s = s_begin; s < s_end; ++s) {
       const int tap = s / TAP_STEPS, k0 = s % TAP_STEPS * 32, k_end = min(K, k0 + 32);
+#if B_COLUMNS
+      const int columns_end = min(N, panel_end * PW) - panel_begin * PW;
+      for (int i = 0; i < 16; ++i) {
+        for (int j = 0; j < columns_end; j += 16) {
+          const int n = panel_begin * PW + j;
+          float16 pair[2];
+          #pragma unroll
+          for (int q = 0; q < 2; ++q) {
+            const int k = k0 + (q == 0 ? FIRST_OF_PAIR(i) : SECOND_OF_PAIR(i));
+            float16 v = 0;
+            if (K % 32 == 0 || k < K) {
+              //@hole B_ELEMENTS
+              v = vload16(0, b + ((size_t)(g * TAPS + tap) * K + k) * N + n);
+              //@end
+            }
+            pair[q] = v;
+          }
+          PAIRS(pair[0], pair[1], columns + (j / PW * CHUNK + s - s_begin) * STEP + j % PW / 16 * 512, i, 1024);
+        }
+      }
+#else
       {
         __local float* restrict to = copy;
         //@hole PACK_B
@@ -152,6 +179,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
             PAIRS(vload16(0, from + FIRST_OF_PAIR(i) * PW + h * 16), vload16(0, from + SECOND_OF_PAIR(i) * PW + h * 16), step + h * 512,
                   i, 1024);
       }
+#endif
 #if ROWS_INNERMOST
       for (int k = k0; k < k0 + 32; ++k) {
         for (int r = 0; r < row_blocks * 32; r += 16) {

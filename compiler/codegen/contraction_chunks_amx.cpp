@@ -6,6 +6,7 @@
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_operands.h"
 #include "compiler/codegen/panel_copy.h"
+#include "compiler/codegen/scope.h"
 #include "compiler/codegen/tile_kernel.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
@@ -50,6 +51,19 @@ AmxPairProduct pair_product(const ContractionView& view, const PairOperands& ope
   return p;
 }
 
+// B_ELEMENTS: as `v` the vector of B's columns at (tap, k, n).
+std::string elements_of_b(const ContractionView& view, const Kernel& loads) {
+  Emitter e(loads, view.mode());
+  e.set_vector_axis(view.column_axis().name, kFloats);
+  e.open("", axis_names(view.kernel()));
+  for (const std::string& line : view.tap_coordinates()) e.line(line);
+  e.line(fmt::format("const {} {} = k;", view.index_type(), view.inner_axis().name));
+  if (view.column_axis().name != "n") e.line(fmt::format("const {} {} = n;", view.index_type(), view.column_axis().name));
+  e.line(fmt::format("v = {};", e.vector_value(view.roles().b)));
+  e.close();
+  return e.text();
+}
+
 }  // namespace
 
 std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, const Target& target) {
@@ -80,7 +94,13 @@ std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, 
     tile.values.parameters["PV"] = std::to_string(kFloats);
     holes["A_LAST_ROWS"] = last_rows_of_a(view);
   }
-  holes["PACK_B"] = copy_of_panels(view, kFloats, kPanel);
+  if (takes_vectors(b, view.column_axis(), kFloats) && view.columns().value() % kFloats == 0) {
+    tile.values.parameters["B_COLUMNS"] = "1";
+    holes["B_ELEMENTS"] = elements_of_b(view, b);
+    holes["PACK_B"] = "";
+  } else {
+    holes["PACK_B"] = copy_of_panels(view, kFloats, kPanel);
+  }
   if (!one_chunk && ask_for_lines(view, operands->rows_innermost, kFloats, tile.values)) tile.values.parameters["CHUNK_AHEAD"] = "1";
   if (const std::string ahead = epilogue_ahead(view, kFloats); !ahead.empty()) {
     tile.values.parameters["EPILOGUE_AHEAD"] = "1";
