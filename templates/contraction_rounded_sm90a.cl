@@ -19,6 +19,8 @@
 //   G, M, N, K, TAPS, SWATH   as in contraction_gpu.cl; K a multiple of 4, of 32 if there are several TAPS
 //   MASKED  1: see A; wants at most 32 TAPS (0)
 //   LINE    taps of a line, of which steps have all; with more than one MASKED and WIDTH, rows of C that follow one another in a line (1)
+//   MORE_ROWS  rows that are loaded beside those of a tile, for the later taps of a line: LINE - 1, or 0, with which a tile has so many
+//           rows fewer (0)
 //   WARPGROUPS  1, 2 of 64 rows: 128 work-items each (2)
 //   BN      columns of a group's tile: 64, 128, 192, 256 (128)
 //   RESULTS  what EPILOGUE stores of each vector: v, and RESULTS - 1 vectors others[j] that EPILOGUE_VALUE leaves (1)
@@ -55,6 +57,9 @@
 #endif
 #ifndef WIDTH
 #define WIDTH 1
+#endif
+#ifndef MORE_ROWS
+#define MORE_ROWS 0
 #endif
 #ifndef SLOTS
 #define SLOTS 3
@@ -95,10 +100,11 @@
 #define LOADERS 128
 #define ITEMS (COMPUTERS + LOADERS)
 #define WARPS (COMPUTERS / 32)
+#define LOADED_ROWS (BM + MORE_ROWS)
 // Rows with those that only fill up lines, of which tiles have the last twice.
 #define PADDED (WIDTH + LINE - 1)
 #define ROWS_OF_A (LINE > 1 ? M / WIDTH * PADDED : M)
-#define TILE_ROWS (BM - LINE + 1)
+#define TILE_ROWS (LOADED_ROWS - LINE + 1)
 #define ROW_TILES ((ROWS_OF_A + TILE_ROWS - 1) / TILE_ROWS)
 #define ROW(at) (LINE > 1 ? (at) / PADDED * WIDTH + min((at) % PADDED, WIDTH - 1) : (at))
 #define IS_ROW(at) (LINE == 1 || ((at) % PADDED < WIDTH && (at) - m0 < TILE_ROWS))
@@ -130,7 +136,8 @@
 #define STAGES_AT (SLOTS * SLOT)
 #define PITCH 68
 // Rows of a loader, 32 apart, of each of which it has eight neighbours in k.
-#define OWN_ROWS (BM / 32)
+#define OWN_ROWS ((LOADED_ROWS + 31) / 32)
+#define HAS_ROW(row, i) (i * 32 + 32 <= LOADED_ROWS || row < LOADED_ROWS)
 #define ROWS_AT (STAGES_AT + STAGES * IMAGE)
 #define BARRIERS_AT (ROWS_AT + COMPUTERS / 2 * PITCH)
 // Behind the barriers the exponent that each slot is scaled by, and the largest of each warp that loads.
@@ -211,7 +218,8 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
       uint masks[OWN_ROWS];
       {
         // Four neighbours find those of a row each.
-        const int m = min(m0 + loader / 4 + loader % OWN_ROWS * 32, ROWS_OF_A - 1);
+        const int row = loader / 4 + loader % 4 % OWN_ROWS * 32;
+        const int m = min(m0 + row, ROWS_OF_A - 1);
         int row_at = 0;
         int4 row_edges = 0;
         //@hole A_ROW
@@ -228,7 +236,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
           step_at = k;
           //@end
           const int4 edge = row_edges + step_edges;
-          mask |= (edge.x | edge.y | edge.z | edge.w) >= 0 ? 1u << tap / LINE : 0;
+          mask |= HAS_ROW(row, OWN_ROWS - 1) && (edge.x | edge.y | edge.z | edge.w) >= 0 ? 1u << tap / LINE : 0;
         }
         #pragma unroll
         for (int i = 0; i < OWN_ROWS; ++i) {
@@ -277,8 +285,9 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
             for (int i = 0; i < OWN_ROWS; ++i) {
               const int row = loader / 4 + i * 32;
               const float4 x = ahead[odd][i][0] * up, y = ahead[odd][i][1] * up;
-              *(__local uint4*)(space + slot * SLOT + row * 16 + (in_k / 8 ^ row / 2 % 4) * 4) =
-                  (uint4)(oclc_half_pair(x.x, x.y), oclc_half_pair(x.z, x.w), oclc_half_pair(y.x, y.y), oclc_half_pair(y.z, y.w));
+              if (HAS_ROW(row, i))
+                *(__local uint4*)(space + slot * SLOT + row * 16 + (in_k / 8 ^ row / 2 % 4) * 4) =
+                    (uint4)(oclc_half_pair(x.x, x.y), oclc_half_pair(x.z, x.w), oclc_half_pair(y.x, y.y), oclc_half_pair(y.z, y.w));
             }
             if (loader == 0) held_by[slot] = held;
             oclc_publish();

@@ -16,6 +16,18 @@
 #define oclc_prefetch_l2(p)
 #endif
 
+//@provides oclc_load_once
+// 16 bytes that are read once a run, with what lies beside them: what else is in the caches stays there.
+#if OCLC_NV_SM >= 80
+uint4 oclc_load_once(const __global uint4* p) {
+  uint4 v;
+  __asm volatile("ld.global.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+  return v;
+}
+#else
+uint4 oclc_load_once(const __global uint4* p) { return *p; }
+#endif
+
 //@provides oclc_transpose
 // Rows become columns, by the three (two) steps of shuffles that vector units have.
 void __attribute__((overloadable)) oclc_transpose(float4* r) {

@@ -1,5 +1,5 @@
-// Numbers of one byte that only conversions compute with: floats of 8 and 4 bits, integers of 4. A float has a sign, an exponent
-// with a bias and a mantissa of `m` bits; its code is its bits without the sign. Codes above `largest` are NaN, or the one behind
+// Narrow numbers that only conversions compute with: floats of 8 and 4 bits, integers of 4 and 12. A float has a sign, an
+// exponent with a bias and a mantissa of `m` bits; its code is its bits without the sign. Codes above `largest` are NaN, or the one behind
 // it is infinity. With `one_zero` the code of -0 is NaN, and there is no other.
 //
 // launch    none: helper functions
@@ -56,3 +56,12 @@ uchar oclc_to_f4e2m1(float x) { return (uchar)oclc_to_narrow(x, 1, 1, 3, 0x7, 0x
 // The low 4 bits, two's complement.
 char oclc_to_i4(int x) { return (char)(((x & 15) ^ 8) - 8); }
 uchar oclc_to_u4(int x) { return (uchar)(x & 15); }
+
+//@provides oclc_dot_twelve
+// The sum of eight integers of 12 bits, two's complement, the first in the lowest bits, times the elements of x and y.
+float oclc_dot_twelve(uint a, uint b, uint c, float4 x, float4 y) {
+  const uint4 p = (uint4)(a << 20, a << 8, (a >> 24 | b << 8) << 20, b << 16);
+  const uint4 q = (uint4)(b << 4, (b >> 28 | c << 4) << 20, c << 12, c);
+  const float4 m = convert_float4(as_int4(p) >> 20) * x, n = convert_float4(as_int4(q) >> 20) * y;
+  return ((m.x + m.y) + (m.z + m.w)) + ((n.x + n.y) + (n.z + n.w));
+}

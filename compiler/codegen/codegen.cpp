@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/contraction.h"
 #include "compiler/codegen/contraction_gpu.h"
+#include "compiler/codegen/contraction_row_gpu.h"
 #include "compiler/codegen/group_reduction.h"
 #include "compiler/codegen/loop_nest.h"
 #include "compiler/codegen/packed_right.h"
@@ -16,6 +17,7 @@ GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffer
     if (auto contraction = generate_gpu_contraction(kernel, buffers, target)) return std::move(*contraction);
   }
   if (auto planes = generate_window_planes(kernel, target)) return std::move(*planes);
+  if (auto row = generate_row_gpu(kernel, buffers, target)) return std::move(*row);
   if (auto shared = generate_group_reduction(kernel, target)) return std::move(*shared);
   return generate_loops(kernel, target);
 }

@@ -59,7 +59,8 @@ class GpuContractionCode {
     if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
       sm90a_ =
           choose_sm90a_tiles(shared, shared.groups == product.groups ? tiles_ : choose_gpu_tiles(shared, target_), target_);
-    if (sm90a_ && rounds_ahead) sm90a_ = rounded_ahead(*sm90a_, taps);
+    if (sm90a_ && rounds_ahead)
+      sm90a_ = rounded_ahead(*sm90a_, taps, product, view_.rows_with(taps > 1 ? taps - 1 : 0).constant(), target_);
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();

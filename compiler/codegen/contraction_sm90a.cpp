@@ -14,6 +14,7 @@ TemplateValues with_tiles(const Sm90aTiles& tiles, TemplateValues values) {
     p["UNITS"] = std::to_string(tiles.groups_of_unit);
     if (tiles.line > 0) {
       p["LINE"] = std::to_string(tiles.line);
+      p["MORE_ROWS"] = std::to_string(tiles.loads_more ? tiles.more_positions() : 0);
       p["SLOTS"] = std::to_string(Sm90aTiles::kSlots);
     }
     p["PARTS"] = p.at("SPLIT") == "1" ? "2" : "1";

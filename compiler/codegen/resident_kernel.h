@@ -19,7 +19,7 @@ struct ResidentKernel {
   };
   std::vector<Argument> buffers;
   // Constants, numbered as Argument::buffer, each from a multiple of kJoinedAlignment bytes on.
-  static constexpr std::int64_t kJoinedAlignment = 64;
+  static constexpr std::int64_t kJoinedAlignment = 128;
   std::vector<int> joined;
   std::int64_t joined_bytes = 0;
   // A kernel, or the kernels of a loop.

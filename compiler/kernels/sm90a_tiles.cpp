@@ -104,12 +104,21 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
   return best;
 }
 
-Sm90aTiles rounded_ahead(const Sm90aTiles& tiles, std::int64_t line) {
+Sm90aTiles rounded_ahead(const Sm90aTiles& tiles, std::int64_t line, const GpuProduct& product,
+                         std::optional<std::int64_t> rows, const Target& target) {
   Sm90aTiles t = tiles;
   const std::int64_t slot = std::int64_t{t.tile_rows() + kSpareRows} * 64;
   t.line = line;
   t.stages = static_cast<int>(
       std::min(kMostImages, (bytes_of_stages(t) - Sm90aTiles::kSlots * slot) / (std::int64_t{t.columns} * 64)));
+  // Two warpgroups have no registers left for more rows; they take time, and have to save a round of tiles.
+  if (t.warpgroups == 1 && line > 1 && rows) {
+    const auto rounds = [&](std::int64_t own_rows) {
+      return ceil_div(product.groups * ceil_div(*rows, own_rows) * ceil_div(product.columns, std::int64_t{t.columns}),
+                      std::int64_t{std::max(1, target.compute_units)} * t.groups_of_unit);
+    };
+    t.loads_more = rounds(t.tile_rows()) < rounds(t.own_rows());
+  }
   return t;
 }
 

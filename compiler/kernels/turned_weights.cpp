@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/kernels/row_weights.h"
 #include "compiler/ops/op_list.h"
 
 namespace oclc {
@@ -89,7 +90,7 @@ void replace_behind(Kernel& kernel, NodeId at, std::vector<ScalarNode> nodes) {
 
 class Turner {
  public:
-  Turner(Schedule& schedule, bool rounds) : schedule_(schedule), uses_(schedule.uses()), rounds_(rounds) {}
+  Turner(Schedule& schedule, const Target& target) : schedule_(schedule), uses_(schedule.uses()), target_(target) {}
 
   void kernel(Kernel& kernel) {
     if (kernel.contraction || kernel.anchor != Anchor::reduce || kernel.stages.size() != 1 || kernel.reduction.size() != 1 ||
@@ -114,7 +115,13 @@ class Turner {
     } else if (!(load.index == by_results)) {
       return;
     }
-    if (rounds_ && has_one_sum(kernel) && !refers_to_nodes(kernel)) shorten(kernel, *weights);
+    if (const auto product = row_product(kernel, schedule_.buffers, target_);
+        product && in_twelve_bits(buffer.constant, *product)) {
+      // Code generation packs them.
+      kernel.bytes = kernel.bytes - Expr(product->results * (product->terms - words_of_row(product->terms)) * 4);
+    } else if (target_.products == Products::rounded && has_one_sum(kernel) && !refers_to_nodes(kernel)) {
+      shorten(kernel, *weights);
+    }
   }
 
  private:
@@ -180,14 +187,14 @@ class Turner {
 
   Schedule& schedule_;
   const std::map<int, int> uses_;
-  const bool rounds_;  // operands of products are rounded
+  const Target& target_;
 };
 
 }  // namespace
 
 void turn_weights(Schedule& schedule, const Target& target) {
   if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return;
-  Turner turner(schedule, target.products == Products::rounded);
+  Turner turner(schedule, target);
   for (const EntrySchedule& entry : schedule.entries) {
     for (const Step& step : entry.steps) {
       if (step.kernel >= 0) turner.kernel(schedule.kernels[static_cast<std::size_t>(step.kernel)]);

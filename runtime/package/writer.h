@@ -17,7 +17,7 @@ using FillConstant = std::function<void(std::uint64_t begin, std::span<std::byte
 // The constants of a plan in file order. Give the offsets that `add` returns to Buffer::constant_offset.
 class ConstantSection {
  public:
-  static constexpr std::uint64_t kAlignment = 64;
+  static constexpr std::uint64_t kAlignment = 128;  // a line of a GPU's cache
 
   std::uint64_t add(std::span<const std::byte> bytes);  // must live until the plan is written
   std::uint64_t add(std::uint64_t bytes, FillConstant fill);

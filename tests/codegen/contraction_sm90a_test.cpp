@@ -156,7 +156,7 @@ TEST_CASE(
   const auto chosen = choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
   REQUIRE(chosen);
   for (const std::int64_t taps : {1, 3}) {
-    const Sm90aTiles tiles = rounded_ahead(*chosen, taps);
+    const Sm90aTiles tiles = rounded_ahead(*chosen, taps, product, 28 * (28 + taps - 1), target);
     CHECK(tiles.own_rows() == tiles.tile_rows() - taps + 1);
     TemplateValues values;
     values.parameters = {{"M", "784"},   {"N", "512"},    {"K", "512"},
@@ -183,4 +183,27 @@ TEST_CASE(
           row_tiles * column_tiles * 6 * tiles.tile_rows() * tiles.columns);
     CHECK(std::stoll(sm90a_macro(tiles, "SPACE", values)) * 4 * tiles.groups_of_unit <= 227 << 10);
   }
+}
+
+TEST_CASE("tiles of one warpgroup load the rows of later taps as well where that saves a round of tiles") {
+  Target target = find_target("h200");
+  target.products = Products::rounded;
+  const auto tiles_of = [&](std::int64_t lines, std::optional<std::int64_t> rows) {
+    const GpuProduct product{1, lines * 224, 64, 576, true};
+    const auto chosen = choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);
+    REQUIRE(chosen);
+    REQUIRE(chosen->warpgroups == 1);
+    return rounded_ahead(*chosen, 3, product, rows, target);
+  };
+  // 264 groups run at once: 817 tiles of 62 rows, or 791 of 64.
+  const Sm90aTiles fewer = tiles_of(224, 224 * 226);
+  CHECK(fewer.own_rows() == 64);
+  TemplateValues values;
+  values.parameters = {{"M", "50176"},  {"N", "64"},    {"K", "64"},     {"TAPS", "9"},
+                       {"MASKED", "1"}, {"SPLIT", "0"}, {"WIDTH", "224"}};
+  CHECK(std::stoll(sm90a_macro(fewer, "LOADED_ROWS", values)) == 66);
+  CHECK(std::stoll(sm90a_macro(fewer, "TILES", values)) == 791);
+  // 875 and 847 tiles are four rounds both.
+  CHECK(tiles_of(240, 240 * 226).own_rows() == 62);
+  CHECK(tiles_of(224, std::nullopt).own_rows() == 62);
 }

@@ -118,3 +118,15 @@ TEST_CASE("a library's products are refused for a target with a limit") {
   options.gemm = "clblast";
   CHECK_THROWS_WITH_AS(compile(module_of(copy_graph(*check.graph)), options), doctest::Contains("--gemm own"), CompileError);
 }
+
+TEST_CASE("the row of a Hopper is chosen by the device's name, whatever its memory") {
+  for (const char* name : {"NVIDIA H200", "NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA A100-SXM4-80GB"}) {
+    DeviceFacts facts;
+    facts.is_cpu = false;
+    facts.compute_units = 114;
+    facts.name = name;
+    facts.vendor = "NVIDIA Corporation";
+    CHECK((target_for(facts).name == "h200") == (std::string_view(name).starts_with("NVIDIA H")));
+    CHECK(target_for(facts).compute_units == 114);
+  }
+}

@@ -36,7 +36,7 @@ TEST_CASE("every template compiles alone with its defaults") {
     if (row.name == "lanes") source = prelude_for("oclc_max oclc_min oclc_store") + source;
     if (row.name == "half") source = prelude_for("oclc_store") + source;
     if (row.name == "tiles_amx") source = prelude_for("oclc_store oclc_to_bf16") + source;
-    if (row.name.ends_with("_cpu")) source = prelude_for(source) + source;
+    if (row.name.ends_with("_cpu") || row.name == "contraction_row_gpu") source = prelude_for(source) + source;
     source +=
         "\n__kernel void run(__global const float* x, __global float* y) { y[get_global_id(0)] = x[get_global_id(0)]; }\n";
     CHECK_NOTHROW(host.run(source, {x}, HostTensor(DType::f32, {16}), 16));

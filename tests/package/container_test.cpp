@@ -89,11 +89,11 @@ TEST_CASE("constants that are made on the fly equal constants in memory") {
   for (std::size_t i = 0; i < big.size(); ++i) big[i] = static_cast<float>(i);
   const auto data = std::as_bytes(std::span(big));
   fb::PlanT plan = new_plan();
-  plan.buffers.push_back(constant("c", 64, static_cast<std::int64_t>(data.size())));
+  plan.buffers.push_back(constant("c", package::ConstantSection::kAlignment, static_cast<std::int64_t>(data.size())));
   const float one = 1;
   package::ConstantSection in_memory;
   in_memory.add(std::as_bytes(std::span(&one, 1)));
-  CHECK(in_memory.add(data) == 64);
+  CHECK(in_memory.add(data) == package::ConstantSection::kAlignment);
   package::ConstantSection streamed;
   streamed.add(4, [&](std::uint64_t, std::span<std::byte> out) { std::memcpy(out.data(), &one, 4); });
   std::uint64_t expected = 0;
@@ -101,7 +101,7 @@ TEST_CASE("constants that are made on the fly equal constants in memory") {
     CHECK(begin == expected);
     expected = begin + out.size();
     std::memcpy(out.data(), data.data() + begin, out.size());
-  }) == 64);
+  }) == package::ConstantSection::kAlignment);
   const auto a = package::package_to_memory(metadata(plan), in_memory);
   CHECK(a == package::package_to_memory(metadata(plan), streamed));
   CHECK(expected == data.size());
