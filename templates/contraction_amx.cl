@@ -162,7 +162,8 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
           const int begin = SWEEP ? 0 : steps * q / pieces, end = SWEEP ? steps : steps * (q + 1) / pieces;
           __local float* to = sums + SUMS_OF(at, i_block, panel) * SUM;
           const __global ushort* from = w + ((size_t)panel * STEPS + s_begin + begin) * STEP;
-          const int part = i_block - (p_begin == panel_begin);
+          // One block reads each panel once, as it comes from memory: far ahead of a long one there is no room.
+          const int part = MT == 1 ? -1 : i_block - (p_begin == panel_begin);
           if (begin == 0) oclc_tiles_begin(to, s_begin == 0);
           MULTIPLY(to, block + (i_block * CHUNK + begin) * STEP, 0, 1, 1024, STEP, from, end - begin,
                    oclc_tiles_share(part, SPREAD, p_end == panel_end),

@@ -151,7 +151,7 @@ void oclc_tiles_end(__local float* sums) {}
 
 //@provides oclc_tiles_share oclc_tiles_soon
 // Which of the blocks of lines that a work-item multiplies with a panel of B, one after another, asks for what: the first block of the
-// first panel for that panel, 8 K ushorts ahead; the others, `spread` of them (1, 2, 4, 8 or 16), each for a part of the next panel,
+// first panel for that panel, 3 KiB ahead; the others, `spread` of them (1, 2, 4, 8 or 16), each for a part of the next panel,
 // so that it comes to the second-level cache while this one is multiplied. `block` counts from -1 in the first panel, else from 0.
 int oclc_tiles_share(int block, int spread, int last_panel) {
   return block < 0 ? 16 : block < spread && !last_panel ? 16 / spread : 0;
@@ -159,7 +159,7 @@ int oclc_tiles_share(int block, int spread, int last_panel) {
 // From the panel's step that is multiplied: `panel` ushorts to the same step of the next panel, of which `done` came before in this
 // block's sum of `all`.
 const __global ushort* oclc_tiles_soon(const __global ushort* b, int block, int spread, size_t panel, int done, int all) {
-  return block < 0 ? b + 8192 : b - done + panel + (block * all + done) / spread;
+  return block < 0 ? b + 1536 : b - done + panel + (block * all + done) / spread;
 }
 
 //@provides oclc_tiles_times
