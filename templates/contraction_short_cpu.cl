@@ -14,8 +14,10 @@
 //   N, K    columns, summed elements of a tap; TAPS (1)
 //   LOWER   4, 8: bits of an element of B beside the upper 16; with 8 all of them are exact as a float (4)
 //   VW      4, 8, 16: vector width of the target
-//   NV      vectors of the register tile: M * NV + NV + 4 <= vector registers (4)
-//   NP      panels of a work-item: at least 1
+//   NV      vectors of a panel (4)
+//   SIDE    panels that are read side by side: M * SIDE * NV + NV + 4 <= vector registers. Two streams reach more of the
+//           memory's rate than one (1)
+//   NP      panels of a work-item: a multiple of SIDE
 //   AHEAD   floats by which B is asked for ahead of its use: as few bytes a cycle as this reads are not noticed by processors
 //           that guess what is read next (640)
 //   BLOCK   terms of a scale, a multiple of STEP (256); the longest chain of fma
@@ -44,8 +46,11 @@
 #ifndef NV
 #define NV 4
 #endif
+#ifndef SIDE
+#define SIDE 1
+#endif
 #ifndef NP
-#define NP 1
+#define NP SIDE
 #endif
 #ifndef AHEAD
 #define AHEAD 640
@@ -106,21 +111,27 @@ void contraction_tile(const __global float* restrict a, const __global float* re
   const int panel_block = tile % PANEL_BLOCKS;
   const int panel_end = min(PANELS, (panel_block + 1) * NP);
   const int m0 = 0;
-  for (int panel = panel_block * NP; panel < panel_end; ++panel) {
+  for (int first = panel_block * NP; first < panel_end; first += SIDE) {
     //@hole ROW_STATE
     const __global float* row[MR];
     #pragma unroll
     for (int i = 0; i < MR; ++i) row[i] = a + (g * M + min(m0 + i, M - 1)) * K;
     //@end
-    VEC acc[MR][NV];
-    VEC out[MR][NV];
+    VEC acc[MR][SIDE * NV];
+    VEC out[MR][SIDE * NV];
     #pragma unroll
     for (int i = 0; i < MR; ++i)
       #pragma unroll
-      for (int j = 0; j < NV; ++j) acc[i][j] = out[i][j] = 0.0f;
-    //@hole B_POINTER
-    const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
-    //@end
+      for (int j = 0; j < SIDE * NV; ++j) acc[i][j] = out[i][j] = 0.0f;
+    const __global float* at[SIDE];
+    #pragma unroll
+    for (int s = 0; s < SIDE; ++s) {
+      const int panel = min(first + s, PANELS - 1);
+      //@hole B_POINTER
+      const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
+      //@end
+      at[s] = w;
+    }
     for (int tap = 0; tap < TAPS; ++tap) {
       const __global float* p[MR];
       //@hole A_POINTER
@@ -129,45 +140,57 @@ void contraction_tile(const __global float* restrict a, const __global float* re
       //@end
       for (int k0 = 0; k0 < K; k0 += BLOCK) {
         const int k_end = min(K, k0 + BLOCK);
-        const __global float* scale = w;
-        w += PW;
+        const __global float* scale[SIDE];
+        #pragma unroll
+        for (int s = 0; s < SIDE; ++s) scale[s] = at[s], at[s] += PW;
         int k = k0;
         for (; k + STEP <= k_end; k += STEP) {
-          const __global short* upper = (const __global short*)w;
-          UINTS lower[NV];
           #pragma unroll
-          for (int j = 0; j < NV; ++j) lower[j] = LOAD((const __global uint*)w + STEP * PW / 2 + j * VW);
-          #pragma unroll
-          for (int t = 0; t < STEP; ++t) {
+          for (int s = 0; s < SIDE; ++s) {
+            const __global float* w = at[s];
+            const __global short* upper = (const __global short*)w;
+            UINTS lower[NV];
             #pragma unroll
-            for (int l = LINES * t / STEP; l < LINES * (t + 1) / STEP; ++l) oclc_prefetch(w + AHEAD + l * 16);
+            for (int j = 0; j < NV; ++j) lower[j] = LOAD((const __global uint*)w + STEP * PW / 2 + j * VW);
             #pragma unroll
-            for (int j = 0; j < NV; ++j) {
-              const INTS q = TO_INTS(LOAD(upper + t * PW + j * VW)) << LOWER | AS_INTS(lower[j] >> LOWER * t & MASK);
-              const VEC x = TO_FLOATS(q);
+            for (int t = 0; t < STEP; ++t) {
               #pragma unroll
-              for (int i = 0; i < MR; ++i) acc[i][j] = fma((VEC)(p[i][(k + t) * A_STEP]), x, acc[i][j]);
+              for (int l = LINES * t / STEP; l < LINES * (t + 1) / STEP; ++l) oclc_prefetch(w + AHEAD + l * 16);
+              #pragma unroll
+              for (int j = 0; j < NV; ++j) {
+                const INTS q = TO_INTS(LOAD(upper + t * PW + j * VW)) << LOWER | AS_INTS(lower[j] >> LOWER * t & MASK);
+                const VEC x = TO_FLOATS(q);
+                #pragma unroll
+                for (int i = 0; i < MR; ++i)
+                  acc[i][s * NV + j] = fma((VEC)(p[i][(k + t) * A_STEP]), x, acc[i][s * NV + j]);
+              }
             }
+            at[s] += STEP_FLOATS;
           }
-          w += STEP_FLOATS;
         }
         if (K % STEP != 0 && k < k_end) {
-          for (int t = 0; t < K % STEP; ++t) {
-            #pragma unroll
-            for (int j = 0; j < NV; ++j) {
-              const UINTS lower = LOAD((const __global uint*)w + STEP * PW / 2 + j * VW) >> (uint)(LOWER * t) & MASK;
-              const INTS q = TO_INTS(LOAD((const __global short*)w + t * PW + j * VW)) << LOWER | AS_INTS(lower);
-              const VEC x = TO_FLOATS(q);
+          #pragma unroll
+          for (int s = 0; s < SIDE; ++s) {
+            const __global float* w = at[s];
+            for (int t = 0; t < K % STEP; ++t) {
               #pragma unroll
-              for (int i = 0; i < MR; ++i) acc[i][j] = fma((VEC)(p[i][(k + t) * A_STEP]), x, acc[i][j]);
+              for (int j = 0; j < NV; ++j) {
+                const UINTS lower = LOAD((const __global uint*)w + STEP * PW / 2 + j * VW) >> (uint)(LOWER * t) & MASK;
+                const INTS q = TO_INTS(LOAD((const __global short*)w + t * PW + j * VW)) << LOWER | AS_INTS(lower);
+                const VEC x = TO_FLOATS(q);
+                #pragma unroll
+                for (int i = 0; i < MR; ++i)
+                  acc[i][s * NV + j] = fma((VEC)(p[i][(k + t) * A_STEP]), x, acc[i][s * NV + j]);
+              }
             }
+            at[s] += STEP_FLOATS;
           }
-          w += STEP_FLOATS;
         }
         #pragma unroll
         for (int i = 0; i < MR; ++i)
           #pragma unroll
-          for (int j = 0; j < NV; ++j) out[i][j] = fma(acc[i][j], LOAD(scale + j * VW), out[i][j]), acc[i][j] = 0.0f;
+          for (int j = 0; j < SIDE * NV; ++j)
+            out[i][j] = fma(acc[i][j], LOAD(scale[j / NV] + j % NV * VW), out[i][j]), acc[i][j] = 0.0f;
       }
     }
     #pragma unroll
@@ -177,9 +200,9 @@ void contraction_tile(const __global float* restrict a, const __global float* re
       __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
       //@end
       #pragma unroll
-      for (int j = 0; j < NV; ++j) {
-        const int n = panel * PW + j * VW;
-        if (N % PW != 0 && n >= N) break;
+      for (int j = 0; j < SIDE * NV; ++j) {
+        const int n = first * PW + j * VW;
+        if (N % (SIDE * PW) != 0 && n >= N) break;
         VEC v = out[i][j];
         //@hole EPILOGUE
         v += LOAD(bias + g * (PANELS * PW) + n);

@@ -25,6 +25,10 @@ constexpr std::int64_t kLongestPiece = 256;
 constexpr std::int64_t kPrefetchBytes = 32 << 10, kNearPrefetchBytes = 4 << 10, kFewPrefetchRows = 128;
 // A vector of a panel that is copied, from the last cache.
 constexpr double kCopyCycles = 6;
+// Bytes a cycle of panels from the last cache.
+constexpr double kLastCacheBytes = 32;
+// Fewer than four items a core let a disturbed core delay the whole launch.
+constexpr double kImbalance = 1.05;
 // Part of the vectors of two-vector panels that panels of another width must do with.
 constexpr double kFuller = 0.9;
 // Start and end of a register tile, in steps of its inner loop.
@@ -205,15 +209,33 @@ class Chooser {
     const std::int64_t row_bytes = (view_.taps() * view_.inner().value() + 16) * 4;
     if (row_bytes > copy_budget()) return false;
     tiles_.rows = static_cast<int>(std::min<std::int64_t>(tiles_.rows, copy_budget() / row_bytes));
-    const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), tiles_.rows),
-                       panels = ceil_div(typical_extent(view_.columns()), panel_width()), cores = target_.compute_units;
-    // All panels share a packed row, unless cores would idle.
-    const std::int64_t fitting = std::max<std::int64_t>(1, copy_budget() / (row_bytes * tiles_.rows));
-    tiles_.row_tiles = std::min<std::int64_t>({fitting, row_tiles, std::max<std::int64_t>(1, row_tiles / (4 * cores))});
-    const std::int64_t panel_blocks = std::clamp<std::int64_t>(2 * cores / ceil_div(row_tiles, tiles_.row_tiles), 1, panels);
-    tiles_.panels = ceil_div(panels, panel_blocks);
+    share_copied_rows(copy_budget() / (row_bytes * tiles_.rows));
     choice_.local_copy = LocalCopy::a;
     return true;
+  }
+
+  // Blocks of up to `fitting` row tiles, and of panels, that cores finish first. A block copies its rows, and its panels come
+  // from the last cache.
+  void share_copied_rows(std::int64_t fitting) {
+    const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), tiles_.rows),
+                       panels = ceil_div(typical_extent(view_.columns()), panel_width()), cores = target_.compute_units;
+    const auto depth = static_cast<double>(view_.taps() * view_.inner().value());
+    const double tile = depth * std::max(4.0, tiles_.rows * tiles_.vectors / 2.0) + kTileStart,
+                 copy = depth * tiles_.rows / target_.vector_width * kCopyCycles,
+                 panel = depth * static_cast<double>(panel_width() * 4) / kLastCacheBytes;
+    double best = 0;
+    for (std::int64_t mt = std::clamp<std::int64_t>(fitting, 1, row_tiles); mt >= 1; --mt) {
+      for (std::int64_t panel_blocks = 1; panel_blocks <= std::min(panels, 2 * cores); ++panel_blocks) {
+        const std::int64_t np = ceil_div(panels, panel_blocks),
+                           items = typical_extent(view_.groups()) * ceil_div(row_tiles, mt) * ceil_div(panels, np);
+        const double item = static_cast<double>(mt) * (copy + static_cast<double>(np) * tile) + static_cast<double>(np) * panel,
+                     cost = static_cast<double>(ceil_div(items, cores)) * item * (items < 4 * cores ? kImbalance : 1);
+        if (best > 0 && cost >= best) continue;
+        best = cost;
+        tiles_.row_tiles = mt;
+        tiles_.panels = np;
+      }
+    }
   }
 
   // Rows of A are neighbours and its terms far apart: in a copy in the same order, vectors are loaded and stored, and the tiles

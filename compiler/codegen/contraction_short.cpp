@@ -19,11 +19,12 @@ constexpr std::int64_t kMostRows = 4;
 constexpr std::int64_t kLastCacheSize = 8 << 20;
 // Cycles in which a vector of weights becomes floats, and the time that has to be saved: measured.
 constexpr double kUnpackCycles = 2.5, kWorthwhile = 1.2;
-// Bytes by which weights are asked for ahead, with few registers and with many: measured on a Zen 3 and on a Xeon of the fourth
-// generation, where 103 million of them take 13.8 ms with 12 KiB, 12.8 with 6, 9.4 with 2.5, 9.0 with 2, 9.2 with 1.
-constexpr std::int64_t kNarrowBytes = 2560, kWideBytes = 2048;
+// Bytes by which weights are asked for ahead.
+constexpr std::int64_t kAheadBytes = 2560;
 // Of an element beside its upper 16.
 constexpr int kShortBits = 4, kLongerBits = 8;
+// Panels that are read side by side where registers are many.
+constexpr int kSide = 2;
 // Work-items a core, so that none waits long for the others.
 constexpr std::int64_t kItems = 16;
 
@@ -128,10 +129,12 @@ std::optional<GeneratedKernel> generate_short(const ContractionView& view, const
   if (!choice || !reads_short(view, *choice)) return std::nullopt;
   const std::int64_t rows = view.rows().value();
   ContractionChoice shape = *choice;
-  shape.tiles = {static_cast<int>(rows), vectors_of(rows, target)};
+  const int vectors = vectors_of(rows, target), side = has_few_registers(target) || vectors % kSide != 0 ? 1 : kSide;
+  shape.tiles = {static_cast<int>(rows), vectors / side};
   shape.panel_width = std::int64_t{shape.tiles.vectors} * target.vector_width;
   const std::int64_t panels = ceil_div(view.columns().value(), shape.panel_width),
-                     of_item = std::max<std::int64_t>(1, view.groups().value() * panels / (kItems * target.compute_units));
+                     items = kItems * target.compute_units * side,
+                     of_item = std::max<std::int64_t>(1, view.groups().value() * panels / items) * side;
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
   const ShortLayout layout = layout_of(view, shape.panel_width, strategy);
   auto packed = pack_short(weights.constant, *choice->constant_b, layout);
@@ -147,8 +150,9 @@ std::optional<GeneratedKernel> generate_short(const ContractionView& view, const
   p["LOWER"] = std::to_string(layout.lower_bits);
   p["VW"] = std::to_string(target.vector_width);
   p["NV"] = std::to_string(shape.tiles.vectors);
+  p["SIDE"] = std::to_string(side);
   p["NP"] = std::to_string(of_item);
-  p["AHEAD"] = std::to_string((has_few_registers(target) ? kNarrowBytes : kWideBytes) / 4);
+  p["AHEAD"] = std::to_string(kAheadBytes / 4);
   if (const auto step = view.a().index.coefficient(view.inner_axis().name))
     p["A_STEP"] = fmt::format("({})", view.c_text(*step));
   fill_operands(view, shape, target, tile.values);

@@ -25,6 +25,9 @@ void geometric(std::int64_t limit, Visit visit) {
   for (std::int64_t n = 1; n <= limit; n = n < 16 ? n + 1 : n + n / 8) visit(n);
 }
 
+// Vectors of a tile's row, at most. Five fill 80 and 160 columns.
+int most_vectors(const Target& target) { return has_few_registers(target) ? 4 : 5; }
+
 bool fits_registers(std::int64_t rows, std::int64_t vectors, const Target& target) {
   return rows * vectors + vectors + 1 <= target.vector_registers;
 }
@@ -86,7 +89,8 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
       best.panels = np;
     });
   });
-  best.rows_fastest = s.columns * s.depth * 4 > s.rows * s.row_bytes;
+  // Cores that share panels read all rows of A each, and half of the results come from another core to who reads them by rows.
+  best.rows_fastest = s.columns * s.depth * 4 > s.rows * (s.row_bytes + s.columns * 4);
   return best;
 }
 
@@ -100,20 +104,20 @@ bool half_ends_panel(std::int64_t columns, std::int64_t vectors, const Target& t
 }
 
 ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, int max_rows) {
-  const ContractionTiles modelled = modelled_tiles(s, target, 1, max_rows, 1, 4);
+  const ContractionTiles modelled = modelled_tiles(s, target, 1, max_rows, 1, most_vectors(target));
   if (!target.tuning) return modelled;
   const TunedChoice* c = find_tuned(
       target, tuning_key("cpu_tiles", {s.groups, s.rows, s.columns, s.depth, s.row_bytes, max_rows}), numbers_of(modelled));
-  const bool legal = c && c->size() == 5 && (*c)[0] >= 1 && (*c)[0] <= max_rows && (*c)[1] >= 1 && (*c)[1] <= 4 &&
-                     fits_registers((*c)[0], (*c)[1], target) && (*c)[2] >= 1 && (*c)[2] <= s.rows && (*c)[3] >= 1 &&
-                     (*c)[3] <= s.columns;
+  const bool legal = c && c->size() == 5 && (*c)[0] >= 1 && (*c)[0] <= max_rows && (*c)[1] >= 1 &&
+                     (*c)[1] <= most_vectors(target) && fits_registers((*c)[0], (*c)[1], target) && (*c)[2] >= 1 &&
+                     (*c)[2] <= s.rows && (*c)[3] >= 1 && (*c)[3] <= s.columns;
   if (!legal) return modelled;
   return {static_cast<int>((*c)[0]), static_cast<int>((*c)[1]), (*c)[2], (*c)[3], (*c)[4] != 0};
 }
 
 std::vector<TunedChoice> tile_choices(const ContractionShape& s, const Target& target, int max_rows) {
   std::vector<TunedChoice> list;
-  for (int vectors = 1; vectors <= 4; ++vectors) {
+  for (int vectors = 1; vectors <= most_vectors(target); ++vectors) {
     for (int rows = 1; rows <= max_rows; ++rows) {
       if (!fits_registers(rows, vectors, target) || rows * vectors < std::min<std::int64_t>(8, s.rows)) continue;
       const ContractionTiles t = modelled_tiles(s, target, rows, rows, vectors, vectors);

@@ -26,6 +26,9 @@ constexpr std::int64_t kProductFlopsPerByte = 5, kFlopsPerByte = 2;
 constexpr std::int64_t kLeastGain = 4;
 // Weights that are read again come from the last cache, which is this much faster than memory.
 constexpr std::int64_t kCacheSpeed = 2;
+// Bytes of the largest value that a work-group hands on to itself in a trip. With second-level caches of 2 MiB trips of 1 MB
+// took a tenth longer than twice as many of half of it.
+constexpr std::int64_t kMostOwn = 768 << 10;
 // Stripes of an image, at most.
 constexpr std::int64_t kMostStripes = 32;
 // Kernels of a loop, at most.
@@ -237,6 +240,15 @@ class Stripes {
     return out;
   }
 
+  // Whether a kernel that goes through a whole image pushes out of the cores' caches what it reads and writes.
+  bool displaces(const Step& step, const Plan& plan) const {
+    std::int64_t sum = 0;
+    for (const Operand& o : kernel(step).operands) {
+      if (buffer(o.buffer).kind != BufferKind::constant) sum += bytes_of(buffer(o.buffer)) / plan.images;
+    }
+    return sum > cache_ / 4 * 3;
+  }
+
   // Traffic saved less what the loop costs, in bytes of traffic.
   std::int64_t gain(std::span<const Step> body, const Plan& plan) const {
     const std::int64_t trips = plan.images * plan.trips;
@@ -246,9 +258,11 @@ class Stripes {
       const Rows& rows = plan.rows[value.writer];
       const std::int64_t bytes = bytes_of(buffer(id));
       scratch = std::max(scratch, rows.count * value.slice * 4);
-      if (bytes / plan.images > cache_ / 2) sum += 2 * bytes;
+      if (bytes / plan.images > cache_ / 2 || (plan.own && displaces(body[value.writer], plan)) ||
+          (plan.own && displaces(body[value.last], plan)))
+        sum += 2 * bytes;
     }
-    if (scratch > (plan.own ? target_.l2_bytes : cache_) / 4 * 3) return 0;
+    if (scratch > (plan.own ? std::min(kMostOwn, target_.l2_bytes / 4 * 3) : cache_ / 4 * 3)) return 0;
     std::int64_t work = 0;
     for (std::size_t i = 0; i < body.size(); ++i) {
       const Kernel& k = kernel(body[i]);

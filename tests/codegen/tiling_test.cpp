@@ -34,3 +34,17 @@ TEST_CASE("a split for any number of rows leaves no core idle when there are few
     }
   }
 }
+
+TEST_CASE("cores divide the rows where weights are less than what is read and written by rows") {
+  const Target target = find_target("cpu");
+  const ContractionShape wide_result{.rows = 196, .columns = 576, .depth = 96, .row_bytes = 96 * 4},
+      few_rows{.rows = 49, .columns = 960, .depth = 160, .row_bytes = 160 * 4};
+  CHECK(!choose_tiles(wide_result, target).rows_fastest);
+  CHECK(choose_tiles(few_rows, target).rows_fastest);
+}
+
+TEST_CASE("five vectors fill 80 columns where registers suffice") {
+  const ContractionShape shape{.rows = 196, .columns = 80, .depth = 480, .row_bytes = 480 * 4};
+  CHECK(choose_tiles(shape, find_target("cpu")).vectors == 5);
+  CHECK(choose_tiles(shape, find_target("cpu-256")).vectors <= 4);
+}
