@@ -32,7 +32,7 @@ constexpr std::int64_t kFewTermsOfItem = 4;
 // Work-items that keep a compute unit busy.
 constexpr std::int64_t kBusyItems = 1024;
 // Vectors that neighbours in a group read at least, a piece of a line of memory, and at most.
-constexpr int kFewestVectors = 2, kMostVectors = 4;
+constexpr int kFewestVectors = 2, kMostVectorsOfItem = 4;
 // Parts that each work-item adds up by itself, where it has added up vectors; none where sums are many, whose parts would fill
 // its registers.
 constexpr int kVectorParts = 8, kManySums = 4;
@@ -136,7 +136,7 @@ void GroupShape::choose_shape() {
                      units = std::max(1, target_.compute_units);
   if (along_) {
     if (result_lanes_ > 1) results_ = kFewestVectors;
-    while (results_ < (result_lanes_ > 1 ? kMostVectors : kMostResults) && results_ * 2 <= all / units) results_ *= 2;
+    while (results_ < (result_lanes_ > 1 ? kMostVectorsOfItem : kMostResults) && results_ * 2 <= all / units) results_ *= 2;
     sharers_ = std::max(1, target_.work_group / results_);
     while ((sharers_ & (sharers_ - 1)) != 0) --sharers_;
     return;
