@@ -101,7 +101,8 @@ std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, 
   } else {
     holes["PACK_B"] = copy_of_panels(view, kFloats, kPanel);
   }
-  if (!one_chunk && ask_for_lines(view, operands->rows_innermost, kFloats, tile.values)) tile.values.parameters["CHUNK_AHEAD"] = "1";
+  if (!one_chunk && ask_for_lines(view, operands->rows_innermost, kFloats, tile.values))
+    tile.values.parameters["CHUNK_AHEAD"] = "1";
   if (const std::string ahead = epilogue_ahead(view, kFloats); !ahead.empty()) {
     tile.values.parameters["EPILOGUE_AHEAD"] = "1";
     holes["NEXT_RESULTS"] = ahead;
@@ -111,8 +112,8 @@ std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, 
   holes["C_ROW"] = "";
   tile.groups = view.groups() * ceil_div(view.rows(), Expr(32 * tiles->row_blocks)) *
                 ceil_div(view.columns(), Expr(kPanel * tiles->panels));
-  tile.schedule = fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} terms at a time", tile.template_name,
-                              target.tile_products, tiles->row_blocks, tiles->panels, 32 * tiles->chunk);
+  tile.schedule = fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} terms at a time",
+                              tile.template_name, target.tile_products, tiles->row_blocks, tiles->panels, 32 * tiles->chunk);
   tile.local_name = "space";
   tile.local_macro = "LOCAL_FLOATS";
   GeneratedKernel g = assemble(view.kernel(), std::move(tile));

@@ -132,8 +132,7 @@ std::optional<GeneratedKernel> generate_short(const ContractionView& view, const
   const int vectors = vectors_of(rows, target), side = has_few_registers(target) || vectors % kSide != 0 ? 1 : kSide;
   shape.tiles = {static_cast<int>(rows), vectors / side};
   shape.panel_width = std::int64_t{shape.tiles.vectors} * target.vector_width;
-  const std::int64_t panels = ceil_div(view.columns().value(), shape.panel_width),
-                     items = kItems * target.compute_units * side,
+  const std::int64_t panels = ceil_div(view.columns().value(), shape.panel_width), items = kItems * target.compute_units * side,
                      of_item = std::max<std::int64_t>(1, view.groups().value() * panels / items) * side;
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
   const ShortLayout layout = layout_of(view, shape.panel_width, strategy);

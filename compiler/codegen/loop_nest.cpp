@@ -183,7 +183,8 @@ class LoopNest {
       end = "chunk_end";
     }
     e.open("", open_rows(e, rows, tiles.rows, chunks == Expr(1) ? "tile" : fmt::format("tile / ({})", e.index(chunks))));
-    const int width = inner ? vector_width_for(inner->extent, vector_.width) : 1, vectors = strip_vectors(kernel_, inner_extent, target_), step = vectors * width;
+    const int width = inner ? vector_width_for(inner->extent, vector_.width) : 1,
+              vectors = strip_vectors(kernel_, inner_extent, target_), step = vectors * width;
     const bool room = (tiles.chunk == 0 || tiles.chunk >= step) && !known_less(inner_extent, Expr(step));
     if (inner && room && width == vector_.width && has_strips(e, kernel_, vector_, *inner)) {
       e.line(fmt::format("{} strip = {};", e.index_type(), begin));

@@ -17,8 +17,8 @@ constexpr double kTileSeconds = 50e-6;
 // Work of one core that is worth sharing among all.
 constexpr double kSharedSeconds = 5e-6;
 constexpr std::int64_t kLineBytes = 64;
-// Vectors of a strip, and the most where registers are many. Sums of more vectors than registers go to the first-level cache and
-// back, which memory outweighs.
+// Vectors of a strip, and the most where registers are many. Sums of more vectors than registers go to the first-level cache
+// and back, which memory outweighs.
 constexpr int kStripVectors = 4, kLongStrip = 16, kManyRegisters = 32;
 // Generated loops against the peak of multiply-adds.
 constexpr double kLoopEfficiency = 1.0 / 8;

@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view kPart = "part";
 // Parts have to save a fifth.
 constexpr double kWorthwhileCut = 0.8;
-// Neighbouring results that a group of a GPU reads together, vectors of them on a CPU, groups that keep a compute unit busy, terms that
-// are worth a part, and how many more parts than wanted are too many.
+// Neighbouring results that a group of a GPU reads together, vectors of them on a CPU, groups that keep a compute unit busy,
+// terms that are worth a part, and how many more parts than wanted are too many.
 constexpr std::int64_t kLineResults = 8, kLineVectors = 8, kBusyGroups = 4, kLeastTermsOfPart = 128, kMostSurplus = 8;
 
 // True if `node` needs the result of stage `first` or of a later one.

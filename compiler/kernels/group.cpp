@@ -106,8 +106,8 @@ class Grouper {
     trim_shares(id);
   }
 
-  // Several results of one value that are all moved before they are read, as shares of a pooling window are: their readers compute
-  // them from the value, which is stored once.
+  // Several results of one value that are all moved before they are read, as shares of a pooling window are: their readers
+  // compute them from the value, which is stored once.
   void trim_shares(int id) {
     auto& nodes = draft_.groups[static_cast<std::size_t>(id)].nodes;
     const auto is_share = [&](const Node* n) {

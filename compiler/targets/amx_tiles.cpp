@@ -153,10 +153,7 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const
 }
 
 std::int64_t amx_local_floats(const AmxTiles& t, const AmxProduct& p, int products) {
-  const std::int64_t steps = p.steps(),
-                     sums = t.chunk < steps ? t.row_blocks * t.panels
-                            : t.sweep       ? t.panels
-                                            : 2;
+  const std::int64_t steps = p.steps(), sums = t.chunk < steps ? t.row_blocks * t.panels : t.sweep ? t.panels : 2;
   return 16 + sums * (t.sweep ? 1040 : 1024) + t.row_blocks * t.chunk * parts_of(products) * 512;
 }
 
@@ -197,7 +194,8 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
         t.panels = ceil_div(panels, panel_items);
         const std::int64_t sums = p.any_terms || t.chunk < steps ? t.row_blocks * t.panels : 0;
         if (16 + (sums + 2) * 1024 + (t.row_blocks + t.panels) * (t.chunk * step_floats + 1040) > budget) continue;
-        const auto blocks = static_cast<double>(t.row_blocks * t.panels), chunks = static_cast<double>(ceil_div(steps, t.chunk));
+        const auto blocks = static_cast<double>(t.row_blocks * t.panels),
+                   chunks = static_cast<double>(ceil_div(steps, t.chunk));
         const double item = kItemSeconds +
                             static_cast<double>(steps) * (static_cast<double>(t.row_blocks) * row_step +
                                                           static_cast<double>(t.panels) * column_step + blocks * multiply) +

@@ -140,7 +140,8 @@ TEST_CASE("what training multiplies takes tiles, whose sums are as careful") {
   any.any_terms = true;
   const auto cut = choose_amx_pair(any, target);
   REQUIRE(cut);
-  CHECK(((cut->row_blocks * cut->panels) * 1024 + (cut->row_blocks + cut->panels) * cut->chunk * 1536) * 4 <= target.local_bytes);
+  CHECK(((cut->row_blocks * cut->panels) * 1024 + (cut->row_blocks + cut->panels) * cut->chunk * 1536) * 4 <=
+        target.local_bytes);
   CHECK(!choose_amx_pair({.groups = 1, .rows = 32, .columns = 32, .taps = 1, .inner = 32}, target));
 }
 

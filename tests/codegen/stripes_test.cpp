@@ -29,7 +29,8 @@ struct Image {
     Value* weights = check.b.constant(random_tensor(DType::f32, {8, channels}, 3, -1, 1));
     wide = check.b.relu(check.b.matmul(x, weights));
   }
-  // Row r of the result reads rows stride * r - 1 .. stride * r + 1, zero outside: sums over the channels, unless all are wanted.
+  // Row r of the result reads rows stride * r - 1 .. stride * r + 1, zero outside: sums over the channels, unless all are
+  // wanted.
   Value* near_rows(std::int64_t stride, bool all_channels = false) {
     Builder& b = check.b;
     const auto with_images = [&](std::int64_t number, std::vector<Expr> rest) {

@@ -307,8 +307,9 @@ TEST_CASE("results_that_are_moved_before_they_are_read_are_computed_there") {
     int last = 0;
     for (int i = 0; i < shares; ++i) {
       const int at = 10 * (i + 1);
-      body += fmt::format("  %{0} = mul(%1, %y)  // share\n  %{1} = slice(%{0}) {{starts=({2}, 0), sizes=(32, 64), steps=[2, 1]}}  // slice\n",
-                          at, at + 1, i % 2);
+      body += fmt::format(
+          "  %{0} = mul(%1, %y)  // share\n  %{1} = slice(%{0}) {{starts=({2}, 0), sizes=(32, 64), steps=[2, 1]}}  // slice\n",
+          at, at + 1, i % 2);
       if (i > 0) body += fmt::format("  %{0} = add(%{1}, %{2})  // add\n", at + 2, last, at + 1);
       last = i > 0 ? at + 2 : at + 1;
     }
