@@ -75,7 +75,9 @@ constexpr double kStreamedBytes = 32 << 20, kMovedBytes = 64 << 20, kFewestStrea
 }  // namespace
 
 int strip_vectors(const Kernel& kernel, const Expr& inner, const Target& target) {
-  if (target.vector_registers < kManyRegisters || kernel.stages.empty() || !inner.is_constant()) return kStripVectors;
+  if (target.device_class != DeviceClass::cpu || target.vector_registers < kManyRegisters || kernel.stages.empty() ||
+      !inner.is_constant())
+    return kStripVectors;
   int vectors = kLongStrip;
   const auto fits = [&] {
     return vectors * static_cast<int>(kernel.stages.size()) <= 2 * target.vector_registers &&

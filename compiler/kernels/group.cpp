@@ -109,6 +109,8 @@ class Grouper {
   // Several results of one value that are all moved before they are read, as shares of a pooling window are: their readers
   // compute them from the value, which is stored once.
   void trim_shares(int id) {
+    // On an H200, where operands are laid out, shares were as fast.
+    if (draft_.options.lays_out_operands) return;
     auto& nodes = draft_.groups[static_cast<std::size_t>(id)].nodes;
     const auto is_share = [&](const Node* n) {
       const auto& readers = n->output()->users;
