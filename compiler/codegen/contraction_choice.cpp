@@ -25,10 +25,6 @@ constexpr std::int64_t kLongestPiece = 256;
 constexpr std::int64_t kPrefetchBytes = 32 << 10, kNearPrefetchBytes = 4 << 10, kFewPrefetchRows = 128;
 // A vector of a panel that is copied, from the last cache.
 constexpr double kCopyCycles = 6;
-// Bytes a cycle of panels from the last cache.
-constexpr double kLastCacheBytes = 32;
-// Fewer than four items a core let a disturbed core delay the whole launch.
-constexpr double kImbalance = 1.05;
 // Part of the vectors of two-vector panels that panels of another width must do with.
 constexpr double kFuller = 0.9;
 // Start and end of a register tile, in steps of its inner loop.
@@ -222,14 +218,14 @@ class Chooser {
     const auto depth = static_cast<double>(view_.taps() * view_.inner().value());
     const double tile = depth * std::max(4.0, tiles_.rows * tiles_.vectors / 2.0) + kTileStart,
                  copy = depth * tiles_.rows / target_.vector_width * kCopyCycles,
-                 panel = depth * static_cast<double>(panel_width() * 4) / kLastCacheBytes;
+                 panel = depth * static_cast<double>(panel_width() * 4) / kBytesFromLastCache;
     double best = 0;
     for (std::int64_t mt = std::clamp<std::int64_t>(fitting, 1, row_tiles); mt >= 1; --mt) {
       for (std::int64_t panel_blocks = 1; panel_blocks <= std::min(panels, 2 * cores); ++panel_blocks) {
         const std::int64_t np = ceil_div(panels, panel_blocks),
                            items = typical_extent(view_.groups()) * ceil_div(row_tiles, mt) * ceil_div(panels, np);
         const double item = static_cast<double>(mt) * (copy + static_cast<double>(np) * tile) + static_cast<double>(np) * panel,
-                     cost = static_cast<double>(ceil_div(items, cores)) * item * (items < 4 * cores ? kImbalance : 1);
+                     cost = static_cast<double>(ceil_div(items, cores)) * item * (items < 4 * cores ? kFewItems : 1);
         if (best > 0 && cost >= best) continue;
         best = cost;
         tiles_.row_tiles = mt;

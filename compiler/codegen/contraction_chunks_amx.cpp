@@ -21,33 +21,25 @@ constexpr std::int64_t kPanel = 32;
 // Cycles of a nanosecond.
 constexpr double kClock = 3;
 
-struct PairOperands {
-  bool rows_innermost = false;  // vectors of A's rows, not of its terms
-};
-
-// How vectors copy both operands; nothing where they do not.
-std::optional<PairOperands> pair_operands(const ContractionView& view, const Kernel& a, const Kernel& b) {
-  if (!takes_vectors(b, view.column_axis(), kFloats) && !takes_vectors(b, view.inner_axis(), kFloats)) return std::nullopt;
+// The product where vectors copy both operands: of A's rows, if these are neighbours, or of its terms.
+std::optional<AmxPairProduct> pair_product(const ContractionView& view, const Kernel& a, const Kernel& b) {
+  const bool by_columns = takes_vectors(b, view.column_axis(), kFloats);
+  if (!by_columns && !takes_vectors(b, view.inner_axis(), kFloats)) return std::nullopt;
+  AmxPairProduct p;
   if (view.roles().m.size() == 1) {
     const Axis& row = view.axis(view.roles().m[0]);
-    if (has_neighbours(a, row) && takes_vectors(a, row, kFloats)) return PairOperands{true};
+    p.turned_rows = has_neighbours(a, row) && takes_vectors(a, row, kFloats);
   }
-  if (!takes_vectors(a, view.inner_axis(), kFloats)) return std::nullopt;
-  return PairOperands{};
-}
-
-AmxPairProduct pair_product(const ContractionView& view, const PairOperands& operands, const Kernel& a, const Kernel& b) {
+  if (!p.turned_rows && !takes_vectors(a, view.inner_axis(), kFloats)) return std::nullopt;
   const auto seconds = [](const Kernel& loads) { return cycles_of_vector(loads) * 2 * kPanel / kClock * 1e-9; };
-  AmxPairProduct p;
   p.groups = typical_extent(view.groups());
   p.rows = typical_extent(view.rows());
   p.columns = typical_extent(view.columns());
   p.taps = view.taps();
   p.inner = typical_extent(view.inner());
   p.any_terms = !view.inner().is_constant();
-  p.turned_rows = operands.rows_innermost;
   p.copy_rows = seconds(a);
-  p.copy_columns = seconds(b) * (takes_vectors(b, view.column_axis(), kFloats) ? 1 : 2);
+  p.copy_columns = seconds(b) * (by_columns ? 1 : 2);
   return p;
 }
 
@@ -69,18 +61,17 @@ std::string elements_of_b(const ContractionView& view, const Kernel& loads) {
 std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, const Target& target) {
   if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
   const Kernel a = part_for(view.kernel(), view.roles().a), b = part_for(view.kernel(), view.roles().b);
-  const auto operands = pair_operands(view, a, b);
-  if (!operands) return std::nullopt;
-  const AmxPairProduct product = pair_product(view, *operands, a, b);
-  const auto tiles = choose_amx_pair(product, target);
+  const auto product = pair_product(view, a, b);
+  if (!product) return std::nullopt;
+  const auto tiles = choose_amx_pair(*product, target);
   if (!tiles) return std::nullopt;
 
   TileKernel tile;
   tile.template_name = "contraction_chunks_amx";
   view.fill_sizes(tile.values);
-  const bool one_chunk = !product.any_terms && tiles->chunk >= product.steps();
+  const bool one_chunk = !product->any_terms && tiles->chunk >= product->steps();
   const std::pair<const char*, std::int64_t> numbers[] = {{"PRODUCTS", target.tile_products},
-                                                          {"ROWS_INNERMOST", operands->rows_innermost},
+                                                          {"ROWS_INNERMOST", product->turned_rows},
                                                           {"MT", tiles->row_blocks},
                                                           {"NP", tiles->panels},
                                                           {"CHUNK", tiles->chunk},
@@ -88,9 +79,9 @@ std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, 
   for (const auto& [name, number] : numbers) tile.values.parameters[name] = std::to_string(number);
   auto& holes = tile.values.holes;
   holes["GROUP"] = fmt::format("{}\n", fmt::join(view.group_coordinates(), "\n"));
-  const Axis& lanes_of_a = operands->rows_innermost ? view.axis(view.roles().m[0]) : view.inner_axis();
+  const Axis& lanes_of_a = product->turned_rows ? view.axis(view.roles().m[0]) : view.inner_axis();
   holes["A_ELEMENTS"] = elements_of_a(view, lanes_of_a.name, kFloats);
-  if (operands->rows_innermost) {
+  if (product->turned_rows) {
     tile.values.parameters["PV"] = std::to_string(kFloats);
     holes["A_LAST_ROWS"] = last_rows_of_a(view);
   }
@@ -101,7 +92,7 @@ std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, 
   } else {
     holes["PACK_B"] = copy_of_panels(view, kFloats, kPanel);
   }
-  if (!one_chunk && ask_for_lines(view, operands->rows_innermost, kFloats, tile.values))
+  if (!one_chunk && ask_for_lines(view, product->turned_rows, kFloats, tile.values))
     tile.values.parameters["CHUNK_AHEAD"] = "1";
   if (const std::string ahead = epilogue_ahead(view, kFloats); !ahead.empty()) {
     tile.values.parameters["EPILOGUE_AHEAD"] = "1";

@@ -8,16 +8,16 @@
 namespace oclc {
 namespace {
 
-// Cycles, measured on 512-bit vectors: start of a tile and its epilogue, start of a work-item, bytes a cycle from the last
-// cache and from the second-level one.
-constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kLastCacheBytes = 32, kSecondCacheBytes = 29;
+// Cycles, measured on 512-bit vectors: start of a tile and its epilogue, start of a work-item, bytes a cycle from
+// the second-level cache.
+constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kSecondCacheBytes = 29;
 // A panel that does not fit the second-level cache comes from the last one for every row tile; where registers are few, rows of
 // A that lie beside it count too, since each of them meets few columns.
 constexpr double kPanelMiss = 1.15, kReread = 0.1;
 // Floats of a vector that some processors multiply in two halves.
 constexpr std::int64_t kHalvedWidth = 16;
-// Items beyond this many cycles, or fewer than four a core, let a disturbed core delay the whole launch.
-constexpr double kLongItemCycles = 2e6, kImbalance = 1.05;
+// Items beyond this many cycles let a disturbed core delay the whole launch, as few of them do.
+constexpr double kLongItemCycles = 2e6;
 
 // 1, 2, 3, 4, 6, 8, 12, ... up to `limit`: candidate block counts.
 template <class Visit>
@@ -69,11 +69,11 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
       const std::int64_t np = ceil_div(panels, panel_blocks), items = s.groups * ceil_div(row_tiles, mt) * ceil_div(panels, np);
       const double work = static_cast<double>(mt * np) * best_tile;
       if (items > 32 * cores && items > s.groups && work < 2e5) return;
-      const double first = (static_cast<double>(np) * panel_bytes + static_cast<double>(mt) * row_bytes) / kLastCacheBytes;
+      const double first = (static_cast<double>(np) * panel_bytes + static_cast<double>(mt) * row_bytes) / kBytesFromLastCache;
       const bool fits = std::min(static_cast<double>(np) * panel_bytes, static_cast<double>(mt) * row_bytes) <
                         static_cast<double>(target.l2_bytes) / 2;
       double cost = static_cast<double>(ceil_div(items, cores)) * (work + first + (fits ? 0 : kReread * work) + kItemCycles);
-      if (items < 4 * cores || work > kLongItemCycles) cost *= kImbalance;
+      if (items < 4 * cores || work > kLongItemCycles) cost *= kFewItems;
       if (s.least_groups > 0) {
         // Of an open size the least counts as much as the typical one: both over what evenly busy cores would take.
         const std::int64_t fewest = s.least_groups * ceil_div(least_row_tiles, mt) * ceil_div(panels, np);

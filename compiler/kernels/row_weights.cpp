@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace oclc {
@@ -49,7 +49,7 @@ class TwelveBits {
     }
     const float unit = largest / (kLargestTwelve * kLargestScale);
     if (unit > 0 && unit < std::numeric_limits<float>::min()) return false;
-    to_[product_.results * words_of_row(product_.terms) + r] = bits_of(unit);
+    to_[product_.results * words_of_row(product_.terms) + r] = std::bit_cast<std::uint32_t>(unit);
     all_ = errors_ = 0;
     for (std::int64_t c = 0; c < chunks; ++c) {
       for (std::int64_t item = 0; item < kItemsOfChunk; ++item)
@@ -86,12 +86,6 @@ class TwelveBits {
     for (std::size_t w = 0; w < own.size(); ++w)
       words[static_cast<std::int64_t>(w / 4) * kItemsOfChunk * 4 + item * 4 + static_cast<std::int64_t>(w % 4)] = own[w];
     return static_cast<std::uint16_t>(scales);
-  }
-
-  static std::uint32_t bits_of(float x) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &x, sizeof bits);
-    return bits;
   }
 
   const RowProduct& product_;

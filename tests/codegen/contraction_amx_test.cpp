@@ -117,7 +117,7 @@ TEST_CASE("products of two values of run time, on tiles") {
   }
 }
 
-TEST_CASE("gradients of convolutions, on tiles") {
+TEST_CASE("convolutions with weights of run time, on tiles") {
   AmxCheck check;
   Builder& b = check.plan.b;
   const auto out = [&](const char* name, Value* y) { check.plan.out(name, y); };

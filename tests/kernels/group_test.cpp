@@ -303,7 +303,7 @@ TEST_CASE("a depthwise convolution computes what few flops make of one tensor, w
 
 TEST_CASE("results_that_are_moved_before_they_are_read_are_computed_there") {
   const auto graph = [](int shares) {
-    std::string body = "  %0 = exp(%x)  // exp\n  %1 = matmul(%0, %w) " + kProduct + "  // matmul\n", sum;
+    std::string body = "  %0 = exp(%x)  // exp\n  %1 = matmul(%0, %w) " + kProduct + "  // matmul\n";
     int last = 0;
     for (int i = 0; i < shares; ++i) {
       const int at = 10 * (i + 1);
