@@ -17,7 +17,7 @@ namespace {
 
 // Why the unit is not to be had, or "".
 std::string ask() {
-  if (!has_amx_bf16()) return "the processor has no AMX tiles of bfloat16";
+  if (!has_amx()) return "the processor has no AMX tiles";
 #if defined(__x86_64__) && defined(__linux__)
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   if (syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0) return "";

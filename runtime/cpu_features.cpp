@@ -63,13 +63,14 @@ std::string cpu_features() {
   return text;
 }
 
-bool has_amx_bf16() {
+bool has_amx() {
   const Registers extended = leaf(7, 0);
-  return (enabled_states() & 0x60000) == 0x60000 && (extended.d >> 22 & 1) != 0 && (extended.d >> 24 & 1) != 0;
+  constexpr std::uint32_t kBf16TileInt8 = 1u << 22 | 1u << 24 | 1u << 25;
+  return (enabled_states() & 0x60000) == 0x60000 && (extended.d & kBf16TileInt8) == kBf16TileInt8;
 }
 #else
 std::string cpu_features() { return ""; }
-bool has_amx_bf16() { return false; }
+bool has_amx() { return false; }
 #endif
 
 }  // namespace oclc::runtime

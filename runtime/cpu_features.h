@@ -7,7 +7,7 @@ namespace oclc::runtime {
 // ...". What both the processor and the operating system enable; "" on architectures other than x86.
 std::string cpu_features();
 
-// Whether tiles of bfloat16 can be multiplied, once the process has asked for them.
-bool has_amx_bf16();
+// Whether tiles of bfloat16 and of bytes can be multiplied, once the process has asked for them.
+bool has_amx();
 
 }  // namespace oclc::runtime

@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/contraction_epilogue.h"
 #include "compiler/codegen/contraction_image.h"
+#include "compiler/codegen/pack_digits.h"
 #include "compiler/codegen/pack_parts.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/tile_kernel.h"
@@ -155,44 +156,58 @@ class AmxCode {
       : view_(view), tiles_(tiles), target_(target), product_(product), kernel_(view.kernel()) {}
 
   GeneratedKernel run(const Buffer& source, HostTensor parts) {
+    auto& p = out_.values.parameters;
+    p["PRODUCTS"] = std::to_string(target_.tile_products);
+    if (takes_part()) p["VALUES"] = "ushort16";
+    p["CHUNK"] = std::to_string(tiles_.chunk);
+    if (tiles_.sweep) p["SWEEP"] = "1";
     out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
+    const std::int64_t steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{32});
+    const std::string weights =
+        fmt::format("w = weights + (size_t)g * {};\n", all_panels() * steps * parts_of(target_.tile_products) * 1024);
+    return finish("contraction_amx", 32, weights,
+                  fmt::format("{} products, {} x {} blocks of 32 x 32 a group, {} steps at a time{}", target_.tile_products,
+                              tiles_.row_blocks, tiles_.panels, tiles_.chunk, tiles_.sweep ? ", results row by row" : ""));
+  }
+
+  GeneratedKernel run(const Buffer& source, PackedDigits packed) {
+    out_.constants.push_back(own_constant("weights", source.name + ".digits", std::move(packed.digits)));
+    out_.constants.push_back(own_constant("units", source.name + ".units", std::move(packed.units)));
+    const std::int64_t steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{64});
+    const std::string weights = fmt::format("w = weights + (size_t)g * {};\ncolumn_units = units + g * {};\n",
+                                            all_panels() * steps * 6144, all_panels() * 32);
+    return finish("contraction_digits_amx", 16, weights,
+                  fmt::format("{} x {} blocks of 16 x 32 a group", tiles_.row_blocks, tiles_.panels));
+  }
+
+ private:
+  std::int64_t all_panels() const { return ceil_div(view_.columns().value(), std::int64_t{32}); }
+
+  GeneratedKernel finish(std::string_view template_name, int block_rows, const std::string& weights, const std::string& schedule) {
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
-    out_.template_name = "contraction_amx";
-    fill_sizes();
+    out_.template_name = template_name;
+    view_.fill_sizes(out_.values);
+    auto& p = out_.values.parameters;
+    p["PV"] = std::to_string(load_width());
+    p["MT"] = std::to_string(tiles_.row_blocks);
+    p["NP"] = std::to_string(tiles_.panels);
     auto& holes = out_.values.holes;
     holes["A_ELEMENTS"] = elements_of_a();
-    const std::int64_t all_panels = ceil_div(view_.columns().value(), std::int64_t{32}),
-                       steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{32});
     // The epilogue, too, may need the group's coordinates.
     std::string& b = holes["B_POINTER"];
     for (const std::string& line : view_.group_coordinates()) b += line + "\n";
-    b += fmt::format("w = weights + (size_t)g * {};\n", all_panels * steps * parts_of(target_.tile_products) * 1024);
+    b += weights;
     holes["EPILOGUE"] = contraction_epilogue(view_, kLanes, false);
     holes["STORE"] = "";
     holes["C_ROW"] = "";
-    const Expr row_items = ceil_div(view_.rows(), Expr(32 * tiles_.row_blocks));
-    out_.groups = view_.groups() * row_items * Expr(ceil_div(all_panels, tiles_.panels));
-    out_.schedule = fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} steps at a time{}",
-                                out_.template_name, target_.tile_products, tiles_.row_blocks, tiles_.panels, tiles_.chunk,
-                                tiles_.sweep ? ", results row by row" : "");
+    const Expr row_items = ceil_div(view_.rows(), Expr(block_rows * tiles_.row_blocks));
+    out_.groups = view_.groups() * row_items * Expr(ceil_div(all_panels(), tiles_.panels));
+    out_.schedule = fmt::format("template {}, {}", template_name, schedule);
     out_.local_name = "space";
     out_.local_macro = "LOCAL_FLOATS";
     GeneratedKernel g = assemble(kernel_, std::move(out_));
     g.amx = true;
     return g;
-  }
-
- private:
-  void fill_sizes() {
-    view_.fill_sizes(out_.values);
-    auto& p = out_.values.parameters;
-    p["PRODUCTS"] = std::to_string(target_.tile_products);
-    p["PV"] = std::to_string(load_width());
-    if (takes_part()) p["VALUES"] = "ushort16";
-    p["MT"] = std::to_string(tiles_.row_blocks);
-    p["NP"] = std::to_string(tiles_.panels);
-    p["CHUNK"] = std::to_string(tiles_.chunk);
-    if (tiles_.sweep) p["SWEEP"] = "1";
   }
 
   int load_width() const { return product_.vectors ? kLanes : 1; }
@@ -260,9 +275,15 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
     return true;
   };
   const bool by_window = gains(window_tiles), by_patches = gains(patch_tiles);
+  const auto digit_tiles = choose_amx_digits(product, target);
+  const bool by_digits = digit_tiles && digit_tiles->seconds < least;
   const double fma = patches ? fma_window_seconds(*patches, target) : fma_seconds(product, target);
-  if (!tiles_gain(least, fma, target)) return std::nullopt;
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  if (by_digits && digit_tiles->seconds < fma) {
+    auto packed = pack_digits(weights.constant, *where, view.groups().value(), product.columns, product.inner);
+    if (packed) return AmxCode(view, *digit_tiles, target, product).run(weights, std::move(*packed));
+  }
+  if (!tiles_gain(least, fma, target)) return std::nullopt;
   const int parts_wanted = parts_of(target.tile_products);
   auto parts = by_patches
                    ? pack_patch_parts(weights.constant, *where, product.columns, product.inner, parts_wanted)

@@ -139,6 +139,7 @@ double tile_unit_seconds(const Node& conv, const ConvSizes& s, const Target& tar
   rows.vectors = s.channels >= 16;
   const auto tiles = choose_amx_tiles(rows, target);
   double least = std::min(patches, tiles ? tiles->seconds : std::numeric_limits<double>::infinity());
+  if (const auto digits = choose_amx_digits(rows, target)) least = std::min(least, digits->seconds);
   const Shape& y = conv.output()->type.shape;
   if (y.size() == 4 && s.groups == 1 && s.taps > 1 && s.channels >= 16) {
     const auto& strides = conv.get<Ints>("strides");

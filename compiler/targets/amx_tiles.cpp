@@ -17,6 +17,9 @@ constexpr Costs costs_of(int products) {
          : products == 3 ? Costs{64e-9, 120e-9, 250e-9}
                          : Costs{28e-9, 40e-9, 250e-9};
 }
+// The same of integers of three bytes: a step of 64 terms of 16 x 32 sums, its 16 lines, 16 x 32 sums. The longest sums that do not overflow.
+constexpr Costs kDigitsCosts{74e-9, 90e-9, 150e-9};
+constexpr std::int64_t kDigitStepBytes = 6144, kMostDigitTerms = 43000;
 constexpr double kItemSeconds = 200e-9, kTapSeconds = 15e-9;
 // Of an element of a window of planes, and of a piece of a row of taps.
 constexpr double kWindowSeconds = 0.3e-9, kSegmentSeconds = 0.7e-9;
@@ -209,6 +212,39 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
   }
   const double fma = 2 * static_cast<double>(p.groups * p.rows * p.columns * p.taps * p.inner) / (target.flops * kFmaPairs);
   return best && tiles_gain(best->seconds, fma, target) ? best : std::nullopt;
+}
+
+std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& target) {
+  if (target.matrix_unit != MatrixUnit::amx || target.tile_products < 3 || target.careful_sums) return std::nullopt;
+  if (p.taps * p.inner > kMostDigitTerms) return std::nullopt;
+  const double split = kDigitsCosts.split * (p.vectors ? 1 : kScalarLine);
+  const std::int64_t steps = p.taps * ceil_div(p.inner, 64), row_blocks = ceil_div(p.rows, 16), panels = ceil_div(p.columns, 32),
+                     cores = std::max(1, target.compute_units);
+  const double weights = static_cast<double>(p.groups * panels * steps * kDigitStepBytes) / target.bytes_per_second;
+  std::optional<AmxTiles> best;
+  for (std::int64_t mt = 1; mt <= std::min<std::int64_t>(row_blocks, 32); ++mt) {
+    const std::int64_t row_items = ceil_div(row_blocks, mt);
+    if (mt > 1 && ceil_div(row_blocks, mt - 1) == row_items) continue;
+    const std::int64_t rows_bytes = mt * steps * 4096 + steps * 256 + (2 * 1536 + mt * 16 + 16) * 4,
+                       beside = rows_bytes + (mt > 1 ? 2 : 0) * steps * kDigitStepBytes;
+    if (rows_bytes > target.local_bytes || static_cast<double>(beside) > kPanelsShare * static_cast<double>(target.l2_bytes)) break;
+    for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
+      AmxTiles t;
+      t.row_blocks = mt;
+      t.panels = ceil_div(panels, panel_items);
+      t.chunk = steps;
+      if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels);
+      const auto blocks = static_cast<double>(mt);
+      const double item = kItemSeconds + static_cast<double>(mt * steps) * split +
+                          static_cast<double>(t.panels) *
+                              (panel_seconds(static_cast<double>(steps), blocks, kDigitsCosts.multiply, kDigitStepBytes) +
+                               blocks * kDigitsCosts.block);
+      t.seconds = std::max(rounds(items, cores) * item, weights);
+      if (!best || t.seconds < best->seconds * 0.999) best = t;
+    }
+  }
+  return best;
 }
 
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& target) {

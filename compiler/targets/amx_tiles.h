@@ -28,6 +28,10 @@ constexpr int parts_of(int products) { return products == 6 ? 3 : products == 3 
 std::int64_t amx_local_floats(const AmxTiles& tiles, const AmxProduct& product, int products);
 // The tiles of least estimated time; nothing if the target has no such units, or none of the target's contract.
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& product, const Target& target);
+// The same by integers of three bytes, of rows that are not given in parts: template contraction_digits_amx.cl. `row_blocks` are of 16 rows,
+// `chunk` is unused. Nothing where a sum is too long, or where a product errs less (careful sums) or takes less.
+std::optional<AmxTiles> choose_amx_digits(const AmxProduct& product, const Target& target);
+
 // A convolution whose work-items split a window of the image once for all taps: template contraction_window_amx.cl.
 struct AmxWindowProduct {
   std::int64_t images = 1, rows = 1, columns = 1;  // of the output
