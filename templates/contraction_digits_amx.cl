@@ -45,9 +45,10 @@
 // Stretches of a block's sums, beside each of which some rows of the block before go through the epilogue.
 #define PIECES (STEPS < 16 ? STEPS : 16)
 #define SUM 1536
+#define STEP (16 * OCLC_DIGITS_LINE)
 // Blocks of rows that ask for a part of the next panel.
 #define SPREAD (MT >= 16 ? 16 : MT >= 8 ? 8 : MT >= 4 ? 4 : MT >= 2 ? 2 : 1)
-#define LOCAL_FLOATS (16 + 2 * SUM + MT * 16 + STEPS * 64 + MT * STEPS * (OCLC_DIGITS_STEP / 4))
+#define LOCAL_FLOATS (16 + 2 * SUM + MT * 16 + STEPS * 64 + MT * STEPS * (STEP / 4))
 
 void store_columns(float16 v, __global float* row, int n) {
   float lanes[16];
@@ -116,8 +117,10 @@ void contraction_tile(const __global float* restrict a, const __global char* res
     const int largest = oclc_digits_bits(bits);
     const float scale = oclc_digits_scale(largest);
     row_units[r] = oclc_digits_unit(largest);
-    for (int s = 0; s < STEPS; ++s)
-      oclc_digits_line(row + s * 64, scale, digits + (r / 16 * STEPS + s) * OCLC_DIGITS_STEP, r % 16);
+    for (int s = 0; s < STEPS; ++s) {
+      const __local float16* x = (const __local float16*)row + s * 4;
+      oclc_digits_line(x[0], x[1], x[2], x[3], scale, digits + (r / 16 * STEPS + s) * STEP, r % 16, 1024);
+    }
   }
   for (int at = 0; at <= blocks; ++at) {
     const int i_block = at % row_blocks, panel = panel_begin + at / row_blocks, pieces = at == blocks ? 1 : PIECES;
@@ -128,8 +131,8 @@ void contraction_tile(const __global float* restrict a, const __global char* res
         const __global char* from = w + ((size_t)panel * STEPS + begin) * 6144;
         // One block reads each panel once, as it comes from memory: far ahead of a long one there is no room.
         const int part = MT == 1 ? -1 : i_block - (panel == panel_begin);
-        if (begin == 0) oclc_digits_begin(to);
-        oclc_digits_multiply(to, digits + (i_block * STEPS + begin) * OCLC_DIGITS_STEP, from, end - begin,
+        if (begin == 0) oclc_digits_begin(to, 1);
+        oclc_digits_multiply(to, digits + (i_block * STEPS + begin) * STEP, 1024, STEP, from, end - begin,
                              oclc_tiles_share(part, SPREAD, panel + 1 == panel_end),
                              oclc_tiles_soon((const __global ushort*)from, part, SPREAD, STEPS * 3072, begin * 3072, STEPS * 3072));
         if (end == STEPS) oclc_digits_end(to);

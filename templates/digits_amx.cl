@@ -6,7 +6,7 @@
 //           infinity makes it NaN.
 //           6 products d1d1; d1d2 + d2d1; d1d3 + d2d2 + d3d1, sums of 32 bits that do not round, up to 43,000 terms.
 // step      64 neighbours in k: byte 4 * i + j of a line is k = i + 16 * j.
-// A         a step of 16 lines: [digit][16][64]; without a unit [16][64] floats, multiples of the unit.
+// A         a step of L lines: [digit][L][64], digits `pitch` bytes apart; without a unit [L][64] floats, multiples of the unit.
 // B         a step of 32 columns: [digit][2][16 i][16 columns][4 j].
 // sums      [product sum][2][16 lines][16 columns] of int in local memory, at a multiple of 64 bytes; without a unit [2][16][16] floats.
 // launch    none: helper functions
@@ -29,10 +29,11 @@ float oclc_digits_unit(int bits) {
   return bits >= 0x7f800000 ? as_float(0x7fc00000) : as_float((oclc_digits_exponent(bits) - 22) << 23);
 }
 
-//@provides oclc_digits_line OCLC_DIGITS_STEP
-// Line `line` of a step from its 64 elements, times `scale`. A step takes OCLC_DIGITS_STEP bytes.
+//@provides oclc_digits_line OCLC_DIGITS_LINE OCLC_DIGITS_PITCH
+// Line `line` of a step from its 64 elements, times `scale`. A line takes OCLC_DIGITS_LINE bytes; the next is OCLC_DIGITS_PITCH behind.
 #if defined(OCLC_AMX) || defined(OCLC_AMX_EMULATED)
-#define OCLC_DIGITS_STEP 3072
+#define OCLC_DIGITS_LINE 192
+#define OCLC_DIGITS_PITCH 64
 // The nearest integers, with 128 added to each digit: bytes 0 to 255.
 uint16 oclc_digits_raised(float16 x) {
 #ifdef OCLC_AMX
@@ -43,32 +44,41 @@ uint16 oclc_digits_raised(float16 x) {
   return as_uint16(convert_int16_rte(x) + 0x808080);
 #endif
 }
-void oclc_digits_line(const __local float* row, float scale, __local uchar* step, int line) {
-  const __local float16* x = (const __local float16*)row;
-  const uint16 p = oclc_digits_raised(x[0] * scale), q = oclc_digits_raised(x[1] * scale), r = oclc_digits_raised(x[2] * scale),
-               s = oclc_digits_raised(x[3] * scale);
+void oclc_digits_line(float16 x, float16 y, float16 z, float16 w, float scale, __local uchar* step, int line, int pitch) {
+  const uint16 p = oclc_digits_raised(x * scale), q = oclc_digits_raised(y * scale), r = oclc_digits_raised(z * scale),
+               s = oclc_digits_raised(w * scale);
   __local uint16* to = (__local uint16*)step + line;
   to[0] = ((p >> 16) | (q >> 8 & 0xff00u) | (r & 0xff0000u) | (s << 8 & 0xff000000u)) ^ 0x80808080u;
-  to[16] = ((p >> 8 & 0xffu) | (q & 0xff00u) | (r << 8 & 0xff0000u) | (s << 16 & 0xff000000u)) ^ 0x80808080u;
-  to[32] = ((p & 0xffu) | (q << 8 & 0xff00u) | (r << 16 & 0xff0000u) | (s << 24)) ^ 0x80808080u;
+  to[pitch / 64] = ((p >> 8 & 0xffu) | (q & 0xff00u) | (r << 8 & 0xff0000u) | (s << 16 & 0xff000000u)) ^ 0x80808080u;
+  to[pitch / 32] = ((p & 0xffu) | (q << 8 & 0xff00u) | (r << 16 & 0xff0000u) | (s << 24)) ^ 0x80808080u;
 }
 #else
-#define OCLC_DIGITS_STEP 4096
-void oclc_digits_line(const __local float* row, float scale, __local uchar* step, int line) {
-  const __local float16* x = (const __local float16*)row;
+#define OCLC_DIGITS_LINE 256
+#define OCLC_DIGITS_PITCH 256
+void oclc_digits_line(float16 x, float16 y, float16 z, float16 w, float scale, __local uchar* step, int line, int pitch) {
   __local float16* to = (__local float16*)step + 4 * line;
-  for (int j = 0; j < 4; ++j) to[j] = rint(x[j] * scale);
+  to[0] = rint(x * scale);
+  to[1] = rint(y * scale);
+  to[2] = rint(z * scale);
+  to[3] = rint(w * scale);
 }
 #endif
 
 //@provides oclc_digits_begin oclc_digits_end oclc_digits_sum
-// Around a sum. Then lines i, columns 16 * h ..: the sum of products divided by 65536 units.
-void oclc_digits_begin(__local int* sums);
+// Around a sum: from 0 if `first`, else on from what the last end left. Then line i, columns 16 * h ..: the sum of products divided by
+// 65536 units.
+void oclc_digits_begin(__local int* sums, int first);
 void oclc_digits_end(__local int* sums);
 #ifdef OCLC_AMX
-void oclc_digits_begin(__local int* sums) {
-  __asm__ volatile(
-      "tilezero %%tmm0\n tilezero %%tmm1\n tilezero %%tmm2\n tilezero %%tmm3\n tilezero %%tmm4\n tilezero %%tmm5" ::: "memory");
+void oclc_digits_begin(__local int* sums, int first) {
+  if (first)
+    __asm__ volatile(
+        "tilezero %%tmm0\n tilezero %%tmm1\n tilezero %%tmm2\n tilezero %%tmm3\n tilezero %%tmm4\n tilezero %%tmm5" ::: "memory");
+  else
+    __asm__ volatile(
+        "tileloadd (%0,%1,1),%%tmm0\n tileloadd 1024(%0,%1,1),%%tmm1\n tileloadd 2048(%0,%1,1),%%tmm2\n"
+        "tileloadd 3072(%0,%1,1),%%tmm3\n tileloadd 4096(%0,%1,1),%%tmm4\n tileloadd 5120(%0,%1,1),%%tmm5" ::"r"(sums),
+        "r"(64L) : "memory");
 }
 void oclc_digits_end(__local int* sums) {
   __asm__ volatile(
@@ -77,8 +87,8 @@ void oclc_digits_end(__local int* sums) {
       "r"(64L) : "memory");
 }
 #else
-void oclc_digits_begin(__local int* sums) {
-  for (int i = 0; i < 96; ++i) ((__local int16*)sums)[i] = 0;
+void oclc_digits_begin(__local int* sums, int first) {
+  for (int i = 0; first && i < 96; ++i) ((__local int16*)sums)[i] = 0;
 }
 void oclc_digits_end(__local int* sums) {}
 #endif
@@ -92,9 +102,9 @@ float16 oclc_digits_sum(const __local int* sums, int i, int h) {
 }
 
 //@provides oclc_digits_multiply
-// sums += A * B over n steps; asks for memory at `soon` as oclc_tiles_multiply_* do.
+// sums += A * B over n steps, the steps of A `next` bytes apart; asks for memory at `soon` as oclc_tiles_multiply_* do.
 #ifdef OCLC_AMX
-#define OCLC_DIGITS_A(at) "tileloadd " #at "(%[a],%[s],1),%%tmm7\n"
+#define OCLC_DIGITS_A(p) "tileloadd (%[" #p "],%[s],1),%%tmm7\n"
 #define OCLC_DIGITS_PAIR(at, low, high, NEXT) \
   "tileloadd " #at "(%[b],%[s],1),%%tmm6\n tdpbssd %%tmm6,%%tmm7,%%tmm" #low "\n" \
   "tileloadd 1024+" #at "(%[b],%[s],1),%%tmm6\n tdpbssd %%tmm6,%%tmm7,%%tmm" #high "\n" NEXT
@@ -102,19 +112,21 @@ float16 oclc_digits_sum(const __local int* sums, int i, int h) {
 #define OCLC_DIGITS_STEPS(NEXT) \
   __asm__ volatile( \
       "1:\n" \
-      OCLC_DIGITS_A(2048) OCLC_DIGITS_PAIR(0, 4, 5, NEXT) \
-      OCLC_DIGITS_A(1024) OCLC_DIGITS_PAIR(0, 2, 3, NEXT) OCLC_DIGITS_PAIR(2048, 4, 5, NEXT) \
-      OCLC_DIGITS_A(0) OCLC_DIGITS_PAIR(0, 0, 1, NEXT) OCLC_DIGITS_PAIR(4096, 4, 5, NEXT) OCLC_DIGITS_PAIR(2048, 2, 3, NEXT) \
-      "add $3072,%[a]\n add $6144,%[b]\n dec %[n]\n jnz 1b\n" \
-      : [a] "+&r"(a), [b] "+&r"(b), [n] "+&r"(left), [soon] "+&r"(soon) : [s] "r"(64L) : "memory", "cc")
+      OCLC_DIGITS_A(z) OCLC_DIGITS_PAIR(0, 4, 5, NEXT) \
+      OCLC_DIGITS_A(y) OCLC_DIGITS_PAIR(0, 2, 3, NEXT) OCLC_DIGITS_PAIR(2048, 4, 5, NEXT) \
+      OCLC_DIGITS_A(x) OCLC_DIGITS_PAIR(0, 0, 1, NEXT) OCLC_DIGITS_PAIR(4096, 4, 5, NEXT) OCLC_DIGITS_PAIR(2048, 2, 3, NEXT) \
+      "add %[next],%[x]\n add %[next],%[y]\n add %[next],%[z]\n add $6144,%[b]\n dec %[n]\n jnz 1b\n" \
+      : [x] "+&r"(x), [y] "+&r"(y), [z] "+&r"(z), [b] "+&r"(b), [n] "+&r"(left), [soon] "+&r"(soon) \
+      : [s] "r"(64L), [next] "r"((long)next) : "memory", "cc")
 #endif
-void oclc_digits_multiply(__local int* sums, const __local uchar* a, const __global char* b, int n, int share,
+void oclc_digits_multiply(__local int* sums, const __local uchar* a, int pitch, int next, const __global char* b, int n, int share,
                           const __global ushort* soon) {
 #ifdef OCLC_AMX
+  const __local uchar *x = a, *y = a + pitch, *z = y + pitch;
   long left = n;
   OCLC_TILE_BY_SHARE(OCLC_DIGITS_STEPS)
 #elif defined(OCLC_AMX_EMULATED)
-  for (; n > 0; --n, a += 3072, b += 6144)
+  for (; n > 0; --n, a += next, b += 6144)
     for (int p = 0; p < 3; ++p)
       for (int q = 0; p + q < 3; ++q)
         for (int h = 0; h < 2; ++h)
@@ -123,7 +135,7 @@ void oclc_digits_multiply(__local int* sums, const __local uchar* a, const __glo
             int16 sum = *to;
             for (int k = 0; k < 16; ++k) {
               const int16 four = vload16(k, (const __global int*)(b + (q * 2 + h) * 1024));
-              const __local char* line = (const __local char*)a + p * 1024 + i * 64 + 4 * k;
+              const __local char* line = (const __local char*)a + p * pitch + i * 64 + 4 * k;
               sum += line[0] * (four << 24 >> 24) + line[1] * (four << 16 >> 24) + line[2] * (four << 8 >> 24) + line[3] * (four >> 24);
             }
             *to = sum;
@@ -131,7 +143,7 @@ void oclc_digits_multiply(__local int* sums, const __local uchar* a, const __glo
 #else
   float16 panel[128];
   __local float16* to = (__local float16*)sums;
-  for (; n > 0; --n, a += 4096, b += 6144) {
+  for (; n > 0; --n, a += next, b += 6144) {
     for (int h = 0; h < 2; ++h)
       for (int i = 0; i < 16; ++i) {
         const __global int16* four = (const __global int16*)b + h * 16 + i;

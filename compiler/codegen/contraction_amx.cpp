@@ -60,7 +60,7 @@ class AmxImageCode {
         {"KH", image.y.taps},     {"KW", image.x.taps},       {"SY", image.y.stride},
         {"SX", image.x.stride},   {"DY", image.y.dilation},   {"Y_FIRST", image.y.first},
         {"Y_LAST", image.y.last}, {"X_FIRST", image.x.first}, {"X_LAST", image.x.last},
-        {"ROWS", tiles.rows},     {"NP", tiles.panels},       {"PRODUCTS", target.tile_products}};
+        {"ROWS", tiles.rows},     {"NP", tiles.panels}};
     for (const auto& [name, number] : numbers) set(name, number);
     set("INDEX", std::string(view.index_type()));
     set("IMAGES", images().is_constant() ? std::to_string(images().value()) : "image_count");
@@ -80,14 +80,28 @@ class AmxImageCode {
 
   // `steps` of 32 terms are added up.
   GeneratedKernel run(std::string_view template_name, std::int64_t steps, const Buffer& weights, HostTensor parts) {
-    out_.template_name = template_name;
+    set("PRODUCTS", target_.tile_products);
     out_.constants.push_back(own_constant("weights", weights.name + ".parts", std::move(parts)));
-    kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
     hole("B_POINTER", fmt::format("w = weights + (size_t)panel * {};\n", steps * parts_of(target_.tile_products) * 1024));
+    return finish(template_name, fmt::format("{} products, ", target_.tile_products));
+  }
+
+  // `steps` of 64 terms.
+  GeneratedKernel run(std::int64_t steps, const Buffer& weights, PackedDigits packed) {
+    out_.constants.push_back(own_constant("weights", weights.name + ".digits", std::move(packed.digits)));
+    out_.constants.push_back(own_constant("units", weights.name + ".units", std::move(packed.units)));
+    hole("B_POINTER", fmt::format("w = weights + (size_t)panel * {};\ncolumn_units = units;\n", steps * kDigitStepBytes));
+    return finish("contraction_window_digits_amx", "");
+  }
+
+ private:
+  GeneratedKernel finish(std::string_view template_name, const std::string& products) {
+    out_.template_name = template_name;
+    kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
     const std::int64_t panel_items = ceil_div(ceil_div(features(), std::int64_t{32}), tiles_.panels);
     out_.groups = images() * Expr(ceil_div(image_.y.outputs, tiles_.rows) * panel_items);
-    out_.schedule = fmt::format("template {}, {} products, {} rows of the image by {} panels of 32 a group", out_.template_name,
-                                target_.tile_products, tiles_.rows, tiles_.panels);
+    out_.schedule = fmt::format("template {}, {}{} rows of the image by {} panels of 32 a group", template_name, products,
+                                tiles_.rows, tiles_.panels);
     out_.local_name = "space";
     out_.local_macro = "LOCAL_FLOATS";
     GeneratedKernel g = assemble(kernel_, std::move(out_));
@@ -95,7 +109,6 @@ class AmxImageCode {
     return g;
   }
 
- private:
   const Expr& images() const { return view_.axis(view_.roles().m[0]).extent; }
   std::int64_t features() const { return view_.columns().value(); }
 
@@ -107,8 +120,9 @@ class AmxImageCode {
   TileKernel out_;
 };
 
-GeneratedKernel window_kernel(const ContractionView& view, const ConvolutionImage& image, const AmxWindowProduct& product,
-                              const AmxWindowTiles& tiles, const Target& target, const Buffer& weights, HostTensor parts) {
+// What both templates of windows are told about it.
+AmxImageCode window_code(const ContractionView& view, const ConvolutionImage& image, const AmxWindowProduct& product,
+                         const AmxWindowTiles& tiles, const Target& target) {
   AmxImageCode code(view, image, tiles, target);
   code.set("K", product.channels);
   code.set("DX", image.x.dilation);
@@ -117,7 +131,7 @@ GeneratedKernel window_kernel(const ContractionView& view, const ConvolutionImag
   const bool one_part = is_one_part(view, target);
   if (one_part) code.set("VALUES", "ushort16");
   code.hole("A_PIXEL", code.source(one_part, fmt::format("y * {} + x * {}", image.y.step, image.x.step)));
-  return code.run("contraction_window_amx", product.steps(), weights, std::move(parts));
+  return code;
 }
 
 // Geometry of a convolution of few channels, or nothing where the template of patches has none.
@@ -175,7 +189,7 @@ class AmxCode {
     out_.constants.push_back(own_constant("units", source.name + ".units", std::move(packed.units)));
     const std::int64_t steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{64});
     const std::string weights = fmt::format("w = weights + (size_t)g * {};\ncolumn_units = units + g * {};\n",
-                                            all_panels() * steps * 6144, all_panels() * 32);
+                                            all_panels() * steps * kDigitStepBytes, all_panels() * 32);
     return finish("contraction_digits_amx", 16, weights,
                   fmt::format("{} x {} blocks of 16 x 32 a group", tiles_.row_blocks, tiles_.panels));
   }
@@ -263,34 +277,42 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   if (!where) return std::nullopt;
   const bool stored_part = target.tile_products == 1 && view.stored_type(view.a()) == DType::bf16;
   const auto image = convolution_image(view, stored_part ? DType::bf16 : DType::f32);
-  const auto tiles = choose_amx_tiles(product, target);
   const auto window = image ? window_product(view, *image) : std::nullopt;
-  const auto window_tiles = window ? choose_amx_window(*window, target) : std::nullopt;
   const auto patches = image ? patch_product(view, *image) : std::nullopt;
-  const auto patch_tiles = patches ? choose_amx_patches(*patches, target) : std::nullopt;
-  double least = tiles ? tiles->seconds : std::numeric_limits<double>::infinity();
-  const auto gains = [&](const std::optional<AmxWindowTiles>& other) {
-    if (!other || !(other->seconds < least)) return false;
-    least = other->seconds;
-    return true;
+  const auto tiles = choose_amx_tiles(product, target), digit_tiles = choose_amx_digits(product, target);
+  const auto window_tiles = window ? choose_amx_window(*window, target) : std::nullopt,
+             digit_window_tiles = window ? choose_amx_window_digits(*window, target) : std::nullopt,
+             patch_tiles = patches ? choose_amx_patches(*patches, target) : std::nullopt;
+  const std::int64_t panels = product.groups * ceil_div(product.columns, std::int64_t{32}),
+                     parts_bytes = panels * product.steps() * parts_of(target.tile_products) * 2048,
+                     digits_bytes = panels * product.taps * ceil_div(product.inner, std::int64_t{64}) * kDigitStepBytes;
+  const auto seconds = [&](const auto& choice, std::int64_t bytes) {
+    return choice ? choice->seconds + unhidden_seconds(bytes, target) : std::numeric_limits<double>::infinity();
   };
-  const bool by_window = gains(window_tiles), by_patches = gains(patch_tiles);
-  const auto digit_tiles = choose_amx_digits(product, target);
-  const bool by_digits = digit_tiles && digit_tiles->seconds < least;
+  const double by_rows = seconds(tiles, parts_bytes), by_window = seconds(window_tiles, parts_bytes),
+               by_patches = seconds(patch_tiles, parts_bytes), parts_least = std::min({by_rows, by_window, by_patches}),
+               by_digits = seconds(digit_tiles, digits_bytes), by_digit_window = seconds(digit_window_tiles, digits_bytes),
+               digits_least = std::min(by_digits, by_digit_window);
   const double fma = patches ? fma_window_seconds(*patches, target) : fma_seconds(product, target);
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
-  if (by_digits && digit_tiles->seconds < fma) {
-    auto packed = pack_digits(weights.constant, *where, view.groups().value(), product.columns, product.inner);
-    if (packed) return AmxCode(view, *digit_tiles, target, product).run(weights, std::move(*packed));
+  if (digits_least < parts_least && digits_least - unhidden_seconds(digits_bytes, target) < fma) {
+    auto digits = pack_digits(weights.constant, *where, view.groups().value(), product.columns, product.inner);
+    if (digits && by_digits < by_digit_window)
+      return AmxCode(view, *digit_tiles, target, product).run(weights, std::move(*digits));
+    if (digits)
+      return window_code(view, *image, *window, *digit_window_tiles, target).run(window->steps(64), weights, std::move(*digits));
   }
-  if (!tiles_gain(least, fma, target)) return std::nullopt;
+  if (!tiles_gain(parts_least - unhidden_seconds(parts_bytes, target), fma, target)) return std::nullopt;
   const int parts_wanted = parts_of(target.tile_products);
-  auto parts = by_patches
+  const bool takes_patches = by_patches <= parts_least;
+  auto parts = takes_patches
                    ? pack_patch_parts(weights.constant, *where, product.columns, product.inner, parts_wanted)
                    : pack_parts(weights.constant, *where, view.groups().value(), product.columns, product.inner, parts_wanted);
   if (!parts) return std::nullopt;
-  if (by_patches) return patch_kernel(view, *image, *patches, *patch_tiles, target, weights, std::move(*parts));
-  if (by_window) return window_kernel(view, *image, *window, *window_tiles, target, weights, std::move(*parts));
+  if (takes_patches) return patch_kernel(view, *image, *patches, *patch_tiles, target, weights, std::move(*parts));
+  if (by_window <= parts_least)
+    return window_code(view, *image, *window, *window_tiles, target)
+        .run("contraction_window_amx", window->steps(32), weights, std::move(*parts));
   return AmxCode(view, *tiles, target, product).run(weights, std::move(*parts));
 }
 

@@ -154,7 +154,9 @@ double tile_unit_seconds(const Node& conv, const ConvSizes& s, const Target& tar
     window.phases = strides[0] * strides[1];
     window.pitch = window.columns + 1;
     window.reach = (whole(number(w[2])) - 1) / strides[0] * window.pitch + (whole(number(w[3])) - 1) / strides[1];
-    if (const auto chosen = choose_amx_window(window, target)) least = std::min(least, chosen->seconds);
+    for (const auto& chosen : {choose_amx_window(window, target), choose_amx_window_digits(window, target)}) {
+      if (chosen) least = std::min(least, chosen->seconds);
+    }
   }
   return least + target.launch_seconds;
 }

@@ -18,8 +18,8 @@ constexpr Costs costs_of(int products) {
                          : Costs{28e-9, 40e-9, 250e-9};
 }
 // The same of integers of three bytes: a step of 64 terms of 16 x 32 sums, its 16 lines, 16 x 32 sums. The longest sums that do not overflow.
-constexpr Costs kDigitsCosts{74e-9, 90e-9, 150e-9};
-constexpr std::int64_t kDigitStepBytes = 6144, kMostDigitTerms = 43000;
+constexpr Costs kDigitsCosts{64e-9, 90e-9, 200e-9};
+constexpr std::int64_t kMostDigitTerms = 43000;
 constexpr double kItemSeconds = 200e-9, kTapSeconds = 15e-9;
 // Of an element of a window of planes, and of a piece of a row of taps.
 constexpr double kWindowSeconds = 0.3e-9, kSegmentSeconds = 0.7e-9;
@@ -48,6 +48,8 @@ constexpr double kGoOnSeconds = 80e-9;
 constexpr std::int64_t kFewestSteps = 8;
 // Bytes a second of weights that reach a core from beyond its second-level cache.
 constexpr double kCoreStream = 20e9;
+// Share of the time that weights take to come from memory which a product's time grows by, beside one whose weights are in the cache.
+constexpr double kUnhidden = 0.5;
 constexpr double kImbalance = 1.08;
 // Results of wide rows are stored row by row where an item has so many panels, whose weights are no more than this share of the
 // second-level cache: they are read again for every block of rows. Larger ones come from memory while tiles multiply.
@@ -58,17 +60,28 @@ double panel_seconds(double steps, double blocks, double multiply, double step_b
   return steps * std::max(blocks * multiply, step_bytes / kCoreStream);
 }
 
+// How blocks of sums are multiplied: lines and terms of a step, bytes of a step of weights, of a line of a step, of a block's sums.
+struct Unit {
+  Costs costs;
+  std::int64_t lines, terms, step_bytes, line_bytes, sum_bytes;
+};
+
+Unit parts_unit(int products) {
+  const std::int64_t parts = parts_of(products);
+  return {costs_of(products), 32, 32, parts * 2048, parts * 64, 4096};
+}
+
 // Taps of a panel that all blocks multiply before they go on to the next: all, or the largest divisor that fits.
-std::int64_t taps_at_once(const AmxWindowProduct& p, std::int64_t blocks, std::int64_t step_bytes, std::int64_t window_bytes,
+std::int64_t taps_at_once(const AmxWindowProduct& p, std::int64_t blocks, const Unit& unit, std::int64_t window_bytes,
                           const Target& target) {
   const auto room = static_cast<std::int64_t>(kPanelsShare * static_cast<double>(target.l2_bytes)) - window_bytes;
-  const std::int64_t steps = p.steps() / p.taps;
+  const std::int64_t steps = p.steps(unit.terms) / p.taps;
   std::int64_t least = p.taps;
   for (std::int64_t n = p.taps; n >= 1 && blocks > 1; --n) {
     if (p.taps % n != 0) continue;
     if (n * steps < kFewestSteps) break;
     least = n;
-    if (2 * n * steps * step_bytes <= room) break;
+    if (2 * n * steps * unit.step_bytes <= room) break;
   }
   return least;
 }
@@ -78,24 +91,21 @@ double rounds(std::int64_t items, std::int64_t cores) {
   return static_cast<double>(ceil_div(items, cores)) * (items < 4 * cores ? kImbalance : 1);
 }
 
-}  // namespace
-
-std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const Target& target) {
-  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
-  const auto [multiply, split, block_seconds] = costs_of(target.tile_products);
-  const std::int64_t steps = p.steps(), channel_steps = steps / p.taps, panels = ceil_div(p.features, 32),
-                     cores = std::max(1, target.compute_units), parts = parts_of(target.tile_products);
+std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Unit& unit, const Target& target) {
+  const auto [multiply, split, block_seconds] = unit.costs;
+  const std::int64_t steps = p.steps(unit.terms), channel_steps = steps / p.taps, panels = ceil_div(p.features, 32),
+                     cores = std::max(1, target.compute_units);
   const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
-  const double weights = static_cast<double>(panels * steps * parts * 2048) / target.bytes_per_second;
+  const double weights = static_cast<double>(panels * steps * unit.step_bytes) / target.bytes_per_second;
   std::optional<AmxWindowTiles> best;
   for (std::int64_t rows = 1; rows <= p.rows; ++rows) {
     const std::int64_t row_items = ceil_div(p.rows, rows);
     if (rows > 1 && ceil_div(p.rows, rows - 1) == row_items) continue;
-    const std::int64_t blocks = ceil_div(rows * p.pitch, 32), lines = p.phases * (blocks * 32 + p.reach),
+    const std::int64_t blocks = ceil_div(rows * p.pitch, unit.lines), lines = p.phases * (blocks * unit.lines + p.reach),
                        used = p.phases * (rows * p.pitch + p.reach);
-    const std::int64_t window_bytes = channel_steps * parts * lines * 64,
-                       at_once = taps_at_once(p, blocks, parts * 2048, window_bytes, target);
-    if (static_cast<double>(window_bytes + 64 + (at_once < p.taps ? blocks : 2) * 4096) > budget) break;
+    const std::int64_t window_bytes = channel_steps * lines * unit.line_bytes,
+                       at_once = taps_at_once(p, blocks, unit, window_bytes, target);
+    if (static_cast<double>(window_bytes + 64 + (at_once < p.taps ? blocks : 2) * unit.sum_bytes) > budget) break;
     for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
       AmxWindowTiles t;
       t.rows = rows;
@@ -104,16 +114,37 @@ std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const
       if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
       const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
       const double panel =
-          panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply, static_cast<double>(parts * 2048)) +
+          panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply, static_cast<double>(unit.step_bytes)) +
           static_cast<double>(blocks) * (static_cast<double>(p.taps) * kTapSeconds + block_seconds +
                                          static_cast<double>(p.taps / at_once - 1) * kGoOnSeconds);
-      const double item =
-          kItemSeconds + static_cast<double>(used * channel_steps) / 32 * split + static_cast<double>(t.panels) * panel;
+      const double item = kItemSeconds + static_cast<double>(used * channel_steps) / static_cast<double>(unit.lines) * split +
+                          static_cast<double>(t.panels) * panel;
       t.seconds = std::max(rounds(items, cores) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }
   }
   return best;
+}
+
+// Whether a product of so long sums may be one of integers.
+bool takes_digits(std::int64_t terms, const Target& target) {
+  return target.matrix_unit == MatrixUnit::amx && target.tile_products >= 3 && !target.careful_sums && terms <= kMostDigitTerms;
+}
+
+}  // namespace
+
+double unhidden_seconds(std::int64_t bytes, const Target& target) {
+  return kUnhidden * static_cast<double>(bytes) / target.bytes_per_second;
+}
+
+std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const Target& target) {
+  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
+  return choose_window(p, parts_unit(target.tile_products), target);
+}
+
+std::optional<AmxWindowTiles> choose_amx_window_digits(const AmxWindowProduct& p, const Target& target) {
+  if (!takes_digits(p.taps * p.channels, target)) return std::nullopt;
+  return choose_window(p, {kDigitsCosts, 16, 64, kDigitStepBytes, 256, 6144}, target);
 }
 
 std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const Target& target) {
@@ -215,8 +246,7 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
 }
 
 std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& target) {
-  if (target.matrix_unit != MatrixUnit::amx || target.tile_products < 3 || target.careful_sums) return std::nullopt;
-  if (p.taps * p.inner > kMostDigitTerms) return std::nullopt;
+  if (!takes_digits(p.taps * p.inner, target)) return std::nullopt;
   const double split = kDigitsCosts.split * (p.vectors ? 1 : kScalarLine);
   const std::int64_t steps = p.taps * ceil_div(p.inner, 64), row_blocks = ceil_div(p.rows, 16), panels = ceil_div(p.columns, 32),
                      cores = std::max(1, target.compute_units);

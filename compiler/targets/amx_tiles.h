@@ -21,6 +21,8 @@ struct AmxTiles {
   double seconds = 0;
 };
 
+// Bytes of a step of 64 terms of 32 columns, as integers of three bytes.
+constexpr std::int64_t kDigitStepBytes = 6144;
 // Parts of bfloat16 that stand for a float where it takes so many products.
 constexpr int parts_of(int products) { return products == 6 ? 3 : products == 3 ? 2 : 1; }
 
@@ -28,9 +30,12 @@ constexpr int parts_of(int products) { return products == 6 ? 3 : products == 3 
 std::int64_t amx_local_floats(const AmxTiles& tiles, const AmxProduct& product, int products);
 // The tiles of least estimated time; nothing if the target has no such units, or none of the target's contract.
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& product, const Target& target);
-// The same by integers of three bytes, of rows that are not given in parts: template contraction_digits_amx.cl. `row_blocks` are of 16 rows,
-// `chunk` is unused. Nothing where a sum is too long, or where a product errs less (careful sums) or takes less.
+// The same by integers of three bytes: template contraction_digits_amx.cl, blocks of 16 rows, all steps at a time. Nothing where sums are
+// longer than 32 bits, have to be careful, or are of rounded operands.
 std::optional<AmxTiles> choose_amx_digits(const AmxProduct& product, const Target& target);
+// What weights from memory add to an estimate, beside what they take where products wait for them alone: they arrive while tiles
+// multiply, in part. For estimates of different bytes.
+double unhidden_seconds(std::int64_t bytes, const Target& target);
 
 // A convolution whose work-items split a window of the image once for all taps: template contraction_window_amx.cl.
 struct AmxWindowProduct {
@@ -38,7 +43,8 @@ struct AmxWindowProduct {
   std::int64_t features = 1, channels = 1, taps = 1;
   std::int64_t phases = 1, pitch = 1, reach = 0;  // SY * SX, PITCH, REACH of the template
 
-  std::int64_t steps() const { return taps * ((channels + 31) / 32); }
+  // Of so many channels.
+  std::int64_t steps(std::int64_t terms) const { return taps * ((channels + terms - 1) / terms); }
 };
 
 struct AmxWindowTiles {
@@ -48,6 +54,8 @@ struct AmxWindowTiles {
 };
 
 std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& product, const Target& target);
+// By integers of three bytes: template contraction_window_digits_amx.cl.
+std::optional<AmxWindowTiles> choose_amx_window_digits(const AmxWindowProduct& product, const Target& target);
 
 // A convolution of few channels, whose work-items copy patches out of a window of the image: template
 // contraction_patches_amx.cl.
