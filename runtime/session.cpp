@@ -8,6 +8,7 @@
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
+#include "runtime/huge_pages.h"
 #include "runtime/package/verify.h"
 #include "runtime/quirks.h"
 
@@ -87,6 +88,8 @@ ClMem Session::allocate(std::uint64_t bytes, const std::string& what) {
   cl_int code = CL_SUCCESS;
   ClMem memory(clCreateBuffer(context_->cl(), CL_MEM_READ_WRITE, bytes, nullptr, &code));
   check_cl(code, "allocating " + std::to_string(bytes) + " bytes for " + what);
+  if (facts.device_class == OCLC_DEVICE_CPU && bytes >= kLeastHuge && context_->queue())
+    use_huge_pages(context_->queue(), memory.get(), bytes);
   return memory;
 }
 

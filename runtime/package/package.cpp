@@ -54,19 +54,25 @@ void read_all(const File& file, const std::string& name, std::byte* to, std::siz
   }
 }
 
+constexpr std::size_t kStep = std::size_t{4} << 20;  // a multiple of all page sizes
+
+// Pages of a mapped file that lie in `part` are no longer resident; they come back when they are read. A refusal costs memory alone.
+void give_back(std::span<const std::byte> part) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(part.data()) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(part.data()) + part.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 // hash64 of a section of a mapped file. What was read is given back page by page: resident are then the constants that are
 // used, of tables the rows, and not also those that were only checked.
 std::uint64_t hash64_passing(std::span<const std::byte> bytes) {
-  constexpr std::size_t kStep = std::size_t{4} << 20;  // a multiple of all page sizes
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
   for (std::size_t at = 0; at < bytes.size(); at += kStep) {
     const auto part = bytes.subspan(at, std::min(kStep, bytes.size() - at));
     XXH3_64bits_update(&state, part.data(), part.size());
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto begin = reinterpret_cast<std::uintptr_t>(part.data()) / page * page;
-    const auto end = (reinterpret_cast<std::uintptr_t>(part.data()) + part.size()) / page * page;
-    if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);  // refusal costs memory alone
+    give_back(part);
   }
   return XXH3_64bits_digest(&state);
 }
@@ -108,6 +114,7 @@ std::shared_ptr<const Package> Package::open(const std::string& path, Residence 
   package->name_ = path;
   package->noun_ = noun;
   package->bytes_ = static_cast<std::size_t>(status.st_size);
+  package->mapped_ = residence == Residence::mapped;
   if (residence == Residence::mapped) {
     void* base = ::mmap(nullptr, package->bytes_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
     if (base == MAP_FAILED) throw_io(path, "cannot map", errno);
@@ -130,6 +137,14 @@ std::shared_ptr<const Package> Package::from_memory(std::span<const std::byte> b
   std::memcpy(package->base_, bytes.data(), bytes.size());
   package->check(Residence::copied);
   return package;
+}
+
+void Package::copy_constants(std::size_t offset, std::span<std::byte> to) const {
+  for (std::size_t at = 0; at < to.size(); at += kStep) {
+    const auto part = constants_.subspan(offset + at, std::min(kStep, to.size() - at));
+    std::memcpy(to.data() + at, part.data(), part.size());
+    if (mapped_) give_back(part);
+  }
 }
 
 Package::~Package() {

@@ -34,6 +34,10 @@ class Package {
 
   const oclc::plan::Plan& plan() const { return *plan_; }
   std::span<const std::byte> constants() const { return constants_; }  // starts on a page boundary
+  // Whether they lie in a mapping of the file.
+  bool is_mapped() const { return mapped_; }
+  // Those from `offset` on, whose pages are given back where they are mapped.
+  void copy_constants(std::size_t offset, std::span<std::byte> to) const;
   const std::string& name() const { return name_; }
   std::uint64_t hash() const { return hash_; }  // of the header, hence of everything
 
@@ -44,6 +48,7 @@ class Package {
   std::string name_;
   std::string noun_ = "plan";
   std::byte* base_ = nullptr;  // mmap
+  bool mapped_ = false;        // of the file
   std::size_t bytes_ = 0;
   std::span<const std::byte> constants_;
   const oclc::plan::Plan* plan_ = nullptr;
