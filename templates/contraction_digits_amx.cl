@@ -11,7 +11,8 @@
 //   G, M, N, K, TAPS   as in contraction_cpu.cl; TAPS * K up to 43,000
 //   PV        16; 1 where neighbours in k are not neighbours in memory or K < 16 (16)
 //   MT, NP    blocks of 16 rows and panels of 32 columns of a work-item: at least 1
-// local memory 4 * LOCAL_FLOATS bytes: a row, the digits of all rows and their units, sums of two blocks.
+//   CHUNK     steps of which digits are made at a time, with units of their own; all, TAPS * TAP_STEPS, where they fit (all)
+// local memory 4 * LOCAL_FLOATS bytes: a row, the digits of all rows and their units, sums of two blocks, with several chunks all results.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 #ifndef G
 #define G 1
@@ -42,13 +43,17 @@
 #define PANELS ((N + 31) / 32)
 #define ROW_BLOCKS ((M + MT * 16 - 1) / (MT * 16))
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
+#ifndef CHUNK
+#define CHUNK STEPS
+#endif
+#define CHUNKED (CHUNK < STEPS)
 // Stretches of a block's sums, beside each of which some rows of the block before go through the epilogue.
-#define PIECES (STEPS < 16 ? STEPS : 16)
+#define PIECES 16
 #define SUM 1536
 #define STEP (16 * OCLC_DIGITS_LINE)
 // Blocks of rows that ask for a part of the next panel.
 #define SPREAD (MT >= 16 ? 16 : MT >= 8 ? 8 : MT >= 4 ? 4 : MT >= 2 ? 2 : 1)
-#define LOCAL_FLOATS (16 + 2 * SUM + MT * 16 + STEPS * 64 + MT * STEPS * (STEP / 4))
+#define LOCAL_FLOATS (16 + 2 * SUM + MT * 16 + CHUNK * 64 + CHUNKED * MT * NP * 512 + MT * CHUNK * (STEP / 4))
 
 void store_columns(float16 v, __global float* row, int n) {
   float lanes[16];
@@ -68,7 +73,8 @@ void contraction_tile(const __global float* restrict a, const __global char* res
   __local int* sums = (__local int*)(space + (64 - ((size_t)space & 63)) / 4);
   __local float* row_units = (__local float*)sums + 2 * SUM;
   __local float* row = row_units + MT * 16;
-  __local uchar* digits = (__local uchar*)(row + STEPS * 64);
+  __local float16* results = (__local float16*)(row + CHUNK * 64);
+  __local uchar* digits = (__local uchar*)(results + CHUNKED * MT * NP * 32);
   const __global char* w = 0;
   const __global float* column_units = 0;
   //@hole B_POINTER
@@ -76,87 +82,96 @@ void contraction_tile(const __global float* restrict a, const __global char* res
   column_units = units + g * (PANELS * 32);
   //@end
   oclc_tiles_open();
-  for (int r = 0; r < row_blocks * 16; ++r) {
-    // Surplus rows of the last block repeat row M - 1 and are not stored.
-    const int m = min(m_begin + r, M - 1);
-    int16 bits = 0;
-    for (int s = 0; s < STEPS; ++s) {
-      const int tap = s / TAP_STEPS, k0 = s % TAP_STEPS * 64;
-      #pragma unroll
-      for (int h = 0; h < 4; ++h) {
-        float16 quarter = 0;
-        const int k_first = k0 + h * 16;
-        if (K % 64 == 0 || k_first < K) {
-#if PV == 16
-          // The last vector overlaps its neighbour instead of reading past the row.
-          const int k = K % 16 == 0 ? k_first : min(k_first, K - 16);
-          float16 v;
-          //@hole A_ELEMENTS
-          v = vload16(0, a + (size_t)(g * M + m) * (TAPS * K) + tap * K + k);
-          //@end
-          quarter = K % 16 == 0 || k == k_first ? v : oclc_first_lanes_after(v, k_first - k);
-#else
-          float lanes[16];
-          for (int l = 0; l < 16; ++l) {
-            float v = 0.0f;
-            const int k = k_first + l;
-            if (K % 16 == 0 || k < K) {
-              //@hole A_ELEMENTS
-              v = a[(size_t)(g * M + m) * (TAPS * K) + tap * K + k];
-              //@end
-            }
-            lanes[l] = v;
-          }
-          quarter = vload16(0, lanes);
-#endif
-        }
-        ((__local float16*)row)[s * 4 + h] = quarter;
-        bits = max(bits, as_int16(quarter) & 0x7fffffff);
-      }
-    }
-    const int largest = oclc_digits_bits(bits);
-    const float scale = oclc_digits_scale(largest);
-    row_units[r] = oclc_digits_unit(largest);
-    for (int s = 0; s < STEPS; ++s) {
-      const __local float16* x = (const __local float16*)row + s * 4;
-      oclc_digits_line(x[0], x[1], x[2], x[3], scale, digits + (r / 16 * STEPS + s) * STEP, r % 16, 1024);
-    }
-  }
-  for (int at = 0; at <= blocks; ++at) {
-    const int i_block = at % row_blocks, panel = panel_begin + at / row_blocks, pieces = at == blocks ? 1 : PIECES;
-    __local int* to = sums + (at & 1) * SUM;
-    for (int q = 0; q < pieces; ++q) {
-      if (at < blocks) {
-        const int begin = STEPS * q / pieces, end = STEPS * (q + 1) / pieces;
-        const __global char* from = w + ((size_t)panel * STEPS + begin) * 6144;
-        // One block reads each panel once, as it comes from memory: far ahead of a long one there is no room.
-        const int part = MT == 1 ? -1 : i_block - (panel == panel_begin);
-        if (begin == 0) oclc_digits_begin(to, 1);
-        oclc_digits_multiply(to, digits + (i_block * STEPS + begin) * STEP, 1024, STEP, from, end - begin,
-                             oclc_tiles_share(part, SPREAD, panel + 1 == panel_end),
-                             oclc_tiles_soon((const __global ushort*)from, part, SPREAD, STEPS * 3072, begin * 3072, STEPS * 3072));
-        if (end == STEPS) oclc_digits_end(to);
-      }
-      if (at == 0) continue;
-      const int stored_block = (at - 1) % row_blocks, m0 = m_begin + stored_block * 16;
-      const int n0 = (panel_begin + (at - 1) / row_blocks) * 32, i_end = min(16 * (q + 1) / pieces, m_end - m0);
-      const __local int* from = sums + (at - 1 & 1) * SUM;
-      for (int i = 16 * q / pieces; i < i_end; ++i) {
-        const int m = m0 + i;
-        //@hole C_ROW
-        __global float* c_row = c + (size_t)(g * M + m) * N;
-        //@end
+  for (int s_begin = 0; s_begin < STEPS; s_begin += CHUNK) {
+    const int s_end = min(STEPS, s_begin + CHUNK), steps = s_end - s_begin;
+    for (int r = 0; r < row_blocks * 16; ++r) {
+      // Surplus rows of the last block repeat row M - 1 and are not stored.
+      const int m = min(m_begin + r, M - 1);
+      int16 bits = 0;
+      for (int s = s_begin; s < s_end; ++s) {
+        const int tap = s / TAP_STEPS, k0 = s % TAP_STEPS * 64;
         #pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const int n = n0 + j * 16;
-          if (N % 32 != 0 && n >= N) break;
-          float16 v = oclc_digits_sum(from, i, j) * vload16(0, column_units + n) * row_units[stored_block * 16 + i];
-          //@hole EPILOGUE
-          v += vload16(0, bias + n);
+        for (int h = 0; h < 4; ++h) {
+          float16 quarter = 0;
+          const int k_first = k0 + h * 16;
+          if (K % 64 == 0 || k_first < K) {
+#if PV == 16
+            // The last vector overlaps its neighbour instead of reading past the row.
+            const int k = K % 16 == 0 ? k_first : min(k_first, K - 16);
+            float16 v;
+            //@hole A_ELEMENTS
+            v = vload16(0, a + (size_t)(g * M + m) * (TAPS * K) + tap * K + k);
+            //@end
+            quarter = K % 16 == 0 || k == k_first ? v : oclc_first_lanes_after(v, k_first - k);
+#else
+            float lanes[16];
+            for (int l = 0; l < 16; ++l) {
+              float v = 0.0f;
+              const int k = k_first + l;
+              if (K % 16 == 0 || k < K) {
+                //@hole A_ELEMENTS
+                v = a[(size_t)(g * M + m) * (TAPS * K) + tap * K + k];
+                //@end
+              }
+              lanes[l] = v;
+            }
+            quarter = vload16(0, lanes);
+#endif
+          }
+          ((__local float16*)row)[(s - s_begin) * 4 + h] = quarter;
+          bits = max(bits, as_int16(quarter) & 0x7fffffff);
+        }
+      }
+      const int largest = oclc_digits_bits(bits);
+      const float scale = oclc_digits_scale(largest);
+      row_units[r] = oclc_digits_unit(largest);
+      for (int s = 0; s < steps; ++s) {
+        const __local float16* x = (const __local float16*)row + s * 4;
+        oclc_digits_line(x[0], x[1], x[2], x[3], scale, digits + (r / 16 * CHUNK + s) * STEP, r % 16, 1024);
+      }
+    }
+    for (int at = 0; at <= blocks; ++at) {
+      const int i_block = at % row_blocks, panel = panel_begin + at / row_blocks, pieces = at == blocks ? 1 : min(steps, PIECES);
+      __local int* to = sums + (at & 1) * SUM;
+      for (int q = 0; q < pieces; ++q) {
+        if (at < blocks) {
+          const int begin = steps * q / pieces, end = steps * (q + 1) / pieces;
+          const __global char* from = w + ((size_t)panel * STEPS + s_begin + begin) * 6144;
+          // One block reads each panel once, as it comes from memory: far ahead of a long one there is no room.
+          const int part = MT == 1 ? -1 : i_block - (panel == panel_begin);
+          if (begin == 0) oclc_digits_begin(to, 1);
+          oclc_digits_multiply(to, digits + (i_block * CHUNK + begin) * STEP, 1024, STEP, from, end - begin,
+                               oclc_tiles_share(part, SPREAD, panel + 1 == panel_end),
+                               oclc_tiles_soon((const __global ushort*)from, part, SPREAD, STEPS * 3072, begin * 3072, steps * 3072));
+          if (end == steps) oclc_digits_end(to);
+        }
+        if (at == 0) continue;
+        const int stored_block = (at - 1) % row_blocks, m0 = m_begin + stored_block * 16;
+        const int n0 = (panel_begin + (at - 1) / row_blocks) * 32, i_end = min(16 * (q + 1) / pieces, m_end - m0);
+        const __local int* from = sums + (at - 1 & 1) * SUM;
+        for (int i = 16 * q / pieces; i < i_end; ++i) {
+          const int m = m0 + i;
+          //@hole C_ROW
+          __global float* c_row = c + (size_t)(g * M + m) * N;
           //@end
-          //@hole STORE
-          store_columns(v, c_row, n);
-          //@end
+          #pragma unroll
+          for (int j = 0; j < 2; ++j) {
+            const int n = n0 + j * 16;
+            if (N % 32 != 0 && n >= N) break;
+            float16 v = oclc_digits_sum(from, i, j) * vload16(0, column_units + n) * row_units[stored_block * 16 + i];
+            if (CHUNKED) {
+              __local float16* result = results + ((at - 1) * 16 + i) * 2 + j;
+              if (s_begin > 0) v += *result;
+              if (s_end < STEPS) *result = v;
+              if (s_end < STEPS) continue;
+            }
+            //@hole EPILOGUE
+            v += vload16(0, bias + n);
+            //@end
+            //@hole STORE
+            store_columns(v, c_row, n);
+            //@end
+          }
         }
       }
     }

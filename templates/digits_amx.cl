@@ -105,16 +105,24 @@ float16 oclc_digits_sum(const __local int* sums, int i, int h) {
 // sums += A * B over n steps, the steps of A `next` bytes apart; asks for memory at `soon` as oclc_tiles_multiply_* do.
 #ifdef OCLC_AMX
 #define OCLC_DIGITS_A(p) "tileloadd (%[" #p "],%[s],1),%%tmm7\n"
-#define OCLC_DIGITS_PAIR(at, low, high, NEXT) \
-  "tileloadd " #at "(%[b],%[s],1),%%tmm6\n tdpbssd %%tmm6,%%tmm7,%%tmm" #low "\n" \
-  "tileloadd 1024+" #at "(%[b],%[s],1),%%tmm6\n tdpbssd %%tmm6,%%tmm7,%%tmm" #high "\n" NEXT
-// Products of one sum stand apart: each waits for the one before.
+#define OCLC_DIGITS_B(at) "tileloadd " #at "(%[b],%[s],1),%%tmm6\n"
+#define OCLC_DIGITS_DOT(sum) "tdpbssd %%tmm6,%%tmm7,%%tmm" #sum "\n"
+// Each tile of B is loaded once, and 13 tiles for 12 products: what comes from the second-level cache takes as long as the unit.
 #define OCLC_DIGITS_STEPS(NEXT) \
   __asm__ volatile( \
       "1:\n" \
-      OCLC_DIGITS_A(z) OCLC_DIGITS_PAIR(0, 4, 5, NEXT) \
-      OCLC_DIGITS_A(y) OCLC_DIGITS_PAIR(0, 2, 3, NEXT) OCLC_DIGITS_PAIR(2048, 4, 5, NEXT) \
-      OCLC_DIGITS_A(x) OCLC_DIGITS_PAIR(0, 0, 1, NEXT) OCLC_DIGITS_PAIR(4096, 4, 5, NEXT) OCLC_DIGITS_PAIR(2048, 2, 3, NEXT) \
+      OCLC_DIGITS_B(0) OCLC_DIGITS_A(z) OCLC_DIGITS_DOT(4) OCLC_DIGITS_A(y) OCLC_DIGITS_DOT(2) \
+      NEXT \
+      OCLC_DIGITS_A(x) OCLC_DIGITS_DOT(0) OCLC_DIGITS_B(2048) OCLC_DIGITS_DOT(2) \
+      NEXT \
+      OCLC_DIGITS_A(y) OCLC_DIGITS_DOT(4) OCLC_DIGITS_B(3072) OCLC_DIGITS_DOT(5) \
+      NEXT \
+      OCLC_DIGITS_A(x) OCLC_DIGITS_DOT(3) OCLC_DIGITS_B(5120) OCLC_DIGITS_DOT(5) \
+      NEXT \
+      OCLC_DIGITS_B(4096) OCLC_DIGITS_DOT(4) OCLC_DIGITS_B(1024) OCLC_DIGITS_DOT(1) \
+      NEXT \
+      OCLC_DIGITS_A(y) OCLC_DIGITS_DOT(3) OCLC_DIGITS_A(z) OCLC_DIGITS_DOT(5) \
+      NEXT \
       "add %[next],%[x]\n add %[next],%[y]\n add %[next],%[z]\n add $6144,%[b]\n dec %[n]\n jnz 1b\n" \
       : [x] "+&r"(x), [y] "+&r"(y), [z] "+&r"(z), [b] "+&r"(b), [n] "+&r"(left), [soon] "+&r"(soon) \
       : [s] "r"(64L), [next] "r"((long)next) : "memory", "cc")

@@ -190,8 +190,9 @@ class AmxCode {
     const std::int64_t steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{64});
     const std::string weights = fmt::format("w = weights + (size_t)g * {};\ncolumn_units = units + g * {};\n",
                                             all_panels() * steps * kDigitStepBytes, all_panels() * 32);
+    out_.values.parameters["CHUNK"] = std::to_string(tiles_.chunk);
     return finish("contraction_digits_amx", 16, weights,
-                  fmt::format("{} x {} blocks of 16 x 32 a group", tiles_.row_blocks, tiles_.panels));
+                  fmt::format("{} x {} blocks of 16 x 32 a group, {} steps at a time", tiles_.row_blocks, tiles_.panels, tiles_.chunk));
   }
 
  private:

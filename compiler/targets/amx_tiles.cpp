@@ -13,12 +13,12 @@ struct Costs {
   double multiply, split, block;
 };
 constexpr Costs costs_of(int products) {
-  return products == 6   ? Costs{140e-9, 170e-9, 500e-9}
-         : products == 3 ? Costs{64e-9, 120e-9, 250e-9}
+  return products == 6   ? Costs{140e-9, 300e-9, 500e-9}
+         : products == 3 ? Costs{64e-9, 250e-9, 250e-9}
                          : Costs{28e-9, 40e-9, 250e-9};
 }
 // The same of integers of three bytes: a step of 64 terms of 16 x 32 sums, its 16 lines, 16 x 32 sums. The longest sums that do not overflow.
-constexpr Costs kDigitsCosts{64e-9, 90e-9, 200e-9};
+constexpr Costs kDigitsCosts{64e-9, 250e-9, 200e-9};
 constexpr std::int64_t kMostDigitTerms = 43000;
 constexpr double kItemSeconds = 200e-9, kTapSeconds = 15e-9;
 // Of an element of a window of planes, and of a piece of a row of taps.
@@ -47,7 +47,7 @@ constexpr double kPanelsShare = 0.7;
 constexpr double kGoOnSeconds = 80e-9;
 constexpr std::int64_t kFewestSteps = 8;
 // Bytes a second of weights that reach a core from beyond its second-level cache.
-constexpr double kCoreStream = 20e9;
+constexpr double kCoreStream = 14e9;
 // Share of the time that weights take to come from memory which a product's time grows by, beside one whose weights are in the cache.
 constexpr double kUnhidden = 0.5;
 constexpr double kImbalance = 1.08;
@@ -255,21 +255,29 @@ std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& tar
   for (std::int64_t mt = 1; mt <= std::min<std::int64_t>(row_blocks, 32); ++mt) {
     const std::int64_t row_items = ceil_div(row_blocks, mt);
     if (mt > 1 && ceil_div(row_blocks, mt - 1) == row_items) continue;
-    const std::int64_t rows_bytes = mt * steps * 4096 + steps * 256 + (2 * 1536 + mt * 16 + 16) * 4,
-                       beside = rows_bytes + (mt > 1 ? 2 : 0) * steps * kDigitStepBytes;
-    if (rows_bytes > target.local_bytes || static_cast<double>(beside) > kPanelsShare * static_cast<double>(target.l2_bytes)) break;
     for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
       AmxTiles t;
       t.row_blocks = mt;
       t.panels = ceil_div(panels, panel_items);
-      t.chunk = steps;
       if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      // Digits beside two panels, and the results that later chunks add to.
+      const auto fits = [&](std::int64_t chunk) {
+        const std::int64_t results = chunk < steps ? mt * t.panels * 2048 : 0,
+                           others = steps * 256 + (2 * 1536 + mt * 16 + 16) * 4 + results;
+        return static_cast<double>(mt * chunk * 3072 + others + (mt > 1 ? 2 : 0) * chunk * kDigitStepBytes) <=
+                   kPanelsShare * static_cast<double>(target.l2_bytes) &&
+               mt * chunk * 4096 + others <= target.local_bytes;
+      };
+      std::int64_t chunks = 1;
+      while (!fits(ceil_div(steps, chunks)) && ceil_div(steps, chunks) > kFewestSteps) ++chunks;
+      t.chunk = ceil_div(steps, chunks);
+      if (!fits(t.chunk)) continue;
       const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels);
       const auto blocks = static_cast<double>(mt);
       const double item = kItemSeconds + static_cast<double>(mt * steps) * split +
                           static_cast<double>(t.panels) *
                               (panel_seconds(static_cast<double>(steps), blocks, kDigitsCosts.multiply, kDigitStepBytes) +
-                               blocks * kDigitsCosts.block);
+                               blocks * kDigitsCosts.block * static_cast<double>(ceil_div(steps, t.chunk)));
       t.seconds = std::max(rounds(items, cores) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }

@@ -30,7 +30,7 @@ constexpr int parts_of(int products) { return products == 6 ? 3 : products == 3 
 std::int64_t amx_local_floats(const AmxTiles& tiles, const AmxProduct& product, int products);
 // The tiles of least estimated time; nothing if the target has no such units, or none of the target's contract.
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& product, const Target& target);
-// The same by integers of three bytes: template contraction_digits_amx.cl, blocks of 16 rows, all steps at a time. Nothing where sums are
+// The same by integers of three bytes: template contraction_digits_amx.cl, blocks of 16 rows, steps of 64 terms. Nothing where sums may be
 // longer than 32 bits, have to be careful, or are of rounded operands.
 std::optional<AmxTiles> choose_amx_digits(const AmxProduct& product, const Target& target);
 // What weights from memory add to an estimate, beside what they take where products wait for them alone: they arrive while tiles
