@@ -32,10 +32,11 @@ TEST_CASE("every template compiles alone with its defaults") {
     // Inline PTX is for no compiler at hand: its names are declared alone.
     if (source.find("oclc_mma(") != std::string::npos) source = std::string(kNoMatrixUnit) + source;
     if (row.name.starts_with("contraction") && row.name.ends_with("_amx"))
-      source = prelude_for(source + " oclc_tiles_multiply_6") + source;
+      source = prelude_for(source + " oclc_tiles_multiply_6 oclc_digits_multiply") + source;
     if (row.name == "lanes") source = prelude_for("oclc_max oclc_min oclc_store") + source;
     if (row.name == "half") source = prelude_for("oclc_store") + source;
     if (row.name == "tiles_amx") source = prelude_for("oclc_store oclc_to_bf16") + source;
+    if (row.name == "digits_amx") source = prelude_for("oclc_tiles_share") + source;
     if (row.name.ends_with("_cpu") || row.name == "contraction_row_gpu") source = prelude_for(source) + source;
     source +=
         "\n__kernel void run(__global const float* x, __global float* y) { y[get_global_id(0)] = x[get_global_id(0)]; }\n";
