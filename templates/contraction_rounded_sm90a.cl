@@ -128,6 +128,9 @@
 // Vectors of a warp's tile that its work-items each have, and floats of all shares.
 #define VECTORS (BN / 8)
 #define PARTS_SPACE (TICKETS * BM * BN)
+// Vectors of a slice that are added up together, so that their loads overlap.
+#define OF_SLICE ((VECTORS + SHARES - 1) / SHARES)
+#define SUMS_AT_ONCE (OF_SLICE < AT_ONCE ? OF_SLICE : AT_ONCE)
 #define RAGGED (K % 32 != 0)
 #define IMAGE (BN * 16)
 #define SCALES_AT (G * COLUMN_TILES * STEPS * LINE * IMAGE)
@@ -363,26 +366,39 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
       if (ticket >= TICKETS) {
         if (lane == 0) oclc_wait_for(turn, SHARES);
         oclc_warp_barrier();
-        for (int i = share; i < VECTORS; i += SHARES) {
-          float4 v = own[i * 32];
-          #pragma unroll
-          for (int j = 1; j < SHARES; ++j) v += own[j * (WARPS * VECTORS * 32) + i * 32];
-          const int at = i % 8 * 32 + lane;
-          const int row = m0 + warp_row + at / 16;
-          const int m = ROW(row);
-          const int n = n0 + i / 8 * 64 + at % 16 * 4;
-          if (IS_ROW(row) && m < M && n < N) {
-            v *= *(const __global float4*)(scales + n);
+        for (int first = share; first < VECTORS; first += SHARES * SUMS_AT_ONCE) {
+          float4 results[SUMS_AT_ONCE];
 #if RESULTS > 1
-            float4 others[1][RESULTS - 1];
-            const int j = 0;
+          float4 others[SUMS_AT_ONCE][RESULTS - 1];
 #endif
+          #pragma unroll
+          for (int j = 0; j < SUMS_AT_ONCE; ++j) {
+            const int i = min(first + j * SHARES, VECTORS - 1);
+            float4 v = own[i * 32];
+            #pragma unroll
+            for (int other = 1; other < SHARES; ++other) v += own[other * (WARPS * VECTORS * 32) + i * 32];
+            const int at = i % 8 * 32 + lane;
+            const int m = min(ROW(m0 + warp_row + at / 16), M - 1);
+            const int n = min(n0 + i / 8 * 64 + at % 16 * 4, (N - 1) / 4 * 4);
+            v *= *(const __global float4*)(scales + n);
             //@hole EPILOGUE_VALUE
             v += vload4(0, bias + n);
             //@end
-            //@hole EPILOGUE
-            vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-            //@end
+            results[j] = v;
+          }
+          #pragma unroll
+          for (int j = 0; j < SUMS_AT_ONCE; ++j) {
+            const int i = first + j * SHARES;
+            const int at = i % 8 * 32 + lane;
+            const int row = m0 + warp_row + at / 16;
+            const int m = ROW(row);
+            const int n = n0 + i / 8 * 64 + at % 16 * 4;
+            if (i < VECTORS && IS_ROW(row) && m < M && n < N) {
+              const float4 v = results[j];
+              //@hole EPILOGUE
+              vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
+              //@end
+            }
           }
         }
         oclc_warp_barrier();
