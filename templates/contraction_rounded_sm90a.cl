@@ -32,6 +32,7 @@
 //           order of shares (1)
 //   WINDOW_LINES, WINDOW_WIDTH  with SHARES > 1 and WIDTH: a slice is of windows of so many rows of so many lines, which do not overlap,
 //           and EPILOGUE stores the largest results of each, at the place of its first row (1, 1)
+// later     with SHARES > 1, hole ASK asks for what a later launch reads: by a warp once it has handed in a share. Default: nothing.
 // counters  with SHARES > 1, `turns`: tickets, which groups take for shares, then for slices; from TURNS_AT on, of each tile and warp,
 //           how many shares are there and then how many slices are done; with windows, whose rows are of several tiles, behind the first
 //           the slices of all. All are zeros again when the launch ends. Only slices wait, for shares, all of which groups that run
@@ -580,6 +581,10 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
 #if SHARES > 1
       oclc_warp_barrier();
       if (lane == 0) oclc_hand_in(turn, 2 * SHARES - 1);
+      if (warp == 0) {
+        //@hole ASK
+        //@end
+      }
 #endif
     }
   }

@@ -274,6 +274,14 @@ class GpuContractionCode {
       };
       add({kernel.name + ".parts", BufferKind::arena, DType::f32, size("PARTS_SPACE"), {}, -1}, "float", "", "parts");
       add({kernel.name + ".turns", BufferKind::state, DType::u32, size("TURNS"), {}, -1}, "uint", "volatile ", "turns");
+      if (view_.roles().asked_bytes > 0) {
+        g.asks = true;
+        g.arguments.push_back({.operand = -1});
+        tile_parameters += ", const __global uint* later";
+        parameters += ", __global const uint* later, const long later_at";
+        arguments += ", later + later_at";
+        values_.holes["ASK"] = fmt::format("oclc_ask_for(later, {}, ticket, TICKETS);\n", view_.roles().asked_bytes);
+      }
     }
     if (on_matrix_unit())
       g.schedule += fmt::format("; on a matrix unit {}, steps of {}, {} x {} a sub-group", kMatrixTemplate, kMatrixDepth,
