@@ -12,7 +12,7 @@ namespace oclc {
 struct KernelArgument {
   enum class Kind { operand, dimension };
   Kind kind = Kind::operand;
-  int operand = -1;      // operand: index into Kernel::operands; passed as pointer and long offset
+  int operand = -1;  // operand: index into Kernel::operands, -1 for words of Contraction::asked_bytes; pointer and long offset
   std::string symbol{};  // dimension: model symbol, passed as long
 };
 
@@ -29,7 +29,6 @@ struct GeneratedKernel {
   std::vector<Buffer> packed;
   bool sm90a = false;    // the source has a branch `#ifdef OCLC_SM90A`, see package/plan.fbs
   bool amx = false;      // the source has a branch `#ifdef OCLC_AMX`, likewise
-  bool asks = false;     // the last argument is no operand, but words that the kernel asks for, see Contraction::asked_bytes
   std::string schedule;  // e.g. "12x32 tiles", for the report
   // The tile function alone, `<name>_tile`, for kernels that call several: its parameters are `arguments`, pointers without
   // offsets, then the tile's number, then a pointer to local memory for `local_floats` floats if that is not empty. Empty: the

@@ -275,7 +275,6 @@ class GpuContractionCode {
       add({kernel.name + ".parts", BufferKind::arena, DType::f32, size("PARTS_SPACE"), {}, -1}, "float", "", "parts");
       add({kernel.name + ".turns", BufferKind::state, DType::u32, size("TURNS"), {}, -1}, "uint", "volatile ", "turns");
       if (view_.roles().asked_bytes > 0) {
-        g.asks = true;
         g.arguments.push_back({.operand = -1});
         tile_parameters += ", const __global uint* later";
         parameters += ", __global const uint* later, const long later_at";
