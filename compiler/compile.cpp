@@ -15,6 +15,7 @@
 #include "compiler/kernels/join_rows.h"
 #include "compiler/kernels/loops_apart.h"
 #include "compiler/kernels/persistent.h"
+#include "compiler/kernels/pool_products.h"
 #include "compiler/kernels/short_products.h"
 #include "compiler/kernels/split_sums.h"
 #include "compiler/kernels/stripes.h"
@@ -39,7 +40,7 @@ constexpr std::string_view kLatePasses[] = {
     "split_sums",         "turn_weights",   "join_rows",     "join_pointwise", "pack_right_operands",
     "side_by_side",       "resident",       "images",        "stripes",        "shorten_weights",
     "one_memory",         "chains",         "read_through",  "widen_images",   "keep_planes",
-    "multiply_halves",    "loops_apart",    "split_updates", "attention"};
+    "multiply_halves",    "loops_apart",    "split_updates", "attention",      "pool_products"};
 
 bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
@@ -131,6 +132,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
   if (fuse && !is_disabled(options, "short_products")) short_products(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
+  if (fuse && !is_disabled(options, "pool_products")) pool_products(result.schedule, target);
   if (fuse && !is_disabled(options, "attention")) attention(result.schedule, target);
   if (fuse && !is_disabled(options, "turn_weights")) turn_weights(result.schedule, target);
   if (fuse && !is_disabled(options, "read_through")) read_through(result.schedule, target);

@@ -30,9 +30,13 @@
 //   SHARES  groups that share the steps of a tile: each leaves its sums in `parts`, for each share of a tile, each warp and each 64
 //           columns 256 vectors as they lie in local memory; once all are there, groups add up one of so many slices each, in the
 //           order of shares (1)
+//   WINDOW_LINES, WINDOW_WIDTH  with SHARES > 1 and WIDTH: a slice is of windows of so many rows of so many lines, which do not overlap,
+//           and EPILOGUE stores the largest results of each, at the place of its first row (1, 1)
+// later     with SHARES > 1, hole ASK asks for what a later launch reads: by a warp once it has handed in a share. Default: nothing.
 // counters  with SHARES > 1, `turns`: tickets, which groups take for shares, then for slices; from TURNS_AT on, of each tile and warp,
-//           how many shares are there and then how many slices are done. All are zeros again when the launch ends. Only slices are
-//           waited for, and all shares have been taken then by groups that run.
+//           how many shares are there and then how many slices are done; with windows, whose rows are of several tiles, behind the first
+//           the slices of all. All are zeros again when the launch ends. Only slices wait, for shares, all of which groups that run
+//           have taken then.
 // local memory SPACE floats, from a multiple of 1024 bytes on.
 // launch: at most SHARES * G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads
 // go on while results are stored.
@@ -91,6 +95,12 @@
 #ifndef SWATH
 #define SWATH 8
 #endif
+#ifndef WINDOW_LINES
+#define WINDOW_LINES 1
+#endif
+#ifndef WINDOW_WIDTH
+#define WINDOW_WIDTH 1
+#endif
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
 #define MULTIPLY JOIN(oclc_wgmma_made_, BN)
@@ -125,9 +135,17 @@
 #define TICKETS (TILES * SHARES)
 #define TURNS_AT 32
 #define TURNS (TURNS_AT + TILES * WARPS)
+// Results of a window, and windows of a line and of all.
+#define WINDOW (WINDOW_LINES * WINDOW_WIDTH)
+#define LINE_WINDOWS (WIDTH / WINDOW_WIDTH)
+#define WINDOWS (M / WINDOW)
+#define COLUMN_BLOCKS ((N + 63) / 64)
 // Vectors of a warp's tile that its work-items each have, and floats of all shares.
 #define VECTORS (BN / 8)
 #define PARTS_SPACE (TICKETS * BM * BN)
+// Vectors of a slice that are added up together, so that their loads overlap.
+#define OF_SLICE ((VECTORS + SHARES - 1) / SHARES)
+#define SUMS_AT_ONCE (OF_SLICE < AT_ONCE ? OF_SLICE : AT_ONCE)
 #define RAGGED (K % 32 != 0)
 #define IMAGE (BN * 16)
 #define SCALES_AT (G * COLUMN_TILES * STEPS * LINE * IMAGE)
@@ -357,38 +375,110 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
       const int m0 = (swath * SWATH + within % swath_rows) * TILE_ROWS;
       const int n0 = within / swath_rows * BN;
       const __global float* scales = weights + SCALES_AT + (size_t)g * (COLUMN_TILES * BN);
-#if SHARES > 1
-      volatile __global uint* turn = turns + TURNS_AT + tile * WARPS + warp;
-      __global float4* own = (__global float4*)parts + (size_t)(tile * SHARES * WARPS + warp) * (VECTORS * 32) + lane;
+#if WINDOW > 1
+      // Two windows at a time, 64 columns of each; lanes find the rows of one each that has to be there.
       if (ticket >= TICKETS) {
-        if (lane == 0) oclc_wait_for(turn, SHARES);
-        oclc_warp_barrier();
-        for (int i = share; i < VECTORS; i += SHARES) {
-          float4 v = own[i * 32];
+        for (int unit = (ticket - TICKETS) * WARPS + warp; unit < (WINDOWS + 1) / 2 * COLUMN_BLOCKS; unit += TICKETS * WARPS) {
+          const int window = min(unit / COLUMN_BLOCKS * 2 + lane / 16, WINDOWS - 1);
+          const int column = unit % COLUMN_BLOCKS * 64 + lane % 16 * 4;
+          const int line = window / LINE_WINDOWS * WINDOW_LINES, position = window % LINE_WINDOWS * WINDOW_WIDTH;
+          const int n = min(column, (N - 1) / 4 * 4);
+          const __global float4* from[WINDOW];
+          volatile __global uint* wanted = turns;
           #pragma unroll
-          for (int j = 1; j < SHARES; ++j) v += own[j * (WARPS * VECTORS * 32) + i * 32];
-          const int at = i % 8 * 32 + lane;
-          const int row = m0 + warp_row + at / 16;
-          const int m = ROW(row);
-          const int n = n0 + i / 8 * 64 + at % 16 * 4;
-          if (IS_ROW(row) && m < M && n < N) {
-            v *= *(const __global float4*)(scales + n);
-#if RESULTS > 1
-            float4 others[1][RESULTS - 1];
-            const int j = 0;
-#endif
+          for (int i = 0; i < WINDOW; ++i) {
+            const int row = (line + i / WINDOW_WIDTH) * (LINE > 1 ? PADDED : WIDTH) + position + i % WINDOW_WIDTH;
+            const int row_tile = row / TILE_ROWS;
+            const int rows_of_swath = min(ROW_TILES - row_tile / SWATH * SWATH, SWATH);
+            const int its = row_tile / SWATH * (SWATH * COLUMN_TILES) + n / BN * rows_of_swath + row_tile % SWATH;
+            const int in_tile = row % TILE_ROWS;
+            if (lane % 16 == i) wanted = turns + TURNS_AT + its * WARPS + in_tile / 16;
+            from[i] = (const __global float4*)parts + (size_t)(its * SHARES * WARPS + in_tile / 16) * (VECTORS * 32) +
+                      n % BN / 64 * 256 + in_tile % 16 * 16 + n % 64 / 4;
+          }
+          if (lane % 16 < WINDOW) oclc_wait_for(wanted, SHARES);
+          oclc_warp_barrier();
+          float4 sums[WINDOW];
+          #pragma unroll
+          for (int i = 0; i < WINDOW; ++i) {
+            sums[i] = *from[i];
+            #pragma unroll
+            for (int j = 1; j < SHARES; ++j) sums[i] += from[i][j * (WARPS * VECTORS * 32)];
+          }
+          const float4 scale = *(const __global float4*)(weights + SCALES_AT + n);
+          float4 largest = -INFINITY;
+          #pragma unroll
+          for (int i = 0; i < WINDOW; ++i) {
+            const int m = (line + i / WINDOW_WIDTH) * WIDTH + position + i % WINDOW_WIDTH;
+            float4 v = sums[i] * scale;
             //@hole EPILOGUE_VALUE
             v += vload4(0, bias + n);
             //@end
+            largest = oclc_max(largest, v);
+          }
+          if (column < N && unit / COLUMN_BLOCKS * 2 + lane / 16 < WINDOWS) {
+            const int m = line * WIDTH + position;
+            const float4 v = largest;
             //@hole EPILOGUE
-            vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
+            vstore4(v, 0, c + (size_t)(line / WINDOW_LINES * LINE_WINDOWS + position / WINDOW_WIDTH) * N + n);
             //@end
+          }
+        }
+        oclc_warp_barrier();
+        int is_last = 0;
+        if (lane == 0) is_last = oclc_next_of(turns + TURNS_AT / 2, TICKETS * WARPS - 1) == TICKETS * WARPS - 1;
+        if (oclc_from_lane((uint)is_last, 0))
+          for (int i = lane; i < TILES * WARPS; i += 32) turns[TURNS_AT + i] = 0;
+        continue;
+      }
+#endif
+#if SHARES > 1
+      volatile __global uint* turn = turns + TURNS_AT + tile * WARPS + warp;
+      __global float4* own = (__global float4*)parts + (size_t)(tile * SHARES * WARPS + warp) * (VECTORS * 32) + lane;
+#if WINDOW == 1
+      if (ticket >= TICKETS) {
+        if (lane == 0) oclc_wait_for(turn, SHARES);
+        oclc_warp_barrier();
+        for (int first = share; first < VECTORS; first += SHARES * SUMS_AT_ONCE) {
+          float4 results[SUMS_AT_ONCE];
+#if RESULTS > 1
+          float4 others[SUMS_AT_ONCE][RESULTS - 1];
+#endif
+          #pragma unroll
+          for (int j = 0; j < SUMS_AT_ONCE; ++j) {
+            const int i = min(first + j * SHARES, VECTORS - 1);
+            float4 v = own[i * 32];
+            #pragma unroll
+            for (int other = 1; other < SHARES; ++other) v += own[other * (WARPS * VECTORS * 32) + i * 32];
+            const int at = i % 8 * 32 + lane;
+            const int m = min(ROW(m0 + warp_row + at / 16), M - 1);
+            const int n = min(n0 + i / 8 * 64 + at % 16 * 4, (N - 1) / 4 * 4);
+            v *= *(const __global float4*)(scales + n);
+            //@hole EPILOGUE_VALUE
+            v += vload4(0, bias + n);
+            //@end
+            results[j] = v;
+          }
+          #pragma unroll
+          for (int j = 0; j < SUMS_AT_ONCE; ++j) {
+            const int i = first + j * SHARES;
+            const int at = i % 8 * 32 + lane;
+            const int row = m0 + warp_row + at / 16;
+            const int m = ROW(row);
+            const int n = n0 + i / 8 * 64 + at % 16 * 4;
+            if (i < VECTORS && IS_ROW(row) && m < M && n < N) {
+              const float4 v = results[j];
+              //@hole EPILOGUE
+              vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
+              //@end
+            }
           }
         }
         oclc_warp_barrier();
         if (lane == 0) oclc_next_of(turn, 2 * SHARES - 1);
         continue;
       }
+#endif
 #endif
       float out[BN / 2];
       #pragma unroll
@@ -491,6 +581,10 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
 #if SHARES > 1
       oclc_warp_barrier();
       if (lane == 0) oclc_hand_in(turn, 2 * SHARES - 1);
+      if (warp == 0) {
+        //@hole ASK
+        //@end
+      }
 #endif
     }
   }

@@ -193,6 +193,18 @@ uint oclc_largest_exponent(float4 x, float4 y) {
 }
 #endif
 
+//@provides oclc_ask_for
+// Asks for bytes that a later launch reads, a multiple of 16, to come to the second-level cache: the share of the `of` that number
+// `which` has, by a warp.
+#ifdef OCLC_SM90A
+void oclc_ask_for(const __global uint* from, int bytes, int which, int of) {
+  const int piece = 2048, lane = get_local_id(0) % 32;
+  for (int at = (which + lane * of) * piece; at < bytes; at += 32 * of * piece)
+    __asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"((const __global uchar*)from + at), "r"(min(piece, bytes - at))
+                   : "memory");
+}
+#endif
+
 //@provides oclc_from_lane
 // What work-item `lane` of the warp has.
 #ifdef OCLC_SM90A

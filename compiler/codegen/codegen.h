@@ -12,7 +12,7 @@ namespace oclc {
 struct KernelArgument {
   enum class Kind { operand, dimension };
   Kind kind = Kind::operand;
-  int operand = -1;      // operand: index into Kernel::operands; passed as pointer and long offset
+  int operand = -1;  // operand: index into Kernel::operands, -1 for words of Contraction::asked_bytes; pointer and long offset
   std::string symbol{};  // dimension: model symbol, passed as long
 };
 

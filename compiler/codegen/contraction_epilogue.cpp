@@ -258,6 +258,13 @@ std::string epilogue_ahead(const ContractionView& view, int width) { return Epil
 
 EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned) {
   const Epilogue epilogue(view, width, aligned);
+  if (!view.roles().windows.empty()) {
+    // Results have no places of their own.
+    Kernel one = view.kernel();
+    one.stores[0].index = view.column_axis().var;
+    const auto row = ContractionView::of(one);
+    return {Epilogue(row.value(), width, aligned).any_value_text(), epilogue.store_text()};
+  }
   if (!epilogue.has_phases()) return {"", epilogue.text()};
   return {epilogue.value_text(), epilogue.store_text(), epilogue.results()};
 }

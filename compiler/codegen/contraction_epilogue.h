@@ -27,6 +27,7 @@ struct EpiloguePhases {
   std::string value, store;
   int results = 1;
 };
+// Of windows (Contraction::windows) the second are for a window's first row.
 EpiloguePhases contraction_epilogue_phases(const ContractionView& view, int width, bool aligned);
 
 }  // namespace oclc

@@ -14,6 +14,7 @@
 #include "compiler/codegen/kernel_text.h"
 #include "compiler/codegen/pack.h"
 #include "compiler/codegen/packed_right.h"
+#include "compiler/codegen/product_windows.h"
 #include "compiler/codegen/scope.h"
 #include "compiler/codegen/template_text.h"
 #include "compiler/kernels/gpu_tiles.h"
@@ -41,6 +42,20 @@ class GpuContractionCode {
   GpuContractionCode(const ContractionView& view, const std::vector<Buffer>& buffers, const Target& target)
       : view_(view), buffers_(buffers), target_(target), kernel_(view.kernel()) {}
 
+  // Of one result of each window, with the tiles of `whole`, whose packed B it reads.
+  GpuContractionCode(const ContractionView& view, const GpuContractionCode& whole)
+      : view_(view),
+        buffers_(whole.buffers_),
+        target_(whole.target_),
+        kernel_(view.kernel()),
+        tiles_(whole.tiles_),
+        sm90a_(whole.sm90a_),
+        items_(whole.items_) {
+    fill_sizes();
+    fill_loads(load_of_a(view_), load_of_b(view_));
+    fill_group();
+  }
+
   GeneratedKernel run() {
     GpuProduct product = product_of(view_);
     tiles_ = choose_gpu_tiles(product, target_);
@@ -61,18 +76,26 @@ class GpuContractionCode {
           choose_sm90a_tiles(shared, shared.groups == product.groups ? tiles_ : choose_gpu_tiles(shared, target_), target_);
     if (sm90a_ && rounds_ahead)
       sm90a_ = rounded_ahead(*sm90a_, taps, product, view_.rows_with(taps > 1 ? taps - 1 : 0).constant(), target_);
+    // Its shares alone compare the results of windows.
+    if (has_windows() && !shares_sums()) sm90a_.reset();
     if (sm90a_) tiles_ = sm90a_->portable;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();
     fill_loads(a, b);
-    std::string group;
-    for (const std::string& line : view_.group_coordinates()) group += line + "\n";
-    values_.holes["GROUP"] = group;
-    values_.holes["EPILOGUE"] = contraction_epilogue(view_, kEpilogueWidth, true);
+    fill_group();
     return assemble();
   }
 
  private:
+  void fill_group() {
+    std::string group;
+    for (const std::string& line : view_.group_coordinates()) group += line + "\n";
+    values_.holes["GROUP"] = group;
+    values_.holes["EPILOGUE"] = contraction_epilogue(view_, kEpilogueWidth, true);
+  }
+
+  bool has_windows() const { return !view_.roles().windows.empty(); }
+
   // Rows that are the same for all terms of a tap, with whole steps in each.
   bool can_round_ahead(const GpuLoad& a) const {
     if (target_.products != Products::rounded || a.width == 1 || !a.along_k) return false;
@@ -135,7 +158,7 @@ class GpuContractionCode {
     auto& p = values_.parameters;
     const bool shares_rows = sm90a_ && sm90a_->line > 1;
     values_.holes["A_ROW"] = shares_rows ? a.long_row : a.row;
-    if (shares_rows) p["WIDTH"] = std::to_string(view_.line_rows().value());
+    if (shares_rows || has_windows()) p["WIDTH"] = std::to_string(view_.line_rows().value());
     p["TABLE"] = a.row.empty() || (a.width > 1 && !a.along_k) ? "0" : "1";
     const bool masked = p["TABLE"] == "1" && a.edges_of_taps && view_.taps() > 1 && view_.taps() <= 2 * kMaskedTaps;
     p["MASKED"] = a.row.empty() ? "0" : "1";
@@ -210,7 +233,14 @@ class GpuContractionCode {
     const auto tiles_of = [&](const Expr& all_rows, std::int64_t rows, std::int64_t columns) {
       return view_.groups() * ceil_div(all_rows, Expr(rows)) * ceil_div(view_.columns(), Expr(columns));
     };
-    const Expr portable_count = tiles_of(view_.rows(), tiles_.rows, tiles_.columns),
+    // Without shares a group computes one result of each of its windows after another.
+    const std::int64_t results = has_windows() ? window_results(kernel) : 1;
+    const Kernel one = has_windows() ? one_of_each_window(kernel) : Kernel();
+    const auto one_view = has_windows() ? ContractionView::of(one) : std::nullopt;
+    std::optional<GpuContractionCode> windows;
+    if (one_view) windows.emplace(*one_view, *this);
+    GpuContractionCode& portable = windows ? *windows : *this;
+    const Expr portable_count = tiles_of(portable.view_.rows(), tiles_.rows, tiles_.columns),
                tile_count = sm90a_ ? tiles_of(view_.rows_with(sm90a_->more_positions()), sm90a_->own_rows(), sm90a_->columns)
                                    : portable_count;
     // On matrix units a group goes on to further tiles.
@@ -244,6 +274,13 @@ class GpuContractionCode {
       };
       add({kernel.name + ".parts", BufferKind::arena, DType::f32, size("PARTS_SPACE"), {}, -1}, "float", "", "parts");
       add({kernel.name + ".turns", BufferKind::state, DType::u32, size("TURNS"), {}, -1}, "uint", "volatile ", "turns");
+      if (view_.roles().asked_bytes > 0) {
+        g.arguments.push_back({.operand = -1});
+        tile_parameters += ", const __global uint* later";
+        parameters += ", __global const uint* later, const long later_at";
+        arguments += ", later + later_at";
+        values_.holes["ASK"] = fmt::format("oclc_ask_for(later, {}, ticket, TICKETS);\n", view_.roles().asked_bytes);
+      }
     }
     if (on_matrix_unit())
       g.schedule += fmt::format("; on a matrix unit {}, steps of {}, {} x {} a sub-group", kMatrixTemplate, kMatrixDepth,
@@ -259,28 +296,42 @@ class GpuContractionCode {
           "  __local float space[{3}] __attribute__((aligned({4})));\n  {5}{1}_tile({6}, {7}, space);\n}}\n",
           items_, g.name, parameters, floats, alignment, loop, arguments, tile);
     };
-    set_steps(tiles_.depth, kLongestChain);
-    const std::string group = "(int)get_group_id(0)", body = expand_tile_body(kTemplate, values_),
-                      floats = expand_macro(kTemplate, "2 * STAGE", values_);
-    set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);
-    if (!sm90a_) {
-      g.source = function("", "tile", body) + wrapper(floats, 16, "", group);
-      if (on_matrix_unit())
-        g.source = "#if OCLC_NV_SM >= 80\n" + function("", "tile", expand_tile_body(kMatrixTemplate, values_)) +
-                   wrapper(expand_macro(kMatrixTemplate, "SPACE", values_), 16, "", group) + "#else\n" + g.source + "#endif\n";
-      return g;
+    const std::string group = "(int)get_group_id(0)";
+    const auto portable_text = [&](std::string_view name, std::string_view floats, std::string_view loop,
+                                   std::string_view tile) {
+      const std::string body = expand_tile_body(name, portable.values_), space = expand_macro(name, floats, portable.values_);
+      if (!windows) return function("", "tile", body) + wrapper(space, 16, loop, tile);
+      return function("", "turn",
+                      fmt::format("  const int tile = turn / {0}, window = turn % {0};\n", results) +
+                          window_coordinates(kernel, "window") + body) +
+             wrapper(space, 16, fmt::format("{}for (int window = 0; window < {}; ++window) ", loop, results),
+                     fmt::format("{} * {} + window", tile, results));
+    };
+    const std::string loop = sm90a_ ? fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", group,
+                                                  view_.c_text(portable_count))
+                                    : "";
+    portable.set_steps(tiles_.depth, kLongestChain);
+    g.source = portable_text(kTemplate, "2 * STAGE", loop, sm90a_ ? "tile" : group);
+    if (on_matrix_unit()) {
+      portable.set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);
+      g.source =
+          "#if OCLC_NV_SM >= 80\n" + portable_text(kMatrixTemplate, "SPACE", "", group) + "#else\n" + g.source + "#endif\n";
     }
+    if (!sm90a_) return g;
+    set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);
     g.sm90a = true;
     const EpiloguePhases phases = contraction_epilogue_phases(view_, kEpilogueWidth, true);
     values_.holes["EPILOGUE_VALUE"] = phases.value;
     values_.holes["EPILOGUE"] = phases.store;
     values_.parameters["RESULTS"] = std::to_string(phases.results);
-    const std::string loop =
-        fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", group, view_.c_text(portable_count));
+    if (windows) {
+      const auto& lengths = view_.roles().windows;
+      values_.parameters["WINDOW_LINES"] = std::to_string(lengths.size() > 1 ? lengths[lengths.size() - 2] : 1);
+      values_.parameters["WINDOW_WIDTH"] = std::to_string(lengths.back());
+    }
     g.source = "#ifdef OCLC_SM90A\n" +
                function("__attribute__((always_inline)) ", "first_tile", sm90a_tile_body(*sm90a_, values_)) +
-               wrapper(sm90a_macro(*sm90a_, "SPACE", values_), 1024, "", group) + "#else\n" + function("", "tile", body) +
-               wrapper(floats, 16, loop, "tile") + "#endif\n";
+               wrapper(sm90a_macro(*sm90a_, "SPACE", values_), 1024, "", group) + "#else\n" + g.source + "#endif\n";
     return g;
   }
 

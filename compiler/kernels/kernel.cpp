@@ -103,6 +103,8 @@ std::string Kernel::text() const {
                        s.guard.empty() ? "" : " if " + guard_text(s.guard));
   }
   if (contraction) out += fmt::format("  {}: %{} x %{}\n", contraction->strategy, contraction->a, contraction->b);
+  if (contraction && !contraction->windows.empty())
+    out += fmt::format("  largest of windows of {}\n", fmt::join(contraction->windows, " x "));
   return out + "}\n";
 }
 

@@ -87,6 +87,11 @@ struct Contraction {
   std::string strategy;          // gemm, conv_implicit, conv_direct, ...
   // So many work-groups share the terms of a tile, where code generation has a template for it; see split_sums.h.
   std::int64_t shares = 1;
+  // By axes of `m`, unless empty: lengths of windows that do not overlap. Of the results of each the largest is stored, at the
+  // place that the stores have in common; see pool_products.h.
+  std::vector<std::int64_t> windows = {};
+  // Groups that share terms ask for so many bytes of what a later launch reads while they wait for one another.
+  std::int64_t asked_bytes = 0;
 };
 
 struct Kernel {

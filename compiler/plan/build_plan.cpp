@@ -8,6 +8,7 @@
 #include "compiler/codegen/resident_kernel.h"
 #include "compiler/ir/strings.h"
 #include "compiler/kernels/resident.h"
+#include "compiler/kernels/row_weights.h"
 #include "compiler/ops/builder.h"
 #include "compiler/plan/launch_tables.h"
 #include "compiler/support/error.h"
@@ -95,6 +96,24 @@ class PlanBuilder {
                                   &dims, &nodes);
   }
 
+  // Of the few launches behind one whose groups share terms that which multiplies a row by many weights, if all are of single
+  // kernels: while groups wait for one another, memory is idle.
+  LaunchTables::Later row_product_behind(std::span<const Step> rest) const {
+    const auto kernel_of = [&](const Step& s) -> const Kernel& {
+      return schedule_.kernels[static_cast<std::size_t>(s.kernel)];
+    };
+    if (!kernel_of(rest[0]).contraction || kernel_of(rest[0]).contraction->shares == 1) return {};
+    const auto is_single = [&](std::size_t i) {
+      return rest[i].kernel >= 0 && (i + 1 == rest.size() || !rest[i + 1].beside) &&
+             (!options_.resident || stretch_length(schedule_, rest.subspan(i), target_) <= 1);
+    };
+    for (std::size_t i = 1; i < rest.size() && i <= LaunchTables::kAskingLaunches && is_single(i); ++i) {
+      if (row_product(kernel_of(rest[i]), schedule_.buffers, target_))
+        return {&kernel_of(rest[i]), static_cast<std::int64_t>(i) - 1};
+    }
+    return {};
+  }
+
   std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {
     std::vector<fb::Offset<plan::Step>> out;
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -116,7 +135,7 @@ class PlanBuilder {
         continue;
       }
       if (step.kernel >= 0) {
-        const auto body = launches_.single(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
+        const auto body = launches_.single(schedule_.kernels[static_cast<std::size_t>(step.kernel)], row_product_behind(rest));
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
         continue;
       }

@@ -55,7 +55,7 @@ LaunchTables::Args LaunchTables::arguments(GeneratedKernel& g, const std::vector
   Args args;
   for (std::size_t i = 0; i < passed.size(); ++i)
     args.push_back(passed[i].buffer < 0 ? dimension(g.arguments[i])
-                                        : buffer(passed[i].buffer, passed[i].written, Expr(0), shared[i]));
+                                        : buffer(passed[i].buffer, passed[i].written, Expr(passed[i].offset), shared[i]));
   return args;
 }
 
@@ -69,18 +69,46 @@ int LaunchTables::add_packed(GeneratedKernel& g) {
   return first;
 }
 
-fb::Offset<plan::Launch> LaunchTables::single(const Kernel& kernel) {
+LaunchTables::Made LaunchTables::make(const Kernel& kernel, std::int64_t asked_bytes) {
+  if (later_ && later_->kernel == &kernel) {
+    Made made = std::move(*later_);
+    later_.reset();
+    return made;
+  }
   Kernel named = kernel;
   named.name = PlacedKernels::kPlaceholder;
-  GeneratedKernel g = generate(named, schedule_.buffers, target_);
-  g.name = kernel.name;
-  const int now = plan_.lives.step();
-  const int first_packed = add_packed(g);
+  if (named.contraction) named.contraction->asked_bytes = asked_bytes;
+  Made made{&kernel, generate(named, schedule_.buffers, target_), 0};
+  made.code.name = kernel.name;
+  made.first_packed = add_packed(made.code);
+  return made;
+}
+
+std::optional<LaunchTables::Passed> LaunchTables::asked_piece(const Later& later) {
+  if (!later.kernel) return std::nullopt;
+  later_ = make(*later.kernel);
+  if (later_->code.packed.empty()) return std::nullopt;
+  const int weights = later_->first_packed;
+  const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(weights)];
+  const std::int64_t first = (kAskingLaunches - 1 - later.launches_before) * kAskedBytes;
+  if (buffer.kind != BufferKind::constant || buffer.dtype != DType::u32 || buffer.elements.value() * 4 < first + kAskedBytes)
+    return std::nullopt;
+  return Passed{weights, false, first / 4};
+}
+
+fb::Offset<plan::Launch> LaunchTables::single(const Kernel& kernel, const Later& later) {
+  const auto asked = asked_piece(later);
+  Made made = make(kernel, asked ? kAskedBytes : 0);
+  GeneratedKernel& g = made.code;
+  const int now = plan_.lives.step(), first_packed = made.first_packed;
   const auto count = static_cast<int>(kernel.operands.size());
   std::vector<Passed> passed;
   for (const KernelArgument& argument : g.arguments) {
     if (argument.kind == KernelArgument::Kind::dimension) {
       passed.push_back({});
+    } else if (argument.operand < 0) {
+      passed.push_back(asked.value());
+      plan_.lives.touch(asked->buffer, now);
     } else if (argument.operand >= count) {
       const int packed = first_packed + argument.operand - count;
       passed.push_back({packed, plan_.buffers[static_cast<std::size_t>(packed)].kind != BufferKind::constant});
