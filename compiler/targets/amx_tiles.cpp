@@ -8,7 +8,8 @@ namespace oclc {
 namespace {
 
 // Seconds of a core, measured on a Xeon of the fourth generation: a step of 32 terms of 32 x 32 sums, the same step's 32 lines
-// split into parts, start and end of 32 x 32 sums with their epilogue, start of a work-item.
+// read, mostly from where another core wrote them, and split into parts, start and end of 32 x 32 sums with their epilogue, start of a
+// work-item.
 struct Costs {
   double multiply, split, block;
 };
@@ -17,6 +18,8 @@ constexpr Costs costs_of(int products) {
          : products == 3 ? Costs{64e-9, 250e-9, 250e-9}
                          : Costs{28e-9, 40e-9, 250e-9};
 }
+// Those lines split alone.
+constexpr double split_alone(int products) { return products == 6 ? 170e-9 : products == 3 ? 120e-9 : 40e-9; }
 // The same of integers of three bytes: a step of 64 terms of 16 x 32 sums, its 16 lines, 16 x 32 sums. The longest sums that do not overflow.
 constexpr Costs kDigitsCosts{64e-9, 250e-9, 200e-9};
 constexpr std::int64_t kMostDigitTerms = 43000;
@@ -128,7 +131,7 @@ std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Uni
 
 // Whether a product of so long sums may be one of integers.
 bool takes_digits(std::int64_t terms, const Target& target) {
-  return target.matrix_unit == MatrixUnit::amx && target.tile_products >= 3 && !target.careful_sums && terms <= kMostDigitTerms;
+  return target.matrix_unit == MatrixUnit::amx && target.tile_products >= 3 && target.tile_digits && !target.careful_sums && terms <= kMostDigitTerms;
 }
 
 }  // namespace
@@ -213,7 +216,8 @@ bool tiles_gain(double tile_seconds, double fma_seconds, const Target& target) {
 
 std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Target& target) {
   if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
-  const auto [multiply, split, block_seconds] = costs_of(target.tile_products);
+  const Costs costs = costs_of(target.tile_products);
+  const double multiply = costs.multiply, split = split_alone(target.tile_products), block_seconds = costs.block;
   const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
                      cores = std::max(1, target.compute_units), step_floats = parts_of(target.tile_products) * 512,
                      budget = std::min(target.l2_bytes * 7 / 8, target.local_bytes) / 4;

@@ -43,6 +43,8 @@ struct Target {
   Products products = Products::split;
   // On tiles of bfloat16: products of parts that a product of floats is made of, 6, 3 or 1; 0: none.
   int tile_products = 0;
+  // Three products or six of parts may be products of integers of three bytes.
+  bool tile_digits = true;
   // Sums of products keep their rounding small also where that takes time: short chains.
   bool careful_sums = false;
   // Most kernels that one launch does one after another: compilers of whole programs may take minutes for a long text.

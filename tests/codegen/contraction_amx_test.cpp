@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "compiler/codegen/pack_digits.h"
 #include "compiler/codegen/pack_parts.h"
 #include "compiler/targets/amx_tiles.h"
 #include "tests/codegen/plan_check.h"
@@ -16,11 +17,12 @@ using namespace oclc::test;
 
 namespace {
 
-CompileOptions amx_options(const char* precision) {
+CompileOptions amx_options(const char* precision, bool digits = false) {
   CompileOptions options = default_options();
   options.target = find_target("cpu-amx");
   options.target.flops = 1e8;              // nothing is too small for the unit
   options.target.local_bytes = 256 << 10;  // no CPU has less
+  options.target.tile_digits = digits;
   options.conv = "implicit";
   options.precision = precision;
   return options;
@@ -34,6 +36,7 @@ HostTensor rounded(HostTensor x) {
 struct AmxCheck {
   PlanCheck plan;
   bool round = false;         // operands are bfloat16 numbers
+  bool digits = false;        // integers of three bytes may be taken for parts
   std::int64_t l2_bytes = 0;  // 0: the target's
 
   Value* input(const Ints& shape, const std::vector<std::string>& names = {}) {
@@ -56,7 +59,7 @@ struct AmxCheck {
     for (const char* use : {"emulate", "0", "1"}) {
       CAPTURE(use);
       const Setting setting("OCLC_AMX", use);
-      CompileOptions options = amx_options(precision);
+      CompileOptions options = amx_options(precision, digits);
       if (l2_bytes > 0) options.target.l2_bytes = l2_bytes;
       PlanRunner runner(module_of(copy_graph(*plan.graph)), options);
       int kernels = 0;
@@ -308,7 +311,7 @@ TEST_CASE("NaN stays NaN and infinities become NaN") {
       Value* y = plan.b.matmul(plan.input(std::move(x)), plan.b.constant(std::move(w)));
       plan.out("y", y);
       const Setting setting("OCLC_AMX", "emulate");
-      PlanRunner runner(module_of(copy_graph(*plan.graph)), amx_options(precision));
+      PlanRunner runner(module_of(copy_graph(*plan.graph)), amx_options(precision, std::string(precision) == "fast"));
       const HostTensor found = runner.run(plan.inputs).at(0);
       const bool infinite = (bits & 0x7fffffff) == 0x7f800000;
       if (!infinite || std::string(precision) != "bf16") CHECK(std::isnan(found.at(0)));
@@ -316,6 +319,109 @@ TEST_CASE("NaN stays NaN and infinities become NaN") {
       CHECK(found.at(32) == 0);
     }
   }
+}
+
+TEST_CASE("rows as integers of three bytes, on tiles") {
+  AmxCheck check;
+  check.digits = true;
+  Builder& b = check.plan.b;
+  int n = 0;
+  const auto out = [&](Value* y) { check.plan.out("product " + std::to_string(n++), y); };
+  out(b.matmul(check.input({70, 80}), check.weights({80, 48})));
+  out(b.matmul(check.input({1, 64}), check.weights({64, 32})));
+  out(b.add(b.matmul(check.input({33, 100}), check.weights({100, 37})), check.input({33, 37})));
+  out(b.matmul(check.input({5, 7}), check.weights({7, 5})));
+  out(b.matmul(check.input({3, 20, 50}), check.weights({3, 50, 33})));
+  out(b.relu(b.matmul(b.transpose(check.input({40, 65}), {1, 0}), check.weights({40, 130}))));
+  out(b.matmul(check.input({9, 96}, {"T", ""}), check.weights({96, 64})));
+  out(b.matmul(b.relu(b.mul(check.input({40, 72}), 2.0)), check.weights({72, 64})));
+  // The digits of all terms do not fit: chunks of them.
+  out(b.matmul(check.input({100, 2500}), check.weights({2500, 64})));
+  check.check("fp32", 2e-6, "contraction_digits_amx", 8);
+  PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("fp32", true));
+  CHECK(runner.source().find(", 40 steps at a time") == std::string::npos);
+}
+
+TEST_CASE("windows as integers of three bytes, on tiles") {
+  for (const std::int64_t l2_bytes : {0, 256 << 10}) {
+    CAPTURE(l2_bytes);
+    AmxCheck check;
+    check.digits = true;
+    check.l2_bytes = l2_bytes;
+    int n = 0;
+    const auto out = [&](Value* y) { check.plan.out("convolution " + std::to_string(n++), y); };
+    out(check.conv({2, 64, 13, 13}, {40, 64, 3, 3}, {.pads = {1, 1, 1, 1}}));
+    out(check.conv({1, 100, 20, 17}, {64, 100, 3, 3}, {.pads = {1, 0, 1, 2}}));
+    out(check.conv({1, 64, 15, 15}, {32, 64, 3, 3}, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}));
+    out(check.conv({1, 49, 14, 15}, {33, 49, 5, 4}, {.strides = {2, 1}, .pads = {2, 1, 2, 2}}));
+    out(check.conv({1, 64, 12, 12}, {32, 64, 3, 3}, {.dilations = {2, 2}, .pads = {2, 2, 2, 2}}));
+    out(check.conv({1, 256, 5, 5}, {40, 256, 3, 3}, {.pads = {1, 1, 1, 1}}));
+    check.check("fp32", 2e-6, "contraction_window_digits_amx", 4);
+  }
+}
+
+TEST_CASE("a window that is not finite spoils the results that meet it and no others") {
+  AmxCheck check;
+  Builder& b = check.plan.b;
+  HostTensor x = random_tensor(DType::f32, {1, 64, 12, 12}, 3, -1, 1);
+  x.set(5 * 144 + 4 * 12 + 7, std::numeric_limits<double>::quiet_NaN());
+  Value* before = b.max_pool(check.plan.input(std::move(x)), {.kernel = {1, 1}});
+  check.plan.out("y", b.conv(before, check.weights({32, 64, 3, 3}), nullptr, {.pads = {1, 1, 1, 1}}));
+  for (const char* use : {"emulate", "0"}) {
+    CAPTURE(use);
+    const Setting setting("OCLC_AMX", use);
+    PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("fp32", true));
+    REQUIRE(runner.source().find("template contraction_window_digits_amx") != std::string::npos);
+    const HostTensor y = runner.run(check.plan.inputs).at(0);
+    int spoiled = 0;
+    for (std::int64_t i = 0; i < y.elements(); ++i) spoiled += !std::isfinite(y.at(i));
+    CHECK(spoiled == 32 * 9);
+  }
+}
+
+TEST_CASE("integers of few bits are multiplied without an error, whatever their unit") {
+  AmxCheck check;
+  const auto whole = [](const Ints& shape, unsigned seed, double unit) {
+    HostTensor x = random_tensor(DType::f32, shape, seed, -500, 500);
+    for (std::int64_t i = 0; i < x.elements(); ++i) x.set(i, std::nearbyint(x.at(i)) * unit);
+    return x;
+  };
+  Value* x = check.plan.input(whole({40, 64}, 3, 0x1p-40));
+  check.plan.out("y", check.plan.b.matmul(x, check.plan.b.constant(whole({64, 32}, 5, 0x1p30))));
+  const auto wanted = evaluate(*check.plan.graph, check.plan.inputs);
+  for (const char* use : {"emulate", "1"}) {
+    const Setting setting("OCLC_AMX", use);
+    PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("fp32", true));
+    REQUIRE(runner.source().find("template contraction_digits_amx") != std::string::npos);
+    CHECK(oclc::difference(runner.run(check.plan.inputs), wanted, 0.0) == "");
+  }
+}
+
+TEST_CASE("what integers of three bytes are no good copy of is multiplied as parts") {
+  HostTensor w = random_tensor(DType::f32, {256, 32}, 9, -1, 1);
+  const PackedOperand where{.inner_stride = 32, .column_stride = 1, .tap_offsets = {0}};
+  const auto packed = pack_digits(w, where, 1, 32, 256);
+  REQUIRE(packed);
+  for (const auto& [k, n] : {std::pair{0, 0}, {17, 20}, {63, 31}, {64, 3}, {255, 16}}) {
+    double sum = 0;
+    for (std::int64_t digit = 0; digit < 3; ++digit)
+      sum = sum * 256 + packed->digits.at((k / 64 * 3 + digit) * 2048 + n / 16 * 1024 + k % 16 * 64 + n % 16 * 4 + k % 64 / 16);
+    CHECK(std::fabs(sum * packed->units.at(n) / 65536 - w.at(k * 32 + n)) <= packed->units.at(n) / 65536 / 2);
+  }
+  for (std::int64_t n = 0; n < 32; ++n) w.set(n, 100);  // one element of each column is most of it
+  CHECK(!pack_digits(w, where, 1, 32, 256));
+  w.set(5, std::numeric_limits<double>::infinity());
+  CHECK(!pack_digits(w, where, 1, 32, 256));
+  Target target = find_target("cpu-amx");
+  target.tile_products = 6;
+  const AmxProduct product{1, 512, 512, 1, 512};
+  CHECK(choose_amx_digits(product, target));
+  CHECK(!choose_amx_digits({1, 64, 64, 1, 50000}, target));  // sums of more than 32 bits
+  target.careful_sums = true;
+  CHECK(!choose_amx_digits(product, target));
+  target.careful_sums = false;
+  target.tile_products = 1;
+  CHECK(!choose_amx_digits(product, target));
 }
 
 TEST_CASE("weights that have no parts are multiplied without the unit") {
