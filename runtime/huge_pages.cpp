@@ -21,7 +21,8 @@ bool grants_huge_pages() {
 
 void use_huge_pages(cl_command_queue queue, cl_mem memory, std::size_t bytes, const std::function<void(std::byte*)>& fill) {
   cl_int code = CL_SUCCESS;
-  void* begin = clEnqueueMapBuffer(queue, memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, 0, nullptr, nullptr, &code);
+  void* begin =
+      clEnqueueMapBuffer(queue, memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, 0, nullptr, nullptr, &code);
   check_cl(code, "mapping " + std::to_string(bytes) + " bytes");
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t kPage = 4096;

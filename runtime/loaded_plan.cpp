@@ -70,8 +70,8 @@ void LoadedPlan::upload_constants() {
   if (end - begin > facts.global_bytes)
     throw Failure(OCLC_E_MEMORY, package_->name() + ": the plan's constants take " + std::to_string(end - begin) +
                                      " bytes, device '" + facts.name + "' has " + std::to_string(facts.global_bytes));
-  // Many constants of a mapped file are copied into huge pages: files have small ones, and kernels that read weights from memory wait for
-  // addresses as well.
+  // Many constants of a mapped file are copied into huge pages: files have small ones, and kernels that read weights from
+  // memory wait for addresses as well.
   shared_ = facts.device_class == OCLC_DEVICE_CPU && facts.unified_memory &&
             !(package_->is_mapped() && end - begin >= kLeastHuge && grants_huge_pages() && context_->queue());
   begin = begin / package::kConstantsAlignment * package::kConstantsAlignment;
@@ -107,8 +107,9 @@ ClMem LoadedPlan::upload(std::uint64_t offset, std::uint64_t bytes) {
   ClMem memory(clCreateBuffer(context_->cl(), CL_MEM_READ_ONLY, bytes, nullptr, &code));
   check_cl(code, "allocating " + std::to_string(bytes) + " bytes for constants");
   if (context_->facts().device_class == OCLC_DEVICE_CPU) {
-    use_huge_pages(context_->queue(), memory.get(), bytes,
-                   [&](std::byte* to) { package_->copy_constants(offset, {to, static_cast<std::size_t>(bytes)}); });
+    use_huge_pages(context_->queue(), memory.get(), bytes, [&](std::byte* to) {
+      package_->copy_constants(offset, {to, static_cast<std::size_t>(bytes)});
+    });
     return memory;
   }
   check_cl(clEnqueueWriteBuffer(context_->queue(), memory.get(), CL_FALSE, 0, bytes, data, 0, nullptr, nullptr),

@@ -56,11 +56,10 @@ class AmxImageCode {
   AmxImageCode(const ContractionView& view, const ConvolutionImage& image, const AmxWindowTiles& tiles, const Target& target)
       : view_(view), image_(image), tiles_(tiles), target_(target), kernel_(view.kernel()) {
     const std::pair<const char*, std::int64_t> numbers[] = {
-        {"OH", image.y.outputs},  {"OW", image.x.outputs},    {"N", features()},
-        {"KH", image.y.taps},     {"KW", image.x.taps},       {"SY", image.y.stride},
-        {"SX", image.x.stride},   {"DY", image.y.dilation},   {"Y_FIRST", image.y.first},
-        {"Y_LAST", image.y.last}, {"X_FIRST", image.x.first}, {"X_LAST", image.x.last},
-        {"ROWS", tiles.rows},     {"NP", tiles.panels}};
+        {"OH", image.y.outputs},    {"OW", image.x.outputs},  {"N", features()},          {"KH", image.y.taps},
+        {"KW", image.x.taps},       {"SY", image.y.stride},   {"SX", image.x.stride},     {"DY", image.y.dilation},
+        {"Y_FIRST", image.y.first}, {"Y_LAST", image.y.last}, {"X_FIRST", image.x.first}, {"X_LAST", image.x.last},
+        {"ROWS", tiles.rows},       {"NP", tiles.panels}};
     for (const auto& [name, number] : numbers) set(name, number);
     set("INDEX", std::string(view.index_type()));
     set("IMAGES", images().is_constant() ? std::to_string(images().value()) : "image_count");
@@ -191,14 +190,16 @@ class AmxCode {
     const std::string weights = fmt::format("w = weights + (size_t)g * {};\ncolumn_units = units + g * {};\n",
                                             all_panels() * steps * kDigitStepBytes, all_panels() * 32);
     out_.values.parameters["CHUNK"] = std::to_string(tiles_.chunk);
-    return finish("contraction_digits_amx", 16, weights,
-                  fmt::format("{} x {} blocks of 16 x 32 a group, {} steps at a time", tiles_.row_blocks, tiles_.panels, tiles_.chunk));
+    return finish(
+        "contraction_digits_amx", 16, weights,
+        fmt::format("{} x {} blocks of 16 x 32 a group, {} steps at a time", tiles_.row_blocks, tiles_.panels, tiles_.chunk));
   }
 
  private:
   std::int64_t all_panels() const { return ceil_div(view_.columns().value(), std::int64_t{32}); }
 
-  GeneratedKernel finish(std::string_view template_name, int block_rows, const std::string& weights, const std::string& schedule) {
+  GeneratedKernel finish(std::string_view template_name, int block_rows, const std::string& weights,
+                         const std::string& schedule) {
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
     out_.template_name = template_name;
     view_.fill_sizes(out_.values);
@@ -301,7 +302,8 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
     if (digits && by_digits < by_digit_window)
       return AmxCode(view, *digit_tiles, target, product).run(weights, std::move(*digits));
     if (digits)
-      return window_code(view, *image, *window, *digit_window_tiles, target).run(window->steps(64), weights, std::move(*digits));
+      return window_code(view, *image, *window, *digit_window_tiles, target)
+          .run(window->steps(64), weights, std::move(*digits));
   }
   if (!tiles_gain(parts_least - unhidden_seconds(parts_bytes, target), fma, target)) return std::nullopt;
   const int parts_wanted = parts_of(target.tile_products);

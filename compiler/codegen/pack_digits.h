@@ -12,7 +12,8 @@ struct PackedDigits {
   HostTensor units;   // f32 [group][panel][32 columns]: 65536 times the value of a column's last digit
 };
 
-// Nothing where integers would be a poor copy: an infinity or NaN, or columns whose largest element is many times their root mean square.
+// Nothing where integers would be a poor copy: an infinity or NaN, or columns whose largest element is many times their root
+// mean square.
 std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOperand& where, std::int64_t groups,
                                         std::int64_t columns, std::int64_t inner);
 

@@ -8,8 +8,8 @@ namespace oclc {
 namespace {
 
 // Seconds of a core, measured on a Xeon of the fourth generation: a step of 32 terms of 32 x 32 sums, the same step's 32 lines
-// read, mostly from where another core wrote them, and split into parts, start and end of 32 x 32 sums with their epilogue, start of a
-// work-item.
+// read, mostly from where another core wrote them, and split into parts, start and end of 32 x 32 sums with their epilogue,
+// start of a work-item.
 struct Costs {
   double multiply, split, block;
 };
@@ -20,7 +20,8 @@ constexpr Costs costs_of(int products) {
 }
 // Those lines split alone.
 constexpr double split_alone(int products) { return products == 6 ? 170e-9 : products == 3 ? 120e-9 : 40e-9; }
-// The same of integers of three bytes: a step of 64 terms of 16 x 32 sums, its 16 lines, 16 x 32 sums. The longest sums that do not overflow.
+// The same of integers of three bytes: a step of 64 terms of 16 x 32 sums, its 16 lines, 16 x 32 sums. The longest sums that do
+// not overflow.
 constexpr Costs kDigitsCosts{64e-9, 250e-9, 200e-9};
 constexpr std::int64_t kMostDigitTerms = 43000;
 constexpr double kItemSeconds = 200e-9, kTapSeconds = 15e-9;
@@ -51,7 +52,8 @@ constexpr double kGoOnSeconds = 80e-9;
 constexpr std::int64_t kFewestSteps = 8;
 // Bytes a second of weights that reach a core from beyond its second-level cache.
 constexpr double kCoreStream = 14e9;
-// Share of the time that weights take to come from memory which a product's time grows by, beside one whose weights are in the cache.
+// Share of the time that weights take to come from memory which a product's time grows by, beside one whose weights are in the
+// cache.
 constexpr double kUnhidden = 0.5;
 constexpr double kImbalance = 1.08;
 // Results of wide rows are stored row by row where an item has so many panels, whose weights are no more than this share of the
@@ -63,7 +65,8 @@ double panel_seconds(double steps, double blocks, double multiply, double step_b
   return steps * std::max(blocks * multiply, step_bytes / kCoreStream);
 }
 
-// How blocks of sums are multiplied: lines and terms of a step, bytes of a step of weights, of a line of a step, of a block's sums.
+// How blocks of sums are multiplied: lines and terms of a step, bytes of a step of weights, of a line of a step, of a block's
+// sums.
 struct Unit {
   Costs costs;
   std::int64_t lines, terms, step_bytes, line_bytes, sum_bytes;
@@ -116,10 +119,10 @@ std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Uni
       t.panels = ceil_div(panels, panel_items);
       if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
       const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
-      const double panel =
-          panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply, static_cast<double>(unit.step_bytes)) +
-          static_cast<double>(blocks) * (static_cast<double>(p.taps) * kTapSeconds + block_seconds +
-                                         static_cast<double>(p.taps / at_once - 1) * kGoOnSeconds);
+      const double panel = panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply,
+                                         static_cast<double>(unit.step_bytes)) +
+                           static_cast<double>(blocks) * (static_cast<double>(p.taps) * kTapSeconds + block_seconds +
+                                                          static_cast<double>(p.taps / at_once - 1) * kGoOnSeconds);
       const double item = kItemSeconds + static_cast<double>(used * channel_steps) / static_cast<double>(unit.lines) * split +
                           static_cast<double>(t.panels) * panel;
       t.seconds = std::max(rounds(items, cores) * item, weights);
@@ -131,7 +134,8 @@ std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Uni
 
 // Whether a product of so long sums may be one of integers.
 bool takes_digits(std::int64_t terms, const Target& target) {
-  return target.matrix_unit == MatrixUnit::amx && target.tile_products >= 3 && target.tile_digits && !target.careful_sums && terms <= kMostDigitTerms;
+  return target.matrix_unit == MatrixUnit::amx && target.tile_products >= 3 && target.tile_digits && !target.careful_sums &&
+         terms <= kMostDigitTerms;
 }
 
 }  // namespace
@@ -252,8 +256,8 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
 std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& target) {
   if (!takes_digits(p.taps * p.inner, target)) return std::nullopt;
   const double split = kDigitsCosts.split * (p.vectors ? 1 : kScalarLine);
-  const std::int64_t steps = p.taps * ceil_div(p.inner, 64), row_blocks = ceil_div(p.rows, 16), panels = ceil_div(p.columns, 32),
-                     cores = std::max(1, target.compute_units);
+  const std::int64_t steps = p.taps * ceil_div(p.inner, 64), row_blocks = ceil_div(p.rows, 16),
+                     panels = ceil_div(p.columns, 32), cores = std::max(1, target.compute_units);
   const double weights = static_cast<double>(p.groups * panels * steps * kDigitStepBytes) / target.bytes_per_second;
   std::optional<AmxTiles> best;
   for (std::int64_t mt = 1; mt <= std::min<std::int64_t>(row_blocks, 32); ++mt) {

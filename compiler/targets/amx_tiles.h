@@ -30,11 +30,11 @@ constexpr int parts_of(int products) { return products == 6 ? 3 : products == 3 
 std::int64_t amx_local_floats(const AmxTiles& tiles, const AmxProduct& product, int products);
 // The tiles of least estimated time; nothing if the target has no such units, or none of the target's contract.
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& product, const Target& target);
-// The same by integers of three bytes: template contraction_digits_amx.cl, blocks of 16 rows, steps of 64 terms. Nothing where sums may be
-// longer than 32 bits, have to be careful, or are of rounded operands.
+// The same by integers of three bytes: template contraction_digits_amx.cl, blocks of 16 rows, steps of 64 terms. Nothing where
+// sums may be longer than 32 bits, have to be careful, or are of rounded operands.
 std::optional<AmxTiles> choose_amx_digits(const AmxProduct& product, const Target& target);
-// What weights from memory add to an estimate, beside what they take where products wait for them alone: they arrive while tiles
-// multiply, in part. For estimates of different bytes.
+// What weights from memory add to an estimate, beside what they take where products wait for them alone: they arrive while
+// tiles multiply, in part. For estimates of different bytes.
 double unhidden_seconds(std::int64_t bytes, const Target& target);
 
 // A convolution whose work-items split a window of the image once for all taps: template contraction_window_amx.cl.

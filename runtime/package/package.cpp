@@ -56,7 +56,8 @@ void read_all(const File& file, const std::string& name, std::byte* to, std::siz
 
 constexpr std::size_t kStep = std::size_t{4} << 20;  // a multiple of all page sizes
 
-// Pages of a mapped file that lie in `part` are no longer resident; they come back when they are read. A refusal costs memory alone.
+// Pages of a mapped file that lie in `part` are no longer resident; they come back when they are read. A refusal costs memory
+// alone.
 void give_back(std::span<const std::byte> part) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(part.data()) / page * page;

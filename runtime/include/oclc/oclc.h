@@ -175,8 +175,9 @@ OCLC_API oclc_status oclc_device_extensions(uint32_t index, char* text, size_t c
 
 /* ---- Plans --------------------------------------------------------------------------------------------------------------- */
 
-/* Copies the file into memory. Without this flag constants stay in a read-only mapping of the file, unless 4 MiB or more of them are
- * copied for a device: replacing the file by rename (as oclc does) is then safe while it is in use, truncating it in place is not. */
+/* Copies the file into memory. Without this flag constants stay in a read-only mapping of the file, unless 4 MiB or more of
+ * them are copied for a device: replacing the file by rename (as oclc does) is then safe while it is in use, truncating it in
+ * place is not. */
 #define OCLC_LOAD_COPY 1u
 
 /* Opens and checks a plan: the frame, all checksums, every index and expression. No OpenCL call is made. */
