@@ -1,6 +1,7 @@
 #include "runtime/huge_pages.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <fstream>
@@ -25,9 +26,9 @@ void use_huge_pages(cl_command_queue queue, cl_mem memory, std::size_t bytes, co
       clEnqueueMapBuffer(queue, memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, 0, nullptr, nullptr, &code);
   check_cl(code, "mapping " + std::to_string(bytes) + " bytes");
 #ifdef MADV_HUGEPAGE
-  constexpr std::uintptr_t kPage = 4096;
-  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(begin) + kPage - 1) / kPage * kPage,
-                       last = (reinterpret_cast<std::uintptr_t>(begin) + bytes) / kPage * kPage;
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(begin) + page - 1) / page * page,
+                       last = (reinterpret_cast<std::uintptr_t>(begin) + bytes) / page * page;
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 #endif
   if (fill) fill(static_cast<std::byte*>(begin));
