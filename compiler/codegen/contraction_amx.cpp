@@ -26,6 +26,11 @@ bool is_one_part(const ContractionView& view, const Target& target) {
          view.a().number == 0 && constant_stride(view.a().index, view.inner_axis().name) == 1;
 }
 
+void add_digits(TileKernel& tile, const Buffer& source, PackedDigits packed) {
+  tile.constants.push_back(own_constant("weights", source.name + ".digits", std::move(packed.digits)));
+  tile.constants.push_back(own_constant("units", source.name + ".units", std::move(packed.units)));
+}
+
 // Window geometry of a convolution, or nothing where the template has none.
 std::optional<AmxWindowProduct> window_product(const ContractionView& view, const ConvolutionImage& image) {
   const auto fits = [](const ImageAxis& axis) {
@@ -87,8 +92,7 @@ class AmxImageCode {
 
   // `steps` of 64 terms.
   GeneratedKernel run(std::int64_t steps, const Buffer& weights, PackedDigits packed) {
-    out_.constants.push_back(own_constant("weights", weights.name + ".digits", std::move(packed.digits)));
-    out_.constants.push_back(own_constant("units", weights.name + ".units", std::move(packed.units)));
+    add_digits(out_, weights, std::move(packed));
     hole("B_POINTER", fmt::format("w = weights + (size_t)panel * {};\ncolumn_units = units;\n", steps * kDigitStepBytes));
     return finish("contraction_window_digits_amx", "");
   }
@@ -184,8 +188,7 @@ class AmxCode {
   }
 
   GeneratedKernel run(const Buffer& source, PackedDigits packed) {
-    out_.constants.push_back(own_constant("weights", source.name + ".digits", std::move(packed.digits)));
-    out_.constants.push_back(own_constant("units", source.name + ".units", std::move(packed.units)));
+    add_digits(out_, source, std::move(packed));
     const std::int64_t steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{64});
     const std::string weights = fmt::format("w = weights + (size_t)g * {};\ncolumn_units = units + g * {};\n",
                                             all_panels() * steps * kDigitStepBytes, all_panels() * 32);

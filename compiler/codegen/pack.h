@@ -12,6 +12,9 @@ struct PackedOperand {
   std::vector<std::int64_t> tap_offsets;  // one per tap
 };
 
+// Element `at` of a constant, fast where it is a float already.
+float float_at(const HostTensor& source, std::int64_t at);
+
 // [group][column panel][tap][inner][panel width], surplus columns 0; of the source's type. Throws nothing.
 HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
                        std::int64_t inner, std::int64_t panel_width);

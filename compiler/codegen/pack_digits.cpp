@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "compiler/ir/division.h"
 
@@ -35,12 +34,6 @@ std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOp
                       HostTensor(DType::f32, {groups * panels * kPanelColumns})};
   auto* digits = reinterpret_cast<std::int8_t*>(packed.digits.mutable_data());
   auto* units = reinterpret_cast<float*>(packed.units.mutable_data());
-  const auto element = [&](std::int64_t at) {
-    if (source.dtype() != DType::f32) return source.at(at);
-    float x = 0;
-    std::memcpy(&x, source.data() + at * 4, 4);
-    return static_cast<double>(x);
-  };
   double spread = 0;
   for (std::int64_t column = 0; column < groups * columns; ++column) {
     const std::int64_t g = column / columns, n = column % columns,
@@ -48,7 +41,7 @@ std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOp
     double largest = 0, squares = 0;
     for (const std::int64_t tap : where.tap_offsets) {
       for (std::int64_t k = 0; k < inner; ++k) {
-        const double x = std::fabs(element(first + tap + k * where.inner_stride));
+        const double x = std::fabs(float_at(source, first + tap + k * where.inner_stride));
         if (!std::isfinite(x)) return std::nullopt;
         largest = std::max(largest, x);
         squares += x * x;
@@ -64,7 +57,7 @@ std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOp
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       std::int8_t* panel = digits + ((g * panels + n / kPanelColumns) * taps + tap) * steps * 3 * kDigitBytes;
       for (std::int64_t k = 0; k < inner; ++k) {
-        const double x = element(first + where.tap_offsets[static_cast<std::size_t>(tap)] + k * where.inner_stride);
+        const double x = float_at(source, first + where.tap_offsets[static_cast<std::size_t>(tap)] + k * where.inner_stride);
         // Digits are bytes of the integer raised by 128 in each.
         const auto raised =
             static_cast<std::uint32_t>(static_cast<std::int32_t>(std::nearbyint(std::ldexp(x, -exponent))) + 0x808080);

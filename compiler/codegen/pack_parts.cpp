@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -33,7 +32,7 @@ class PartsPacker {
   bool add(std::span<const std::int64_t> terms, std::int64_t columns, std::int64_t stride) {
     for (std::size_t k = 0; k < terms.size(); ++k) {
       for (std::int64_t n = 0; n < columns; ++n) {
-        float x = element(terms[k] + n * stride);
+        float x = float_at(source_, terms[k] + n * stride);
         if (!(std::fabs(x) <= kLargest)) return false;
         for (int part = 0; part < parts_; ++part) {
           const std::uint16_t bits = float_to_bfloat(x);
@@ -49,13 +48,6 @@ class PartsPacker {
   HostTensor packed;
 
  private:
-  float element(std::int64_t at) const {
-    if (source_.dtype() != DType::f32) return static_cast<float>(source_.at(at));
-    float x = 0;
-    std::memcpy(&x, source_.data() + at * 4, 4);
-    return x;
-  }
-
   const HostTensor& source_;
   const int parts_;
   std::uint16_t* to_;
