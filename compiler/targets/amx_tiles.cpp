@@ -1,6 +1,7 @@
 #include "compiler/targets/amx_tiles.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "compiler/ir/division.h"
 
@@ -66,16 +67,19 @@ double panel_seconds(double steps, double blocks, double multiply, double step_b
 }
 
 // How blocks of sums are multiplied: lines and terms of a step, bytes of a step of weights, of a line of a step, of a block's
-// sums.
+// sums, and of what else there is for a line.
 struct Unit {
   Costs costs;
-  std::int64_t lines, terms, step_bytes, line_bytes, sum_bytes;
+  std::int64_t lines, terms, step_bytes, line_bytes, sum_bytes, other_bytes;
 };
 
 Unit parts_unit(int products) {
   const std::int64_t parts = parts_of(products);
-  return {costs_of(products), 32, 32, parts * 2048, parts * 64, 4096};
+  return {costs_of(products), 32, 32, parts * 2048, parts * 64, 4096, 0};
 }
+
+// A line takes as much as without a unit, where it is floats.
+Unit digits_unit() { return {kDigitsCosts, 16, 64, kDigitStepBytes, 256, 6144, 4}; }
 
 // Taps of a panel that all blocks multiply before they go on to the next: all, or the largest divisor that fits.
 std::int64_t taps_at_once(const AmxWindowProduct& p, std::int64_t blocks, const Unit& unit, std::int64_t window_bytes,
@@ -90,6 +94,16 @@ std::int64_t taps_at_once(const AmxWindowProduct& p, std::int64_t blocks, const 
     if (2 * n * steps * unit.step_bytes <= room) break;
   }
   return least;
+}
+
+// Sizes of the largest of equal shares of `count` things among one item, two, and so on up to `most`.
+std::vector<std::int64_t> equal_shares(std::int64_t count, std::int64_t most) {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t items = 1; items <= std::min(count, most); ++items) {
+    const std::int64_t size = ceil_div(count, items);
+    if (sizes.empty() || size != sizes.back()) sizes.push_back(size);
+  }
+  return sizes;
 }
 
 // Items that a core computes one after another. Fewer than four let a disturbed core delay the whole launch.
@@ -109,15 +123,14 @@ std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Uni
     if (rows > 1 && ceil_div(p.rows, rows - 1) == row_items) continue;
     const std::int64_t blocks = ceil_div(rows * p.pitch, unit.lines), lines = p.phases * (blocks * unit.lines + p.reach),
                        used = p.phases * (rows * p.pitch + p.reach);
-    const std::int64_t window_bytes = channel_steps * lines * unit.line_bytes,
+    const std::int64_t window_bytes = lines * (channel_steps * unit.line_bytes + unit.other_bytes),
                        at_once = taps_at_once(p, blocks, unit, window_bytes, target);
     if (static_cast<double>(window_bytes + 64 + (at_once < p.taps ? blocks : 2) * unit.sum_bytes) > budget) break;
-    for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
+    for (const std::int64_t panels_of_item : equal_shares(panels, 8 * cores)) {
       AmxWindowTiles t;
       t.rows = rows;
       t.taps_at_once = at_once;
-      t.panels = ceil_div(panels, panel_items);
-      if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      t.panels = panels_of_item;
       const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
       const double panel = panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply,
                                          static_cast<double>(unit.step_bytes)) +
@@ -151,7 +164,7 @@ std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const
 
 std::optional<AmxWindowTiles> choose_amx_window_digits(const AmxWindowProduct& p, const Target& target) {
   if (!takes_digits(p.taps * p.channels, target)) return std::nullopt;
-  return choose_window(p, {kDigitsCosts, 16, 64, kDigitStepBytes, 256, 6144}, target);
+  return choose_window(p, digits_unit(), target);
 }
 
 std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const Target& target) {
@@ -174,11 +187,10 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const
       return static_cast<double>((window + patches + 48 + sums * 1024) * 4) <= budget;
     };
     if (!fits(1)) break;
-    for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
+    for (const std::int64_t panels_of_item : equal_shares(panels, 8 * cores)) {
       AmxWindowTiles t;
       t.rows = rows;
-      t.panels = ceil_div(panels, panel_items);
-      if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      t.panels = panels_of_item;
       if (blocks * t.panels > 1 && !fits(2)) continue;
       const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
       const double panel =
@@ -255,26 +267,27 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
 
 std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& target) {
   if (!takes_digits(p.taps * p.inner, target)) return std::nullopt;
-  const double split = kDigitsCosts.split * (p.vectors ? 1 : kScalarLine);
-  const std::int64_t steps = p.taps * ceil_div(p.inner, 64), row_blocks = ceil_div(p.rows, 16),
+  const Unit unit = digits_unit();
+  const double split = unit.costs.split * (p.vectors ? 1 : kScalarLine);
+  const std::int64_t steps = p.taps * ceil_div(p.inner, unit.terms), row_blocks = ceil_div(p.rows, unit.lines),
                      panels = ceil_div(p.columns, 32), cores = std::max(1, target.compute_units);
-  const double weights = static_cast<double>(p.groups * panels * steps * kDigitStepBytes) / target.bytes_per_second;
+  const double weights = static_cast<double>(p.groups * panels * steps * unit.step_bytes) / target.bytes_per_second;
   std::optional<AmxTiles> best;
   for (std::int64_t mt = 1; mt <= std::min<std::int64_t>(row_blocks, 32); ++mt) {
     const std::int64_t row_items = ceil_div(row_blocks, mt);
     if (mt > 1 && ceil_div(row_blocks, mt - 1) == row_items) continue;
-    for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
+    for (const std::int64_t panels_of_item : equal_shares(panels, 8 * cores)) {
       AmxTiles t;
       t.row_blocks = mt;
-      t.panels = ceil_div(panels, panel_items);
-      if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
-      // Digits beside two panels, and the results that later chunks add to.
+      t.panels = panels_of_item;
+      // Digits beside two panels, and the results that later chunks add to. In the cache lines are three bytes an element.
       const auto fits = [&](std::int64_t chunk) {
-        const std::int64_t results = chunk < steps ? mt * t.panels * 2048 : 0,
-                           others = steps * 256 + (2 * 1536 + mt * 16 + 16) * 4 + results;
-        return static_cast<double>(mt * chunk * 3072 + others + (mt > 1 ? 2 : 0) * chunk * kDigitStepBytes) <=
+        const std::int64_t lines = mt * unit.lines, results = chunk < steps ? lines * t.panels * 128 : 0,
+                           others = steps * unit.line_bytes + 2 * unit.sum_bytes + lines * unit.other_bytes + 64 + results,
+                           two_panels = (mt > 1 ? 2 : 0) * chunk * unit.step_bytes;
+        return static_cast<double>(lines * chunk * 3 * unit.terms + others + two_panels) <=
                    kPanelsShare * static_cast<double>(target.l2_bytes) &&
-               mt * chunk * 4096 + others <= target.local_bytes;
+               lines * chunk * unit.line_bytes + others <= target.local_bytes;
       };
       std::int64_t chunks = 1;
       while (!fits(ceil_div(steps, chunks)) && ceil_div(steps, chunks) > kFewestSteps) ++chunks;
@@ -282,10 +295,11 @@ std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& tar
       if (!fits(t.chunk)) continue;
       const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels);
       const auto blocks = static_cast<double>(mt);
-      const double item = kItemSeconds + static_cast<double>(mt * steps) * split +
-                          static_cast<double>(t.panels) *
-                              (panel_seconds(static_cast<double>(steps), blocks, kDigitsCosts.multiply, kDigitStepBytes) +
-                               blocks * kDigitsCosts.block * static_cast<double>(ceil_div(steps, t.chunk)));
+      const double item =
+          kItemSeconds + static_cast<double>(mt * steps) * split +
+          static_cast<double>(t.panels) *
+              (panel_seconds(static_cast<double>(steps), blocks, unit.costs.multiply, static_cast<double>(unit.step_bytes)) +
+               blocks * unit.costs.block * static_cast<double>(ceil_div(steps, t.chunk)));
       t.seconds = std::max(rounds(items, cores) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }
@@ -306,11 +320,10 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
   for (std::int64_t mt = 1; mt <= std::min<std::int64_t>(row_blocks, 16); ++mt) {
     const std::int64_t row_items = ceil_div(row_blocks, mt);
     if (mt > 1 && ceil_div(row_blocks, mt - 1) == row_items) continue;
-    for (std::int64_t panel_items = 1; panel_items <= std::min<std::int64_t>(panels, 8 * cores); ++panel_items) {
+    for (const std::int64_t panels_of_item : equal_shares(panels, 8 * cores)) {
       AmxTiles t;
       t.row_blocks = mt;
-      t.panels = ceil_div(panels, panel_items);
-      if (panel_items > 1 && ceil_div(panels, panel_items - 1) == t.panels) continue;
+      t.panels = panels_of_item;
       t.chunk = steps;
       if (amx_local_floats(t, p, target.tile_products) * 4 > budget) {
         const std::int64_t room = budget - 64 - mt * t.panels * 4096;
