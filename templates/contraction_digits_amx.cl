@@ -148,7 +148,7 @@ void contraction_tile(const __global float* restrict a, const __global char* res
         if (at == 0) continue;
         const int stored_block = (at - 1) % row_blocks, m0 = m_begin + stored_block * 16;
         const int n0 = (panel_begin + (at - 1) / row_blocks) * 32, i_end = min(16 * (q + 1) / pieces, m_end - m0);
-        const __local int* from = sums + (at - 1 & 1) * SUM;
+        const __local int* from = sums + ((at - 1) & 1) * SUM;
         for (int i = 16 * q / pieces; i < i_end; ++i) {
           const int m = m0 + i;
           //@hole C_ROW
@@ -162,8 +162,10 @@ void contraction_tile(const __global float* restrict a, const __global char* res
             if (CHUNKED) {
               __local float16* result = results + ((at - 1) * 16 + i) * 2 + j;
               if (s_begin > 0) v += *result;
-              if (s_end < STEPS) *result = v;
-              if (s_end < STEPS) continue;
+              if (s_end < STEPS) {
+                *result = v;
+                continue;
+              }
             }
             //@hole EPILOGUE
             v += vload16(0, bias + n);
