@@ -23,6 +23,7 @@
 //   A_TYPE, A_FROM, B_FROM  elements of A in memory and the functions that make floats of A's and B's elements (float, none, none)
 //   EPILOGUE_UNROLL  MR: no copy through memory, for a cheap epilogue; 1: small code, for an expensive one (MR)
 //   AHEAD   rows of a packed panel by which B is asked for ahead of its use; 0: never (0)
+//   FIRST_AHEAD  the same in the row tile that meets a panel first, for which nobody asked; at least AHEAD (AHEAD)
 //   NEXT    floats of a packed panel by which each row of the one before asks for it; 0: not (0)
 //   ROWS_FASTEST  1: neighbouring work-items share panels of B (large B); 0: they share rows of A (large A)
 // local memory 0. launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
@@ -87,6 +88,9 @@
 #endif
 #ifndef AHEAD
 #define AHEAD 0
+#endif
+#ifndef FIRST_AHEAD
+#define FIRST_AHEAD AHEAD
 #endif
 #ifndef NEXT
 #define NEXT 0
@@ -169,6 +173,10 @@ void contraction_tile(const __global float* restrict a, const __global float* re
       //@hole B_POINTER
       const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
       //@end
+#if AHEAD > 0
+      const bool meets_first = m0 == row_block * (MT * MR) && (NEXT == 0 || panel == panel_block * NP);
+      const int rows_ahead = meets_first ? FIRST_AHEAD : AHEAD;
+#endif
 #if NEXT > 0
       // From here to what is asked for: a part of the next panel in each row tile, and nothing new beside the last panel.
       const int part = m0 / MR - row_block * MT;
@@ -188,11 +196,11 @@ void contraction_tile(const __global float* restrict a, const __global float* re
             for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));
 #if AHEAD > 0
             #pragma unroll
-            for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + AHEAD * PW + j * VW);
+            for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + rows_ahead * PW + j * VW);
 #endif
 #if NEXT > 0
             #pragma unroll
-            for (int j = 0; j < NEXT; j += 16) oclc_prefetch(w + ahead + j);
+            for (int j = 0; j < NEXT; j += 16) oclc_prefetch_l2(w + ahead + j);
             ahead -= PW - NEXT;
 #endif
             #pragma unroll

@@ -12,7 +12,7 @@
 //           A's block before the row tiles meet it: its rows lie on a page each.
 // C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].      bias: PANELS * PW values for each g (default epilogue).
 // parameter legal values (default)
-//   G, M, N, K, TAPS, VW, MR, NV, HALF_LAST, K_CHAIN, AHEAD, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
+//   G, M, N, K, TAPS, VW, MR, NV, HALF_LAST, K_CHAIN, AHEAD, FIRST_AHEAD, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
 //   PV      1, 4, 8, 16: width of the packing loop, at most K; 1 where neighbours in k are not neighbours in memory (VW)
 //   ROWS_INNERMOST  1: A_ELEMENTS gives the values of rows m .. m + PV - 1 at k; MR and PV divide M, PV divides MT * MR. For A
 //           transposed. (0)
@@ -78,6 +78,9 @@
 #endif
 #ifndef AHEAD
 #define AHEAD 0
+#endif
+#ifndef FIRST_AHEAD
+#define FIRST_AHEAD AHEAD
 #endif
 #ifndef C_STEP
 #define C_STEP N
@@ -229,6 +232,9 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
         const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
         //@end
 #endif
+#if AHEAD > 0
+        const int rows_ahead = m0 == m_begin ? FIRST_AHEAD : AHEAD;
+#endif
         const __local float* p = block + (m0 - m_begin) * (BY_TILES ? KT : A_ROW);
         for (int k0 = 0; k0 < KT; k0 += K_CHAIN) {
           const int k_end = min(KT, k0 + K_CHAIN);
@@ -238,7 +244,7 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
             for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));
 #if AHEAD > 0
             #pragma unroll
-            for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + AHEAD * PW + j * VW);
+            for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + rows_ahead * PW + j * VW);
 #endif
             #pragma unroll
             for (int i = 0; i < MR; ++i) {

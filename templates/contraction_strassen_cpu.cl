@@ -286,7 +286,7 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
 #if NEXT > 0
             if (point < 4) {
               #pragma unroll
-              for (int j = 0; j < NEXT; j += 16) oclc_prefetch(next + t * NEXT + j);
+              for (int j = 0; j < NEXT; j += 16) oclc_prefetch_l2(next + t * NEXT + j);
             }
 #endif
             #pragma unroll

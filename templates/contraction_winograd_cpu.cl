@@ -21,7 +21,8 @@
 //   K_GROUP terms of pieces, a multiple of K_CHAIN, that are added up before they are added to others (K)
 //   INDEX   int, long: type of indices into A and C (int)
 //   AHEAD   rows of a panel by which B is asked for ahead of its use; 0: never (0)
-//   NEXT    1: weights of the next point are asked for while those of this one are used, instead (0)
+//   FIRST_AHEAD  the same in the register tile that meets weights first, for which nobody asked; at least AHEAD (AHEAD)
+//   NEXT    1: weights of the next point are asked for while those of this one are used (0)
 //   TB, NP  tiles and panels of a work-item (24, PANELS)
 //   EPILOGUE_UNROLL  T: the epilogue of a row of pixels is written out; 1: small code, for an expensive one (T)
 // local memory 4 * POINTS * TBR * (V_PITCH + PW) bytes: at most half the second-level cache.
@@ -83,6 +84,9 @@
 #endif
 #ifndef AHEAD
 #define AHEAD 0
+#endif
+#ifndef FIRST_AHEAD
+#define FIRST_AHEAD AHEAD
 #endif
 #ifndef NEXT
 #define NEXT 0
@@ -230,6 +234,10 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
           #pragma unroll
           for (int j = 0; j < NV; ++j) group[i][j] = 0.0f;
 #endif
+#if AHEAD > 0
+        const bool meets_first = r0 == 0 && (NEXT == 0 || (point == 0 && panel == first_panel));
+        const int rows_ahead = meets_first ? FIRST_AHEAD : AHEAD;
+#endif
         const __local float* p = block + (point * TBR + r0) * V_PITCH;
         for (int k0 = 0; k0 < K; k0 += K_CHAIN) {
           const int k_end = min(K, k0 + K_CHAIN);
@@ -239,11 +247,11 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
             for (int j = 0; j < NV; ++j) x[j] = LOAD(w + k * PW + j * VW);
 #if AHEAD > 0
             #pragma unroll
-            for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + (k + AHEAD) * PW + j * VW);
+            for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + (k + rows_ahead) * PW + j * VW);
 #endif
 #if NEXT
             #pragma unroll
-            for (int j = 0; j < NEXT_STEP; j += 16) oclc_prefetch(w + K * PW + r0 / MR * (K * NEXT_STEP) + k * NEXT_STEP + j);
+            for (int j = 0; j < NEXT_STEP; j += 16) oclc_prefetch_l2(w + K * PW + r0 / MR * (K * NEXT_STEP) + k * NEXT_STEP + j);
 #endif
             #pragma unroll
             for (int i = 0; i < MR; ++i) {

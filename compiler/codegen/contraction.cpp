@@ -24,8 +24,6 @@ namespace {
 
 // Rows that meet a panel of weights as it comes from memory.
 constexpr std::int64_t kOnceRows = 3;
-// With wide vectors weights of more than this part of the second-level cache are asked for a panel ahead.
-constexpr std::int64_t kWideShare = 8;
 // Rows whose results are near enough for the processor's tables of pages, and second-level caches that B may fill if it is read
 // for each of them.
 constexpr std::int64_t kNearRows = 48, kNearCaches = 8;
@@ -75,18 +73,18 @@ class ContractionCode {
     p["HALF_LAST"] = half ? "1" : "0";
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
     if (choice_.constant_b) {
-      // Many row tiles pass over a panel: the first would wait for memory, the others ask for nothing or for what is there.
-      // Where registers are few, weights that the second-level cache holds come soon enough.
       const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
       const bool few = has_few_registers(target_);
-      const std::int64_t held = few ? target_.l2_bytes : target_.l2_bytes / kWideShare;
-      const bool next = choice_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 && bytes > held;
+      const bool next = choice_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 &&
+                        asks_a_panel_ahead(target_, bytes);
       // A few rows take a panel once, from its beginning to its end, as the processor itself guesses.
       const bool once = few && typical_extent(view_.rows()) <= kOnceRows;
-      if (next)
-        p["NEXT"] = std::to_string(ceil_div(choice_.panel_width, tiles.row_tiles));
-      else if (!once)
-        p["AHEAD"] = std::to_string(prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width));
+      if (next) p["NEXT"] = std::to_string(ceil_div(choice_.panel_width, tiles.row_tiles));
+      if (!few || !(next || once)) {
+        const RowsAhead ahead = prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width);
+        p["AHEAD"] = std::to_string(ahead.later);
+        p["FIRST_AHEAD"] = std::to_string(ahead.first);
+      }
     }
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";
   }

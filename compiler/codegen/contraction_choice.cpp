@@ -19,10 +19,13 @@ constexpr std::int64_t kManyRowsOfTiles = 128;
 constexpr std::int64_t kFarTerms = 16;
 // Longest chain where sums need not be careful.
 constexpr std::int64_t kLongestPiece = 256;
-// How far ahead weights are asked for: with wide vectors, and where registers are few. There the processor's own guesses
-// suffice for one row, which takes a panel from its beginning to its end, and for so many rows that a panel is mostly in the
-// cache.
-constexpr std::int64_t kPrefetchBytes = 32 << 10, kNearPrefetchBytes = 4 << 10, kFewPrefetchRows = 128;
+// How far ahead weights are asked for: with wide vectors from memory and from the second-level cache, and where registers are
+// few. There the processor's own guesses suffice for one row, which takes a panel from its beginning to its end, and for so
+// many rows that a panel is mostly in the cache.
+constexpr std::int64_t kFirstPrefetchBytes = 8 << 10, kLaterPrefetchBytes = 2 << 10, kFewRegistersPrefetchBytes = 4 << 10,
+                       kFewPrefetchRows = 128;
+// With wide vectors weights of more than this part of the second-level cache are asked for a panel ahead.
+constexpr std::int64_t kWideShare = 8;
 // A vector of a panel that is copied, from the last cache.
 constexpr double kCopyCycles = 6;
 // Part of the vectors of two-vector panels that panels of another width must do with.
@@ -36,6 +39,7 @@ class Chooser {
       : view_(view), buffers_(buffers), target_(target) {}
 
   std::optional<ContractionChoice> run() {
+    choice_.constant_b = constant_b_layout(view_, buffers_);
     tiles_ = best_tiles();
     if (!choose_template()) return std::nullopt;
     choice_.panel_width = panel_width();
@@ -50,6 +54,7 @@ class Chooser {
     shape.columns = typical_extent(view_.columns());
     shape.depth = typical_extent(view_.inner()) * view_.taps();
     shape.row_bytes = typical_extent(view_.inner()) * 4;
+    shape.fresh_columns = choice_.constant_b && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
     if (!view_.groups().is_constant() || !view_.rows().is_constant()) {
       shape.least_groups = least_extent(view_.groups());
       shape.least_rows = least_extent(view_.rows());
@@ -61,7 +66,6 @@ class Chooser {
     const bool row_pointers = row_pointers_suffice();
     // Elements that need converting are converted once, in a copy, if there is room for it.
     const bool a_in_place = row_pointers && !is_half(view_.stored_type(view_.a()));
-    choice_.constant_b = constant_b_layout(view_, buffers_);
     if (!choice_.constant_b) {
       const ContractionTiles before = tiles_;
       if (view_.b().index.coefficient(view_.column_axis().name) == Expr(1)) fit_panel();
@@ -346,10 +350,15 @@ bool has_few_registers(const Target& target) { return target.vector_registers <=
 
 std::int64_t longest_chain(const Target& target) { return target.careful_sums ? kLongestChain : kLongestPiece; }
 
-std::int64_t prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width) {
-  if (!has_few_registers(target)) return kPrefetchBytes / (panel_width * 4);
-  const bool gains = rows > 1 && rows <= kFewPrefetchRows;
-  return gains ? kNearPrefetchBytes / (panel_width * 4) : 0;
+bool asks_a_panel_ahead(const Target& target, std::int64_t bytes) {
+  return bytes > (has_few_registers(target) ? target.l2_bytes : target.l2_bytes / kWideShare);
+}
+
+RowsAhead prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width) {
+  const auto rows_of = [&](std::int64_t bytes) { return bytes / (panel_width * 4); };
+  if (!has_few_registers(target)) return {rows_of(kFirstPrefetchBytes), rows_of(kLaterPrefetchBytes)};
+  const std::int64_t ahead = rows > 1 && rows <= kFewPrefetchRows ? rows_of(kFewRegistersPrefetchBytes) : 0;
+  return {ahead, ahead};
 }
 
 std::string ContractionChoice::template_name() const {

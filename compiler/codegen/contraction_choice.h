@@ -18,9 +18,16 @@ bool has_few_registers(const Target& target);
 // The longest chain on a CPU: sums of pieces do not fit registers beside the pieces, and adding to them takes time, so that
 // chains are longer where the target does not ask for careful sums.
 std::int64_t longest_chain(const Target& target);
-// Rows of a packed panel by which weights are asked for ahead of `rows` rows of A, so that memory answers while those before
-// are multiplied; 0: never.
-std::int64_t prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width);
+// Whether weights of so many bytes come from memory for every product: the first of many row tiles would wait for a panel, and
+// the others ask for nothing. Where registers are few, those that the second-level cache holds come soon enough.
+bool asks_a_panel_ahead(const Target& target, std::int64_t bytes);
+// Rows of a packed panel by which weights are asked for ahead of their use; 0: never.
+struct RowsAhead {
+  std::int64_t first =
+      0;  // by the tile of rows that meets them first, so that memory answers while those before are multiplied
+  std::int64_t later = 0;  // by the others, whose weights the second-level cache holds
+};
+RowsAhead prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width);
 
 // The operand that a work-item first copies into local memory, in the order of its inner loop; none: both are read in place.
 enum class LocalCopy { none, a, b };

@@ -33,16 +33,24 @@ constexpr int kFewestTileRows = 4, kMostTileRows = 14, kMostVectors = 4;
 // Of the best tiles' cycles: what counts as better.
 constexpr double kBetter = 0.995;
 // Cycles, measured on a Zen 4: of a vector of pairs of rows and terms that is combined; start of a register tile; a vector of
-// sums that is added up; a vector of pairs of rows and columns of results; start of a work-item.
-constexpr double kCombineCycles = 30, kStartCycles = 10, kSumCycles = 1, kResultCycles = 8, kItemStart = 300;
+// pairs of rows and columns of results; start of a work-item.
+constexpr double kCombineCycles = 30, kStartCycles = 10, kResultCycles = 8, kItemStart = 300;
 // Of the other templates: start and end of a register tile, and a vector of its results.
 constexpr double kPlainStart = 60, kPlainVector = 3;
 // Of the cycles of a vector that is computed, for one that is copied, and of one of a square that is transposed.
 constexpr double kColumnsShare = 0.6, kSquaresShare = 1.2;
 // Of other templates that copy a right operand of run time.
 constexpr double kPlainCopies = 1.15;
-// Bytes a cycle of right factors that come from memory, asked for ahead, and of what is not hidden.
-constexpr double kFreshBytes = 8, kExposedBytes = 96;
+// Bytes a cycle of right factors that come from memory, asked for ahead.
+constexpr double kFreshBytes = 8;
+// What multiply-adds do not hide: cycles of a vector of sums that is added up, and bytes a cycle of right factors. Measured on
+// a Zen 4, and with constant weights on a Sapphire Rapids, which multiplies two vectors of 512 bits a cycle: there seven
+// products with them take as long as eight.
+struct UnhiddenCosts {
+  double sum_cycles, right_bytes;
+};
+constexpr UnhiddenCosts kNarrowCosts{1, 96}, kWideCosts{3, 20};
+constexpr int kWideVector = 16;
 // Of the second-level cache, whose rest the factors on the right, A and the results pass through: beyond it the gain is lost.
 constexpr double kLocalShare = 0.5;
 constexpr std::int64_t kLeftPitch = 16;
@@ -150,11 +158,12 @@ double strassen_cycles(const StrassenTiles& t, const StrassenShape& s, const Tar
   const std::int64_t width = target.vector_width, panel_width = t.vectors * width, pairs = t.row_tiles * t.rows,
                      items = ceil_div(ceil_div(ceil_div(s.rows, 2), std::int64_t{t.rows}), t.row_tiles) *
                              ceil_div(ceil_div(s.columns, 2 * panel_width), t.panels);
+  const UnhiddenCosts& unhidden = target.vector_width >= kWideVector && s.copy_of_right == 0 ? kWideCosts : kNarrowCosts;
   const double step = std::max(t.rows * t.vectors / 2.0, 4.0),
-               tile = static_cast<double>(t.terms) * step + kStartCycles + kSumCycles * t.rows * t.vectors,
+               tile = static_cast<double>(t.terms) * step + kStartCycles + unhidden.sum_cycles * t.rows * t.vectors,
                factor_bytes = static_cast<double>(t.terms * panel_width * 4 * kBlocks) / kSeven,
-               factor =
-                   std::max(static_cast<double>(t.row_tiles) * tile, factor_bytes / kFreshBytes) + factor_bytes / kExposedBytes,
+               factor = std::max(static_cast<double>(t.row_tiles) * tile, factor_bytes / kFreshBytes) +
+                        factor_bytes / unhidden.right_bytes,
                combine =
                    static_cast<double>(pairs) * static_cast<double>(t.terms / width) * (kCombineCycles + s.compute_of_left),
                copies = s.copy_of_right * static_cast<double>(kBlocks * t.terms * t.vectors * t.panels),

@@ -131,7 +131,8 @@ class WinogradCode {
     p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
     // The first of several register tiles would wait for memory and the others ask for what is there.
     const bool next = has_few_registers(target_) || tiles_.tiles > tiles_.rows;
-    const std::int64_t ahead = prefetch_rows(target_, tiles_.tiles, panel_width);
+    const RowsAhead ahead = prefetch_rows(target_, tiles_.tiles, panel_width);
+    const bool asks_near = !next || !has_few_registers(target_);
     const std::pair<const char*, std::int64_t> numbers[] = {
         {"T", f_.tile},
         {"R", f_.taps},
@@ -152,8 +153,9 @@ class WinogradCode {
         {"NP", tiles_.panels},
         {"K_CHAIN", std::min(inner, target_.careful_sums ? kCarefulChain : longest_chain(target_))},
         {"K_GROUP", target_.careful_sums ? std::min(inner, kCarefulGroup) : inner},
-        {"AHEAD", next ? 0 : ahead},
-        {"NEXT", next && ahead > 0 ? 1 : 0}};
+        {"AHEAD", asks_near ? ahead.later : 0},
+        {"FIRST_AHEAD", asks_near ? ahead.first : 0},
+        {"NEXT", next && ahead.first > 0 ? 1 : 0}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     p["INDEX"] = std::string(view_.index_type());
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["T"] : "1";

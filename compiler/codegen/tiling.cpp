@@ -16,6 +16,8 @@ constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kSecond
 constexpr double kPanelMiss = 1.15, kReread = 0.1;
 // Floats of a vector that some processors multiply in two halves.
 constexpr std::int64_t kHalvedWidth = 16;
+// Bytes a cycle from memory while every core reads. Nobody asked for an item's first panel.
+constexpr double kMemoryBytes = 2.7;
 // Items beyond this many cycles let a disturbed core delay the whole launch, as few of them do.
 constexpr double kLongItemCycles = 2e6;
 
@@ -72,7 +74,9 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
       const double first = (static_cast<double>(np) * panel_bytes + static_cast<double>(mt) * row_bytes) / kBytesFromLastCache;
       const bool fits = std::min(static_cast<double>(np) * panel_bytes, static_cast<double>(mt) * row_bytes) <
                         static_cast<double>(target.l2_bytes) / 2;
-      double cost = static_cast<double>(ceil_div(items, cores)) * (work + first + (fits ? 0 : kReread * work) + kItemCycles);
+      const double fresh = s.fresh_columns ? std::max(0.0, panel_bytes / kMemoryBytes - best_tile) : 0;
+      double cost =
+          static_cast<double>(ceil_div(items, cores)) * (work + first + fresh + (fits ? 0 : kReread * work) + kItemCycles);
       if (items < 4 * cores || work > kLongItemCycles) cost *= kFewItems;
       if (s.least_groups > 0) {
         // Of an open size the least counts as much as the typical one: both over what evenly busy cores would take.

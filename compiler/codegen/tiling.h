@@ -17,6 +17,7 @@ struct ContractionShape {
   std::int64_t row_bytes = 4;                                 // of A that one row brings into the cache
   // Where symbols make `groups` or `rows` stand for any number: what they are if each symbol is one. A split suits both.
   std::int64_t least_groups = 0, least_rows = 0;
+  bool fresh_columns = false;  // B's panels come from memory, asked for during the one before
 };
 
 struct ContractionTiles {

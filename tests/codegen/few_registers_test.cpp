@@ -31,10 +31,14 @@ TEST_CASE("chains are shorter where sums are careful; with few registers weights
     careful.careful_sums = true;
     CHECK(longest_chain(careful) == kLongestChain);
   }
-  CHECK(prefetch_rows(few, 1, 16) == 0);
-  CHECK(prefetch_rows(few, 49, 16) == 64);
-  CHECK(prefetch_rows(few, 1000, 16) == 0);
-  for (const std::int64_t rows : {1, 49, 1000}) CHECK(prefetch_rows(many, rows, 32) == 256);
+  for (const std::int64_t rows : {1, 49, 1000}) {
+    CAPTURE(rows);
+    const RowsAhead nearby = prefetch_rows(few, rows, 16), wide = prefetch_rows(many, rows, 32);
+    CHECK(nearby.first == (rows == 49 ? 64 : 0));
+    CHECK(nearby.later == nearby.first);
+    CHECK(wide.first == 64);
+    CHECK(wide.later == 16);
+  }
 }
 
 TEST_CASE("where registers are few, three rows ask for no weights ahead, and twenty do") {
@@ -110,12 +114,12 @@ TEST_CASE("weights of half a megabyte are asked for a panel ahead on vectors of 
       options.target = find_target(target);
       std::string source;
       for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
-      CHECK((source.find("oclc_prefetch(w + ahead") != std::string::npos) == (target == "cpu" && columns == 1024));
+      CHECK((source.find("oclc_prefetch_l2(w + ahead") != std::string::npos) == (target == "cpu" && columns == 1024));
     }
   }
 }
 
-TEST_CASE("several register tiles of Winograd ask for the next point's weights, one asks rows ahead") {
+TEST_CASE("several register tiles of Winograd ask for the next point's weights, one only rows ahead") {
   for (const std::int64_t channels : {128, 256}) {
     PlanCheck check;
     ConvOptions same;
@@ -131,7 +135,7 @@ TEST_CASE("several register tiles of Winograd ask for the next point's weights, 
     for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
     const bool several = source.find("25 tiles of the image by") != std::string::npos;
     REQUIRE(source.find("template contraction_winograd_cpu") != std::string::npos);
-    CHECK((source.find("oclc_prefetch(w + " + std::to_string(channels) + " *") != std::string::npos) == several);
+    CHECK((source.find("oclc_prefetch_l2(w + " + std::to_string(channels) + " *") != std::string::npos) == several);
   }
 }
 
@@ -272,7 +276,7 @@ TEST_CASE("row tiles ask for the next panel of weights, which the second-level c
     options.target = find_target(target);
     int asking = 0;
     for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
-      asking += file.source.find("oclc_prefetch(w + ahead") != std::string::npos ? 1 : 0;
+      asking += file.source.find("oclc_prefetch_l2(w + ahead") != std::string::npos ? 1 : 0;
     CHECK(asking > 0);
   }
 }

@@ -48,13 +48,13 @@ TEST_CASE("tiles of halves fit the registers and the cache, and cover the produc
   }
 }
 
-TEST_CASE("large products with constant weights are of halves where fp32 or fast allows") {
+TEST_CASE("large products with constant weights are of halves where fp32 or fast allows and vectors are narrow") {
   PlanCheck check;
   check.out("y", check.b.matmul(check.input({128, 768}), factor(check, 768, 768)));
-  for (const std::string precision : {"fp32", "fast"}) CHECK(halved_kernels(check, halving_options("cpu", precision)) == 1);
-  CHECK(halved_kernels(check, halving_options("cpu", "strict")) == 0);
-  CHECK(halved_kernels(check, halving_options("gpu")) == 0);
-  CompileOptions without = halving_options("cpu");
+  for (const std::string precision : {"fp32", "fast"}) CHECK(halved_kernels(check, halving_options("cpu-256", precision)) == 1);
+  CHECK(halved_kernels(check, halving_options("cpu-256", "strict")) == 0);
+  for (const std::string other : {"cpu", "gpu"}) CHECK(halved_kernels(check, halving_options(other)) == 0);
+  CompileOptions without = halving_options("cpu-256");
   without.disabled = {"multiply_halves"};
   CHECK(halved_kernels(check, without) == 0);
 }
@@ -62,14 +62,14 @@ TEST_CASE("large products with constant weights are of halves where fp32 or fast
 TEST_CASE("weights of products of halves are stored once, not as seven combinations") {
   PlanCheck check;
   check.out("y", check.b.matmul(check.input({128, 768}), factor(check, 768, 768)));
-  const CompileOptions options = halving_options("cpu");
+  const CompileOptions options = halving_options("cpu-256");
   REQUIRE(halved_kernels(check, options) == 1);
   CHECK(compile(module_of(copy_graph(*check.graph)), options).plan.constants.bytes() == 768 * 768 * 4);
 }
 
 TEST_CASE(
     "few or unknown rows, weights of run time where registers are few, and an error that is too large keep eight products") {
-  const CompileOptions options = halving_options("cpu");
+  const CompileOptions options = halving_options("cpu-256");
   {
     PlanCheck few;
     few.out("y", few.b.matmul(few.input({48, 768}), factor(few, 768, 768)));
@@ -84,13 +84,13 @@ TEST_CASE(
   {
     PlanCheck given;
     given.out("y", given.b.matmul(given.input({128, 768}), given.input({768, 768})));
-    CHECK(halved_kernels(given, options) == 1);
-    CHECK(halved_kernels(given, halving_options("cpu-256")) == 0);
+    CHECK(halved_kernels(given, options) == 0);
+    CHECK(halved_kernels(given, halving_options("cpu")) == 1);
   }
   {
     PlanCheck check;
     check.out("y", check.b.matmul(check.input({128, 768}), factor(check, 768, 768)));
-    Schedule schedule = compile(module_of(copy_graph(*check.graph)), halving_options("cpu", "strict")).schedule;
+    Schedule schedule = compile(module_of(copy_graph(*check.graph)), halving_options("cpu-256", "strict")).schedule;
     multiply_halves(schedule, options.target, 1e-8);
     CHECK(schedule.text().find(kStrassen) == std::string::npos);
     multiply_halves(schedule, options.target, 2.5e-6);
@@ -107,7 +107,7 @@ TEST_CASE("products of halves: odd rows, ragged columns, prologues and epilogues
   check.out("computed rows", b.matmul(b.relu(check.input({128, 1024})), factor(check, 1024, 768)));
   check.out("an epilogue", b.relu(b.add(b.matmul(check.input({127, 768}), factor(check, 768, 768)), check.input({127, 768}))));
   const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
-  CHECK(halved_kernels(check, halving_options("cpu")) >= 4);
+  CHECK(halved_kernels(check, halving_options("cpu-256")) >= 4);
   for (const std::string target : {"cpu", "cpu-256"})
     for (const bool fuse : {true, false}) CHECK(check.problem(target, fuse, 5e-6, wanted) == "");
 }

@@ -48,3 +48,13 @@ TEST_CASE("five vectors fill 80 columns where registers suffice") {
   CHECK(choose_tiles(shape, find_target("cpu")).vectors == 5);
   CHECK(choose_tiles(shape, find_target("cpu-256")).vectors <= 4);
 }
+
+TEST_CASE("work-items whose weights come from memory are longer, since nobody asked for their first panel") {
+  const Target target = find_target("cpu");
+  ContractionShape shape{.rows = 197, .columns = 3072, .depth = 768, .row_bytes = 768 * 4};
+  const ContractionTiles held = choose_tiles(shape, target);
+  shape.fresh_columns = true;
+  const ContractionTiles fresh = choose_tiles(shape, target);
+  CHECK(fresh.panels > held.panels);
+  CHECK(items(shape, fresh, target, 1, shape.rows) >= target.compute_units);
+}

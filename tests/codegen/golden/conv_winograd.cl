@@ -54,13 +54,13 @@ __kernel void k_conv_store(__global const float* x0, const long x0_at, __global 
   T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
-#ifndef OCLC_HAVE_oclc_prefetch
-#define OCLC_HAVE_oclc_prefetch
-// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
+#ifndef OCLC_HAVE_oclc_prefetch_l2
+#define OCLC_HAVE_oclc_prefetch_l2
+// The same for the second-level cache: lines of one column fall into one set of the first.
 #if defined(__x86_64__) || defined(__aarch64__)
-#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
+#define oclc_prefetch_l2(p) __builtin_prefetch((const void*)(size_t)(p), 0, 2)
 #else
-#define oclc_prefetch(p)
+#define oclc_prefetch_l2(p)
 #endif
 
 #endif
@@ -161,7 +161,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
             #pragma unroll
             for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + k * 16 + j * 8);
             #pragma unroll
-            for (int j = 0; j < 16; j += 16) oclc_prefetch(w + 8 * 16 + r0 / 4 * (8 * 16) + k * 16 + j);
+            for (int j = 0; j < 16; j += 16) oclc_prefetch_l2(w + 8 * 16 + r0 / 4 * (8 * 16) + k * 16 + j);
             #pragma unroll
             for (int i = 0; i < 4; ++i) {
               const float8 s = p[i * 24 + k];

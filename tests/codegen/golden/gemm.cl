@@ -84,6 +84,8 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
         #pragma unroll
         for (int j = 0; j < 1; ++j) out[i][j] = 0.0f;
       const __global float* w = weights + (size_t)g * 2560 + (size_t)panel * 512;
+      const bool meets_first = m0 == row_block * (1 * 8) && (0 == 0 || panel == panel_block * 2);
+      const int rows_ahead = meets_first ? 128 : 128;
       for (int tap = 0; tap < 1; ++tap) {
         const __global float* p[8];
         #pragma unroll
@@ -95,7 +97,7 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
             #pragma unroll
             for (int j = 0; j < 1; ++j) x[j] = vload8(0, w + j * 8);
             #pragma unroll
-            for (int j = 0; j < 1; j += 16 / 8) oclc_prefetch(w + 128 * 8 + j * 8);
+            for (int j = 0; j < 1; j += 16 / 8) oclc_prefetch(w + rows_ahead * 8 + j * 8);
             #pragma unroll
             for (int i = 0; i < 8; ++i) {
               const float8 s = p[i][k * 1];
