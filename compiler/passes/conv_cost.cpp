@@ -28,6 +28,9 @@ constexpr double kExposedWeights = 0.75;
 // Of the memory's bytes a second, what weights asked for beside multiply-adds come with where registers suffice: 18 GB/s on two
 // cores of a Sapphire Rapids.
 constexpr double kStreamedShare = 0.6;
+// Bytes a second of weights that another block of tiles reads again, floats of a tile beside its channels, and the part of the
+// second-level cache that a block takes.
+constexpr double kAgainBytes = 45e9, kBesideChannels = 80, kBlockShare = 0.5;
 // Cycles of the fused transforms for a tile and a vector of channels, and of features: F(2x2,3x3), F(4x4,3x3), F(2x2,5x5).
 constexpr double kTransformCycles[3][2] = {{32, 30}, {130, 100}, {130, 60}};
 
@@ -97,6 +100,13 @@ bool gains_by_winograd(const Node& conv, const Target& target, bool large_window
   return !multiplies_fast(target) || (large_window && counts_on_units(conv, target));
 }
 
+// Blocks of tiles whose transformed channels fit the cache beside a panel of results; each reads the weights.
+double blocks_of_tiles(double tiles, double points, double channels, const Target& target) {
+  const double tile_bytes = 4 * points * (channels + kBesideChannels),
+               budget = std::min(kBlockShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
+  return std::ceil(tiles / std::max(1.0, std::floor(budget / tile_bytes)));
+}
+
 // Products of blocks of tiles beside the weights that stream in from memory, and the transforms in the cache.
 double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t tile, const Target& target) {
   const double m = static_cast<double>(tile), window = m + std::sqrt(s.taps) - 1, points = window * window,
@@ -106,7 +116,9 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
   const double products =
       2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
   const bool few = target.vector_registers <= 16;
-  const double weights = points * s.channels * s.features * 4 / (target.bytes_per_second * (few ? 1 : kStreamedShare));
+  const double weight_bytes = points * s.channels * s.features * 4,
+               again = few ? 0 : (blocks_of_tiles(tiles, points, s.channels, target) - 1) * weight_bytes / kAgainBytes,
+               weights = weight_bytes / (target.bytes_per_second * (few ? 1 : kStreamedShare)) + again;
   const auto& [input, output] = kTransformCycles[points == 16 ? 0 : tile == 4 ? 1 : 2];
   const double transforms = tiles * (s.channels * input + s.features * output) / width * (4 * width / target.flops);
   const double operands = (s.input + s.output) * 4 / target.bytes_per_second / 4;
@@ -114,8 +126,7 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
   const double filters = constant_of(conv.inputs[1]) ? 0 : weights + target.launch_seconds;
   // Few registers pass over a panel of weights several times, and the first time wait for it. Unknown many images may hide
   // that.
-  const bool waits = few && y[0].is_constant() &&
-                     points * s.channels * s.features * 4 > static_cast<double>(target.l2_bytes * target.compute_units);
+  const bool waits = few && y[0].is_constant() && weight_bytes > static_cast<double>(target.l2_bytes * target.compute_units);
   const double exposed = waits ? kExposedWeights * weights : 0;
   return std::max(products + transforms + operands + exposed, weights) + filters + target.launch_seconds;
 }
