@@ -12,6 +12,7 @@
 //   VW      4, 8, 16: vector width, at most OW
 //   MR      rows of results that share what they read (4)
 //   ROWS    rows of results between copies, a multiple of MR (28)
+//   AHEAD   rows of results by which what they read is asked for while others are computed, at least ROWS (36)
 //   PLANES  planes of a work-item (1)    COUNT  planes of all
 //   FILL    what lies outside, and where the reduction starts (0.0f)
 // local memory 4 * WH * SX * WP bytes. launch: ceil(COUNT / PLANES) groups of one work-item.
@@ -59,6 +60,9 @@
 #endif
 #ifndef ROWS
 #define ROWS 28
+#endif
+#ifndef AHEAD
+#define AHEAD 36
 #endif
 #ifndef PLANES
 #define PLANES 1
@@ -137,6 +141,16 @@ void window_planes_tile(const __global float* restrict a, const __global float* 
           VEC acc[MR];
           #pragma unroll
           for (int i = 0; i < MR; ++i) acc[i] = FILL;
+          // Behind a plane lies the next one.
+          #pragma unroll
+          for (int i = 0; i < MR * SY; ++i) {
+            const int y = (first + AHEAD) * SY + i;
+            //@hole A_ROW
+            const __global float* src = a + (plane * (Y_LAST - Y_FIRST + 1) + y - Y_FIRST) * (X_LAST - X_FIRST + 1) - X_FIRST;
+            //@end
+            #pragma unroll
+            for (int s = 0; s < SX; ++s) oclc_prefetch(src + ox * SX + s * 16);
+          }
           #pragma unroll
           for (int ky = 0; ky < KH; ++ky) {
             #pragma unroll

@@ -3,13 +3,16 @@
 //   oclc-bench-templates [--mib N] [--device SEL] [--target NAME] [--benchmark_filter=softmax] [--benchmark_out=FILE.json] ..
 //
 // Each template runs as a compiled plan with its data on the device, in turns with a kernel of plain vector loads and stores
-// that reads and writes as many bytes. Columns, each of the fastest run: milliseconds, GB/s of operands and result, each byte
-// counted once, and `stream`: the plain kernel's time over the template's. N: MiB of operands and result together (256).
+// that reads and writes as many bytes; the data of both lies in huge pages where a plan's values would. Columns, each of the
+// fastest run: milliseconds, GB/s of operands and result, each byte counted once, and `stream`: the plain kernel's time over
+// the template's. N: MiB of operands and result together (256).
 #include <CL/cl.h>
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -21,6 +24,7 @@
 #include "compiler/ops/builder.h"
 #include "frontends/cpp/typed/device_target.h"
 #include "oclc/oclc.hpp"
+#include "runtime/huge_pages.h"
 #include "runtime/package/writer.h"
 
 namespace {
@@ -55,10 +59,14 @@ void checked(cl_int code, const char* what) {
 }
 
 struct Memory {
-  explicit Memory(cl_context context, std::int64_t bytes) {
+  // In huge pages where the runtime would ask for them.
+  Memory(const rt::Context& context, std::int64_t size) {
     cl_int code = 0;
-    handle = clCreateBuffer(context, CL_MEM_READ_WRITE, static_cast<std::size_t>(bytes), nullptr, &code);
+    const auto bytes = static_cast<std::size_t>(size);
+    handle = clCreateBuffer(context.cl_context(), CL_MEM_READ_WRITE, bytes, nullptr, &code);
     checked(code, "allocating a buffer");
+    if (context.device().device_class == OCLC_DEVICE_CPU && bytes >= runtime::kLeastHuge)
+      ask_for_huge_pages(context.cl_queue(), bytes);
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -68,6 +76,20 @@ struct Memory {
             "filling a buffer");
   }
   cl_mem handle = nullptr;
+
+ private:
+  void ask_for_huge_pages(cl_command_queue queue, std::size_t bytes) const {
+    cl_int code = 0;
+    void* begin =
+        clEnqueueMapBuffer(queue, handle, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, 0, nullptr, nullptr, &code);
+    checked(code, "mapping a buffer");
+#ifdef MADV_HUGEPAGE
+    constexpr std::uintptr_t kPage = 4096;
+    const auto address = reinterpret_cast<std::uintptr_t>(begin), first = (address + kPage - 1) / kPage * kPage;
+    ::madvise(reinterpret_cast<void*>(first), (address + bytes) / kPage * kPage - first, MADV_HUGEPAGE);
+#endif
+    checked(clEnqueueUnmapMemObject(queue, handle, begin, 0, nullptr, nullptr), "unmapping a buffer");
+  }
 };
 
 // A template: its operands' shapes for an amount of data, and the graph.
@@ -217,7 +239,7 @@ class Bench {
     std::vector<std::unique_ptr<Memory>> memories;
     const auto tensor = [&](const Ints& shape) {
       const std::int64_t size = bytes_of(shape);
-      memories.push_back(std::make_unique<Memory>(context_.cl_context(), size));
+      memories.push_back(std::make_unique<Memory>(context_, size));
       memories.back()->fill(queue, 0.5f, size);
       oclc_tensor t = OCLC_INIT(oclc_tensor);
       t.dtype = OCLC_F32;
@@ -233,7 +255,7 @@ class Bench {
     }
     session.set_output(0, "y", tensor(result_shape));
     const std::int64_t written = bytes_of(result_shape);
-    const Memory from(context_.cl_context(), read), to(context_.cl_context(), std::max(written, kVectorBytes));
+    const Memory from(context_, read), to(context_, std::max(written, kVectorBytes));
     from.fill(queue, 0.5f, read);
     to.fill(queue, 0.5f, written);
     const cl_long reads = read / kVectorBytes, writes = written / kVectorBytes;

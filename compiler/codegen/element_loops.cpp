@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "compiler/codegen/asked_ahead.h"
 #include "compiler/codegen/kept_values.h"
@@ -17,8 +19,11 @@ namespace {
 constexpr int kPartTerms = 32;
 // Terms of a sum of numbers from which on it carries what rounding takes from each, where that costs nothing.
 constexpr double kFewNumbers = 8;
-// Elements of a row from which on the next is asked for while this one is computed.
-constexpr std::int64_t kFewestAhead = 64;
+// Elements of a row from which on one ahead is asked for while this one is computed, and how far ahead: what memory brings
+// while a line is waited for.
+constexpr int kFewestAhead = 32, kAheadElements = 1024;
+// Elements of a row that is read once from which on processors see themselves that they follow one another.
+constexpr double kLongRow = 512;
 // Vectors of a row whose largest elements are found side by side: each comparison waits for the one before.
 constexpr int kChains = 4;
 
@@ -40,6 +45,7 @@ class ElementLoops {
     }
     if (kernel_.stores.size() > 1) in_order();
     ask_for_next_point();
+    if (kernel_.stages.empty()) ask_for_vectors_ahead();
     int loop = static_cast<int>(kernel_.stages.size());
     for (const Store& store : kernel_.stores) {
       if (store.row_axes.empty())
@@ -238,7 +244,7 @@ class ElementLoops {
       else
         accumulate(stage, w > 1 ? of_lanes : name, w > 1, carry);
       keep(number, w);
-      if (number == 1 && w > 1) ask_for_next_row();
+      if (w > 1 && (number == 1 || is_short_and_read_once())) ask_for_row_ahead();
     };
     const auto body = [&](int w) { term(w, lanes); };
     if (has_chains(stage, width))
@@ -295,7 +301,7 @@ class ElementLoops {
         read_kept(number, w);
         e_.store(store);
         keep(number, w);
-        if (number == 1 && w > 1) ask_for_next_row();
+        if (number == 1 && w > 1) ask_for_row_ahead();
       });
     } else {
       const int opened = open_loops(e_, reduction_axes(store.row_axes));
@@ -310,6 +316,23 @@ class ElementLoops {
     for (const AskedAhead& a : asked_ahead(kernel_, e_.mode().vector_axis))
       e_.line(fmt::format("oclc_prefetch({} + {});", kernel_.operands[static_cast<std::size_t>(a.operand)].name,
                           e_.index(a.place)));
+  }
+
+  // Of what is as large as results that go past the caches, more than processors ask for themselves.
+  void ask_for_vectors_ahead() {
+    const EmitMode& mode = e_.mode();
+    if (!mode.streams || mode.width == 1 || !mode.outside.empty()) return;
+    std::set<std::string> lines;
+    for (const ScalarNode& node : kernel_.nodes) {
+      if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || node.index.coefficient(mode.vector_axis) != Expr(1))
+        continue;
+      const bool is_large = std::all_of(kernel_.axes.begin(), kernel_.axes.end(),
+                                        [&](const Axis& a) { return a.extent == Expr(1) || node.index.uses(a.name); });
+      if (is_large)
+        lines.insert(fmt::format("oclc_prefetch({} + {} + {});", kernel_.operands[static_cast<std::size_t>(node.operand)].name,
+                                 e_.index(node.index), kAheadElements));
+    }
+    for (const std::string& line : lines) e_.line(line);
   }
 
   // What several stores share in the order in which it was built: neighbouring sums advance together, and what they read is
@@ -346,13 +369,14 @@ class ElementLoops {
     }
   }
 
-  // A row's first loop waits for memory. The second one computes on what the first brought, and asks for what the first one of
-  // the next row reads.
-  void ask_for_next_row() {
+  // A row's first loop waits for memory. The second one, or the first if it is the only one, asks for what the first one of a
+  // row ahead reads.
+  void ask_for_row_ahead() {
     const Axis& inner = kernel_.reduction.back();
     const auto rows =
         std::find_if(kernel_.axes.rbegin(), kernel_.axes.rend(), [](const Axis& a) { return a.extent != Expr(1); });
     if (rows == kernel_.axes.rend() || kernel_.reduction.size() != 1 || typical(inner.extent) < kFewestAhead) return;
+    const double ahead = std::ceil(kAheadElements / typical(inner.extent));
     for (std::size_t i = 0; i < kernel_.nodes.size(); ++i) {
       const ScalarNode& node = kernel_.nodes[i];
       if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || !e_.depends(static_cast<NodeId>(i), inner.name))
@@ -360,8 +384,13 @@ class ElementLoops {
       const auto along = node.index.coefficient(inner.name), step = node.index.coefficient(rows->name);
       if (!along || *along != Expr(1) || !step || *step == Expr(0)) continue;
       e_.line(fmt::format("oclc_prefetch({} + {});", kernel_.operands[static_cast<std::size_t>(node.operand)].name,
-                          e_.index(node.index + *step)));
+                          e_.index(node.index + *step * Expr(static_cast<std::int64_t>(ahead)))));
     }
+  }
+
+  bool is_short_and_read_once() const {
+    return kernel_.stages.size() == 1 && typical(kernel_.reduction.back().extent) < kLongRow &&
+           std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [](const Store& s) { return s.row_axes.empty(); });
   }
 
   // Loops over reduction axes of which the last is the innermost, in vectors.

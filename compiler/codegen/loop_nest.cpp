@@ -207,38 +207,52 @@ class LoopNest {
   void cpu_squares(Emitter& e, GeneratedKernel& g, std::int64_t tile_rows) {
     const auto& [number, along, width] = *vector_.transposed;
     const Axis &lane = kernel_.axes.back(), &line = kernel_.axes[along];
-    const ScalarNode& load = kernel_.nodes[static_cast<std::size_t>(number)];
-    const std::string& from = kernel_.operands[static_cast<std::size_t>(load.operand)].name;
     const Expr rows = floor_div(rows_besides(kernel_, vector_.parallel), Expr(width));
     const std::int64_t count = ceil_div(tile_rows, std::int64_t{width});
     g.groups = {ceil_div(rows, Expr(count))};
     g.local = {1};
     g.schedule = fmt::format("{} blocks of {} x {} a tile, in squares of {}", count, width, lane.extent.value(), width);
     e.open("", open_rows(e, rows, count, "tile", true));
-    for (std::int64_t first = 0; first < lane.extent.value(); first += width) {
+    // Lines that go past the caches are written whole: what stores a part of one sends it to memory as a part.
+    const std::int64_t lanes = lane.extent.value(), together = e.mode().streams ? lanes : width;
+    const auto square = [&](std::int64_t first) {
+      return together == width ? "square" : fmt::format("square{}", first / width);
+    };
+    for (std::int64_t begin = 0; begin < lanes; begin += together) {
       e.open("", {});
-      e.line(fmt::format("float{0} square[{0}];", width));
+      for (std::int64_t first = begin; first < begin + together; first += width) read_square(e, square(first), first);
       for (int l = 0; l < width; ++l) {
-        const Expr at = load.index.substitute({{lane.name, Expr(first + l)}, {line.name, Expr(0)}});
-        const std::string text = fmt::format("vload{}(0, {} + {})", width, from, e.index(at));
-        e.line(fmt::format("square[{}] = {};", l,
-                           load.guard.empty() ? text
-                                              : fmt::format("({}) ? {} : (float{})({})", e.condition(load.guard), text, width,
-                                                            c_number(load.number, load.dtype))));
-      }
-      e.line("oclc_transpose(square);");
-      for (int l = 0; l < width; ++l) {
-        e.open("", {lane.name, line.name});
-        e.line(fmt::format("const {} {} = {}, {} = {};", e.index_type(), lane.name, first, line.name, l));
-        e.set_vector_axis(lane.name, width);
-        e.define(number, fmt::format("square[{}]", l));
-        element(e);
-        e.set_vector_axis({}, 1);
-        e.close();
+        for (std::int64_t first = begin; first < begin + together; first += width) {
+          e.open("", {lane.name, line.name});
+          e.line(fmt::format("const {} {} = {}, {} = {};", e.index_type(), lane.name, first, line.name, l));
+          e.set_vector_axis(lane.name, width);
+          e.define(number, fmt::format("{}[{}]", square(first), l));
+          element(e);
+          e.set_vector_axis({}, 1);
+          e.close();
+        }
       }
       e.close();
     }
     close_scopes(e, 2);
+  }
+
+  // Reads the square whose lanes begin at `first`, transposed.
+  void read_square(Emitter& e, const std::string& square, std::int64_t first) {
+    const auto& [number, along, width] = *vector_.transposed;
+    const Axis &lane = kernel_.axes.back(), &line = kernel_.axes[along];
+    const ScalarNode& load = kernel_.nodes[static_cast<std::size_t>(number)];
+    const std::string& from = kernel_.operands[static_cast<std::size_t>(load.operand)].name;
+    e.line(fmt::format("float{0} {1}[{0}];", width, square));
+    for (int l = 0; l < width; ++l) {
+      const Expr at = load.index.substitute({{lane.name, Expr(first + l)}, {line.name, Expr(0)}});
+      const std::string text = fmt::format("vload{}(0, {} + {})", width, from, e.index(at));
+      e.line(fmt::format("{}[{}] = {};", square, l,
+                         load.guard.empty() ? text
+                                            : fmt::format("({}) ? {} : (float{})({})", e.condition(load.guard), text, width,
+                                                          c_number(load.number, load.dtype))));
+    }
+    e.line(fmt::format("oclc_transpose({});", square));
   }
 
   // Opens the loop over the rows of tile `tile`, of `count` each, and returns the names of the coordinates that it declares.

@@ -22,6 +22,8 @@ namespace {
 // Rows with margins: few, so that copying the next ones, which waits for memory, alternates with computing; the most that the
 // first-level cache holds beside what is read and written. Rows of results that share what they read.
 constexpr std::int64_t kRowsBytes = 8 << 10, kMostRowsBytes = 24 << 10, kSharingRows = 4;
+// Floats that are asked for beyond those that are copied next.
+constexpr std::int64_t kAheadFloats = 512;
 constexpr std::int64_t kMostTaps = 49, kLeastLanes = 4, kLineFloats = 16;
 
 class PlaneWindows {
@@ -140,7 +142,7 @@ class PlaneWindows {
         {"OH", y_axis_.outputs},  {"OW", x_axis_.outputs},    {"Y_FIRST", y_axis_.first},
         {"Y_LAST", y_axis_.last}, {"X_FIRST", x_axis_.first}, {"X_LAST", x_axis_.last},
         {"VW", width_},           {"MR", sharing_},           {"ROWS", rows_},
-        {"PLANES", planes}};
+        {"AHEAD", rows_ahead()},  {"PLANES", planes}};
     for (const auto& [name, number] : numbers) values.parameters[name] = std::to_string(number);
     values.parameters["FILL"] = is_sum() ? "0.0f" : "-INFINITY";
     Emitter e(after_, {});
@@ -151,6 +153,10 @@ class PlaneWindows {
     values.holes["EPILOGUE"] = epilogue();
     values.holes["END"] = streams() ? "oclc_streamed();\n" : "";
     return values;
+  }
+
+  std::int64_t rows_ahead() const {
+    return rows_ + ceil_div(kAheadFloats, std::max<std::int64_t>(y_axis_.stride * y_axis_.step, 1) * sharing_) * sharing_;
   }
 
   std::string plane_text() const {

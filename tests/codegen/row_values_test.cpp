@@ -127,6 +127,19 @@ TEST_CASE("windows ask for lines of a point 2 KiB ahead, in all rows that the wi
   CHECK(count(text, fmt::format(" + {});\n", kLast - 2 * kRow)) == 0);
 }
 
+TEST_CASE("rows ask for whole rows some 4 KiB ahead, and long ones that are read once do not") {
+  const auto text = [](std::int64_t elements, bool softmax) {
+    PlanCheck check;
+    Value* x = check.input({64, elements});
+    check.out("y", softmax ? check.b.softmax(x) : check.b.reduce("reduce_sum", x, {1}, false));
+    return tiles_of(compiled_for(check, "cpu"));
+  };
+  CHECK(count(text(128, true), " + 1024);\n") > 0);
+  CHECK(count(text(1000, true), " + 2000);\n") > 0);
+  CHECK(count(text(49, false), " + 1029);\n") > 0);
+  CHECK(count(text(1024, false), "oclc_prefetch(") == 0);
+}
+
 TEST_CASE("windows are right at all edges, strides, sizes and kinds") {
   PlanCheck check;
   Builder& b = check.b;

@@ -30,6 +30,18 @@ Value* transposed(PlanCheck& check, std::int64_t rows, std::int64_t columns) {
 
 }  // namespace
 
+TEST_CASE("squares lie side by side where results go past the caches: their lines are written whole") {
+  const auto side_by_side = [](Value* (*build)(PlanCheck & check), const char* target) {
+    const std::string source = source_of(build, target);
+    return source.find("oclc_transpose(square1);") != std::string::npos &&
+           source.find("oclc_transpose(square1);") < source.find("oclc_stream(v0");
+  };
+  for (const char* target : {"cpu", "cpu-256", "cpu-128"}) {
+    CHECK(side_by_side([](PlanCheck& c) { return transposed(c, 64, 65536); }, target));
+    CHECK_FALSE(side_by_side([](PlanCheck& c) { return transposed(c, 64, 56); }, target));
+  }
+}
+
 TEST_CASE("a copy whose sizes are whole squares is transposed in vectors") {
   for (const char* target : {"cpu", "cpu-256", "cpu-128"})
     CHECK(has_squares([](PlanCheck& c) { return transposed(c, 64, 56); }, target));

@@ -40,6 +40,16 @@ OCLC_FLOATS(OCLC_MIN) OCLC_DOUBLE(OCLC_MIN)
   T __attribute__((overloadable)) oclc_relu(T a) { return a < 0 ? (T)(0) : a; }
 OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGNED(OCLC_RELU)
 #endif
+#ifndef OCLC_HAVE_oclc_prefetch
+#define OCLC_HAVE_oclc_prefetch
+// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
+#if defined(__x86_64__) || defined(__aarch64__)
+#define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
+#else
+#define oclc_prefetch(p)
+#endif
+
+#endif
 #ifndef OCLC_HAVE_oclc_store
 #define OCLC_HAVE_oclc_store
 // v at p, which need not be aligned for more than a number: one store where compilers know such types, while vstore may be several.
@@ -111,6 +121,14 @@ void k_depthwise_conv_relu_min_tile(__global const float* x0, __global const flo
           float8 acc[4];
           #pragma unroll
           for (int i = 0; i < 4; ++i) acc[i] = 0.0f;
+          // Behind a plane lies the next one.
+          #pragma unroll
+          for (int i = 0; i < 4 * 1; ++i) {
+            const int y = (first + 56) * 1 + i;
+            const __global float* src = src_plane + y * 14;
+            #pragma unroll
+            for (int s = 0; s < 1; ++s) oclc_prefetch(src + ox * 1 + s * 16);
+          }
           #pragma unroll
           for (int ky = 0; ky < 3; ++ky) {
             #pragma unroll

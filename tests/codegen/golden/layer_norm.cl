@@ -73,8 +73,8 @@ void k_norm_layer_norm_tile(__global const float* x0, __global const float* x1, 
           const float8 v2 = (v0 + v1);
           const float8 v8 = (v2 - (float8)((s0 / v4)));
           s1_lanes = fma(v8, v8, s1_lanes);
-          oclc_prefetch(x0 + 96*i0 + r1 + 96);
-          oclc_prefetch(x1 + 96*i0 + r1 + 96);
+          oclc_prefetch(x0 + 96*i0 + r1 + 1056);
+          oclc_prefetch(x1 + 96*i0 + r1 + 1056);
         }
       }
       s1 = s1 + oclc_lanes_sum(s1_lanes);

@@ -213,7 +213,7 @@ void k_softmax_softmax_tile(__global const float* x0, __global const float* x1, 
           const float8 v5 = oclc_exp((v2 - (float8)(s0)));
           s1_lanes = s1_lanes + v5;
           oclc_store(v5, kept0 + r1);
-          oclc_prefetch(x0 + 1000*i0 + r1 + 1000);
+          oclc_prefetch(x0 + 1000*i0 + r1 + 2000);
         }
       }
       s1 = s1 + oclc_lanes_sum(s1_lanes);
