@@ -25,8 +25,9 @@ constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direc
 constexpr double kGatherSeconds = 2e-9, kWinogradProducts = 0.5;
 // Share of the time in which memory delivers Winograd's weights that multiplications do not hide, with few registers.
 constexpr double kExposedWeights = 0.75;
-// Of the memory's bytes a second, what weights asked for beside multiply-adds come with where registers suffice: 18 GB/s on two
+// With such vectors, of the memory's bytes a second, what weights asked for beside multiply-adds come with: 18 GB/s on two
 // cores of a Sapphire Rapids.
+constexpr int kStreamingWidth = 16;
 constexpr double kStreamedShare = 0.6;
 // Bytes a second of weights that another block of tiles reads again, floats of a tile beside its channels, and the part of the
 // second-level cache that a block takes.
@@ -115,10 +116,10 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
   const double tiles = s.images * std::ceil(number(y[2]) / m) * std::ceil(number(y[3]) / m);
   const double products =
       2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
-  const bool few = target.vector_registers <= 16;
+  const bool few = target.vector_registers <= 16, wide = target.vector_width >= kStreamingWidth;
   const double weight_bytes = points * s.channels * s.features * 4,
-               again = few ? 0 : (blocks_of_tiles(tiles, points, s.channels, target) - 1) * weight_bytes / kAgainBytes,
-               weights = weight_bytes / (target.bytes_per_second * (few ? 1 : kStreamedShare)) + again;
+               again = wide ? (blocks_of_tiles(tiles, points, s.channels, target) - 1) * weight_bytes / kAgainBytes : 0,
+               weights = weight_bytes / (target.bytes_per_second * (wide ? kStreamedShare : 1)) + again;
   const auto& [input, output] = kTransformCycles[points == 16 ? 0 : tile == 4 ? 1 : 2];
   const double transforms = tiles * (s.channels * input + s.features * output) / width * (4 * width / target.flops);
   const double operands = (s.input + s.output) * 4 / target.bytes_per_second / 4;
