@@ -54,7 +54,9 @@ class Chooser {
     shape.columns = typical_extent(view_.columns());
     shape.depth = typical_extent(view_.inner()) * view_.taps();
     shape.row_bytes = typical_extent(view_.inner()) * 4;
-    shape.fresh_columns = choice_.constant_b && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
+    // Not measured where registers are few.
+    shape.fresh_columns =
+        choice_.constant_b && !has_few_registers(target_) && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
     if (!view_.groups().is_constant() || !view_.rows().is_constant()) {
       shape.least_groups = least_extent(view_.groups());
       shape.least_rows = least_extent(view_.rows());

@@ -21,11 +21,11 @@ std::int64_t longest_chain(const Target& target);
 // Whether weights of so many bytes come from memory for every product: the first of many row tiles would wait for a panel, and
 // the others ask for nothing. Where registers are few, those that the second-level cache holds come soon enough.
 bool asks_a_panel_ahead(const Target& target, std::int64_t bytes);
-// Rows of a packed panel by which weights are asked for ahead of their use; 0: never.
+// Rows of a packed panel by which weights are asked for ahead of their use, or 0 for never: by the tile of rows that meets them
+// first, so that memory answers while those before are multiplied, and by the others, whose weights the second-level cache
+// holds.
 struct RowsAhead {
-  std::int64_t first =
-      0;  // by the tile of rows that meets them first, so that memory answers while those before are multiplied
-  std::int64_t later = 0;  // by the others, whose weights the second-level cache holds
+  std::int64_t first = 0, later = 0;
 };
 RowsAhead prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width);
 

@@ -16,7 +16,7 @@ constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kSecond
 constexpr double kPanelMiss = 1.15, kReread = 0.1;
 // Floats of a vector that some processors multiply in two halves.
 constexpr std::int64_t kHalvedWidth = 16;
-// Bytes a cycle from memory while every core reads. Nobody asked for an item's first panel.
+// Bytes a cycle of an item's first panel, for which nobody asked, from memory beside multiply-adds.
 constexpr double kMemoryBytes = 2.7;
 // Items beyond this many cycles let a disturbed core delay the whole launch, as few of them do.
 constexpr double kLongItemCycles = 2e6;
