@@ -6,8 +6,8 @@
     bench/gpu_peers/table --list
 
 Plans are compiled and their programs built by several processes at once, which then wait, with all they need on the device;
-meanwhile other processes try PyTorch's modes. Then, row by row, PyTorch's fastest mode and oclc have stretches of --seconds in turns,
---rounds each. Modes: a CUDA graph, with both memory formats; with --compile torch.compile (reduce-overhead) too; a training step
+meanwhile other processes try PyTorch's modes, those that may be the fastest once more when all is quiet. Then, row by row,
+PyTorch's fastest mode and oclc have stretches of --seconds in turns, --rounds each. Modes: a CUDA graph, with both memory formats; with --compile torch.compile (reduce-overhead) too; a training step
 eager; a product called from Python by itself would be bound by the host, so it is in a graph as well. A line a row: milliseconds
 of both, medians, and PyTorch's divided by oclc's, so above 1 oclc is faster. --profile FILE: the launches of each plan that
 take longest. --until S: no row begins after S seconds.
@@ -200,7 +200,9 @@ class Peer:
     def turn(self, name):
         self.process.stdin.write(name + '\n')
         self.process.stdin.flush()
-        return self.answer()['ms']
+        answer = self.answer()
+        self.known[name].update({k: v for k, v in answer.items() if k != 'ms'})
+        return answer['ms']
 
     def end(self):
         self.process.kill()
@@ -214,7 +216,7 @@ def peer_process(names, arguments):
     torch.set_num_threads(1)
     torch.backends.cudnn.benchmark = True
     rows = {name: Row(name) for name in names}
-    functions, begin = {}, time.perf_counter()
+    functions, chosen, begin = {}, {}, time.perf_counter()
     BUILD.mkdir(parents=True, exist_ok=True)
     with open(BUILD / 'peers.lock', 'w') as lock:
         torch.zeros(1, device='cuda')
@@ -225,8 +227,8 @@ def peer_process(names, arguments):
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 if time.perf_counter() - begin > arguments.ready_by:
                     raise RuntimeError('PyTorch was not ready')
-                mode, functions[name], tried = pytorch_modes.fastest(row, compiled, arguments)
-                found = {'mode': mode, 'modes': tried}
+                functions[name], tried = pytorch_modes.fastest(row, compiled, arguments)
+                found = {'mode': min(tried, key=tried.get), 'modes': tried}
             except Exception as problem:  # the other rows still have their turns
                 found = {'problem': str(problem)[-500:]}
             torch.cuda.synchronize()
@@ -236,9 +238,18 @@ def peer_process(names, arguments):
     for line in sys.stdin:
         row = rows[line.strip()]
         set_precision(row)
+        answer = {}
         with torch.set_grad_enabled(row.work == 'training'):
-            ms = compare.milliseconds(functions[row.name], arguments.seconds, warm_runs=1, least_runs=1)
-        print(json.dumps({'ms': ms}), flush=True)
+            if row.name not in chosen:  # host and device are quiet now
+                quiet = {
+                    name: compare.milliseconds(function, arguments.seconds, warm_runs=3, least_runs=1)
+                    for name, function in functions[row.name].items()
+                }
+                mode = min(quiet, key=quiet.get)
+                chosen[row.name] = functions[row.name][mode]
+                answer = {'mode': mode, 'quiet': quiet}
+            ms = compare.milliseconds(chosen[row.name], arguments.seconds, warm_runs=1, least_runs=1)
+        print(json.dumps({'ms': ms, **answer}), flush=True)
 
 
 def shares(rows, arguments):
@@ -256,8 +267,9 @@ def measure(row, ours, peer, arguments, profile):
     known = peer.known.get(row.name, {'problem': 'PyTorch was not ready'})
     if 'problem' in known:
         raise RuntimeError(known['problem'])
-    # Oclc first: what a driver does once for a process that has waited should not be in the turns.
+    # What a driver does once for a process that has waited should not be in the turns; PyTorch's first one chooses its mode.
     ours.turn()
+    peer.turn(row.name)
     pairs = [(peer.turn(row.name), ours.turn()) for _ in range(arguments.rounds)]
     text = ours.end()
     if profile and row.work != 'product':
@@ -340,7 +352,8 @@ def main():
                     r = measure(row, ours, peer_of[row.name], arguments, profile)
                     done.append(r)
                     print(f"{row.name:36s} oclc {r['oclc_ms']:9.4f} ms   PyTorch {r['peer_ms']:9.4f} ms   {r['ratio']:5.2f} "
-                          f"[{r['spread'][0]:.2f} .. {r['spread'][1]:.2f}]  {r['mode']}" + f"  error {r['error']}" * bool(r['error']),
+                          f"[{r['spread'][0]:.2f} .. {r['spread'][1]:.2f}]  {r['mode']}" + f"  error {r['error']}" * bool(r['error']) +
+                          '  (' + ', '.join(f'{m} {t:.3f}' for m, t in r.get('quiet', {}).items()) + ')',
                           flush=True)
                 except (RuntimeError, ValueError, OSError) as problem:
                     print(f'{row.name}: {problem}', flush=True)
