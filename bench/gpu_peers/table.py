@@ -7,10 +7,11 @@
 
 Plans are compiled and their programs built by several processes at once, which then wait, with all they need on the device;
 meanwhile other processes try PyTorch's modes, those that may be the fastest once more when all is quiet. Then, row by row,
-PyTorch's fastest mode and oclc have stretches of --seconds in turns, --rounds each. Modes: a CUDA graph, with both memory formats; with --compile torch.compile (reduce-overhead) too; a training step
-eager; a product called from Python by itself would be bound by the host, so it is in a graph as well. A line a row: milliseconds
-of both, medians, and PyTorch's divided by oclc's, so above 1 oclc is faster. --profile FILE: the launches of each plan that
-take longest. --until S: no row begins after S seconds.
+PyTorch's fastest mode and oclc have stretches of --seconds in turns, --rounds each. Modes: a CUDA graph, with both memory
+formats; with --compile torch.compile (reduce-overhead) too; a training step eager; a product called from Python by itself would
+be bound by the host, so it is in a graph as well. A line a row: milliseconds of both, medians, and PyTorch's divided by oclc's,
+so above 1 oclc is faster. --profile FILE: the launches of each plan that take longest. --until S: no row begins after S
+seconds.
 """
 import argparse
 import concurrent.futures
@@ -228,7 +229,7 @@ def peer_process(names, arguments):
                 if time.perf_counter() - begin > arguments.ready_by:
                     raise RuntimeError('PyTorch was not ready')
                 functions[name], tried = pytorch_modes.fastest(row, compiled, arguments)
-                found = {'mode': min(tried, key=tried.get), 'modes': tried}
+                found = {'modes': tried}
             except Exception as problem:  # the other rows still have their turns
                 found = {'problem': str(problem)[-500:]}
             torch.cuda.synchronize()
@@ -353,7 +354,7 @@ def main():
                     done.append(r)
                     print(f"{row.name:36s} oclc {r['oclc_ms']:9.4f} ms   PyTorch {r['peer_ms']:9.4f} ms   {r['ratio']:5.2f} "
                           f"[{r['spread'][0]:.2f} .. {r['spread'][1]:.2f}]  {r['mode']}" + f"  error {r['error']}" * bool(r['error']) +
-                          '  (' + ', '.join(f'{m} {t:.3f}' for m, t in r.get('quiet', {}).items()) + ')',
+                          '  (' + ', '.join(f'{m} {t:.3f}' for m, t in r['quiet'].items()) + ')',
                           flush=True)
                 except (RuntimeError, ValueError, OSError) as problem:
                     print(f'{row.name}: {problem}', flush=True)

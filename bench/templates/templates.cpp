@@ -8,11 +8,9 @@
 // the template's. N: MiB of operands and result together (256).
 #include <CL/cl.h>
 #include <benchmark/benchmark.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -66,7 +64,7 @@ struct Memory {
     handle = clCreateBuffer(context.cl_context(), CL_MEM_READ_WRITE, bytes, nullptr, &code);
     checked(code, "allocating a buffer");
     if (context.device().device_class == OCLC_DEVICE_CPU && bytes >= runtime::kLeastHuge)
-      ask_for_huge_pages(context.cl_queue(), bytes);
+      runtime::use_huge_pages(context.cl_queue(), handle, bytes);
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -76,20 +74,6 @@ struct Memory {
             "filling a buffer");
   }
   cl_mem handle = nullptr;
-
- private:
-  void ask_for_huge_pages(cl_command_queue queue, std::size_t bytes) const {
-    cl_int code = 0;
-    void* begin =
-        clEnqueueMapBuffer(queue, handle, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, bytes, 0, nullptr, nullptr, &code);
-    checked(code, "mapping a buffer");
-#ifdef MADV_HUGEPAGE
-    constexpr std::uintptr_t kPage = 4096;
-    const auto address = reinterpret_cast<std::uintptr_t>(begin), first = (address + kPage - 1) / kPage * kPage;
-    ::madvise(reinterpret_cast<void*>(first), (address + bytes) / kPage * kPage - first, MADV_HUGEPAGE);
-#endif
-    checked(clEnqueueUnmapMemObject(queue, handle, begin, 0, nullptr, nullptr), "unmapping a buffer");
-  }
 };
 
 // A template: its operands' shapes for an amount of data, and the graph.
