@@ -8,9 +8,6 @@
 namespace oclc {
 namespace {
 
-// What memory brings while a line is waited for.
-constexpr std::int64_t kAheadFloats = 512;
-
 class WindowEnds {
  public:
   WindowEnds(const Kernel& kernel, const std::string& vector_axis) : kernel_(kernel), vector_axis_(vector_axis) {

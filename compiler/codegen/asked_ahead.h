@@ -7,6 +7,9 @@
 
 namespace oclc {
 
+// What memory brings while a line is waited for.
+inline constexpr std::int64_t kAheadFloats = 512;
+
 struct AskedAhead {
   int operand = -1;
   Expr place;

@@ -313,9 +313,11 @@ class ElementLoops {
 
   void ask_for_next_point() {
     if (e_.mode().outside.empty() || e_.mode().width == 1) return;
-    for (const AskedAhead& a : asked_ahead(kernel_, e_.mode().vector_axis))
-      e_.line(fmt::format("oclc_prefetch({} + {});", kernel_.operands[static_cast<std::size_t>(a.operand)].name,
-                          e_.index(a.place)));
+    for (const AskedAhead& a : asked_ahead(kernel_, e_.mode().vector_axis)) e_.line(asking_for(a.operand, a.place));
+  }
+
+  std::string asking_for(int operand, const Expr& place) {
+    return fmt::format("oclc_prefetch({} + {});", kernel_.operands[static_cast<std::size_t>(operand)].name, e_.index(place));
   }
 
   // Of what is as large as results that go past the caches, more than processors ask for themselves.
@@ -328,9 +330,7 @@ class ElementLoops {
         continue;
       const bool is_large = std::all_of(kernel_.axes.begin(), kernel_.axes.end(),
                                         [&](const Axis& a) { return a.extent == Expr(1) || node.index.uses(a.name); });
-      if (is_large)
-        lines.insert(fmt::format("oclc_prefetch({} + {} + {});", kernel_.operands[static_cast<std::size_t>(node.operand)].name,
-                                 e_.index(node.index), kAheadElements));
+      if (is_large) lines.insert(asking_for(node.operand, node.index + Expr(std::int64_t{kAheadElements})));
     }
     for (const std::string& line : lines) e_.line(line);
   }
@@ -383,8 +383,7 @@ class ElementLoops {
         continue;
       const auto along = node.index.coefficient(inner.name), step = node.index.coefficient(rows->name);
       if (!along || *along != Expr(1) || !step || *step == Expr(0)) continue;
-      e_.line(fmt::format("oclc_prefetch({} + {});", kernel_.operands[static_cast<std::size_t>(node.operand)].name,
-                          e_.index(node.index + *step * Expr(static_cast<std::int64_t>(ahead)))));
+      e_.line(asking_for(node.operand, node.index + *step * Expr(static_cast<std::int64_t>(ahead))));
     }
   }
 

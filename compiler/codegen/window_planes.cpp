@@ -1,4 +1,5 @@
 #include "compiler/codegen/window_planes.h"
+#include "compiler/codegen/asked_ahead.h"
 
 #include <fmt/format.h>
 
@@ -22,8 +23,6 @@ namespace {
 // Rows with margins: few, so that copying the next ones, which waits for memory, alternates with computing; the most that the
 // first-level cache holds beside what is read and written. Rows of results that share what they read.
 constexpr std::int64_t kRowsBytes = 8 << 10, kMostRowsBytes = 24 << 10, kSharingRows = 4;
-// Floats that are asked for beyond those that are copied next.
-constexpr std::int64_t kAheadFloats = 512;
 constexpr std::int64_t kMostTaps = 49, kLeastLanes = 4, kLineFloats = 16;
 
 class PlaneWindows {
@@ -155,6 +154,7 @@ class PlaneWindows {
     return values;
   }
 
+  // Those that are copied next, and beyond them.
   std::int64_t rows_ahead() const {
     return rows_ + ceil_div(kAheadFloats, std::max<std::int64_t>(y_axis_.stride * y_axis_.step, 1) * sharing_) * sharing_;
   }
