@@ -348,8 +348,6 @@ std::optional<PackedOperand> constant_b_layout(const ContractionView& view, cons
   return where;
 }
 
-bool has_few_registers(const Target& target) { return target.vector_registers <= 16; }
-
 std::int64_t longest_chain(const Target& target) { return target.careful_sums ? kLongestChain : kLongestPiece; }
 
 bool asks_a_panel_ahead(const Target& target, std::int64_t bytes) {

@@ -13,8 +13,6 @@ namespace oclc {
 // Longest chain of fused multiply-adds where sums are careful: longer ones are added up from pieces, which divides their
 // rounding error.
 inline constexpr std::int64_t kLongestChain = 64;
-// As few vectors as AVX2 has.
-bool has_few_registers(const Target& target);
 // The longest chain on a CPU: sums of pieces do not fit registers beside the pieces, and adding to them takes time, so that
 // chains are longer where the target does not ask for careful sums.
 std::int64_t longest_chain(const Target& target);

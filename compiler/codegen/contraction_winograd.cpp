@@ -41,7 +41,7 @@ constexpr double kCacheShare = 0.75;
 // Measured on a Xeon of the fourth generation with 64, 128, 256 and 512 channels: 3x3 of 512 channels at 28x28 took 16 ms with
 // blocks of 3 tiles, 8.5 with 5 and 5.3 with 13, one of 128 at 28x28 0.49 with 25 tiles by 64 features and 0.31 with 10 by 32.
 constexpr double kSmallestBudget = 256 << 10, kLargeWindowChannelBytes = 2048;
-constexpr int kWideLanes = 16, kWideRows = 7, kWideVectors = 2;
+constexpr int kWideRows = 7, kWideVectors = 2;
 constexpr double kLeftToWeights = 1 << 20;
 // Channels of a chain where sums are careful, and of chains that are added up before they are added to others: F(2x2) then errs
 // 1.3 to 0.9 times as much as a direct sum with chains of 64 terms, at 64 to 512 channels.
@@ -190,8 +190,8 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
   };
   double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
   int most_vectors = 4;
-  const bool by_core = target.vector_width >= kWideLanes && window == 4;
-  if (target.vector_width >= kWideLanes && !by_core) {
+  const bool by_core = has_wide_vectors(target) && window == 4;
+  if (has_wide_vectors(target) && !by_core) {
     const double wanted = s.tile == 4 ? kLargeWindowChannelBytes * static_cast<double>(s.channels)
                                       : static_cast<double>(target.l2_bytes) - kLeftToWeights;
     budget = std::min(budget, std::max(kSmallestBudget, wanted));

@@ -144,7 +144,7 @@ bool is_product_of_planes(const Node& conv, const Planes& planes) {
 // measured otherwise.
 bool multiplies_planes(const Node& conv, const Planes& planes, const Target& target) {
   const Value* x = conv.inputs[0];
-  return target.device_class == DeviceClass::cpu && target.vector_registers <= 16 && target.vector_width >= 4 &&
+  return target.device_class == DeviceClass::cpu && has_few_registers(target) && target.vector_width >= 4 &&
          target.loop_iterations == Target::kNoLimit && x->layout.is_row_major() && !is(x->producer, "transpose") &&
          !becomes_channels_last(x) && is_product_of_planes(conv, planes);
 }

@@ -25,9 +25,8 @@ constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direc
 constexpr double kGatherSeconds = 2e-9, kWinogradProducts = 0.5;
 // Share of the time in which memory delivers Winograd's weights that multiplications do not hide, with few registers.
 constexpr double kExposedWeights = 0.75;
-// With such vectors, of the memory's bytes a second, what weights asked for beside multiply-adds come with: 18 GB/s on two
+// With wide vectors, of the memory's bytes a second, what weights asked for beside multiply-adds come with: 18 GB/s on two
 // cores of a Sapphire Rapids.
-constexpr int kStreamingWidth = 16;
 constexpr double kStreamedShare = 0.6;
 // Bytes a second of weights that another block of tiles reads again, floats of a tile beside its channels, and the part of the
 // second-level cache that a block takes.
@@ -116,7 +115,7 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
   const double tiles = s.images * std::ceil(number(y[2]) / m) * std::ceil(number(y[3]) / m);
   const double products =
       2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
-  const bool few = target.vector_registers <= 16, wide = target.vector_width >= kStreamingWidth;
+  const bool few = has_few_registers(target), wide = has_wide_vectors(target);
   const double weight_bytes = points * s.channels * s.features * 4,
                again = wide ? (blocks_of_tiles(tiles, points, s.channels, target) - 1) * weight_bytes / kAgainBytes : 0,
                weights = weight_bytes / (target.bytes_per_second * (wide ? kStreamedShare : 1)) + again;

@@ -29,6 +29,10 @@ const std::vector<Target>& target_rows() {
   return rows;
 }
 
+bool has_few_registers(const Target& target) { return target.vector_registers <= 16; }
+
+bool has_wide_vectors(const Target& target) { return target.vector_width >= 16; }
+
 const Target& find_target(std::string_view name) {
   const auto& rows = target_rows();
   const auto at = std::find_if(rows.begin(), rows.end(), [&](const Target& t) { return t.name == name; });

@@ -52,6 +52,11 @@ struct Target {
   std::shared_ptr<const Tuning> tuning{};  // what was timed on such devices, see tuning.h; null: nothing
 };
 
+// As few vectors as AVX2 has.
+bool has_few_registers(const Target& target);
+// Vectors of 512 bits.
+bool has_wide_vectors(const Target& target);
+
 const std::vector<Target>& target_rows();
 // The row of that name; CompileError (usage) listing the names if there is none.
 const Target& find_target(std::string_view name);
