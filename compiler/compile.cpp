@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/attention_amx.h"
 #include "compiler/codegen/contraction_short.h"
 #include "compiler/codegen/contraction_strassen.h"
 #include "compiler/codegen/packed_right.h"
@@ -133,7 +134,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "short_products")) short_products(result.schedule, target);
   if (fuse && !is_disabled(options, "split_sums")) split_sums(result.schedule, target);
   if (fuse && !is_disabled(options, "pool_products")) pool_products(result.schedule, target);
-  if (fuse && !is_disabled(options, "attention")) attention(result.schedule, target);
+  if (fuse && !is_disabled(options, "attention")) attention(result.schedule, target, attends_by_vectors);
   if (fuse && !is_disabled(options, "turn_weights")) turn_weights(result.schedule, target);
   if (fuse && !is_disabled(options, "read_through")) read_through(result.schedule, target);
   if (fuse && !is_disabled(options, "join_rows")) join_rows(result.schedule, target);

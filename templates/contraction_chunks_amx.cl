@@ -167,18 +167,8 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
         }
         //@end
       }
-      for (int p = 0; p < panels; ++p) {
-        __local float* from = copy + p * B_PANEL;
-        __local ushort* step = columns + (p * CHUNK + s - s_begin) * STEP;
-        for (int t = k_end - k0; t < 32; ++t) {
-          oclc_store((float16)(0), from + t * PW);
-          oclc_store((float16)(0), from + t * PW + 16);
-        }
-        for (int h = 0; h < 2; ++h)
-          for (int i = 0; i < 16; ++i)
-            PAIRS(vload16(0, from + FIRST_OF_PAIR(i) * PW + h * 16), vload16(0, from + SECOND_OF_PAIR(i) * PW + h * 16), step + h * 512,
-                  i, 1024);
-      }
+      for (int p = 0; p < panels; ++p)
+        oclc_tiles_panel(PRODUCTS, copy + p * B_PANEL, k_end - k0, columns + (p * CHUNK + s - s_begin) * STEP);
 #endif
 #if ROWS_INNERMOST
       for (int k = k0; k < k0 + 32; ++k) {

@@ -16,7 +16,7 @@ int __attribute__((overloadable)) oclc_lanes_product(int4 v) { return (v.x * v.y
 int __attribute__((overloadable)) oclc_lanes_product(int8 v) { return oclc_lanes_product(v.lo * v.hi); }
 int __attribute__((overloadable)) oclc_lanes_product(int16 v) { return oclc_lanes_product(v.lo * v.hi); }
 
-//@provides oclc_lanes_max
+//@provides oclc_lanes_max oclc_lanes_larger
 float __attribute__((overloadable)) oclc_lanes_max(float4 v) { return oclc_max(oclc_max(v.x, v.y), oclc_max(v.z, v.w)); }
 // Of wide vectors by one instruction a step, beside which lanes that are not numbers are looked for: the steps wait for one another.
 float __attribute__((overloadable)) oclc_lanes_larger(float8 v) {

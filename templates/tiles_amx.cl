@@ -88,6 +88,26 @@ void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitc
 void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_split_2(x, y, step, line, pitch); }
 #endif
 
+//@provides oclc_tiles_panel
+// A step of B for so many products from `terms` terms at `from`, of 32 floats each, behind which zeros are written up to 32.
+void oclc_tiles_panel(int products, __local float* from, int terms, __local ushort* step) {
+  for (int t = terms; t < 32; ++t) {
+    oclc_store((float16)(0), from + t * 32);
+    oclc_store((float16)(0), from + t * 32 + 16);
+  }
+  for (int h = 0; h < 2; ++h)
+    for (int i = 0; i < 16; ++i) {
+      const float16 x = vload16(0, from + (products == 1 ? 2 * i : i) * 32 + h * 16),
+                    y = vload16(0, from + (products == 1 ? 2 * i + 1 : i + 16) * 32 + h * 16);
+      if (products == 1)
+        oclc_parts_1(x, y, step + h * 512, i, 1024);
+      else if (products == 3)
+        oclc_parts_2(x, y, step + h * 512, i, 1024);
+      else
+        oclc_parts_3(x, y, step + h * 512, i, 1024);
+    }
+}
+
 //@provides oclc_tiles_open oclc_tiles_close oclc_tiles_begin oclc_tiles_end
 // Around all use of the unit by a work-item.
 void oclc_tiles_open(void);

@@ -252,7 +252,9 @@ std::string contraction_epilogue(const ContractionView& view, int width, bool al
   return Epilogue(view, width, aligned).text();
 }
 
-std::string epilogue_value(const ContractionView& view, int width) { return Epilogue(view, width, true).any_value_text(); }
+std::string epilogue_value(const ContractionView& view, int width, bool aligned) {
+  return Epilogue(view, width, aligned).any_value_text();
+}
 
 std::string epilogue_ahead(const ContractionView& view, int width) { return Epilogue(view, width, false).ahead_text(); }
 

@@ -18,7 +18,7 @@ std::string contraction_epilogue(const ContractionView& view, int width, bool al
 std::string epilogue_ahead(const ContractionView& view, int width);
 
 // Lines that make of `v` what the only result of such a vector is.
-std::string epilogue_value(const ContractionView& view, int width);
+std::string epilogue_value(const ContractionView& view, int width, bool aligned);
 
 // The same in two: lines that make of `v` what is stored, which may read memory, and lines that store it. Several of the first
 // kind may come before those of the second kind, so that what they read is under way together: of vector j they leave the

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/codegen/attention_kernel.h"
 #include "compiler/codegen/resident_arguments.h"
 #include "compiler/codegen/resident_groups.h"
 #include "compiler/codegen/scope.h"
@@ -56,8 +57,10 @@ class ResidentCode : private ResidentArguments {
     ResidentKernel::Part part;
     part.kernels = kernels_of(schedule_, step);
     const Kernel& first = *part.kernels.front();
-    part.name = step.is_loop() ? first.name + (step.apart ? "_loops" : "_loop") : first.name;
-    part.anchor = step.is_loop() ? "loop" : name_of(first.anchor);
+    part.name = step.is_loop() ? first.name + (step.apart ? "_loops" : "_loop")
+                : step.attention ? first.name + "_attention"
+                                 : first.name;
+    part.anchor = step.is_loop() ? "loop" : step.attention ? "attention" : name_of(first.anchor);
     std::vector<Claims> claims;
     if (step.apart) {
       for (const Step& one : step.body) claim(one, target_, part, claims);
@@ -83,6 +86,13 @@ class ResidentCode : private ResidentArguments {
 
   // What runs through the kernels of a step, a loop or not.
   void claim(const Step& step, const Target& target, ResidentKernel::Part& part, std::vector<Claims>& claims) {
+    if (step.attention) {
+      PersistentKernel all = generate_attention(std::string(kPartName), step, schedule_, target);
+      claims.push_back(claims_of(all.kernel, all.buffers, part.name, part));
+      part.flops += all.flops;
+      part.bytes += all.bytes;
+      return;
+    }
     const Substitution first_trip = {{step.counter, Expr(0)}};
     for (const Kernel* kernel : kernels_of(schedule_, step)) {
       claims.push_back(claims_of(*kernel, part, target));
@@ -174,9 +184,16 @@ class ResidentCode : private ResidentArguments {
     Kernel named = kernel;
     named.name = kPartName;
     GeneratedKernel g = generate(named, schedule_.buffers, target);
+    std::vector<PersistentKernel::Argument> operands;
+    for (const Operand& o : kernel.operands) operands.push_back({o.buffer, o.written});
+    return claims_of(g, operands, kernel.name, part);
+  }
+
+  Claims claims_of(GeneratedKernel& g, const std::vector<PersistentKernel::Argument>& operands, const std::string& name,
+                   ResidentKernel::Part& part) {
     OCLC_CHECK(g.local.size() == 1 && g.local[0] == 1, "a resident launch has groups of one work-item");
     const auto own = static_cast<int>(schedule_.buffers.size()), packed = static_cast<int>(out_.kernel.packed.size()),
-               operands = static_cast<int>(kernel.operands.size());
+               count = static_cast<int>(operands.size());
     out_.kernel.amx = out_.kernel.amx || g.amx;
     for (Buffer& buffer : g.packed) out_.kernel.packed.push_back(std::move(buffer));
     std::vector<std::string> arguments;
@@ -186,10 +203,10 @@ class ResidentCode : private ResidentArguments {
         symbols_.insert(argument.symbol);
         continue;
       }
-      const bool is_operand = argument.operand < operands;
-      const bool written = is_operand && kernel.operands[static_cast<std::size_t>(argument.operand)].written;
-      const int buffer = is_operand ? kernel.operands[static_cast<std::size_t>(argument.operand)].buffer
-                                    : own + packed + argument.operand - operands;
+      const PersistentKernel::Argument operand = argument.operand < count
+                                                     ? operands[static_cast<std::size_t>(argument.operand)]
+                                                     : PersistentKernel::Argument{own + packed + argument.operand - count};
+      const auto [buffer, written] = operand;
       const auto joined = joined_at(buffer);
       arguments.push_back(joined.empty() ? pointer_name(buffer, written) : joined);
       part.buffers.push_back({joined.empty() ? buffer : kJoined, written});
@@ -198,7 +215,7 @@ class ResidentCode : private ResidentArguments {
     const auto known = tiles_.emplace(g.tile_source, fmt::format("{}_{}", name_, number));
     const std::string& function = known.first->second;
     if (known.second) functions_ += replaced(g.tile_source, kPartName, function);
-    heads_ += replaced(g.head, kPartName, kernel.name);
+    heads_ += replaced(g.head, kPartName, name);
     const Expr tiles = product(g.groups);
     for (const std::string& s : tiles.symbols()) symbols_.insert(s);
     std::string call = fmt::format("{}_tile({}, tile", function, fmt::join(arguments, ", "));
@@ -206,8 +223,8 @@ class ResidentCode : private ResidentArguments {
       call += ", space";
       local_.insert(g.local_floats);
     }
-    const std::string count = tiles.c_text([](std::string_view s) { return fmt::format("dim_{}", s); });
-    return {count, call + ")", number};
+    const std::string tile_count = tiles.c_text([](std::string_view s) { return fmt::format("dim_{}", s); });
+    return {tile_count, call + ")", number};
   }
 
   std::map<std::string, std::string> tiles_;

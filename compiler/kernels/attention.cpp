@@ -8,13 +8,14 @@
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/merged_kernel.h"
+#include "compiler/targets/amx_tiles.h"
 
 namespace oclc {
 namespace {
 
 using Kind = ScalarNode::Kind;
 
-// Of keys, queries and values, whose parts lie in registers.
+// Of keys, queries and values, whose parts lie in registers of a GPU.
 constexpr std::int64_t kMostColumns = 128, kFewColumns = 64;
 constexpr int kWarps = 4, kFewWarps = 2, kKeys = 64, kFewKeys = 32;
 // Of a block of few keys against its share of one of many: barriers.
@@ -24,6 +25,12 @@ constexpr double kFewKeysCost = 1.08;
 constexpr double kRoundedFlops = 150e12, kSplitFlops = 35e12, kBlockSeconds = 1.2e-6;
 // The two products as launches of their own, which also store or load a score four times in all.
 constexpr double kApartFlops = 100e12, kScoreBytes = 16;
+
+// On a CPU's tile units: fewest rows or keys, and elements of a query; what laying out all keys and values takes, in blocks of rows
+// that meet them.
+constexpr double kFewestRows = 16;
+constexpr std::int64_t kFewestDepth = 16;
+constexpr double kLayOut = 1.5;
 
 struct Extents {
   double groups = 1, rows = 1, keys = 1;
@@ -118,9 +125,12 @@ bool reads_scores(const Kernel& scores, const Kernel& product) {
          at_first(scores, stored) == at_first(product, loaded);
 }
 
+using Able = std::function<bool(const Kernel&, const Kernel&)>;
+
 class Attention {
  public:
-  Attention(Schedule& schedule, const Target& target) : schedule_(schedule), target_(target), uses_(schedule.uses()) {}
+  Attention(Schedule& schedule, const Target& target, const Able& able)
+      : schedule_(schedule), target_(target), able_(able), uses_(schedule.uses()) {}
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -165,7 +175,14 @@ class Attention {
     if (!can_pass(scores, schedule_, list.data() + first + 1, list.data() + row) ||
         !can_pass(scores, schedule_, list.data() + row + 1, list.data() + last))
       return false;
-    return pays(scores, product);
+    return target_.device_class == DeviceClass::cpu ? tiles_pay(scores, product) : pays(scores, product);
+  }
+
+  bool tiles_pay(const Kernel& scores, const Kernel& product) const {
+    if (!axis(scores, scores.contraction->n[0]).extent.is_constant() || !able_(scores, product)) return false;
+    const Extents e = extents_of(scores, product);
+    return e.rows >= kFewestRows && e.keys >= kFewestRows && e.depth >= kFewestDepth &&
+           attention_row_blocks(scores, product, target_) > 0;
   }
 
   bool pays(const Kernel& scores, const Kernel& product) const {
@@ -185,6 +202,7 @@ class Attention {
 
   Schedule& schedule_;
   const Target& target_;
+  const Able& able_;
   const std::map<int, int> uses_;
 };
 
@@ -202,9 +220,30 @@ AttentionTiles attention_tiles(const Kernel& scores, const Kernel& product, cons
   return tiles;
 }
 
-void attention(Schedule& schedule, const Target& target) {
-  if (target.matrix_unit != MatrixUnit::nv_tf32 || target.products == Products::fma) return;
-  Attention pass(schedule, target);
+std::int64_t attention_row_blocks(const Kernel& scores, const Kernel& product, const Target& target) {
+  const Extents e = extents_of(scores, product);
+  const auto panels = [](double count) { return ceil_div(static_cast<std::int64_t>(count), 32); };
+  const std::int64_t depth = panels(static_cast<double>(e.depth)), keys = panels(e.keys),
+                     columns = panels(static_cast<double>(e.columns)), rows = panels(e.rows), steps = keys * (depth + columns),
+                     floats_of_step = parts_of(target.tile_products) * 512, cores = std::max(1, target.compute_units);
+  const std::int64_t floats =
+      2 * keys * 1024 + (depth + 2 * keys + steps) * floats_of_step + std::max(keys, columns) * 1040 + 1104;
+  if (floats * 4 > std::min(target.l2_bytes * 7 / 8, target.local_bytes)) return 0;
+  std::int64_t best = 0;
+  double least = 0;
+  for (std::int64_t items = 1; items <= rows; ++items) {
+    const std::int64_t blocks = ceil_div(rows, items);
+    const auto all = static_cast<std::int64_t>(e.groups) * ceil_div(rows, blocks);
+    const double seconds = static_cast<double>(ceil_div(all, cores)) * (kLayOut + static_cast<double>(blocks));
+    if (best == 0 || seconds < least) best = blocks, least = seconds;
+  }
+  return best;
+}
+
+void attention(Schedule& schedule, const Target& target, const Able& able) {
+  const bool tiles = target.matrix_unit == MatrixUnit::amx && target.tile_products > 0;
+  if (!tiles && (target.matrix_unit != MatrixUnit::nv_tf32 || target.products == Products::fma)) return;
+  Attention pass(schedule, target, able);
   for (EntrySchedule& entry : schedule.entries) pass.steps(entry.steps);
 }
 

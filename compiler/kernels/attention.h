@@ -1,13 +1,16 @@
-// Attention in one launch of a GPU: the softmax of a product's rows times a second matrix, whose scores are never stored.
+// Attention in one kernel: the softmax of a product's rows times a second matrix, whose scores are never stored.
 #pragma once
+#include <functional>
+
 #include "compiler/kernels/kernel.h"
 #include "compiler/targets/target.h"
 
 namespace oclc {
 
 // Makes one step (Step::attention) of a product, the softmax of its rows and a product that sums over these, where nothing else
-// reads the scores and the estimated time is less than that of three launches.
-void attention(Schedule& schedule, const Target& target);
+// reads the scores and the estimated time is less than that of three launches. On a CPU's tile units `able` says of scores and product
+// whether the template takes them.
+void attention(Schedule& schedule, const Target& target, const std::function<bool(const Kernel&, const Kernel&)>& able);
 
 // Tiles of the templates attention_*gpu.cl: sub-groups of 16 rows, and keys of a block.
 struct AttentionTiles {
@@ -18,5 +21,8 @@ struct AttentionTiles {
 };
 
 AttentionTiles attention_tiles(const Kernel& scores, const Kernel& product, const Target& target);
+
+// Of the template attention_amx.cl: blocks of 32 rows of a work-item; 0 where a group's keys and values do not fit.
+std::int64_t attention_row_blocks(const Kernel& scores, const Kernel& product, const Target& target);
 
 }  // namespace oclc

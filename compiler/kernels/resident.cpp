@@ -6,6 +6,7 @@
 
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/merged_kernel.h"
 #include "compiler/kernels/short_products.h"
 
 namespace oclc {
@@ -35,8 +36,10 @@ struct Arguments {
   std::set<std::string> symbols;
   std::size_t packed = 0;  // large copies of weights that code generation makes
 
-  void add(const Kernel& kernel) {
+  // `inside` are buffers that the kernel hands on to others of its step.
+  void add(const Kernel& kernel, const std::set<int>& inside) {
     for (const Operand& o : kernel.operands) {
+      if (inside.count(o.buffer) != 0) continue;
       const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(o.buffer)];
       if (kernel.contraction && buffer.kind == BufferKind::constant &&
           static_cast<std::int64_t>(buffer.constant.bytes()) > kMostJoinedBytes / kPackedGrowth)
@@ -121,12 +124,17 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
   const auto enough = [&](std::size_t n) { return groups && n < kFewestResidentParts ? std::min<std::size_t>(n, 1) : n; };
   std::int64_t kernels = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const bool loop = able && resident_loop(schedule, list[i]);
-    if (list[i].kernel < 0 && !loop) return enough(i);
+    const bool loop = able && resident_loop(schedule, list[i]), attention = able && list[i].attention;
+    if (list[i].kernel < 0 && !loop && !attention) return enough(i);
+    std::set<int> inside;
+    for (const Step& inner : list[i].body) {
+      if (attention && &inner != &list[i].body.back())
+        inside.merge(buffers_of(schedule.kernels[static_cast<std::size_t>(inner.kernel)], true));
+    }
     const bool fits = !groups || is_short(*kernels_of(schedule, list[i]).front(), target);
     if (i > 0 && !fits) return enough(i);
     for (const Kernel* kernel : kernels_of(schedule, list[i])) {
-      arguments.add(*kernel);
+      arguments.add(*kernel, inside);
       ++kernels;
     }
     if (i > 0 && (kernels > target.kernels_a_launch || (groups && i == kMostResidentParts))) return enough(i);

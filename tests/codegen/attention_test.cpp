@@ -36,12 +36,6 @@ void check_attention(const PlanCheck& check, std::size_t launches, double tolera
   CHECK(launches_of_attention(check, options_for("strict")) == 0);
 }
 
-// Heads of [images, positions, heads * width] columns from `first` on, as [images, heads, positions, width].
-Value* heads(Builder& b, Value* joint, std::int64_t first, Ints shape) {
-  Value* part = b.slice(joint, exprs({0, 0, first}), exprs({shape[0], shape[1], shape[2] * shape[3]}), {1, 1, 1});
-  return b.transpose(b.reshape(part, {Expr(shape[0]), Expr(shape[1]), Expr(shape[2]), Expr(shape[3])}), {0, 2, 1, 3});
-}
-
 }  // namespace
 
 TEST_CASE("attention of heads of a joint projection, with a mask of keys and one of pairs") {
