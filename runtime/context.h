@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/awake_worker.h"
 #include "runtime/device.h"
 #include "runtime/handles.h"
 #include "runtime/package/package.h"
@@ -28,6 +29,7 @@ class Context {
   std::uint32_t quirks() const { return quirks_; }
   bool profiling() const { return profiling_; }
   ProgramCache* cache() { return cache_.get(); }  // null: off
+  AwakeWorker* awake() { return awake_.get(); }   // or null
 
   void message(oclc_severity severity, const std::string& text) const;
   // Keeps a warning, from any thread, until flush_warnings delivers it.
@@ -55,6 +57,7 @@ class Context {
   oclc_device_info facts_{};
   std::uint32_t quirks_ = 0;
   bool profiling_ = false;
+  std::unique_ptr<AwakeWorker> awake_;
   std::unique_ptr<ProgramCache> cache_;
   void (*message_)(void*, oclc_severity, const char*) = nullptr;
   void (*progress_)(void*, std::uint32_t, std::uint32_t) = nullptr;

@@ -18,7 +18,7 @@ constexpr Row kRows[] = {
     // each); a warm start from its own cache takes 40 ms a program. 35 kernels in one program: 1.2 s to build, 0.05 s when
     // warm.
     {"Portable Computing Language", "", "",
-     bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::host_memory_is_seen)},
+     bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::host_memory_is_seen) | bit(Quirk::workers_sleep)},
     // Simulators interpret the program: there is nothing worth caching. Fills: tests/platforms/oclgrind/fill.c.
     {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::fill_unseen)},
     // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then
@@ -52,6 +52,7 @@ std::string quirk_names(std::uint32_t quirks) {
   append(Quirk::fill_unseen, "fill_unseen");
   append(Quirk::host_memory_is_seen, "host_memory_is_seen");
   append(Quirk::understates_local_memory, "understates_local_memory");
+  append(Quirk::workers_sleep, "workers_sleep");
   return text;
 }
 

@@ -14,7 +14,8 @@ enum class Quirk : std::uint32_t {
   fill_unseen = 16,  // a checker takes memory that was filled for uninitialized: zeros are written
   host_memory_is_seen =
       32,  // a buffer over host memory is that memory: kernels and host see each other's stores without mapping
-  understates_local_memory = 64  // kernels may declare more local memory than the device tells
+  understates_local_memory = 64,  // kernels may declare more local memory than the device tells
+  workers_sleep = 128  // threads that run kernels sleep as soon as there are none, and waking them takes as long as short runs
 };
 
 struct DriverNames {

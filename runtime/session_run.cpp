@@ -13,6 +13,7 @@ namespace oclc::runtime {
 namespace fb = oclc::plan;
 
 void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_event* wait) {
+  if (AwakeWorker* awake = context_->awake()) awake->begin();
   if (wait_count > 0)
     check_cl(clEnqueueBarrierWithWaitList(context_->queue(), wait_count, wait, nullptr), "waiting for the caller's events");
   strings_.reset();
@@ -133,6 +134,7 @@ void Session::run(std::uint32_t index) {
   cl_event done = nullptr;
   enqueue(index, 0, nullptr, &done);
   const ClEvent owner(done);
+  if (AwakeWorker* awake = context_->awake()) awake->linger(done);
   check_cl(clWaitForEvents(1, &done), "running entry point '" + entries_[index].name + "'");
 }
 

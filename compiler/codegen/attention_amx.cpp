@@ -35,8 +35,9 @@ class AttentionAmx : private AttentionParts {
     holes["SCORES"] = within(*scores, epilogue_value(*scores, kFloats, false));
     holes["PACK_VALUES"] = within(*product, copy_of_panels(*product, kFloats, kPanel));
     holes["EPILOGUE"] = within(*product, contraction_epilogue(*product, kFloats, false));
-    describe(scores->groups() * ceil_div(scores->rows(), Expr(kPanel * row_blocks)), 1,
-             fmt::format("template {}, {} products, {} blocks of 32 rows a group", kTemplate, target_.tile_products, row_blocks));
+    describe(
+        scores->groups() * ceil_div(scores->rows(), Expr(kPanel * row_blocks)), 1,
+        fmt::format("template {}, {} products, {} blocks of 32 rows a group", kTemplate, target_.tile_products, row_blocks));
     GeneratedKernel& g = out_.kernel;
     g.amx = true;
     g.tile_source = tile_text(kTemplate);

@@ -21,7 +21,8 @@ class AttentionParts {
   static std::string within(const ContractionView& view, const std::string& lines);
   // Name, geometry, head and arguments of the kernel.
   void describe(const Expr& groups, int items, const std::string& schedule);
-  // The tile function that template `name` becomes, and the kernel that calls it with the template's SPACE floats of local memory.
+  // The tile function that template `name` becomes, and the kernel that calls it with the template's SPACE floats of local
+  // memory.
   std::string tile_text(std::string_view name) const;
   std::string kernel_text(std::string_view name) const;
 

@@ -11,8 +11,9 @@
 namespace oclc {
 namespace {
 
-// Rows of a strip by which lines are asked for before they are added up, and rows from which on they are.
-constexpr std::int64_t kRowsAhead = 16, kFewestRows = 64;
+// Rows of a strip by which lines are asked for before they are added up, and rows from which on they are. Fewer rows of more
+// than kFewColumns wait in the second-level cache, with what lies beside the strip, and the processor asks for the next ones.
+constexpr std::int64_t kRowsAhead = 16, kFewestRows = 64, kFewestWideRows = 256, kFewColumns = 256;
 
 }  // namespace
 
@@ -135,7 +136,7 @@ int loads_of_term(const Kernel& kernel) {
 
 std::set<std::string> rows_ahead(Emitter& e, const Kernel& kernel, const Axis& columns, const Axis& rows) {
   std::set<std::string> lines;
-  if (typical(rows.extent) < kFewestRows) return lines;
+  if (typical(rows.extent) < (typical(columns.extent) > kFewColumns ? kFewestWideRows : kFewestRows)) return lines;
   for (const ScalarNode& node : kernel.nodes) {
     if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || node.index.coefficient(columns.name) != Expr(1)) continue;
     const auto step = node.index.coefficient(rows.name);

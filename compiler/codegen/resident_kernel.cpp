@@ -57,7 +57,7 @@ class ResidentCode : private ResidentArguments {
     ResidentKernel::Part part;
     part.kernels = kernels_of(schedule_, step);
     const Kernel& first = *part.kernels.front();
-    part.name = step.is_loop() ? first.name + (step.apart ? "_loops" : "_loop")
+    part.name = step.is_loop()   ? first.name + (step.apart ? "_loops" : "_loop")
                 : step.attention ? first.name + "_attention"
                                  : first.name;
     part.anchor = step.is_loop() ? "loop" : step.attention ? "attention" : name_of(first.anchor);

@@ -26,8 +26,8 @@ constexpr double kRoundedFlops = 150e12, kSplitFlops = 35e12, kBlockSeconds = 1.
 // The two products as launches of their own, which also store or load a score four times in all.
 constexpr double kApartFlops = 100e12, kScoreBytes = 16;
 
-// On a CPU's tile units: fewest rows or keys, and elements of a query; what laying out all keys and values takes, in blocks of rows
-// that meet them.
+// On a CPU's tile units: fewest rows or keys, and elements of a query; what laying out all keys and values takes, in blocks of
+// rows that meet them.
 constexpr double kFewestRows = 16;
 constexpr std::int64_t kFewestDepth = 16;
 constexpr double kLayOut = 1.5;

@@ -8,8 +8,8 @@
 namespace oclc {
 
 // Makes one step (Step::attention) of a product, the softmax of its rows and a product that sums over these, where nothing else
-// reads the scores and the estimated time is less than that of three launches. On a CPU's tile units `able` says of scores and product
-// whether the template takes them.
+// reads the scores and the estimated time is less than that of three launches. On a CPU's tile units `able` says of scores and
+// product whether the template takes them.
 void attention(Schedule& schedule, const Target& target, const std::function<bool(const Kernel&, const Kernel&)>& able);
 
 // Tiles of the templates attention_*gpu.cl: sub-groups of 16 rows, and keys of a block.

@@ -18,6 +18,10 @@ constexpr double kWorthwhileCut = 0.8;
 // Neighbouring results that a group of a GPU reads together, vectors of them on a CPU, groups that keep a compute unit busy,
 // terms that are worth a part, and how many more parts than wanted are too many.
 constexpr std::int64_t kLineResults = 8, kLineVectors = 8, kBusyGroups = 4, kLeastTermsOfPart = 128, kMostSurplus = 8;
+// Vectors of a row of results that a core sums up side by side where registers are many, and how many times longer it takes to
+// read a matrix in columns of so many than by whole rows: 64 to 256 MiB on a Xeon with AMX.
+constexpr std::int64_t kStripVectors = 16;
+constexpr double kPiecesOfRows = 1.8;
 
 // True if `node` needs the result of stage `first` or of a later one.
 bool needs_stage(const Kernel& kernel, NodeId node, int first) {
@@ -320,10 +324,13 @@ std::optional<Split> best_cut(const Kernel& kernel, const Target& target) {
   const double pass = static_cast<double>(typical_extent(kernel.bytes)) / target.bytes_per_second;
   const double together = static_cast<double>(std::clamp<std::int64_t>(results / units, 1, line));
   const double busy = std::min(1.0, static_cast<double>(results) / together / static_cast<double>(kBusyGroups * units));
-  const double whole = passes * pass / (busy * together / static_cast<double>(line));
+  // Parts of few terms are read by whole rows: what is beside a strip of them waits in the second-level cache.
+  const bool by_rows = target.device_class == DeviceClass::cpu && !has_few_registers(target) &&
+                       typical_extent(kernel.axes.back().extent) == results && results > kStripVectors * target.vector_width;
+  const double whole = passes * pass * (by_rows ? kPiecesOfRows : 1) / (busy * together / static_cast<double>(line));
   if (launches * (pass + target.launch_seconds) >= whole * kWorthwhileCut) return std::nullopt;
-  const std::int64_t wanted =
-      std::min(ceil_div(kBusyGroups * line * units, results), std::max<std::int64_t>(1, terms / kLeastTermsOfPart));
+  const std::int64_t most = std::max<std::int64_t>(1, terms / kLeastTermsOfPart),
+                     wanted = by_rows ? most : std::min(ceil_div(kBusyGroups * line * units, results), most);
   std::optional<Split> best;
   for (std::size_t r = 0; r < kernel.reduction.size(); ++r) {
     const auto extent = kernel.reduction[r].extent.constant();

@@ -1,5 +1,5 @@
-// Attention on a CPU's tile units in one kernel: with the unit's arithmetic in plain C, without a unit and with what there is, in
-// resident launches and in launches of its own; masks, ragged edges, joint projections, and what stays three kernels.
+// Attention on a CPU's tile units in one kernel: with the unit's arithmetic in plain C, without a unit and with what there is,
+// in resident launches and in launches of its own; masks, ragged edges, joint projections, and what stays three kernels.
 #include "tests/codegen/plan_check.h"
 #include "tests/runtime/cached_run.h"
 
@@ -51,7 +51,8 @@ TEST_CASE("attention of heads of a joint projection on tiles, with masks of keys
   PlanCheck check;
   Builder& b = check.b;
   Value* joint = check.input({2, 70, 3 * 2 * 64});
-  Value *q = heads(b, joint, 0, {2, 70, 2, 64}), *k = heads(b, joint, 128, {2, 70, 2, 64}), *v = heads(b, joint, 256, {2, 70, 2, 64});
+  Value *q = heads(b, joint, 0, {2, 70, 2, 64}), *k = heads(b, joint, 128, {2, 70, 2, 64}),
+        *v = heads(b, joint, 256, {2, 70, 2, 64});
   HostTensor keys(DType::i64, {2, 1, 1, 70});
   for (std::int64_t i = 0; i < keys.elements(); ++i) keys.set_int(i, i % 70 < 50 || i % 3 == 0 ? 1 : 0);
   Value* seen = b.cast(check.input(std::move(keys)), DType::boolean);
@@ -62,7 +63,8 @@ TEST_CASE("attention of heads of a joint projection on tiles, with masks of keys
   check_on_tiles(check, 2);
 }
 
-TEST_CASE("attention on tiles with ragged numbers of rows, keys and columns, and operands that lie transposed or are computed") {
+TEST_CASE(
+    "attention on tiles with ragged numbers of rows, keys and columns, and operands that lie transposed or are computed") {
   for (const auto& [rows, keys, depth, columns] :
        {std::array<std::int64_t, 4>{197, 197, 64, 64}, {16, 33, 36, 20}, {130, 65, 48, 40}, {33, 128, 128, 96}}) {
     CAPTURE(rows);

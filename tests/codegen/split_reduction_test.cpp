@@ -155,8 +155,26 @@ TEST_CASE("long sums of few columns are cut on a CPU, whose work-items read piec
   }
 }
 
-TEST_CASE("sums of many columns are not cut on a CPU") {
-  PlanCheck check;
-  check.out("sum", check.b.reduce("reduce_sum", check.input({3000, 2048}), {0}, false));
-  CHECK(source_for(check, "cpu").find("partial sums of") == std::string::npos);
+TEST_CASE("sums of many columns are cut into blocks of whole rows on a CPU with many registers, short ones are not") {
+  const auto check_of = [](PlanCheck& check, std::int64_t rows, std::int64_t columns) {
+    Value* x = check.input({rows, columns});
+    Value* rest = check.b.sub(x, check.b.reduce("reduce_mean", x, {0}, true));
+    check.out("variance", check.b.reduce("reduce_mean", check.b.mul(rest, rest), {0}, false));
+    check.out("sum", check.b.reduce("reduce_sum", x, {0}, false));
+  };
+  PlanCheck many, ragged, few;
+  check_of(many, 2560, 2048);
+  check_of(ragged, 3000, 1001);
+  check_of(few, 64, 2048);
+  for (const PlanCheck* check : {&many, &ragged}) {
+    const auto wanted = evaluate(*check->graph, check->inputs, check->symbols);
+    for (const char* target : {"cpu", "cpu-256"}) {
+      CAPTURE(target);
+      const bool cut = source_for(*check, target).find("partial sums of") != std::string::npos;
+      CHECK(cut == (std::string_view(target) == "cpu"));
+      CHECK(check->problem(target, true, 1e-5, wanted) == "");
+    }
+  }
+  CHECK(source_for(many, "cpu").find("oclc_prefetch(") == std::string::npos);
+  CHECK(source_for(few, "cpu").find("partial sums of") == std::string::npos);
 }

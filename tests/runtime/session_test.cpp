@@ -1,6 +1,7 @@
 #include <CL/cl.h>
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "oclc/oclc.hpp"
@@ -47,6 +48,31 @@ TEST_CASE("a session infers dimensions from inputs and follows them when they ch
   CHECK(session.stats().preparations == 5);
   session.run(0);
   CHECK(session.stats().preparations == 5);
+}
+
+TEST_CASE("a thread that stays awake behind a run serves the next one, and ends with the context") {
+  const rt::Plan plan = load(vector_plan_bytes());
+  std::vector<float> a = ramp(300), b = ramp(300, 0.5f), y(300);
+  const std::vector<std::int64_t> shape = {300};
+  for (const char* wish : {"1", "0"}) {
+    CAPTURE(wish);
+    setenv("OCLC_AWAKE", wish, 1);
+    const rt::Context context, other;
+    rt::Session first(plan, context), second(plan, context), third(plan, other);
+    for (rt::Session* session : {&first, &second, &third}) {
+      session->set_input(0, "a", a.data(), shape);
+      session->set_input(0, "b", b.data(), shape);
+      session->set_output(0, "y", y.data(), shape);
+    }
+    for (int i = 0; i < 50; ++i) {
+      for (rt::Session* session : {&first, &second, &third}) {
+        y.assign(300, 0);
+        session->run(0);
+        check_vector_result(a, b, y);
+      }
+    }
+  }
+  unsetenv("OCLC_AWAKE");
 }
 
 TEST_CASE("a zero-sized dimension runs nothing") {
