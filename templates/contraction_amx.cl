@@ -57,6 +57,8 @@
 #define STEP (PARTS * 1024)
 #define PANELS ((N + 31) / 32)
 #define ROW_BLOCKS ((M + MT * 32 - 1) / (MT * 32))
+// The first of the blocks of rows of a work-item: they have equal numbers, or the last ones, whose rows may be fewer, one more.
+#define FIRST_BLOCK(row_block) ((int)((long)(row_block) * ((M + 31) / 32) / ROW_BLOCKS))
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #ifndef SWEEP
 #define SWEEP 0
@@ -100,7 +102,7 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
   const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
   const int panel_block = tile % PANEL_BLOCKS;
   const int panel_begin = panel_block * NP, panel_end = min(PANELS, panel_begin + NP);
-  const int m_begin = row_block * (MT * 32), m_end = min(M, m_begin + MT * 32);
+  const int m_begin = FIRST_BLOCK(row_block) * 32, m_end = min(M, FIRST_BLOCK(row_block + 1) * 32);
   const int row_blocks = (m_end - m_begin + 31) / 32, split_rows = row_blocks * 32;
   // What is multiplied before something is stored: blocks, one after another, or rows of blocks in a sweep.
   const int units = row_blocks * (SWEEP ? 1 : panel_end - panel_begin);

@@ -42,6 +42,8 @@
 #define STEPS (TAPS * TAP_STEPS)
 #define PANELS ((N + 31) / 32)
 #define ROW_BLOCKS ((M + MT * 16 - 1) / (MT * 16))
+// The first of the blocks of rows of a work-item: they have equal numbers, or the last ones, whose rows may be fewer, one more.
+#define FIRST_BLOCK(row_block) ((int)((long)(row_block) * ((M + 15) / 16) / ROW_BLOCKS))
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #ifndef CHUNK
 #define CHUNK STEPS
@@ -68,7 +70,7 @@ void contraction_tile(const __global float* restrict a, const __global char* res
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
   const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
   const int panel_begin = tile % PANEL_BLOCKS * NP, panel_end = min(PANELS, panel_begin + NP);
-  const int m_begin = row_block * (MT * 16), m_end = min(M, m_begin + MT * 16);
+  const int m_begin = FIRST_BLOCK(row_block) * 16, m_end = min(M, FIRST_BLOCK(row_block + 1) * 16);
   const int row_blocks = (m_end - m_begin + 15) / 16, blocks = row_blocks * (panel_end - panel_begin);
   __local int* sums = (__local int*)(space + (64 - ((size_t)space & 63)) / 4);
   __local float* row_units = (__local float*)sums + 2 * SUM;
