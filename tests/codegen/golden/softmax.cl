@@ -132,8 +132,8 @@ int __attribute__((overloadable)) oclc_lanes_sum(int8 v) { return oclc_lanes_sum
 int __attribute__((overloadable)) oclc_lanes_sum(int16 v) { return oclc_lanes_sum(v.lo + v.hi); }
 
 #endif
-#ifndef OCLC_HAVE_oclc_lanes_max
-#define OCLC_HAVE_oclc_lanes_max
+#ifndef OCLC_HAVE_oclc_lanes_larger
+#define OCLC_HAVE_oclc_lanes_larger
 float __attribute__((overloadable)) oclc_lanes_max(float4 v) { return oclc_max(oclc_max(v.x, v.y), oclc_max(v.z, v.w)); }
 // Of wide vectors by one instruction a step, beside which lanes that are not numbers are looked for: the steps wait for one another.
 float __attribute__((overloadable)) oclc_lanes_larger(float8 v) {
