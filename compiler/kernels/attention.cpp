@@ -226,6 +226,7 @@ std::int64_t attention_row_blocks(const Kernel& scores, const Kernel& product, c
   const std::int64_t depth = panels(static_cast<double>(e.depth)), keys = panels(e.keys),
                      columns = panels(static_cast<double>(e.columns)), rows = panels(e.rows), steps = keys * (depth + columns),
                      floats_of_step = parts_of(target.tile_products) * 512, cores = std::max(1, target.compute_units);
+  // SPACE of the template.
   const std::int64_t floats =
       2 * keys * 1024 + (depth + 2 * keys + steps) * floats_of_step + std::max(keys, columns) * 1040 + 1104;
   if (floats * 4 > std::min(target.l2_bytes * 7 / 8, target.local_bytes)) return 0;
