@@ -57,15 +57,7 @@
 #define SPACE (16 + SUMS + STEPS * STEP / 2 + COPIED_PANELS * B_PANEL)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
-#if PRODUCTS == 6
-#define SPLIT oclc_split_3
-#endif
-#if PRODUCTS == 3
-#define SPLIT oclc_split_2
-#endif
-#if PRODUCTS == 1
-#define SPLIT oclc_split_1
-#endif
+#define SPLIT JOIN(oclc_split_, PRODUCTS)
 #define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
 #define VW 16
 #define VEC float16

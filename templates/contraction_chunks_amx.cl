@@ -87,18 +87,8 @@
 #define LOCAL_FLOATS (16 + (SUMS + 2) * 1024 + (MT + NP) * CHUNK * STEP / 2 + COPIED)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
-#if PRODUCTS == 6
-#define SPLIT oclc_split_3
-#define PAIRS oclc_parts_3
-#endif
-#if PRODUCTS == 3
-#define SPLIT oclc_split_2
-#define PAIRS oclc_parts_2
-#endif
-#if PRODUCTS == 1
-#define SPLIT oclc_split_1
-#define PAIRS oclc_parts_1
-#endif
+#define SPLIT JOIN(oclc_split_, PRODUCTS)
+#define PAIRS JOIN(oclc_parts_, PRODUCTS)
 // Terms of the i-th pair of a step of B.
 #define FIRST_OF_PAIR(i) (PRODUCTS == 1 ? 2 * (i) : (i))
 #define SECOND_OF_PAIR(i) (PRODUCTS == 1 ? 2 * (i) + 1 : (i) + 16)

@@ -115,12 +115,7 @@
 // One block is multiplied while the one before is stored.
 #define SUMS (BLOCKS * NP > 1 ? 2 : 1)
 #define LOCAL_FLOATS (16 + SUMS * 1024 + WINDOW_FLOATS + PATCH_FLOATS + SPLIT_FLOATS)
-#if PRODUCTS == 6
-#define SPLIT oclc_split_3
-#endif
-#if PRODUCTS == 3
-#define SPLIT oclc_split_2
-#endif
+#define SPLIT JOIN(oclc_split_, PRODUCTS)
 #define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
 
 void store_columns(float16 v, __global float* row, int n) {

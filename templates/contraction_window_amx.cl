@@ -110,15 +110,7 @@
 #define LOCAL_FLOATS (16 + SUMS * 1024 + TAP_STEPS * WINDOW_STEP / 2)
 #define JOIN_(x, y) x##y
 #define JOIN(x, y) JOIN_(x, y)
-#if PRODUCTS == 6
-#define SPLIT oclc_split_3
-#endif
-#if PRODUCTS == 3
-#define SPLIT oclc_split_2
-#endif
-#if PRODUCTS == 1
-#define SPLIT oclc_split_1
-#endif
+#define SPLIT JOIN(oclc_split_, PRODUCTS)
 #define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
 
 void store_columns(float16 v, __global float* row, int n) {

@@ -52,18 +52,18 @@ void __attribute__((overloadable)) oclc_split_1(float16 x, float16 y, __local us
 #endif
 }
 
-//@provides oclc_parts_1 oclc_parts_2 oclc_parts_3
-// Pairs (x[i], y[i]) of 16 neighbours as line `line` of each part, which are `pitch` ushorts apart.
+//@provides oclc_parts_1 oclc_parts_3 oclc_parts_6
+// Pairs (x[i], y[i]) of 16 neighbours as line `line` of each part that so many products take, which are `pitch` ushorts apart.
 void oclc_parts_1(float16 x, float16 y, __local ushort* part, int line, int pitch) {
   ((__local uint16*)part)[line] = convert_uint16(oclc_to_bf16(x)) | convert_uint16(oclc_to_bf16(y)) << 16;
 }
-void oclc_parts_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
+void oclc_parts_3(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   const uint16 p = oclc_bf16_nearest(x), q = oclc_bf16_nearest(y);
   oclc_bf16_pair(p, q, step, line);
   x -= as_float16(p), y -= as_float16(q);
   oclc_bf16_pair(as_uint16(x) + 0x8000u, as_uint16(y) + 0x8000u, step + pitch, line);
 }
-void oclc_parts_3(float16 x, float16 y, __local ushort* step, int line, int pitch) {
+void oclc_parts_6(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   // A NaN that a rounding lost is still there in the last part, which is not rounded: it is exact.
   uint16 p = (as_uint16(x) + 0x8000u) & OCLC_BF16_TOP, q = (as_uint16(y) + 0x8000u) & OCLC_BF16_TOP;
   oclc_bf16_pair(p, q, step, line);
@@ -74,18 +74,18 @@ void oclc_parts_3(float16 x, float16 y, __local ushort* step, int line, int pitc
   oclc_bf16_pair(as_uint16(x), as_uint16(y), step + 2 * pitch, line);
 }
 
-//@provides oclc_split_2 oclc_split_3
+//@provides oclc_split_3 oclc_split_6
 // Line `line` of a step at `step` from its 32 elements, the first 16 in x. Parts are `pitch` ushorts apart.
 #if defined(OCLC_AMX) || defined(OCLC_AMX_EMULATED)
-void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_parts_2(x, y, step, line, pitch); }
 void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_parts_3(x, y, step, line, pitch); }
+void oclc_split_6(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_parts_6(x, y, step, line, pitch); }
 #else
-void oclc_split_2(float16 x, float16 y, __local ushort* step, int line, int pitch) {
+void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) {
   __local float16* to = (__local float16*)step + 2 * line;
   to[0] = x;
   to[1] = y;
 }
-void oclc_split_3(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_split_2(x, y, step, line, pitch); }
+void oclc_split_6(float16 x, float16 y, __local ushort* step, int line, int pitch) { oclc_split_3(x, y, step, line, pitch); }
 #endif
 
 //@provides oclc_tiles_panel
@@ -102,9 +102,9 @@ void oclc_tiles_panel(int products, __local float* from, int terms, __local usho
       if (products == 1)
         oclc_parts_1(x, y, step + h * 512, i, 1024);
       else if (products == 3)
-        oclc_parts_2(x, y, step + h * 512, i, 1024);
-      else
         oclc_parts_3(x, y, step + h * 512, i, 1024);
+      else
+        oclc_parts_6(x, y, step + h * 512, i, 1024);
     }
 }
 

@@ -1,5 +1,4 @@
 #include "compiler/codegen/window_planes.h"
-#include "compiler/codegen/asked_ahead.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "compiler/codegen/asked_ahead.h"
 #include "compiler/codegen/contraction_image.h"
 #include "compiler/codegen/index_type.h"
 #include "compiler/codegen/loop_text.h"

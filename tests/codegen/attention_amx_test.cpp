@@ -1,6 +1,6 @@
 // Attention on a CPU's tile units in one kernel: with the unit's arithmetic in plain C, without a unit and with what there is,
 // in resident launches and in launches of its own; masks, ragged edges, joint projections, and what stays three kernels.
-#include "tests/codegen/plan_check.h"
+#include "tests/codegen/attention_check.h"
 #include "tests/runtime/cached_run.h"
 
 using namespace oclc;
@@ -14,13 +14,6 @@ CompileOptions tile_options(const char* precision) {
   options.target.local_bytes = 512 << 10;
   options.precision = precision;
   return options;
-}
-
-std::size_t attentions(const PlanCheck& check, const CompileOptions& options) {
-  const PlanRunner runner(module_of(copy_graph(*check.graph)), options);
-  std::size_t count = 0;
-  for (const Step& step : runner.compiled().schedule.entries[0].steps) count += step.attention ? 1 : 0;
-  return count;
 }
 
 // So many of the graph's results come from one kernel of attention, and all are right, as without it.
@@ -53,9 +46,7 @@ TEST_CASE("attention of heads of a joint projection on tiles, with masks of keys
   Value* joint = check.input({2, 70, 3 * 2 * 64});
   Value *q = heads(b, joint, 0, {2, 70, 2, 64}), *k = heads(b, joint, 128, {2, 70, 2, 64}),
         *v = heads(b, joint, 256, {2, 70, 2, 64});
-  HostTensor keys(DType::i64, {2, 1, 1, 70});
-  for (std::int64_t i = 0; i < keys.elements(); ++i) keys.set_int(i, i % 70 < 50 || i % 3 == 0 ? 1 : 0);
-  Value* seen = b.cast(check.input(std::move(keys)), DType::boolean);
+  Value* seen = seen_keys(check);
   Value* masked = b.add(b.mul(b.matmul(q, k, false, true), 0.125),
                         b.where(seen, b.scalar(DType::f32, 0), b.scalar(DType::f32, -3.4028234663852886e38)));
   check.out("keys", b.transpose(b.matmul(b.softmax(masked), v), {0, 2, 1, 3}));
@@ -85,11 +76,8 @@ TEST_CASE(
 TEST_CASE("rows of attention on tiles that -inf masks in whole blocks or wholly, and scores that are no numbers") {
   PlanCheck check;
   Builder& b = check.b;
-  constexpr double kInf = std::numeric_limits<double>::infinity();
   Value *q = check.input({2, 80, 16}), *k = check.input({2, 80, 16}), *v = check.input({2, 80, 16});
-  HostTensor mask(DType::f32, {80, 80});
-  for (std::int64_t i = 0; i < mask.elements(); ++i) mask.set(i, i % 80 > 79 - i / 80 ? 0 : -kInf);
-  for (std::int64_t i = 0; i < 80; ++i) mask.set(79 * 80 + i, i == 3 ? 0 : -kInf);
+  HostTensor mask = late_rows();
   mask.set(40 * 80 + 7, std::numeric_limits<double>::quiet_NaN());
   // Row 0 sees nothing: 0 / 0.
   check.out("late", b.matmul(b.softmax(b.add(b.matmul(q, k, false, true), check.input(std::move(mask)))), v));

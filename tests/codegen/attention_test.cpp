@@ -1,6 +1,6 @@
 // Attention in one launch: scores with masks, scales and ragged edges, heads gathered from a joint projection, sizes of run
 // time, rows that are masked wholly or in part; where the scores are wanted elsewhere, or are few, they stay launches.
-#include "tests/codegen/plan_check.h"
+#include "tests/codegen/attention_check.h"
 
 using namespace oclc;
 using namespace oclc::test;
@@ -16,24 +16,17 @@ CompileOptions options_for(const std::string& precision = "fp32") {
   return options;
 }
 
-std::size_t launches_of_attention(const PlanCheck& check, const CompileOptions& options) {
-  const PlanRunner runner(module_of(copy_graph(*check.graph)), options);
-  std::size_t count = 0;
-  for (const Step& step : runner.compiled().schedule.entries[0].steps) count += step.attention ? 1 : 0;
-  return count;
-}
-
 // Each of the graph's results comes from one launch of attention and is right, as without it.
 void check_attention(const PlanCheck& check, std::size_t launches, double tolerance = 2e-6) {
-  for (const char* precision : {"fp32", "tf32"}) CHECK(launches_of_attention(check, options_for(precision)) == launches);
+  for (const char* precision : {"fp32", "tf32"}) CHECK(attentions(check, options_for(precision)) == launches);
   const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
   PlanRunner runner(module_of(copy_graph(*check.graph)), options_for());
   CHECK((runner.source().find("oclc_swap_lanes(") != std::string::npos) == (launches > 0));
   CHECK(oclc::difference(runner.run(check.inputs, check.symbols), wanted, tolerance) == "");
   CompileOptions apart = options_for();
   apart.disabled.push_back("attention");
-  CHECK(launches_of_attention(check, apart) == 0);
-  CHECK(launches_of_attention(check, options_for("strict")) == 0);
+  CHECK(attentions(check, apart) == 0);
+  CHECK(attentions(check, options_for("strict")) == 0);
 }
 
 }  // namespace
@@ -44,9 +37,7 @@ TEST_CASE("attention of heads of a joint projection, with a mask of keys and one
   Value* joint = check.input({2, 70, 3 * 4 * 64});
   Value *q = heads(b, joint, 0, {2, 70, 4, 64}), *k = heads(b, joint, 256, {2, 70, 4, 64}),
         *v = heads(b, joint, 512, {2, 70, 4, 64});
-  HostTensor keys(DType::i64, {2, 1, 1, 70});
-  for (std::int64_t i = 0; i < keys.elements(); ++i) keys.set_int(i, i % 70 < 50 || i % 3 == 0 ? 1 : 0);
-  Value* seen = b.cast(check.input(std::move(keys)), DType::boolean);
+  Value* seen = seen_keys(check);
   Value* scores = b.mul(b.matmul(q, k, false, true), 0.125);
   Value* masked = b.add(scores, b.where(seen, b.scalar(DType::f32, 0), b.scalar(DType::f32, -3.4028234663852886e38)));
   check.out("keys", b.transpose(b.matmul(b.softmax(masked), v), {0, 2, 1, 3}));
@@ -82,10 +73,7 @@ TEST_CASE("rows of attention that are masked in whole blocks by -inf") {
   PlanCheck check;
   Builder& b = check.b;
   Value *q = check.input({4, 80, 16}), *k = check.input({4, 80, 16}), *v = check.input({4, 80, 16});
-  HostTensor mask(DType::f32, {80, 80});
-  for (std::int64_t i = 0; i < mask.elements(); ++i)
-    mask.set(i, i % 80 > 79 - i / 80 ? 0 : -std::numeric_limits<double>::infinity());
-  for (std::int64_t i = 0; i < 80; ++i) mask.set(79 * 80 + i, i == 3 ? 0 : -std::numeric_limits<double>::infinity());
+  HostTensor mask = late_rows();
   check.out("late", b.matmul(b.softmax(b.add(b.matmul(q, k, false, true), check.input(std::move(mask)))), v));
   check_attention(check, 1);
 }

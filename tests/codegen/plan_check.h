@@ -37,12 +37,6 @@ inline HostTensor ints_of(DType dtype, Ints shape, const Ints& values) {
 
 inline std::vector<Expr> exprs(std::initializer_list<std::int64_t> values) { return {values.begin(), values.end()}; }
 
-// Heads of [images, positions, heads * width] columns from `first` on, as [images, heads, positions, width].
-inline Value* heads(Builder& b, Value* joint, std::int64_t first, Ints shape) {
-  Value* part = b.slice(joint, exprs({0, 0, first}), exprs({shape[0], shape[1], shape[2] * shape[3]}), {1, 1, 1});
-  return b.transpose(b.reshape(part, {Expr(shape[0]), Expr(shape[1]), Expr(shape[2]), Expr(shape[3])}), {0, 2, 1, 3});
-}
-
 struct PlanCheck {
   std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   Builder b{*graph, "node"};

@@ -32,7 +32,7 @@ TEST_CASE("every template compiles alone with its defaults") {
     // Inline PTX is for no compiler at hand: its names are declared alone.
     if (source.find("oclc_mma(") != std::string::npos) source = std::string(kNoMatrixUnit) + source;
     if ((row.name.starts_with("contraction") || row.name.starts_with("attention")) && row.name.ends_with("_amx"))
-      source = prelude_for(source + " oclc_tiles_multiply_6 oclc_digits_multiply") + source;
+      source = prelude_for(source + " oclc_tiles_multiply_6 oclc_split_6 oclc_parts_6 oclc_digits_multiply") + source;
     if (row.name == "lanes") source = prelude_for("oclc_max oclc_min oclc_store") + source;
     if (row.name == "half") source = prelude_for("oclc_store") + source;
     if (row.name == "tiles_amx") source = prelude_for("oclc_store oclc_to_bf16") + source;
