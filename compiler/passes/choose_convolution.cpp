@@ -125,7 +125,16 @@ bool all(const Node& conv, const char* name, std::int64_t number) {
   return std::all_of(list.begin(), list.end(), [&](std::int64_t i) { return i == number; });
 }
 
-bool is_product_of_planes(const Node& conv, const Planes& planes) {
+// Where vectors are wide, surplus columns of a product with few positions, of which many terms are summed, cost more than
+// laying the planes out; many results cost more to lay out than they do there.
+constexpr std::int64_t kFewTerms = 128, kManyPositions = 512, kLeastFeaturesOfChannels = 4;
+
+bool gains_as_product_of_planes(std::int64_t channels, std::int64_t features, std::int64_t positions, const Target& target) {
+  return has_few_registers(target) || channels <= kFewTerms ||
+         (positions >= kManyPositions && features * kLeastFeaturesOfChannels > channels);
+}
+
+bool is_product_of_planes(const Node& conv, const Planes& planes, const Target& target) {
   const Shape &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;
   if (conv.get<std::int64_t>("group") != 1 || !constant_of(conv.inputs[1]) || conv.output()->type.dtype != DType::f32 ||
       w[0].value() < kLeastFeatures || planes.count(conv.output()) == 0)
@@ -133,20 +142,20 @@ bool is_product_of_planes(const Node& conv, const Planes& planes) {
   if (product(std::span(w).subspan(2)) == Expr(1)) {
     const std::int64_t positions = product(std::span(y).subspan(2)).constant().value_or(0), features = w[0].value();
     return all(conv, "strides", 1) && all(conv, "pads", 0) && w[1].value() >= kLeastChannels && positions >= kLeastPositions &&
-           positions * features >= kLeastResults && (features >= kManyRowsOfWeights || positions % kWholePanels == 0);
+           positions * features >= kLeastResults && (features >= kManyRowsOfWeights || positions % kWholePanels == 0) &&
+           gains_as_product_of_planes(w[1].value(), features, positions, target);
   }
   return y.size() == 4 && all(conv, "strides", 1) && w[1].value() <= kMostChannels && y[2].is_constant() &&
          y[3].constant().value_or(0) >= kLeastWidth;
 }
 
-// Where few registers make tiles of four rows and more, the weights are the left operand of a product with the planes as they
-// lie, or with each line's taps of few of them, and nothing is laid out. Vectors of 512 bits read planes as rows of pixels: not
-// measured otherwise.
+// On vectors the weights are the left operand of a product with the planes as they lie, or with each line's taps of few of
+// them, and nothing is laid out. Tiles of AMX read rows of pixels: not measured otherwise.
 bool multiplies_planes(const Node& conv, const Planes& planes, const Target& target) {
   const Value* x = conv.inputs[0];
-  return target.device_class == DeviceClass::cpu && has_few_registers(target) && target.vector_width >= 4 &&
+  return target.device_class == DeviceClass::cpu && target.matrix_unit == MatrixUnit::none && target.vector_width >= 4 &&
          target.loop_iterations == Target::kNoLimit && x->layout.is_row_major() && !is(x->producer, "transpose") &&
-         !becomes_channels_last(x) && is_product_of_planes(conv, planes);
+         !becomes_channels_last(x) && is_product_of_planes(conv, planes, target);
 }
 
 // The planes between rows and columns of zeros. Columns that make whole vectors are moved as such, between whole vectors of
@@ -248,10 +257,10 @@ std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions
 
 }  // namespace
 
-std::set<const Value*> values_read_as_planes(const Graph& graph) {
+std::set<const Value*> values_read_as_planes(const Graph& graph, const Target& target) {
   Planes planes;
   const auto computes_on_planes = [&](const Value* value, const Node* user) {
-    if (is(user, "conv")) return user->inputs[0] == value && is_product_of_planes(*user, planes);
+    if (is(user, "conv")) return user->inputs[0] == value && is_product_of_planes(*user, planes, target);
     return user->op->kind == OpKind::elementwise && user->output()->type.elements() == value->type.elements() &&
            planes.count(user->output()) != 0 && std::none_of(user->inputs.begin(), user->inputs.end(), [&](const Value* v) {
              return v && v != value && becomes_channels_last(v);
@@ -271,7 +280,7 @@ std::set<const Value*> values_read_as_planes(const Graph& graph) {
 
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
   const std::set<const Node*> large = large_windows(graph, options);
-  const Planes planes = values_read_as_planes(graph);
+  const Planes planes = values_read_as_planes(graph, options.target);
   bool changed = false;
   for (Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) changed = choose_convolution(*body, options) || changed;

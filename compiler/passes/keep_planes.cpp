@@ -109,7 +109,7 @@ bool keep_planes(Graph& graph, const Target& target) {
   if (target.device_class != DeviceClass::cpu || target.vector_width < kLeastColumns ||
       target.loop_iterations != Target::kNoLimit)
     return false;
-  const std::set<const Value*> planes = values_read_as_planes(graph);
+  const std::set<const Value*> planes = values_read_as_planes(graph, target);
   const auto nodes = graph.nodes();  // those that are added are chosen already
   bool changed = false;
   for (Node* node : nodes) {

@@ -312,7 +312,7 @@ TEST_CASE("column sums of two passes, and of three sums, take a strip of vectors
   CHECK(asking >= 1);
 }
 
-TEST_CASE("where registers are few, convolutions between planes are products with packed weights on the left") {
+TEST_CASE("convolutions between planes are products with the weights on the left, packed where registers are few") {
   PlanCheck check;
   Builder& b = check.b;
   const auto weights = [&](const Ints& shape) { return b.constant(random_tensor(DType::f32, shape, 11, -1, 1)); };

@@ -285,6 +285,40 @@ TEST_CASE("a strategy that a convolution does not allow leaves it implicit") {
         "conv_depthwise: depthwise: one input channel a group");
 }
 
+TEST_CASE("between planes a convolution is a product of them where that costs less than laying them out") {
+  const auto planes = [](const char* target, const Ints& x, const Ints& w) {
+    Graph graph;
+    Builder b(graph, "layer");
+    Value* y = graph.add_input("x", {DType::f32, Shape(x.begin(), x.end())});
+    graph.add_output(
+        "y", b.conv(y, b.constant(random_tensor(DType::f32, w, 1)), nullptr, {.pads = Ints(2 * (w.size() - 2), w[2] / 2)}));
+    choose_convolution(graph, {find_target(target), "auto", "fp32"});
+    const auto& nodes = graph.nodes();
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [](const Node* n) { return n->get_or<std::string>("strategy", "") == "planes"; });
+  };
+  struct Case {
+    Ints x, w;
+    bool wide, few;
+  };
+  const Case cases[] = {
+      {{1, 64, 56, 56}, {256, 64, 1, 1}, true, true},     // few terms
+      {{1, 128, 14, 14}, {512, 128, 1, 1}, true, true},   // few terms, few positions
+      {{1, 512, 14, 14}, {512, 512, 1, 1}, false, true},  // surplus columns
+      {{1, 192, 28, 28}, {96, 192, 1, 1}, true, true},    // many positions
+      {{1, 192, 28, 28}, {48, 192, 1, 1}, false, true},   // and few results
+      {{1, 3, 64, 64}, {32, 3, 3, 3}, true, true},        // few planes
+      {{1, 5, 64, 64}, {32, 5, 3, 3}, false, false},      // more
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.x);
+    CAPTURE(c.w);
+    CHECK(planes("cpu", c.x, c.w) == c.wide);
+    CHECK(planes("cpu-256", c.x, c.w) == c.few);
+    CHECK(!planes("cpu-amx", c.x, c.w));
+  }
+}
+
 TEST_CASE("Winograd of 5x5 filters stays within the contract's error") {
   Graph graph;
   Builder b(graph, "layers");
