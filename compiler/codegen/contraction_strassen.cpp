@@ -157,7 +157,8 @@ double strassen_cycles(const StrassenTiles& t, const StrassenShape& s, const Tar
   const std::int64_t width = target.vector_width, panel_width = t.vectors * width, pairs = t.row_tiles * t.rows,
                      items = ceil_div(ceil_div(ceil_div(s.rows, 2), std::int64_t{t.rows}), t.row_tiles) *
                              ceil_div(ceil_div(s.columns, 2 * panel_width), t.panels);
-  const UnhiddenCosts& unhidden = has_wide_vectors(target) && s.copy_of_right == 0 ? kWideCosts : kNarrowCosts;
+  const UnhiddenCosts& unhidden =
+      has_wide_vectors(target) && !target.adds_apart && s.copy_of_right == 0 ? kWideCosts : kNarrowCosts;
   const double step = std::max(t.rows * t.vectors / 2.0, 4.0),
                tile = static_cast<double>(t.terms) * step + kStartCycles + unhidden.sum_cycles * t.rows * t.vectors,
                factor_bytes = static_cast<double>(t.terms * panel_width * 4 * kBlocks) / kSeven,

@@ -11,6 +11,8 @@ namespace oclc {
 const std::vector<Target>& target_rows() {
   static const std::vector<Target> rows = {
       {"cpu", DeviceClass::cpu, 16, 32, 2, 1 << 20, 512 << 10, 1, 400e9, 30e9, 20e-6, true, false, "CPU with 512-bit vectors"},
+      {"cpu-zen", DeviceClass::cpu, 16, 32, 2, 1 << 20, 512 << 10, 1, 400e9, 30e9, 20e-6, true, false,
+       "AMD CPU with 512-bit vectors (Zen 4 and later)", Target::kNoLimit, MatrixUnit::none, true},
       {"cpu-amx", DeviceClass::cpu, 16, 32, 2, 2 << 20, 1 << 20, 1, 400e9, 30e9, 20e-6, true, false,
        "x86 CPU with 512-bit vectors and AMX tiles of bfloat16", Target::kNoLimit, MatrixUnit::amx},
       {"cpu-256", DeviceClass::cpu, 8, 16, 4, 512 << 10, 256 << 10, 1, 380e9, 30e9, 20e-6, true, false,
@@ -49,6 +51,9 @@ const Target& find_target(std::string_view name) {
 // for eight each.
 constexpr std::string_view kIntel = "Intel(R)";
 
+// A processor's name holds its maker's.
+bool is_amd(std::string_view name) { return name.find("AMD") != name.npos; }
+
 // The same chip with different memory.
 bool is_hopper(std::string_view name) { return name == "NVIDIA H200" || name.starts_with("NVIDIA H100"); }
 
@@ -56,7 +61,9 @@ Target target_for(const DeviceFacts& facts) {
   Target target = find_target(facts.loop_limit           ? "llvmpipe"
                               : is_hopper(facts.name)    ? "h200"
                               : !facts.is_cpu            ? "gpu"
-                              : facts.vector_width >= 16 ? (facts.amx ? "cpu-amx" : "cpu")
+                              : facts.vector_width >= 16 ? (facts.amx            ? "cpu-amx"
+                                                            : is_amd(facts.name) ? "cpu-zen"
+                                                                                 : "cpu")
                               : facts.vector_width >= 8  ? "cpu-256"
                                                          : "cpu-128");
   if (facts.is_cpu) target.flops *= static_cast<double>(std::max(facts.compute_units, 1)) / target.compute_units;

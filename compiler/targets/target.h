@@ -40,6 +40,7 @@ struct Target {
   static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
   std::int64_t loop_iterations = kNoLimit;
   MatrixUnit matrix_unit = MatrixUnit::none;
+  bool adds_apart = false;  // vectors are added by other units than those that multiply and add
   Products products = Products::split;
   // On tiles of bfloat16: products of parts that a product of floats is made of, 6, 3 or 1; 0: none.
   int tile_products = 0;

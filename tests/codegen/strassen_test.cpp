@@ -48,11 +48,13 @@ TEST_CASE("tiles of halves fit the registers and the cache, and cover the produc
   }
 }
 
-TEST_CASE("large products with constant weights are of halves where fp32 or fast allows and vectors are narrow") {
+TEST_CASE("large products with constant weights are of halves where fp32 or fast allows and sums cost little") {
   PlanCheck check;
   check.out("y", check.b.matmul(check.input({128, 768}), factor(check, 768, 768)));
-  for (const std::string precision : {"fp32", "fast"}) CHECK(halved_kernels(check, halving_options("cpu-256", precision)) == 1);
-  CHECK(halved_kernels(check, halving_options("cpu-256", "strict")) == 0);
+  for (const std::string name : {"cpu-256", "cpu-zen"}) {
+    for (const std::string precision : {"fp32", "fast"}) CHECK(halved_kernels(check, halving_options(name, precision)) == 1);
+    CHECK(halved_kernels(check, halving_options(name, "strict")) == 0);
+  }
   for (const std::string other : {"cpu", "gpu"}) CHECK(halved_kernels(check, halving_options(other)) == 0);
   CompileOptions without = halving_options("cpu-256");
   without.disabled = {"multiply_halves"};
