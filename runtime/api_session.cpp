@@ -19,7 +19,7 @@ struct _cl_context* oclc_context_cl_context(const oclc_context* context) {
 }
 
 struct _cl_command_queue* oclc_context_cl_queue(const oclc_context* context) {
-  return context ? context->context->queue() : nullptr;
+  return context ? context->context->lent_queue() : nullptr;
 }
 
 oclc_status oclc_context_get_device(const oclc_context* context, oclc_device_info* info) {

@@ -26,7 +26,7 @@ Context::Context(const oclc_context_options& options)
     throw Failure(OCLC_E_UNSUPPORTED,
                   std::string("device '") + facts_.name + "' has " + facts_.version + ", wanted OpenCL 1.2 or newer");
   quirks_ = device_quirks(device_);
-  if (!options.cl_context) awake_ = AwakeWorker::make(context_.get(), device_, quirks_);
+  if (!options.cl_context) awake_ = AwakeWorkers::make(context_.get(), device_, quirks_);
 
   const char* wish = std::getenv("OCLC_CACHE");
   const bool off = wish ? std::string_view(wish) == "0" : has(quirks_, Quirk::own_cache) && !options.cache_dir;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/awake_worker.h"
+#include "runtime/awake_workers.h"
 #include "runtime/device.h"
 #include "runtime/handles.h"
 #include "runtime/package/package.h"
@@ -23,13 +23,24 @@ class Context {
   explicit Context(const oclc_context_options& options);
 
   cl_context cl() const { return context_.get(); }
-  cl_command_queue queue() const { return queue_.get(); }
+  // For work of any kind: threads that linger behind a run are told that there is some.
+  cl_command_queue queue() const {
+    if (awake_) AwakeWorkers::begin();
+    return queue_.get();
+  }
+  // For a run, whose schedule tells them as soon as its first launch can be found.
+  cl_command_queue queue_of_run() const { return queue_.get(); }
+  // For the caller's own work, of which they are not told: from now on one of them alone lingers.
+  cl_command_queue lent_queue() {
+    if (awake_) awake_->share();
+    return queue_.get();
+  }
   cl_device_id device() const { return device_; }
   const oclc_device_info& facts() const { return facts_; }
   std::uint32_t quirks() const { return quirks_; }
   bool profiling() const { return profiling_; }
   ProgramCache* cache() { return cache_.get(); }  // null: off
-  AwakeWorker* awake() { return awake_.get(); }   // or null
+  AwakeWorkers* awake() { return awake_.get(); }  // or null
 
   void message(oclc_severity severity, const std::string& text) const;
   // Keeps a warning, from any thread, until flush_warnings delivers it.
@@ -57,7 +68,7 @@ class Context {
   oclc_device_info facts_{};
   std::uint32_t quirks_ = 0;
   bool profiling_ = false;
-  std::unique_ptr<AwakeWorker> awake_;
+  std::unique_ptr<AwakeWorkers> awake_;
   std::unique_ptr<ProgramCache> cache_;
   void (*message_)(void*, oclc_severity, const char*) = nullptr;
   void (*progress_)(void*, std::uint32_t, std::uint32_t) = nullptr;

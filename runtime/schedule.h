@@ -84,7 +84,8 @@ class Schedule {
   };
 
   // Enqueues everything. `symbols` are those of `bind`; loop counters in it are scratch. Records launches if `records` is set.
-  // With records or a watch, launches with parts run part by part. Returns the number of launches.
+  // With records or a watch, launches with parts run part by part. Returns the number of launches. Threads that are awake are
+  // told of the first one.
   std::uint32_t enqueue(cl_command_queue queue, std::vector<std::int64_t>& symbols, std::vector<LaunchRecord>* records,
                         Watch* watch = nullptr);
   const std::vector<Place>& places() const { return places_; }  // of `bind`, and of what was laid out since

@@ -1,6 +1,7 @@
 // A schedule that is bound, enqueued: launches, loops, what the host reads and computes between them.
 #include <cstring>
 
+#include "runtime/awake_workers.h"
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
@@ -31,8 +32,10 @@ void Schedule::run(std::span<const Node> nodes) {
   for (const Node& node : nodes) {
     if (node.leaf >= 0) {
       run_leaf(leaves_[static_cast<std::size_t>(node.leaf)]);
+      if (launched_ == 1) AwakeWorkers::begin();
       continue;
     }
+    AwakeWorkers::begin();
     if (node.read) {
       read_dims(*node.read, node.segment);
       continue;

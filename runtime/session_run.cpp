@@ -13,12 +13,12 @@ namespace oclc::runtime {
 namespace fb = oclc::plan;
 
 void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_event* wait) {
-  if (AwakeWorker* awake = context_->awake()) awake->begin();
   if (wait_count > 0)
     check_cl(clEnqueueBarrierWithWaitList(context_->queue(), wait_count, wait, nullptr), "waiting for the caller's events");
   strings_.reset();
   write_inputs(e);
   enqueue_schedule(e);
+  AwakeWorkers::begin();
   read_outputs(e);
 }
 
@@ -61,7 +61,8 @@ void Session::enqueue_schedule(Entry& e) {
     const auto index = static_cast<std::uint32_t>(&e - entries_.data());
     check.emplace(*loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
   }
-  stats_.launches = e.schedule->enqueue(context_->queue(), scratch_, profile_ ? &records_ : nullptr, check ? &*check : nullptr);
+  stats_.launches =
+      e.schedule->enqueue(context_->queue_of_run(), scratch_, profile_ ? &records_ : nullptr, check ? &*check : nullptr);
   if (e.schedule->reads()) e.found = scratch_;
 }
 
@@ -134,7 +135,10 @@ void Session::run(std::uint32_t index) {
   cl_event done = nullptr;
   enqueue(index, 0, nullptr, &done);
   const ClEvent owner(done);
-  if (AwakeWorker* awake = context_->awake()) awake->linger(done);
+  if (AwakeWorkers* awake = context_->awake()) {
+    awake->linger(done);
+    AwakeWorkers::look(done);
+  }
   check_cl(clWaitForEvents(1, &done), "running entry point '" + entries_[index].name + "'");
 }
 

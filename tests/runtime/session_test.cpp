@@ -50,7 +50,7 @@ TEST_CASE("a session infers dimensions from inputs and follows them when they ch
   CHECK(session.stats().preparations == 5);
 }
 
-TEST_CASE("a thread that stays awake behind a run serves the next one, and ends with the context") {
+TEST_CASE("threads that stay awake behind a run serve the next one and the caller's own commands, and end with the context") {
   const rt::Plan plan = load(vector_plan_bytes());
   std::vector<float> a = ramp(300), b = ramp(300, 0.5f), y(300);
   const std::vector<std::int64_t> shape = {300};
@@ -70,6 +70,11 @@ TEST_CASE("a thread that stays awake behind a run serves the next one, and ends 
         session->run(0);
         check_vector_result(a, b, y);
       }
+      if (i < 40) continue;
+      cl_event mark = nullptr;
+      CHECK(clEnqueueMarkerWithWaitList(context.cl_queue(), 0, nullptr, &mark) == CL_SUCCESS);
+      CHECK(clWaitForEvents(1, &mark) == CL_SUCCESS);
+      clReleaseEvent(mark);
     }
   }
   unsetenv("OCLC_AWAKE");
