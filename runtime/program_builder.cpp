@@ -182,7 +182,9 @@ class Builder {
   void take_amx(std::vector<Unit>& units) {
     if (std::none_of(units.begin(), units.end(), [](const Unit& u) { return u.instructions == fb::Instructions::amx; })) return;
     const bool cpu = context_.facts().device_class == OCLC_DEVICE_CPU;
-    const AmxUse use = cpu ? amx_use() : AmxUse{"", "it is no CPU"};
+    AmxUse use = cpu ? amx_use() : AmxUse{"", "it is no CPU"};
+    if (use.option == kAmxOption && has(context_.quirks(), Quirk::no_tile_assembly))
+      use = {"", "its compiler takes no AMX instructions"};
     if (!use.refusal.empty())
       context_.message(OCLC_NOTE, std::string("the plan was compiled for AMX tiles; device '") + context_.facts().name +
                                       "' runs it without them: " + use.refusal);

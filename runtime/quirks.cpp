@@ -24,6 +24,8 @@ constexpr Row kRows[] = {
     // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then
     // leaves every loop (tests/platforms/rusticl_loop_limit.cpp). Plans for other targets than llvmpipe are refused.
     {"rusticl", "llvmpipe", "", bit(Quirk::loop_limit)},
+    // Kernels are compiled by way of SPIR-V, whose inline assembly has no registers of x86.
+    {"Intel(R) OpenCL", "", "", bit(Quirk::no_tile_assembly)},
     // Declared local memory is granted up to what the chip has (224 KB on an H200); the device tells of the least of all chips.
     {"NVIDIA CUDA", "", "", bit(Quirk::understates_local_memory)},
 };
@@ -53,6 +55,7 @@ std::string quirk_names(std::uint32_t quirks) {
   append(Quirk::host_memory_is_seen, "host_memory_is_seen");
   append(Quirk::understates_local_memory, "understates_local_memory");
   append(Quirk::workers_sleep, "workers_sleep");
+  append(Quirk::no_tile_assembly, "no_tile_assembly");
   return text;
 }
 

@@ -15,7 +15,8 @@ enum class Quirk : std::uint32_t {
   host_memory_is_seen =
       32,  // a buffer over host memory is that memory: kernels and host see each other's stores without mapping
   understates_local_memory = 64,  // kernels may declare more local memory than the device tells
-  workers_sleep = 128  // threads that run kernels sleep as soon as there are none, and waking them takes as long as short runs
+  workers_sleep = 128,  // threads that run kernels sleep as soon as there are none, and waking them takes as long as short runs
+  no_tile_assembly = 256  // its compiler takes no x86 instructions in a kernel: AMX tiles are not reached
 };
 
 struct DriverNames {

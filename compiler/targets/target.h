@@ -71,7 +71,7 @@ struct DeviceFacts {
   std::int64_t cache_bytes = 0;
   int max_work_group = 256;
   bool fp64 = true;
-  bool amx = false;         // a CPU's tile units multiply bfloat16
+  bool amx = false;         // a CPU's tile units multiply bfloat16, and the driver's compiler takes their instructions
   bool loop_limit = false;  // the runtime's quirk of this name
   std::string_view name{}, vendor{};
 };

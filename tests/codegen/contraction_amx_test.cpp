@@ -9,6 +9,7 @@
 #include "compiler/codegen/pack_digits.h"
 #include "compiler/codegen/pack_parts.h"
 #include "compiler/targets/amx_tiles.h"
+#include "frontends/cpp/typed/device_target.h"
 #include "tests/codegen/plan_check.h"
 #include "tests/runtime/cached_run.h"
 
@@ -494,4 +495,22 @@ TEST_CASE("a device with tiles has their target") {
   CHECK(target_for(facts).flops == 2 * find_target("cpu-amx").flops);
   facts.vector_width = 8;
   CHECK(target_for(facts).name == "cpu-256");
+}
+
+TEST_CASE("a device's own words choose between the rows of 512-bit vectors") {
+  struct Case {
+    const char *name, *features, *quirks, *target;
+  };
+  for (const Case& c : {Case{"pthread-Intel Xeon", "avx512f", "own_cache", "cpu"},
+                        Case{"pthread-Intel Xeon", "avx512f amx_tile amx_bf16", "own_cache", "cpu-amx"},
+                        Case{"Intel Xeon", "avx512f amx_tile amx_bf16", "no_tile_assembly", "cpu"},
+                        Case{"pthread-AMD EPYC", "avx512f", "own_cache", "cpu-zen"}}) {
+    oclc_device_info device = OCLC_INIT(oclc_device_info);
+    device.device_class = OCLC_DEVICE_CPU;
+    device.vector_width_float = 16;
+    std::strcpy(device.name, c.name);
+    std::strcpy(device.cpu_features, c.features);
+    std::strcpy(device.quirks, c.quirks);
+    CHECK(target_of(device).name == c.target);
+  }
 }

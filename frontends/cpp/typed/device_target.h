@@ -17,9 +17,10 @@ inline Target target_of(const oclc_device_info& device) {
   facts.cache_bytes = static_cast<std::int64_t>(device.cache_bytes);
   facts.max_work_group = static_cast<int>(device.max_work_group_size);
   facts.fp64 = device.fp64 != 0;
-  const std::string_view features = device.cpu_features;
-  facts.amx = features.find("amx_bf16") != features.npos && features.find("amx_tile") != features.npos;
-  facts.loop_limit = std::string_view(device.quirks).find("loop_limit") != std::string_view::npos;
+  const std::string_view features = device.cpu_features, quirks = device.quirks;
+  facts.amx = features.find("amx_bf16") != features.npos && features.find("amx_tile") != features.npos &&
+              quirks.find("no_tile_assembly") == quirks.npos;
+  facts.loop_limit = quirks.find("loop_limit") != quirks.npos;
   facts.name = device.name;
   facts.vendor = device.vendor;
   return target_for(facts);
