@@ -20,24 +20,18 @@ constexpr std::chrono::microseconds kLook{20};
 constexpr int kLooks = 64;   // at the number of runs, between two of the clock
 constexpr int kThreads = 2;  // that linger: on more cores, too, the first two begin, and wake others
 
-struct Lingering {
-  const std::atomic<std::uint64_t>* runs;
-  std::uint64_t run;
-};
+}  // namespace
 
-// Yields to whoever wants the core.
-void CL_CALLBACK stay_awake(void* argument) {
-  const Lingering l = *static_cast<const Lingering*>(argument);
+void CL_CALLBACK AwakeWorkers::stay_awake(void* run) {
+  const std::uint64_t before = *static_cast<const std::uint64_t*>(run);
   const auto end = Clock::now() + kLinger;
   do {
     for (int i = 0; i < kLooks; ++i) {
-      if (l.runs->load(std::memory_order_acquire) != l.run) return;
+      if (runs_.load(std::memory_order_acquire) != before) return;
     }
     ::sched_yield();
   } while (Clock::now() < end);
 }
-
-}  // namespace
 
 std::unique_ptr<AwakeWorkers> AwakeWorkers::make(cl_context context, cl_device_id device, std::uint32_t quirks) {
   const char* wish = std::getenv("OCLC_AWAKE");
@@ -63,10 +57,10 @@ AwakeWorkers::~AwakeWorkers() {
 }
 
 void AwakeWorkers::linger(cl_event done) {
-  Lingering l{&runs_, runs_.load(std::memory_order_relaxed)};
+  std::uint64_t run = runs_.load(std::memory_order_relaxed);
   for (const ClQueue& queue : queues_) {
     if (shared_.load(std::memory_order_relaxed) && &queue != &queues_.front()) return;
-    if (clEnqueueNativeKernel(queue.get(), stay_awake, &l, sizeof l, 0, nullptr, nullptr, 1, &done, nullptr) == CL_SUCCESS)
+    if (clEnqueueNativeKernel(queue.get(), stay_awake, &run, sizeof run, 0, nullptr, nullptr, 1, &done, nullptr) == CL_SUCCESS)
       clFlush(queue.get());
   }
 }

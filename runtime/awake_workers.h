@@ -38,9 +38,13 @@ class AwakeWorkers {
  private:
   explicit AwakeWorkers(std::vector<ClQueue> queues) : queues_(std::move(queues)) {}
 
+  // Until runs_ is no longer *run, or kLinger; yields to whoever wants the core.
+  static void CL_CALLBACK stay_awake(void* run);
+
   std::vector<ClQueue> queues_;  // a thread each
   const pid_t process_ = ::getpid();
   std::atomic<bool> shared_{false};
+  // Of the process, whose contexts share the driver's threads. A hint: no result depends on it.
   static inline std::atomic<std::uint64_t> runs_{0};
 };
 
