@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/runtime/cached_run.h"
+#include "tests/runtime/driver_standin.h"
 
 using namespace oclc;
 using namespace oclc::test;
@@ -76,4 +77,21 @@ TEST_CASE("the branch for the unit is built where the processor has it") {
     CHECK(made.messages[0].find("the processor has no AMX tiles") != std::string::npos);
   }
   CHECK(made.result == (made.messages.empty() ? std::vector<float>{-1, -2, -3, -4} : std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST_CASE("a driver whose compiler takes no instructions of the unit is known, and leaves the portable branch") {
+  const struct Intel {
+    Intel() { driver.platform = "Intel(R) OpenCL"; }
+    ~Intel() { driver.platform = ""; }
+  } intel;
+  oclc_device_info device = OCLC_INIT(oclc_device_info);
+  REQUIRE(oclc_device_get(0, &device, nullptr) == OCLC_OK);
+  CHECK(std::string(device.quirks) == "no_tile_assembly");
+  const Made made = run(nullptr);
+  CHECK(made.result == std::vector<float>{1, 2, 3, 4});
+  REQUIRE(made.messages.size() == 1);
+  const bool has_unit = std::string(device.cpu_features).find("amx_bf16") != std::string::npos;
+  CHECK(made.messages[0].find(has_unit ? "its compiler takes no AMX instructions" : "the processor has no AMX tiles") !=
+        std::string::npos);
+  CHECK(run("emulate").result == std::vector<float>{2, 4, 6, 8});
 }

@@ -46,6 +46,15 @@ OCLC_STANDIN cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, st
   return next(device, what, bytes, value, size);
 }
 
+OCLC_STANDIN cl_int clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, std::size_t bytes, void* value,
+                                      std::size_t* size) {
+  static const auto next = real<decltype(clGetPlatformInfo)>("clGetPlatformInfo");
+  if (driver.platform.empty() || what != CL_PLATFORM_NAME) return next(platform, what, bytes, value, size);
+  if (size) *size = driver.platform.size() + 1;
+  if (value) std::memcpy(value, driver.platform.c_str(), driver.platform.size() + 1);
+  return CL_SUCCESS;
+}
+
 OCLC_STANDIN cl_int clGetProgramInfo(cl_program program, cl_program_info what, std::size_t bytes, void* value,
                                      std::size_t* size) {
   if (!driver.ptx.empty() && what == CL_PROGRAM_BINARY_SIZES) {

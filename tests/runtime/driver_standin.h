@@ -1,4 +1,4 @@
-// This program stands between the runtime and the driver in the functions about binaries.
+// This program stands between the runtime and the driver in the functions about binaries, devices and platforms.
 #pragma once
 #include <CL/cl.h>
 
@@ -11,6 +11,7 @@ struct DriverStandin {
   std::string last_binary;       // of those offered
   cl_int answer = CL_SUCCESS;    // what the driver says of them; CL_SUCCESS: what it really says
   cl_uint capability_major = 0;  // not 0: the device says that it is one of NVIDIA's of this compute capability, X.0
+  std::string platform;          // not empty: the name of every platform
   std::string ptx;               // not empty: the binary of every program
 };
 
