@@ -40,12 +40,12 @@ void Context::clear(cl_mem memory, std::uint64_t offset, std::uint64_t bytes) co
   if (bytes == 0) return;
   if (has(quirks_, Quirk::fill_unseen)) {
     const std::vector<std::byte> zeros(bytes);
-    check_cl(clEnqueueWriteBuffer(queue_.get(), memory, CL_TRUE, offset, bytes, zeros.data(), 0, nullptr, nullptr),
+    check_cl(clEnqueueWriteBuffer(queue(), memory, CL_TRUE, offset, bytes, zeros.data(), 0, nullptr, nullptr),
              "clearing a buffer");
     return;
   }
   const cl_uchar zero = 0;
-  check_cl(clEnqueueFillBuffer(queue_.get(), memory, &zero, 1, offset, bytes, 0, nullptr, nullptr), "clearing a buffer");
+  check_cl(clEnqueueFillBuffer(queue(), memory, &zero, 1, offset, bytes, 0, nullptr, nullptr), "clearing a buffer");
 }
 
 void Context::warn_later(const std::string& text) {

@@ -18,7 +18,6 @@ void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_even
   strings_.reset();
   write_inputs(e);
   enqueue_schedule(e);
-  AwakeWorkers::begin();
   read_outputs(e);
 }
 
@@ -51,6 +50,7 @@ void Session::enqueue_schedule(Entry& e) {
     e.recording_failed = !e.recorded;
   }
   if (replays && e.recorded && e.recorded->enqueue()) {
+    AwakeWorkers::begin();
     stats_.launches = e.recorded->launches();
     stats_.command_buffer = 1;
     return;

@@ -44,12 +44,12 @@ constexpr double kPlainCopies = 1.15;
 // Bytes a cycle of right factors that come from memory, asked for ahead.
 constexpr double kFreshBytes = 8;
 // What multiply-adds do not hide: cycles of a vector of sums that is added up, and bytes a cycle of right factors. Measured on
-// a Zen 4, and with constant weights on a Sapphire Rapids, which multiplies two vectors of 512 bits a cycle: there seven
-// products with them take as long as eight.
+// a Zen 4, and with constant weights on a Sapphire Rapids, which multiplies two vectors of 512 bits a cycle by the units that
+// add: there seven products with them take as long as eight.
 struct UnhiddenCosts {
   double sum_cycles, right_bytes;
 };
-constexpr UnhiddenCosts kNarrowCosts{1, 96}, kWideCosts{3, 20};
+constexpr UnhiddenCosts kUsualCosts{1, 96}, kSharedUnitCosts{3, 20};
 // Of the second-level cache, whose rest the factors on the right, A and the results pass through: beyond it the gain is lost.
 constexpr double kLocalShare = 0.5;
 constexpr std::int64_t kLeftPitch = 16;
@@ -158,7 +158,7 @@ double strassen_cycles(const StrassenTiles& t, const StrassenShape& s, const Tar
                      items = ceil_div(ceil_div(ceil_div(s.rows, 2), std::int64_t{t.rows}), t.row_tiles) *
                              ceil_div(ceil_div(s.columns, 2 * panel_width), t.panels);
   const UnhiddenCosts& unhidden =
-      has_wide_vectors(target) && !target.adds_apart && s.copy_of_right == 0 ? kWideCosts : kNarrowCosts;
+      has_wide_vectors(target) && !target.adds_apart && s.copy_of_right == 0 ? kSharedUnitCosts : kUsualCosts;
   const double step = std::max(t.rows * t.vectors / 2.0, 4.0),
                tile = static_cast<double>(t.terms) * step + kStartCycles + unhidden.sum_cycles * t.rows * t.vectors,
                factor_bytes = static_cast<double>(t.terms * panel_width * 4 * kBlocks) / kSeven,

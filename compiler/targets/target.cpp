@@ -58,14 +58,14 @@ bool is_amd(std::string_view name) { return name.find("AMD") != name.npos; }
 bool is_hopper(std::string_view name) { return name == "NVIDIA H200" || name.starts_with("NVIDIA H100"); }
 
 Target target_for(const DeviceFacts& facts) {
-  Target target = find_target(facts.loop_limit           ? "llvmpipe"
-                              : is_hopper(facts.name)    ? "h200"
-                              : !facts.is_cpu            ? "gpu"
-                              : facts.vector_width >= 16 ? (facts.amx            ? "cpu-amx"
-                                                            : is_amd(facts.name) ? "cpu-zen"
-                                                                                 : "cpu")
-                              : facts.vector_width >= 8  ? "cpu-256"
-                                                         : "cpu-128");
+  Target target = find_target(facts.loop_limit          ? "llvmpipe"
+                              : is_hopper(facts.name)   ? "h200"
+                              : !facts.is_cpu           ? "gpu"
+                              : facts.vector_width < 8  ? "cpu-128"
+                              : facts.vector_width < 16 ? "cpu-256"
+                              : facts.amx               ? "cpu-amx"
+                              : is_amd(facts.name)      ? "cpu-zen"
+                                                        : "cpu");
   if (facts.is_cpu) target.flops *= static_cast<double>(std::max(facts.compute_units, 1)) / target.compute_units;
   target.compute_units = std::max(facts.compute_units, 1);
   target.local_bytes = facts.local_bytes;

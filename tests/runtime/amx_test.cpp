@@ -82,7 +82,7 @@ TEST_CASE("the branch for the unit is built where the processor has it") {
 TEST_CASE("a driver whose compiler takes no instructions of the unit is known, and leaves the portable branch") {
   const struct Intel {
     Intel() { driver.platform = "Intel(R) OpenCL"; }
-    ~Intel() { driver.platform = ""; }
+    ~Intel() { driver = {}; }
   } intel;
   oclc_device_info device = OCLC_INIT(oclc_device_info);
   REQUIRE(oclc_device_get(0, &device, nullptr) == OCLC_OK);
