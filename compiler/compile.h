@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
-#include "compiler/kernels/lower.h"
-#include "compiler/passes/recompute.h"
+#include "compiler/kernels/lower/lower.h"
+#include "compiler/passes/gradients/recompute.h"
 #include "compiler/plan/build_plan.h"
 #include "compiler/targets/target.h"
 
@@ -18,9 +18,10 @@ struct CompileOptions {
   std::string precision = "fp32";     // strict, fp32, fast, tf32, bf16
   std::string conv = "auto";          // auto, im2col, implicit, direct, winograd
   std::string gemm = "own";           // own, clblast
-  // Values of the forward pass of at least so many bytes are computed again for the backward pass; see passes/recompute.h.
+  // Values of the forward pass of at least so many bytes are computed again for the backward pass; see
+  // passes/gradients/recompute.h.
   std::int64_t recompute_bytes = kRecomputeNone;
-  DType mixed = DType::f32;  // f16, bf16: what training entries store activations as; see passes/mixed_precision.h
+  DType mixed = DType::f32;  // f16, bf16: what training entries store activations as; see passes/gradients/mixed_precision.h
   std::function<void(std::string_view stage)> progress;  // may be empty
   bool report = false;
   std::vector<InputLimit> limits;  // of the inputs' values, from build_training()

@@ -1,12 +1,12 @@
 #include "compiler/codegen/codegen.h"
 
-#include "compiler/codegen/contraction.h"
-#include "compiler/codegen/contraction_gpu.h"
-#include "compiler/codegen/contraction_row_gpu.h"
-#include "compiler/codegen/group_reduction.h"
-#include "compiler/codegen/loop_nest.h"
-#include "compiler/codegen/packed_right.h"
-#include "compiler/codegen/window_planes.h"
+#include "compiler/codegen/contraction/cpu/contraction.h"
+#include "compiler/codegen/contraction/gpu/contraction_gpu.h"
+#include "compiler/codegen/contraction/gpu/contraction_row_gpu.h"
+#include "compiler/codegen/contraction/gpu/packed_right.h"
+#include "compiler/codegen/loops/group_reduction.h"
+#include "compiler/codegen/loops/loop_nest.h"
+#include "compiler/codegen/loops/window_planes.h"
 
 namespace oclc {
 

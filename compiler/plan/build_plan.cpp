@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "compiler/codegen/resident_kernel.h"
+#include "compiler/codegen/launches/resident_kernel.h"
 #include "compiler/ir/strings.h"
-#include "compiler/kernels/resident.h"
-#include "compiler/kernels/row_weights.h"
 #include "compiler/ops/builder.h"
 #include "compiler/plan/launch_tables.h"
+#include "compiler/schedule/resident.h"
+#include "compiler/schedule/row_weights.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 

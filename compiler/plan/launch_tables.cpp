@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/attention_kernel.h"
-#include "compiler/codegen/chain_kernel.h"
-#include "compiler/codegen/persistent_kernel.h"
-#include "compiler/codegen/resident_kernel.h"
-#include "compiler/codegen/side_by_side.h"
-#include "compiler/kernels/resident.h"
+#include "compiler/codegen/attention/attention_kernel.h"
+#include "compiler/codegen/launches/chain_kernel.h"
+#include "compiler/codegen/launches/persistent_kernel.h"
+#include "compiler/codegen/launches/resident_kernel.h"
+#include "compiler/codegen/launches/side_by_side.h"
+#include "compiler/schedule/resident.h"
 
 namespace oclc {
 

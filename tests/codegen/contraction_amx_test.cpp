@@ -1,14 +1,14 @@
 // Contractions on tiles of bfloat16: what is computed with the unit's arithmetic in plain C, and without a unit.
-#include "compiler/codegen/contraction_amx.h"
+#include "compiler/codegen/contraction/amx/contraction_amx.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "compiler/codegen/pack_digits.h"
-#include "compiler/codegen/pack_parts.h"
-#include "compiler/targets/amx_tiles.h"
+#include "compiler/codegen/contraction/amx/pack_digits.h"
+#include "compiler/codegen/contraction/amx/pack_parts.h"
+#include "compiler/contraction/amx_tiles.h"
 #include "frontends/cpp/typed/device_target.h"
 #include "tests/codegen/plan_check.h"
 #include "tests/runtime/cached_run.h"

@@ -1,6 +1,6 @@
 // Contractions on matrix units of sm_90a: when they are chosen, and their text. What it computes is checked on such devices;
 // the branch for others is checked with every contraction for the target h200.
-#include "compiler/codegen/contraction_sm90a.h"
+#include "compiler/codegen/contraction/gpu/contraction_sm90a.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Right operands as images of halves: constants packed at compile time, others by a kernel of their own when the plan runs. The
 // text for other devices reads the images too, and runs here.
-#include "compiler/codegen/packed_right.h"
+#include "compiler/codegen/contraction/gpu/packed_right.h"
 
 #include <cmath>
 

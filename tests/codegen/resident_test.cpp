@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/kernels/resident.h"
+#include "compiler/schedule/resident.h"
 #include "plan_generated.h"
 #include "tests/codegen/plan_check.h"
 

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <limits>
 
-#include "compiler/codegen/contraction_short.h"
-#include "compiler/codegen/pack_short.h"
+#include "compiler/codegen/contraction/cpu/contraction_short.h"
+#include "compiler/codegen/contraction/cpu/pack_short.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "compiler/codegen/side_by_side.h"
+#include "compiler/codegen/launches/side_by_side.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {

@@ -1,5 +1,5 @@
 // Products of halves: which contractions take them, and the numbers that come out.
-#include "compiler/codegen/contraction_strassen.h"
+#include "compiler/codegen/contraction/cpu/contraction_strassen.h"
 
 #include <algorithm>
 #include <functional>

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/codegen/template_table.h"
-#include "compiler/codegen/template_text.h"
-#include "compiler/codegen/tiling.h"
+#include "compiler/codegen/text/template_table.h"
+#include "compiler/codegen/text/template_text.h"
+#include "compiler/contraction/tiling.h"
 #include "compiler/support/error.h"
 #include "tests/ops/opencl_host.h"
 

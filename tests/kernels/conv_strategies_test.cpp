@@ -5,7 +5,7 @@
 #include "compiler/ir/copy.h"
 #include "compiler/ops/builder.h"
 #include "compiler/ops/evaluate.h"
-#include "compiler/passes/choose_convolution.h"
+#include "compiler/passes/layout/choose_convolution.h"
 #include "tests/support/run_plan.h"
 
 using namespace oclc;

@@ -8,7 +8,7 @@
 #include "compiler/ir/parse.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"
-#include "compiler/passes/winograd_gradients.h"
+#include "compiler/passes/gradients/winograd_gradients.h"
 
 using namespace oclc;
 
