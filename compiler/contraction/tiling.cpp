@@ -28,7 +28,7 @@ void geometric(std::int64_t limit, Visit visit) {
 }
 
 // Vectors of a tile's row, at most. Five fill 80 and 160 columns.
-int most_vectors(const Target& target) { return has_few_registers(target) ? 4 : 5; }
+int most_vectors(const Target& target) { return target.has.tall_tiles ? 5 : 4; }
 
 bool fits_registers(std::int64_t rows, std::int64_t vectors, const Target& target) {
   return rows * vectors + vectors + 1 <= target.vector_registers;
@@ -48,7 +48,7 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
           {rows * multiplied / 2.0, (rows + vectors) / 2.0, 4.0, static_cast<double>(vectors * width * 4) / kSecondCacheBytes});
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
       double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
-      const std::int64_t beside = has_few_registers(target) ? rows * s.row_bytes : 0;
+      const std::int64_t beside = target.has.tall_tiles ? 0 : rows * s.row_bytes;
       if (static_cast<double>(s.depth * vectors * width * 4 + beside) > 0.6 * static_cast<double>(target.l2_bytes) &&
           row_tiles > 1)
         tile *= kPanelMiss;

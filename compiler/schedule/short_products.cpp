@@ -93,8 +93,7 @@ bool is_simple(const Kernel& kernel, NodeId root, const std::string& inner) {
 
 std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, const Regime& regime, int ahead,
                                    bool is_marked) {
-  if (!target.sm90a || target.products == Products::fma || target.loop_iterations != Target::kNoLimit ||
-      target.work_group != kSubGroups * 32 || !kernel.contraction || kernel.stages.size() != 1 ||
+  if (!target.multiplies_groups() || target.work_group != kSubGroups * 32 || !kernel.contraction || kernel.stages.size() != 1 ||
       kernel.stages[0].accumulator != DType::f32 || kernel.stages[0].combine != Stage::Combine::sum ||
       kernel.contraction->n.size() != 1 || kernel.contraction->k.empty())
     return std::nullopt;
@@ -208,7 +207,7 @@ bool is_packable(const Kernel& kernel, const Schedule& schedule) {
 }  // namespace
 
 void short_products(Schedule& schedule, const Target& target) {
-  if (!target.sm90a) return;
+  if (!target.has.wgmma) return;
   const std::map<int, int> uses = schedule.uses();
   for (const EntrySchedule& entry : schedule.entries) {
     double of_host = 0, of_device = 0;
@@ -222,7 +221,7 @@ void short_products(Schedule& schedule, const Target& target) {
     for (const Step& step : entry.steps) {
       if (step.kernel < 0) continue;
       Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
-      const Regime& regime = kRegimes[target.products == Products::rounded && is_packable(kernel, schedule) ? 1 : 0];
+      const Regime& regime = kRegimes[target.precision.products == Products::rounded && is_packable(kernel, schedule) ? 1 : 0];
       if (of_device >= regime.device_per_host * of_host) continue;
       Kernel laid_out = kernel;
       const auto weights = regime.halves ? std::nullopt : lay_terms_together(laid_out, schedule, uses);

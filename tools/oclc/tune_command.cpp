@@ -188,10 +188,8 @@ class Measurer {
 
  private:
   double tolerance() const {
-    return options_.precision == "bf16"   ? 2e-2
-           : options_.precision == "tf32" ? 5e-3
-           : options_.precision == "fast" ? 2e-5
-                                          : 1e-5;
+    const Contract contract = find_contract(options_.precision);
+    return contract == Contract::bf16 ? 2e-2 : contract == Contract::tf32 ? 5e-3 : contract == Contract::fast ? 2e-5 : 1e-5;
   }
 
   void begin(const TuningJob& job) {
@@ -276,6 +274,7 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
   Progress silent(ProgressForm::none);
   CompileOptions options = compile_options(build, silent);
   options.target = target_of(context.device());
+  options.target.precision = precision_under(find_contract(options.precision));
   const TunedDevice device = tuned_device(context.device(), options.target);
   const std::vector<TuningJob> jobs = jobs_of(arguments, options);
   if (jobs.empty()) {
@@ -283,7 +282,7 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
     return 0;
   }
   const std::vector<Trial> known = database.trials(device);
-  TuningOptions tuning{{options.target, options.conv, options.precision}, arguments.budget, arguments.trials};
+  TuningOptions tuning{{options.target, options.conv}, arguments.budget, arguments.trials};
   Measurer measurer(context, options);
   if (!arguments.shown.json)
     print_result(fmt::format("device: {} ({}); {} operators\n{:>10} {:>10} {:>7} {:>7}  operator\n", device.name, device.family,

@@ -131,7 +131,7 @@ class ChunkChooser {
 
   // Where registers are many, so many rows share the copy of a panel that how it is copied does not count.
   bool shares_panels() const {
-    return !has_few_registers(target_) && choice_->local_copy == LocalCopy::b &&
+    return target_.has.tall_tiles && choice_->local_copy == LocalCopy::b &&
            choice_->tiles.row_tiles * choice_->tiles.rows >= kSharingRows;
   }
 
@@ -156,7 +156,7 @@ class ChunkChooser {
   }
 
   void visit_rows(int vectors) {
-    const int most = has_few_registers(target_) ? tiles_.rows_innermost ? kNeighbours : 6 : kMostPanelRows;
+    const int most = target_.has.tall_tiles ? kMostPanelRows : tiles_.rows_innermost ? kNeighbours : 6;
     for (int rows = most; rows >= kNeighbours; rows -= tiles_.rows_innermost ? kNeighbours : 1) visit_tile(rows, vectors);
   }
 
@@ -266,7 +266,7 @@ std::optional<ChunkTiles> choose_chunks_beside_panels(const ContractionView& vie
 }
 
 std::int64_t longest_chain_of_chunk(const Target& target) {
-  return has_few_registers(target) ? longest_chain(target) : kLongestChain;
+  return target.has.tall_tiles ? kLongestChain : longest_chain(target);
 }
 
 std::optional<ChunkTiles> choose_chunks(const ContractionView& view, const ContractionChoice* choice, const Target& target) {

@@ -45,9 +45,9 @@ class Chooser {
     shape.columns = typical_extent(view_.columns());
     shape.depth = typical_extent(view_.inner()) * view_.taps();
     shape.row_bytes = typical_extent(view_.inner()) * 4;
-    // Not measured where registers are few.
+    // Measured where software prefetches.
     shape.fresh_columns =
-        choice_.constant_b && !has_few_registers(target_) && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
+        choice_.constant_b && target_.has.software_prefetch && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
     if (!view_.groups().is_constant() || !view_.rows().is_constant()) {
       shape.least_groups = least_extent(view_.groups());
       shape.least_rows = least_extent(view_.rows());
@@ -62,7 +62,7 @@ class Chooser {
     if (!choice_.constant_b) {
       const ContractionTiles before = tiles_;
       if (view_.b().index.coefficient(view_.column_axis().name) == Expr(1)) fit_panel();
-      if (has_few_registers(target_) && b_is_read_in_place() && copy_both()) return true;
+      if (!target_.has.tall_tiles && b_is_read_in_place() && copy_both()) return true;
       if (!b_is_read_in_place()) {
         tiles_ = before;
         return row_pointers && view_.taps() == 1 && copy_b();
@@ -152,7 +152,7 @@ class Chooser {
   // Rows of the register tile beside two vectors: few left over in the last one.
   int copied_b_rows() const {
     // The rows of a tile come from the last cache: four at a time are guessed ahead better than six.
-    if (has_few_registers(target_) && typical_extent(view_.rows()) >= kManyRowsOfTiles) return 4;
+    if (!target_.has.tall_tiles && typical_extent(view_.rows()) >= kManyRowsOfTiles) return 4;
     int best = 4;
     double best_cost = 0;
     for (int rows = 4; rows <= 12; ++rows) {

@@ -22,7 +22,7 @@ constexpr int kLanes = 16;
 
 // A lies in memory as the only part of its values.
 bool is_one_part(const ContractionView& view, const Target& target) {
-  return target.tile_products == 1 && is_plain_load(view.a()) && view.stored_type(view.a()) == DType::bf16 &&
+  return target.precision.bf16_products == 1 && is_plain_load(view.a()) && view.stored_type(view.a()) == DType::bf16 &&
          view.a().number == 0 && constant_stride(view.a().index, view.inner_axis().name) == 1;
 }
 
@@ -84,10 +84,11 @@ class AmxImageCode {
 
   // `steps` of 32 terms are added up.
   GeneratedKernel run(std::string_view template_name, std::int64_t steps, const Buffer& weights, HostTensor parts) {
-    set("PRODUCTS", target_.tile_products);
+    set("PRODUCTS", target_.precision.bf16_products);
     out_.constants.push_back(own_constant("weights", weights.name + ".parts", std::move(parts)));
-    hole("B_POINTER", fmt::format("w = weights + (size_t)panel * {};\n", steps * parts_of(target_.tile_products) * 1024));
-    return finish(template_name, fmt::format("{} products, ", target_.tile_products));
+    hole("B_POINTER",
+         fmt::format("w = weights + (size_t)panel * {};\n", steps * parts_of(target_.precision.bf16_products) * 1024));
+    return finish(template_name, fmt::format("{} products, ", target_.precision.bf16_products));
   }
 
   // `steps` of 64 terms.
@@ -160,7 +161,7 @@ GeneratedKernel patch_kernel(const ContractionView& view, const ConvolutionImage
   code.set("IC", product.channels);
   code.set("A_X", image.x.step);
   code.set("SEGMENT", product.segment());
-  if (target.tile_products == 1) code.set("VALUE", "ushort");
+  if (target.precision.bf16_products == 1) code.set("VALUE", "ushort");
   const bool one_part = view.stored_type(view.a()) == DType::bf16;
   if (one_part) code.set("PART", "1");
   code.hole("A_ROW", code.source(one_part, fmt::format("ic * {} + y * {}", image.per_channel, image.y.step)));
@@ -174,17 +175,18 @@ class AmxCode {
 
   GeneratedKernel run(const Buffer& source, HostTensor parts) {
     auto& p = out_.values.parameters;
-    p["PRODUCTS"] = std::to_string(target_.tile_products);
+    p["PRODUCTS"] = std::to_string(target_.precision.bf16_products);
     if (takes_part()) p["VALUES"] = "ushort16";
     p["CHUNK"] = std::to_string(tiles_.chunk);
     if (tiles_.sweep) p["SWEEP"] = "1";
     out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
     const std::int64_t steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{32});
     const std::string weights =
-        fmt::format("w = weights + (size_t)g * {};\n", all_panels() * steps * parts_of(target_.tile_products) * 1024);
-    return finish("contraction_amx", 32, weights,
-                  fmt::format("{} products, {} x {} blocks of 32 x 32 a group, {} steps at a time{}", target_.tile_products,
-                              tiles_.row_blocks, tiles_.panels, tiles_.chunk, tiles_.sweep ? ", results row by row" : ""));
+        fmt::format("w = weights + (size_t)g * {};\n", all_panels() * steps * parts_of(target_.precision.bf16_products) * 1024);
+    return finish(
+        "contraction_amx", 32, weights,
+        fmt::format("{} products, {} x {} blocks of 32 x 32 a group, {} steps at a time{}", target_.precision.bf16_products,
+                    tiles_.row_blocks, tiles_.panels, tiles_.chunk, tiles_.sweep ? ", results row by row" : ""));
   }
 
   GeneratedKernel run(const Buffer& source, PackedDigits packed) {
@@ -268,7 +270,7 @@ class AmxCode {
 
 std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const std::vector<Buffer>& buffers,
                                             const Target& target) {
-  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
+  if (!target.multiplies_tiles()) return std::nullopt;
   if (view.roles().strategy.starts_with("conv_winograd")) return std::nullopt;
   if (!view.columns().is_constant() || !view.inner().is_constant()) return std::nullopt;
   AmxProduct product;
@@ -280,7 +282,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
   product.vectors = product.inner >= kLanes && can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name);
   const auto where = constant_b_layout(view, buffers);
   if (!where) return std::nullopt;
-  const bool stored_part = target.tile_products == 1 && view.stored_type(view.a()) == DType::bf16;
+  const bool stored_part = target.precision.bf16_products == 1 && view.stored_type(view.a()) == DType::bf16;
   const auto image = convolution_image(view, stored_part ? DType::bf16 : DType::f32);
   const auto window = image ? window_product(view, *image) : std::nullopt;
   const auto patches = image ? patch_product(view, *image) : std::nullopt;
@@ -289,7 +291,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
              digit_window_tiles = window ? choose_amx_window_digits(*window, target) : std::nullopt,
              patch_tiles = patches ? choose_amx_patches(*patches, target) : std::nullopt;
   const std::int64_t panels = product.groups * ceil_div(product.columns, std::int64_t{32}),
-                     parts_bytes = panels * product.steps() * parts_of(target.tile_products) * 2048,
+                     parts_bytes = panels * product.steps() * parts_of(target.precision.bf16_products) * 2048,
                      digits_bytes = panels * product.taps * ceil_div(product.inner, std::int64_t{64}) * kDigitStepBytes;
   const auto seconds = [&](const auto& choice, std::int64_t bytes) {
     return choice ? choice->seconds + unhidden_seconds(bytes, target) : std::numeric_limits<double>::infinity();
@@ -309,7 +311,7 @@ std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const s
           .run(window->steps(64), weights, std::move(*digits));
   }
   if (!tiles_gain(parts_least - unhidden_seconds(parts_bytes, target), fma, target)) return std::nullopt;
-  const int parts_wanted = parts_of(target.tile_products);
+  const int parts_wanted = parts_of(target.precision.bf16_products);
   const bool takes_patches = by_patches <= parts_least;
   auto parts = takes_patches
                    ? pack_patch_parts(weights.constant, *where, product.columns, product.inner, parts_wanted)

@@ -59,7 +59,7 @@ std::string elements_of_b(const ContractionView& view, const Kernel& loads) {
 }  // namespace
 
 std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, const Target& target) {
-  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
+  if (!target.multiplies_tiles()) return std::nullopt;
   const Kernel a = part_for(view.kernel(), view.roles().a), b = part_for(view.kernel(), view.roles().b);
   const auto product = pair_product(view, a, b);
   if (!product) return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, 
   tile.template_name = "contraction_chunks_amx";
   view.fill_sizes(tile.values);
   const bool one_chunk = !product->any_terms && tiles->chunk >= product->steps();
-  const std::pair<const char*, std::int64_t> numbers[] = {{"PRODUCTS", target.tile_products},
+  const std::pair<const char*, std::int64_t> numbers[] = {{"PRODUCTS", target.precision.bf16_products},
                                                           {"ROWS_INNERMOST", product->turned_rows},
                                                           {"MT", tiles->row_blocks},
                                                           {"NP", tiles->panels},
@@ -103,8 +103,9 @@ std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, 
   holes["C_ROW"] = "";
   tile.groups = view.groups() * ceil_div(view.rows(), Expr(32 * tiles->row_blocks)) *
                 ceil_div(view.columns(), Expr(kChunkPanel * tiles->panels));
-  tile.schedule = fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} terms at a time",
-                              tile.template_name, target.tile_products, tiles->row_blocks, tiles->panels, 32 * tiles->chunk);
+  tile.schedule =
+      fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} terms at a time", tile.template_name,
+                  target.precision.bf16_products, tiles->row_blocks, tiles->panels, 32 * tiles->chunk);
   tile.local_name = "space";
   tile.local_macro = "LOCAL_FLOATS";
   GeneratedKernel g = assemble(view.kernel(), std::move(tile));

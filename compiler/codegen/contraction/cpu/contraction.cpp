@@ -74,7 +74,7 @@ class ContractionCode {
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
     if (choice_.constant_b) {
       const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
-      const bool few = has_few_registers(target_);
+      const bool few = !target_.has.software_prefetch;
       const bool next = choice_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 &&
                         asks_a_panel_ahead(target_, bytes);
       // A few rows take a panel once, from its beginning to its end, as the processor itself guesses.
@@ -161,9 +161,8 @@ class ContractionCode {
 
 std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const std::vector<Buffer>& buffers,
                                                     const Target& target) {
-  if (target.device_class != DeviceClass::cpu || target.vector_width < 4) return std::nullopt;
   // The templates rely on unrolled loops over the register tile: where every iteration counts, one element a time takes fewer.
-  if (target.loop_iterations != Target::kNoLimit) return std::nullopt;
+  if (!target.has_vector_templates()) return std::nullopt;
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
   if (auto shorter = generate_short(*view, buffers, target)) return shorter;

@@ -136,7 +136,7 @@ class ChunkCode {
 std::optional<GeneratedKernel> generate_chunks_beside_panels(const ContractionView& view, const std::vector<Buffer>& buffers,
                                                              const Target& target) {
   const ScalarNode& a = view.a();
-  if (!has_few_registers(target) || !is_plain_load(a) || !a.guard.empty() || view.taps() != 1 || !view.rows().is_constant() ||
+  if (target.has.tall_tiles || !is_plain_load(a) || !a.guard.empty() || view.taps() != 1 || !view.rows().is_constant() ||
       !view.inner().is_constant() || is_half(view.stored_type(a)))
     return std::nullopt;
   const Buffer& source = buffers[static_cast<std::size_t>(view.operand_of(a).buffer)];

@@ -106,7 +106,7 @@ std::vector<Candidate> candidates(const Schedule& schedule, const EntrySchedule&
 }  // namespace
 
 void shorten_weights(Schedule& schedule, const Target& target, double error) {
-  if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit) return;
+  if (!target.has_vector_templates()) return;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<Candidate> all = candidates(schedule, entry, target);
     std::stable_sort(all.begin(), all.end(),
@@ -129,7 +129,7 @@ std::optional<GeneratedKernel> generate_short(const ContractionView& view, const
   if (!choice || !reads_short(view, *choice)) return std::nullopt;
   const std::int64_t rows = view.rows().value();
   ContractionChoice shape = *choice;
-  const int vectors = vectors_of(rows, target), side = has_few_registers(target) || vectors % kSide != 0 ? 1 : kSide;
+  const int vectors = vectors_of(rows, target), side = !target.has.tall_tiles || vectors % kSide != 0 ? 1 : kSide;
   shape.tiles = {static_cast<int>(rows), vectors / side};
   shape.panel_width = std::int64_t{shape.tiles.vectors} * target.vector_width;
   const std::int64_t panels = ceil_div(view.columns().value(), shape.panel_width), items = kItems * target.compute_units * side,

@@ -120,9 +120,9 @@ std::optional<StrassenShape> strassen_shape(const ContractionView& view, const s
   if (!is_plain_load(view.a())) s.compute_of_left = kBlocks * cycles_of_vector(left);
   if (!s.rows_innermost && !can_vectorize(left, view.inner_axis().name, width)) return std::nullopt;
   if (packs_right(view, buffers)) return s;
-  // Not measured with few registers.
+  // Not measured with low tiles.
   const bool columns = takes_vectors(right, view.column_axis(), width);
-  if (has_few_registers(target) || (!columns && !takes_vectors(right, view.inner_axis(), width))) return std::nullopt;
+  if (!target.has.tall_tiles || (!columns && !takes_vectors(right, view.inner_axis(), width))) return std::nullopt;
   s.copy_of_right = cycles_of_vector(right) * (columns ? kColumnsShare : kSquaresShare);
   s.vectors_of_terms = !s.rows_innermost || !columns;
   return s;
@@ -158,7 +158,7 @@ double strassen_cycles(const StrassenTiles& t, const StrassenShape& s, const Tar
                      items = ceil_div(ceil_div(ceil_div(s.rows, 2), std::int64_t{t.rows}), t.row_tiles) *
                              ceil_div(ceil_div(s.columns, 2 * panel_width), t.panels);
   const UnhiddenCosts& unhidden =
-      has_wide_vectors(target) && !target.adds_apart && s.copy_of_right == 0 ? kSharedUnitCosts : kUsualCosts;
+      has_wide_vectors(target) && !target.has.fadd_pipes && s.copy_of_right == 0 ? kSharedUnitCosts : kUsualCosts;
   const double step = std::max(t.rows * t.vectors / 2.0, 4.0),
                tile = static_cast<double>(t.terms) * step + kStartCycles + unhidden.sum_cycles * t.rows * t.vectors,
                factor_bytes = static_cast<double>(t.terms * panel_width * 4 * kBlocks) / kSeven,
@@ -336,9 +336,7 @@ std::optional<StrassenTiles> choose_strassen_tiles(const StrassenShape& s, const
 }
 
 void multiply_halves(Schedule& schedule, const Target& target, double error) {
-  if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit ||
-      target.tile_products > 0)
-    return;
+  if (!target.has_vector_templates() || target.multiplies_tiles()) return;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<std::size_t> kernels;
     for (const Step& step : entry.steps) {

@@ -130,9 +130,9 @@ class WinogradCode {
     holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
     p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
     // The first of several register tiles would wait for memory and the others ask for what is there.
-    const bool next = has_few_registers(target_) || tiles_.tiles > tiles_.rows;
+    const bool next = !target_.has.software_prefetch || tiles_.tiles > tiles_.rows;
     const RowsAhead ahead = prefetch_rows(target_, tiles_.tiles, panel_width);
-    const bool asks_near = !next || !has_few_registers(target_);
+    const bool asks_near = !next || target_.has.software_prefetch;
     const std::pair<const char*, std::int64_t> numbers[] = {
         {"T", f_.tile},
         {"R", f_.taps},
@@ -151,8 +151,8 @@ class WinogradCode {
         {"NV", tiles_.vectors},
         {"TB", tiles_.tiles},
         {"NP", tiles_.panels},
-        {"K_CHAIN", std::min(inner, target_.careful_sums ? kCarefulChain : longest_chain(target_))},
-        {"K_GROUP", target_.careful_sums ? std::min(inner, kCarefulGroup) : inner},
+        {"K_CHAIN", std::min(inner, target_.precision.careful_sums ? kCarefulChain : longest_chain(target_))},
+        {"K_GROUP", target_.precision.careful_sums ? std::min(inner, kCarefulGroup) : inner},
         {"AHEAD", asks_near ? ahead.later : 0},
         {"FIRST_AHEAD", asks_near ? ahead.first : 0},
         {"NEXT", next && ahead.first > 0 ? 1 : 0}};
@@ -184,7 +184,7 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
   const std::int64_t width = target.vector_width, cores = target.compute_units, window = s.tile + s.taps - 1,
                      points = window * window;
   const TransformCycles transform = window == 4 ? kTwo : s.tile == 4 ? kFour : kWide;
-  const bool few = has_few_registers(target);
+  const bool few = !target.has.tall_tiles;
   const auto block_bytes = [&](std::int64_t rows, std::int64_t panel_width) {
     return static_cast<double>(4 * points * rows * (s.channels + kPitch + panel_width));
   };

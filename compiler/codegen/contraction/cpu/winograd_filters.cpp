@@ -101,7 +101,7 @@ int filters_of(const Kernel& kernel) {
 }
 
 void transform_filters(Schedule& schedule, const Target& target) {
-  if (target.device_class != DeviceClass::cpu) return;
+  if (!target.items_are_cores()) return;
   for (EntrySchedule& entry : schedule.entries) {
     std::vector<Step> all;
     const auto transform = [&](const Step& step, const Step* loop) {

@@ -71,7 +71,7 @@ class GpuContractionCode {
     const std::int64_t shares = view_.roles().shares, taps = taps_of_line(a, product.depth / shares);
     const bool rounds_ahead = packed && !scaled && can_round_ahead(a) && (taps > 1 || shares > 1);
     const GpuProduct shared = product.shared_by(rounds_ahead ? shares : 1);
-    if ((loads_vectors || product.is_packed) && target_.products != Products::fma)
+    if ((loads_vectors || product.is_packed) && target_.precision.products != Products::fma)
       sm90a_ =
           choose_sm90a_tiles(shared, shared.groups == product.groups ? tiles_ : choose_gpu_tiles(shared, target_), target_);
     if (sm90a_ && rounds_ahead)
@@ -98,7 +98,7 @@ class GpuContractionCode {
 
   // Rows that are the same for all terms of a tap, with whole steps in each.
   bool can_round_ahead(const GpuLoad& a) const {
-    if (target_.products != Products::rounded || a.width == 1 || !a.along_k) return false;
+    if (target_.precision.products != Products::rounded || a.width == 1 || !a.along_k) return false;
     return !is_flat(kMatrixDepth) && (a.row.empty() ? !a.has_edges : a.edges_of_taps && view_.taps() <= kMaskedTaps);
   }
 
@@ -120,10 +120,10 @@ class GpuContractionCode {
     p["TN"] = std::to_string(tiles_.item_columns);
     p["WM"] = std::to_string(tiles_.warp_rows);
     p["WN"] = std::to_string(tiles_.warp_columns);
-    p["SPLIT"] = target_.products == Products::split ? "1" : "0";
+    p["SPLIT"] = target_.precision.products == Products::split ? "1" : "0";
     p["EPILOGUE_UNROLL"] = std::to_string(has_cheap_epilogue(view_) ? kEpilogueUnroll : 1);
     p["SURPLUS"] = items_ > tiles_.items() ? "1" : "0";
-    if (sm90a_) p["REGAIN"] = target_.products == Products::split ? "1" : "0";
+    if (sm90a_) p["REGAIN"] = target_.precision.products == Products::split ? "1" : "0";
   }
 
   // Whether steps of so many terms go on from one tap to the next.
@@ -136,7 +136,7 @@ class GpuContractionCode {
     auto& p = values_.parameters;
     const bool is_known = view_.inner().is_constant();
     p["BK"] = std::to_string(depth);
-    p["K_UNROLL"] = target_.products == Products::split ? "1" : std::to_string(depth / 8);
+    p["K_UNROLL"] = target_.precision.products == Products::split ? "1" : std::to_string(depth / 8);
     p["FLAT"] = is_flat(depth) ? "1" : "0";
     const bool is_short = is_known && view_.inner().value() * view_.taps() <= longest_chain;
     p["CHAIN"] = std::to_string(longest_chain / depth);
@@ -314,8 +314,8 @@ class GpuContractionCode {
     g.source = portable_text(kTemplate, "2 * STAGE", loop, sm90a_ ? "tile" : group);
     if (on_matrix_unit()) {
       portable.set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);
-      g.source =
-          "#if OCLC_NV_SM >= 80\n" + portable_text(kMatrixTemplate, "SPACE", "", group) + "#else\n" + g.source + "#endif\n";
+      g.source = fmt::format("#if {}\n", target_.matrix_unit->condition) + portable_text(kMatrixTemplate, "SPACE", "", group) +
+                 "#else\n" + g.source + "#endif\n";
     }
     if (!sm90a_) return g;
     set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);
@@ -350,7 +350,7 @@ class GpuContractionCode {
 
 std::optional<GeneratedKernel> generate_gpu_contraction(const Kernel& kernel, const std::vector<Buffer>& buffers,
                                                         const Target& target) {
-  if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return std::nullopt;
+  if (!target.has_group_templates()) return std::nullopt;
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
   if (auto shorter = generate_short_gpu(*view, buffers, target)) return shorter;
