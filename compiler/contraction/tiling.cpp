@@ -38,8 +38,8 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
     for (int rows = rows_from; rows <= rows_to; ++rows) {
       if (!fits_registers(rows, vectors, target)) continue;
       const double multiplied = half_ends_panel(s.columns, vectors, target) ? vectors - 0.5 : vectors;
-      const double step = std::max(tile_step_cycles(rows, vectors, multiplied),
-                                   static_cast<double>(vectors * width * 4) / kSecondCacheBytes);
+      const double step =
+          std::max(tile_step_cycles(rows, vectors, multiplied), static_cast<double>(vectors * width * 4) / kSecondCacheBytes);
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
       double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
       const std::int64_t beside = target.has.tall_tiles ? 0 : rows * s.row_bytes;

@@ -243,7 +243,7 @@ GeneratedKernel emit_amx(const ContractionView& view, const Choice& choice, cons
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
   const PackedOperand where = constant_b_layout(view, buffers).value();
   const std::int64_t groups = view.groups().value(), columns = view.columns().value(), inner = view.inner().value();
-  const int parts = parts_of(target.tile_products);
+  const int parts = parts_of(target.precision.bf16_products);
   const Problem problem = problem_of(view, buffers);
   const auto all_parts = [&] { return pack_parts(weights.constant, where, groups, columns, inner, parts).value(); };
   const auto limbs = [&] { return pack_digits(weights.constant, where, groups, columns, inner).value(); };
@@ -258,8 +258,9 @@ GeneratedKernel emit_amx(const ContractionView& view, const Choice& choice, cons
                         pack_patch_parts(weights.constant, where, columns, inner, parts).value());
   const AmxWindowProduct window = amx_window_product(problem).value();
   AmxImageCode code = window_code(view, image, window, tiles, target);
-  return choice.strategy == StrategyId::amx_limb_window ? code.run(window.steps(64), weights, limbs())
-                                                        : code.run("contraction_window_amx", window.steps(32), weights, all_parts());
+  return choice.strategy == StrategyId::amx_limb_window
+             ? code.run(window.steps(64), weights, limbs())
+             : code.run("contraction_window_amx", window.steps(32), weights, all_parts());
 }
 
 }  // namespace oclc

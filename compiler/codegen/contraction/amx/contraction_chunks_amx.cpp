@@ -12,6 +12,7 @@
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {

@@ -12,6 +12,7 @@
 #include "compiler/codegen/contraction/tile_kernel.h"
 #include "compiler/contraction/fma.h"
 #include "compiler/contraction/quantized.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {

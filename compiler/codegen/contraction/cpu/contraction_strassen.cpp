@@ -14,6 +14,7 @@
 #include "compiler/contraction/strassen.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/resident.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {

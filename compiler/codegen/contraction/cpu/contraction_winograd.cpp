@@ -8,8 +8,10 @@
 #include "compiler/codegen/contraction/contraction_image.h"
 #include "compiler/codegen/contraction/cpu/winograd_filters.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
+#include "compiler/contraction/prefetch.h"
 #include "compiler/ir/typical.h"
 #include "compiler/ops/winograd.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
@@ -72,9 +74,9 @@ class WinogradCode {
                        inner = view_.inner().value(), panels = ceil_div(columns, panel_width);
     out_.template_name = "contraction_winograd_cpu";
     if (weights)
-      out_.constants.push_back(
-          own_constant("weights", view_.operand_of(view_.b()).value + ".winograd",
-                       transformed_panels(*weights, constant_b_layout(view_, buffers).value(), columns, inner, panel_width, f_)));
+      out_.constants.push_back(own_constant(
+          "weights", view_.operand_of(view_.b()).value + ".winograd",
+          transformed_panels(*weights, constant_b_layout(view_, buffers).value(), columns, inner, panel_width, f_)));
     out_.constants.push_back(own_constant("zero", "zero", HostTensor(DType::f32, {inner})));
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
     fill(panel_width, columns, inner, weights ? std::string_view("weights") : kFilters);
