@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/attention/attention_amx.h"
+#include "compiler/codegen/contraction/choose.h"
 #include "compiler/codegen/contraction/cpu/contraction_short.h"
 #include "compiler/codegen/contraction/cpu/contraction_strassen.h"
 #include "compiler/codegen/contraction/cpu/winograd_filters.h"
@@ -137,6 +138,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "multiply_halves")) multiply_halves(result.schedule, target, target.precision.error / 2);
   if (fuse && !is_disabled(options, "side_by_side")) side_by_side(result.schedule, target);
   if (fuse && !is_disabled(options, "loops_apart") && !is_disabled(options, "resident")) loops_apart(result.schedule, target);
+  choose_contractions(result.schedule, target);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;

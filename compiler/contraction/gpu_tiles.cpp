@@ -8,12 +8,12 @@
 namespace oclc {
 namespace {
 
-struct Candidate {
+struct RatedTiles {
   GpuTiles tiles;
   double efficiency;  // share of the peak that many groups of such tiles reach
 };
 
-constexpr Candidate kCandidates[] = {
+constexpr RatedTiles kCandidates[] = {
     {{128, 128, 16, 8, 8, 64, 32}, 0.80}, {{128, 128, 8, 8, 8, 64, 32}, 0.75}, {{128, 64, 16, 8, 8, 64, 32}, 0.70},
     {{64, 128, 16, 8, 8, 64, 32}, 0.70},  {{64, 64, 16, 8, 4, 32, 32}, 0.55},  {{64, 64, 16, 4, 4, 32, 16}, 0.50},
     {{64, 32, 16, 4, 4, 32, 16}, 0.40},   {{32, 64, 16, 4, 4, 32, 16}, 0.40},  {{32, 32, 16, 4, 4, 32, 16}, 0.30},
@@ -35,7 +35,7 @@ bool has_room(const GpuTiles& tiles, const Target& target) {
 TunedChoice numbers_of(const GpuTiles& t) { return {t.rows, t.columns, t.depth, t.item_rows, t.item_columns}; }
 
 double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& target) {
-  const auto same = [&](const Candidate& c) {
+  const auto same = [&](const RatedTiles& c) {
     return c.tiles.rows == t.rows && c.tiles.columns == t.columns && c.tiles.depth == t.depth &&
            c.tiles.item_rows == t.item_rows;
   };
@@ -73,7 +73,7 @@ double gpu_product_seconds(const GpuProduct& p, const GpuTiles& t, const Target&
 GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target) {
   GpuTiles best;
   double least = -1;
-  for (const Candidate& candidate : kCandidates) {
+  for (const RatedTiles& candidate : kCandidates) {
     if (!has_room(candidate.tiles, target)) continue;
     const double seconds = gpu_product_seconds(product, candidate.tiles, target);
     if (least >= 0 && seconds >= least) continue;
@@ -83,14 +83,14 @@ GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target) {
   if (!target.tuning) return best;
   const TunedChoice* tuned = find_tuned(
       target, tuning_key("gpu_tiles", {product.groups, product.rows, product.columns, product.depth}), numbers_of(best));
-  for (const Candidate& candidate : kCandidates)
+  for (const RatedTiles& candidate : kCandidates)
     if (tuned && *tuned == numbers_of(candidate.tiles) && has_room(candidate.tiles, target)) return candidate.tiles;
   return best;
 }
 
 std::vector<TunedChoice> gpu_tile_choices(const Target& target) {
   std::vector<TunedChoice> list;
-  for (const Candidate& candidate : kCandidates)
+  for (const RatedTiles& candidate : kCandidates)
     if (has_room(candidate.tiles, target)) list.push_back(numbers_of(candidate.tiles));
   return list;
 }

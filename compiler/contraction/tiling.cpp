@@ -3,14 +3,12 @@
 #include <algorithm>
 
 #include "compiler/contraction/prefetch.h"
+#include "compiler/contraction/register_tile.h"
 #include "compiler/targets/tuning.h"
 
 namespace oclc {
 namespace {
 
-// Cycles, measured on 512-bit vectors: start of a tile and its epilogue, start of a work-item, bytes a cycle from
-// the second-level cache.
-constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kSecondCacheBytes = 29;
 // A panel that does not fit the second-level cache comes from the last one for every row tile; where registers are few, rows of
 // A that lie beside it count too, since each of them meets few columns.
 constexpr double kPanelMiss = 1.15, kReread = 0.1;
@@ -30,10 +28,6 @@ void geometric(std::int64_t limit, Visit visit) {
 // Vectors of a tile's row, at most. Five fill 80 and 160 columns.
 int most_vectors(const Target& target) { return target.has.tall_tiles ? 5 : 4; }
 
-bool fits_registers(std::int64_t rows, std::int64_t vectors, const Target& target) {
-  return rows * vectors + vectors + 1 <= target.vector_registers;
-}
-
 // The least estimated time among register tiles of `rows_from` to `rows_to` rows and as many vectors.
 ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target, int rows_from, int rows_to, int vectors_from,
                                 int vectors_to) {
@@ -44,8 +38,8 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
     for (int rows = rows_from; rows <= rows_to; ++rows) {
       if (!fits_registers(rows, vectors, target)) continue;
       const double multiplied = half_ends_panel(s.columns, vectors, target) ? vectors - 0.5 : vectors;
-      const double step = std::max(
-          {rows * multiplied / 2.0, (rows + vectors) / 2.0, 4.0, static_cast<double>(vectors * width * 4) / kSecondCacheBytes});
+      const double step = std::max(tile_step_cycles(rows, vectors, multiplied),
+                                   static_cast<double>(vectors * width * 4) / kSecondCacheBytes);
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
       double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
       const std::int64_t beside = target.has.tall_tiles ? 0 : rows * s.row_bytes;

@@ -54,7 +54,7 @@ Extents extents_of(const Kernel& scores, const Kernel& product) {
 
 // A product of matrices as the templates take it: of floats, one axis of columns, one summed, neither empty.
 bool is_product(const Kernel& kernel) {
-  if (!kernel.contraction || kernel.contraction->strategy != "gemm" || kernel.stages.size() != 1 ||
+  if (!kernel.contraction || kernel.contraction->asked != StrategyId::gemm || kernel.stages.size() != 1 ||
       kernel.stages[0].accumulator != DType::f32 || kernel.contraction->n.size() != 1 || kernel.contraction->k.size() != 1)
     return false;
   return std::none_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent == Expr(0); }) &&

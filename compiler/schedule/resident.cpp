@@ -74,6 +74,13 @@ std::int64_t places_of_trips(std::int64_t trips, const Target& target) {
   return std::min(trips, std::max(cores, kFewestPlaces));
 }
 
+Target one_core(Target target) {
+  target.flops /= target.compute_units;
+  target.bytes_per_second /= target.compute_units;
+  target.compute_units = 1;
+  return target;
+}
+
 bool joins_constants(const Schedule& schedule, int buffer) {
   const Buffer& b = schedule.buffers[static_cast<std::size_t>(buffer)];
   if (b.kind != BufferKind::constant || b.dtype == DType::string) return false;

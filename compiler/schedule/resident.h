@@ -26,6 +26,9 @@ bool resident_loop(const Schedule& schedule, const Step& step);
 // run at once, or what is worth having. 0: the cores would not share the trips evenly, and share each kernel's tiles instead.
 std::int64_t places_of_trips(std::int64_t trips, const Target& target);
 
+// What a group that does a kernel's tiles alone sees of the device.
+Target one_core(Target target);
+
 // The kernels of a step: itself, or those of a loop over kernels, or of several loops.
 std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step);
 

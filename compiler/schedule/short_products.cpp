@@ -1,13 +1,11 @@
 #include "compiler/schedule/short_products.h"
 
 #include <algorithm>
-#include <iterator>
-#include <limits>
 #include <map>
 #include <span>
 #include <string>
 
-#include "compiler/ir/division.h"
+#include "compiler/contraction/small_gemm.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/resident.h"
@@ -15,55 +13,8 @@
 namespace oclc {
 namespace {
 
-constexpr int kSubGroups = 8, kTermsOfStep = 16, kWarpRows = 16;
-// Cycles: of a launch's begin and end, of a load's answer, of a tile's other work, and fma of three products that a compute
-// unit does in one.
-constexpr double kStart = 1000, kAnswer = 700, kRest = 600, kTerms = 170, kCyclesPerSecond = 1.7e9;
 // The share of the device's rate that small kernels reach.
 constexpr double kReached = 1.0 / 3;
-constexpr std::int64_t kLargeTile = 64;
-
-// How products are marked. Those of a constant right operand are computed of halves where operands are rounded anyhow.
-struct Regime {
-  std::string_view strategy;
-  bool halves;
-  double device_per_host;  // in entries whose kernels take at most so many times what the host takes to launch them
-  double bytes;            // of operands that a compute unit reads in a cycle
-  // A marked product takes at most so many launches' time, and one more where fewer tiles of kLargeTile than the device has
-  // compute units would need sums in parts, which are a launch more.
-  double launches;
-};
-
-// Measured on an H200. Three products of floats are faster by the large templates where the device has more work than the host;
-// halves are so as long as all compute units share what the second-level cache gives.
-constexpr Regime kRegimes[] = {{"short", false, 1, 64, 1.5}, {"short, halves", true, 3.2, 28, 6}};
-
-const Regime* regime_of(const Kernel& kernel) {
-  if (!kernel.contraction) return nullptr;
-  const auto* found = std::find_if(std::begin(kRegimes), std::end(kRegimes),
-                                   [&](const Regime& r) { return r.strategy == kernel.contraction->strategy; });
-  return found == std::end(kRegimes) ? nullptr : found;
-}
-
-// Operands of four neighbours in k each: their loads that are under way together fill so many vectors.
-constexpr int kVectorsAhead = 16, kVectorsOfPart = 12;
-
-struct Extents {
-  std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;
-};
-
-double cycles_of(const Extents& e, ShortTiles& t, const Target& target, const Regime& regime, int ahead) {
-  const std::int64_t tiles = e.groups * ceil_div(e.rows, t.rows) * ceil_div(e.columns, t.columns), units = target.compute_units;
-  const std::int64_t pieces = regime.halves ? 2 : 1, terms = kTermsOfStep * pieces,
-                     steps = ceil_div(ceil_div(e.depth, terms), t.sharers), vectors = 2 * pieces + t.warp_columns / 8,
-                     most = std::max<std::int64_t>(1, ahead / vectors), batches = ceil_div(steps, most);
-  t.ahead = static_cast<int>(ceil_div(steps, batches));
-  const auto depth = static_cast<double>(batches * t.ahead * t.sharers * terms);
-  const double work = std::max(t.rows * t.columns * depth / kTerms, (t.rows + t.columns / static_cast<double>(pieces)) *
-                                                                        static_cast<double>(e.depth) * 4 / regime.bytes);
-  return kStart + static_cast<double>(ceil_div(tiles, 2 * units)) * (static_cast<double>(batches) * kAnswer + kRest) +
-         static_cast<double>(ceil_div(tiles, units)) * work;
-}
 
 // Loads and flops that an element of the left operand is computed of, as a batch norm's before the product: each tile of
 // columns repeats them.
@@ -91,14 +42,12 @@ bool is_simple(const Kernel& kernel, NodeId root, const std::string& inner) {
   return is_along && loads <= kMostLoads && flops <= kMostFlops;
 }
 
-std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, const Regime& regime, int ahead,
-                                   bool is_marked) {
-  if (!target.multiplies_groups() || target.work_group != kSubGroups * 32 || !kernel.contraction || kernel.stages.size() != 1 ||
-      kernel.stages[0].accumulator != DType::f32 || kernel.stages[0].combine != Stage::Combine::sum ||
-      kernel.contraction->n.size() != 1 || kernel.contraction->k.empty())
+std::optional<SmallGemm> product_of(const Kernel& kernel, const SmallGemmRegime& regime) {
+  if (!kernel.contraction || kernel.stages.size() != 1 || kernel.stages[0].accumulator != DType::f32 ||
+      kernel.stages[0].combine != Stage::Combine::sum || kernel.contraction->n.size() != 1 || kernel.contraction->k.empty())
     return std::nullopt;
   const Contraction& c = *kernel.contraction;
-  Extents e;
+  SmallGemm e;
   const auto multiply = [](std::int64_t& into, const std::vector<int>& numbers, const std::vector<Axis>& axes) {
     return std::all_of(numbers.begin(), numbers.end(), [&](int i) {
       const auto extent = axes[static_cast<std::size_t>(i)].extent.constant();
@@ -115,27 +64,13 @@ std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, c
       b.kind != ScalarNode::Kind::load || !b.guard.empty() || !(regime.halves || b.index.coefficient(inner.name) == Expr(1)) ||
       !is_simple(kernel, c.a, inner.name))
     return std::nullopt;
-  std::optional<ShortTiles> best;
-  const std::int64_t large = e.groups * ceil_div(e.rows, kLargeTile) * ceil_div(e.columns, kLargeTile);
-  const double launches = regime.launches + (large < target.compute_units ? 1 : 0);
-  double least = is_marked ? std::numeric_limits<double>::infinity() : launches * target.launch_seconds * kCyclesPerSecond;
-  for (const int columns : {16, 32, 64}) {
-    for (int sharers = 1; sharers <= kSubGroups; sharers *= 2) {
-      ShortTiles t;
-      t.columns = columns;
-      t.warp_columns = std::min(columns, 32);
-      t.sharers = sharers;
-      t.halves = regime.halves;
-      const int side = kSubGroups / sharers / (columns / t.warp_columns);
-      if (side == 0) continue;
-      t.rows = kWarpRows * side;
-      const double cycles = cycles_of(e, t, target, regime, ahead);
-      if (cycles >= least) continue;
-      least = cycles;
-      best = t;
-    }
-  }
-  return best;
+  return e;
+}
+
+std::optional<ShortTiles> tiles_of(const Kernel& kernel, const Target& target, const SmallGemmRegime& regime, bool is_part,
+                                   bool is_asked) {
+  const auto product = has_small_gemm(target) ? product_of(kernel, regime) : std::nullopt;
+  return product ? choose_small_gemm(*product, regime, target, is_part, is_asked) : std::nullopt;
 }
 
 // Weights [result][term][tap] of a window's product, which the kernel alone reads, as [result][tap][term]: the kernel reads
@@ -217,18 +152,20 @@ void short_products(Schedule& schedule, const Target& target) {
       of_host += target.launch_seconds;
       of_device += typical(kernel.flops) / (target.flops * kReached) + typical(kernel.bytes) / target.bytes_per_second;
     }
-    std::map<int, std::string> before;  // of products marked although the device has more to do than the host
+    std::map<int, StrategyId> before;  // of products marked although the device has more to do than the host
     for (const Step& step : entry.steps) {
       if (step.kernel < 0) continue;
       Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
-      const Regime& regime = kRegimes[target.precision.products == Products::rounded && is_packable(kernel, schedule) ? 1 : 0];
+      const SmallGemmRegime& regime =
+          *small_gemm_regime(target.products == Products::rounded && is_packable(kernel, schedule) ? StrategyId::small_gemm_f16
+                                                                                                   : StrategyId::small_gemm);
       if (of_device >= regime.device_per_host * of_host) continue;
       Kernel laid_out = kernel;
       const auto weights = regime.halves ? std::nullopt : lay_terms_together(laid_out, schedule, uses);
-      if (!tiles_of(laid_out, target, regime, kVectorsAhead, false)) continue;
-      if (of_device >= of_host) before.emplace(step.kernel, kernel.contraction->strategy);
+      if (!tiles_of(laid_out, target, regime, false, false)) continue;
+      if (of_device >= of_host) before.emplace(step.kernel, kernel.contraction->asked);
       kernel = std::move(laid_out);
-      kernel.contraction->strategy = regime.strategy;
+      kernel.contraction->asked = regime.strategy;
       if (weights) lay_terms_together(schedule.buffers[static_cast<std::size_t>(weights->buffer)].constant, *weights);
     }
     // Those are faster as parts of a launch alone.
@@ -236,15 +173,19 @@ void short_products(Schedule& schedule, const Target& target) {
     for (std::size_t i = 0, n = 1; i < steps.size(); i += n) {
       n = std::max<std::size_t>(1, stretch_length(schedule, steps.subspan(i), target));
       const auto found = n == 1 ? before.find(steps[i].kernel) : before.end();
-      if (found != before.end()) schedule.kernels[static_cast<std::size_t>(found->first)].contraction->strategy = found->second;
+      if (found != before.end()) schedule.kernels[static_cast<std::size_t>(found->first)].contraction->asked = found->second;
     }
   }
 }
 
+std::optional<SmallGemm> small_gemm_of(const Kernel& kernel) {
+  const SmallGemmRegime* regime = kernel.contraction ? small_gemm_regime(kernel.contraction->asked) : nullptr;
+  return regime ? product_of(kernel, *regime) : std::nullopt;
+}
+
 std::optional<ShortTiles> short_product_tiles(const Kernel& kernel, const Target& target, bool is_part) {
-  const Regime* regime = regime_of(kernel);
-  if (!regime) return std::nullopt;
-  return tiles_of(kernel, target, *regime, is_part ? kVectorsOfPart : kVectorsAhead, true);
+  const SmallGemmRegime* regime = kernel.contraction ? small_gemm_regime(kernel.contraction->asked) : nullptr;
+  return regime ? tiles_of(kernel, target, *regime, is_part, true) : std::nullopt;
 }
 
 }  // namespace oclc

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "compiler/codegen/attention/attention_parts.h"
-#include "compiler/codegen/contraction/chunk_choice.h"
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_operands.h"
 #include "compiler/codegen/contraction/panel_copy.h"

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "compiler/ir/division.h"
+#include "compiler/ir/typical.h"
 
 namespace oclc {
 namespace {
@@ -27,6 +28,7 @@ class ImageReader {
     for (const Expr& e : a_.guard) {
       if (!read_bound(0, e, image_.y) && !read_bound(1, e, image_.x)) return std::nullopt;
     }
+    image_.images = typical_extent(view_.axis(roles.m[0]).extent);
     image_.origin = a_.index.substitute(zero());
     return image_;
   }

@@ -32,16 +32,16 @@ std::string pointers_at(const ContractionView& view, const Expr& first) {
 
 class OperandCode {
  public:
-  OperandCode(const ContractionView& view, const ContractionChoice& choice, const Target& target, TemplateValues& values)
-      : view_(view), choice_(choice), target_(target), values_(values) {}
+  OperandCode(const ContractionView& view, const OperandReads& reads, const Target& target, TemplateValues& values)
+      : view_(view), reads_(reads), target_(target), values_(values) {}
 
   void run() {
     convert();
-    if (choice_.local_copy == LocalCopy::a)
+    if (reads_.local_copy == LocalCopy::a)
       copy_a();
     else
       point_to_rows();
-    if (choice_.local_copy == LocalCopy::b)
+    if (reads_.local_copy == LocalCopy::b)
       copy_b();
     else
       point_to_b();
@@ -127,11 +127,11 @@ class OperandCode {
 
   // How elements that are no floats in memory become floats, in place.
   void convert() {
-    if (choice_.local_copy != LocalCopy::a && is_half(a_dtype())) {
+    if (reads_.local_copy != LocalCopy::a && is_half(a_dtype())) {
       values_.parameters["A_TYPE"] = a_type();
       values_.parameters["A_FROM"] = fmt::format("oclc_from_{}", name_of(a_dtype()));
     }
-    if (choice_.local_copy != LocalCopy::b && is_half(b_dtype()))
+    if (reads_.local_copy != LocalCopy::b && is_half(b_dtype()))
       values_.parameters["B_FROM"] = fmt::format("oclc_from_{}", name_of(b_dtype()));
   }
 
@@ -139,13 +139,13 @@ class OperandCode {
   void copy_a() {
     const std::string& inner = view_.inner_axis().name;
     const Kernel loads = part_for(view_.kernel(), view_.roles().a);
-    const bool by_rows = choice_.row_lanes > 0;
-    const int width = by_rows                                                                        ? choice_.row_lanes
+    const bool by_rows = reads_.row_lanes > 0;
+    const int width = by_rows                                                                        ? reads_.row_lanes
                       : view_.inner().value() >= target_.vector_width && can_vectorize(loads, inner) ? target_.vector_width
                                                                                                      : 1;
     values_.parameters["PV"] = std::to_string(width);
     if (by_rows) values_.parameters["ROWS_INNERMOST"] = "1";
-    if (choice_.copies_panels) values_.parameters["COPY_B"] = "1";
+    if (reads_.copies_panels) values_.parameters["COPY_B"] = "1";
     values_.holes["A_ELEMENTS"] =
         elements_of_a(view_, by_rows ? view_.axis(view_.roles().m[0]).name : inner, width, view_.group_coordinates());
   }
@@ -153,7 +153,7 @@ class OperandCode {
   void point_to_b() {
     const std::string_view type = c_type(b_dtype());
     std::string pointer;
-    if (choice_.constant_b) {
+    if (reads_.constant_b) {
       pointer = fmt::format("const __global {}* w = weights + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;\n", type);
     } else {
       Substitution first{{view_.column_axis().name, Expr(0)}};
@@ -162,7 +162,7 @@ class OperandCode {
                             view_.c_text(view_.b().index.substitute(first)));
     }
     // The template that copies A has no hole ROW_STATE, which declares the group's coordinates elsewhere.
-    if (choice_.local_copy == LocalCopy::a) pointer = joined(view_.group_coordinates()) + pointer;
+    if (reads_.local_copy == LocalCopy::a) pointer = joined(view_.group_coordinates()) + pointer;
     values_.holes["B_POINTER"] = pointer;
   }
 
@@ -220,7 +220,7 @@ class OperandCode {
   }
 
   const ContractionView& view_;
-  const ContractionChoice& choice_;
+  const OperandReads& reads_;
   const Target& target_;
   TemplateValues& values_;
 };
@@ -228,6 +228,13 @@ class OperandCode {
 std::int64_t literal(const Expr& e) {
   OCLC_CHECK(e.is_constant(), "padding of a convolution whose channel count or step is symbolic");
   return e.value();
+}
+
+// The element of A at the first term of the sum.
+Expr at_first_term(const ContractionView& view) {
+  Substitution first{{view.inner_axis().name, Expr(0)}};
+  for (const int i : view.roles().k) first[view.reduction(i).name] = Expr(0);
+  return view.a().index.substitute(first);
 }
 
 }  // namespace
@@ -247,25 +254,24 @@ std::string elements_of_a(const ContractionView& view, const std::string& axis, 
   return e.text();
 }
 
-std::optional<std::string> row_pointers(const ContractionView& view) {
+bool has_row_pointers(const ContractionView& view) {
   const ScalarNode& a = view.a();
   const std::string& inner = view.inner_axis().name;
-  if (view.taps() != 1 || !is_plain_load(a) || !a.guard.empty() || is_half(view.stored_type(a)) ||
-      !(a.index.coefficient(inner) == Expr(1)))
-    return std::nullopt;
-  Substitution first{{inner, Expr(0)}};
-  for (const int i : view.roles().k) first[view.reduction(i).name] = Expr(0);
-  const Expr index = a.index.substitute(first);
-  return view.affine_in_row(index) ? std::optional(pointers_at(view, index) + "\n") : std::nullopt;
+  return view.taps() == 1 && is_plain_load(a) && a.guard.empty() && !is_half(view.stored_type(a)) &&
+         a.index.coefficient(inner) == Expr(1) && view.affine_in_row(at_first_term(view));
 }
 
-void fill_operands(const ContractionView& view, const ContractionChoice& choice, const Target& target, TemplateValues& values) {
-  OperandCode(view, choice, target, values).run();
+std::optional<std::string> row_pointers(const ContractionView& view) {
+  return has_row_pointers(view) ? std::optional(pointers_at(view, at_first_term(view)) + "\n") : std::nullopt;
 }
 
-std::optional<HostTensor> padding_zeros(const ContractionView& view, const ContractionChoice& choice) {
+void fill_operands(const ContractionView& view, const OperandReads& reads, const Target& target, TemplateValues& values) {
+  OperandCode(view, reads, target, values).run();
+}
+
+std::optional<HostTensor> padding_zeros(const ContractionView& view, const OperandReads& reads) {
   const ScalarNode& a = view.a();
-  if (choice.local_copy == LocalCopy::a || a.guard.empty()) return std::nullopt;
+  if (reads.local_copy == LocalCopy::a || a.guard.empty()) return std::nullopt;
   const Expr step = *a.index.coefficient(view.inner_axis().name);
   return HostTensor(DType::f32, {(literal(view.inner()) - 1) * literal(step) + 1});
 }

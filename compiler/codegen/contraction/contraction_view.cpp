@@ -147,6 +147,58 @@ std::vector<std::string> ContractionView::row_coordinates(const std::vector<Expr
   return lines;
 }
 
+std::optional<PackedOperand> constant_b_layout(const ContractionView& view, const std::vector<Buffer>& buffers) {
+  const ScalarNode& b = view.b();
+  if (!is_plain_load(b) || !b.guard.empty()) return std::nullopt;
+  const Buffer& buffer = buffers[static_cast<std::size_t>(view.operand_of(b).buffer)];
+  if (buffer.kind != BufferKind::constant || !view.groups().is_constant() || !view.columns().is_constant() ||
+      !view.inner().is_constant())
+    return std::nullopt;
+  const std::string &inner_name = view.inner_axis().name, &column_name = view.column_axis().name;
+  const Expr at_group = b.index.substitute(view.to_flat_group());
+  const auto group = view.groups() == Expr(1) ? std::optional<std::int64_t>(0) : constant_stride(at_group, "g"),
+             inner = constant_stride(b.index, inner_name), column = constant_stride(b.index, column_name);
+  if (!group || !inner || !column) return std::nullopt;
+  PackedOperand where;
+  where.group_stride = *group;
+  where.inner_stride = *inner;
+  where.column_stride = *column;
+  const Expr first = at_group.substitute({{"g", Expr(0)}, {inner_name, Expr(0)}, {column_name, Expr(0)}});
+  for (std::int64_t tap = 0; tap < view.taps(); ++tap) {
+    const auto offset = first.substitute(view.at_tap(tap)).constant();
+    if (!offset) return std::nullopt;
+    where.tap_offsets.push_back(*offset);
+  }
+  return where;
+}
+
+std::optional<PackedOperand> constant_a_layout(const ContractionView& view, const std::vector<Buffer>& buffers) {
+  const ScalarNode& a = view.a();
+  if (!is_plain_load(a) || !a.guard.empty() || view.taps() != 1 || !view.rows().is_constant() || !view.inner().is_constant() ||
+      buffers[static_cast<std::size_t>(view.operand_of(a).buffer)].kind != BufferKind::constant)
+    return std::nullopt;
+  const std::string& inner = view.inner_axis().name;
+  const Expr at_row = a.index.substitute(view.to_flat_row());
+  const auto row_stride = constant_stride(at_row, "m"), inner_stride = constant_stride(at_row, inner),
+             first = at_row.substitute({{"m", Expr(0)}, {inner, Expr(0)}}).constant();
+  if (!row_stride || !inner_stride || !first) return std::nullopt;
+  PackedOperand where;
+  where.inner_stride = *inner_stride;
+  where.column_stride = *row_stride;
+  where.tap_offsets = {*first};
+  return where;
+}
+
+bool takes_vectors(const Kernel& loads, const Axis& axis, int width) {
+  return axis.extent.is_constant() && axis.extent.value() >= width && can_vectorize(loads, axis.name, width);
+}
+
+bool has_neighbours(const Kernel& loads, const Axis& axis) {
+  return std::any_of(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
+    return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis.name) == Expr(1);
+  });
+}
+
 bool is_plain_load(const ScalarNode& node) {
   if (node.kind != ScalarNode::Kind::load || node.dtype != DType::f32) return false;
   return !reads_values(node.index);

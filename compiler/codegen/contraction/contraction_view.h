@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/contraction/pack.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/codegen/text/template_text.h"
 #include "compiler/kernels/kernel.h"
@@ -78,6 +79,14 @@ class ContractionView {
 
 // A load, of floats of 32 or 16 bits, whose address depends on no loaded value.
 bool is_plain_load(const ScalarNode& node);
+// Where B's elements lie, if it is a constant read through strides.
+std::optional<PackedOperand> constant_b_layout(const ContractionView& view, const std::vector<Buffer>& buffers);
+// The same of A without groups or taps, as a product's right operand whose columns are A's rows.
+std::optional<PackedOperand> constant_a_layout(const ContractionView& view, const std::vector<Buffer>& buffers);
+// Vectors of `width` along the axis hold what `loads` computes.
+bool takes_vectors(const Kernel& loads, const Axis& axis, int width);
+// A load goes along the axis in steps of one element.
+bool has_neighbours(const Kernel& loads, const Axis& axis);
 // The elements between neighbours along an axis, if that is a number.
 std::optional<std::int64_t> constant_stride(const Expr& index, std::string_view axis);
 

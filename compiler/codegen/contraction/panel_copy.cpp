@@ -4,7 +4,6 @@
 
 #include <set>
 
-#include "compiler/codegen/contraction/chunk_choice.h"
 #include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/kernels/kernel_part.h"

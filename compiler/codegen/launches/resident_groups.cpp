@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "compiler/codegen/contraction/gpu/contraction_short_gpu.h"
+#include "compiler/codegen/contraction/choose.h"
+#include "compiler/codegen/contraction/emit.h"
 #include "compiler/codegen/launches/resident_arguments.h"
 #include "compiler/codegen/loops/group_reduction.h"
 #include "compiler/codegen/loops/loop_nest.h"
@@ -146,9 +147,8 @@ class GroupsCode : private ResidentArguments {
   GeneratedKernel tile_of(const Kernel& kernel) const {
     const std::int64_t groups = resident_groups(target_);
     if (kernel.contraction) {
-      const auto view = ContractionView::of(kernel);
-      if (auto product = view ? generate_short_gpu(*view, schedule_.buffers, target_, true) : std::nullopt)
-        return std::move(*product);
+      if (const auto choice = choose_part(kernel, schedule_.buffers, target_))
+        return emit_contraction(kernel, *choice, schedule_.buffers, target_);
     }
     auto shared = generate_group_reduction(kernel, target_, groups);
     return shared ? std::move(*shared) : generate_strided_loops(kernel, target_, groups);

@@ -172,14 +172,6 @@ class ResidentCode : private ResidentArguments {
   std::string claimed_at(const Claims& c) { return counter_at(static_cast<std::int64_t>(2 * c.number + 1)); }
   std::string done_at(const Claims& c) { return counter_at(static_cast<std::int64_t>(2 * c.number + 2)); }
 
-  // What a group that does a kernel's tiles alone sees of the device.
-  static Target one_core(Target target) {
-    target.flops /= target.compute_units;
-    target.bytes_per_second /= target.compute_units;
-    target.compute_units = 1;
-    return target;
-  }
-
   Claims claims_of(const Kernel& kernel, ResidentKernel::Part& part, const Target& target) {
     Kernel named = kernel;
     named.name = kPartName;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler/codegen/contraction/choose.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/memory_access.h"
 
@@ -67,7 +68,9 @@ class Neighbours {
     }
     const double seconds = static_cast<double>(typical_extent(kernel.bytes)) / target_.bytes_per_second;
     if (!kernel.model_symbols().empty() || seconds > kLongestLaunches * target_.launch_seconds) return facts;
-    const GeneratedKernel g = generate(kernel, schedule_.buffers, target_);
+    Kernel chosen = kernel;
+    if (chosen.contraction) chosen.contraction->choice = choose(chosen, schedule_.buffers, target_);
+    const GeneratedKernel g = generate(chosen, schedule_.buffers, target_);
     if (!g.tile_source.empty() && g.packed.empty() && g.local.size() == 1 && g.groups.size() == 1 && g.groups[0].is_constant())
       facts.group_size = g.local[0];
     return facts;

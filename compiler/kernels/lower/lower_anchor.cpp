@@ -57,6 +57,13 @@ int add_stage(KernelBuilder& b, Stage::Combine combine, NodeId body, DType accum
   return static_cast<int>(b.kernel.stages.size()) - 1;
 }
 
+// What a pass made of a product or convolution.
+StrategyId asked_of(const Node& node, const char* usual) {
+  const auto asked = strategy_named(node.get_or<std::string>("strategy", usual));
+  OCLC_CHECK(asked, "a strategy without a name in the table");
+  return *asked;
+}
+
 void lower_matmul(KernelBuilder& b, const Node& node) {
   const Value *left = node.inputs[0], *right = node.inputs[1], *result = node.output();
   const bool trans_a = node.get_or<std::int64_t>("trans_a", 0) != 0, trans_b = node.get_or<std::int64_t>("trans_b", 0) != 0;
@@ -65,7 +72,7 @@ void lower_matmul(KernelBuilder& b, const Node& node) {
   bool right_has_batch = false;
   for (std::size_t i = 0; i + 2 < sb.size(); ++i) right_has_batch = right_has_batch || sb[i] != Expr(1);
   Contraction c;
-  c.strategy = node.get_or<std::string>("strategy", "gemm");
+  c.asked = asked_of(node, "gemm");
   std::vector<Expr> coords;
   for (std::size_t i = 0; i < batch; ++i) {
     (right_has_batch ? c.batch : c.m).push_back(static_cast<int>(i));
@@ -149,7 +156,7 @@ void lower_conv(KernelBuilder& b, const Node& node) {
   const DType dtype = result->type.dtype;
   const int stage = add_stage(b, Stage::Combine::sum, b.apply("mul", {a, weight}), dtype);
   Contraction contraction;
-  contraction.strategy = strategy;
+  contraction.asked = asked_of(node, "conv_implicit");
   contraction.a = a;
   contraction.b = weight;
   if (grouped) contraction.batch = {1};

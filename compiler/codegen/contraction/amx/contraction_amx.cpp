@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "compiler/codegen/contraction/amx/pack_digits.h"
 #include "compiler/codegen/contraction/amx/pack_parts.h"
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_image.h"
+#include "compiler/codegen/contraction/problem_of.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
 #include "compiler/codegen/text/scope.h"
-#include "compiler/contraction/amx_tiles.h"
-#include "compiler/ir/typical.h"
+#include "compiler/contraction/amx.h"
 #include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
@@ -29,30 +28,6 @@ bool is_one_part(const ContractionView& view, const Target& target) {
 void add_digits(TileKernel& tile, const Buffer& source, PackedDigits packed) {
   tile.constants.push_back(own_constant("weights", source.name + ".digits", std::move(packed.digits)));
   tile.constants.push_back(own_constant("units", source.name + ".units", std::move(packed.units)));
-}
-
-// Window geometry of a convolution, or nothing where the template has none.
-std::optional<AmxWindowProduct> window_product(const ContractionView& view, const ConvolutionImage& image) {
-  const auto fits = [](const ImageAxis& axis) {
-    return axis.stride >= 1 && (axis.stride == 1 || axis.dilation == 1) && axis.taps >= axis.stride && axis.first <= axis.last;
-  };
-  const std::int64_t channels = view.inner().value();
-  if (image.per_channel != 1 || channels < kLanes || view.taps() == 1 || !fits(image.y) || !fits(image.x)) return std::nullopt;
-  AmxWindowProduct p;
-  p.images = typical_extent(view.axis(view.roles().m[0]).extent);
-  p.rows = image.y.outputs;
-  p.columns = image.x.outputs;
-  p.features = view.columns().value();
-  p.channels = channels;
-  p.taps = view.taps();
-  p.phases = image.y.stride * image.x.stride;
-  const std::int64_t reach = (image.x.taps - 1) * image.x.dilation, width = (image.x.outputs - 1) * image.x.stride + reach + 1;
-  // Zeros right of a row are those left of the next.
-  const std::int64_t zeros_right = std::max<std::int64_t>(0, width - 1 - image.x.last);
-  const std::int64_t shared = image.x.stride == 1 ? std::min(image.x.first, zeros_right) : 0;
-  p.pitch = std::max(image.x.outputs, ceil_div(width, image.x.stride) - shared);
-  p.reach = (image.y.taps - 1) * image.y.dilation / image.y.stride * p.pitch + reach / image.x.stride;
-  return p;
 }
 
 // A convolution whose work-items take rows of an image: what the templates of windows and of patches have in common.
@@ -138,23 +113,6 @@ AmxImageCode window_code(const ContractionView& view, const ConvolutionImage& im
   return code;
 }
 
-// Geometry of a convolution of few channels, or nothing where the template of patches has none.
-std::optional<AmxPatchProduct> patch_product(const ContractionView& view, const ConvolutionImage& image) {
-  const bool fits = view.taps() > 1 && view.inner().value() < kFewChannels && image.x.dilation == 1 &&
-                    image.y.first <= image.y.last && image.x.first <= image.x.last;
-  if (!fits) return std::nullopt;
-  return AmxPatchProduct{typical_extent(view.axis(view.roles().m[0]).extent),
-                         image.y.outputs,
-                         image.x.outputs,
-                         view.columns().value(),
-                         view.inner().value(),
-                         image.y.taps,
-                         image.x.taps,
-                         image.y.stride,
-                         image.x.stride,
-                         image.y.dilation};
-}
-
 GeneratedKernel patch_kernel(const ContractionView& view, const ConvolutionImage& image, const AmxPatchProduct& product,
                              const AmxWindowTiles& tiles, const Target& target, const Buffer& weights, HostTensor parts) {
   AmxImageCode code(view, image, tiles, target);
@@ -170,8 +128,8 @@ GeneratedKernel patch_kernel(const ContractionView& view, const ConvolutionImage
 
 class AmxCode {
  public:
-  AmxCode(const ContractionView& view, const AmxTiles& tiles, const Target& target, const AmxProduct& product)
-      : view_(view), tiles_(tiles), target_(target), product_(product), kernel_(view.kernel()) {}
+  AmxCode(const ContractionView& view, const AmxTiles& tiles, bool vectors, const Target& target)
+      : view_(view), tiles_(tiles), vectors_(vectors), target_(target), kernel_(view.kernel()) {}
 
   GeneratedKernel run(const Buffer& source, HostTensor parts) {
     auto& p = out_.values.parameters;
@@ -231,7 +189,7 @@ class AmxCode {
     return g;
   }
 
-  int load_width() const { return product_.vectors ? kLanes : 1; }
+  int load_width() const { return vectors_ ? kLanes : 1; }
   bool takes_part() const { return load_width() > 1 && is_one_part(view_, target_); }
 
   // The vector of A, or one element, at (row m, tap, k).
@@ -260,68 +218,48 @@ class AmxCode {
 
   const ContractionView& view_;
   const AmxTiles& tiles_;
+  const bool vectors_;  // neighbours in k are neighbours in memory
   const Target& target_;
-  const AmxProduct& product_;
   Kernel kernel_;  // with the operand marked that packed parts replace
   TileKernel out_;
 };
 
 }  // namespace
 
-std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const std::vector<Buffer>& buffers,
-                                            const Target& target) {
-  if (!target.multiplies_tiles()) return std::nullopt;
-  if (view.roles().strategy.starts_with("conv_winograd")) return std::nullopt;
-  if (!view.columns().is_constant() || !view.inner().is_constant()) return std::nullopt;
-  AmxProduct product;
-  product.groups = typical_extent(view.groups());
-  product.rows = typical_extent(view.rows());
-  product.columns = view.columns().value();
-  product.taps = view.taps();
-  product.inner = view.inner().value();
-  product.vectors = product.inner >= kLanes && can_vectorize(part_for(view.kernel(), view.roles().a), view.inner_axis().name);
-  const auto where = constant_b_layout(view, buffers);
-  if (!where) return std::nullopt;
-  const bool stored_part = target.precision.bf16_products == 1 && view.stored_type(view.a()) == DType::bf16;
-  const auto image = convolution_image(view, stored_part ? DType::bf16 : DType::f32);
-  const auto window = image ? window_product(view, *image) : std::nullopt;
-  const auto patches = image ? patch_product(view, *image) : std::nullopt;
-  const auto tiles = choose_amx_tiles(product, target), digit_tiles = choose_amx_digits(product, target);
-  const auto window_tiles = window ? choose_amx_window(*window, target) : std::nullopt,
-             digit_window_tiles = window ? choose_amx_window_digits(*window, target) : std::nullopt,
-             patch_tiles = patches ? choose_amx_patches(*patches, target) : std::nullopt;
-  const std::int64_t panels = product.groups * ceil_div(product.columns, std::int64_t{32}),
-                     parts_bytes = panels * product.steps() * parts_of(target.precision.bf16_products) * 2048,
-                     digits_bytes = panels * product.taps * ceil_div(product.inner, std::int64_t{64}) * kDigitStepBytes;
-  const auto seconds = [&](const auto& choice, std::int64_t bytes) {
-    return choice ? choice->seconds + unhidden_seconds(bytes, target) : std::numeric_limits<double>::infinity();
-  };
-  const double by_rows = seconds(tiles, parts_bytes), by_window = seconds(window_tiles, parts_bytes),
-               by_patches = seconds(patch_tiles, parts_bytes), parts_least = std::min({by_rows, by_window, by_patches}),
-               by_digits = seconds(digit_tiles, digits_bytes), by_digit_window = seconds(digit_window_tiles, digits_bytes),
-               digits_least = std::min(by_digits, by_digit_window);
-  const double fma = patches ? fma_window_seconds(*patches, target) : fma_seconds(product, target);
+bool can_store_parts(const ContractionView& view, const std::vector<Buffer>& buffers) {
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
-  if (digits_least < parts_least && digits_least - unhidden_seconds(digits_bytes, target) < fma) {
-    auto digits = pack_digits(weights.constant, *where, view.groups().value(), product.columns, product.inner);
-    if (digits && by_digits < by_digit_window)
-      return AmxCode(view, *digit_tiles, target, product).run(weights, std::move(*digits));
-    if (digits)
-      return window_code(view, *image, *window, *digit_window_tiles, target)
-          .run(window->steps(64), weights, std::move(*digits));
+  const auto where = constant_b_layout(view, buffers);
+  return where && has_parts(weights.constant, *where, view.groups().value(), view.columns().value(), view.inner().value());
+}
+
+bool can_store_limbs(const ContractionView& view, const std::vector<Buffer>& buffers) {
+  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  const auto where = constant_b_layout(view, buffers);
+  return where && has_digits(weights.constant, *where, view.groups().value(), view.columns().value(), view.inner().value());
+}
+
+GeneratedKernel emit_amx(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                         const Target& target) {
+  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  const PackedOperand where = constant_b_layout(view, buffers).value();
+  const std::int64_t groups = view.groups().value(), columns = view.columns().value(), inner = view.inner().value();
+  const int parts = parts_of(target.tile_products);
+  const Problem problem = problem_of(view, buffers);
+  const auto all_parts = [&] { return pack_parts(weights.constant, where, groups, columns, inner, parts).value(); };
+  const auto limbs = [&] { return pack_digits(weights.constant, where, groups, columns, inner).value(); };
+  if (const auto* rows = std::get_if<AmxTiles>(&choice.tiles)) {
+    AmxCode code(view, *rows, amx_product(problem).vectors, target);
+    return choice.strategy == StrategyId::amx_limbs ? code.run(weights, limbs()) : code.run(weights, all_parts());
   }
-  if (!tiles_gain(parts_least - unhidden_seconds(parts_bytes, target), fma, target)) return std::nullopt;
-  const int parts_wanted = parts_of(target.precision.bf16_products);
-  const bool takes_patches = by_patches <= parts_least;
-  auto parts = takes_patches
-                   ? pack_patch_parts(weights.constant, *where, product.columns, product.inner, parts_wanted)
-                   : pack_parts(weights.constant, *where, view.groups().value(), product.columns, product.inner, parts_wanted);
-  if (!parts) return std::nullopt;
-  if (takes_patches) return patch_kernel(view, *image, *patches, *patch_tiles, target, weights, std::move(*parts));
-  if (by_window <= parts_least)
-    return window_code(view, *image, *window, *window_tiles, target)
-        .run("contraction_window_amx", window->steps(32), weights, std::move(*parts));
-  return AmxCode(view, *tiles, target, product).run(weights, std::move(*parts));
+  const auto& tiles = std::get<AmxWindowTiles>(choice.tiles);
+  const ConvolutionImage image = convolution_image(view, problem.a.stored).value();
+  if (choice.strategy == StrategyId::amx_patches)
+    return patch_kernel(view, image, amx_patch_product(problem).value(), tiles, target, weights,
+                        pack_patch_parts(weights.constant, where, columns, inner, parts).value());
+  const AmxWindowProduct window = amx_window_product(problem).value();
+  AmxImageCode code = window_code(view, image, window, tiles, target);
+  return choice.strategy == StrategyId::amx_limb_window ? code.run(window.steps(64), weights, limbs())
+                                                        : code.run("contraction_window_amx", window.steps(32), weights, all_parts());
 }
 
 }  // namespace oclc

@@ -1,16 +1,18 @@
-// Contractions on the tile units of x86 processors: the template contraction_amx.cl.
+// Contractions on the tile units of x86 processors with a constant right operand: templates contraction_amx.cl,
+// contraction_window_amx.cl, contraction_patches_amx.cl, and those of int8 limbs.
 #pragma once
-#include <optional>
 #include <vector>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/codegen/contraction/contraction_choice.h"
+#include "compiler/codegen/contraction/contraction_view.h"
 
 namespace oclc {
 
-// Code for a contraction with a constant right operand, where the target has such units and they beat fused multiply-adds by
-// estimate. Nothing for a convolution that asks for Winograd, and for weights that no sum of bfloat16 parts holds.
-std::optional<GeneratedKernel> generate_amx(const ContractionView& view, const std::vector<Buffer>& buffers,
-                                            const Target& target);
+// Whether the constant weights are sums of bfloat16 parts, and columns of integers of three bytes.
+bool can_store_parts(const ContractionView& view, const std::vector<Buffer>& buffers);
+bool can_store_limbs(const ContractionView& view, const std::vector<Buffer>& buffers);
+
+GeneratedKernel emit_amx(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                         const Target& target);
 
 }  // namespace oclc

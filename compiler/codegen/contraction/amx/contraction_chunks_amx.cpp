@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include "compiler/codegen/contraction/chunk_choice.h"
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_operands.h"
 #include "compiler/codegen/contraction/panel_copy.h"
+#include "compiler/codegen/contraction/problem_of.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
 #include "compiler/codegen/text/scope.h"
-#include "compiler/contraction/amx_tiles.h"
+#include "compiler/contraction/amx.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
@@ -18,31 +18,6 @@ namespace {
 
 constexpr int kChunkFloats = 16;  // of a vector
 constexpr std::int64_t kChunkPanel = 32;
-// Cycles of a nanosecond.
-constexpr double kClock = 3;
-
-// The product where vectors copy both operands: of A's rows, if these are neighbours, or of its terms.
-std::optional<AmxPairProduct> pair_product(const ContractionView& view, const Kernel& a, const Kernel& b) {
-  const bool by_columns = takes_vectors(b, view.column_axis(), kChunkFloats);
-  if (!by_columns && !takes_vectors(b, view.inner_axis(), kChunkFloats)) return std::nullopt;
-  AmxPairProduct p;
-  if (view.roles().m.size() == 1) {
-    const Axis& row = view.axis(view.roles().m[0]);
-    p.turned_rows = has_neighbours(a, row) && takes_vectors(a, row, kChunkFloats);
-  }
-  if (!p.turned_rows && !takes_vectors(a, view.inner_axis(), kChunkFloats)) return std::nullopt;
-  const auto seconds = [](const Kernel& loads) { return cycles_of_vector(loads) * 2 * kChunkPanel / kClock * 1e-9; };
-  p.groups = typical_extent(view.groups());
-  p.rows = typical_extent(view.rows());
-  p.columns = typical_extent(view.columns());
-  p.taps = view.taps();
-  p.inner = typical_extent(view.inner());
-  p.any_terms = !view.inner().is_constant();
-  p.copy_rows = seconds(a);
-  p.copy_columns = seconds(b) * (by_columns ? 1 : 2);
-  return p;
-}
-
 // B_ELEMENTS: as `v` the vector of B's columns at (tap, k, n).
 std::string elements_of_b(const ContractionView& view, const Kernel& loads) {
   Emitter e(loads, view.mode());
@@ -58,13 +33,12 @@ std::string elements_of_b(const ContractionView& view, const Kernel& loads) {
 
 }  // namespace
 
-std::optional<GeneratedKernel> generate_chunks_amx(const ContractionView& view, const Target& target) {
-  if (!target.multiplies_tiles()) return std::nullopt;
-  const Kernel a = part_for(view.kernel(), view.roles().a), b = part_for(view.kernel(), view.roles().b);
-  const auto product = pair_product(view, a, b);
-  if (!product) return std::nullopt;
-  const auto tiles = choose_amx_pair(*product, target);
-  if (!tiles) return std::nullopt;
+GeneratedKernel emit_amx_chunks(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                                const Target& target) {
+  const auto* tiles = &std::get<AmxPairTiles>(choice.tiles);
+  const Kernel b = part_for(view.kernel(), view.roles().b);
+  const auto product = amx_pair_product(problem_of(view, buffers));
+  OCLC_CHECK(product, "operands that vectors copy");
 
   TileKernel tile;
   tile.template_name = "contraction_chunks_amx";

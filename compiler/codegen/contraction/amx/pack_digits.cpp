@@ -24,7 +24,45 @@ int unit_exponent(double largest) {
   return std::max(exponent, -126);
 }
 
+// The unit of a column and the square of how its largest integer stands to its root mean square; nothing where there is none.
+// A column of zeros has the unit 0.
+struct ColumnUnit {
+  double spread = 0;
+  std::optional<int> exponent;
+};
+
+std::optional<ColumnUnit> unit_of(const HostTensor& source, const PackedOperand& where, std::int64_t first, std::int64_t inner) {
+  double largest = 0, squares = 0;
+  for (const std::int64_t tap : where.tap_offsets) {
+    for (std::int64_t k = 0; k < inner; ++k) {
+      const double x = std::fabs(float_at(source, first + tap + k * where.inner_stride));
+      if (!std::isfinite(x)) return std::nullopt;
+      largest = std::max(largest, x);
+      squares += x * x;
+    }
+  }
+  if (largest == 0) return ColumnUnit{};
+  const int exponent = unit_exponent(largest);
+  if (exponent + 16 > 127) return std::nullopt;
+  const double rms = std::sqrt(squares / static_cast<double>(static_cast<std::int64_t>(where.tap_offsets.size()) * inner));
+  return ColumnUnit{std::pow(std::ldexp(kLargestInteger, exponent) / rms, 2), exponent};
+}
+
+bool is_spread(double spread, std::int64_t columns) { return spread > kMostSpread * kMostSpread * static_cast<double>(columns); }
+
 }  // namespace
+
+bool has_digits(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
+                std::int64_t inner) {
+  double spread = 0;
+  for (std::int64_t column = 0; column < groups * columns; ++column) {
+    const std::int64_t first = where.base + column / columns * where.group_stride + column % columns * where.column_stride;
+    const auto unit = unit_of(source, where, first, inner);
+    if (!unit) return false;
+    spread += unit->spread;
+  }
+  return !is_spread(spread, groups * columns);
+}
 
 std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOperand& where, std::int64_t groups,
                                         std::int64_t columns, std::int64_t inner) {
@@ -38,20 +76,11 @@ std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOp
   for (std::int64_t column = 0; column < groups * columns; ++column) {
     const std::int64_t g = column / columns, n = column % columns,
                        first = where.base + g * where.group_stride + n * where.column_stride;
-    double largest = 0, squares = 0;
-    for (const std::int64_t tap : where.tap_offsets) {
-      for (std::int64_t k = 0; k < inner; ++k) {
-        const double x = std::fabs(float_at(source, first + tap + k * where.inner_stride));
-        if (!std::isfinite(x)) return std::nullopt;
-        largest = std::max(largest, x);
-        squares += x * x;
-      }
-    }
-    if (largest == 0) continue;
-    const int exponent = unit_exponent(largest);
-    if (exponent + 16 > 127) return std::nullopt;
-    const double rms = std::sqrt(squares / static_cast<double>(taps * inner));
-    spread += std::pow(std::ldexp(kLargestInteger, exponent) / rms, 2);
+    const auto unit = unit_of(source, where, first, inner);
+    if (!unit) return std::nullopt;
+    if (!unit->exponent) continue;
+    const int exponent = *unit->exponent;
+    spread += unit->spread;
     units[(g * panels + n / kPanelColumns) * kPanelColumns + n % kPanelColumns] =
         static_cast<float>(std::ldexp(1.0, exponent + 16));
     for (std::int64_t tap = 0; tap < taps; ++tap) {
@@ -69,7 +98,7 @@ std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOp
       }
     }
   }
-  if (spread > kMostSpread * kMostSpread * static_cast<double>(groups * columns)) return std::nullopt;
+  if (is_spread(spread, groups * columns)) return std::nullopt;
   return packed;
 }
 

@@ -12,6 +12,11 @@ struct PackedDigits {
   HostTensor units;   // f32 [group][panel][32 columns]: 65536 times the value of a column's last digit
 };
 
+// Whether integers are no poor copy: no infinity or NaN, and no columns whose largest element is many times their root mean
+// square.
+bool has_digits(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
+                std::int64_t inner);
+
 // Nothing where integers would be a poor copy: an infinity or NaN, or columns whose largest element is many times their root
 // mean square.
 std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOperand& where, std::int64_t groups,

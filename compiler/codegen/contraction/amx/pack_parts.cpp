@@ -55,6 +55,25 @@ class PartsPacker {
 
 }  // namespace
 
+bool has_parts(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
+               std::int64_t inner) {
+  for (std::int64_t g = 0; g < groups; ++g) {
+    for (std::int64_t panel = 0; panel < columns; panel += kPartsWidth) {
+      const std::int64_t width = std::min(kPartsWidth, columns - panel);
+      for (const std::int64_t tap : where.tap_offsets) {
+        for (std::int64_t k = 0; k < inner; ++k) {
+          const std::int64_t first =
+              where.base + g * where.group_stride + tap + k * where.inner_stride + panel * where.column_stride;
+          for (std::int64_t n = 0; n < width; ++n) {
+            if (!(std::fabs(float_at(source, first + n * where.column_stride)) <= kLargest)) return false;
+          }
+        }
+      }
+    }
+  }
+  return true;
+}
+
 std::optional<HostTensor> pack_parts(const HostTensor& source, const PackedOperand& where, std::int64_t groups,
                                      std::int64_t columns, std::int64_t inner, int parts) {
   const std::int64_t panels = ceil_div(columns, kPartsWidth), steps = ceil_div(inner, kPartsWidth);

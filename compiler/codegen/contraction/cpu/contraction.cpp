@@ -4,19 +4,10 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/contraction/amx/contraction_amx.h"
-#include "compiler/codegen/contraction/amx/contraction_chunks_amx.h"
-#include "compiler/codegen/contraction/contraction_choice.h"
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_operands.h"
-#include "compiler/codegen/contraction/contraction_view.h"
-#include "compiler/codegen/contraction/cpu/contraction_chunks.h"
-#include "compiler/codegen/contraction/cpu/contraction_few_rows.h"
-#include "compiler/codegen/contraction/cpu/contraction_short.h"
-#include "compiler/codegen/contraction/cpu/contraction_strassen.h"
-#include "compiler/codegen/contraction/cpu/contraction_window.h"
-#include "compiler/codegen/contraction/cpu/contraction_winograd.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
+#include "compiler/contraction/prefetch.h"
 #include "compiler/ir/typical.h"
 
 namespace oclc {
@@ -30,17 +21,17 @@ constexpr std::int64_t kNearRows = 48, kNearCaches = 8;
 
 class ContractionCode {
  public:
-  ContractionCode(const ContractionView& view, const ContractionChoice& choice, const std::vector<Buffer>& buffers,
-                  const Target& target)
-      : view_(view), choice_(choice), buffers_(buffers), target_(target), kernel_(view.kernel()) {}
+  ContractionCode(const ContractionView& view, const OperandReads& reads, StrategyId strategy,
+                  const std::vector<Buffer>& buffers, const Target& target)
+      : view_(view), reads_(reads), strategy_(strategy), buffers_(buffers), target_(target), kernel_(view.kernel()) {}
 
   GeneratedKernel run() {
-    if (choice_.constant_b) pack_constant();
-    if (auto zeros = padding_zeros(view_, choice_)) constants_.push_back(own_constant("zero", "zero", std::move(*zeros)));
+    if (reads_.constant_b) pack_constant();
+    if (auto zeros = padding_zeros(view_, reads_)) constants_.push_back(own_constant("zero", "zero", std::move(*zeros)));
     fill_sizes();
     fill_chains();
     fill_steps();
-    fill_operands(view_, choice_, target_, values_);
+    fill_operands(view_, reads_, target_, values_);
     values_.holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, false);
     fill_near_rows();
     values_.holes["STORE"] = "";
@@ -53,35 +44,35 @@ class ContractionCode {
     const ScalarNode& b = view_.b();
     const Buffer& source = buffers_[static_cast<std::size_t>(view_.operand_of(b).buffer)];
     constants_.push_back(own_constant("weights", source.name + ".packed",
-                                      pack_panels(source.constant, *choice_.constant_b, view_.groups().value(),
-                                                  view_.columns().value(), view_.inner().value(), choice_.panel_width)));
+                                      pack_panels(source.constant, *reads_.constant_b, view_.groups().value(),
+                                                  view_.columns().value(), view_.inner().value(), reads_.panel_width)));
     kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !view_.is_read_elsewhere(b);
   }
 
   void fill_sizes() {
     view_.fill_sizes(values_);
     auto& p = values_.parameters;
-    const ContractionTiles& tiles = choice_.tiles;
+    const ContractionTiles& tiles = reads_.tiles;
     p["VW"] = std::to_string(target_.vector_width);
     p["MR"] = std::to_string(tiles.rows);
     p["NV"] = std::to_string(tiles.vectors);
     p["MT"] = std::to_string(tiles.row_tiles);
     p["NP"] = std::to_string(tiles.panels);
     // A constant B's surplus columns are zeros, the upper half of their sums as well.
-    const bool half = choice_.constant_b && choice_.local_copy != LocalCopy::b && view_.columns().is_constant() &&
+    const bool half = reads_.constant_b && reads_.local_copy != LocalCopy::b && view_.columns().is_constant() &&
                       half_ends_panel(view_.columns().value(), tiles.vectors, target_);
     p["HALF_LAST"] = half ? "1" : "0";
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
-    if (choice_.constant_b) {
+    if (reads_.constant_b) {
       const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
-      const bool few = !target_.has.software_prefetch;
-      const bool next = choice_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 &&
+      const bool few = has_few_registers(target_);
+      const bool next = reads_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 &&
                         asks_a_panel_ahead(target_, bytes);
       // A few rows take a panel once, from its beginning to its end, as the processor itself guesses.
       const bool once = few && typical_extent(view_.rows()) <= kOnceRows;
-      if (next) p["NEXT"] = std::to_string(ceil_div(choice_.panel_width, tiles.row_tiles));
+      if (next) p["NEXT"] = std::to_string(ceil_div(reads_.panel_width, tiles.row_tiles));
       if (!few || !(next || once)) {
-        const RowsAhead ahead = prefetch_rows(target_, typical_extent(view_.rows()), choice_.panel_width);
+        const RowsAhead ahead = prefetch_rows(target_, typical_extent(view_.rows()), reads_.panel_width);
         p["AHEAD"] = std::to_string(ahead.later);
         p["FIRST_AHEAD"] = std::to_string(ahead.first);
       }
@@ -91,9 +82,9 @@ class ContractionCode {
 
   // Rows of a copied block that meet all panels before the next rows do, where B is soon read again.
   void fill_near_rows() {
-    if (choice_.local_copy != LocalCopy::a || choice_.copies_panels) return;
-    const ContractionTiles& tiles = choice_.tiles;
-    if (typical_extent(view_.inner()) * view_.taps() * tiles.panels * choice_.panel_width * 4 > kNearCaches * target_.l2_bytes)
+    if (reads_.local_copy != LocalCopy::a || reads_.copies_panels) return;
+    const ContractionTiles& tiles = reads_.tiles;
+    if (typical_extent(view_.inner()) * view_.taps() * tiles.panels * reads_.panel_width * 4 > kNearCaches * target_.l2_bytes)
       return;
     values_.parameters["RT"] = std::to_string(ceil_div(kNearRows, std::int64_t{tiles.rows}));
     const std::string ahead = epilogue_ahead(view_, target_.vector_width);
@@ -114,7 +105,7 @@ class ContractionCode {
     const bool chained = inner * view_.taps() > longest;
     p["CHAINED"] = chained ? "1" : "0";
     if (!chained) return;
-    if (choice_.local_copy != LocalCopy::none || inner > longest) p["K_CHAIN"] = std::to_string(longest);
+    if (reads_.local_copy != LocalCopy::none || inner > longest) p["K_CHAIN"] = std::to_string(longest);
     p["TAP_CHAIN"] = std::to_string(std::max<std::int64_t>(1, longest / inner));
   }
 
@@ -123,25 +114,25 @@ class ContractionCode {
     auto& p = values_.parameters;
     const std::string& inner = view_.inner_axis().name;
     const auto a_step = view_.a().index.coefficient(inner);
-    if (choice_.local_copy != LocalCopy::a && a_step) p["A_STEP"] = fmt::format("({})", view_.c_text(*a_step));
-    if (!choice_.constant_b)
+    if (reads_.local_copy != LocalCopy::a && a_step) p["A_STEP"] = fmt::format("({})", view_.c_text(*a_step));
+    if (!reads_.constant_b)
       p["B_STEP"] = fmt::format("({})", view_.c_text(view_.b().index.coefficient(inner).value_or(Expr(1))));
   }
 
   GeneratedKernel assemble_template() {
-    const ContractionTiles& tiles = choice_.tiles;
-    const std::int64_t panels_of_item = choice_.local_copy == LocalCopy::b ? 1 : tiles.panels;
+    const ContractionTiles& tiles = reads_.tiles;
+    const std::int64_t panels_of_item = reads_.local_copy == LocalCopy::b ? 1 : tiles.panels;
     const Expr row_tiles = ceil_div(view_.rows(), Expr(tiles.rows)), row_blocks = ceil_div(row_tiles, Expr(tiles.row_tiles)),
-               panels = ceil_div(view_.columns(), Expr(choice_.panel_width));
+               panels = ceil_div(view_.columns(), Expr(reads_.panel_width));
     TileKernel tile;
-    tile.template_name = choice_.template_name();
+    tile.template_name = row_of(strategy_).text_template;
     tile.values = std::move(values_);
     tile.groups = view_.groups() * row_blocks * ceil_div(panels, Expr(panels_of_item));
     tile.schedule = fmt::format("template {}, tile {} x {}, {} x {} tiles a group", tile.template_name, tiles.rows,
-                                choice_.panel_width, tiles.row_tiles, panels_of_item);
+                                reads_.panel_width, tiles.row_tiles, panels_of_item);
     tile.constants = std::move(constants_);
-    if (choice_.local_copy != LocalCopy::none) {
-      const bool rows = choice_.local_copy == LocalCopy::a;
+    if (reads_.local_copy != LocalCopy::none) {
+      const bool rows = reads_.local_copy == LocalCopy::a;
       tile.local_name = rows ? "block" : "panel";
       tile.local_macro = rows ? "BLOCK_FLOATS" : "K * PW";
     }
@@ -149,7 +140,8 @@ class ContractionCode {
   }
 
   const ContractionView& view_;
-  const ContractionChoice& choice_;
+  const OperandReads& reads_;
+  const StrategyId strategy_;
   const std::vector<Buffer>& buffers_;
   const Target& target_;
   Kernel kernel_;  // with the operand marked that constant panels replace
@@ -159,28 +151,10 @@ class ContractionCode {
 
 }  // namespace
 
-std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const std::vector<Buffer>& buffers,
-                                                    const Target& target) {
-  // The templates rely on unrolled loops over the register tile: where every iteration counts, one element a time takes fewer.
-  if (!target.has_vector_templates()) return std::nullopt;
-  const auto view = ContractionView::of(kernel);
-  if (!view) return std::nullopt;
-  if (auto shorter = generate_short(*view, buffers, target)) return shorter;
-  if (auto strassen = generate_strassen(*view, buffers, target)) return strassen;
-  if (auto amx = generate_amx(*view, buffers, target)) return amx;
-  if (auto panels = generate_chunks_beside_panels(*view, buffers, target)) return panels;
-  if (auto few_rows = generate_few_rows(*view, buffers, target)) return few_rows;
-  const auto choice = choose_contraction(*view, buffers, target);
-  if (choice) {
-    if (auto winograd = generate_winograd(*view, *choice, buffers, target)) return winograd;
-  }
-  if (!(choice && choice->constant_b)) {
-    if (auto chunks = generate_chunks_amx(*view, target)) return chunks;
-  }
-  if (auto chunks = generate_chunks(*view, choice ? &*choice : nullptr, target)) return chunks;
-  if (!choice) return std::nullopt;
-  if (auto window = generate_window(*view, *choice, buffers, target)) return window;
-  return ContractionCode(*view, *choice, buffers, target).run();
+GeneratedKernel emit_fma(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                         const Target& target) {
+  const OperandReads reads{std::get<FmaTiles>(choice.tiles), constant_b_layout(view, buffers)};
+  return ContractionCode(view, reads, choice.strategy, buffers, target).run();
 }
 
 }  // namespace oclc

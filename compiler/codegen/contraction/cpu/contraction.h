@@ -1,14 +1,14 @@
-// Contractions on a CPU through the templates contraction_*_cpu.cl.
+// Contractions on a CPU by fused multiply-adds on all terms at once: templates contraction_cpu.cl, contraction_packed_a_cpu.cl
+// and contraction_packed_b_cpu.cl.
 #pragma once
-#include <optional>
+#include <vector>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/codegen/contraction/contraction_view.h"
 
 namespace oclc {
 
-// Code for a kernel with a contraction, or nothing where no template applies (integer types, sizes that a template's local
-// array needs as literals but that are symbolic); generate_loops handles those.
-std::optional<GeneratedKernel> generate_contraction(const Kernel& kernel, const std::vector<Buffer>& buffers,
-                                                    const Target& target);
+GeneratedKernel emit_fma(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                         const Target& target);
 
 }  // namespace oclc

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/codegen/contraction/chunk_choice.h"
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_operands.h"
 #include "compiler/codegen/contraction/pack.h"
 #include "compiler/codegen/contraction/panel_copy.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
+#include "compiler/contraction/chunks.h"
 #include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/codegen/text/half.h"
 #include "compiler/codegen/text/scope.h"
@@ -133,36 +133,14 @@ class ChunkCode {
 
 }  // namespace
 
-std::optional<GeneratedKernel> generate_chunks_beside_panels(const ContractionView& view, const std::vector<Buffer>& buffers,
-                                                             const Target& target) {
-  const ScalarNode& a = view.a();
-  if (target.has.tall_tiles || !is_plain_load(a) || !a.guard.empty() || view.taps() != 1 || !view.rows().is_constant() ||
-      !view.inner().is_constant() || is_half(view.stored_type(a)))
-    return std::nullopt;
-  const Buffer& source = buffers[static_cast<std::size_t>(view.operand_of(a).buffer)];
-  if (source.kind != BufferKind::constant) return std::nullopt;
-  const std::string& inner = view.inner_axis().name;
-  const Expr at_row = a.index.substitute(view.to_flat_row());
-  const auto row_stride = constant_stride(at_row, "m"), inner_stride = constant_stride(at_row, inner);
-  if (!row_stride || !inner_stride) return std::nullopt;
-  const auto first = at_row.substitute({{"m", Expr(0)}, {inner, Expr(0)}}).constant();
-  if (!first) return std::nullopt;
-  const auto tiles = choose_chunks_beside_panels(view, target);
-  if (!tiles) return std::nullopt;
-  PackedOperand where;
-  where.inner_stride = *inner_stride;
-  where.column_stride = *row_stride;
-  where.tap_offsets = {*first};
-  ChunkCode code(view, *tiles, target);
-  code.pack_left(where, source);
+GeneratedKernel emit_chunks(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                            const Target& target) {
+  const auto& tiles = std::get<ChunkTiles>(choice.tiles);
+  ChunkCode code(view, tiles, target);
+  if (tiles.constant_a)
+    code.pack_left(constant_a_layout(view, buffers).value(),
+                   buffers[static_cast<std::size_t>(view.operand_of(view.a()).buffer)]);
   return code.run();
-}
-
-std::optional<GeneratedKernel> generate_chunks(const ContractionView& view, const ContractionChoice* choice,
-                                               const Target& target) {
-  const auto tiles = choose_chunks(view, choice, target);
-  if (!tiles) return std::nullopt;
-  return ChunkCode(view, *tiles, target).run();
 }
 
 }  // namespace oclc

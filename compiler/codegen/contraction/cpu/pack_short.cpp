@@ -25,6 +25,29 @@ std::int32_t rounded(float x, float scale, const ShortLayout& layout) {
 
 }  // namespace
 
+bool has_short_form(const HostTensor& source, const PackedOperand& where, const ShortLayout& layout) {
+  const auto* const from = reinterpret_cast<const float*>(source.data());
+  std::vector<float> largest(static_cast<std::size_t>(layout.columns));
+  for (std::int64_t g = 0; g < layout.groups; ++g) {
+    for (const std::int64_t tap : where.tap_offsets) {
+      for (std::int64_t k0 = 0; k0 < layout.inner; k0 += ShortLayout::kBlock) {
+        std::fill(largest.begin(), largest.end(), 0.0f);
+        for (std::int64_t k = k0; k < std::min(layout.inner, k0 + ShortLayout::kBlock); ++k) {
+          const float* const at = from + where.base + g * where.group_stride + tap + k * where.inner_stride;
+          for (std::int64_t n = 0; n < layout.columns; ++n) {
+            const float x = std::fabs(at[n * where.column_stride]);
+            if (!(x <= std::numeric_limits<float>::max())) return false;
+            auto& most = largest[static_cast<std::size_t>(n)];
+            most = std::max(most, x);
+          }
+        }
+        if (!std::all_of(largest.begin(), largest.end(), [&](float x) { return is_legal(scale_of(x, layout)); })) return false;
+      }
+    }
+  }
+  return true;
+}
+
 std::optional<HostTensor> pack_short(const HostTensor& source, const PackedOperand& where, const ShortLayout& layout) {
   constexpr std::int64_t block = ShortLayout::kBlock;
   const std::int64_t step = layout.step(), step_words = step / 2 + 1, width = layout.panel_width,

@@ -16,6 +16,9 @@ struct ShortLayout {
   std::int64_t largest() const { return (std::int64_t{1} << (bits() - 1)) - 1; }  // of an integer that stands for an element
 };
 
+// Whether every element is finite and every scale zero or a normal number.
+bool has_short_form(const HostTensor& source, const PackedOperand& where, const ShortLayout& layout);
+
 // Scales and integers, typed as floats. An element is rounded to the nearest multiple of its column's scale in the block, the
 // largest of which is there largest() times the scale. Nothing where an element is not finite or a scale would not be a normal
 // number.

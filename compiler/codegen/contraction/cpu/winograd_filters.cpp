@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/codegen/contraction/cpu/contraction_winograd.h"
+#include "compiler/codegen/contraction/problem_of.h"
+#include "compiler/contraction/winograd.h"
 #include "compiler/kernels/lower/winograd_transform.h"
 
 namespace oclc {
 namespace {
 
 // The kernel that writes u[panel][point][channel][column of the panel] to `buffer`; columns past the last are 0.
-Kernel filter_kernel(const ContractionView& view, const WinogradSplit& split, std::int64_t panel_width, int buffer) {
-  const Winograd& f = winograd(split.tile, split.taps);
+Kernel filter_kernel(const ContractionView& view, const WinogradTiles& tiles, std::int64_t filter_taps, std::int64_t panel_width, int buffer) {
+  const Winograd& f = winograd(tiles.outputs, filter_taps);
   const std::int64_t channels = view.inner().value(), columns = view.columns().value();
   const ScalarNode& weight = view.b();
   KernelBuilder b(LoweringInputs{});
@@ -69,20 +70,23 @@ bool changes_weights(const Schedule& schedule, const Step& loop, const Operand& 
 std::optional<int> add_filter_kernel(Schedule& schedule, std::size_t index, const Step* loop, const Target& target) {
   if (!schedule.kernels[index].contraction || filters_of(schedule.kernels[index]) >= 0) return std::nullopt;
   const Kernel product = schedule.kernels[index];
+  const StrategyId asked = product.contraction->asked;
+  if (asked != StrategyId::winograd_2 && asked != StrategyId::winograd_4) return std::nullopt;
   const auto view = ContractionView::of(product);
   if (!view || !is_plain_load(view->b()) || !view->b().guard.empty() || constant_b_layout(*view, schedule.buffers))
     return std::nullopt;
   if (loop && changes_weights(schedule, *loop, view->operand_of(view->b()), view->b())) return std::nullopt;
-  const auto split = winograd_split(*view, target);
-  if (!split) return std::nullopt;
-  const std::int64_t panel_width = std::int64_t{split->tiles.vectors} * target.vector_width;
-  const std::int64_t window = split->tile + split->taps - 1;
+  const Problem problem = problem_of(*view, schedule.buffers);
+  const auto tiles = choose_winograd(problem, target);
+  if (!tiles) return std::nullopt;
+  const std::int64_t panel_width = std::int64_t{tiles->vectors} * target.vector_width;
+  const std::int64_t taps = problem.window->y.taps, window = tiles->outputs + taps - 1;
   Buffer filters;
   filters.name = product.name + ".filters";
   filters.elements = ceil_div(view->columns(), Expr(panel_width)) * view->inner() * Expr(window * window * panel_width);
   const int buffer = static_cast<int>(schedule.buffers.size());
   schedule.buffers.push_back(std::move(filters));
-  schedule.kernels.push_back(filter_kernel(*view, *split, panel_width, buffer));
+  schedule.kernels.push_back(filter_kernel(*view, *tiles, taps, panel_width, buffer));
   Operand operand;
   operand.buffer = buffer;
   operand.name = kFilters;

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/contraction/contraction_choice.h"
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_view.h"
 #include "compiler/codegen/contraction/gpu/contraction_gpu_loads.h"
-#include "compiler/codegen/contraction/gpu/contraction_short_gpu.h"
 #include "compiler/codegen/contraction/gpu/contraction_sm90a.h"
 #include "compiler/codegen/contraction/gpu/packed_right.h"
 #include "compiler/codegen/contraction/pack.h"
@@ -18,6 +16,7 @@
 #include "compiler/codegen/text/scope.h"
 #include "compiler/codegen/text/template_text.h"
 #include "compiler/contraction/gpu_tiles.h"
+#include "compiler/contraction/prefetch.h"
 
 namespace oclc {
 namespace {
@@ -30,8 +29,6 @@ constexpr std::int64_t kLongestMatrixChain = 128;
 constexpr int kChainedElements = 1024;
 // Bits of a mask.
 constexpr std::int64_t kMaskedTaps = 32;
-// Taps of a line that share rows.
-constexpr std::int64_t kLongestLine = 7;
 // Columns that an epilogue handles at once.
 constexpr int kEpilogueWidth = 4;
 // A cheap epilogue is written out so many times, so that its loads overlap.
@@ -56,32 +53,12 @@ class GpuContractionCode {
     fill_group();
   }
 
-  GeneratedKernel run() {
-    GpuProduct product = product_of(view_);
-    tiles_ = choose_gpu_tiles(product, target_);
-    // Elements that are loaded one by one come too slowly for matrix units.
-    const GpuLoad a = load_of_a(view_), b = load_of_b(view_);
-    const auto constant_b = constant_b_layout(view_, buffers_);
-    const bool loads_vectors = a.width > 1 && (b.width > 1 || constant_b);
-    const bool scaled = images_of(kernel_) >= 0,
-               packed = scaled || (copies_a(a) && constant_b && view_.stored_type(view_.b()) == DType::f32);
-    product = product.with([&](GpuProduct& p) { p.scaled_steps = scaled, p.is_packed = packed; });
-    // Work-items that load alone keep up with the others where what they round is used for several taps, or there is little of
-    // it.
-    const std::int64_t shares = view_.roles().shares, taps = taps_of_line(a, product.depth / shares);
-    const bool rounds_ahead = packed && !scaled && can_round_ahead(a) && (taps > 1 || shares > 1);
-    const GpuProduct shared = product.shared_by(rounds_ahead ? shares : 1);
-    if ((loads_vectors || product.is_packed) && target_.precision.products != Products::fma)
-      sm90a_ =
-          choose_sm90a_tiles(shared, shared.groups == product.groups ? tiles_ : choose_gpu_tiles(shared, target_), target_);
-    if (sm90a_ && rounds_ahead)
-      sm90a_ = rounded_ahead(*sm90a_, taps, product, view_.rows_with(taps > 1 ? taps - 1 : 0).constant(), target_);
-    // Its shares alone compare the results of windows.
-    if (has_windows() && !shares_sums()) sm90a_.reset();
-    if (sm90a_) tiles_ = sm90a_->portable;
+  GeneratedKernel run(const GpuChoice& choice) {
+    tiles_ = choice.tiles;
+    sm90a_ = choice.sm90a;
     items_ = sm90a_ ? sm90a_->items() : tiles_.items();
     fill_sizes();
-    fill_loads(a, b);
+    fill_loads(load_of_a(view_), load_of_b(view_));
     fill_group();
     return assemble();
   }
@@ -95,21 +72,6 @@ class GpuContractionCode {
   }
 
   bool has_windows() const { return !view_.roles().windows.empty(); }
-
-  // Rows that are the same for all terms of a tap, with whole steps in each.
-  bool can_round_ahead(const GpuLoad& a) const {
-    if (target_.precision.products != Products::rounded || a.width == 1 || !a.along_k) return false;
-    return !is_flat(kMatrixDepth) && (a.row.empty() ? !a.has_edges : a.edges_of_taps && view_.taps() <= kMaskedTaps);
-  }
-
-  // Taps of a line that share rows, unless those that fill up lines are too many, or a group has so few terms that it has no
-  // line.
-  std::int64_t taps_of_line(const GpuLoad& a, std::int64_t terms) const {
-    if (a.line == 1) return 1;
-    const std::int64_t rows = view_.line_rows().value();
-    const bool is_worth_it = a.line <= kLongestLine && (rows + a.line - 1) * 7 <= rows * 8 && a.line * kMatrixDepth <= terms;
-    return is_worth_it ? a.line : 1;
-  }
 
   void fill_sizes() {
     view_.fill_sizes(values_);
@@ -348,13 +310,9 @@ class GpuContractionCode {
 
 }  // namespace
 
-std::optional<GeneratedKernel> generate_gpu_contraction(const Kernel& kernel, const std::vector<Buffer>& buffers,
-                                                        const Target& target) {
-  if (!target.has_group_templates()) return std::nullopt;
-  const auto view = ContractionView::of(kernel);
-  if (!view) return std::nullopt;
-  if (auto shorter = generate_short_gpu(*view, buffers, target)) return shorter;
-  return GpuContractionCode(*view, buffers, target).run();
+GeneratedKernel emit_gpu(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                         const Target& target) {
+  return GpuContractionCode(view, buffers, target).run(std::get<GpuChoice>(choice.tiles));
 }
 
 }  // namespace oclc

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/contraction/contraction_choice.h"
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/gpu/contraction_gpu_loads.h"
 #include "compiler/codegen/contraction/gpu/pack_halves.h"
@@ -12,7 +11,7 @@
 #include "compiler/codegen/text/kernel_text.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/codegen/text/template_text.h"
-#include "compiler/schedule/short_products.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
@@ -47,20 +46,18 @@ std::optional<Buffer> pack_b(const ContractionView& view, const std::vector<Buff
 
 }  // namespace
 
-std::optional<GeneratedKernel> generate_short_gpu(const ContractionView& view, const std::vector<Buffer>& buffers,
-                                                  const Target& target, bool is_part) {
+GeneratedKernel emit_small_gemm(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                                const Target& target) {
   Kernel kernel = view.kernel();
-  const auto tiles = short_product_tiles(kernel, target, is_part);
-  if (!tiles) return std::nullopt;
+  const auto* tiles = &std::get<ShortTiles>(choice.tiles);
   const GpuLoad a = load_of_a(view);
   GpuLoad b = load_of_b(view);
-  if (a.width == 1 || !a.along_k || (!tiles->halves && (b.width == 1 || !b.along_k))) return std::nullopt;
   TemplateValues values;
   std::optional<Buffer> packed;
   if (tiles->halves) {
     const HalvesLayout layout = fragments_of(view);
     packed = pack_b(view, buffers, layout, kernel);
-    if (!packed) return std::nullopt;
+    OCLC_CHECK(packed, "weights whose elements lie at known strides");
     b.text = packed_halves_text(layout, kWeights);
     values.parameters["WEIGHTS"] = kWeights;
     values.parameters["SCALES_AT"] = std::to_string(layout.scales_at());

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/codegen/contraction/contraction_choice.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
@@ -96,7 +95,7 @@ class Packer {
     Kernel packing = product;
     packing.name += "_pack";
     packing.formula = "halves of the right operand of " + product.formula;
-    packing.contraction->strategy = kPacks;
+    packing.contraction->asked = StrategyId::pack_b;
     operand.written = true;
     packing.operands.push_back(operand);
     replace_stores(packing, packing.contraction->b);
@@ -124,7 +123,7 @@ class Packer {
     Kernel layout = view.kernel();
     layout.name += "_rows";
     layout.formula = "rows of the left operand of " + layout.formula;
-    layout.contraction->strategy = kLaysOut;
+    layout.contraction->asked = StrategyId::lay_out_a;
     operand.written = true;
     layout.operands.push_back(operand);
     replace_stores(layout, layout.contraction->a);
@@ -204,7 +203,7 @@ HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles,
   layout.flat = layout.taps > 1 && layout.inner % HalvesLayout::kStep != 0;
   layout.line = std::max<std::int64_t>(1, tiles.line);
   layout.in_order = tiles.line > 0;
-  layout.step_scales = images_of(view.kernel()) >= 0 || view.roles().strategy == kPacks;
+  layout.step_scales = images_of(view.kernel()) >= 0 || view.roles().asked == StrategyId::pack_b;
   return layout;
 }
 

@@ -23,14 +23,17 @@ HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles,
 
 // Puts a kernel that packs the right operand before each contraction outside of loops that saves time by it. The contraction
 // reads the images through an operand named kImages; the packing kernel has the same name, "_pack" behind it, and the strategy
-// kPacks.
+// pack_b.
 void pack_right_operands(Schedule& schedule, const Target& target);
-// Where the left operand does not lie as it is copied, a kernel of the strategy kLaysOut writes its rows before that.
-inline constexpr std::string_view kImages = "images", kPacks = "pack_halves", kLaysOut = "lay_out_rows";
+// Where the left operand does not lie as it is copied, a kernel of the strategy lay_out_a writes its rows before that.
+inline constexpr std::string_view kImages = "images";
 // The operand of a contraction that has the images of its B; -1 if there is none.
 int images_of(const Kernel& kernel);
 
-// Code for a kernel of the strategies kPacks and kLaysOut; nothing for others.
-std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Target& target);
+// Code for kernels of the strategies pack_b and lay_out_a.
+GeneratedKernel emit_pack_b(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                            const Target& target);
+GeneratedKernel emit_lay_out_a(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
+                               const Target& target);
 
 }  // namespace oclc

@@ -31,23 +31,23 @@ void add_source(GeneratedKernel& g, const Kernel& kernel, const std::string& bod
                  g.local[0], g.name, parameter_list(kernel, true), argument_list(kernel), floats, array);
 }
 
-// A kernel of the strategy kLaysOut.
-GeneratedKernel generate_left_layout(const Kernel& kernel) {
-  const auto view = ContractionView::of(kernel);
-  OCLC_CHECK(view, "a layout of rows without a product");
-  const std::int64_t rows = view->rows().value(), inner = view->inner().value(), pitch = row_pitch(*view);
+}  // namespace
+
+GeneratedKernel emit_lay_out_a(const ContractionView& view, const Choice&, const std::vector<Buffer>&, const Target&) {
+  const Kernel& kernel = view.kernel();
+  const std::int64_t rows = view.rows().value(), inner = view.inner().value(), pitch = row_pitch(view);
   const std::int64_t row_blocks = ceil_div(rows, kSquare), inner_blocks = ceil_div(inner, kSquare);
   GeneratedKernel g;
   g.name = kernel.name;
   g.arguments = arguments_of(kernel);
-  g.groups = {Expr(view->groups().value() * row_blocks * inner_blocks)};
+  g.groups = {Expr(view.groups().value() * row_blocks * inner_blocks)};
   g.local = {kSquareItems};
   g.schedule = fmt::format("squares of {} rows and terms", kSquare);
   g.head = kernel_head(kernel, g);
   std::string group;
-  for (const std::string& line : view->group_coordinates()) group += "  " + line + "\n";
+  for (const std::string& line : view.group_coordinates()) group += "  " + line + "\n";
   // Neighbours in memory are read side by side, and written side by side.
-  const bool along_k = load_of_a(*view).along_k;
+  const bool along_k = load_of_a(view).along_k;
   const std::string body = fmt::format(
       "  const int item = get_local_id(0);\n"
       "  const int m0 = tile / {0} % {1} * {2}, k0 = tile % {0} * {2}, g = tile / {3};\n{4}"
@@ -67,22 +67,16 @@ GeneratedKernel generate_left_layout(const Kernel& kernel) {
       "  }}\n",
       inner_blocks, row_blocks, kSquare, inner_blocks * row_blocks, group, kSquareItems / kSquare,
       along_k ? "i" : fmt::format("item % {}", kSquare), along_k ? fmt::format("item % {}", kSquare) : "i", rows, inner,
-      element_of_a(*view), kSquare + 1, pitch);
+      element_of_a(view), kSquare + 1, pitch);
   add_source(g, kernel, body, "restrict ", "square", kSquare * (kSquare + 1));
   return g;
 }
 
-}  // namespace
-
-std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Target& target) {
-  if (kernel.contraction && kernel.contraction->strategy == kLaysOut) return generate_left_layout(kernel);
-  if (!kernel.contraction || kernel.contraction->strategy != kPacks) return std::nullopt;
-  const auto view = ContractionView::of(kernel);
-  OCLC_CHECK(view, "a packing kernel without a product");
-  const auto tiles = packed_tiles(*view, target);
-  OCLC_CHECK(tiles, "a packing kernel without tiles");
-  const HalvesLayout layout = halves_layout(*view, *tiles, target);
-  const GpuLoad right = load_of_b(*view);
+GeneratedKernel emit_pack_b(const ContractionView& view, const Choice& choice, const std::vector<Buffer>&,
+                            const Target& target) {
+  const Kernel& kernel = view.kernel();
+  const HalvesLayout layout = halves_layout(view, std::get<GpuChoice>(choice.tiles).sm90a.value(), target);
+  const GpuLoad right = load_of_b(view);
   const bool along_k = right.along_k;
   const std::int64_t columns = layout.column_tiles() * layout.tile_columns, blocks = columns / kColumns;
   GeneratedKernel g;
@@ -93,7 +87,7 @@ std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Targ
   g.schedule = fmt::format("{} columns and a step a group, tiles of {} columns", kColumns, layout.tile_columns);
   g.head = kernel_head(kernel, g);
   std::string group;
-  for (const std::string& line : view->group_coordinates()) group += "  " + line + "\n";
+  for (const std::string& line : view.group_coordinates()) group += "  " + line + "\n";
   // Whole vectors of neighbours in k lie in memory, and a vector is of one tap.
   const bool vectors = along_k && right.width == 4;
   std::string body = fmt::format(
@@ -115,7 +109,7 @@ std::optional<GeneratedKernel> generate_packing(const Kernel& kernel, const Targ
   body += fmt::format("    {0} v = 0.0f;\n    if ({1} < {2} && n < {3}) {{\n{4}    }}\n    {5}\n  }}\n",
                       vectors ? "float4" : "float", layout.flat ? "at" : "k",
                       layout.flat ? layout.inner * layout.taps : layout.inner, layout.columns,
-                      vectors ? right.text : element_of_b(*view), vectors ? "vstore4(v, 0, x);" : "x[i] = v;");
+                      vectors ? right.text : element_of_b(view), vectors ? "vstore4(v, 0, x);" : "x[i] = v;");
   body += fmt::format(
       "  float size = fmax(fmax(fmax(fabs(x[0]), fabs(x[1])), fmax(fabs(x[2]), fabs(x[3]))), 0x1p-111f);\n"
       "  sizes[quad * {0} + column] = size;\n"

@@ -1,14 +1,11 @@
-#include "compiler/codegen/contraction/chunk_choice.h"
+#include "compiler/contraction/chunks.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/codegen/contraction/contraction_choice.h"
-#include "compiler/codegen/contraction/contraction_operands.h"
-#include "compiler/codegen/text/scope.h"
+#include "compiler/contraction/prefetch.h"
+#include "compiler/contraction/register_tile.h"
 #include "compiler/ir/division.h"
-#include "compiler/ir/typical.h"
-#include "compiler/kernels/kernel_part.h"
 
 namespace oclc {
 namespace {
@@ -48,40 +45,35 @@ constexpr std::int64_t kItemsOfCore = 4;
 
 class ChunkChooser {
  public:
-  ChunkChooser(const ContractionView& view, const ContractionChoice* choice, const Target& target)
-      : view_(view),
-        choice_(choice),
-        target_(target),
-        a_(part_for(view.kernel(), view.roles().a)),
-        b_(part_for(view.kernel(), view.roles().b)),
-        row_step_(step_of_rows()) {}
+  ChunkChooser(const Problem& problem, const std::optional<FmaTiles>& fma, const Target& target)
+      : p_(problem), fma_(fma), target_(target) {}
 
-  std::optional<ChunkTiles> run() {
-    const bool enough = typical_extent(view_.rows()) >= kLeastRows && typical_extent(view_.columns()) >= kLeastColumns &&
-                        (depth() >= kLeastTerms || !view_.inner().is_constant());
+  std::optional<TimedChunks> run() {
+    const bool enough = p_.m.typical >= kLeastRows && p_.n.typical >= kLeastColumns &&
+                        (depth() >= kLeastTerms || !p_.k.known);
     if (!enough || !chooses_copy_of_a() || !gains()) return std::nullopt;
     choose_copy_of_b();
     // Beside squares that are transposed, many rows share the copies of A too.
-    tiles_.in_place = row_step_ > 0 && takes_vectors(b_, view_.column_axis(), target_.vector_width);
-    const std::int64_t inner = typical_extent(view_.inner()), chain = longest_chain_of_chunk(target_);
+    tiles_.in_place = p_.a.row_step > 0 && p_.b.of_outputs.takes(target_.vector_width);
+    const std::int64_t inner = p_.k.typical, chain = longest_chain_of_chunk(target_);
     for (std::int64_t terms : {64, 128, 256}) {
       if (terms < chain || terms % chain != 0) continue;
-      tiles_.terms = view_.inner().is_constant() ? std::min(terms, inner) : terms;
-      tiles_.taps = tiles_.terms == inner ? std::clamp<std::int64_t>(terms / inner, 1, view_.taps()) : 1;
+      tiles_.terms = p_.k.known ? std::min(terms, inner) : terms;
+      tiles_.taps = tiles_.terms == inner ? std::clamp<std::int64_t>(terms / inner, 1, p_.taps) : 1;
       for (int vectors = 4; vectors >= 1; --vectors) visit_rows(vectors);
       if (tiles_.terms == inner) break;
     }
-    return best_cost_ < 0 ? std::nullopt : std::optional(best_);
+    return best_cost_ < 0 ? std::nullopt : std::optional(TimedChunks{best_, best_cost_});
   }
 
   // A is a constant, whose tiles are packed one after another.
-  std::optional<ChunkTiles> run_beside_panels() {
-    if (typical_extent(view_.rows()) < kLeastPanelRows || typical_extent(view_.columns()) < kLeastPanelColumns ||
-        depth() < kLeastPanelTerms || !takes_vectors(b_, view_.column_axis(), target_.vector_width))
+  std::optional<TimedChunks> run_beside_panels() {
+    if (p_.m.typical < kLeastPanelRows || p_.n.typical < kLeastPanelColumns ||
+        depth() < kLeastPanelTerms || !p_.b.of_outputs.takes(target_.vector_width))
       return std::nullopt;
     choose_copy_of_b();
     tiles_.constant_a = true;
-    const std::int64_t inner = view_.inner().value();
+    const std::int64_t inner = p_.k.typical;
     for (std::int64_t terms : {128, 256, 512}) {
       if (terms > std::max(longest_chain_of_chunk(target_), kShortChunk)) break;
       tiles_.terms = std::min(terms, inner);
@@ -90,68 +82,61 @@ class ChunkChooser {
         for (int rows = kMostPanelRows; rows >= 2; --rows) visit_tile(rows, vectors);
       if (tiles_.terms == inner) break;
     }
-    return best_cost_ < 0 ? std::nullopt : std::optional(best_);
+    return best_cost_ < 0 ? std::nullopt : std::optional(TimedChunks{best_, best_cost_});
   }
 
  private:
-  double depth() const { return static_cast<double>(typical_extent(view_.inner()) * view_.taps()); }
+  double depth() const { return static_cast<double>(p_.depth()); }
 
   bool chooses_copy_of_a() {
-    if (view_.roles().m.size() == 1) {
-      const Axis& row = view_.axis(view_.roles().m[0]);
-      if (has_neighbours(a_, row) && takes_vectors(a_, row, kNeighbours)) {
-        tiles_.rows_innermost = true;
-        tiles_.lanes = takes_vectors(a_, row, target_.vector_width) ? target_.vector_width : kNeighbours;
-        copy_a_ = cycles_of_vector(a_) / tiles_.lanes;
-        return true;
-      }
+    const LeftOperand& a = p_.a;
+    if (a.unit_rows && a.of_outputs.takes(kNeighbours)) {
+      tiles_.rows_innermost = true;
+      tiles_.lanes = a.of_outputs.takes(target_.vector_width) ? target_.vector_width : kNeighbours;
+      copy_a_ = copy_cycles(a) / tiles_.lanes;
+      return true;
     }
-    if (!takes_vectors(a_, view_.inner_axis(), target_.vector_width)) return false;
+    if (!a.of_terms.takes(target_.vector_width)) return false;
     tiles_.lanes = target_.vector_width;
-    copy_a_ = cycles_of_vector(a_) / target_.vector_width;
+    copy_a_ = copy_cycles(a) / target_.vector_width;
     return true;
   }
 
   // The other templates read or copy all terms at once: a block of few rows, or panels of B by steps of a page.
   bool gains() const {
-    if (!choice_) return true;
+    if (!fma_) return true;
     if (tiles_.rows_innermost) {
-      const std::int64_t block = choice_->tiles.row_tiles * choice_->tiles.rows;
-      return !choice_->copies_panels || block < kFewBlockRows ||
-             (block < kBlockRows && block < typical_extent(view_.rows()) && view_.groups() == Expr(1));
+      const std::int64_t block = fma_->tiles.row_tiles * fma_->tiles.rows;
+      return !fma_->copies_panels || block < kFewBlockRows ||
+             (block < kBlockRows && block < p_.m.typical && p_.g.known && p_.g.typical == 1);
     }
     // Squares are transposed by vectors, elsewhere element by element.
-    if (!takes_vectors(b_, view_.column_axis(), target_.vector_width)) return takes_squares() && !shares_panels();
-    if (row_step_ > 0 && choice_->local_copy == LocalCopy::none) return !panels_stay();
+    if (!p_.b.of_outputs.takes(target_.vector_width)) return takes_squares() && !shares_panels();
+    if (p_.a.row_step > 0 && fma_->local_copy == LocalCopy::none) return !panels_stay();
     // A copied panel of all terms suffices where many rows share it, or few terms make it small.
-    if (row_step_ > 0) return typical_extent(view_.rows()) <= kSharingRows && depth() >= kLongPanel;
-    const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
-    return choice_->local_copy != LocalCopy::b && depth() >= kManyTerms && step && *step >= kFarTerm;
+    if (p_.a.row_step > 0) return p_.m.typical <= kSharingRows && depth() >= kLongPanel;
+    const auto step = p_.b.term_stride;
+    return fma_->local_copy != LocalCopy::b && depth() >= kManyTerms && step && *step >= kFarTerm;
   }
 
   // Where registers are many, so many rows share the copy of a panel that how it is copied does not count.
   bool shares_panels() const {
-    return target_.has.tall_tiles && choice_->local_copy == LocalCopy::b &&
-           choice_->tiles.row_tiles * choice_->tiles.rows >= kSharingRows;
+    return !has_few_registers(target_) && fma_->local_copy == LocalCopy::b &&
+           fma_->tiles.row_tiles * fma_->tiles.rows >= kSharingRows;
   }
 
   // A panel of B that is read where it lies stays in the first-level cache, whose sets its rows meet by their distance.
   bool panels_stay() const {
-    const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
+    const auto step = p_.b.term_stride;
     return step && depth() * static_cast<double>(std::gcd(*step * 4, kFirstWay)) <= static_cast<double>(kWays * kFirstWay);
   }
 
-  std::int64_t step_of_rows() const {
-    if (!row_pointers(view_)) return 0;
-    return constant_stride(view_.a().index.substitute(view_.to_flat_row()), "m").value_or(0);
-  }
-
-  bool takes_squares() const { return takes_vectors(b_, view_.inner_axis(), target_.vector_width); }
+  bool takes_squares() const { return p_.b.of_terms.takes(target_.vector_width); }
 
   void choose_copy_of_b() {
     const int width = target_.vector_width;
-    const bool columns = takes_vectors(b_, view_.column_axis(), width), squares = takes_squares();
-    const double vector = kVectorCopy + cycles_of_vector(b_);
+    const bool columns = p_.b.of_outputs.takes(width), squares = takes_squares();
+    const double vector = kVectorCopy + copy_cycles(p_.b);
     copy_b_ = columns ? vector / width : squares ? 2 * vector / width : kElementCopy + vector;
   }
 
@@ -161,13 +146,13 @@ class ChunkChooser {
   }
 
   void visit_tile(int rows, int vectors) {
-    if (rows * vectors + vectors + 1 > target_.vector_registers) return;
+    if (!fits_registers(rows, vectors, target_)) return;
     const std::int64_t width = std::int64_t{vectors} * target_.vector_width;
     if (tiles_.constant_a && width * tiles_.terms * 4 > kPanelBytes) return;
-    const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), rows),
-                       panels = ceil_div(typical_extent(view_.columns()), width);
+    const std::int64_t row_tiles = ceil_div(p_.m.typical, rows),
+                       panels = ceil_div(p_.n.typical, width);
     const std::int64_t chunk = tiles_.terms * tiles_.taps, budget = std::min(target_.l2_bytes * 7 / 8, target_.local_bytes) / 4;
-    const double step = std::max({4.0, rows * vectors / 2.0, (rows + vectors) / 2.0}),
+    const double step = tile_step_cycles(rows, vectors),
                  chains = static_cast<double>(ceil_div(chunk, longest_chain_of_chunk(target_))) * kChain;
     for (std::int64_t panel_blocks = 1; panel_blocks <= panels; panel_blocks = next(panel_blocks)) {
       const std::int64_t np = ceil_div(panels, panel_blocks);
@@ -181,9 +166,9 @@ class ChunkChooser {
         const double terms = static_cast<double>(chunk), element_of_a = cycles_of_a(block, np, row_blocks),
                      work = static_cast<double>(mt * np) * (terms * step + chains + kSumVector * rows * vectors) +
                             terms * (element_of_a * static_cast<double>(block) + copy_b_ * static_cast<double>(columns));
-        const std::int64_t items = typical_extent(view_.groups()) * ceil_div(row_tiles, mt) * ceil_div(panels, np);
+        const std::int64_t items = p_.g.typical * ceil_div(row_tiles, mt) * ceil_div(panels, np);
         double cost = static_cast<double>(ceil_div(items, target_.compute_units)) * work * (depth() / terms);
-        if (items < kItemsOfCore * target_.compute_units) cost *= 1.05;
+        if (items < kItemsOfCore * target_.compute_units) cost *= kFewItems;
         if (best_cost_ >= 0 && cost >= best_cost_) continue;
         best_cost_ = cost;
         best_ = tiles_;
@@ -200,9 +185,9 @@ class ChunkChooser {
   // processor's guesses. Each panel reads it again where rows lie so far apart that they meet in few sets of the second-level
   // cache.
   double cycles_in_place(std::int64_t block, std::int64_t panels) const {
-    const std::int64_t way = target_.l2_bytes / kWays, apart = std::gcd(row_step_ * 4, way);
+    const std::int64_t way = target_.l2_bytes / kWays, apart = std::gcd(p_.a.row_step * 4, way);
     const bool stays = block <= kWays * (way / std::max(apart, tiles_.terms * 4)),
-               cut = tiles_.terms < typical_extent(view_.inner());
+               cut = tiles_.terms < p_.k.typical;
     const double cycles = kStreamed + (cut ? kRun / static_cast<double>(tiles_.terms) : 0);
     return cycles * static_cast<double>(stays ? 1 : panels);
   }
@@ -226,52 +211,35 @@ class ChunkChooser {
   bool reads_pieces(std::int64_t rows) const { return tiles_.rows_innermost && rows * 4 < kPage && !asks_ahead(); }
 
   // While a chunk is multiplied the next one's lines are asked for: both operands lie along their rows and columns.
-  bool asks_ahead() const { return tiles_.rows_innermost && takes_vectors(b_, view_.column_axis(), target_.vector_width); }
+  bool asks_ahead() const { return tiles_.rows_innermost && p_.b.of_outputs.takes(target_.vector_width); }
 
   static std::int64_t next(std::int64_t n) { return n < 16 ? n + 1 : n + n / 8; }
 
-  const ContractionView& view_;
-  const ContractionChoice* choice_;  // null: no other template computes it
+  const Problem& p_;
+  const std::optional<FmaTiles>& fma_;
   const Target& target_;
-  const Kernel a_, b_;              // what their elements are computed from
   double copy_a_ = 0, copy_b_ = 0;  // cycles an element
-  const std::int64_t row_step_;     // floats from one row of A to the next where rows may be read in place; else 0
   ChunkTiles tiles_, best_;
   double best_cost_ = -1;
 };
 
 }  // namespace
 
-bool takes_vectors(const Kernel& loads, const Axis& axis, int width) {
-  return axis.extent.is_constant() && axis.extent.value() >= width && can_vectorize(loads, axis.name, width);
+double copy_cycles(const ContractionOperand& operand) {
+  return kVectorCopy + kLoad * operand.elements + kOperation * operand.operations;
 }
 
-double cycles_of_vector(const Kernel& loads) {
-  double cycles = kVectorCopy;
-  for (const ScalarNode& n : loads.nodes) {
-    if (n.kind == ScalarNode::Kind::load) cycles += kLoad;
-    if (n.kind == ScalarNode::Kind::apply) cycles += kOperation;
-  }
-  return cycles;
-}
-
-bool has_neighbours(const Kernel& loads, const Axis& axis) {
-  return std::any_of(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
-    return n.kind == ScalarNode::Kind::load && n.index.coefficient(axis.name) == Expr(1);
-  });
-}
-
-std::optional<ChunkTiles> choose_chunks_beside_panels(const ContractionView& view, const Target& target) {
-  return ChunkChooser(view, nullptr, target).run_beside_panels();
+std::optional<TimedChunks> choose_chunks_beside_panels(const Problem& problem, const Target& target) {
+  return ChunkChooser(problem, std::nullopt, target).run_beside_panels();
 }
 
 std::int64_t longest_chain_of_chunk(const Target& target) {
   return target.has.tall_tiles ? kLongestChain : longest_chain(target);
 }
 
-std::optional<ChunkTiles> choose_chunks(const ContractionView& view, const ContractionChoice* choice, const Target& target) {
-  if (choice && choice->constant_b) return std::nullopt;
-  return ChunkChooser(view, choice, target).run();
+std::optional<TimedChunks> choose_chunks(const Problem& problem, const std::optional<FmaTiles>& fma, const Target& target) {
+  if (fma && problem.b.constant) return std::nullopt;
+  return ChunkChooser(problem, fma, target).run();
 }
 
 }  // namespace oclc

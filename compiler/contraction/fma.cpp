@@ -1,10 +1,9 @@
-#include "compiler/codegen/contraction/contraction_choice.h"
+#include "compiler/contraction/fma.h"
 
 #include <algorithm>
 
-#include "compiler/codegen/text/half.h"
-#include "compiler/ir/typical.h"
-#include "compiler/kernels/kernel_part.h"
+#include "compiler/contraction/prefetch.h"
+#include "compiler/contraction/register_tile.h"
 
 namespace oclc {
 namespace {
@@ -26,11 +25,9 @@ constexpr double kTileStart = 100;
 
 class Chooser {
  public:
-  Chooser(const ContractionView& view, const std::vector<Buffer>& buffers, const Target& target)
-      : view_(view), buffers_(buffers), target_(target) {}
+  Chooser(const Problem& problem, const Target& target) : p_(problem), target_(target) {}
 
-  std::optional<ContractionChoice> run() {
-    choice_.constant_b = constant_b_layout(view_, buffers_);
+  std::optional<FmaTiles> run() {
     tiles_ = best_tiles();
     if (!choose_template()) return std::nullopt;
     choice_.panel_width = panel_width();
@@ -40,17 +37,17 @@ class Chooser {
  private:
   ContractionTiles best_tiles() const {
     ContractionShape shape;
-    shape.groups = typical_extent(view_.groups());
-    shape.rows = typical_extent(view_.rows());
-    shape.columns = typical_extent(view_.columns());
-    shape.depth = typical_extent(view_.inner()) * view_.taps();
-    shape.row_bytes = typical_extent(view_.inner()) * 4;
-    // Measured where software prefetches.
+    shape.groups = p_.g.typical;
+    shape.rows = p_.m.typical;
+    shape.columns = p_.n.typical;
+    shape.depth = p_.depth();
+    shape.row_bytes = p_.k.typical * 4;
+    // Not measured where registers are few.
     shape.fresh_columns =
-        choice_.constant_b && target_.has.software_prefetch && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
-    if (!view_.groups().is_constant() || !view_.rows().is_constant()) {
-      shape.least_groups = least_extent(view_.groups());
-      shape.least_rows = least_extent(view_.rows());
+        p_.b.constant && !has_few_registers(target_) && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
+    if (!p_.g.known || !p_.m.known) {
+      shape.least_groups = p_.g.least;
+      shape.least_rows = p_.m.least;
     }
     return choose_tiles(shape, target_);
   }
@@ -58,17 +55,17 @@ class Chooser {
   bool choose_template() {
     const bool row_pointers = row_pointers_suffice();
     // Elements that need converting are converted once, in a copy, if there is room for it.
-    const bool a_in_place = row_pointers && !is_half(view_.stored_type(view_.a()));
-    if (!choice_.constant_b) {
+    const bool a_in_place = row_pointers && !p_.a.half();
+    if (!p_.b.constant) {
       const ContractionTiles before = tiles_;
-      if (view_.b().index.coefficient(view_.column_axis().name) == Expr(1)) fit_panel();
-      if (!target_.has.tall_tiles && b_is_read_in_place() && copy_both()) return true;
+      if (p_.b.unit_columns) fit_panel();
+      if (has_few_registers(target_) && b_is_read_in_place() && copy_both()) return true;
       if (!b_is_read_in_place()) {
         tiles_ = before;
-        return row_pointers && view_.taps() == 1 && copy_b();
+        return row_pointers && p_.taps == 1 && copy_b();
       }
       if (waits_for_results() && copy_a()) return true;
-      if (row_pointers && view_.taps() == 1 && is_worth_copying_b()) {
+      if (row_pointers && p_.taps == 1 && is_worth_copying_b()) {
         const ContractionTiles in_place = tiles_;
         if (copy_b()) return true;
         tiles_ = in_place;
@@ -80,70 +77,47 @@ class Chooser {
 
   // A's elements of a row and tap lie at a pointer and a step in k; a tap in the padding is one pointer to zeros.
   bool row_pointers_suffice() const {
-    const ScalarNode& a = view_.a();
-    const std::string& inner = view_.inner_axis().name;
-    if (!is_plain_load(a) || (!a.guard.empty() && a.number != 0)) return false;
-    const auto step = a.index.coefficient(inner);
-    if (!step) return false;
+    const LeftOperand& a = p_.a;
+    if (!a.in_place || !a.terms_step) return false;
     // As many zeros stand for a row in the padding as its last element is away.
-    if (!a.guard.empty() && (!step->is_constant() || !view_.inner().is_constant())) return false;
-    return std::none_of(a.guard.begin(), a.guard.end(), [&](const Expr& e) { return e.uses(inner); });
+    if (a.guarded && (!a.zero_padding || !a.term_stride || !p_.k.known)) return false;
+    return !a.guarded_by_terms;
   }
 
   // Vectors read rows of B [inner][column] in place: unit step in columns, and no panel with a ragged end.
   bool b_is_read_in_place() const {
-    const ScalarNode& b = view_.b();
-    return is_plain_load(b) && b.guard.empty() && b.index.coefficient(view_.column_axis().name) == Expr(1) &&
-           b.index.coefficient(view_.inner_axis().name).has_value() && taps_are_consecutive() &&
-           view_.columns().is_constant() && rows_hold_panels();
+    const RightOperand& b = p_.b;
+    return b.in_place && !b.guarded && b.unit_columns && b.terms_step && b.taps_follow && p_.n.known && rows_hold_panels();
   }
 
   // Elements of B's rows lie on a page each, and many rows of A meet each panel.
   bool is_worth_copying_b() const {
-    const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
-    return step && *step >= kFarRows && typical_extent(view_.rows()) >= kManyRows;
+    return p_.b.term_stride && *p_.b.term_stride >= kFarRows && p_.m.typical >= kManyRows;
   }
 
   // Sums so short that results, and what is added to them, take memory as long as the products: rows are done one after
   // another, whole, beside a copy of A.
   bool waits_for_results() const {
-    return view_.taps() == 1 && typical_extent(view_.inner()) <= kShortSum && typical_extent(view_.rows()) >= kLongResult &&
-           typical_extent(view_.columns()) >= 2 * panel_width();
-  }
-
-  // The rows of a tap follow those of the tap before it.
-  bool taps_are_consecutive() const {
-    const Expr& index = view_.b().index;
-    const Expr rows_of_tap = view_.inner() * index.coefficient(view_.inner_axis().name).value_or(Expr(0));
-    const Expr first = index.substitute(view_.at_tap(0));
-    for (std::int64_t tap = 1; tap < view_.taps(); ++tap) {
-      if (!(index.substitute(view_.at_tap(tap)) - first == Expr(tap) * rows_of_tap)) return false;
-    }
-    return true;
+    return p_.taps == 1 && p_.k.typical <= kShortSum && p_.m.typical >= kLongResult && p_.n.typical >= 2 * panel_width();
   }
 
   // Whole panels of columns, or rows padded to them.
   bool rows_hold_panels() const {
-    const std::int64_t columns = view_.columns().value();
+    const std::int64_t columns = p_.n.typical;
     if (columns % panel_width() == 0) return true;
-    const auto step = constant_stride(view_.b().index, view_.inner_axis().name);
-    return view_.groups() == Expr(1) && step && *step >= ceil_div(columns, panel_width()) * panel_width() &&
-           *step % panel_width() == 0 && starts_rows();
+    const auto step = p_.b.term_stride;
+    return is_one(p_.g) && step && *step >= ceil_div(columns, panel_width()) * panel_width() && *step % panel_width() == 0 &&
+           p_.b.starts_rows;
   }
 
-  // The first column of each row is the row's first element: surplus columns end with the row.
-  bool starts_rows() const {
-    Substitution zero{{view_.column_axis().name, Expr(0)}};
-    for (const int i : view_.roles().k) zero[view_.reduction(i).name] = Expr(0);
-    return view_.b().index.substitute(zero) == Expr(0);
-  }
+  static bool is_one(const Extent& e) { return e.known && e.typical == 1; }
 
   std::int64_t panel_width() const { return std::int64_t{tiles_.vectors} * target_.vector_width; }
 
   // Widest panel that divides the columns.
   void fit_panel() {
-    if (!view_.columns().is_constant()) return;
-    while (tiles_.vectors > 1 && view_.columns().value() % panel_width() != 0) --tiles_.vectors;
+    if (!p_.n.known) return;
+    while (tiles_.vectors > 1 && p_.n.typical % panel_width() != 0) --tiles_.vectors;
   }
 
   // Bytes of local memory that a copy may take without pushing what it is multiplied with out of the cache.
@@ -152,13 +126,13 @@ class Chooser {
   // Rows of the register tile beside two vectors: few left over in the last one.
   int copied_b_rows() const {
     // The rows of a tile come from the last cache: four at a time are guessed ahead better than six.
-    if (!target_.has.tall_tiles && typical_extent(view_.rows()) >= kManyRowsOfTiles) return 4;
+    if (has_few_registers(target_) && p_.m.typical >= kManyRowsOfTiles) return 4;
     int best = 4;
     double best_cost = 0;
     for (int rows = 4; rows <= 12; ++rows) {
-      if (rows * tiles_.vectors + tiles_.vectors + 1 > target_.vector_registers) continue;
-      const double cost = static_cast<double>(ceil_div(typical_extent(view_.rows()), rows)) *
-                          (std::max(4, rows) + kTileStart / static_cast<double>(typical_extent(view_.inner())));
+      if (!fits_registers(rows, tiles_.vectors, target_)) continue;
+      const double cost = static_cast<double>(ceil_div(p_.m.typical, rows)) *
+                          (std::max(4, rows) + kTileStart / static_cast<double>(p_.k.typical));
       if (best_cost > 0 && cost > best_cost) continue;
       best_cost = cost;
       best = rows;
@@ -170,7 +144,7 @@ class Chooser {
   // for each of which A is read.
   int copied_b_vectors() const {
     const auto panels = [&](int vectors) {
-      return ceil_div(typical_extent(view_.columns()), std::int64_t{vectors} * target_.vector_width);
+      return ceil_div(p_.n.typical, std::int64_t{vectors} * target_.vector_width);
     };
     for (const int vectors : {1, 3}) {
       const auto multiplied = static_cast<double>(panels(vectors) * vectors);
@@ -180,26 +154,26 @@ class Chooser {
   }
 
   bool copy_b() {
-    if (!view_.inner().is_constant()) return false;
-    const auto panel_bytes = [&] { return view_.inner().value() * panel_width() * 4; };
+    if (!p_.k.known) return false;
+    const auto panel_bytes = [&] { return p_.k.typical * panel_width() * 4; };
     tiles_.vectors = copied_b_vectors();
     tiles_.rows = copied_b_rows();
     while (tiles_.vectors > 1 && panel_bytes() > copy_budget()) --tiles_.vectors;
     if (panel_bytes() > copy_budget()) return false;
-    const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), tiles_.rows),
-                       panels = ceil_div(typical_extent(view_.columns()), panel_width());
+    const std::int64_t row_tiles = ceil_div(p_.m.typical, tiles_.rows),
+                       panels = ceil_div(p_.n.typical, panel_width());
     // All row tiles share a packed panel, unless cores would idle.
     const std::int64_t blocks = std::max<std::int64_t>(
-        1, 4 * target_.compute_units / std::max<std::int64_t>(1, typical_extent(view_.groups()) * panels));
+        1, 4 * target_.compute_units / std::max<std::int64_t>(1, p_.g.typical * panels));
     tiles_.row_tiles = std::max<std::int64_t>(1, ceil_div(row_tiles, blocks));
     choice_.local_copy = LocalCopy::b;
     return true;
   }
 
   bool copy_a() {
-    if (!view_.inner().is_constant()) return false;
+    if (!p_.k.known) return false;
     // A row is padded so that rows do not fall into one cache set: A_PITCH of the template.
-    const std::int64_t row_bytes = (view_.taps() * view_.inner().value() + 16) * 4;
+    const std::int64_t row_bytes = (p_.depth() + 16) * 4;
     if (row_bytes > copy_budget()) return false;
     tiles_.rows = static_cast<int>(std::min<std::int64_t>(tiles_.rows, copy_budget() / row_bytes));
     share_copied_rows(copy_budget() / (row_bytes * tiles_.rows));
@@ -210,9 +184,9 @@ class Chooser {
   // Blocks of up to `fitting` row tiles, and of panels, that cores finish first. A block copies its rows, and its panels come
   // from the last cache.
   void share_copied_rows(std::int64_t fitting) {
-    const std::int64_t row_tiles = ceil_div(typical_extent(view_.rows()), tiles_.rows),
-                       panels = ceil_div(typical_extent(view_.columns()), panel_width()), cores = target_.compute_units;
-    const auto depth = static_cast<double>(view_.taps() * view_.inner().value());
+    const std::int64_t row_tiles = ceil_div(p_.m.typical, tiles_.rows),
+                       panels = ceil_div(p_.n.typical, panel_width()), cores = target_.compute_units;
+    const auto depth = static_cast<double>(p_.depth());
     const double tile = depth * std::max(4.0, tiles_.rows * tiles_.vectors / 2.0) + kTileStart,
                  copy = depth * tiles_.rows / target_.vector_width * kCopyCycles,
                  panel = depth * static_cast<double>(panel_width() * 4) / kBytesFromLastCache;
@@ -220,7 +194,7 @@ class Chooser {
     for (std::int64_t mt = std::clamp<std::int64_t>(fitting, 1, row_tiles); mt >= 1; --mt) {
       for (std::int64_t panel_blocks = 1; panel_blocks <= std::min(panels, 2 * cores); ++panel_blocks) {
         const std::int64_t np = ceil_div(panels, panel_blocks),
-                           items = typical_extent(view_.groups()) * ceil_div(row_tiles, mt) * ceil_div(panels, np);
+                           items = p_.g.typical * ceil_div(row_tiles, mt) * ceil_div(panels, np);
         const double item = static_cast<double>(mt) * (copy + static_cast<double>(np) * tile) + static_cast<double>(np) * panel,
                      cost = static_cast<double>(ceil_div(items, cores)) * item * (items < 4 * cores ? kFewItems : 1);
         if (best > 0 && cost >= best) continue;
@@ -237,16 +211,16 @@ class Chooser {
     const int lanes = row_lanes(target_.vector_width);
     if (lanes < 4) return false;
     // Whole vectors and whole tiles in every block of rows.
-    const std::int64_t rows = view_.rows().value(), depth = view_.taps() * view_.inner().value(),
+    const std::int64_t rows = p_.m.typical, depth = p_.depth(),
                        fitting = copy_budget() / (depth * 4);
     const int tile_rows = rows % 12 == 0 && lanes == 4 ? 12 : rows % 8 == 0 ? 8 : 4;
     const std::int64_t step = std::max<std::int64_t>(lanes, tile_rows);
     if (fitting < step) return false;
     tiles_.rows = tile_rows;
-    while (tiles_.rows * tiles_.vectors + tiles_.vectors + 1 > target_.vector_registers) --tiles_.vectors;
+    while (!fits_registers(tiles_.rows, tiles_.vectors, target_)) --tiles_.vectors;
     fit_panel();
-    const std::int64_t panels = ceil_div(typical_extent(view_.columns()), panel_width()), cores = target_.compute_units,
-                       groups = typical_extent(view_.groups()),
+    const std::int64_t panels = ceil_div(p_.n.typical, panel_width()), cores = target_.compute_units,
+                       groups = p_.g.typical,
                        wanted_blocks = ceil_div(4 * cores, std::max<std::int64_t>(1, groups));
     std::int64_t block = std::min(fitting / step * step, ceil_div(ceil_div(rows, wanted_blocks), step) * step);
     tiles_.row_tiles = block / tile_rows;
@@ -259,26 +233,19 @@ class Chooser {
 
   // Lanes of the vectors, at most `lanes`, that copy A where its rows are neighbours and its terms far apart; 0 elsewhere.
   int row_lanes(int lanes) const {
-    if (!view_.inner().is_constant() || !view_.rows().is_constant() || view_.roles().m.size() != 1) return 0;
-    const Kernel loads = part_for(view_.kernel(), view_.roles().a);
-    const std::string &row = view_.axis(view_.roles().m[0]).name, &inner = view_.inner_axis().name;
-    const bool far = std::any_of(loads.nodes.begin(), loads.nodes.end(), [&](const ScalarNode& n) {
-      const auto step = n.kind == ScalarNode::Kind::load ? constant_stride(n.index, inner) : std::nullopt;
-      return step && *step >= kFarTerms && n.index.coefficient(row) == Expr(1);
-    });
-    if (!far) return 0;
-    while (lanes >= 4 && view_.rows().value() % lanes != 0) lanes /= 2;
-    return lanes >= 4 && can_vectorize(loads, row, lanes) ? lanes : 0;
+    if (!p_.k.known || !p_.m.known || !p_.a.one_row_axis || p_.a.unit_row_term_stride < kFarTerms) return 0;
+    while (lanes >= 4 && p_.m.typical % lanes != 0) lanes /= 2;
+    return lanes >= 4 && p_.a.of_outputs.can(lanes) ? lanes : 0;
   }
 
   // Both operands lie along their rows and columns, with their terms far apart. Where registers are few, tiles have four rows,
   // for which a line of B is fetched from a page of its own too often: panels of B are copied too.
   bool copy_both() {
     constexpr std::int64_t kRows = 4;
-    if (is_half(view_.stored_type(view_.b())) || row_lanes(kRows) != kRows) return false;
-    const std::int64_t rows = view_.rows().value(), columns = view_.columns().value(),
-                       term_bytes = view_.taps() * view_.inner().value() * 4, cores = target_.compute_units,
-                       groups = typical_extent(view_.groups()),
+    if (p_.b.half() || row_lanes(kRows) != kRows) return false;
+    const std::int64_t rows = p_.m.typical, columns = p_.n.typical,
+                       term_bytes = p_.depth() * 4, cores = target_.compute_units,
+                       groups = p_.g.typical,
                        budget = std::min(target_.l2_bytes * 3 / 4, target_.local_bytes);
     double best = 0;
     for (int vectors = 3; vectors >= 1; --vectors) {
@@ -305,54 +272,14 @@ class Chooser {
     return true;
   }
 
-  const ContractionView& view_;
-  const std::vector<Buffer>& buffers_;
+  const Problem& p_;
   const Target& target_;
-  ContractionChoice choice_;
+  FmaTiles choice_;
   ContractionTiles& tiles_ = choice_.tiles;
 };
 
 }  // namespace
 
-std::optional<PackedOperand> constant_b_layout(const ContractionView& view, const std::vector<Buffer>& buffers) {
-  const ScalarNode& b = view.b();
-  if (!is_plain_load(b) || !b.guard.empty()) return std::nullopt;
-  const Buffer& buffer = buffers[static_cast<std::size_t>(view.operand_of(b).buffer)];
-  if (buffer.kind != BufferKind::constant || !view.groups().is_constant() || !view.columns().is_constant() ||
-      !view.inner().is_constant())
-    return std::nullopt;
-  const std::string &inner_name = view.inner_axis().name, &column_name = view.column_axis().name;
-  const Expr at_group = b.index.substitute(view.to_flat_group());
-  const auto group = view.groups() == Expr(1) ? std::optional<std::int64_t>(0) : constant_stride(at_group, "g"),
-             inner = constant_stride(b.index, inner_name), column = constant_stride(b.index, column_name);
-  if (!group || !inner || !column) return std::nullopt;
-  PackedOperand where;
-  where.group_stride = *group;
-  where.inner_stride = *inner;
-  where.column_stride = *column;
-  const Expr first = at_group.substitute({{"g", Expr(0)}, {inner_name, Expr(0)}, {column_name, Expr(0)}});
-  for (std::int64_t tap = 0; tap < view.taps(); ++tap) {
-    const auto offset = first.substitute(view.at_tap(tap)).constant();
-    if (!offset) return std::nullopt;
-    where.tap_offsets.push_back(*offset);
-  }
-  return where;
-}
-
-std::string ContractionChoice::template_name() const {
-  switch (local_copy) {
-    case LocalCopy::a:
-      return "contraction_packed_a_cpu";
-    case LocalCopy::b:
-      return "contraction_packed_b_cpu";
-    default:
-      return "contraction_cpu";
-  }
-}
-
-std::optional<ContractionChoice> choose_contraction(const ContractionView& view, const std::vector<Buffer>& buffers,
-                                                    const Target& target) {
-  return Chooser(view, buffers, target).run();
-}
+std::optional<FmaTiles> choose_fma(const Problem& problem, const Target& target) { return Chooser(problem, target).run(); }
 
 }  // namespace oclc
