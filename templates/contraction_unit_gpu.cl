@@ -285,15 +285,15 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
           const ushort part = TO_PART(next_a[i]);
 #endif
           next_a[i] -= FROM_PART(part);
-#if A_ALONG_K && AV == 4
+#if AV == 4
+#if A_ALONG_K
           vstore4(part, 0, to_a + p * A_PLANE + at / (BK / AV) * PITCH + at % (BK / AV) * AV);
-#elif AV == 4
+#else
           __local ushort* to = to_a + p * A_PLANE + at % (BM / AV) * (AV * PITCH) + at / (BM / AV);
           to[0] = part.s0, to[PITCH] = part.s1, to[2 * PITCH] = part.s2, to[3 * PITCH] = part.s3;
-#elif A_ALONG_K
-          to_a[p * A_PLANE + at / BK * PITCH + at % BK] = part;
+#endif
 #else
-          to_a[p * A_PLANE + at % BM * PITCH + at / BM] = part;
+          to_a[p * A_PLANE + (A_ALONG_K ? at / BK * PITCH + at % BK : at % BM * PITCH + at / BM)] = part;
 #endif
         }
       }
@@ -309,15 +309,15 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
           const ushort part = TO_PART(next_b[i]);
 #endif
           next_b[i] -= FROM_PART(part);
-#if B_ALONG_K && BV == 4
+#if BV == 4
+#if B_ALONG_K
           vstore4(part, 0, to_b + p * B_PLANE + at / (BK / BV) * PITCH + at % (BK / BV) * BV);
-#elif BV == 4
+#else
           __local ushort* to = to_b + p * B_PLANE + at % (BN / BV) * (BV * PITCH) + at / (BN / BV);
           to[0] = part.s0, to[PITCH] = part.s1, to[2 * PITCH] = part.s2, to[3 * PITCH] = part.s3;
-#elif B_ALONG_K
-          to_b[p * B_PLANE + at / BK * PITCH + at % BK] = part;
+#endif
 #else
-          to_b[p * B_PLANE + at % BN * PITCH + at / BN] = part;
+          to_b[p * B_PLANE + (B_ALONG_K ? at / BK * PITCH + at % BK : at % BN * PITCH + at / BN)] = part;
 #endif
         }
       }

@@ -25,7 +25,7 @@ void oclc_wmma_store(float8 c, __local float* to, int pitch, int lane) {
 // c + a * b, of bfloat16 or of halves.
 #ifdef OCLC_UNITS_EMULATED
 // Even terms are read from the lower half of the sub-group, odd ones from the upper half: both have to hold them.
-#define OCLC_WMMA(type)                                                                                      \
+#define OCLC_WMMA(type, from)                                                                                \
   float8 oclc_wmma_##type(short16 a, short16 b, float8 c, int lane, __local float* exchange) {               \
     __local ushort *all_a = (__local ushort*)exchange, *all_b = all_a + 256;                                 \
     for (int k = lane / 16; k < 16; k += 2) {                                                                \
@@ -36,15 +36,15 @@ void oclc_wmma_store(float8 c, __local float* to, int pitch, int lane) {
     for (int i = 0; i < 8; ++i)                                                                              \
       for (int k = 0; k < 16; ++k)                                                                           \
         ((float*)&c)[i] +=                                                                                   \
-            oclc_from_##type(all_a[(2 * i + lane / 16) * 16 + k]) * oclc_from_##type(all_b[k * 16 + lane % 16]); \
+            from(all_a[(2 * i + lane / 16) * 16 + k]) * from(all_b[k * 16 + lane % 16]);                     \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                            \
     return c;                                                                                                \
   }
-OCLC_WMMA(bf16)
-OCLC_WMMA(f16)
+OCLC_WMMA(bf16, oclc_from_bf16)
+OCLC_WMMA(f16, oclc_from_f16)
 #else
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define oclc_wmma_bf16(a, b, c, lane, exchange) __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32(a, b, c)
-#define oclc_wmma_f16(a, b, c, lane, exchange) \
+#define oclc_wmma_f16(a, b, c, lane, exchange)                                                               \
   __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(as_half16(a), as_half16(b), c)
 #endif

@@ -27,7 +27,7 @@ void oclc_xmx_store(float8 c, __local float* to, int pitch, int lane) {
 //@provides oclc_xmx_bf16 oclc_xmx_f16
 // c + a * b, of bfloat16 or of halves.
 #ifdef OCLC_UNITS_EMULATED
-#define OCLC_XMX(type)                                                                                       \
+#define OCLC_XMX(type, from)                                                                                 \
   float8 oclc_xmx_##type(short8 a, int8 b, float8 c, int lane, __local float* exchange) {                    \
     __local ushort *all_a = (__local ushort*)exchange, *all_b = all_a + 128;                                 \
     for (int i = 0; i < 8; ++i) {                                                                            \
@@ -38,12 +38,12 @@ void oclc_xmx_store(float8 c, __local float* to, int pitch, int lane) {
     barrier(CLK_LOCAL_MEM_FENCE);                                                                            \
     for (int i = 0; i < 8; ++i)                                                                              \
       for (int k = 0; k < 16; ++k)                                                                           \
-        ((float*)&c)[i] += oclc_from_##type(all_a[i * 16 + k]) * oclc_from_##type(all_b[k * 16 + lane]);     \
+        ((float*)&c)[i] += from(all_a[i * 16 + k]) * from(all_b[k * 16 + lane]);                             \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                            \
     return c;                                                                                                \
   }
-OCLC_XMX(bf16)
-OCLC_XMX(f16)
+OCLC_XMX(bf16, oclc_from_bf16)
+OCLC_XMX(f16, oclc_from_f16)
 #else
 #define oclc_xmx_bf16(a, b, c, lane, exchange) intel_sub_group_bf16_bf16_matrix_mad_k16(a, b, c)
 #define oclc_xmx_f16(a, b, c, lane, exchange) intel_sub_group_f16_f16_matrix_mad_k16(a, b, c)

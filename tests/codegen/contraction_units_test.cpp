@@ -18,7 +18,8 @@ namespace {
 CompileOptions unit_options(const char* target, const char* precision) {
   CompileOptions options = default_options();
   options.target = find_target(target);
-  options.target.flops = 1e8;  // nothing is too small for the unit
+  options.target.flops = 1e8;      // nothing is too small for the unit
+  options.target.work_group = 64;  // small tiles compile soon
   options.precision = precision;
   return options;
 }
