@@ -210,9 +210,8 @@ int chain_items(const Target& target) {
                                                                                                         : target.work_group;
 }
 
-void chains(Schedule& schedule, const Target& target, bool resident) {
-  if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return;
-  Chains all(schedule, target, resident);
+void chains(Schedule& schedule, const ScheduleContext& context) {
+  Chains all(schedule, context.target, context.runs("resident"));
   for (EntrySchedule& entry : schedule.entries) all.steps(entry.steps);
 }
 

@@ -104,9 +104,8 @@ class Loops {
 
 }  // namespace
 
-void loops_apart(Schedule& schedule, const Target& target) {
-  if (target.device_class != DeviceClass::cpu || target.compute_units < 2 || target.loop_iterations != Target::kNoLimit) return;
-  for (EntrySchedule& entry : schedule.entries) Loops(schedule, target).run(entry.steps);
+void loops_apart(Schedule& schedule, const ScheduleContext& context) {
+  for (EntrySchedule& entry : schedule.entries) Loops(schedule, context.target).run(entry.steps);
 }
 
 }  // namespace oclc

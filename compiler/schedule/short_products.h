@@ -2,8 +2,7 @@
 #pragma once
 #include <optional>
 
-#include "compiler/kernels/kernel.h"
-#include "compiler/targets/target.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
@@ -15,7 +14,7 @@ struct ShortTiles {
 
 // Marks the short products of entries whose launches the host bounds, or nearly does where operands are rounded: what keeps the
 // device busy for longer is left alone.
-void short_products(Schedule& schedule, const Target& target);
+void short_products(Schedule& schedule, const ScheduleContext& context);
 
 // The tiles of a marked product. As a part of a launch it leaves registers for a second group, and may have other tiles: its
 // sums then differ from those of a launch of its own by rounding.

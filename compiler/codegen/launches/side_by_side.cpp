@@ -155,9 +155,8 @@ class Neighbours {
 
 }  // namespace
 
-void side_by_side(Schedule& schedule, const Target& target) {
-  if (target.device_class != DeviceClass::gpu) return;
-  Neighbours neighbours(schedule, target);
+void side_by_side(Schedule& schedule, const ScheduleContext& context) {
+  Neighbours neighbours(schedule, context.target);
   for (EntrySchedule& entry : schedule.entries) neighbours.run(entry.steps);
 }
 

@@ -105,8 +105,9 @@ std::vector<Candidate> candidates(const Schedule& schedule, const EntrySchedule&
 
 }  // namespace
 
-void shorten_weights(Schedule& schedule, const Target& target, double error) {
-  if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit) return;
+void shorten_weights(Schedule& schedule, const ScheduleContext& context) {
+  const Target& target = context.target;
+  const double error = context.error_budget / 2;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<Candidate> all = candidates(schedule, entry, target);
     std::stable_sort(all.begin(), all.end(),

@@ -12,9 +12,9 @@
 #include "compiler/codegen/contraction/contraction_operands.h"
 #include "compiler/codegen/contraction/panel_copy.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
-#include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/contraction/tiling.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/resident.h"
 
@@ -335,10 +335,9 @@ std::optional<StrassenTiles> choose_strassen_tiles(const StrassenShape& s, const
   return best;
 }
 
-void multiply_halves(Schedule& schedule, const Target& target, double error) {
-  if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit ||
-      target.tile_products > 0)
-    return;
+void multiply_halves(Schedule& schedule, const ScheduleContext& context) {
+  const Target& target = context.target;
+  const double error = context.error_budget / 2;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<std::size_t> kernels;
     for (const Step& step : entry.steps) {

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/contraction/contraction_choice.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
@@ -31,8 +32,9 @@ struct StrassenTiles {
 std::optional<StrassenTiles> choose_strassen_tiles(const StrassenShape& shape, const Target& target);
 
 // Gives this strategy to the contractions that gain most by it, as long as the squares of their errors, relative to the
-// results, add up to at most the square of `error`. They have constant weights and rows enough to hide their way from memory.
-void multiply_halves(Schedule& schedule, const Target& target, double error);
+// results, add up to at most the square of half the budget. They have constant weights and rows enough to hide their way from
+// memory.
+void multiply_halves(Schedule& schedule, const ScheduleContext& context);
 
 // Code for a contraction of that strategy; nothing for others.
 std::optional<GeneratedKernel> generate_strassen(const ContractionView& view, const std::vector<Buffer>& buffers,
