@@ -33,7 +33,7 @@ std::string_view refuse_weights(StrategyId strategy, const ContractionView& view
 }
 
 Problem problem_on(const ContractionView& view, const std::vector<Buffer>& buffers, const Target& target) {
-  return target.device_class == DeviceClass::gpu ? gpu_problem_of(view, buffers) : problem_of(view, buffers);
+  return !target.items_are_cores() ? gpu_problem_of(view, buffers) : problem_of(view, buffers);
 }
 
 std::optional<Choice> best_of(const std::vector<Candidate>& ranked, const ContractionView& view,
@@ -72,7 +72,7 @@ std::vector<Candidate> candidates_of(const Kernel& kernel, const std::vector<Buf
 }
 
 Choice choose(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
-  const auto view = target.loop_iterations == Target::kNoLimit ? ContractionView::of(kernel) : std::nullopt;
+  const auto view = !target.counts_loops() ? ContractionView::of(kernel) : std::nullopt;
   if (!view) return {};
   const auto best = best_of(rank(problem_on(*view, buffers, target), target), *view, buffers);
   OCLC_CHECK(best, "loops compute any contraction");
