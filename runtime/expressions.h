@@ -27,7 +27,7 @@ void each_symbol(const oclc::plan::Expr* e, F use) {
   }
 }
 
-// "2*N + 1".
+// "2*N + 1"; longer ones are cut after kMaxShownBytes.
 std::string expression_text(const oclc::plan::Plan& plan, const oclc::plan::Expr* e);
 // "[N, 3, 224, 224]".
 std::string shape_text(const oclc::plan::Plan& plan, const flatbuffers::Vector<flatbuffers::Offset<oclc::plan::Expr>>* shape);

@@ -220,10 +220,11 @@ void Session::check_room(const Port& p, std::uint64_t size, const std::string& s
   const fb::DType dtype = p.binding->dtype();
   const std::uint64_t needed = p.bound->memory ? size : size / package::dtype_bytes(dtype) * host_bytes(dtype);
   if (p.bound->bytes < needed)
-    throw Failure(OCLC_E_BINDING,
-                  p.label + ": shape " + shape + " needs " + std::to_string(needed) + " bytes, found " +
-                      std::to_string(p.bound->bytes) +
-                      (package::is_open(plan(), *p.binding) ? "; leave it unbound, and read it when the run is done" : ""));
+    throw Failure(OCLC_E_BINDING, p.label + ": shape " + shape + " needs " + std::to_string(needed) + " bytes, found " +
+                                      std::to_string(p.bound->bytes) +
+                                      (package::is_open(*p.binding, package::open_symbols(plan()))
+                                           ? "; leave it unbound, and read it when the run is done"
+                                           : ""));
 }
 
 void Session::check_overlap(const Entry& e) const {
