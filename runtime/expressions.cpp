@@ -17,7 +17,8 @@ std::int64_t evaluate(const fb::Expr* e, std::span<const std::int64_t> symbols, 
   if (!e || !e->code() || e->code()->size() == 0) return otherwise;
   const auto value = package::evaluate({e->code()->data(), e->code()->size()}, symbols);
   if (!value)
-    throw Failure(OCLC_E_BINDING, std::string(what) + ": its value overflows or divides by zero with these dimensions");
+    throw Failure(OCLC_E_BINDING,
+                  std::string(what) + ": its value overflows, or it divides by 0 or less, with these dimensions");
   return *value;
 }
 

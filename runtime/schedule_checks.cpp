@@ -166,9 +166,10 @@ void Schedule::check_items(const Leaf& leaf) const {
   std::uint64_t bytes = 0;
   for (const Leaf::Slot& slot : leaf.slots)
     if (slot.arg->kind() == fb::ArgKind::buffer) bytes += places_[static_cast<std::size_t>(slot.arg->buffer())].bytes;
-  if (items / package::kMaxItemsPerByte > bytes)
-    reject(leaf.described() + " has " + std::to_string(static_cast<double>(items)) + " work-items for buffers of " +
-           std::to_string(bytes) + " bytes");
+  if (items / package::kMaxItemsPerByte <= bytes) return;
+  std::string sizes;
+  for (cl_uint d = 0; d < leaf.dims; ++d) sizes += (d > 0 ? " x " : "") + std::to_string(leaf.global[d]);
+  reject(leaf.described() + " has " + sizes + " work-items for buffers of " + std::to_string(bytes) + " bytes");
 }
 
 void Schedule::check_matrix(const Leaf& leaf, const Leaf::Slot& slot, const Matrix& m) const {

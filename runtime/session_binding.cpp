@@ -185,7 +185,7 @@ std::vector<std::int64_t> Session::largest_shape(const fb::Binding& binding, std
   for (std::uint32_t d = 0; d < rank(binding); ++d) {
     const auto* code = binding.shape()->Get(d)->code();
     const auto range = package::evaluate_range({code->data(), code->size()}, ranges);
-    if (!range) throw Failure(OCLC_E_BINDING, "a dimension overflows or divides by zero with these dimensions");
+    if (!range) throw Failure(OCLC_E_BINDING, "a dimension overflows, or it divides by 0 or less, with these dimensions");
     shape.push_back(range->high);
   }
   return shape;
