@@ -127,8 +127,8 @@ void Schedule::check_pointer(const Leaf& leaf, cl_kernel kernel, const Leaf::Slo
            std::to_string(slot.index) + ", the plan gives " + (local ? "local memory" : "a buffer"));
   if (local) return;
   const fb::DType dtype = loaded_.plan().buffers()->Get(static_cast<std::uint32_t>(slot.arg->buffer()))->dtype();
-  const std::size_t bytes = pointee_bytes(found);
-  if (bytes != 0 && bytes != package::dtype_bytes(dtype))
+  // Offsets count elements of the buffer: of larger ones a kernel would begin behind them. It may see bytes in any.
+  if (pointee_bytes(found) > package::dtype_bytes(dtype))
     reject(leaf.described() + " takes '" + found + "' as argument " + std::to_string(slot.index) + ", the plan gives buffer " +
            std::to_string(slot.arg->buffer()) + " of " + fb::EnumNameDType(dtype));
 }
