@@ -48,28 +48,15 @@ bool is_disabled(const CompileOptions& options, std::string_view name) {
   return std::find(options.disabled.begin(), options.disabled.end(), name) != options.disabled.end();
 }
 
-// Products of bfloat16 parts for a product of floats: as accurate as fma, to 16 bits, or of rounded operands.
-int tile_products(std::string_view precision) {
-  if (precision == "strict") return 0;
-  if (precision == "bf16") return 1;
-  return precision == "fp32" || precision == "mixed" ? 6 : 3;
-}
-
-// The target with what the contract of precision says about products. Training asks for careful sums: deep networks amplify the
-// rounding of their first steps, and where an activation lies near zero its sign decides a gradient.
+// The target with the contract of precision under which kernels are made.
 Target target_under_contract(const CompileOptions& options, const Module& module) {
   Target target = options.target;
-  target.careful_sums = options.precision == "strict" || !module.states.empty();
-  target.products = options.precision == "strict" ? Products::fma
-                    : options.precision == "tf32" ? Products::rounded
-                                                  : Products::split;
-  if (target.matrix_unit == MatrixUnit::amx) target.tile_products = tile_products(options.precision);
+  target.precision = precision_under(find_contract(options.precision), !module.states.empty());
   return target;
 }
 
 bool lays_out_operands(const CompileOptions& options, const Target& target) {
-  return target.sm90a && target.products != Products::fma && !is_disabled(options, "fuse") &&
-         !is_disabled(options, "pack_right_operands");
+  return target.multiplies_groups() && !is_disabled(options, "fuse") && !is_disabled(options, "pack_right_operands");
 }
 
 }  // namespace
@@ -82,10 +69,10 @@ void run_pipeline(Module& module, const CompileOptions& options) {
       context.disabled.push_back(name);
   }
   const Target target = target_under_contract(options, module);
-  const ConvolutionOptions convolutions{target, options.conv, options.precision};
+  const ConvolutionOptions convolutions{target, options.conv};
   const bool choose = !is_disabled(options, "choose_convolution");
-  context.joins_products = target.device_class == DeviceClass::gpu && !is_disabled(options, "fuse");
-  context.separates_classes = target.device_class == DeviceClass::cpu || target.sm90a;
+  context.joins_products = !target.items_are_cores() && !is_disabled(options, "fuse");
+  context.separates_classes = target.items_are_cores() || target.has.wgmma;
   context.lays_out_operands = lays_out_operands(options, target);
   for (const auto& graph : module.entries) {
     if (choose) winograd_gradients(*graph, convolutions);
@@ -103,7 +90,7 @@ void run_pipeline(Module& module, const CompileOptions& options) {
     if (!is_disabled(options, "assign_layouts")) assign_layouts(*graph);
     if (updates_state(*graph, module.states)) {
       if (options.mixed != DType::f32) store_activations(*graph, module.states, options.mixed);
-    } else if (options.precision == "bf16") {
+    } else if (target.precision.contract == Contract::bf16) {
       store_activations(*graph, module.states, DType::bf16, true);
     }
   }
@@ -116,7 +103,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   const auto stage = [&](std::string_view name) {
     if (options.progress) options.progress(name);
   };
-  if (options.gemm == "clblast" && options.target.loop_iterations != Target::kNoLimit)
+  if (options.gemm == "clblast" && options.target.counts_loops())
     throw CompileError(
         {.stage = "target",
          .wanted = fmt::format("kernels whose work-items make at most {} loop iterations, all that target '{}' makes",
@@ -128,7 +115,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   run_pipeline(*result.module, options);
   stage("kernels");
   const bool fuse = !is_disabled(options, "fuse");
-  const bool cpu = target.device_class == DeviceClass::cpu;
+  const bool cpu = target.items_are_cores();
   result.schedule = lower(*result.module, {fuse, options.gemm == "clblast", cpu, lays_out_operands(options, target), cpu},
                           options.report ? &result.fates : nullptr);
   if (fuse && !is_disabled(options, "persistent")) persistent(result.schedule, target);
@@ -146,14 +133,12 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (fuse && !is_disabled(options, "stripes") && !is_disabled(options, "resident")) stripes(result.schedule, target);
   if (fuse && !is_disabled(options, "pack_right_operands")) pack_right_operands(result.schedule, target);
   transform_filters(result.schedule, target);
-  const bool may_round = options.precision == "fast" || (options.precision == "fp32" && !target.careful_sums);
-  if (may_round && !is_disabled(options, "shorten_weights"))
-    shorten_weights(result.schedule, target, contract_error(options.precision) / 2);
-  if (fuse && !is_disabled(options, "multiply_halves"))
-    multiply_halves(result.schedule, target, contract_error(options.precision) / 2);
+  if (target.precision.may_round() && !is_disabled(options, "shorten_weights"))
+    shorten_weights(result.schedule, target, target.precision.error / 2);
+  if (fuse && !is_disabled(options, "multiply_halves")) multiply_halves(result.schedule, target, target.precision.error / 2);
   if (fuse && !is_disabled(options, "side_by_side")) side_by_side(result.schedule, target);
   if (fuse && !is_disabled(options, "loops_apart") && !is_disabled(options, "resident")) loops_apart(result.schedule, target);
-  choose_contractions(result.schedule, target);
+  choose_contractions(result.schedule, target, options.report ? &result.contractions : nullptr);
   stage("codegen");
   PlanOptions plan_options;
   plan_options.precision = options.precision;

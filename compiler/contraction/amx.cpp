@@ -53,8 +53,8 @@ std::optional<AmxPatchProduct> amx_patch_product(const Problem& problem) {
   const bool fits = problem.taps > 1 && problem.k.typical < kFewChannels && image.x.dilation == 1 &&
                     image.y.first <= image.y.last && image.x.first <= image.x.last;
   if (!fits) return std::nullopt;
-  return AmxPatchProduct{image.images,       image.y.outputs, image.x.outputs, problem.n.typical, problem.k.typical,
-                         image.y.taps,       image.x.taps,    image.y.stride,  image.x.stride,    image.y.dilation};
+  return AmxPatchProduct{image.images, image.y.outputs, image.x.outputs, problem.n.typical, problem.k.typical,
+                         image.y.taps, image.x.taps,    image.y.stride,  image.x.stride,    image.y.dilation};
 }
 
 AmxProduct amx_product(const Problem& problem) {
@@ -82,10 +82,11 @@ std::optional<AmxPairProduct> amx_pair_product(const Problem& problem) {
 }
 
 std::optional<Case::Amx> amx_estimates(const Problem& problem, const Target& target) {
-  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0 || !problem.b.constant) return std::nullopt;
+  if (!target.multiplies_tiles() || !problem.b.constant) return std::nullopt;
   const AmxProduct product = amx_product(problem);
   // An image of bfloat16 is one where operands are rounded to it.
-  const bool has_image = problem.a.stored == DType::f32 || (target.tile_products == 1 && problem.a.stored == DType::bf16);
+  const bool has_image =
+      problem.a.stored == DType::f32 || (target.precision.bf16_products == 1 && problem.a.stored == DType::bf16);
   const auto window = has_image ? amx_window_product(problem) : std::nullopt;
   const auto patches = has_image ? amx_patch_product(problem) : std::nullopt;
   Case::Amx e;
@@ -95,12 +96,12 @@ std::optional<Case::Amx> amx_estimates(const Problem& problem, const Target& tar
   if (window) e.limb_window = choose_amx_window_digits(*window, target);
   if (patches) e.patches = choose_amx_patches(*patches, target);
   const std::int64_t panels = product.groups * ceil_div(product.columns, kPanel),
-                     parts_bytes = panels * product.steps() * parts_of(target.tile_products) * 2048,
+                     parts_bytes = panels * product.steps() * parts_of(target.precision.bf16_products) * 2048,
                      limbs_bytes = panels * product.taps * ceil_div(product.inner, std::int64_t{64}) * kDigitStepBytes;
   e.parts_unhidden = unhidden_seconds(parts_bytes, target);
   e.limbs_unhidden = unhidden_seconds(limbs_bytes, target);
-  e.parts_seconds = std::min({seconds_of(e.rows, e.parts_unhidden), seconds_of(e.window, e.parts_unhidden),
-                              seconds_of(e.patches, e.parts_unhidden)});
+  e.parts_seconds = std::min(
+      {seconds_of(e.rows, e.parts_unhidden), seconds_of(e.window, e.parts_unhidden), seconds_of(e.patches, e.parts_unhidden)});
   e.limbs_seconds = std::min(seconds_of(e.limbs, e.limbs_unhidden), seconds_of(e.limb_window, e.limbs_unhidden));
   e.fma_seconds = patches ? fma_window_seconds(*patches, target) : fma_seconds(product, target);
   return e;

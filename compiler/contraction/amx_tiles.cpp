@@ -147,8 +147,7 @@ std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Uni
 
 // Whether a product of so long sums may be one of integers.
 bool takes_digits(std::int64_t terms, const Target& target) {
-  return target.matrix_unit == MatrixUnit::amx && target.tile_products >= 3 && target.tile_digits && !target.careful_sums &&
-         terms <= kMostDigitTerms;
+  return target.multiplies_tiles() && target.has.int8_tiles && target.precision.allows_limbs() && terms <= kMostDigitTerms;
 }
 
 }  // namespace
@@ -158,8 +157,8 @@ double unhidden_seconds(std::int64_t bytes, const Target& target) {
 }
 
 std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const Target& target) {
-  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
-  return choose_window(p, parts_unit(target.tile_products), target);
+  if (!target.multiplies_tiles()) return std::nullopt;
+  return choose_window(p, parts_unit(target.precision.bf16_products), target);
 }
 
 std::optional<AmxWindowTiles> choose_amx_window_digits(const AmxWindowProduct& p, const Target& target) {
@@ -168,10 +167,11 @@ std::optional<AmxWindowTiles> choose_amx_window_digits(const AmxWindowProduct& p
 }
 
 std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const Target& target) {
-  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
-  const auto [multiply, split, block_seconds] = costs_of(target.tile_products);
+  if (!target.multiplies_tiles()) return std::nullopt;
+  const auto [multiply, split, block_seconds] = costs_of(target.precision.bf16_products);
   const std::int64_t steps = p.steps(), panels = ceil_div(p.features, 32), cores = std::max(1, target.compute_units),
-                     parts = parts_of(target.tile_products), segments = p.channels * p.taps_y * ceil_div(p.taps_x, p.segment()),
+                     parts = parts_of(target.precision.bf16_products),
+                     segments = p.channels * p.taps_y * ceil_div(p.taps_x, p.segment()),
                      width = (p.columns - 1) * p.stride_x + p.taps_x;
   const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
   const double line =
@@ -227,15 +227,15 @@ double fma_seconds(const AmxProduct& p, const Target& target) {
 }
 
 bool tiles_gain(double tile_seconds, double fma_seconds, const Target& target) {
-  return tile_seconds * (target.tile_products == 6 ? kSixMargin : 1) < fma_seconds;
+  return tile_seconds * (target.precision.bf16_products == 6 ? kSixMargin : 1) < fma_seconds;
 }
 
 std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Target& target) {
-  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
-  const Costs costs = costs_of(target.tile_products);
-  const double multiply = costs.multiply, split = split_alone(target.tile_products), block_seconds = costs.block;
+  if (!target.multiplies_tiles()) return std::nullopt;
+  const Costs costs = costs_of(target.precision.bf16_products);
+  const double multiply = costs.multiply, split = split_alone(target.precision.bf16_products), block_seconds = costs.block;
   const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
-                     cores = std::max(1, target.compute_units), step_floats = parts_of(target.tile_products) * 512,
+                     cores = std::max(1, target.compute_units), step_floats = parts_of(target.precision.bf16_products) * 512,
                      budget = std::min(target.l2_bytes * 7 / 8, target.local_bytes) / 4;
   const double row_step = p.copy_rows + split + (p.turned_rows ? kTurnRowsSeconds : 0), column_step = p.copy_columns + split;
   std::optional<AmxPairTiles> best;
@@ -308,11 +308,11 @@ std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& tar
 }
 
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& target) {
-  if (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0) return std::nullopt;
-  const auto [multiply, split_step, block_seconds] = costs_of(target.tile_products);
+  if (!target.multiplies_tiles()) return std::nullopt;
+  const auto [multiply, split_step, block_seconds] = costs_of(target.precision.bf16_products);
   const double split = split_step * (p.vectors ? 1 : kScalarLine);
   const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
-                     cores = std::max(1, target.compute_units), step_bytes = parts_of(target.tile_products) * 2048;
+                     cores = std::max(1, target.compute_units), step_bytes = parts_of(target.precision.bf16_products) * 2048;
   const auto budget = static_cast<std::int64_t>(
       std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes)));
   const double weights = static_cast<double>(p.groups * panels * steps * step_bytes) / target.bytes_per_second;
@@ -325,7 +325,7 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
       t.row_blocks = mt;
       t.panels = panels_of_item;
       t.chunk = steps;
-      if (amx_local_floats(t, p, target.tile_products) * 4 > budget) {
+      if (amx_local_floats(t, p, target.precision.bf16_products) * 4 > budget) {
         const std::int64_t room = budget - 64 - mt * t.panels * 4096;
         if (room < mt * step_bytes * 4) continue;
         // Chunks of equal size.
@@ -339,11 +339,11 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
         };
         for (std::int64_t chunks = ceil_div(steps, t.chunk); !fits(t.chunk) && t.chunk > kFewestSteps;)
           t.chunk = ceil_div(steps, ++chunks);
-        if (amx_local_floats(t, p, target.tile_products) * 4 > budget) continue;
+        if (amx_local_floats(t, p, target.precision.bf16_products) * 4 > budget) continue;
       }
       t.sweep = t.chunk == steps && mt > 1 && t.panels >= kFewestSwept &&
                 t.panels * steps * step_bytes * kSweptShare <= target.l2_bytes;
-      if (t.sweep && amx_local_floats(t, p, target.tile_products) * 4 > budget) t.sweep = false;
+      if (t.sweep && amx_local_floats(t, p, target.precision.bf16_products) * 4 > budget) t.sweep = false;
       const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels), chunks = ceil_div(steps, t.chunk);
       const auto blocks = static_cast<double>(mt), panel_count = static_cast<double>(t.panels);
       const double item =

@@ -49,8 +49,7 @@ class ChunkChooser {
       : p_(problem), fma_(fma), target_(target) {}
 
   std::optional<TimedChunks> run() {
-    const bool enough = p_.m.typical >= kLeastRows && p_.n.typical >= kLeastColumns &&
-                        (depth() >= kLeastTerms || !p_.k.known);
+    const bool enough = p_.m.typical >= kLeastRows && p_.n.typical >= kLeastColumns && (depth() >= kLeastTerms || !p_.k.known);
     if (!enough || !chooses_copy_of_a() || !gains()) return std::nullopt;
     choose_copy_of_b();
     // Beside squares that are transposed, many rows share the copies of A too.
@@ -68,8 +67,8 @@ class ChunkChooser {
 
   // A is a constant, whose tiles are packed one after another.
   std::optional<TimedChunks> run_beside_panels() {
-    if (p_.m.typical < kLeastPanelRows || p_.n.typical < kLeastPanelColumns ||
-        depth() < kLeastPanelTerms || !p_.b.of_outputs.takes(target_.vector_width))
+    if (p_.m.typical < kLeastPanelRows || p_.n.typical < kLeastPanelColumns || depth() < kLeastPanelTerms ||
+        !p_.b.of_outputs.takes(target_.vector_width))
       return std::nullopt;
     choose_copy_of_b();
     tiles_.constant_a = true;
@@ -121,7 +120,7 @@ class ChunkChooser {
 
   // Where registers are many, so many rows share the copy of a panel that how it is copied does not count.
   bool shares_panels() const {
-    return !has_few_registers(target_) && fma_->local_copy == LocalCopy::b &&
+    return target_.has.tall_tiles && fma_->local_copy == LocalCopy::b &&
            fma_->tiles.row_tiles * fma_->tiles.rows >= kSharingRows;
   }
 
@@ -141,7 +140,7 @@ class ChunkChooser {
   }
 
   void visit_rows(int vectors) {
-    const int most = has_few_registers(target_) ? tiles_.rows_innermost ? kNeighbours : 6 : kMostPanelRows;
+    const int most = target_.has.tall_tiles ? kMostPanelRows : tiles_.rows_innermost ? kNeighbours : 6;
     for (int rows = most; rows >= kNeighbours; rows -= tiles_.rows_innermost ? kNeighbours : 1) visit_tile(rows, vectors);
   }
 
@@ -149,8 +148,7 @@ class ChunkChooser {
     if (!fits_registers(rows, vectors, target_)) return;
     const std::int64_t width = std::int64_t{vectors} * target_.vector_width;
     if (tiles_.constant_a && width * tiles_.terms * 4 > kPanelBytes) return;
-    const std::int64_t row_tiles = ceil_div(p_.m.typical, rows),
-                       panels = ceil_div(p_.n.typical, width);
+    const std::int64_t row_tiles = ceil_div(p_.m.typical, rows), panels = ceil_div(p_.n.typical, width);
     const std::int64_t chunk = tiles_.terms * tiles_.taps, budget = std::min(target_.l2_bytes * 7 / 8, target_.local_bytes) / 4;
     const double step = tile_step_cycles(rows, vectors),
                  chains = static_cast<double>(ceil_div(chunk, longest_chain_of_chunk(target_))) * kChain;
@@ -186,8 +184,7 @@ class ChunkChooser {
   // cache.
   double cycles_in_place(std::int64_t block, std::int64_t panels) const {
     const std::int64_t way = target_.l2_bytes / kWays, apart = std::gcd(p_.a.row_step * 4, way);
-    const bool stays = block <= kWays * (way / std::max(apart, tiles_.terms * 4)),
-               cut = tiles_.terms < p_.k.typical;
+    const bool stays = block <= kWays * (way / std::max(apart, tiles_.terms * 4)), cut = tiles_.terms < p_.k.typical;
     const double cycles = kStreamed + (cut ? kRun / static_cast<double>(tiles_.terms) : 0);
     return cycles * static_cast<double>(stays ? 1 : panels);
   }
@@ -234,7 +231,7 @@ std::optional<TimedChunks> choose_chunks_beside_panels(const Problem& problem, c
 }
 
 std::int64_t longest_chain_of_chunk(const Target& target) {
-  return has_few_registers(target) ? longest_chain(target) : kLongestChain;
+  return target.has.tall_tiles ? kLongestChain : longest_chain(target);
 }
 
 std::optional<TimedChunks> choose_chunks(const Problem& problem, const std::optional<FmaTiles>& fma, const Target& target) {

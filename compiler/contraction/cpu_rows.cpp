@@ -25,8 +25,8 @@ Planned planned(StrategyId strategy, Tiles tiles, double seconds) {
 
 // Seconds of `items` work-items of `tiles` register tiles each.
 double seconds_of_items(const Case& c, std::int64_t items, std::int64_t tiles, int rows, int vectors) {
-  const double tile = static_cast<double>(c.problem.depth()) * tile_step_cycles(rows, vectors) + kTileCycles +
-                      kVectorCycles * rows * vectors;
+  const double tile =
+      static_cast<double>(c.problem.depth()) * tile_step_cycles(rows, vectors) + kTileCycles + kVectorCycles * rows * vectors;
   return static_cast<double>(ceil_div(items, std::int64_t{c.target.compute_units})) *
          (static_cast<double>(tiles) * tile + kItemCycles) / cycles_per_second(c.target);
 }
@@ -42,7 +42,8 @@ Planned planned_parts(const Case& c, StrategyId strategy, const std::optional<Ti
   const Case::Amx& e = *c.amx;
   if (!tiles) return refused(no_tiles);
   const double seconds = tiles->seconds + e.parts_unhidden;
-  if (!tiles_gain(seconds - e.parts_unhidden, e.fma_seconds, c.target)) return refused("fused multiply-adds are as fast by estimate");
+  if (!tiles_gain(seconds - e.parts_unhidden, e.fma_seconds, c.target))
+    return refused("fused multiply-adds are as fast by estimate");
   return planned(strategy, *tiles, seconds);
 }
 
@@ -71,7 +72,8 @@ constexpr std::string_view kNoWindow = "no window of 16 channels or more that fi
 Planned plan_winograd(const Case& c, StrategyId strategy) {
   const Problem& p = c.problem;
   if (p.asked != strategy) return refused(kNotAsked);
-  if (!c.fma || (!p.b.constant && !p.b.filters_given)) return refused("the filters are neither constant nor transformed before");
+  if (!c.fma || (!p.b.constant && !p.b.filters_given))
+    return refused("the filters are neither constant nor transformed before");
   const auto tiles = choose_winograd(p, c.target);
   if (!tiles) return refused("no image of floats with channels as neighbours that fill whole vectors");
   return planned(strategy, *tiles, tiles->cycles / cycles_per_second(c.target));
@@ -128,7 +130,7 @@ Planned plan_amx_chunks(const Case& c, StrategyId strategy) {
 
 Planned plan_chunks_constant_a(const Case& c, StrategyId strategy) {
   const Problem& p = c.problem;
-  if (!has_few_registers(c.target)) return refused("measured with sixteen registers alone");
+  if (c.target.has.tall_tiles) return refused("measured with low tiles alone");
   if (!p.a.constant || p.taps != 1 || p.a.stored != DType::f32 || !p.m.known || !p.k.known)
     return refused("A is not a constant of floats whose elements lie at known strides");
   const auto chunks = choose_chunks_beside_panels(p, c.target);
@@ -147,8 +149,7 @@ Planned plan_few_rows(const Case& c, StrategyId strategy) {
   if (const auto why = refuse_few_rows(c.problem); !why.empty()) return refused(why);
   const auto tiles = choose_rows(c.problem, c.target);
   if (!tiles) return refused("B is small, or its columns are no neighbours");
-  return planned(strategy, *tiles,
-                 few_rows_seconds(c, *tiles, std::int64_t{tiles->vectors} * c.target.vector_width));
+  return planned(strategy, *tiles, few_rows_seconds(c, *tiles, std::int64_t{tiles->vectors} * c.target.vector_width));
 }
 
 Planned plan_dots(const Case& c, StrategyId strategy) {
@@ -165,10 +166,10 @@ Planned plan_window(const Case& c, StrategyId strategy) {
   const auto tiles = choose_window(p, c.target);
   if (!tiles) return refused("the window fills the first-level cache, or columns fill no panels");
   const std::int64_t columns = ceil_div(p.n.typical, std::int64_t{tiles->vectors} * c.target.vector_width);
-  return planned(strategy, *tiles,
-                 seconds_of_items(c, p.window->images * ceil_div(p.window->y.outputs, tiles->rows),
-                                  tiles->rows * ceil_div(p.window->x.outputs, tiles->pixels) * columns, tiles->pixels,
-                                  tiles->vectors));
+  return planned(
+      strategy, *tiles,
+      seconds_of_items(c, p.window->images * ceil_div(p.window->y.outputs, tiles->rows),
+                       tiles->rows * ceil_div(p.window->x.outputs, tiles->pixels) * columns, tiles->pixels, tiles->vectors));
 }
 
 Planned plan_fma(const Case& c, StrategyId strategy) {

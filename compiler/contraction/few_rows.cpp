@@ -42,8 +42,7 @@ std::int64_t padded_rows(const Problem& p, const FewRowsTiles& tiles) { return c
 // Strips of at most `fitting` columns, a multiple of `step`, as many for each core.
 std::int64_t strip_of(const Problem& p, std::int64_t fitting, std::int64_t step, const Target& target) {
   const std::int64_t columns = p.n.typical, cores = target.compute_units, groups = p.g.typical,
-                     least =
-                         std::max(ceil_div(columns, std::max(fitting, step)), ceil_div(kStripsOfCore * cores, groups)),
+                     least = std::max(ceil_div(columns, std::max(fitting, step)), ceil_div(kStripsOfCore * cores, groups)),
                      strips = groups % cores == 0 ? least : ceil_div(least, cores) * cores;
   return ceil_div(ceil_div(columns, strips), step) * step;
 }
@@ -70,9 +69,8 @@ std::string_view refuse_few_rows(const Problem& p) {
 std::optional<FewRowsTiles> choose_rows(const Problem& p, const Target& target) {
   if (!lies_by_rows(p, target)) return std::nullopt;
   const int width = target.vector_width;
-  FewRowsTiles tiles = choose_tile(p.m.typical, target, [&](int vectors) {
-    return vectors == 1 || p.n.typical % (std::int64_t{vectors} * width) == 0;
-  });
+  FewRowsTiles tiles = choose_tile(
+      p.m.typical, target, [&](int vectors) { return vectors == 1 || p.n.typical % (std::int64_t{vectors} * width) == 0; });
   tiles.strip = strip_of(p, kSumBytes / (4 * padded_rows(p, tiles)), std::int64_t{tiles.vectors} * width, target);
   return tiles;
 }
@@ -83,7 +81,8 @@ std::optional<FewRowsTiles> choose_dots(const Problem& p, const Target& target) 
       p.k.typical % width != 0)
     return std::nullopt;
   FewRowsTiles tiles = choose_tile(p.m.typical, target, [](int) { return true; });
-  tiles.strip = strip_of(p, kSumBytes / (4 * padded_rows(p, tiles) * width), std::max<std::int64_t>(width, tiles.vectors), target);
+  tiles.strip =
+      strip_of(p, kSumBytes / (4 * padded_rows(p, tiles) * width), std::max<std::int64_t>(width, tiles.vectors), target);
   return tiles;
 }
 

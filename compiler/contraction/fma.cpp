@@ -42,9 +42,9 @@ class Chooser {
     shape.columns = p_.n.typical;
     shape.depth = p_.depth();
     shape.row_bytes = p_.k.typical * 4;
-    // Not measured where registers are few.
+    // Measured where software prefetches.
     shape.fresh_columns =
-        p_.b.constant && !has_few_registers(target_) && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
+        p_.b.constant && target_.has.software_prefetch && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
     if (!p_.g.known || !p_.m.known) {
       shape.least_groups = p_.g.least;
       shape.least_rows = p_.m.least;
@@ -59,7 +59,7 @@ class Chooser {
     if (!p_.b.constant) {
       const ContractionTiles before = tiles_;
       if (p_.b.unit_columns) fit_panel();
-      if (has_few_registers(target_) && b_is_read_in_place() && copy_both()) return true;
+      if (!target_.has.tall_tiles && b_is_read_in_place() && copy_both()) return true;
       if (!b_is_read_in_place()) {
         tiles_ = before;
         return row_pointers && p_.taps == 1 && copy_b();
@@ -91,9 +91,7 @@ class Chooser {
   }
 
   // Elements of B's rows lie on a page each, and many rows of A meet each panel.
-  bool is_worth_copying_b() const {
-    return p_.b.term_stride && *p_.b.term_stride >= kFarRows && p_.m.typical >= kManyRows;
-  }
+  bool is_worth_copying_b() const { return p_.b.term_stride && *p_.b.term_stride >= kFarRows && p_.m.typical >= kManyRows; }
 
   // Sums so short that results, and what is added to them, take memory as long as the products: rows are done one after
   // another, whole, beside a copy of A.
@@ -126,7 +124,7 @@ class Chooser {
   // Rows of the register tile beside two vectors: few left over in the last one.
   int copied_b_rows() const {
     // The rows of a tile come from the last cache: four at a time are guessed ahead better than six.
-    if (has_few_registers(target_) && p_.m.typical >= kManyRowsOfTiles) return 4;
+    if (!target_.has.tall_tiles && p_.m.typical >= kManyRowsOfTiles) return 4;
     int best = 4;
     double best_cost = 0;
     for (int rows = 4; rows <= 12; ++rows) {
@@ -143,9 +141,7 @@ class Chooser {
   // Vectors of a copied panel: two, or one or three where that leaves so much less of the last panel empty without more panels,
   // for each of which A is read.
   int copied_b_vectors() const {
-    const auto panels = [&](int vectors) {
-      return ceil_div(p_.n.typical, std::int64_t{vectors} * target_.vector_width);
-    };
+    const auto panels = [&](int vectors) { return ceil_div(p_.n.typical, std::int64_t{vectors} * target_.vector_width); };
     for (const int vectors : {1, 3}) {
       const auto multiplied = static_cast<double>(panels(vectors) * vectors);
       if (panels(vectors) <= panels(2) && multiplied < kFuller * static_cast<double>(panels(2) * 2)) return vectors;
@@ -160,11 +156,10 @@ class Chooser {
     tiles_.rows = copied_b_rows();
     while (tiles_.vectors > 1 && panel_bytes() > copy_budget()) --tiles_.vectors;
     if (panel_bytes() > copy_budget()) return false;
-    const std::int64_t row_tiles = ceil_div(p_.m.typical, tiles_.rows),
-                       panels = ceil_div(p_.n.typical, panel_width());
+    const std::int64_t row_tiles = ceil_div(p_.m.typical, tiles_.rows), panels = ceil_div(p_.n.typical, panel_width());
     // All row tiles share a packed panel, unless cores would idle.
-    const std::int64_t blocks = std::max<std::int64_t>(
-        1, 4 * target_.compute_units / std::max<std::int64_t>(1, p_.g.typical * panels));
+    const std::int64_t blocks =
+        std::max<std::int64_t>(1, 4 * target_.compute_units / std::max<std::int64_t>(1, p_.g.typical * panels));
     tiles_.row_tiles = std::max<std::int64_t>(1, ceil_div(row_tiles, blocks));
     choice_.local_copy = LocalCopy::b;
     return true;
@@ -184,8 +179,8 @@ class Chooser {
   // Blocks of up to `fitting` row tiles, and of panels, that cores finish first. A block copies its rows, and its panels come
   // from the last cache.
   void share_copied_rows(std::int64_t fitting) {
-    const std::int64_t row_tiles = ceil_div(p_.m.typical, tiles_.rows),
-                       panels = ceil_div(p_.n.typical, panel_width()), cores = target_.compute_units;
+    const std::int64_t row_tiles = ceil_div(p_.m.typical, tiles_.rows), panels = ceil_div(p_.n.typical, panel_width()),
+                       cores = target_.compute_units;
     const auto depth = static_cast<double>(p_.depth());
     const double tile = depth * std::max(4.0, tiles_.rows * tiles_.vectors / 2.0) + kTileStart,
                  copy = depth * tiles_.rows / target_.vector_width * kCopyCycles,
@@ -211,16 +206,14 @@ class Chooser {
     const int lanes = row_lanes(target_.vector_width);
     if (lanes < 4) return false;
     // Whole vectors and whole tiles in every block of rows.
-    const std::int64_t rows = p_.m.typical, depth = p_.depth(),
-                       fitting = copy_budget() / (depth * 4);
+    const std::int64_t rows = p_.m.typical, depth = p_.depth(), fitting = copy_budget() / (depth * 4);
     const int tile_rows = rows % 12 == 0 && lanes == 4 ? 12 : rows % 8 == 0 ? 8 : 4;
     const std::int64_t step = std::max<std::int64_t>(lanes, tile_rows);
     if (fitting < step) return false;
     tiles_.rows = tile_rows;
     while (!fits_registers(tiles_.rows, tiles_.vectors, target_)) --tiles_.vectors;
     fit_panel();
-    const std::int64_t panels = ceil_div(p_.n.typical, panel_width()), cores = target_.compute_units,
-                       groups = p_.g.typical,
+    const std::int64_t panels = ceil_div(p_.n.typical, panel_width()), cores = target_.compute_units, groups = p_.g.typical,
                        wanted_blocks = ceil_div(4 * cores, std::max<std::int64_t>(1, groups));
     std::int64_t block = std::min(fitting / step * step, ceil_div(ceil_div(rows, wanted_blocks), step) * step);
     tiles_.row_tiles = block / tile_rows;
@@ -243,10 +236,8 @@ class Chooser {
   bool copy_both() {
     constexpr std::int64_t kRows = 4;
     if (p_.b.half() || row_lanes(kRows) != kRows) return false;
-    const std::int64_t rows = p_.m.typical, columns = p_.n.typical,
-                       term_bytes = p_.depth() * 4, cores = target_.compute_units,
-                       groups = p_.g.typical,
-                       budget = std::min(target_.l2_bytes * 3 / 4, target_.local_bytes);
+    const std::int64_t rows = p_.m.typical, columns = p_.n.typical, term_bytes = p_.depth() * 4, cores = target_.compute_units,
+                       groups = p_.g.typical, budget = std::min(target_.l2_bytes * 3 / 4, target_.local_bytes);
     double best = 0;
     for (int vectors = 3; vectors >= 1; --vectors) {
       const std::int64_t width = std::int64_t{vectors} * target_.vector_width, panels = ceil_div(columns, width),

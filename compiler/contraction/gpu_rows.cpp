@@ -12,7 +12,7 @@ constexpr std::int64_t kMatrixDepth = 32, kMaskedTaps = 32, kLongestLine = 7;
 // Rows that are the same for all terms of a tap, with whole steps in each.
 bool can_round_ahead(const Problem& p, const Target& target) {
   const Loads& a = p.a.loads;
-  if (target.products != Products::rounded || a.width == 1 || !a.along_k) return false;
+  if (target.precision.products != Products::rounded || a.width == 1 || !a.along_k) return false;
   const bool is_flat = p.taps > 1 && p.k.known && p.k.typical % kMatrixDepth != 0;
   return !is_flat && (!a.splits ? !a.has_edges : a.edges_of_taps && p.taps <= kMaskedTaps);
 }
@@ -34,7 +34,7 @@ std::optional<std::int64_t> rows_with(const Problem& p, std::int64_t more_positi
 StrategyId strategy_of(const GpuChoice& g, const Target& target) {
   if (!g.sm90a) return uses_matrix_unit(g.tiles, target) ? StrategyId::mma : StrategyId::simt;
   if (!g.sm90a->halves) return StrategyId::wgmma_tf32;
-  return target.products == Products::split ? StrategyId::wgmma_f16x2 : StrategyId::wgmma_f16;
+  return target.precision.products == Products::split ? StrategyId::wgmma_f16x2 : StrategyId::wgmma_f16;
 }
 
 }  // namespace
@@ -52,10 +52,9 @@ GpuChoice choose_gpu(const Problem& p, const Target& target) {
   const std::int64_t taps = taps_of_line(p, product.depth / p.shares);
   const bool rounds_ahead = packed && !scaled && can_round_ahead(p, target) && (taps > 1 || p.shares > 1);
   const GpuProduct shared = product.shared_by(rounds_ahead ? p.shares : 1);
-  if ((loads_vectors || packed) && target.products != Products::fma)
+  if ((loads_vectors || packed) && target.precision.products != Products::fma)
     g.sm90a = choose_sm90a_tiles(shared, shared.groups == product.groups ? g.tiles : choose_gpu_tiles(shared, target), target);
-  if (g.sm90a && rounds_ahead)
-    g.sm90a = rounded_ahead(*g.sm90a, taps, product, rows_with(p, taps > 1 ? taps - 1 : 0), target);
+  if (g.sm90a && rounds_ahead) g.sm90a = rounded_ahead(*g.sm90a, taps, product, rows_with(p, taps > 1 ? taps - 1 : 0), target);
   // Its shares alone compare the results of windows.
   if (p.pools && g.sm90a && !(g.sm90a->line > 0 && p.shares > 1)) g.sm90a.reset();
   g.seconds = g.sm90a ? sm90a_seconds(shared, *g.sm90a, target) : gpu_product_seconds(product, g.tiles, target);

@@ -47,7 +47,7 @@ double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& tar
   const int depth = matrix ? kMatrixStep : t.depth;
   const auto steps = static_cast<double>(ceil_div(p.depth, depth));
   const double flops = 2.0 * t.rows * t.columns * depth * steps;
-  const double rate = !matrix ? 1 : target.products == Products::split ? kSplitRate : kRoundedRate;
+  const double rate = !matrix ? 1 : target.precision.products == Products::split ? kSplitRate : kRoundedRate;
   const double unit_flops = target.flops / static_cast<double>(units) * efficiency * rate;
   return std::max(static_cast<double>(ceil_div(groups, units)) * flops / unit_flops,
                   steps * (matrix ? kMatrixStepSeconds : kStepSeconds));
@@ -63,7 +63,7 @@ double mean_seconds(const GpuProduct& product, const std::function<double(const 
 }
 
 bool uses_matrix_unit(const GpuTiles& tiles, const Target& target) {
-  return target.matrix_unit == MatrixUnit::nv_tf32 && target.products != Products::fma && tiles.warp_rows > 0;
+  return target.multiplies_fragments() && tiles.warp_rows > 0;
 }
 
 double gpu_product_seconds(const GpuProduct& p, const GpuTiles& t, const Target& target) {

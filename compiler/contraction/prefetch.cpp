@@ -14,15 +14,15 @@ constexpr std::int64_t kFirstPrefetchBytes = 8 << 10, kLaterPrefetchBytes = 2 <<
 constexpr std::int64_t kWideShare = 8;
 }  // namespace
 
-std::int64_t longest_chain(const Target& target) { return target.careful_sums ? kLongestChain : kLongestPiece; }
+std::int64_t longest_chain(const Target& target) { return target.precision.careful_sums ? kLongestChain : kLongestPiece; }
 
 bool asks_a_panel_ahead(const Target& target, std::int64_t bytes) {
-  return bytes > (has_few_registers(target) ? target.l2_bytes : target.l2_bytes / kWideShare);
+  return bytes > (target.has.software_prefetch ? target.l2_bytes / kWideShare : target.l2_bytes);
 }
 
 RowsAhead prefetch_rows(const Target& target, std::int64_t rows, std::int64_t panel_width) {
   const auto rows_of = [&](std::int64_t bytes) { return bytes / (panel_width * 4); };
-  if (!has_few_registers(target)) return {rows_of(kFirstPrefetchBytes), rows_of(kLaterPrefetchBytes)};
+  if (target.has.software_prefetch) return {rows_of(kFirstPrefetchBytes), rows_of(kLaterPrefetchBytes)};
   const std::int64_t ahead = rows > 1 && rows <= kFewPrefetchRows ? rows_of(kFewRegistersPrefetchBytes) : 0;
   return {ahead, ahead};
 }

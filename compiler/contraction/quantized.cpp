@@ -54,7 +54,7 @@ QuantizedTiles choose_quantized(const Problem& p, int bits, const Target& target
   QuantizedTiles t;
   t.bits = bits;
   const int vectors = vectors_of(p.m.typical, target);
-  t.side = has_few_registers(target) || vectors % kSide != 0 ? 1 : kSide;
+  t.side = !target.has.tall_tiles || vectors % kSide != 0 ? 1 : kSide;
   t.vectors = vectors / t.side;
   const std::int64_t panels = ceil_div(p.n.typical, std::int64_t{t.vectors} * target.vector_width),
                      items = kItems * target.compute_units * t.side;

@@ -57,7 +57,7 @@ int stages_of_halves(const Sm90aTiles& t, bool rounded) {
 
 // Sums stay in the matrix unit's accumulator, see the template.
 bool keeps_sums(const GpuProduct& product, const Target& target) {
-  return product.is_packed && !product.scaled_steps && target.products == Products::rounded;
+  return product.is_packed && !product.scaled_steps && target.precision.products == Products::rounded;
 }
 
 double seconds_of_size(const GpuProduct& p, const Sm90aTiles& t, const Target& target) {
@@ -65,7 +65,10 @@ double seconds_of_size(const GpuProduct& p, const Sm90aTiles& t, const Target& t
   const std::int64_t tiles = p.groups * ceil_div(p.rows, rows) * ceil_div(p.columns, t.columns);
   const auto steps = static_cast<double>(ceil_div(p.depth, kStepDepth));
   const bool keeps = t.halves && keeps_sums(p, target);
-  const double flops = keeps ? kKeptFlops : !t.halves ? kFlops : target.products == Products::rounded ? kHalfFlops : kPairFlops;
+  const double flops = keeps                                            ? kKeptFlops
+                       : !t.halves                                      ? kFlops
+                       : target.precision.products == Products::rounded ? kHalfFlops
+                                                                        : kPairFlops;
   const double step =
       2.0 * static_cast<double>(rows) * t.columns * kStepDepth / (flops / static_cast<double>(units) * t.efficiency);
   if (keeps) {
@@ -84,11 +87,11 @@ double sm90a_seconds(const GpuProduct& p, const Sm90aTiles& t, const Target& tar
 }
 
 std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const GpuTiles& rival, const Target& target) {
-  if (!target.sm90a) return std::nullopt;
+  if (!target.has.wgmma) return std::nullopt;
   std::optional<Sm90aTiles> best;
   // Where these units suit, mma.sync on the same units does not do better.
   Target plain = target;
-  plain.matrix_unit = MatrixUnit::none;
+  plain.matrix_unit = nullptr;
   double least =
       mean_seconds(product, [&](const GpuProduct& p) { return kStartSeconds + gpu_product_seconds(p, rival, plain); });
   const std::span<const Sm90aTiles> candidates =
@@ -99,7 +102,7 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
     if (time >= least) continue;
     least = time;
     best = candidate;
-    if (best->halves) best->stages = stages_of_halves(*best, target.products == Products::rounded);
+    if (best->halves) best->stages = stages_of_halves(*best, target.precision.products == Products::rounded);
   }
   return best;
 }
@@ -128,7 +131,7 @@ double best_gpu_seconds(const GpuProduct& product, const Target& target, const s
   };
   const GpuTiles plain = choose_gpu_tiles(product, target);
   const double least = with_more([&](const GpuProduct& p) { return gpu_product_seconds(p, plain, target); });
-  if (target.products == Products::fma) return least;
+  if (target.precision.products == Products::fma) return least;
   const auto tiles = choose_sm90a_tiles(product, plain, target);
   return tiles ? std::min(least, with_more([&](const GpuProduct& p) { return sm90a_seconds(p, *tiles, target); })) : least;
 }

@@ -38,14 +38,13 @@ double cycles_of(const SmallGemm& e, ShortTiles& t, const Target& target, const 
 }  // namespace
 
 const SmallGemmRegime* small_gemm_regime(StrategyId strategy) {
-  const auto* found = std::find_if(std::begin(kRegimes), std::end(kRegimes),
-                                   [&](const SmallGemmRegime& r) { return r.strategy == strategy; });
+  const auto* found =
+      std::find_if(std::begin(kRegimes), std::end(kRegimes), [&](const SmallGemmRegime& r) { return r.strategy == strategy; });
   return found == std::end(kRegimes) ? nullptr : found;
 }
 
 bool has_small_gemm(const Target& target) {
-  return target.sm90a && target.products != Products::fma && target.loop_iterations == Target::kNoLimit &&
-         target.work_group == kSubGroups * 32;
+  return target.multiplies_groups() && !target.counts_loops() && target.work_group == kSubGroups * 32;
 }
 
 std::optional<ShortTiles> choose_small_gemm(const SmallGemm& product, const SmallGemmRegime& regime, const Target& target,

@@ -80,7 +80,7 @@ double strassen_cycles(const StrassenTiles& t, const StrassenShape& s, const Tar
                      items = ceil_div(ceil_div(ceil_div(s.rows, 2), std::int64_t{t.rows}), t.row_tiles) *
                              ceil_div(ceil_div(s.columns, 2 * panel_width), t.panels);
   const UnhiddenCosts& unhidden =
-      has_wide_vectors(target) && !target.adds_apart && s.copy_of_right == 0 ? kSharedUnitCosts : kUsualCosts;
+      has_wide_vectors(target) && !target.has.fadd_pipes && s.copy_of_right == 0 ? kSharedUnitCosts : kUsualCosts;
   const double step = std::max(t.rows * t.vectors / 2.0, 4.0),
                tile = static_cast<double>(t.terms) * step + kStartCycles + unhidden.sum_cycles * t.rows * t.vectors,
                factor_bytes = static_cast<double>(t.terms * panel_width * 4 * kStrassenBlocks) / kStrassenProducts,
@@ -91,7 +91,8 @@ double strassen_cycles(const StrassenTiles& t, const StrassenShape& s, const Tar
                copies = s.copy_of_right * static_cast<double>(kStrassenBlocks * t.terms * t.vectors * t.panels),
                results = static_cast<double>(pairs * t.vectors * t.panels) * kResultCycles,
                chunks = static_cast<double>(s.inner / (2 * t.terms)),
-               item = chunks * (static_cast<double>(t.panels * kStrassenProducts) * factor + combine + copies) + results + kItemCycles;
+               item = chunks * (static_cast<double>(t.panels * kStrassenProducts) * factor + combine + copies) + results +
+                      kItemCycles;
   return static_cast<double>(ceil_div(items, target.compute_units)) * item;
 }
 
@@ -127,9 +128,9 @@ std::optional<StrassenShape> strassen_shape(const Problem& p, const Target& targ
   if (!p.a.in_place) s.compute_of_left = kStrassenBlocks * copy_cycles(p.a);
   if (!s.rows_innermost && !p.a.of_terms.can(width)) return std::nullopt;
   if (p.b.constant && !p.b.shared) return s;
-  // Not measured with few registers.
+  // Not measured with low tiles.
   const bool columns = p.b.of_outputs.takes(width);
-  if (has_few_registers(target) || (!columns && !p.b.of_terms.takes(width))) return std::nullopt;
+  if (!target.has.tall_tiles || (!columns && !p.b.of_terms.takes(width))) return std::nullopt;
   s.copy_of_right = copy_cycles(p.b) * (columns ? kColumnsShare : kSquaresShare);
   s.vectors_of_terms = !s.rows_innermost || !columns;
   return s;
@@ -156,7 +157,8 @@ std::optional<StrassenGain> strassen_gain(const Problem& p, const Target& target
   const auto shape = asks_for_winograd(p) ? std::nullopt : strassen_shape(p, target);
   if (!shape) return std::nullopt;
   const bool copied = shape->copy_of_right > 0;
-  if (p.m.least < kLeastStrassenRows || shape->columns < kLeastStrassenColumns || shape->inner < (copied ? kLeastCopiedTerms : kLeastStrassenTerms) ||
+  if (p.m.least < kLeastStrassenRows || shape->columns < kLeastStrassenColumns ||
+      shape->inner < (copied ? kLeastCopiedTerms : kLeastStrassenTerms) ||
       (copied && std::min(p.m.least, shape->columns) < kLeastCopiedSide))
     return std::nullopt;
   const auto tiles = choose_strassen_tiles(*shape, target);

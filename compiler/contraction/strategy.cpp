@@ -15,7 +15,14 @@
 namespace oclc {
 namespace {
 
-Planned plan_loops(const Case&, StrategyId strategy) { return {Choice{strategy, {}, 0}, {}}; }
+// Share of the peak that loops reach, which compute one result after another.
+constexpr double kLoopShare = 0.25;
+
+Planned plan_loops(const Case& c, StrategyId strategy) {
+  const Problem& p = c.problem;
+  const double flops = 2.0 * static_cast<double>(p.g.typical * p.m.typical * p.n.typical) * static_cast<double>(p.depth());
+  return {Choice{strategy, {}, flops / (kLoopShare * c.target.flops)}, {}};
+}
 
 // Orders. Asked: rows that a pass asked for. Tile units are taken where they gain over fused multiply-adds, and those of
 // run-time operands behind few rows, which read B once. Chunks are taken where they gain over what reads or copies all terms.
@@ -23,49 +30,48 @@ enum Order { kAsked, kTileUnits, kReadOnce, kTileChunks, kChunks, kWindow, kAllT
 
 using Id = StrategyId;
 constexpr Strategy kStrategies[] = {
-    {Id::quantized_20, "contraction_short_cpu", "weights in 20 bits by blocks", Needs::cpu_vectors, kAsked,
-     plan_quantized},
-    {Id::quantized_24, "contraction_short_cpu", "weights in 24 bits by blocks", Needs::cpu_vectors, kAsked,
-     plan_quantized},
-    {Id::strassen, "contraction_strassen_cpu", "seven products of quadrants instead of eight", Needs::cpu_vectors,
-     kAsked, plan_strassen},
-    {Id::winograd_2, "contraction_winograd_cpu", "fused transforms, 2x2 outputs a tile", Needs::cpu_vectors,
-     kAsked, plan_winograd},
-    {Id::winograd_4, "contraction_winograd_cpu", "fused transforms, 4x4 outputs a tile", Needs::cpu_vectors,
-     kAsked, plan_winograd},
+    {Id::quantized_20, "contraction_short_cpu", "weights in 20 bits by blocks", Needs::cpu_vectors, kAsked, plan_quantized},
+    {Id::quantized_24, "contraction_short_cpu", "weights in 24 bits by blocks", Needs::cpu_vectors, kAsked, plan_quantized},
+    {Id::strassen, "contraction_strassen_cpu", "seven products of quadrants instead of eight", Needs::cpu_vectors, kAsked,
+     plan_strassen},
+    {Id::winograd_2, "contraction_winograd_cpu", "fused transforms, 2x2 outputs a tile", Needs::cpu_vectors, kAsked,
+     plan_winograd},
+    {Id::winograd_4, "contraction_winograd_cpu", "fused transforms, 4x4 outputs a tile", Needs::cpu_vectors, kAsked,
+     plan_winograd},
     {Id::amx_patches, "contraction_patches_amx", "bfloat16 tiles on patches of few channels", Needs::amx, kTileUnits,
      plan_amx_patches},
     {Id::amx_window, "contraction_window_amx", "bfloat16 tiles on a window of the image", Needs::amx, kTileUnits,
      plan_amx_window},
     {Id::amx_rows, "contraction_amx", "bfloat16 tiles, rows split into parts for each tap", Needs::amx, kTileUnits,
      plan_amx_rows},
-    {Id::amx_limb_window, "contraction_window_digits_amx", "tiles of int8 limbs on a window of the image",
-     Needs::amx, kTileUnits, plan_amx_limb_window},
-    {Id::amx_limbs, "contraction_digits_amx", "tiles of int8 limbs, rows for each tap", Needs::amx, kTileUnits,
-     plan_amx_limbs},
-    {Id::chunks_constant_a, "contraction_chunks_cpu", "A packed at compile time, B copied chunk by chunk",
-     Needs::cpu_vectors, kReadOnce, plan_chunks_constant_a},
+    {Id::amx_limb_window, "contraction_window_digits_amx", "tiles of int8 limbs on a window of the image", Needs::amx,
+     kTileUnits, plan_amx_limb_window},
+    {Id::amx_limbs, "contraction_digits_amx", "tiles of int8 limbs, rows for each tap", Needs::amx, kTileUnits, plan_amx_limbs},
+    {Id::chunks_constant_a, "contraction_chunks_cpu", "A packed at compile time, B copied chunk by chunk", Needs::cpu_vectors,
+     kReadOnce, plan_chunks_constant_a},
     {Id::few_rows, "contraction_rows_cpu", "B read once, row by row", Needs::cpu_vectors, kReadOnce, plan_few_rows},
     {Id::dots, "contraction_dots_cpu", "B read once, column by column", Needs::cpu_vectors, kReadOnce, plan_dots},
-    {Id::amx_chunks, "contraction_chunks_amx", "bfloat16 tiles on chunks of two operands of run time", Needs::amx,
-     kTileChunks, plan_amx_chunks},
+    {Id::amx_chunks, "contraction_chunks_amx", "bfloat16 tiles on chunks of two operands of run time", Needs::amx, kTileChunks,
+     plan_amx_chunks},
     {Id::chunks, "contraction_chunks_cpu", "operands of run time copied chunk by chunk", Needs::cpu_vectors, kChunks,
      plan_chunks},
     {Id::window, "contraction_window_cpu", "a window of an image of few channels copied for all taps", Needs::cpu_vectors,
      kWindow, plan_window},
-    {Id::fma_copied_a, "contraction_packed_a_cpu", "A copied whole, B in place, packed or copied",
-     Needs::cpu_vectors, kAllTerms, plan_fma},
-    {Id::fma_copied_b, "contraction_packed_b_cpu", "panels of B copied whole, A in place", Needs::cpu_vectors,
+    {Id::fma_copied_a, "contraction_packed_a_cpu", "A copied whole, B in place, packed or copied", Needs::cpu_vectors,
      kAllTerms, plan_fma},
-    {Id::fma_in_place, "contraction_cpu", "A in place, B in place or packed", Needs::cpu_vectors, kAllTerms,
+    {Id::fma_copied_b, "contraction_packed_b_cpu", "panels of B copied whole, A in place", Needs::cpu_vectors, kAllTerms,
      plan_fma},
-    {Id::pack_b, "", "packs the right operand of another product", Needs::sm90a, kAsked, plan_pack_b},
-    {Id::lay_out_a, "", "lays out the left operand of another product", Needs::sm90a, kAsked, plan_lay_out_a},
-    {Id::small_gemm, "contraction_short_gpu", "a short launch, terms shared by sub-groups", Needs::sm90a, kAsked, plan_small_gemm},
-    {Id::small_gemm_f16, "contraction_short_gpu", "the same of operands rounded to 16 bits", Needs::sm90a, kAsked, plan_small_gemm},
-    {Id::wgmma_f16, "contraction_halves_sm90a", "wgmma on operands rounded to f16, split-K among groups", Needs::sm90a, kTileUnits, plan_gpu},
-    {Id::wgmma_f16x2, "contraction_halves_sm90a", "wgmma on pairs of f16, B packed", Needs::sm90a, kTileUnits, plan_gpu},
-    {Id::wgmma_tf32, "contraction_sm90a", "wgmma on TF32", Needs::sm90a, kTileUnits, plan_gpu},
+    {Id::fma_in_place, "contraction_cpu", "A in place, B in place or packed", Needs::cpu_vectors, kAllTerms, plan_fma},
+    {Id::pack_b, "", "packs the right operand of another product", Needs::wgmma, kAsked, plan_pack_b},
+    {Id::lay_out_a, "", "lays out the left operand of another product", Needs::wgmma, kAsked, plan_lay_out_a},
+    {Id::small_gemm, "contraction_short_gpu", "a short launch, terms shared by sub-groups", Needs::wgmma, kAsked,
+     plan_small_gemm},
+    {Id::small_gemm_f16, "contraction_short_gpu", "the same of operands rounded to 16 bits", Needs::wgmma, kAsked,
+     plan_small_gemm},
+    {Id::wgmma_f16, "contraction_halves_sm90a", "wgmma on operands rounded to f16, split-K among groups", Needs::wgmma,
+     kTileUnits, plan_gpu},
+    {Id::wgmma_f16x2, "contraction_halves_sm90a", "wgmma on pairs of f16, B packed", Needs::wgmma, kTileUnits, plan_gpu},
+    {Id::wgmma_tf32, "contraction_sm90a", "wgmma on TF32", Needs::wgmma, kTileUnits, plan_gpu},
     {Id::mma, "contraction_mma_gpu", "mma.sync on TF32", Needs::gpu, kTileUnits, plan_gpu},
     {Id::simt, "contraction_gpu", "fused multiply-adds of work-items", Needs::gpu, kAllTerms, plan_gpu},
     {Id::loops, "", "loops without a template", Needs::nothing, kNoTemplate, plan_loops},
@@ -73,14 +79,13 @@ constexpr Strategy kStrategies[] = {
 
 // Why the target has no such row; empty if it has.
 std::string_view refuse_target(Needs needs, const Target& target) {
-  const bool cpu = target.device_class == DeviceClass::cpu;
+  const bool cpu = target.items_are_cores();
   if (needs == Needs::nothing) return {};
-  if (target.loop_iterations != Target::kNoLimit) return "the target counts loop iterations";
+  if (target.counts_loops()) return "the target counts loop iterations";
   if (cpu != (needs == Needs::cpu_vectors || needs == Needs::amx)) return cpu ? "needs a GPU" : "needs a CPU";
-  if (needs == Needs::sm90a && !target.sm90a) return "needs matrix units of sm_90a";
-  if (cpu && target.vector_width < 4) return "needs vectors of four floats";
-  if (needs == Needs::amx && (target.matrix_unit != MatrixUnit::amx || target.tile_products == 0))
-    return "needs tile units that the contract of precision allows";
+  if (needs == Needs::wgmma && !target.has.wgmma) return "needs matrix units that read local memory";
+  if (cpu && !target.has_vector_templates()) return "needs vectors of four floats";
+  if (needs == Needs::amx && !target.multiplies_tiles()) return "needs tile units that the contract of precision allows";
   return {};
 }
 
@@ -91,7 +96,8 @@ std::string text_of(const ContractionTiles& t) {
 struct TilesText {
   std::string operator()(std::monostate) const { return {}; }
   std::string operator()(const FmaTiles& t) const {
-    return fmt::format("{}{}{}", text_of(t.tiles), t.row_lanes > 0 ? ", by rows" : "", t.copies_panels ? ", panels copied" : "");
+    return fmt::format("{}{}{}", text_of(t.tiles), t.row_lanes > 0 ? ", by rows" : "",
+                       t.copies_panels ? ", panels copied" : "");
   }
   std::string operator()(const ChunkTiles& t) const {
     return fmt::format("tile {} x {}, {} x {} tiles a group, {} terms of {} taps at a time", t.rows, t.vectors, t.row_tiles,

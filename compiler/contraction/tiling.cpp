@@ -26,7 +26,7 @@ void geometric(std::int64_t limit, Visit visit) {
 }
 
 // Vectors of a tile's row, at most. Five fill 80 and 160 columns.
-int most_vectors(const Target& target) { return has_few_registers(target) ? 4 : 5; }
+int most_vectors(const Target& target) { return target.has.tall_tiles ? 5 : 4; }
 
 // The least estimated time among register tiles of `rows_from` to `rows_to` rows and as many vectors.
 ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target, int rows_from, int rows_to, int vectors_from,
@@ -38,11 +38,11 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
     for (int rows = rows_from; rows <= rows_to; ++rows) {
       if (!fits_registers(rows, vectors, target)) continue;
       const double multiplied = half_ends_panel(s.columns, vectors, target) ? vectors - 0.5 : vectors;
-      const double step = std::max(tile_step_cycles(rows, vectors, multiplied),
-                                   static_cast<double>(vectors * width * 4) / kSecondCacheBytes);
+      const double step =
+          std::max(tile_step_cycles(rows, vectors, multiplied), static_cast<double>(vectors * width * 4) / kSecondCacheBytes);
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
       double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
-      const std::int64_t beside = has_few_registers(target) ? rows * s.row_bytes : 0;
+      const std::int64_t beside = target.has.tall_tiles ? 0 : rows * s.row_bytes;
       if (static_cast<double>(s.depth * vectors * width * 4 + beside) > 0.6 * static_cast<double>(target.l2_bytes) &&
           row_tiles > 1)
         tile *= kPanelMiss;

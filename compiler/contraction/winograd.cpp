@@ -49,7 +49,7 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
   const std::int64_t width = target.vector_width, cores = target.compute_units, window = s.tile + s.taps - 1,
                      points = window * window;
   const TransformCycles transform = window == 4 ? kTwo : s.tile == 4 ? kFour : kWide;
-  const bool few = has_few_registers(target);
+  const bool few = !target.has.tall_tiles;
   const auto block_bytes = [&](std::int64_t rows, std::int64_t panel_width) {
     return static_cast<double>(4 * points * rows * (s.channels + kPitch + panel_width));
   };
@@ -111,8 +111,8 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
 bool asks_for_winograd(const Problem& p) { return p.asked == StrategyId::winograd_2 || p.asked == StrategyId::winograd_4; }
 
 std::optional<WinogradTiles> choose_winograd(const Problem& p, const Target& target) {
-  if (!asks_for_winograd(p) || !p.k.known || p.k.typical % target.vector_width != 0 || !p.n.known ||
-      p.a.stored != DType::f32 || p.b.stored != DType::f32 || !p.window)
+  if (!asks_for_winograd(p) || !p.k.known || p.k.typical % target.vector_width != 0 || !p.n.known || p.a.stored != DType::f32 ||
+      p.b.stored != DType::f32 || !p.window)
     return std::nullopt;
   WinogradShape shape;
   shape.tile = p.asked == StrategyId::winograd_2 ? 2 : 4;

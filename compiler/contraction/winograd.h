@@ -19,8 +19,8 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& shape, c
 
 // Whether a pass asked for it.
 bool asks_for_winograd(const Problem& problem);
-// The split of a convolution that asks for Winograd. Nothing for others, and where the image is not read element by element with
-// channels as neighbours or the channels fill no whole vectors.
+// The split of a convolution that asks for Winograd. Nothing for others, and where the image is not read element by element
+// with channels as neighbours or the channels fill no whole vectors.
 std::optional<WinogradTiles> choose_winograd(const Problem& problem, const Target& target);
 
 }  // namespace oclc

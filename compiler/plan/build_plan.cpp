@@ -58,7 +58,7 @@ class PlanBuilder {
       if (std::none_of(kernel.operands.begin(), kernel.operands.end(), is_double) &&
           std::none_of(kernel.nodes.begin(), kernel.nodes.end(), is_double))
         continue;
-      if (target_.fp64) return true;
+      if (target_.has.fp64) return true;
       throw CompileError({.stage = "codegen",
                           .node = kernel.sources.empty() ? kernel.name : kernel.sources.front(),
                           .wanted = fmt::format("a type that target '{}' computes with", target_.name),

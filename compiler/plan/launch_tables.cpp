@@ -49,7 +49,7 @@ MemoryObject LaunchTables::memory_object(int index) const {
 
 LaunchTables::Args LaunchTables::arguments(GeneratedKernel& g, const std::vector<Passed>& passed) {
   std::vector<MemoryObject> objects;
-  const bool shares = plan_.one_memory && target_.matrix_unit == MatrixUnit::nv_tf32;
+  const bool shares = plan_.one_memory && target_.has.one_memory_object;
   for (const Passed& p : passed) objects.push_back(shares && p.buffer >= 0 ? memory_object(p.buffer) : MemoryObject::own);
   const std::vector<bool> shared = share_memory(g, objects);
   Args args;

@@ -175,7 +175,7 @@ class Attention {
     if (!can_pass(scores, schedule_, list.data() + first + 1, list.data() + row) ||
         !can_pass(scores, schedule_, list.data() + row + 1, list.data() + last))
       return false;
-    return target_.device_class == DeviceClass::cpu ? tiles_pay(scores, product) : pays(scores, product);
+    return target_.items_are_cores() ? tiles_pay(scores, product) : pays(scores, product);
   }
 
   bool tiles_pay(const Kernel& scores, const Kernel& product) const {
@@ -191,7 +191,7 @@ class Attention {
     const double rows = tiles.rows(), units = std::max(1, target_.compute_units);
     const double blocks = std::ceil(e.keys / tiles.keys),
                  tile_flops = 2.0 * rows * tiles.keys * static_cast<double>(e.depth + e.columns);
-    const double rate = (target_.products == Products::rounded ? kRoundedFlops : kSplitFlops) / units;
+    const double rate = (target_.precision.products == Products::rounded ? kRoundedFlops : kSplitFlops) / units;
     const double waves = std::ceil(e.groups * std::ceil(e.rows / rows) / units);
     const double together = target_.launch_seconds + waves * blocks * std::max(kBlockSeconds, tile_flops / rate);
     const double count = e.groups * e.rows * e.keys;
@@ -215,7 +215,7 @@ AttentionTiles attention_tiles(const Kernel& scores, const Kernel& product, cons
   if (groups <= target.compute_units / 2.0) tiles.warps = kFewWarps;
   // Many keys take registers, so that a unit has two groups at a time, and rounding up to whole blocks costs work.
   const double few = std::ceil(e.keys / kFewKeys) * kFewKeys * kFewKeysCost, many = std::ceil(e.keys / kKeys) * kKeys;
-  const bool narrow = std::max(e.depth, e.columns) <= kFewColumns && target.products == Products::rounded;
+  const bool narrow = std::max(e.depth, e.columns) <= kFewColumns && target.precision.products == Products::rounded;
   if (!narrow || tiles.warps != kWarps || groups > 2.0 * target.compute_units || many > few) tiles.keys = kFewKeys;
   return tiles;
 }
@@ -225,7 +225,7 @@ std::int64_t attention_row_blocks(const Kernel& scores, const Kernel& product, c
   const auto panels = [](double count) { return ceil_div(static_cast<std::int64_t>(count), 32); };
   const std::int64_t depth = panels(static_cast<double>(e.depth)), keys = panels(e.keys),
                      columns = panels(static_cast<double>(e.columns)), rows = panels(e.rows), steps = keys * (depth + columns),
-                     floats_of_step = parts_of(target.tile_products) * 512, cores = std::max(1, target.compute_units);
+                     floats_of_step = parts_of(target.precision.bf16_products) * 512, cores = std::max(1, target.compute_units);
   // SPACE of the template.
   const std::int64_t floats =
       2 * keys * 1024 + (depth + 2 * keys + steps) * floats_of_step + std::max(keys, columns) * 1040 + 1104;
@@ -242,8 +242,7 @@ std::int64_t attention_row_blocks(const Kernel& scores, const Kernel& product, c
 }
 
 void attention(Schedule& schedule, const Target& target, const Able& able) {
-  const bool tiles = target.matrix_unit == MatrixUnit::amx && target.tile_products > 0;
-  if (!tiles && (target.matrix_unit != MatrixUnit::nv_tf32 || target.products == Products::fma)) return;
+  if (!target.multiplies_tiles() && !target.multiplies_fragments()) return;
   Attention pass(schedule, target, able);
   for (EntrySchedule& entry : schedule.entries) pass.steps(entry.steps);
 }

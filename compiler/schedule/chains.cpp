@@ -21,8 +21,7 @@ constexpr double kGroupBytes = 1 << 20, kGroupSpeed = 0.5;
 // Generated loops against the peak; what a small kernel takes beside its launch and its work, in a chain or alone: loads that
 // wait for one another, barriers.
 constexpr double kUnitEfficiency = 0.5, kSmallSeconds = 1.5e-6;
-// Work-items of the largest group that NVIDIA's devices run, and most pointers of one launch.
-constexpr int kLargestGroup = 1024;
+// Most pointers of one launch.
 constexpr std::size_t kMostPointersOfChain = 32;
 // Local memory that one float4 for each work-item takes.
 constexpr std::int64_t kBytesOfItem = 16;
@@ -206,12 +205,11 @@ class Chains {
 }  // namespace
 
 int chain_items(const Target& target) {
-  return target.matrix_unit == MatrixUnit::nv_tf32 && target.local_bytes > kLargestGroup * kBytesOfItem ? kLargestGroup
-                                                                                                        : target.work_group;
+  return target.local_bytes > target.largest_group * kBytesOfItem ? target.largest_group : target.work_group;
 }
 
 void chains(Schedule& schedule, const Target& target, bool resident) {
-  if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return;
+  if (!target.has_group_templates()) return;
   Chains all(schedule, target, resident);
   for (EntrySchedule& entry : schedule.entries) all.steps(entry.steps);
 }

@@ -228,7 +228,7 @@ bool lies_within(const Expr& index, const std::vector<Expr>& guards, std::int64_
 }
 
 void images(Schedule& schedule, const Target& target) {
-  if (target.device_class != DeviceClass::cpu || target.loop_iterations != Target::kNoLimit) return;
+  if (target.megakernel() != Megakernel::cores) return;
   Images all(schedule, target);
   for (EntrySchedule& entry : schedule.entries) all.steps(entry.steps);
 }

@@ -316,26 +316,22 @@ class Joiner {
   const std::map<int, int> uses_;
 };
 
-bool has_groups(const Target& target) {
-  return target.device_class == DeviceClass::gpu && target.loop_iterations == Target::kNoLimit;
-}
-
 }  // namespace
 
 void join_rows(Schedule& schedule, const Target& target) {
-  if (!has_groups(target)) return;
+  if (!target.has_group_templates()) return;
   for (EntrySchedule& entry : schedule.entries) Joiner(schedule, target).rows(entry.steps);
   drop_unused_kernels(schedule);
 }
 
 void read_through(Schedule& schedule, const Target& target) {
-  if (!has_groups(target)) return;
+  if (!target.has_group_templates()) return;
   for (EntrySchedule& entry : schedule.entries) Joiner(schedule, target).copies(entry.steps);
   drop_unused_kernels(schedule);
 }
 
 void join_pointwise(Schedule& schedule, const Target& target) {
-  if (!has_groups(target)) return;
+  if (!target.has_group_templates()) return;
   for (EntrySchedule& entry : schedule.entries) Joiner(schedule, target).pointwise(entry.steps);
   drop_unused_kernels(schedule);
 }

@@ -105,7 +105,7 @@ class Loops {
 }  // namespace
 
 void loops_apart(Schedule& schedule, const Target& target) {
-  if (target.device_class != DeviceClass::cpu || target.compute_units < 2 || target.loop_iterations != Target::kNoLimit) return;
+  if (target.megakernel() != Megakernel::cores || target.compute_units < 2) return;
   for (EntrySchedule& entry : schedule.entries) Loops(schedule, target).run(entry.steps);
 }
 

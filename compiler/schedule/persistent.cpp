@@ -54,7 +54,7 @@ class Chooser {
     if (!std::all_of(kernel.axes.begin(), kernel.axes.end(), known) ||
         !std::all_of(kernel.reduction.begin(), kernel.reduction.end(), known))
       return std::nullopt;
-    const bool cpu = target_.device_class == DeviceClass::cpu;
+    const bool cpu = target_.items_are_cores();
     const double flops = typical(kernel.flops), bytes = typical(kernel.bytes), rate = target_.flops * kLoopEfficiency;
     return Seconds{
         std::max({target_.launch_seconds, flops / rate, bytes / target_.bytes_per_second}),
@@ -107,7 +107,7 @@ void each_kernel(const Schedule& schedule, const std::vector<Step>& list, const 
 }  // namespace
 
 void persistent(Schedule& schedule, const Target& target) {
-  if (target.loop_iterations != Target::kNoLimit) return;  // the loops of all trips would count together
+  if (target.counts_loops()) return;  // the loops of all trips would count together
   Chooser chooser(schedule, target);
   for (EntrySchedule& entry : schedule.entries) chooser.steps(entry.steps);
 }

@@ -162,7 +162,7 @@ class PoolProducts {
 }  // namespace
 
 void pool_products(Schedule& schedule, const Target& target) {
-  if (!target.sm90a || target.products != Products::rounded) return;
+  if (!target.has.wgmma || target.precision.products != Products::rounded) return;
   PoolProducts pass(schedule);
   for (EntrySchedule& entry : schedule.entries) pass.steps(entry.steps);
   drop_unused_kernels(schedule);

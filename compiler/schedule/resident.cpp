@@ -65,8 +65,7 @@ bool is_short(const Kernel& kernel, const Target& target) {
 }  // namespace
 
 std::int64_t resident_groups(const Target& target) {
-  return target.device_class == DeviceClass::gpu ? kGroupsOfUnit * target.compute_units
-                                                 : std::max(kFewestGroups, target.compute_units);
+  return !target.items_are_cores() ? kGroupsOfUnit * target.compute_units : std::max(kFewestGroups, target.compute_units);
 }
 
 std::int64_t places_of_trips(std::int64_t trips, const Target& target) {
@@ -125,8 +124,7 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step
 }
 
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target) {
-  const bool counts = target.loop_iterations != Target::kNoLimit, groups = target.sm90a && !counts;
-  const bool able = target.device_class == DeviceClass::cpu && !counts;
+  const bool groups = target.megakernel() == Megakernel::groups, able = target.megakernel() == Megakernel::cores;
   Arguments arguments{schedule, {}, {}, 0};
   const auto enough = [&](std::size_t n) { return groups && n < kFewestResidentParts ? std::min<std::size_t>(n, 1) : n; };
   std::int64_t kernels = 0;

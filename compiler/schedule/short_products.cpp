@@ -142,7 +142,7 @@ bool is_packable(const Kernel& kernel, const Schedule& schedule) {
 }  // namespace
 
 void short_products(Schedule& schedule, const Target& target) {
-  if (!target.sm90a) return;
+  if (!target.has.wgmma) return;
   const std::map<int, int> uses = schedule.uses();
   for (const EntrySchedule& entry : schedule.entries) {
     double of_host = 0, of_device = 0;
@@ -156,9 +156,9 @@ void short_products(Schedule& schedule, const Target& target) {
     for (const Step& step : entry.steps) {
       if (step.kernel < 0) continue;
       Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
-      const SmallGemmRegime& regime =
-          *small_gemm_regime(target.products == Products::rounded && is_packable(kernel, schedule) ? StrategyId::small_gemm_f16
-                                                                                                   : StrategyId::small_gemm);
+      const SmallGemmRegime& regime = *small_gemm_regime(
+          target.precision.products == Products::rounded && is_packable(kernel, schedule) ? StrategyId::small_gemm_f16
+                                                                                          : StrategyId::small_gemm);
       if (of_device >= regime.device_per_host * of_host) continue;
       Kernel laid_out = kernel;
       const auto weights = regime.halves ? std::nullopt : lay_terms_together(laid_out, schedule, uses);

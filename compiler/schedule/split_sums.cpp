@@ -37,7 +37,7 @@ class Splitter {
     for (Step& step : steps) {
       if (step.kernel >= 0) {
         const auto index = static_cast<std::size_t>(step.kernel);
-        if (target_.device_class == DeviceClass::cpu) {
+        if (target_.items_are_cores()) {
           if (const auto elements = best_cut(schedule_.kernels[index], target_)) cut_sums(schedule_, index, *elements, all);
         } else if (is_one_row(schedule_.kernels[index])) {
           sum_by_groups(schedule_.kernels[index]);
@@ -102,7 +102,7 @@ class Splitter {
     bool is_known = true;
     for (const auto* list : {&kernel.axes, &kernel.reduction})
       for (const Axis& axis : *list) is_known = is_known && axis.extent.is_constant();
-    const bool packed = target_.products == Products::rounded && will_be_packed(kernel);
+    const bool packed = target_.precision.products == Products::rounded && will_be_packed(kernel);
     const GpuProduct product = product_of_sizes(!is_known, [&](std::int64_t dim) {
       const auto extent = [&](const std::vector<int>& axes) {
         std::int64_t n = 1;
@@ -171,8 +171,8 @@ class Splitter {
   }
 
   bool is_long_and_narrow(const GpuProduct& p) const {
-    return target_.sm90a && target_.products != Products::fma && p.groups == 1 && p.depth >= kLongSum &&
-           std::min(p.rows, p.columns) >= kFewestRows && p.rows * p.columns <= kFewResults;
+    return target_.multiplies_groups() && p.groups == 1 && p.depth >= kLongSum && std::min(p.rows, p.columns) >= kFewestRows &&
+           p.rows * p.columns <= kFewResults;
   }
 
   // The fewest parts that are short enough; 1 if none is of whole steps.
@@ -256,7 +256,7 @@ class Splitter {
 }  // namespace
 
 void split_sums(Schedule& schedule, const Target& target) {
-  if (target.loop_iterations != Target::kNoLimit) return;
+  if (target.counts_loops()) return;
   Splitter splitter(schedule, target);
   for (EntrySchedule& entry : schedule.entries) splitter.run(entry.steps);
 }

@@ -381,7 +381,7 @@ class Stripes {
 }  // namespace
 
 void stripes(Schedule& schedule, const Target& target, bool batched) {
-  if (target.device_class != DeviceClass::cpu || target.loop_iterations != Target::kNoLimit) return;
+  if (target.megakernel() != Megakernel::cores) return;
   Stripes all(schedule, target, batched);
   for (EntrySchedule& entry : schedule.entries) all.steps(entry.steps);
 }

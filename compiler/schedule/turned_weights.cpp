@@ -119,7 +119,7 @@ class Turner {
         product && in_twelve_bits(buffer.constant, *product)) {
       // Code generation packs them.
       kernel.bytes = kernel.bytes - Expr(product->results * (product->terms - words_of_row(product->terms)) * 4);
-    } else if (target_.products == Products::rounded && has_one_sum(kernel) && !refers_to_nodes(kernel)) {
+    } else if (target_.precision.products == Products::rounded && has_one_sum(kernel) && !refers_to_nodes(kernel)) {
       shorten(kernel, *weights);
     }
   }
@@ -193,7 +193,7 @@ class Turner {
 }  // namespace
 
 void turn_weights(Schedule& schedule, const Target& target) {
-  if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit) return;
+  if (!target.has_group_templates()) return;
   Turner turner(schedule, target);
   for (const EntrySchedule& entry : schedule.entries) {
     for (const Step& step : entry.steps) {

@@ -26,7 +26,7 @@ class AttentionAmx : private AttentionParts {
     OCLC_CHECK(scores && product, "attention is made of products that templates can say");
     const std::int64_t row_blocks = attention_row_blocks(scores_, product_, target_);
     fill_sizes(*scores, *product);
-    values_.parameters["PRODUCTS"] = std::to_string(target_.tile_products);
+    values_.parameters["PRODUCTS"] = std::to_string(target_.precision.bf16_products);
     values_.parameters["MT"] = std::to_string(row_blocks);
     auto& holes = values_.holes;
     holes["A_ELEMENTS"] = within(*scores, elements_of_a(*scores, scores->inner_axis().name, kFloats));
@@ -34,9 +34,9 @@ class AttentionAmx : private AttentionParts {
     holes["SCORES"] = within(*scores, epilogue_value(*scores, kFloats, false));
     holes["PACK_VALUES"] = within(*product, copy_of_panels(*product, kFloats, kPanel));
     holes["EPILOGUE"] = within(*product, contraction_epilogue(*product, kFloats, false));
-    describe(
-        scores->groups() * ceil_div(scores->rows(), Expr(kPanel * row_blocks)), 1,
-        fmt::format("template {}, {} products, {} blocks of 32 rows a group", kTemplate, target_.tile_products, row_blocks));
+    describe(scores->groups() * ceil_div(scores->rows(), Expr(kPanel * row_blocks)), 1,
+             fmt::format("template {}, {} products, {} blocks of 32 rows a group", kTemplate, target_.precision.bf16_products,
+                         row_blocks));
     GeneratedKernel& g = out_.kernel;
     g.amx = true;
     g.tile_source = tile_text(kTemplate);

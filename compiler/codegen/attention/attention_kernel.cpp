@@ -28,7 +28,7 @@ class AttentionCode : private AttentionParts {
     auto& p = values_.parameters;
     p["WARPS"] = std::to_string(tiles.warps);
     p["BN"] = std::to_string(tiles.keys);
-    p["SPLIT"] = target_.products == Products::split ? "1" : "0";
+    p["SPLIT"] = target_.precision.products == Products::split ? "1" : "0";
     p["EPILOGUE_UNROLL"] = std::to_string(has_cheap_epilogue(*product) ? kEpilogueUnroll : 1);
     values_.holes["A_ELEMENTS"] = within(*scores, element_of_a(*scores));
     values_.holes["SCORES"] = within(*scores, epilogue_value(*scores, kWidth, true));
@@ -38,7 +38,8 @@ class AttentionCode : private AttentionParts {
     const std::string matrix = matrix_text(*scores, *product);
     values_.holes["B_ELEMENTS"] = within(*scores, element_of_b(*scores));
     values_.holes["V_ELEMENTS"] = within(*product, element_of_b(*product));
-    out_.kernel.source = "#if OCLC_NV_SM >= 80\n" + matrix + "#else\n" + tile_text(kPlain) + kernel_text(kPlain) + "#endif\n";
+    out_.kernel.source = fmt::format("#if {}\n", target_.matrix_unit->condition) + matrix + "#else\n" + tile_text(kPlain) +
+                         kernel_text(kPlain) + "#endif\n";
     return std::move(out_);
   }
 
@@ -59,7 +60,7 @@ class AttentionCode : private AttentionParts {
 }  // namespace
 
 PersistentKernel generate_attention(const std::string& name, const Step& step, const Schedule& schedule, const Target& target) {
-  if (target.device_class == DeviceClass::cpu) return generate_attention_amx(name, step, schedule, target);
+  if (target.items_are_cores()) return generate_attention_amx(name, step, schedule, target);
   AttentionCode code(name, step, schedule, target);
   return code.run();
 }

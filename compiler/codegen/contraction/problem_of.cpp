@@ -34,8 +34,7 @@ void fill_operand(ContractionOperand& o, const ContractionView& view, const Scal
                   const std::vector<Buffer>& buffers) {
   const std::string& inner = view.inner_axis().name;
   o.in_place = is_plain_load(node);
-  o.in_constant =
-      o.in_place && buffers[static_cast<std::size_t>(view.operand_of(node).buffer)].kind == BufferKind::constant;
+  o.in_constant = o.in_place && buffers[static_cast<std::size_t>(view.operand_of(node).buffer)].kind == BufferKind::constant;
   o.guarded = !node.guard.empty();
   o.zero_padding = node.number == 0;
   o.guarded_by_terms = std::any_of(node.guard.begin(), node.guard.end(), [&](const Expr& e) { return e.uses(inner); });

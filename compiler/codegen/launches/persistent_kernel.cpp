@@ -26,7 +26,7 @@ std::string identifier(std::string_view name) { return "b_" + identifier_part(na
 class PersistentCode {
  public:
   PersistentCode(const std::string& name, const Step& step, const Schedule& schedule, const Target& target)
-      : name_(name), step_(step), schedule_(schedule), target_(target), cpu_(target.device_class == DeviceClass::cpu) {}
+      : name_(name), step_(step), schedule_(schedule), target_(target), cpu_(target.items_are_cores()) {}
 
   PersistentKernel run() {
     collect(step_.body, Expr(1));

@@ -228,7 +228,7 @@ class ResidentCode : private ResidentArguments {
 
 ResidentKernel generate_resident(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
                                  const Target& target) {
-  if (target.device_class == DeviceClass::gpu) return generate_resident_groups(name, steps, schedule, target);
+  if (!target.items_are_cores()) return generate_resident_groups(name, steps, schedule, target);
   return ResidentCode(name, schedule, target).run(steps);
 }
 

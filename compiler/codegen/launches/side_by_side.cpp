@@ -159,7 +159,7 @@ class Neighbours {
 }  // namespace
 
 void side_by_side(Schedule& schedule, const Target& target) {
-  if (target.device_class != DeviceClass::gpu) return;
+  if (target.items_are_cores()) return;
   Neighbours neighbours(schedule, target);
   for (EntrySchedule& entry : schedule.entries) neighbours.run(entry.steps);
 }

@@ -246,8 +246,7 @@ class GroupReduction : public GroupShape {
 }  // namespace
 
 std::optional<GeneratedKernel> generate_group_reduction(const Kernel& kernel, const Target& target, std::int64_t groups) {
-  if (target.device_class != DeviceClass::gpu || target.loop_iterations != Target::kNoLimit || kernel.contraction)
-    return std::nullopt;
+  if (!target.has_group_templates() || kernel.contraction) return std::nullopt;
   GroupReduction code(kernel, target, groups, 0);
   if (!code.applies()) return std::nullopt;
   return code.run();

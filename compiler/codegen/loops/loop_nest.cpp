@@ -41,7 +41,7 @@ class LoopNest {
     narrow_indices(kernel_);
     collapse_axes(kernel_);
     if (kernel_.axes.empty()) kernel_.axes.push_back({"one", Expr(1), Expr(0)});
-    cpu_ = target.device_class == DeviceClass::cpu;
+    cpu_ = target.items_are_cores();
     if (cpu_) vector_ = choose_vector_axis(kernel_, target);
     vector_.carries_each = !cpu_;
   }

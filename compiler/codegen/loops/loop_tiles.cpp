@@ -75,8 +75,7 @@ constexpr double kStreamedBytes = 32 << 20, kMovedBytes = 64 << 20, kFewestStrea
 }  // namespace
 
 int strip_vectors(const Kernel& kernel, const Expr& inner, const Target& target) {
-  if (target.device_class != DeviceClass::cpu || target.vector_registers < kManyRegisters || kernel.stages.empty() ||
-      !inner.is_constant())
+  if (!target.items_are_cores() || target.vector_registers < kManyRegisters || kernel.stages.empty() || !inner.is_constant())
     return kStripVectors;
   int vectors = kLongStrip;
   const auto fits = [&] {
@@ -141,7 +140,7 @@ LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vec
     else if (seconds >= kSharedSeconds && vector_axis && *rows == 1 && inner.is_constant())
       tiles.chunk = ceil_div(ceil_div(inner.value(), cores), target.vector_width) * target.vector_width;
   }
-  if (target.loop_iterations != Target::kNoLimit) {
+  if (target.counts_loops()) {
     const std::int64_t element = element_iterations(kernel);
     check(kernel, target, element);
     // Vectors begin at multiples of their width.

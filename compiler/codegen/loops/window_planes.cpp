@@ -211,8 +211,7 @@ class PlaneWindows {
 }  // namespace
 
 std::optional<GeneratedKernel> generate_window_planes(const Kernel& kernel, const Target& target) {
-  if (target.device_class != DeviceClass::cpu || target.loop_iterations != Target::kNoLimit || kernel.contraction)
-    return std::nullopt;
+  if (!target.items_are_cores() || target.counts_loops() || kernel.contraction) return std::nullopt;
   return PlaneWindows(kernel, target).run();
 }
 

@@ -118,7 +118,7 @@ bool split(Graph& graph, Node* concat) {
 }  // namespace
 
 bool split_updates(Graph& graph, const Target& target) {
-  if (!target.sm90a || target.products == Products::fma) return false;
+  if (!target.multiplies_groups()) return false;
   bool changed = false;
   for (Node* node : graph.nodes()) {
     if (node->op->name != "concat" || node->output()->type.rank() != 1 || node->inputs.size() < 2) continue;

@@ -65,10 +65,8 @@ bool saves_time(const Node& node, const Target& target) {
 
 bool winograd_gradients(Graph& graph, const ConvolutionOptions& options) {
   const Target& target = options.target;
-  const bool has_transforms = target.device_class == DeviceClass::cpu
-                                  ? target.vector_width >= 4 && target.loop_iterations == Target::kNoLimit
-                                  : multiplies_in_parts(target);
-  if (!has_transforms || options.precision == "strict" || (options.strategy != "auto" && options.strategy != "winograd"))
+  const bool has_transforms = target.items_are_cores() ? target.has_vector_templates() : multiplies_in_parts(target);
+  if (!has_transforms || !target.precision.may_transform() || (options.strategy != "auto" && options.strategy != "winograd"))
     return false;
   bool changed = false;
   for (Node* node : graph.nodes()) {

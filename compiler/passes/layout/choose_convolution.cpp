@@ -130,7 +130,7 @@ bool all(const Node& conv, const char* name, std::int64_t number) {
 constexpr std::int64_t kFewTerms = 128, kManyPositions = 512, kLeastFeaturesOfChannels = 4;
 
 bool gains_as_product_of_planes(std::int64_t channels, std::int64_t features, std::int64_t positions, const Target& target) {
-  return has_few_registers(target) || channels <= kFewTerms ||
+  return !target.has.tall_tiles || channels <= kFewTerms ||
          (positions >= kManyPositions && features * kLeastFeaturesOfChannels > channels);
 }
 
@@ -153,8 +153,7 @@ bool is_product_of_planes(const Node& conv, const Planes& planes, const Target& 
 // them, and nothing is laid out. Tiles of AMX read rows of pixels: not measured otherwise.
 bool multiplies_planes(const Node& conv, const Planes& planes, const Target& target) {
   const Value* x = conv.inputs[0];
-  return target.device_class == DeviceClass::cpu && target.matrix_unit == MatrixUnit::none && target.vector_width >= 4 &&
-         target.loop_iterations == Target::kNoLimit && x->layout.is_row_major() && !is(x->producer, "transpose") &&
+  return target.has_vector_templates() && !target.matrix_unit && x->layout.is_row_major() && !is(x->producer, "transpose") &&
          !becomes_channels_last(x) && is_product_of_planes(conv, planes, target);
 }
 
@@ -233,7 +232,7 @@ bool mark(Node* node, const ConvolutionCost& cost, std::string_view strategy) {
 // allows. Rounding errors of layers are independent: their squares add up, to half of the network's; the rest is for all other
 // sums, and weights of fewer bits.
 std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions& options) {
-  const double network = contract_error(options.precision);
+  const double network = options.target.precision.error;
   std::vector<std::pair<double, const Node*>> gains;
   for (const Node* node : graph.nodes()) {
     if (node->op->name != "conv") continue;

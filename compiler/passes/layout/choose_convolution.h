@@ -11,15 +11,8 @@ namespace oclc {
 
 struct ConvolutionOptions {
   Target target;
-  std::string strategy = "auto";   // auto, im2col, implicit, direct, winograd
-  std::string precision = "fp32";  // strict: no Winograd; fast: Winograd with larger tiles
+  std::string strategy = "auto";  // auto, im2col, implicit, direct, winograd
 };
-
-// Largest error of a network that the contract allows, relative to its largest result; 0: no more than fused multiply-adds
-// make.
-constexpr double contract_error(std::string_view precision) {
-  return precision == "fast" ? 2e-5 : precision == "fp32" ? 5e-6 : 0;
-}
 
 // Rewrites each conv to its strategy: implicit stays conv (an implicit GEMM), direct stays conv (loops over registers), im2col
 // becomes unfold and matmul, winograd becomes its transforms and a batched matmul with weights transformed at compile time.

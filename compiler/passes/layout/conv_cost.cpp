@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direc
 // Measured on a CPU: one element moved by itself, and what the small products of Winograd reach of a large product's rate,
 // their operands coming from the last cache or memory.
 constexpr double kGatherSeconds = 2e-9, kWinogradProducts = 0.5;
-// Share of the time in which memory delivers Winograd's weights that multiplications do not hide, with few registers.
+// Share of the time in which memory delivers Winograd's weights that multiplications do not hide where nothing prefetches them.
 constexpr double kExposedWeights = 0.75;
 // With wide vectors, of the memory's bytes a second, what weights asked for beside multiply-adds come with: 18 GB/s on two
 // cores of a Sapphire Rapids.
@@ -61,7 +61,9 @@ ConvSizes sizes_of(const Node& conv) {
   return s;
 }
 
-bool is_depthwise(const Node& conv) { return conv.get<std::int64_t>("group") != 1 && conv.inputs[1]->type.shape[1] == Expr(1); }
+bool is_depthwise_conv(const Node& conv) {
+  return conv.get<std::int64_t>("group") != 1 && conv.inputs[1]->type.shape[1] == Expr(1);
+}
 
 bool one_tap(const Node& conv) {
   const auto& pads = conv.get<Ints>("pads");
@@ -71,14 +73,12 @@ bool one_tap(const Node& conv) {
 
 // Share of the peak that a blocked product reaches: short sums and few columns leave registers idle.
 double product_efficiency(double rows, double columns, double inner, const Target& target) {
-  const double lanes = target.device_class == DeviceClass::cpu ? target.vector_width : 32;
+  const double lanes = target.items_are_cores() ? target.vector_width : 32;
   const double fill = columns / (std::max(1.0, std::ceil(columns / lanes)) * lanes);
   return 0.95 * fill * inner / (inner + 8) * rows / (rows + 4);
 }
 
-bool multiplies_fast(const Target& target) {
-  return target.device_class == DeviceClass::gpu && target.matrix_unit != MatrixUnit::none && target.products != Products::fma;
-}
+bool multiplies_fast(const Target& target) { return target.multiplies_fragments(); }
 
 // Fewer channels or features leave tiles of matrix units empty.
 constexpr std::int64_t kNarrowOperand = 32;
@@ -115,7 +115,7 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
   const double tiles = s.images * std::ceil(number(y[2]) / m) * std::ceil(number(y[3]) / m);
   const double products =
       2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
-  const bool few = has_few_registers(target), wide = has_wide_vectors(target);
+  const bool stalls = !target.has.software_prefetch, wide = has_wide_vectors(target);
   const double weight_bytes = points * s.channels * s.features * 4,
                again = wide ? (blocks_of_tiles(tiles, points, s.channels, target) - 1) * weight_bytes / kAgainBytes : 0,
                weights = weight_bytes / (target.bytes_per_second * (wide ? kStreamedShare : 1)) + again;
@@ -126,7 +126,7 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
   const double filters = constant_of(conv.inputs[1]) ? 0 : weights + target.launch_seconds;
   // Few registers pass over a panel of weights several times, and the first time wait for it. Unknown many images may hide
   // that.
-  const bool waits = few && y[0].is_constant() && weight_bytes > static_cast<double>(target.l2_bytes * target.compute_units);
+  const bool waits = stalls && y[0].is_constant() && weight_bytes > static_cast<double>(target.l2_bytes * target.compute_units);
   const double exposed = waits ? kExposedWeights * weights : 0;
   return std::max(products + transforms + operands + exposed, weights) + filters + target.launch_seconds;
 }
@@ -187,9 +187,9 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
       return unit_winograd_seconds(UnitConvolution(conv), static_cast<double>(tile), target);
   }
   const ConvSizes s = sizes_of(conv);
-  if (strategy == ConvolutionStrategy::implicit && target.tile_products > 0) {
+  if (strategy == ConvolutionStrategy::implicit && target.multiplies_tiles()) {
     Target plain = target;
-    plain.tile_products = 0;
+    plain.precision.bf16_products = 0;
     const double fma = estimate_seconds(conv, strategy, tile, plain);
     if (!constant_of(conv.inputs[1])) return fma;
     const double tiles = tile_unit_seconds(conv, s, target);
@@ -199,8 +199,7 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
   // What fits the second-level caches, one a core or one for all of a GPU, moves four times as fast as memory.
   const auto move = [&](double elements) {
     const double bytes = elements * 4;
-    const double cached =
-        static_cast<double>(target.l2_bytes) * (target.device_class == DeviceClass::cpu ? target.compute_units : 1);
+    const double cached = static_cast<double>(target.l2_bytes) * (target.items_are_cores() ? target.compute_units : 1);
     return bytes / (bytes > cached ? target.bytes_per_second : target.bytes_per_second * 4);
   };
   const double operands = move(s.input) + move(s.weights) + move(s.output);
@@ -208,8 +207,8 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
     case ConvolutionStrategy::implicit: {
       // Few channels: a CPU copies a window of the image first, others work out the pointers of the taps too often.
       const Shape& image = conv.inputs[0]->type.shape;
-      const bool window = target.device_class == DeviceClass::cpu && s.groups == 1 && image.size() == 4 &&
-                          image[2].is_constant() && image[3].is_constant();
+      const bool window =
+          target.items_are_cores() && s.groups == 1 && image.size() == 4 && image[2].is_constant() && image[3].is_constant();
       const double few = window ? 0.85 : 0.6;
       const double efficiency = product_efficiency(rows, s.features, inner, target) * (s.channels < 8 && s.taps > 1 ? few : 1);
       return std::max(flops / (target.flops * efficiency), operands) + target.launch_seconds;
@@ -243,8 +242,7 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
 bool fuses_winograd(const Node& conv, const Target& target) {
   if (!becomes_channels_last(conv.inputs[0])) return false;
   const Expr channels = conv.inputs[1]->type.shape[1];
-  return target.device_class == DeviceClass::cpu && target.vector_width >= 4 && target.loop_iterations == Target::kNoLimit &&
-         channels.is_constant() && channels.value() % target.vector_width == 0;
+  return target.has_vector_templates() && channels.is_constant() && channels.value() % target.vector_width == 0;
 }
 
 std::string refusal(const Node& conv, ConvolutionStrategy strategy, const ConvolutionOptions& options) {
@@ -252,7 +250,7 @@ std::string refusal(const Node& conv, ConvolutionStrategy strategy, const Convol
   if (strategy == ConvolutionStrategy::im2col && one_tap(conv) && all_ones(conv.get<Ints>("strides")))
     return "with one tap the matrix is the input itself";
   if (strategy != ConvolutionStrategy::winograd) return {};
-  if (options.precision == "strict") return "the strict contract excludes Winograd";
+  if (!options.target.precision.may_transform()) return "the strict contract excludes Winograd";
   if (x.size() != 4 || winograd_tile(conv, true) == 0) return "Winograd needs a filter of 3x3 or 5x5";
   if (conv.get<std::int64_t>("group") != 1) return "Winograd needs a single group";
   if (!all_ones(conv.get<Ints>("strides")) || !all_ones(conv.get<Ints>("dilations")))
@@ -275,7 +273,7 @@ std::int64_t winograd_tile(const Node& conv, bool large_window) {
 
 double gain_of_large_window(const Node& conv, const ConvolutionOptions& options) {
   using enum ConvolutionStrategy;
-  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty() || !gains_by_winograd(conv, options.target, true))
+  if (is_depthwise_conv(conv) || !refusal(conv, winograd, options).empty() || !gains_by_winograd(conv, options.target, true))
     return 0;
   // Forward in training, its rounding errors turn signs of activations that are almost zero, and their gradients with them.
   if (!constant_of(conv.inputs[1]) && !conv.has(kAdjoint)) return 0;
@@ -301,12 +299,12 @@ std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bo
   }
   sizes.push_back(conv.get<std::int64_t>("group"));
   sizes.push_back(large_window ? 4 : 2);
-  return tuning_key("conv_" + options.precision, sizes);
+  return tuning_key(fmt::format("conv_{}", name_of(options.target.precision.contract)), sizes);
 }
 
 std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOptions& options, bool large_window) {
   std::vector<TunedChoice> list;
-  if (is_depthwise(conv)) return list;
+  if (is_depthwise_conv(conv)) return list;
   using enum ConvolutionStrategy;
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
     if (!refusal(conv, s, options).empty()) continue;
@@ -326,7 +324,7 @@ std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOpt
 ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_window) {
   using enum ConvolutionStrategy;
   ConvolutionCost choice;
-  if (is_depthwise(conv)) {
+  if (is_depthwise_conv(conv)) {
     choice.strategy = depthwise;
     choice.reason = "depthwise: one input channel a group";
     return choice;
@@ -357,7 +355,7 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
   }
   std::vector<std::pair<double, ConvolutionStrategy>> costs;
   // Loads of a GPU's implicit product gather as those of a matrix of patches do, without writing it.
-  const bool gathers = options.target.device_class == DeviceClass::gpu && options.target.loop_iterations == Target::kNoLimit;
+  const bool gathers = options.target.has_group_templates();
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
     if (why_not(s).empty() && !(gathers && s == im2col) &&
         !(s == winograd && !gains_by_winograd(conv, options.target, large_window)))

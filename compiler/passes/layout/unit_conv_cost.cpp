@@ -46,7 +46,7 @@ double move_seconds(double elements, const Target& target) {
 
 }  // namespace
 
-bool multiplies_in_parts(const Target& target) { return target.sm90a && target.products == Products::split; }
+bool multiplies_in_parts(const Target& target) { return target.has.wgmma && target.precision.products == Products::split; }
 
 UnitConvolution::UnitConvolution(const Node& conv) {
   const Shape &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;

@@ -73,7 +73,7 @@ Value* widened_weights(Rewriter& r, Value* w) {
 }  // namespace
 
 bool widen_images(Graph& graph, const Target& target) {
-  if (!target.sm90a || target.products == Products::fma) return false;
+  if (!target.multiplies_groups()) return false;
   bool changed = false;
   std::map<Value*, Value*> wide;
   for (Node* node : graph.nodes()) {

@@ -21,7 +21,7 @@ constexpr int kLanes = 16;
 
 // A lies in memory as the only part of its values.
 bool is_one_part(const ContractionView& view, const Target& target) {
-  return target.tile_products == 1 && is_plain_load(view.a()) && view.stored_type(view.a()) == DType::bf16 &&
+  return target.precision.bf16_products == 1 && is_plain_load(view.a()) && view.stored_type(view.a()) == DType::bf16 &&
          view.a().number == 0 && constant_stride(view.a().index, view.inner_axis().name) == 1;
 }
 
@@ -59,10 +59,11 @@ class AmxImageCode {
 
   // `steps` of 32 terms are added up.
   GeneratedKernel run(std::string_view template_name, std::int64_t steps, const Buffer& weights, HostTensor parts) {
-    set("PRODUCTS", target_.tile_products);
+    set("PRODUCTS", target_.precision.bf16_products);
     out_.constants.push_back(own_constant("weights", weights.name + ".parts", std::move(parts)));
-    hole("B_POINTER", fmt::format("w = weights + (size_t)panel * {};\n", steps * parts_of(target_.tile_products) * 1024));
-    return finish(template_name, fmt::format("{} products, ", target_.tile_products));
+    hole("B_POINTER",
+         fmt::format("w = weights + (size_t)panel * {};\n", steps * parts_of(target_.precision.bf16_products) * 1024));
+    return finish(template_name, fmt::format("{} products, ", target_.precision.bf16_products));
   }
 
   // `steps` of 64 terms.
@@ -118,7 +119,7 @@ GeneratedKernel patch_kernel(const ContractionView& view, const ConvolutionImage
   code.set("IC", product.channels);
   code.set("A_X", image.x.step);
   code.set("SEGMENT", product.segment());
-  if (target.tile_products == 1) code.set("VALUE", "ushort");
+  if (target.precision.bf16_products == 1) code.set("VALUE", "ushort");
   const bool one_part = view.stored_type(view.a()) == DType::bf16;
   if (one_part) code.set("PART", "1");
   code.hole("A_ROW", code.source(one_part, fmt::format("ic * {} + y * {}", image.per_channel, image.y.step)));
@@ -132,17 +133,18 @@ class AmxCode {
 
   GeneratedKernel run(const Buffer& source, HostTensor parts) {
     auto& p = out_.values.parameters;
-    p["PRODUCTS"] = std::to_string(target_.tile_products);
+    p["PRODUCTS"] = std::to_string(target_.precision.bf16_products);
     if (takes_part()) p["VALUES"] = "ushort16";
     p["CHUNK"] = std::to_string(tiles_.chunk);
     if (tiles_.sweep) p["SWEEP"] = "1";
     out_.constants.push_back(own_constant("weights", source.name + ".parts", std::move(parts)));
     const std::int64_t steps = view_.taps() * ceil_div(view_.inner().value(), std::int64_t{32});
     const std::string weights =
-        fmt::format("w = weights + (size_t)g * {};\n", all_panels() * steps * parts_of(target_.tile_products) * 1024);
-    return finish("contraction_amx", 32, weights,
-                  fmt::format("{} products, {} x {} blocks of 32 x 32 a group, {} steps at a time{}", target_.tile_products,
-                              tiles_.row_blocks, tiles_.panels, tiles_.chunk, tiles_.sweep ? ", results row by row" : ""));
+        fmt::format("w = weights + (size_t)g * {};\n", all_panels() * steps * parts_of(target_.precision.bf16_products) * 1024);
+    return finish(
+        "contraction_amx", 32, weights,
+        fmt::format("{} products, {} x {} blocks of 32 x 32 a group, {} steps at a time{}", target_.precision.bf16_products,
+                    tiles_.row_blocks, tiles_.panels, tiles_.chunk, tiles_.sweep ? ", results row by row" : ""));
   }
 
   GeneratedKernel run(const Buffer& source, PackedDigits packed) {
@@ -241,7 +243,7 @@ GeneratedKernel emit_amx(const ContractionView& view, const Choice& choice, cons
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
   const PackedOperand where = constant_b_layout(view, buffers).value();
   const std::int64_t groups = view.groups().value(), columns = view.columns().value(), inner = view.inner().value();
-  const int parts = parts_of(target.tile_products);
+  const int parts = parts_of(target.precision.bf16_products);
   const Problem problem = problem_of(view, buffers);
   const auto all_parts = [&] { return pack_parts(weights.constant, where, groups, columns, inner, parts).value(); };
   const auto limbs = [&] { return pack_digits(weights.constant, where, groups, columns, inner).value(); };
@@ -256,8 +258,9 @@ GeneratedKernel emit_amx(const ContractionView& view, const Choice& choice, cons
                         pack_patch_parts(weights.constant, where, columns, inner, parts).value());
   const AmxWindowProduct window = amx_window_product(problem).value();
   AmxImageCode code = window_code(view, image, window, tiles, target);
-  return choice.strategy == StrategyId::amx_limb_window ? code.run(window.steps(64), weights, limbs())
-                                                        : code.run("contraction_window_amx", window.steps(32), weights, all_parts());
+  return choice.strategy == StrategyId::amx_limb_window
+             ? code.run(window.steps(64), weights, limbs())
+             : code.run("contraction_window_amx", window.steps(32), weights, all_parts());
 }
 
 }  // namespace oclc

@@ -12,6 +12,7 @@
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
@@ -44,7 +45,7 @@ GeneratedKernel emit_amx_chunks(const ContractionView& view, const Choice& choic
   tile.template_name = "contraction_chunks_amx";
   view.fill_sizes(tile.values);
   const bool one_chunk = !product->any_terms && tiles->chunk >= product->steps();
-  const std::pair<const char*, std::int64_t> numbers[] = {{"PRODUCTS", target.tile_products},
+  const std::pair<const char*, std::int64_t> numbers[] = {{"PRODUCTS", target.precision.bf16_products},
                                                           {"ROWS_INNERMOST", product->turned_rows},
                                                           {"MT", tiles->row_blocks},
                                                           {"NP", tiles->panels},
@@ -77,8 +78,9 @@ GeneratedKernel emit_amx_chunks(const ContractionView& view, const Choice& choic
   holes["C_ROW"] = "";
   tile.groups = view.groups() * ceil_div(view.rows(), Expr(32 * tiles->row_blocks)) *
                 ceil_div(view.columns(), Expr(kChunkPanel * tiles->panels));
-  tile.schedule = fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} terms at a time",
-                              tile.template_name, target.tile_products, tiles->row_blocks, tiles->panels, 32 * tiles->chunk);
+  tile.schedule =
+      fmt::format("template {}, {} products, {} x {} blocks of 32 x 32 a group, {} terms at a time", tile.template_name,
+                  target.precision.bf16_products, tiles->row_blocks, tiles->panels, 32 * tiles->chunk);
   tile.local_name = "space";
   tile.local_macro = "LOCAL_FLOATS";
   GeneratedKernel g = assemble(view.kernel(), std::move(tile));

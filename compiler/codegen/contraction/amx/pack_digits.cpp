@@ -31,7 +31,8 @@ struct ColumnUnit {
   std::optional<int> exponent;
 };
 
-std::optional<ColumnUnit> unit_of(const HostTensor& source, const PackedOperand& where, std::int64_t first, std::int64_t inner) {
+std::optional<ColumnUnit> unit_of(const HostTensor& source, const PackedOperand& where, std::int64_t first,
+                                  std::int64_t inner) {
   double largest = 0, squares = 0;
   for (const std::int64_t tap : where.tap_offsets) {
     for (std::int64_t k = 0; k < inner; ++k) {
@@ -48,7 +49,9 @@ std::optional<ColumnUnit> unit_of(const HostTensor& source, const PackedOperand&
   return ColumnUnit{std::pow(std::ldexp(kLargestInteger, exponent) / rms, 2), exponent};
 }
 
-bool is_spread(double spread, std::int64_t columns) { return spread > kMostSpread * kMostSpread * static_cast<double>(columns); }
+bool is_spread(double spread, std::int64_t columns) {
+  return spread > kMostSpread * kMostSpread * static_cast<double>(columns);
+}
 
 }  // namespace
 

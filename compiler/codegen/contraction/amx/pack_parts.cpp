@@ -87,7 +87,8 @@ std::optional<HostTensor> pack_parts(const HostTensor& source, const PackedOpera
           terms.clear();
           for (std::int64_t k = step * kPartsWidth; k < std::min(inner, (step + 1) * kPartsWidth); ++k)
             terms.push_back(first + k * where.inner_stride);
-          if (!packer.add(terms, std::min(kPartsWidth, columns - panel * kPartsWidth), where.column_stride)) return std::nullopt;
+          if (!packer.add(terms, std::min(kPartsWidth, columns - panel * kPartsWidth), where.column_stride))
+            return std::nullopt;
         }
       }
     }

@@ -65,9 +65,9 @@ class ContractionCode {
     p["ROWS_FASTEST"] = tiles.rows_fastest ? "1" : "0";
     if (reads_.constant_b) {
       const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
-      const bool few = has_few_registers(target_);
-      const bool next = reads_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 &&
-                        asks_a_panel_ahead(target_, bytes);
+      const bool few = !target_.has.software_prefetch;
+      const bool next =
+          reads_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 && asks_a_panel_ahead(target_, bytes);
       // A few rows take a panel once, from its beginning to its end, as the processor itself guesses.
       const bool once = few && typical_extent(view_.rows()) <= kOnceRows;
       if (next) p["NEXT"] = std::to_string(ceil_div(reads_.panel_width, tiles.row_tiles));

@@ -10,10 +10,10 @@
 #include "compiler/codegen/contraction/pack.h"
 #include "compiler/codegen/contraction/panel_copy.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
-#include "compiler/contraction/chunks.h"
 #include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/codegen/text/half.h"
 #include "compiler/codegen/text/scope.h"
+#include "compiler/contraction/chunks.h"
 #include "compiler/ir/division.h"
 #include "compiler/kernels/kernel_part.h"
 

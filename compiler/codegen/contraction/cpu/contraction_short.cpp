@@ -12,6 +12,7 @@
 #include "compiler/codegen/contraction/tile_kernel.h"
 #include "compiler/contraction/fma.h"
 #include "compiler/contraction/quantized.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
@@ -69,7 +70,7 @@ std::vector<Quantizable> candidates(const Schedule& schedule, const EntrySchedul
 }  // namespace
 
 void shorten_weights(Schedule& schedule, const Target& target, double error) {
-  if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit) return;
+  if (!target.has_vector_templates()) return;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<Quantizable> all = candidates(schedule, entry, target);
     std::stable_sort(all.begin(), all.end(),

@@ -14,6 +14,7 @@
 #include "compiler/contraction/strassen.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/resident.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
@@ -168,9 +169,7 @@ class StrassenCode {
 }  // namespace
 
 void multiply_halves(Schedule& schedule, const Target& target, double error) {
-  if (target.device_class != DeviceClass::cpu || target.vector_width < 4 || target.loop_iterations != Target::kNoLimit ||
-      target.tile_products > 0)
-    return;
+  if (!target.has_vector_templates() || target.multiplies_tiles()) return;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<std::size_t> kernels;
     for (const Step& step : entry.steps) {

@@ -7,6 +7,8 @@
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_image.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
+#include "compiler/contraction/prefetch.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 
@@ -45,9 +47,8 @@ class WindowCode {
     if (tiles_.weights_in_place) {
       read_in_place(placed_weights(view_, image_).value());
     } else {
-      out_.constants.push_back(
-          own_constant("weights", weights.name + ".packed",
-                       packed(weights.constant, constant_b_layout(view_, buffers).value(), panel_width)));
+      out_.constants.push_back(own_constant("weights", weights.name + ".packed",
+                                            packed(weights.constant, constant_b_layout(view_, buffers).value(), panel_width)));
       kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
       out_.values.holes["B_POINTER"] = fmt::format("const __global float* w = weights + panel * {};\n",
                                                    channels() * image_.y.taps * image_.x.taps * panel_width);

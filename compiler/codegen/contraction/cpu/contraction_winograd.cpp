@@ -8,8 +8,10 @@
 #include "compiler/codegen/contraction/contraction_image.h"
 #include "compiler/codegen/contraction/cpu/winograd_filters.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
+#include "compiler/contraction/prefetch.h"
 #include "compiler/ir/typical.h"
 #include "compiler/ops/winograd.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
@@ -72,9 +74,9 @@ class WinogradCode {
                        inner = view_.inner().value(), panels = ceil_div(columns, panel_width);
     out_.template_name = "contraction_winograd_cpu";
     if (weights)
-      out_.constants.push_back(
-          own_constant("weights", view_.operand_of(view_.b()).value + ".winograd",
-                       transformed_panels(*weights, constant_b_layout(view_, buffers).value(), columns, inner, panel_width, f_)));
+      out_.constants.push_back(own_constant(
+          "weights", view_.operand_of(view_.b()).value + ".winograd",
+          transformed_panels(*weights, constant_b_layout(view_, buffers).value(), columns, inner, panel_width, f_)));
     out_.constants.push_back(own_constant("zero", "zero", HostTensor(DType::f32, {inner})));
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
     fill(panel_width, columns, inner, weights ? std::string_view("weights") : kFilters);
@@ -98,9 +100,9 @@ class WinogradCode {
     holes["SIZES"] = images().is_constant() ? "" : fmt::format("const int image_count = (int)({});\n", view_.c_text(images()));
     p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
     // The first of several register tiles would wait for memory and the others ask for what is there.
-    const bool next = has_few_registers(target_) || tiles_.tiles > tiles_.rows;
+    const bool next = !target_.has.software_prefetch || tiles_.tiles > tiles_.rows;
     const RowsAhead ahead = prefetch_rows(target_, tiles_.tiles, panel_width);
-    const bool asks_near = !next || !has_few_registers(target_);
+    const bool asks_near = !next || target_.has.software_prefetch;
     const std::pair<const char*, std::int64_t> numbers[] = {
         {"T", f_.tile},
         {"R", f_.taps},
@@ -119,8 +121,8 @@ class WinogradCode {
         {"NV", tiles_.vectors},
         {"TB", tiles_.tiles},
         {"NP", tiles_.panels},
-        {"K_CHAIN", std::min(inner, target_.careful_sums ? kCarefulChain : longest_chain(target_))},
-        {"K_GROUP", target_.careful_sums ? std::min(inner, kCarefulGroup) : inner},
+        {"K_CHAIN", std::min(inner, target_.precision.careful_sums ? kCarefulChain : longest_chain(target_))},
+        {"K_GROUP", target_.precision.careful_sums ? std::min(inner, kCarefulGroup) : inner},
         {"AHEAD", asks_near ? ahead.later : 0},
         {"FIRST_AHEAD", asks_near ? ahead.first : 0},
         {"NEXT", next && ahead.first > 0 ? 1 : 0}};

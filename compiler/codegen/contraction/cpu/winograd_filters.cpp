@@ -11,7 +11,8 @@ namespace oclc {
 namespace {
 
 // The kernel that writes u[panel][point][channel][column of the panel] to `buffer`; columns past the last are 0.
-Kernel filter_kernel(const ContractionView& view, const WinogradTiles& tiles, std::int64_t filter_taps, std::int64_t panel_width, int buffer) {
+Kernel filter_kernel(const ContractionView& view, const WinogradTiles& tiles, std::int64_t filter_taps,
+                     std::int64_t panel_width, int buffer) {
   const Winograd& f = winograd(tiles.outputs, filter_taps);
   const std::int64_t channels = view.inner().value(), columns = view.columns().value();
   const ScalarNode& weight = view.b();
@@ -105,7 +106,7 @@ int filters_of(const Kernel& kernel) {
 }
 
 void transform_filters(Schedule& schedule, const Target& target) {
-  if (target.device_class != DeviceClass::cpu) return;
+  if (!target.items_are_cores()) return;
   for (EntrySchedule& entry : schedule.entries) {
     std::vector<Step> all;
     const auto transform = [&](const Step& step, const Step* loop) {

@@ -82,10 +82,10 @@ class GpuContractionCode {
     p["TN"] = std::to_string(tiles_.item_columns);
     p["WM"] = std::to_string(tiles_.warp_rows);
     p["WN"] = std::to_string(tiles_.warp_columns);
-    p["SPLIT"] = target_.products == Products::split ? "1" : "0";
+    p["SPLIT"] = target_.precision.products == Products::split ? "1" : "0";
     p["EPILOGUE_UNROLL"] = std::to_string(has_cheap_epilogue(view_) ? kEpilogueUnroll : 1);
     p["SURPLUS"] = items_ > tiles_.items() ? "1" : "0";
-    if (sm90a_) p["REGAIN"] = target_.products == Products::split ? "1" : "0";
+    if (sm90a_) p["REGAIN"] = target_.precision.products == Products::split ? "1" : "0";
   }
 
   // Whether steps of so many terms go on from one tap to the next.
@@ -98,7 +98,7 @@ class GpuContractionCode {
     auto& p = values_.parameters;
     const bool is_known = view_.inner().is_constant();
     p["BK"] = std::to_string(depth);
-    p["K_UNROLL"] = target_.products == Products::split ? "1" : std::to_string(depth / 8);
+    p["K_UNROLL"] = target_.precision.products == Products::split ? "1" : std::to_string(depth / 8);
     p["FLAT"] = is_flat(depth) ? "1" : "0";
     const bool is_short = is_known && view_.inner().value() * view_.taps() <= longest_chain;
     p["CHAIN"] = std::to_string(longest_chain / depth);
@@ -276,8 +276,8 @@ class GpuContractionCode {
     g.source = portable_text(kTemplate, "2 * STAGE", loop, sm90a_ ? "tile" : group);
     if (on_matrix_unit()) {
       portable.set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);
-      g.source =
-          "#if OCLC_NV_SM >= 80\n" + portable_text(kMatrixTemplate, "SPACE", "", group) + "#else\n" + g.source + "#endif\n";
+      g.source = fmt::format("#if {}\n", target_.matrix_unit->condition) + portable_text(kMatrixTemplate, "SPACE", "", group) +
+                 "#else\n" + g.source + "#endif\n";
     }
     if (!sm90a_) return g;
     set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);

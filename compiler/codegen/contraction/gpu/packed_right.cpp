@@ -199,7 +199,7 @@ HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles,
   layout.inner = view.inner().value();
   layout.taps = view.taps();
   layout.tile_columns = tiles.columns;
-  layout.parts = target.products == Products::split ? 2 : 1;
+  layout.parts = target.precision.products == Products::split ? 2 : 1;
   layout.flat = layout.taps > 1 && layout.inner % HalvesLayout::kStep != 0;
   layout.line = std::max<std::int64_t>(1, tiles.line);
   layout.in_order = tiles.line > 0;
@@ -215,7 +215,7 @@ int images_of(const Kernel& kernel) {
 }
 
 void pack_right_operands(Schedule& schedule, const Target& target) {
-  if (!target.sm90a || target.products == Products::fma) return;
+  if (!target.multiplies_groups()) return;
   Packer packer(schedule, target);
   for (EntrySchedule& entry : schedule.entries) packer.run(entry.steps);
 }
