@@ -130,7 +130,7 @@ Planned plan_amx_chunks(const Case& c, StrategyId strategy) {
 
 Planned plan_chunks_constant_a(const Case& c, StrategyId strategy) {
   const Problem& p = c.problem;
-  if (c.target.has.tall_tiles) return refused("measured with low tiles alone");
+  if (c.target.has.tall_tiles) return refused("measured on low tiles alone");
   if (!p.a.constant || p.taps != 1 || p.a.stored != DType::f32 || !p.m.known || !p.k.known)
     return refused("A is not a constant of floats whose elements lie at known strides");
   const auto chunks = choose_chunks_beside_panels(p, c.target);

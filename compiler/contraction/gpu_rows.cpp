@@ -32,7 +32,8 @@ std::optional<std::int64_t> rows_with(const Problem& p, std::int64_t more_positi
 }
 
 StrategyId strategy_of(const GpuChoice& g, const Target& target) {
-  if (!g.sm90a) return uses_matrix_unit(g.tiles, target) ? StrategyId::mma : StrategyId::simt;
+  if (!g.sm90a && !uses_matrix_unit(g.tiles, target)) return StrategyId::simt;
+  if (!g.sm90a) return target.multiplies_tf32_fragments() ? StrategyId::mma : StrategyId::mma_bf16;
   if (!g.sm90a->halves) return StrategyId::wgmma_tf32;
   return target.precision.products == Products::split ? StrategyId::wgmma_f16x2 : StrategyId::wgmma_f16;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "compiler/ir/division.h"
@@ -44,12 +45,19 @@ GpuProduct product_of_sizes(bool is_any, F of) {
 // The geometric mean of `seconds(size)`, each with a launch.
 double mean_seconds(const GpuProduct& product, const std::function<double(const GpuProduct&)>& seconds);
 
+struct SubGroupTile {
+  int rows = 0, columns = 0;
+  int elements() const { return rows * columns; }
+};
+
 // The tile of C of a work-group, the terms of a step, and the tile of a work-item: BM, BN, BK, TM, TN of contraction_gpu.cl.
 struct GpuTiles {
   int rows = 64, columns = 64, depth = 16;
   int item_rows = 4, item_columns = 4;
-  // The tile of a sub-group of 32 work-items on a matrix unit, as many of them: WM, WN of contraction_mma_gpu.cl; 0: too small.
-  int warp_rows = 32, warp_columns = 32;
+
+  // The tile of a sub-group on a matrix unit, as near to a square as powers of two come: WM, WN of the unit's template. Nothing
+  // where the unit's own matrices are larger.
+  std::optional<SubGroupTile> of_sub_group(const MatrixUnit& unit) const;
 
   int items() const { return rows / item_rows * (columns / item_columns); }
   // Of the two pairs of tiles, with the padding of their rows.
@@ -57,6 +65,8 @@ struct GpuTiles {
 };
 
 bool uses_matrix_unit(const GpuTiles& tiles, const Target& target);
+// Terms of a step on the unit.
+int steps_of_unit(const MatrixUnit& unit);
 // The tiles with the least estimated time among those that the target has room for: waste at the edges, local memory traffic of
 // small tiles, compute units without work, latency of short launches; or what was timed for "gpu_tiles groups rows columns
 // depth": rows, columns, depth, item_rows, item_columns of such tiles. Deterministic.

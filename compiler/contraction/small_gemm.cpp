@@ -44,7 +44,7 @@ const SmallGemmRegime* small_gemm_regime(StrategyId strategy) {
 }
 
 bool has_small_gemm(const Target& target) {
-  return target.multiplies_groups() && !target.counts_loops() && target.work_group == kSubGroups * 32;
+  return target.multiplies_groups() && target.has_group_templates() && target.work_group == kSubGroups * 32;
 }
 
 std::optional<ShortTiles> choose_small_gemm(const SmallGemm& product, const SmallGemmRegime& regime, const Target& target,

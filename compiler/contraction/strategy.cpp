@@ -73,6 +73,7 @@ constexpr Strategy kStrategies[] = {
     {Id::wgmma_f16x2, "contraction_halves_sm90a", "wgmma on pairs of f16, B packed", Needs::wgmma, kTileUnits, plan_gpu},
     {Id::wgmma_tf32, "contraction_sm90a", "wgmma on TF32", Needs::wgmma, kTileUnits, plan_gpu},
     {Id::mma, "contraction_mma_gpu", "mma.sync on TF32", Needs::gpu, kTileUnits, plan_gpu},
+    {Id::mma_bf16, "contraction_unit_gpu", "matrix units on bfloat16 terms, or on halves", Needs::gpu, kTileUnits, plan_gpu},
     {Id::simt, "contraction_gpu", "fused multiply-adds of work-items", Needs::gpu, kAllTerms, plan_gpu},
     {Id::loops, "", "loops without a template", Needs::nothing, kNoTemplate, plan_loops},
 };

@@ -7,7 +7,7 @@ namespace oclc {
 namespace {
 
 // In the order of the enumeration.
-constexpr std::array<std::string_view, 34> kNames = {"gemm",
+constexpr std::array<std::string_view, 35> kNames = {"gemm",
                                                      "im2col",
                                                      "winograd",
                                                      "planes",
@@ -39,6 +39,7 @@ constexpr std::array<std::string_view, 34> kNames = {"gemm",
                                                      "wgmma_f16x2",
                                                      "wgmma_f16",
                                                      "mma",
+                                                     "mma_bf16",
                                                      "simt",
                                                      "loops"};
 static_assert(kNames.size() == static_cast<std::size_t>(StrategyId::loops) + 1);

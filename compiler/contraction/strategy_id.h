@@ -42,6 +42,7 @@ enum class StrategyId {
   wgmma_f16x2,
   wgmma_f16,
   mma,
+  mma_bf16,
   simt,
   // What no template computes.
   loops

@@ -242,7 +242,7 @@ std::int64_t attention_row_blocks(const Kernel& scores, const Kernel& product, c
 }
 
 void attention(Schedule& schedule, const Target& target, const Able& able) {
-  if (!target.multiplies_tiles() && !target.multiplies_fragments()) return;
+  if (!target.multiplies_tiles() && !target.multiplies_tf32_fragments()) return;
   Attention pass(schedule, target, able);
   for (EntrySchedule& entry : schedule.entries) pass.steps(entry.steps);
 }

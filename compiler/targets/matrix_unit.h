@@ -38,10 +38,12 @@ struct MatrixUnit {
   UnitOperands operands = UnitOperands::fragments;
   int m = 0, n = 0, k = 0;  // C[m, n] += A[m, k] B[k, n] is one instruction
   UnitNumber operand = UnitNumber::f32, sum = UnitNumber::f32;
-  int lanes = 1;               // work-items that share a matrix
-  Fragment a{}, b{}, c{};      // with UnitOperands::fragments
-  std::string_view prelude;    // file of templates with the unit's functions
-  std::string_view condition;  // the preprocessor's, of text for the unit; other text stands beside it
+  int lanes = 1;                 // work-items that share a matrix
+  double rate = 1;               // multiply-adds for one of the arithmetic units; nv_tf32's are measured with its templates
+  Fragment a{}, b{}, c{};        // with UnitOperands::fragments
+  std::string_view prelude;      // file of templates with the unit's functions
+  std::string_view condition;    // the preprocessor's, of text for the unit; other text stands beside it
+  std::string_view attribute{};  // of a kernel that multiplies by it
 };
 
 std::span<const MatrixUnit> matrix_units();

@@ -88,6 +88,33 @@ const std::vector<Target>& target_rows() {
        .launch_seconds = 4e-6,
        .matrix_unit = &matrix_unit("nv_tf32"),
        .has = {.megakernel = Megakernel::groups, .wgmma = true, .one_memory_object = true}},
+      // From the vendors' documents: nobody has measured either.
+      {.name = "xe",
+       .about = "Intel GPU with XMX in sub-groups of 16 (Data Center GPU Max, Xe2): not measured",
+       .device_class = DeviceClass::gpu,
+       .vector_width = 1,
+       .vector_registers = 128,
+       .compute_units = 64,
+       .l2_bytes = 16 << 20,
+       .local_bytes = 64 << 10,
+       .flops = 20e12,
+       .bytes_per_second = 1e12,
+       .launch_seconds = 6e-6,
+       .matrix_unit = &matrix_unit("xmx"),
+       .has = {.fp64 = false}},
+      {.name = "rdna3",
+       .about = "AMD GPU with WMMA (gfx1100 to gfx1102): not measured",
+       .device_class = DeviceClass::gpu,
+       .vector_width = 1,
+       .vector_registers = 128,
+       .compute_units = 48,
+       .l2_bytes = 6 << 20,
+       .local_bytes = 64 << 10,
+       .flops = 30e12,
+       .bytes_per_second = 800e9,
+       .launch_seconds = 6e-6,
+       .matrix_unit = &matrix_unit("wmma"),
+       .has = {.fp64 = false}},
       // A CPU whose vectors run over the work-items of a group. Its driver ends all loops of a work-item after 65535
       // iterations.
       {.name = "llvmpipe",
@@ -128,13 +155,23 @@ bool is_amd(std::string_view name) { return name.find("AMD") != name.npos; }
 
 bool is_nvidia(std::string_view vendor) { return vendor.find("NVIDIA") != vendor.npos; }
 
-// The same chip with different memory.
-bool is_hopper(std::string_view name) { return name == "NVIDIA H200" || name.starts_with("NVIDIA H100"); }
+// GPUs that have a row, by what their name holds. An H100 is the same chip as an H200 with different memory.
+struct KnownGpu {
+  std::string_view name, row;
+};
+constexpr KnownGpu kKnownGpus[] = {{"NVIDIA H200", "h200"}, {"NVIDIA H100", "h200"}, {"Data Center GPU Max", "xe"},
+                                   {"Arc(TM) B", "xe"},     {"Arc(TM) 140V", "xe"},  {"Arc(TM) 130V", "xe"},
+                                   {"gfx1100", "rdna3"},    {"gfx1101", "rdna3"},    {"gfx1102", "rdna3"}};
+
+std::string_view gpu_row(std::string_view name) {
+  const auto at = std::find_if(std::begin(kKnownGpus), std::end(kKnownGpus),
+                               [&](const KnownGpu& gpu) { return name.find(gpu.name) != name.npos; });
+  return at == std::end(kKnownGpus) ? "gpu" : at->row;
+}
 
 Target target_for(const DeviceFacts& facts) {
   Target target = find_target(facts.loop_limit          ? "llvmpipe"
-                              : is_hopper(facts.name)   ? "h200"
-                              : !facts.is_cpu           ? "gpu"
+                              : !facts.is_cpu           ? gpu_row(facts.name)
                               : facts.vector_width < 8  ? "cpu-128"
                               : facts.vector_width < 16 ? "cpu-256"
                               : facts.amx               ? "cpu-amx"

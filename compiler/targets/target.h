@@ -74,6 +74,7 @@ struct Target {
 
   // What the contract lets the units multiply.
   bool multiplies_fragments() const { return has_unit(UnitOperands::fragments) && precision.products != Products::fma; }
+  bool multiplies_tf32_fragments() const { return multiplies_fragments() && matrix_unit->operand == UnitNumber::tf32; }
   bool multiplies_tiles() const { return has_unit(UnitOperands::tiles) && precision.bf16_products > 0; }
   bool multiplies_groups() const { return has.wgmma && precision.products != Products::fma; }
 

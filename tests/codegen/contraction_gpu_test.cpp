@@ -151,7 +151,7 @@ TEST_CASE(
   for (const char* name : {"gpu", "h200"}) {
     CompileOptions options = default_options();
     options.target = find_target(name);
-    options.target.fp64 = true;
+    options.target.has.fp64 = true;
     const PlanRunner runner(module_of(copy_graph(*check.graph)), options);
     CHECK(runner.source().find("part") != std::string::npos);
   }

@@ -54,6 +54,7 @@ constexpr EmitterRow kEmitters[] = {
     {Id::wgmma_f16x2, emit_gpu},
     {Id::wgmma_tf32, emit_gpu},
     {Id::mma, emit_gpu},
+    {Id::mma_bf16, emit_gpu},
     {Id::simt, emit_gpu},
 };
 

@@ -10,8 +10,9 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kMarker = "//@provides ";
-constexpr std::string_view kFiles[] = {"prelude",   "resident", "memory", "lanes",     "half",      "narrow",
-                                       "matrix_nv", "groups",   "sm90a",  "tiles_amx", "digits_amx"};
+constexpr std::string_view kFiles[] = {"prelude", "resident",  "memory",       "lanes",      "half",
+                                       "narrow",  "matrix_nv", "matrix_units", "matrix_xmx", "matrix_wmma",
+                                       "groups",  "sm90a",     "tiles_amx",    "digits_amx"};
 
 struct Piece {
   std::vector<std::string> names;

@@ -78,7 +78,7 @@ double product_efficiency(double rows, double columns, double inner, const Targe
   return 0.95 * fill * inner / (inner + 8) * rows / (rows + 4);
 }
 
-bool multiplies_fast(const Target& target) { return target.multiplies_fragments(); }
+bool multiplies_fast(const Target& target) { return target.multiplies_tf32_fragments(); }
 
 // Fewer channels or features leave tiles of matrix units empty.
 constexpr std::int64_t kNarrowOperand = 32;

@@ -21,7 +21,8 @@
 namespace oclc {
 namespace {
 
-constexpr std::string_view kTemplate = "contraction_gpu", kMatrixTemplate = "contraction_mma_gpu";
+constexpr std::string_view kTemplate = "contraction_gpu", kMatrixTemplate = "contraction_mma_gpu",
+                           kHalfUnitTemplate = "contraction_unit_gpu";
 // Terms of a step on a matrix unit.
 constexpr int kMatrixDepth = 32;
 // Terms of a chain there, which adds up sums of 8; elements of a sub-group's tile that leave registers for a second sum.
@@ -80,8 +81,6 @@ class GpuContractionCode {
     p["BN"] = std::to_string(tiles_.columns);
     p["TM"] = std::to_string(tiles_.item_rows);
     p["TN"] = std::to_string(tiles_.item_columns);
-    p["WM"] = std::to_string(tiles_.warp_rows);
-    p["WN"] = std::to_string(tiles_.warp_columns);
     p["SPLIT"] = target_.precision.products == Products::split ? "1" : "0";
     p["EPILOGUE_UNROLL"] = std::to_string(has_cheap_epilogue(view_) ? kEpilogueUnroll : 1);
     p["SURPLUS"] = items_ > tiles_.items() ? "1" : "0";
@@ -103,6 +102,39 @@ class GpuContractionCode {
     const bool is_short = is_known && view_.inner().value() * view_.taps() <= longest_chain;
     p["CHAIN"] = std::to_string(longest_chain / depth);
     p["CHAINED"] = longest_chain == 0 || is_short ? "0" : "1";
+  }
+
+  // Of the template for the target's matrix unit.
+  void fill_unit() {
+    const MatrixUnit& unit = *target_.matrix_unit;
+    const SubGroupTile tile = unit_tile();
+    auto& p = values_.parameters;
+    set_steps(steps_of_unit(unit), tile.elements() <= kChainedElements ? kLongestMatrixChain : 0);
+    p["WM"] = std::to_string(tile.rows);
+    p["WN"] = std::to_string(tile.columns);
+    if (unit.operand == UnitNumber::tf32) return;
+    const auto lies_as = [&](const ScalarNode& x, DType type) { return is_plain_load(x) && view_.stored_type(x) == type; };
+    const bool halves = lies_as(view_.a(), DType::f16) && lies_as(view_.b(), DType::f16),
+               one_part = halves || (lies_as(view_.a(), DType::bf16) && lies_as(view_.b(), DType::bf16));
+    p["UNIT"] = unit.name;
+    p["LANES"] = std::to_string(unit.lanes);
+    p["UM"] = std::to_string(unit.m);
+    p["UN"] = std::to_string(unit.n);
+    p["PARTS"] = std::to_string(one_part ? 1 : parts_of(target_.precision.bf16_products));
+    p["HALF"] = halves ? "1" : "0";
+    if (p["CHAINED"] == "0") p["CHAIN"] = "0";
+  }
+
+  SubGroupTile unit_tile() const { return tiles_.of_sub_group(*target_.matrix_unit).value(); }
+
+  std::string_view unit_template() const {
+    return target_.matrix_unit->operand == UnitNumber::tf32 ? kMatrixTemplate : kHalfUnitTemplate;
+  }
+
+  // Floats of local memory beside the template's.
+  std::string unit_exchange() const {
+    if (target_.matrix_unit->operand == UnitNumber::tf32) return "";
+    return fmt::format(" + oclc_exchange_floats({})", items_ / target_.matrix_unit->lanes);
   }
 
   // Groups share the terms of a tile: sizes are numbers then, see split_sums.h.
@@ -245,29 +277,31 @@ class GpuContractionCode {
       }
     }
     if (on_matrix_unit())
-      g.schedule += fmt::format("; on a matrix unit {}, steps of {}, {} x {} a sub-group", kMatrixTemplate, kMatrixDepth,
-                                tiles_.warp_rows, tiles_.warp_columns);
+      g.schedule += fmt::format("; on a matrix unit {}, steps of {}, {} x {} a sub-group", unit_template(),
+                                steps_of_unit(*target_.matrix_unit), unit_tile().rows, unit_tile().columns);
     g.head = kernel_head(kernel, g);
     const auto function = [&](std::string_view attribute, std::string_view tile, const std::string& body) {
       return fmt::format("{}void {}_tile({}, const int {}, __local float* restrict space) {{\n{}}}\n\n", attribute, g.name,
                          tile_parameters, tile, body);
     };
-    const auto wrapper = [&](const std::string& floats, int alignment, std::string_view loop, std::string_view tile) {
+    const auto wrapper = [&](const std::string& floats, int alignment, std::string_view loop, std::string_view tile,
+                             std::string_view attribute = "") {
       return fmt::format(
-          "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
+          "{8}__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
           "  __local float space[{3}] __attribute__((aligned({4})));\n  {5}{1}_tile({6}, {7}, space);\n}}\n",
-          items_, g.name, parameters, floats, alignment, loop, arguments, tile);
+          items_, g.name, parameters, floats, alignment, loop, arguments, tile, attribute);
     };
     const std::string group = "(int)get_group_id(0)";
-    const auto portable_text = [&](std::string_view name, std::string_view floats, std::string_view loop,
-                                   std::string_view tile) {
-      const std::string body = expand_tile_body(name, portable.values_), space = expand_macro(name, floats, portable.values_);
-      if (!windows) return function("", "tile", body) + wrapper(space, 16, loop, tile);
+    const auto portable_text = [&](std::string_view name, std::string_view floats, std::string_view loop, std::string_view tile,
+                                   const std::string& more_floats = "", std::string_view attribute = "") {
+      const std::string body = expand_tile_body(name, portable.values_),
+                        space = expand_macro(name, floats, portable.values_) + more_floats;
+      if (!windows) return function("", "tile", body) + wrapper(space, 16, loop, tile, attribute);
       return function("", "turn",
                       fmt::format("  const int tile = turn / {0}, window = turn % {0};\n", results) +
                           window_coordinates(kernel, "window") + body) +
              wrapper(space, 16, fmt::format("{}for (int window = 0; window < {}; ++window) ", loop, results),
-                     fmt::format("{} * {} + window", tile, results));
+                     fmt::format("{} * {} + window", tile, results), attribute);
     };
     const std::string loop = sm90a_ ? fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", group,
                                                   view_.c_text(portable_count))
@@ -275,12 +309,15 @@ class GpuContractionCode {
     portable.set_steps(tiles_.depth, kLongestChain);
     g.source = portable_text(kTemplate, "2 * STAGE", loop, sm90a_ ? "tile" : group);
     if (on_matrix_unit()) {
-      portable.set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);
-      g.source = fmt::format("#if {}\n", target_.matrix_unit->condition) + portable_text(kMatrixTemplate, "SPACE", "", group) +
-                 "#else\n" + g.source + "#endif\n";
+      portable.fill_unit();
+      const MatrixUnit& unit = *target_.matrix_unit;
+      const std::string attribute = unit.attribute.empty() ? "" : fmt::format("{}\n", unit.attribute);
+      g.source = fmt::format("#if {}\n", unit.condition) +
+                 portable_text(unit_template(), "SPACE", "", group, portable.unit_exchange(), attribute) + "#else\n" +
+                 g.source + "#endif\n";
     }
     if (!sm90a_) return g;
-    set_steps(kMatrixDepth, tiles_.warp_rows * tiles_.warp_columns <= kChainedElements ? kLongestMatrixChain : 0);
+    set_steps(kMatrixDepth, kLongestMatrixChain);
     g.sm90a = true;
     const EpiloguePhases phases = contraction_epilogue_phases(view_, kEpilogueWidth, true);
     values_.holes["EPILOGUE_VALUE"] = phases.value;
