@@ -109,7 +109,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   if (options.stop_after == "kernels") return result;
   stage("schedule");
   run_schedule_passes(result.schedule, schedule_passes(), schedule_context(options, target));
-  choose_contractions(result.schedule, target);
+  choose_contractions(result.schedule, target, options.report ? &result.contractions : nullptr);
   if (options.stop_after == "schedule") return result;
   stage("codegen");
   result.plan = build_plan(result.schedule, target, plan_options(options));
