@@ -12,6 +12,8 @@
 #include "compiler/schedule/loops_apart.h"
 #include "compiler/schedule/persistent.h"
 #include "compiler/schedule/pool_products.h"
+#include "compiler/schedule/prefetch_weights.h"
+#include "compiler/schedule/resident.h"
 #include "compiler/schedule/short_products.h"
 #include "compiler/schedule/split_sums.h"
 #include "compiler/schedule/stripes.h"
@@ -30,6 +32,8 @@ bool is_multicore(const ScheduleContext& c) { return is_free_cpu(c) && c.target.
 bool is_sm90a(const ScheduleContext& c) { return c.target.sm90a; }
 bool multiplies_on_sm90a(const ScheduleContext& c) { return c.target.sm90a && c.target.products != Products::fma; }
 bool rounds_on_sm90a(const ScheduleContext& c) { return c.target.sm90a && c.target.products == Products::rounded; }
+bool shares_launches(const ScheduleContext& c) { return loops_freely(c) && (is_cpu(c) || c.target.sm90a); }
+bool rounds_on_gpu(const ScheduleContext& c) { return is_free_gpu(c) && c.target.products == Products::rounded; }
 bool multiplies_on_vectors(const ScheduleContext& c) { return is_free_cpu(c) && c.target.vector_width >= 4; }
 bool rounds_weights(const ScheduleContext& c) { return multiplies_on_vectors(c) && c.rounds_weights; }
 bool multiplies_by_fma(const ScheduleContext& c) { return multiplies_on_vectors(c) && c.target.tile_products == 0; }
@@ -66,6 +70,9 @@ constexpr SchedulePass kSchedulePasses[] = {
      "takes the products whose weights keep their bits"},
     {"side_by_side", side_by_side, Needs::fuse, is_gpu, "pack_right_operands", "packing is what most products wait for"},
     {"loops_apart", loops_apart, Needs::resident, is_multicore, "stripes", "leaves loops over stripes and images alone"},
+    {"resident", resident, Needs::resident, shares_launches, "loops_apart",
+     "all other passes have made the steps that it gathers"},
+    {"prefetch_weights", prefetch_weights, Needs::fuse, rounds_on_gpu, "resident", "launches stand in their final order"},
 };
 
 }  // namespace
