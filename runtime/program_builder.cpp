@@ -78,7 +78,9 @@ bool drop_nvidia_option(std::string& options) {
 std::string options_of(const fb::Program& program) {
   std::string options = program.options() ? program.options()->str() : "";
   if (options.find("-cl-std=") == options.npos) options = options.empty() ? "-cl-std=CL1.2" : "-cl-std=CL1.2 " + options;
-  return options + " -w";  // drivers print on the standard error how many warnings there were
+  // Drivers print on the standard error how many warnings there were; they tell the kinds of parameters, against which launches
+  // are checked, of programs that ask for it.
+  return options + " -w -cl-kernel-arg-info";
 }
 
 void append(Unit& unit, std::uint32_t index, const fb::Program& program) {

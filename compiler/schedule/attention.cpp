@@ -8,6 +8,8 @@
 #include "compiler/contraction/amx_tiles.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/axis_dependencies.h"
+#include "compiler/kernels/kernel_part.h"
 #include "compiler/kernels/merged_kernel.h"
 
 namespace oclc {
@@ -30,6 +32,7 @@ constexpr double kApartFlops = 100e12, kScoreBytes = 16;
 // rows that meet them.
 constexpr double kFewestRows = 16;
 constexpr std::int64_t kFewestDepth = 16;
+constexpr int kFloats = 16;  // of the vectors that lay them out
 constexpr double kLayOut = 1.5;
 
 struct Extents {
@@ -125,12 +128,23 @@ bool reads_scores(const Kernel& scores, const Kernel& product) {
          at_first(scores, stored) == at_first(product, loaded);
 }
 
-using Able = std::function<bool(const Kernel&, const Kernel&)>;
+// Whether vectors of floats copy what `root` of the kernel is computed from along the axis, as attention_amx.cl wants it.
+bool copies_vectors(const Kernel& kernel, NodeId root, const Axis& along) {
+  return along.extent.is_constant() && along.extent.value() >= kFloats &&
+         can_vectorize(part_for(kernel, root), along.name, kFloats);
+}
+
+bool copies_operands(const Kernel& scores, const Kernel& product) {
+  const auto copies_b = [](const Kernel& kernel) {
+    const Contraction& c = *kernel.contraction;
+    return copies_vectors(kernel, c.b, axis(kernel, c.n[0])) || copies_vectors(kernel, c.b, inner(kernel));
+  };
+  return copies_vectors(scores, scores.contraction->a, inner(scores)) && copies_b(scores) && copies_b(product);
+}
 
 class Attention {
  public:
-  Attention(Schedule& schedule, const Target& target, const Able& able)
-      : schedule_(schedule), target_(target), able_(able), uses_(schedule.uses()) {}
+  Attention(Schedule& schedule, const Target& target) : schedule_(schedule), target_(target), uses_(schedule.uses()) {}
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -179,7 +193,7 @@ class Attention {
   }
 
   bool tiles_pay(const Kernel& scores, const Kernel& product) const {
-    if (!axis(scores, scores.contraction->n[0]).extent.is_constant() || !able_(scores, product)) return false;
+    if (!axis(scores, scores.contraction->n[0]).extent.is_constant() || !copies_operands(scores, product)) return false;
     const Extents e = extents_of(scores, product);
     return e.rows >= kFewestRows && e.keys >= kFewestRows && e.depth >= kFewestDepth &&
            attention_row_blocks(scores, product, target_) > 0;
@@ -202,7 +216,6 @@ class Attention {
 
   Schedule& schedule_;
   const Target& target_;
-  const Able& able_;
   const std::map<int, int> uses_;
 };
 
@@ -241,9 +254,8 @@ std::int64_t attention_row_blocks(const Kernel& scores, const Kernel& product, c
   return best;
 }
 
-void attention(Schedule& schedule, const Target& target, const Able& able) {
-  if (!target.multiplies_tiles() && !target.multiplies_tf32_fragments()) return;
-  Attention pass(schedule, target, able);
+void attention(Schedule& schedule, const ScheduleContext& context) {
+  Attention pass(schedule, context.target);
   for (EntrySchedule& entry : schedule.entries) pass.steps(entry.steps);
 }
 

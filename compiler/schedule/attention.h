@@ -1,16 +1,13 @@
 // Attention in one kernel: the softmax of a product's rows times a second matrix, whose scores are never stored.
 #pragma once
-#include <functional>
-
-#include "compiler/kernels/kernel.h"
-#include "compiler/targets/target.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
 // Makes one step (Step::attention) of a product, the softmax of its rows and a product that sums over these, where nothing else
-// reads the scores and the estimated time is less than that of three launches. On a CPU's tile units `able` says of scores and
-// product whether the template takes them.
-void attention(Schedule& schedule, const Target& target, const std::function<bool(const Kernel&, const Kernel&)>& able);
+// reads the scores and the estimated time is less than that of three launches. On a CPU's tile units vectors copy the operands
+// of both products.
+void attention(Schedule& schedule, const ScheduleContext& context);
 
 // Tiles of the templates attention_*gpu.cl: sub-groups of 16 rows, and keys of a block.
 struct AttentionTiles {

@@ -208,9 +208,8 @@ int chain_items(const Target& target) {
   return target.local_bytes > target.largest_group * kBytesOfItem ? target.largest_group : target.work_group;
 }
 
-void chains(Schedule& schedule, const Target& target, bool resident) {
-  if (!target.has_group_templates()) return;
-  Chains all(schedule, target, resident);
+void chains(Schedule& schedule, const ScheduleContext& context) {
+  Chains all(schedule, context.target, context.runs("resident"));
   for (EntrySchedule& entry : schedule.entries) all.steps(entry.steps);
 }
 

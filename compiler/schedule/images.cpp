@@ -227,9 +227,8 @@ bool lies_within(const Expr& index, const std::vector<Expr>& guards, std::int64_
   return lower_bound(index, guards) >= 0 && lower_bound(Expr(size - 1) - index, guards) >= 0;
 }
 
-void images(Schedule& schedule, const Target& target) {
-  if (target.megakernel() != Megakernel::cores) return;
-  Images all(schedule, target);
+void images(Schedule& schedule, const ScheduleContext& context) {
+  Images all(schedule, context.target);
   for (EntrySchedule& entry : schedule.entries) all.steps(entry.steps);
 }
 

@@ -2,13 +2,12 @@
 // only what they computed for the same value of it, become a loop over that axis inside a resident launch. What they hand on
 // then stays in the caches, in the memory of one image.
 #pragma once
-#include "compiler/kernels/kernel.h"
-#include "compiler/targets/target.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
 // Makes loops of those stretches where the traffic saved is more than the weights that every image reads anew.
-void images(Schedule& schedule, const Target& target);
+void images(Schedule& schedule, const ScheduleContext& context);
 
 // A lower bound of e wherever all guards hold; -kUnbounded if none is known. Multiples of guards are taken away where that
 // helps.

@@ -318,21 +318,18 @@ class Joiner {
 
 }  // namespace
 
-void join_rows(Schedule& schedule, const Target& target) {
-  if (!target.has_group_templates()) return;
-  for (EntrySchedule& entry : schedule.entries) Joiner(schedule, target).rows(entry.steps);
+void join_rows(Schedule& schedule, const ScheduleContext& context) {
+  for (EntrySchedule& entry : schedule.entries) Joiner(schedule, context.target).rows(entry.steps);
   drop_unused_kernels(schedule);
 }
 
-void read_through(Schedule& schedule, const Target& target) {
-  if (!target.has_group_templates()) return;
-  for (EntrySchedule& entry : schedule.entries) Joiner(schedule, target).copies(entry.steps);
+void read_through(Schedule& schedule, const ScheduleContext& context) {
+  for (EntrySchedule& entry : schedule.entries) Joiner(schedule, context.target).copies(entry.steps);
   drop_unused_kernels(schedule);
 }
 
-void join_pointwise(Schedule& schedule, const Target& target) {
-  if (!target.has_group_templates()) return;
-  for (EntrySchedule& entry : schedule.entries) Joiner(schedule, target).pointwise(entry.steps);
+void join_pointwise(Schedule& schedule, const ScheduleContext& context) {
+  for (EntrySchedule& entry : schedule.entries) Joiner(schedule, context.target).pointwise(entry.steps);
   drop_unused_kernels(schedule);
 }
 

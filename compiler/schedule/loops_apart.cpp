@@ -104,9 +104,8 @@ class Loops {
 
 }  // namespace
 
-void loops_apart(Schedule& schedule, const Target& target) {
-  if (target.megakernel() != Megakernel::cores || target.compute_units < 2) return;
-  for (EntrySchedule& entry : schedule.entries) Loops(schedule, target).run(entry.steps);
+void loops_apart(Schedule& schedule, const ScheduleContext& context) {
+  for (EntrySchedule& entry : schedule.entries) Loops(schedule, context.target).run(entry.steps);
 }
 
 }  // namespace oclc

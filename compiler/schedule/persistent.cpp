@@ -106,9 +106,8 @@ void each_kernel(const Schedule& schedule, const std::vector<Step>& list, const 
 
 }  // namespace
 
-void persistent(Schedule& schedule, const Target& target) {
-  if (target.counts_loops()) return;  // the loops of all trips would count together
-  Chooser chooser(schedule, target);
+void persistent(Schedule& schedule, const ScheduleContext& context) {
+  Chooser chooser(schedule, context.target);
   for (EntrySchedule& entry : schedule.entries) chooser.steps(entry.steps);
 }
 

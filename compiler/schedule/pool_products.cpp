@@ -161,8 +161,7 @@ class PoolProducts {
 
 }  // namespace
 
-void pool_products(Schedule& schedule, const Target& target) {
-  if (!target.has.wgmma || target.precision.products != Products::rounded) return;
+void pool_products(Schedule& schedule, const ScheduleContext& /*context*/) {
   PoolProducts pass(schedule);
   for (EntrySchedule& entry : schedule.entries) pass.steps(entry.steps);
   drop_unused_kernels(schedule);

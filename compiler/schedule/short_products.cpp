@@ -141,8 +141,8 @@ bool is_packable(const Kernel& kernel, const Schedule& schedule) {
 
 }  // namespace
 
-void short_products(Schedule& schedule, const Target& target) {
-  if (!target.has.wgmma) return;
+void short_products(Schedule& schedule, const ScheduleContext& context) {
+  const Target& target = context.target;
   const std::map<int, int> uses = schedule.uses();
   for (const EntrySchedule& entry : schedule.entries) {
     double of_host = 0, of_device = 0;

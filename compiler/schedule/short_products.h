@@ -2,14 +2,13 @@
 #pragma once
 #include <optional>
 
-#include "compiler/kernels/kernel.h"
-#include "compiler/targets/target.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
 // Marks the short products of entries whose launches the host bounds, or nearly does where operands are rounded: what keeps the
 // device busy for longer is left alone.
-void short_products(Schedule& schedule, const Target& target);
+void short_products(Schedule& schedule, const ScheduleContext& context);
 
 // A marked product in numbers; nothing for others, and where its operands are no longer what was marked.
 std::optional<SmallGemm> small_gemm_of(const Kernel& kernel);

@@ -255,9 +255,8 @@ class Splitter {
 
 }  // namespace
 
-void split_sums(Schedule& schedule, const Target& target) {
-  if (target.counts_loops()) return;
-  Splitter splitter(schedule, target);
+void split_sums(Schedule& schedule, const ScheduleContext& context) {
+  Splitter splitter(schedule, context.target);
   for (EntrySchedule& entry : schedule.entries) splitter.run(entry.steps);
 }
 

@@ -378,12 +378,15 @@ class Stripes {
   int count_ = 0;
 };
 
-}  // namespace
-
-void stripes(Schedule& schedule, const Target& target, bool batched) {
-  if (target.megakernel() != Megakernel::cores) return;
+void make_stripes(Schedule& schedule, const Target& target, bool batched) {
   Stripes all(schedule, target, batched);
   for (EntrySchedule& entry : schedule.entries) all.steps(entry.steps);
 }
+
+}  // namespace
+
+void stripes(Schedule& schedule, const ScheduleContext& context) { make_stripes(schedule, context.target, false); }
+
+void batched_stripes(Schedule& schedule, const ScheduleContext& context) { make_stripes(schedule, context.target, true); }
 
 }  // namespace oclc

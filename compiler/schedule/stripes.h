@@ -3,13 +3,14 @@
 // caches, in the memory of one stripe: for arenas, which halve in networks of light convolutions at the same time. A stripe's
 // neighbouring rows that a later kernel reads as well are computed again.
 #pragma once
-#include "compiler/kernels/kernel.h"
-#include "compiler/targets/target.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
 // Makes loops of those stretches where the traffic saved is more than what is computed again, weights read anew and the loop's
-// steps. `batched`: of kernels that go through images first, whose rows are then those of one image after another.
-void stripes(Schedule& schedule, const Target& target, bool batched = false);
+// steps.
+void stripes(Schedule& schedule, const ScheduleContext& context);
+// The same of kernels that go through images first, whose rows are then those of one image after another.
+void batched_stripes(Schedule& schedule, const ScheduleContext& context);
 
 }  // namespace oclc

@@ -158,7 +158,7 @@ TEST_CASE("many rows, unknown rows, weights that caches hold, and weights whose 
     Schedule schedule = compile(module_of(copy_graph(*uneven.graph)), options_for("cpu-256", "strict")).schedule;
     const auto takes = [&](double error, StrategyId strategy) {
       Schedule shortened = schedule;
-      shorten_weights(shortened, fast.target, error);
+      shorten_weights(shortened, {.target = fast.target, .error_budget = 2 * error});
       return shortened.text().find(name_of(strategy)) != std::string::npos;
     };
     CHECK_FALSE((takes(1e-8, StrategyId::quantized_20) || takes(1e-8, StrategyId::quantized_24)));

@@ -7,7 +7,6 @@
 #include "compiler/codegen/contraction/contraction_operands.h"
 #include "compiler/codegen/contraction/panel_copy.h"
 #include "compiler/ir/division.h"
-#include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/attention.h"
 #include "compiler/support/error.h"
 
@@ -47,16 +46,6 @@ class AttentionAmx : private AttentionParts {
 };
 
 }  // namespace
-
-bool attends_by_vectors(const Kernel& scores, const Kernel& product) {
-  const auto s = ContractionView::of(scores), p = ContractionView::of(product);
-  if (!s || !p) return false;
-  const auto copies = [](const ContractionView& view) {
-    const Kernel b = part_for(view.kernel(), view.roles().b);
-    return takes_vectors(b, view.column_axis(), kFloats) || takes_vectors(b, view.inner_axis(), kFloats);
-  };
-  return takes_vectors(part_for(scores, s->roles().a), s->inner_axis(), kFloats) && copies(*s) && copies(*p);
-}
 
 PersistentKernel generate_attention_amx(const std::string& name, const Step& step, const Schedule& schedule,
                                         const Target& target) {

@@ -4,9 +4,6 @@
 
 namespace oclc {
 
-// Whether vectors copy the operands of both products, as the template wants them.
-bool attends_by_vectors(const Kernel& scores, const Kernel& product);
-
 // The kernel has groups of one work-item, and a tile function for resident launches.
 PersistentKernel generate_attention_amx(const std::string& name, const Step& step, const Schedule& schedule,
                                         const Target& target);

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/codegen/text/scope.h"
+#include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
 
 namespace oclc {

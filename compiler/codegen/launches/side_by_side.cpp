@@ -158,9 +158,8 @@ class Neighbours {
 
 }  // namespace
 
-void side_by_side(Schedule& schedule, const Target& target) {
-  if (target.items_are_cores()) return;
-  Neighbours neighbours(schedule, target);
+void side_by_side(Schedule& schedule, const ScheduleContext& context) {
+  Neighbours neighbours(schedule, context.target);
   for (EntrySchedule& entry : schedule.entries) neighbours.run(entry.steps);
 }
 

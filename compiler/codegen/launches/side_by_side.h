@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
@@ -14,7 +15,7 @@ namespace oclc {
 // that is alive at once grows by a hundredth at most. Sums that a group's work-items share keep launches of their own: PoCL
 // miscompiles their barriers, which stand in loops, behind a condition. Other tile functions with barriers make the same trips
 // through their loops in all work-items, for the same reason.
-void side_by_side(Schedule& schedule, const Target& target);
+void side_by_side(Schedule& schedule, const ScheduleContext& context);
 
 // One kernel for steps of which all but the first are `beside`. Its arguments name operands by their position in `buffers`.
 struct SideBySideKernel {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "compiler/codegen/text/axis_dependencies.h"
+#include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
 
 namespace oclc {

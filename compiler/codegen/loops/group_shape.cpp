@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "compiler/codegen/loops/collapse.h"
-#include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/codegen/text/index_type.h"
 #include "compiler/codegen/text/reduction_text.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
 
 namespace oclc {

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "compiler/codegen/text/axis_dependencies.h"
+#include "compiler/kernels/axis_dependencies.h"
 
 namespace oclc {
 namespace {

@@ -10,13 +10,13 @@
 #include "compiler/codegen/loops/element_loops.h"
 #include "compiler/codegen/loops/loop_tiles.h"
 #include "compiler/codegen/loops/vector_axis.h"
-#include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/codegen/text/index_type.h"
 #include "compiler/codegen/text/kernel_text.h"
 #include "compiler/codegen/text/loop_text.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/axis_dependencies.h"
 
 namespace oclc {
 namespace {

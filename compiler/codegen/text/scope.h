@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/codegen/text/c_numbers.h"
+#include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel.h"
 
 namespace oclc {

@@ -13,7 +13,7 @@ constexpr std::string_view kStrategy = "planes";
 // Columns of a result, and the longest step between windows that vectors are copied for.
 constexpr std::int64_t kLeastColumns = 4, kLongestStep = 2;
 
-bool is_depthwise_conv(const Node& node) {
+bool is_depthwise_layer(const Node& node) {
   return is(&node, "conv") && node.get<std::int64_t>("group") != 1 && node.inputs[1]->type.shape[1] == Expr(1);
 }
 
@@ -112,7 +112,7 @@ bool keep_planes(Graph& graph, const Target& target) {
   bool changed = false;
   for (Node* node : nodes) {
     for (const auto& body : node->bodies) changed = keep_planes(*body, target) || changed;
-    const bool window = is_depthwise_conv(*node) || is(node, "max_pool") || is(node, "avg_pool");
+    const bool window = is_depthwise_layer(*node) || is(node, "max_pool") || is(node, "avg_pool");
     if (window && suits(*node, planes)) changed = keep(graph, node) || changed;
   }
   if (changed) graph.erase_dead();

@@ -10,11 +10,11 @@
 #include "compiler/codegen/contraction/pack.h"
 #include "compiler/codegen/contraction/panel_copy.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
-#include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/codegen/text/half.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/contraction/chunks.h"
 #include "compiler/ir/division.h"
+#include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
 
 namespace oclc {

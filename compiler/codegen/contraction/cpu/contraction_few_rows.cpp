@@ -7,10 +7,10 @@
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_operands.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
-#include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/contraction/prefetch.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
 
 namespace oclc {

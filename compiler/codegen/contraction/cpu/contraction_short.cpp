@@ -69,8 +69,9 @@ std::vector<Quantizable> candidates(const Schedule& schedule, const EntrySchedul
 
 }  // namespace
 
-void shorten_weights(Schedule& schedule, const Target& target, double error) {
-  if (!target.has_vector_templates()) return;
+void shorten_weights(Schedule& schedule, const ScheduleContext& context) {
+  const Target& target = context.target;
+  const double error = context.error_budget / 2;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<Quantizable> all = candidates(schedule, entry, target);
     std::stable_sort(all.begin(), all.end(),

@@ -10,8 +10,8 @@
 #include "compiler/codegen/contraction/panel_copy.h"
 #include "compiler/codegen/contraction/problem_of.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
-#include "compiler/codegen/text/axis_dependencies.h"
 #include "compiler/contraction/strassen.h"
+#include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/resident.h"
 #include "compiler/support/error.h"
@@ -168,8 +168,9 @@ class StrassenCode {
 
 }  // namespace
 
-void multiply_halves(Schedule& schedule, const Target& target, double error) {
-  if (!target.has_vector_templates() || target.multiplies_tiles()) return;
+void multiply_halves(Schedule& schedule, const ScheduleContext& context) {
+  const Target& target = context.target;
+  const double error = context.error_budget / 2;
   for (const EntrySchedule& entry : schedule.entries) {
     std::vector<std::size_t> kernels;
     for (const Step& step : entry.steps) {

@@ -105,8 +105,8 @@ int filters_of(const Kernel& kernel) {
   return -1;
 }
 
-void transform_filters(Schedule& schedule, const Target& target) {
-  if (!target.items_are_cores()) return;
+void transform_filters(Schedule& schedule, const ScheduleContext& context) {
+  const Target& target = context.target;
   for (EntrySchedule& entry : schedule.entries) {
     std::vector<Step> all;
     const auto transform = [&](const Step& step, const Step* loop) {

@@ -2,8 +2,7 @@
 #pragma once
 #include <string_view>
 
-#include "compiler/kernels/kernel.h"
-#include "compiler/targets/target.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
@@ -11,7 +10,7 @@ namespace oclc {
 // convolution is in and that leaves its weights as they are: it writes their transforms in the panels of the template
 // contraction_winograd_cpu.cl, which the convolution reads through an operand named kFilters. A convolution without that
 // operand is an implicit product.
-void transform_filters(Schedule& schedule, const Target& target);
+void transform_filters(Schedule& schedule, const ScheduleContext& context);
 inline constexpr std::string_view kFilters = "filters";
 // The operand of a convolution that has its transformed filters; -1 if there is none.
 int filters_of(const Kernel& kernel);

@@ -214,9 +214,8 @@ int images_of(const Kernel& kernel) {
   return -1;
 }
 
-void pack_right_operands(Schedule& schedule, const Target& target) {
-  if (!target.multiplies_groups()) return;
-  Packer packer(schedule, target);
+void pack_right_operands(Schedule& schedule, const ScheduleContext& context) {
+  Packer packer(schedule, context.target);
   for (EntrySchedule& entry : schedule.entries) packer.run(entry.steps);
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/codegen/contraction/gpu/contraction_gpu_loads.h"
 #include "compiler/codegen/contraction/gpu/pack_halves.h"
 #include "compiler/contraction/sm90a_tiles.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
@@ -24,7 +25,7 @@ HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles,
 // Puts a kernel that packs the right operand before each contraction outside of loops that saves time by it. The contraction
 // reads the images through an operand named kImages; the packing kernel has the same name, "_pack" behind it, and the strategy
 // pack_b.
-void pack_right_operands(Schedule& schedule, const Target& target);
+void pack_right_operands(Schedule& schedule, const ScheduleContext& context);
 // Where the left operand does not lie as it is copied, a kernel of the strategy lay_out_a writes its rows before that.
 inline constexpr std::string_view kImages = "images";
 // The operand of a contraction that has the images of its B; -1 if there is none.

@@ -1,4 +1,4 @@
-#include "compiler/schedule/turned_weights.h"
+#include "compiler/schedule/turn_weights.h"
 
 #include <fmt/format.h>
 
@@ -192,9 +192,8 @@ class Turner {
 
 }  // namespace
 
-void turn_weights(Schedule& schedule, const Target& target) {
-  if (!target.has_group_templates()) return;
-  Turner turner(schedule, target);
+void turn_weights(Schedule& schedule, const ScheduleContext& context) {
+  Turner turner(schedule, context.target);
   for (const EntrySchedule& entry : schedule.entries) {
     for (const Step& step : entry.steps) {
       if (step.kernel >= 0) turner.kernel(schedule.kernels[static_cast<std::size_t>(step.kernel)]);

@@ -1,10 +1,8 @@
-#include "compiler/codegen/text/axis_dependencies.h"
+#include "compiler/kernels/axis_dependencies.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "compiler/codegen/text/half.h"
 
 namespace oclc {
 namespace {
@@ -13,7 +11,8 @@ using Kind = ScalarNode::Kind;
 
 // Has the same number of lanes as a vector of floats.
 bool has_lanes(DType dtype) {
-  return is_half(dtype) || dtype == DType::f32 || dtype == DType::i32 || dtype == DType::u32 || dtype == DType::boolean;
+  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::i32 || dtype == DType::u32 ||
+         dtype == DType::boolean;
 }
 
 std::set<std::string> index_dependencies(const Expr& e, const std::vector<std::set<std::string>>& nodes) {
