@@ -61,9 +61,7 @@ ConvSizes sizes_of(const Node& conv) {
   return s;
 }
 
-bool is_depthwise_conv(const Node& conv) {
-  return conv.get<std::int64_t>("group") != 1 && conv.inputs[1]->type.shape[1] == Expr(1);
-}
+bool is_depthwise(const Node& conv) { return conv.get<std::int64_t>("group") != 1 && conv.inputs[1]->type.shape[1] == Expr(1); }
 
 bool one_tap(const Node& conv) {
   const auto& pads = conv.get<Ints>("pads");
@@ -273,7 +271,7 @@ std::int64_t winograd_tile(const Node& conv, bool large_window) {
 
 double gain_of_large_window(const Node& conv, const ConvolutionOptions& options) {
   using enum ConvolutionStrategy;
-  if (is_depthwise_conv(conv) || !refusal(conv, winograd, options).empty() || !gains_by_winograd(conv, options.target, true))
+  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty() || !gains_by_winograd(conv, options.target, true))
     return 0;
   // Forward in training, its rounding errors turn signs of activations that are almost zero, and their gradients with them.
   if (!constant_of(conv.inputs[1]) && !conv.has(kAdjoint)) return 0;
@@ -304,7 +302,7 @@ std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bo
 
 std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOptions& options, bool large_window) {
   std::vector<TunedChoice> list;
-  if (is_depthwise_conv(conv)) return list;
+  if (is_depthwise(conv)) return list;
   using enum ConvolutionStrategy;
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
     if (!refusal(conv, s, options).empty()) continue;
@@ -324,7 +322,7 @@ std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOpt
 ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_window) {
   using enum ConvolutionStrategy;
   ConvolutionCost choice;
-  if (is_depthwise_conv(conv)) {
+  if (is_depthwise(conv)) {
     choice.strategy = depthwise;
     choice.reason = "depthwise: one input channel a group";
     return choice;
