@@ -81,7 +81,7 @@ std::optional<AmxPairProduct> amx_pair_product(const Problem& problem) {
   return p;
 }
 
-std::optional<Case::Amx> amx_estimates(const Problem& problem, const Target& target) {
+std::optional<StrategyCase::Amx> amx_estimates(const Problem& problem, const Target& target) {
   if (!target.multiplies_tiles() || !problem.b.constant) return std::nullopt;
   const AmxProduct product = amx_product(problem);
   // An image of bfloat16 is one where operands are rounded to it.
@@ -89,7 +89,7 @@ std::optional<Case::Amx> amx_estimates(const Problem& problem, const Target& tar
       problem.a.stored == DType::f32 || (target.precision.bf16_products == 1 && problem.a.stored == DType::bf16);
   const auto window = has_image ? amx_window_product(problem) : std::nullopt;
   const auto patches = has_image ? amx_patch_product(problem) : std::nullopt;
-  Case::Amx e;
+  StrategyCase::Amx e;
   e.rows = choose_amx_tiles(product, target);
   e.limbs = choose_amx_digits(product, target);
   if (window) e.window = choose_amx_window(*window, target);

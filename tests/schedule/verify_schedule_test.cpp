@@ -44,8 +44,7 @@ TEST_CASE("every schedule is well-formed after each pass") {
            {std::vector<std::string>{}, {"fuse"}, {"resident"}, {"persistent"}, {"short_products", "chains"}}) {
         Compiled c = compiled_up_to("kernels", graph, row.name, disabled);
         ScheduleContext context{.target = row, .disabled = disabled, .error_budget = 5e-6, .rounds_weights = true};
-        context.target.products = Products::rounded;
-        context.target.tile_products = row.matrix_unit == MatrixUnit::amx ? 6 : 0;
+        context.target.precision.products = Products::rounded;
         context.verify_each = true;
         CHECK_NOTHROW(run_schedule_passes(c.schedule, schedule_passes(), context));
         CHECK(verify(c.schedule) == "");
