@@ -14,7 +14,7 @@
 // launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 //@param IMAGES 1 {1.., name} IC 3 {1..} N 48 {1..}  images, channels, features
 //@include image
-//@param A_X 1 {1..}  from a column of the image to the next
+//@param A_X 1 {0..}  from a column of the image to the next
 //@include amx_parts
 //@include amx_columns
 //@param VALUE float {float, ushort} PART 0 {0, 1}  ushort with one product; 1: X lies in memory as bfloat16, with one product

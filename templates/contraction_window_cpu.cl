@@ -16,10 +16,10 @@
 //@include vectors
 //@include panels
 //@include image
-//@param A_X 1 {1..}  from a column of the image to the next
+//@param A_X 1 {0..}  from a column of the image to the next
 //@param ROWS 2 {1..}  output rows of a work-item
 //@param IN_PLACE 0 {0, 1}  1: B is read where it lies
-//@param W_CHANNEL N {1..} W_Y (KW * IC * N) {1..} W_X (IC * N) {1..}  elements between its channels, rows and columns of taps
+//@param W_CHANNEL N {0..} W_Y (KW * IC * N) {0..} W_X (IC * N) {0..}  elements between its channels, rows and columns of taps
 //@param CHAIN TAP_ROWS {1..TAP_ROWS}  rows of taps, of a channel or with IN_PLACE of all, in the longest chain of fma; longer sums are added up
 //                    from pieces
 //@param INDEX int {int, long}  type of indices into A and C

@@ -16,7 +16,7 @@
 //@param IMAGES 1 {1.., name}  images
 //@param K 64 {VW.. step VW} N 64 {1..}  channels, features
 //@param OH 56 {1..} OW 56 {1..} Y_FIRST 1 {0..} Y_LAST 56 {Y_FIRST..} X_FIRST 1 {0..} X_LAST 56 {X_FIRST..}  the image
-//@param A_X K {1..} A_Y (56 * K) {1..}  from a column and from a row of the image to the next
+//@param A_X K {0..} A_Y (56 * K) {0..}  from a column and from a row of the image to the next
 //@param MR 8 {1..16} NV 3 {1..8}  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers
 //@param EPILOGUE_UNROLL T {1, T}  T: the epilogue of a row of pixels is written out; 1: small code, for an expensive one
 //@include vectors

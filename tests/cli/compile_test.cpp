@@ -169,6 +169,15 @@ TEST_CASE("--report has one row a node") {
   const json document = json::parse(oclc_stdout(folder.model() + " --target cpu --report --json").text);
   CHECK(document["report"].size() == 6);
   CHECK(document["report"][0]["node"] == "stem.conv");
+  const Outcome unfused = oclc_stdout(folder.model() + " --target cpu --report --disable fuse");
+  CHECK_FALSE(has(unfused.text, "fused into"));
+}
+
+TEST_CASE("--report lists every strategy of each contraction, or why it is refused") {
+  const std::string digits = OCLC_SOURCE_DIR "/examples/digits/model.onnx --target cpu --report";
+  const Outcome outcome = oclc_stdout(digits);
+  REQUIRE(outcome.status == 0);
+  const json document = json::parse(oclc_stdout(digits + " --json").text);
   CHECK(has(outcome.text, "contraction "));
   CHECK(has(outcome.text, "amx_rows, amx_limb_window, amx_limbs: needs tile units that the contract of precision allows"));
   REQUIRE_FALSE(document["contractions"].empty());
@@ -178,8 +187,6 @@ TEST_CASE("--report has one row a node") {
     CHECK(candidates[0].contains("seconds"));
     for (const json& candidate : candidates) CHECK(candidate.contains("seconds") != candidate.contains("why_not"));
   }
-  const Outcome unfused = oclc_stdout(folder.model() + " --target cpu --report --disable fuse");
-  CHECK_FALSE(has(unfused.text, "fused into"));
 }
 
 TEST_CASE("--json describes the compilation") {

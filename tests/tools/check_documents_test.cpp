@@ -30,7 +30,8 @@ std::string verdict_on(const std::string& file, const std::string& text) {
 
 TEST_CASE("documents that name what is there pass") {
   CHECK(verdict_on("docs/a.md",
-                "# A\n[up](../arena.cpp) [web](https://a.b/c) [here](#a) [choice](choices/memory.md#arena-offsets)\n") == "");
+                   "# A\n[up](../arena.cpp) [web](https://a.b/c) [here](#a) [choice](choices/memory.md#arena-offsets)\n") ==
+        "");
   CHECK(verdict_on("docs/a.md", "    [in code](nowhere.md)\n```\n[in a fence](nowhere.md)\n```\n") == "");
 }
 
