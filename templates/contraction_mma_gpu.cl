@@ -52,8 +52,7 @@
 #define NJ (WN / 8)
 
 void contraction_mma_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                              __global float* restrict c, int tile,
-                              __local float* restrict space) {
+                              __global float* restrict c, int tile, __local float* restrict space) {
   //@hole SIZES
   //@end
   const int item = get_local_id(0);
@@ -191,17 +190,7 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
         *(__local float2*)(space + (warp_row + 16 * i + 8 * h + lane_row) * C_PITCH + warp_column + 8 * j + 2 * lane_k) =
             (float2)(SUM[i][j][2 * h], SUM[i][j][2 * h + 1]);
   barrier(CLK_LOCAL_MEM_FENCE);
-  #pragma unroll EPILOGUE_UNROLL
-  for (int at = item; at < BM * BN / 4; at += ITEMS) {
-    const int m = m0 + at / (BN / 4);
-    const int n = n0 + at % (BN / 4) * 4;
-    if (m < M && n < N) {
-      const float4 v = *(const __local float4*)(space + at / (BN / 4) * C_PITCH + at % (BN / 4) * 4);
-      //@hole EPILOGUE
-      vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-      //@end
-    }
-  }
+  //@include group_results
 }
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))

@@ -59,8 +59,7 @@
 #endif
 
 void contraction_unit_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                              __global float* restrict c, int tile,
-                              __local float* restrict space) {
+                              __global float* restrict c, int tile, __local float* restrict space) {
   //@hole SIZES
   //@end
   const int item = get_local_id(0);
@@ -184,17 +183,7 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
     for (int j = 0; j < NJ; ++j)
       OF_UNIT(store)(SUM[i][j], space + (unit_row + i * UM) * C_PITCH + unit_column + j * UN, C_PITCH, lane);
   barrier(CLK_LOCAL_MEM_FENCE);
-  #pragma unroll EPILOGUE_UNROLL
-  for (int at = item; at < BM * BN / 4; at += ITEMS) {
-    const int m = m0 + at / (BN / 4);
-    const int n = n0 + at % (BN / 4) * 4;
-    if (m < M && n < N) {
-      const float4 v = *(const __local float4*)(space + at / (BN / 4) * C_PITCH + at % (BN / 4) * 4);
-      //@hole EPILOGUE
-      vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-      //@end
-    }
-  }
+  //@include group_results
 }
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))

@@ -10,7 +10,7 @@ namespace {
 
 // Floats between rows of B from which on a copy of a panel is faster than the panel itself, and rows of A that pay for it.
 constexpr std::int64_t kFarRows = 512, kManyRows = 48;
-// Terms up to which products of so many rows wait for their results.
+// Up to kShortSum terms and from kLongResult rows on, writing the results bounds the product, not its multiply-adds.
 constexpr std::int64_t kShortSum = 256, kLongResult = 192;
 // Rows of A from which on the last tile's surplus does not count where registers are few.
 constexpr std::int64_t kManyRowsOfTiles = 128;
