@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/contraction/choose.h"
 #include "compiler/ir/graph.h"
 #include "compiler/kernels/lower/lower.h"
 #include "compiler/passes/gradients/recompute.h"
@@ -35,7 +36,9 @@ struct Compiled {
   std::shared_ptr<Module> module;  // owns what the plan's constants refer to
   Schedule schedule;
   BuiltPlan plan;
-  std::vector<NodeFate> fates;  // with CompileOptions::report
+  // With CompileOptions::report.
+  std::vector<NodeFate> fates;
+  std::vector<RankedContraction> contractions;
 };
 
 // Compiles `module`, which is rewritten. Throws CompileError. Thread-safe for different modules.

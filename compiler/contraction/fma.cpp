@@ -37,7 +37,7 @@ class Chooser {
     shape.columns = p_.n.typical;
     shape.depth = p_.depth();
     shape.row_bytes = p_.k.typical * 4;
-    // Not measured where registers are few.
+    // Measured where software prefetches.
     shape.fresh_columns =
         p_.b.constant && target_.has.software_prefetch && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
     if (!p_.g.known || !p_.m.known) {

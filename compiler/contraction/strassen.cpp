@@ -116,7 +116,7 @@ std::optional<StrassenShape> strassen_shape(const Problem& p, const Target& targ
   if (!p.a.in_place) s.compute_of_left = kStrassenBlocks * copy_cycles(p.a);
   if (!s.rows_innermost && !p.a.of_terms.can(width)) return std::nullopt;
   if (p.b.constant && !p.b.shared) return s;
-  // Not measured with few registers.
+  // Not measured with low tiles.
   const bool columns = p.b.of_outputs.takes(width);
   if (!target.has.tall_tiles || (!columns && !p.b.of_terms.takes(width))) return std::nullopt;
   s.copy_of_right = copy_cycles(p.b) * (columns ? cost::kStrassenColumnsShare : cost::kStrassenSquaresShare);

@@ -15,7 +15,14 @@
 namespace oclc {
 namespace {
 
-Planned plan_loops(const Case&, StrategyId strategy) { return {Choice{strategy, {}, 0}, {}}; }
+// Share of the peak that loops reach, which compute one result after another.
+constexpr double kLoopShare = 0.25;
+
+Planned plan_loops(const Case& c, StrategyId strategy) {
+  const Problem& p = c.problem;
+  const double flops = 2.0 * static_cast<double>(p.g.typical * p.m.typical * p.n.typical) * static_cast<double>(p.depth());
+  return {Choice{strategy, {}, flops / (kLoopShare * c.target.flops)}, {}};
+}
 
 // Orders. Asked: rows that a pass asked for. Tile units are taken where they gain over fused multiply-adds, and those of
 // run-time operands behind few rows, which read B once. Chunks are taken where they gain over what reads or copies all terms.
@@ -55,16 +62,16 @@ constexpr Strategy kStrategies[] = {
     {Id::fma_copied_b, "contraction_packed_b_cpu", "panels of B copied whole, A in place", Needs::cpu_vectors, kAllTerms,
      plan_fma},
     {Id::fma_in_place, "contraction_cpu", "A in place, B in place or packed", Needs::cpu_vectors, kAllTerms, plan_fma},
-    {Id::pack_b, "", "packs the right operand of another product", Needs::sm90a, kAsked, plan_pack_b},
-    {Id::lay_out_a, "", "lays out the left operand of another product", Needs::sm90a, kAsked, plan_lay_out_a},
-    {Id::small_gemm, "contraction_short_gpu", "a short launch, terms shared by sub-groups", Needs::sm90a, kAsked,
+    {Id::pack_b, "", "packs the right operand of another product", Needs::wgmma, kAsked, plan_pack_b},
+    {Id::lay_out_a, "", "lays out the left operand of another product", Needs::wgmma, kAsked, plan_lay_out_a},
+    {Id::small_gemm, "contraction_short_gpu", "a short launch, terms shared by sub-groups", Needs::wgmma, kAsked,
      plan_small_gemm},
-    {Id::small_gemm_f16, "contraction_short_gpu", "the same of operands rounded to 16 bits", Needs::sm90a, kAsked,
+    {Id::small_gemm_f16, "contraction_short_gpu", "the same of operands rounded to 16 bits", Needs::wgmma, kAsked,
      plan_small_gemm},
-    {Id::wgmma_f16, "contraction_halves_sm90a", "wgmma on operands rounded to f16, split-K among groups", Needs::sm90a,
+    {Id::wgmma_f16, "contraction_halves_sm90a", "wgmma on operands rounded to f16, split-K among groups", Needs::wgmma,
      kTileUnits, plan_gpu},
-    {Id::wgmma_f16x2, "contraction_halves_sm90a", "wgmma on pairs of f16, B packed", Needs::sm90a, kTileUnits, plan_gpu},
-    {Id::wgmma_tf32, "contraction_sm90a", "wgmma on TF32", Needs::sm90a, kTileUnits, plan_gpu},
+    {Id::wgmma_f16x2, "contraction_halves_sm90a", "wgmma on pairs of f16, B packed", Needs::wgmma, kTileUnits, plan_gpu},
+    {Id::wgmma_tf32, "contraction_sm90a", "wgmma on TF32", Needs::wgmma, kTileUnits, plan_gpu},
     {Id::mma, "contraction_mma_gpu", "mma.sync on TF32", Needs::gpu, kTileUnits, plan_gpu},
     {Id::mma_bf16, "contraction_unit_gpu", "matrix units on bfloat16 terms, or on halves", Needs::gpu, kTileUnits, plan_gpu},
     {Id::simt, "contraction_gpu", "fused multiply-adds of work-items", Needs::gpu, kAllTerms, plan_gpu},
@@ -77,8 +84,8 @@ std::string_view refuse_target(Needs needs, const Target& target) {
   if (needs == Needs::nothing) return {};
   if (target.counts_loops()) return "the target counts loop iterations";
   if (cpu != (needs == Needs::cpu_vectors || needs == Needs::amx)) return cpu ? "needs a GPU" : "needs a CPU";
-  if (needs == Needs::sm90a && !target.has.wgmma) return "needs matrix units of sm_90a";
-  if (cpu && target.vector_width < 4) return "needs vectors of four floats";
+  if (needs == Needs::wgmma && !target.has.wgmma) return "needs matrix units that read local memory";
+  if (cpu && !target.has_vector_templates()) return "needs vectors of four floats";
   if (needs == Needs::amx && !target.multiplies_tiles()) return "needs tile units that the contract of precision allows";
   return {};
 }

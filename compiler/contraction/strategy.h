@@ -23,7 +23,7 @@ struct Choice {
 };
 
 // What a target must have.
-enum class Needs { nothing, cpu_vectors, amx, gpu, sm90a };
+enum class Needs { nothing, cpu_vectors, amx, gpu, wgmma };
 
 // What a row makes of a problem: a choice, or a sentence that says why not.
 struct Planned {

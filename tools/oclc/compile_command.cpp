@@ -271,11 +271,14 @@ int compile_model(const CompileArguments& arguments) {
   if (arguments.report) rows = report_rows(sources, compiled);
   if (arguments.shown.json) {
     json document = summary_json(summary, options.target);
-    if (arguments.report) document["report"] = report_json(rows);
+    if (arguments.report) {
+      document["report"] = report_json(rows);
+      document["contractions"] = contractions_json(compiled.contractions);
+    }
     print_json(document);
     return 0;
   }
-  if (arguments.report) print_result(report_text(rows));
+  if (arguments.report) print_result(report_text(rows) + contractions_text(compiled.contractions));
   if (!console().quiet) print_result(summary_line(summary));
   return 0;
 }

@@ -33,7 +33,7 @@ std::string_view refuse_weights(StrategyId strategy, const ContractionView& view
 }
 
 Problem problem_on(const ContractionView& view, const std::vector<Buffer>& buffers, const Target& target) {
-  return !target.items_are_cores() ? gpu_problem_of(view, buffers) : problem_of(view, buffers);
+  return target.items_are_cores() ? problem_of(view, buffers) : gpu_problem_of(view, buffers);
 }
 
 std::optional<Choice> best_of(const std::vector<Candidate>& ranked, const ContractionView& view,
@@ -45,13 +45,16 @@ std::optional<Choice> best_of(const std::vector<Candidate>& ranked, const Contra
 }
 
 // Attention, persistent loops and chains have texts of their own for all of their kernels.
-void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target& target, bool apart = false) {
+void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target& target, std::vector<RankedContraction>* ranked,
+                bool apart = false) {
   for (const Step& step : steps) {
     if (step.kernel >= 0) {
       Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
-      if (kernel.contraction) kernel.contraction->choice = choose(kernel, schedule.buffers, target);
+      if (!kernel.contraction) continue;
+      kernel.contraction->choice = choose(kernel, schedule.buffers, target);
+      if (ranked) ranked->push_back({kernel.name, candidates_of(kernel, schedule.buffers, target)});
     } else if (!step.attention && !step.persistent && !step.chain) {
-      choose_for(step.body, schedule, step.places > 0 && !apart ? one_core(target) : target, step.apart);
+      choose_for(step.body, schedule, step.places > 0 && !apart ? one_core(target) : target, ranked, step.apart);
     }
   }
 }
@@ -89,8 +92,8 @@ std::optional<Choice> choose_part(const Kernel& kernel, const std::vector<Buffer
   return is_small ? best : std::nullopt;
 }
 
-void choose_contractions(Schedule& schedule, const Target& target) {
-  for (const EntrySchedule& entry : schedule.entries) choose_for(entry.steps, schedule, target);
+void choose_contractions(Schedule& schedule, const Target& target, std::vector<RankedContraction>* ranked) {
+  for (const EntrySchedule& entry : schedule.entries) choose_for(entry.steps, schedule, target, ranked);
 }
 
 }  // namespace oclc

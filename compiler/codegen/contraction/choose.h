@@ -15,7 +15,13 @@ Choice choose(const Kernel& kernel, const std::vector<Buffer>& buffers, const Ta
 // As a part of a GPU's launch that does several kernels: a small GEMM, or nothing.
 std::optional<Choice> choose_part(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target);
 
-// Keeps the choice in every contraction of the schedule.
-void choose_contractions(Schedule& schedule, const Target& target);
+// What the table says of a kernel's contraction.
+struct RankedContraction {
+  std::string kernel;
+  std::vector<Candidate> candidates;  // the first is its choice
+};
+
+// Keeps the choice in every contraction of the schedule. All candidates are put into `ranked`, unless it is null.
+void choose_contractions(Schedule& schedule, const Target& target, std::vector<RankedContraction>* ranked = nullptr);
 
 }  // namespace oclc
