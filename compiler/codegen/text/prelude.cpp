@@ -38,7 +38,9 @@ std::vector<Piece> cut(std::string_view text) {
   std::vector<Piece> pieces;
   const std::size_t only = text.find(kOnlyLine);
   const std::string_view macro =
-      only == std::string_view::npos ? "" : text.substr(only + kOnlyLine.size(), text.find('\n', only + 1) - only - kOnlyLine.size());
+      only == std::string_view::npos
+          ? ""
+          : text.substr(only + kOnlyLine.size(), text.find('\n', only + 1) - only - kOnlyLine.size());
   for (std::size_t at = text.find(kMarker); at != std::string_view::npos;) {
     const std::size_t line_end = text.find('\n', at), next = text.find(kMarker, line_end);
     Piece piece;
