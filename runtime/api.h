@@ -11,6 +11,7 @@
 #include "runtime/context.h"
 #include "runtime/failure.h"
 #include "runtime/package/error.h"
+#include "runtime/package/unicode.h"
 #include "runtime/session.h"
 
 struct oclc_plan {
@@ -60,6 +61,7 @@ oclc_status catching(Action action, Failed failed) noexcept {
     } catch (const std::exception& error) {
       d = {OCLC_E_INTERNAL, 0, std::string("internal error: ") + error.what()};
     }
+    d.message = package::shown(d.message, true);  // it quotes names
     failed(d);
     return d.status;
   } catch (...) {

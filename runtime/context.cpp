@@ -9,6 +9,7 @@
 #include "runtime/loaded_plan.h"
 #include "runtime/machine_memory.h"
 #include "runtime/package/limits.h"
+#include "runtime/package/unicode.h"
 #include "runtime/quirks.h"
 
 namespace oclc::runtime {
@@ -123,7 +124,7 @@ void Context::adopt(const oclc_context_options& options) {
 }
 
 void Context::message(oclc_severity severity, const std::string& text) const {
-  if (message_) message_(user_, severity, text.c_str());
+  if (message_) message_(user_, severity, package::shown(text, true).c_str());
 }
 
 void Context::progress(std::uint32_t done, std::uint32_t total) const {

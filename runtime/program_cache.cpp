@@ -161,7 +161,7 @@ void ProgramCache::store(const std::string& key, const std::vector<unsigned char
   head.hash = package::hash64(bytes_of(text.data() + behind_hash, text.size() - behind_hash));
   std::memcpy(text.data(), &head, sizeof head);
   try {
-    package::write_file_atomically(path_of(key), bytes_of(text.data(), text.size()));
+    package::write_file(path_of(key), bytes_of(text.data(), text.size()));
   } catch (const package::Error& error) {
     const std::lock_guard lock(mutex_);
     writable_ = false;
@@ -177,7 +177,7 @@ std::string ProgramCache::write_log(const std::string& key, const std::string& e
   std::string path = path_of(key);
   path.replace(path.size() - 3, 3, extension);
   try {
-    package::write_file_atomically(path, bytes_of(text.data(), text.size()));
+    package::write_file(path, bytes_of(text.data(), text.size()));
   } catch (const package::Error&) {
     return "";
   }

@@ -82,4 +82,31 @@ char32_t to_upper(char32_t c) {
 std::string lower(std::string_view text) { return mapped(text, to_lower); }
 std::string upper(std::string_view text) { return mapped(text, to_upper); }
 
+std::string shown(std::string_view text, bool lines) {
+  const auto steers = [&](char32_t c) {
+    if (c == '\n' || c == '\t') return !lines;
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || (c >= 0x200e && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
+  };
+  constexpr std::string_view kReplacementText = "\xef\xbf\xbd", kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const char32_t c = next_code_point(text, at);
+    const std::string_view bytes = text.substr(begin, at - begin);
+    if (!steers(c) && (c != kReplacement || bytes == kReplacementText)) {
+      out += bytes;
+      continue;
+    }
+    for (const char byte : bytes) {
+      const auto value = static_cast<unsigned char>(byte);
+      out += "\\x";
+      out += kDigits[value / 16];
+      out += kDigits[value % 16];
+    }
+  }
+  return out;
+}
+
 }  // namespace oclc::package

@@ -18,4 +18,8 @@ char32_t to_upper(char32_t c);
 std::string lower(std::string_view text);
 std::string upper(std::string_view text);
 
+// Text for people: what could steer a terminal or turn the direction of writing, and bytes that are no UTF-8, as \xHH byte by
+// byte. With `lines`, the ends of lines and tabs stay.
+std::string shown(std::string_view text, bool lines = false);
+
 }  // namespace oclc::package

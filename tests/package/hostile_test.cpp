@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "runtime/package/memory.h"
+#include "runtime/package/unicode.h"
 #include "runtime/package/verify.h"
 #include "runtime/package/verify_source.h"
 #include "tests/package/verify_error.h"
@@ -288,4 +289,17 @@ TEST_CASE("P10: program text reads no files and ends no compiler") {
   fb::PlanT plan = vector_plan();
   plan.programs[0]->source = "#include \"/etc/passwd\"\n" + plan.programs[0]->source;
   CHECK(verify_error(plan) == "program 0: its source reads a file: #include");
+}
+
+TEST_CASE("R2: what could steer a terminal is shown as text") {
+  using package::shown;
+  CHECK(shown("plain \xc3\xa4 \\ \xf0\x9f\x98\x80") == "plain \xc3\xa4 \\ \xf0\x9f\x98\x80");
+  CHECK(shown("\x1b[31m\a\r\x7f") == "\\x1b[31m\\x07\\x0d\\x7f");
+  CHECK(shown(std::string("\0x", 2)) == "\\x00x");
+  CHECK(shown("a\nb\tc") == "a\\x0ab\\x09c");
+  CHECK(shown("a\nb\tc\r", true) == "a\nb\tc\\x0d");
+  CHECK(shown("\xc2\x9b") == "\\xc2\\x9b");           // CSI as one code point
+  CHECK(shown("\xe2\x80\xae") == "\\xe2\\x80\\xae");  // right to left from here on
+  CHECK(shown("\xff\xfe\x80") == "\\xff\\xfe\\x80");
+  CHECK(shown("\xef\xbf\xbd") == "\xef\xbf\xbd");
 }

@@ -17,6 +17,8 @@
 using namespace oclc;
 using namespace oclc::test;
 
+namespace hostile_test {
+
 namespace {
 
 // What a vector plan that `change` has changed fails with.
@@ -433,3 +435,5 @@ TEST_CASE("sizes that no device has are refused by plan and run alike") {
   session.set_input(0, "b", tensor);
   CHECK(error_of([&] { session.run(0); }) == said);
 }
+
+}  // namespace hostile_test
