@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstring>
 
 namespace oclc::package {
 namespace {
@@ -100,9 +101,10 @@ std::string problem_of_source(std::string_view source) {
   for (const std::string_view sign : {std::string_view("#"), std::string_view("%:"), std::string_view("?\?=")})
     for (std::size_t at = 0; (at = source.find(sign, at)) != source.npos; at += sign.size())
       if (std::string problem = problem_of_directive(source, at + sign.size()); !problem.empty()) return problem;
-  if (source.find("_Pragma") != source.npos) return "its source has the operator _Pragma";
+  const auto holds = [&](std::string_view word) { return ::memmem(source.data(), source.size(), word.data(), word.size()); };
+  if (holds("_Pragma")) return "its source has the operator _Pragma";
   for (const std::string_view word : kAssemblerFiles)
-    if (source.find(word) != source.npos) return "its source reads a file: " + std::string(word);
+    if (holds(word)) return "its source reads a file: " + std::string(word);
   return {};
 }
 
