@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <span>
@@ -47,6 +48,15 @@ constexpr std::string_view kNvidiaMacro = "OCLC_NV_SM", kNvidiaOption = " -DOCLC
 std::string nvidia_option(cl_device_id device) {
   const unsigned capability = compute_capability(device);
   return capability == 0 ? "" : std::string(kNvidiaOption) + std::to_string(capability);
+}
+
+// Programs write products of GPUs' matrix units on 16-bit operands beside what any device computes. The environment variable
+// OCLC_UNITS, read each time: `emulate` takes the former with the unit's part in plain C.
+constexpr std::string_view kUnitsMacro = "OCLC_UNITS_EMULATED";
+
+bool emulates_units() {
+  const char* wish = std::getenv("OCLC_UNITS");
+  return wish && std::string_view(wish) == "emulate";
 }
 
 // Removes an option as it was added; false if it is not there.
@@ -143,6 +153,11 @@ class Builder {
     if (const std::string nvidia = nvidia_option(context_.device()); !nvidia.empty()) {
       for (Unit& unit : units) {
         if (unit.source.find(kNvidiaMacro) != std::string::npos) unit.options += nvidia;
+      }
+    }
+    if (emulates_units()) {
+      for (Unit& unit : units) {
+        if (unit.source.find(kUnitsMacro) != std::string::npos) unit.options += " -D" + std::string(kUnitsMacro);
       }
     }
     take_amx(units);
