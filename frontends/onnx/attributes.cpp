@@ -78,6 +78,13 @@ int attribute_type(const AttributeProto& attribute) {
   return used.empty() ? AttributeProto::UNDEFINED : used.front();
 }
 
+bool is_zero(const AttributeProto& a) {
+  const bool list = a.floats_size() > 0 || a.ints_size() > 0 || a.strings_size() > 0 || a.tensors_size() > 0 ||
+                    a.graphs_size() > 0 || a.sparse_tensors_size() > 0 || a.type_protos_size() > 0;
+  return !list && a.f() == 0 && a.i() == 0 && a.s().empty() && !a.has_t() && !a.has_g() && !a.has_sparse_tensor() &&
+         !a.has_tp();
+}
+
 void check_attribute_form(const AttributeProto& attribute, const std::string& name, bool in_function) {
   const std::vector<int> used = used_fields(attribute);
   if (!attribute.ref_attr_name().empty()) {

@@ -18,4 +18,7 @@ void check_attribute_form(const oclc_onnx::AttributeProto& attribute, const std:
 int attribute_type(const oclc_onnx::AttributeProto& attribute);
 std::string_view attribute_type_name(int type);  // "an integer"
 
+// Whether the attribute holds a zero, an empty text or an empty list: what leaving it out mostly means.
+bool is_zero(const oclc_onnx::AttributeProto& attribute);
+
 }  // namespace oclc::onnx

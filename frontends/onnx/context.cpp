@@ -137,12 +137,14 @@ DType OpContext::dtype(std::string_view name, std::optional<DType> otherwise) {
   }
 }
 
-std::vector<std::string> OpContext::unread() const {
-  std::vector<std::string> names;
+void OpContext::refuse_unread() const {
   for (const AttributeProto& attribute : node_.attribute()) {
-    if (!known_.count(attribute.name())) names.push_back(attribute.name());
+    if (known_.count(attribute.name())) continue;
+    const AttributeProto* given = host_.attribute(node_, attribute.name());
+    if (!given || is_zero(*given)) continue;
+    unsupported(fmt::format("attributes that opset {} of the operator has", opset_),
+                fmt::format("'{}'", printable(attribute.name())), "the model needs a newer operator, or the attribute removed");
   }
-  return names;
 }
 
 void OpContext::not_known(std::size_t i, std::string_view what) const {

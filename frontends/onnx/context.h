@@ -108,8 +108,9 @@ class OpContext {
   DType dtype(std::string_view name, std::optional<DType> otherwise = std::nullopt);
   // Attributes that mean nothing here.
   void ignore(std::initializer_list<std::string_view> names) { known_.insert(names.begin(), names.end()); }
-  // Attributes of the node that were neither read nor ignored.
-  std::vector<std::string> unread() const;
+  // An error if an attribute of the node was neither read nor ignored and holds more than a zero or an empty list: what it
+  // asks for would not be done.
+  void refuse_unread() const;
 
   // Elements of an integer input as expressions of the symbols; an error if they depend on the model's data.
   std::vector<Expr> content(std::size_t i, std::string_view what) const;

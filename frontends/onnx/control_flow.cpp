@@ -1,11 +1,12 @@
-// Operators that hold sub-graphs: If, Loop, Scan and SequenceMap. Where the condition is known the branch that is taken
-// replaces its node; else both are loops that go round once or never. Bodies that run several times become the core operator
-// `loop`, or are read once for each trip: where there are few trips, and where they carry sequences or values of changing
-// shape.
+// Operators that hold sub-graphs: If, Loop, Scan, SequenceMap and FlexAttention. Where the condition is known the branch that
+// is taken replaces its node; else both are loops that go round once or never. Bodies that run several times become the core
+// operator `loop`, or are read once for each trip: where there are few trips, and where they carry sequences or values of
+// changing shape.
 #include <algorithm>
 #include <numeric>
 
 #include "compiler/ir/op_def.h"
+#include "frontends/onnx/attention.h"
 #include "frontends/onnx/attributes.h"
 #include "frontends/onnx/loop_body.h"
 #include "frontends/onnx/op_uses.h"
@@ -38,13 +39,15 @@ class Restored {
 }  // namespace
 
 Lowering::Control Lowering::control_of(const NodeProto& node) {
-  if (!domain_name(node.domain()).empty()) return nullptr;
-  static constexpr std::pair<std::string_view, Control> kControls[] = {{"If", &Lowering::branch},
-                                                                       {"Loop", &Lowering::loop},
-                                                                       {"Scan", &Lowering::scan},
-                                                                       {"SequenceMap", &Lowering::sequence_map}};
+  static constexpr std::pair<std::string_view, Control> kControls[] = {
+      {"If", &Lowering::branch},
+      {"Loop", &Lowering::loop},
+      {"Scan", &Lowering::scan},
+      {"SequenceMap", &Lowering::sequence_map},
+      {"ai.onnx.preview.FlexAttention", &Lowering::flex_attention}};
+  const std::string op = op_label(node);
   for (const auto& [name, read] : kControls) {
-    if (name == node.op_type()) return read;
+    if (name == op) return read;
   }
   return nullptr;
 }
@@ -294,6 +297,27 @@ Outputs Lowering::sequence_map(OpContext& c, const NodeProto& node, Scope& scope
   Outputs out;
   for (auto& items : results) out.push_back(c.make_sequence(std::move(items)));
   return out;
+}
+
+// Attention whose scores and shares the model's own graphs may change.
+Outputs Lowering::flex_attention(OpContext& c, const NodeProto& node, Scope& scope) {
+  Value *q = c.input(0), *k = c.input(1), *v = c.input(2);
+  for (const Value* x : {q, k, v})
+    if (x->type.rank() != 4) c.fail("operands of rank 4", x->type.text());
+  const DType own = q->type.dtype, precise = c.dtype("softmax_precision", own == DType::f64 ? DType::f64 : DType::f32);
+  const Expr heads = q->type.shape[1];
+  const auto changed = [&](std::string_view name, Value* x) {
+    if (!c.has(name)) return x;
+    Scope inner(&scope, *builder_);
+    Value* y = expand(c, body_of(c, node, name, 1, 1), {x}, inner, fmt::format("{}/{}/", c.label(), name)).at(0);
+    if (bundle(y) || !(y->type == x->type))
+      c.fail(fmt::format("{} that gives {}", name, x->type.text()), bundle(y) ? "a sequence" : y->type.text());
+    return y;
+  };
+  k = c.b.cast(repeated_heads(c, k, heads), precise);
+  Value* scores = c.b.mul(c.b.matmul(c.b.cast(q, precise), k, false, true), score_scale(c, q));
+  Value* shares = changed("prob_mod", c.b.softmax(changed("score_mod", scores), 3));
+  return {c.b.cast(c.b.matmul(shares, c.b.cast(repeated_heads(c, v, heads), precise)), own)};
 }
 
 }  // namespace oclc::onnx

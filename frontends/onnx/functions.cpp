@@ -1,8 +1,6 @@
 #include "frontends/onnx/functions.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/wire_format_lite.h>
 #include <oclc_onnx.pb.h>
 
 #include <unordered_map>
@@ -13,8 +11,6 @@
 namespace oclc::onnx {
 namespace {
 
-using oclc_onnx::AttributeProto;
-using oclc_onnx::FunctionProto;
 using oclc_onnx::GraphProto;
 using oclc_onnx::NodeProto;
 
@@ -28,8 +24,7 @@ class CallCounter {
     for (NodeProto& node : nodes) {
       total += 1;
       for (GraphProto* graph : subgraphs(node)) total += count(*graph->mutable_node());
-      const auto at = model_.functions.empty() ? model_.functions.end()
-                                               : model_.functions.find({domain_name(node.domain()), node.op_type()});
+      const auto at = model_.functions.empty() ? model_.functions.end() : model_.functions.find(function_key(node));
       if (at != model_.functions.end()) total += count_function(at->second);
       if (total > limits_.nodes) {
         fail(fmt::format("at most {} nodes after functions are expanded", limits_.nodes), "more",
@@ -63,30 +58,6 @@ class CallCounter {
 };
 
 }  // namespace
-
-std::vector<std::unique_ptr<AttributeProto>> default_attributes(const FunctionProto& function) {
-  using google::protobuf::internal::WireFormatLite;
-  constexpr std::uint32_t kTag = 11 << 3 | 2;
-  const std::string& bytes = function.unknown_fields();
-  std::vector<std::unique_ptr<AttributeProto>> out;
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()),
-                                            static_cast<int>(bytes.size()));
-  while (const std::uint32_t tag = in.ReadTag()) {
-    if (tag != kTag) {
-      if (!WireFormatLite::SkipField(&in, tag)) break;
-      continue;
-    }
-    std::uint32_t length = 0;
-    std::string message;
-    auto attribute = std::make_unique<AttributeProto>();
-    if (!in.ReadVarint32(&length) || !in.ReadString(&message, static_cast<int>(length)) ||
-        !attribute->ParseFromString(message)) {
-      fail(fmt::format("default attributes of function '{}'", printable(function.name())), "bytes that protobuf cannot read");
-    }
-    out.push_back(std::move(attribute));
-  }
-  return out;
-}
 
 void count_calls(CheckedModel& model, GraphProto& graph, const ImportLimits& limits) {
   CallCounter counter(model, limits);

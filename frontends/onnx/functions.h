@@ -1,8 +1,5 @@
 // Functions stored in the model.
 #pragma once
-#include <memory>
-#include <vector>
-
 #include "frontends/onnx/model.h"
 
 namespace oclc {
@@ -10,9 +7,6 @@ struct ImportLimits;
 }
 
 namespace oclc::onnx {
-
-// Attributes with default values; a field newer than the reader's onnx.proto.
-std::vector<std::unique_ptr<oclc_onnx::AttributeProto>> default_attributes(const oclc_onnx::FunctionProto& function);
 
 // Counts each function's nodes after expansion. CompileError if functions call each other in a circle, or if the expanded graph
 // exceeds the limit of nodes.

@@ -1,4 +1,4 @@
-// Reads ONNX models (opsets 1 to 23) into a Module with the entry "predict". Everything in a model file is checked before it is
+// Reads ONNX models (opsets 1 to 28) into a Module with the entry "predict". Everything in a model file is checked before it is
 // used; whatever is wrong with it is a CompileError of stage "import".
 #pragma once
 #include <cstddef>
@@ -18,8 +18,8 @@
 namespace oclc {
 
 inline constexpr int kOldestOpset = 1;
-inline constexpr int kNewestOpset = 23;
-inline constexpr int kNewestIrVersion = 11;
+inline constexpr int kNewestOpset = 28;
+inline constexpr int kNewestIrVersion = 14;
 
 // A model over a limit is refused before memory is spent on it.
 struct ImportLimits {
@@ -48,7 +48,7 @@ struct ImportOptions {
   // Floating-point initializers of rank 1 and more become state variables with these initial values (inputs of the entry, see
   // Module), and batch normalisation and dropout stay operators: what build_training needs.
   bool training = false;
-  bool allow_newer_opset = false;  // read opsets and IR versions newer than the newest known
+  bool allow_newer_opset = false;  // read opsets newer than the newest known
   ImportLimits limits;
   std::function<void(const std::string&)> warn;  // may be empty
   // Number of elements of the sequences among the inputs, by name; -1: an optional input is empty (which others are not). The

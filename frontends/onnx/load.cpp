@@ -82,17 +82,13 @@ std::unique_ptr<oclc_onnx::ModelProto> parse_model(std::span<const std::byte> by
          "store the weights as external data");
   }
   reject_other_formats(bytes);
-  Counts counts;
   try {
-    counts = prescan(bytes, options.limits);
+    prescan(bytes, options.limits);
   } catch (const CompileError& error) {
     const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (is_text(all.substr(0, 1024)))
       fail("an ONNX model", fmt::format("text that starts with '{}'", printable(all.substr(0, 30))));
     throw;
-  }
-  if (counts.unknown_fields > 0 && options.warn) {
-    options.warn(fmt::format("{} fields of a newer ONNX are ignored", counts.unknown_fields));
   }
   auto model = std::make_unique<oclc_onnx::ModelProto>();
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));

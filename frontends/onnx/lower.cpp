@@ -214,7 +214,7 @@ void Lowering::node(NodeProto& node, int index, Scope& scope) {
   if (!row->bundles) context.require_tensors();
   if (!takes_strings(op_label(node))) context.require_numbers();
   bind(node, read(context, *row), context, scope);
-  for (const std::string& name : context.unread()) context.warn(fmt::format("attribute '{}' is ignored", printable(name)));
+  context.refuse_unread();
 }
 
 // The row's reader, with errors of the core operators told in terms of the model's node.
@@ -271,7 +271,7 @@ void Lowering::call(NodeProto& node, const Function& function, const std::vector
   Call next;
   next.opsets = &function.opsets;
   next.prefix = label + "/";
-  for (const auto& attribute : function.defaults) next.attributes[attribute->name()] = attribute.get();
+  for (const AttributeProto& attribute : proto.attribute_proto()) next.attributes[attribute.name()] = &attribute;
   for (const AttributeProto& attribute : node.attribute()) {
     if (const AttributeProto* given = resolve(attribute)) next.attributes[attribute.name()] = given;
   }

@@ -98,6 +98,7 @@ class Lowering : public OpHost {
   Outputs scan(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs scan_batches(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs sequence_map(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
+  Outputs flex_attention(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   // The graph of that attribute, with so many inputs and outputs.
   oclc_onnx::GraphProto& body_of(OpContext& c, const oclc_onnx::NodeProto& node, std::string_view name, int inputs,
                                  int outputs);

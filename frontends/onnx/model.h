@@ -1,14 +1,13 @@
 // What validation finds out about a model; the rest of the importer relies on it.
 #pragma once
+#include <array>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace oclc_onnx {
-class AttributeProto;
 class FunctionProto;
 class GraphProto;
 class ModelProto;
@@ -33,14 +32,16 @@ struct Function {
   oclc_onnx::FunctionProto* proto = nullptr;
   Opsets opsets;
   Schedule schedule;
-  std::vector<std::unique_ptr<oclc_onnx::AttributeProto>> defaults;  // attributes that have a default value
-  std::int64_t nodes = 0;                                            // after its own calls are expanded
+  std::int64_t nodes = 0;  // after its own calls are expanded
 };
+
+// Domain, name and overload: what a node calls a function by.
+using FunctionKey = std::array<std::string, 3>;
 
 struct CheckedModel {
   std::int64_t ir_version = 0;
   Opsets opsets;
-  std::map<std::pair<std::string, std::string>, Function> functions;  // by domain and name
+  std::map<FunctionKey, Function> functions;
   std::unordered_map<const oclc_onnx::GraphProto*, Schedule> schedules;
 
   // The function that a node calls, or null.
@@ -51,6 +52,7 @@ inline constexpr int kDeepestCalls = 64;
 
 // "ai.onnx" and "" are one domain.
 std::string domain_name(std::string_view domain);
+FunctionKey function_key(const oclc_onnx::NodeProto& node);
 // The node's name, or "<op>_<index>".
 std::string node_label(const oclc_onnx::NodeProto& node, int index);
 // "Conv", "com.microsoft.Gelu"

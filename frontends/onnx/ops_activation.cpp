@@ -79,6 +79,16 @@ Outputs gelu(OpContext& c) {
 
 Outputs mish(OpContext& c) { return {c.b.mul(c.input(0), c.b.tanh(c.b.unary("softplus", c.input(0))))}; }
 
+// x * sigmoid(alpha * x), of SwiGLU times its other operand.
+Outputs swish(OpContext& c) {
+  const double alpha = c.real("alpha", 1.0);
+  Value* x = c.input(0);
+  Value* y = c.b.mul(x, c.b.sigmoid(alpha == 1 ? x : c.b.mul(x, alpha)));
+  if (c.inputs() == 1) return {y};
+  if (!(c.input(1)->type == x->type)) c.fail("two operands of one type", c.input(1)->type.text());
+  return {c.b.mul(y, c.input(1))};
+}
+
 Outputs softsign(OpContext& c) {
   Value* x = c.input(0);
   return {c.b.div(x, c.b.add(c.b.unary("abs", x), 1))};
@@ -132,6 +142,8 @@ constexpr OpRow kActivationRows[] = {
     {"Selu", 1, 1, 1, selu},
     {"Shrink", 9, 1, 1, shrink},
     {"Softsign", 1, 1, 1, softsign},
+    {"SwiGLU", 28, 2, 2, swish},
+    {"Swish", 24, 1, 1, swish},
     {"ThresholdedRelu", 10, 1, 1, thresholded_relu},
     {"Hardmax", 13, 1, 1, hardmax},
     {"LogSoftmax", 1, 1, 1, softmax_flat, "log_softmax"},

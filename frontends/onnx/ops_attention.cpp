@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "frontends/onnx/attention.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -17,21 +18,6 @@ Outputs rms_normalization(OpContext& c) {
   const Shape normalized(x->type.shape.begin() + static_cast<std::ptrdiff_t>(axis), x->type.shape.end());
   if (!(scale->type.shape == normalized)) scale = c.b.expand(scale, normalized);
   return {c.b.rms_norm(x, scale, static_cast<std::int64_t>(axis), c.real("epsilon", 1e-5))};
-}
-
-// x[B, S, heads * width] as [B, heads, S, width]; x of rank 4 as it is.
-Value* by_heads(OpContext& c, Value* x, std::int64_t heads) {
-  if (x->type.rank() == 4) return x;
-  const Shape& s = x->type.shape;
-  if (s.size() != 3) c.fail("tensors of rank 3 or 4", x->type.text());
-  if (heads < 1 || !(floor_div(s[2], Expr(heads)) * Expr(heads) == s[2]))
-    c.fail("a number of heads that divides the width", fmt::format("{} heads, {}", heads, x->type.text()));
-  return c.b.transpose(c.b.reshape(x, {s[0], s[1], Expr(heads), floor_div(s[2], Expr(heads))}), {0, 2, 1, 3});
-}
-
-Value* merged(OpContext& c, Value* x) {
-  const Shape s = x->type.shape;
-  return c.b.reshape(c.b.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
 Outputs rotary_embedding(OpContext& c) {
@@ -53,6 +39,119 @@ Outputs rotary_embedding(OpContext& c) {
     return c.b.reshape(v, {batch, Expr(1), steps, half});
   };
   Value *cosine = cache(1), *sine = cache(2);
+  Value* y = rotated(c, x, cosine, sine, turned, interleaved);
+  return {given->type.rank() == 3 ? merged_heads(c, y) : y};
+}
+
+// What the mask adds to the scores of `keys` keys.
+Value* bias_of_mask(OpContext& c, const Expr& keys, DType dtype) {
+  Value* mask = c.input(3);
+  const double lowest = -std::numeric_limits<double>::infinity();
+  if (mask->type.rank() == 0) c.fail("a mask of rank 1 or more", mask->type.text());
+  if (mask->type.dtype == DType::boolean) mask = c.b.where(mask, c.b.scalar(dtype, 0), c.b.scalar(dtype, lowest));
+  // A mask of fewer columns leaves out the keys after them.
+  const Expr missing = keys - mask->type.shape.back();
+  if (missing == Expr(0) || mask->type.shape.back() == Expr(1)) return mask;
+  std::vector<Expr> before(mask->type.rank(), Expr(0)), after = before;
+  after.back() = missing;
+  return c.b.pad(mask, std::move(before), std::move(after), lowest);
+}
+
+// Which keys a query may look at, as a bool that broadcasts to [B, heads, queries, keys]; null: all of them. Queries stand at
+// the positions after those of the cache.
+Value* visible_keys(OpContext& c, const Expr& queries, const Expr& keys) {
+  const std::int64_t left = c.integer("left_window_size", -1), right = c.integer("right_window_size", -1);
+  for (const std::int64_t size : {left, right})
+    if (size < -1) c.fail("window sizes of -1 or more", std::to_string(size));
+  Value* used = c.optional_input(6);
+  if (used && (c.optional_input(4) || c.optional_input(5))) c.fail("a past or the lengths of caches", "both");
+  const Expr past = c.optional_input(4) ? c.input(4)->type.shape[2] : Expr(0);
+  Value* row = c.b.iota({queries, Expr(1)}, 0, DType::i64, past);
+  Value* column = c.b.iota({Expr(1), keys}, 1, DType::i64);
+  if (used) {
+    used = c.b.reshape(used, {c.shape(0)[0], Expr(1), Expr(1), Expr(1)});
+    row = c.b.add(row, c.b.sub(used, c.b.exprs({queries}, {})));
+  }
+  Value* visible = nullptr;
+  const auto limit = [&](std::string_view relation, Value* bound) {
+    Value* holds = c.b.call(relation, {column, bound});
+    visible = visible ? c.b.call("and", {visible, holds}) : holds;
+  };
+  if (c.flag("is_causal")) limit("less_equal", row);
+  if (left >= 0) limit("greater_equal", c.b.add(row, c.b.exprs({Expr(-left)}, {})));
+  if (right >= 0) limit("less_equal", c.b.add(row, c.b.exprs({Expr(right)}, {})));
+  if (used) limit("less", used);
+  return visible;
+}
+
+Outputs attention(OpContext& c) {
+  c.ignore({"softmax_precision"});
+  const std::int64_t query_heads = c.integer("q_num_heads", 0), key_heads = c.integer("kv_num_heads", 0);
+  const bool flat = c.rank(0) == 3;
+  Value* q = by_heads(c, c.input(0), query_heads);
+  Value* k = by_heads(c, c.input(1), key_heads);
+  Value* v = by_heads(c, c.input(2), key_heads);
+  if (c.optional_input(4)) k = c.b.concat({c.input(4), k}, 2);
+  if (c.optional_input(5)) v = c.b.concat({c.input(5), v}, 2);
+  Outputs out{nullptr, k, v, nullptr};
+  const Expr heads = q->type.shape[1], queries = q->type.shape[2], keys = k->type.shape[2];
+  const DType dtype = q->type.dtype;
+  k = repeated_heads(c, k, heads);
+  v = repeated_heads(c, v, heads);
+  Value* scores = c.b.mul(c.b.matmul(q, k, false, true), score_scale(c, q));
+  const std::int64_t wanted = c.integer("qk_matmul_output_mode", 0);
+  if (wanted < 0 || wanted > 3) c.fail("qk_matmul_output_mode 0 to 3", std::to_string(wanted));
+  if (wanted == 0) out[3] = scores;
+  // Before the mask: a key that it leaves out would get a share from a cap after it.
+  const double cap = c.real("softcap", 0);
+  if (cap > 0) scores = c.b.mul(c.b.tanh(c.b.mul(scores, 1 / cap)), cap);
+  if (wanted == 1) out[3] = scores;
+  Value* lowest = c.b.scalar(dtype, -std::numeric_limits<double>::infinity());
+  Value* visible = visible_keys(c, queries, keys);
+  const bool only_causal = c.integer("left_window_size", -1) < 0 && !c.optional_input(6);
+  Value* bias = c.optional_input(3) ? bias_of_mask(c, keys, dtype) : nullptr;
+  if (visible && (bias || !only_causal)) bias = c.b.where(visible, bias ? bias : c.b.scalar(dtype, 0), lowest);
+  Value* dead = nullptr;  // queries that may look at no key
+  if (bias) {
+    scores = c.b.add(scores, bias);
+    const auto last = static_cast<std::int64_t>(bias->type.rank()) - 1;
+    dead = c.b.call("equal", {c.b.reduce("reduce_max", bias, {last}, true), lowest});
+  } else if (visible) {
+    scores = c.b.where(visible, scores, lowest);
+  }
+  if (wanted == 2) out[3] = scores;
+  Value* shares = c.b.softmax(scores, 3);
+  const auto without_dead = [&](Value* x) { return dead ? c.b.where(dead, c.b.scalar(dtype, 0), x) : x; };
+  if (wanted == 3 && c.wants_output(3)) out[3] = without_dead(shares);
+  Value* y = without_dead(c.b.matmul(shares, v));
+  out[0] = flat ? merged_heads(c, y) : y;
+  return out;
+}
+
+constexpr OpRow kAttentionRows[] = {
+    {"Attention", 23, 3, 7, attention},
+    {"RMSNormalization", 23, 2, 2, rms_normalization},
+    {"RotaryEmbedding", 23, 3, 4, rotary_embedding},
+};
+
+}  // namespace
+
+Value* by_heads(OpContext& c, Value* x, std::int64_t heads) {
+  if (x->type.rank() == 4) return x;
+  const Shape& s = x->type.shape;
+  if (s.size() != 3) c.fail("tensors of rank 3 or 4", x->type.text());
+  if (heads < 1 || !(floor_div(s[2], Expr(heads)) * Expr(heads) == s[2]))
+    c.fail("a number of heads that divides the width", fmt::format("{} heads, {}", heads, x->type.text()));
+  return c.b.transpose(c.b.reshape(x, {s[0], s[1], Expr(heads), floor_div(s[2], Expr(heads))}), {0, 2, 1, 3});
+}
+
+Value* merged_heads(OpContext& c, Value* x) {
+  const Shape s = x->type.shape;
+  return c.b.reshape(c.b.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
+}
+
+Value* rotated(OpContext& c, Value* x, Value* cosine, Value* sine, std::int64_t turned, bool interleaved) {
+  const Expr half = turned / 2, width = x->type.shape[3];
   const auto columns = [&](Value* v, const Expr& start, const Expr& size, std::int64_t step) {
     return c.b.slice(v, {Expr(0), Expr(0), Expr(0), start}, {v->type.shape[0], v->type.shape[1], v->type.shape[2], size},
                      {1, 1, 1, step});
@@ -70,11 +169,10 @@ Outputs rotary_embedding(OpContext& c) {
     y = c.b.concat({real, imaginary}, 3);
   }
   if (turned < width.value()) y = c.b.concat({y, columns(x, Expr(turned), width - turned, 1)}, 3);
-  return {given->type.rank() == 3 ? merged(c, y) : y};
+  return y;
 }
 
-// [B, q heads, S, D] from [B, kv heads, S, D]: heads that share keys and values are neighbours.
-Value* repeated(OpContext& c, Value* x, const Expr& heads) {
+Value* repeated_heads(OpContext& c, Value* x, const Expr& heads) {
   const Shape s = x->type.shape;
   if (s[1] == heads) return x;
   if (!s[1].is_constant() || !heads.is_constant() || s[1].value() < 1 || heads.value() % s[1].value() != 0)
@@ -85,82 +183,12 @@ Value* repeated(OpContext& c, Value* x, const Expr& heads) {
   return c.b.reshape(wide, {s[0], heads, s[2], s[3]});
 }
 
-// What the mask adds to the scores of `keys` keys.
-Value* bias_of_mask(OpContext& c, const Expr& keys, DType dtype) {
-  Value* mask = c.input(3);
-  const double lowest = -std::numeric_limits<double>::infinity();
-  if (mask->type.rank() == 0) c.fail("a mask of rank 1 or more", mask->type.text());
-  if (mask->type.dtype == DType::boolean) mask = c.b.where(mask, c.b.scalar(dtype, 0), c.b.scalar(dtype, lowest));
-  // A mask of fewer columns leaves out the keys after them.
-  const Expr missing = keys - mask->type.shape.back();
-  if (missing == Expr(0) || mask->type.shape.back() == Expr(1)) return mask;
-  std::vector<Expr> before(mask->type.rank(), Expr(0)), after = before;
-  after.back() = missing;
-  return c.b.pad(mask, std::move(before), std::move(after), lowest);
+double score_scale(OpContext& c, const Value* q) {
+  if (c.has("scale")) return c.real("scale");
+  const Expr& width = q->type.shape[3];
+  if (!width.is_constant()) c.fail("heads of known width", q->type.text());
+  return 1 / std::sqrt(static_cast<double>(width.value()));
 }
-
-Outputs attention(OpContext& c) {
-  c.ignore({"softmax_precision"});
-  const std::int64_t query_heads = c.integer("q_num_heads", 0), key_heads = c.integer("kv_num_heads", 0);
-  const bool flat = c.rank(0) == 3;
-  Value* q = by_heads(c, c.input(0), query_heads);
-  Value* k = by_heads(c, c.input(1), key_heads);
-  Value* v = by_heads(c, c.input(2), key_heads);
-  if (c.optional_input(4)) k = c.b.concat({c.input(4), k}, 2);
-  if (c.optional_input(5)) v = c.b.concat({c.input(5), v}, 2);
-  Outputs out{nullptr, k, v, nullptr};
-  const Expr heads = q->type.shape[1], queries = q->type.shape[2], keys = k->type.shape[2], width = q->type.shape[3];
-  const DType dtype = q->type.dtype;
-  k = repeated(c, k, heads);
-  v = repeated(c, v, heads);
-  double scale = 0;
-  if (c.has("scale")) {
-    scale = c.real("scale");
-  } else {
-    if (!width.is_constant()) c.fail("heads of known width", q->type.text());
-    scale = 1 / std::sqrt(static_cast<double>(width.value()));
-  }
-  Value* scores = c.b.mul(c.b.matmul(q, k, false, true), scale);
-  const std::int64_t wanted = c.integer("qk_matmul_output_mode", 0);
-  if (wanted < 0 || wanted > 3) c.fail("qk_matmul_output_mode 0 to 3", std::to_string(wanted));
-  if (wanted == 0) out[3] = scores;
-  // Before the mask: a key that it leaves out would get a share from a cap after it.
-  const double cap = c.real("softcap", 0);
-  if (cap > 0) scores = c.b.mul(c.b.tanh(c.b.mul(scores, 1 / cap)), cap);
-  if (wanted == 1) out[3] = scores;
-  Value* lowest = c.b.scalar(dtype, -std::numeric_limits<double>::infinity());
-  const bool causal = c.flag("is_causal");
-  const auto before_query = [&] {
-    const Expr past = c.optional_input(4) ? c.input(4)->type.shape[2] : Expr(0);
-    Value* row = c.b.iota({queries, Expr(1)}, 0, DType::i64, past);
-    return c.b.call("less_equal", {c.b.iota({Expr(1), keys}, 1, DType::i64), row});
-  };
-  Value* dead = nullptr;  // queries that may look at no key
-  if (c.optional_input(3)) {
-    Value* bias = bias_of_mask(c, keys, dtype);
-    if (causal) bias = c.b.where(before_query(), bias, lowest);
-    scores = c.b.add(scores, bias);
-    const auto last = static_cast<std::int64_t>(bias->type.rank()) - 1;
-    dead = c.b.call("equal", {c.b.reduce("reduce_max", bias, {last}, true), lowest});
-  } else if (causal) {
-    scores = c.b.where(before_query(), scores, lowest);
-  }
-  if (wanted == 2) out[3] = scores;
-  Value* shares = c.b.softmax(scores, 3);
-  const auto without_dead = [&](Value* x) { return dead ? c.b.where(dead, c.b.scalar(dtype, 0), x) : x; };
-  if (wanted == 3 && c.wants_output(3)) out[3] = without_dead(shares);
-  Value* y = without_dead(c.b.matmul(shares, v));
-  out[0] = flat ? merged(c, y) : y;
-  return out;
-}
-
-constexpr OpRow kAttentionRows[] = {
-    {"Attention", 23, 3, 6, attention},
-    {"RMSNormalization", 23, 2, 2, rms_normalization},
-    {"RotaryEmbedding", 23, 3, 4, rotary_embedding},
-};
-
-}  // namespace
 
 std::span<const OpRow> attention_rows() { return kAttentionRows; }
 

@@ -34,7 +34,7 @@ Outputs power(OpContext& c) {
 
 Outputs modulo(OpContext& c) {
   const bool c_like = c.flag("fmod");
-  if (!c_like && is_float(c.input(0)->type.dtype)) c.fail("fmod=1 for floating-point numbers", "fmod=0");
+  if (!c_like && c.opset() < 28 && is_float(c.input(0)->type.dtype)) c.fail("fmod=1 for floating-point numbers", "fmod=0");
   return {c.b.call(c_like ? "fmod" : "mod", {c.input(0), c.input(1)})};
 }
 
@@ -66,6 +66,7 @@ Value* cut_off(OpContext& c, Value* x) {
 Value* cast_to(OpContext& c, DType dtype) {
   Value* x = c.input(0);
   const bool saturates = c.flag("saturate", true);
+  c.ignore({"round_mode"});  // of a type that is not read
   const DType from = x->type.dtype;
   if (is_narrow_float(dtype) && from != DType::string) return as_narrow_float(c, x, dtype, saturates);
   // To integers of 4 bits real numbers are rounded.

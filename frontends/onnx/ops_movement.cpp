@@ -309,7 +309,10 @@ Outputs space_to_depth(OpContext& c) {
   const std::int64_t block = block_size(c);
   const Shape s = c.shape(0);
   const Expr high = exact_part(c, s[2], block), wide = exact_part(c, s[3], block), b = block;
-  Value* x = c.b.transpose(c.b.reshape(c.input(0), {s[0], s[1], high, b, wide, b}), {0, 3, 5, 1, 2, 4});
+  const std::string mode = c.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") c.fail("mode DCR or CRD", printable(mode));
+  Value* x = c.b.reshape(c.input(0), {s[0], s[1], high, b, wide, b});
+  x = c.b.transpose(x, mode == "DCR" ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4});
   return {c.b.reshape(x, {s[0], s[1] * b * b, high, wide})};
 }
 

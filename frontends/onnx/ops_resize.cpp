@@ -289,6 +289,7 @@ Method method_of(OpContext& c) {
   m.outside = c.real("extrapolation_value", 0.0);
   m.exclude_outside = c.flag("exclude_outside");
   m.antialias = c.flag("antialias");
+  c.ignore({"keep_aspect_ratio_policy"});  // of sizes alone
   return m;
 }
 

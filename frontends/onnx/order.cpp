@@ -48,7 +48,7 @@ void collect(GraphProto& graph, std::vector<std::string_view>& names) {
 
 bool is_control(const NodeProto& node) {
   const std::string op = op_label(node);
-  return op == "If" || op == "Loop" || op == "Scan" || op == "SequenceMap";
+  return op == "If" || op == "Loop" || op == "Scan" || op == "SequenceMap" || op == "ai.onnx.preview.FlexAttention";
 }
 
 bool is_gradient(const NodeProto& node) { return op_label(node) == "ai.onnx.preview.training.Gradient"; }

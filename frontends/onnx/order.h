@@ -17,9 +17,9 @@ struct Ordered {
 // its nodes if there is a cycle. Linear in the number of uses; no recursion over nodes.
 Ordered order_nodes(const std::vector<oclc_onnx::NodeProto*>& nodes, const std::vector<std::string_view>& wanted);
 
-// The operator Gradient of ONNX's training domain.
-// If, Loop, Scan or SequenceMap.
+// If, Loop, Scan, SequenceMap or FlexAttention.
 bool is_control(const oclc_onnx::NodeProto& node);
+// The operator Gradient of ONNX's training domain.
 bool is_gradient(const oclc_onnx::NodeProto& node);
 
 // Names from outside that the sub-graphs of `node` use, and those that a Gradient speaks of.

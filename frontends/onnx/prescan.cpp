@@ -27,9 +27,7 @@ enum Message {
   dim,
   function,
   entry,
-  training,
   opset,
-  annotation,
   other
 };
 
@@ -49,33 +47,28 @@ struct Field {
   Message child = other;
 };
 
-// Fields of onnx.proto that are length-delimited. Others cost no more memory than they take in the file, within a small factor.
+// Fields of oclc_onnx.proto that are length-delimited. Others cost no more memory than they take in the file, within a small
+// factor, and so do fields that it does not list.
 constexpr Field kFields[] = {
     {model, 2, Holds::text},
     {model, 3, Holds::text},
-    {model, 4, Holds::name},
-    {model, 6, Holds::text},
     {model, 7, Holds::message, graph},
     {model, 8, Holds::message, opset},
-    {model, 14, Holds::message, entry},
-    {model, 20, Holds::message, training},
     {model, 25, Holds::message, function},
     {graph, 1, Holds::message, node},
     {graph, 2, Holds::name},
     {graph, 5, Holds::message, tensor},
-    {graph, 10, Holds::text},
     {graph, 11, Holds::message, value_info},
     {graph, 12, Holds::message, value_info},
     {graph, 13, Holds::message, value_info},
-    {graph, 14, Holds::message, annotation},
     {graph, 15, Holds::message, sparse},
     {node, 1, Holds::name},
     {node, 2, Holds::name},
     {node, 3, Holds::name},
     {node, 4, Holds::name},
     {node, 5, Holds::message, attribute},
-    {node, 6, Holds::text},
     {node, 7, Holds::name},
+    {node, 8, Holds::name},
     {attribute, 1, Holds::name},
     {attribute, 4, Holds::text},
     {attribute, 5, Holds::message, tensor},
@@ -85,7 +78,6 @@ constexpr Field kFields[] = {
     {attribute, 9, Holds::text},
     {attribute, 10, Holds::message, tensor},
     {attribute, 11, Holds::message, graph},
-    {attribute, 13, Holds::text},
     {attribute, 14, Holds::message, type},
     {attribute, 15, Holds::message, type},
     {attribute, 21, Holds::name},
@@ -101,18 +93,15 @@ constexpr Field kFields[] = {
     {tensor, 9, Holds::data},
     {tensor, 10, Holds::data},
     {tensor, 11, Holds::packed8},
-    {tensor, 12, Holds::text},
     {tensor, 13, Holds::message, entry},
     {sparse, 1, Holds::message, tensor},
     {sparse, 2, Holds::message, tensor},
     {sparse, 3, Holds::packed8},
     {value_info, 1, Holds::name},
     {value_info, 2, Holds::message, type},
-    {value_info, 3, Holds::text},
     {type, 1, Holds::message, tensor_type},
     {type, 4, Holds::message, sequence},
     {type, 5, Holds::message, map},
-    {type, 6, Holds::text},
     {type, 8, Holds::message, tensor_type},
     {type, 9, Holds::message, sequence},
     {tensor_type, 2, Holds::message, shape},
@@ -120,25 +109,18 @@ constexpr Field kFields[] = {
     {map, 2, Holds::message, type},
     {shape, 1, Holds::message, dim},
     {dim, 2, Holds::name},
-    {dim, 3, Holds::text},
     {function, 1, Holds::name},
     {function, 4, Holds::name},
     {function, 5, Holds::name},
     {function, 6, Holds::name},
     {function, 7, Holds::message, node},
-    {function, 8, Holds::text},
     {function, 9, Holds::message, opset},
     {function, 10, Holds::name},
     {function, 11, Holds::message, attribute},
+    {function, 13, Holds::name},
     {entry, 1, Holds::text},
     {entry, 2, Holds::text},
-    {training, 1, Holds::message, graph},
-    {training, 2, Holds::message, graph},
-    {training, 3, Holds::message, entry},
-    {training, 4, Holds::message, entry},
     {opset, 1, Holds::name},
-    {annotation, 1, Holds::name},
-    {annotation, 2, Holds::message, entry},
 };
 
 constexpr std::uint32_t kMostFields = 32;
@@ -154,7 +136,7 @@ const Field* field_of(Message in, std::uint32_t number) {
 
 std::int64_t memory_of(Message kind) {
   constexpr std::size_t kPointer = sizeof(void*) * 2;  // its place in a list, and the allocator's head
-  std::size_t bytes = sizeof(oclc_onnx::TensorAnnotation);
+  std::size_t bytes = sizeof(oclc_onnx::OperatorSetIdProto);
   switch (kind) {
     case model:
       bytes = sizeof(oclc_onnx::ModelProto);
@@ -201,11 +183,7 @@ std::int64_t memory_of(Message kind) {
     case entry:
       bytes = sizeof(oclc_onnx::StringStringEntryProto);
       break;
-    case training:
-      bytes = sizeof(oclc_onnx::TrainingInfoProto);
-      break;
     case opset:
-    case annotation:
     case other:
       break;
   }
@@ -359,7 +337,6 @@ class Scanner {
       if (const Field* rule = field_of(kind, static_cast<std::uint32_t>(tag >> 3))) {
         field(*rule, at, field_end, depth, graphs, attributes);
       } else {
-        ++counts_.unknown_fields;
         charge(static_cast<std::int64_t>(field_end - at) + 16);
       }
       at = field_end;

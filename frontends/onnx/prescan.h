@@ -12,8 +12,7 @@ namespace oclc::onnx {
 struct Counts {
   std::int64_t nodes = 0;
   std::int64_t tensors = 0;
-  std::int64_t message_bytes = 0;   // estimated memory of the parsed messages, without tensors' data
-  std::int64_t unknown_fields = 0;  // of models newer than this reader
+  std::int64_t message_bytes = 0;  // estimated memory of the parsed messages, without tensors' data
 };
 
 // CompileError if the bytes are no protobuf message or exceed a limit.

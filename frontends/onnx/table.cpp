@@ -19,7 +19,7 @@ constexpr Family kFamilies[] = {
     math_rows,          activation_rows, reduction_rows, shape_rows,     movement_rows, indexing_rows,  convolution_rows,
     normalization_rows, recurrent_rows,  training_rows,  legacy_rows,    random_rows,   loss_rows,      quantization_rows,
     resize_rows,        scatter_rows,    signal_rows,    linear_rows,    image_rows,    selection_rows, sequence_rows,
-    attention_rows,     ngram_rows,      sampling_rows,  detection_rows, string_rows};
+    attention_rows,     ngram_rows,      sampling_rows,  detection_rows, string_rows,   state_rows};
 
 }  // namespace
 

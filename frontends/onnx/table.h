@@ -43,6 +43,7 @@ std::span<const OpRow> attention_rows();
 std::span<const OpRow> ngram_rows();
 std::span<const OpRow> sampling_rows();
 std::span<const OpRow> string_rows();
+std::span<const OpRow> state_rows();
 
 // Where the elements of the vector `flags` are true, in order: a vector whose length is known when the plan runs.
 Value* positions_of(OpContext& c, Value* flags);

@@ -59,6 +59,9 @@ void check_value_type(const ValueInfoProto& value, std::string_view role, bool t
     case TypeProto::kOptionalType:
       refuse("an optional in a sequence or an optional");
       break;
+    case TypeProto::kOpaqueType:
+      refuse("a value of an opaque type");
+      break;
     case TypeProto::kSparseTensorType:
       refuse("a sparse tensor");
       break;
@@ -99,13 +102,8 @@ class Validator {
     if (out_.ir_version <= 0)
       fail("an ir_version of 1 or more", model_.has_ir_version() ? std::to_string(out_.ir_version) : "none",
            "the file may be damaged");
-    if (out_.ir_version > kNewestIrVersion) {
-      if (!options_.allow_newer_opset) {
-        fail(fmt::format("an ir_version of at most {}", kNewestIrVersion), std::to_string(out_.ir_version),
-             "export for an older ONNX, or try --allow-newer-opset", ExitCode::unsupported);
-      }
+    if (out_.ir_version > kNewestIrVersion)
       warn(fmt::format("ir_version {} is newer than {}, the newest known", out_.ir_version, kNewestIrVersion));
-    }
   }
 
   template <class Imports>
@@ -136,13 +134,12 @@ class Validator {
   void check_function(FunctionProto& proto) {
     const std::string where = fmt::format("function '{}'", printable(proto.name()));
     if (proto.name().empty()) fail("functions with names", "one without");
-    const auto [at, fresh] = out_.functions.try_emplace({domain_name(proto.domain()), proto.name()});
+    const auto [at, fresh] = out_.functions.try_emplace({domain_name(proto.domain()), proto.name(), proto.overload()});
     if (!fresh) fail(where + " once", "twice");
     Function& function = at->second;
     function.proto = &proto;
     function.opsets = opsets(proto.opset_import(), where);
-    function.defaults = default_attributes(proto);
-    for (const auto& attribute : function.defaults) check_attribute(*attribute, where, true, nullptr);
+    for (AttributeProto& attribute : *proto.mutable_attribute_proto()) check_attribute(attribute, where, true, nullptr);
     Scope scope;
     for (const std::string& input : proto.input()) {
       if (input.empty() || !scope.names.insert(input).second)
@@ -289,11 +286,13 @@ class Validator {
 
 const Function* CheckedModel::callee(const NodeProto& node) const {
   if (functions.empty()) return nullptr;
-  const auto at = functions.find({domain_name(node.domain()), node.op_type()});
+  const auto at = functions.find(function_key(node));
   return at == functions.end() ? nullptr : &at->second;
 }
 
 std::string domain_name(std::string_view domain) { return domain == "ai.onnx" ? std::string() : std::string(domain); }
+
+FunctionKey function_key(const NodeProto& node) { return {domain_name(node.domain()), node.op_type(), node.overload()}; }
 
 std::string node_label(const NodeProto& node, int index) {
   return node.name().empty() ? fmt::format("{}_{}", node.op_type(), index) : node.name();

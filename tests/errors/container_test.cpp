@@ -36,7 +36,7 @@ std::string two_kilobytes() {
   test::set_int(softmax, "axis", 1);
   w.node("Shape", {"scores"}, {"sizes"}, "sizes");
   w.model.set_producer_name("test");
-  w.model.set_doc_string(std::string(700, 'd'));
+  w.model.set_producer_version(std::string(700, 'd'));
   return w.bytes();
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("case 11: fields of a newer ONNX") {
   const auto options = test::with_warnings(warnings);
   const std::string bytes = relu_model().bytes() + "\xa2\x06\x03new" + "\xa8\x06\x05";
   CHECK(Writer::import_bytes(bytes, options)->entries[0]->size() == 1);
-  CHECK(warnings == std::vector<std::string>{"1 fields of a newer ONNX are ignored"});
+  CHECK(warnings.empty());
 }
 
 }  // namespace

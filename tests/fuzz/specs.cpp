@@ -28,6 +28,12 @@ constexpr Unspecified kUnspecified[] = {
     {"ai.onnx.preview.training.Adagrad", "kernels, of a domain of its own"},
     {"ai.onnx.preview.training.Adam", "kernels, of a domain of its own"},
     {"ai.onnx.preview.training.Momentum", "kernels, of a domain of its own"},
+    {"CausalConvWithState", "kernels, of opsets that the drafts do not reach"},
+    {"CumProd", "kernels, of opsets that the drafts do not reach"},
+    {"LinearAttention", "kernels, of opsets that the drafts do not reach"},
+    {"SwiGLU", "kernels, of opsets that the drafts do not reach"},
+    {"Swish", "kernels, of opsets that the drafts do not reach"},
+    {"TensorScatter", "kernels, of opsets that the drafts do not reach"},
 };
 
 }  // namespace
