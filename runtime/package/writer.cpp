@@ -15,7 +15,7 @@
 
 #include "runtime/package/container.h"
 #include "runtime/package/package.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 
 namespace oclc::package {
 

@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "runtime/package/memory.h"
-#include "runtime/package/unicode.h"
-#include "runtime/package/verify.h"
-#include "runtime/package/verify_source.h"
+#include "runtime/package/text/unicode.h"
+#include "runtime/package/verify/verify.h"
+#include "runtime/package/verify/verify_source.h"
 #include "tests/package/verify_error.h"
 #include "tests/runtime/plan_builder.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "oclc/oclc.hpp"
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 #include "tests/runtime/error_of.h"
 #include "tests/runtime/plan_mutator.h"
 #include "tests/runtime/plans.h"

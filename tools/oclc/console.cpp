@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "runtime/package/unicode.h"
+#include "runtime/package/text/unicode.h"
 #include "tools/oclc/failure.h"
 
 namespace oclc::tool {

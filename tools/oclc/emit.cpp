@@ -4,7 +4,7 @@
 #include <span>
 
 #include "compiler/ir/dot.h"
-#include "runtime/package/unicode.h"
+#include "runtime/package/text/unicode.h"
 #include "runtime/package/writer.h"
 #include "tools/oclc/emit_html.h"
 #include "tools/oclc/emit_onnx.h"

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "runtime/package/unicode.h"
+#include "runtime/package/text/unicode.h"
 #include "tools/io/npy.h"
 #include "tools/oclrun/cpu_threads.h"
 #include "tools/oclrun/device_choice.h"

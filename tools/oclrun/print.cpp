@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "runtime/package/unicode.h"
+#include "runtime/package/text/unicode.h"
 
 namespace oclc::oclrun {
 namespace {
