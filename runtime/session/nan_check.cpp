@@ -13,6 +13,9 @@ namespace {
 
 namespace fb = oclc::plan;
 
+// A buffer is read in pieces: the host needs no memory of its size.
+constexpr std::uint64_t kBytesAtATime = std::uint64_t{4} << 20;
+
 // Sign removed, NaNs lie above the bits of infinity.
 template <class T, class Found>
 void each_special(const std::vector<std::byte>& bytes, T infinity, Found found) {
@@ -63,40 +66,43 @@ std::uint64_t NanCheck::bytes_of(std::uint32_t buffer) const {
   return loaded_.plan().buffers()->Get(buffer)->kind() == fb::BufferKind::state ? state_sizes_[buffer] : memory_.sizes[buffer];
 }
 
+// Counts what is special among the elements in host_, of which the first is element `base` of its buffer.
+void NanCheck::look_at(fb::DType dtype, std::uint64_t base, Finding& finding) const {
+  const auto found = [&](std::size_t i, bool nan) {
+    if (nan ? finding.nans == 0 : finding.nans + finding.infinities == 0) finding.first = base + i;
+    ++(nan ? finding.nans : finding.infinities);
+  };
+  switch (dtype) {
+    case fb::DType::f64:
+      return each_special<std::uint64_t>(host_, 0x7ff0000000000000u, found);
+    case fb::DType::f32:
+      return each_special<std::uint32_t>(host_, 0x7f800000u, found);
+    case fb::DType::f16:
+      return each_special<std::uint16_t>(host_, 0x7c00u, found);
+    default:
+      return each_special<std::uint16_t>(host_, 0x7f80u, found);
+  }
+}
+
 NanCheck::Finding NanCheck::look(std::uint32_t index, int step) {
   Finding finding;
   const fb::Buffer& buffer = *loaded_.plan().buffers()->Get(index);
   const std::uint64_t bytes = bytes_of(index);
   if (!is_float(buffer.dtype()) || bytes == 0) return finding;
   const Place& place = schedule_.places()[index];
-  host_.resize(bytes);
+  const std::uint64_t size = package::dtype_bytes(buffer.dtype());
   std::vector<Range> alive{{0, bytes}};
-  if (count(buffer.pieces()) > 0) {
-    alive = ranges(index, step, false);
-    std::fill(host_.begin(), host_.end(), std::byte{0});
-  }
-  for (const Range& range : alive)
-    check_cl(clEnqueueReadBuffer(loaded_.context().queue(), place.memory, CL_TRUE, place.offset + range.begin, range.bytes,
-                                 host_.data() + range.begin, 0, nullptr, nullptr),
-             "looking for NaN");
-  const auto found = [&](std::size_t i, bool nan) {
-    if (nan ? finding.nans == 0 : finding.nans + finding.infinities == 0) finding.first = i;
-    ++(nan ? finding.nans : finding.infinities);
-  };
-  finding.elements = bytes / package::dtype_bytes(buffer.dtype());
-  switch (buffer.dtype()) {
-    case fb::DType::f64:
-      each_special<std::uint64_t>(host_, 0x7ff0000000000000u, found);
-      break;
-    case fb::DType::f32:
-      each_special<std::uint32_t>(host_, 0x7f800000u, found);
-      break;
-    case fb::DType::f16:
-      each_special<std::uint16_t>(host_, 0x7c00u, found);
-      break;
-    default:
-      each_special<std::uint16_t>(host_, 0x7f80u, found);
-      break;
+  if (count(buffer.pieces()) > 0) alive = ranges(index, step, false);
+  finding.elements = bytes / size;
+  for (const Range& range : alive) {
+    for (std::uint64_t at = 0; at < range.bytes; at += kBytesAtATime) {
+      host_.resize(std::min(range.bytes - at, kBytesAtATime));
+      const std::uint64_t from = range.begin + at;
+      check_cl(clEnqueueReadBuffer(loaded_.context().queue(), place.memory, CL_TRUE, place.offset + from, host_.size(),
+                                   host_.data(), 0, nullptr, nullptr),
+               "looking for NaN");
+      look_at(buffer.dtype(), from / size, finding);
+    }
   }
   return finding;
 }

@@ -34,6 +34,7 @@ class NanCheck : public Schedule::Watch {
   };
   // At schedule index `step`; before the first if it is -1.
   Finding look(std::uint32_t buffer, int step = -1);
+  void look_at(plan::DType dtype, std::uint64_t base, Finding& finding) const;
   std::vector<Range> ranges(std::uint32_t buffer, int index, bool just_begun) const;
   std::string described(std::uint32_t buffer) const;
   std::uint64_t bytes_of(std::uint32_t buffer) const;

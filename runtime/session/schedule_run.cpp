@@ -6,6 +6,7 @@
 #include "runtime/failure.h"
 #include "runtime/flat.h"
 #include "runtime/package/limits.h"
+#include "runtime/package/verify/verify.h"
 #include "runtime/session/expressions.h"
 #include "runtime/session/host_step.h"
 #include "runtime/session/schedule.h"
