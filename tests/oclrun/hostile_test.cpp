@@ -61,7 +61,7 @@ TEST_CASE("R1: oclrun ends with an error where memory cannot be had") {
   const Outcome small = run("ulimit -v 4000000; " + kBin + "oclrun " + plan + " --random --dim N=4");
   INFO(small.text);
   CHECK(small.status == 0);
-  for (const std::string& n : {"16777216", "12000000"}) {
+  for (const std::string n : {"16777216", "12000000"}) {
     // Scratch and inputs of 16 million elements do not fit beside what the driver has.
     const Outcome outcome = run("ulimit -v 900000; " + kBin + "oclrun " + plan + " --random --dim N=" + n);
     INFO(outcome.text);

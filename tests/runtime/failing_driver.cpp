@@ -34,6 +34,13 @@ T counted(T object) {
     static const auto next = real<decltype(name)>(#name); \
     return next arguments;                                \
   }
+// One that waits. A device that is lost executes nothing any more, this one does: what was asked of it ends before the answer.
+#define OCLC_WAIT(name, parameters, arguments)            \
+  OCLC_STANDIN cl_int name parameters {                   \
+    static const auto next = real<decltype(name)>(#name); \
+    const cl_int answer = next arguments;                 \
+    return fails() ? failing.code : answer;               \
+  }
 // One that makes an object.
 #define OCLC_MAKE(type, name, parameters, arguments)      \
   OCLC_STANDIN type name parameters {                     \
@@ -105,8 +112,8 @@ OCLC_CALL(clEnqueueMarkerWithWaitList, (cl_command_queue queue, cl_uint count, c
 OCLC_CALL(clEnqueueBarrierWithWaitList, (cl_command_queue queue, cl_uint count, const cl_event* wait, cl_event* event),
           (queue, count, wait, event))
 OCLC_CALL(clFlush, (cl_command_queue queue), (queue))
-OCLC_CALL(clFinish, (cl_command_queue queue), (queue))
-OCLC_CALL(clWaitForEvents, (cl_uint count, const cl_event* events), (count, events))
+OCLC_WAIT(clFinish, (cl_command_queue queue), (queue))
+OCLC_WAIT(clWaitForEvents, (cl_uint count, const cl_event* events), (count, events))
 OCLC_CALL(clGetMemObjectInfo, (cl_mem memory, cl_mem_info what, size_t bytes, void* value, size_t* size),
           (memory, what, bytes, value, size))
 OCLC_CALL(clGetCommandQueueInfo, (cl_command_queue queue, cl_command_queue_info what, size_t bytes, void* value, size_t* size),

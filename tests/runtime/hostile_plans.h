@@ -10,7 +10,7 @@ namespace oclc::test {
 
 // Runs `session` on the texts x; its results are in y. The error, which has to be of `status`; empty without one.
 inline std::string text_run_error(rt::Session& session, std::vector<const char*>& y, const std::vector<std::string>& x,
-                           oclc_status status) {
+                                  oclc_status status) {
   const auto n = static_cast<std::int64_t>(x.size());
   std::vector<const char*> texts;
   for (const std::string& text : x) texts.push_back(text.c_str());
