@@ -21,27 +21,9 @@ constexpr std::int64_t kLineResults = 8, kLineVectors = 8, kBusyGroups = 4, kLea
 // Vectors of a row of results that a core sums up side by side where registers are many.
 constexpr std::int64_t kStripVectors = 16;
 
-// True if `own` holds for `root` or for one of the nodes that it is computed from, none of which `ends` holds for.
-template <class Own, class Ends>
-bool any_below(const Kernel& kernel, NodeId root, const Own& own, const Ends& ends) {
-  std::vector<bool> seen(kernel.nodes.size(), false);
-  std::vector<NodeId> stack{root};
-  while (!stack.empty()) {
-    const auto at = static_cast<std::size_t>(stack.back());
-    stack.pop_back();
-    if (seen[at]) continue;
-    seen[at] = true;
-    const ScalarNode& n = kernel.nodes[at];
-    if (ends(n)) continue;
-    if (own(n)) return true;
-    stack.insert(stack.end(), n.args.begin(), n.args.end());
-  }
-  return false;
-}
-
 // True if `node` needs the result of stage `first` or of a later one.
 bool needs_stage(const Kernel& kernel, NodeId node, int first) {
-  return any_below(
+  return any_needed(
       kernel, node, [&](const ScalarNode& n) { return n.kind == ScalarNode::Kind::reduced && n.stage >= first; },
       [](const ScalarNode&) { return false; });
 }
@@ -74,7 +56,7 @@ bool varies_within(const Kernel& kernel, NodeId id, const std::set<std::string>&
     return std::any_of(symbols.begin(), symbols.end(),
                        [&](const std::string& s) { return axes.count(s) != 0 || dynamic_index(s).has_value(); });
   };
-  return any_below(
+  return any_needed(
       kernel, id, [&](const ScalarNode& n) { return uses(n.index) || std::any_of(n.guard.begin(), n.guard.end(), uses); },
       [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::reduced; });
 }
