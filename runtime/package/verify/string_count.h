@@ -3,18 +3,17 @@
 #pragma once
 #include <flatbuffers/flatbuffers.h>
 
-#include <cstdint>
-
 namespace oclc::package {
 
-// Texts that this thread's verification may visit still.
-inline thread_local std::uint64_t strings_left = UINT64_MAX;
-
+// Each text counts as a table, of which a verification has a limit.
 inline bool verify_strings(flatbuffers::Verifier& verifier,
                            const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* list) {
   if (!list) return true;
-  if (!verifier.VerifyVector(list) || list->size() > strings_left) return false;
-  strings_left -= list->size();
+  if (!verifier.VerifyVector(list)) return false;
+  for (flatbuffers::uoffset_t i = 0; i < list->size(); ++i) {
+    if (!verifier.VerifyComplexity()) return false;
+    verifier.EndTable();
+  }
   return verifier.VerifyVectorOfStrings(list);
 }
 

@@ -231,14 +231,11 @@ const fb::Plan& verify_metadata(std::span<const std::byte> metadata, std::uint64
   if (metadata.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) throw Error(ErrorKind::invalid, "metadata is larger than 2 GiB");
   if (metadata.size() < 8) throw Error(ErrorKind::invalid, "metadata is too short");
   flatbuffers::Verifier::Options options;
-  // A table and what refers to it take 8 bytes.
+  // A table and what refers to it take 8 bytes, as does a text: see string_count.h.
   options.max_tables =
       static_cast<flatbuffers::uoffset_t>(std::min<std::size_t>(metadata.size() / 8 * kMaxRepetition, 1u << 24));
-  strings_left = metadata.size() / sizeof(flatbuffers::uoffset_t) * kMaxRepetition;
   flatbuffers::Verifier structure(reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size(), options);
-  const bool good = fb::VerifyPlanBuffer(structure);
-  strings_left = UINT64_MAX;
-  if (!good) throw Error(ErrorKind::invalid, "the metadata's structure is damaged");
+  if (!fb::VerifyPlanBuffer(structure)) throw Error(ErrorKind::invalid, "the metadata's structure is damaged");
   const fb::Plan& plan = *fb::GetPlan(metadata.data());
   PlanVerifier(plan, metadata.size(), constant_bytes).run();
   return plan;
