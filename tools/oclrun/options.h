@@ -36,6 +36,8 @@ struct Options {
   std::string save_state;
   std::string load_state;
   bool check_nan = false;
+  bool explain_start = false;
+  bool warm = false;
   // Training.
   std::int64_t steps = -1;                                    // -1: no training
   std::vector<std::pair<std::string, std::string>> data;      // name, file
