@@ -145,4 +145,13 @@ oclc_status oclc_session_get_launches(oclc_session* session, oclc_launch_info* l
   });
 }
 
+oclc_status oclc_session_get_builds(oclc_session* session, oclc_build_info* builds, uint32_t capacity, uint32_t* count) {
+  return guarded(session, [&](Session& s) {
+    if (builds && capacity > 0 && builds->size < sizeof builds->size)
+      throw Failure(OCLC_E_ARGUMENT, "builds: the first size is not set");
+    const std::uint32_t total = s.builds(builds, capacity);
+    if (count) *count = total;
+  });
+}
+
 }  // extern "C"

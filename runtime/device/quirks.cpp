@@ -18,7 +18,8 @@ constexpr Row kRows[] = {
     // each); a warm start from its own cache takes 40 ms a program. 35 kernels in one program: 1.2 s to build, 0.05 s when
     // warm.
     {"Portable Computing Language", "", "",
-     bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::host_memory_is_seen) | bit(Quirk::workers_sleep)},
+     bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::host_memory_is_seen) | bit(Quirk::workers_sleep) |
+         bit(Quirk::compiles_on_one_core)},
     // Simulators interpret the program: there is nothing worth caching. Fills: tests/platforms/oclgrind/fill.c.
     {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::fill_unseen)},
     // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then
@@ -56,6 +57,7 @@ std::string quirk_names(std::uint32_t quirks) {
   append(Quirk::understates_local_memory, "understates_local_memory");
   append(Quirk::workers_sleep, "workers_sleep");
   append(Quirk::no_tile_assembly, "no_tile_assembly");
+  append(Quirk::compiles_on_one_core, "compiles_on_one_core");
   return text;
 }
 

@@ -16,7 +16,9 @@ enum class Quirk : std::uint32_t {
       32,  // a buffer over host memory is that memory: kernels and host see each other's stores without mapping
   understates_local_memory = 64,  // kernels may declare more local memory than the device tells
   workers_sleep = 128,  // threads that run kernels sleep as soon as there are none, and waking them takes as long as short runs
-  no_tile_assembly = 256  // its compiler takes no x86 instructions in a kernel: AMX tiles are not reached
+  no_tile_assembly = 256,  // its compiler takes no x86 instructions in a kernel: AMX tiles are not reached
+  compiles_on_one_core =
+      512  // one program at a time in a process, what is compiled stays on disk for others: other processes help
 };
 
 struct DriverNames {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
-#include <map>
+#include <functional>
 #include <optional>
 #include <span>
 #include <thread>
@@ -15,22 +15,17 @@
 #include "runtime/device/quirks.h"
 #include "runtime/device/sm90a.h"
 #include "runtime/failure.h"
+#include "runtime/flat.h"
+#include "runtime/program/late_start.h"
+#include "runtime/program/program_units.h"
 
 namespace oclc::runtime {
 namespace {
 
 namespace fb = oclc::plan;
 
-struct Unit {
-  std::string name;
-  std::string source;
-  std::string options;
-  fb::Instructions instructions = fb::Instructions::opencl_c;
-  std::vector<std::uint32_t> programs;
-  ClProgram built;
-  bool from_cache = false;
-  std::optional<Failure> failure;
-};
+// A program that the driver has on disk is there within half of this; one that it compiles takes longer.
+constexpr std::chrono::milliseconds kCachedBuild(150);
 
 // Plans reckon with IEEE division and square roots, which drivers may leave to those who ask.
 constexpr const char* kExactDivision = " -cl-fp32-correctly-rounded-divide-sqrt";
@@ -75,53 +70,6 @@ bool drop_nvidia_option(std::string& options) {
   return true;
 }
 
-std::string options_of(const fb::Program& program) {
-  std::string options = program.options() ? program.options()->str() : "";
-  if (options.find("-cl-std=") == options.npos) options = options.empty() ? "-cl-std=CL1.2" : "-cl-std=CL1.2 " + options;
-  // Drivers print on the standard error how many warnings there were; they tell the kinds of parameters, against which launches
-  // are checked, of programs that ask for it.
-  return options + " -w -cl-kernel-arg-info";
-}
-
-void append(Unit& unit, std::uint32_t index, const fb::Program& program) {
-  if (unit.programs.empty()) {
-    unit.name = program.name()->str();
-    unit.options = options_of(program);
-    unit.instructions = program.instructions();
-  } else if (unit.programs.size() == 1) {
-    unit.name += ", ...";
-  }
-  unit.programs.push_back(index);
-  unit.source += program.source()->str();
-  if (unit.source.back() != '\n') unit.source += '\n';
-}
-
-// One unit per program, mergeable ones spread over `merged` units of about equal length per set of options and instructions.
-std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged) {
-  std::vector<Unit> units;
-  std::map<std::pair<std::string, fb::Instructions>, std::vector<std::uint32_t>> groups;
-  const std::uint32_t count = plan.programs() ? plan.programs()->size() : 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const fb::Program& program = *plan.programs()->Get(i);
-    if (program.mergeable() && merged > 0) {
-      groups[{options_of(program), program.instructions()}].push_back(i);
-    } else {
-      units.emplace_back();
-      append(units.back(), i, program);
-    }
-  }
-  for (const auto& [kind, programs] : groups) {
-    const std::size_t first = units.size();
-    units.resize(first + std::min(merged, programs.size()));
-    for (const std::uint32_t i : programs) {
-      auto shortest = std::min_element(units.begin() + static_cast<std::ptrdiff_t>(first), units.end(),
-                                       [](const Unit& a, const Unit& b) { return a.source.size() < b.source.size(); });
-      append(*shortest, i, *plan.programs()->Get(i));
-    }
-  }
-  return units;
-}
-
 std::string build_log(cl_program program, cl_device_id device) {
   std::size_t bytes = 0;
   if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) != CL_SUCCESS || bytes == 0) return "";
@@ -145,8 +93,24 @@ class Builder {
                   '\n' + f.name + '\n' + f.driver + '\n' + f.version + '\n';
   }
 
-  // Builds every unit; a unit's failure is kept in it.
-  void build_all(std::vector<Unit>& units, unsigned threads) {
+  // Builds every unit; a unit's failure is kept in it. Builders are given those that are for them, and started when what this
+  // process builds first is not done at once.
+  void build_all(std::vector<Unit>& units, unsigned threads, const std::function<std::shared_ptr<Builders>()>& builders = {}) {
+    complete_options(units);
+    done_ = 0;
+    total_ = static_cast<std::uint32_t>(units.size());
+    context_.progress(0, total_);
+    if (threads > 1 && units.size() > 1)
+      build_in_threads(units, threads);
+    else if (builders && std::any_of(units.begin(), units.end(), [](const Unit& u) { return u.for_builders; }))
+      build_beside(units, builders);
+    else
+      for (Unit& unit : units) build_next(unit);
+  }
+
+ private:
+  // Adds what depends on the device.
+  void complete_options(std::vector<Unit>& units) {
     if (divides_exactly_if_asked(context_.device())) {
       for (Unit& unit : units) unit.options += kExactDivision;
     }
@@ -161,6 +125,14 @@ class Builder {
       }
     }
     take_amx(units);
+  }
+
+  void build_next(Unit& unit) {
+    build(unit);
+    context_.progress(++done_, total_);
+  }
+
+  void build_in_threads(std::vector<Unit>& units, unsigned threads) {
     std::atomic<std::size_t> next{0};
     std::size_t done = 0;
     std::mutex mutex;
@@ -173,15 +145,6 @@ class Builder {
         changed.notify_one();
       }
     };
-    const auto total = static_cast<std::uint32_t>(units.size());
-    context_.progress(0, total);
-    if (threads <= 1 || units.size() <= 1) {
-      for (Unit& unit : units) {
-        build(unit);
-        context_.progress(static_cast<std::uint32_t>(++done), total);
-      }
-      return;
-    }
     std::vector<std::jthread> pool;
     for (std::size_t t = 0; t < std::min<std::size_t>(threads, units.size()); ++t) pool.emplace_back(work);
     std::unique_lock lock(mutex);
@@ -189,12 +152,26 @@ class Builder {
       changed.wait(lock, [&] { return done > told; });
       told = done;
       lock.unlock();
-      context_.progress(static_cast<std::uint32_t>(told), total);
+      context_.progress(static_cast<std::uint32_t>(told), total_);
       lock.lock();
     }
   }
 
- private:
+  // What builders have built, the driver finds on disk.
+  void build_beside(std::vector<Unit>& units, const std::function<std::shared_ptr<Builders>()>& make) {
+    std::shared_ptr<Builders> builders;
+    {
+      LateStart late(kCachedBuild, [&] { builders = make(); });
+      for (Unit& unit : units)
+        if (!unit.for_builders) build_next(unit);
+    }
+    for (std::uint32_t i = 0; i < units.size(); ++i) {
+      if (!units[i].for_builders) continue;
+      if (builders) builders->wait_for_unit(i, {});
+      build_next(units[i]);
+    }
+  }
+
   // Chooses the branch of programs for tile units: one for all.
   void take_amx(std::vector<Unit>& units) {
     if (std::none_of(units.begin(), units.end(), [](const Unit& u) { return u.instructions == fb::Instructions::amx; })) return;
@@ -211,6 +188,13 @@ class Builder {
   }
 
   void build(Unit& unit) {
+    const auto begin = std::chrono::steady_clock::now();
+    build_timed(unit);
+    unit.build_ns = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+  }
+
+  void build_timed(Unit& unit) {
     try {
       if (unit.instructions == fb::Instructions::sm90a && has_sm90a(context_.device()) && build_sm90a(unit)) return;
       const std::string key = key_of(unit);
@@ -343,36 +327,71 @@ class Builder {
 
   Context& context_;
   std::string device_key_;
+  std::uint32_t done_ = 0, total_ = 0;
 };
+
+std::uint32_t kernels_in(cl_program program) {
+  std::size_t count = 0;
+  return clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof count, &count, nullptr) == CL_SUCCESS
+             ? static_cast<std::uint32_t>(count)
+             : 0;
+}
+
+// Of the context's device in the list of all; nothing for a device that is not in it.
+std::optional<Device> listed(cl_device_id id) {
+  for (const Device& device : list_devices())
+    if (device.id == id) return device;
+  return std::nullopt;
+}
 
 }  // namespace
 
 BuiltPrograms build_programs(Context& context, const fb::Plan& plan) {
   const bool serial = has(context.quirks(), Quirk::serial_compiler);
   const unsigned threads = serial ? 1 : std::max(1u, std::thread::hardware_concurrency());
+  // Where this process keeps what it builds in a folder of oclc's own, builders would build it for nobody.
+  const bool helped = has(context.quirks(), Quirk::compiles_on_one_core) && !context.cache();
+  const std::optional<Device> device = helped ? listed(context.device()) : std::nullopt;
+  const unsigned processes = device ? Builders::available() : 0;
   Builder builder(context);
-  std::vector<Unit> units = make_units(plan, threads);
-  builder.build_all(units, threads);
+  std::vector<Unit> units = make_units(plan, threads, processes + 1);
+  BuiltPrograms result;
+  builder.build_all(units, threads, [&] {
+    std::vector<BuildJob> jobs;
+    for (std::uint32_t i = 0; i < units.size(); ++i)
+      if (units[i].for_builders) jobs.push_back({i, units[i].options, units[i].source});
+    result.builders = std::make_shared<Builders>(*device, std::move(jobs), processes,
+                                                 [&context](const std::string& text) { context.warn_later(text); });
+    result.builders->start();
+    return result.builders;
+  });
 
   // Programs that a merged unit did not let build are built by themselves: then the message names the one at fault.
-  std::vector<Unit> alone;
+  std::vector<Unit> apart;
   std::erase_if(units, [&](const Unit& unit) {
     if (!unit.failure || unit.programs.size() == 1 || unit.failure->status() != OCLC_E_BUILD) return false;
-    for (const std::uint32_t i : unit.programs) append(alone.emplace_back(), i, *plan.programs()->Get(i));
+    for (std::size_t i = 0; i < unit.programs.size(); ++i) apart.push_back(alone(unit, i, plan));
     return true;
   });
-  builder.build_all(alone, threads);
-  std::move(alone.begin(), alone.end(), std::back_inserter(units));
+  if (!apart.empty()) {
+    builder.build_all(apart, threads);
+    std::move(apart.begin(), apart.end(), std::back_inserter(units));
+    result.builders.reset();  // it numbers units as they were
+  }
   context.flush_warnings();
 
-  BuiltPrograms result;
-  result.unit_of.resize(plan.programs() ? plan.programs()->size() : 0);
+  result.pieces_of.resize(count(plan.programs()));
   for (Unit& unit : units) {
     if (unit.failure) throw *unit.failure;
-    for (const std::uint32_t i : unit.programs) result.unit_of[i] = static_cast<std::uint32_t>(result.units.size());
+    const auto number = static_cast<std::uint32_t>(result.units.size());
+    for (const UnitPrograms& p : unit.programs) result.pieces_of[p.program].push_back({number, p.first, p.last});
     (unit.from_cache ? result.cached : result.built)++;
+    result.infos.push_back({unit.name, unit.text_bytes, kernels_in(unit.built.get()), unit.build_ns, unit.from_cache,
+                            result.builders && unit.for_builders});
     result.units.push_back(std::move(unit.built));
   }
+  for (std::vector<Piece>& pieces : result.pieces_of)
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.first < b.first; });
   return result;
 }
 

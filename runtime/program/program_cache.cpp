@@ -4,21 +4,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <span>
 #include <system_error>
 
+#include "runtime/program/cache_folder.h"
 #include "runtime/package/package.h"
 #include "runtime/package/writer.h"
 
 namespace oclc::runtime {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr char kEntryMagic[8] = {'O', 'C', 'L', 'C', 'B', 'I', 'N', '1'};
 constexpr std::uint64_t kMaxEntryBytes = std::uint64_t{1} << 30;
@@ -36,13 +33,6 @@ std::span<const std::byte> bytes_of(const void* data, std::size_t size) { return
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
-}
-
-std::string default_folder() {
-  if (const std::string own = environment("OCLC_CACHE_DIR"); !own.empty()) return own;
-  if (const std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty() && xdg[0] == '/') return xdg + "/oclc";
-  if (const std::string home = environment("HOME"); !home.empty() && home[0] == '/') return home + "/.cache/oclc";
-  return "";
 }
 
 // Why the folder cannot serve, or "".
@@ -83,10 +73,23 @@ std::optional<std::string> read_file(const std::string& path) {
   return result;
 }
 
+// Of an undamaged entry.
+std::optional<Head> checked_head(const std::string& text) {
+  Head head{};
+  const std::size_t behind_hash = offsetof(Head, key_bytes);
+  if (text.size() < sizeof head) return std::nullopt;
+  std::memcpy(&head, text.data(), sizeof head);
+  const std::uint64_t rest = text.size() - sizeof head;
+  const bool good = std::memcmp(head.magic, kEntryMagic, sizeof kEntryMagic) == 0 && head.key_bytes <= rest &&
+                    head.binary_bytes == rest - head.key_bytes &&
+                    head.hash == package::hash64(bytes_of(text.data() + behind_hash, text.size() - behind_hash));
+  return good ? std::optional(head) : std::nullopt;
+}
+
 }  // namespace
 
 ProgramCache::ProgramCache(const std::string& folder, Warn warn) : warn_(std::move(warn)) {
-  const std::string wanted = folder.empty() ? default_folder() : folder;
+  const std::string wanted = cache_folder(folder);
   if (wanted.empty()) {
     warn_once("the program cache is off: neither OCLC_CACHE_DIR, XDG_CACHE_HOME nor HOME names a folder");
     return;
@@ -117,25 +120,16 @@ std::optional<std::vector<unsigned char>> ProgramCache::load(const std::string& 
   const std::string path = path_of(key);
   const auto text = read_file(path);
   if (!text) return std::nullopt;
-  Head head{};
-  const std::size_t behind_hash = offsetof(Head, key_bytes);
-  bool good = text->size() >= sizeof head;
-  if (good) {
-    std::memcpy(&head, text->data(), sizeof head);
-    const std::uint64_t rest = text->size() - sizeof head;
-    good = std::memcmp(head.magic, kEntryMagic, sizeof kEntryMagic) == 0 && head.key_bytes <= rest &&
-           head.binary_bytes == rest - head.key_bytes &&
-           head.hash == package::hash64(bytes_of(text->data() + behind_hash, text->size() - behind_hash));
-  }
-  if (!good) {
+  const auto head = checked_head(*text);
+  if (!head) {
     const std::lock_guard lock(mutex_);
     warn_once("the program cache entry '" + path + "' is damaged; it is made anew");
     return std::nullopt;
   }
-  if (std::string_view(text->data() + sizeof head, head.key_bytes) != key) return std::nullopt;  // another key with this hash
-  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);                                               // used now
-  const auto* begin = reinterpret_cast<const unsigned char*>(text->data()) + sizeof head + head.key_bytes;
-  return std::vector<unsigned char>(begin, begin + head.binary_bytes);
+  if (std::string_view(text->data() + sizeof *head, head->key_bytes) != key) return std::nullopt;  // another key with this hash
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);                                                 // used now
+  const auto* begin = reinterpret_cast<const unsigned char*>(text->data()) + sizeof *head + head->key_bytes;
+  return std::vector<unsigned char>(begin, begin + head->binary_bytes);
 }
 
 void ProgramCache::refused(const std::string& key, const std::string& reason) {
@@ -169,7 +163,9 @@ void ProgramCache::store(const std::string& key, const std::vector<unsigned char
     return;
   }
   const std::lock_guard lock(mutex_);
-  evict();
+  std::uint64_t total = 0;
+  for (const CacheFile& file : cache_files(folder_)) total += file.bytes;
+  if (total > max_bytes_) prune_cache(folder_, max_bytes_ / 10 * 8);
 }
 
 std::string ProgramCache::write_log(const std::string& key, const std::string& extension, const std::string& text) {
@@ -184,32 +180,23 @@ std::string ProgramCache::write_log(const std::string& key, const std::string& e
   return path;
 }
 
-void ProgramCache::evict() {
-  struct Entry {
-    fs::file_time_type time;
-    std::uint64_t bytes;
-    fs::path path;
-  };
-  std::vector<Entry> entries;
-  std::uint64_t total = 0;
-  std::error_code error;
-  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
-    const std::string extension = it->path().extension().string();
-    if (extension != ".bin" && extension != ".log" && extension != ".cl" && extension.find(".tmp-") == std::string::npos)
-      continue;
-    std::error_code ignored;
-    entries.push_back({it->last_write_time(ignored), it->file_size(ignored), it->path()});
-    if (ignored)
-      entries.pop_back();
-    else
-      total += entries.back().bytes;
+// A key begins with lines about the device, see program_builder.cpp.
+CacheHead ProgramCache::head_of(const std::string& path) {
+  CacheHead result;
+  result.binary = path.ends_with(".bin");
+  if (!result.binary) return result;
+  const auto text = read_file(path);
+  const auto head = text ? checked_head(*text) : std::nullopt;
+  result.damaged = !head;
+  if (!head) return result;
+  std::string_view key(text->data() + sizeof *head, head->key_bytes);
+  std::string* const lines[] = {&result.producer, nullptr, nullptr, nullptr, &result.device, &result.driver};
+  for (std::string* line : lines) {
+    const std::size_t end = std::min(key.find('\n'), key.size());
+    if (line) *line = key.substr(0, end);
+    key.remove_prefix(std::min(end + 1, key.size()));
   }
-  if (total <= max_bytes_) return;
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.time < b.time; });
-  for (const Entry& entry : entries) {
-    if (total <= max_bytes_ / 10 * 8) return;
-    if (fs::remove(entry.path, error)) total -= entry.bytes;
-  }
+  return result;
 }
 
 }  // namespace oclc::runtime

@@ -10,6 +10,13 @@
 
 namespace oclc::runtime {
 
+// What a file of the cache says of itself.
+struct CacheHead {
+  bool binary = false;   // else text that was kept of a build
+  bool damaged = false;  // a binary that will not be used
+  std::string producer, device, driver;
+};
+
 class ProgramCache {
  public:
   using Warn = std::function<void(const std::string&)>;
@@ -31,12 +38,13 @@ class ProgramCache {
   // Writes text beside the entries and returns its path, or "" if that is impossible.
   std::string write_log(const std::string& key, const std::string& extension, const std::string& text);
 
+  static CacheHead head_of(const std::string& path);
+
   // Where the entry of `key` lies.
   std::string path_of(const std::string& key) const;
 
  private:
   void warn_once(const std::string& text);
-  void evict();
 
   std::string folder_;
   Warn warn_;

@@ -37,13 +37,15 @@ std::unique_ptr<CommandBuffer> CommandBuffer::record(const Context& context, con
   cl_sync_point_khr before = 0;
   for (const Schedule::Leaf& leaf : schedule.leaves()) {
     if (leaf.empty) continue;
-    cl_sync_point_khr point = 0;
-    const bool first = result->launches_ == 0;
-    code = result->functions_.launch(result->buffer_, nullptr, nullptr, leaf.kernel.get(), leaf.dims, nullptr, leaf.global,
-                                     leaf.local, first ? 0 : 1, first ? nullptr : &before, &point, nullptr);
-    if (code != CL_SUCCESS) return nullptr;
-    before = point;
-    ++result->launches_;
+    for (const Schedule::Leaf::Run& run : leaf.runs) {
+      cl_sync_point_khr point = 0;
+      const bool first = result->launches_ == 0;
+      code = result->functions_.launch(result->buffer_, nullptr, nullptr, run.kernel, leaf.dims, nullptr, leaf.global,
+                                       leaf.local, first ? 0 : 1, first ? nullptr : &before, &point, nullptr);
+      if (code != CL_SUCCESS) return nullptr;
+      before = point;
+      ++result->launches_;
+    }
   }
   if (result->launches_ == 0 || result->functions_.finalize(result->buffer_) != CL_SUCCESS) return nullptr;
   return result;

@@ -26,7 +26,11 @@ class LoadedPlan {
   const package::Package& package() const { return *package_; }
   const oclc::plan::Plan& plan() const { return package_->plan(); }
 
-  cl_program program(int index) const { return programs_.units[programs_.unit_of[static_cast<std::size_t>(index)]].get(); }
+  // What was built of a program of the plan, in the order of its kernel's parts; one piece, unless it was cut.
+  const std::vector<Piece>& pieces(int program) const { return programs_.pieces_of[static_cast<std::size_t>(program)]; }
+  cl_program unit(std::uint32_t index) const { return programs_.units[index].get(); }
+  Builders* builders() const { return programs_.builders.get(); }  // null: every kernel is compiled here
+  const std::vector<BuildInfo>& builds() const { return programs_.infos; }
   Place constant(std::uint32_t buffer) const { return places_[buffer]; }
 
   std::uint32_t programs_built() const { return programs_.built; }

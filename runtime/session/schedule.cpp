@@ -106,9 +106,9 @@ int Schedule::first_of_kind(const fb::Launch& launch, const fb::Arg& arg) const 
   return -1;  // no verified plan
 }
 
-ClKernel Schedule::make_kernel(const fb::Launch& launch, const std::string& name) const {
+ClKernel Schedule::make_kernel(const fb::Launch& launch, const std::string& name, std::size_t piece) const {
   cl_int code = CL_SUCCESS;
-  ClKernel kernel(clCreateKernel(loaded_.program(launch.program()), name.c_str(), &code));
+  ClKernel kernel(clCreateKernel(loaded_.unit(loaded_.pieces(launch.program())[piece].unit), name.c_str(), &code));
   if (code == CL_INVALID_KERNEL_NAME)
     throw Failure(OCLC_E_PLAN,
                   loaded_.package().name() + ": invalid plan: program '" +
@@ -157,10 +157,27 @@ int Schedule::make_launch(const fb::Launch& launch) {
     const bool one_item = leaf.local[0] * leaf.local[1] * leaf.local[2] == 1;
     leaf.apart = one_item ? !items_see_ : !groups_see_;
     if (leaf.apart) replayable_ = false;
-    add_parts(leaf);
   }
+  add_runs(leaf);
+  if (leaf.part_index > 0) add_parts(leaf);
   leaves_.push_back(std::move(leaf));
   return static_cast<int>(leaves_.size()) - 1;
+}
+
+void Schedule::add_runs(Leaf& leaf) {
+  const auto parts = static_cast<cl_int>(leaf.launch->parts() ? leaf.launch->parts()->size() : 0);
+  const std::vector<Piece>& pieces = loaded_.pieces(leaf.launch->program());
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (i > 0) {
+      leaf.part_kernels.push_back(make_kernel(*leaf.launch, leaf.name, i));
+      check_signature(leaf, leaf.part_kernels.back().get());
+    }
+    const cl_kernel kernel = i == 0 ? leaf.kernel.get() : leaf.part_kernels.back().get();
+    const bool theirs = loaded_.builders() && loaded_.builders()->builds(pieces[i].unit);
+    leaf.runs.push_back({kernel, pieces.size() > 1 ? static_cast<cl_int>(pieces[i].first) : 0,
+                         pieces.size() > 1 ? static_cast<cl_int>(pieces[i].last) : parts,
+                         theirs ? static_cast<int>(pieces[i].unit) : -1});
+  }
 }
 
 void Schedule::add_parts(Leaf& leaf) {
@@ -172,7 +189,9 @@ void Schedule::add_parts(Leaf& leaf) {
     part.step = leaf.step + i;
     part.name = source.name() ? source.name()->str() : leaf.name;
     part.nodes = joined(source.nodes());
-    part.does = leaf.kernel.get();
+    part.does = std::find_if(leaf.runs.begin(), leaf.runs.end(), [&](const Leaf::Run& run) {
+                  return static_cast<cl_int>(i) < run.last;
+                })->kernel;
     if (leaf.apart && source.kernel()) {
       cl_kernel& kernel = kernels[source.kernel()->str()];
       if (!kernel) {
@@ -191,7 +210,7 @@ void Schedule::add_parts(Leaf& leaf) {
     }
     leaf.parts.push_back(std::move(part));
   }
-  choose_parts(leaf, leaf.kernel.get(), 0, static_cast<cl_int>(leaf.parts.size()));
+  for (const Leaf::Run& run : leaf.runs) choose_parts(leaf, run.kernel, run.first, run.last);
 }
 
 void Schedule::choose_parts(const Leaf& leaf, cl_kernel kernel, cl_int first, cl_int last) {

@@ -64,6 +64,14 @@ class Schedule {
     // own if there is none.
     std::vector<ClKernel> part_kernels;
     cl_kernel does = nullptr;
+    // What a run enqueues: the launch's kernel; or, where its parts were built apart, a kernel for each piece of them, the
+    // first in `kernel` and the others in `part_kernels`.
+    struct Run {
+      cl_kernel kernel = nullptr;
+      cl_int first = 0, last = 0;  // parts
+      int unit = -1;               // not negative: of builders, who may still be at it
+    };
+    std::vector<Run> runs;
 
     std::string described() const;  // the kernel and its nodes, for messages
   };
@@ -71,8 +79,9 @@ class Schedule {
 
   // Symbols that any step uses, loop counters excluded.
   const std::vector<bool>& used_symbols() const { return used_; }
-  bool reads() const { return reads_; }            // the host reads dimensions between launches
-  bool replayable() const { return replayable_; }  // launches alone, none in a loop
+  bool reads() const { return reads_; }  // the host reads dimensions between launches
+  // Launches alone, none in a loop, and no kernel that builders are at.
+  bool replayable() const { return replayable_ && (builders_done_ || !loaded_.builders()); }
 
   // Works out geometry and arguments. `places[i]` is where buffer i lies. True if anything changed.
   bool bind(std::span<const std::int64_t> symbols, std::span<const Place> places);
@@ -145,7 +154,11 @@ class Schedule {
   void run_leaf(Leaf& leaf);
   void run_parts(Leaf& leaf);
   void choose_parts(const Leaf& leaf, cl_kernel kernel, cl_int first, cl_int last);
-  ClKernel make_kernel(const oclc::plan::Launch& launch, const std::string& name) const;
+  ClKernel make_kernel(const oclc::plan::Launch& launch, const std::string& name, std::size_t piece = 0) const;
+  void add_runs(Leaf& leaf);
+  // Asks builders for the kernels of theirs; waits for that of a run.
+  void ask_builders();
+  void wait_for_builders(const Leaf& leaf, const Leaf::Run& run);
   void add_parts(Leaf& leaf);
   void run_gemm(const Leaf& leaf, cl_event* event);
   void zero_gemm(const oclc_clblast_gemm_args& args, cl_event* event);
@@ -174,6 +187,7 @@ class Schedule {
   std::vector<LaunchRecord>* records_ = nullptr;
   Watch* watch_ = nullptr;
   std::uint32_t launched_ = 0;
+  bool builders_done_ = false;
   std::uint64_t host_steps_ = 0;
   const std::atomic<bool>& cancelled_;
 };

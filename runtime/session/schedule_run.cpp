@@ -29,8 +29,31 @@ std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t
   records_ = records;
   launched_ = 0;
   host_steps_ = 0;
+  if (!builders_done_) ask_builders();
   run(nodes_);
+  if (!std::exchange(builders_done_, true) && loaded_.builders()) {
+    loaded_.builders()->rest();
+    loaded_.context().flush_warnings();
+  }
   return launched_;
+}
+
+void Schedule::ask_builders() {
+  Builders* builders = loaded_.builders();
+  if (!builders) return;
+  for (const Leaf& leaf : leaves_)
+    for (const Leaf::Run& run : leaf.runs)
+      if (run.unit >= 0) builders->want(static_cast<std::uint32_t>(run.unit), leaf.name);
+}
+
+void Schedule::wait_for_builders(const Leaf& leaf, const Leaf::Run& run) {
+  Builders* builders = loaded_.builders();
+  if (!builders || run.unit < 0 || builders_done_) return;
+  builders->wait_for_kernel(static_cast<std::uint32_t>(run.unit), leaf.name, [&] {
+    if (cancelled_.load(std::memory_order_relaxed)) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
+    const auto [asked, done] = builders->asked_and_done();
+    loaded_.context().progress(done, asked);
+  });
 }
 
 void Schedule::run(std::span<const Node> nodes) {
@@ -133,12 +156,15 @@ void Schedule::run_leaf(Leaf& leaf) {
   cl_event* wanted = records_ ? &event : nullptr;
   if (leaf.gemm) {
     run_gemm(leaf, wanted);
-  } else {
-    const cl_int code =
-        clEnqueueNDRangeKernel(queue_, leaf.kernel.get(), leaf.dims, nullptr, leaf.global, leaf.local, 0, nullptr, wanted);
-    if (code != CL_SUCCESS) check_cl(code, "enqueuing " + leaf.described());
+    count_launch();
   }
-  count_launch();
+  for (const Leaf::Run& run : leaf.runs) {
+    wait_for_builders(leaf, run);
+    const cl_int code =
+        clEnqueueNDRangeKernel(queue_, run.kernel, leaf.dims, nullptr, leaf.global, leaf.local, 0, nullptr, wanted);
+    if (code != CL_SUCCESS) check_cl(code, "enqueuing " + leaf.described());
+    count_launch();
+  }
   if (records_) records_->push_back({index, -1, ClEvent(event), leaf.flops, leaf.bytes});
   if (watch_) watch_->after(leaf, leaf.step);
 }
@@ -149,6 +175,7 @@ void Schedule::count_launch() {
 
 void Schedule::run_parts(Leaf& leaf) {
   const auto index = static_cast<std::uint32_t>(&leaf - leaves_.data());
+  for (const Leaf::Run& run : leaf.runs) wait_for_builders(leaf, run);
   for (cl_int i = 0; i < static_cast<cl_int>(leaf.parts.size()); ++i) {
     const Leaf& part = leaf.parts[static_cast<std::size_t>(i)];
     choose_parts(leaf, part.does, i, i + 1);
@@ -161,7 +188,7 @@ void Schedule::run_parts(Leaf& leaf) {
     if (watch_) watch_->after(part, part.step);
   }
   count_launch();
-  choose_parts(leaf, leaf.kernel.get(), 0, static_cast<cl_int>(leaf.parts.size()));
+  for (const Leaf::Run& run : leaf.runs) choose_parts(leaf, run.kernel, run.first, run.last);
 }
 
 void Schedule::run_gemm(const Leaf& leaf, cl_event* event) {

@@ -312,4 +312,21 @@ std::uint32_t Session::launches(oclc_launch_info* infos, std::uint32_t capacity)
   return total;
 }
 
+std::uint32_t Session::builds(oclc_build_info* infos, std::uint32_t capacity) const {
+  const std::vector<BuildInfo>& all = loaded_->builds();
+  const auto total = static_cast<std::uint32_t>(all.size());
+  for (std::uint32_t i = 0; infos && i < std::min(total, capacity); ++i) {
+    oclc_build_info info = OCLC_INIT(oclc_build_info);
+    info.name = all[i].name.c_str();
+    info.text_bytes = all[i].text_bytes;
+    info.kernels = all[i].kernels;
+    info.build_ns = all[i].ns;
+    info.cached = all[i].from_cache;
+    info.by_builder = all[i].by_builder;
+    info.size = infos->size;
+    std::memcpy(reinterpret_cast<char*>(infos) + i * infos->size, &info, std::min(infos->size, sizeof info));
+  }
+  return total;
+}
+
 }  // namespace oclc::runtime

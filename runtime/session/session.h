@@ -73,6 +73,7 @@ class Session {
   oclc_stats stats() const;
   void enable_profile(bool enabled);
   std::uint32_t launches(oclc_launch_info* infos, std::uint32_t capacity);
+  std::uint32_t builds(oclc_build_info* infos, std::uint32_t capacity) const;
 
   std::string& message() { return message_; }
   cl_int& cl_code() { return cl_code_; }

@@ -28,6 +28,7 @@ namespace {
 constexpr std::string_view kCompileHelp =
     R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
        oclc bench MODEL...                        fused beside unfused, timed on a device
+       oclc cache list|prune|clear                binaries of programs that were kept
        oclc check-gradients MODEL                 gradients beside finite differences, on the host
        oclc conformance DIR...                    ONNX's backend test cases, compiled, run and compared
        oclc devices [--targets]                   OpenCL devices, or the targets known

@@ -20,6 +20,7 @@
 #include "tools/oclrun/options.h"
 #include "tools/oclrun/print.h"
 #include "tools/oclrun/runner.h"
+#include "tools/oclrun/start.h"
 #include "tools/oclrun/timing.h"
 #include "tools/oclrun/train.h"
 #include "tools/oclrun/verify.h"
@@ -172,8 +173,7 @@ void check_output_names(const Runner& runner, const Options& o) {
   }
 }
 
-void print_start(const Runner& runner, const rt::Context& context, const oclc_stats& s, double load_ms, double session_ms,
-                 double first_ms) {
+void print_start(const Runner& runner, const rt::Context& context, const oclc_stats& s, const StartClock& clock) {
   const oclc_device_info d = context.device();
   std::fprintf(stderr, "device: %s (%s, driver %s)\n", d.name, d.version, d.driver);
   std::fprintf(stderr, "entry point: %s, %u launches, arena %.2f MiB (live %.2f), constants %.2f MiB%s\n",
@@ -182,7 +182,8 @@ void print_start(const Runner& runner, const rt::Context& context, const oclc_st
                s.constants_shared ? " (shared with the file)" : "");
   std::fprintf(stderr,
                "start: plan %.1f ms, programs %.1f ms (%u built, %u from the cache), session %.1f ms, first run %.1f ms\n",
-               load_ms, static_cast<double>(s.build_ns) * 1e-6, s.programs_built, s.programs_cached, session_ms, first_ms);
+               clock.ms_of(kPlanMark), static_cast<double>(s.build_ns) * 1e-6, s.programs_built, s.programs_cached,
+               clock.ms_of(kSessionMark), clock.ms_of(kFirstRunMark));
 }
 
 void export_if_wanted(Runner& runner, const rt::Plan& plan, const Options& o) {
@@ -223,9 +224,9 @@ std::string device_wanted(const rt::Plan& plan, const Options& o) {
 }
 
 int run(const Options& o) {
-  const auto begin = Clock::now();
+  StartClock clock;
   const rt::Plan plan = rt::Plan::load(o.plan);
-  const double load_ms = ms_since(begin);
+  clock.mark(kPlanMark);
   const bool profiled = !o.profile.empty() || !o.trace.empty();
 
   if (keep_threads_on_cores() && o.verbose)
@@ -242,7 +243,16 @@ int run(const Options& o) {
   context_options.user = &user;
   const rt::Context context(context_options);
 
-  auto session_begin = Clock::now();
+  clock.mark(kContextMark);
+
+  if (o.warm) {
+    Progress progress("filling the caches", !o.quiet);
+    user.progress = &progress;
+    const std::string done = warm(plan, context, o);
+    user.progress = nullptr;
+    if (!o.quiet) std::fprintf(stderr, "oclrun: note: %s\n", done.c_str());
+    return kGood;
+  }
   std::unique_ptr<Runner> runner;
   {
     Progress progress("building kernels", !o.quiet);
@@ -250,7 +260,7 @@ int run(const Options& o) {
     runner = std::make_unique<Runner>(plan, context, o.steps > 0 && o.entry.empty() ? "train_step" : o.entry);
     user.progress = nullptr;
   }
-  const double session_ms = ms_since(session_begin);
+  clock.mark(kSessionMark);
   check_output_names(*runner, o);
   if (!o.load_state.empty()) runner->session().load_state(o.load_state);
   runner->session().enable_nan_check(o.check_nan);
@@ -273,15 +283,21 @@ int run(const Options& o) {
   }
 
   bind_from_options(*runner, o);
-  double first_ms = 0;
   const bool timed = o.runs >= 0 || o.warmup >= 0 || o.seconds > 0 || !o.percentiles.empty() || profiled || o.json;
-  const auto first_begin = Clock::now();
-  if (o.warmup != 0 || !timed) {
-    const Progress progress("first run (drivers compile on first use)", !o.quiet);
+  clock.mark("inputs");
+  if (o.warmup != 0 || !timed || o.explain_start) {
+    Progress progress("first run (drivers compile on first use)", !o.quiet);
+    user.progress = &progress;
     runner->run();
-    first_ms = ms_since(first_begin);
+    user.progress = nullptr;
+    clock.mark(kFirstRunMark);
   }
-  if (o.verbose) print_start(*runner, context, runner->session().stats(), load_ms, session_ms, first_ms);
+  if (o.verbose) print_start(*runner, context, runner->session().stats(), clock);
+  if (o.explain_start) {
+    runner->run();
+    clock.mark(kSecondRunMark);
+    if (!o.json) std::fprintf(stderr, "%s", start_table(clock, runner->session(), context.device().name).c_str());
+  }
 
   Options timing = o;
   if (timing.warmup > 0) --timing.warmup;  // the first run was one of them
@@ -297,7 +313,9 @@ int run(const Options& o) {
     document["dims"] = json::object();
     for (const auto& [name, value] : o.dims) document["dims"][name] = value;
     document["latency_ms"] = latency_json(latencies, o.percentiles);
-    document["start_ms"] = {{"plan", load_ms}, {"session", session_ms}, {"first_run", first_ms}};
+    document["start_ms"] = {
+        {"plan", clock.ms_of(kPlanMark)}, {"session", clock.ms_of(kSessionMark)}, {"first_run", clock.ms_of(kFirstRunMark)}};
+    if (o.explain_start) document["start"] = start_json(clock, runner->session());
     document["memory"] = stats_json(runner->session().stats());
     document["outputs"] = outputs_json(*runner);
     if (profiled) document["profile"] = profile_json(profile);
@@ -308,8 +326,11 @@ int run(const Options& o) {
     for (const io::Tensor& y : runner->results()) print(stdout, tensor_text(y, *o.print));
   if (o.profile == "table") print(stdout, profile_table(profile));
   if (o.profile == "csv") print(stdout, profile_csv(profile));
-  if (o.profile == "json")
-    std::printf("%s\n", profile_json(profile).dump(2, ' ', false, json::error_handler_t::replace).c_str());
+  if (o.profile == "json") {
+    json text = profile_json(profile);
+    text["start"] = start_json(clock, runner->session());
+    std::printf("%s\n", text.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+  }
   if (timed) std::printf("%s\n", latency_line(latencies, o.percentiles).c_str());
   return kGood;
 }

@@ -152,6 +152,10 @@ std::optional<Options> parse_options(int argc, char** argv) {
       ->type_name("N")
       ->group(limits)
       ->check(CLI::PositiveNumber);
+  app.add_flag("--explain-start", o.explain_start, "Where the time to the first results goes")->group(timing);
+  app.add_flag("--warm", o.warm,
+               "Fill the caches: run every entry point once on made-up inputs, so that no later start compiles")
+      ->group(timing);
   app.add_flag("--json", o.json, "One JSON document on standard output");
   app.add_flag("-q,--quiet", o.quiet, "No progress, no notes");
   app.add_flag("-v,--verbose", o.verbose, "Device, memory and start-up times");

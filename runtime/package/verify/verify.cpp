@@ -187,6 +187,8 @@ void PlanVerifier::programs() const {
     refer(text(program->source()).size() + text(program->options()).size());
     if (const std::string problem = problem_of_source(text(program->source())); !problem.empty()) reject(where, problem);
     if (const std::string problem = problem_of_options(text(program->options())); !problem.empty()) reject(where, problem);
+    if (count(program->part_bytes()) > 0 && !is_identifier(text(program->name())))
+      reject(where, "has parts, and its name is not an identifier");
   }
 }
 

@@ -139,6 +139,11 @@ void PlanVerifier::launch(const std::string& where, const fb::Launch& l) {
   const std::string what = where + " '" + l.name()->str() + "'";
   if (l.program() < 0 || l.program() >= static_cast<std::int64_t>(count(plan_.programs())))
     reject(what, "program " + number(l.program()) + " of " + number(count(plan_.programs())));
+  const fb::Program& program = *plan_.programs()->Get(static_cast<std::uint32_t>(l.program()));
+  if (count(program.part_bytes()) > 0 &&
+      (count(program.part_bytes()) != count(l.parts()) || text(program.name()) != text(l.name())))
+    reject(what, "has " + number(count(l.parts())) + " parts, its program is of kernel '" + program.name()->str() + "' with " +
+                     number(count(program.part_bytes())));
   if (count(l.args()) > kMaxArgs) reject(what, "has more than " + number(kMaxArgs) + " arguments");
   steps_ = parts_of(l);
   ++launch_;
