@@ -67,7 +67,8 @@ LowerOptions lower_options(const CompileOptions& options, const Target& target) 
           .blas = options.gemm == "clblast",
           .even_positions = cpu,
           .lays_out_operands = lays_out_operands(options, target),
-          .copies_operands = cpu};
+          .copies_operands = cpu,
+          .costs = fusion_costs(target)};
 }
 
 ScheduleContext schedule_context(const CompileOptions& options, const Target& target) {

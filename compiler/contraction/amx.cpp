@@ -6,14 +6,13 @@
 #include "compiler/contraction/chunks.h"
 #include "compiler/contraction/winograd.h"
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 constexpr int kLanes = 16;
 constexpr std::int64_t kPanel = 32;
-// Cycles of a nanosecond.
-constexpr double kClock = 3;
 
 template <class Tiles>
 double seconds_of(const std::optional<Tiles>& tiles, double unhidden) {
@@ -69,7 +68,9 @@ std::optional<AmxPairProduct> amx_pair_product(const Problem& problem) {
   AmxPairProduct p;
   p.turned_rows = problem.a.unit_rows && problem.a.of_outputs.takes(kLanes);
   if (!p.turned_rows && !problem.a.of_terms.takes(kLanes)) return std::nullopt;
-  const auto seconds = [](const ContractionOperand& operand) { return copy_cycles(operand) * 2 * kPanel / kClock * 1e-9; };
+  const auto seconds = [](const ContractionOperand& operand) {
+    return copy_cycles(operand) * 2 * kPanel / cost::kAmxCyclesPerNanosecond * 1e-9;
+  };
   p.groups = problem.g.typical;
   p.rows = problem.m.typical;
   p.columns = problem.n.typical;

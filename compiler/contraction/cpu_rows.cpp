@@ -9,6 +9,7 @@
 #include "compiler/contraction/window.h"
 #include "compiler/contraction/winograd.h"
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -25,10 +26,10 @@ Planned planned(StrategyId strategy, Tiles tiles, double seconds) {
 
 // Seconds of `items` work-items of `tiles` register tiles each.
 double seconds_of_items(const StrategyCase& c, std::int64_t items, std::int64_t tiles, int rows, int vectors) {
-  const double tile =
-      static_cast<double>(c.problem.depth()) * tile_step_cycles(rows, vectors) + kTileCycles + kVectorCycles * rows * vectors;
+  const double tile = static_cast<double>(c.problem.depth()) * tile_step_cycles(rows, vectors) + cost::kTileCycles +
+                      cost::kResultVectorCycles * rows * vectors;
   return static_cast<double>(ceil_div(items, std::int64_t{c.target.compute_units})) *
-         (static_cast<double>(tiles) * tile + kItemCycles) / cycles_per_second(c.target);
+         (static_cast<double>(tiles) * tile + cost::kItemCycles) / cycles_per_second(c.target);
 }
 
 double few_rows_seconds(const StrategyCase& c, const FewRowsTiles& t, std::int64_t columns_of_tile) {

@@ -9,6 +9,7 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/merged_kernel.h"
 #include "compiler/schedule/short_products.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -25,7 +26,6 @@ constexpr std::int64_t kMostPlaces = 14, kFewestPlaces = 4, kUnevenTrips = 8;
 // On a GPU: groups of a compute unit, and parts that a launch is worth, whose groups first note where everything lies.
 constexpr int kGroupsOfUnit = 2;
 constexpr std::size_t kFewestResidentParts = 6, kMostResidentParts = 64;
-constexpr double kShareOfPointwise = 0.25;  // of a launch's time
 
 // The packed copy of a constant has no more elements than this for each of its own: transforms of 3x3 filters, whole panels.
 constexpr std::int64_t kPackedGrowth = 8;
@@ -58,7 +58,7 @@ struct Arguments {
 bool is_short(const Kernel& kernel, const Target& target) {
   if (kernel.contraction) return short_product_tiles(kernel, target).has_value();
   const bool simple = kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row;
-  const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? kShareOfPointwise : 1);
+  const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? cost::kResidentPointwiseShare : 1);
   return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
          typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;
 }
