@@ -12,7 +12,8 @@ const std::unordered_map<std::string_view, const OpRow*>& table() {
     std::unordered_map<std::string_view, const OpRow*> map;
     for (const std::span<const OpRow> family :
          {pointwise_rows(), activation_rows(), reduction_rows(), view_rows(), creation_rows(), linear_rows(),
-          convolution_rows(), pooling_rows(), normalization_rows(), indexing_rows(), sampling_rows(), random_rows()})
+          convolution_rows(), pooling_rows(), normalization_rows(), indexing_rows(), sampling_rows(), random_rows(),
+          loss_rows()})
       for (const OpRow& row : family) map.emplace(row.op, &row);
     return map;
   }();

@@ -31,5 +31,6 @@ std::span<const OpRow> normalization_rows();
 std::span<const OpRow> indexing_rows();
 std::span<const OpRow> sampling_rows();
 std::span<const OpRow> random_rows();
+std::span<const OpRow> loss_rows();
 
 }  // namespace oclc::pt2

@@ -55,7 +55,8 @@ class ReportRow:
 class Train:
     """What adds the entries train_step and eval_step to a plan; the words are those of `oclc --train`.
 
-    loss: cross_entropy, nll, mse, l1, huber, bce_with_logits, with numbers as in "cross_entropy,smoothing=0.1".
+    loss: cross_entropy, nll, mse, l1, huber, bce_with_logits, with numbers as in "cross_entropy,label_smoothing=0.1", or output:
+    the model's own output, one number, is the loss.
     optimizer: sgd, adam, adamw, adagrad, rmsprop, lion. lr and further numbers (momentum=0.9) are the optimizer's.
     output: the output that the loss reads (default: the first). frozen: prefixes of parameters that keep their values.
     mixed: None, "f16" or "bf16": activations and their gradients in 16 bits. recompute: elementwise values are computed again

@@ -203,7 +203,7 @@ class Session:
         if entry.name not in self._kinds:
             names = [name if name.isidentifier() and not keyword.iskeyword(name) else f"output_{i}"
                      for i, name in enumerate(entry.outputs)]  # fmt: skip
-            self._kinds[entry.name] = collections.namedtuple("Outputs", names, rename=True)  # type: ignore[misc]
+            self._kinds[entry.name] = collections.namedtuple("Outputs", names, rename=True)
         return self._kinds[entry.name]
 
     def __repr__(self) -> str:

@@ -143,7 +143,7 @@ class PlanCall:
     """A plan in place of a graph of AOTAutograd: takes its placeholders, gives its outputs."""
 
     def __init__(self, plan: Plan, graph: GraphText, module: GraphModule, options: Options) -> None:
-        self._plan = plan
+        self.plan = plan
         self._graph = graph
         self._module = module
         self._session = plan.session(_context(options.device, os.getpid()))

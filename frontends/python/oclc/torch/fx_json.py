@@ -164,7 +164,8 @@ class GraphText:
         return {"as_other": str(value)}
 
     def _output(self, node: Node) -> None:
-        for value in node.args[0]:  # type: ignore[union-attr]
+        values: Any = node.args[0]
+        for value in values:
             meta = value.meta.get("val") if isinstance(value, Node) else value
             self.values.append(meta)
             if isinstance(meta, torch.Tensor):
