@@ -118,9 +118,10 @@ def test_an_optimizers_step_is_one_graph() -> None:
             p.grad = torch.ones_like(p)
     first, second = torch.optim.Adam(model.parameters(), lr=0.1), torch.optim.Adam(other.parameters(), lr=0.1)
     step = torch.compile(first.step, backend="oclc", options={"device": "cpu"})
+    same = torch.compile(second.step, backend="aot_eager")  # eager Adam takes powers of beta in double, graphs in single
     for _ in range(3):
         step()
-        second.step()
+        same()
     for p, q in zip(model.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(p, q, rtol=1e-5, atol=1e-6)
 

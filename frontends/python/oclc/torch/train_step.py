@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from .. import _core
 from ..plan import Plan, Train, compile
 from ..session import Step
 
@@ -58,7 +59,8 @@ def _optimizer(optimizer: torch.optim.Optimizer) -> tuple[str, dict[str, float]]
     for key in _REFUSED:
         if group.get(key):
             raise ValueError(f"TrainStep: {type(optimizer).__name__} with {key} is not there; use torch.compile for the model")
-    if optimizer.state:
+    # Some make their state, of zeros, before the first step.
+    if any(float(state.get("step", 1)) > 0 for state in optimizer.state.values()):
         raise ValueError("TrainStep: wanted an optimizer that has made no step, found one with state")
     name, keys = row
     numbers = {here: float(group[there]) for there, here in keys.items()}
@@ -67,6 +69,19 @@ def _optimizer(optimizer: torch.optim.Optimizer) -> tuple[str, dict[str, float]]
     if group.get("nesterov"):
         numbers["nesterov"] = 1.0
     return name, numbers
+
+
+def _readable(program: Any) -> Any:
+    """The program; where it uses composite operators that the compiler does not read whole, with these decomposed."""
+    known = set(_core.aten_operators())
+    used = {str(node.target).replace("_.", ".") for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
+    if used <= known:
+        return program
+    table = torch.export.default_decompositions()
+    for op in list(table):
+        if str(op) in known:
+            del table[op]
+    return program.run_decompositions(table)
 
 
 def _compile(
@@ -91,7 +106,7 @@ def _compile(
     model.train(was_training)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "step.pt2")
-        torch.export.save(program, path)
+        torch.export.save(_readable(program), path)
         train = Train("output", name, numbers=numbers, frozen=frozen, mixed=options.get("mixed"), seed=options.get("seed", 0))
         rest = {key: value for key, value in options.items() if key not in ("mixed", "seed")}
         return compile(path, train=train, **rest)
