@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/device/opencl.h"
+
 namespace oclc::runtime {
 namespace {
 
