@@ -279,11 +279,11 @@ TEST_CASE("the cache's files are listed by use and removed by age and size") {
   TempDir dir;
   make(dir.path().c_str());
   const std::string entry = entries(dir.path()).at(0);
-  for (const auto& [name, age] : {std::pair("old.bin", 86400 * 3), std::pair("older.log", 86400 * 5)}) {
+  for (const auto& [name, age] : {std::pair("00112233445566aa.bin", 86400 * 3), std::pair("00112233445566bb.log", 86400 * 5)}) {
     std::ofstream(dir / name) << "x";
     fs::last_write_time(dir / name, fs::file_time_type::clock::now() - std::chrono::seconds(age));
   }
-  std::ofstream(dir / "other.txt") << "not the cache's";
+  for (const char* name : {"other.txt", "plan.bin", "00112233445566aa7.bin"}) std::ofstream(dir / name) << "not the cache's";
   struct Seen {
     std::string path, device, producer;
     bool binary, damaged;
@@ -298,7 +298,7 @@ TEST_CASE("the cache's files are listed by use and removed by age and size") {
   CHECK(seen[0].device == std::string(rt::Context().device().name));
   CHECK(seen[0].producer == std::string("oclc ") + oclc_version());
   CHECK(!seen[0].damaged);
-  CHECK(seen[1].path == dir / "old.bin");
+  CHECK(seen[1].path == dir / "00112233445566aa.bin");
   CHECK(seen[1].damaged);
   CHECK(!seen[2].binary);
   std::uint32_t removed = 0;
@@ -306,15 +306,15 @@ TEST_CASE("the cache's files are listed by use and removed by age and size") {
   CHECK(oclc_cache_prune(dir.path().c_str(), UINT64_MAX, 86400 * 4, &removed, &bytes, nullptr) == OCLC_OK);
   CHECK(removed == 1);
   CHECK(bytes == 1);
-  CHECK(!fs::exists(dir / "older.log"));
+  CHECK(!fs::exists(dir / "00112233445566bb.log"));
   CHECK(oclc_cache_prune(dir.path().c_str(), fs::file_size(entry), -1, &removed, &bytes, nullptr) == OCLC_OK);
   CHECK(removed == 1);
-  CHECK(!fs::exists(dir / "old.bin"));
+  CHECK(!fs::exists(dir / "00112233445566aa.bin"));
   CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
   CHECK(oclc_cache_prune(dir.path().c_str(), 0, -1, &removed, &bytes, nullptr) == OCLC_OK);
   CHECK(removed == 1);
   CHECK(make(dir.path().c_str()).stats.programs_built == 1);
-  CHECK(fs::exists(dir / "other.txt"));
+  for (const char* name : {"other.txt", "plan.bin", "00112233445566aa7.bin"}) CHECK(fs::exists(dir / name));
   CHECK(oclc_cache_prune((dir / "absent").c_str(), 0, -1, &removed, &bytes, nullptr) == OCLC_OK);
   CHECK(removed == 0);
 }
