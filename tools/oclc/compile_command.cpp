@@ -49,7 +49,8 @@ Compilation
   --precision CONTRACT     strict | fp32 | fast | tf32 | bf16 (default: fp32)
   --tuned FILE             take tiles and strategies that oclc tune found best, where the database has them
 Training
-  --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits
+  --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits,
+                           or output: the model's own output is the loss
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
   --accumulate, --init, --train-seed N   add the entries accumulate_step, init (parameters drawn anew); seed of dropout and init

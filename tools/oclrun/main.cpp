@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "runtime/package/text/unicode.h"
 #include "tools/io/npy.h"
 #include "tools/oclrun/cpu_threads.h"
 #include "tools/oclrun/device_choice.h"
@@ -99,7 +100,7 @@ struct ContextUser {
 
 void on_message(void* user, oclc_severity severity, const char* text) {
   if (!static_cast<ContextUser*>(user)->quiet)
-    std::fprintf(stderr, "oclrun: %s: %s\n", severity == OCLC_WARNING ? "warning" : "note", text);
+    print(stderr, std::string("oclrun: ") + (severity == OCLC_WARNING ? "warning" : "note") + ": " + text + "\n");
 }
 
 void on_progress(void* user, std::uint32_t done, std::uint32_t total) {
@@ -148,9 +149,9 @@ json verdict_json(const Verdict& v) {
 
 void print_verdict(const Verdict& v) {
   for (const OutputVerdict& o : v.outputs)
-    std::printf("%s  output '%s'  max_abs=%.3g max_rel=%.3g  %s\n", o.set.c_str(), o.output.c_str(), o.difference.max_abs,
-                o.difference.max_rel, o.passed ? "ok" : "WRONG");
-  std::printf("%s\n", summary(v).c_str());
+    std::printf("%s  output '%s'  max_abs=%.3g max_rel=%.3g  %s\n", package::shown(o.set).c_str(),
+                package::shown(o.output).c_str(), o.difference.max_abs, o.difference.max_rel, o.passed ? "ok" : "WRONG");
+  print(stdout, summary(v) + "\n");
 }
 
 void write_outputs(const Runner& runner, const Options& o) {
@@ -176,7 +177,7 @@ void print_start(const Runner& runner, const rt::Context& context, const oclc_st
   const oclc_device_info d = context.device();
   std::fprintf(stderr, "device: %s (%s, driver %s)\n", d.name, d.version, d.driver);
   std::fprintf(stderr, "entry point: %s, %u launches, arena %.2f MiB (live %.2f), constants %.2f MiB%s\n",
-               runner.entry_name().c_str(), s.launches, static_cast<double>(s.arena_bytes) / 1048576,
+               package::shown(runner.entry_name()).c_str(), s.launches, static_cast<double>(s.arena_bytes) / 1048576,
                static_cast<double>(s.live_bytes) / 1048576, static_cast<double>(s.constant_bytes) / 1048576,
                s.constants_shared ? " (shared with the file)" : "");
   std::fprintf(stderr,
@@ -188,7 +189,7 @@ void print_start(const Runner& runner, const rt::Context& context, const oclc_st
 void export_if_wanted(Runner& runner, const rt::Plan& plan, const Options& o) {
   if (o.state_to_onnx.empty()) return;
   const std::string done = export_onnx(runner.session(), plan, o.model, o.state_to_onnx);
-  if (!o.quiet) std::fprintf(stderr, "oclrun: note: %s\n", done.c_str());
+  if (!o.quiet) print(stderr, "oclrun: note: " + done + "\n");
 }
 
 int run_training(Runner& runner, const rt::Plan& plan, const Options& o, json document) {
@@ -235,6 +236,8 @@ int run(const Options& o) {
   oclc_context_options context_options = OCLC_INIT(oclc_context_options);
   context_options.device = device.c_str();
   context_options.profiling = profiled;
+  context_options.memory_limit = o.memory_limit;
+  context_options.max_host_steps = o.max_host_steps;
   context_options.message = on_message;
   context_options.progress = on_progress;
   context_options.user = &user;
@@ -320,9 +323,9 @@ int run(const Options& o) {
     return kGood;
   }
   if (o.print)
-    for (const io::Tensor& y : runner->results()) std::printf("%s", tensor_text(y, *o.print).c_str());
-  if (o.profile == "table") std::printf("%s", profile_table(profile).c_str());
-  if (o.profile == "csv") std::printf("%s", profile_csv(profile).c_str());
+    for (const io::Tensor& y : runner->results()) print(stdout, tensor_text(y, *o.print));
+  if (o.profile == "table") print(stdout, profile_table(profile));
+  if (o.profile == "csv") print(stdout, profile_csv(profile));
   if (o.profile == "json") {
     json text = profile_json(profile);
     text["start"] = start_json(clock, runner->session());
@@ -353,7 +356,7 @@ int exit_code(oclc_status status) {
 }
 
 int report(int code, const std::string& message) {
-  std::fprintf(stderr, "oclrun: error: %s\n", message.c_str());
+  print(stderr, "oclrun: error: " + message + "\n");
   if (code == kInternal)
     std::fprintf(stderr, "oclrun: this is a bug of oclc; please report it with the plan and the command line\n");
   return code;

@@ -28,6 +28,12 @@
  * many there may be, 0: none. After fork() the child must not use handles of the parent; calls that would enqueue return an
  * error there.
  *
+ * Plans of others
+ *   Loading checks a plan in time and memory in proportion to its file, whatever it says. A run does what the plan's kernels
+ * say on the plan's buffers, and what the host does for it stays within those and the memory that the caller gave: what a plan
+ * says of sizes, offsets, arguments, loops and memory is checked, and is OCLC_E_PLAN, OCLC_E_BINDING or OCLC_E_MEMORY where it
+ * is not so. Kernels are code; drivers for CPUs run them within the process. See SECURITY.md.
+ *
  * Structs start with `size`, which the caller sets to sizeof the struct (OCLC_INIT does). Later versions append members.
  * OpenCL objects appear as `struct _cl_mem*` etc., which are cl_mem etc.: this header needs no OpenCL header.
  */
