@@ -17,6 +17,15 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+// Names begin with the hash of a key: whatever else lies in the folder is not the cache's.
+bool is_ours(const std::string& name) {
+  constexpr std::size_t kDigits = 16;
+  const std::size_t digits = std::min(name.find_first_not_of("0123456789abcdef"), name.size());
+  if (digits != kDigits) return false;
+  const std::string rest = name.substr(kDigits);
+  return rest == ".bin" || rest == ".log" || rest == ".cl" || rest.find(".tmp-") != std::string::npos;
+}
+
 }  // namespace
 
 std::string cache_folder(const std::string& wanted) {
@@ -31,9 +40,7 @@ std::vector<CacheFile> cache_files(const std::string& folder) {
   std::vector<CacheFile> files;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string extension = it->path().extension().string();
-    if (extension != ".bin" && extension != ".log" && extension != ".cl" && extension.find(".tmp-") == std::string::npos)
-      continue;
+    if (!is_ours(it->path().filename().string())) continue;
     struct stat status {};
     if (::lstat(it->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     files.push_back({it->path().string(), static_cast<std::uint64_t>(status.st_size),

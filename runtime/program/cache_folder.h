@@ -9,7 +9,7 @@ namespace oclc::runtime {
 // `wanted`, else OCLC_CACHE_DIR, else $XDG_CACHE_HOME/oclc, else $HOME/.cache/oclc; "" if none of them names a folder.
 std::string cache_folder(const std::string& wanted);
 
-// A file of the cache: a binary, or what was kept of a build that failed.
+// A file of the cache: a binary, or what was kept of a build that failed. Told by its name from others in the folder.
 struct CacheFile {
   std::string path;
   std::uint64_t bytes = 0;
