@@ -64,7 +64,9 @@ def same(found: Any, expected: Any, case: Any) -> None:
         assert np.asarray(found).dtype.itemsize == expected.dtype.itemsize
         np.testing.assert_array_equal(np.asarray(found), expected.view(np.asarray(found).dtype))
         return
-    np.testing.assert_allclose(found, expected, rtol=max(case.rtol, 1e-3), atol=max(case.atol, 1e-6))
+    # The reference rounds every intermediate to float16, kernels the stored ones: two units in the last place.
+    half = expected.dtype == np.float16
+    np.testing.assert_allclose(found, expected, rtol=max(case.rtol, 2e-3 if half else 1e-3), atol=max(case.atol, 1e-6))
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
