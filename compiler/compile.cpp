@@ -156,6 +156,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   PlanOptions plan_options;
   plan_options.precision = options.precision;
   plan_options.limits = options.limits;
+  plan_options.assumptions = result.module->assumptions;
   plan_options.resident = fuse && !is_disabled(options, "resident");
   plan_options.one_memory = fuse && !is_disabled(options, "one_memory");
   for (const std::string& name : options.disabled) plan_options.notes.push_back("disable=" + name);

@@ -6,6 +6,7 @@
 #include "runtime/failure.h"
 #include "runtime/flat.h"
 #include "runtime/host_step.h"
+#include "runtime/package/verify.h"
 #include "runtime/schedule.h"
 
 namespace oclc::runtime {

@@ -17,6 +17,7 @@ struct PlanOptions {
   bool one_memory = true;          // buffers in one memory object are one argument and offsets, where that pays
   std::vector<std::string> notes;  // what the user asked for, for `oclc info`
   std::vector<InputLimit> limits;  // written down with the inputs so called, of all entries
+  std::vector<Assumption> assumptions;
 };
 
 struct GeneratedFile {

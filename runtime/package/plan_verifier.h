@@ -45,6 +45,7 @@ class PlanVerifier {
   void use_symbol(const std::string& where, std::int64_t index, Scope scope) const;
   std::int64_t constant_value(const std::string& where, const plan::Expr* e) const;
   void symbols() const;
+  void assumptions() const;
   void programs() const;
   // Schedule indices that a launch takes.
   static int parts_of(const plan::Launch& l);

@@ -23,6 +23,7 @@ void PlanVerifier::reject(const std::string& where, const std::string& what) {
 
 void PlanVerifier::run() {
   symbols();
+  assumptions();
   programs();
   verify_strings(plan_);
   schedule_sizes();
@@ -125,6 +126,16 @@ void PlanVerifier::symbols() const {
     expr(where + " largest value", symbol->upper(), Scope::symbolic);
     for (const std::int64_t used : symbols_of(*symbol->upper()))
       if (used >= static_cast<std::int64_t>(i)) reject(where, "its largest value uses a symbol that comes later");
+  }
+}
+
+void PlanVerifier::assumptions() const {
+  for (std::uint32_t i = 0; i < count(plan_.assumptions()); ++i) {
+    const auto* a = plan_.assumptions()->Get(i);
+    const std::string where = "assumption " + number(i);
+    name(where, a->node(), false);
+    expr(where, a->left(), Scope::symbolic);
+    expr(where, a->right(), Scope::symbolic);
   }
 }
 
