@@ -98,61 +98,6 @@ std::vector<Value*> Lowering::expand(OpContext& c, GraphProto& body, const std::
   return outputs;
 }
 
-Outputs Lowering::branch(OpContext& c, const NodeProto& node, Scope& scope) {
-  const Value* condition = c.input(0);
-  check_condition(c, condition);
-  GraphProto* branches[2] = {};
-  for (const bool taken : {false, true})
-    branches[taken] = &body_of(c, node, taken ? "then_branch" : "else_branch", 0, node.output_size());
-  for (int i = 0; i < node.output_size(); ++i) {
-    const auto type = [&](bool taken) { return branches[taken]->output(i).type().tensor_type().elem_type(); };
-    if (type(true) != 0 && type(false) != 0 && type(true) != type(false)) {
-      c.fail(fmt::format("one type of output {} in both branches", i),
-             fmt::format("{} and {}", element_type_name(type(true)), element_type_name(type(false))));
-    }
-  }
-  const auto take = [&](const HostTensor& known) {
-    Scope inner(&scope, *builder_);
-    return expand(c, *branches[known.int_at(0) != 0], {}, inner, call_->prefix);
-  };
-  if (const auto known = constants_.find(condition)) return take(*known);
-  try {
-    return either_branch(c, condition, *branches[false], *branches[true], scope);
-  } catch (const CompileError&) {
-    if (const auto known = known_.find(condition)) return take(*known);
-    throw;
-  }
-}
-
-Outputs Lowering::either_branch(OpContext& c, const Value* condition, GraphProto& otherwise, GraphProto& then, Scope& scope) {
-  Value* flag = c.b.reshape(c.b.cast(const_cast<Value*>(condition), DType::i64), {Expr(1)});
-  const Expr taken = c.b.read_dims(flag, "taken", {Expr(1)}).at(0);
-  std::vector<std::vector<Value*>> parts(static_cast<std::size_t>(then.output_size()));
-  for (const bool which : {false, true}) {
-    Body body(*this, c, scope);
-    const std::vector<Value*> outputs = expand(c, which ? then : otherwise, {}, body.scope, call_->prefix);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (bundle(outputs[i])) condition_not_known(c);
-      if (!which) continue;
-      TensorType other = parts[i][0]->type;
-      other.shape.erase(other.shape.begin());
-      if (!(outputs[i]->type == other))
-        c.unsupported(fmt::format("one type of output {} in both branches", i),
-                      fmt::format("{} and {}", outputs[i]->type.text(), other.text()));
-    }
-    body.give(c, outputs, {}, 0);
-    const Outputs rows = body.loop(c, which ? taken : Expr(1) - taken, {});
-    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].push_back(rows[i]);
-  }
-  Outputs out;
-  for (const auto& rows : parts) {
-    Shape shape = rows[0]->type.shape;
-    shape.erase(shape.begin());
-    out.push_back(c.b.reshape(c.b.concat(rows, 0), std::move(shape)));
-  }
-  return out;
-}
-
 Outputs Lowering::loop(OpContext& c, const NodeProto& node, Scope& scope) {
   if (c.inputs() < 2) c.fail("inputs for the trip count and the condition", fmt::format("{} inputs", c.inputs()));
   const auto carried = static_cast<int>(c.inputs()) - 2;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <oclc_onnx.pb.h>
 
+#include <cctype>
+
+#include "compiler/ops/assumptions.h"
 #include "frontends/onnx/external.h"
 #include "frontends/onnx/fail.h"
 #include "frontends/onnx/inputs.h"
@@ -26,17 +29,88 @@ struct Reading {
   std::unique_ptr<Module> module = std::make_unique<Module>();
   Suggestions suggested;
   std::vector<std::string> warnings;
+  std::map<std::string, std::string> names;  // of the symbols: what the model calls them
 
   void run(oclc_onnx::ModelProto& model, const CheckedModel& checked, TensorStore& tensors, ImportOptions options,
-           const SymbolBounds& bounds) {
+           const SymbolBounds& bounds, bool assumes = false) {
     options.warn = [&](const std::string& text) { warnings.push_back(text); };
     const Inputs inputs(model.graph(), options, bounds);
     module->name = model.graph().name();
     module->symbols = inputs.symbols();
+    names = inputs.names();
+    Assumptions assumptions(module->symbols);
     module->entries.push_back(lower_model(*model.mutable_graph(), checked, inputs, tensors, options,
-                                          options.training ? &module->states : nullptr, suggested));
+                                          options.training ? &module->states : nullptr, suggested,
+                                          assumes ? &assumptions : nullptr));
+    module->assumptions = assumptions.list();
+    for (const Assumption& a : module->assumptions)
+      warnings.push_back(fmt::format("node '{}': {} and {} are taken for equal, and compared when the plan runs",
+                                     printable(a.node), a.left.text(), a.right.text()));
   }
 };
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) return true;
+  }
+  return false;
+}
+
+// What cannot be read while a size is open may be read when it is given.
+[[noreturn]] void fail_with_sizes(const CompileError& error, const std::map<std::string, std::string>& names) {
+  CompileError::Parts parts = error.parts();
+  std::string options;
+  for (const auto& [symbol, name] : names) {
+    if (has_word(parts.wanted, symbol) || has_word(parts.found, symbol))
+      options += fmt::format("{}--dim {}=..", options.empty() ? "" : " ",
+                             name == symbol ? name : fmt::format("'{}'", printable(name)));
+  }
+  if (parts.stage != "import" || options.empty() || parts.exit_code == ExitCode::usage) throw error;
+  const bool told = parts.advice.find("--dim") != std::string::npos;
+  parts.advice =
+      told ? parts.advice : fmt::format("{}{}give the sizes: {}", parts.advice, parts.advice.empty() ? "" : "; ", options);
+  parts.exit_code = ExitCode::unsupported;
+  throw CompileError(std::move(parts));
+}
+
+// Shapes may fit for all sizes that stay within the tables that the model slices, or if dimensions are equal that are not
+// known to be.
+Reading read_somehow(oclc_onnx::ModelProto& model, const CheckedModel& checked, TensorStore& tensors,
+                     const ImportOptions& options) {
+  Reading plain;
+  try {
+    plain.run(model, checked, tensors, options, {});
+    return plain;
+  } catch (const CompileError& error) {
+    if (plain.names.empty()) throw;  // no size is open
+  }
+  SymbolBounds bounds;
+  std::vector<std::string> limits;
+  for (const auto& [symbol, bound] : plain.suggested) {
+    bounds[symbol] = bound.first;
+    limits.push_back(fmt::format("{} is limited to {}: {}", symbol, bound.first, bound.second));
+  }
+  if (!bounds.empty()) {
+    Reading bounded;
+    bounded.warnings = limits;
+    try {
+      bounded.run(model, checked, tensors, options, bounds);
+      return bounded;
+    } catch (const CompileError&) {  // told by what follows
+    }
+  }
+  Reading assuming;
+  assuming.warnings = limits;
+  try {
+    assuming.run(model, checked, tensors, options, bounds, true);
+    return assuming;
+  } catch (const CompileError& error) {
+    fail_with_sizes(error, assuming.names);
+  }
+}
 
 std::unique_ptr<Module> import_model(oclc_onnx::ModelProto& model, const std::optional<std::filesystem::path>& base,
                                      const ImportOptions& options) {
@@ -44,21 +118,7 @@ std::unique_ptr<Module> import_model(oclc_onnx::ModelProto& model, const std::op
   const CheckedModel checked = check_model(model, options, files);
   files.open_all();
   TensorStore tensors(files);
-  Reading reading;
-  try {
-    reading.run(model, checked, tensors, options, {});
-  } catch (const CompileError&) {
-    if (reading.suggested.empty()) throw;
-    // Shapes may fit for all sizes that stay within the tables that the model slices.
-    SymbolBounds bounds;
-    Reading bounded;
-    for (const auto& [symbol, bound] : reading.suggested) {
-      bounds[symbol] = bound.first;
-      bounded.warnings.push_back(fmt::format("{} is limited to {}: {}", symbol, bound.first, bound.second));
-    }
-    bounded.run(model, checked, tensors, options, bounds);
-    reading = std::move(bounded);
-  }
+  Reading reading = read_somehow(model, checked, tensors, options);
   for (const std::string& text : reading.warnings) {
     if (options.warn) options.warn(text);
   }

@@ -62,6 +62,7 @@ std::unique_ptr<Graph> choose_best(const TensorType& scores, const Boxes& all, c
 
 Outputs non_max_suppression(OpContext& c) {
   Value *boxes = c.input(0), *scores = c.input(1);
+  if (scores->type.rank() == 3) boxes = c.b.fit(boxes, {scores->type.shape[0], scores->type.shape[2], Expr(4)});
   if (boxes->type.rank() != 3 || scores->type.rank() != 3 || boxes->type.shape[2] != Expr(4) ||
       boxes->type.shape[0] != scores->type.shape[0] || boxes->type.shape[1] != scores->type.shape[2])
     c.fail("boxes [batch, count, 4] and scores [batch, classes, count]",
