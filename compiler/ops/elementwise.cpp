@@ -90,7 +90,8 @@ constexpr ElementwiseRow kElementwiseRows[] = {
      Accepts::floats,
      "a^(1/2)",
      {"sqrt(a)", {}, OCLC_F(std::sqrt(a)), nullptr, nullptr, false, 4},
-     OCLC_D(0.5 * g / y)},
+     // At 0, where there is none, that of norms: 0.
+     OCLC_D(select(y.binary("equal", y.number(0)), g.number(0), 0.5 * g / y))},
     {"rsqrt",
      1,
      Accepts::floats,

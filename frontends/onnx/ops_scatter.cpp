@@ -63,6 +63,7 @@ Outputs scatter_elements(OpContext& c) {
   const std::string reduction = reduction_of(c);
   const std::size_t rank = data->type.rank(), axis = c.axis_attribute(0);
   const Shape result = data->type.shape;
+  updates = c.b.fit(updates, indices->type.shape);
   if (indices->type.rank() != rank || !(indices->type.shape == updates->type.shape))
     c.fail(fmt::format("indices and updates of one shape and rank {}", rank),
            fmt::format("{} and {}", indices->type.text(), updates->type.text()));
@@ -108,6 +109,7 @@ Outputs scatter_nd(OpContext& c) {
   Shape wanted(indices->type.shape.begin(), indices->type.shape.end() - 1);
   const Expr count = product(wanted);
   wanted.insert(wanted.end(), shape.begin() + static_cast<std::ptrdiff_t>(depth), shape.end());
+  updates = c.b.fit(updates, wanted);
   if (!(updates->type.shape == wanted)) c.fail("updates of " + text_of(wanted), updates->type.text());
   const std::span<const Expr> all(shape);
   check_positions(c, indices, all.first(depth));
@@ -149,7 +151,15 @@ Outputs top(OpContext& c, const Expr& k) {
   Value *one = apart(axis + 1), *other = apart(axis);
   Value *i = ramp(c, rank + 1, axis, size), *j = ramp(c, rank + 1, axis + 1, size);
   Value* better = c.b.call(largest ? "greater" : "less", {other, one});
-  Value* earlier = c.b.call("and", {c.b.call("equal", {other, one}), c.b.call("less", {j, i})});
+  Value* same = c.b.call("equal", {other, one});
+  if (is_float(x->type.dtype)) {
+    // NaN counts as the largest number.
+    Value *no_number = c.b.unary("is_nan", one), *no_other = c.b.unary("is_nan", other);
+    Value* apart_from = largest ? no_number : no_other;
+    better = c.b.call("or", {better, c.b.call("and", {largest ? no_other : no_number, c.b.unary("not", apart_from)})});
+    same = c.b.call("or", {same, c.b.call("and", {no_number, no_other})});
+  }
+  Value* earlier = c.b.call("and", {same, c.b.call("less", {j, i})});
   Value* before = c.b.cast(c.b.call("or", {better, earlier}), DType::i64);
   Value* place = c.b.reduce("reduce_sum", before, {static_cast<std::int64_t>(axis) + 1}, false);
   // [.., p, i, ..]: does element i come at place p?

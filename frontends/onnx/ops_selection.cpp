@@ -83,22 +83,34 @@ Outputs compress(OpContext& c) {
   return {c.b.gather(x, positions_of(c, condition), static_cast<std::int64_t>(axis))};
 }
 
+// Whether number j comes before number i, for [1, n, 1] and [n, 1, 1] or both [n, n, 1], as [n, n]. NaN comes behind all
+// numbers, and of two the one that stands first.
+Value* number_order(OpContext& c, Value* other, Value* mine, const Expr& n) {
+  Value* less = c.b.reshape(c.b.call("less", {other, mine}), {n, n});
+  if (!is_float(mine->type.dtype)) return less;
+  const auto flat = [&](Value* x) { return c.b.reshape(c.b.expand(c.b.unary("is_nan", x), {n, n, Expr(1)}), {n, n}); };
+  Value *no_number = flat(mine), *no_other = flat(other);
+  Value* earlier = c.b.call("less", {c.b.iota({Expr(1), n}, 1, DType::i64), c.b.iota({n, Expr(1)}, 0, DType::i64)});
+  Value* behind = c.b.call("and", {no_number, c.b.call("or", {c.b.unary("not", no_other), earlier})});
+  return c.b.call("or", {less, behind});
+}
+
 // Of n rows [n, m]: whether row j comes before row i, as [n, n].
 Value* row_order(OpContext& c, Value* rows) {
   const Expr n = rows->type.shape[0], m = rows->type.shape[1];
   Value* mine = c.b.reshape(rows, {n, Expr(1), m});
   Value* other = c.b.reshape(rows, {Expr(1), n, m});
-  if (m == Expr(1)) return c.b.reshape(c.b.call("less", {other, mine}), {n, n});
+  if (m == Expr(1)) return number_order(c, other, mine, n);
   Value* differs = c.b.cast(c.b.unary("not", c.b.call("equal", {mine, other})), DType::i32);
   Value* first = c.b.arg("argmax", differs, 2, true);  // the first column where they differ
   const auto there = [&](Value* x) { return c.b.gather_elements(c.b.expand(x, {n, n, m}), first, 2); };
-  return c.b.reshape(c.b.call("less", {there(other), there(mine)}), {n, n});
+  return number_order(c, there(other), there(mine), n);
 }
 
 // Rows are compared pair by pair: a row's first equal one stands for it, and the number of such rows before it is its place.
-Outputs unique(OpContext& c) {
+Outputs unique_rows(OpContext& c, bool sorted) {
   Value* x = c.input(0);
-  const bool sorted = c.flag("sorted", true), flat = !c.has("axis");
+  const bool flat = !c.has("axis");
   const std::size_t axis = flat ? 0 : c.axis_attribute();
   if (flat) x = c.b.reshape(x, {x->type.elements()});
   Ints front(x->type.rank());
@@ -110,6 +122,11 @@ Outputs unique(OpContext& c) {
   Value* rows = c.b.reshape(c.b.transpose(x, front), {n, m});
   Value* equal = c.b.call("equal", {c.b.reshape(rows, {n, Expr(1), m}), c.b.reshape(rows, {Expr(1), n, m})});
   Value* same = c.b.reduce("reduce_min", c.b.cast(equal, DType::i32), {2}, false);
+  if (is_float(x->type.dtype)) {
+    // A row with a NaN equals none, but stands for itself.
+    Value* itself = c.b.call("equal", {c.b.iota({n, Expr(1)}, 0, DType::i64), c.b.iota({Expr(1), n}, 1, DType::i64)});
+    same = c.b.max(same, c.b.cast(itself, DType::i32));
+  }
   Value* first = c.b.arg("argmax", same, 1, false);
   Value* stands = c.b.call("equal", {first, c.b.iota({n}, 0, DType::i64)});
   Value* counted = c.b.cast(stands, DType::i64);
@@ -129,10 +146,19 @@ Outputs unique(OpContext& c) {
   return {c.b.gather(x, at, static_cast<std::int64_t>(axis)), at, place, counts};
 }
 
+Outputs unique(OpContext& c) { return unique_rows(c, c.flag("sorted", true)); }
+
+// In the order in which they come: the different numbers, the place of each element's among them, and how often each comes.
+Outputs unique_in_order(OpContext& c) {
+  const Outputs all = unique_rows(c, false);
+  return {all[0], all[2], all[3]};
+}
+
 constexpr OpRow kSelectionRows[] = {
     {"Compress", 9, 2, 2, compress},
     {"NonZero", 9, 1, 1, non_zero},
     {"Unique", 11, 1, 1, unique},
+    {"com.microsoft.Unique", 1, 1, 1, unique_in_order},
 };
 
 }  // namespace
