@@ -385,6 +385,7 @@ Outputs max_roi_pool(OpContext& c) {
 constexpr OpRow kImageRows[] = {
     {"DeformConv", 19, 3, 5, deformable_convolution},
     {"GridSample", 16, 2, 2, grid_sample},
+    {"com.microsoft.GridSample", 1, 2, 2, grid_sample},
     {"MaxRoiPool", 1, 2, 2, max_roi_pool},
     {"RoiAlign", 10, 3, 3, roi_align},
 };

@@ -122,11 +122,13 @@ struct ByHand {
 };
 
 // Operators with sub-graphs, and Gradient: they stand beside the table of readers.
-constexpr ByHand kControl[] = {{"If", "1", "any", "control: the branch, or both and a choice", "-"},
-                               {"Loop", "1", "any", "control: a loop of kernels, or unrolled", "-"},
-                               {"Scan", "8", "any", "control: a loop of kernels", "-"},
-                               {"SequenceMap", "17", "any", "control: unrolled", "-"},
-                               {"ai.onnx.preview.training.Gradient", "1", "floats", "the gradients' kernels", "-"}};
+constexpr ByHand kControl[] = {
+    {"If", "1", "any", "control: the branch, or both and a choice", "-"},
+    {"Loop", "1", "any", "control: a loop of kernels, or unrolled", "-"},
+    {"Scan", "8", "any", "control: a loop of kernels", "-"},
+    {"ai.onnx.preview.FlexAttention", "1", "floats", "decomposition, with the model's own graphs", "-"},
+    {"SequenceMap", "17", "any", "control: unrolled", "-"},
+    {"ai.onnx.preview.training.Gradient", "1", "floats", "the gradients' kernels", "-"}};
 
 }  // namespace
 
