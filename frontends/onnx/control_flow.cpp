@@ -1,6 +1,5 @@
-// Operators that hold sub-graphs: If, Loop, Scan, SequenceMap and FlexAttention. Where the condition is known the branch that
-// is taken replaces its node; else both are loops that go round once or never. Bodies that run several times become the core
-// operator `loop`, or are read once for each trip: where there are few trips, and where they carry sequences or values of
+// Operators that hold sub-graphs, but If: Loop, Scan, SequenceMap and FlexAttention. Bodies that run several times become the
+// core operator `loop`, or are read once for each trip: where there are few trips, and where they carry sequences or values of
 // changing shape.
 #include <algorithm>
 #include <numeric>
