@@ -1,4 +1,4 @@
-# oclc_embed_templates(TARGET): every templates/*.cl becomes a row of `oclc::templates` (compiler/codegen/template_table.h).
+# oclc_embed_templates(TARGET): every templates/*.cl becomes a row of `oclc::templates` (compiler/codegen/text/template_table.h).
 function(oclc_embed_templates target)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/templates/*.cl)
   set(out ${CMAKE_BINARY_DIR}/generated/template_table.cpp)

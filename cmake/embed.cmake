@@ -1,5 +1,5 @@
 # Writes OUT: a C++ table of the text of FILES, in raw literals cut below the compilers' length limit.
-set(text "#include \"compiler/codegen/template_table.h\"\nnamespace oclc {\nconst std::vector<TemplateText>& template_texts() {\n  static const std::vector<TemplateText> rows = {\n")
+set(text "#include \"compiler/codegen/text/template_table.h\"\nnamespace oclc {\nconst std::vector<TemplateText>& template_texts() {\n  static const std::vector<TemplateText> rows = {\n")
 foreach(file ${FILES})
   get_filename_component(name ${file} NAME_WE)
   file(READ ${file} body)

@@ -1,12 +1,13 @@
-// The compiler's public header: from a module to a plan, the whole path on one page (compile.cpp).
+// The compiler's public header: from a module to a plan, stage by stage (compile.cpp).
 #pragma once
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/contraction/choose.h"
 #include "compiler/ir/graph.h"
-#include "compiler/kernels/lower.h"
-#include "compiler/passes/recompute.h"
+#include "compiler/kernels/lower/lower.h"
+#include "compiler/passes/gradients/recompute.h"
 #include "compiler/plan/build_plan.h"
 #include "compiler/targets/target.h"
 
@@ -14,26 +15,30 @@ namespace oclc {
 
 struct CompileOptions {
   Target target;
-  std::vector<std::string> disabled;  // names of passes; "fuse" gives one kernel an operator, "persistent" one launch a kernel
+  std::vector<std::string> disabled;  // names of passes; "fuse" gives one kernel an operator
   std::string precision = "fp32";     // strict, fp32, fast, tf32, bf16
   std::string conv = "auto";          // auto, im2col, implicit, direct, winograd
   std::string gemm = "own";           // own, clblast
-  // Values of the forward pass of at least so many bytes are computed again for the backward pass; see passes/recompute.h.
+  // Values of the forward pass of at least so many bytes are computed again for the backward pass; see
+  // passes/gradients/recompute.h.
   std::int64_t recompute_bytes = kRecomputeNone;
-  DType mixed = DType::f32;  // f16, bf16: what training entries store activations as; see passes/mixed_precision.h
+  DType mixed = DType::f32;  // f16, bf16: what training entries store activations as; see passes/gradients/mixed_precision.h
   std::function<void(std::string_view stage)> progress;  // may be empty
   bool report = false;
+  std::string stop_after;          // a stage, behind which what follows in Compiled stays empty; empty: none
   std::vector<InputLimit> limits;  // of the inputs' values, from build_training()
 };
 
 // The stages, in order; also the names that --stop-after takes.
-inline constexpr std::string_view kStages[] = {"graph", "passes", "kernels", "codegen", "plan"};
+inline constexpr std::string_view kStages[] = {"graph", "passes", "kernels", "schedule", "codegen", "plan"};
 
 struct Compiled {
   std::shared_ptr<Module> module;  // owns what the plan's constants refer to
   Schedule schedule;
   BuiltPlan plan;
-  std::vector<NodeFate> fates;  // with CompileOptions::report
+  // With CompileOptions::report.
+  std::vector<NodeFate> fates;
+  std::vector<RankedContraction> contractions;
 };
 
 // Compiles `module`, which is rewritten. Throws CompileError. Thread-safe for different modules.

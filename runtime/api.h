@@ -3,6 +3,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 
@@ -15,8 +16,11 @@
 struct oclc_plan {
   std::shared_ptr<const oclc::package::Package> package;
   std::string options;
-  std::vector<std::vector<std::string>> texts;  // of all bindings: whole shape, then each dimension
-  std::vector<std::uint32_t> first_text;        // of each entry: its inputs, then its outputs; last: the variables
+  std::vector<bool> open_symbols;
+  // Of all bindings, made when they are asked for: whole shape, then each dimension.
+  mutable std::mutex mutex;
+  mutable std::vector<std::vector<std::string>> texts;
+  std::vector<std::uint32_t> first_text;  // of each entry: its inputs, then its outputs; last: the variables
 };
 struct oclc_context {
   std::shared_ptr<oclc::runtime::Context> context;

@@ -12,11 +12,16 @@ namespace {
 
 const char* text(const flatbuffers::String* string) { return string ? string->c_str() : ""; }
 
+// Whole shape, then each dimension.
 template <class T>
-std::vector<std::string> shape_texts(const fb::Plan& plan, const T& binding) {
-  std::vector<std::string> texts = {shape_text(plan, binding.shape())};
-  for (std::uint32_t d = 0; d < count(binding.shape()); ++d) texts.push_back(expression_text(plan, binding.shape()->Get(d)));
-  return texts;
+const std::vector<std::string>& shape_texts(const oclc_plan& plan, std::size_t index, const T& binding) {
+  const std::lock_guard lock(plan.mutex);
+  std::vector<std::string>& texts = plan.texts[index];
+  if (!texts.empty()) return texts;
+  const fb::Plan& p = plan.package->plan();
+  std::vector<std::string> made = {shape_text(p, binding.shape())};
+  for (std::uint32_t d = 0; d < count(binding.shape()); ++d) made.push_back(expression_text(p, binding.shape()->Get(d)));
+  return texts = std::move(made);
 }
 
 oclc_plan* make_plan(std::shared_ptr<const pkg::Package> package) {
@@ -26,15 +31,14 @@ oclc_plan* make_plan(std::shared_ptr<const pkg::Package> package) {
     throw Failure(OCLC_E_PLAN, package->name() +
                                    ": a checkpoint, not a plan; load it into a session of its plan (oclrun PLAN --load-state)");
   for (std::uint32_t i = 0; i < count(plan.options()); ++i) result->options += (i ? " " : "") + plan.options()->Get(i)->str();
+  std::uint32_t bindings = 0;
   for (std::uint32_t e = 0; e < count(plan.entries()); ++e) {
-    const fb::Entry& entry = *plan.entries()->Get(e);
-    result->first_text.push_back(static_cast<std::uint32_t>(result->texts.size()));
-    for (const auto* list : {entry.inputs(), entry.outputs()})
-      for (std::uint32_t i = 0; i < count(list); ++i) result->texts.push_back(shape_texts(plan, *list->Get(i)));
+    result->first_text.push_back(bindings);
+    bindings += count(plan.entries()->Get(e)->inputs()) + count(plan.entries()->Get(e)->outputs());
   }
-  result->first_text.push_back(static_cast<std::uint32_t>(result->texts.size()));
-  for (std::uint32_t i = 0; i < count(plan.variables()); ++i)
-    result->texts.push_back(shape_texts(plan, *plan.variables()->Get(i)));
+  result->first_text.push_back(bindings);
+  result->texts.resize(bindings + std::size_t{count(plan.variables())});
+  result->open_symbols = pkg::open_symbols(plan);
   result->package = std::move(package);
   return result.release();
 }
@@ -43,14 +47,14 @@ const fb::Entry* find_entry(const oclc_plan* plan, std::uint32_t entry) {
   return plan && entry < count(plan->package->plan().entries()) ? plan->package->plan().entries()->Get(entry) : nullptr;
 }
 
-// The binding and its texts, or null.
+// The binding and where its texts are, or null.
 const fb::Binding* find_binding(const oclc_plan* plan, std::uint32_t entry, oclc_direction direction, std::uint32_t index,
-                                const std::vector<std::string>** texts) {
+                                std::size_t* texts) {
   const fb::Entry* e = find_entry(plan, entry);
   if (!e || (direction != OCLC_INPUT && direction != OCLC_OUTPUT)) return nullptr;
   const auto* list = direction == OCLC_INPUT ? e->inputs() : e->outputs();
   if (index >= count(list)) return nullptr;
-  *texts = &plan->texts[plan->first_text[entry] + (direction == OCLC_OUTPUT ? count(e->inputs()) : 0) + index];
+  *texts = plan->first_text[entry] + std::size_t{direction == OCLC_OUTPUT ? count(e->inputs()) : 0} + index;
   return list->Get(index);
 }
 
@@ -100,6 +104,8 @@ oclc_memory_info memory_of(const pkg::Package& package, std::uint32_t entry, std
       check_given(plan, plan.buffers()->Get(static_cast<std::uint32_t>(list->Get(i)->buffer()))->bytes(), values);
   for (std::int64_t& value : values) value = std::max<std::int64_t>(value, 0);
   const pkg::EntryMemory memory = pkg::plan_memory(plan, entry, values);
+  if (const std::string problem = pkg::problem_of_sizes(plan, entry, memory); !problem.empty())
+    throw Failure(OCLC_E_BINDING, problem);
   oclc_memory_info info = OCLC_INIT(oclc_memory_info);
   info.arena_bytes = memory.arena_bytes;
   info.live_bytes = memory.live_bytes;
@@ -198,26 +204,27 @@ oclc_status oclc_plan_find_entry(const oclc_plan* plan, const char* name, uint32
 
 oclc_status oclc_plan_get_binding(const oclc_plan* plan, uint32_t entry, oclc_direction direction, uint32_t index,
                                   oclc_binding_info* info) {
-  const std::vector<std::string>* texts = nullptr;
+  std::size_t texts = 0;
   const fb::Binding* binding = find_binding(plan, entry, direction, index, &texts);
   if (!binding) return OCLC_E_ARGUMENT;
   oclc_binding_info value = OCLC_INIT(oclc_binding_info);
   value.name = text(binding->name());
-  value.shape_text = (*texts)[0].c_str();
+  value.shape_text = shape_texts(*plan, texts, *binding)[0].c_str();
   value.dtype = static_cast<oclc_dtype>(binding->dtype());
   value.rank = count(binding->shape());
   value.limit = binding->limit();
   value.also_count = count(binding->also());
   value.also = value.also_count ? binding->also()->data() : nullptr;
-  value.open = direction == OCLC_OUTPUT && pkg::is_open(plan->package->plan(), *binding);
+  value.open = direction == OCLC_OUTPUT && pkg::is_open(*binding, plan->open_symbols);
   return give(info, value);
 }
 
 const char* oclc_plan_dimension_text(const oclc_plan* plan, uint32_t entry, oclc_direction direction, uint32_t index,
                                      uint32_t dimension) {
-  const std::vector<std::string>* texts = nullptr;
-  if (!find_binding(plan, entry, direction, index, &texts) || dimension + std::size_t{1} >= texts->size()) return nullptr;
-  return (*texts)[dimension + 1].c_str();
+  std::size_t texts = 0;
+  const fb::Binding* binding = find_binding(plan, entry, direction, index, &texts);
+  if (!binding || dimension >= count(binding->shape())) return nullptr;
+  return shape_texts(*plan, texts, *binding)[dimension + std::size_t{1}].c_str();
 }
 
 oclc_status oclc_plan_get_variable(const oclc_plan* plan, uint32_t index, oclc_binding_info* info) {
@@ -225,7 +232,7 @@ oclc_status oclc_plan_get_variable(const oclc_plan* plan, uint32_t index, oclc_b
   const fb::Variable& variable = *plan->package->plan().variables()->Get(index);
   oclc_binding_info value = OCLC_INIT(oclc_binding_info);
   value.name = text(variable.name());
-  value.shape_text = plan->texts[plan->first_text.back() + index][0].c_str();
+  value.shape_text = shape_texts(*plan, plan->first_text.back() + std::size_t{index}, variable)[0].c_str();
   value.dtype = static_cast<oclc_dtype>(variable.dtype());
   value.rank = count(variable.shape());
   return give(info, value);

@@ -93,6 +93,10 @@ oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t
   return guarded(session, [&](Session& s) { s.enqueue(entry, wait_count, wait, event); });
 }
 
+void oclc_session_cancel(oclc_session* session) {
+  if (session) session->session->cancel();
+}
+
 oclc_status oclc_session_enable_nan_check(oclc_session* session, int enabled) {
   return guarded(session, [&](Session& s) { s.enable_nan_check(enabled != 0); });
 }

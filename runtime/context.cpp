@@ -7,12 +7,19 @@
 
 #include "runtime/failure.h"
 #include "runtime/loaded_plan.h"
+#include "runtime/machine_memory.h"
+#include "runtime/package/limits.h"
 #include "runtime/quirks.h"
 
 namespace oclc::runtime {
 
 Context::Context(const oclc_context_options& options)
-    : message_(options.message), progress_(options.progress), user_(options.user), process_(::getpid()) {
+    : memory_limit_(options.memory_limit),
+      max_host_steps_(options.max_host_steps ? options.max_host_steps : package::kMaxHostSteps),
+      message_(options.message),
+      progress_(options.progress),
+      user_(options.user),
+      process_(::getpid()) {
   if (options.cl_context || options.cl_queue)
     adopt(options);
   else
@@ -34,6 +41,26 @@ Context::Context(const oclc_context_options& options)
     cache_ = std::make_unique<ProgramCache>(options.cache_dir ? options.cache_dir : "",
                                             [this](const std::string& text) { warn_later(text); });
   flush_warnings();
+}
+
+std::string Context::memory_text() const {
+  if (memory_limit_ && memory_limit_ < facts_.global_bytes) return "the context's limit is " + std::to_string(memory_limit_);
+  return std::string("device '") + facts_.name + "' has " + std::to_string(facts_.global_bytes);
+}
+
+ClMem Context::allocate(std::uint64_t bytes, const std::string& what, cl_mem_flags flags) const {
+  if (bytes > facts_.max_alloc_bytes)
+    throw Failure(OCLC_E_MEMORY, what + " takes " + std::to_string(bytes) + " bytes, device '" + facts_.name +
+                                     "' allows at most " + std::to_string(facts_.max_alloc_bytes) +
+                                     " in one piece; use a smaller batch");
+  if (facts_.device_class == OCLC_DEVICE_CPU) {
+    if (const std::string problem = problem_of_memory(bytes); !problem.empty())
+      throw Failure(OCLC_E_MEMORY, what + " takes " + std::to_string(bytes) + " bytes, " + problem + "; use a smaller batch");
+  }
+  cl_int code = CL_SUCCESS;
+  ClMem memory(clCreateBuffer(context_.get(), flags, bytes, nullptr, &code));
+  check_cl(code, "allocating " + std::to_string(bytes) + " bytes for " + what);
+  return memory;
 }
 
 void Context::clear(cl_mem memory, std::uint64_t offset, std::uint64_t bytes) const {

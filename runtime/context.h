@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -48,6 +49,17 @@ class Context {
   void flush_warnings();
   void progress(std::uint32_t done, std::uint32_t total) const;
 
+  // What a session may take: the device's memory, or less where the caller set a limit; and the same for messages, "device 'x'
+  // has 8 bytes".
+  std::uint64_t memory_bytes() const {
+    return memory_limit_ ? std::min(memory_limit_, facts_.global_bytes) : facts_.global_bytes;
+  }
+  std::string memory_text() const;
+  std::uint64_t max_host_steps() const { return max_host_steps_; }  // of a run
+  // A buffer of the device. Failure(OCLC_E_MEMORY) naming `what` if it allows no buffer of this size, or if a CPU's memory
+  // cannot be had, for which drivers end the process when it is first used.
+  ClMem allocate(std::uint64_t bytes, const std::string& what, cl_mem_flags flags = CL_MEM_READ_WRITE) const;
+
   // Enqueues zeros into `bytes` bytes of a buffer.
   void clear(cl_mem memory, std::uint64_t offset, std::uint64_t bytes) const;
 
@@ -68,6 +80,8 @@ class Context {
   oclc_device_info facts_{};
   std::uint32_t quirks_ = 0;
   bool profiling_ = false;
+  std::uint64_t memory_limit_ = 0;  // 0: none
+  std::uint64_t max_host_steps_ = 0;
   std::unique_ptr<AwakeWorkers> awake_;
   std::unique_ptr<ProgramCache> cache_;
   void (*message_)(void*, oclc_severity, const char*) = nullptr;

@@ -1,9 +1,12 @@
 #include "runtime/expressions.h"
 
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/failure.h"
 #include "runtime/package/expr_code.h"
+#include "runtime/package/limits.h"
 
 namespace oclc::runtime {
 
@@ -14,7 +17,8 @@ std::int64_t evaluate(const fb::Expr* e, std::span<const std::int64_t> symbols, 
   if (!e || !e->code() || e->code()->size() == 0) return otherwise;
   const auto value = package::evaluate({e->code()->data(), e->code()->size()}, symbols);
   if (!value)
-    throw Failure(OCLC_E_BINDING, std::string(what) + ": its value overflows or divides by zero with these dimensions");
+    throw Failure(OCLC_E_BINDING,
+                  std::string(what) + ": its value overflows, or it divides by 0 or less, with these dimensions");
   return *value;
 }
 
@@ -23,44 +27,75 @@ int plain_symbol(const fb::Expr* e) {
   return static_cast<int>(e->code()->Get(1));
 }
 
+namespace {
+
+struct Part {
+  std::string text;
+  int strength;  // 3 atom, 2 product, 1 sum
+
+  void append(std::string_view more) {
+    if (text.size() < package::kMaxShownBytes) text += more;
+    cut();
+  }
+  void prepend(std::string_view more) {
+    text.insert(0, more);
+    cut();
+  }
+  void wrap(int needed) {
+    if (strength >= needed) return;
+    prepend("(");
+    append(")");
+  }
+  // Longer than anybody reads.
+  void cut() {
+    if (text.size() >= package::kMaxShownBytes) text.replace(package::kMaxShownBytes - 3, text.npos, "...");
+  }
+};
+
+void join(Part& a, Part b, ExprOp op) {
+  switch (op) {
+    case ExprOp::add: {
+      const bool minus = b.text.starts_with('-');
+      a.append(minus ? " - " : " + ");
+      a.append(std::string_view(b.text).substr(minus ? 1 : 0));
+      a.strength = 1;
+      return;
+    }
+    case ExprOp::mul:
+    case ExprOp::floor_div:
+    case ExprOp::mod:
+      a.wrap(2);
+      b.wrap(op == ExprOp::mul ? 2 : 3);
+      a.append(op == ExprOp::mul ? "*" : op == ExprOp::mod ? "%" : "/");
+      a.append(b.text);
+      a.strength = 2;
+      return;
+    default:
+      a.prepend(op == ExprOp::min ? "min(" : "max(");
+      a.append(", ");
+      a.append(b.text);
+      a.append(")");
+      a.strength = 3;
+  }
+}
+
+}  // namespace
+
 std::string expression_text(const fb::Plan& plan, const fb::Expr* e) {
-  struct Part {
-    std::string text;
-    int strength;  // 3 atom, 2 product, 1 sum
-  };
   if (!e || !e->code()) return "?";
   std::vector<Part> stack;
   for (std::uint32_t i = 0; i < e->code()->size(); ++i) {
     const auto op = static_cast<ExprOp>(e->code()->Get(i));
-    if (op == ExprOp::constant) {
+    if (op == ExprOp::constant || op == ExprOp::symbol) {
       const std::int64_t value = e->code()->Get(++i);
-      stack.push_back({std::to_string(value), value < 0 ? 1 : 3});
+      stack.push_back({"", op == ExprOp::constant && value < 0 ? 1 : 3});
+      stack.back().append(op == ExprOp::constant ? std::to_string(value)
+                                                 : plan.symbols()->Get(static_cast<std::uint32_t>(value))->name()->str());
       continue;
     }
-    if (op == ExprOp::symbol) {
-      stack.push_back({plan.symbols()->Get(static_cast<std::uint32_t>(e->code()->Get(++i)))->name()->str(), 3});
-      continue;
-    }
-    const Part b = stack.back();
+    Part b = std::move(stack.back());
     stack.pop_back();
-    Part& a = stack.back();
-    const auto wrapped = [](const Part& p, int needed) { return p.strength >= needed ? p.text : "(" + p.text + ")"; };
-    switch (op) {
-      case ExprOp::add:
-        a = b.text.starts_with('-') ? Part{a.text + " - " + b.text.substr(1), 1} : Part{a.text + " + " + b.text, 1};
-        break;
-      case ExprOp::mul:
-        a = {wrapped(a, 2) + "*" + wrapped(b, 2), 2};
-        break;
-      case ExprOp::floor_div:
-        a = {wrapped(a, 2) + "/" + wrapped(b, 3), 2};
-        break;
-      case ExprOp::mod:
-        a = {wrapped(a, 2) + "%" + wrapped(b, 3), 2};
-        break;
-      default:
-        a = {std::string(op == ExprOp::min ? "min(" : "max(") + a.text + ", " + b.text + ")", 3};
-    }
+    join(stack.back(), std::move(b), op);
   }
   return stack.back().text;
 }

@@ -8,7 +8,7 @@
 
 namespace oclc::runtime {
 
-// Value of `e`; throws OCLC_E_BINDING naming `what` if it overflows or divides by zero. An absent expression is `otherwise`.
+// Value of `e`; throws OCLC_E_BINDING naming `what` if it overflows or divides by 0 or less. An absent expression is `otherwise`.
 std::int64_t evaluate(const oclc::plan::Expr* e, std::span<const std::int64_t> symbols, const char* what,
                       std::int64_t otherwise = 0);
 
@@ -27,7 +27,7 @@ void each_symbol(const oclc::plan::Expr* e, F use) {
   }
 }
 
-// "2*N + 1".
+// "2*N + 1"; longer ones are cut after kMaxShownBytes.
 std::string expression_text(const oclc::plan::Plan& plan, const oclc::plan::Expr* e);
 // "[N, 3, 224, 224]".
 std::string shape_text(const oclc::plan::Plan& plan, const flatbuffers::Vector<flatbuffers::Offset<oclc::plan::Expr>>* shape);

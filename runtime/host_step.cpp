@@ -1,5 +1,6 @@
 #include "runtime/host_step.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/expressions.h"
@@ -74,13 +75,16 @@ class HostStep {
     const auto index = static_cast<std::uint32_t>(operand.at()->buffer());
     const fb::Buffer& buffer = *loaded_.plan().buffers()->Get(index);
     const std::uint64_t element = package::dtype_bytes(buffer.dtype());
-    const auto skip = static_cast<std::uint64_t>(evaluate(operand.at()->value(), symbols_, "the offset of an operand", 0));
-    const auto room = static_cast<std::uint64_t>(evaluate(buffer.bytes(), symbols_, "the size of a buffer")) / element;
-    if (skip > room || elements > room - skip)
-      throw Failure(OCLC_E_PLAN, loaded_.package().name() + ": invalid plan: " + described(host_) + " uses " +
-                                     std::to_string(elements) + " elements from " + std::to_string(skip) + " on of buffer " +
-                                     std::to_string(index) + ", which has " + std::to_string(room));
     Place place = places_[index];
+    const std::int64_t from = evaluate(operand.at()->value(), symbols_, "the offset of an operand", 0);
+    // What the size is now, but never more than was laid out.
+    const std::int64_t bytes = evaluate(buffer.bytes(), symbols_, "the size of a buffer");
+    const std::uint64_t room = bytes < 0 ? 0 : std::min(static_cast<std::uint64_t>(bytes), place.bytes) / element;
+    const auto skip = static_cast<std::uint64_t>(from);
+    if (from < 0 || skip > room || elements > room - skip)
+      throw Failure(OCLC_E_PLAN, loaded_.package().name() + ": invalid plan: " + described(host_) + " uses " +
+                                     std::to_string(elements) + " elements from " + std::to_string(from) + " on of buffer " +
+                                     std::to_string(index) + ", which has " + std::to_string(room));
     place.offset += skip * element;
     return {place, elements * element};
   }
@@ -101,7 +105,7 @@ class HostStep {
     if (v.elements() == 0) return;
     const Slice to = slice(operand, v.elements());
     std::vector<std::int32_t> numbers;
-    for (const std::string& text : v.texts) numbers.push_back(strings_.number_of(text));
+    for (const std::string& text : v.texts) numbers.push_back(strings_.number_of_made(text));
     const void* from = v.dtype == fb::DType::string_ ? static_cast<const void*>(numbers.data()) : v.data.data();
     check_cl(clEnqueueWriteBuffer(queue_, to.place.memory, CL_TRUE, to.place.offset, to.bytes, from, 0, nullptr, nullptr),
              "writing a result of " + described(host_));

@@ -67,9 +67,9 @@ void LoadedPlan::upload_constants() {
   }
   if (begin >= end) return;
   const oclc_device_info& facts = context_->facts();
-  if (end - begin > facts.global_bytes)
-    throw Failure(OCLC_E_MEMORY, package_->name() + ": the plan's constants take " + std::to_string(end - begin) +
-                                     " bytes, device '" + facts.name + "' has " + std::to_string(facts.global_bytes));
+  if (end - begin > context_->memory_bytes())
+    throw Failure(OCLC_E_MEMORY, package_->name() + ": the plan's constants take " + std::to_string(end - begin) + " bytes, " +
+                                     context_->memory_text());
   // Many constants of a mapped file are copied into huge pages: files have small ones, and kernels that read weights from
   // memory wait for addresses as well.
   shared_ = facts.device_class == OCLC_DEVICE_CPU && facts.unified_memory &&
@@ -81,7 +81,7 @@ void LoadedPlan::upload_constants() {
     const fb::Buffer& buffer = *plan().buffers()->Get(i);
     if (buffer.kind() != fb::BufferKind::constant || constant_size(buffer) == 0) continue;
     if (one) {
-      places_[i] = {memories_[0].get(), buffer.constant_offset() - begin};
+      places_[i] = {memories_[0].get(), buffer.constant_offset() - begin, 0, constant_size(buffer)};
       continue;
     }
     if (constant_size(buffer) > facts.max_alloc_bytes)
@@ -89,23 +89,22 @@ void LoadedPlan::upload_constants() {
                                        std::to_string(constant_size(buffer)) + " bytes, device '" + facts.name +
                                        "' allows at most " + std::to_string(facts.max_alloc_bytes) + " in one piece");
     memories_.push_back(upload(buffer.constant_offset(), constant_size(buffer)));
-    places_[i] = {memories_.back().get(), 0};
+    places_[i] = {memories_.back().get(), 0, 0, constant_size(buffer)};
   }
   if (!shared_) check_cl(clFinish(context_->queue()), "uploading constants");
 }
 
 ClMem LoadedPlan::upload(std::uint64_t offset, std::uint64_t bytes) {
-  cl_int code = CL_SUCCESS;
   // The mapping is read-only and so is the memory object; CL_MEM_USE_HOST_PTR wants a pointer to non-const all the same.
   void* data = const_cast<std::byte*>(package_->constants().data() + offset);
   constant_bytes_ += bytes;
   if (shared_) {
+    cl_int code = CL_SUCCESS;
     ClMem memory(clCreateBuffer(context_->cl(), CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes, data, &code));
     check_cl(code, "sharing " + std::to_string(bytes) + " bytes of constants");
     return memory;
   }
-  ClMem memory(clCreateBuffer(context_->cl(), CL_MEM_READ_ONLY, bytes, nullptr, &code));
-  check_cl(code, "allocating " + std::to_string(bytes) + " bytes for constants");
+  ClMem memory = context_->allocate(bytes, "the plan's constants", CL_MEM_READ_ONLY);
   if (context_->facts().device_class == OCLC_DEVICE_CPU) {
     use_huge_pages(context_->queue(), memory.get(), bytes, [&](std::byte* to) {
       package_->copy_constants(offset, {to, static_cast<std::size_t>(bytes)});

@@ -9,11 +9,12 @@
 
 namespace oclc::runtime {
 
-// Where a buffer lies: a memory object and the byte offset in it.
+// Where a buffer lies: a memory object, the byte offset in it, and how many bytes from there on are the buffer's.
 struct Place {
   cl_mem memory = nullptr;
   std::uint64_t offset = 0;
   std::uint64_t generation = 0;  // differs when the memory object is another one, though its handle may be equal
+  std::uint64_t bytes = 0;
 };
 
 class LoadedPlan {

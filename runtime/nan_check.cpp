@@ -34,13 +34,11 @@ NanCheck::NanCheck(const LoadedPlan& loaded, std::uint32_t entry, const package:
     : loaded_(loaded), entry_(entry), memory_(memory), state_sizes_(state_sizes), schedule_(schedule) {
   const auto& buffers = *loaded.plan().buffers();
   const std::uint32_t n = buffers.size();
-  root_.resize(n);
+  root_ = package::storages(loaded.plan());
   first_.assign(n, INT_MAX);
   storage_.assign(n, 0);
   cleared_.assign(n, false);
   for (std::uint32_t i = 0; i < n; ++i) {
-    root_[i] = i;
-    while (buffers.Get(root_[i])->alias() >= 0) root_[i] = static_cast<std::uint32_t>(buffers.Get(root_[i])->alias());
     first_[root_[i]] = std::min(first_[root_[i]], buffers.Get(i)->first());
     storage_[root_[i]] = std::max(storage_[root_[i]], memory.sizes[i]);
   }
@@ -52,9 +50,10 @@ std::vector<NanCheck::Range> NanCheck::ranges(std::uint32_t buffer, int index, b
   std::vector<Range> list;
   for (std::uint32_t i = 0; i < count(pieces); ++i) {
     const std::int64_t first = pieces->Get(i)->first();
+    const std::uint64_t bytes = bytes_of(buffer);
     const auto begin = static_cast<std::uint64_t>(pieces->Get(i)->offset());
     const std::uint64_t end =
-        i + 1 < pieces->size() ? static_cast<std::uint64_t>(pieces->Get(i + 1)->offset()) : bytes_of(buffer);
+        i + 1 < pieces->size() ? std::min(static_cast<std::uint64_t>(pieces->Get(i + 1)->offset()), bytes) : bytes;
     if ((just_begun ? first == index : first <= index) && begin < end) list.push_back({begin, end - begin});
   }
   return list;

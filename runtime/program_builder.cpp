@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <span>
@@ -49,6 +50,15 @@ std::string nvidia_option(cl_device_id device) {
   return capability == 0 ? "" : std::string(kNvidiaOption) + std::to_string(capability);
 }
 
+// Programs write products of GPUs' matrix units on 16-bit operands beside what any device computes. The environment variable
+// OCLC_UNITS, read each time: `emulate` takes the former with the unit's part in plain C.
+constexpr std::string_view kUnitsMacro = "OCLC_UNITS_EMULATED";
+
+bool emulates_units() {
+  const char* wish = std::getenv("OCLC_UNITS");
+  return wish && std::string_view(wish) == "emulate";
+}
+
 // Removes an option as it was added; false if it is not there.
 bool drop_option(std::string& options, std::string_view option) {
   const std::size_t at = (options + ' ').find(std::string(option) + ' ');
@@ -68,7 +78,9 @@ bool drop_nvidia_option(std::string& options) {
 std::string options_of(const fb::Program& program) {
   std::string options = program.options() ? program.options()->str() : "";
   if (options.find("-cl-std=") == options.npos) options = options.empty() ? "-cl-std=CL1.2" : "-cl-std=CL1.2 " + options;
-  return options + " -w";  // drivers print on the standard error how many warnings there were
+  // Drivers print on the standard error how many warnings there were; they tell the kinds of parameters, against which launches
+  // are checked, of programs that ask for it.
+  return options + " -w -cl-kernel-arg-info";
 }
 
 void append(Unit& unit, std::uint32_t index, const fb::Program& program) {
@@ -141,6 +153,11 @@ class Builder {
     if (const std::string nvidia = nvidia_option(context_.device()); !nvidia.empty()) {
       for (Unit& unit : units) {
         if (unit.source.find(kNvidiaMacro) != std::string::npos) unit.options += nvidia;
+      }
+    }
+    if (emulates_units()) {
+      for (Unit& unit : units) {
+        if (unit.source.find(kUnitsMacro) != std::string::npos) unit.options += " -D" + std::string(kUnitsMacro);
       }
     }
     take_amx(units);

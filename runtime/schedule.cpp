@@ -6,8 +6,8 @@
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
+#include "runtime/package/limits.h"
 #include "runtime/package/verify.h"
-#include "runtime/quirks.h"
 #include "runtime/sm90a.h"
 
 namespace oclc::runtime {
@@ -24,12 +24,13 @@ std::string Schedule::Leaf::described() const {
   return "kernel '" + name + "'" + (nodes.empty() ? "" : " (nodes " + nodes + ")");
 }
 
-Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings)
+Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings, const std::atomic<bool>& cancelled)
     : loaded_(loaded),
       strings_(strings),
       items_see_(loaded.context().facts().device_class == OCLC_DEVICE_CPU),
       groups_see_(compute_capability(loaded.context().device()) >= kSeesGroups),
-      segments_(package::segments_of(loaded.plan(), entry)) {
+      segments_(package::segments_of(loaded.plan(), entry)),
+      cancelled_(cancelled) {
   const fb::Plan& plan = loaded.plan();
   used_.assign(plan.symbols() ? plan.symbols()->size() : 0, false);
   nodes_ = make_nodes(plan.entries()->Get(entry)->steps());
@@ -92,20 +93,6 @@ bool Schedule::is_laid_out_late(const fb::Arg& arg) const {
   return arg.kind() == fb::ArgKind::buffer && segments_.buffers[static_cast<std::size_t>(arg.buffer())] > 0;
 }
 
-// A plan for a device with more of it is refused here, where a kernel can be named: drivers do when it is enqueued.
-void Schedule::check_local_memory(const Leaf& leaf) const {
-  if (has(loaded_.context().quirks(), Quirk::understates_local_memory)) return;
-  const oclc_device_info& facts = loaded_.context().facts();
-  cl_ulong wanted = 0;
-  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), loaded_.context().device(), CL_KERNEL_LOCAL_MEM_SIZE, sizeof wanted, &wanted,
-                               nullptr) != CL_SUCCESS)
-    return;
-  if (wanted > facts.local_bytes)
-    throw Failure(OCLC_E_UNSUPPORTED, loaded_.package().name() + ": kernel '" + leaf.name + "' wants " +
-                                          std::to_string(wanted) + " bytes of local memory, device '" + facts.name + "' has " +
-                                          std::to_string(facts.local_bytes) + "; compile the model for it: oclc --device");
-}
-
 // The first argument that passes the memory object of all buffers of the argument's kind.
 int Schedule::first_of_kind(const fb::Launch& launch, const fb::Arg& arg) const {
   const auto kind_of = [&](const fb::Arg& a) {
@@ -156,12 +143,8 @@ int Schedule::make_launch(const fb::Launch& launch) {
     leaf.part_index = index;
     index += 2;
   }
-  cl_uint expected = 0;
-  check_cl(clGetKernelInfo(leaf.kernel.get(), CL_KERNEL_NUM_ARGS, sizeof expected, &expected, nullptr),
-           "asking " + leaf.described());
-  if (expected != index)
-    throw Failure(OCLC_E_PLAN, loaded_.package().name() + ": invalid plan: " + leaf.described() + " has " +
-                                   std::to_string(expected) + " arguments, the plan gives " + std::to_string(index));
+  leaf.arguments = index;
+  check_signature(leaf, leaf.kernel.get());
   leaf.dims = launch.global()->size();
   for (cl_uint d = 0; d < leaf.dims; ++d) {
     leaf.local[d] = launch.local()->Get(d);
@@ -194,6 +177,7 @@ void Schedule::add_parts(Leaf& leaf) {
       cl_kernel& kernel = kernels[source.kernel()->str()];
       if (!kernel) {
         leaf.part_kernels.push_back(make_kernel(*leaf.launch, source.kernel()->str()));
+        check_signature(leaf, leaf.part_kernels.back().get());
         kernel = leaf.part_kernels.back().get();
       }
       part.does = kernel;
@@ -214,34 +198,6 @@ void Schedule::choose_parts(const Leaf& leaf, cl_kernel kernel, cl_int first, cl
   cl_int code = clSetKernelArg(kernel, leaf.part_index, sizeof first, &first);
   if (code == CL_SUCCESS) code = clSetKernelArg(kernel, leaf.part_index + 1, sizeof last, &last);
   check_cl(code, "choosing parts of " + leaf.described());
-}
-
-void Schedule::check_limits(const Leaf& leaf) const {
-  const oclc_device_info& facts = loaded_.context().facts();
-  const auto refuse = [&](const std::string& what, std::uint64_t wanted, std::uint64_t found) {
-    throw Failure(OCLC_E_UNSUPPORTED, leaf.described() + " wants " + what + " " + std::to_string(wanted) + ", device '" +
-                                          facts.name + "' allows " + std::to_string(found) +
-                                          "; the plan was compiled for target '" +
-                                          (loaded_.plan().target() ? loaded_.plan().target()->str() : "") +
-                                          "', compile it for this device: oclc --device");
-  };
-  const std::size_t group = leaf.local[0] * leaf.local[1] * leaf.local[2];
-  if (group > facts.max_work_group_size) refuse("work-groups of size", group, facts.max_work_group_size);
-  for (cl_uint d = 0; d < leaf.dims; ++d)
-    if (leaf.local[d] > facts.max_work_item_sizes[d])
-      refuse("a local size in dimension " + std::to_string(d) + " of", leaf.local[d], facts.max_work_item_sizes[d]);
-  // A kernel compiled for a size runs with it, even where the driver (NVIDIA's, of programs made from binaries) states a
-  // smaller limit.
-  const cl_device_id device = loaded_.context().device();
-  std::size_t limit = 0, compiled[3] = {};
-  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof compiled, compiled,
-                               nullptr) == CL_SUCCESS &&
-      compiled[0] * compiled[1] * compiled[2] == group)
-    return;
-  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), device, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, nullptr) ==
-          CL_SUCCESS &&
-      limit > 0 && group > limit)
-    refuse("work-groups of size", group, limit);
 }
 
 int Schedule::make_gemm(const fb::BlasGemm& gemm) {
@@ -279,16 +235,16 @@ bool Schedule::evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbo
   bool empty = false;
   for (cl_uint d = 0; d < leaf.dims; ++d) {
     const std::int64_t size = evaluate(leaf.launch->global()->Get(d), symbols, "a launch size");
-    if (size < 0 || size % static_cast<std::int64_t>(leaf.local[d]) != 0)
-      throw Failure(OCLC_E_PLAN, loaded_.package().name() + ": invalid plan: " + leaf.described() + " has global size " +
-                                     std::to_string(size) + " and local size " + std::to_string(leaf.local[d]) +
-                                     " in dimension " + std::to_string(d));
+    if (size < 0 || size >= package::kMaxGlobalSize || size % static_cast<std::int64_t>(leaf.local[d]) != 0)
+      reject(leaf.described() + " has global size " + std::to_string(size) + " and local size " +
+             std::to_string(leaf.local[d]) + " in dimension " + std::to_string(d));
     changed = changed || leaf.global[d] != static_cast<std::size_t>(size);
     leaf.global[d] = static_cast<std::size_t>(size);
     empty = empty || size == 0;
   }
   changed = changed || leaf.empty != empty;
   leaf.empty = empty;
+  if (!empty) check_items(leaf);
   return changed;
 }
 
@@ -299,7 +255,19 @@ bool Schedule::set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64
   if (kind == fb::ArgKind::buffer) {
     place = places_[static_cast<std::size_t>(slot.arg->buffer())];
     const auto* buffer = loaded_.plan().buffers()->Get(static_cast<std::uint32_t>(slot.arg->buffer()));
-    value += static_cast<std::int64_t>(place.offset / package::dtype_bytes(buffer->dtype()));
+    const std::uint64_t element = package::dtype_bytes(buffer->dtype());
+    if (is_laid_out_late(*slot.arg)) {
+      const std::int64_t bytes = evaluate(buffer->bytes(), symbols, "the size of a buffer");
+      if (bytes < 0 || static_cast<std::uint64_t>(bytes) > place.bytes)
+        reject(leaf.described() + " uses buffer " + std::to_string(slot.arg->buffer()) + " with " + std::to_string(bytes) +
+               " bytes, which were " + std::to_string(place.bytes) + " when it was laid out");
+    }
+    // Nothing of an empty buffer is used, wherever it begins.
+    if (place.bytes == 0) value = 0;
+    if (value < 0 || static_cast<std::uint64_t>(value) > place.bytes / element)
+      reject(leaf.described() + " uses buffer " + std::to_string(slot.arg->buffer()) + " from element " +
+             std::to_string(value) + " on, which has " + std::to_string(place.bytes / element));
+    value += static_cast<std::int64_t>(place.offset / element);
   }
   if (slot.object >= 0 && place.memory != leaf.slots[static_cast<std::size_t>(slot.object)].place.memory)
     throw Failure(OCLC_E_UNSUPPORTED, leaf.described() + " wants all constants in one memory object, device '" +

@@ -1,5 +1,6 @@
 // The steps of an entry point made ready for a device: kernels, their arguments and geometry for the present symbols.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -26,7 +27,7 @@ struct LaunchRecord {
 class Schedule {
  public:
   // Creates the kernels and checks them against the device.
-  Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings);
+  Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings, const std::atomic<bool>& cancelled);
 
   struct Leaf {
     const oclc::plan::Launch* launch = nullptr;  // or
@@ -44,6 +45,7 @@ class Schedule {
       std::int64_t value = 0;
     };
     std::vector<Slot> slots;
+    cl_uint arguments = 0;  // of the kernel
     cl_uint dims = 1;
     std::size_t global[3] = {1, 1, 1};
     std::size_t local[3] = {1, 1, 1};
@@ -113,6 +115,20 @@ class Schedule {
   void check_local_memory(const Leaf& leaf) const;
   int make_gemm(const oclc::plan::BlasGemm& gemm);
   void check_limits(const Leaf& leaf) const;
+  // Whether the kernel's parameters are what the plan passes, as far as the driver tells: an argument of another kind would be
+  // taken for a pointer.
+  void check_signature(const Leaf& leaf, cl_kernel kernel) const;
+  void check_scalar(const Leaf& leaf, cl_kernel kernel, cl_uint index, std::string_view wanted) const;
+  void check_pointer(const Leaf& leaf, cl_kernel kernel, const Leaf::Slot& slot) const;
+  // Whether a launch's work-items are as many as its buffers give work to.
+  void check_items(const Leaf& leaf) const;
+  // Whether the `batches` matrices of a product's operand, `stride` elements apart, lie within its buffer, those that are
+  // written apart from each other.
+  struct Matrix {
+    std::uint64_t rows, columns, row_stride, batches, stride;
+  };
+  void check_matrix(const Leaf& leaf, const Leaf::Slot& slot, const Matrix& matrix) const;
+  [[noreturn]] void reject(const std::string& what) const;  // the plan
   bool looping(const oclc::plan::Expr* e);
   bool is_laid_out_late(const oclc::plan::Arg& arg) const;
   bool evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbols);
@@ -120,6 +136,11 @@ class Schedule {
   void set_argument(const Leaf& leaf, const Leaf::Slot& slot, cl_kernel kernel);
   bool set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols);
   void run(std::span<const Node> nodes);
+  void run_loop(const Node& node);
+  // Counts one of the host's steps; Failure if there are too many or the run was cancelled.
+  void count_step();
+  // Waits for the device now and then: what a driver keeps for a launch is gone when it is done.
+  void count_launch();
   void read_dims(const oclc::plan::Read& read, int segment);
   void run_leaf(Leaf& leaf);
   void run_parts(Leaf& leaf);
@@ -153,6 +174,8 @@ class Schedule {
   std::vector<LaunchRecord>* records_ = nullptr;
   Watch* watch_ = nullptr;
   std::uint32_t launched_ = 0;
+  std::uint64_t host_steps_ = 0;
+  const std::atomic<bool>& cancelled_;
 };
 
 }  // namespace oclc::runtime

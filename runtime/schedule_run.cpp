@@ -1,11 +1,13 @@
 // A schedule that is bound, enqueued: launches, loops, what the host reads and computes between them.
 #include <cstring>
+#include <utility>
 
 #include "runtime/awake_workers.h"
 #include "runtime/expressions.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
 #include "runtime/host_step.h"
+#include "runtime/package/limits.h"
 #include "runtime/package/verify.h"
 #include "runtime/schedule.h"
 
@@ -14,7 +16,8 @@ namespace {
 
 namespace fb = oclc::plan;
 
-constexpr std::int64_t kMaxLoopTrips = std::int64_t{1} << 24;
+// Launches that may stand in a queue at once: drivers keep memory for each.
+constexpr std::uint32_t kMaxQueued = 1u << 14;
 
 }  // namespace
 
@@ -25,12 +28,14 @@ std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t
   symbols_ = &symbols;
   records_ = records;
   launched_ = 0;
+  host_steps_ = 0;
   run(nodes_);
   return launched_;
 }
 
 void Schedule::run(std::span<const Node> nodes) {
   for (const Node& node : nodes) {
+    count_step();
     if (node.leaf >= 0) {
       run_leaf(leaves_[static_cast<std::size_t>(node.leaf)]);
       if (launched_ == 1) AwakeWorkers::begin();
@@ -45,21 +50,35 @@ void Schedule::run(std::span<const Node> nodes) {
       run_host(*node.host, loaded_, places_, *symbols_, queue_, strings_);
       continue;
     }
-    const std::int64_t trips = evaluate(node.trip, *symbols_, "a loop's trip count");
-    const auto too_many = [](const std::string& count) {
-      return Failure(OCLC_E_BINDING,
-                     "a loop would run " + count + " times, at most " + std::to_string(kMaxLoopTrips) + " are allowed");
-    };
-    if (trips > kMaxLoopTrips && node.condition < 0) throw too_many(std::to_string(trips));
-    for (std::int64_t i = 0; i < trips; ++i) {
-      if (i == kMaxLoopTrips) throw too_many("more than " + std::to_string(i));
-      (*symbols_)[static_cast<std::size_t>(node.counter)] = i;
-      const std::span<const Node> body = node.body;
-      const std::size_t first = node.condition < 0 ? 0 : 1;
-      run(body.first(first));
-      if (first == 1 && (*symbols_)[static_cast<std::size_t>(node.condition)] == 0) break;
-      run(body.subspan(first));
-    }
+    run_loop(node);
+  }
+}
+
+void Schedule::count_step() {
+  if (cancelled_.load(std::memory_order_relaxed)) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
+  const std::uint64_t most = loaded_.context().max_host_steps();
+  if (++host_steps_ > most)
+    throw Failure(OCLC_E_BINDING, "a run would take more than " + std::to_string(most) +
+                                      " steps (launches, trips of loops, what the host does); give inputs that need fewer, or "
+                                      "allow more: max_host_steps of the context");
+}
+
+void Schedule::run_loop(const Node& node) {
+  const std::int64_t trips = evaluate(node.trip, *symbols_, "a loop's trip count");
+  const auto too_many = [](const std::string& count) {
+    return Failure(OCLC_E_BINDING,
+                   "a loop would run " + count + " times, at most " + std::to_string(package::kMaxLoopTrips) + " are allowed");
+  };
+  if (trips > package::kMaxLoopTrips && node.condition < 0) throw too_many(std::to_string(trips));
+  for (std::int64_t i = 0; i < trips; ++i) {
+    if (i == package::kMaxLoopTrips) throw too_many("more than " + std::to_string(i));
+    count_step();
+    (*symbols_)[static_cast<std::size_t>(node.counter)] = i;
+    const std::span<const Node> body = node.body;
+    const std::size_t first = node.condition < 0 ? 0 : 1;
+    run(body.first(first));
+    if (first == 1 && (*symbols_)[static_cast<std::size_t>(node.condition)] == 0) break;
+    run(body.subspan(first));
   }
 }
 
@@ -68,8 +87,12 @@ void Schedule::read_dims(const fb::Read& read, int segment) {
   const fb::Buffer& buffer = *loaded_.plan().buffers()->Get(index);
   const Place& place = places_[index];
   const std::uint64_t size = package::dtype_bytes(buffer.dtype());
-  const auto skip = static_cast<std::uint64_t>(evaluate(read.from()->value(), *symbols_, "the offset of what is read"));
+  const std::int64_t from = evaluate(read.from()->value(), *symbols_, "the offset of what is read");
+  const auto skip = static_cast<std::uint64_t>(from);
   std::vector<std::byte> bytes(size * read.dims()->size());
+  if (from < 0 || bytes.size() > place.bytes || skip > (place.bytes - bytes.size()) / size)
+    reject("dimensions are read from element " + std::to_string(from) + " of buffer " + std::to_string(index) +
+           " on, which has " + std::to_string(place.bytes / size));
   check_cl(clEnqueueReadBuffer(queue_, place.memory, CL_TRUE, place.offset + skip * size, bytes.size(), bytes.data(), 0,
                                nullptr, nullptr),
            "reading dimensions");
@@ -115,9 +138,13 @@ void Schedule::run_leaf(Leaf& leaf) {
         clEnqueueNDRangeKernel(queue_, leaf.kernel.get(), leaf.dims, nullptr, leaf.global, leaf.local, 0, nullptr, wanted);
     if (code != CL_SUCCESS) check_cl(code, "enqueuing " + leaf.described());
   }
-  ++launched_;
+  count_launch();
   if (records_) records_->push_back({index, -1, ClEvent(event), leaf.flops, leaf.bytes});
   if (watch_) watch_->after(leaf, leaf.step);
+}
+
+void Schedule::count_launch() {
+  if (++launched_ % kMaxQueued == 0) check_cl(clFinish(queue_), "waiting for the launches so far");
 }
 
 void Schedule::run_parts(Leaf& leaf) {
@@ -133,7 +160,7 @@ void Schedule::run_parts(Leaf& leaf) {
     if (records_) records_->push_back({index, i, ClEvent(event), part.flops, part.bytes});
     if (watch_) watch_->after(part, part.step);
   }
-  ++launched_;
+  count_launch();
   choose_parts(leaf, leaf.kernel.get(), 0, static_cast<cl_int>(leaf.parts.size()));
 }
 
@@ -166,6 +193,13 @@ void Schedule::run_gemm(const Leaf& leaf, cl_event* event) {
   args.trans_b = g.trans_b();
   args.alpha = g.alpha();
   args.beta = g.beta();
+  const auto matrix = [&](std::size_t rows, std::size_t columns, bool transposed, std::size_t row_stride, std::size_t stride) {
+    if (transposed) std::swap(rows, columns);
+    return Matrix{rows, columns, row_stride, args.batch, stride};
+  };
+  check_matrix(leaf, leaf.slots[0], matrix(args.m, args.k, args.trans_a, args.lda, args.stride_a));
+  check_matrix(leaf, leaf.slots[1], matrix(args.k, args.n, args.trans_b, args.ldb, args.stride_b));
+  check_matrix(leaf, leaf.slots[2], matrix(args.m, args.n, false, args.ldc, args.stride_c));
   if (args.k == 0 && g.beta() == 0) return zero_gemm(args, event);
   blas_->gemm(args, queue_, event, leaf.described());
 }
@@ -173,11 +207,15 @@ void Schedule::run_gemm(const Leaf& leaf, cl_event* event) {
 // A sum over nothing, which CLBlast refuses.
 void Schedule::zero_gemm(const oclc_clblast_gemm_args& args, cl_event* event) {
   const cl_float zero = 0;
+  // Rows that follow each other are one.
+  const bool whole = args.ldc == args.n || args.m == 1;
+  const std::size_t rows = whole ? 1 : args.m, columns = whole ? args.m * args.n : args.n;
   for (std::size_t i = 0; i < args.batch; ++i)
-    for (std::size_t row = 0; row < args.m; ++row) {
-      const bool last = i + 1 == args.batch && row + 1 == args.m;
+    for (std::size_t row = 0; row < rows; ++row) {
+      count_step();
+      const bool last = i + 1 == args.batch && row + 1 == rows;
       const std::size_t at = args.offset_c + i * args.stride_c + row * args.ldc;
-      check_cl(clEnqueueFillBuffer(queue_, args.c, &zero, sizeof zero, at * sizeof zero, args.n * sizeof zero, 0, nullptr,
+      check_cl(clEnqueueFillBuffer(queue_, args.c, &zero, sizeof zero, at * sizeof zero, columns * sizeof zero, 0, nullptr,
                                    last ? event : nullptr),
                "clearing the result of an empty product");
     }

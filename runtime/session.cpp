@@ -22,14 +22,6 @@ namespace {
 constexpr std::uint64_t kLeastSharedBytes = 16 << 10;
 // Where kernels want inputs and outputs to begin.
 constexpr std::uint64_t kPortAlignment = 16;
-// Of a buffer: kernels for sizes without bound count places in 32 bits, those of surplus rows and margins too.
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 30;
-
-bool has_any_size(const fb::Plan& plan) {
-  const auto* symbols = plan.symbols();
-  return symbols &&
-         std::any_of(symbols->begin(), symbols->end(), [](const fb::Symbol* s) { return !s->loop() && s->hi() == INT64_MAX; });
-}
 
 }  // namespace
 
@@ -61,7 +53,7 @@ void Session::make_entry(std::uint32_t index) {
       p.input = input;
       e.ports.push_back(std::move(p));
     }
-  e.schedule = std::make_unique<Schedule>(*loaded_, index, strings_);
+  e.schedule = std::make_unique<Schedule>(*loaded_, index, strings_, cancelled_);
   e.schedule->set_lay_out([this, index](int segment, std::span<const std::int64_t> symbols, std::vector<Place>& places) {
     lay_out(index, segment, symbols, places);
   });
@@ -69,26 +61,17 @@ void Session::make_entry(std::uint32_t index) {
   const auto use = [&](int symbol) { e.used_symbols[static_cast<std::size_t>(symbol)] = true; };
   for (const Port& p : e.ports)
     for (std::uint32_t d = 0; d < rank(*p.binding); ++d) each_symbol(p.binding->shape()->Get(d), use);
+  for (const Port& p : e.ports)
+    each_symbol(plan().buffers()->Get(static_cast<std::uint32_t>(p.binding->buffer()))->bytes(), use);
   for (std::uint32_t i = 0; i < count(plan().buffers()); ++i) {
     const fb::Buffer& buffer = *plan().buffers()->Get(i);
-    const bool ours = buffer.kind() == fb::BufferKind::arena ? buffer.entry() == static_cast<int>(index)
-                                                             : std::any_of(e.ports.begin(), e.ports.end(), [&](const Port& p) {
-                                                                 return p.binding->buffer() == static_cast<int>(i);
-                                                               });
-    if (ours) each_symbol(buffer.bytes(), use);
+    if (buffer.kind() == fb::BufferKind::arena && buffer.entry() == static_cast<int>(index)) each_symbol(buffer.bytes(), use);
   }
 }
 
 ClMem Session::allocate(std::uint64_t bytes, const std::string& what) {
-  const oclc_device_info& facts = context_->facts();
-  if (bytes > facts.max_alloc_bytes)
-    throw Failure(OCLC_E_MEMORY, what + " takes " + std::to_string(bytes) + " bytes, device '" + facts.name +
-                                     "' allows at most " + std::to_string(facts.max_alloc_bytes) +
-                                     " in one piece; use a smaller batch");
-  cl_int code = CL_SUCCESS;
-  ClMem memory(clCreateBuffer(context_->cl(), CL_MEM_READ_WRITE, bytes, nullptr, &code));
-  check_cl(code, "allocating " + std::to_string(bytes) + " bytes for " + what);
-  if (facts.device_class == OCLC_DEVICE_CPU && bytes >= kLeastHuge && context_->queue())
+  ClMem memory = context_->allocate(bytes, what);
+  if (context_->facts().device_class == OCLC_DEVICE_CPU && bytes >= kLeastHuge && context_->queue())
     use_huge_pages(context_->queue(), memory.get(), bytes);
   return memory;
 }
@@ -113,25 +96,18 @@ Session::Port& Session::port(Entry& e, oclc_direction direction, const char* nam
 }
 
 void Session::check_memory(const Entry& e, const package::EntryMemory& memory) const {
-  for (std::uint32_t i = 0; has_any_size(plan()) && i < memory.sizes.size(); ++i) {
-    const fb::Buffer& buffer = *plan().buffers()->Get(i);
-    const std::uint64_t elements = memory.sizes[i] / package::dtype_bytes(buffer.dtype());
-    if (elements > kMostElements)
-      throw Failure(OCLC_E_BINDING, "buffer '" + (buffer.name() ? buffer.name()->str() : std::to_string(i)) +
-                                        "' of entry point '" + e.name + "' has " + std::to_string(elements) +
-                                        " elements with these dimensions; a plan for any size has at most " +
-                                        std::to_string(kMostElements) + " in one: compile the model for this size with --dim");
-  }
-  const oclc_device_info& facts = context_->facts();
+  const auto index = static_cast<std::uint32_t>(&e - entries_.data());
+  if (const std::string problem = package::problem_of_sizes(plan(), index, memory); !problem.empty())
+    throw Failure(OCLC_E_BINDING, problem);
   std::uint64_t ports = 0;
   for (const Port& p : e.ports) ports += memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
   const std::uint64_t total = memory.arena_bytes + ports + state_bytes_ + loaded_->constant_bytes();
-  if (total > facts.global_bytes)
-    throw Failure(OCLC_E_MEMORY,
-                  "entry point '" + e.name + "' takes " + std::to_string(total) + " bytes with these dimensions (arena " +
-                      std::to_string(memory.arena_bytes) + ", inputs and outputs " + std::to_string(ports) + ", state " +
-                      std::to_string(state_bytes_) + ", constants " + std::to_string(loaded_->constant_bytes()) +
-                      "), device '" + facts.name + "' has " + std::to_string(facts.global_bytes) + "; use a smaller batch");
+  if (total > context_->memory_bytes())
+    throw Failure(OCLC_E_MEMORY, "entry point '" + e.name + "' takes " + std::to_string(total) +
+                                     " bytes with these dimensions (arena " + std::to_string(memory.arena_bytes) +
+                                     ", inputs and outputs " + std::to_string(ports) + ", state " +
+                                     std::to_string(state_bytes_) + ", constants " + std::to_string(loaded_->constant_bytes()) +
+                                     "), " + context_->memory_text() + "; use a smaller batch");
 }
 
 void Session::ensure_arena(std::uint64_t bytes) {
@@ -164,7 +140,7 @@ bool Session::shares_host_memory(const Entry& e, const Port& p, std::uint64_t by
 Place Session::port_place(const Entry& e, Port& p, std::uint64_t bytes) {
   p.in_place = false;
   if (bytes == 0) return {nothing_.get(), 0, 0};
-  if (p.bound && p.bound->memory && !is_copied(p)) return {p.bound->memory.get(), p.bound->offset, p.generation};
+  if (p.bound && p.bound->memory && !is_copied(p)) return {p.bound->memory.get(), p.bound->offset, p.generation, bytes};
   if (shares_host_memory(e, p, bytes)) {
     if (p.wrapped_host != p.bound->host || p.wrapped_bytes != bytes) {
       cl_int code = CL_SUCCESS;
@@ -175,7 +151,7 @@ Place Session::port_place(const Entry& e, Port& p, std::uint64_t bytes) {
       p.generation = ++generation_;
     }
     p.in_place = true;
-    return {p.wrapped.get(), 0, p.generation};
+    return {p.wrapped.get(), 0, p.generation, bytes};
   }
   if (p.staging_bytes < bytes) {
     stats_.staging_bytes -= p.staging_bytes;
@@ -186,7 +162,7 @@ Place Session::port_place(const Entry& e, Port& p, std::uint64_t bytes) {
     stats_.staging_bytes += bytes;
     p.generation = ++generation_;
   }
-  return {p.staging.get(), 0, p.generation};
+  return {p.staging.get(), 0, p.generation, bytes};
 }
 
 std::vector<Place> Session::places(Entry& e) {
@@ -200,13 +176,13 @@ std::vector<Place> Session::places(Entry& e) {
       continue;
     switch (buffer.kind()) {
       case fb::BufferKind::arena:
-        result[i] = {arena_.get(), e.memory.offsets[i], arena_generation_};
+        result[i] = {arena_.get(), e.memory.offsets[i], arena_generation_, e.memory.sizes[i]};
         break;
       case fb::BufferKind::constant:
         if (loaded_->constant(i).memory) result[i] = loaded_->constant(i);
         break;
       case fb::BufferKind::state:
-        if (states_[i]) result[i] = {states_[i].get(), 0, 0};
+        if (states_[i]) result[i] = {states_[i].get(), 0, 0, state_sizes_[i]};
         break;
       default:
         break;
@@ -249,8 +225,8 @@ void Session::lay_out(std::uint32_t index, int segment, std::span<const std::int
     e.memory.sizes[i] = memory.sizes[i];
     e.memory.offsets[i] = memory.offsets[i];
     if (plan().buffers()->Get(i)->kind() != fb::BufferKind::arena) continue;
-    places[i] =
-        memory.sizes[i] == 0 ? Place{nothing_.get(), 0, 0} : Place{late.memory.get(), memory.offsets[i], late.generation};
+    places[i] = memory.sizes[i] == 0 ? Place{nothing_.get(), 0, 0}
+                                     : Place{late.memory.get(), memory.offsets[i], late.generation, memory.sizes[i]};
   }
   for (Port& p : e.ports) {
     const auto buffer = static_cast<std::size_t>(p.binding->buffer());

@@ -1,5 +1,6 @@
 // A plan on a context: kernels, memory, bindings. One thread at a time.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,6 +47,9 @@ class Session {
   void load_state(const std::string& path);
   std::uint64_t steps() const { return steps_; }
   void count_step() { ++steps_; }
+
+  // From any thread: the run in progress fails with OCLC_E_CANCELLED before its next step.
+  void cancel() { cancelled_ = true; }
 
   // Enqueues without a marker or flush of its own.
   void submit(std::uint32_t entry);
@@ -141,6 +145,7 @@ class Session {
   void copy(const Port& port, const Place& from, const Place& to, std::uint64_t bytes);
   void write_inputs(const Entry& entry);
   void enqueue_schedule(Entry& entry);
+  std::uint64_t found_bytes(const Entry& entry, const Port& port, std::span<const std::int64_t> symbols) const;
   void read_outputs(const Entry& entry);
   void write_initial(std::uint32_t buffer);
   std::vector<std::string> copy_texts(const Port& port, const oclc_tensor& tensor) const;
@@ -165,6 +170,7 @@ class Session {
   ClMem nothing_;                      // stands for buffers without bytes
   std::uint64_t generation_ = 1;
 
+  std::atomic<bool> cancelled_ = false;
   bool nan_check_ = false;
   bool profile_ = false;
   std::vector<LaunchRecord> records_;

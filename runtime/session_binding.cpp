@@ -210,7 +210,7 @@ std::vector<std::int64_t> Session::largest_shape(const fb::Binding& binding, std
   for (std::uint32_t d = 0; d < rank(binding); ++d) {
     const auto* code = binding.shape()->Get(d)->code();
     const auto range = package::evaluate_range({code->data(), code->size()}, ranges);
-    if (!range) throw Failure(OCLC_E_BINDING, "a dimension overflows or divides by zero with these dimensions");
+    if (!range) throw Failure(OCLC_E_BINDING, "a dimension overflows, or it divides by 0 or less, with these dimensions");
     shape.push_back(range->high);
   }
   return shape;
@@ -245,10 +245,11 @@ void Session::check_room(const Port& p, std::uint64_t size, const std::string& s
   const fb::DType dtype = p.binding->dtype();
   const std::uint64_t needed = p.bound->memory ? size : size / package::dtype_bytes(dtype) * host_bytes(dtype);
   if (p.bound->bytes < needed)
-    throw Failure(OCLC_E_BINDING,
-                  p.label + ": shape " + shape + " needs " + std::to_string(needed) + " bytes, found " +
-                      std::to_string(p.bound->bytes) +
-                      (package::is_open(plan(), *p.binding) ? "; leave it unbound, and read it when the run is done" : ""));
+    throw Failure(OCLC_E_BINDING, p.label + ": shape " + shape + " needs " + std::to_string(needed) + " bytes, found " +
+                                      std::to_string(p.bound->bytes) +
+                                      (package::is_open(*p.binding, package::open_symbols(plan()))
+                                           ? "; leave it unbound, and read it when the run is done"
+                                           : ""));
 }
 
 void Session::check_overlap(const Entry& e) const {

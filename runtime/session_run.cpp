@@ -61,18 +61,29 @@ void Session::enqueue_schedule(Entry& e) {
     const auto index = static_cast<std::uint32_t>(&e - entries_.data());
     check.emplace(*loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
   }
+  cancelled_ = false;
   stats_.launches =
       e.schedule->enqueue(context_->queue_of_run(), scratch_, profile_ ? &records_ : nullptr, check ? &*check : nullptr);
   if (e.schedule->reads()) e.found = scratch_;
 }
 
+// Of an output with these symbols. What is computed while the plan runs has to stay within the memory that was laid out for it.
+std::uint64_t Session::found_bytes(const Entry& e, const Port& p, std::span<const std::int64_t> symbols) const {
+  const auto buffer = static_cast<std::size_t>(p.binding->buffer());
+  const fb::Expr* size = plan().buffers()->Get(static_cast<std::uint32_t>(buffer))->bytes();
+  const std::uint64_t room = e.memory.sizes[buffer];
+  if (!is_computed(size)) return room;
+  const std::int64_t bytes = evaluate(size, symbols, "the size of an output");
+  if (bytes < 0 || static_cast<std::uint64_t>(bytes) > room)
+    throw Failure(OCLC_E_PLAN, package_->name() + ": invalid plan: " + p.label + " takes " + std::to_string(bytes) +
+                                   " bytes, its buffer has " + std::to_string(room));
+  return static_cast<std::uint64_t>(bytes);
+}
+
 void Session::read_outputs(const Entry& e) {
   for (const Port& p : e.ports) {
     if (p.input || !p.bound) continue;
-    const fb::Expr* size = plan().buffers()->Get(static_cast<std::uint32_t>(p.binding->buffer()))->bytes();
-    const std::uint64_t bytes = size && is_computed(size)
-                                    ? static_cast<std::uint64_t>(evaluate(size, scratch_, "the size of an output"))
-                                    : e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
+    const std::uint64_t bytes = found_bytes(e, p, scratch_);
     if (bytes == 0) continue;
     if (is_copied(p)) copy(p, {p.staging.get(), 0, 0}, {p.bound->memory.get(), p.bound->offset, 0}, bytes);
     if (!p.bound->host || p.in_place) continue;
@@ -108,8 +119,7 @@ void Session::read_output(std::uint32_t index, const char* name, void* host, std
     throw Failure(OCLC_E_ARGUMENT,
                   p.label + ": entry point '" + e.name + "' was not run, or inputs or outputs were bound since");
   const auto buffer = static_cast<std::size_t>(p.binding->buffer());
-  const fb::Expr* size = plan().buffers()->Get(static_cast<std::uint32_t>(buffer))->bytes();
-  const auto found = static_cast<std::uint64_t>(evaluate(size, e.found.empty() ? e.symbols : e.found, "the size of an output"));
+  const std::uint64_t found = found_bytes(e, p, e.found.empty() ? e.symbols : e.found);
   const std::uint64_t element = package::dtype_bytes(p.binding->dtype());
   const bool texts = p.binding->dtype() == fb::DType::string_;
   const std::uint64_t needed = texts ? found / element * sizeof(const char*) : found;

@@ -18,13 +18,11 @@ void Session::make_state() {
     const fb::Buffer& buffer = *plan().buffers()->Get(i);
     if (buffer.kind() != fb::BufferKind::state) continue;
     state_sizes_[i] = static_cast<std::uint64_t>(evaluate(buffer.bytes(), {}, "state"));
-    state_bytes_ += state_sizes_[i];
+    if (__builtin_add_overflow(state_bytes_, state_sizes_[i], &state_bytes_)) state_bytes_ = UINT64_MAX;
   }
-  const oclc_device_info& facts = context_->facts();
-  if (state_bytes_ + loaded_->constant_bytes() > facts.global_bytes)
+  if (state_bytes_ > context_->memory_bytes() || loaded_->constant_bytes() > context_->memory_bytes() - state_bytes_)
     throw Failure(OCLC_E_MEMORY, "the plan's state takes " + std::to_string(state_bytes_) + " bytes and its constants " +
-                                     std::to_string(loaded_->constant_bytes()) + ", device '" + facts.name + "' has " +
-                                     std::to_string(facts.global_bytes));
+                                     std::to_string(loaded_->constant_bytes()) + ", " + context_->memory_text());
   for (std::uint32_t i = 0; i < n; ++i)
     if (state_sizes_[i] > 0) states_[i] = allocate(state_sizes_[i], "state");
   reset_state();

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "runtime/failure.h"
+#include "runtime/package/limits.h"
 
 namespace oclc::runtime {
 
@@ -16,6 +17,15 @@ void StringTable::reset() {
     numbers_.erase(texts_.back());
     texts_.pop_back();
   }
+  made_bytes_ = 0;
+}
+
+std::int32_t StringTable::number_of_made(std::string_view text) {
+  const std::size_t before = texts_.size();
+  const std::int32_t number = number_of(text);
+  if (texts_.size() > before && (made_bytes_ += text.size()) > package::kMaxTextBytes)
+    throw Failure(OCLC_E_MEMORY, "a run makes strings of more than " + std::to_string(package::kMaxTextBytes) + " bytes");
+  return number;
 }
 
 std::int32_t StringTable::number_of(std::string_view text) {

@@ -15,7 +15,7 @@
 //   AHEAD   steps of 16 terms whose operands are loaded together (2)
 //   SPLIT   0, 1 (1)
 //   HALVES  1: B is constant and packed, for SPLIT 0: halves of each column's own scale, which have TF32's bits, as the sub-groups'
-//           registers hold them, see codegen/pack_halves.h; a step has 32 terms then (0)
+//           registers hold them, see codegen/contraction/gpu/pack_halves.h; a step has 32 terms then (0)
 //   MASKS   1: elements of A are zeros or copied as they lie, at the sum of a place of the row and one of the term, as the holes
 //           A_ROW and A_STEP of contraction_halves_sm90a.cl tell; at most 32 TAPS (0)
 //   WEIGHTS, SCALES_AT   what is so packed, and where in it the scales begin (b, 0)

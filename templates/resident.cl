@@ -1,4 +1,4 @@
-// How the groups of one work-item of a resident launch share kernels one after another (compiler/codegen/resident_kernel.h): they claim
+// How the groups of one work-item of a resident launch share kernels one after another (compiler/codegen/launches/resident_kernel.h): they claim
 // tiles, finish them and wait until all are done. Counters lie in memory that is 0 between launches.
 
 //@provides oclc_claim

@@ -1,20 +1,19 @@
 #include "compiler/codegen/codegen.h"
 
-#include "compiler/codegen/contraction.h"
-#include "compiler/codegen/contraction_gpu.h"
-#include "compiler/codegen/contraction_row_gpu.h"
-#include "compiler/codegen/group_reduction.h"
-#include "compiler/codegen/loop_nest.h"
-#include "compiler/codegen/packed_right.h"
-#include "compiler/codegen/window_planes.h"
+#include "compiler/codegen/contraction/emit.h"
+#include "compiler/codegen/contraction/gpu/contraction_row_gpu.h"
+#include "compiler/codegen/loops/group_reduction.h"
+#include "compiler/codegen/loops/loop_nest.h"
+#include "compiler/codegen/loops/window_planes.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 
 GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
   if (kernel.contraction) {
-    if (auto packing = generate_packing(kernel, target)) return std::move(*packing);
-    if (auto contraction = generate_contraction(kernel, buffers, target)) return std::move(*contraction);
-    if (auto contraction = generate_gpu_contraction(kernel, buffers, target)) return std::move(*contraction);
+    OCLC_CHECK(kernel.contraction->choice, "contractions are chosen before code is generated");
+    const Choice& choice = *kernel.contraction->choice;
+    if (choice.strategy != StrategyId::loops) return emit_contraction(kernel, choice, buffers, target);
   }
   if (auto planes = generate_window_planes(kernel, target)) return std::move(*planes);
   if (auto row = generate_row_gpu(kernel, buffers, target)) return std::move(*row);

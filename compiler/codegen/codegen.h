@@ -38,7 +38,7 @@ struct GeneratedKernel {
   std::string local_type = "float";  // what that pointer points to
 };
 
-// Throws CompileError for element types that have no kernel code.
+// A contraction has its choice, see contraction/choose.h. Throws CompileError for element types that have no kernel code.
 GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target);
 
 // Functions of the prelude that `source` calls, directly or through one another, ready to be put before it.

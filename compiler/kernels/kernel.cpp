@@ -102,7 +102,10 @@ std::string Kernel::text() const {
     out += fmt::format("  {}[{}] = %{}{}\n", operands[static_cast<std::size_t>(s.operand)].name, s.index.text(), s.value,
                        s.guard.empty() ? "" : " if " + guard_text(s.guard));
   }
-  if (contraction) out += fmt::format("  {}: %{} x %{}\n", contraction->strategy, contraction->a, contraction->b);
+  if (contraction) out += fmt::format("  {}: %{} x %{}\n", name_of(contraction->asked), contraction->a, contraction->b);
+  if (contraction && contraction->shares > 1)
+    out += fmt::format("  {} groups share the terms of a tile\n", contraction->shares);
+  if (contraction && contraction->choice) out += fmt::format("  by {}\n", contraction->choice->text());
   if (contraction && !contraction->windows.empty())
     out += fmt::format("  largest of windows of {}\n", fmt::join(contraction->windows, " x "));
   return out + "}\n";

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/contraction/strategy.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/op_def.h"
 
@@ -84,7 +85,9 @@ struct Contraction {
   NodeId a = -1, b = -1;
   std::vector<int> batch, m, n;  // indices into Kernel::axes
   std::vector<int> k;            // indices into Kernel::reduction, outermost first; the last is the channel or inner dimension
-  std::string strategy;          // gemm, conv_implicit, conv_direct, ...
+  // What a pass made of the product, or asks for; the strategy itself is chosen last, see contraction/strategy.h.
+  StrategyId asked = StrategyId::gemm;
+  std::optional<Choice> choice;
   // So many work-groups share the terms of a tile, where code generation has a template for it; see split_sums.h.
   std::int64_t shares = 1;
   // By axes of `m`, unless empty: lengths of windows that do not overlap. Of the results of each the largest is stored, at the

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "compiler/codegen/resident_kernel.h"
+#include "compiler/codegen/launches/resident_kernel.h"
 #include "compiler/ir/strings.h"
-#include "compiler/kernels/resident.h"
-#include "compiler/kernels/row_weights.h"
 #include "compiler/ops/builder.h"
 #include "compiler/plan/launch_tables.h"
+#include "compiler/schedule/resident.h"
+#include "compiler/schedule/row_weights.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 
@@ -62,7 +62,7 @@ class PlanBuilder {
       if (std::none_of(kernel.operands.begin(), kernel.operands.end(), is_double) &&
           std::none_of(kernel.nodes.begin(), kernel.nodes.end(), is_double))
         continue;
-      if (target_.fp64) return true;
+      if (target_.has.fp64) return true;
       throw CompileError({.stage = "codegen",
                           .node = kernel.sources.empty() ? kernel.name : kernel.sources.front(),
                           .wanted = fmt::format("a type that target '{}' computes with", target_.name),

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/attention_kernel.h"
-#include "compiler/codegen/chain_kernel.h"
-#include "compiler/codegen/persistent_kernel.h"
-#include "compiler/codegen/resident_kernel.h"
-#include "compiler/codegen/side_by_side.h"
-#include "compiler/kernels/resident.h"
+#include "compiler/codegen/attention/attention_kernel.h"
+#include "compiler/codegen/launches/chain_kernel.h"
+#include "compiler/codegen/launches/persistent_kernel.h"
+#include "compiler/codegen/launches/resident_kernel.h"
+#include "compiler/codegen/launches/side_by_side.h"
+#include "compiler/schedule/resident.h"
 
 namespace oclc {
 
@@ -49,7 +49,7 @@ MemoryObject LaunchTables::memory_object(int index) const {
 
 LaunchTables::Args LaunchTables::arguments(GeneratedKernel& g, const std::vector<Passed>& passed) {
   std::vector<MemoryObject> objects;
-  const bool shares = plan_.one_memory && target_.matrix_unit == MatrixUnit::nv_tf32;
+  const bool shares = plan_.one_memory && target_.has.one_memory_object;
   for (const Passed& p : passed) objects.push_back(shares && p.buffer >= 0 ? memory_object(p.buffer) : MemoryObject::own);
   const std::vector<bool> shared = share_memory(g, objects);
   Args args;

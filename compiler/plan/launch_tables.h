@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/codegen/one_memory.h"
-#include "compiler/codegen/persistent_kernel.h"
+#include "compiler/codegen/launches/one_memory.h"
+#include "compiler/codegen/launches/persistent_kernel.h"
 #include "compiler/kernels/kernel.h"
 #include "compiler/plan/buffer_lives.h"
 #include "compiler/plan/placed_kernels.h"

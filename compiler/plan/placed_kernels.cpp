@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/codegen/kernel_text.h"
+#include "compiler/codegen/text/kernel_text.h"
 
 namespace oclc {
 

@@ -8,32 +8,131 @@
 
 namespace oclc {
 
+constexpr Capabilities kCores{.megakernel = Megakernel::cores};
+
 const std::vector<Target>& target_rows() {
   static const std::vector<Target> rows = {
-      {"cpu", DeviceClass::cpu, 16, 32, 2, 1 << 20, 512 << 10, 1, 400e9, 30e9, 20e-6, true, false, "CPU with 512-bit vectors"},
-      {"cpu-zen", DeviceClass::cpu, 16, 32, 2, 1 << 20, 512 << 10, 1, 400e9, 30e9, 20e-6, true, false,
-       "AMD CPU with 512-bit vectors (Zen 4 and later)", Target::kNoLimit, MatrixUnit::none, true},
-      {"cpu-amx", DeviceClass::cpu, 16, 32, 2, 2 << 20, 1 << 20, 1, 400e9, 30e9, 20e-6, true, false,
-       "x86 CPU with 512-bit vectors and AMX tiles of bfloat16", Target::kNoLimit, MatrixUnit::amx},
-      {"cpu-256", DeviceClass::cpu, 8, 16, 4, 512 << 10, 256 << 10, 1, 380e9, 30e9, 20e-6, true, false,
-       "CPU with 256-bit vectors"},
-      {"cpu-128", DeviceClass::cpu, 4, 32, 4, 512 << 10, 64 << 10, 1, 60e9, 15e9, 20e-6, true, false,
-       "CPU with 128-bit vectors"},
-      {"gpu", DeviceClass::gpu, 1, 64, 32, 4 << 20, 32 << 10, 256, 5e12, 300e9, 4e-6, false, false,
-       "any GPU with 32 KiB of local memory"},
-      {"h200", DeviceClass::gpu, 1, 128, 132, 50 << 20, 48 << 10, 256, 60e12, 4e12, 4e-6, true, true, "NVIDIA H200",
-       Target::kNoLimit, MatrixUnit::nv_tf32},
+      {.name = "cpu",
+       .about = "CPU with 512-bit vectors",
+       .vector_width = 16,
+       .vector_registers = 32,
+       .local_bytes = 512 << 10,
+       .work_group = 1,
+       .largest_group = 1,
+       .flops = 400e9,
+       .has = kCores},
+      {.name = "cpu-zen",
+       .about = "AMD CPU with 512-bit vectors (Zen 4 and later)",
+       .vector_width = 16,
+       .vector_registers = 32,
+       .local_bytes = 512 << 10,
+       .work_group = 1,
+       .largest_group = 1,
+       .flops = 400e9,
+       .has = {.megakernel = Megakernel::cores, .fadd_pipes = true}},
+      {.name = "cpu-amx",
+       .about = "x86 CPU with 512-bit vectors and AMX tiles of bfloat16",
+       .vector_width = 16,
+       .vector_registers = 32,
+       .l2_bytes = 2 << 20,
+       .local_bytes = 1 << 20,
+       .work_group = 1,
+       .largest_group = 1,
+       .flops = 400e9,
+       .matrix_unit = &matrix_unit("amx_bf16"),
+       .has = {.megakernel = Megakernel::cores, .int8_tiles = true}},
+      {.name = "cpu-256",
+       .about = "CPU with 256-bit vectors",
+       .compute_units = 4,
+       .l2_bytes = 512 << 10,
+       .local_bytes = 256 << 10,
+       .work_group = 1,
+       .largest_group = 1,
+       .flops = 380e9,
+       .has = {.megakernel = Megakernel::cores, .tall_tiles = false, .software_prefetch = false}},
+      // Its tiles and prefetches are those of 512-bit vectors: not measured.
+      {.name = "cpu-128",
+       .about = "CPU with 128-bit vectors",
+       .vector_width = 4,
+       .vector_registers = 32,
+       .compute_units = 4,
+       .l2_bytes = 512 << 10,
+       .local_bytes = 64 << 10,
+       .work_group = 1,
+       .largest_group = 1,
+       .flops = 60e9,
+       .bytes_per_second = 15e9,
+       .has = kCores},
+      {.name = "gpu",
+       .about = "any GPU with 32 KiB of local memory",
+       .device_class = DeviceClass::gpu,
+       .vector_width = 1,
+       .vector_registers = 64,
+       .compute_units = 32,
+       .l2_bytes = 4 << 20,
+       .flops = 5e12,
+       .bytes_per_second = 300e9,
+       .launch_seconds = 4e-6,
+       .has = {.fp64 = false}},
+      {.name = "h200",
+       .about = "NVIDIA H200",
+       .device_class = DeviceClass::gpu,
+       .vector_width = 1,
+       .vector_registers = 128,
+       .compute_units = 132,
+       .l2_bytes = 50 << 20,
+       .local_bytes = 48 << 10,
+       .largest_group = 1024,
+       .flops = 60e12,
+       .bytes_per_second = 4e12,
+       .launch_seconds = 4e-6,
+       .matrix_unit = &matrix_unit("nv_tf32"),
+       .has = {.megakernel = Megakernel::groups, .wgmma = true, .one_memory_object = true}},
+      // From the vendors' documents: nobody has measured either.
+      {.name = "xe",
+       .about = "Intel GPU with XMX in sub-groups of 16 (Data Center GPU Max, Xe2): not measured",
+       .device_class = DeviceClass::gpu,
+       .vector_width = 1,
+       .vector_registers = 128,
+       .compute_units = 64,
+       .l2_bytes = 16 << 20,
+       .local_bytes = 64 << 10,
+       .flops = 20e12,
+       .bytes_per_second = 1e12,
+       .launch_seconds = 6e-6,
+       .matrix_unit = &matrix_unit("xmx"),
+       .has = {.fp64 = false}},
+      {.name = "rdna3",
+       .about = "AMD GPU with WMMA (gfx1100 to gfx1102): not measured",
+       .device_class = DeviceClass::gpu,
+       .vector_width = 1,
+       .vector_registers = 128,
+       .compute_units = 48,
+       .l2_bytes = 6 << 20,
+       .local_bytes = 64 << 10,
+       .flops = 30e12,
+       .bytes_per_second = 800e9,
+       .launch_seconds = 6e-6,
+       .matrix_unit = &matrix_unit("wmma"),
+       .has = {.fp64 = false}},
       // A CPU whose vectors run over the work-items of a group. Its driver ends all loops of a work-item after 65535
       // iterations.
-      {"llvmpipe", DeviceClass::gpu, 1, 16, 8, 512 << 10, 32 << 10, 32, 5e9, 10e9, 50e-6, false, false,
-       "Mesa's llvmpipe, as rusticl offers it", 65535},
+      {.name = "llvmpipe",
+       .about = "Mesa's llvmpipe, as rusticl offers it",
+       .device_class = DeviceClass::gpu,
+       .vector_width = 1,
+       .compute_units = 8,
+       .l2_bytes = 512 << 10,
+       .work_group = 32,
+       .largest_group = 32,
+       .flops = 5e9,
+       .bytes_per_second = 10e9,
+       .launch_seconds = 50e-6,
+       .loop_iterations = 65535,
+       .has = {.fp64 = false, .tall_tiles = false, .software_prefetch = false}},
   };
   return rows;
 }
-
-bool has_few_registers(const Target& target) { return target.vector_registers <= 16; }
-
-bool has_wide_vectors(const Target& target) { return target.vector_width >= 16; }
 
 const Target& find_target(std::string_view name) {
   const auto& rows = target_rows();
@@ -54,13 +153,25 @@ constexpr std::string_view kIntel = "Intel(R)";
 // A processor's name holds its maker's.
 bool is_amd(std::string_view name) { return name.find("AMD") != name.npos; }
 
-// The same chip with different memory.
-bool is_hopper(std::string_view name) { return name == "NVIDIA H200" || name.starts_with("NVIDIA H100"); }
+bool is_nvidia(std::string_view vendor) { return vendor.find("NVIDIA") != vendor.npos; }
+
+// GPUs that have a row, by what their name holds. An H100 is the same chip as an H200 with different memory.
+struct KnownGpu {
+  std::string_view name, row;
+};
+constexpr KnownGpu kKnownGpus[] = {{"NVIDIA H200", "h200"}, {"NVIDIA H100", "h200"}, {"Data Center GPU Max", "xe"},
+                                   {"Arc(TM) B", "xe"},     {"Arc(TM) 140V", "xe"},  {"Arc(TM) 130V", "xe"},
+                                   {"gfx1100", "rdna3"},    {"gfx1101", "rdna3"},    {"gfx1102", "rdna3"}};
+
+std::string_view gpu_row(std::string_view name) {
+  const auto at = std::find_if(std::begin(kKnownGpus), std::end(kKnownGpus),
+                               [&](const KnownGpu& gpu) { return name.find(gpu.name) != name.npos; });
+  return at == std::end(kKnownGpus) ? "gpu" : at->row;
+}
 
 Target target_for(const DeviceFacts& facts) {
   Target target = find_target(facts.loop_limit          ? "llvmpipe"
-                              : is_hopper(facts.name)   ? "h200"
-                              : !facts.is_cpu           ? "gpu"
+                              : !facts.is_cpu           ? gpu_row(facts.name)
                               : facts.vector_width < 8  ? "cpu-128"
                               : facts.vector_width < 16 ? "cpu-256"
                               : facts.amx               ? "cpu-amx"
@@ -70,10 +181,17 @@ Target target_for(const DeviceFacts& facts) {
   target.compute_units = std::max(facts.compute_units, 1);
   target.local_bytes = facts.local_bytes;
   if (facts.is_cpu && facts.vendor.starts_with(kIntel)) target.kernels_a_launch = 1;
-  target.fp64 = facts.fp64;
-  // Where the unit is missing, the runtime takes the other text of a kernel.
-  if (facts.vendor.find("NVIDIA") != std::string_view::npos) target.matrix_unit = MatrixUnit::nv_tf32;
-  if (target.device_class == DeviceClass::gpu) target.work_group = std::min(target.work_group, facts.max_work_group);
+  target.has.fp64 = facts.fp64;
+  if (!target.items_are_cores()) {
+    target.work_group = std::min(target.work_group, facts.max_work_group);
+    target.largest_group = std::min(target.largest_group, facts.max_work_group);
+  }
+  if (is_nvidia(facts.vendor)) {
+    // Where the unit is missing, the runtime takes the other text of a kernel.
+    target.matrix_unit = &matrix_unit("nv_tf32");
+    target.has.one_memory_object = true;
+    target.largest_group = find_target("h200").largest_group;
+  }
   return target;
 }
 

@@ -7,22 +7,40 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/ir/precision.h"
+#include "compiler/targets/matrix_unit.h"
+
 namespace oclc {
 
 enum class DeviceClass { cpu, gpu };
 
-// Units that multiply small matrices. nv_tf32: mma.sync on TF32, of NVIDIA's devices of compute capability 8.0 and later. amx:
-// tiles of bfloat16, of x86 processors.
-enum class MatrixUnit { none, nv_tf32, amx };
+// How one launch does the work of many kernels, one after another: not at all; by cores, which run loops over a whole plan and
+// wait for one another; by work-groups that are all under way at once and claim the tiles of each kernel in turn.
+enum class Megakernel { none, cores, groups };
 
-// How products of floats are computed where a matrix unit has less precise operands: not there, there in parts that are as
-// accurate as fma, there on rounded operands.
-enum class Products { fma, split, rounded };
+// What a device's compiler and units can do. A decision asks for one of these, or for a number, never for a target's name.
+struct Capabilities {
+  bool fp64 = true;
+  Megakernel megakernel = Megakernel::none;
+  // The tile unit multiplies integers of a byte as well.
+  bool int8_tiles = false;
+  // Matrix units that read operands from local memory, for all work-items of a group (NVIDIA's sm_90a, reached from OpenCL C).
+  bool wgmma = false;
+  // Arguments of a kernel may be pointers into one memory object: the driver does not take them for hazards.
+  bool one_memory_object = false;
+  // Vectors are added by other units than those that multiply and add.
+  bool fadd_pipes = false;
+  // Registers for tiles of many rows, each of which shares what is copied of an operand.
+  bool tall_tiles = true;
+  // Multiply-adds outrun what the hardware prefetches of weights: software prefetches them, near and far.
+  bool software_prefetch = true;
+};
 
 struct Tuning;
 
 struct Target {
-  std::string name;
+  std::string name{};
+  std::string_view about{};
   DeviceClass device_class = DeviceClass::cpu;
   int vector_width = 8;  // floats in a register
   int vector_registers = 16;
@@ -30,33 +48,42 @@ struct Target {
   std::int64_t l2_bytes = 1 << 20;  // second-level cache of a core, or of the device
   std::int64_t local_bytes = 32 << 10;
   int work_group = 256;            // GPU: work-items of a group
+  int largest_group = 256;         // GPU: of a group that has a compute unit to itself
   double flops = 100e9;            // single precision, whole device; for estimates
   double bytes_per_second = 30e9;  // memory
   double launch_seconds = 20e-6;
-  bool fp64 = true;
-  bool sm90a = false;  // NVIDIA's matrix units of that name, reached from OpenCL C
-  std::string_view about;
   // Most loop iterations of one work-item, all its loops together: generated kernels stay below, whatever the sizes.
   static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
   std::int64_t loop_iterations = kNoLimit;
-  MatrixUnit matrix_unit = MatrixUnit::none;
-  bool adds_apart = false;  // vectors are added by other units than those that multiply and add
-  Products products = Products::split;
-  // On tiles of bfloat16: products of parts that a product of floats is made of, 6, 3 or 1; 0: none.
-  int tile_products = 0;
-  // Three products or six of parts may be products of integers of three bytes.
-  bool tile_digits = true;
-  // Sums of products keep their rounding small also where that takes time: short chains.
-  bool careful_sums = false;
   // Most kernels that one launch does one after another: compilers of whole programs may take minutes for a long text.
   std::int64_t kernels_a_launch = kNoLimit;
+  const MatrixUnit* matrix_unit = nullptr;
+  Capabilities has{};
+  // The contract that kernels are made under, no fact of the device: find_target() and target_for() leave the usual one, and
+  // compile() puts in what its options say. It travels here since estimates of a product need both.
+  Precision precision{};
   std::shared_ptr<const Tuning> tuning{};  // what was timed on such devices, see tuning.h; null: nothing
+
+  // A work-item is a core, which computes in vectors; else many work-items make up a group that computes together.
+  bool items_are_cores() const { return device_class == DeviceClass::cpu; }
+  // Loops of templates and of kernels that do the work of several are not counted: they need a device that does not count.
+  bool counts_loops() const { return loop_iterations != kNoLimit; }
+  bool has_vector_templates() const { return items_are_cores() && vector_width >= 4 && !counts_loops(); }
+  bool has_group_templates() const { return !items_are_cores() && !counts_loops(); }
+  Megakernel megakernel() const { return counts_loops() ? Megakernel::none : has.megakernel; }
+
+  // What the contract lets the units multiply.
+  bool multiplies_fragments() const { return has_unit(UnitOperands::fragments) && precision.products != Products::fma; }
+  bool multiplies_tf32_fragments() const { return multiplies_fragments() && matrix_unit->operand == UnitNumber::tf32; }
+  bool multiplies_tiles() const { return has_unit(UnitOperands::tiles) && precision.bf16_products > 0; }
+  bool multiplies_groups() const { return has.wgmma && precision.products != Products::fma; }
+
+ private:
+  bool has_unit(UnitOperands operands) const { return matrix_unit && matrix_unit->operands == operands; }
 };
 
-// As few vectors as AVX2 has.
-bool has_few_registers(const Target& target);
 // Vectors of 512 bits.
-bool has_wide_vectors(const Target& target);
+inline bool has_wide_vectors(const Target& target) { return target.vector_width >= 16; }
 
 const std::vector<Target>& target_rows();
 // The row of that name; CompileError (usage) listing the names if there is none.
@@ -68,7 +95,6 @@ struct DeviceFacts {
   int vector_width = 8;
   int compute_units = 2;
   std::int64_t local_bytes = 32 << 10;
-  std::int64_t cache_bytes = 0;
   int max_work_group = 256;
   bool fp64 = true;
   bool amx = false;         // a CPU's tile units multiply bfloat16, and the driver's compiler takes their instructions
@@ -76,7 +102,7 @@ struct DeviceFacts {
   std::string_view name{}, vendor{};
 };
 
-// The row that fits the device best, with the device's own numbers.
+// The row that fits the device best, with the device's own numbers of units, work-items and local memory.
 Target target_for(const DeviceFacts& facts);
 
 }  // namespace oclc

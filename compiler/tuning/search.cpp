@@ -6,10 +6,10 @@
 #include <chrono>
 #include <cmath>
 
-#include "compiler/codegen/tiling.h"
+#include "compiler/contraction/gpu_tiles.h"
+#include "compiler/contraction/tiling.h"
 #include "compiler/ir/op_def.h"
-#include "compiler/kernels/gpu_tiles.h"
-#include "compiler/passes/conv_cost.h"
+#include "compiler/passes/layout/conv_cost.h"
 
 namespace oclc {
 namespace {

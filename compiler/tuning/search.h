@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/passes/choose_convolution.h"
+#include "compiler/passes/layout/choose_convolution.h"
 #include "compiler/tuning/database.h"
 
 namespace oclc {

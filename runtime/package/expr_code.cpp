@@ -15,10 +15,10 @@ std::optional<std::int64_t> apply(ExprOp op, std::int64_t a, std::int64_t b) {
       return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional(result);
     case ExprOp::floor_div:
     case ExprOp::mod: {
-      if (b == 0 || (b == -1 && a == INT64_MIN)) return std::nullopt;
+      if (b <= 0) return std::nullopt;  // as `evaluate_range` reckons
       std::int64_t quotient = a / b;
       std::int64_t rest = a % b;
-      if (rest != 0 && (rest < 0) != (b < 0)) {
+      if (rest < 0) {
         --quotient;
         rest += b;
       }
@@ -49,8 +49,8 @@ std::optional<Range> at_ends(ExprOp op, const Range& a, const Range& b) {
 std::optional<Range> apply(ExprOp op, const Range& a, Range b) {
   if (op != ExprOp::floor_div && op != ExprOp::mod) return at_ends(op, a, b);
   if (a.low == a.high && b.low == b.high) return at_ends(op, a, b);
-  if (b.low <= 0 && b.high > 0) b.low = 1;  // what divides by 0 or less is refused when it happens
-  if (b.low <= 0) return std::nullopt;
+  if (b.high <= 0) return std::nullopt;
+  b.low = std::max<std::int64_t>(b.low, 1);  // what divides by 0 or less is refused when it happens
   if (op == ExprOp::floor_div) return at_ends(op, a, b);
   const auto first = apply(ExprOp::floor_div, a.low, b.low), last = apply(ExprOp::floor_div, a.high, b.low);
   if (b.low == b.high && first == last) return at_ends(op, a, b);

@@ -88,9 +88,14 @@ void check_broadcast(const std::vector<std::int64_t>& shape, const std::vector<s
 
 void string_concat(const HostSettings&, std::span<const HostValue> in, std::span<HostValue> out) {
   for (const HostValue& operand : in) check_broadcast(out[0].shape, operand.shape);
-  for (std::size_t i = 0; i < out[0].texts.size(); ++i)
-    out[0].texts[i] = in[0].texts[broadcast_position(i, out[0].shape, in[0].shape)] +
-                      in[1].texts[broadcast_position(i, out[0].shape, in[1].shape)];
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < out[0].texts.size(); ++i) {
+    const std::string& first = in[0].texts[broadcast_position(i, out[0].shape, in[0].shape)];
+    const std::string& second = in[1].texts[broadcast_position(i, out[0].shape, in[1].shape)];
+    if ((bytes += first.size() + second.size()) > kMaxTextBytes)
+      throw HostOpError("wanted a result of at most " + std::to_string(kMaxTextBytes) + " bytes");
+    out[0].texts[i] = first + second;
+  }
 }
 
 std::string split_problem(const HostSettings& s) {

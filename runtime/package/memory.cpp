@@ -1,10 +1,10 @@
 #include "runtime/package/memory.h"
 
 #include <algorithm>
-#include <functional>
 #include <string>
 
 #include "runtime/package/error.h"
+#include "runtime/package/verify.h"
 
 namespace oclc::package {
 
@@ -54,17 +54,22 @@ void number_reads(const oclc::plan::Plan& plan, const flatbuffers::Vector<flatbu
 
 }  // namespace
 
-bool is_open(const oclc::plan::Plan& plan, const oclc::plan::Binding& binding) {
-  const std::function<bool(const oclc::plan::Expr*)> depends = [&](const oclc::plan::Expr* e) {
-    bool open = false;
-    each_symbol(e, [&](std::size_t k) {
-      const auto* symbol = plan.symbols()->Get(static_cast<std::uint32_t>(k));
-      open = open || symbol->open() || depends(symbol->upper());
-    });
-    return open;
-  };
-  const auto* shape = binding.shape();
-  return shape && std::any_of(shape->begin(), shape->end(), depends);
+std::vector<bool> open_symbols(const oclc::plan::Plan& plan) {
+  std::vector<bool> open;
+  for (std::uint32_t i = 0; plan.symbols() && i < plan.symbols()->size(); ++i) {
+    const auto* symbol = plan.symbols()->Get(i);
+    bool waits = symbol->open();
+    each_symbol(symbol->upper(), [&](std::size_t k) { waits = waits || open[k]; });  // which come before it
+    open.push_back(waits);
+  }
+  return open;
+}
+
+bool is_open(const oclc::plan::Binding& binding, const std::vector<bool>& open_symbols) {
+  bool open = false;
+  for (std::uint32_t d = 0; binding.shape() && d < binding.shape()->size(); ++d)
+    each_symbol(binding.shape()->Get(d), [&](std::size_t k) { open = open || open_symbols[k]; });
+  return open;
 }
 
 bool binds_open(const oclc::plan::Plan& plan, const oclc::plan::Read& read) {
@@ -88,6 +93,22 @@ Segments segments_of(const oclc::plan::Plan& plan, std::uint32_t entry) {
   for (std::uint32_t i = 0; i < s.buffers.size(); ++i)
     each_symbol(plan.buffers()->Get(i)->bytes(), [&](std::size_t k) { s.buffers[i] = std::max(s.buffers[i], s.reads[k]); });
   return s;
+}
+
+std::vector<std::uint32_t> storages(const oclc::plan::Plan& plan) {
+  const std::uint32_t n = plan.buffers() ? plan.buffers()->size() : 0;
+  constexpr std::uint32_t kUnknown = UINT32_MAX;
+  std::vector<std::uint32_t> storage(n, kUnknown), path;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    std::uint32_t at = i;
+    for (path.clear(); storage[at] == kUnknown; at = static_cast<std::uint32_t>(plan.buffers()->Get(at)->alias())) {
+      path.push_back(at);
+      if (plan.buffers()->Get(at)->alias() < 0) storage[at] = at;
+      if (storage[at] == at) break;
+    }
+    for (const std::uint32_t passed : path) storage[passed] = storage[at];
+  }
+  return storage;
 }
 
 std::vector<Range> symbol_ranges(const oclc::plan::Plan& plan, std::span<const std::int64_t> symbols) {
@@ -118,7 +139,7 @@ EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::
   const std::uint32_t n = plan.buffers() ? plan.buffers()->size() : 0;
   memory.sizes.assign(n, 0);
   memory.offsets.assign(n, 0);
-  std::vector<std::uint32_t> root(n);
+  const std::vector<std::uint32_t> root = storages(plan);
   std::vector<int> life_of(n, -1);
   std::vector<BufferLife> lives;
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -131,10 +152,7 @@ EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::
                                           (bytes ? "' is negative" : "' overflows") + " with these dimensions");
     memory.sizes[i] = static_cast<std::uint64_t>(bytes->high);
     if (!arena) continue;
-    std::uint32_t storage = i;
-    while (plan.buffers()->Get(storage)->alias() >= 0)
-      storage = static_cast<std::uint32_t>(plan.buffers()->Get(storage)->alias());
-    root[i] = storage;
+    const std::uint32_t storage = root[i];
     if (life_of[storage] < 0) {
       life_of[storage] = static_cast<int>(lives.size());
       lives.push_back({0, buffer->first(), buffer->last()});
@@ -154,6 +172,28 @@ EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::
       memory.offsets[i] = layout.offsets[static_cast<std::size_t>(life_of[root[i]])];
   }
   return memory;
+}
+
+std::string problem_of_sizes(const oclc::plan::Plan& plan, std::uint32_t entry, const EntryMemory& memory) {
+  constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 60;
+  const auto* symbols = plan.symbols();
+  const bool any_size = symbols && std::any_of(symbols->begin(), symbols->end(),
+                                               [](const oclc::plan::Symbol* s) { return !s->loop() && s->hi() == INT64_MAX; });
+  std::uint64_t total = memory.arena_bytes;
+  for (std::uint32_t i = 0; i < memory.sizes.size(); ++i) {
+    const auto& buffer = *plan.buffers()->Get(i);
+    const bool arena = buffer.kind() == oclc::plan::BufferKind::arena;
+    const std::uint64_t elements = memory.sizes[i] / dtype_bytes(buffer.dtype());
+    if (any_size && elements > kMaxElements)
+      return "buffer '" + (buffer.name() ? buffer.name()->str() : std::to_string(i)) + "' of entry point '" +
+             plan.entries()->Get(entry)->name()->str() + "' has " + std::to_string(elements) +
+             " elements with these dimensions; a plan for any size has at most " + std::to_string(kMaxElements) +
+             " in one: compile the model for this size with --dim";
+    if (!arena && (memory.sizes[i] > kMaxBytes || (total += memory.sizes[i]) > kMaxBytes))
+      return "entry point '" + plan.entries()->Get(entry)->name()->str() +
+             "' takes more than 2^60 bytes with these dimensions; use a smaller batch";
+  }
+  return {};
 }
 
 }  // namespace oclc::package

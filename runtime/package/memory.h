@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "plan_generated.h"
@@ -24,10 +25,15 @@ struct Segments {
   std::vector<int> reads;    // of each symbol
   std::vector<int> buffers;  // of each buffer's size
 };
-// Whether the shape of an input or output depends on open symbols.
-bool is_open(const oclc::plan::Plan& plan, const oclc::plan::Binding& binding);
+// Of each symbol, whether it is open or its largest value depends on one that is.
+std::vector<bool> open_symbols(const oclc::plan::Plan& plan);
+// Whether the shape of an input or output depends on those.
+bool is_open(const oclc::plan::Binding& binding, const std::vector<bool>& open_symbols);
 bool binds_open(const oclc::plan::Plan& plan, const oclc::plan::Read& read);
 Segments segments_of(const oclc::plan::Plan& plan, std::uint32_t entry);
+
+// Of each buffer, the one whose storage it shares in the end, often itself.
+std::vector<std::uint32_t> storages(const oclc::plan::Plan& plan);
 
 // What values the symbols may have while the plan runs: `symbols`, and for those that Read steps bind all up to their bounds,
 // open ones aside.
@@ -41,5 +47,9 @@ std::vector<std::int64_t> largest_reads(const oclc::plan::Plan& plan, std::span<
 // Throws Error{invalid} if a size is negative or overflows. `plan` is verified.
 EntryMemory plan_memory(const oclc::plan::Plan& plan, std::uint32_t entry, std::span<const std::int64_t> symbols,
                         int segment = 0);
+
+// What is too large about the memory of an entry point on any device, or empty: buffers of plans for any size have at most
+// kMaxElements elements, and all together fewer than 2^60 bytes. Compiler's figures, `oclc_plan_memory` and runs ask it.
+std::string problem_of_sizes(const oclc::plan::Plan& plan, std::uint32_t entry, const EntryMemory& memory);
 
 }  // namespace oclc::package

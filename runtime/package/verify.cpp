@@ -1,9 +1,11 @@
 #include "runtime/package/plan_verifier.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "runtime/package/expr_code.h"
 #include "runtime/package/verify_host.h"
+#include "runtime/package/verify_source.h"
 #include "runtime/package/verify_variables.h"
 
 namespace oclc::package {
@@ -21,7 +23,19 @@ void PlanVerifier::reject(const std::string& where, const std::string& what) {
   throw Error(ErrorKind::invalid, where + ": " + what);
 }
 
+void PlanVerifier::refer(std::uint64_t bytes) const {
+  referred_ += bytes;
+  if (referred_ / kMaxRepetition > metadata_bytes_)
+    reject("metadata", "its texts and expressions have over " + number(static_cast<std::int64_t>(kMaxRepetition)) +
+                           " times its " + std::to_string(metadata_bytes_) + " bytes: too many places refer to one");
+}
+
+void PlanVerifier::refer(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts) const {
+  for (std::uint32_t i = 0; i < count(texts); ++i) refer(sizeof(flatbuffers::uoffset_t) + texts->Get(i)->size());
+}
+
 void PlanVerifier::run() {
+  for (const auto* list : {plan_.options(), plan_.extensions(), plan_.strings()}) refer(list);
   symbols();
   assumptions();
   programs();
@@ -37,8 +51,9 @@ void PlanVerifier::run() {
 
 void PlanVerifier::name(const std::string& where, const flatbuffers::String* value, bool required) const {
   const std::string_view v = text(value);
+  refer(sizeof(flatbuffers::uoffset_t) + v.size());
   if (required && v.empty()) reject(where, "has no name");
-  if (v.size() > 65536) reject(where, "its name is longer than 65536 bytes");
+  if (v.size() > kMaxNameBytes) reject(where, "its name is longer than " + number(kMaxNameBytes) + " bytes");
   if (v.find('\0') != v.npos) reject(where, "its name contains a NUL");
 }
 
@@ -64,6 +79,9 @@ void PlanVerifier::expr(const std::string& where, const fb::Expr* e, Scope scope
   aligned(where, e->code());
   std::size_t depth = 0;
   const auto& code = *e->code();
+  refer(code.size() * sizeof(std::int64_t));
+  if (code.size() > kMaxExprWords)
+    reject(where, "its expression has " + number(code.size()) + " words, allowed are " + number(kMaxExprWords));
   for (std::uint32_t i = 0; i < code.size(); ++i) {
     const std::int64_t op = code.Get(i);
     if (op == static_cast<std::int64_t>(ExprOp::constant) || op == static_cast<std::int64_t>(ExprOp::symbol)) {
@@ -99,8 +117,7 @@ void PlanVerifier::use_symbol(const std::string& where, std::int64_t index, Scop
   if (!symbol->loop()) return;
   // Memory is laid out for the largest value, or when it is read: buffer_arg looks.
   if (symbol->upper() && scope == Scope::symbolic) return;
-  for (const int counter : counters_)
-    if (counter == index && scope == Scope::looping) return;
+  if (scope == Scope::looping && known_[static_cast<std::size_t>(index)] > 0) return;
   reject(where, symbol->upper() ? "uses the symbol '" + symbol->name()->str() + "' before it is read"
                                 : "uses the loop counter '" + symbol->name()->str() + "' outside its loop");
 }
@@ -112,9 +129,42 @@ std::int64_t PlanVerifier::constant_value(const std::string& where, const fb::Ex
   return *value;
 }
 
-void PlanVerifier::symbols() const {
+void PlanVerifier::know(int symbol) {
+  counters_.push_back(symbol);
+  const auto at = static_cast<std::size_t>(symbol);
+  if (++known_[at] == 1 && open_number_[at] >= 0) open_known_.set(static_cast<std::size_t>(open_number_[at]));
+}
+
+void PlanVerifier::forget_from(std::size_t known) {
+  for (; counters_.size() > known; counters_.pop_back()) {
+    const auto at = static_cast<std::size_t>(counters_.back());
+    if (--known_[at] == 0 && open_number_[at] >= 0) open_known_.reset(static_cast<std::size_t>(open_number_[at]));
+  }
+}
+
+void PlanVerifier::note_open(std::uint32_t index) {
+  const auto* symbol = plan_.symbols()->Get(index);
+  OpenSymbols needs;
+  if (symbol->open()) {
+    if (open_count_ == kMaxOpenSymbols) reject("symbols", "more than " + number(kMaxOpenSymbols) + " are open");
+    open_number_[index] = static_cast<int>(open_count_);
+    needs.set(open_count_++);
+  } else if (symbol->upper()) {
+    for (const std::int64_t used : symbols_of(*symbol->upper())) needs |= needs_[row_[static_cast<std::size_t>(used)]];
+  }
+  if (needs.none()) return;
+  row_[index] = static_cast<std::uint32_t>(needs_.size());
+  needs_.push_back(needs);
+}
+
+void PlanVerifier::symbols() {
   std::set<std::string_view> seen;
-  for (std::uint32_t i = 0; i < count(plan_.symbols()); ++i) {
+  const std::uint32_t n = count(plan_.symbols());
+  if (n > kMaxSymbols) reject("symbols", number(n) + ", allowed are " + number(kMaxSymbols));
+  row_.assign(n, 0);
+  open_number_.assign(n, -1);
+  known_.assign(n, 0);
+  for (std::uint32_t i = 0; i < n; ++i) {
     const auto* symbol = plan_.symbols()->Get(i);
     const std::string where = "symbol " + number(i);
     unique(where, seen, symbol->name());
@@ -126,6 +176,7 @@ void PlanVerifier::symbols() const {
     expr(where + " largest value", symbol->upper(), Scope::symbolic);
     for (const std::int64_t used : symbols_of(*symbol->upper()))
       if (used >= static_cast<std::int64_t>(i)) reject(where, "its largest value uses a symbol that comes later");
+    note_open(i);
   }
 }
 
@@ -144,10 +195,9 @@ void PlanVerifier::programs() const {
     const auto* program = plan_.programs()->Get(i);
     const std::string where = "program " + number(i);
     name(where, program->name());
-    if (text(program->source()).empty()) reject(where, "has no source");
-    if (text(program->source()).find('\0') != std::string_view::npos) reject(where, "its source contains a NUL");
-    for (const char c : text(program->options()))
-      if (c < ' ' || c > '~') reject(where, "its build options contain a control character");
+    refer(text(program->source()).size() + text(program->options()).size());
+    if (const std::string problem = problem_of_source(text(program->source())); !problem.empty()) reject(where, problem);
+    if (const std::string problem = problem_of_options(text(program->options())); !problem.empty()) reject(where, problem);
   }
 }
 
@@ -192,11 +242,13 @@ const fb::Plan& verify_metadata(std::span<const std::byte> metadata, std::uint64
   if (metadata.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) throw Error(ErrorKind::invalid, "metadata is larger than 2 GiB");
   if (metadata.size() < 8) throw Error(ErrorKind::invalid, "metadata is too short");
   flatbuffers::Verifier::Options options;
-  options.max_tables = 1u << 24;
+  // A table and what refers to it take 8 bytes.
+  options.max_tables =
+      static_cast<flatbuffers::uoffset_t>(std::min<std::size_t>(metadata.size() / 8 * kMaxRepetition, 1u << 24));
   flatbuffers::Verifier structure(reinterpret_cast<const std::uint8_t*>(metadata.data()), metadata.size(), options);
   if (!fb::VerifyPlanBuffer(structure)) throw Error(ErrorKind::invalid, "the metadata's structure is damaged");
   const fb::Plan& plan = *fb::GetPlan(metadata.data());
-  PlanVerifier(plan, constant_bytes).run();
+  PlanVerifier(plan, metadata.size(), constant_bytes).run();
   return plan;
 }
 

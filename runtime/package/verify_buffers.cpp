@@ -13,6 +13,8 @@ namespace fb = oclc::plan;
 int PlanVerifier::parts_of(const fb::Launch& l) { return std::max(1, static_cast<int>(count(l.parts()))); }
 
 void PlanVerifier::schedule_sizes() {
+  if (count(plan_.entries()) > kMaxEntries)
+    reject("entry points", number(count(plan_.entries())) + ", allowed are " + number(kMaxEntries));
   for (std::uint32_t i = 0; i < count(plan_.entries()); ++i) sizes_.push_back(leaves(plan_.entries()->Get(i)->steps(), 0));
 }
 
@@ -33,7 +35,10 @@ std::string PlanVerifier::buffer_name(std::int64_t index) const {
   return "buffer " + number(index) + " '" + std::string(text(buffer->name())) + "'";
 }
 
-void PlanVerifier::buffers() const {
+void PlanVerifier::buffers() {
+  if (count(plan_.buffers()) > kMaxBuffers)
+    reject("buffers", number(count(plan_.buffers())) + ", allowed are " + number(kMaxBuffers));
+  use_.assign(count(plan_.buffers()), 0);
   for (std::uint32_t i = 0; i < count(plan_.buffers()); ++i) {
     const auto* buffer = plan_.buffers()->Get(i);
     name("buffer " + number(i), buffer->name(), false);
@@ -99,6 +104,9 @@ void PlanVerifier::arena_buffer(const std::string& where, const fb::Buffer& buff
 void PlanVerifier::pieces(const std::string& where, const fb::Buffer& buffer) const {
   if (count(buffer.pieces()) == 0) return;
   if (buffer.alias() >= 0) reject(where, "has pieces and is an alias");
+  refer(count(buffer.pieces()) * sizeof(fb::Piece));
+  const std::vector<std::int64_t> symbols = symbols_of(*buffer.bytes());
+  const std::int64_t bytes = symbols.empty() ? constant_value(where + " size", buffer.bytes()) : INT64_MAX;
   std::int64_t earliest = INT_MAX, before = -1;
   for (const fb::Piece* piece : *buffer.pieces()) {
     if (piece->offset() <= before || (before < 0 && piece->offset() != 0) ||
@@ -108,6 +116,8 @@ void PlanVerifier::pieces(const std::string& where, const fb::Buffer& buffer) co
     if (piece->first() < buffer.first() || piece->first() > buffer.last())
       reject(where, "a piece used from " + number(piece->first()) + " on, outside its life " + number(buffer.first()) + " to " +
                         number(buffer.last()));
+    if (piece->offset() > 0 && piece->offset() - static_cast<std::int64_t>(kArenaAlignment) >= bytes)
+      reject(where, "a piece at " + number(piece->offset()) + ", beyond its " + number(bytes) + " bytes");
     before = piece->offset();
     earliest = std::min(earliest, piece->first());
   }

@@ -33,6 +33,10 @@ void PlanVerifier::entry(std::uint32_t index) {
   unique("entry point " + number(index), entry_names_, e->name());
   const std::string where = "entry point '" + e->name()->str() + "'";
   bound_.clear();
+  forget_from(0);
+  if (count(e->inputs()) > kMaxPorts || count(e->outputs()) > kMaxPorts)
+    reject(where, number(count(e->inputs())) + " inputs and " + number(count(e->outputs())) + " outputs, allowed are " +
+                      number(kMaxPorts));
   std::set<std::string_view> inputs;
   std::set<std::string_view> outputs;
   for (std::uint32_t i = 0; i < count(e->inputs()); ++i) {
@@ -84,17 +88,16 @@ void PlanVerifier::loop(const std::string& where, const std::string& entry_name,
     reject(where, "loop counter " + number(l.counter()) + " of " + number(count(plan_.symbols())) + " symbols");
   if (!plan_.symbols()->Get(static_cast<std::uint32_t>(l.counter()))->loop())
     reject(where, "its loop counter is not a loop symbol");
-  for (const int counter : counters_)
-    if (counter == l.counter()) reject(where, "two nested loops use one counter");
+  if (known_[static_cast<std::size_t>(l.counter())] > 0) reject(where, "two nested loops use one counter");
   if (l.condition() != -1) {
     const auto* first = count(l.body()) == 0 ? nullptr : l.body()->Get(0)->body_as_Read();
     if (!first || count(first->dims()) != 1 || first->dims()->Get(0) != l.condition())
       reject(where, "its condition is not what the first step of its body reads");
   }
-  counters_.push_back(l.counter());
-  const std::size_t known = counters_.size() - 1;
+  const std::size_t known = counters_.size();
+  know(l.counter());
   steps(entry_name, l.body());
-  counters_.resize(known);
+  forget_from(known);
 }
 
 void PlanVerifier::read(const std::string& where, const fb::Read& r) {
@@ -113,11 +116,13 @@ void PlanVerifier::read(const std::string& where, const fb::Read& r) {
     if (dim < 0 || dim >= static_cast<std::int64_t>(count(plan_.symbols())) ||
         !plan_.symbols()->Get(static_cast<std::uint32_t>(dim))->upper())
       reject(where, "symbol " + number(dim) + " is none that can be read");
-    counters_.push_back(dim);
+    know(dim);
   }
 }
 
 void PlanVerifier::host(const std::string& where, const fb::Host& h) const {
+  refer(count(h.integers()) * sizeof(std::int64_t));
+  refer(h.texts());
   verify_host_settings(where, plan_, h);
   for (const auto& [list, writes] : {std::pair(h.inputs(), false), std::pair(h.outputs(), true)})
     for (std::uint32_t i = 0; i < count(list); ++i) {
@@ -136,12 +141,21 @@ void PlanVerifier::launch(const std::string& where, const fb::Launch& l) {
     reject(what, "program " + number(l.program()) + " of " + number(count(plan_.programs())));
   if (count(l.args()) > kMaxArgs) reject(what, "has more than " + number(kMaxArgs) + " arguments");
   steps_ = parts_of(l);
+  ++launch_;
+  const fb::Arg* firsts[static_cast<std::size_t>(fb::BufferKind::MAX) + 1] = {};
   for (std::uint32_t i = 0; i < count(l.args()); ++i) {
-    arg(what + " argument " + number(i), l.args()->Get(i));
-    if (l.args()->Get(i)->shared()) shared_arg(what + " argument " + number(i), l, i);
+    const fb::Arg* a = l.args()->Get(i);
+    arg(what + " argument " + number(i), a);
+    if (a->shared()) shared_arg(what + " argument " + number(i), *a, firsts);
+    if (a->kind() != fb::ArgKind::buffer) continue;
+    const auto buffer = static_cast<std::size_t>(a->buffer());
+    use_[buffer] = std::max(use_[buffer], 2 * launch_ + (a->writes() ? 1 : 0));
+    const fb::Arg*& first =
+        firsts[static_cast<std::size_t>(plan_.buffers()->Get(static_cast<std::uint32_t>(a->buffer()))->kind())];
+    if (!first && !a->shared()) first = a;
   }
   steps_ = 1;
-  for (std::uint32_t i = 0; i < count(l.parts()); ++i) part(what + " part " + number(i), l, *l.parts()->Get(i));
+  for (std::uint32_t i = 0; i < count(l.parts()); ++i) part(what + " part " + number(i), *l.parts()->Get(i));
   step_ -= static_cast<int>(count(l.parts()));
   const std::uint32_t dims = count(l.global());
   if (dims < 1 || dims > 3 || count(l.local()) != dims)
@@ -159,8 +173,7 @@ void PlanVerifier::launch(const std::string& where, const fb::Launch& l) {
 }
 
 // An argument without a memory object: another one's has to be its own, whatever the sizes.
-void PlanVerifier::shared_arg(const std::string& where, const fb::Launch& l, std::uint32_t index) const {
-  const fb::Arg& a = *l.args()->Get(index);
+void PlanVerifier::shared_arg(const std::string& where, const fb::Arg& a, std::span<const fb::Arg* const> firsts) const {
   if (a.kind() != fb::ArgKind::buffer) reject(where, "is shared, but not a buffer");
   const auto buffer_of = [&](const fb::Arg& of) { return plan_.buffers()->Get(static_cast<std::uint32_t>(of.buffer())); };
   const auto* buffer = buffer_of(a);
@@ -168,25 +181,18 @@ void PlanVerifier::shared_arg(const std::string& where, const fb::Launch& l, std
   if (buffer->kind() != fb::BufferKind::arena && buffer->kind() != fb::BufferKind::constant)
     reject(where, what + " is shared, but neither scratch nor a constant");
   if (has_open_size(buffer->bytes())) reject(where, what + " is shared, but its size is read late");
-  for (std::uint32_t i = 0; i < index; ++i) {
-    const fb::Arg& first = *l.args()->Get(i);
-    if (first.kind() != fb::ArgKind::buffer || first.shared() || buffer_of(first)->kind() != buffer->kind()) continue;
-    if (has_open_size(buffer_of(first)->bytes())) reject(where, what + " is shared with one whose size is read late");
-    return;
-  }
-  reject(where, what + " is shared, but no argument before passes its memory object");
+  const fb::Arg* first = firsts[static_cast<std::size_t>(buffer->kind())];
+  if (!first) reject(where, what + " is shared, but no argument before passes its memory object");
+  if (has_open_size(buffer_of(*first)->bytes())) reject(where, what + " is shared with one whose size is read late");
 }
 
 // Whether the size depends on a dimension for which memory is laid out when it is read.
 bool PlanVerifier::has_open_size(const fb::Expr* size) const {
-  for (const std::int64_t used : symbols_of(*size)) {
-    const auto* symbol = plan_.symbols()->Get(static_cast<std::uint32_t>(used));
-    if (symbol->open() || (symbol->upper() && has_open_size(symbol->upper()))) return true;
-  }
-  return false;
+  const std::vector<std::int64_t> used = symbols_of(*size);
+  return std::any_of(used.begin(), used.end(), [&](std::int64_t s) { return row_[static_cast<std::size_t>(s)] != 0; });
 }
 
-void PlanVerifier::part(const std::string& where, const fb::Launch& l, const fb::Part& p) {
+void PlanVerifier::part(const std::string& where, const fb::Part& p) {
   name(where, p.name(), false);
   if (p.kernel() && !is_identifier(text(p.kernel()))) reject(where, "its kernel name is not an identifier");
   costs(where, p.nodes(), p.flops(), p.bytes());
@@ -195,13 +201,8 @@ void PlanVerifier::part(const std::string& where, const fb::Launch& l, const fb:
     const std::string what = where + " argument " + number(i);
     arg(what, a);
     if (a->kind() != fb::ArgKind::buffer) reject(what, "is not a buffer");
-    bool known = false;
-    for (std::uint32_t k = 0; k < count(l.args()); ++k) {
-      const fb::Arg* whole = l.args()->Get(k);
-      known =
-          known || (whole->kind() == fb::ArgKind::buffer && whole->buffer() == a->buffer() && whole->writes() >= a->writes());
-    }
-    if (!known) reject(what, buffer_name(a->buffer()) + " is not one that the launch uses so");
+    if (use_[static_cast<std::size_t>(a->buffer())] < 2 * launch_ + (a->writes() ? 1 : 0))
+      reject(what, buffer_name(a->buffer()) + " is not one that the launch uses so");
   }
   ++step_;
 }
@@ -222,12 +223,11 @@ void PlanVerifier::arg(const std::string& where, const fb::Arg* a) const {
 }
 
 bool PlanVerifier::size_is_known(const fb::Expr* size) const {
-  for (const std::int64_t used : symbols_of(*size)) {
-    const auto* symbol = plan_.symbols()->Get(static_cast<std::uint32_t>(used));
-    if (symbol->open() && std::find(counters_.begin(), counters_.end(), used) == counters_.end()) return false;
-    if (!symbol->open() && symbol->upper() && !size_is_known(symbol->upper())) return false;
-  }
-  return true;
+  const std::vector<std::int64_t> used = symbols_of(*size);
+  return std::none_of(used.begin(), used.end(), [&](std::int64_t s) {
+    const std::uint32_t row = row_[static_cast<std::size_t>(s)];
+    return row != 0 && (needs_[row] & ~open_known_).any();
+  });
 }
 
 void PlanVerifier::buffer_arg(const std::string& where, const fb::Arg& a) const {

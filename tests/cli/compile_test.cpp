@@ -167,6 +167,15 @@ TEST_CASE("--report has one row a node") {
   const json document = json::parse(oclc_stdout(folder.model() + " --target cpu --report --json").text);
   CHECK(document["report"].size() == 6);
   CHECK(document["report"][0]["node"] == "stem.conv");
+  CHECK(has(outcome.text, "contraction "));
+  CHECK(has(outcome.text, "amx_rows, amx_limb_window, amx_limbs: needs tile units that the contract of precision allows"));
+  REQUIRE_FALSE(document["contractions"].empty());
+  for (const json& contraction : document["contractions"]) {
+    const json& candidates = contraction["candidates"];
+    CHECK(candidates.size() > 20);
+    CHECK(candidates[0].contains("seconds"));
+    for (const json& candidate : candidates) CHECK(candidate.contains("seconds") != candidate.contains("why_not"));
+  }
   const Outcome unfused = oclc_stdout(folder.model() + " --target cpu --report --disable fuse");
   CHECK_FALSE(has(unfused.text, "fused into"));
 }

@@ -35,8 +35,9 @@ TEST_CASE("exit code 2: the command line") {
   CHECK(usage(model + " -o x --conv fast") == "wanted --conv auto|im2col|implicit|direct|winograd, found 'fast'" + end);
   CHECK(usage(model + " -o x --gemm mkl") == "wanted --gemm own|clblast, found 'mkl'" + end);
   CHECK(usage(model + " -o x --precision fp8") ==
-        "wanted --precision strict|fp32|fast|tf32|bf16|fp16|mixed, found 'fp8'" + end);
-  CHECK(usage(model + " --stop-after link") == "wanted --stop-after graph|passes|kernels|codegen|plan, found 'link'" + end);
+        "wanted a contract of precision: strict, fp32, fast, tf32, bf16, found 'fp8'" + end);
+  CHECK(usage(model + " --stop-after link") ==
+        "wanted --stop-after graph|passes|kernels|schedule|codegen|plan, found 'link'" + end);
   CHECK(usage(model + " -o x --target cpu --device 0") == "wanted --target or --device, found both" + end);
   CHECK(has(usage(model + " -o x --target tpu"), "wanted one of cpu, "));
   CHECK(has(usage(model + " -o x --target cpu --disable fusion"), "found 'fusion'"));

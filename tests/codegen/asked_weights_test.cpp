@@ -13,7 +13,7 @@ struct Layers {
 
   explicit Layers(std::int64_t results) {
     options.target = find_target("h200");
-    options.target.fp64 = true;
+    options.target.has.fp64 = true;
     options.precision = "tf32";
     options.disabled = {"short_products"};
     Builder& b = check.b;

@@ -1,14 +1,14 @@
 // Contractions on tiles of bfloat16: what is computed with the unit's arithmetic in plain C, and without a unit.
-#include "compiler/codegen/contraction_amx.h"
+#include "compiler/codegen/contraction/amx/contraction_amx.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstring>
 
-#include "compiler/codegen/pack_digits.h"
-#include "compiler/codegen/pack_parts.h"
-#include "compiler/targets/amx_tiles.h"
+#include "compiler/codegen/contraction/amx/pack_digits.h"
+#include "compiler/codegen/contraction/amx/pack_parts.h"
+#include "compiler/contraction/amx_tiles.h"
 #include "frontends/cpp/typed/device_target.h"
 #include "tests/codegen/plan_check.h"
 #include "tests/runtime/cached_run.h"
@@ -23,7 +23,7 @@ CompileOptions amx_options(const char* precision, bool digits = false) {
   options.target = find_target("cpu-amx");
   options.target.flops = 1e8;              // nothing is too small for the unit
   options.target.local_bytes = 256 << 10;  // no CPU has less
-  options.target.tile_digits = digits;
+  options.target.has.int8_tiles = digits;
   options.conv = "implicit";
   options.precision = precision;
   return options;
@@ -137,8 +137,8 @@ TEST_CASE("convolutions with weights of run time, on tiles") {
 
 TEST_CASE("what training multiplies takes tiles, whose sums are as careful") {
   Target target = find_target("cpu-amx");
-  target.tile_products = 6;
-  target.careful_sums = true;
+  target.precision.bf16_products = 6;
+  target.precision.careful_sums = true;
   REQUIRE(choose_amx_pair({.groups = 1, .rows = 6272, .columns = 512, .taps = 1, .inner = 128}, target));
   const auto deep = choose_amx_pair({.groups = 1, .rows = 512, .columns = 512, .taps = 1, .inner = 50000}, target);
   REQUIRE(deep);
@@ -181,7 +181,7 @@ TEST_CASE("results of wide rows are stored row by row") {
     CHECK(runner.source().find("results row by row") != std::string::npos);
   }
   Target target = find_target("cpu-amx");
-  target.tile_products = 3;
+  target.precision.bf16_products = 3;
   CHECK(choose_amx_tiles({1, 784, 512, 1, 128}, target)->sweep);
   CHECK_FALSE(choose_amx_tiles({1, 784, 128, 1, 512}, target)->sweep);   // a narrow row
   CHECK_FALSE(choose_amx_tiles({1, 128, 3072, 1, 768}, target)->sweep);  // weights come from memory
@@ -219,13 +219,13 @@ TEST_CASE("blocks of positions take a panel in pieces where the second-level cac
     check.check(precision, tolerance, "contraction_window_amx", 1);
   }
   Target target = find_target("cpu-amx");
-  target.tile_products = 6;
+  target.precision.bf16_products = 6;
   const auto taps_at_once = [&](std::int64_t size, std::int64_t channels) {
     return choose_amx_window({1, size, size, channels, channels, 9, 1, size + 1, 2 * (size + 1) + 2}, target)->taps_at_once;
   };
   CHECK(taps_at_once(28, 128) == 9);
   CHECK(taps_at_once(7, 512) == 3);
-  target.tile_products = 1;
+  target.precision.bf16_products = 1;
   CHECK(taps_at_once(7, 512) == 9);
 }
 
@@ -410,14 +410,14 @@ TEST_CASE("what integers of three bytes are no good copy of is multiplied as par
   w.set(5, std::numeric_limits<double>::infinity());
   CHECK(!pack_digits(w, where, 1, 32, 256));
   Target target = find_target("cpu-amx");
-  target.tile_products = 6;
+  target.precision.bf16_products = 6;
   const AmxProduct product{1, 512, 512, 1, 512};
   CHECK(choose_amx_digits(product, target));
   CHECK(!choose_amx_digits({1, 64, 64, 1, 50000}, target));  // sums of more than 32 bits
-  target.careful_sums = true;
+  target.precision.careful_sums = true;
   CHECK(!choose_amx_digits(product, target));
-  target.careful_sums = false;
-  target.tile_products = 1;
+  target.precision.careful_sums = false;
+  target.precision.bf16_products = 1;
   CHECK(!choose_amx_digits(product, target));
 }
 
@@ -463,25 +463,26 @@ TEST_CASE("parts of a weight add up to it") {
 TEST_CASE("the unit is taken where a target has it, the contract allows it and a product is worth it") {
   Target target = find_target("cpu-amx");
   const AmxProduct large{1, 512, 512, 1, 512}, row{1, 1, 1000, 1, 2048};
-  CHECK(!choose_amx_tiles(large, target));  // strict
-  target.tile_products = 6;
+  target.precision = precision_under(Contract::strict);
+  CHECK(!choose_amx_tiles(large, target));
+  target.precision.bf16_products = 6;
   REQUIRE(choose_amx_tiles(large, target));
   CHECK(choose_amx_tiles(large, target)->seconds < fma_seconds(large, target));
   CHECK(choose_amx_tiles(row, target)->seconds > fma_seconds(row, target));
   // Six products have to look faster by a quarter.
   for (const int products : {6, 3}) {
-    target.tile_products = products;
+    target.precision.bf16_products = products;
     CHECK(tiles_gain(1.0, 1.3, target));
     CHECK(tiles_gain(1.0, 1.2, target) == (products == 3));
     CHECK_FALSE(tiles_gain(1.0, 1.0, target));
   }
-  target.tile_products = 6;
+  target.precision.bf16_products = 6;
   const AmxProduct deep{1, 512, 512, 9, 4096};
   const AmxTiles tiles = *choose_amx_tiles(deep, target);
   CHECK(tiles.chunk < deep.steps());
   CHECK(amx_local_floats(tiles, deep, 6) * 4 <= target.local_bytes);
   Target plain = find_target("cpu");
-  plain.tile_products = 6;
+  plain.precision.bf16_products = 6;
   CHECK(!choose_amx_tiles(large, plain));
 }
 

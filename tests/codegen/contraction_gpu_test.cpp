@@ -2,7 +2,7 @@
 // the channels, batches, symbolic sizes, prologues and epilogues.
 #include <fmt/format.h>
 
-#include "compiler/kernels/gpu_tiles.h"
+#include "compiler/contraction/gpu_tiles.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;
@@ -151,7 +151,7 @@ TEST_CASE(
   for (const char* name : {"gpu", "h200"}) {
     CompileOptions options = default_options();
     options.target = find_target(name);
-    options.target.fp64 = true;
+    options.target.has.fp64 = true;
     const PlanRunner runner(module_of(copy_graph(*check.graph)), options);
     CHECK(runner.source().find("part") != std::string::npos);
   }

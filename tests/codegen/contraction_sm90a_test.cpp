@@ -1,6 +1,6 @@
 // Contractions on matrix units of sm_90a: when they are chosen, and their text. What it computes is checked on such devices;
 // the branch for others is checked with every contraction for the target h200.
-#include "compiler/codegen/contraction_sm90a.h"
+#include "compiler/codegen/contraction/gpu/contraction_sm90a.h"
 
 #include <doctest/doctest.h>
 
@@ -73,7 +73,7 @@ TEST_CASE("tiles for any size suit few rows and many") {
 
 TEST_CASE("tiles of rounded products are as wide as the matrix unit can keep sums, unless columns are scaled in every step") {
   Target target = find_target("h200");
-  target.products = Products::rounded;
+  target.precision.products = Products::rounded;
   const auto tiles = [&](GpuProduct product) { return choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target); };
   GpuProduct large{1, 4096, 4096, 4096, true};
   REQUIRE(tiles(large));
@@ -83,7 +83,7 @@ TEST_CASE("tiles of rounded products are as wide as the matrix unit can keep sum
   CHECK(tiles({1, 3152, 768, 768, true})->columns == 192);
   large.scaled_steps = true;
   CHECK(tiles(large)->columns == 128);
-  target.products = Products::split;
+  target.precision.products = Products::split;
   large.scaled_steps = false;
   CHECK(tiles(large)->columns == 128);
 }
@@ -128,7 +128,7 @@ TEST_CASE("exponents of the next rows are found during a product whose columns a
 
 TEST_CASE("rounded products stay in the accumulator, which is scaled down when a row grows") {
   Target target = find_target("h200");
-  target.products = Products::rounded;
+  target.precision.products = Products::rounded;
   for (const bool scaled_steps : {false, true}) {
     GpuProduct product{1, 4096, 4096, 4096, true};
     product.scaled_steps = scaled_steps;
@@ -149,7 +149,7 @@ TEST_CASE("rounded products stay in the accumulator, which is scaled down when a
 TEST_CASE(
     "bodies whose loads round what they load multiply from local memory; groups that share a tile count tickets and shares") {
   Target target = find_target("h200");
-  target.products = Products::rounded;
+  target.precision.products = Products::rounded;
   const GpuProduct product = GpuProduct{1, 784, 512, 4608, true}.shared_by(6);
   CHECK(product.groups == 6);
   CHECK(product.depth == 768);
@@ -187,7 +187,7 @@ TEST_CASE(
 
 TEST_CASE("tiles of one warpgroup load the rows of later taps as well where that saves a round of tiles") {
   Target target = find_target("h200");
-  target.products = Products::rounded;
+  target.precision.products = Products::rounded;
   const auto tiles_of = [&](std::int64_t lines, std::optional<std::int64_t> rows) {
     const GpuProduct product{1, lines * 224, 64, 576, true};
     const auto chosen = choose_sm90a_tiles(product, choose_gpu_tiles(product, target), target);

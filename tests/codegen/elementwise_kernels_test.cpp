@@ -94,7 +94,7 @@ std::string rows_problem(const PlanCheck& check, const std::string& target, doub
   try {
     CompileOptions options = default_options();
     options.target = find_target(target);
-    options.target.fp64 = true;  // as the device under test has it
+    options.target.has.fp64 = true;  // as the device under test has it
     PlanRunner runner(module_of(copy_graph(*check.graph)), options);
     const auto found = runner.run(check.inputs);
     for (std::size_t t = 0; t < wanted.size(); ++t) {

@@ -1,8 +1,8 @@
 // Products on CPUs with sixteen vector registers: chains, prefetching and tiles, and the numbers that come out.
 #include <fmt/format.h>
 
-#include "compiler/codegen/contraction_choice.h"
-#include "compiler/codegen/contraction_winograd.h"
+#include "compiler/contraction/prefetch.h"
+#include "compiler/contraction/winograd.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;
@@ -28,7 +28,7 @@ TEST_CASE("chains are shorter where sums are careful; with few registers weights
   for (const Target* target : {&few, &many}) {
     CHECK(longest_chain(*target) == 256);
     Target careful = *target;
-    careful.careful_sums = true;
+    careful.precision.careful_sums = true;
     CHECK(longest_chain(careful) == kLongestChain);
   }
   for (const std::int64_t rows : {1, 49, 1000}) {
@@ -251,7 +251,7 @@ TEST_CASE("chunks of both operands of run time are copied") {
     int chunks = 0;
     for (std::size_t at = 0; (at = source.find("template contraction_chunks_cpu", at)) != std::string::npos; ++at) ++chunks;
     // Where registers are many, 333 rows share copied panels of all terms.
-    CHECK(chunks == (has_few_registers(options.target) ? 15 : 14));
+    CHECK(chunks == (options.target.has.tall_tiles ? 14 : 15));
     // Those of several chunks ask for the next one, but for several taps of an image.
     std::size_t asking = 0;
     for (std::size_t at = 0; (at = source.find("int multiplied = 0", at + 1)) != std::string::npos;) ++asking;

@@ -1,7 +1,7 @@
 // Products whose last vector of columns is half a vector or less.
 #include <fmt/format.h>
 
-#include "compiler/codegen/tiling.h"
+#include "compiler/contraction/tiling.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;

@@ -1,11 +1,11 @@
 // Batches image by image: which kernels become a loop over images, and that they compute what they did.
-#include "compiler/kernels/images.h"
+#include "compiler/schedule/images.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "compiler/kernels/resident.h"
+#include "compiler/schedule/resident.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {

@@ -1,5 +1,5 @@
 // Whether places in memory are counted in 32 or in 64 bits.
-#include "compiler/codegen/index_type.h"
+#include "compiler/codegen/text/index_type.h"
 
 #include <doctest/doctest.h>
 

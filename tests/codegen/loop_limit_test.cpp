@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/codegen/contraction/choose.h"
 #include "compiler/support/error.h"
 #include "tests/codegen/plan_check.h"
 
@@ -29,7 +30,8 @@ std::string refusal(const PlanCheck& check, const Target& target) {
 
 // Elements of a graph's only kernel, divided by the work-items of its launch: at least so many does one of them.
 double elements_per_item(const PlanCheck& check, const Target& target, const SymbolValues& symbols, double elements) {
-  const Schedule schedule = lower(*module_of(copy_graph(*check.graph)), {});
+  Schedule schedule = lower(*module_of(copy_graph(*check.graph)), {});
+  choose_contractions(schedule, target);
   REQUIRE(schedule.kernels.size() == 1);
   const GeneratedKernel g = generate(schedule.kernels[0], schedule.buffers, target);
   return elements / static_cast<double>(product(g.groups).evaluate(symbols).value() * g.local[0]);

@@ -1,5 +1,5 @@
 // Loops that need nothing of each other: which become one step, and that they compute what they did.
-#include "compiler/kernels/loops_apart.h"
+#include "compiler/schedule/loops_apart.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {

@@ -125,7 +125,7 @@ TEST_CASE("positions outside the data read the nearest element and nothing behin
   for (const std::string& target : target_names()) {
     CompileOptions options = default_options();
     options.target = find_target(target);
-    options.target.fp64 = true;  // as the device under test has it
+    options.target.has.fp64 = true;  // as the device under test has it
     PlanRunner runner(module_of(copy_graph(graph)), options);
     const HostTensor y = runner.run(std::vector{x, positions}).at(0);
     const std::vector<double> wanted = {x.at(3), x.at(3), x.at(0), x.at(0), x.at(3)};

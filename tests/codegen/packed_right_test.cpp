@@ -1,6 +1,6 @@
 // Right operands as images of halves: constants packed at compile time, others by a kernel of their own when the plan runs. The
 // text for other devices reads the images too, and runs here.
-#include "compiler/codegen/packed_right.h"
+#include "compiler/codegen/contraction/gpu/packed_right.h"
 
 #include <cmath>
 
@@ -15,7 +15,7 @@ namespace {
 CompileOptions eager_options(const char* precision) {
   CompileOptions options = default_options();
   options.target = find_target("h200");
-  options.target.fp64 = true;
+  options.target.has.fp64 = true;
   options.target.flops = 1e9;
   options.target.launch_seconds = 0;
   options.precision = precision;
@@ -91,7 +91,7 @@ TEST_CASE("products that gain nothing by it keep their right operand") {
   check.out("small", check.b.matmul(check.input({40, 64}), check.input({64, 40})));
   CompileOptions options = default_options();
   options.target = find_target("h200");
-  options.target.fp64 = true;
+  options.target.has.fp64 = true;
   CHECK(PlanRunner(module_of(copy_graph(*check.graph)), options).source().find("_pack_tile") == std::string::npos);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("groups share the terms of rounded products that have few tiles; taps 
   for (const bool split : {true, false}) {
     CompileOptions options = default_options();
     options.target = find_target("h200");
-    options.target.fp64 = true;
+    options.target.has.fp64 = true;
     options.precision = "tf32";
     if (!split) options.disabled = {"split_sums"};
     PlanRunner runner(module_of(copy_graph(*check.graph)), options);

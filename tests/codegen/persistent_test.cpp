@@ -40,7 +40,7 @@ struct Recurrent {
   Compiled compiled(const std::string& target, std::vector<std::string> disabled = {}) const {
     CompileOptions options = default_options();
     options.target = find_target(target);
-    options.target.fp64 = true;  // as the device under test has it
+    options.target.has.fp64 = true;  // as the device under test has it
     options.disabled = std::move(disabled);
     return compile(module_of(copy_graph(*check.graph)), options);
   }

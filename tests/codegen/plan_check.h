@@ -64,7 +64,7 @@ struct PlanCheck {
     CompileOptions options = default_options();
     options.precision = precision;
     options.target = find_target(target);
-    options.target.fp64 = true;  // as the device under test has it
+    options.target.has.fp64 = true;  // as the device under test has it
     if (!fuse) options.disabled = {"fuse"};
     const std::string where = target + (fuse ? "" : ", unfused") + ": ";
     try {

@@ -10,7 +10,7 @@ namespace {
 CompileOptions options_for(const std::string& precision) {
   CompileOptions options = default_options();
   options.target = find_target("h200");
-  options.target.fp64 = true;
+  options.target.has.fp64 = true;
   options.precision = precision;
   options.disabled = {"short_products"};
   return options;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/kernels/resident.h"
+#include "compiler/schedule/resident.h"
 #include "plan_generated.h"
 #include "tests/codegen/plan_check.h"
 
@@ -28,7 +28,7 @@ struct Layers {
   Compiled compiled(const std::string& target, std::vector<std::string> disabled = {}) const {
     CompileOptions options = default_options();
     options.target = find_target(target);
-    options.target.fp64 = true;  // as the device under test has it
+    options.target.has.fp64 = true;  // as the device under test has it
     options.disabled = std::move(disabled);
     return compile(module_of(copy_graph(*check.graph)), options);
   }

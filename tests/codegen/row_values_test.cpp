@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/kept_values.h"
+#include "compiler/codegen/loops/kept_values.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;

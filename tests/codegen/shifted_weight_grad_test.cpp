@@ -6,13 +6,13 @@ using namespace oclc::test;
 
 namespace {
 
-struct Case {
+struct GradientCase {
   const char* name;
   Ints x, y, kernel, strides, pads;
   std::int64_t group = 1;
 };
 
-void add(PlanCheck& check, const Case& c) {
+void add(PlanCheck& check, const GradientCase& c) {
   check.out(
       c.name,
       check.b.call(
@@ -21,7 +21,7 @@ void add(PlanCheck& check, const Case& c) {
 }
 
 // Unfolding operators of the graph that are made for loads, and others.
-std::pair<int, int> unfolds(const Case& c, const std::vector<std::string>& disabled = {}) {
+std::pair<int, int> unfolds(const GradientCase& c, const std::vector<std::string>& disabled = {}) {
   PlanCheck check;
   add(check, c);
   CompileOptions options = default_options();
@@ -37,7 +37,7 @@ std::pair<int, int> unfolds(const Case& c, const std::vector<std::string>& disab
 }
 
 // Taps of a row of the window that patches have.
-std::int64_t row_of_patch(const Case& c, const char* target) {
+std::int64_t row_of_patch(const GradientCase& c, const char* target) {
   PlanCheck check;
   add(check, c);
   CompileOptions options = default_options();
@@ -51,7 +51,7 @@ std::int64_t row_of_patch(const Case& c, const char* target) {
 }
 
 // Shapes that sums of taps are of, those of the image or of the positions.
-Ints summed(const Case& c, const char* target) {
+Ints summed(const GradientCase& c, const char* target) {
   PlanCheck check;
   add(check, c);
   CompileOptions options = default_options();
@@ -67,13 +67,14 @@ Ints summed(const Case& c, const char* target) {
   return {};
 }
 
-const Case kSame{"same", {2, 32, 16, 14}, {2, 48, 16, 14}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
+const GradientCase kSame{"same", {2, 32, 16, 14}, {2, 48, 16, 14}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
 
 }  // namespace
 
 TEST_CASE("weight gradients of moved rows are those of patches") {
   PlanCheck check;
-  for (const Case& c : {kSame, Case{"uneven margins", {1, 33, 23, 20}, {1, 36, 23, 19}, {2, 4}, {1, 1}, {1, 2, 0, 0}}}) {
+  for (const GradientCase& c :
+       {kSame, GradientCase{"uneven margins", {1, 33, 23, 20}, {1, 36, 23, 19}, {2, 4}, {1, 1}, {1, 2, 0, 0}}}) {
     CAPTURE(c.name);
     CHECK(unfolds(c) == std::pair(2, 0));
     add(check, c);
@@ -90,7 +91,7 @@ TEST_CASE("weight gradients keep patches where margins are wide, windows jump, c
 
 TEST_CASE("weight gradients of many positions are Winograd's") {
   PlanCheck check;
-  const Case wide{"wide", {2, 32, 40, 38}, {2, 36, 40, 38}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
+  const GradientCase wide{"wide", {2, 32, 40, 38}, {2, 36, 40, 38}, {3, 3}, {1, 1}, {1, 1, 1, 1}};
   CHECK(unfolds(wide) == std::pair(0, 0));
   CHECK(unfolds(wide, {"choose_convolution"}) != std::pair(0, 0));
   add(check, wide);
@@ -98,10 +99,10 @@ TEST_CASE("weight gradients of many positions are Winograd's") {
 }
 
 TEST_CASE("windows of few channels are widened to whole vectors where both operands are laid out") {
-  const Case first{"first", {2, 3, 37, 40}, {2, 24, 19, 20}, {7, 7}, {2, 2}, {3, 3, 3, 3}};
-  const Case lopsided{"lopsided", {2, 1, 40, 33}, {2, 20, 30, 8}, {11, 6}, {1, 4}, {0, 1, 0, 0}};
+  const GradientCase first{"first", {2, 3, 37, 40}, {2, 24, 19, 20}, {7, 7}, {2, 2}, {3, 3, 3, 3}};
+  const GradientCase lopsided{"lopsided", {2, 1, 40, 33}, {2, 20, 30, 8}, {11, 6}, {1, 4}, {0, 1, 0, 0}};
   PlanCheck check;
-  for (const Case& c : {first, lopsided}) {
+  for (const GradientCase& c : {first, lopsided}) {
     CAPTURE(c.name);
     CHECK(row_of_patch(c, "h200") == 8);
     CHECK(row_of_patch(c, "gpu") == c.kernel.back());
@@ -115,12 +116,12 @@ TEST_CASE("windows of few channels are widened to whole vectors where both opera
 }
 
 TEST_CASE("depthwise weight gradients with stride 1 are sums over the image where both operands are laid out") {
-  const Case even{"even", {2, 8, 9, 10}, {2, 8, 9, 10}, {3, 3}, {1, 1}, {1, 1, 1, 1}, 8},
+  const GradientCase even{"even", {2, 8, 9, 10}, {2, 8, 9, 10}, {3, 3}, {1, 1}, {1, 1, 1, 1}, 8},
       lopsided{"lopsided", {3, 12, 20, 9}, {3, 12, 19, 10}, {5, 3}, {1, 1}, {1, 2, 2, 1}, 12},
       strided{"strided", {2, 8, 9, 10}, {2, 8, 5, 5}, {3, 3}, {2, 2}, {1, 1, 1, 1}, 8},
       far{"far", {2, 8, 4, 4}, {2, 8, 10, 10}, {3, 3}, {1, 1}, {4, 4, 4, 4}, 8};
   PlanCheck check;
-  for (const Case& c : {even, lopsided, strided, far}) {
+  for (const GradientCase& c : {even, lopsided, strided, far}) {
     CAPTURE(c.name);
     const bool gains = c.strides[0] == 1 && c.pads[0] < c.kernel[0];
     CHECK(summed(c, "h200") == (gains ? c.x : c.y));

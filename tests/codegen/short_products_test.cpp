@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/codegen/group_reduction.h"
-#include "compiler/codegen/loop_nest.h"
-#include "compiler/kernels/resident.h"
-#include "compiler/kernels/short_products.h"
+#include "compiler/codegen/loops/group_reduction.h"
+#include "compiler/codegen/loops/loop_nest.h"
+#include "compiler/schedule/resident.h"
+#include "compiler/schedule/short_products.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <limits>
 
-#include "compiler/codegen/contraction_short.h"
-#include "compiler/codegen/pack_short.h"
+#include "compiler/codegen/contraction/cpu/contraction_short.h"
+#include "compiler/codegen/contraction/cpu/pack_short.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {
@@ -156,14 +156,14 @@ TEST_CASE("many rows, unknown rows, weights that caches hold, and weights whose 
     uneven.out("y", uneven.b.matmul(uneven.input({1, 1024}), uneven.b.constant(w)));
     CHECK(short_error(w, matrix(9000), {1, 9000, 1024, 16}) < 1e-5);
     Schedule schedule = compile(module_of(copy_graph(*uneven.graph)), options_for("cpu-256", "strict")).schedule;
-    const auto takes = [&](double error, std::string_view strategy) {
+    const auto takes = [&](double error, StrategyId strategy) {
       Schedule shortened = schedule;
-      shorten_weights(shortened, fast.target, error);
-      return shortened.text().find(strategy) != std::string::npos;
+      shorten_weights(shortened, {.target = fast.target, .error_budget = 2 * error});
+      return shortened.text().find(name_of(strategy)) != std::string::npos;
     };
-    CHECK_FALSE((takes(1e-8, kShortWeights) || takes(1e-8, kLongerWeights)));
-    CHECK(takes(1e-6, kLongerWeights));
-    CHECK(takes(1e-5, kShortWeights));
+    CHECK_FALSE((takes(1e-8, StrategyId::quantized_20) || takes(1e-8, StrategyId::quantized_24)));
+    CHECK(takes(1e-6, StrategyId::quantized_24));
+    CHECK(takes(1e-5, StrategyId::quantized_20));
   }
 }
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "compiler/codegen/side_by_side.h"
+#include "compiler/codegen/launches/side_by_side.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {
@@ -101,7 +101,7 @@ TEST_CASE("operands are laid out and packed in launches that they share") {
   check.out("few columns", b.matmul(b.tanh(check.input({1000, 20})), check.input({20, 20})));
   for (const std::string precision : {"fp32", "tf32"}) {
     CompileOptions options = options_for("h200");
-    options.target.fp64 = true;
+    options.target.has.fp64 = true;
     options.precision = precision;
     // Arithmetic units so slow that every product is worth the matrix units, and memory so fast that no kernel is too long.
     options.target.flops = 1e9;

@@ -11,7 +11,7 @@ namespace {
 std::string source_for(const PlanCheck& check, const char* target) {
   CompileOptions options = default_options();
   options.target = find_target(target);
-  options.target.fp64 = true;
+  options.target.has.fp64 = true;
   return PlanRunner(module_of(copy_graph(*check.graph)), options).source();
 }
 

@@ -1,9 +1,10 @@
 // Products of halves: which contractions take them, and the numbers that come out.
-#include "compiler/codegen/contraction_strassen.h"
+#include "compiler/codegen/contraction/cpu/contraction_strassen.h"
 
 #include <algorithm>
 #include <functional>
 
+#include "compiler/contraction/strassen.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {
@@ -93,10 +94,10 @@ TEST_CASE(
     PlanCheck check;
     check.out("y", check.b.matmul(check.input({128, 768}), factor(check, 768, 768)));
     Schedule schedule = compile(module_of(copy_graph(*check.graph)), halving_options("cpu-256", "strict")).schedule;
-    multiply_halves(schedule, options.target, 1e-8);
-    CHECK(schedule.text().find(kStrassen) == std::string::npos);
-    multiply_halves(schedule, options.target, 2.5e-6);
-    CHECK(schedule.text().find(kStrassen) != std::string::npos);
+    multiply_halves(schedule, {.target = options.target, .error_budget = 2 * 1e-8});
+    CHECK(schedule.text().find("strassen") == std::string::npos);
+    multiply_halves(schedule, {.target = options.target, .error_budget = 2 * 2.5e-6});
+    CHECK(schedule.text().find("strassen") != std::string::npos);
   }
 }
 
@@ -165,10 +166,10 @@ TEST_CASE("products that no other product needs share an error, those in a row a
   Schedule schedule = compile(module_of(copy_graph(*check.graph)), halving_options("cpu", "strict")).schedule;
   const auto halved = [](const Schedule& s) {
     return std::count_if(s.kernels.begin(), s.kernels.end(),
-                         [](const Kernel& k) { return k.contraction && k.contraction->strategy == kStrassen; });
+                         [](const Kernel& k) { return k.contraction && k.contraction->asked == StrategyId::strassen; });
   };
   // One error for the four that end a row, and another for one of the two before.
-  multiply_halves(schedule, find_target("cpu"), 2.7e-7 * 1.5);
+  multiply_halves(schedule, {.target = find_target("cpu"), .error_budget = 2 * 2.7e-7 * 1.5});
   CHECK(halved(schedule) == 5);
 }
 

@@ -1,5 +1,5 @@
 // Images stripe by stripe: which kernels become a loop over stripes of rows, and that they compute what they did.
-#include "compiler/kernels/stripes.h"
+#include "compiler/schedule/stripes.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "compiler/codegen/tiling.h"
+#include "compiler/contraction/tiling.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include "compiler/kernels/row_weights.h"
+#include "compiler/schedule/row_weights.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {

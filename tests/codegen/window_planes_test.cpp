@@ -1,7 +1,7 @@
 // Depthwise convolutions and pools between planes: which take the template, and the numbers that come out.
 #include <limits>
 
-#include "compiler/passes/keep_planes.h"
+#include "compiler/passes/layout/keep_planes.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;

@@ -5,7 +5,7 @@
 #include "compiler/ir/copy.h"
 #include "compiler/ops/builder.h"
 #include "compiler/ops/evaluate.h"
-#include "compiler/passes/choose_convolution.h"
+#include "compiler/passes/layout/choose_convolution.h"
 #include "tests/support/run_plan.h"
 
 using namespace oclc;
@@ -416,15 +416,15 @@ TEST_CASE("with few registers a large window is not taken where its weights come
 
 TEST_CASE("matrix units that multiply in parts take Winograd for many channels and tiles, and compute what it computes") {
   const auto choice = [](std::int64_t images, std::int64_t channels, std::int64_t size, const char* target,
-                         Products products = Products::split, const std::string& precision = "fp32") {
+                         Contract contract = Contract::fp32) {
     Graph graph;
     Builder b(graph, "layer");
     Value* x = graph.add_input("x", {DType::f32, {Expr(images), Expr(channels), Expr(size), Expr(size)}});
     Value* w = b.constant(random_tensor(DType::f32, {channels, channels, 3, 3}, 1));
     graph.add_output("y", b.relu(b.conv(x, w, nullptr, {.pads = {1, 1, 1, 1}})));
     Target row = find_target(target);
-    row.products = products;
-    choose_convolution(graph, {row, "auto", precision});
+    row.precision = precision_under(contract);
+    choose_convolution(graph, {row, "auto"});
     return graph.outputs()[0].second->producer->inputs[0]->producer->get<std::string>("strategy_reason");
   };
   const auto takes_winograd = [](const std::string& reason) { return reason.starts_with("winograd F(4x4,3x3)"); };
@@ -434,8 +434,8 @@ TEST_CASE("matrix units that multiply in parts take Winograd for many channels a
   // Transforms that cost what they save; few tiles; rounded operands, whose rounding the transforms enlarge.
   CHECK(!takes_winograd(choice(64, 64, 224, "h200")));
   CHECK(!takes_winograd(choice(1, 512, 14, "h200")));
-  CHECK(!takes_winograd(choice(16, 256, 56, "h200", Products::rounded, "tf32")));
-  CHECK(!takes_winograd(choice(16, 256, 56, "h200", Products::fma, "strict")));
+  CHECK(!takes_winograd(choice(16, 256, 56, "h200", Contract::tf32)));
+  CHECK(!takes_winograd(choice(16, 256, 56, "h200", Contract::strict)));
   for (const bool symbolic : {false, true}) {
     const auto graph = graph_of({"3x3", {2, 32, 9, 10}, {40, 32, 3, 3}, {.pads = {1, 1, 1, 1}}}, symbolic);
     const std::vector inputs{random_tensor(DType::f32, {2, 32, 9, 10}, 4), random_tensor(DType::f32, {2, 40, 9, 10}, 5)};

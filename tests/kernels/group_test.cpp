@@ -6,7 +6,7 @@
 #include <map>
 
 #include "compiler/ir/parse.h"
-#include "compiler/kernels/group.h"
+#include "compiler/kernels/fusion/group.h"
 #include "compiler/ops/op_list.h"
 
 using namespace oclc;

@@ -1,5 +1,5 @@
 // Orders of groups that release memory early.
-#include "compiler/kernels/release_order.h"
+#include "compiler/kernels/fusion/release_order.h"
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/codegen/template_table.h"
+#include "compiler/codegen/text/template_table.h"
 #include "tests/ops/opencl_host.h"
 #include "tests/ops/run_op.h"
 

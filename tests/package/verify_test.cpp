@@ -77,7 +77,7 @@ TEST_CASE("case 62: wild symbols, programs and names are refused") {
           {"symbol 0: its range 5 to 4 is not one of dimensions", [](auto& p) { p.symbols[0]->lo = 5, p.symbols[0]->hi = 4; }},
           {"symbol 0: its range -1 to 16777216 is not one of dimensions", [](auto& p) { p.symbols[0]->lo = -1; }},
           {"symbol 0: its name contains a NUL", [](auto& p) { p.symbols[0]->name = std::string("N\0x", 3); }},
-          {"symbol 0: its name is longer than 65536 bytes", [](auto& p) { p.symbols[0]->name = std::string(70000, 'x'); }},
+          {"symbol 0: its name is longer than 8192 bytes", [](auto& p) { p.symbols[0]->name = std::string(70000, 'x'); }},
           {"program 0: has no source", [](auto& p) { p.programs[0]->source = ""; }},
           {"program 0: its source contains a NUL", [](auto& p) { p.programs[0]->source += std::string("\0", 1); }},
           {"program 0: its build options contain a control character", [](auto& p) { p.programs[0]->options = "-DX\n"; }},

@@ -4,7 +4,7 @@
 #pragma once
 #include <string_view>
 
-#include "compiler/passes/pass.h"
+#include "compiler/passes/pipeline/pass.h"
 
 namespace oclc {
 

@@ -1,4 +1,4 @@
-#include "compiler/passes/expand_gradients.h"
+#include "compiler/passes/gradients/expand_gradients.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Which values of feature maps will be stored channels-last.
-#include "compiler/passes/layout.h"
+#include "compiler/passes/layout/layout.h"
 
 #include <doctest/doctest.h>
 

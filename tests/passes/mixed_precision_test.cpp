@@ -6,7 +6,7 @@
 #include "compiler/compile.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ops/op_list.h"
-#include "compiler/passes/mixed_precision.h"
+#include "compiler/passes/gradients/mixed_precision.h"
 
 using namespace oclc;
 

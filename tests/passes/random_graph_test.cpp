@@ -5,7 +5,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"
-#include "compiler/passes/pass.h"
+#include "compiler/passes/pipeline/pass.h"
 #include "tests/support/random_case.h"
 
 using namespace oclc;

@@ -1,5 +1,5 @@
 // What the backward pass reads is computed again from as few kept bytes as possible.
-#include "compiler/passes/recompute.h"
+#include "compiler/passes/gradients/recompute.h"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"
-#include "compiler/passes/pass.h"
+#include "compiler/passes/pipeline/pass.h"
 #include "compiler/training/training.h"
 #include "tests/support/run_plan.h"
 

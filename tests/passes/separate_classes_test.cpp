@@ -7,7 +7,7 @@
 #include "compiler/ir/parse.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"
-#include "compiler/passes/pass.h"
+#include "compiler/passes/pipeline/pass.h"
 #include "tests/support/graph_check.h"
 
 using namespace oclc;

@@ -1,5 +1,5 @@
 // Updates of state that are computed where the gradients are.
-#include "compiler/passes/split_updates.h"
+#include "compiler/passes/gradients/split_updates.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Images of three channels that are widened for matrix units.
-#include "compiler/passes/widen_images.h"
+#include "compiler/passes/layout/widen_images.h"
 
 #include <doctest/doctest.h>
 

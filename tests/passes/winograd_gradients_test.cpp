@@ -8,7 +8,7 @@
 #include "compiler/ir/parse.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"
-#include "compiler/passes/winograd_gradients.h"
+#include "compiler/passes/gradients/winograd_gradients.h"
 
 using namespace oclc;
 
@@ -23,10 +23,10 @@ std::unique_ptr<Graph> weight_gradient(const std::string& x, const std::string& 
       find_op);
 }
 
-ConvolutionOptions options_for(const char* target, const char* precision = "fp32") {
+ConvolutionOptions options_for(const char* target, Contract contract = Contract::fp32) {
   ConvolutionOptions options;
   options.target = find_target(target);
-  options.precision = precision;
+  options.target.precision = precision_under(contract);
   return options;
 }
 
@@ -110,9 +110,7 @@ TEST_CASE("on sm_90a Winograd takes weight gradients in single precision, of wid
   }
   // Channels of a picture; products of rounded operands, and of floats; so few tiles that sums of points are the work.
   CHECK_FALSE(is_rewritten("16, 3, 224, 224", "16, 64, 224, 224", kPlain, h200));
-  auto rounded = options_for("h200", "tf32"), strict = options_for("h200", "strict");
-  rounded.target.products = Products::rounded;
-  strict.target.products = Products::fma;
+  const auto rounded = options_for("h200", Contract::tf32), strict = options_for("h200", Contract::strict);
   CHECK_FALSE(is_rewritten("16, 64, 56, 56", "16, 64, 56, 56", kPlain, rounded));
   CHECK_FALSE(is_rewritten("16, 64, 56, 56", "16, 64, 56, 56", kPlain, strict));
   CHECK_FALSE(is_rewritten("1, 512, 7, 7", "1, 512, 7, 7", kPlain, h200));

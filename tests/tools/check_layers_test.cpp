@@ -26,7 +26,7 @@ std::string verdict(const std::string& file, const std::string& include) {
 
 TEST_CASE("includes along the arrows pass") {
   CHECK(verdict("compiler/kernels/a.h", "\"compiler/ir/graph.h\"") == "");
-  CHECK(verdict("compiler/passes/a.cpp", "\"compiler/passes/pass.h\"") == "");
+  CHECK(verdict("compiler/passes/a.cpp", "\"compiler/passes/pipeline/pass.h\"") == "");
   CHECK(verdict("compiler/compile.cpp", "\"compiler/plan/write.h\"") == "");
   CHECK(verdict("compiler/support/a.cpp", "\"runtime/package/plan.h\"") == "");
   CHECK(verdict("frontends/onnx/a.cpp", "\"compiler/ops/op.h\"") == "");
@@ -47,8 +47,8 @@ TEST_CASE("includes against the arrows are printed with their place") {
         "runtime/session.cpp:2: runtime must not see compiler/support/error.h");
   CHECK(verdict("compiler/codegen/a.cpp", "\"runtime/session.h\"") ==
         "compiler/codegen/a.cpp:2: compiler/codegen must not see runtime/session.h");
-  CHECK(verdict("frontends/onnx/a.cpp", "\"compiler/passes/pass.h\"") ==
-        "frontends/onnx/a.cpp:2: frontends must not see compiler/passes/pass.h");
+  CHECK(verdict("frontends/onnx/a.cpp", "\"compiler/passes/pipeline/pass.h\"") ==
+        "frontends/onnx/a.cpp:2: frontends must not see compiler/passes/pipeline/pass.h");
   CHECK(verdict("tools/oclrun/main.cpp", "\"compiler/compile.h\"") ==
         "tools/oclrun/main.cpp:2: oclrun must not see compiler/compile.h");
   CHECK(verdict("compiler/ir/a.h", "\"tools/a.h\"") == "compiler/ir/a.h:2: compiler/ir must not see tools/a.h");

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <set>
 
-#include "compiler/codegen/tiling.h"
 #include "compiler/compile.h"
+#include "compiler/contraction/gpu_tiles.h"
+#include "compiler/contraction/tiling.h"
 #include "compiler/ir/copy.h"
-#include "compiler/kernels/gpu_tiles.h"
 #include "compiler/ops/builder.h"
 
 namespace oclc::test {

@@ -59,7 +59,7 @@ Training
   --freeze PREFIX                    parameters whose names begin so keep their values (repeatable)
 Output
   -o, --output FILE        the plan; "-": standard output
-  --stop-after STAGE       print that stage and stop: graph | passes | kernels | codegen | plan
+  --stop-after STAGE       print that stage and stop: graph | passes | kernels | schedule | codegen | plan
   --emit-dir DIR           write every kernel's source, the graph, the kernels and the memory plan as files
   --report                 one row a node of the model: the kernel it is in, and why it was not fused further
   --list-ops, --json       operators of the model, supported or not; results as JSON
@@ -132,7 +132,7 @@ int print_graph_stage(Module& module, const CompileArguments& arguments, const C
 }
 
 std::string stage_text(const Compiled& compiled, std::string_view stage) {
-  if (stage == "kernels") return compiled.schedule.text();
+  if (stage == "kernels" || stage == "schedule") return compiled.schedule.text();
   if (stage == "plan") return PlanView(*plan::GetPlan(compiled.plan.metadata.data())).text();
   std::string text;
   for (const GeneratedFile& file : compiled.plan.files) text += fmt::format("// {}.cl\n{}\n", file.name, file.source);
@@ -224,6 +224,7 @@ int compile_model(const CompileArguments& arguments) {
   progress.stage("device");
   CompileOptions options = compile_options(arguments.build, progress);
   options.report = arguments.report;
+  options.stop_after = arguments.stop_after;
   if (arguments.recompute == "cheap") options.recompute_bytes = 0;
   for (const MixedRow& row : mixed_types()) {
     if (row.name == training.mixed.name) options.mixed = row.storage;
@@ -275,11 +276,14 @@ int compile_model(const CompileArguments& arguments) {
   if (arguments.report) rows = report_rows(sources, compiled);
   if (arguments.shown.json) {
     json document = summary_json(summary, options.target);
-    if (arguments.report) document["report"] = report_json(rows);
+    if (arguments.report) {
+      document["report"] = report_json(rows);
+      document["contractions"] = contractions_json(compiled.contractions);
+    }
     print_json(document);
     return 0;
   }
-  if (arguments.report) print_result(report_text(rows));
+  if (arguments.report) print_result(report_text(rows) + contractions_text(compiled.contractions));
   if (!console().quiet) print_result(summary_line(summary));
   return 0;
 }

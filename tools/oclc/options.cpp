@@ -36,11 +36,10 @@ void check_value(std::string_view option, const std::string& value, const std::v
 }
 
 void check_precision(const std::string& precision, const Target& target) {
-  check_value("--precision", precision, {"strict", "fp32", "fast", "tf32", "bf16", "fp16", "mixed"});
-  if (precision == "strict" || precision == "fp32" || precision == "fast" || precision == "tf32") return;
-  if (precision == "bf16" && target.matrix_unit == MatrixUnit::amx) return;
+  if (find_contract(precision) != Contract::bf16) return;
+  if (target.matrix_unit && target.matrix_unit->operand == UnitNumber::bf16) return;
   throw CompileError({.stage = "usage",
-                      .wanted = "--precision strict, fp32, fast or tf32, or bf16 for target cpu-amx",
+                      .wanted = "--precision strict, fp32, fast or tf32, or bf16 for a target whose units multiply bfloat16",
                       .found = fmt::format("'{}' for target {}", precision, target.name),
                       .advice = "no kernel computes in it there; `tf32` is the nearest",
                       .exit_code = ExitCode::unsupported});

@@ -135,4 +135,41 @@ nlohmann::json report_json(const std::vector<ReportRow>& rows) {
   return out;
 }
 
+std::string contractions_text(const std::vector<RankedContraction>& contractions) {
+  std::string out;
+  for (const RankedContraction& c : contractions) {
+    out += fmt::format("contraction {}\n", c.kernel);
+    std::vector<std::pair<std::string_view, std::vector<std::string_view>>> refused;  // strategies by reason
+    for (const Candidate& candidate : c.candidates) {
+      if (candidate.choice) {
+        out += fmt::format("  {:>9.1f} us  {}\n", candidate.choice->seconds * 1e6, candidate.choice->text());
+        continue;
+      }
+      if (refused.empty() || refused.back().first != candidate.why_not) refused.push_back({candidate.why_not, {}});
+      refused.back().second.push_back(name_of(candidate.strategy->id));
+    }
+    for (const auto& [why_not, names] : refused) out += fmt::format("    refused  {}: {}\n", fmt::join(names, ", "), why_not);
+  }
+  return out;
+}
+
+nlohmann::json contractions_json(const std::vector<RankedContraction>& contractions) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const RankedContraction& c : contractions) {
+    nlohmann::json candidates = nlohmann::json::array();
+    for (const Candidate& candidate : c.candidates) {
+      nlohmann::json row = {{"strategy", name_of(candidate.strategy->id)}};
+      if (candidate.choice) {
+        row["seconds"] = candidate.choice->seconds;
+        row["tiles"] = candidate.choice->text();
+      } else {
+        row["why_not"] = candidate.why_not;
+      }
+      candidates.push_back(std::move(row));
+    }
+    out.push_back({{"kernel", c.kernel}, {"candidates", std::move(candidates)}});
+  }
+  return out;
+}
+
 }  // namespace oclc::tool

@@ -28,4 +28,8 @@ std::vector<ReportRow> report_rows(const std::vector<SourceNode>& sources, const
 std::string report_text(const std::vector<ReportRow>& rows);
 nlohmann::json report_json(const std::vector<ReportRow>& rows);
 
+// Of each contraction all strategies, the chosen one first, with seconds by estimate or why each was refused.
+std::string contractions_text(const std::vector<RankedContraction>& contractions);
+nlohmann::json contractions_json(const std::vector<RankedContraction>& contractions);
+
 }  // namespace oclc::tool

@@ -24,7 +24,7 @@ using nlohmann::json;
 double default_rtol(const std::string& precision) {
   if (precision == "fast") return 2e-5;
   if (precision == "tf32") return 5e-3;
-  if (precision == "bf16" || precision == "fp16" || precision == "mixed") return 5e-2;
+  if (precision == "bf16") return 5e-2;
   return 5e-6;
 }
 

@@ -14,7 +14,6 @@ inline Target target_of(const oclc_device_info& device) {
   facts.vector_width = static_cast<int>(device.vector_width_float);
   facts.compute_units = static_cast<int>(device.compute_units);
   facts.local_bytes = static_cast<std::int64_t>(device.local_bytes);
-  facts.cache_bytes = static_cast<std::int64_t>(device.cache_bytes);
   facts.max_work_group = static_cast<int>(device.max_work_group_size);
   facts.fp64 = device.fp64 != 0;
   const std::string_view features = device.cpu_features, quirks = device.quirks;

@@ -72,7 +72,8 @@ typedef enum oclc_status {
   OCLC_E_BINDING = 7,     /* an input or output is missing or does not fit: element type, shape, size, overlap */
   OCLC_E_MEMORY = 8,      /* the plan does not fit the device's or the host's memory */
   OCLC_E_BUILD = 9,       /* a program did not build on this device */
-  OCLC_E_NAN = 10         /* a run made a NaN, see oclc_session_enable_nan_check */
+  OCLC_E_NAN = 10,        /* a run made a NaN, see oclc_session_enable_nan_check */
+  OCLC_E_CANCELLED = 11   /* see oclc_session_cancel */
 } oclc_status;
 
 /* Description of a failure, in memory of the caller. */
@@ -290,6 +291,11 @@ typedef struct oclc_context_options {
   /* Called while programs are built (at most once per program), on the thread that called oclc; may be NULL. */
   void (*progress)(void* user, uint32_t done, uint32_t total);
   void* user;
+  /* Most memory that an entry point of a session may take on the device: scratch, inputs and outputs, state and constants
+   * together. 0: what the device has. More is OCLC_E_MEMORY, with the numbers, before anything is allocated. */
+  uint64_t memory_limit;
+  /* Most steps that the host may take for a run: launches, trips of loops, values read back, operators on strings. 0: 2^24. */
+  uint64_t max_host_steps;
 } oclc_context_options;
 
 /* `options` may be NULL. */
@@ -364,6 +370,10 @@ OCLC_API oclc_status oclc_session_read_output(oclc_session* session, uint32_t en
  * model computes, for operators on strings, and for outputs of strings, which are complete when it returns. */
 OCLC_API oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count,
                                           struct _cl_event* const* wait, struct _cl_event** event);
+
+/* From any thread, while the session lives: the run that is being enqueued on another one fails with OCLC_E_CANCELLED before
+ * its next launch or trip of a loop. Launches that are enqueued are waited for. Without such a run nothing happens. */
+OCLC_API void oclc_session_cancel(oclc_session* session);
 
 /* Runs then go launch by launch: before each run its inputs and the state, after each launch what it wrote is read back. The
  * first NaN fails the run with OCLC_E_NAN; the message names the nodes whose kernel made it. Far slower than a plain run; the

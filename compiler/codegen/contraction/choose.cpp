@@ -1,0 +1,99 @@
+#include "compiler/codegen/contraction/choose.h"
+
+#include <algorithm>
+
+#include "compiler/codegen/contraction/amx/contraction_amx.h"
+#include "compiler/codegen/contraction/cpu/contraction_short.h"
+#include "compiler/codegen/contraction/problem_of.h"
+#include "compiler/schedule/resident.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+// Why the constant weights have no such form; empty if they have, or where the strategy wants none.
+std::string_view refuse_weights(StrategyId strategy, const ContractionView& view, const std::vector<Buffer>& buffers) {
+  switch (strategy) {
+    case StrategyId::quantized_20:
+    case StrategyId::quantized_24:
+      return can_store_quantized(view, strategy == StrategyId::quantized_20 ? 20 : 24, buffers)
+                 ? std::string_view()
+                 : "weights that are not finite, or a block's scale is no normal number";
+    case StrategyId::amx_limbs:
+    case StrategyId::amx_limb_window:
+      return can_store_limbs(view, buffers) ? std::string_view()
+                                            : "weights that are not finite, or whose columns' largest are many times the usual";
+    case StrategyId::amx_rows:
+    case StrategyId::amx_window:
+    case StrategyId::amx_patches:
+      return can_store_parts(view, buffers) ? std::string_view() : "weights that are not finite, or round to infinity";
+    default:
+      return {};
+  }
+}
+
+Problem problem_on(const ContractionView& view, const std::vector<Buffer>& buffers, const Target& target) {
+  return target.items_are_cores() ? problem_of(view, buffers) : gpu_problem_of(view, buffers);
+}
+
+std::optional<Choice> best_of(const std::vector<Candidate>& ranked, const ContractionView& view,
+                              const std::vector<Buffer>& buffers) {
+  const auto best = std::find_if(ranked.begin(), ranked.end(), [&](const Candidate& c) {
+    return c.choice && refuse_weights(c.strategy->id, view, buffers).empty();
+  });
+  return best == ranked.end() ? std::nullopt : best->choice;
+}
+
+// Attention, persistent loops and chains have texts of their own for all of their kernels.
+void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target& target, std::vector<RankedContraction>* ranked,
+                bool apart = false) {
+  for (const Step& step : steps) {
+    if (step.kernel >= 0) {
+      Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+      if (!kernel.contraction) continue;
+      kernel.contraction->choice = choose(kernel, schedule.buffers, target);
+      if (ranked) ranked->push_back({kernel.name, candidates_of(kernel, schedule.buffers, target)});
+    } else if (!step.attention && !step.persistent && !step.chain) {
+      choose_for(step.body, schedule, step.places > 0 && !apart ? one_core(target) : target, ranked, step.apart);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates_of(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+  const auto view = ContractionView::of(kernel);
+  if (!view) return {{&row_of(StrategyId::loops), Choice{}, {}}};
+  std::vector<Candidate> ranked = rank(problem_on(*view, buffers, target), target);
+  for (Candidate& c : ranked) {
+    if (!c.choice) continue;
+    c.why_not = refuse_weights(c.strategy->id, *view, buffers);
+    if (!c.why_not.empty()) c.choice.reset();
+  }
+  std::stable_partition(ranked.begin(), ranked.end(), [](const Candidate& c) { return c.choice.has_value(); });
+  return ranked;
+}
+
+Choice choose(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+  const auto view = !target.counts_loops() ? ContractionView::of(kernel) : std::nullopt;
+  if (!view) return {};
+  const auto best = best_of(rank(problem_on(*view, buffers, target), target), *view, buffers);
+  OCLC_CHECK(best, "loops compute any contraction");
+  return *best;
+}
+
+std::optional<Choice> choose_part(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+  const auto view = ContractionView::of(kernel);
+  if (!view) return std::nullopt;
+  Problem problem = gpu_problem_of(*view, buffers);
+  problem.is_part = true;
+  const auto best = best_of(rank(problem, target), *view, buffers);
+  const bool is_small = best && (best->strategy == StrategyId::small_gemm || best->strategy == StrategyId::small_gemm_f16);
+  return is_small ? best : std::nullopt;
+}
+
+void choose_contractions(Schedule& schedule, const Target& target, std::vector<RankedContraction>* ranked) {
+  for (const EntrySchedule& entry : schedule.entries) choose_for(entry.steps, schedule, target, ranked);
+}
+
+}  // namespace oclc

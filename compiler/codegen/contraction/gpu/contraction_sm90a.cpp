@@ -1,0 +1,42 @@
+#include "compiler/codegen/contraction/gpu/contraction_sm90a.h"
+
+namespace oclc {
+namespace {
+
+TemplateValues with_tiles(const Sm90aTiles& tiles, TemplateValues values) {
+  auto& p = values.parameters;
+  p["OCLC_SM90A"] = "1";
+  p["WARPGROUPS"] = std::to_string(tiles.warpgroups);
+  p["BN"] = std::to_string(tiles.columns);
+  p["STAGES"] = std::to_string(tiles.stages);
+  if (tiles.halves) {
+    p["ROWS"] = std::to_string(tiles.rows);
+    p["UNITS"] = std::to_string(tiles.groups_of_unit);
+    if (tiles.line > 0) {
+      p["LINE"] = std::to_string(tiles.line);
+      p["MORE_ROWS"] = std::to_string(tiles.loads_more ? tiles.more_positions() : 0);
+      p["SLOTS"] = std::to_string(Sm90aTiles::kSlots);
+    }
+    p["PARTS"] = p.at("SPLIT") == "1" ? "2" : "1";
+    // Elements are copied one by one, whatever their neighbours.
+    if (const auto width = p.find("AV"); width != p.end() && width->second == "1") p["A_ALONG_K"] = "1";
+  } else {
+    p["KB"] = std::to_string(tiles.sum_depth);
+    p["LOADERS"] = std::to_string(tiles.loaders);
+    p["AHEAD"] = tiles.ahead ? "1" : "0";
+  }
+  for (const char* own : {"BM", "BK", "TM", "TN", "CHAIN", "CHAINED", "SURPLUS"}) p.erase(own);
+  return values;
+}
+
+}  // namespace
+
+std::string sm90a_tile_body(const Sm90aTiles& tiles, TemplateValues values) {
+  return expand_tile_body(tiles.template_name(), with_tiles(tiles, std::move(values)));
+}
+
+std::string sm90a_macro(const Sm90aTiles& tiles, std::string_view macro, TemplateValues values) {
+  return expand_macro(tiles.template_name(), macro, with_tiles(tiles, std::move(values)));
+}
+
+}  // namespace oclc

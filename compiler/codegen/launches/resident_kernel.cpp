@@ -1,0 +1,235 @@
+#include "compiler/codegen/launches/resident_kernel.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "compiler/codegen/attention/attention_kernel.h"
+#include "compiler/codegen/launches/resident_arguments.h"
+#include "compiler/codegen/launches/resident_groups.h"
+#include "compiler/codegen/text/scope.h"
+#include "compiler/schedule/resident.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+class ResidentCode : private ResidentArguments {
+ public:
+  using ResidentArguments::ResidentArguments;
+
+  ResidentKernel run(std::span<const Step> steps) {
+    for (const Step& step : steps) part(step);
+    const auto count = static_cast<std::int64_t>(out_.kernels);
+    GeneratedKernel& g = out_.kernel;
+    g.name = name_;
+    g.groups = {Expr(resident_groups(target_))};
+    g.local = {1};
+    g.schedule = fmt::format("{} kernels, one after another, whose tiles the groups claim", count);
+    g.head = fmt::format("// {}: {}\n{}\n", name_, g.schedule, heads_);
+    const std::string progress = pointer_name(kProgress, true);
+    g.source = functions_;
+    g.source += fmt::format("__attribute__((reqd_work_group_size(1, 1, 1)))\n__kernel void {}({}) {{\n", name_, signature());
+    if (!local_.empty()) {
+      // A constant for each, so that the text grows with their number alone.
+      int number = 0;
+      g.source += "  enum { floats0 = 0";
+      for (const std::string& floats : local_) {
+        g.source += fmt::format(", floats{1} = ({2}) > floats{0} ? ({2}) : floats{0}", number, number + 1, floats);
+        ++number;
+      }
+      g.source += fmt::format(" }};\n  __local float space[floats{}];\n", number);
+    }
+    g.source += moves_ + body_;
+    g.source += fmt::format("  oclc_leave({}, {});\n}}\n", progress, 2 * count + 1);
+    return std::move(out_);
+  }
+
+ private:
+  // What runs through the tiles of one kernel.
+  struct Claims {
+    std::string tiles, calls;
+    std::size_t number = 0;  // of the kernel
+  };
+
+  void part(const Step& step) {
+    ResidentKernel::Part part;
+    part.kernels = kernels_of(schedule_, step);
+    const Kernel& first = *part.kernels.front();
+    part.name = step.is_loop()   ? first.name + (step.apart ? "_loops" : "_loop")
+                : step.attention ? first.name + "_attention"
+                                 : first.name;
+    part.anchor = step.is_loop() ? "loop" : step.attention ? "attention" : name_of(first.anchor);
+    std::vector<Claims> claims;
+    if (step.apart) {
+      for (const Step& one : step.body) claim(one, target_, part, claims);
+    } else {
+      claim(step, step.places > 0 ? one_core(target_) : target_, part, claims);
+    }
+    body_ += fmt::format("  if (first <= {0} && {0} < last) {{  // {1}\n", out_.parts.size(), part.name);
+    if (step.apart)
+      whole_loops(step, claims);
+    else if (step.places > 0)
+      whole_trips(step, claims);
+    else if (step.is_loop())
+      loop(step, claims);
+    else
+      body_ += fmt::format(
+          "    const int tiles = (int)({0});\n"
+          "    for (int tile = oclc_claim({1}, tiles); tile < tiles; tile = oclc_claim({1}, tiles)) {{\n"
+          "      {2};\n      oclc_finish({3});\n    }}\n    oclc_wait({3}, tiles);\n",
+          claims[0].tiles, claimed_at(claims[0]), claims[0].calls, done_at(claims[0]));
+    body_ += "  }\n";
+    out_.parts.push_back(std::move(part));
+  }
+
+  // What runs through the kernels of a step, a loop or not.
+  void claim(const Step& step, const Target& target, ResidentKernel::Part& part, std::vector<Claims>& claims) {
+    if (step.attention) {
+      PersistentKernel all = generate_attention(std::string(kPartName), step, schedule_, target);
+      claims.push_back(claims_of(all.kernel, all.buffers, part.name, part));
+      part.flops += all.flops;
+      part.bytes += all.bytes;
+      return;
+    }
+    const Substitution first_trip = {{step.counter, Expr(0)}};
+    for (const Kernel* kernel : kernels_of(schedule_, step)) {
+      claims.push_back(claims_of(*kernel, part, target));
+      part.flops += step.is_loop() ? step.trip * kernel->flops.substitute(first_trip) : kernel->flops;
+      part.bytes += step.is_loop() ? step.trip * kernel->bytes.substitute(first_trip) : kernel->bytes;
+    }
+  }
+
+  // Counters go on from trip to trip, modulo 2^32. A group that comes when all is done leaves at once.
+  void loop(const Step& step, const std::vector<Claims>& claims) {
+    for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
+    symbols_.erase(step.counter);
+    const Claims& last = claims.back();
+    body_ += fmt::format(
+        "    const long trips = {0};\n"
+        "    for (long {1} = oclc_done({2}, trips * ({3})) ? trips : 0; {1} < trips; ++{1}) {{\n",
+        step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), "dim_" + step.counter, done_at(last),
+        last.tiles);
+    for (const Claims& c : claims)
+      body_ += fmt::format(
+          "      {{\n        const int tiles = (int)({0});\n"
+          "        for (int tile = oclc_claim_trip({1}, {4}, tiles); tile < tiles; tile = oclc_claim_trip({1}, {4}, tiles)) "
+          "{{\n"
+          "          {2};\n          oclc_finish({3});\n        }}\n        oclc_wait_trip({3}, ({4} + 1) * tiles);\n      "
+          "}}\n",
+          c.tiles, claimed_at(c), c.calls, done_at(c), "dim_" + step.counter);
+    body_ += "    }\n";
+  }
+
+  // Groups that hold a place claim trips and do all tiles of one; none waits for another before all trips are claimed.
+  void whole_trips(const Step& step, const std::vector<Claims>& claims) {
+    for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
+    symbols_.erase(step.counter);
+    symbols_.erase(step.place);
+    const Claims& first = claims.front();
+    body_ += fmt::format(
+        "    const int trips = (int)({0}), place = oclc_take({1} + 2, {2});\n"
+        "    for (int trip = place < 0 ? trips : oclc_claim({1}, trips); trip < trips; trip = oclc_claim({1}, trips)) {{\n"
+        "      const long dim_{3} = trip, dim_{4} = place;\n",
+        step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), claimed_at(first), step.places,
+        step.counter, step.place);
+    for (const Claims& c : claims)
+      body_ += fmt::format("      for (int tile = 0; tile < (int)({}); ++tile) {};\n", c.tiles, c.calls);
+    body_ += fmt::format(
+        "      oclc_finish({1});\n    }}\n    if (place >= 0) oclc_give({0} + 2 + place);\n    oclc_wait({1}, trips);\n",
+        claimed_at(first), done_at(first));
+  }
+
+  // Groups claim loops, and do all tiles of all trips of one: in every second trip from the last on, since a second-level cache
+  // that is too small for all weights still holds those.
+  void whole_loops(const Step& step, const std::vector<Claims>& claims) {
+    for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
+    const std::string claimed = claimed_at(claims.front()), done = done_at(claims.front());
+    body_ += fmt::format(
+        "    const long trips = {0};\n"
+        "    for (int loop = oclc_claim({1}, {2}); loop < {2}; loop = oclc_claim({1}, {2})) {{\n",
+        step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), claimed, step.body.size());
+    auto next = claims.begin();
+    for (std::size_t i = 0; i < step.body.size(); ++i) {
+      const Step& one = step.body[i];
+      symbols_.erase(one.counter);
+      body_ +=
+          fmt::format("      for (long dim_{0} = loop == {1} ? 0 : trips; dim_{0} < trips; ++dim_{0}) {{\n", one.counter, i);
+      for (std::size_t k = 0; k < one.body.size(); ++k, ++next)
+        body_ += fmt::format(
+            "        for (int tiles = (int)({0}), i = 0; i < tiles; ++i) {{\n"
+            "          const int tile = dim_{1} % 2 ? tiles - 1 - i : i;\n          {2};\n        }}\n",
+            next->tiles, one.counter, next->calls);
+      body_ += "      }\n";
+    }
+    body_ += fmt::format("      oclc_finish({0});\n    }}\n    oclc_wait({0}, {1});\n", done, step.body.size());
+  }
+
+  std::string counter_at(std::int64_t line) {
+    return fmt::format("{} + {}", pointer_name(kProgress, true), line * kProgressStride);
+  }
+  std::string claimed_at(const Claims& c) { return counter_at(static_cast<std::int64_t>(2 * c.number + 1)); }
+  std::string done_at(const Claims& c) { return counter_at(static_cast<std::int64_t>(2 * c.number + 2)); }
+
+  Claims claims_of(const Kernel& kernel, ResidentKernel::Part& part, const Target& target) {
+    Kernel named = kernel;
+    named.name = kPartName;
+    GeneratedKernel g = generate(named, schedule_.buffers, target);
+    std::vector<PersistentKernel::Argument> operands;
+    for (const Operand& o : kernel.operands) operands.push_back({o.buffer, o.written});
+    return claims_of(g, operands, kernel.name, part);
+  }
+
+  Claims claims_of(GeneratedKernel& g, const std::vector<PersistentKernel::Argument>& operands, const std::string& name,
+                   ResidentKernel::Part& part) {
+    OCLC_CHECK(g.local.size() == 1 && g.local[0] == 1, "a resident launch has groups of one work-item");
+    const auto own = static_cast<int>(schedule_.buffers.size()), packed = static_cast<int>(out_.kernel.packed.size()),
+               count = static_cast<int>(operands.size());
+    out_.kernel.amx = out_.kernel.amx || g.amx;
+    for (Buffer& buffer : g.packed) out_.kernel.packed.push_back(std::move(buffer));
+    std::vector<std::string> arguments;
+    for (const KernelArgument& argument : g.arguments) {
+      if (argument.kind == KernelArgument::Kind::dimension) {
+        arguments.push_back("dim_" + argument.symbol);
+        symbols_.insert(argument.symbol);
+        continue;
+      }
+      const PersistentKernel::Argument operand = argument.operand < count
+                                                     ? operands[static_cast<std::size_t>(argument.operand)]
+                                                     : PersistentKernel::Argument{own + packed + argument.operand - count};
+      const auto [buffer, written] = operand;
+      const auto joined = joined_at(buffer);
+      arguments.push_back(joined.empty() ? pointer_name(buffer, written) : joined);
+      part.buffers.push_back({joined.empty() ? buffer : kJoined, written});
+    }
+    const std::size_t number = out_.kernels++;
+    const auto known = tiles_.emplace(g.tile_source, fmt::format("{}_{}", name_, number));
+    const std::string& function = known.first->second;
+    if (known.second) functions_ += replaced(g.tile_source, kPartName, function);
+    heads_ += replaced(g.head, kPartName, name);
+    const Expr tiles = product(g.groups);
+    for (const std::string& s : tiles.symbols()) symbols_.insert(s);
+    std::string call = fmt::format("{}_tile({}, tile", function, fmt::join(arguments, ", "));
+    if (!g.local_floats.empty()) {
+      call += ", space";
+      local_.insert(g.local_floats);
+    }
+    const std::string tile_count = tiles.c_text([](std::string_view s) { return fmt::format("dim_{}", s); });
+    return {tile_count, call + ")", number};
+  }
+
+  std::map<std::string, std::string> tiles_;
+  std::set<std::string> local_;
+  std::string functions_, heads_, body_;
+};
+
+}  // namespace
+
+ResidentKernel generate_resident(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
+                                 const Target& target) {
+  if (!target.items_are_cores()) return generate_resident_groups(name, steps, schedule, target);
+  return ResidentCode(name, schedule, target).run(steps);
+}
+
+}  // namespace oclc

@@ -1,0 +1,427 @@
+#include "compiler/codegen/loops/element_loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "compiler/codegen/loops/asked_ahead.h"
+#include "compiler/codegen/loops/kept_values.h"
+#include "compiler/codegen/text/loop_text.h"
+#include "compiler/codegen/text/reduction_text.h"
+#include "compiler/ir/typical.h"
+
+namespace oclc {
+namespace {
+
+// Terms that are added up before what rounding took is carried.
+constexpr int kPartTerms = 32;
+// Terms of a sum of numbers from which on it carries what rounding takes from each, where that costs nothing.
+constexpr double kFewNumbers = 8;
+// Elements of a row from which on one ahead is asked for while this one is computed, and how far ahead: what memory brings
+// while a line is waited for.
+constexpr int kFewestAhead = 32, kAheadElements = 1024;
+// Elements of a row that is read once from which on processors see themselves that they follow one another.
+constexpr double kLongRow = 512;
+// Vectors of a row whose largest elements are found side by side: each comparison waits for the one before.
+constexpr int kChains = 4;
+
+class ElementLoops {
+ public:
+  ElementLoops(Emitter& e, const Kernel& kernel, const VectorAxis& vector) : e_(e), kernel_(kernel), vector_(vector) {}
+
+  void run() {
+    if (vector_.reduction) {
+      kept_ = values_to_keep(kernel_);
+      for (const KeptValue& k : kept_) e_.line(fmt::format("float {}[{}];", k.name, kept_floats(kernel_)));
+    }
+    for (int first = 0, next = 0; first < static_cast<int>(kernel_.stages.size()); first = next) {
+      next = vector_.reduction ? first + 1 : end_of_shared_loops(e_, kernel_, first);
+      if (vector_.reduction)
+        stage_along_row(first);
+      else
+        stages(first, next);
+    }
+    if (kernel_.stores.size() > 1) in_order();
+    ask_for_next_point();
+    if (kernel_.stages.empty()) ask_for_vectors_ahead();
+    int loop = static_cast<int>(kernel_.stages.size());
+    for (const Store& store : kernel_.stores) {
+      if (store.row_axes.empty())
+        e_.store(store);
+      else
+        store_row(store, loop);
+      ++loop;
+    }
+  }
+
+  // Whether strip() computes what run() does, and in registers.
+  bool has_strips(const Axis& axis) {
+    constexpr std::size_t kMostStages = 3, kMostNodes = 40;
+    const int count = static_cast<int>(kernel_.stages.size());
+    if (!vector_.parallel || vector_.width == 1 || count == 0) return false;
+    if (kernel_.stages.size() > kMostStages || kernel_.nodes.size() > kMostNodes) return false;
+    for (int i = 0; i < count; ++i) {
+      if (stage_at(i).arg_index >= 0 || !e_.depends(stage_at(i).body, axis.name)) return false;
+    }
+    return std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [](const Store& s) { return s.row_axes.empty(); });
+  }
+
+  void strip(const Axis& axis, const std::string& begin, int vectors) {
+    const int count = static_cast<int>(kernel_.stages.size());
+    const auto sum = [&](int i, int u) { return fmt::format("{}_{}", name_of_sum(i), u); };
+    // Visits each vector, to which the sums of stages before `known` are known.
+    const auto each = [&](int known, const auto& visit) {
+      for (int u = 0; u < vectors; ++u) {
+        e_.open("", {axis.name});
+        e_.line(fmt::format("const {} {} = {} + {};", e_.index_type(), axis.name, begin, u * vector_.width));
+        for (int i = 0; i < known; ++i) e_.stage_done(i, sum(i, u), true);
+        visit(u);
+        e_.close();
+      }
+    };
+    for (int first = 0, next = 0; first < count; first = next) {
+      next = end_of_shared_loops(e_, kernel_, first);
+      for (int u = 0; u < vectors; ++u) {
+        for (int i = first; i < next; ++i) declare_sum(stage_at(i), sum(i, u), false);
+      }
+      // One count of terms for all sums: they run over the same axes.
+      const std::string terms = fmt::format("terms{}", first);
+      const auto add_parts = [&](const char* then) {
+        for (int u = 0; u < vectors; ++u) {
+          for (int i = first; i < next; ++i) {
+            if (!compensated(stage_at(i))) continue;
+            add_part(sum(i, u), carry_type(true));
+            if (*then) e_.line(fmt::format("{}_part = ({})({});", sum(i, u), carry_type(true), then));
+          }
+        }
+      };
+      bool carries = false;
+      for (int i = first; i < next; ++i) carries = carries || compensated(stage_at(i));
+      if (carries) e_.line(fmt::format("int {} = 0;", terms));
+      const int opened = open_loops(e_, reduction_axes(stage_at(first).axes));
+      each(first, [&](int u) {
+        for (const std::string& line : rows_ahead(e_, kernel_, axis, *reduction_axes(stage_at(first).axes).back()))
+          e_.line(line);
+        for (int i = first; i < next; ++i)
+          accumulate_term(e_, kernel_, stage_at(i), sum(i, u) + (compensated(stage_at(i)) ? "_part" : ""), true, false);
+      });
+      if (carries) {
+        e_.open(fmt::format("if (++{} == {})", terms, kPartTerms), {});
+        add_parts("0.0f");
+        e_.line(fmt::format("{} = 0;", terms));
+        e_.close();
+      }
+      close_scopes(e_, opened);
+      add_parts("");
+    }
+    each(count, [&](int) {
+      ask_for_next_point();
+      for (const Store& store : kernel_.stores) e_.store(store);
+    });
+  }
+
+ private:
+  const Stage& stage_at(int i) const { return kernel_.stages[static_cast<std::size_t>(i)]; }
+  static std::string name_of_sum(int i) { return fmt::format("s{}", i); }
+
+  std::vector<const Axis*> reduction_axes(const std::vector<int>& axes) const {
+    std::vector<const Axis*> list;
+    for (const int a : axes) list.push_back(&kernel_.reduction[static_cast<std::size_t>(a)]);
+    return list;
+  }
+
+  // Long sums into one number carry what rounding takes from each addition.
+  bool compensated(const Stage& stage) const { return is_sum(stage) && terms_of_lane(stage) > kLongSum; }
+
+  // Means of pools and sums of parts: what is added up is a few numbers, each rounded on its own.
+  bool carries_each(const Stage& stage) const {
+    const ScalarNode& body = kernel_.nodes[static_cast<std::size_t>(stage.body)];
+    return vector_.carries_each && is_sum(stage) && body.op_name != "mul" && terms_of_lane(stage) > kFewNumbers &&
+           !compensated(stage);
+  }
+
+  static bool is_sum(const Stage& stage) {
+    return stage.combine == Stage::Combine::sum && stage.accumulator == DType::f32 && stage.arg_index < 0;
+  }
+  double terms_of_lane(const Stage& stage) const {
+    double terms = 1;
+    for (const int a : stage.axes) terms *= typical(kernel_.reduction[static_cast<std::size_t>(a)].extent);
+    return terms / (vector_.reduction ? vector_.width : 1);
+  }
+
+  // Stages [first, last), which run over the same axes, in one loop nest in the present vector mode.
+  void stages(int first, int last) {
+    for (int i = first; i < last; ++i) declare_sum(stage_at(i), name_of_sum(i));
+    const int opened = open_loops(e_, reduction_axes(stage_at(first).axes));
+    for (int i = first; i < last; ++i) {
+      if (stage_at(i).arg_index >= 0)
+        compare_term(stage_at(i), name_of_sum(i));
+      else
+        accumulate(stage_at(i), name_of_sum(i), e_.is_vector(stage_at(i).body), compensated(stage_at(i)));
+    }
+    close_scopes(e_, opened);
+    for (int i = first; i < last; ++i) {
+      if (stage_at(i).arg_index < 0 && compensated(stage_at(i)))
+        add_part(name_of_sum(i), carry_type(e_.is_vector(stage_at(i).body)));
+    }
+    for (int i = first; i < last; ++i)
+      e_.stage_done(i, name_of_sum(i) + (stage_at(i).arg_index >= 0 ? "_at" : ""), e_.is_vector(stage_at(i).body));
+  }
+
+  // `counts`: with a count of its terms, if it carries.
+  void declare_sum(const Stage& stage, const std::string& name, bool counts = true) {
+    const DType dtype = stage.accumulator;
+    const std::string initial = initial_text(stage.combine, dtype);
+    const bool vector = e_.is_vector(stage.body);
+    const std::string type = vector ? e_.vector_type(dtype) : dtype == DType::boolean ? "int" : std::string(c_type(dtype));
+    e_.line(vector ? fmt::format("{0} {1} = ({0})({2});", type, name, initial)
+                   : fmt::format("{} {} = {};", type, name, initial));
+    if (stage.arg_index >= 0) e_.line(fmt::format("long {}_at = 0;", name));
+    if (compensated(stage)) declare_carry(name, type, counts);
+    if (carries_each(stage)) e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f);", type, name));
+  }
+
+  std::string carry_type(bool vector) const { return vector ? e_.vector_type(DType::f32) : "float"; }
+
+  // Of a sum to which the sums of kPartTerms terms are added with what rounding took from those before: a step of a plain sum
+  // waits for one addition, one that carries for four.
+  void declare_carry(const std::string& name, const std::string& type, bool counts = true) {
+    e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f), {1}_part = ({0})(0.0f);", type, name));
+    if (counts) e_.line(fmt::format("int {}_terms = 0;", name));
+  }
+
+  void add_part(const std::string& name, const std::string& type) {
+    e_.open("", {});
+    add_carrying(e_, name, type, name + "_part");
+    e_.close();
+  }
+
+  void accumulate(const Stage& stage, const std::string& name, bool vector, bool carry) {
+    accumulate_term(e_, kernel_, stage, carry ? name + "_part" : name, vector, carries_each(stage));
+    if (!carry) return;
+    e_.open(fmt::format("if (++{}_terms == {})", name, kPartTerms), {});
+    add_part(name, carry_type(vector));
+    e_.line(fmt::format("{0}_part = ({1})(0.0f);", name, carry_type(vector)));
+    e_.line(fmt::format("{}_terms = 0;", name));
+    e_.close();
+  }
+
+  // The position of the largest or smallest term.
+  void compare_term(const Stage& stage, const std::string& name) {
+    const std::string x = e_.value(stage.body);
+    const bool largest = stage.combine == Stage::Combine::argmax_first || stage.combine == Stage::Combine::argmax_last;
+    const bool last = stage.combine == Stage::Combine::argmax_last || stage.combine == Stage::Combine::argmin_last;
+    const std::string position = e_.value(stage.arg_index);
+    // A NaN is taken, and then stays: comparisons with it are false.
+    const std::string nan = !is_float(stage.accumulator) ? ""
+                            : last                       ? fmt::format(" || isnan({})", x)
+                                                         : fmt::format(" || (isnan({}) && !isnan({}))", x, name);
+    e_.line(fmt::format("if ({0} {1}{2} {3}{5}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name,
+                        position, nan));
+  }
+
+  // A stage whose innermost axis runs in vectors: lanes are combined at the end.
+  void stage_along_row(int number) {
+    const Stage& stage = stage_at(number);
+    const Axis& inner = kernel_.reduction.back();
+    const int width = vector_width_for(inner.extent, vector_.width);
+    const std::string name = name_of_sum(number), lanes = name + "_lanes";
+    const DType dtype = stage.accumulator;
+    const std::string initial = initial_text(stage.combine, dtype);
+    const bool carry = compensated(stage);
+    e_.line(fmt::format("{} {} = {};", c_type(dtype), name, initial));
+    if (width > 1) e_.line(fmt::format("{0}{1} {2} = ({0}{1})({3});", c_type(dtype), width, lanes, initial));
+    if (carry) declare_carry(name, "float");
+    if (carry && width > 1) declare_carry(lanes, fmt::format("float{}", width));
+    // The loops over the row stand in a block of their own, so that every stage can name its counter alike.
+    e_.open("", {});
+    const auto term = [&](int w, const std::string& of_lanes) {
+      read_kept(number, w);
+      if (w > 1 && w < width)
+        accumulate_narrow(stage, carry ? name + "_part" : name);
+      else
+        accumulate(stage, w > 1 ? of_lanes : name, w > 1, carry);
+      keep(number, w);
+      if (w > 1 && (number == 1 || is_short_and_read_once())) ask_for_row_ahead();
+    };
+    const auto body = [&](int w) { term(w, lanes); };
+    if (has_chains(stage, width))
+      literal_vector_loops(e_, inner, width, body, chains(stage, lanes, width, term));
+    else
+      over_row(stage.axes, body);
+    e_.close();
+    if (carry) add_part(name, "float");
+    if (carry && width > 1) add_part(lanes, fmt::format("float{}", width));
+    if (width > 1) {
+      const std::string sum = fmt::format("{}({})", lane_function(stage.combine), lanes);
+      e_.line(fmt::format("{0} = {1};", name, combine_text(stage.combine, dtype, name, sum)));
+    }
+    e_.stage_done(number, name, false);
+  }
+
+  // What whole vectors leave of a row.
+  void accumulate_narrow(const Stage& stage, const std::string& sum) {
+    const std::string lanes = fmt::format("{}({})", lane_function(stage.combine), e_.vector_value(stage.body));
+    e_.line(fmt::format("{} = {};", sum, combine_text(stage.combine, stage.accumulator, sum, lanes)));
+  }
+
+  bool has_chains(const Stage& stage, int width) const {
+    const Expr& extent = kernel_.reduction.back().extent;
+    const bool is_extreme = stage.combine == Stage::Combine::max || stage.combine == Stage::Combine::min;
+    return is_extreme && stage.axes.size() == 1 && width > 1 && extent.is_constant() && extent.value() >= kChains * width;
+  }
+
+  // Steps of kChains vectors, each with lanes of its own, which end up in `lanes`. Returns where in the row they end.
+  template <class Term>
+  std::int64_t chains(const Stage& stage, const std::string& lanes, int width, const Term& term) {
+    const Axis& inner = kernel_.reduction.back();
+    const auto chain = [&](int i) { return i == 0 ? lanes : fmt::format("{}{}", lanes, i); };
+    for (int i = 1; i < kChains; ++i) e_.line(fmt::format("{}{} {} = {};", c_type(stage.accumulator), width, chain(i), lanes));
+    const std::int64_t step = kChains * width, end = inner.extent.value() / step * step;
+    e_.set_vector_axis(inner.name, width);
+    e_.open(fmt::format("for ({0} {1}_from = 0; {1}_from < {2}; {1}_from += {3})", e_.index_type(), lanes, end, step), {});
+    for (int i = 0; i < kChains; ++i) {
+      e_.open("", {inner.name});
+      e_.line(fmt::format("const {} {} = {}_from + {};", e_.index_type(), inner.name, lanes, i * width));
+      term(width, chain(i));
+      e_.close();
+    }
+    e_.close();
+    for (int i = 1; i < kChains; ++i)
+      e_.line(fmt::format("{} = {};", lanes, combine_text(stage.combine, stage.accumulator, lanes, chain(i))));
+    return end;
+  }
+
+  void store_row(const Store& store, int number) {
+    e_.open("", {});
+    if (vector_.reduction) {
+      over_row(store.row_axes, [&](int w) {
+        read_kept(number, w);
+        e_.store(store);
+        keep(number, w);
+        if (number == 1 && w > 1) ask_for_row_ahead();
+      });
+    } else {
+      const int opened = open_loops(e_, reduction_axes(store.row_axes));
+      e_.store(store);
+      close_scopes(e_, opened);
+    }
+    e_.close();
+  }
+
+  void ask_for_next_point() {
+    if (e_.mode().outside.empty() || e_.mode().width == 1) return;
+    for (const AskedAhead& a : asked_ahead(kernel_, e_.mode().vector_axis)) e_.line(asking_for(a.operand, a.place));
+  }
+
+  std::string asking_for(int operand, const Expr& place) {
+    return fmt::format("oclc_prefetch({} + {});", kernel_.operands[static_cast<std::size_t>(operand)].name, e_.index(place));
+  }
+
+  // Of what is as large as results that go past the caches, more than processors ask for themselves.
+  void ask_for_vectors_ahead() {
+    const EmitMode& mode = e_.mode();
+    if (!mode.streams || mode.width == 1 || !mode.outside.empty()) return;
+    std::set<std::string> lines;
+    for (const ScalarNode& node : kernel_.nodes) {
+      if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || node.index.coefficient(mode.vector_axis) != Expr(1))
+        continue;
+      const bool is_large = std::all_of(kernel_.axes.begin(), kernel_.axes.end(),
+                                        [&](const Axis& a) { return a.extent == Expr(1) || node.index.uses(a.name); });
+      if (is_large) lines.insert(asking_for(node.operand, node.index + Expr(std::int64_t{kAheadElements})));
+    }
+    for (const std::string& line : lines) e_.line(line);
+  }
+
+  // What several stores share in the order in which it was built: neighbouring sums advance together, and what they read is
+  // used up soon.
+  void in_order() {
+    std::vector<bool> wanted(kernel_.nodes.size(), false);
+    for (const Store& store : kernel_.stores) {
+      if (!store.row_axes.empty()) continue;
+      wanted[static_cast<std::size_t>(store.value)] = true;
+    }
+    for (std::size_t i = wanted.size(); i-- > 0;) {
+      if (!wanted[i]) continue;
+      for (const NodeId a : kernel_.nodes[i].args) wanted[static_cast<std::size_t>(a)] = true;
+    }
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i] && kernel_.nodes[i].op_name == "fma") e_.value(static_cast<NodeId>(i));
+    }
+  }
+
+  // In the body of loop `number` of a row, for a vector of `width` or an element: what an earlier loop kept, and what it keeps.
+  void read_kept(int number, int width) {
+    const std::string& at = kernel_.reduction.back().name;
+    for (const KeptValue& k : kept_) {
+      if (std::find(k.others.begin(), k.others.end(), number) == k.others.end()) continue;
+      e_.define(k.node, width > 1 ? fmt::format("vload{}(0, {} + {})", width, k.name, at) : fmt::format("{}[{}]", k.name, at));
+    }
+  }
+  void keep(int number, int width) {
+    const std::string& at = kernel_.reduction.back().name;
+    for (const KeptValue& k : kept_) {
+      if (k.first != number) continue;
+      const std::string v = e_.value(k.node);
+      e_.line(width > 1 ? fmt::format("oclc_store({}, {} + {});", v, k.name, at) : fmt::format("{}[{}] = {};", k.name, at, v));
+    }
+  }
+
+  // A row's first loop waits for memory. The second one, or the first if it is the only one, asks for what the first one of a
+  // row ahead reads.
+  void ask_for_row_ahead() {
+    const Axis& inner = kernel_.reduction.back();
+    const auto rows =
+        std::find_if(kernel_.axes.rbegin(), kernel_.axes.rend(), [](const Axis& a) { return a.extent != Expr(1); });
+    if (rows == kernel_.axes.rend() || kernel_.reduction.size() != 1 || typical(inner.extent) < kFewestAhead) return;
+    const double ahead = std::ceil(kAheadElements / typical(inner.extent));
+    for (std::size_t i = 0; i < kernel_.nodes.size(); ++i) {
+      const ScalarNode& node = kernel_.nodes[i];
+      if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || !e_.depends(static_cast<NodeId>(i), inner.name))
+        continue;
+      const auto along = node.index.coefficient(inner.name), step = node.index.coefficient(rows->name);
+      if (!along || *along != Expr(1) || !step || *step == Expr(0)) continue;
+      e_.line(asking_for(node.operand, node.index + *step * Expr(static_cast<std::int64_t>(ahead))));
+    }
+  }
+
+  bool is_short_and_read_once() const {
+    return kernel_.stages.size() == 1 && typical(kernel_.reduction.back().extent) < kLongRow &&
+           std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [](const Store& s) { return s.row_axes.empty(); });
+  }
+
+  // Loops over reduction axes of which the last is the innermost, in vectors.
+  void over_row(const std::vector<int>& axes, const LoopBody& body) {
+    std::vector<const Axis*> outer = reduction_axes(axes);
+    outer.pop_back();
+    const Axis& inner = kernel_.reduction.back();
+    const int opened = open_loops(e_, outer), width = vector_width_for(inner.extent, vector_.width);
+    if (inner.extent.is_constant() && width > 1)
+      literal_vector_loops(e_, inner, width, body);
+    else
+      vector_loops(e_, {inner, "0", e_.index(inner.extent), true}, width, body);
+    close_scopes(e_, opened);
+  }
+
+  Emitter& e_;
+  const Kernel& kernel_;
+  const VectorAxis& vector_;
+  std::vector<KeptValue> kept_;
+};
+
+}  // namespace
+
+void emit_element(Emitter& e, const Kernel& kernel, const VectorAxis& vector) { ElementLoops(e, kernel, vector).run(); }
+
+bool has_strips(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis) {
+  return ElementLoops(e, kernel, vector).has_strips(axis);
+}
+
+void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis, const std::string& begin,
+                int vectors) {
+  ElementLoops(e, kernel, vector).strip(axis, begin, vectors);
+}
+
+}  // namespace oclc

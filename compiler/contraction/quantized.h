@@ -1,0 +1,20 @@
+// Products of few rows whose weights come from memory once a run, in 20 or 24 bits a number by blocks: template
+// contraction_short_cpu.cl.
+#pragma once
+#include <optional>
+
+#include "compiler/contraction/problem.h"
+#include "compiler/contraction/tiles.h"
+
+namespace oclc {
+
+// Whether weights can be stored so: constant floats that `fma` packs and reads in place, for few rows.
+bool can_quantize(const Problem& problem, const std::optional<FmaTiles>& fma);
+// Of all weights, as floats.
+std::int64_t weight_bytes(const Problem& problem);
+// Seconds that weights of so many bits save; 0 if they are not worth it.
+double saved_by_bits(const Problem& problem, int bits, const Target& target);
+QuantizedTiles choose_quantized(const Problem& problem, int bits, const Target& target);
+double quantized_seconds(const Problem& problem, int bits, const Target& target);
+
+}  // namespace oclc

@@ -1,0 +1,49 @@
+#include "compiler/ir/precision.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+struct Row {
+  std::string_view name;
+  Precision precision;
+};
+
+// In the order of the enumeration.
+constexpr Row kRows[] = {
+    {"strict", {.contract = Contract::strict, .products = Products::fma, .bf16_products = 0, .careful_sums = true, .error = 0}},
+    {"fp32", {.contract = Contract::fp32}},
+    {"fast", {.contract = Contract::fast, .bf16_products = 3, .error = 2e-5}},
+    {"tf32", {.contract = Contract::tf32, .products = Products::rounded, .bf16_products = 3, .error = 0}},
+    {"bf16", {.contract = Contract::bf16, .bf16_products = 1, .error = 0}},
+};
+
+}  // namespace
+
+std::string_view name_of(Contract contract) { return kRows[static_cast<std::size_t>(contract)].name; }
+
+Contract find_contract(std::string_view name) {
+  std::string names;
+  for (const Row& row : kRows) {
+    if (row.name == name) return row.precision.contract;
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
+  }
+  throw CompileError({.stage = "usage",
+                      .wanted = "a contract of precision: " + names,
+                      .found = fmt::format("'{}'", name),
+                      .advice = "16-bit activations of a training run are --mixed f16 or --mixed bf16",
+                      .exit_code = ExitCode::usage});
+}
+
+Precision precision_under(Contract contract, bool trains) {
+  Precision precision = kRows[static_cast<std::size_t>(contract)].precision;
+  precision.careful_sums = precision.careful_sums || trains;
+  return precision;
+}
+
+}  // namespace oclc

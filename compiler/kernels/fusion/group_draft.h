@@ -1,0 +1,51 @@
+// Groups while they are being made: what the steps of grouping share.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compiler/kernels/fusion/group.h"
+
+namespace oclc {
+
+struct GroupDraft {
+  GroupDraft(const Graph& of, const GroupOptions& with);
+
+  const Graph& graph;
+  const GroupOptions options;
+  std::vector<Node*> all_nodes;
+  std::unordered_map<const Node*, std::size_t> position;
+  std::vector<Group> groups;
+  std::unordered_map<const Node*, int> group_by_node;
+  std::unordered_set<const Node*> inlined;  // never stored: between reductions of one kernel
+  std::unordered_set<const Node*> placed;
+  std::unordered_map<const Value*, const Node*> placed_in;
+  std::unordered_map<const Node*, std::string> why_not;
+
+  int start_group(Node* node, bool anchor);
+  void add_to_group(Node* node, int id);
+  void restore(int id, const std::vector<Node*>& nodes);
+  std::optional<int> group_of(const Node* node) const;
+  // True if computing `value` needs a result of group `id`. Groups count as a whole: what one member reads, all need.
+  bool depends_on(const Value* value, int id) const;
+  // True if another kernel stands between results of group `id` and `value`.
+  bool needs_back(const Value* value, int id) const;
+  bool is_cyclic(int id) const;
+};
+
+// Elementwise operators of at most this many flops are computed again rather than stored between reductions.
+constexpr int kCheapFlops = 2;
+
+// Reductions over the same axes of what is computed from the same values become one kernel, even if one needs the result of
+// another: mean and variance, the sums of a batch norm's gradient. The group that `node` joined, if any.
+std::optional<int> join_sibling(GroupDraft& draft, Node* node);
+// Elementwise work on the rows that reductions along the innermost axes read joins them, if its result is stored at all: a
+// layer norm's gradient reads its rows once.
+void grow_row(GroupDraft& draft, int id);
+// What no group took yet is inlined into its readers, placed in a concatenation, or a pointwise kernel of its own.
+void store_rest(GroupDraft& draft);
+
+}  // namespace oclc

@@ -1,0 +1,92 @@
+// Evaluates nodes whose operands are all constants, by the operators' reference. Without it, arithmetic on weights (scales of
+// batch norms, casts) would run at each inference. Index maps that only blow up memory (expand) are left to the kernels.
+#include <algorithm>
+#include "compiler/ir/op_def.h"
+
+#include "compiler/ops/op_list.h"
+#include "compiler/passes/pipeline/pass.h"
+#include "compiler/passes/pipeline/rewrite.h"
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+struct Sizes {
+  std::int64_t operands = 0, results = 0;  // bytes
+};
+
+std::optional<Sizes> sizes_if_constant(const Node& node) {
+  Sizes sizes;
+  for (const Value* input : node.inputs) {
+    if (!input) continue;
+    const HostTensor* tensor = constant_of(input);
+    if (!tensor) return std::nullopt;
+    sizes.operands += static_cast<std::int64_t>(tensor->bytes());
+  }
+  for (const auto& output : node.outputs) {
+    if (!output->type.is_static()) return std::nullopt;
+    const std::int64_t count = output->type.elements().value(),
+                       size = static_cast<std::int64_t>(size_bytes(output->type.dtype));
+    if (count > INT64_MAX / 16 / size) return std::nullopt;
+    sizes.results += count * size;
+  }
+  return sizes;
+}
+
+// Expressions among the attributes may name symbols that have no value here.
+bool is_bound(const Node& node) {
+  for (const auto& [name, value] : node.attributes) {
+    const auto* exprs = std::get_if<std::vector<Expr>>(&value);
+    for (const Expr& e : exprs ? *exprs : std::vector<Expr>()) {
+      if (!e.is_constant()) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<HostTensor> evaluate(const Node& node, const std::vector<HostTensor>& operands) {
+  try {
+    return node.op->eval(node, operands, {});
+  } catch (const CompileError& error) {
+    auto parts = error.parts();
+    parts.stage = "passes";
+    if (parts.node.empty()) parts.node = node.source;
+    if (parts.op.empty()) parts.op = std::string(node.op->name);
+    throw CompileError(parts);
+  }
+}
+
+}  // namespace
+
+bool fold_constants(Graph& graph, const PassContext& context) {
+  bool changed = graph.erase_dead();
+  std::int64_t spent = 0;
+  for (Node* node : graph.nodes()) {
+    const bool has_operand = std::any_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return v != nullptr; });
+    if (!has_operand || !node->op->eval || !node->bodies.empty() || node->op->kind == OpKind::opaque || !is_bound(*node))
+      continue;
+    if (is(node, "reshape")) continue;  // simplify_movement shares the bytes
+    const auto sizes = sizes_if_constant(*node);
+    if (!sizes || sizes->results > context.fold_result_bytes || sizes->results > context.fold_total_bytes - spent) continue;
+    if (sizes->results > context.fold_growth_bytes && sizes->results > 2 * sizes->operands) continue;
+    if (is(node, "expand") && sizes->results > sizes->operands) continue;
+    std::vector<HostTensor> operands;
+    for (const Value* input : node->inputs) operands.push_back(input ? *constant_of(input) : HostTensor(DType::f32, {0}));
+    std::vector<HostTensor> results = evaluate(*node, operands);
+    spent += sizes->results;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!(results[i].type() == node->output(i)->type))
+        check_failed("type", "fold_constants", 0, node->output(i)->type.text());
+      Value* folded = graph.add(op("constant"), {}, {{"tensor", std::move(results[i])}}, node->source, node)->output();
+      folded->layout = node->output(i)->layout;
+      if (node->output(i)->users.empty() && !graph.is_output(node->output(i))) continue;
+      graph.replace_all_uses(node->output(i), folded);
+    }
+    graph.erase(node);
+    changed = true;
+  }
+  graph.erase_dead();
+  return changed;
+}
+
+}  // namespace oclc

@@ -1,0 +1,58 @@
+// tools/check_documents on small trees: which names in documents it lets through and which it prints.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/process.h"
+
+namespace {
+
+using oclc::test::Folder;
+using oclc::test::Outcome;
+
+constexpr const char* kIndex = "# Choices\n\n- [Arena](memory.md#arena-offsets)\n";
+constexpr const char* kChoice = "# Choices: memory\n\n## Arena offsets\nChosen.\nCode: `arena.cpp`\n";
+
+// What is printed before the last line for a tree whose documents name the rest of it right but for `file`.
+std::string verdict(const std::string& file, const std::string& text) {
+  const Folder tree;
+  tree.add("arena.cpp", "");
+  tree.add("docs/choices/README.md", kIndex);
+  tree.add("docs/choices/memory.md", kChoice);
+  tree.add(file, text);
+  const Outcome outcome = oclc::test::run(OCLC_SOURCE_DIR "/tools/check_documents " + tree.path.string());
+  const std::size_t last = outcome.text.find("check_documents: ");
+  CHECK((outcome.status == 0) == (last == 0));
+  return outcome.text.substr(0, last);
+}
+
+}  // namespace
+
+TEST_CASE("documents that name what is there pass") {
+  CHECK(verdict("docs/a.md",
+                "# A\n[up](../arena.cpp) [web](https://a.b/c) [here](#a) [choice](choices/memory.md#arena-offsets)\n") == "");
+  CHECK(verdict("docs/a.md", "    [in code](nowhere.md)\n```\n[in a fence](nowhere.md)\n```\n") == "");
+}
+
+TEST_CASE("links that lead nowhere are printed with their place") {
+  CHECK(verdict("docs/a.md", "# A\n[b](b.md)\n") == "docs/a.md:2: the link leads nowhere: b.md\n");
+  CHECK(verdict("docs/a.md", "# A\n[b](#b)\n") == "docs/a.md:2: no such heading: #b\n");
+  CHECK(verdict("docs/a.md", "[c](choices/memory.md#free-lists)\n") ==
+        "docs/a.md:1: no such heading: choices/memory.md#free-lists\n");
+}
+
+TEST_CASE("a choice names files that exist") {
+  CHECK(verdict("docs/choices/memory.md", "## Arena offsets\nCode: `arena.cpp`,\n`heap.cpp`\n") ==
+        "docs/choices/memory.md:3: no such file: heap.cpp\n");
+  CHECK(verdict("docs/choices/memory.md", "## Arena offsets\nChosen.\n") ==
+        "docs/choices/memory.md:1: the choice names no file: wanted a line `Code: `path`, ..`\n");
+}
+
+TEST_CASE("a choice stands in the index") {
+  CHECK(verdict("docs/choices/README.md", "# Choices\n") ==
+        "docs/choices/memory.md:3: the choice is missing in docs/choices/README.md\n");
+}
+
+TEST_CASE("a tree without documents is an error, not a success") {
+  CHECK(oclc::test::run(OCLC_SOURCE_DIR "/tools/check_documents " + Folder().path.string()).status == 2);
+}
