@@ -1,7 +1,8 @@
-# Writes OUT: a C++ table of the text of FILES, in raw literals cut below the compilers' length limit.
+# Writes OUT: a C++ table of the text of FILES, which lie in FOLDER, in raw literals cut below the compilers' length limit.
 set(text "#include \"compiler/codegen/text/template_table.h\"\nnamespace oclc {\nconst std::vector<TemplateText>& template_texts() {\n  static const std::vector<TemplateText> rows = {\n")
 foreach(file ${FILES})
-  get_filename_component(name ${file} NAME_WE)
+  file(RELATIVE_PATH name ${FOLDER} ${file})
+  string(REGEX REPLACE "\\.cl$" "" name ${name})
   file(READ ${file} body)
   set(parts "")
   string(LENGTH "${body}" length)

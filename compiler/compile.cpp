@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/contraction/choose.h"
 #include "compiler/passes/graph_passes.h"
+#include "compiler/plan/placed_kernels.h"
 #include "compiler/schedule_passes.h"
 #include "compiler/support/error.h"
 
@@ -66,7 +67,8 @@ LowerOptions lower_options(const CompileOptions& options, const Target& target) 
           .blas = options.gemm == "clblast",
           .even_positions = cpu,
           .lays_out_operands = lays_out_operands(options, target),
-          .copies_operands = cpu};
+          .copies_operands = cpu,
+          .costs = fusion_costs(target)};
 }
 
 ScheduleContext schedule_context(const CompileOptions& options, const Target& target) {
@@ -80,8 +82,7 @@ PlanOptions plan_options(const CompileOptions& options) {
   PlanOptions plan;
   plan.precision = options.precision;
   plan.limits = options.limits;
-  plan.resident = !is_disabled(options, "fuse") && !is_disabled(options, "resident");
-  plan.one_memory = !is_disabled(options, "fuse") && !is_disabled(options, "one_memory");
+  plan.target = options.target.name;
   for (const std::string& name : options.disabled) plan.notes.push_back("disable=" + name);
   plan.notes.push_back("conv=" + options.conv);
   plan.notes.push_back("gemm=" + options.gemm);
@@ -96,7 +97,8 @@ void run_pipeline(Module& module, const CompileOptions& options) {
 }
 
 Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) {
-  Compiled result{.module = std::move(module)};
+  Compiled result;
+  result.module = std::move(module);
   const Target target = target_under_contract(options, *result.module);
   const auto stage = [&](std::string_view name) {
     if (options.progress) options.progress(name);
@@ -112,9 +114,16 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   choose_contractions(result.schedule, target, options.report ? &result.contractions : nullptr);
   if (options.stop_after == "schedule") return result;
   stage("codegen");
+  const bool one_memory = !is_disabled(options, "fuse") && !is_disabled(options, "one_memory");
+  std::vector<GeneratedLaunch> launches = generate_launches(result.schedule, target, one_memory);
+  if (options.stop_after == "codegen") {
+    result.plan.files = files_of(launches);
+    return result;
+  }
+  stage("plan");
   PlanOptions planned = plan_options(options);
   planned.assumptions = result.module->assumptions;
-  result.plan = build_plan(result.schedule, target, planned);
+  result.plan = build_plan(result.schedule, std::move(launches), planned);
   return result;
 }
 

@@ -12,6 +12,8 @@
 #include "compiler/schedule/loops_apart.h"
 #include "compiler/schedule/persistent.h"
 #include "compiler/schedule/pool_products.h"
+#include "compiler/schedule/prefetch_weights.h"
+#include "compiler/schedule/resident.h"
 #include "compiler/schedule/short_products.h"
 #include "compiler/schedule/split_sums.h"
 #include "compiler/schedule/stripes.h"
@@ -30,6 +32,10 @@ bool is_multicore(const ScheduleContext& c) { return claims_on_cores(c) && c.tar
 bool has_wgmma(const ScheduleContext& c) { return c.target.has.wgmma; }
 bool multiplies_groups(const ScheduleContext& c) { return c.target.multiplies_groups(); }
 bool rounds_in_groups(const ScheduleContext& c) { return has_wgmma(c) && c.target.precision.products == Products::rounded; }
+bool shares_launches(const ScheduleContext& c) { return c.target.megakernel() != Megakernel::none; }
+bool rounds_on_gpu(const ScheduleContext& c) {
+  return has_group_templates(c) && c.target.precision.products == Products::rounded;
+}
 bool multiplies_on_vectors(const ScheduleContext& c) { return c.target.has_vector_templates(); }
 bool rounds_weights(const ScheduleContext& c) { return multiplies_on_vectors(c) && c.rounds_weights; }
 bool multiplies_by_fma(const ScheduleContext& c) { return multiplies_on_vectors(c) && !c.target.multiplies_tiles(); }
@@ -65,6 +71,9 @@ constexpr SchedulePass kSchedulePasses[] = {
      "takes the products whose weights keep their bits"},
     {"side_by_side", side_by_side, Needs::fuse, is_gpu, "pack_right_operands", "packing is what most products wait for"},
     {"loops_apart", loops_apart, Needs::resident, is_multicore, "stripes", "leaves loops over stripes and images alone"},
+    {"resident", resident, Needs::resident, shares_launches, "loops_apart",
+     "all other passes have made the steps that it gathers"},
+    {"prefetch_weights", prefetch_weights, Needs::fuse, rounds_on_gpu, "resident", "launches stand in their final order"},
 };
 
 }  // namespace

@@ -8,7 +8,8 @@
 
 namespace oclc::runtime {
 
-// Value of `e`; throws OCLC_E_BINDING naming `what` if it overflows or divides by 0 or less. An absent expression is `otherwise`.
+// Value of `e`; throws OCLC_E_BINDING naming `what` if it overflows or divides by 0 or less. An absent expression is
+// `otherwise`.
 std::int64_t evaluate(const oclc::plan::Expr* e, std::span<const std::int64_t> symbols, const char* what,
                       std::int64_t otherwise = 0);
 

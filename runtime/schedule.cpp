@@ -333,10 +333,10 @@ bool Schedule::bind(std::span<const std::int64_t> symbols, std::span<const Place
   places_.assign(places.begin(), places.end());
   bool changed = false;
   for (Leaf& leaf : leaves_) {
-    // What depends on a counter waits for its loop; the rest of its arguments is set now.
+    // What depends on a counter waits for its loop, and what is laid out late for that; the rest of its arguments is set now.
     if (!leaf.looping) changed = evaluate_geometry(leaf, symbols) || changed;
     for (Leaf::Slot& slot : leaf.slots)
-      if (!slot.looping && !leaf.empty) changed = set_slot(leaf, slot, symbols) || changed;
+      if (!slot.looping && !is_laid_out_late(*slot.arg) && !leaf.empty) changed = set_slot(leaf, slot, symbols) || changed;
   }
   return changed;
 }

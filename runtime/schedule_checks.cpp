@@ -110,7 +110,7 @@ void Schedule::check_scalar(const Leaf& leaf, cl_kernel kernel, cl_uint index, s
   const auto space = space_of(kernel, index);
   if (!space) return;
   const std::string found = type_of_parameter(kernel, index);
-  if (*space != CL_KERNEL_ARG_ADDRESS_PRIVATE || found.empty() || found != wanted)
+  if (*space != CL_KERNEL_ARG_ADDRESS_PRIVATE || (!found.empty() && found != wanted))
     reject(leaf.described() + " takes " + std::string(space_name(*space)) + " '" + found + "' as argument " +
            std::to_string(index) + ", the plan gives '" + std::string(wanted) + "'");
 }
@@ -122,7 +122,7 @@ void Schedule::check_pointer(const Leaf& leaf, cl_kernel kernel, const Leaf::Slo
   const bool fits = local ? *space == CL_KERNEL_ARG_ADDRESS_LOCAL
                           : *space == CL_KERNEL_ARG_ADDRESS_GLOBAL || *space == CL_KERNEL_ARG_ADDRESS_CONSTANT;
   const std::string found = type_of_parameter(kernel, slot.index);
-  if (!fits || found.empty() || !found.ends_with('*'))
+  if (!fits || (!found.empty() && !found.ends_with('*')))
     reject(leaf.described() + " takes " + std::string(space_name(*space)) + " '" + found + "' as argument " +
            std::to_string(slot.index) + ", the plan gives " + (local ? "local memory" : "a buffer"));
   if (local) return;

@@ -9,40 +9,14 @@
 // scores    hole SCORES makes of the 16 sums v from (m, n) on what softmax sees. Default: v / 8.
 // V         hole PACK_VALUES fills the same with columns of values. Default: values[(g * KEYS + k) * COLUMNS + n].
 // C         hole EPILOGUE stores 16 columns v from (m, n) on. Default: c[(g * ROWS + m) * COLUMNS + n].
-// parameter legal values (default)
-//   G, ROWS   groups and rows of each, which may be variables (1, 70)
-//   KEYS      at least 1 (70)
-//   DEPTH     of a query and of a key, at least 16 (64)
-//   COLUMNS   of a value (64)
-//   PRODUCTS  6, 3, 1: products of parts (6)
-//   MT        blocks of rows of a work-item (2)
 // local memory 4 * SPACE bytes: scores and shares of two blocks, parts of keys and of values.
 // launch: G * ROW_ITEMS groups of one work-item.
 // paper     Rabe, Staats: Self-attention does not need O(n^2) memory, 2021.
-#ifndef G
-#define G 1
-#endif
-#ifndef ROWS
-#define ROWS 70
-#endif
-#ifndef KEYS
-#define KEYS 70
-#endif
-#ifndef DEPTH
-#define DEPTH 64
-#endif
-#ifndef COLUMNS
-#define COLUMNS 64
-#endif
-#ifndef PRODUCTS
-#define PRODUCTS 6
-#endif
-#ifndef MT
-#define MT 2
-#endif
+//@param G 1 {1.., name} ROWS 70 {1.., name} KEYS 70 {1..}  groups, rows of each, keys
+//@param DEPTH 64 {16..} COLUMNS 64 {1..}  of a query and of a key; of a value
+//@param MT 2 {1..}  blocks of rows of a work-item
+//@include amx_parts
 #define PW 32
-#define PARTS (PRODUCTS == 6 ? 3 : PRODUCTS == 3 ? 2 : 1)
-#define STEP (PARTS * 1024)
 #define ROW_ITEMS ((ROWS + MT * 32 - 1) / (MT * 32))
 #define DEPTH_STEPS ((DEPTH + 31) / 32)
 #define KEY_PANELS ((KEYS + 31) / 32)
@@ -55,10 +29,6 @@
 #define SUMS (2 * KEY_PANELS * 1024 + 1024 + 64)
 #define STEPS (DEPTH_STEPS + 2 * KEY_PANELS + CALLS)
 #define SPACE (16 + SUMS + STEPS * STEP / 2 + COPIED_PANELS * B_PANEL)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#define SPLIT JOIN(oclc_split_, PRODUCTS)
-#define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
 #define VW 16
 #define VEC float16
 #define STORE(v, p) oclc_store(v, p)

@@ -8,33 +8,11 @@
 // V         hole V_ELEMENTS gives the element v of row k, column n. Default: values[(g * KEYS + k) * COLUMNS + n].
 // C         hole EPILOGUE stores four columns v from (m, n) on. Default: c[(g * ROWS + m) * COLUMNS + n].
 // local K   space[key * K_PITCH + k]; local V: V_AT + key * V_PITCH + column; scores: S_AT + row * S_PITCH + key.
-// parameter legal values (default)
-//   G, ROWS, KEYS, DEPTH, COLUMNS, WARPS   as in attention_mma_gpu.cl
 // local memory 4 * SPACE bytes.
 // launch: G * ROW_TILES groups of ITEMS work-items.
 // paper     Milakov, Gimelshein: Online normalizer calculation for softmax, 2018.
-#ifndef G
-#define G 1
-#endif
-#ifndef ROWS
-#define ROWS 128
-#endif
-#ifndef KEYS
-#define KEYS 128
-#endif
-#ifndef DEPTH
-#define DEPTH 64
-#endif
-#ifndef COLUMNS
-#define COLUMNS 64
-#endif
-#ifndef WARPS
-#define WARPS 4
-#endif
-#define ITEMS (WARPS * 32)
-#define BM (WARPS * 16)
-#define BN 16
-#define ROW_TILES ((ROWS + BM - 1) / BM)
+//@include attention_sizes
+//@param BN 16 {16.. step 8}  keys of a block
 // Vectors of four: of a key, and of each half of the columns.
 #define KD ((DEPTH + 3) / 4)
 #define VD ((COLUMNS + 7) / 8)

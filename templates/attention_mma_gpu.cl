@@ -13,58 +13,16 @@
 // V         hole V_ELEMENTS gives VV elements v from row k, column n on, along n or along k. Default: values[(g * KEYS + k) * COLUMNS + n].
 // C         hole EPILOGUE stores four columns v from (m, n) on. Default: c[(g * ROWS + m) * COLUMNS + n].
 // local K   space[key * K_PITCH + k]; local V: V_AT + key * V_PITCH + column. At the end tile C: space[row * C_PITCH + column].
-// parameter legal values (default)
-//   G, ROWS, KEYS  extents: literals, or names that the hole SIZES declares (1, 128, 128)
-//   DEPTH, COLUMNS extents of k and c: literals up to 128 (64, 64)
-//   WARPS   sub-groups of 32 work-items and 16 rows each (4)
-//   BN      keys of a block: a multiple of 32 (64)
-//   KV, VV  elements of a load: 1, 4 (4, 4)
-//   K_ALONG_DEPTH, V_ALONG_COLUMNS   1: loads run along k, and along columns; 0: along the keys (1, 1)
-//   SPLIT   0, 1 (1)
-//   EPILOGUE_UNROLL  copies of the epilogue: 4, or 1 for an expensive one (4)
 // local memory 4 * SPACE bytes.
 // launch: G * ROW_TILES groups of ITEMS work-items.
 // paper     Milakov, Gimelshein: Online normalizer calculation for softmax, 2018; Rabe, Staats: Self-attention does not need O(n^2)
 //           memory, 2021; Dao et al.: FlashAttention, 2022.
-#ifndef G
-#define G 1
-#endif
-#ifndef ROWS
-#define ROWS 128
-#endif
-#ifndef KEYS
-#define KEYS 128
-#endif
-#ifndef DEPTH
-#define DEPTH 64
-#endif
-#ifndef COLUMNS
-#define COLUMNS 64
-#endif
-#ifndef WARPS
-#define WARPS 4
-#endif
-#ifndef BN
-#define BN 64
-#endif
-#ifndef KV
-#define KV 4
-#endif
-#ifndef VV
-#define VV 4
-#endif
-#ifndef K_ALONG_DEPTH
-#define K_ALONG_DEPTH 1
-#endif
-#ifndef V_ALONG_COLUMNS
-#define V_ALONG_COLUMNS 1
-#endif
-#ifndef SPLIT
-#define SPLIT 1
-#endif
-#ifndef EPILOGUE_UNROLL
-#define EPILOGUE_UNROLL 4
-#endif
+//@include attention_sizes
+//@param BN 64 {32.. step 32}  keys of a block
+//@param KV 4 {1, 4} VV 4 {1, 4}  elements of a load
+//@param K_ALONG_DEPTH 1 {0, 1} V_ALONG_COLUMNS 1 {0, 1}  1: loads run along k, and along columns; 0: along the keys
+//@param SPLIT 1 {0, 1}
+//@param EPILOGUE_UNROLL 4 {1, 4}  copies of the epilogue: 4, or 1 for an expensive one
 #if KV == 4
 #define K_VECTOR float4
 #else
@@ -75,9 +33,6 @@
 #else
 #define V_VECTOR float
 #endif
-#define ITEMS (WARPS * 32)
-#define BM (WARPS * 16)
-#define ROW_TILES ((ROWS + BM - 1) / BM)
 #define KD ((DEPTH + 7) / 8)
 #define VD ((COLUMNS + 7) / 8)
 #define K_PITCH (KD * 8 + 4)

@@ -6,87 +6,35 @@
 // B         b[((g * PANELS + n / 32) * TAPS + tap) * TAP_STEPS + k / 32] is a step of tiles_amx.cl, K padded with zeros to steps of
 //           32, columns N .. 32 * PANELS - 1 zero.
 //           With one product A may lie in memory as bfloat16: its vectors are then VALUES = ushort16, taken as they are.
-// C         c[(g * M + m) * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
-// parameter legal values (default)
-//   G, M, N, K, TAPS   as in contraction_cpu.cl
-//   PRODUCTS  6, 3, 1: products of parts (6)
-//   PV        16; 1 where neighbours in k are not neighbours in memory or K < 16 (16)
-//   VALUES    float16; ushort16: bfloat16 with PRODUCTS = 1 and PV = 16 (float16)
-//   MT, NP    blocks of 32 rows and panels of 32 columns of a work-item: at least 1
-//   CHUNK     steps of k that are split at a time: at least 1, and all, TAPS * TAP_STEPS, where they fit (all)
-//   SWEEP     1: a block of rows meets all panels before the next block does, and its results are stored row by row; for one chunk and
-//             weights that stay in the second-level cache (0)
+// C         c[(g * M + m) * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of two blocks, or of all if there are several chunks, or of a sweep.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 70
-#endif
-#ifndef N
-#define N 48
-#endif
-#ifndef K
-#define K 80
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef PRODUCTS
-#define PRODUCTS 6
-#endif
-#ifndef PV
-#define PV 16
-#endif
-#ifndef VALUES
-#define VALUES float16
-#endif
-#ifndef MT
-#define MT 1
-#endif
-#ifndef NP
-#define NP 1
-#endif
+//@param M 70 {1.., name} N 48 {1.., name} K 80 {1..}
+//@include gemm_sizes
+//@include amx_parts
+//@include amx_columns
+#define BLOCK_ROWS 32
+#define STEP_TERMS 32
 #define TAP_STEPS ((K + 31) / 32)
-#define STEPS (TAPS * TAP_STEPS)
-#ifndef CHUNK
-#define CHUNK STEPS
-#endif
-#define PARTS (PRODUCTS == 6 ? 3 : PRODUCTS == 3 ? 2 : 1)
-#define STEP (PARTS * 1024)
-#define PANELS ((N + 31) / 32)
-#define ROW_BLOCKS ((M + MT * 32 - 1) / (MT * 32))
-// The first of the blocks of rows of a work-item: they have equal numbers, or the last ones, whose rows may be fewer, one more.
-#define FIRST_BLOCK(row_block) ((int)((long)(row_block) * ((M + 31) / 32) / ROW_BLOCKS))
-#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
-#ifndef SWEEP
-#define SWEEP 0
-#endif
+//@include amx_rows
+//@param PV 16 {1, 16}  1 where neighbours in k are not neighbours in memory or K < 16
+//@param VALUES float16 {float16, ushort16}  ushort16: bfloat16 with PRODUCTS = 1 and PV = 16
+//@param CHUNK STEPS {1..STEPS}  steps of k that are split at a time: all, TAPS * TAP_STEPS, where they fit
+//@param SWEEP 0 {0, 1}  1: a block of rows meets all panels before the next block does, and its results are stored row by row; for one chunk
+//                    and weights that stay in the second-level cache
 #define CHUNKED (CHUNK < STEPS)
 #define SUMS (CHUNKED ? MT * NP : SWEEP ? NP : 2)
 // Where the sums of the `at`-th block of a work-item lie, of rows `i_block` and columns `panel`.
 #define SUMS_OF(at, i_block, panel) (CHUNKED ? (i_block) * NP + (panel) - panel_begin : SWEEP ? (panel) - panel_begin : (at) & 1)
-// Stretches of a block's sums, beside each of which some rows of the block before go through the epilogue: while the unit multiplies,
-// vectors are computed and stored.
-#define PIECES 16
 // Floats from one block of sums to the next: rows of a sweep's do not share their sets of the first-level cache.
 #define SUM (SWEEP ? 1040 : 1024)
-// Blocks of rows that ask for a part of the next panel.
-#define SPREAD (MT >= 16 ? 16 : MT >= 8 ? 8 : MT >= 4 ? 4 : MT >= 2 ? 2 : 1)
 #define LOCAL_FLOATS (16 + SUMS * SUM + MT * CHUNK * STEP / 2)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#define SPLIT JOIN(oclc_split_, PRODUCTS)
-#define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
+#define SIXTEEN half_line[h]
+#define FIRST_COLUMN panel * 32
+#define SUMS_AT(i, j) vload16(i * 2 + j, from)
+#define ROW_OF_C c_row
 
-void store_columns(float16 v, __global float* row, int n) {
-  float lanes[16];
-  vstore16(v, 0, lanes);
-  for (int l = 0; l < 16 && n + l < N; ++l) row[n + l] = lanes[l];
-}
-
-void contraction_tile(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+void contraction_tile(const __global float* restrict a, const __global ushort* restrict b,
                       __global float* restrict c, int tile, __local float* restrict space) {
   //@hole SIZES
   //@end
@@ -118,30 +66,7 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
         for (int h = 0; h < 2; ++h) {
           half_line[h] = 0;
           const int k_first = k0 + h * 16;
-          if (K % 32 == 0 || k_first < K) {
-#if PV == 16
-            // The last vector overlaps its neighbour instead of reading past the row.
-            const int k = K % 16 == 0 ? k_first : min(k_first, K - 16);
-            VALUES v;
-            //@hole A_ELEMENTS
-            v = vload16(0, a + (size_t)(g * M + m) * (TAPS * K) + tap * K + k);
-            //@end
-            half_line[h] = K % 16 == 0 || k == k_first ? v : oclc_first_lanes_after(v, k_first - k);
-#else
-            float lanes[16];
-            for (int l = 0; l < 16; ++l) {
-              float v = 0.0f;
-              const int k = k_first + l;
-              if (K % 16 == 0 || k < K) {
-                //@hole A_ELEMENTS
-                v = a[(size_t)(g * M + m) * (TAPS * K) + tap * K + k];
-                //@end
-              }
-              lanes[l] = v;
-            }
-            half_line[h] = vload16(0, lanes);
-#endif
-          }
+          //@include amx_sixteen
         }
         SPLIT(half_line[0], half_line[1], line, r % 32, 1024);
       }
@@ -176,18 +101,7 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
           //@end
           for (int panel = stored_panel; panel < stored_end; ++panel) {
             const __local float* from = sums + SUMS_OF(stored, stored_block, panel) * SUM;
-            #pragma unroll
-            for (int j = 0; j < 2; ++j) {
-              const int n = panel * 32 + j * 16;
-              if (N % 32 != 0 && n >= N) break;
-              float16 v = vload16(i * 2 + j, from);
-              //@hole EPILOGUE
-              v += vload16(0, bias + n);
-              //@end
-              //@hole STORE
-              store_columns(v, c_row, n);
-              //@end
-            }
+            //@include amx_two_vectors
           }
         }
       }
@@ -197,8 +111,8 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b,
                           __global float* restrict c) {
   __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, bias, c, (int)get_group_id(0), space);
+  contraction_tile(a, b, c, (int)get_group_id(0), space);
 }

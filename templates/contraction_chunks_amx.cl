@@ -9,73 +9,26 @@
 //           and j < PW with f(B)[g, tap, k, min(panel * PW + j, N - 1)]. Default: row-major b[((g * TAPS + tap) * K + k) * N + n].
 //           With B_COLUMNS hole B_ELEMENTS: as `v` the 16 values f(B)[g, tap, k, n .. n + 15], and nothing is copied.
 // C         c[(g * M + m) * N + n], 16 columns at a time.
-// parameter legal values (default)
-//   G, M, N, K, TAPS   as in contraction_cpu.cl; G, M, N and K may be variables, K at least 16
-//   PRODUCTS  6, 3, 1: products of parts (6)
-//   ROWS_INNERMOST  1: for A transposed (0). There M is at least 16
-//   B_COLUMNS  1: vectors of B's columns, of which N are whole vectors, become parts at once (0)
-//   MT, NP    blocks of 32 rows and panels of 32 columns of a work-item: at least 1
-//   CHUNK     steps of 32 terms of a chunk; each tap's terms begin a step (4)
-//   ONE_CHUNK   1: all terms are one chunk (0)
-//   CHUNK_AHEAD  1: while a chunk is multiplied, the next one's lines are asked for. Holes NEXT_A and NEXT_B ask for one at (tap, k):
-//           of rows m .. m + 15 or columns n .. n + 15, or of the terms from k on of row m or column n (0)
-//   B_BY_TERMS  1: B's lines hold terms of a column, as A's do without ROWS_INNERMOST (0)
-//   EPILOGUE_AHEAD  1: hole NEXT_RESULTS asks for the lines that the epilogue reads and writes at row m, columns n to n + 15 (0)
 // local memory 4 * LOCAL_FLOATS bytes: sums of all blocks and of two of the chunk, parts of the chunk, floats of one step.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 256
-#endif
-#ifndef N
-#define N 256
-#endif
-#ifndef K
-#define K 1568
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef PRODUCTS
-#define PRODUCTS 6
-#endif
-#ifndef ROWS_INNERMOST
-#define ROWS_INNERMOST 0
-#endif
-#ifndef B_COLUMNS
-#define B_COLUMNS 0
-#endif
-#ifndef MT
-#define MT 4
-#endif
-#ifndef NP
-#define NP 4
-#endif
-#ifndef CHUNK
-#define CHUNK 4
-#endif
-#ifndef ONE_CHUNK
-#define ONE_CHUNK 0
-#endif
-#ifndef CHUNK_AHEAD
-#define CHUNK_AHEAD 0
-#endif
-#ifndef B_BY_TERMS
-#define B_BY_TERMS 0
-#endif
-#ifndef EPILOGUE_AHEAD
-#define EPILOGUE_AHEAD 0
-#endif
+//@param K 1568 {16.., name}
+//@include gemm_sizes
+//@include amx_parts
+//@include amx_columns
+//@param MT 4 {1..}  blocks of 32 rows of a work-item
+//@param ROWS_INNERMOST 0 {0, 1}  1: for A transposed. There M is at least 16
+//@param B_COLUMNS 0 {0, 1}  1: vectors of B's columns, of which N are whole vectors, become parts at once
+//@param CHUNK 4 {1..}  steps of 32 terms of a chunk; each tap's terms begin a step
+//@param ONE_CHUNK 0 {0, 1}  1: all terms are one chunk
+//@param CHUNK_AHEAD 0 {0, 1}  1: while a chunk is multiplied, the next one's lines are asked for. Holes NEXT_A and NEXT_B ask for one at
+//                    (tap, k): of rows m .. m + 15 or columns n .. n + 15, or of the terms from k on of row m or column n
+//@param B_BY_TERMS 0 {0, 1}  1: B's lines hold terms of a column, as A's do without ROWS_INNERMOST
+//@param EPILOGUE_AHEAD 0 {0, 1}  1: hole NEXT_RESULTS asks for the lines that the epilogue reads and writes at row m, columns n to n + 15
+//@param PV 16 {16}  A is copied by vectors
 #define VW 16
 #define PW 32
 #define TAP_STEPS ((K + 31) / 32)
-#define PARTS (PRODUCTS == 6 ? 3 : PRODUCTS == 3 ? 2 : 1)
-#define STEP (PARTS * 1024)
-#define PANELS ((N + 31) / 32)
 #define ROW_BLOCKS ((M + MT * 32 - 1) / (MT * 32))
-#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #define PAD 16
 // Floats of a step: panels of B, and terms of A's rows where these are neighbours.
 #define B_PANEL (32 * PW + PAD)
@@ -85,22 +38,15 @@
 #define COPIED (COPIED_B > COPIED_A ? COPIED_B : COPIED_A)
 #define SUMS (ONE_CHUNK ? 0 : MT * NP)
 #define LOCAL_FLOATS (16 + (SUMS + 2) * 1024 + (MT + NP) * CHUNK * STEP / 2 + COPIED)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#define SPLIT JOIN(oclc_split_, PRODUCTS)
 #define PAIRS JOIN(oclc_parts_, PRODUCTS)
 // Terms of the i-th pair of a step of B.
 #define FIRST_OF_PAIR(i) (PRODUCTS == 1 ? 2 * (i) : (i))
 #define SECOND_OF_PAIR(i) (PRODUCTS == 1 ? 2 * (i) + 1 : (i) + 16)
-#define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
 #define VEC float16
 #define STORE(v, p) oclc_store(v, p)
-
-void store_columns(float16 v, __global float* row, int n) {
-  float lanes[16];
-  vstore16(v, 0, lanes);
-  for (int l = 0; l < 16 && n + l < N; ++l) row[n + l] = lanes[l];
-}
+#define STEP_TERMS 32
+#define VALUES float16
+#define SIXTEEN half_line[h]
 
 void contraction_chunks_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                              int tile, __local float* restrict space) {
@@ -201,15 +147,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
         for (int h = 0; h < 2; ++h) {
           const int k_first = k0 + h * 16;
           half_line[h] = 0;
-          if (K % 32 == 0 || k_first < K) {
-            // The last vector overlaps its neighbour instead of reading past the row.
-            const int k = K % 16 == 0 ? k_first : min(k_first, K - 16);
-            float16 v;
-            //@hole A_ELEMENTS
-            v = vload16(0, a + ((size_t)(g * M + m) * TAPS + tap) * K + k);
-            //@end
-            half_line[h] = K % 16 == 0 || k == k_first ? v : oclc_first_lanes_after(v, k_first - k);
-          }
+          //@include amx_sixteen
         }
         SPLIT(half_line[0], half_line[1], rows + (r / 32 * CHUNK + s - s_begin) * STEP, r % 32, 1024);
       }

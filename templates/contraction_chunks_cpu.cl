@@ -14,105 +14,26 @@
 //           bundle by bundle of BR rows, block[r / BR * A_BUNDLE + t * BR + r % BR].
 // local B   block[A_FLOATS + panel * B_PANEL + t * PW + j], panel within the work-item.
 // sums      block[A_FLOATS + B_FLOATS + (panel * MT * MR + r) * PW + j], between chains.
-// C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].
-// parameter legal values (default)
-//   G, M, N, K, TAPS, VW, MR, NV, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl; G, M, N and K may be variables
-//   KC, TC  terms of a tap and taps of a chunk: KC <= K where both are known, and TC = 1 unless KC = K
-//   CHAIN   longest chain of fma: chains are then added to the sums (CHUNK)
-//   PV      1, 4, 8, 16: width of A's copying loop, at most K (1)
-//   ROWS_INNERMOST  1: for A transposed (0). There PV is at most M, and
-//   BR      rows of a bundle: a multiple of PV and of MR (MR)
-//   AT      row tiles of A that are copied at a time (MT)
-//   A_IN_PLACE  1: A's rows are read where they lie; TAPS = 1, AT = MT (0)
-//   A_CONSTANT  1: A is packed by tiles, hole A_TILE points p to [k0][0] of the tile at m0; TAPS = 1, AT = MT (0)
-//   ONE_CHUNK   1: all terms are one chunk, and sums stay in registers (0)
-//   CHUNK_AHEAD  1: while a chunk is multiplied, the next one's lines are asked for. Holes NEXT_A and NEXT_B ask for one at (tap, k):
-//           of rows m .. m + 15 or columns n .. n + 15, or of the terms from k on of row m or column n (0)
-//   B_BY_TERMS  1: B's lines hold terms of a column, as A's do without ROWS_INNERMOST (0)
-//   EPILOGUE_UNROLL  as in contraction_cpu.cl (MR)
-//   MT, NP  row tiles and panels of a work-item: copying A costs about 2 / (NP * NV) of the multiplications and copying B about
-//           12 / (MT * MR)
+// C         c[(g * M + m) * N + n].
+// MT, NP    copying A costs about 2 / (NP * NV) of the multiplications and copying B about 12 / (MT * MR)
 // local memory 4 * BLOCK_FLOATS bytes: at most three quarters of the second-level cache; a panel of B stays in the first.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 // paper     Goto, van de Geijn: Anatomy of high-performance matrix multiplication, 2008.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 256
-#endif
-#ifndef N
-#define N 256
-#endif
-#ifndef K
-#define K 1568
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef VW
-#define VW 8
-#endif
-#ifndef MR
-#define MR 6
-#endif
-#ifndef NV
-#define NV 2
-#endif
-#ifndef MT
-#define MT 16
-#endif
-#ifndef NP
-#define NP 8
-#endif
-#ifndef KC
-#define KC 256
-#endif
-#ifndef TC
-#define TC 1
-#endif
-#ifndef CHAIN
-#define CHAIN CHUNK
-#endif
-#ifndef PV
-#define PV 1
-#endif
-#ifndef ROWS_INNERMOST
-#define ROWS_INNERMOST 0
-#endif
-#ifndef AT
-#define AT MT
-#endif
-#ifndef BR
-#define BR MR
-#endif
-#ifndef A_IN_PLACE
-#define A_IN_PLACE 0
-#endif
-#ifndef A_CONSTANT
-#define A_CONSTANT 0
-#endif
-#ifndef ONE_CHUNK
-#define ONE_CHUNK 0
-#endif
-#ifndef CHUNK_AHEAD
-#define CHUNK_AHEAD 0
-#endif
-#ifndef B_BY_TERMS
-#define B_BY_TERMS 0
-#endif
-#ifndef EPILOGUE_UNROLL
-#define EPILOGUE_UNROLL MR
-#endif
-#ifndef C_STEP
-#define C_STEP N
-#endif
-#ifndef C_GROUP
-#define C_GROUP ((size_t)M * C_STEP)
-#endif
-#ifndef C_OFFSET
-#define C_OFFSET 0
-#endif
+//@include gemm_sizes
+//@include vectors
+//@include tiles
+//@include copy_vectors
+//@param KC 256 {1..} TC 1 {1..TAPS}  terms of a tap and taps of a chunk: KC <= K where both are known, and TC = 1 unless KC = K
+//@param CHAIN CHUNK {1..}  longest chain of fma: chains are then added to the sums
+//@param ROWS_INNERMOST 0 {0, 1}  1, for A transposed: PV is at most M
+//@param BR MR {MR..}  rows of a bundle: a multiple of PV and of MR
+//@param AT MT {1..MT}  row tiles of A that are copied at a time
+//@param A_IN_PLACE 0 {0, 1}  1: A's rows are read where they lie; TAPS = 1, AT = MT
+//@param A_CONSTANT 0 {0, 1}  1: A is packed by tiles, hole A_TILE points p to [k0][0] of the tile at m0; TAPS = 1, AT = MT
+//@param ONE_CHUNK 0 {0, 1}  1: all terms are one chunk, and sums stay in registers
+//@param CHUNK_AHEAD 0 {0, 1}  1: while a chunk is multiplied, the next one's lines are asked for. Holes NEXT_A and NEXT_B ask for one at
+//                    (tap, k): of rows m .. m + 15 or columns n .. n + 15, or of the terms from k on of row m or column n
+//@param B_BY_TERMS 0 {0, 1}  1: B's lines hold terms of a column, as A's do without ROWS_INNERMOST
 #define CHUNK (TC * KC)
 #define PAD 16
 #define A_PITCH (CHUNK + PAD)
@@ -124,35 +45,7 @@
 #define B_PANEL (CHUNK * PW + PAD)
 #define B_FLOATS (NP * B_PANEL)
 #define BLOCK_FLOATS (A_FLOATS + B_FLOATS + (ONE_CHUNK ? 0 : NP * MT * MR * PW))
-#define PW (NV * VW)
-#define PANELS ((N + PW - 1) / PW)
-#define ROW_TILES ((M + MR - 1) / MR)
-#define ROW_BLOCKS ((ROW_TILES + MT - 1) / MT)
-#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#if PV == 1
-#define PVEC float
-#define PLOAD(p) (*(p))
-#define PSTORE(v, p) (*(p) = (v))
-#else
-#define PVEC JOIN(float, PV)
-#define PLOAD(p) JOIN(vload, PV)(0, p)
-#define PSTORE(v, p) oclc_store(v, p)
-#endif
-#define VEC JOIN(float, VW)
-#define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) oclc_store(v, p)
-
-void store_columns(VEC v, __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) {
-    STORE(v, row + n);
-  } else {
-    float lanes[VW];
-    STORE(v, lanes);
-    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
-  }
-}
+#define N0 panel * PW
 
 void contraction_chunks_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                              int tile, __local float* restrict block) {
@@ -298,11 +191,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
             VEC out[MR][NV];
             for (int t0 = 0; t0 < terms; t0 += CHAIN) {
               const int t_end = min(terms, t0 + CHAIN);
-              VEC acc[MR][NV];
-              #pragma unroll
-              for (int i = 0; i < MR; ++i)
-                #pragma unroll
-                for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
+              //@include zero_tile
               for (int t = t0; t < t_end; ++t) {
                 VEC x[NV];
                 #pragma unroll
@@ -329,25 +218,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
                 }
             }
             if (!(ONE_CHUNK || last)) continue;
-            #pragma unroll EPILOGUE_UNROLL
-            for (int i = 0; i < MR; ++i) {
-              const int m = m0 + i;
-              if (m >= M) break;
-              //@hole C_ROW
-              __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
-              //@end
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) {
-                const int n = panel * PW + j * VW;
-                if (N % PW != 0 && n >= N) break;
-                VEC v = out[i][j];
-                //@hole EPILOGUE
-                //@end
-                //@hole STORE
-                store_columns(v, c_row, n);
-                //@end
-              }
-            }
+            //@include store_tile
           }
         }
       }

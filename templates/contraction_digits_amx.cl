@@ -6,65 +6,27 @@
 // A         hole A_ELEMENTS as in contraction_amx.cl, values of float.
 // B         b[((g * PANELS + n / 32) * TAPS + tap) * TAP_STEPS + k / 64] is a step of digits_amx.cl, K padded with zeros to steps of
 //           64, columns N .. 32 * PANELS - 1 zero; units[g * 32 * PANELS + n]: 65536 units of the column.
-// C         c[(g * M + m) * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
-// parameter legal values (default)
-//   G, M, N, K, TAPS   as in contraction_cpu.cl; TAPS * K up to 43,000
-//   PV        16; 1 where neighbours in k are not neighbours in memory or K < 16 (16)
-//   MT, NP    blocks of 16 rows and panels of 32 columns of a work-item: at least 1
-//   CHUNK     steps of which digits are made at a time, with units of their own; all, TAPS * TAP_STEPS, where they fit (all)
+// C         c[(g * M + m) * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: a row, the digits of all rows and their units, sums of two blocks, with several chunks all results.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 70
-#endif
-#ifndef N
-#define N 48
-#endif
-#ifndef K
-#define K 80
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef PV
-#define PV 16
-#endif
-#ifndef MT
-#define MT 1
-#endif
-#ifndef NP
-#define NP 1
-#endif
+//@param M 70 {1.., name} N 48 {1.., name} K 80 {1..43000}  TAPS * K up to 43,000
+//@include gemm_sizes
+//@include amx_columns
+#define BLOCK_ROWS 16
+#define STEP_TERMS 64
 #define TAP_STEPS ((K + 63) / 64)
-#define STEPS (TAPS * TAP_STEPS)
-#define PANELS ((N + 31) / 32)
-#define ROW_BLOCKS ((M + MT * 16 - 1) / (MT * 16))
-// The first of the blocks of rows of a work-item: they have equal numbers, or the last ones, whose rows may be fewer, one more.
-#define FIRST_BLOCK(row_block) ((int)((long)(row_block) * ((M + 15) / 16) / ROW_BLOCKS))
-#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
-#ifndef CHUNK
-#define CHUNK STEPS
-#endif
+//@include amx_rows
+//@param PV 16 {1, 16}  1 where neighbours in k are not neighbours in memory or K < 16
+//@param CHUNK STEPS {1..STEPS}  steps of which digits are made at a time, with units of their own; all, TAPS * TAP_STEPS, where they fit
 #define CHUNKED (CHUNK < STEPS)
-// Stretches of a block's sums, beside each of which some rows of the block before go through the epilogue.
-#define PIECES 16
 #define SUM 1536
 #define STEP (16 * OCLC_DIGITS_LINE)
-// Blocks of rows that ask for a part of the next panel.
-#define SPREAD (MT >= 16 ? 16 : MT >= 8 ? 8 : MT >= 4 ? 4 : MT >= 2 ? 2 : 1)
 #define LOCAL_FLOATS (16 + 2 * SUM + MT * 16 + CHUNK * 64 + CHUNKED * MT * NP * 512 + MT * CHUNK * (STEP / 4))
-
-void store_columns(float16 v, __global float* row, int n) {
-  float lanes[16];
-  vstore16(v, 0, lanes);
-  for (int l = 0; l < 16 && n + l < N; ++l) row[n + l] = lanes[l];
-}
+#define VALUES float16
+#define SIXTEEN quarter
 
 void contraction_tile(const __global float* restrict a, const __global char* restrict b, const __global float* restrict units,
-                      const __global float* restrict bias, __global float* restrict c, int tile, __local float* restrict space) {
+                      __global float* restrict c, int tile, __local float* restrict space) {
   //@hole SIZES
   //@end
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
@@ -96,30 +58,7 @@ void contraction_tile(const __global float* restrict a, const __global char* res
         for (int h = 0; h < 4; ++h) {
           float16 quarter = 0;
           const int k_first = k0 + h * 16;
-          if (K % 64 == 0 || k_first < K) {
-#if PV == 16
-            // The last vector overlaps its neighbour instead of reading past the row.
-            const int k = K % 16 == 0 ? k_first : min(k_first, K - 16);
-            float16 v;
-            //@hole A_ELEMENTS
-            v = vload16(0, a + (size_t)(g * M + m) * (TAPS * K) + tap * K + k);
-            //@end
-            quarter = K % 16 == 0 || k == k_first ? v : oclc_first_lanes_after(v, k_first - k);
-#else
-            float lanes[16];
-            for (int l = 0; l < 16; ++l) {
-              float v = 0.0f;
-              const int k = k_first + l;
-              if (K % 16 == 0 || k < K) {
-                //@hole A_ELEMENTS
-                v = a[(size_t)(g * M + m) * (TAPS * K) + tap * K + k];
-                //@end
-              }
-              lanes[l] = v;
-            }
-            quarter = vload16(0, lanes);
-#endif
-          }
+          //@include amx_sixteen
           ((__local float16*)row)[(s - s_begin) * 4 + h] = quarter;
           bits = max(bits, as_int16(quarter) & 0x7fffffff);
         }
@@ -170,7 +109,6 @@ void contraction_tile(const __global float* restrict a, const __global char* res
               }
             }
             //@hole EPILOGUE
-            v += vload16(0, bias + n);
             //@end
             //@hole STORE
             store_columns(v, c_row, n);
@@ -185,7 +123,7 @@ void contraction_tile(const __global float* restrict a, const __global char* res
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void contraction(const __global float* restrict a, const __global char* restrict b, const __global float* restrict units,
-                          const __global float* restrict bias, __global float* restrict c) {
+                          __global float* restrict c) {
   __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, units, bias, c, (int)get_group_id(0), space);
+  contraction_tile(a, b, units, c, (int)get_group_id(0), space);
 }

@@ -3,94 +3,26 @@
 //
 // formula   C[g,m,n] = epilogue(sum over k < K of f(A)[g,m,k] * B[g,k,n])
 // A         hole A_ELEMENTS: the PV values f(A)[g, m, k .. k + PV - 1]. Default: row-major a[(g * M + m) * K + k].
-// B         hole B_POINTER: w points to B[g, 0, 0], B_STEP (K) from column to column. Default: b[(g * N + n) * K + k].
+// B         hole B_POINTER: w points to B[g, 0, 0], B_STEP from column to column. Default: b[(g * N + n) * K + k].
 // local A   block[r * KC + k - k0].
 // sums      block[A_FLOATS + ((n - n_begin) * ROWS + r) * VW + lane].
-// C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].
-// parameter legal values (default)
-//   G, M, N, VW, MR, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl; G may be a variable
-//   K       a literal, a multiple of VW (512)
-//   CT      columns of a register tile (2)
-//   STRIP   columns of a work-item, a multiple of VW and CT
-//   KC      terms of A's copy, a multiple of VW (512)
-//   CHAIN   terms, a multiple of VW, after which sums begin anew: chains of fma have CHAIN / VW (KC)
-//   PV      1 or VW: width of A's copying loop (1)
+// C         c[(g * M + m) * N + n].
 // local memory 4 * BLOCK_FLOATS bytes.
 // launch: G * STRIPS groups of one work-item.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 8
-#endif
-#ifndef N
-#define N 1024
-#endif
-#ifndef K
-#define K 512
-#endif
-#ifndef VW
-#define VW 8
-#endif
-#ifndef MR
-#define MR 4
-#endif
-#ifndef CT
-#define CT 2
-#endif
-#ifndef STRIP
-#define STRIP 64
-#endif
-#ifndef KC
-#define KC 512
-#endif
-#ifndef CHAIN
-#define CHAIN KC
-#endif
-#ifndef PV
-#define PV 1
-#endif
-#ifndef B_STEP
-#define B_STEP K
-#endif
-#ifndef C_STEP
-#define C_STEP N
-#endif
-#ifndef C_GROUP
-#define C_GROUP ((size_t)M * C_STEP)
-#endif
-#ifndef C_OFFSET
-#define C_OFFSET 0
-#endif
+//@param M 8 {1..} K 512 {VW.. step VW} TAPS 1 {1}  rows and terms: literals
+//@include gemm_sizes
+//@include vectors
+//@include copy_vectors
+//@param MR 4 {1..16} CT 2 {1..8}  rows and columns of the register tile
+//@param STRIP 64 {VW.. step VW}  columns of a work-item, a multiple of CT as well
+//@param KC 512 {VW.. step VW}  terms of A's copy
+//@param CHAIN KC {VW.. step VW}  terms after which sums begin anew: chains of fma have CHAIN / VW
+//@param B_STEP K {expr}  from a column of B to the next
 #define ROWS ((M + MR - 1) / MR * MR)
 #define STRIPS ((N + STRIP - 1) / STRIP)
 #define A_FLOATS (ROWS * KC)
 #define SUM_FLOATS (ROWS * STRIP * VW)
 #define BLOCK_FLOATS (A_FLOATS + SUM_FLOATS)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#if PV == 1
-#define PVEC float
-#define PLOAD(p) (*(p))
-#define PSTORE(v, p) (*(p) = (v))
-#else
-#define PVEC JOIN(float, PV)
-#define PLOAD(p) JOIN(vload, PV)(0, p)
-#define PSTORE(v, p) oclc_store(v, p)
-#endif
-#define VEC JOIN(float, VW)
-#define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) oclc_store(v, p)
-
-void store_columns(VEC v, __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) {
-    STORE(v, row + n);
-  } else {
-    float lanes[VW];
-    STORE(v, lanes);
-    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
-  }
-}
 
 void contraction_dots_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                            int tile, __local float* restrict block) {
@@ -161,7 +93,7 @@ void contraction_dots_tile(const __global float* restrict a, const __global floa
   }
   for (int m = 0; m < M; ++m) {
     //@hole C_ROW
-    __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+    __global float* c_row = c + (size_t)(g * M + m) * N;
     //@end
     for (int n = n_begin; n < n_end; n += VW) {
       float total[VW];

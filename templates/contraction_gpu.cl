@@ -4,118 +4,40 @@
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
 // A         hole A_ELEMENTS gives AV elements v from (m, k) on, along k or along m. Default: row-major a[(g * M + m) * K + k].
 // B         hole B_ELEMENTS gives BV elements v from (k, n) on, along n or along k. Default: row-major b[(g * K + k) * N + n].
-// C         hole EPILOGUE stores four columns v from (m, n) on. Default: c[(g * M + m) * N + n], bias[n] added.
+// C         hole EPILOGUE stores four columns v from (m, n) on. Default: c[(g * M + m) * N + n].
 // local A   space[k * A_PITCH + m - m0], local B: B_AT + k * B_PITCH + n - n0, twice: one pair is filled while the other is used.
-// parameter legal values (default)
-//   G, M, N, K, TAPS   extents: literals, or names that the hole SIZES declares (1, 128, 768, 768, 1)
-//   N_LOADED  columns that B has in memory: at least N, a multiple of BV unless B_ALONG_K (N)
-//   BM, BN  rows and columns of a group's tile: multiples of 4 * (64, 64)
-//   BK      summed elements of a step: a multiple of 4 (16)
-//   TM, TN  rows and columns of a work-item: 4, 8 (4, 4); ITEMS = (BM / TM) * (BN / TN) work-items a group
-//   AV, BV  elements of a load: 1, 4 (4)
-//   A_ALONG_K, B_ALONG_K   1: loads run along k; 0: along m, or along n (1, 0)
-//   FLAT    1: taps and k are one axis of TAPS * K elements, for a short K that is a literal (0)
-//   CHAINED, CHAIN  1: a chain of fma ends after CHAIN steps, and chains are added up, which divides the rounding error of long
-//           sums (1, 4)
-//   SURPLUS 1: groups have more than ITEMS work-items, which repeat the last one's work and store nothing (0)
-//   SWATH   tiles of rows that are computed side by side, before the next tile of columns: what they share stays in caches (8)
 // local memory 8 * (BK * A_PITCH + BK * B_PITCH) bytes.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
 // paper     Volkov, Demmel: Benchmarking GPUs to tune dense linear algebra, 2008; Chetlur et al.: cuDNN, 2014 (implicit GEMM).
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 128
-#endif
-#ifndef N
-#define N 768
-#endif
-#ifndef K
-#define K 768
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef BM
-#define BM 64
-#endif
-#ifndef BN
-#define BN 64
-#endif
-#ifndef BK
-#define BK 16
-#endif
-#ifndef TM
-#define TM 4
-#endif
-#ifndef TN
-#define TN 4
-#endif
-#ifndef AV
-#define AV 4
-#endif
-#ifndef BV
-#define BV 4
-#endif
-#ifndef A_ALONG_K
-#define A_ALONG_K 1
-#endif
-#ifndef B_ALONG_K
-#define B_ALONG_K 0
-#endif
-#ifndef FLAT
-#define FLAT 0
-#endif
-#ifndef CHAIN
-#define CHAIN 4
-#endif
-#ifndef SWATH
-#define SWATH 8
-#endif
-#ifndef SURPLUS
-#define SURPLUS 0
-#endif
-#ifndef CHAINED
-#define CHAINED 1
-#endif
-#if AV == 4
-#define A_VECTOR float4
-#else
-#define A_VECTOR float
-#endif
-#if BV == 4
-#define B_VECTOR float4
-#else
-#define B_VECTOR float
-#endif
+//@include gemm_sizes
+//@param BM 64 {4.. step 4} BN 64 {4.. step 4}  rows and columns of a group's tile
+//@param BK 16 {4.. step 4}  summed elements of a step
+//@param TM 4 {4, 8} TN 4 {4, 8}  rows and columns of a work-item; ITEMS = (BM / TM) * (BN / TN) work-items a group
+//@param CHAINED 1 {0, 1} CHAIN 4 {0..}  1: a chain of fma ends after CHAIN steps, and chains are added up, which divides the rounding error of
+//                    long sums
+//@param SURPLUS 0 {0, 1}  1: groups have more than ITEMS work-items, which repeat the last one's work and store nothing
+//@include group_tiles
+//@include group_steps
+//@include group_loads
 #if CHAINED
 #define SUM out
 #else
 #define SUM acc
-#endif
-#ifndef N_LOADED
-#define N_LOADED N
 #endif
 #define A_COUNT (BM * BK / AV)
 #define B_COUNT (BN * BK / BV)
 #define ITEMS ((BM / TM) * (BN / TN))
 #define ITEM_ROWS (BM / TM)
 #define ITEM_COLUMNS (BN / TN)
-#define ROW_TILES ((M + BM - 1) / BM)
-#define COLUMN_TILES ((N + BN - 1) / BN)
 #define A_LOADS ((A_COUNT + ITEMS - 1) / ITEMS)
 #define B_LOADS ((B_COUNT + ITEMS - 1) / ITEMS)
 #define A_PITCH (BM + 4)
 #define B_PITCH (BN + B_ALONG_K * 4)
 #define B_AT (BK * A_PITCH)
 #define STAGE (BK * A_PITCH + BK * B_PITCH)
-#define DEPTH (FLAT ? TAPS * K : K)
-#define STEPS (FLAT ? (TAPS * K + BK - 1) / BK : TAPS * ((K + BK - 1) / BK))
-#define RAGGED (DEPTH % BK != 0)
 
 void contraction_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                          const __global float* restrict bias, __global float* restrict c, int tile,
+                          __global float* restrict c, int tile,
                           __local float* restrict space) {
   //@hole SIZES
   //@end
@@ -124,14 +46,7 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
 #else
   const int item = get_local_id(0);
 #endif
-  const int g = tile / (ROW_TILES * COLUMN_TILES);
-  const int place = tile % (ROW_TILES * COLUMN_TILES);
-  //@hole GROUP
-  //@end
-  const int swath = place / (SWATH * COLUMN_TILES);
-  const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-  const int within = place - swath * (SWATH * COLUMN_TILES);
-  const int m0 = (swath * SWATH + within % swath_rows) * BM;
+  //@include tile_of_group
   const int n0 = within / swath_rows * BN;
   const int item_row = item / ITEM_COLUMNS * 4;
   const int item_column = item % ITEM_COLUMNS * 4;
@@ -153,58 +68,7 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
   // Step s computes with what step s - 1 loaded.
   for (int step = 0; step <= STEPS; ++step) {
     if (step < STEPS) {
-      #pragma unroll
-      for (int i = 0; i < A_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-#if A_ALONG_K
-        const int in_k = at % (BK / AV) * AV;
-        const int m = min(m0 + at / (BK / AV), M - 1);
-#else
-        const int in_k = at / (BM / AV);
-        const int m = min(m0 + at % (BM / AV) * AV, M - AV);
-#endif
-        A_VECTOR v = 0.0f;
-        if ((A_COUNT % ITEMS == 0 || at < A_COUNT) && (!RAGGED || at_k + in_k < DEPTH)) {
-#if FLAT
-          const int tap = (at_k + in_k) / K;
-          const int k = (at_k + in_k) % K;
-#else
-          const int tap = at_tap;
-          const int k = at_k + in_k;
-#endif
-          //@hole A_ELEMENTS
-          v = vload4(0, a + (size_t)(g * M + m) * K + k);
-          //@end
-        }
-        next_a[i] = v;
-      }
-      #pragma unroll
-      for (int i = 0; i < B_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-#if B_ALONG_K
-        const int in_k = at % (BK / BV) * BV;
-        const int n = min(n0 + at / (BK / BV), N - 1);
-#else
-        const int in_k = at / (BN / BV);
-        const int n = min(n0 + at % (BN / BV) * BV, N_LOADED - BV);
-#endif
-        B_VECTOR v = 0.0f;
-        if ((B_COUNT % ITEMS == 0 || at < B_COUNT) && (!RAGGED || at_k + in_k < DEPTH)) {
-#if FLAT
-          const int tap = (at_k + in_k) / K;
-          const int k = (at_k + in_k) % K;
-#else
-          const int tap = at_tap;
-          const int k = at_k + in_k;
-#endif
-          //@hole B_ELEMENTS
-          v = vload4(0, b + (size_t)(g * K + k) * N + n);
-          //@end
-        }
-        next_b[i] = v;
-      }
-      at_k += BK;
-      if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
+      //@include load_step
     }
     if (step > 0) {
       const __local float* restrict from_a = space + (step - 1) % 2 * STAGE + item_row;
@@ -282,7 +146,7 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
         if (n < N) {
           const float4 v = (float4)(SUM[i][j], SUM[i][j + 1], SUM[i][j + 2], SUM[i][j + 3]);
           //@hole EPILOGUE
-          vstore4(v + vload4(0, bias + n), 0, c + (size_t)(g * M + m) * N + n);
+          vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
           //@end
         }
       }
@@ -292,7 +156,7 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void contraction_gpu(const __global float* restrict a, const __global float* restrict b,
-                              const __global float* restrict bias, __global float* restrict c) {
+                              __global float* restrict c) {
   __local float space[2 * STAGE] __attribute__((aligned(16)));
-  contraction_gpu_tile(a, b, bias, c, (int)get_group_id(0), space);
+  contraction_gpu_tile(a, b, c, (int)get_group_id(0), space);
 }

@@ -20,102 +20,36 @@
 //           k after k: at k * BM + (r ^ (k / 4 % 4 * 8)).
 // local B   PARTS images of rows of 32 k, 64 bytes, one a column: of each 16 k the pairs (0,1) (4,5) (8,9) (12,13), then (2,3) (6,7)
 //           (10,11) (14,15): 8 halves, piece 2 * (k / 16), then piece 2 * (k / 16) + 1. Piece p of row r at p ^ (r / 2 % 4).
-// parameter legal values (default)
-//   G, M, N, K, TAPS, FLAT, SWATH   as in contraction_gpu.cl
-//   AV      elements that are copied together: 4, or 1, which wants TABLE (4)
-//   A_ALONG_K  1: neighbours of A in memory follow one another in k; 0: in m, of which there are whole vectors; wants AV 4 (1)
-//   TABLE   1: a table of a tile's rows saves the loaders their coordinates in every step; wants A_ALONG_K (0)
-//   MASKS   1, 2: conditions of at most 32, 64 TAPS, which depend on the row and the tap alone; wants TABLE (0)
-//   WARPGROUPS  1, 2, or 3 of 64 ROWS: 128 work-items each (2)
-//   ROWS    64, 128: rows of a warpgroup (128)
-//   BN      columns of a group's tile: 64, 128; 192 or 256 of rounded operands without STEP_SCALES, with 64 ROWS (128)
-//   PARTS   2: single precision by parts; 1: rounded operands (2)
-//   REGAIN  1: what the unit cuts off on average is given back (0)
-//   RESULTS  what EPILOGUE stores of each vector: v, and RESULTS - 1 vectors others[j] that EPILOGUE_VALUE leaves (1)
-//   STEP_SCALES  1: columns are scaled in every step by themselves: the images were made by pack_halves when the plan runs (0)
-//   STAGES  stages of 32 k in flight (3)
-//   UNITS   groups that share a compute unit: with 1, the loaders' registers go to the others (1)
-//   AT_ONCE  vectors of the epilogue whose operands are read together: 1, 2, 4 (4)
 // local memory SPACE floats, from a multiple of 1024 bytes on.
 // launch: at most G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads go on
 // while results are stored.
 // paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores, 2022.
-#ifdef OCLC_SM90A
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 128
-#endif
-#ifndef N
-#define N 768
-#endif
-#ifndef K
-#define K 768
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef WARPGROUPS
-#define WARPGROUPS 2
-#endif
-#ifndef ROWS
-#define ROWS 128
-#endif
-#ifndef BN
-#define BN 128
-#endif
-#ifndef AV
-#define AV 4
-#endif
-#ifndef A_ALONG_K
-#define A_ALONG_K 1
-#endif
-#ifndef TABLE
-#define TABLE 0
-#endif
-#ifndef MASKS
-#define MASKS 0
-#endif
-#ifndef PARTS
-#define PARTS 2
-#endif
-#ifndef REGAIN
-#define REGAIN 0
-#endif
-#ifndef RESULTS
-#define RESULTS 1
-#endif
-#ifndef STEP_SCALES
-#define STEP_SCALES 0
-#endif
-#ifndef STAGES
-#define STAGES 3
-#endif
-#ifndef UNITS
-#define UNITS 1
-#endif
-#ifndef AT_ONCE
-#define AT_ONCE 4
-#endif
-#ifndef FLAT
-#define FLAT 0
-#endif
-#ifndef SWATH
-#define SWATH 8
-#endif
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
+//@only OCLC_SM90A
+//@include gemm_sizes
+//@param AV 4 {1, 4}  elements that are copied together; 1 wants TABLE
+//@param A_ALONG_K 1 {0, 1}  1: neighbours of A in memory follow one another in k; 0: in m, of which there are whole vectors; wants AV 4
+//@param TABLE 0 {0, 1}  1: a table of a tile's rows saves the loaders their coordinates in every step; wants A_ALONG_K
+//@param MASKS 0 {0, 1, 2}  1, 2: conditions of at most 32, 64 TAPS, which depend on the row and the tap alone; wants TABLE
+//@param WARPGROUPS 2 {1, 2, 3} ROWS 128 {64, 128}  128 work-items each and the rows of each; 3 of 64
+//@param BN 128 {64, 128, 192, 256}  columns of a group's tile; 192 or 256 of rounded operands without STEP_SCALES, with 64 ROWS
+//@param PARTS 2 {1, 2}  2: single precision by parts; 1: rounded operands
+//@param REGAIN 0 {0, 1}  1: what the unit cuts off on average is given back
+//@param STEP_SCALES 0 {0, 1}  1: columns are scaled in every step by themselves: the images were made by pack_halves when the plan runs
+//@param STAGES 3 {1..}  stages of 32 k in flight
+//@param UNITS 1 {1..}  groups that share a compute unit: with 1, the loaders' registers go to the others
+#define BM (WARPGROUPS * ROWS)
+#define BK 32
+//@include group_tiles
+//@include group_steps
+//@include sm90a_results
+//@include join
 #define MULTIPLY_FIRST JOIN(JOIN(oclc_wgmma_half_, BN), _zero)
 #define MULTIPLY JOIN(oclc_wgmma_half_, BN)
 #define MULTIPLIED JOIN(JOIN(oclc_wgmma_, BN), _wait)
-#define BM (WARPGROUPS * ROWS)
 #define BLOCKS (ROWS / 64)
 #define COMPUTERS (WARPGROUPS * 128)
 #define LOADERS 128
 #define ITEMS (COMPUTERS + LOADERS)
-#define ROW_TILES ((M + BM - 1) / BM)
-#define COLUMN_TILES ((N + BN - 1) / BN)
 #define TILES (G * ROW_TILES * COLUMN_TILES)
 // The accumulator keeps the whole sum; powers of two that a row's later elements may be larger by.
 #define KEEPS (PARTS == 1 && STEP_SCALES == 0)
@@ -123,9 +57,6 @@
 // Where sums wait for the scales of columns as well, and registers are left, the exponents of a block of 64 rows are found while the
 // matrix unit multiplies the one before it. Neighbours in k that lie apart are not read twice.
 #define EARLY (STEP_SCALES == 1 && WARPGROUPS == 2 && A_ALONG_K == 1)
-#define DEPTH (FLAT ? TAPS * K : K)
-#define STEPS (FLAT ? (TAPS * K + 31) / 32 : TAPS * ((K + 31) / 32))
-#define RAGGED (DEPTH % 32 != 0)
 #define IMAGE (PARTS * BN * 16 + STEP_SCALES * 128)
 #define SCALES_AT (G * COLUMN_TILES * STEPS * IMAGE)
 #define B_AT (BM * 32)
@@ -133,6 +64,9 @@
 #define PITCH 68
 // Rows that all loaders copy at once.
 #define PASS (LOADERS / (32 / AV))
+#define ROW(at) at
+#define IS_ROW(at) 1
+#define FIRST_ROW m0 + warp_row + b * 64
 // Four neighbours in k, those 16 k on, those 8 rows on, and those of the next 64 rows.
 #if A_ALONG_K
 #define QUAD(from) (*(const __local float4*)(from))
@@ -154,7 +88,7 @@
 #define SPACE (TABLE_AT + TABLE * BM * TABLE_WORDS + STAGES * 4)
 
 void contraction_halves_sm90a_tile(const __global float* restrict a, const __global float* restrict weights,
-                                   const __global float* restrict bias, __global float* restrict c, int first_tile,
+                                   __global float* restrict c, int first_tile,
                                    __local float* restrict space) {
   //@hole SIZES
   //@end
@@ -182,14 +116,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
     int stage = 0;
     uint phase = 1;
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-      const int g = tile / (ROW_TILES * COLUMN_TILES);
-      const int place = tile % (ROW_TILES * COLUMN_TILES);
-      //@hole GROUP
-      //@end
-      const int swath = place / (SWATH * COLUMN_TILES);
-      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-      const int within = place - swath * (SWATH * COLUMN_TILES);
-      const int m0 = (swath * SWATH + within % swath_rows) * BM;
+      //@include tile_of_group
       const __global float* image = weights + (size_t)(g * COLUMN_TILES + within / swath_rows) * (STEPS * IMAGE);
 #if TABLE
 #if MASKS
@@ -209,22 +136,12 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         const int row = i + (AV == 4 ? loader / 32 * 4 + loader % 4 + loader % 32 / 4 * 16 : loader / 32 + loader % 32 * 4);
         if (row < BM) {
           const int m = min(m0 + row, M - 1);
-          int row_at = 0;
-          int4 row_edges = 0;
-          //@hole A_ROW
-          row_at = (g * M + m) * K;
-          //@end
+          //@include row_of_a
 #if MASKS
           uint mask = 0, later_mask = 0;
           for (int tap = 0; tap < TAPS; ++tap) {
             const int k = 0;
-            const __global float* base = weights;
-            int step_at = 0;
-            int4 step_edges = 0;
-            //@hole A_STEP
-            base = a;
-            step_at = k;
-            //@end
+            //@include step_of_a
             const int4 edge = row_edges + step_edges;
             const uint bit = (edge.x | edge.y | edge.z | edge.w) >= 0 ? 1u << tap % 32 : 0;
             if (tap < 32)
@@ -256,22 +173,10 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         image += IMAGE;
 #if A_ALONG_K
         const int in_k = loader % (32 / AV) * AV;
-#if FLAT
-        const int tap = (at_k + in_k) / K;
-        const int k = (at_k + in_k) % K;
-#else
-        const int tap = at_tap;
-        const int k = at_k + in_k;
-#endif
+        //@include term_of_step
 #endif
 #if TABLE
-        const __global float* base = weights;
-        int step_at = 0;
-        int4 step_edges = 0;
-        //@hole A_STEP
-        base = a;
-        step_at = k;
-        //@end
+        //@include step_of_a
 #endif
 #if TABLE
         for (int row = loader / (32 / AV); row < BM; row += READ_AHEAD * PASS) {
@@ -324,13 +229,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         for (int i = loader; i < BM * 8; i += LOADERS) {
           const int row = i % (BM / 4) * 4, in_k = i / (BM / 4);
           const int m = min(m0 + row, M - 4);
-#if FLAT
-          const int tap = (at_k + in_k) / K;
-          const int k = (at_k + in_k) % K;
-#else
-          const int tap = at_tap;
-          const int k = at_k + in_k;
-#endif
+          //@include term_of_step
           const __global float* from = weights;
           int inside = 1;
           //@hole A_PLACE
@@ -367,14 +266,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
     int stage = 0;
     uint phase = 0;
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-      const int g = tile / (ROW_TILES * COLUMN_TILES);
-      const int place = tile % (ROW_TILES * COLUMN_TILES);
-      //@hole GROUP
-      //@end
-      const int swath = place / (SWATH * COLUMN_TILES);
-      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-      const int within = place - swath * (SWATH * COLUMN_TILES);
-      const int m0 = (swath * SWATH + within % swath_rows) * BM;
+      //@include tile_of_group
       const int n0 = within / swath_rows * BN;
       float out[BLOCKS][BN / 2];
       #pragma unroll
@@ -545,39 +437,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
             *(__local float2*)(rows + (lane / 4 + i / 2 % 2 * 8) * PITCH + i / 4 * 8 + lane % 4 * 2) =
                 (float2)(out[b][c0 / 2 + i], out[b][c0 / 2 + i + 1]);
           oclc_warp_barrier();
-          for (int i = lane; i < 16 * 16; i += 32 * AT_ONCE) {
-            float4 results[AT_ONCE];
-#if RESULTS > 1
-            float4 others[AT_ONCE][RESULTS - 1];
-#endif
-            #pragma unroll
-            for (int j = 0; j < AT_ONCE; ++j) {
-              // Surplus rows and columns repeat the last ones, so that no branch keeps reads apart.
-              const int at = i + j * 32;
-              const int m = min(m0 + warp_row + b * 64 + at / 16, M - 1);
-              const int n = min(n0 + c0 + at % 16 * 4, (N - 1) / 4 * 4);
-              float4 v = *(const __local float4*)(rows + at / 16 * PITCH + at % 16 * 4);
-#if STEP_SCALES == 0
-              v *= *(const __global float4*)(scales + n);
-#endif
-              //@hole EPILOGUE_VALUE
-              v += vload4(0, bias + n);
-              //@end
-              results[j] = v;
-            }
-            #pragma unroll
-            for (int j = 0; j < AT_ONCE; ++j) {
-              const int at = i + j * 32;
-              const int m = m0 + warp_row + b * 64 + at / 16;
-              const int n = n0 + c0 + at % 16 * 4;
-              if (m < M && n < N) {
-                const float4 v = results[j];
-                //@hole EPILOGUE
-                vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-                //@end
-              }
-            }
-          }
+          //@include sm90a_warp_results
         }
       }
     }
@@ -586,8 +446,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void contraction_halves_sm90a(const __global float* restrict a, const __global float* restrict weights,
-                                       const __global float* restrict bias, __global float* restrict c) {
+                                       __global float* restrict c) {
   __local float space[SPACE] __attribute__((aligned(1024)));
-  contraction_halves_sm90a_tile(a, weights, bias, c, (int)get_group_id(0), space);
+  contraction_halves_sm90a_tile(a, weights, c, (int)get_group_id(0), space);
 }
-#endif

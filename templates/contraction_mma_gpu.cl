@@ -10,104 +10,36 @@
 // A, B, C   as in contraction_gpu.cl, with the same holes.
 // local A   A_ALONG_K: space[(m - m0) * A_PITCH + k], else space[k * A_PITCH + m - m0]; local B alike, from B_AT on; twice: one pair
 //           is filled while the other is used. At the end tile C: space[(m - m0) * C_PITCH + n - n0].
-// parameter legal values (default)
-//   G, M, N, K, TAPS, N_LOADED, AV, BV, A_ALONG_K, B_ALONG_K, FLAT, SWATH   as in contraction_gpu.cl
-//   BM, BN  rows and columns of a group's tile: multiples of WM, WN (64, 64)
-//   BK      summed elements of a step: a multiple of 8 (32)
-//   K_UNROLL  copies of the code for 8 terms: more need more registers (1)
-//   WM, WN  rows and columns of a sub-group of 32 work-items: multiples of 16, of 16 (32, 32)
-//   SPLIT   0, 1 (1)
-//   CHAINED, CHAIN  1: with SPLIT, a chain of sums ends after CHAIN steps; 0: one chain, which takes fewer registers (1, 4)
-//   EPILOGUE_UNROLL  copies of the epilogue: 4, or 1 for an expensive one (4)
 // local memory 4 * SPACE bytes, which may be more than what the device tells.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
 // paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak
 //           performance, 2022.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 128
-#endif
-#ifndef N
-#define N 768
-#endif
-#ifndef K
-#define K 768
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef BM
-#define BM 64
-#endif
-#ifndef BN
-#define BN 64
-#endif
-#ifndef BK
-#define BK 32
-#endif
-#ifndef K_UNROLL
-#define K_UNROLL 1
-#endif
-#ifndef WM
-#define WM 32
-#endif
-#ifndef WN
-#define WN 32
-#endif
-#ifndef SPLIT
-#define SPLIT 1
-#endif
-#ifndef CHAIN
-#define CHAIN 4
-#endif
-#ifndef CHAINED
-#define CHAINED 1
-#endif
-#ifndef EPILOGUE_UNROLL
-#define EPILOGUE_UNROLL 4
-#endif
-#ifndef AV
-#define AV 4
-#endif
-#ifndef BV
-#define BV 4
-#endif
-#ifndef A_ALONG_K
-#define A_ALONG_K 1
-#endif
-#ifndef B_ALONG_K
-#define B_ALONG_K 0
-#endif
-#ifndef FLAT
-#define FLAT 0
-#endif
-#ifndef SWATH
-#define SWATH 8
-#endif
-#if AV == 4
-#define A_VECTOR float4
+//@include gemm_sizes
+//@param BM 64 {WM.. step WM} BN 64 {WN.. step WN}  rows and columns of a group's tile
+//@param BK 32 {8.. step 8}  summed elements of a step
+//@param K_UNROLL 1 {1..}  copies of the code for 8 terms: more need more registers
+//@param WM 32 {16.. step 16} WN 32 {16.. step 16}  rows and columns of a sub-group of 32 work-items
+//@param SPLIT 1 {0, 1}
+//@param CHAINED 1 {0, 1} CHAIN 4 {0..}  1: with SPLIT, a chain of sums ends after CHAIN steps; 0: one chain, which takes fewer registers
+//@param EPILOGUE_UNROLL 4 {1, 4}  copies of the epilogue: 4, or 1 for an expensive one
+//@include group_tiles
+//@include group_steps
+//@include group_loads
+#if CHAINED && SPLIT
+#define SUM out
 #else
-#define A_VECTOR float
-#endif
-#if BV == 4
-#define B_VECTOR float4
-#else
-#define B_VECTOR float
-#endif
-#ifndef N_LOADED
-#define N_LOADED N
+#define SUM acc
 #endif
 #define A_COUNT (BM * BK / AV)
 #define B_COUNT (BN * BK / BV)
 #define ITEMS ((BM / WM) * (BN / WN) * 32)
-#define ROW_TILES ((M + BM - 1) / BM)
-#define COLUMN_TILES ((N + BN - 1) / BN)
 #define A_LOADS ((A_COUNT + ITEMS - 1) / ITEMS)
 #define B_LOADS ((B_COUNT + ITEMS - 1) / ITEMS)
 #define A_PITCH (A_ALONG_K ? BK + 4 : BM + 8)
 #define B_PITCH (B_ALONG_K ? BK + 4 : BN + 8)
+// Elements that are neighbours in local memory.
+#define A_RUN (A_ALONG_K ? BK : BM)
+#define B_RUN (B_ALONG_K ? BK : BN)
 #define A_M (A_ALONG_K ? A_PITCH : 1)
 #define A_K (A_ALONG_K ? 1 : A_PITCH)
 #define B_N (B_ALONG_K ? B_PITCH : 1)
@@ -118,29 +50,13 @@
 #define SPACE (2 * STAGE > BM * C_PITCH ? 2 * STAGE : BM * C_PITCH)
 #define MI (WM / 16)
 #define NJ (WN / 8)
-#define DEPTH (FLAT ? TAPS * K : K)
-#define STEPS (FLAT ? (TAPS * K + BK - 1) / BK : TAPS * ((K + BK - 1) / BK))
-#define RAGGED (DEPTH % BK != 0)
-#if CHAINED && SPLIT
-#define SUM out
-#else
-#define SUM acc
-#endif
 
 void contraction_mma_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                              const __global float* restrict bias, __global float* restrict c, int tile,
-                              __local float* restrict space) {
+                              __global float* restrict c, int tile, __local float* restrict space) {
   //@hole SIZES
   //@end
   const int item = get_local_id(0);
-  const int g = tile / (ROW_TILES * COLUMN_TILES);
-  const int place = tile % (ROW_TILES * COLUMN_TILES);
-  //@hole GROUP
-  //@end
-  const int swath = place / (SWATH * COLUMN_TILES);
-  const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-  const int within = place - swath * (SWATH * COLUMN_TILES);
-  const int m0 = (swath * SWATH + within % swath_rows) * BM;
+  //@include tile_of_group
   const int n0 = within / swath_rows * BN;
   const int lane_row = item % 32 / 4;
   const int lane_k = item % 4;
@@ -164,58 +80,7 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
   // Step s computes with what step s - 1 loaded.
   for (int step = 0; step <= STEPS; ++step) {
     if (step < STEPS) {
-      #pragma unroll
-      for (int i = 0; i < A_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-#if A_ALONG_K
-        const int in_k = at % (BK / AV) * AV;
-        const int m = min(m0 + at / (BK / AV), M - 1);
-#else
-        const int in_k = at / (BM / AV);
-        const int m = min(m0 + at % (BM / AV) * AV, M - AV);
-#endif
-        A_VECTOR v = 0.0f;
-        if ((A_COUNT % ITEMS == 0 || at < A_COUNT) && (!RAGGED || at_k + in_k < DEPTH)) {
-#if FLAT
-          const int tap = (at_k + in_k) / K;
-          const int k = (at_k + in_k) % K;
-#else
-          const int tap = at_tap;
-          const int k = at_k + in_k;
-#endif
-          //@hole A_ELEMENTS
-          v = vload4(0, a + (size_t)(g * M + m) * K + k);
-          //@end
-        }
-        next_a[i] = v;
-      }
-      #pragma unroll
-      for (int i = 0; i < B_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-#if B_ALONG_K
-        const int in_k = at % (BK / BV) * BV;
-        const int n = min(n0 + at / (BK / BV), N - 1);
-#else
-        const int in_k = at / (BN / BV);
-        const int n = min(n0 + at % (BN / BV) * BV, N_LOADED - BV);
-#endif
-        B_VECTOR v = 0.0f;
-        if ((B_COUNT % ITEMS == 0 || at < B_COUNT) && (!RAGGED || at_k + in_k < DEPTH)) {
-#if FLAT
-          const int tap = (at_k + in_k) / K;
-          const int k = (at_k + in_k) % K;
-#else
-          const int tap = at_tap;
-          const int k = at_k + in_k;
-#endif
-          //@hole B_ELEMENTS
-          v = vload4(0, b + (size_t)(g * K + k) * N + n);
-          //@end
-        }
-        next_b[i] = v;
-      }
-      at_k += BK;
-      if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
+      //@include load_step
     }
     if (step > 0) {
       const __local uint* restrict from_a =
@@ -305,21 +170,13 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
       for (int i = 0; i < A_LOADS; ++i) {
         const int at = item + i * ITEMS;
         if (A_COUNT % ITEMS != 0 && at >= A_COUNT) break;
-#if A_ALONG_K
-        *(__local A_VECTOR*)(to_a + at / (BK / AV) * A_PITCH + at % (BK / AV) * AV) = next_a[i];
-#else
-        *(__local A_VECTOR*)(to_a + at / (BM / AV) * A_PITCH + at % (BM / AV) * AV) = next_a[i];
-#endif
+        *(__local A_VECTOR*)(to_a + at / (A_RUN / AV) * A_PITCH + at % (A_RUN / AV) * AV) = next_a[i];
       }
       #pragma unroll
       for (int i = 0; i < B_LOADS; ++i) {
         const int at = item + i * ITEMS;
         if (B_COUNT % ITEMS != 0 && at >= B_COUNT) break;
-#if B_ALONG_K
-        *(__local B_VECTOR*)(to_b + at / (BK / BV) * B_PITCH + at % (BK / BV) * BV) = next_b[i];
-#else
-        *(__local B_VECTOR*)(to_b + at / (BN / BV) * B_PITCH + at % (BN / BV) * BV) = next_b[i];
-#endif
+        *(__local B_VECTOR*)(to_b + at / (B_RUN / BV) * B_PITCH + at % (B_RUN / BV) * BV) = next_b[i];
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -333,22 +190,12 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
         *(__local float2*)(space + (warp_row + 16 * i + 8 * h + lane_row) * C_PITCH + warp_column + 8 * j + 2 * lane_k) =
             (float2)(SUM[i][j][2 * h], SUM[i][j][2 * h + 1]);
   barrier(CLK_LOCAL_MEM_FENCE);
-  #pragma unroll EPILOGUE_UNROLL
-  for (int at = item; at < BM * BN / 4; at += ITEMS) {
-    const int m = m0 + at / (BN / 4);
-    const int n = n0 + at % (BN / 4) * 4;
-    if (m < M && n < N) {
-      const float4 v = *(const __local float4*)(space + at / (BN / 4) * C_PITCH + at % (BN / 4) * 4);
-      //@hole EPILOGUE
-      vstore4(v + vload4(0, bias + n), 0, c + (size_t)(g * M + m) * N + n);
-      //@end
-    }
-  }
+  //@include group_results
 }
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void contraction_mma_gpu(const __global float* restrict a, const __global float* restrict b,
-                              const __global float* restrict bias, __global float* restrict c) {
+                              __global float* restrict c) {
   __local float space[SPACE] __attribute__((aligned(16)));
-  contraction_mma_gpu_tile(a, b, bias, c, (int)get_group_id(0), space);
+  contraction_mma_gpu_tile(a, b, c, (int)get_group_id(0), space);
 }

@@ -6,67 +6,19 @@
 // B         hole PACK_B fills panel. Default, B transposed: b[(g * N + n) * K + k], by squares of VW x VW. B[g][k][n]:
 //           for k < K, j < NV: STORE(load_columns(b + (g * K + k) * N, n), panel + k * PW + j * VW), n = n0 + j * VW < N.
 // local B   panel[k * PW + n - n0], PW = NV * VW.
-// C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].
-// parameter legal values (default)
-//   G, M, N, VW, MR, NV, K_CHAIN, A_FROM, EPILOGUE_UNROLL, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl
-//   K       a literal (64)
-//   MT      row tiles of a work-item; packing costs about 1 / (MT * MR) of the multiplications, so all unless cores would idle
+// C         c[(g * M + m) * N + n].
+// MT        packing costs about 1 / (MT * MR) of the multiplications, so all row tiles unless cores would idle
 // local memory 4 * K * PW bytes: at most half the second-level cache.
 // launch: G * PANELS * ROW_BLOCKS groups of one work-item.
-#ifndef G
-#define G 12
-#endif
-#ifndef M
-#define M 128
-#endif
-#ifndef N
-#define N 128
-#endif
-#ifndef K
-#define K 64
-#endif
-#ifndef VW
-#define VW 16
-#endif
-#ifndef MR
-#define MR 12
-#endif
-#ifndef NV
-#define NV 2
-#endif
-#ifndef MT
-#define MT 11
-#endif
-#ifndef K_CHAIN
-#define K_CHAIN K
-#endif
-#ifndef A_STEP
-#define A_STEP 1
-#endif
-#ifndef EPILOGUE_UNROLL
-#define EPILOGUE_UNROLL MR
-#endif
-#ifndef C_STEP
-#define C_STEP N
-#endif
-#ifndef C_GROUP
-#define C_GROUP ((size_t)M * C_STEP)
-#endif
-#ifndef C_OFFSET
-#define C_OFFSET 0
-#endif
-#define PW (NV * VW)
-#define PANELS ((N + PW - 1) / PW)
-#define ROW_TILES ((M + MR - 1) / MR)
-#define ROW_BLOCKS ((ROW_TILES + MT - 1) / MT)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#ifndef A_FROM
-#define A_FROM(v) v
-#endif
-#define VEC JOIN(float, VW)
-#define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) oclc_store(v, p)
+//@param K 64 {1..} TAPS 1 {1}  K is a literal
+//@param HALF_LAST 0 {0} AHEAD 0 {0} NEXT 0 {0} B_STEP PW {expr}  a copied panel is near, its rows one after another
+//@include fma
+#define TERMS K
+#define A_AT(i, k) A_FROM(row[i][k * A_STEP])
+#define W_STEP PW
+#define ENDS_CHAIN K_CHAIN < K
+#define HAS_CHAINS K_CHAIN < K
+#define N0 n0
 
 // The vector at column n of a row of N values; lanes from column N on are 0 and are not read.
 VEC load_columns(const __global float* row, int n) {
@@ -74,16 +26,6 @@ VEC load_columns(const __global float* row, int n) {
   float lanes[VW];
   for (int l = 0; l < VW; ++l) lanes[l] = n + l < N ? row[n + l] : 0.0f;
   return LOAD(lanes);
-}
-
-void store_columns(VEC v, __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) {
-    STORE(v, row + n);
-  } else {
-    float lanes[VW];
-    STORE(v, lanes);
-    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
-  }
 }
 
 #define STAGES (VW == 16 ? 4 : VW == 8 ? 3 : 2)
@@ -134,69 +76,16 @@ void contraction_packed_b_tile(const __global float* restrict a, const __global 
   }
   //@end
   for (int m0 = m_begin; m0 < m_end; m0 += MR) {
-    // Surplus rows of the last tile repeat row M - 1 and are not stored.
     //@hole ROW_STATE
     const __global float* row[MR];
     #pragma unroll
     for (int i = 0; i < MR; ++i) row[i] = a + (g * M + min(m0 + i, M - 1)) * K;
     //@end
-    VEC acc[MR][NV];
-    #pragma unroll
-    for (int i = 0; i < MR; ++i)
-      #pragma unroll
-      for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
-    VEC out[MR][NV];
-    #pragma unroll
-    for (int i = 0; i < MR; ++i)
-      #pragma unroll
-      for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+    //@include zero_tiles
     const __local float* w = panel;
-    for (int k0 = 0; k0 < K; k0 += K_CHAIN) {
-      const int k_end = min(K, k0 + K_CHAIN);
-      for (int k = k0; k < k_end; ++k) {
-        VEC x[NV];
-        #pragma unroll
-        for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);
-        #pragma unroll
-        for (int i = 0; i < MR; ++i) {
-          const VEC s = A_FROM(row[i][k * A_STEP]);
-          #pragma unroll
-          for (int j = 0; j < NV; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-        }
-        w += PW;
-      }
-      if (K_CHAIN < K) {
-        #pragma unroll
-        for (int i = 0; i < MR; ++i)
-          #pragma unroll
-          for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
-      }
-    }
-    // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
-    #pragma unroll
-    for (int i = 0; i < MR; ++i)
-      #pragma unroll
-      for (int j = 0; j < NV; ++j) out[i][j] = K_CHAIN < K ? out[i][j] + acc[i][j] : acc[i][j];
-    #pragma unroll EPILOGUE_UNROLL
-    for (int i = 0; i < MR; ++i) {
-      const int m = m0 + i;
-      if (m >= M) break;
-      //@hole C_ROW
-      __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
-      //@end
-      #pragma unroll
-      for (int j = 0; j < NV; ++j) {
-        const int n = n0 + j * VW;
-        if (N % PW != 0 && n >= N) break;
-        VEC v = out[i][j];
-        //@hole EPILOGUE
-        v *= 0.125f;
-        //@end
-        //@hole STORE
-        store_columns(v, c_row, n);
-        //@end
-      }
-    }
+    //@include fma_terms
+    //@include add_last_chain
+    //@include store_tile
   }
 }
 

@@ -9,101 +9,29 @@
 // patches   patches[i * TERMS + (c * KH + ky) * KW + kx], TERMS = STEPS * 32, from IC * KH * KW on zeros. With one product they are
 //           lines of A as they lie; else their 32 lines are split.
 // B         b[n / 32 * STEPS + k / 32] is a step of tiles_amx.cl, terms k in the order of a patch, padded with zeros.
-// C         c[m * N + n], 16 columns at a time.      bias: 32 * PANELS values (default epilogue).
-// parameter legal values (default)
-//   IMAGES, OH, OW, N, IC   images; output rows and columns; features; channels
-//   KH, KW, SY, SX, DY      taps, strides, dilation of rows
-//   Y_FIRST, Y_LAST, X_FIRST, X_LAST, A_X   see above
-//   PRODUCTS  6, 3, 1 (6)
-//   VALUE     float; ushort with one product (float)
-//   PART      1: X lies in memory as bfloat16, with one product (0)
-//   SEGMENT   4, 8, 16: elements that are copied at a time, at most twice KW (4)
-//   ROWS, NP  output rows and panels of 32 columns of a work-item: at least 1
+// C         c[m * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: sums of one or two blocks, the window, the patches of a block or of all, and what is split.
 // launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
-#ifndef IMAGES
-#define IMAGES 1
-#endif
-#ifndef OH
-#define OH 9
-#endif
-#ifndef OW
-#define OW 9
-#endif
-#ifndef N
-#define N 48
-#endif
-#ifndef IC
-#define IC 3
-#endif
-#ifndef KH
-#define KH 3
-#endif
-#ifndef KW
-#define KW 3
-#endif
-#ifndef SY
-#define SY 1
-#endif
-#ifndef SX
-#define SX 1
-#endif
-#ifndef DY
-#define DY 1
-#endif
-#ifndef Y_FIRST
-#define Y_FIRST 1
-#endif
-#ifndef Y_LAST
-#define Y_LAST 9
-#endif
-#ifndef X_FIRST
-#define X_FIRST 1
-#endif
-#ifndef X_LAST
-#define X_LAST 9
-#endif
-#ifndef A_X
-#define A_X 1
-#endif
-#ifndef PRODUCTS
-#define PRODUCTS 6
-#endif
-#ifndef VALUE
-#define VALUE float
-#endif
-#ifndef PART
-#define PART 0
-#endif
-#ifndef SEGMENT
-#define SEGMENT 4
-#endif
-#ifndef ROWS
-#define ROWS 4
-#endif
-#ifndef NP
-#define NP 1
-#endif
-#ifndef INDEX
-#define INDEX int
-#endif
+//@param IMAGES 1 {1.., name} IC 3 {1..} N 48 {1..}  images, channels, features
+//@include image
+//@param A_X 1 {0..}  from a column of the image to the next
+//@include amx_parts
+//@include amx_columns
+//@param VALUE float {float, ushort} PART 0 {0, 1}  ushort with one product; 1: X lies in memory as bfloat16, with one product
+//@param SEGMENT 4 {4, 8, 16}  elements that are copied at a time, at most twice KW
+//@param ROWS 4 {1..}  output rows of a work-item
+//@param INDEX int {int, long}  type of indices into C
 #define STEPS ((IC * KH * KW + 31) / 32)
 #define TERMS (STEPS * 32)
-#define PARTS (PRODUCTS == 6 ? 3 : PRODUCTS == 3 ? 2 : 1)
-#define STEP (PARTS * 1024)
-#define PANELS ((N + 31) / 32)
 #define ROW_BLOCKS ((OH + ROWS - 1) / ROWS)
-#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #define WH ((ROWS - 1) * SY + (KH - 1) * DY + 1)
 #define WW ((OW - 1) * SX + KW)
 #define X_END (X_LAST < WW ? X_LAST + 1 : WW)
 #define BLOCKS ((ROWS * OW + 31) / 32)
-// Blocks of positions that ask for a part of the next panel.
-#define SPREAD (BLOCKS >= 16 ? 16 : BLOCKS >= 8 ? 8 : BLOCKS >= 4 ? 4 : BLOCKS >= 2 ? 2 : 1)
+//@include amx_spread
+#define SPREAD SPREAD_OF(BLOCKS)
 // Copies of segments reach up to 15 elements over the end.
 #define WINDOW_FLOATS (IC * WH * WW + 16)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
 #define PIECE(p) JOIN(vload, SEGMENT)(0, p)
 #if PRODUCTS == 1
 #define PATCH_FLOATS (BLOCKS * STEPS * 512 + 16)
@@ -115,23 +43,15 @@
 // One block is multiplied while the one before is stored.
 #define SUMS (BLOCKS * NP > 1 ? 2 : 1)
 #define LOCAL_FLOATS (16 + SUMS * 1024 + WINDOW_FLOATS + PATCH_FLOATS + SPLIT_FLOATS)
-#define SPLIT JOIN(oclc_split_, PRODUCTS)
-#define MULTIPLY JOIN(oclc_tiles_multiply_, PRODUCTS)
+#define FIRST_COLUMN stored_panel * 32
+#define SUMS_AT(i, j) vload16(i * 2 + j, from)
+#define ROW_OF_C c + (size_t)m * N
 
-void store_columns(float16 v, __global float* row, int n) {
-  float lanes[16];
-  vstore16(v, 0, lanes);
-  for (int l = 0; l < 16 && n + l < N; ++l) row[n + l] = lanes[l];
-}
-
-void contraction_tile(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+void contraction_tile(const __global float* restrict a, const __global ushort* restrict b,
                       __global float* restrict c, int tile, __local float* restrict space) {
   //@hole SIZES
   //@end
-  const int image = tile / (ROW_BLOCKS * PANEL_BLOCKS);
-  const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
-  const int panel_block = tile % PANEL_BLOCKS;
-  const int panel_begin = panel_block * NP, panel_end = min(PANELS, panel_begin + NP);
+  //@include amx_rows_of_image
   const int y_begin = row_block * ROWS, positions = min(OH - y_begin, ROWS) * OW;
   __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
   __local ushort* split = (__local ushort*)(sums + SUMS * 1024);
@@ -215,18 +135,7 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
       const int i_end = min(32 * (s + 1) / steps, positions - p0);
       for (int i = 32 * s / steps; i < i_end; ++i) {
         const INDEX m = ((INDEX)image * OH + y_begin) * OW + p0 + i;
-        #pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const int n = stored_panel * 32 + j * 16;
-          if (N % 32 != 0 && n >= N) break;
-          float16 v = vload16(i * 2 + j, from);
-          //@hole EPILOGUE
-          v += vload16(0, bias + n);
-          //@end
-          //@hole STORE
-          store_columns(v, c + (size_t)m * N, n);
-          //@end
-        }
+        //@include amx_two_vectors
       }
     }
   }
@@ -234,8 +143,8 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b, const __global float* restrict bias,
+__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b,
                           __global float* restrict c) {
   __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, bias, c, (int)get_group_id(0), space);
+  contraction_tile(a, b, c, (int)get_group_id(0), space);
 }

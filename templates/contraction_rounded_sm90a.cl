@@ -15,23 +15,6 @@
 //           from SCALES_AT on, what column n of group g is to be multiplied by: [(g * COLUMN_TILES * BN) + n].
 // C         holes EPILOGUE_VALUE and EPILOGUE as in contraction_sm90a.cl.
 // local A, B  rows of 32 k, 64 bytes, one a row of A or a column of B: piece k / 8 of row r, 8 halves, at (k / 8) ^ (r / 2 % 4).
-// parameter legal values (default)
-//   G, M, N, K, TAPS, SWATH   as in contraction_gpu.cl; K a multiple of 4, of 32 if there are several TAPS
-//   MASKED  1: see A; wants at most 32 TAPS (0)
-//   LINE    taps of a line, of which steps have all; with more than one MASKED and WIDTH, rows of C that follow one another in a line (1)
-//   MORE_ROWS  rows that are loaded beside those of a tile, for the later taps of a line: LINE - 1, or 0, with which a tile has so many
-//           rows fewer (0)
-//   WARPGROUPS  1, 2 of 64 rows: 128 work-items each (2)
-//   BN      columns of a group's tile: 64, 128, 192, 256 (128)
-//   RESULTS  what EPILOGUE stores of each vector: v, and RESULTS - 1 vectors others[j] that EPILOGUE_VALUE leaves (1)
-//   STAGES, SLOTS  32 k of B in flight, and of A, at most 4 of these (3, 3)
-//   UNITS   groups that share a compute unit: with 1, the loaders give registers to the others (1)
-//   AT_ONCE  vectors of the epilogue whose operands are read together: 1, 2, 4 (4)
-//   SHARES  groups that share the steps of a tile: each leaves its sums in `parts`, for each share of a tile, each warp and each 64
-//           columns 256 vectors as they lie in local memory; once all are there, groups add up one of so many slices each, in the
-//           order of shares (1)
-//   WINDOW_LINES, WINDOW_WIDTH  with SHARES > 1 and WIDTH: a slice is of windows of so many rows of so many lines, which do not overlap,
-//           and EPILOGUE stores the largest results of each, at the place of its first row (1, 1)
 // later     with SHARES > 1, hole ASK asks for what a later launch reads: by a warp once it has handed in a share. Default: nothing.
 // counters  with SHARES > 1, `turns`: tickets, which groups take for shares, then for slices; from TURNS_AT on, of each tile and warp,
 //           how many shares are there and then how many slices are done; with windows, whose rows are of several tiles, behind the first
@@ -40,72 +23,28 @@
 // local memory SPACE floats, from a multiple of 1024 bytes on.
 // launch: at most SHARES * G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads
 // go on while results are stored.
-#ifdef OCLC_SM90A
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 128
-#endif
-#ifndef N
-#define N 768
-#endif
-#ifndef K
-#define K 768
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef LINE
-#define LINE 1
-#endif
-#ifndef WIDTH
-#define WIDTH 1
-#endif
-#ifndef MORE_ROWS
-#define MORE_ROWS 0
-#endif
-#ifndef SLOTS
-#define SLOTS 3
-#endif
-#ifndef MASKED
-#define MASKED 0
-#endif
-#ifndef WARPGROUPS
-#define WARPGROUPS 2
-#endif
-#ifndef BN
-#define BN 128
-#endif
-#ifndef RESULTS
-#define RESULTS 1
-#endif
-#ifndef STAGES
-#define STAGES 3
-#endif
-#ifndef UNITS
-#define UNITS 1
-#endif
-#ifndef AT_ONCE
-#define AT_ONCE 4
-#endif
-#ifndef SHARES
-#define SHARES 1
-#endif
-#ifndef SWATH
-#define SWATH 8
-#endif
-#ifndef WINDOW_LINES
-#define WINDOW_LINES 1
-#endif
-#ifndef WINDOW_WIDTH
-#define WINDOW_WIDTH 1
-#endif
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
+//@only OCLC_SM90A
+//@param K 768 {4.. step 4}  a multiple of 32 if there are several TAPS
+//@include gemm_sizes
+//@param MASKED 0 {0, 1}  1: see A; wants at most 32 TAPS
+//@param LINE 1 {1..}  taps of a line, of which steps have all; with more than one MASKED and WIDTH
+//@param WIDTH 1 {1.., name}  rows of C that follow one another in a line
+//@param MORE_ROWS 0 {0, LINE - 1}  rows that are loaded beside those of a tile, for the later taps of a line; with 0 a tile has so many fewer
+//@param WARPGROUPS 2 {1, 2}  of 64 rows: 128 work-items each
+//@param BN 128 {64, 128, 192, 256}  columns of a group's tile
+//@param STAGES 3 {1..} SLOTS 3 {1..4}  32 k of B in flight, and of A
+//@param UNITS 1 {1..}  groups that share a compute unit: with 1, the loaders give registers to the others
+//@param SHARES 1 {1..}  groups that share the steps of a tile: each leaves its sums in `parts`, for each share of a tile, each warp and each 64
+//                    columns 256 vectors as they lie in local memory; once all are there, groups add up one of so many slices each,
+//                    in the order of shares
+//@param WINDOW_LINES 1 {1..} WINDOW_WIDTH 1 {1..}  with SHARES > 1 and WIDTH: a slice is of windows of so many rows of so many lines, which do not
+//                    overlap, and EPILOGUE stores the largest results of each, at the place of its first row
+#define BM (WARPGROUPS * 64)
+//@param SWATH 8 {1..}  tiles of rows that are computed side by side, before the next tile of columns: what they share stays in caches
+//@include sm90a_results
+//@include join
 #define MULTIPLY JOIN(oclc_wgmma_made_, BN)
 #define MULTIPLIED JOIN(JOIN(oclc_wgmma_, BN), _wait)
-#define BM (WARPGROUPS * 64)
 #define COMPUTERS (WARPGROUPS * 128)
 #define LOADERS 128
 #define ITEMS (COMPUTERS + LOADERS)
@@ -153,6 +92,8 @@
 #define SLOT ((BM + 8) * 16)
 #define STAGES_AT (SLOTS * SLOT)
 #define PITCH 68
+#define FIRST_ROW m0 + warp_row
+#define STEP_SCALES 0
 // Rows of a loader, 32 apart, of each of which it has eight neighbours in k.
 #define OWN_ROWS ((LOADED_ROWS + 31) / 32)
 #define HAS_ROW(row, i) (i * 32 + 32 <= LOADED_ROWS || row < LOADED_ROWS)
@@ -165,7 +106,7 @@
 #define SPACE (TICKET_AT + (SHARES > 1 ? 8 : 0))
 
 void contraction_rounded_sm90a_tile(const __global float* restrict a, const __global float* restrict weights,
-                                    const __global float* restrict bias, __global float* restrict c, __global float* parts,
+                                    __global float* restrict c, __global float* parts,
                                     volatile __global uint* turns, int first_tile, __local float* restrict space) {
   //@hole SIZES
   //@end
@@ -221,14 +162,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
 #else
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
 #endif
-      const int g = tile / (ROW_TILES * COLUMN_TILES);
-      const int place = tile % (ROW_TILES * COLUMN_TILES);
-      //@hole GROUP
-      //@end
-      const int swath = place / (SWATH * COLUMN_TILES);
-      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-      const int within = place - swath * (SWATH * COLUMN_TILES);
-      const int m0 = (swath * SWATH + within % swath_rows) * TILE_ROWS;
+      //@include tile_of_group
       const __global float* image = weights + (size_t)(g * COLUMN_TILES + within / swath_rows) * (STEPS * LINE * IMAGE) + FIRST_STEP * (LINE * IMAGE);
       // Of each row its place, and a bit for each line of taps whose elements are there.
 #if MASKED
@@ -238,21 +172,11 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
         // Four neighbours find those of a row each.
         const int row = loader / 4 + loader % 4 % OWN_ROWS * 32;
         const int m = min(m0 + row, ROWS_OF_A - 1);
-        int row_at = 0;
-        int4 row_edges = 0;
-        //@hole A_ROW
-        row_at = (g * M + m) * K;
-        //@end
+        //@include row_of_a
         uint mask = 0;
         for (int tap = 0; tap < TAPS; tap += LINE) {
           const int k = 0;
-          const __global float* base = weights;
-          int step_at = 0;
-          int4 step_edges = 0;
-          //@hole A_STEP
-          base = a;
-          step_at = k;
-          //@end
+          //@include step_of_a
           const int4 edge = row_edges + step_edges;
           mask |= HAS_ROW(row, OWN_ROWS - 1) && (edge.x | edge.y | edge.z | edge.w) >= 0 ? 1u << tap / LINE : 0;
         }
@@ -314,13 +238,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
           }
           if (step + 2 < OWN_STEPS) {
 #if MASKED
-            const __global float* base = weights;
-            int step_at = 0;
-            int4 step_edges = 0;
-            //@hole A_STEP
-            base = a;
-            step_at = k;
-            //@end
+            //@include step_of_a
 #endif
             #pragma unroll
             for (int i = 0; i < OWN_ROWS; ++i) {
@@ -365,14 +283,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
 #else
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
 #endif
-      const int g = tile / (ROW_TILES * COLUMN_TILES);
-      const int place = tile % (ROW_TILES * COLUMN_TILES);
-      //@hole GROUP
-      //@end
-      const int swath = place / (SWATH * COLUMN_TILES);
-      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-      const int within = place - swath * (SWATH * COLUMN_TILES);
-      const int m0 = (swath * SWATH + within % swath_rows) * TILE_ROWS;
+      //@include tile_of_group
       const int n0 = within / swath_rows * BN;
       const __global float* scales = weights + SCALES_AT + (size_t)g * (COLUMN_TILES * BN);
 #if WINDOW > 1
@@ -412,7 +323,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
             const int m = (line + i / WINDOW_WIDTH) * WIDTH + position + i % WINDOW_WIDTH;
             float4 v = sums[i] * scale;
             //@hole EPILOGUE_VALUE
-            v += vload4(0, bias + n);
+            v *= 2.0f;
             //@end
             largest = oclc_max(largest, v);
           }
@@ -455,7 +366,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
             const int n = min(n0 + i / 8 * 64 + at % 16 * 4, (N - 1) / 4 * 4);
             v *= *(const __global float4*)(scales + n);
             //@hole EPILOGUE_VALUE
-            v += vload4(0, bias + n);
+            v *= 2.0f;
             //@end
             results[j] = v;
           }
@@ -544,38 +455,7 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
         for (int i = 0; i < 8; ++i)
           to[i * 32] = *(const __local float4*)(rows + (i * 2 + lane / 16) * PITCH + lane % 16 * 4);
 #else
-        for (int i = lane; i < 16 * 16; i += 32 * AT_ONCE) {
-          float4 results[AT_ONCE];
-#if RESULTS > 1
-          float4 others[AT_ONCE][RESULTS - 1];
-#endif
-          #pragma unroll
-          for (int j = 0; j < AT_ONCE; ++j) {
-            // Surplus rows and columns repeat the last ones, so that no branch keeps reads apart.
-            const int at = i + j * 32;
-            const int m = min(ROW(m0 + warp_row + at / 16), M - 1);
-            const int n = min(n0 + c0 + at % 16 * 4, (N - 1) / 4 * 4);
-            float4 v = *(const __local float4*)(rows + at / 16 * PITCH + at % 16 * 4);
-            v *= *(const __global float4*)(scales + n);
-            //@hole EPILOGUE_VALUE
-            v += vload4(0, bias + n);
-            //@end
-            results[j] = v;
-          }
-          #pragma unroll
-          for (int j = 0; j < AT_ONCE; ++j) {
-            const int at = i + j * 32;
-            const int row = m0 + warp_row + at / 16;
-            const int m = ROW(row);
-            const int n = n0 + c0 + at % 16 * 4;
-            if (IS_ROW(row) && m < M && n < N) {
-              const float4 v = results[j];
-              //@hole EPILOGUE
-              vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-              //@end
-            }
-          }
-        }
+        //@include sm90a_warp_results
 #endif
       }
 #if SHARES > 1
@@ -592,9 +472,8 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void contraction_rounded_sm90a(const __global float* restrict a, const __global float* restrict weights,
-                                        const __global float* restrict bias, __global float* restrict c, __global float* parts,
+                                        __global float* restrict c, __global float* parts,
                                         volatile __global uint* turns) {
   __local float space[SPACE] __attribute__((aligned(1024)));
-  contraction_rounded_sm90a_tile(a, weights, bias, c, parts, turns, (int)get_group_id(0), space);
+  contraction_rounded_sm90a_tile(a, weights, c, parts, turns, (int)get_group_id(0), space);
 }
-#endif

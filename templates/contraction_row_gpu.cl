@@ -9,24 +9,11 @@
 //           item]: of each eight numbers four, one less than what they are to be multiplied by. Behind all rows a float for each
 //           by which all of it are.
 // C         hole EPILOGUE stores the sum v of n. Default: c[n].
-// parameter legal values (default)
-//   N, K     results, and terms: a multiple of 256 (4096, 4096)
-//   SHARERS  work-items that share a result: a multiple of 32, at most K / 32 (64)
-//   ROWS     results of a group (2)
 // local     parts[item]: a work-item's sum.
 // launch: N / ROWS groups, rounded up, of ROWS * SHARERS work-items.
-#ifndef N
-#define N 4096
-#endif
-#ifndef K
-#define K 4096
-#endif
-#ifndef SHARERS
-#define SHARERS 64
-#endif
-#ifndef ROWS
-#define ROWS 2
-#endif
+//@param N 4096 {1..} K 4096 {256.. step 256}  results, and terms
+//@param SHARERS 64 {32.. step 32}  work-items that share a result
+//@param ROWS 2 {1..}  results of a group
 #define CHUNKS (K / 256)
 #define PITCH ((CHUNKS * 100 + 31) / 32 * 32)
 #define SCALES_AT (N * PITCH)

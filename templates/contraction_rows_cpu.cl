@@ -3,91 +3,27 @@
 //
 // formula   C[g,m,n] = epilogue(sum over k < K of f(A)[g,m,k] * B[g,k,n])
 // A         hole A_ELEMENTS: the PV values f(A)[g, m, k .. k + PV - 1]. Default: row-major a[(g * M + m) * K + k].
-// B         hole B_POINTER: w points to B[g, 0, 0], B_STEP (N) from term to term. Default: b[(g * K + k) * N + n].
+// B         hole B_POINTER: w points to B[g, 0, 0], B_STEP from term to term. Default: b[(g * K + k) * N + n].
 // local A   tile by tile, block[r / MR * MR * KC + (k - k0) * MR + r % MR].
 // sums      block[A_FLOATS + ((n - n_begin) / TW * ROWS + r) * TW + n % TW]: of a chain; SUM_FLOATS behind, of the chains before.
-// C         c[C_OFFSET + g * C_GROUP + m * C_STEP + n].
-// parameter legal values (default)
-//   G, M, N, K, VW, MR, NV, C_STEP, C_GROUP, C_OFFSET   as in contraction_cpu.cl; G and K may be variables
-//   STRIP   columns of a work-item: a multiple of TW = NV * VW, where N is none of it NV is 1
-//   KC      terms of A's copy, the longest chain of fma: sums of longer ones are added up
-//   KT      rows of B that are read side by side: the next ones are asked for meanwhile
-//   PV      1 or VW: width of A's copying loop (1)
+// C         c[(g * M + m) * N + n].
 // local memory 4 * BLOCK_FLOATS bytes.
 // launch: G * STRIPS groups of one work-item.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 8
-#endif
-#ifndef N
-#define N 1024
-#endif
-#ifndef K
-#define K 512
-#endif
-#ifndef VW
-#define VW 8
-#endif
-#ifndef MR
-#define MR 4
-#endif
-#ifndef NV
-#define NV 2
-#endif
-#ifndef STRIP
-#define STRIP 256
-#endif
-#ifndef KC
-#define KC 64
-#endif
-#ifndef KT
-#define KT 8
-#endif
-#ifndef PV
-#define PV 1
-#endif
-#ifndef B_STEP
-#define B_STEP N
-#endif
-#ifndef C_STEP
-#define C_STEP N
-#endif
-#ifndef C_GROUP
-#define C_GROUP ((size_t)M * C_STEP)
-#endif
-#ifndef C_OFFSET
-#define C_OFFSET 0
-#endif
+//@param M 8 {1..} TAPS 1 {1}  rows: a literal
+//@include gemm_sizes
+//@include vectors
+//@include copy_vectors
+//@param MR 4 {1..16} NV 2 {1..8}  rows and vectors of the register tile
+//@param STRIP 256 {1..}  columns of a work-item: a multiple of TW; where N is none of it NV is 1
+//@param KC 64 {1..}  terms of A's copy, the longest chain of fma: sums of longer ones are added up
+//@param KT 8 {1..}  rows of B that are read side by side: the next ones are asked for meanwhile
+//@param B_STEP N {expr}  from a row of B to the next
 #define TW (NV * VW)
 #define ROWS ((M + MR - 1) / MR * MR)
 #define STRIPS ((N + STRIP - 1) / STRIP)
 #define A_FLOATS (ROWS * KC)
 #define SUM_FLOATS (ROWS * STRIP)
 #define BLOCK_FLOATS (A_FLOATS + 2 * SUM_FLOATS)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#if PV == 1
-#define PVEC float
-#define PLOAD(p) (*(p))
-#else
-#define PVEC JOIN(float, PV)
-#define PLOAD(p) JOIN(vload, PV)(0, p)
-#endif
-#define VEC JOIN(float, VW)
-#define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) oclc_store(v, p)
-
-void store_columns(VEC v, __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) {
-    STORE(v, row + n);
-  } else {
-    float lanes[VW];
-    STORE(v, lanes);
-    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
-  }
-}
 
 void contraction_rows_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                            int tile, __local float* restrict block) {
@@ -175,7 +111,7 @@ void contraction_rows_tile(const __global float* restrict a, const __global floa
   }
   for (int m = 0; m < M; ++m) {
     //@hole C_ROW
-    __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+    __global float* c_row = c + (size_t)(g * M + m) * N;
     //@end
     for (int n = n_begin; n < n_end; n += VW) {
       VEC v = LOAD(before + ((n - n_begin) / TW * ROWS + m) * TW + (n - n_begin) % TW);

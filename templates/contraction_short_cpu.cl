@@ -7,69 +7,20 @@
 //           block of BLOCK terms. [g][panel][tap][block] of PW scales, then for each STEP = 32 / LOWER terms STEP rows of PW
 //           shorts, the upper 16 bits, and PW words of the lower ones, bits LOWER * i .. LOWER * i + LOWER - 1 of a word for term
 //           i. Terms past K are 0. In floats: B_PANEL, B_GROUP.
-// C         as in contraction_cpu.cl.    bias: PANELS * PW values for each g (default epilogue).
-// parameter legal values (default)
-//   G       independent contractions (1)
-//   M       rows, all in one register tile: a literal (1)
-//   N, K    columns, summed elements of a tap; TAPS (1)
-//   LOWER   4, 8: bits of an element of B beside the upper 16; with 8 all of them are exact as a float (4)
-//   VW      4, 8, 16: vector width of the target
-//   NV      vectors of a panel (4)
-//   SIDE    panels that are read side by side: M * SIDE * NV + NV + 4 <= vector registers. Two streams reach more of the
-//           memory's rate than one (1)
-//   NP      panels of a work-item: a multiple of SIDE
-//   AHEAD   floats by which B is asked for ahead of its use: as few bytes a cycle as this reads are not noticed by processors
-//           that guess what is read next (640)
-//   BLOCK   terms of a scale, a multiple of STEP (256); the longest chain of fma
+// C         as in contraction_cpu.cl.
 // local memory 0. launch: G * PANEL_BLOCKS groups of one work-item.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 1
-#endif
-#ifndef N
-#define N 768
-#endif
-#ifndef K
-#define K 768
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef LOWER
-#define LOWER 4
-#endif
-#ifndef VW
-#define VW 16
-#endif
-#ifndef NV
-#define NV 4
-#endif
-#ifndef SIDE
-#define SIDE 1
-#endif
-#ifndef NP
-#define NP SIDE
-#endif
-#ifndef AHEAD
-#define AHEAD 640
-#endif
-#ifndef BLOCK
-#define BLOCK 256
-#endif
-#ifndef A_STEP
-#define A_STEP 1
-#endif
-#ifndef C_STEP
-#define C_STEP N
-#endif
-#ifndef C_GROUP
-#define C_GROUP ((size_t)M * C_STEP)
-#endif
-#ifndef C_OFFSET
-#define C_OFFSET 0
-#endif
+//@param M 1 {1..16}  rows, all in one register tile: a literal
+//@include gemm_sizes
+//@include vectors
+//@param LOWER 4 {4, 8}  bits of an element of B beside the upper 16; with 8 all of them are exact as a float
+//@param NV 4 {1..8}  vectors of a panel
+//@param SIDE 1 {1..}  panels that are read side by side: M * SIDE * NV + NV + 4 <= vector registers. Two streams reach more of the
+//                    memory's rate than one
+//@param NP SIDE {SIDE.. step SIDE}  panels of a work-item
+//@param AHEAD 640 {0..}  floats by which B is asked for ahead of its use: as few bytes a cycle as this reads are not noticed by processors
+//                    that guess what is read next
+//@param BLOCK 256 {STEP.. step STEP}  terms of a scale, the longest chain of fma
+//@param A_STEP 1 {expr}  from a term of A to the next
 #define MR M
 #define STEP (32 / LOWER)
 #define MASK ((1u << LOWER) - 1)
@@ -81,30 +32,14 @@
 #define LINES ((STEP_FLOATS + 15) / 16)
 #define PANELS ((N + PW - 1) / PW)
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#define VEC JOIN(float, VW)
 #define INTS JOIN(int, VW)
 #define UINTS JOIN(uint, VW)
 #define TO_FLOATS JOIN(convert_float, VW)
 #define TO_INTS JOIN(convert_int, VW)
 #define AS_INTS JOIN(as_int, VW)
-#define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) oclc_store(v, p)
-
-void store_columns(VEC v, __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) {
-    STORE(v, row + n);
-  } else {
-    float lanes[VW];
-    STORE(v, lanes);
-    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
-  }
-}
 
 void contraction_tile(const __global float* restrict a, const __global float* restrict b,
-                      const __global float* restrict bias, const __global float* restrict zero,
-                      __global float* restrict c, int tile) {
+                      const __global float* restrict zero, __global float* restrict c, int tile) {
   //@hole SIZES
   //@end
   const int g = tile / PANEL_BLOCKS;
@@ -197,7 +132,7 @@ void contraction_tile(const __global float* restrict a, const __global float* re
     for (int i = 0; i < MR; ++i) {
       const int m = m0 + i;
       //@hole C_ROW
-      __global float* c_row = c + C_OFFSET + (size_t)g * C_GROUP + (size_t)m * C_STEP;
+      __global float* c_row = c + (size_t)(g * M + m) * N;
       //@end
       #pragma unroll
       for (int j = 0; j < SIDE * NV; ++j) {
@@ -205,7 +140,6 @@ void contraction_tile(const __global float* restrict a, const __global float* re
         if (N % (SIDE * PW) != 0 && n >= N) break;
         VEC v = out[i][j];
         //@hole EPILOGUE
-        v += LOAD(bias + g * (PANELS * PW) + n);
         //@end
         //@hole STORE
         store_columns(v, c_row, n);
@@ -217,7 +151,6 @@ void contraction_tile(const __global float* restrict a, const __global float* re
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void contraction(const __global float* restrict a, const __global float* restrict b,
-                          const __global float* restrict bias, const __global float* restrict zero,
-                          __global float* restrict c) {
-  contraction_tile(a, b, bias, zero, c, (int)get_group_id(0));
+                          const __global float* restrict zero, __global float* restrict c) {
+  contraction_tile(a, b, zero, c, (int)get_group_id(0));
 }

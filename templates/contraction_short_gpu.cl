@@ -7,65 +7,20 @@
 //           precision. SPLIT 0: operands rounded to TF32. Lane t of four has terms 4 * t .. 4 * t + 3 of 16, of A and B alike.
 // A, B, C   as in contraction_gpu.cl, with the same holes; A and B in fours along k.
 // local     C's tile of each sharer: space[(sharer * BM + m - m0) * C_PITCH + n - n0].
-// parameter legal values (default)
-//   G, M, N, K, TAPS   as in contraction_gpu.cl; K a literal, a multiple of 4
-//   BM, BN  rows and columns of a group's tile: multiples of 16, of WN (16, 16)
-//   WN      columns of a sub-group of 32 work-items, which has 16 rows: a multiple of 16 (16)
-//   SHARERS sub-groups that share the terms of a tile (8); ITEMS = BM / 16 * (BN / WN) * SHARERS * 32
-//   AHEAD   steps of 16 terms whose operands are loaded together (2)
-//   SPLIT   0, 1 (1)
-//   HALVES  1: B is constant and packed, for SPLIT 0: halves of each column's own scale, which have TF32's bits, as the sub-groups'
-//           registers hold them, see codegen/contraction/gpu/pack_halves.h; a step has 32 terms then (0)
-//   MASKS   1: elements of A are zeros or copied as they lie, at the sum of a place of the row and one of the term, as the holes
-//           A_ROW and A_STEP of contraction_halves_sm90a.cl tell; at most 32 TAPS (0)
-//   WEIGHTS, SCALES_AT   what is so packed, and where in it the scales begin (b, 0)
 // local memory 4 * SPACE bytes.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 128
-#endif
-#ifndef N
-#define N 768
-#endif
-#ifndef K
-#define K 768
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef BM
-#define BM 16
-#endif
-#ifndef BN
-#define BN 16
-#endif
-#ifndef WN
-#define WN 16
-#endif
-#ifndef SHARERS
-#define SHARERS 8
-#endif
-#ifndef AHEAD
-#define AHEAD 2
-#endif
-#ifndef SPLIT
-#define SPLIT 1
-#endif
-#ifndef HALVES
-#define HALVES 0
-#endif
-#ifndef MASKS
-#define MASKS 0
-#endif
-#ifndef WEIGHTS
-#define WEIGHTS b
-#endif
-#ifndef SCALES_AT
-#define SCALES_AT 0
-#endif
+//@param K 768 {4.. step 4}  a literal
+//@include gemm_sizes
+//@param BM 16 {16.. step 16} BN 16 {WN.. step WN}  rows and columns of a group's tile
+//@param WN 16 {16.. step 16}  columns of a sub-group of 32 work-items, which has 16 rows
+//@param SHARERS 8 {1..}  sub-groups that share the terms of a tile; ITEMS = BM / 16 * (BN / WN) * SHARERS * 32
+//@param AHEAD 2 {1..}  steps of 16 terms whose operands are loaded together
+//@param SPLIT 1 {0, 1}
+//@param HALVES 0 {0, 1}  1: B is constant and packed, for SPLIT 0: halves of each column's own scale, which have TF32's bits, as the sub-groups'
+//                    registers hold them, see codegen/contraction/gpu/pack_halves.h; a step has 32 terms then
+//@param MASKS 0 {0, 1}  1: elements of A are zeros or copied as they lie, at the sum of a place of the row and one of the term, as the holes
+//                    A_ROW and A_STEP of contraction_halves_sm90a.cl tell; at most 32 TAPS
+//@param WEIGHTS b {name} SCALES_AT 0 {0..}  what is so packed, and where in it the scales begin
 #define ITEMS (BM / 16 * (BN / WN) * SHARERS * 32)
 #define ROW_TILES ((M + BM - 1) / BM)
 #define COLUMN_TILES ((N + BN - 1) / BN)
@@ -81,7 +36,7 @@
 #define SPACE (SHARERS * BM * C_PITCH)
 
 void contraction_short_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                                const __global float* restrict bias, __global float* restrict c, int tile,
+                                __global float* restrict c, int tile,
                                 __local float* restrict space) {
   //@hole SIZES
   //@end
@@ -111,23 +66,13 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
   #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const int m = min(m0 + warp_row + 8 * h + lane_row, M - 1);
-    int row_at = 0;
-    int4 row_edges = 0;
-    //@hole A_ROW
-    row_at = (g * M + m) * K;
-    //@end
+    //@include row_of_a
     places[h] = row_at;
     masks[h] = 0;
     #pragma unroll
     for (int tap = 0; tap < TAPS; ++tap) {
       const int k = 0;
-      const __global float* base;
-      int step_at = 0;
-      int4 step_edges = 0;
-      //@hole A_STEP
-      base = a;
-      step_at = k;
-      //@end
+      //@include step_of_a
       const int4 edge = row_edges + step_edges;
       masks[h] |= (edge.x | edge.y | edge.z | edge.w) >= 0 ? 1u << tap : 0;
     }
@@ -149,13 +94,7 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
       const int tap = TAPS == 1 ? 0 : K % STEP == 0 ? begin / K : term / K;
       const int k = TAPS == 1 ? term : K % STEP == 0 ? begin % K + s % PIECES * 16 + lane_k : term % K;
 #if MASKS
-      const __global float* base;
-      int step_at = 0;
-      int4 step_edges = 0;
-      //@hole A_STEP
-      base = a;
-      step_at = k;
-      //@end
+      //@include step_of_a
 #endif
       #pragma unroll
       for (int h = 0; h < 2; ++h) {
@@ -268,7 +207,7 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
       v *= scale;
 #endif
       //@hole EPILOGUE
-      vstore4(v + vload4(0, bias + n), 0, c + (size_t)(g * M + m) * N + n);
+      vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
       //@end
     }
   }
@@ -276,7 +215,7 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void contraction_short_gpu(const __global float* restrict a, const __global float* restrict b,
-                                    const __global float* restrict bias, __global float* restrict c) {
+                                    __global float* restrict c) {
   __local float space[SPACE] __attribute__((aligned(16)));
-  contraction_short_gpu_tile(a, b, bias, c, (int)get_group_id(0), space);
+  contraction_short_gpu_tile(a, b, c, (int)get_group_id(0), space);
 }

@@ -6,118 +6,38 @@
 // A, B, C   holes A_ELEMENTS and B_ELEMENTS as in contraction_gpu.cl; EPILOGUE_VALUE makes of v what EPILOGUE then stores.
 // local A   stage of rows of 32 k, 128 bytes: element k of row r at r * 32 + ((k / 4) ^ (r % 8)) * 4 + k % 4. ldmatrix reads it.
 // local B   the same with columns for rows: the TF32 numbers, then their rests, if operands are split. The matrix unit reads it.
-// parameter legal values (default)
-//   G, M, N, K, TAPS, N_LOADED, AV, BV, A_ALONG_K, B_ALONG_K, FLAT, SWATH   as in contraction_gpu.cl
-//   WARPGROUPS  1, 2: 128 work-items each that compute 64 rows (2)
-//   BN      columns of a group's tile: 64, 128 (128)
-//   KB      terms of a sum in the matrix unit: 8, 16, 32 (16)
-//   SPLIT   1: single precision by parts; 0: rounded operands (1)
-//   REGAIN  1: what the unit cuts off on average is given back (0)
-//   RESULTS  what EPILOGUE stores of each vector: v, and RESULTS - 1 vectors others[j] that EPILOGUE_VALUE leaves (1)
-//   STAGES  stages of 32 k in flight (3)
-//   LOADERS  work-items that load: 128, 256, of 512 at most in all: 256 with 2 warpgroups trade registers with them (256)
-//   AHEAD   1: loaders keep the elements of two steps in registers, 0: of one (1)
-//   AT_ONCE  vectors of the epilogue whose operands are read together: 1, 2, 4, 8 (4)
 // local memory SPACE floats, from a multiple of 1024 bytes on.
 // launch: at most G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads go on
 // while results are stored.
 // paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores, 2022.
-#ifdef OCLC_SM90A
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 128
-#endif
-#ifndef N
-#define N 768
-#endif
-#ifndef K
-#define K 768
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef WARPGROUPS
-#define WARPGROUPS 2
-#endif
-#ifndef BN
-#define BN 128
-#endif
-#ifndef KB
-#define KB 16
-#endif
-#ifndef SPLIT
-#define SPLIT 1
-#endif
-#ifndef REGAIN
-#define REGAIN 0
-#endif
-#ifndef RESULTS
-#define RESULTS 1
-#endif
-#ifndef STAGES
-#define STAGES 3
-#endif
-#ifndef LOADERS
-#define LOADERS 256
-#endif
-#ifndef AHEAD
-#define AHEAD 1
-#endif
-#ifndef AT_ONCE
-#define AT_ONCE 4
-#endif
-#ifndef AV
-#define AV 4
-#endif
-#ifndef BV
-#define BV 4
-#endif
-#ifndef A_ALONG_K
-#define A_ALONG_K 1
-#endif
-#ifndef B_ALONG_K
-#define B_ALONG_K 0
-#endif
-#ifndef FLAT
-#define FLAT 0
-#endif
-#ifndef SWATH
-#define SWATH 8
-#endif
-#ifndef N_LOADED
-#define N_LOADED N
-#endif
-#if AV == 4
-#define A_VECTOR float4
-#else
-#define A_VECTOR float
-#endif
-#if BV == 4
-#define B_VECTOR float4
-#else
-#define B_VECTOR float
-#endif
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
+//@only OCLC_SM90A
+//@include gemm_sizes
+//@param WARPGROUPS 2 {1, 2}  128 work-items each that compute 64 rows
+//@param BN 128 {64, 128}  columns of a group's tile
+//@param KB 16 {8, 16, 32}  terms of a sum in the matrix unit
+//@param SPLIT 1 {0, 1}  1: single precision by parts; 0: rounded operands
+//@param LOADERS 256 {128, 256}  work-items that load, of 512 at most in all: 256 with 2 warpgroups trade registers with them
+//@param AHEAD 1 {0, 1}  1: loaders keep the elements of two steps in registers, 0: of one
+//@param AT_ONCE 4 {1, 2, 4, 8}  vectors of the epilogue whose operands are read together
+//@include sm90a_results
+//@param REGAIN 0 {0, 1}  1: what the unit cuts off on average is given back
+//@param STAGES 3 {1..}  stages of 32 k in flight
+#define BM (WARPGROUPS * 64)
+#define BK 32
+//@include group_tiles
+//@include group_steps
+//@include group_loads
+//@include join
 #define MULTIPLY_FIRST JOIN(JOIN(oclc_wgmma_, BN), _zero)
 #define MULTIPLY JOIN(oclc_wgmma_, BN)
 #define MULTIPLIED JOIN(JOIN(oclc_wgmma_, BN), _wait)
-#define BM (WARPGROUPS * 64)
-#define BK 32
 #define COMPUTERS (WARPGROUPS * 128)
 #define ITEMS (COMPUTERS + LOADERS)
-#define ROW_TILES ((M + BM - 1) / BM)
-#define COLUMN_TILES ((N + BN - 1) / BN)
 #define A_LOADS (BM * BK / AV / LOADERS)
 #define B_LOADS (BN * BK / BV / LOADERS)
 #define B_AT (BM * BK)
 #define STAGE (BM * BK + (1 + SPLIT) * BN * BK)
 #define SPACE (STAGES * STAGE + COMPUTERS / 2 * PITCH + STAGES * 4)
-#define DEPTH (FLAT ? TAPS * K : K)
-#define STEPS (FLAT ? (TAPS * K + BK - 1) / BK : TAPS * ((K + BK - 1) / BK))
-#define RAGGED (DEPTH % BK != 0)
 #define PITCH (BN + 4)
 #define TURNS (AHEAD + 1)
 #define STORED(turn) (AHEAD ? 1 - turn : turn)
@@ -125,7 +45,7 @@
 #define PLACE(row, k) ((row) * BK + (((k) / 4) ^ ((row) & 7)) * 4 + (k) % 4)
 
 void contraction_sm90a_tile(const __global float* restrict a, const __global float* restrict b,
-                            const __global float* restrict bias, __global float* restrict c, int first_tile,
+                            __global float* restrict c, int first_tile,
                             __local float* restrict space) {
   //@hole SIZES
   //@end
@@ -152,14 +72,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
     A_VECTOR next_a[TURNS][A_LOADS];
     B_VECTOR next_b[TURNS][B_LOADS];
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-      const int g = tile / (ROW_TILES * COLUMN_TILES);
-      const int place = tile % (ROW_TILES * COLUMN_TILES);
-      //@hole GROUP
-      //@end
-      const int swath = place / (SWATH * COLUMN_TILES);
-      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-      const int within = place - swath * (SWATH * COLUMN_TILES);
-      const int m0 = (swath * SWATH + within % swath_rows) * BM;
+      //@include tile_of_group
       const int n0 = within / swath_rows * BN;
       int at_tap = 0, at_k = 0;
       // With AHEAD, the elements of a step are asked for before those of the step before it are stored.
@@ -180,13 +93,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
 #endif
               A_VECTOR v = 0.0f;
               if (!RAGGED || at_k + in_k < DEPTH) {
-#if FLAT
-                const int tap = (at_k + in_k) / K;
-                const int k = (at_k + in_k) % K;
-#else
-                const int tap = at_tap;
-                const int k = at_k + in_k;
-#endif
+                //@include term_of_step
                 //@hole A_ELEMENTS
                 v = vload4(0, a + (size_t)(g * M + m) * K + k);
                 //@end
@@ -205,13 +112,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
 #endif
               B_VECTOR v = 0.0f;
               if (!RAGGED || at_k + in_k < DEPTH) {
-#if FLAT
-                const int tap = (at_k + in_k) / K;
-                const int k = (at_k + in_k) % K;
-#else
-                const int tap = at_tap;
-                const int k = at_k + in_k;
-#endif
+                //@include term_of_step
                 //@hole B_ELEMENTS
                 v = vload4(0, b + (size_t)(g * K + k) * N + n);
                 //@end
@@ -299,14 +200,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
     int stage = 0;
     uint phase = 0;
     for (int tile = first_tile; tile < TILES; tile += (int)get_num_groups(0)) {
-      const int g = tile / (ROW_TILES * COLUMN_TILES);
-      const int place = tile % (ROW_TILES * COLUMN_TILES);
-      //@hole GROUP
-      //@end
-      const int swath = place / (SWATH * COLUMN_TILES);
-      const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-      const int within = place - swath * (SWATH * COLUMN_TILES);
-      const int m0 = (swath * SWATH + within % swath_rows) * BM;
+      //@include tile_of_group
       const int n0 = within / swath_rows * BN;
       float out[BN / 2];
       #pragma unroll
@@ -380,7 +274,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
           const int n = min(n0 + at % (BN / 4) * 4, (N - 1) / 4 * 4);
           float4 v = *(const __local float4*)(rows + at / (BN / 4) * PITCH + at % (BN / 4) * 4);
           //@hole EPILOGUE_VALUE
-          v += vload4(0, bias + n);
+          v *= 2.0f;
           //@end
           results[j] = v;
         }
@@ -403,8 +297,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void contraction_sm90a(const __global float* restrict a, const __global float* restrict b,
-                                const __global float* restrict bias, __global float* restrict c) {
+                                __global float* restrict c) {
   __local float space[SPACE] __attribute__((aligned(1024)));
-  contraction_sm90a_tile(a, b, bias, c, (int)get_group_id(0), space);
+  contraction_sm90a_tile(a, b, c, (int)get_group_id(0), space);
 }
-#endif

@@ -13,80 +13,29 @@
 //           + j] of the count panels of a work-item from `first` on; columns beyond N are 0. With B_COPIED hole PACK_B fills
 //           to[(k - k0) * PW + j], k0 <= k < k_end, j < PW, of the one panel of PW columns that panel_begin is, with
 //           f(B)[k, min(panel_begin * PW + j, N - 1)]. Default: row-major b[k * N + n].
-// C         c[m * C_STEP + n].      bias: 2 * PANELS * PW values (default epilogue).
+// C         c[m * N + n].      bias: 2 * PANELS * PW values (default epilogue).
 // local     left[p * LEFT + r * A_PITCH + t], with ROWS_INNERMOST [p * LEFT + r / BR * A_BUNDLE + t * BR + r % BR]; right[t * PW + j]
 //           of one product; with B_COPIED blocks[(q * KC + t) * PW + j] of a panel; sums[((panel - first) * 7 + p) * SUM + r * PW + j].
-// parameter legal values (default)
-//   M       rows; a literal, or the name (not one letter) of an int variable that the hole SIZES declares
-//   N, K    columns, terms: a multiple of 2 * KC
-//   VW      4, 8, 16: vector width of the target
-//   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers (8, 3)
-//   KC      pairs of terms of a chunk, a multiple of VW: the longest chain of fma (64)
-//   MT, NP  row tiles of pairs and panels of a work-item
-//   ROWS_INNERMOST  1: A's rows are neighbours in memory (0). There RB is a multiple of
-//   BR      rows of a bundle, a multiple of VW and of MR (MR)
-//   B_COPIED     1: B is given at run time (0)
-//   ASK_AHEAD    1: while a panel is multiplied, lines are asked for: hole NEXT_B asks for B's of the next panel at (tap, k), of
-//           columns n .. n + 15, or of terms from k on of column n; hole NEXT_A, behind a chunk's last panel, for A's of the
-//           next chunk, of rows m .. m + 15 or terms from k on (0)
-//   B_BY_TERMS   1: B's lines hold terms of a column (0)
-//   NEXT    floats of the next panel's B that each term of a tile of the first four products asks for; 0: none (0)
-//   EPILOGUE_UNROLL  2: the epilogue is written out; 1: small code, for an expensive one (2)
 // local memory 4 * LOCAL_FLOATS bytes: at most half the second-level cache.
 // launch: ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 // paper     Strassen: Gaussian elimination is not optimal, 1969; Huang, Smith, Henry, van de Geijn: Strassen's algorithm
 //           reloaded, 2016.
-#ifndef M
-#define M 128
-#endif
-#ifndef N
-#define N 768
-#endif
-#ifndef K
-#define K 768
-#endif
-#ifndef VW
-#define VW 16
-#endif
-#ifndef MR
-#define MR 8
-#endif
-#ifndef NV
-#define NV 3
-#endif
-#ifndef KC
-#define KC 64
-#endif
-#ifndef MT
-#define MT 8
-#endif
-#ifndef NP
-#define NP 2
-#endif
-#ifndef NEXT
-#define NEXT 0
-#endif
-#ifndef ROWS_INNERMOST
-#define ROWS_INNERMOST 0
-#endif
-#ifndef BR
-#define BR MR
-#endif
-#ifndef B_COPIED
-#define B_COPIED 0
-#endif
-#ifndef ASK_AHEAD
-#define ASK_AHEAD 0
-#endif
-#ifndef B_BY_TERMS
-#define B_BY_TERMS 0
-#endif
-#ifndef EPILOGUE_UNROLL
-#define EPILOGUE_UNROLL 2
-#endif
-#ifndef C_STEP
-#define C_STEP N
-#endif
+//@param G 1 {1} TAPS 1 {1}
+//@param K 768 {2 * KC.. step 2 * KC}  terms
+//@include gemm_sizes
+//@include vectors
+//@param MR 8 {1..16} NV 3 {1..8}  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers
+//@param KC 64 {1..}  pairs of terms of a chunk, without ROWS_INNERMOST a multiple of VW: the longest chain of fma
+//@param MT 8 {1..} NP 2 {1..}  row tiles of pairs and panels of a work-item
+//@param ROWS_INNERMOST 0 {0, 1}  1: A's rows are neighbours in memory. There RB is a multiple of BR
+//@param BR MR {MR.. step MR}  rows of a bundle, a multiple of VW and of MR
+//@param B_COPIED 0 {0, 1}  1: B is given at run time
+//@param ASK_AHEAD 0 {0, 1}  1: while a panel is multiplied, lines are asked for: hole NEXT_B asks for B's of the next panel at (tap, k), of
+//                    columns n .. n + 15, or of terms from k on of column n; hole NEXT_A, behind a chunk's last panel, for A's of
+//                    the next chunk, of rows m .. m + 15 or terms from k on
+//@param B_BY_TERMS 0 {0, 1}  1: B's lines hold terms of a column
+//@param NEXT 0 {0..}  floats of the next panel's B that each term of a tile of the first four products asks for; 0: none
+//@param EPILOGUE_UNROLL 2 {1, 2}  2: the epilogue is written out; 1: small code, for an expensive one
 #define RB (MT * MR)
 #define PW (NV * VW)
 #define CHUNKS (K / (2 * KC))
@@ -94,7 +43,6 @@
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #define ROW_BLOCKS ((M + 2 * RB - 1) / (2 * RB))
 #define PV VW
-#define TAPS 1
 #define B_PANEL 0
 #define A_PITCH (KC + 16)
 #define A_ROW (ROWS_INNERMOST ? 1 : A_PITCH)
@@ -108,24 +56,9 @@
 #define SUMS ((CHUNKS > 1 ? NP : 1) * 7 * SUM)
 #define BLOCKS (B_COPIED ? 4 * FACTOR : 0)
 #define LOCAL_FLOATS (LEFT_FLOATS + FACTOR + BLOCKS + SUMS)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#define VEC JOIN(float, VW)
-#define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) oclc_store(v, p)
 #define BITS JOIN(uint, VW)
 #define AS_BITS JOIN(as_uint, VW)
 #define AS_VEC JOIN(as_float, VW)
-
-void store_columns(VEC v, __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) {
-    STORE(v, row + n);
-  } else {
-    float lanes[VW];
-    STORE(v, lanes);
-    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
-  }
-}
 
 void contraction_strassen_tile(const __global float* restrict a, const __global float* restrict b,
                                const __global float* restrict bias, __global float* restrict c, int tile,
@@ -261,11 +194,7 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
             }
           }
 #endif
-          VEC acc[MR][NV];
-          #pragma unroll
-          for (int i = 0; i < MR; ++i)
-            #pragma unroll
-            for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
+          //@include zero_tile
           const __local float* p = block + point * LEFT + (ROWS_INNERMOST ? r0 / BR * A_BUNDLE + r0 % BR : r0 * A_PITCH);
 #if NEXT > 0
           const __global float* next = w + (4 + point) * FACTOR + r0 / MR * (KC * NEXT);
@@ -329,7 +258,7 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
             if (r + i * half_rows >= rows) break;
             const int m = m_begin + r + i * half_rows;
             //@hole C_ROW
-            __global float* c_row = c + (size_t)m * C_STEP;
+            __global float* c_row = c + (size_t)m * N;
             //@end
             #pragma unroll EPILOGUE_UNROLL
             for (int h = 0; h < 2; ++h) {

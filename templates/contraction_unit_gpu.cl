@@ -10,110 +10,25 @@
 // A, B, C   as in contraction_gpu.cl, with the same holes.
 // local A   part p of A(m, k): ((ushort*)space)[p * A_PLANE + (m - m0) * PITCH + k], behind all of A part p of B(n, k) alike. At the end
 //           tile C: space[(m - m0) * C_PITCH + n - n0]. Behind SPACE: what an emulated unit exchanges.
-// parameter legal values (default)
-//   G, M, N, K, TAPS, N_LOADED, AV, BV, A_ALONG_K, B_ALONG_K, FLAT, SWATH   as in contraction_gpu.cl
-//   UNIT, LANES  a matrix unit's name, and the work-items of a sub-group that multiplies (xmx, 16)
-//   UM, UN  rows and columns of its product, of 16 terms (8, 16)
-//   BM, BN  rows and columns of a group's tile: multiples of WM, WN (64, 64)
-//   BK      summed elements of a step: a multiple of 16 (16)
-//   WM, WN  rows and columns of a sub-group: multiples of UM, UN (16, 16)
-//   PARTS   1 to 3 (3)
-//   HALF    0, 1 (0)
-//   CHAIN   steps of a chain of sums; 0: one chain, which takes fewer registers (8)
-//   EPILOGUE_UNROLL  copies of the epilogue: 4, or 1 for an expensive one (4)
 // local memory 4 * (SPACE + oclc_exchange_floats(ITEMS / LANES)) bytes.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
 // paper     Henry, Tang, Heinecke: Leveraging the bfloat16 artificial intelligence datatype for higher-precision computations, 2019.
-#ifndef G
-#define G 1
-#endif
-#ifndef M
-#define M 128
-#endif
-#ifndef N
-#define N 768
-#endif
-#ifndef K
-#define K 768
-#endif
-#ifndef TAPS
-#define TAPS 1
-#endif
-#ifndef UNIT
-#define UNIT xmx
-#endif
-#ifndef LANES
-#define LANES 16
-#endif
-#ifndef UM
-#define UM 8
-#endif
-#ifndef UN
-#define UN 16
-#endif
-#ifndef BM
-#define BM 64
-#endif
-#ifndef BN
-#define BN 64
-#endif
-#ifndef BK
-#define BK 16
-#endif
-#ifndef WM
-#define WM 16
-#endif
-#ifndef WN
-#define WN 16
-#endif
-#ifndef PARTS
-#define PARTS 3
-#endif
-#ifndef HALF
-#define HALF 0
-#endif
-#ifndef CHAIN
-#define CHAIN 8
-#endif
-#ifndef EPILOGUE_UNROLL
-#define EPILOGUE_UNROLL 4
-#endif
-#ifndef AV
-#define AV 4
-#endif
-#ifndef BV
-#define BV 4
-#endif
-#ifndef A_ALONG_K
-#define A_ALONG_K 1
-#endif
-#ifndef B_ALONG_K
-#define B_ALONG_K 0
-#endif
-#ifndef FLAT
-#define FLAT 0
-#endif
-#ifndef SWATH
-#define SWATH 8
-#endif
-#ifndef N_LOADED
-#define N_LOADED N
-#endif
-#if AV == 4
-#define A_VECTOR float4
-#else
-#define A_VECTOR float
-#endif
-#if BV == 4
-#define B_VECTOR float4
-#else
-#define B_VECTOR float
-#endif
+//@include gemm_sizes
+//@param UNIT xmx {name} LANES 16 {8.. step 8}  a matrix unit's name, and the work-items of a sub-group that multiplies
+//@param UM 8 {8.. step 8} UN 16 {8.. step 8}  rows and columns of its product, of 16 terms
+//@param BM 64 {WM.. step WM} BN 64 {WN.. step WN}  rows and columns of a group's tile
+//@param BK 16 {16.. step 16}  summed elements of a step
+//@param WM 16 {UM.. step UM} WN 16 {UN.. step UN}  rows and columns of a sub-group
+//@param PARTS 3 {1..3}  numbers of bfloat16 that an operand is the sum of
+//@param HALF 0 {0, 1}  1: operands are halves in memory
+//@param CHAIN 8 {0..}  steps of a chain of sums; 0: one chain, which takes fewer registers
+//@param EPILOGUE_UNROLL 4 {1, 4}  copies of the epilogue: 4, or 1 for an expensive one
+//@include group_tiles
+//@include group_steps
+//@include group_loads
 #define A_COUNT (BM * BK / AV)
 #define B_COUNT (BN * BK / BV)
 #define ITEMS ((BM / WM) * (BN / WN) * LANES)
-#define ROW_TILES ((M + BM - 1) / BM)
-#define COLUMN_TILES ((N + BN - 1) / BN)
 #define A_LOADS ((A_COUNT + ITEMS - 1) / ITEMS)
 #define B_LOADS ((B_COUNT + ITEMS - 1) / ITEMS)
 #define PITCH (BK + 8)
@@ -125,9 +40,6 @@
 #define SPACE (STAGE > BM * C_PITCH ? STAGE : BM * C_PITCH)
 #define MI (WM / UM)
 #define NJ (WN / UN)
-#define DEPTH (FLAT ? TAPS * K : K)
-#define STEPS (FLAT ? (TAPS * K + BK - 1) / BK : TAPS * ((K + BK - 1) / BK))
-#define RAGGED (DEPTH % BK != 0)
 #define JOIN_(x, y, z) x##y##z
 #define JOIN(x, y, z) JOIN_(x, y, z)
 #define OF_UNIT(name) JOIN(JOIN(oclc_, UNIT, _), name, )
@@ -147,19 +59,11 @@
 #endif
 
 void contraction_unit_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                              const __global float* restrict bias, __global float* restrict c, int tile,
-                              __local float* restrict space) {
+                              __global float* restrict c, int tile, __local float* restrict space) {
   //@hole SIZES
   //@end
   const int item = get_local_id(0);
-  const int g = tile / (ROW_TILES * COLUMN_TILES);
-  const int place = tile % (ROW_TILES * COLUMN_TILES);
-  //@hole GROUP
-  //@end
-  const int swath = place / (SWATH * COLUMN_TILES);
-  const int swath_rows = min(ROW_TILES - swath * SWATH, SWATH);
-  const int within = place - swath * (SWATH * COLUMN_TILES);
-  const int m0 = (swath * SWATH + within % swath_rows) * BM;
+  //@include tile_of_group
   const int n0 = within / swath_rows * BN;
   const int lane = item % LANES;
   const int unit_row = item / LANES / (BN / WN) * WM;
@@ -183,58 +87,7 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
   // Step s computes with what step s - 1 loaded.
   for (int step = 0; step <= STEPS; ++step) {
     if (step < STEPS) {
-      #pragma unroll
-      for (int i = 0; i < A_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-#if A_ALONG_K
-        const int in_k = at % (BK / AV) * AV;
-        const int m = min(m0 + at / (BK / AV), M - 1);
-#else
-        const int in_k = at / (BM / AV);
-        const int m = min(m0 + at % (BM / AV) * AV, M - AV);
-#endif
-        A_VECTOR v = 0.0f;
-        if ((A_COUNT % ITEMS == 0 || at < A_COUNT) && (!RAGGED || at_k + in_k < DEPTH)) {
-#if FLAT
-          const int tap = (at_k + in_k) / K;
-          const int k = (at_k + in_k) % K;
-#else
-          const int tap = at_tap;
-          const int k = at_k + in_k;
-#endif
-          //@hole A_ELEMENTS
-          v = vload4(0, a + (size_t)(g * M + m) * K + k);
-          //@end
-        }
-        next_a[i] = v;
-      }
-      #pragma unroll
-      for (int i = 0; i < B_LOADS; ++i) {
-        const int at = item + i * ITEMS;
-#if B_ALONG_K
-        const int in_k = at % (BK / BV) * BV;
-        const int n = min(n0 + at / (BK / BV), N - 1);
-#else
-        const int in_k = at / (BN / BV);
-        const int n = min(n0 + at % (BN / BV) * BV, N_LOADED - BV);
-#endif
-        B_VECTOR v = 0.0f;
-        if ((B_COUNT % ITEMS == 0 || at < B_COUNT) && (!RAGGED || at_k + in_k < DEPTH)) {
-#if FLAT
-          const int tap = (at_k + in_k) / K;
-          const int k = (at_k + in_k) % K;
-#else
-          const int tap = at_tap;
-          const int k = at_k + in_k;
-#endif
-          //@hole B_ELEMENTS
-          v = vload4(0, b + (size_t)(g * K + k) * N + n);
-          //@end
-        }
-        next_b[i] = v;
-      }
-      at_k += BK;
-      if (!FLAT && at_k >= K) at_k = 0, ++at_tap;
+      //@include load_step
     }
     if (step > 0) {
       const __local ushort* restrict from_a = (const __local ushort*)space + unit_row * PITCH;
@@ -330,22 +183,12 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
     for (int j = 0; j < NJ; ++j)
       OF_UNIT(store)(SUM[i][j], space + (unit_row + i * UM) * C_PITCH + unit_column + j * UN, C_PITCH, lane);
   barrier(CLK_LOCAL_MEM_FENCE);
-  #pragma unroll EPILOGUE_UNROLL
-  for (int at = item; at < BM * BN / 4; at += ITEMS) {
-    const int m = m0 + at / (BN / 4);
-    const int n = n0 + at % (BN / 4) * 4;
-    if (m < M && n < N) {
-      const float4 v = *(const __local float4*)(space + at / (BN / 4) * C_PITCH + at % (BN / 4) * 4);
-      //@hole EPILOGUE
-      vstore4(v + vload4(0, bias + n), 0, c + (size_t)(g * M + m) * N + n);
-      //@end
-    }
-  }
+  //@include group_results
 }
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void contraction_unit_gpu(const __global float* restrict a, const __global float* restrict b,
-                              const __global float* restrict bias, __global float* restrict c) {
+                              __global float* restrict c) {
   __local float space[SPACE + oclc_exchange_floats(ITEMS / LANES)] __attribute__((aligned(16)));
-  contraction_unit_gpu_tile(a, b, bias, c, (int)get_group_id(0), space);
+  contraction_unit_gpu_tile(a, b, c, (int)get_group_id(0), space);
 }

@@ -9,124 +9,28 @@
 //           WW = (PIXELS - 1) * SX + (KW - 1) * DX + 1 columns, PIXELS = OW rounded up to MR.
 // B         b[((n / PW * IC * KH + ic * KH + ky) * KW + kx) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
 //           With IN_PLACE b[ic * W_CHANNEL + ky * W_Y + kx * W_X + n], PW divides N.
-// C         c[((image * OH + oy) * OW + ox) * C_STEP + o] (NHWC).      bias: PANELS * PW values (default epilogue).
-// parameter legal values (default)
-//   IC, KH, KW, SY, SX, DY, DX, OH, OW, N   the shape (first layer of a residual network)
-//   Y_FIRST, Y_LAST, X_FIRST, X_LAST, A_X   the image (224x224, padding 3)
-//   VW      4, 8, 16: vector width of the target
-//   MR, NV  pixels of a row and vectors of the register tile: MR * NV + NV + 1 <= vector registers (6, 4)
-//   ROWS    output rows of a work-item (2)
-//   IN_PLACE  1: B is read where it lies (0); W_CHANNEL, W_Y, W_X: elements between its channels, rows and columns of taps
-//   CHAIN   rows of taps, of a channel or with IN_PLACE of all, in the longest chain of fma; longer sums are added up from
-//           pieces (all)
-//   INDEX   int, long: type of indices into A and C (int)
-//   EPILOGUE_UNROLL  MR: the epilogue is written out; 1: small code, for an expensive one (MR)
+// C         c[((image * OH + oy) * OW + ox) * N + o] (NHWC).      bias: PANELS * PW values (default epilogue).
 // local memory 4 * IC * WH * WW bytes. launch: images * BANDS groups of one work-item.
-#ifndef IC
-#define IC 3
-#endif
-#ifndef KH
-#define KH 7
-#endif
-#ifndef KW
-#define KW 7
-#endif
-#ifndef SY
-#define SY 2
-#endif
-#ifndef SX
-#define SX 2
-#endif
-#ifndef DY
-#define DY 1
-#endif
-#ifndef DX
-#define DX 1
-#endif
-#ifndef OH
-#define OH 112
-#endif
-#ifndef OW
-#define OW 112
-#endif
-#ifndef N
-#define N 64
-#endif
-#ifndef Y_FIRST
-#define Y_FIRST 3
-#endif
-#ifndef Y_LAST
-#define Y_LAST 226
-#endif
-#ifndef X_FIRST
-#define X_FIRST 3
-#endif
-#ifndef X_LAST
-#define X_LAST 226
-#endif
-#ifndef A_X
-#define A_X 1
-#endif
-#ifndef VW
-#define VW 16
-#endif
-#ifndef MR
-#define MR 6
-#endif
-#ifndef NV
-#define NV 4
-#endif
-#ifndef ROWS
-#define ROWS 2
-#endif
-#ifndef INDEX
-#define INDEX int
-#endif
-#ifndef EPILOGUE_UNROLL
-#define EPILOGUE_UNROLL MR
-#endif
-#ifndef C_STEP
-#define C_STEP N
-#endif
-#ifndef IN_PLACE
-#define IN_PLACE 0
-#endif
+//@param IC 3 {1..} N 64 {1..}  input channels, features
+//@param MR 6 {1..16} NV 4 {1..8}  pixels of a row and vectors of the register tile: MR * NV + NV + 1 <= vector registers
+//@include vectors
+//@include panels
+//@include image
+//@param A_X 1 {0..}  from a column of the image to the next
+//@param ROWS 2 {1..}  output rows of a work-item
+//@param IN_PLACE 0 {0, 1}  1: B is read where it lies
+//@param W_CHANNEL N {0..} W_Y (KW * IC * N) {0..} W_X (IC * N) {0..}  elements between its channels, rows and columns of taps
+//@param CHAIN TAP_ROWS {1..TAP_ROWS}  rows of taps, of a channel or with IN_PLACE of all, in the longest chain of fma; longer sums are added up
+//                    from pieces
+//@param INDEX int {int, long}  type of indices into A and C
 #define TAP_ROWS (IN_PLACE ? KH : IC * KH)
-#ifndef CHAIN
-#define CHAIN TAP_ROWS
-#endif
-#ifndef W_CHANNEL
-#define W_CHANNEL N
-#endif
-#ifndef W_Y
-#define W_Y (KW * IC * N)
-#endif
-#ifndef W_X
-#define W_X (IC * N)
-#endif
-#define PW (NV * VW)
-#define PANELS ((N + PW - 1) / PW)
 #define BANDS ((OH + ROWS - 1) / ROWS)
 #define PIXELS ((OW + MR - 1) / MR * MR)
 #define WH ((ROWS - 1) * SY + (KH - 1) * DY + 1)
 #define WW ((PIXELS - 1) * SX + (KW - 1) * DX + 1)
 #define X_END (X_LAST < WW ? X_LAST + 1 : WW)
 #define LOCAL_FLOATS (IC * WH * WW)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#define VEC JOIN(float, VW)
-#define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) oclc_store(v, p)
-
-void store_columns(VEC v, __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) {
-    STORE(v, row + n);
-  } else {
-    float lanes[VW];
-    STORE(v, lanes);
-    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
-  }
-}
+#define HAS_CHAINS CHAIN < TAP_ROWS
 
 void contraction_window_tile(const __global float* restrict a, const __global float* restrict b,
                              const __global float* restrict bias, __global float* restrict c, int tile,
@@ -153,16 +57,7 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
     for (int oy = top; oy < min(OH, top + ROWS); ++oy) {
       for (int left = 0; left < OW; left += MR) {
         // Surplus pixels of the last tile are not stored.
-        VEC acc[MR][NV];
-        #pragma unroll
-        for (int i = 0; i < MR; ++i)
-          #pragma unroll
-          for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
-        VEC out[MR][NV];
-        #pragma unroll
-        for (int i = 0; i < MR; ++i)
-          #pragma unroll
-          for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+        //@include zero_tiles
         //@hole B_POINTER
         const __global float* w = b + panel * (IN_PLACE ? PW : IC * KH * KW * PW);
         //@end
@@ -201,17 +96,10 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
           }
 #endif
           if (CHAIN < TAP_ROWS && (row + 1) % CHAIN == 0) {
-            #pragma unroll
-            for (int i = 0; i < MR; ++i)
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+            //@include add_chain
           }
         }
-        // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
-        #pragma unroll
-        for (int i = 0; i < MR; ++i)
-          #pragma unroll
-          for (int j = 0; j < NV; ++j) out[i][j] = CHAIN < TAP_ROWS ? out[i][j] + acc[i][j] : acc[i][j];
+        //@include add_last_chain
         #pragma unroll EPILOGUE_UNROLL
         for (int i = 0; i < MR; ++i) {
           if (OW % MR != 0 && left + i >= OW) break;
@@ -225,7 +113,7 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
             v += LOAD(bias + n);
             //@end
             //@hole STORE
-            store_columns(v, c + (size_t)m * C_STEP, n);
+            store_columns(v, c + (size_t)m * N, n);
             //@end
           }
         }

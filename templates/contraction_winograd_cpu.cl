@@ -7,110 +7,30 @@
 //           Points: WIN = 4: 0, 1, -1, infinity; WIN = 6: 0, 3/4, -3/4, 3/2, -3/2, infinity.
 // A         A[image, y, x, c] = origin[(y - top) * A_Y + (x - left) * A_X + c], the hole A_ORIGIN for the window at (top, left).
 // B         b[((n / PW * POINTS + point) * K + c) * PW + n % PW], PW = NV * VW, columns N .. PANELS * PW - 1 zero.
-// C         c[((image * OH + oy) * OW + ox) * C_STEP + o].     bias: PANELS * PW values (default epilogue).     zero: K zeros.
+// C         c[((image * OH + oy) * OW + ox) * N + o].     bias: PANELS * PW values (default epilogue).     zero: K zeros.
 // local     v[(point * TBR + tile) * V_PITCH + c], then products[(point * TBR + tile) * PW + n % PW]; TBR = TB rounded up to MR.
-// parameter legal values (default)
-//   T       2, 4: outputs of a tile, down and across (2)
-//   R       3, or 5 where T is 2: taps of the filter, down and across (3)
-//   IMAGES  images; a literal, or the name of a variable that the hole SIZES declares (1)
-//   K, N    channels, a multiple of VW; features (64, 64)
-//   OH, OW, Y_FIRST, Y_LAST, X_FIRST, X_LAST, A_Y, A_X   the image (56x56, padding 1)
-//   VW      4, 8, 16: vector width of the target
-//   MR, NV  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers (8, 3)
-//   K_CHAIN longest chain of fma; longer sums are added up from pieces (K)
-//   K_GROUP terms of pieces, a multiple of K_CHAIN, that are added up before they are added to others (K)
-//   INDEX   int, long: type of indices into A and C (int)
-//   AHEAD   rows of a panel by which B is asked for ahead of its use; 0: never (0)
-//   FIRST_AHEAD  the same in the register tile that meets weights first, for which nobody asked; at least AHEAD (AHEAD)
-//   NEXT    1: weights of the next point are asked for while those of this one are used (0)
-//   TB, NP  tiles and panels of a work-item (24, PANELS)
-//   EPILOGUE_UNROLL  T: the epilogue of a row of pixels is written out; 1: small code, for an expensive one (T)
 // local memory 4 * POINTS * TBR * (V_PITCH + PW) bytes: at most half the second-level cache.
 // launch: BLOCKS * PANEL_BLOCKS groups of one work-item.
 // paper     Lavin, Gray: Fast algorithms for convolutional neural networks, 2015.
-#ifndef T
-#define T 2
-#endif
-#ifndef R
-#define R 3
-#endif
-#ifndef IMAGES
-#define IMAGES 1
-#endif
-#ifndef K
-#define K 64
-#endif
-#ifndef N
-#define N 64
-#endif
-#ifndef OH
-#define OH 56
-#endif
-#ifndef OW
-#define OW 56
-#endif
-#ifndef Y_FIRST
-#define Y_FIRST 1
-#endif
-#ifndef Y_LAST
-#define Y_LAST 56
-#endif
-#ifndef X_FIRST
-#define X_FIRST 1
-#endif
-#ifndef X_LAST
-#define X_LAST 56
-#endif
-#ifndef A_X
-#define A_X K
-#endif
-#ifndef A_Y
-#define A_Y (56 * K)
-#endif
-#ifndef VW
-#define VW 16
-#endif
-#ifndef MR
-#define MR 8
-#endif
-#ifndef NV
-#define NV 3
-#endif
-#ifndef K_CHAIN
-#define K_CHAIN K
-#endif
-#ifndef K_GROUP
-#define K_GROUP K
-#endif
-#ifndef AHEAD
-#define AHEAD 0
-#endif
-#ifndef FIRST_AHEAD
-#define FIRST_AHEAD AHEAD
-#endif
-#ifndef NEXT
-#define NEXT 0
-#endif
-#ifndef INDEX
-#define INDEX int
-#endif
-#ifndef TB
-#define TB 24
-#endif
-#ifndef NP
-#define NP PANELS
-#endif
-#ifndef C_STEP
-#define C_STEP N
-#endif
-#ifndef EPILOGUE_UNROLL
-#define EPILOGUE_UNROLL T
-#endif
+//@param T 2 {2, 4} R 3 {3, 5}  outputs of a tile and taps of the filter, down and across; 5 where T is 2
+//@param IMAGES 1 {1.., name}  images
+//@param K 64 {VW.. step VW} N 64 {1..}  channels, features
+//@param OH 56 {1..} OW 56 {1..} Y_FIRST 1 {0..} Y_LAST 56 {Y_FIRST..} X_FIRST 1 {0..} X_LAST 56 {X_FIRST..}  the image
+//@param A_X K {0..} A_Y (56 * K) {0..}  from a column and from a row of the image to the next
+//@param MR 8 {1..16} NV 3 {1..8}  rows and vectors of the register tile: MR * NV + NV + 1 <= vector registers
+//@param EPILOGUE_UNROLL T {1, T}  T: the epilogue of a row of pixels is written out; 1: small code, for an expensive one
+//@include vectors
+//@include panels
+//@param K_CHAIN K {1..}  longest chain of fma; longer sums are added up from pieces
+//@param K_GROUP K {K_CHAIN..}  terms of pieces, a multiple of K_CHAIN, that are added up before they are added to others
+//@param INDEX int {int, long}  type of indices into A and C
+//@param AHEAD 0 {0..}  rows of a panel by which B is asked for ahead of its use; 0: never
+//@param FIRST_AHEAD AHEAD {AHEAD..}  the same in the register tile that meets weights first, for which nobody asked
+//@param NEXT 0 {0, 1}  1: weights of the next point are asked for while those of this one are used
+//@param TB 24 {1..} NP PANELS {1..}  tiles and panels of a work-item
+#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #define WIN (T + R - 1)
 #define POINTS (WIN * WIN)
-#define PW (NV * VW)
-#define PANELS ((N + PW - 1) / PW)
-#define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
 #define TILES_Y ((OH + T - 1) / T)
 #define TILES_X ((OW + T - 1) / T)
 #define BLOCKS ((IMAGES * (TILES_Y * TILES_X) + TB - 1) / TB)
@@ -119,21 +39,6 @@
 // Floats of the next point's weights that each row of this one's asks for: all of them, after the last register tile.
 #define NEXT_STEP ((PW + TBR / MR - 1) / (TBR / MR))
 #define LOCAL_FLOATS (POINTS * TBR * (V_PITCH + PW))
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
-#define VEC JOIN(float, VW)
-#define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) oclc_store(v, p)
-
-void store_columns(VEC v, __global float* row, int n) {
-  if (N % VW == 0 || n + VW <= N) {
-    STORE(v, row + n);
-  } else {
-    float lanes[VW];
-    STORE(v, lanes);
-    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
-  }
-}
 
 void contraction_winograd_tile(const __global float* restrict a, const __global float* restrict b,
                                const __global float* restrict bias, const __global float* restrict zero,
@@ -217,16 +122,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
     //@end
     for (int point = 0; point < POINTS; ++point, w += K * PW) {
       for (int r0 = 0; r0 < tile_count; r0 += MR) {
-        VEC acc[MR][NV];
-        #pragma unroll
-        for (int i = 0; i < MR; ++i)
-          #pragma unroll
-          for (int j = 0; j < NV; ++j) acc[i][j] = 0.0f;
-        VEC out[MR][NV];
-        #pragma unroll
-        for (int i = 0; i < MR; ++i)
-          #pragma unroll
-          for (int j = 0; j < NV; ++j) out[i][j] = 0.0f;
+        //@include zero_tiles
 #if K_GROUP < K
         VEC group[MR][NV];
         #pragma unroll
@@ -273,10 +169,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
           }
 #else
           if (K_CHAIN < K) {
-            #pragma unroll
-            for (int i = 0; i < MR; ++i)
-              #pragma unroll
-              for (int j = 0; j < NV; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+            //@include add_chain
           }
 #endif
         }
@@ -347,7 +240,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
             v += LOAD(bias + n);
             //@end
             //@hole STORE
-            store_columns(v, c + (size_t)m * C_STEP, n);
+            store_columns(v, c + (size_t)m * N, n);
             //@end
           }
         }

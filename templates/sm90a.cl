@@ -4,15 +4,13 @@
 // launch    none: helper functions
 // local     none
 // paper     NVIDIA: PTX ISA 8.0, Asynchronous warpgroup-level matrix instructions; mbarrier.
+//@only OCLC_SM90A
 
 //@provides oclc_shared
-#ifdef OCLC_SM90A
 __attribute__((always_inline)) uint oclc_shared(const __local void* p) { return (uint)(size_t)p; }
-#endif
 
 //@provides oclc_barrier_init oclc_barrier_arrive oclc_barrier_wait
 // Barriers of phases, 8 bytes each: a phase ends with its `count`th arrival; waiting for phase 0, 1, 0, ... in turn.
-#ifdef OCLC_SM90A
 void oclc_barrier_init(uint barrier, uint count) {
   __asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
@@ -27,11 +25,9 @@ void oclc_barrier_wait(uint barrier, uint phase) {
         : "=r"(done) : "r"(barrier), "r"(phase) : "memory");
   } while (!done);
 }
-#endif
 
 //@provides oclc_barrier_expect oclc_copy_bulk
 // The phase also waits for so many bytes: one arrival, by the work-item that then has them copied, a multiple of 16.
-#ifdef OCLC_SM90A
 void oclc_barrier_expect(uint barrier, uint bytes) {
   __asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(barrier), "r"(bytes)
                  : "memory");
@@ -41,12 +37,10 @@ void oclc_copy_bulk(uint to, const __global void* from, uint bytes, uint barrier
                  "r"(bytes), "r"(barrier)
                  : "memory");
 }
-#endif
 
 //@provides oclc_copy_16 oclc_copy_4 oclc_copies_arrive
 // 16 or 4 bytes of local memory become the first `bytes` of those at `from`, all or none, then zeros; once all copies that a work-item asked
 // for are done, it has arrived at the barrier.
-#ifdef OCLC_SM90A
 void oclc_copy_16(uint to, const __global void* from, uint bytes) {
   __asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
@@ -56,57 +50,43 @@ void oclc_copy_4(uint to, const __global void* from, uint bytes) {
 void oclc_copies_arrive(uint barrier) {
   __asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
-#endif
 
 //@provides oclc_publish
 // What this work-item wrote to local memory can be seen by matrix units from its next arrival at a barrier on, and what it has read
 // there may be overwritten by bulk copies from then on: an arrival alone does not wait for reads.
-#ifdef OCLC_SM90A
 void oclc_publish(void) { __asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-#endif
 
 //@provides oclc_fewer_registers oclc_more_registers
 // Of the 128 registers that each of 512 work-items begins with, half of them give 48 to the other half, a warpgroup together.
-#ifdef OCLC_SM90A
 void oclc_fewer_registers(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u32 80;" ::: "memory"); }
 void oclc_more_registers(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 176;" ::: "memory"); }
-#endif
 
 //@provides oclc_registers_40 oclc_registers_232
 // Of the 168 registers that each of 384 work-items begins with, a third of them gives 128 to the others, a warpgroup together.
-#ifdef OCLC_SM90A
 void oclc_registers_40(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u32 40;" ::: "memory"); }
 void oclc_registers_232(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 232;" ::: "memory"); }
-#endif
 
 //@provides oclc_registers_120 oclc_registers_192
 // Of those, a third gives 48.
-#ifdef OCLC_SM90A
 void oclc_registers_120(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u32 120;" ::: "memory"); }
 void oclc_registers_192(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 192;" ::: "memory"); }
-#endif
 
 //@provides oclc_registers_32 oclc_registers_160
 // Of the 128 registers that each of 512 work-items begins with, a quarter of them gives 96 to the others, a warpgroup together.
-#ifdef OCLC_SM90A
 void oclc_registers_32(void) { __asm volatile("//@setmaxnreg.dec.sync.aligned.u32 32;" ::: "memory"); }
 void oclc_registers_160(void) { __asm volatile("//@setmaxnreg.inc.sync.aligned.u32 160;" ::: "memory"); }
-#endif
 
 //@provides oclc_next_of
 // Of a counter that goes on from `last` to 0: what it was.
-#ifdef OCLC_SM90A
 uint oclc_next_of(volatile __global uint* counter, uint last) {
   uint before;
   __asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(last) : "memory");
   return before;
 }
-#endif
 
 //@provides oclc_hand_in oclc_wait_for
 // Counts on, as oclc_next_of does, once others can see what the warp has stored: by one work-item, behind a barrier of the warp.
 // Waits for the count, with such a barrier behind it, and sees what was stored before.
-#ifdef OCLC_SM90A
 void oclc_hand_in(volatile __global uint* counter, uint last) {
   __asm volatile("fence.acq_rel.gpu; red.relaxed.gpu.global.inc.u32 [%0], %1;" ::"l"(counter), "r"(last) : "memory");
 }
@@ -116,45 +96,35 @@ void oclc_wait_for(volatile __global uint* counter, uint count) {
     __asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
   } while (value < count);
 }
-#endif
 
 //@provides oclc_warp_barrier
-#ifdef OCLC_SM90A
 void oclc_warp_barrier(void) { __asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
-#endif
 
 //@provides oclc_matrix_load
 // Four 8x8 matrices of 32-bit elements by halves: lane 4 * i + j gets element j of row i of each; lane l gives the address of row
 // l % 8 of matrix l / 8.
-#ifdef OCLC_SM90A
 __attribute__((always_inline)) uint4 oclc_matrix_load(uint row) {
   uint4 v;
   __asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(row) : "memory");
   return v;
 }
-#endif
 
 //@provides oclc_tf32
 // To 10 bits of mantissa, nearest, ties away from zero; the rest x - oclc_tf32(x) is exact.
-#ifdef OCLC_SM90A
 float4 __attribute__((overloadable)) oclc_tf32(float4 x) { return as_float4((as_uint4(x) + 0x1000u) & 0xffffe000u); }
 float __attribute__((overloadable)) oclc_tf32(float x) { return as_float((as_uint(x) + 0x1000u) & 0xffffe000u); }
-#endif
 
 //@provides oclc_largest_bits
 // The bits of the largest of eight elements.
-#ifdef OCLC_SM90A
 uint oclc_largest_bits(float4 x, float4 y) {
   const float4 z = fmax(fabs(x), fabs(y));
   return as_uint(fmax(fmax(z.x, z.y), fmax(z.z, z.w)));
 }
-#endif
 
 //@provides oclc_finite_bits oclc_warp_largest oclc_loaders_any
 // The bits of the largest of eight elements that is finite; the largest of a warp's; and whether a condition holds for one of 128
 // work-items, who wait for each other and see what was stored before.
-#ifdef OCLC_SM90A
 uint oclc_finite_bits(float4 x, float4 y) {
   const uint4 a = as_uint4(fabs(x)), b = as_uint4(fabs(y)), infinite = 0x7f800000u;
   const uint4 z = max(a < infinite ? a : (uint4)(0), b < infinite ? b : (uint4)(0));
@@ -171,18 +141,14 @@ uint oclc_loaders_any(uint condition) {
                  : "=r"(any) : "r"(condition) : "memory");
   return any;
 }
-#endif
 
 //@provides oclc_exceeds
 // Whether the exponent of an element with those bits is larger than that exponent's.
-#ifdef OCLC_SM90A
 int oclc_exceeds(uint bits, uint exponent) { return bits >= exponent + (1u << 23); }
-#endif
 
 //@provides oclc_largest_exponent
 // The bits of the exponent of the largest of 32 elements, eight in each of four neighbouring work-items; at least 2^-111, so that
 // both scales are finite.
-#ifdef OCLC_SM90A
 uint oclc_largest_exponent(float4 x, float4 y) {
   const uint v = max(oclc_largest_bits(x, y), 16u << 23);
   uint w, r;
@@ -191,66 +157,52 @@ uint oclc_largest_exponent(float4 x, float4 y) {
   __asm volatile("shfl.sync.bfly.b32 %0, %1, 2, 31, 0xffffffff;" : "=r"(r) : "r"(u));
   return max(u, r) & 0x7f800000u;
 }
-#endif
 
 //@provides oclc_ask_for
 // Asks for bytes that a later launch reads, a multiple of 16, to come to the second-level cache: the share of the `of` that number
 // `which` has, by a warp.
-#ifdef OCLC_SM90A
 void oclc_ask_for(const __global uint* from, int bytes, int which, int of) {
   const int piece = 2048, lane = get_local_id(0) % 32;
   for (int at = (which + lane * of) * piece; at < bytes; at += 32 * of * piece)
     __asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"((const __global uchar*)from + at), "r"(min(piece, bytes - at))
                    : "memory");
 }
-#endif
 
 //@provides oclc_from_lane
 // What work-item `lane` of the warp has.
-#ifdef OCLC_SM90A
 uint oclc_from_lane(uint x, int lane) {
   uint there;
   __asm volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(there) : "r"(x), "r"(lane));
   return there;
 }
-#endif
 
 //@provides oclc_warp_any
 // Whether a condition holds for one of a warp's work-items.
-#ifdef OCLC_SM90A
 uint oclc_warp_any(uint condition) {
   uint any;
   __asm volatile("{.reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 %0, 1, 0, p;}"
                  : "=r"(any) : "r"(condition));
   return any;
 }
-#endif
 
 //@provides oclc_scale_up oclc_scale_down
 // The power of two that takes numbers of that exponent to 2^14 .. 2^15, and the one that takes them back, times oclc_regain(step).
-#ifdef OCLC_SM90A
 float oclc_scale_up(uint exponent) { return as_float((268u << 23) - exponent); }
 float oclc_scale_down(uint exponent, int step) { return as_float(exponent - (14u << 23) + (uint)(step & 1)); }
-#endif
 
 //@provides oclc_regain
 // The matrix unit truncates: its sums of some ten terms are too small by 5.5e-8 to 8e-8 of themselves on average (measured on an
 // H200), which no number of them evens out. So every second sum is multiplied by 1 + 2^-23, in neighbouring rows another one, since
 // there may be only one. Exact sums, as of small integers, are exact no more.
-#ifdef OCLC_SM90A
 float oclc_regain(int step) { return as_float(0x3f800000u + (uint)(step & 1)); }
-#endif
 
 //@provides oclc_rescale
 // What takes a sum of numbers scaled by the first exponent's power of two to one scaled by the second's, no smaller; 0 where it
 // would vanish.
-#ifdef OCLC_SM90A
 float oclc_rescale(uint from, uint to) { return as_float((uint)max((int)((127u << 23) + from - to), 0)); }
-#endif
 
 //@provides oclc_halves oclc_rests
 // Pairs of halves (x.xy, y.xy, x.zw, y.zw), nearest, ties to even, the first of a pair in the low bits; and of what they leave.
-#ifdef OCLC_SM90A
 uint4 oclc_halves(float4 x, float4 y) {
   return (uint4)(oclc_half_pair(x.x, x.y), oclc_half_pair(y.x, y.y), oclc_half_pair(x.z, x.w), oclc_half_pair(y.z, y.w));
 }
@@ -258,32 +210,24 @@ uint4 oclc_rests(float4 x, float4 y, uint4 pairs) {
   return (uint4)(oclc_half_pair_rest(x.x, x.y, pairs.x), oclc_half_pair_rest(y.x, y.y, pairs.y), oclc_half_pair_rest(x.z, x.w, pairs.z),
                  oclc_half_pair_rest(y.z, y.w, pairs.w));
 }
-#endif
 
 //@provides oclc_wgmma_begin oclc_wgmma_end
-#ifdef OCLC_SM90A
 void oclc_wgmma_begin(void) { __asm volatile("//@wgmma.fence.sync.aligned;" ::: "memory"); }
 void oclc_wgmma_end(void) { __asm volatile("//@wgmma.commit_group.sync.aligned;" ::: "memory"); }
-#endif
 
 //@provides oclc_wgmma_tile
 // Where B's tile of 32 k lies: rows of 128 bytes, one a column, 16-byte pieces swapped by the column's number, from a multiple of
 // 1024 on.
-#ifdef OCLC_SM90A
 ulong oclc_wgmma_tile(uint address) { return (ulong)((address & 0x3ffff) >> 4) | (1UL << 16) | (64UL << 32) | (1UL << 62); }
-#endif
 
 //@provides oclc_wgmma_half_tile
 // Where B's tile of 32 k of 16 bits lies: rows of 64 bytes, one a column, 16-byte pieces swapped by half the column's number, from a
 // multiple of 512 on.
-#ifdef OCLC_SM90A
 ulong oclc_wgmma_half_tile(uint address) { return (ulong)((address & 0x3ffff) >> 4) | (1UL << 16) | (32UL << 32) | (2UL << 62); }
-#endif
 
 //@provides OCLC_WGMMA OCLC_WGMMA_LOCAL OCLC_WGMMA_WAIT
 // A function that begins d = a * b or d += a * b, and one that waits for it: `registers` names d's in the instruction, `sources` those
 // of a and b behind them, `list` gives d's as operands.
-#ifdef OCLC_SM90A
 #define OCLC_REGISTERS_32                                                                                                     \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                                      \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -323,94 +267,63 @@ ulong oclc_wgmma_half_tile(uint address) { return (ulong)((address & 0x3ffff) >>
   __attribute__((always_inline)) void name(float* d) {                                                                         \
     __asm volatile("//@wgmma.wait_group.sync.aligned 0;" : list(OCLC_ADDED, d, 0)::"memory");                                    \
   }
-#endif
 
 //@provides oclc_wgmma_wait_but_last
 // Until all have ended but those between the last oclc_wgmma_begin and oclc_wgmma_end, whose sums and halves are in use still.
-#ifdef OCLC_SM90A
 void oclc_wgmma_wait_but_last(void) { __asm volatile("//@wgmma.wait_group.sync.aligned 1;" ::: "memory"); }
-#endif
 
 //@provides oclc_wgmma_64_wait
-#ifdef OCLC_SM90A
 OCLC_WGMMA_WAIT(oclc_wgmma_64_wait, OCLC_LIST_32)
-#endif
 
 //@provides oclc_wgmma_128_wait
-#ifdef OCLC_SM90A
 OCLC_WGMMA_WAIT(oclc_wgmma_128_wait, OCLC_LIST_64)
-#endif
 
 //@provides oclc_wgmma_192_wait
-#ifdef OCLC_SM90A
 OCLC_WGMMA_WAIT(oclc_wgmma_192_wait, OCLC_LIST_96)
-#endif
 
 //@provides oclc_wgmma_256_wait
-#ifdef OCLC_SM90A
 OCLC_WGMMA_WAIT(oclc_wgmma_256_wait, OCLC_LIST_128)
-#endif
 
 //@provides oclc_wgmma_64_zero oclc_wgmma_64
 // d[64 x 64] (+)= a[64 x 8] * b[8 x 64] of TF32, a warpgroup together: item 32 * w + 4 * i + j holds d[16 * w + i + 8 * h]
 // [8 * c + 2 * j + l] in d[4 * c + 2 * h + l]. Operands and d are to be left alone until the wait.
-#ifdef OCLC_SM90A
 OCLC_WGMMA(oclc_wgmma_64, "m64n64k8.f32.tf32.tf32", OCLC_REGISTERS_32, "{%32, %33, %34, %35}, %36, p, 1, 1", OCLC_LIST_32)
-#endif
 
 //@provides oclc_wgmma_128_zero oclc_wgmma_128
 // The same of 128 columns.
-#ifdef OCLC_SM90A
 OCLC_WGMMA(oclc_wgmma_128, "m64n128k8.f32.tf32.tf32", OCLC_REGISTERS_64, "{%64, %65, %66, %67}, %68, p, 1, 1", OCLC_LIST_64)
-#endif
 
 //@provides oclc_wgmma_half_64_zero oclc_wgmma_half_64
 // d[64 x 64] (+)= a[64 x 16] * b[16 x 64] of halves, d as above. Item 32 * w + 4 * i + j gives the pairs a[16 * w + i][2 * j ..],
 // a[16 * w + i + 8][2 * j ..], a[16 * w + i][2 * j + 8 ..], a[16 * w + i + 8][2 * j + 8 ..].
-#ifdef OCLC_SM90A
 OCLC_WGMMA(oclc_wgmma_half_64, "m64n64k16.f32.f16.f16", OCLC_REGISTERS_32, "{%32, %33, %34, %35}, %36, p, 1, 1, 0", OCLC_LIST_32)
-#endif
 
 //@provides oclc_wgmma_half_128_zero oclc_wgmma_half_128
 // The same of 128 columns.
-#ifdef OCLC_SM90A
 OCLC_WGMMA(oclc_wgmma_half_128, "m64n128k16.f32.f16.f16", OCLC_REGISTERS_64, "{%64, %65, %66, %67}, %68, p, 1, 1, 0",
            OCLC_LIST_64)
-#endif
 
 //@provides oclc_wgmma_half_192_zero oclc_wgmma_half_192
 // The same of 192 columns.
-#ifdef OCLC_SM90A
 OCLC_WGMMA(oclc_wgmma_half_192, "m64n192k16.f32.f16.f16", OCLC_REGISTERS_96, "{%96, %97, %98, %99}, %100, p, 1, 1, 0", OCLC_LIST_96)
-#endif
 
 //@provides oclc_wgmma_half_256_zero oclc_wgmma_half_256
 // The same of 256 columns.
-#ifdef OCLC_SM90A
 OCLC_WGMMA(oclc_wgmma_half_256, "m64n256k16.f32.f16.f16", OCLC_REGISTERS_128, "{%128, %129, %130, %131}, %132, p, 1, 1, 0",
            OCLC_LIST_128)
-#endif
 
 //@provides oclc_wgmma_made_64
 // The sums of 64 x 64: d[64 x 64] += a[64 x 16] * b[16 x 64] of halves that both lie in local memory, d as above.
-#ifdef OCLC_SM90A
 OCLC_WGMMA_LOCAL(oclc_wgmma_made_64, "m64n64k16.f32.f16.f16", OCLC_REGISTERS_32, "%32, %33, p, 1, 1, 0, 0", OCLC_LIST_32)
-#endif
 
 //@provides oclc_wgmma_made_128
 // The same of 128 columns.
-#ifdef OCLC_SM90A
 OCLC_WGMMA_LOCAL(oclc_wgmma_made_128, "m64n128k16.f32.f16.f16", OCLC_REGISTERS_64, "%64, %65, p, 1, 1, 0, 0", OCLC_LIST_64)
-#endif
 
 //@provides oclc_wgmma_made_192
 // The same of 192 columns.
-#ifdef OCLC_SM90A
 OCLC_WGMMA_LOCAL(oclc_wgmma_made_192, "m64n192k16.f32.f16.f16", OCLC_REGISTERS_96, "%96, %97, p, 1, 1, 0, 0", OCLC_LIST_96)
-#endif
 
 //@provides oclc_wgmma_made_256
 // The same of 256 columns.
-#ifdef OCLC_SM90A
 OCLC_WGMMA_LOCAL(oclc_wgmma_made_256, "m64n256k16.f32.f16.f16", OCLC_REGISTERS_128, "%128, %129, p, 1, 1, 0, 0", OCLC_LIST_128)
-#endif

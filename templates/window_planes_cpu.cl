@@ -6,73 +6,15 @@
 // A         A[plane, y, x] = src[x]; the hole A_ROW gives src for a row y. Default: planes one after another.
 // rows      rows[(r * SX + p) * WP + i] = A[plane, top * SY + r, i * SX + p]: columns by their remainder, so that neighbours of
 //           the result read neighbours. The last vector of a row of results ends with the row.
-// parameter legal values (default)
-//   KH, KW, SY, SX, DY, DX, OH, OW   the window and the results (3x3, 112x112); SX 1 or 2
-//   Y_FIRST, Y_LAST, X_FIRST, X_LAST the plane (112x112, padding 1)
-//   VW      4, 8, 16: vector width, at most OW
-//   MR      rows of results that share what they read (4)
-//   ROWS    rows of results between copies, a multiple of MR (28)
-//   AHEAD   rows of results by which what they read is asked for while others are computed, at least ROWS (36)
-//   PLANES  planes of a work-item (1)    COUNT  planes of all
-//   FILL    what lies outside, and where the reduction starts (0.0f)
 // local memory 4 * WH * SX * WP bytes. launch: ceil(COUNT / PLANES) groups of one work-item.
-#ifndef KH
-#define KH 3
-#endif
-#ifndef KW
-#define KW 3
-#endif
-#ifndef SY
-#define SY 1
-#endif
-#ifndef SX
-#define SX 1
-#endif
-#ifndef DY
-#define DY 1
-#endif
-#ifndef DX
-#define DX 1
-#endif
-#ifndef OH
-#define OH 112
-#endif
-#ifndef OW
-#define OW 112
-#endif
-#ifndef Y_FIRST
-#define Y_FIRST 1
-#endif
-#ifndef Y_LAST
-#define Y_LAST 112
-#endif
-#ifndef X_FIRST
-#define X_FIRST 1
-#endif
-#ifndef X_LAST
-#define X_LAST 112
-#endif
-#ifndef VW
-#define VW 16
-#endif
-#ifndef MR
-#define MR 4
-#endif
-#ifndef ROWS
-#define ROWS 28
-#endif
-#ifndef AHEAD
-#define AHEAD 36
-#endif
-#ifndef PLANES
-#define PLANES 1
-#endif
-#ifndef COUNT
-#define COUNT 32
-#endif
-#ifndef FILL
-#define FILL 0.0f
-#endif
+//@param SX 1 {1, 2} Y_LAST 112 {Y_FIRST..} X_LAST 112 {X_FIRST..} OH 112 {1..} OW 112 {VW..}  vectors are at most as long as a row
+//@include image
+//@param VW 16 {4, 8, 16}  vector width
+//@param MR 4 {1..}  rows of results that share what they read
+//@param ROWS 28 {MR.. step MR}  rows of results between copies
+//@param AHEAD 36 {ROWS..}  rows of results by which what they read is asked for while others are computed
+//@param PLANES 1 {1..} COUNT 32 {expr}  planes of a work-item, and of all
+//@param FILL 0.0f {0.0f, -INFINITY}  what lies outside, and where the reduction starts
 #define WH ((ROWS - 1) * SY + (KH - 1) * DY + 1)
 // Rows begin on cache lines: a vector that lies in two of them is read twice.
 #define WP ((OW + (KW - 1) * DX / SX + 15) / 16 * 16)
@@ -81,8 +23,7 @@
 #define X_END (X_LAST < SX * WP ? X_LAST + 1 : SX * WP)
 #define PAIR_FIRST ((X_FIRST + 1) / 2)
 #define PAIR_END (X_END / 2)
-#define JOIN_(x, y) x##y
-#define JOIN(x, y) JOIN_(x, y)
+//@include join
 #define VEC JOIN(float, VW)
 #define LOAD(p) JOIN(vload, VW)(0, p)
 #define STORE(v, p) oclc_store(v, p)

@@ -6,14 +6,13 @@
 #include "compiler/contraction/chunks.h"
 #include "compiler/contraction/winograd.h"
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 constexpr int kLanes = 16;
 constexpr std::int64_t kPanel = 32;
-// Cycles of a nanosecond.
-constexpr double kClock = 3;
 
 template <class Tiles>
 double seconds_of(const std::optional<Tiles>& tiles, double unhidden) {
@@ -69,7 +68,9 @@ std::optional<AmxPairProduct> amx_pair_product(const Problem& problem) {
   AmxPairProduct p;
   p.turned_rows = problem.a.unit_rows && problem.a.of_outputs.takes(kLanes);
   if (!p.turned_rows && !problem.a.of_terms.takes(kLanes)) return std::nullopt;
-  const auto seconds = [](const ContractionOperand& operand) { return copy_cycles(operand) * 2 * kPanel / kClock * 1e-9; };
+  const auto seconds = [](const ContractionOperand& operand) {
+    return copy_cycles(operand) * 2 * kPanel / cost::kAmxCyclesPerNanosecond * 1e-9;
+  };
   p.groups = problem.g.typical;
   p.rows = problem.m.typical;
   p.columns = problem.n.typical;
@@ -81,7 +82,7 @@ std::optional<AmxPairProduct> amx_pair_product(const Problem& problem) {
   return p;
 }
 
-std::optional<Case::Amx> amx_estimates(const Problem& problem, const Target& target) {
+std::optional<StrategyCase::Amx> amx_estimates(const Problem& problem, const Target& target) {
   if (!target.multiplies_tiles() || !problem.b.constant) return std::nullopt;
   const AmxProduct product = amx_product(problem);
   // An image of bfloat16 is one where operands are rounded to it.
@@ -89,7 +90,7 @@ std::optional<Case::Amx> amx_estimates(const Problem& problem, const Target& tar
       problem.a.stored == DType::f32 || (target.precision.bf16_products == 1 && problem.a.stored == DType::bf16);
   const auto window = has_image ? amx_window_product(problem) : std::nullopt;
   const auto patches = has_image ? amx_patch_product(problem) : std::nullopt;
-  Case::Amx e;
+  StrategyCase::Amx e;
   e.rows = choose_amx_tiles(product, target);
   e.limbs = choose_amx_digits(product, target);
   if (window) e.window = choose_amx_window(*window, target);

@@ -16,6 +16,6 @@ AmxProduct amx_product(const Problem& problem);
 std::optional<AmxPairProduct> amx_pair_product(const Problem& problem);
 
 // Estimates of all ways to compute a product with a constant right operand; nothing for others.
-std::optional<Case::Amx> amx_estimates(const Problem& problem, const Target& target);
+std::optional<StrategyCase::Amx> amx_estimates(const Problem& problem, const Target& target);
 
 }  // namespace oclc

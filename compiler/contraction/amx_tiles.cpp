@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -25,45 +26,15 @@ constexpr double split_alone(int products) { return products == 6 ? 170e-9 : pro
 // not overflow.
 constexpr Costs kDigitsCosts{64e-9, 250e-9, 200e-9};
 constexpr std::int64_t kMostDigitTerms = 43000;
-constexpr double kItemSeconds = 200e-9, kTapSeconds = 15e-9;
-// Of an element of a window of planes, and of a piece of a row of taps.
-constexpr double kWindowSeconds = 0.3e-9, kSegmentSeconds = 0.7e-9;
-// Elements that are loaded one by one.
-constexpr double kScalarLine = 12;
-// 32 terms of 32 rows that are transposed; of 32 x 32 sums that are added to those of the chunks before.
-constexpr double kTurnRowsSeconds = 100e-9, kAddSeconds = 40e-9;
-// Share of the peak of fused multiply-adds that products of two operands of run time reach.
-constexpr double kFmaPairs = 0.55;
-// Share of the peak of fused multiply-adds that products of a usual size reach.
-constexpr double kFmaEfficiency = 0.85;
-// Of 32 x 32 sums of few terms, beside their multiplications.
-constexpr double kFmaBlockSeconds = 250e-9;
-// How much faster six products have to look. Measured within networks on a Xeon of the fourth generation that others used as
-// well: where the estimates differ by less, in sums of few steps above all, tiles took 1.2 to 1.9 times as long, and where
-// by more 0.6 to 0.9. Three products are faster wherever they look so.
-constexpr double kSixMargin = 1.25;
-// Split rows beside a panel of B in the second-level cache.
-constexpr double kCacheShare = 0.5;
-// Of that cache, beside the rows: what several blocks of rows multiply one after another, and the next of it, which they ask
-// for meanwhile. Where a panel is larger, the blocks go on with their sums piece by piece of it. Panels of 0.9 MB of 3x3
-// convolutions of 512 channels at 7x7 took 0.83 ms, and 0.69 in pieces.
-constexpr double kPanelsShare = 0.7;
-// Of a block's sums that go on from memory, and steps after which they may.
-constexpr double kGoOnSeconds = 80e-9;
+// Steps after which a block may go on with its sums from memory.
 constexpr std::int64_t kFewestSteps = 8;
-// Bytes a second of weights that reach a core from beyond its second-level cache.
-constexpr double kCoreStream = 14e9;
-// Share of the time that weights take to come from memory which a product's time grows by, beside one whose weights are in the
-// cache.
-constexpr double kUnhidden = 0.5;
-constexpr double kImbalance = 1.08;
 // Results of wide rows are stored row by row where an item has so many panels, whose weights are no more than this share of the
 // second-level cache: they are read again for every block of rows. Larger ones come from memory while tiles multiply.
 constexpr std::int64_t kFewestSwept = 8, kSweptShare = 8;
 
 // Steps of a panel of weights for so many blocks of rows, which ask for the next panel meanwhile.
 double panel_seconds(double steps, double blocks, double multiply, double step_bytes) {
-  return steps * std::max(blocks * multiply, step_bytes / kCoreStream);
+  return steps * std::max(blocks * multiply, step_bytes / cost::kAmxCoreStream);
 }
 
 // How blocks of sums are multiplied: lines and terms of a step, bytes of a step of weights, of a line of a step, of a block's
@@ -84,7 +55,7 @@ Unit digits_unit() { return {kDigitsCosts, 16, 64, kDigitStepBytes, 256, 6144, 4
 // Taps of a panel that all blocks multiply before they go on to the next: all, or the largest divisor that fits.
 std::int64_t taps_at_once(const AmxWindowProduct& p, std::int64_t blocks, const Unit& unit, std::int64_t window_bytes,
                           const Target& target) {
-  const auto room = static_cast<std::int64_t>(kPanelsShare * static_cast<double>(target.l2_bytes)) - window_bytes;
+  const auto room = static_cast<std::int64_t>(cost::kAmxPanelsShare * static_cast<double>(target.l2_bytes)) - window_bytes;
   const std::int64_t steps = p.steps(unit.terms) / p.taps;
   std::int64_t least = p.taps;
   for (std::int64_t n = p.taps; n >= 1 && blocks > 1; --n) {
@@ -108,14 +79,15 @@ std::vector<std::int64_t> equal_shares(std::int64_t count, std::int64_t most) {
 
 // Items that a core computes one after another. Fewer than four let a disturbed core delay the whole launch.
 double rounds(std::int64_t items, std::int64_t cores) {
-  return static_cast<double>(ceil_div(items, cores)) * (items < 4 * cores ? kImbalance : 1);
+  return static_cast<double>(ceil_div(items, cores)) * (items < 4 * cores ? cost::kAmxImbalance : 1);
 }
 
 std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Unit& unit, const Target& target) {
   const auto [multiply, split, block_seconds] = unit.costs;
   const std::int64_t steps = p.steps(unit.terms), channel_steps = steps / p.taps, panels = ceil_div(p.features, 32),
                      cores = std::max(1, target.compute_units);
-  const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
+  const double budget =
+      std::min(cost::kAmxCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
   const double weights = static_cast<double>(panels * steps * unit.step_bytes) / target.bytes_per_second;
   std::optional<AmxWindowTiles> best;
   for (std::int64_t rows = 1; rows <= p.rows; ++rows) {
@@ -134,9 +106,10 @@ std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Uni
       const std::int64_t items = p.images * row_items * ceil_div(panels, t.panels);
       const double panel = panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply,
                                          static_cast<double>(unit.step_bytes)) +
-                           static_cast<double>(blocks) * (static_cast<double>(p.taps) * kTapSeconds + block_seconds +
-                                                          static_cast<double>(p.taps / at_once - 1) * kGoOnSeconds);
-      const double item = kItemSeconds + static_cast<double>(used * channel_steps) / static_cast<double>(unit.lines) * split +
+                           static_cast<double>(blocks) * (static_cast<double>(p.taps) * cost::kAmxTapSeconds + block_seconds +
+                                                          static_cast<double>(p.taps / at_once - 1) * cost::kAmxGoOnSeconds);
+      const double item = cost::kAmxItemSeconds +
+                          static_cast<double>(used * channel_steps) / static_cast<double>(unit.lines) * split +
                           static_cast<double>(t.panels) * panel;
       t.seconds = std::max(rounds(items, cores) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
@@ -153,7 +126,7 @@ bool takes_digits(std::int64_t terms, const Target& target) {
 }  // namespace
 
 double unhidden_seconds(std::int64_t bytes, const Target& target) {
-  return kUnhidden * static_cast<double>(bytes) / target.bytes_per_second;
+  return cost::kAmxUnhidden * static_cast<double>(bytes) / target.bytes_per_second;
 }
 
 std::optional<AmxWindowTiles> choose_amx_window(const AmxWindowProduct& p, const Target& target) {
@@ -173,9 +146,10 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const
                      parts = parts_of(target.precision.bf16_products),
                      segments = p.channels * p.taps_y * ceil_div(p.taps_x, p.segment()),
                      width = (p.columns - 1) * p.stride_x + p.taps_x;
-  const double budget = std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
+  const double budget =
+      std::min(cost::kAmxCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
   const double line =
-      static_cast<double>(segments) * kSegmentSeconds + (parts > 1 ? static_cast<double>(steps) / 32 * split : 0);
+      static_cast<double>(segments) * cost::kAmxSegmentSeconds + (parts > 1 ? static_cast<double>(steps) / 32 * split : 0);
   std::optional<AmxWindowTiles> best;
   for (std::int64_t rows = 1; rows <= p.rows; ++rows) {
     const std::int64_t row_items = ceil_div(p.rows, rows);
@@ -196,7 +170,7 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const
       const double panel =
           panel_seconds(static_cast<double>(steps), static_cast<double>(blocks), multiply, static_cast<double>(parts * 2048)) +
           static_cast<double>(blocks) * block_seconds;
-      const double item = kItemSeconds + static_cast<double>(window) * kWindowSeconds +
+      const double item = cost::kAmxItemSeconds + static_cast<double>(window) * cost::kAmxWindowSeconds +
                           static_cast<double>(blocks * 32) * line + static_cast<double>(t.panels) * panel;
       t.seconds = rounds(items, cores) * item;
       if (!best || t.seconds < best->seconds * 0.999) best = t;
@@ -216,18 +190,18 @@ double fma_window_seconds(const AmxPatchProduct& p, const Target& target) {
   product.columns = p.features;
   product.inner = p.channels * p.taps_y * p.taps_x;
   const double blocks = static_cast<double>(product.rows) / 32 * static_cast<double>(ceil_div(p.features, 32));
-  return fma_seconds(product, target) + blocks * kFmaBlockSeconds / std::max(1, target.compute_units);
+  return fma_seconds(product, target) + blocks * cost::kAmxFmaBlockSeconds / std::max(1, target.compute_units);
 }
 
 double fma_seconds(const AmxProduct& p, const Target& target) {
   const double terms = static_cast<double>(p.groups * p.taps * p.inner), rows = static_cast<double>(p.rows),
                columns = static_cast<double>(ceil_div(p.columns, target.vector_width) * target.vector_width);
-  return std::max(2 * terms * rows * columns / (target.flops * kFmaEfficiency),
+  return std::max(2 * terms * rows * columns / (target.flops * cost::kAmxFmaEfficiency),
                   terms * static_cast<double>(p.columns) * 4 / target.bytes_per_second);
 }
 
 bool tiles_gain(double tile_seconds, double fma_seconds, const Target& target) {
-  return tile_seconds * (target.precision.bf16_products == 6 ? kSixMargin : 1) < fma_seconds;
+  return tile_seconds * (target.precision.bf16_products == 6 ? cost::kAmxSixMargin : 1) < fma_seconds;
 }
 
 std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Target& target) {
@@ -237,7 +211,8 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
   const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
                      cores = std::max(1, target.compute_units), step_floats = parts_of(target.precision.bf16_products) * 512,
                      budget = std::min(target.l2_bytes * 7 / 8, target.local_bytes) / 4;
-  const double row_step = p.copy_rows + split + (p.turned_rows ? kTurnRowsSeconds : 0), column_step = p.copy_columns + split;
+  const double row_step = p.copy_rows + split + (p.turned_rows ? cost::kAmxTurnRowsSeconds : 0),
+               column_step = p.copy_columns + split;
   std::optional<AmxPairTiles> best;
   for (const std::int64_t most : {4, 8, 16}) {
     AmxPairTiles t;
@@ -250,10 +225,10 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
         if (16 + (sums + 2) * 1024 + (t.row_blocks + t.panels) * (t.chunk * step_floats + 1040) > budget) continue;
         const auto blocks = static_cast<double>(t.row_blocks * t.panels),
                    chunks = static_cast<double>(ceil_div(steps, t.chunk));
-        const double item = kItemSeconds +
+        const double item = cost::kAmxItemSeconds +
                             static_cast<double>(steps) * (static_cast<double>(t.row_blocks) * row_step +
                                                           static_cast<double>(t.panels) * column_step + blocks * multiply) +
-                            blocks * (chunks * kAddSeconds + block_seconds);
+                            blocks * (chunks * cost::kAmxAddSeconds + block_seconds);
         const std::int64_t items = p.groups * ceil_div(row_blocks, t.row_blocks) * ceil_div(panels, t.panels);
         t.seconds = rounds(items, cores) * item;
         if (!best || t.seconds < best->seconds * 0.999) best = t;
@@ -261,14 +236,15 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
     }
     if (!p.any_terms && t.chunk == steps) break;
   }
-  const double fma = 2 * static_cast<double>(p.groups * p.rows * p.columns * p.taps * p.inner) / (target.flops * kFmaPairs);
+  const double fma =
+      2 * static_cast<double>(p.groups * p.rows * p.columns * p.taps * p.inner) / (target.flops * cost::kAmxFmaPairs);
   return best && tiles_gain(best->seconds, fma, target) ? best : std::nullopt;
 }
 
 std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& target) {
   if (!takes_digits(p.taps * p.inner, target)) return std::nullopt;
   const Unit unit = digits_unit();
-  const double split = unit.costs.split * (p.vectors ? 1 : kScalarLine);
+  const double split = unit.costs.split * (p.vectors ? 1 : cost::kAmxScalarLine);
   const std::int64_t steps = p.taps * ceil_div(p.inner, unit.terms), row_blocks = ceil_div(p.rows, unit.lines),
                      panels = ceil_div(p.columns, 32), cores = std::max(1, target.compute_units);
   const double weights = static_cast<double>(p.groups * panels * steps * unit.step_bytes) / target.bytes_per_second;
@@ -286,7 +262,7 @@ std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& tar
                            others = steps * unit.line_bytes + 2 * unit.sum_bytes + lines * unit.other_bytes + 64 + results,
                            two_panels = (mt > 1 ? 2 : 0) * chunk * unit.step_bytes;
         return static_cast<double>(lines * chunk * 3 * unit.terms + others + two_panels) <=
-                   kPanelsShare * static_cast<double>(target.l2_bytes) &&
+                   cost::kAmxPanelsShare * static_cast<double>(target.l2_bytes) &&
                lines * chunk * unit.line_bytes + others <= target.local_bytes;
       };
       std::int64_t chunks = 1;
@@ -296,7 +272,7 @@ std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& tar
       const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels);
       const auto blocks = static_cast<double>(mt);
       const double item =
-          kItemSeconds + static_cast<double>(mt * steps) * split +
+          cost::kAmxItemSeconds + static_cast<double>(mt * steps) * split +
           static_cast<double>(t.panels) *
               (panel_seconds(static_cast<double>(steps), blocks, unit.costs.multiply, static_cast<double>(unit.step_bytes)) +
                blocks * unit.costs.block * static_cast<double>(ceil_div(steps, t.chunk)));
@@ -310,11 +286,11 @@ std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& tar
 std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& target) {
   if (!target.multiplies_tiles()) return std::nullopt;
   const auto [multiply, split_step, block_seconds] = costs_of(target.precision.bf16_products);
-  const double split = split_step * (p.vectors ? 1 : kScalarLine);
+  const double split = split_step * (p.vectors ? 1 : cost::kAmxScalarLine);
   const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
                      cores = std::max(1, target.compute_units), step_bytes = parts_of(target.precision.bf16_products) * 2048;
   const auto budget = static_cast<std::int64_t>(
-      std::min(kCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes)));
+      std::min(cost::kAmxCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes)));
   const double weights = static_cast<double>(p.groups * panels * steps * step_bytes) / target.bytes_per_second;
   std::optional<AmxTiles> best;
   for (std::int64_t mt = 1; mt <= std::min<std::int64_t>(row_blocks, 16); ++mt) {
@@ -333,7 +309,7 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
         t.chunk = ceil_div(steps, chunks);
       }
       if (mt > 1) {
-        const auto beside = static_cast<std::int64_t>(kPanelsShare * static_cast<double>(target.l2_bytes));
+        const auto beside = static_cast<std::int64_t>(cost::kAmxPanelsShare * static_cast<double>(target.l2_bytes));
         const auto fits = [&](std::int64_t chunk) {
           return (mt + 2) * chunk * step_bytes + (chunk < steps ? mt * t.panels : 2) * 4096 <= beside;
         };
@@ -347,7 +323,7 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
       const std::int64_t items = p.groups * row_items * ceil_div(panels, t.panels), chunks = ceil_div(steps, t.chunk);
       const auto blocks = static_cast<double>(mt), panel_count = static_cast<double>(t.panels);
       const double item =
-          kItemSeconds + static_cast<double>(mt * steps) * split +
+          cost::kAmxItemSeconds + static_cast<double>(mt * steps) * split +
           panel_count * (panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
                          blocks * block_seconds * static_cast<double>(chunks));
       t.seconds = std::max(rounds(items, cores) * item, weights);

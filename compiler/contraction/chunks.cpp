@@ -6,6 +6,7 @@
 #include "compiler/contraction/prefetch.h"
 #include "compiler/contraction/register_tile.h"
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -18,18 +19,12 @@ constexpr int kNeighbours = 4;
 // which on they gain where rows are read, or copied by their terms; floats from one term of B to the next from which on they
 // are far apart.
 constexpr std::int64_t kBlockRows = 192, kFewBlockRows = 96, kManyTerms = 2048, kFarTerm = 256;
-// Cycles: a vector that is copied, each load and each operation it is computed from, an element, a vector of the sums in each
-// chunk, and a chain of a tile.
-constexpr double kVectorCopy = 2, kLoad = 3, kOperation = 1, kElementCopy = 3, kSumVector = 1.5, kChain = 30;
-// Cycles of an element of A that is read where it lies, and of the start of a run of them; ways of the caches of a core, and
-// bytes of one of the first level.
-constexpr double kStreamed = 0.25, kRun = 50;
+// Ways of the caches of a core, and bytes of one of the first level.
 constexpr std::int64_t kWays = 8, kFirstWay = 4096;
 // Rows of A that share the copy of a panel of all terms, and terms from which on fewer do not pay for it.
 constexpr std::int64_t kSharingRows = 256, kLongPanel = 768;
-// Bytes in a row that the processor reads ahead by itself, and how much longer copies of shorter pieces take.
+// Bytes in a row that the processor reads ahead by itself.
 constexpr std::int64_t kPage = 4096;
-constexpr double kPiece = 3;
 // Floats of A that are copied at a time where its terms are neighbours.
 constexpr std::int64_t kFloatsAtATime = 3072;
 // Rows, columns and terms that pay for a copy of B beside a constant left operand; bytes of a panel's chunk, which stays in the
@@ -135,8 +130,8 @@ class ChunkChooser {
   void choose_copy_of_b() {
     const int width = target_.vector_width;
     const bool columns = p_.b.of_outputs.takes(width), squares = takes_squares();
-    const double vector = kVectorCopy + copy_cycles(p_.b);
-    copy_b_ = columns ? vector / width : squares ? 2 * vector / width : kElementCopy + vector;
+    const double vector = cost::kChunkVectorCopy + copy_cycles(p_.b);
+    copy_b_ = columns ? vector / width : squares ? 2 * vector / width : cost::kChunkElementCopy + vector;
   }
 
   void visit_rows(int vectors) {
@@ -151,7 +146,7 @@ class ChunkChooser {
     const std::int64_t row_tiles = ceil_div(p_.m.typical, rows), panels = ceil_div(p_.n.typical, width);
     const std::int64_t chunk = tiles_.terms * tiles_.taps, budget = std::min(target_.l2_bytes * 7 / 8, target_.local_bytes) / 4;
     const double step = tile_step_cycles(rows, vectors),
-                 chains = static_cast<double>(ceil_div(chunk, longest_chain_of_chunk(target_))) * kChain;
+                 chains = static_cast<double>(ceil_div(chunk, longest_chain_of_chunk(target_))) * cost::kChunkChain;
     for (std::int64_t panel_blocks = 1; panel_blocks <= panels; panel_blocks = next(panel_blocks)) {
       const std::int64_t np = ceil_div(panels, panel_blocks);
       for (std::int64_t row_blocks = 1; row_blocks <= row_tiles; row_blocks = next(row_blocks)) {
@@ -162,11 +157,11 @@ class ChunkChooser {
                                     : std::clamp<std::int64_t>(kFloatsAtATime / (rows * chunk), 1, mt);
         if (copied_floats(at * rows, rows, chunk) + columns * chunk + np * kPad + block * columns > budget) continue;
         const double terms = static_cast<double>(chunk), element_of_a = cycles_of_a(block, np, row_blocks),
-                     work = static_cast<double>(mt * np) * (terms * step + chains + kSumVector * rows * vectors) +
+                     work = static_cast<double>(mt * np) * (terms * step + chains + cost::kChunkSumVector * rows * vectors) +
                             terms * (element_of_a * static_cast<double>(block) + copy_b_ * static_cast<double>(columns));
         const std::int64_t items = p_.g.typical * ceil_div(row_tiles, mt) * ceil_div(panels, np);
         double cost = static_cast<double>(ceil_div(items, target_.compute_units)) * work * (depth() / terms);
-        if (items < kItemsOfCore * target_.compute_units) cost *= kFewItems;
+        if (items < kItemsOfCore * target_.compute_units) cost *= cost::kFewItems;
         if (best_cost_ >= 0 && cost >= best_cost_) continue;
         best_cost_ = cost;
         best_ = tiles_;
@@ -185,15 +180,15 @@ class ChunkChooser {
   double cycles_in_place(std::int64_t block, std::int64_t panels) const {
     const std::int64_t way = target_.l2_bytes / kWays, apart = std::gcd(p_.a.row_step * 4, way);
     const bool stays = block <= kWays * (way / std::max(apart, tiles_.terms * 4)), cut = tiles_.terms < p_.k.typical;
-    const double cycles = kStreamed + (cut ? kRun / static_cast<double>(tiles_.terms) : 0);
+    const double cycles = cost::kChunkStreamed + (cut ? cost::kChunkRun / static_cast<double>(tiles_.terms) : 0);
     return cycles * static_cast<double>(stays ? 1 : panels);
   }
 
   // Cycles of an element of A, one of `block` rows beside `panels` panels.
   double cycles_of_a(std::int64_t block, std::int64_t panels, std::int64_t row_blocks) const {
-    if (tiles_.constant_a) return kStreamed;
+    if (tiles_.constant_a) return cost::kChunkStreamed;
     if (tiles_.in_place) return cycles_in_place(block, panels);
-    return copy_a_ * (row_blocks > 1 && reads_pieces(block) ? kPiece : 1);
+    return copy_a_ * (row_blocks > 1 && reads_pieces(block) ? cost::kChunkPiece : 1);
   }
 
   std::int64_t bundle_rows(int rows) const { return std::lcm<std::int64_t>(rows, tiles_.lanes); }
@@ -223,7 +218,7 @@ class ChunkChooser {
 }  // namespace
 
 double copy_cycles(const ContractionOperand& operand) {
-  return kVectorCopy + kLoad * operand.elements + kOperation * operand.operations;
+  return cost::kChunkVectorCopy + cost::kChunkLoad * operand.elements + cost::kChunkOperation * operand.operations;
 }
 
 std::optional<TimedChunks> choose_chunks_beside_panels(const Problem& problem, const Target& target) {

@@ -9,6 +9,7 @@
 #include "compiler/contraction/window.h"
 #include "compiler/contraction/winograd.h"
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -24,22 +25,23 @@ Planned planned(StrategyId strategy, Tiles tiles, double seconds) {
 }
 
 // Seconds of `items` work-items of `tiles` register tiles each.
-double seconds_of_items(const Case& c, std::int64_t items, std::int64_t tiles, int rows, int vectors) {
-  const double tile =
-      static_cast<double>(c.problem.depth()) * tile_step_cycles(rows, vectors) + kTileCycles + kVectorCycles * rows * vectors;
+double seconds_of_items(const StrategyCase& c, std::int64_t items, std::int64_t tiles, int rows, int vectors) {
+  const double tile = static_cast<double>(c.problem.depth()) * tile_step_cycles(rows, vectors) + cost::kTileCycles +
+                      cost::kResultVectorCycles * rows * vectors;
   return static_cast<double>(ceil_div(items, std::int64_t{c.target.compute_units})) *
-         (static_cast<double>(tiles) * tile + kItemCycles) / cycles_per_second(c.target);
+         (static_cast<double>(tiles) * tile + cost::kItemCycles) / cycles_per_second(c.target);
 }
 
-double few_rows_seconds(const Case& c, const FewRowsTiles& t, std::int64_t columns_of_tile) {
+double few_rows_seconds(const StrategyCase& c, const FewRowsTiles& t, std::int64_t columns_of_tile) {
   const Problem& p = c.problem;
   return seconds_of_items(c, p.g.typical * ceil_div(p.n.typical, t.strip),
                           ceil_div(p.m.typical, std::int64_t{t.rows}) * ceil_div(t.strip, columns_of_tile), t.rows, t.vectors);
 }
 
 template <class Tiles>
-Planned planned_parts(const Case& c, StrategyId strategy, const std::optional<Tiles>& tiles, std::string_view no_tiles) {
-  const Case::Amx& e = *c.amx;
+Planned planned_parts(const StrategyCase& c, StrategyId strategy, const std::optional<Tiles>& tiles,
+                      std::string_view no_tiles) {
+  const StrategyCase::Amx& e = *c.amx;
   if (!tiles) return refused(no_tiles);
   const double seconds = tiles->seconds + e.parts_unhidden;
   if (!tiles_gain(seconds - e.parts_unhidden, e.fma_seconds, c.target))
@@ -48,8 +50,9 @@ Planned planned_parts(const Case& c, StrategyId strategy, const std::optional<Ti
 }
 
 template <class Tiles>
-Planned planned_limbs(const Case& c, StrategyId strategy, const std::optional<Tiles>& tiles, std::string_view no_tiles) {
-  const Case::Amx& e = *c.amx;
+Planned planned_limbs(const StrategyCase& c, StrategyId strategy, const std::optional<Tiles>& tiles,
+                      std::string_view no_tiles) {
+  const StrategyCase::Amx& e = *c.amx;
   if (!tiles) return refused(no_tiles);
   if (!(e.limbs_seconds < e.parts_seconds)) return refused("products of bfloat16 parts are as fast by estimate");
   if (!(e.limbs_seconds - e.limbs_unhidden < e.fma_seconds)) return refused("fused multiply-adds are as fast by estimate");
@@ -57,7 +60,7 @@ Planned planned_limbs(const Case& c, StrategyId strategy, const std::optional<Ti
 }
 
 // Why no product with a constant right operand is computed on tile units; empty if one may be.
-std::string_view refuse_amx(const Case& c) {
+std::string_view refuse_amx(const StrategyCase& c) {
   if (asks_for_winograd(c.problem)) return kAsksWinograd;
   return c.amx ? std::string_view() : kNoConstant;
 }
@@ -69,7 +72,7 @@ constexpr std::string_view kNoWindow = "no window of 16 channels or more that fi
 
 }  // namespace
 
-Planned plan_winograd(const Case& c, StrategyId strategy) {
+Planned plan_winograd(const StrategyCase& c, StrategyId strategy) {
   const Problem& p = c.problem;
   if (p.asked != strategy) return refused(kNotAsked);
   if (!c.fma || (!p.b.constant && !p.b.filters_given))
@@ -79,14 +82,14 @@ Planned plan_winograd(const Case& c, StrategyId strategy) {
   return planned(strategy, *tiles, tiles->cycles / cycles_per_second(c.target));
 }
 
-Planned plan_quantized(const Case& c, StrategyId strategy) {
+Planned plan_quantized(const StrategyCase& c, StrategyId strategy) {
   if (c.problem.asked != strategy) return refused(kNotAsked);
   if (!can_quantize(c.problem, c.fma)) return refused("no few rows beside constant weights of floats");
   const int bits = strategy == StrategyId::quantized_20 ? 20 : 24;
   return planned(strategy, choose_quantized(c.problem, bits, c.target), quantized_seconds(c.problem, bits, c.target));
 }
 
-Planned plan_strassen(const Case& c, StrategyId strategy) {
+Planned plan_strassen(const StrategyCase& c, StrategyId strategy) {
   if (c.problem.asked != strategy) return refused(kNotAsked);
   const auto shape = strassen_shape(c.problem, c.target);
   const auto tiles = shape ? choose_strassen_tiles(*shape, c.target) : std::nullopt;
@@ -94,32 +97,32 @@ Planned plan_strassen(const Case& c, StrategyId strategy) {
   return planned(strategy, *tiles, tiles->cycles / cycles_per_second(c.target));
 }
 
-Planned plan_amx_rows(const Case& c, StrategyId strategy) {
+Planned plan_amx_rows(const StrategyCase& c, StrategyId strategy) {
   if (const auto why = refuse_amx(c); !why.empty()) return refused(why);
   return planned_parts(c, strategy, c.amx->rows, kNoAmxTiles);
 }
 
-Planned plan_amx_window(const Case& c, StrategyId strategy) {
+Planned plan_amx_window(const StrategyCase& c, StrategyId strategy) {
   if (const auto why = refuse_amx(c); !why.empty()) return refused(why);
   return planned_parts(c, strategy, c.amx->window, kNoWindow);
 }
 
-Planned plan_amx_patches(const Case& c, StrategyId strategy) {
+Planned plan_amx_patches(const StrategyCase& c, StrategyId strategy) {
   if (const auto why = refuse_amx(c); !why.empty()) return refused(why);
   return planned_parts(c, strategy, c.amx->patches, kNoPatches);
 }
 
-Planned plan_amx_limbs(const Case& c, StrategyId strategy) {
+Planned plan_amx_limbs(const StrategyCase& c, StrategyId strategy) {
   if (const auto why = refuse_amx(c); !why.empty()) return refused(why);
   return planned_limbs(c, strategy, c.amx->limbs, kNoLimbs);
 }
 
-Planned plan_amx_limb_window(const Case& c, StrategyId strategy) {
+Planned plan_amx_limb_window(const StrategyCase& c, StrategyId strategy) {
   if (const auto why = refuse_amx(c); !why.empty()) return refused(why);
   return planned_limbs(c, strategy, c.amx->limb_window, kNoLimbs);
 }
 
-Planned plan_amx_chunks(const Case& c, StrategyId strategy) {
+Planned plan_amx_chunks(const StrategyCase& c, StrategyId strategy) {
   if (c.fma && c.problem.b.constant) return refused("B is a constant, which is packed");
   const auto product = amx_pair_product(c.problem);
   if (!product) return refused("no vectors of 16 copy both operands");
@@ -128,7 +131,7 @@ Planned plan_amx_chunks(const Case& c, StrategyId strategy) {
   return planned(strategy, *tiles, tiles->seconds);
 }
 
-Planned plan_chunks_constant_a(const Case& c, StrategyId strategy) {
+Planned plan_chunks_constant_a(const StrategyCase& c, StrategyId strategy) {
   const Problem& p = c.problem;
   if (c.target.has.tall_tiles) return refused("measured on low tiles alone");
   if (!p.a.constant || p.taps != 1 || p.a.stored != DType::f32 || !p.m.known || !p.k.known)
@@ -138,28 +141,28 @@ Planned plan_chunks_constant_a(const Case& c, StrategyId strategy) {
   return planned(strategy, chunks->tiles, chunks->cycles / cycles_per_second(c.target));
 }
 
-Planned plan_chunks(const Case& c, StrategyId strategy) {
+Planned plan_chunks(const StrategyCase& c, StrategyId strategy) {
   if (c.fma && c.problem.b.constant) return refused("B is a constant, which is packed");
   const auto chunks = choose_chunks(c.problem, c.fma, c.target);
   if (!chunks) return refused("few rows, columns or terms, or what reads or copies all terms is as fast");
   return planned(strategy, chunks->tiles, chunks->cycles / cycles_per_second(c.target));
 }
 
-Planned plan_few_rows(const Case& c, StrategyId strategy) {
+Planned plan_few_rows(const StrategyCase& c, StrategyId strategy) {
   if (const auto why = refuse_few_rows(c.problem); !why.empty()) return refused(why);
   const auto tiles = choose_rows(c.problem, c.target);
   if (!tiles) return refused("B is small, or its columns are no neighbours");
   return planned(strategy, *tiles, few_rows_seconds(c, *tiles, std::int64_t{tiles->vectors} * c.target.vector_width));
 }
 
-Planned plan_dots(const Case& c, StrategyId strategy) {
+Planned plan_dots(const StrategyCase& c, StrategyId strategy) {
   if (const auto why = refuse_few_rows(c.problem); !why.empty()) return refused(why);
   const auto tiles = choose_dots(c.problem, c.target);
   if (!tiles) return refused("B is small, or its terms are no neighbours in whole vectors");
   return planned(strategy, *tiles, few_rows_seconds(c, *tiles, tiles->vectors) / c.target.vector_width);
 }
 
-Planned plan_window(const Case& c, StrategyId strategy) {
+Planned plan_window(const StrategyCase& c, StrategyId strategy) {
   const Problem& p = c.problem;
   if (!c.fma) return refused("the weights are neither packed nor read in place");
   if (const auto why = refuse_window(p); !why.empty()) return refused(why);
@@ -172,7 +175,7 @@ Planned plan_window(const Case& c, StrategyId strategy) {
                        tiles->rows * ceil_div(p.window->x.outputs, tiles->pixels) * columns, tiles->pixels, tiles->vectors));
 }
 
-Planned plan_fma(const Case& c, StrategyId strategy) {
+Planned plan_fma(const StrategyCase& c, StrategyId strategy) {
   const LocalCopy copy = strategy == StrategyId::fma_copied_a   ? LocalCopy::a
                          : strategy == StrategyId::fma_copied_b ? LocalCopy::b
                                                                 : LocalCopy::none;

@@ -4,20 +4,20 @@
 
 namespace oclc {
 
-Planned plan_winograd(const Case& c, StrategyId strategy);
-Planned plan_quantized(const Case& c, StrategyId strategy);
-Planned plan_strassen(const Case& c, StrategyId strategy);
-Planned plan_amx_rows(const Case& c, StrategyId strategy);
-Planned plan_amx_window(const Case& c, StrategyId strategy);
-Planned plan_amx_patches(const Case& c, StrategyId strategy);
-Planned plan_amx_limbs(const Case& c, StrategyId strategy);
-Planned plan_amx_limb_window(const Case& c, StrategyId strategy);
-Planned plan_amx_chunks(const Case& c, StrategyId strategy);
-Planned plan_chunks_constant_a(const Case& c, StrategyId strategy);
-Planned plan_chunks(const Case& c, StrategyId strategy);
-Planned plan_few_rows(const Case& c, StrategyId strategy);
-Planned plan_dots(const Case& c, StrategyId strategy);
-Planned plan_window(const Case& c, StrategyId strategy);
-Planned plan_fma(const Case& c, StrategyId strategy);
+Planned plan_winograd(const StrategyCase& c, StrategyId strategy);
+Planned plan_quantized(const StrategyCase& c, StrategyId strategy);
+Planned plan_strassen(const StrategyCase& c, StrategyId strategy);
+Planned plan_amx_rows(const StrategyCase& c, StrategyId strategy);
+Planned plan_amx_window(const StrategyCase& c, StrategyId strategy);
+Planned plan_amx_patches(const StrategyCase& c, StrategyId strategy);
+Planned plan_amx_limbs(const StrategyCase& c, StrategyId strategy);
+Planned plan_amx_limb_window(const StrategyCase& c, StrategyId strategy);
+Planned plan_amx_chunks(const StrategyCase& c, StrategyId strategy);
+Planned plan_chunks_constant_a(const StrategyCase& c, StrategyId strategy);
+Planned plan_chunks(const StrategyCase& c, StrategyId strategy);
+Planned plan_few_rows(const StrategyCase& c, StrategyId strategy);
+Planned plan_dots(const StrategyCase& c, StrategyId strategy);
+Planned plan_window(const StrategyCase& c, StrategyId strategy);
+Planned plan_fma(const StrategyCase& c, StrategyId strategy);
 
 }  // namespace oclc

@@ -4,24 +4,19 @@
 
 #include "compiler/contraction/prefetch.h"
 #include "compiler/contraction/register_tile.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 // Floats between rows of B from which on a copy of a panel is faster than the panel itself, and rows of A that pay for it.
 constexpr std::int64_t kFarRows = 512, kManyRows = 48;
-// Terms up to which products of so many rows wait for their results.
+// Up to kShortSum terms and from kLongResult rows on, writing the results bounds the product, not its multiply-adds.
 constexpr std::int64_t kShortSum = 256, kLongResult = 192;
 // Rows of A from which on the last tile's surplus does not count where registers are few.
 constexpr std::int64_t kManyRowsOfTiles = 128;
 // Floats between terms of a row of A from which on each is on a cache line of its own.
 constexpr std::int64_t kFarTerms = 16;
-// A vector of a panel that is copied, from the last cache.
-constexpr double kCopyCycles = 6;
-// Part of the vectors of two-vector panels that panels of another width must do with.
-constexpr double kFuller = 0.9;
-// Start and end of a register tile, in steps of its inner loop.
-constexpr double kTileStart = 100;
 
 class Chooser {
  public:
@@ -130,7 +125,7 @@ class Chooser {
     for (int rows = 4; rows <= 12; ++rows) {
       if (!fits_registers(rows, tiles_.vectors, target_)) continue;
       const double cost = static_cast<double>(ceil_div(p_.m.typical, rows)) *
-                          (std::max(4, rows) + kTileStart / static_cast<double>(p_.k.typical));
+                          (std::max(4, rows) + cost::kTileStartSteps / static_cast<double>(p_.k.typical));
       if (best_cost > 0 && cost > best_cost) continue;
       best_cost = cost;
       best = rows;
@@ -144,7 +139,7 @@ class Chooser {
     const auto panels = [&](int vectors) { return ceil_div(p_.n.typical, std::int64_t{vectors} * target_.vector_width); };
     for (const int vectors : {1, 3}) {
       const auto multiplied = static_cast<double>(panels(vectors) * vectors);
-      if (panels(vectors) <= panels(2) && multiplied < kFuller * static_cast<double>(panels(2) * 2)) return vectors;
+      if (panels(vectors) <= panels(2) && multiplied < cost::kFullerPanels * static_cast<double>(panels(2) * 2)) return vectors;
     }
     return 2;
   }
@@ -182,16 +177,16 @@ class Chooser {
     const std::int64_t row_tiles = ceil_div(p_.m.typical, tiles_.rows), panels = ceil_div(p_.n.typical, panel_width()),
                        cores = target_.compute_units;
     const auto depth = static_cast<double>(p_.depth());
-    const double tile = depth * std::max(4.0, tiles_.rows * tiles_.vectors / 2.0) + kTileStart,
-                 copy = depth * tiles_.rows / target_.vector_width * kCopyCycles,
-                 panel = depth * static_cast<double>(panel_width() * 4) / kBytesFromLastCache;
+    const double tile = depth * std::max(4.0, tiles_.rows * tiles_.vectors / 2.0) + cost::kTileStartSteps,
+                 copy = depth * tiles_.rows / target_.vector_width * cost::kPanelCopyCycles,
+                 panel = depth * static_cast<double>(panel_width() * 4) / cost::kLastCacheBytesPerCycle;
     double best = 0;
     for (std::int64_t mt = std::clamp<std::int64_t>(fitting, 1, row_tiles); mt >= 1; --mt) {
       for (std::int64_t panel_blocks = 1; panel_blocks <= std::min(panels, 2 * cores); ++panel_blocks) {
         const std::int64_t np = ceil_div(panels, panel_blocks),
                            items = p_.g.typical * ceil_div(row_tiles, mt) * ceil_div(panels, np);
         const double item = static_cast<double>(mt) * (copy + static_cast<double>(np) * tile) + static_cast<double>(np) * panel,
-                     cost = static_cast<double>(ceil_div(items, cores)) * item * (items < 4 * cores ? kFewItems : 1);
+                     cost = static_cast<double>(ceil_div(items, cores)) * item * (items < 4 * cores ? cost::kFewItems : 1);
         if (best > 0 && cost >= best) continue;
         best = cost;
         tiles_.row_tiles = mt;
@@ -247,8 +242,8 @@ class Chooser {
       const std::int64_t blocks = ceil_div(rows, fitting), row_tiles = ceil_div(ceil_div(rows, blocks), kRows);
       // A step of a panel by all tiles, and its copy. Sums of one vector wait for each other.
       const double step = std::max(4.0, kRows * vectors / 2.0),
-                   cost =
-                       static_cast<double>(panels * blocks) * (step * static_cast<double>(row_tiles) + vectors * kCopyCycles);
+                   cost = static_cast<double>(panels * blocks) *
+                          (step * static_cast<double>(row_tiles) + vectors * cost::kPanelCopyCycles);
       if (best > 0 && cost >= best) continue;
       best = cost;
       tiles_.rows = kRows;

@@ -63,12 +63,12 @@ GpuChoice choose_gpu(const Problem& p, const Target& target) {
   return g;
 }
 
-Planned plan_gpu(const Case& c, StrategyId strategy) {
+Planned plan_gpu(const StrategyCase& c, StrategyId strategy) {
   if (strategy_of(*c.gpu, c.target) != strategy) return {{}, "the tiles of least estimated time are another row's"};
   return {Choice{strategy, *c.gpu, c.gpu->seconds}, {}};
 }
 
-Planned plan_small_gemm(const Case& c, StrategyId strategy) {
+Planned plan_small_gemm(const StrategyCase& c, StrategyId strategy) {
   const Problem& p = c.problem;
   if (p.asked != strategy) return {{}, "no pass asks for it: launches do not bound the network, or the product is long"};
   if (!p.small_gemm || !has_small_gemm(c.target)) return {{}, "open sizes, or operands that sub-groups do not load"};
@@ -80,7 +80,7 @@ Planned plan_small_gemm(const Case& c, StrategyId strategy) {
   return {Choice{strategy, *tiles, tiles->seconds}, {}};
 }
 
-Planned plan_pack_b(const Case& c, StrategyId strategy) {
+Planned plan_pack_b(const StrategyCase& c, StrategyId strategy) {
   if (c.problem.asked != strategy) return {{}, kNotForAnother};
   const GpuProduct product = c.problem.product.with([](GpuProduct& p) { p.is_packed = p.scaled_steps = true; });
   GpuChoice g;
@@ -90,7 +90,7 @@ Planned plan_pack_b(const Case& c, StrategyId strategy) {
   return {Choice{strategy, g, 0}, {}};
 }
 
-Planned plan_lay_out_a(const Case& c, StrategyId strategy) {
+Planned plan_lay_out_a(const StrategyCase& c, StrategyId strategy) {
   if (c.problem.asked != strategy) return {{}, kNotForAnother};
   return {Choice{strategy, {}, 0}, {}};
 }

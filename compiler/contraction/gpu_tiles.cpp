@@ -5,6 +5,7 @@
 
 #include "compiler/contraction/amx_tiles.h"
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -20,13 +21,8 @@ constexpr RatedTiles kCandidates[] = {
     {{32, 32, 16, 4, 4}, 0.30},   {{128, 16, 16, 4, 4}, 0.25}, {{16, 128, 16, 4, 4}, 0.25}, {{64, 16, 16, 4, 4}, 0.22},
     {{16, 64, 16, 4, 4}, 0.22},   {{8, 128, 16, 4, 4}, 0.15},  {{4, 128, 16, 4, 4}, 0.08},
 };
-// From the load of a step's elements to their use, with what a barrier costs.
-constexpr double kStepSeconds = 0.7e-6;
-// On a matrix unit: terms of a step, its time, and the rate of products against that of the arithmetic units.
+// On a matrix unit: terms of a step.
 constexpr int kMatrixStep = 32, kHalfStep = 16;
-// What the host needs for a launch: saving less of a small size's time gains little.
-constexpr double kLaunchSeconds = 4e-6;
-constexpr double kMatrixStepSeconds = 0.9e-6, kSplitRate = 1.4, kRoundedRate = 2.8;
 
 bool has_room(const GpuTiles& tiles, const Target& target) {
   return tiles.local_bytes() <= target.local_bytes && tiles.items() <= target.work_group;
@@ -36,7 +32,7 @@ TunedChoice numbers_of(const GpuTiles& t) { return {t.rows, t.columns, t.depth, 
 
 double unit_rate(const Target& target) {
   if (target.matrix_unit->operand != UnitNumber::tf32) return target.matrix_unit->rate / target.precision.bf16_products;
-  return target.precision.products == Products::split ? kSplitRate : kRoundedRate;
+  return target.precision.products == Products::split ? cost::kMmaSplitRate : cost::kMmaRoundedRate;
 }
 
 double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& target) {
@@ -55,7 +51,7 @@ double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& tar
   const double rate = matrix ? unit_rate(target) : 1;
   const double unit_flops = target.flops / static_cast<double>(units) * efficiency * rate;
   return std::max(static_cast<double>(ceil_div(groups, units)) * flops / unit_flops,
-                  steps * (matrix ? kMatrixStepSeconds : kStepSeconds));
+                  steps * (matrix ? cost::kMmaStepSeconds : cost::kSimtStepSeconds));
 }
 
 }  // namespace
@@ -63,8 +59,8 @@ double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& tar
 double mean_seconds(const GpuProduct& product, const std::function<double(const GpuProduct&)>& seconds) {
   if (product.sizes.empty()) return seconds(product);
   double logarithms = 0;
-  for (const GpuProduct& size : product.sizes) logarithms += std::log(seconds(size) + kLaunchSeconds);
-  return std::exp(logarithms / static_cast<double>(product.sizes.size())) - kLaunchSeconds;
+  for (const GpuProduct& size : product.sizes) logarithms += std::log(seconds(size) + cost::kHostLaunchSeconds);
+  return std::exp(logarithms / static_cast<double>(product.sizes.size())) - cost::kHostLaunchSeconds;
 }
 
 std::optional<SubGroupTile> GpuTiles::of_sub_group(const MatrixUnit& unit) const {

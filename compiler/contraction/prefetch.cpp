@@ -10,7 +10,7 @@ constexpr std::int64_t kLongestPiece = 256;
 // many rows that a panel is mostly in the cache.
 constexpr std::int64_t kFirstPrefetchBytes = 8 << 10, kLaterPrefetchBytes = 2 << 10, kFewRegistersPrefetchBytes = 4 << 10,
                        kFewPrefetchRows = 128;
-// With wide vectors weights of more than this part of the second-level cache are asked for a panel ahead.
+// With software prefetch, weights larger than this fraction of the L2 cache are prefetched one panel ahead.
 constexpr std::int64_t kWideShare = 8;
 }  // namespace
 

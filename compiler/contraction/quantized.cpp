@@ -3,14 +3,13 @@
 #include <algorithm>
 
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 // Rows of one register tile.
 constexpr std::int64_t kMostRows = 4;
-// Cycles in which a vector of weights becomes floats, and the time that has to be saved: measured.
-constexpr double kUnpackCycles = 2.5, kWorthwhile = 1.2;
 // Panels that are read side by side where registers are many.
 constexpr int kSide = 2;
 // Work-items a core, so that none waits long for the others.
@@ -24,8 +23,9 @@ Seconds seconds_of(const Problem& p, int bits, const Target& target) {
   const double width = target.vector_width, rows = static_cast<double>(p.m.typical),
                cycles_per_second = target.flops / (4 * width);
   const double bytes = static_cast<double>(weight_bytes(p)), vectors = bytes / (4 * width);
-  return {std::max(bytes / target.bytes_per_second, vectors * rows / 2 / cycles_per_second),
-          std::max(bytes * bits / 32 / target.bytes_per_second, vectors * (kUnpackCycles + rows / 2) / cycles_per_second)};
+  return {
+      std::max(bytes / target.bytes_per_second, vectors * rows / 2 / cycles_per_second),
+      std::max(bytes * bits / 32 / target.bytes_per_second, vectors * (cost::kUnpackCycles + rows / 2) / cycles_per_second)};
 }
 
 int vectors_of(std::int64_t rows, const Target& target) {
@@ -45,7 +45,7 @@ std::int64_t weight_bytes(const Problem& p) { return p.g.typical * p.k.typical *
 
 double saved_by_bits(const Problem& p, int bits, const Target& target) {
   const Seconds s = seconds_of(p, bits, target);
-  return s.whole >= kWorthwhile * s.quantized ? s.whole - s.quantized : 0;
+  return s.whole >= cost::kQuantizedGain * s.quantized ? s.whole - s.quantized : 0;
 }
 
 double quantized_seconds(const Problem& p, int bits, const Target& target) { return seconds_of(p, bits, target).quantized; }

@@ -7,10 +7,6 @@
 
 namespace oclc {
 
-// Cycles, measured on 512-bit vectors: start of a tile and its epilogue, a vector of its results, start of a work-item; bytes a
-// cycle from the second-level cache.
-inline constexpr double kTileCycles = 60, kVectorCycles = 3, kItemCycles = 300, kSecondCacheBytes = 29;
-
 // Sums, the vectors of B and one element of A.
 inline bool fits_registers(std::int64_t rows, std::int64_t vectors, const Target& target) {
   return rows * vectors + vectors + 1 <= target.vector_registers;

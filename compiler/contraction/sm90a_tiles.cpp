@@ -4,17 +4,11 @@
 #include <span>
 
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Products at single precision on all units, what a step takes at least from its loads to its use, and a launch to get going.
-constexpr double kFlops = 133e12, kUnitStepSeconds = 0.9e-6, kStartSeconds = 2e-6;
-// The same of pairs of halves, of rounded ones, and of a step whose loads have long been asked for.
-constexpr double kPairFlops = 195e12, kHalfFlops = 320e12, kCopiedStepSeconds = 0.25e-6;
-// Of rounded ones whose sums the matrix unit keeps, which wait for operands from the second-level cache; such a step at least,
-// and what storing an element of a tile takes.
-constexpr double kKeptFlops = 480e12, kKeptStepSeconds = 0.15e-6, kKeptStoreSeconds = 3e-6 / (128 * 256);
 constexpr int kStepDepth = 32;
 
 // Efficiencies as measured on an H200.
@@ -65,19 +59,20 @@ double seconds_of_size(const GpuProduct& p, const Sm90aTiles& t, const Target& t
   const std::int64_t tiles = p.groups * ceil_div(p.rows, rows) * ceil_div(p.columns, t.columns);
   const auto steps = static_cast<double>(ceil_div(p.depth, kStepDepth));
   const bool keeps = t.halves && keeps_sums(p, target);
-  const double flops = keeps                                            ? kKeptFlops
-                       : !t.halves                                      ? kFlops
-                       : target.precision.products == Products::rounded ? kHalfFlops
-                                                                        : kPairFlops;
+  const double flops = keeps                                            ? cost::kWgmmaKeptFlops
+                       : !t.halves                                      ? cost::kWgmmaFlops
+                       : target.precision.products == Products::rounded ? cost::kWgmmaHalfFlops
+                                                                        : cost::kWgmmaPairFlops;
   const double step =
       2.0 * static_cast<double>(rows) * t.columns * kStepDepth / (flops / static_cast<double>(units) * t.efficiency);
   if (keeps) {
     const auto waves = static_cast<double>(ceil_div(tiles, units * t.groups_of_unit) * t.groups_of_unit);
-    const double store = kKeptStoreSeconds * static_cast<double>(rows) * t.columns;
-    return kStartSeconds + waves * (steps * std::max(step, kKeptStepSeconds) + store);
+    const double store = cost::kWgmmaKeptStoreSeconds * static_cast<double>(rows) * t.columns;
+    return cost::kWgmmaStartSeconds + waves * (steps * std::max(step, cost::kWgmmaKeptStepSeconds) + store);
   }
   const auto waves = static_cast<double>(ceil_div(tiles, units));
-  return kStartSeconds + waves * steps * std::max(step, t.halves ? kCopiedStepSeconds : kUnitStepSeconds);
+  return cost::kWgmmaStartSeconds +
+         waves * steps * std::max(step, t.halves ? cost::kWgmmaCopiedStepSeconds : cost::kWgmmaStepSeconds);
 }
 
 }  // namespace
@@ -92,8 +87,8 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
   // Where these units suit, mma.sync on the same units does not do better.
   Target plain = target;
   plain.matrix_unit = nullptr;
-  double least =
-      mean_seconds(product, [&](const GpuProduct& p) { return kStartSeconds + gpu_product_seconds(p, rival, plain); });
+  double least = mean_seconds(
+      product, [&](const GpuProduct& p) { return cost::kWgmmaStartSeconds + gpu_product_seconds(p, rival, plain); });
   const std::span<const Sm90aTiles> candidates =
       keeps_sums(product, target) ? std::span<const Sm90aTiles>(kKeptCandidates) : kUnitCandidates;
   for (const Sm90aTiles& candidate : candidates) {

@@ -5,14 +5,12 @@
 #include <limits>
 
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 constexpr int kSubGroups = 8, kTermsOfStep = 16, kSubGroupRows = 16;
-// Cycles: of a launch's begin and end, of a load's answer, of a tile's other work, and fma of three products that a compute
-// unit does in one.
-constexpr double kStart = 1000, kAnswer = 700, kRest = 600, kTerms = 170, kCyclesPerSecond = 1.7e9;
 constexpr std::int64_t kLargeTile = 64;
 // Operands of four neighbours in k each: their loads that are under way together fill so many vectors.
 constexpr int kVectorsAhead = 16, kVectorsOfPart = 12;
@@ -29,9 +27,12 @@ double cycles_of(const SmallGemm& e, ShortTiles& t, const Target& target, const 
                      most = std::max<std::int64_t>(1, ahead / vectors), batches = ceil_div(steps, most);
   t.ahead = static_cast<int>(ceil_div(steps, batches));
   const auto depth = static_cast<double>(batches * t.ahead * t.sharers * terms);
-  const double work = std::max(t.rows * t.columns * depth / kTerms, (t.rows + t.columns / static_cast<double>(pieces)) *
-                                                                        static_cast<double>(e.depth) * 4 / regime.bytes);
-  return kStart + static_cast<double>(ceil_div(tiles, 2 * units)) * (static_cast<double>(batches) * kAnswer + kRest) +
+  const double work =
+      std::max(t.rows * t.columns * depth / cost::kSplitTermsPerCycle,
+               (t.rows + t.columns / static_cast<double>(pieces)) * static_cast<double>(e.depth) * 4 / regime.bytes);
+  return cost::kLaunchCycles +
+         static_cast<double>(ceil_div(tiles, 2 * units)) *
+             (static_cast<double>(batches) * cost::kLoadCycles + cost::kSmallTileCycles) +
          static_cast<double>(ceil_div(tiles, units)) * work;
 }
 
@@ -52,7 +53,7 @@ std::optional<ShortTiles> choose_small_gemm(const SmallGemm& product, const Smal
   std::optional<ShortTiles> best;
   const std::int64_t large = product.groups * ceil_div(product.rows, kLargeTile) * ceil_div(product.columns, kLargeTile);
   const double launches = regime.launches + (large < target.compute_units ? 1 : 0);
-  double least = is_asked ? std::numeric_limits<double>::infinity() : launches * target.launch_seconds * kCyclesPerSecond;
+  double least = is_asked ? std::numeric_limits<double>::infinity() : launches * target.launch_seconds * cost::kCyclesPerSecond;
   for (const int columns : {16, 32, 64}) {
     for (int sharers = 1; sharers <= kSubGroups; sharers *= 2) {
       ShortTiles t;
@@ -67,7 +68,7 @@ std::optional<ShortTiles> choose_small_gemm(const SmallGemm& product, const Smal
       if (cycles >= least) continue;
       least = cycles;
       best = t;
-      best->seconds = cycles / kCyclesPerSecond;
+      best->seconds = cycles / cost::kCyclesPerSecond;
     }
   }
   return best;

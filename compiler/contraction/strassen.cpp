@@ -9,6 +9,7 @@
 #include "compiler/contraction/register_tile.h"
 #include "compiler/contraction/winograd.h"
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -21,17 +22,6 @@ constexpr std::int64_t kLeastCopiedSide = 128;
 // Pairs of terms of a chunk, a multiple of every vector's width; panels of a work-item; rows and vectors of a register tile.
 constexpr std::int64_t kLeastPairs = 32, kMostPairs = 128, kMostItemPanels = 16;
 constexpr int kFewestTileRows = 4, kMostTileRows = 14, kMostVectors = 4;
-// Of the best tiles' cycles: what counts as better.
-constexpr double kBetter = 0.995;
-// Cycles, measured on a Zen 4: of a vector of pairs of rows and terms that is combined; start of a register tile; a vector of
-// pairs of rows and columns of results.
-constexpr double kCombineCycles = 30, kStartCycles = 10, kResultCycles = 8;
-// Of the cycles of a vector that is computed, for one that is copied, and of one of a square that is transposed.
-constexpr double kColumnsShare = 0.6, kSquaresShare = 1.2;
-// Of other templates that copy a right operand of run time.
-constexpr double kPlainCopies = 1.15;
-// Bytes a cycle of right factors that come from memory, asked for ahead.
-constexpr double kFreshBytes = 8;
 // What multiply-adds do not hide: cycles of a vector of sums that is added up, and bytes a cycle of right factors. Measured on
 // a Zen 4, and with constant weights on a Sapphire Rapids, which multiplies two vectors of 512 bits a cycle by the units that
 // add: there seven products with them take as long as eight.
@@ -39,13 +29,9 @@ struct UnhiddenCosts {
   double sum_cycles, right_bytes;
 };
 constexpr UnhiddenCosts kUsualCosts{1, 96}, kSharedUnitCosts{3, 20};
-// Of the second-level cache, whose rest the factors on the right, A and the results pass through: beyond it the gain is lost.
-constexpr double kLocalShare = 0.5;
 constexpr std::int64_t kLeftPitch = 16;
 // A copied panel's blocks and what is combined of them: they stay in the first-level cache beside a tile's rows.
 constexpr std::int64_t kCopiedBytes = 24 << 10, kLeastCopiedPairs = 48;
-// Estimates are rough.
-constexpr double kLeastStrassenGain = 1.03;
 // Root of the mean square of the errors that such products add to those of eight, over that of the results, with chunks of 64
 // pairs of terms and fewer: 3.1e-7 and 1.5e-7 together. Longer chains err as their root.
 constexpr double kStrassenError = 2.7e-7;
@@ -60,10 +46,11 @@ double plain_cycles(const StrassenShape& s, const Target& target) {
   const std::int64_t panels = ceil_div(s.columns, std::int64_t{t.vectors} * target.vector_width),
                      row_tiles = ceil_div(s.rows, std::int64_t{t.rows}),
                      items = ceil_div(row_tiles, t.row_tiles) * ceil_div(panels, t.panels);
-  const double tile =
-      static_cast<double>(s.inner) * std::max(t.rows * t.vectors / 2.0, 4.0) + kTileCycles + kVectorCycles * t.rows * t.vectors;
+  const double tile = static_cast<double>(s.inner) * std::max(t.rows * t.vectors / 2.0, 4.0) + cost::kTileCycles +
+                      cost::kResultVectorCycles * t.rows * t.vectors;
   return static_cast<double>(ceil_div(items, target.compute_units)) *
-         (static_cast<double>(t.row_tiles * t.panels) * tile + kItemCycles) * (s.copy_of_right > 0 ? kPlainCopies : 1);
+         (static_cast<double>(t.row_tiles * t.panels) * tile + cost::kItemCycles) *
+         (s.copy_of_right > 0 ? cost::kPlainCopies : 1);
 }
 
 // A work-item's local memory: combinations of A, one of B, and the seven sums of its panels, or of one where a chunk is all
@@ -82,24 +69,25 @@ double strassen_cycles(const StrassenTiles& t, const StrassenShape& s, const Tar
   const UnhiddenCosts& unhidden =
       has_wide_vectors(target) && !target.has.fadd_pipes && s.copy_of_right == 0 ? kSharedUnitCosts : kUsualCosts;
   const double step = std::max(t.rows * t.vectors / 2.0, 4.0),
-               tile = static_cast<double>(t.terms) * step + kStartCycles + unhidden.sum_cycles * t.rows * t.vectors,
+               tile =
+                   static_cast<double>(t.terms) * step + cost::kStrassenStartCycles + unhidden.sum_cycles * t.rows * t.vectors,
                factor_bytes = static_cast<double>(t.terms * panel_width * 4 * kStrassenBlocks) / kStrassenProducts,
-               factor = std::max(static_cast<double>(t.row_tiles) * tile, factor_bytes / kFreshBytes) +
+               factor = std::max(static_cast<double>(t.row_tiles) * tile, factor_bytes / cost::kStrassenFreshBytesPerCycle) +
                         factor_bytes / unhidden.right_bytes,
-               combine =
-                   static_cast<double>(pairs) * static_cast<double>(t.terms / width) * (kCombineCycles + s.compute_of_left),
+               combine = static_cast<double>(pairs) * static_cast<double>(t.terms / width) *
+                         (cost::kStrassenCombineCycles + s.compute_of_left),
                copies = s.copy_of_right * static_cast<double>(kStrassenBlocks * t.terms * t.vectors * t.panels),
-               results = static_cast<double>(pairs * t.vectors * t.panels) * kResultCycles,
+               results = static_cast<double>(pairs * t.vectors * t.panels) * cost::kStrassenResultCycles,
                chunks = static_cast<double>(s.inner / (2 * t.terms)),
                item = chunks * (static_cast<double>(t.panels * kStrassenProducts) * factor + combine + copies) + results +
-                      kItemCycles;
+                      cost::kItemCycles;
   return static_cast<double>(ceil_div(items, target.compute_units)) * item;
 }
 
 // Replaces `best` by a better one with the register tile and the terms of `t`: how many tiles and panels a work-item has.
 void choose_items(StrassenTiles t, const StrassenShape& s, const Target& target, std::optional<StrassenTiles>& best) {
   const auto budget =
-      std::min(static_cast<std::int64_t>(kLocalShare * static_cast<double>(target.l2_bytes)), target.local_bytes);
+      std::min(static_cast<std::int64_t>(cost::kStrassenLocalShare * static_cast<double>(target.l2_bytes)), target.local_bytes);
   const std::int64_t panels = ceil_div(s.columns, std::int64_t{2} * t.vectors * target.vector_width),
                      tiles = ceil_div(ceil_div(s.rows, 2), std::int64_t{t.rows});
   for (std::int64_t row_blocks = 1; row_blocks <= tiles; ++row_blocks) {
@@ -110,7 +98,7 @@ void choose_items(StrassenTiles t, const StrassenShape& s, const Target& target,
     for (t.panels = 1; t.panels <= std::min(panels, kMostItemPanels); ++t.panels) {
       if (local_floats(t, s, target.vector_width) * 4 > budget) break;
       t.cycles = strassen_cycles(t, s, target);
-      if (!best || t.cycles < best->cycles * kBetter) best = t;
+      if (!best || t.cycles < best->cycles * cost::kStrassenBetter) best = t;
     }
   }
 }
@@ -131,7 +119,7 @@ std::optional<StrassenShape> strassen_shape(const Problem& p, const Target& targ
   // Not measured with low tiles.
   const bool columns = p.b.of_outputs.takes(width);
   if (!target.has.tall_tiles || (!columns && !p.b.of_terms.takes(width))) return std::nullopt;
-  s.copy_of_right = copy_cycles(p.b) * (columns ? kColumnsShare : kSquaresShare);
+  s.copy_of_right = copy_cycles(p.b) * (columns ? cost::kStrassenColumnsShare : cost::kStrassenSquaresShare);
   s.vectors_of_terms = !s.rows_innermost || !columns;
   return s;
 }
@@ -164,7 +152,7 @@ std::optional<StrassenGain> strassen_gain(const Problem& p, const Target& target
   const auto tiles = choose_strassen_tiles(*shape, target);
   if (!tiles) return std::nullopt;
   const double plain = plain_cycles(*shape, target);
-  if (plain <= kLeastStrassenGain * tiles->cycles) return std::nullopt;
+  if (plain <= cost::kStrassenGain * tiles->cycles) return std::nullopt;
   return StrassenGain{plain - tiles->cycles, strassen_error(*tiles)};
 }
 

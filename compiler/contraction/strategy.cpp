@@ -18,7 +18,7 @@ namespace {
 // Share of the peak that loops reach, which compute one result after another.
 constexpr double kLoopShare = 0.25;
 
-Planned plan_loops(const Case& c, StrategyId strategy) {
+Planned plan_loops(const StrategyCase& c, StrategyId strategy) {
   const Problem& p = c.problem;
   const double flops = 2.0 * static_cast<double>(p.g.typical * p.m.typical * p.n.typical) * static_cast<double>(p.depth());
   return {Choice{strategy, {}, flops / (kLoopShare * c.target.flops)}, {}};
@@ -30,63 +30,67 @@ enum Order { kAsked, kTileUnits, kReadOnce, kTileChunks, kChunks, kWindow, kAllT
 
 using Id = StrategyId;
 constexpr Strategy kStrategies[] = {
-    {Id::quantized_20, "contraction_short_cpu", "weights in 20 bits by blocks", Needs::cpu_vectors, kAsked, plan_quantized},
-    {Id::quantized_24, "contraction_short_cpu", "weights in 24 bits by blocks", Needs::cpu_vectors, kAsked, plan_quantized},
-    {Id::strassen, "contraction_strassen_cpu", "seven products of quadrants instead of eight", Needs::cpu_vectors, kAsked,
+    {Id::quantized_20, "contraction_short_cpu", "weights in 20 bits by blocks", TargetNeeds::cpu_vectors, kAsked,
+     plan_quantized},
+    {Id::quantized_24, "contraction_short_cpu", "weights in 24 bits by blocks", TargetNeeds::cpu_vectors, kAsked,
+     plan_quantized},
+    {Id::strassen, "contraction_strassen_cpu", "seven products of quadrants instead of eight", TargetNeeds::cpu_vectors, kAsked,
      plan_strassen},
-    {Id::winograd_2, "contraction_winograd_cpu", "fused transforms, 2x2 outputs a tile", Needs::cpu_vectors, kAsked,
+    {Id::winograd_2, "contraction_winograd_cpu", "fused transforms, 2x2 outputs a tile", TargetNeeds::cpu_vectors, kAsked,
      plan_winograd},
-    {Id::winograd_4, "contraction_winograd_cpu", "fused transforms, 4x4 outputs a tile", Needs::cpu_vectors, kAsked,
+    {Id::winograd_4, "contraction_winograd_cpu", "fused transforms, 4x4 outputs a tile", TargetNeeds::cpu_vectors, kAsked,
      plan_winograd},
-    {Id::amx_patches, "contraction_patches_amx", "bfloat16 tiles on patches of few channels", Needs::amx, kTileUnits,
+    {Id::amx_patches, "contraction_patches_amx", "bfloat16 tiles on patches of few channels", TargetNeeds::amx, kTileUnits,
      plan_amx_patches},
-    {Id::amx_window, "contraction_window_amx", "bfloat16 tiles on a window of the image", Needs::amx, kTileUnits,
+    {Id::amx_window, "contraction_window_amx", "bfloat16 tiles on a window of the image", TargetNeeds::amx, kTileUnits,
      plan_amx_window},
-    {Id::amx_rows, "contraction_amx", "bfloat16 tiles, rows split into parts for each tap", Needs::amx, kTileUnits,
+    {Id::amx_rows, "contraction_amx", "bfloat16 tiles, rows split into parts for each tap", TargetNeeds::amx, kTileUnits,
      plan_amx_rows},
-    {Id::amx_limb_window, "contraction_window_digits_amx", "tiles of int8 limbs on a window of the image", Needs::amx,
+    {Id::amx_limb_window, "contraction_window_digits_amx", "tiles of int8 limbs on a window of the image", TargetNeeds::amx,
      kTileUnits, plan_amx_limb_window},
-    {Id::amx_limbs, "contraction_digits_amx", "tiles of int8 limbs, rows for each tap", Needs::amx, kTileUnits, plan_amx_limbs},
-    {Id::chunks_constant_a, "contraction_chunks_cpu", "A packed at compile time, B copied chunk by chunk", Needs::cpu_vectors,
-     kReadOnce, plan_chunks_constant_a},
-    {Id::few_rows, "contraction_rows_cpu", "B read once, row by row", Needs::cpu_vectors, kReadOnce, plan_few_rows},
-    {Id::dots, "contraction_dots_cpu", "B read once, column by column", Needs::cpu_vectors, kReadOnce, plan_dots},
-    {Id::amx_chunks, "contraction_chunks_amx", "bfloat16 tiles on chunks of two operands of run time", Needs::amx, kTileChunks,
-     plan_amx_chunks},
-    {Id::chunks, "contraction_chunks_cpu", "operands of run time copied chunk by chunk", Needs::cpu_vectors, kChunks,
+    {Id::amx_limbs, "contraction_digits_amx", "tiles of int8 limbs, rows for each tap", TargetNeeds::amx, kTileUnits,
+     plan_amx_limbs},
+    {Id::chunks_constant_a, "contraction_chunks_cpu", "A packed at compile time, B copied chunk by chunk",
+     TargetNeeds::cpu_vectors, kReadOnce, plan_chunks_constant_a},
+    {Id::few_rows, "contraction_rows_cpu", "B read once, row by row", TargetNeeds::cpu_vectors, kReadOnce, plan_few_rows},
+    {Id::dots, "contraction_dots_cpu", "B read once, column by column", TargetNeeds::cpu_vectors, kReadOnce, plan_dots},
+    {Id::amx_chunks, "contraction_chunks_amx", "bfloat16 tiles on chunks of two operands of run time", TargetNeeds::amx,
+     kTileChunks, plan_amx_chunks},
+    {Id::chunks, "contraction_chunks_cpu", "operands of run time copied chunk by chunk", TargetNeeds::cpu_vectors, kChunks,
      plan_chunks},
-    {Id::window, "contraction_window_cpu", "a window of an image of few channels copied for all taps", Needs::cpu_vectors,
+    {Id::window, "contraction_window_cpu", "a window of an image of few channels copied for all taps", TargetNeeds::cpu_vectors,
      kWindow, plan_window},
-    {Id::fma_copied_a, "contraction_packed_a_cpu", "A copied whole, B in place, packed or copied", Needs::cpu_vectors,
+    {Id::fma_copied_a, "contraction_packed_a_cpu", "A copied whole, B in place, packed or copied", TargetNeeds::cpu_vectors,
      kAllTerms, plan_fma},
-    {Id::fma_copied_b, "contraction_packed_b_cpu", "panels of B copied whole, A in place", Needs::cpu_vectors, kAllTerms,
+    {Id::fma_copied_b, "contraction_packed_b_cpu", "panels of B copied whole, A in place", TargetNeeds::cpu_vectors, kAllTerms,
      plan_fma},
-    {Id::fma_in_place, "contraction_cpu", "A in place, B in place or packed", Needs::cpu_vectors, kAllTerms, plan_fma},
-    {Id::pack_b, "", "packs the right operand of another product", Needs::wgmma, kAsked, plan_pack_b},
-    {Id::lay_out_a, "", "lays out the left operand of another product", Needs::wgmma, kAsked, plan_lay_out_a},
-    {Id::small_gemm, "contraction_short_gpu", "a short launch, terms shared by sub-groups", Needs::wgmma, kAsked,
+    {Id::fma_in_place, "contraction_cpu", "A in place, B in place or packed", TargetNeeds::cpu_vectors, kAllTerms, plan_fma},
+    {Id::pack_b, "", "packs the right operand of another product", TargetNeeds::wgmma, kAsked, plan_pack_b},
+    {Id::lay_out_a, "", "lays out the left operand of another product", TargetNeeds::wgmma, kAsked, plan_lay_out_a},
+    {Id::small_gemm, "contraction_short_gpu", "a short launch, terms shared by sub-groups", TargetNeeds::wgmma, kAsked,
      plan_small_gemm},
-    {Id::small_gemm_f16, "contraction_short_gpu", "the same of operands rounded to 16 bits", Needs::wgmma, kAsked,
+    {Id::small_gemm_f16, "contraction_short_gpu", "the same of operands rounded to 16 bits", TargetNeeds::wgmma, kAsked,
      plan_small_gemm},
-    {Id::wgmma_f16, "contraction_halves_sm90a", "wgmma on operands rounded to f16, split-K among groups", Needs::wgmma,
+    {Id::wgmma_f16, "contraction_halves_sm90a", "wgmma on operands rounded to f16, split-K among groups", TargetNeeds::wgmma,
      kTileUnits, plan_gpu},
-    {Id::wgmma_f16x2, "contraction_halves_sm90a", "wgmma on pairs of f16, B packed", Needs::wgmma, kTileUnits, plan_gpu},
-    {Id::wgmma_tf32, "contraction_sm90a", "wgmma on TF32", Needs::wgmma, kTileUnits, plan_gpu},
-    {Id::mma, "contraction_mma_gpu", "mma.sync on TF32", Needs::gpu, kTileUnits, plan_gpu},
-    {Id::mma_bf16, "contraction_unit_gpu", "matrix units on bfloat16 terms, or on halves", Needs::gpu, kTileUnits, plan_gpu},
-    {Id::simt, "contraction_gpu", "fused multiply-adds of work-items", Needs::gpu, kAllTerms, plan_gpu},
-    {Id::loops, "", "loops without a template", Needs::nothing, kNoTemplate, plan_loops},
+    {Id::wgmma_f16x2, "contraction_halves_sm90a", "wgmma on pairs of f16, B packed", TargetNeeds::wgmma, kTileUnits, plan_gpu},
+    {Id::wgmma_tf32, "contraction_sm90a", "wgmma on TF32", TargetNeeds::wgmma, kTileUnits, plan_gpu},
+    {Id::mma, "contraction_mma_gpu", "mma.sync on TF32", TargetNeeds::gpu, kTileUnits, plan_gpu},
+    {Id::mma_bf16, "contraction_unit_gpu", "matrix units on bfloat16 terms, or on halves", TargetNeeds::gpu, kTileUnits,
+     plan_gpu},
+    {Id::simt, "contraction_gpu", "fused multiply-adds of work-items", TargetNeeds::gpu, kAllTerms, plan_gpu},
+    {Id::loops, "", "loops without a template", TargetNeeds::nothing, kNoTemplate, plan_loops},
 };
 
 // Why the target has no such row; empty if it has.
-std::string_view refuse_target(Needs needs, const Target& target) {
+std::string_view refuse_target(TargetNeeds needs, const Target& target) {
   const bool cpu = target.items_are_cores();
-  if (needs == Needs::nothing) return {};
+  if (needs == TargetNeeds::nothing) return {};
   if (target.counts_loops()) return "the target counts loop iterations";
-  if (cpu != (needs == Needs::cpu_vectors || needs == Needs::amx)) return cpu ? "needs a GPU" : "needs a CPU";
-  if (needs == Needs::wgmma && !target.has.wgmma) return "needs matrix units that read local memory";
+  if (cpu != (needs == TargetNeeds::cpu_vectors || needs == TargetNeeds::amx)) return cpu ? "needs a GPU" : "needs a CPU";
+  if (needs == TargetNeeds::wgmma && !target.has.wgmma) return "needs matrix units that read local memory";
   if (cpu && !target.has_vector_templates()) return "needs vectors of four floats";
-  if (needs == Needs::amx && !target.multiplies_tiles()) return "needs tile units that the contract of precision allows";
+  if (needs == TargetNeeds::amx && !target.multiplies_tiles()) return "needs tile units that the contract of precision allows";
   return {};
 }
 
@@ -163,12 +167,12 @@ const Strategy& row_of(StrategyId strategy) {
 }
 
 std::vector<Candidate> rank(const Problem& problem, const Target& target) {
-  Case c{problem, target, {}, {}, {}};
-  if (refuse_target(Needs::cpu_vectors, target).empty()) {
+  StrategyCase c{problem, target, {}, {}, {}};
+  if (refuse_target(TargetNeeds::cpu_vectors, target).empty()) {
     c.fma = choose_fma(problem, target);
     if (!asks_for_winograd(problem)) c.amx = amx_estimates(problem, target);
   }
-  if (refuse_target(Needs::gpu, target).empty()) c.gpu = choose_gpu(problem, target);
+  if (refuse_target(TargetNeeds::gpu, target).empty()) c.gpu = choose_gpu(problem, target);
   std::vector<Candidate> all;
   for (const Strategy& row : kStrategies) {
     const std::string_view missing = refuse_target(row.needs, target);

@@ -23,7 +23,7 @@ struct Choice {
 };
 
 // What a target must have.
-enum class Needs { nothing, cpu_vectors, amx, gpu, wgmma };
+enum class TargetNeeds { nothing, cpu_vectors, amx, gpu, wgmma };
 
 // What a row makes of a problem: a choice, or a sentence that says why not.
 struct Planned {
@@ -32,7 +32,7 @@ struct Planned {
 };
 
 // What rows are asked about, with what several of them compare themselves with.
-struct Case {
+struct StrategyCase {
   const Problem& problem;
   const Target& target;
   std::optional<FmaTiles> fma;  // fused multiply-adds on all terms at once; nothing where these cannot read the operands
@@ -50,11 +50,11 @@ struct Case {
 struct Strategy {
   StrategyId id;
   std::string_view text_template, about;
-  Needs needs;
+  TargetNeeds needs;
   // Rows of a lower order are taken wherever they plan a choice: their plans are legal where they were measured to gain over
   // the rows behind them, or where a pass asked for them. Rows of one order compare their seconds.
   int order;
-  Planned (*plan)(const Case&, StrategyId);
+  Planned (*plan)(const StrategyCase&, StrategyId);
 };
 
 std::span<const Strategy> strategies();

@@ -4,20 +4,14 @@
 
 #include "compiler/contraction/prefetch.h"
 #include "compiler/contraction/register_tile.h"
+#include "compiler/targets/costs.h"
 #include "compiler/targets/tuning.h"
 
 namespace oclc {
 namespace {
 
-// A panel that does not fit the second-level cache comes from the last one for every row tile; where registers are few, rows of
-// A that lie beside it count too, since each of them meets few columns.
-constexpr double kPanelMiss = 1.15, kReread = 0.1;
 // Floats of a vector that some processors multiply in two halves.
 constexpr std::int64_t kHalvedWidth = 16;
-// Bytes a cycle of an item's first panel, for which nobody asked, from memory beside multiply-adds.
-constexpr double kMemoryBytes = 2.7;
-// Items beyond this many cycles let a disturbed core delay the whole launch, as few of them do.
-constexpr double kLongItemCycles = 2e6;
 
 // 1, 2, 3, 4, 6, 8, 12, ... up to `limit`: candidate block counts.
 template <class Visit>
@@ -38,14 +32,14 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
     for (int rows = rows_from; rows <= rows_to; ++rows) {
       if (!fits_registers(rows, vectors, target)) continue;
       const double multiplied = half_ends_panel(s.columns, vectors, target) ? vectors - 0.5 : vectors;
-      const double step =
-          std::max(tile_step_cycles(rows, vectors, multiplied), static_cast<double>(vectors * width * 4) / kSecondCacheBytes);
+      const double step = std::max(tile_step_cycles(rows, vectors, multiplied),
+                                   static_cast<double>(vectors * width * 4) / cost::kSecondCacheBytesPerCycle);
       const std::int64_t row_tiles = ceil_div(s.rows, rows), panels = ceil_div(s.columns, vectors * width);
-      double tile = static_cast<double>(s.depth) * step + kTileCycles + kVectorCycles * rows * vectors;
+      double tile = static_cast<double>(s.depth) * step + cost::kTileCycles + cost::kResultVectorCycles * rows * vectors;
       const std::int64_t beside = target.has.tall_tiles ? 0 : rows * s.row_bytes;
       if (static_cast<double>(s.depth * vectors * width * 4 + beside) > 0.6 * static_cast<double>(target.l2_bytes) &&
           row_tiles > 1)
-        tile *= kPanelMiss;
+        tile *= cost::kPanelMiss;
       const double cost = static_cast<double>(row_tiles * panels) * tile;
       if (best_cost >= 0 && cost >= best_cost * 0.999) continue;
       best_cost = cost;
@@ -65,20 +59,21 @@ ContractionTiles modelled_tiles(const ContractionShape& s, const Target& target,
       const std::int64_t np = ceil_div(panels, panel_blocks), items = s.groups * ceil_div(row_tiles, mt) * ceil_div(panels, np);
       const double work = static_cast<double>(mt * np) * best_tile;
       if (items > 32 * cores && items > s.groups && work < 2e5) return;
-      const double first = (static_cast<double>(np) * panel_bytes + static_cast<double>(mt) * row_bytes) / kBytesFromLastCache;
+      const double first =
+          (static_cast<double>(np) * panel_bytes + static_cast<double>(mt) * row_bytes) / cost::kLastCacheBytesPerCycle;
       const bool fits = std::min(static_cast<double>(np) * panel_bytes, static_cast<double>(mt) * row_bytes) <
                         static_cast<double>(target.l2_bytes) / 2;
-      const double fresh = s.fresh_columns ? std::max(0.0, panel_bytes / kMemoryBytes - best_tile) : 0;
-      double cost =
-          static_cast<double>(ceil_div(items, cores)) * (work + first + fresh + (fits ? 0 : kReread * work) + kItemCycles);
-      if (items < 4 * cores || work > kLongItemCycles) cost *= kFewItems;
+      const double fresh = s.fresh_columns ? std::max(0.0, panel_bytes / cost::kMemoryBytesPerCycle - best_tile) : 0;
+      double cost = static_cast<double>(ceil_div(items, cores)) *
+                    (work + first + fresh + (fits ? 0 : cost::kReread * work) + cost::kItemCycles);
+      if (items < 4 * cores || work > cost::kLongItemCycles) cost *= cost::kFewItems;
       if (s.least_groups > 0) {
         // Of an open size the least counts as much as the typical one: both over what evenly busy cores would take.
         const std::int64_t fewest = s.least_groups * ceil_div(least_row_tiles, mt) * ceil_div(panels, np);
         const double item = static_cast<double>(std::min(mt, least_row_tiles) * np) * best_tile;
         const double even = static_cast<double>(panels) * best_tile / static_cast<double>(cores);
         cost = cost / (static_cast<double>(s.groups * row_tiles) * even) +
-               static_cast<double>(ceil_div(fewest, cores)) * (item + kItemCycles) /
+               static_cast<double>(ceil_div(fewest, cores)) * (item + cost::kItemCycles) /
                    (static_cast<double>(s.least_groups * least_row_tiles) * even);
       }
       if (split_cost >= 0 && cost >= split_cost) return;

@@ -8,10 +8,6 @@
 
 namespace oclc {
 
-// Measured on 512-bit vectors: bytes a cycle from the last cache, and what launches take longer whose items are fewer than four
-// a core, so that a disturbed core delays all of them.
-inline constexpr double kBytesFromLastCache = 32, kFewItems = 1.05;
-
 struct ContractionShape {
   std::int64_t groups = 1, rows = 1, columns = 1, depth = 1;  // C[groups, rows, columns] sums over depth = taps * inner
   std::int64_t row_bytes = 4;                                 // of A that one row brings into the cache

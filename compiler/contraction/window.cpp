@@ -4,6 +4,7 @@
 
 #include "compiler/contraction/register_tile.h"
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -22,7 +23,8 @@ WindowTiles tiles_of(const Window& image, std::int64_t channels, std::int64_t co
   for (int vectors = 4; vectors >= 1; --vectors) {
     for (int pixels = 1; pixels <= 14; ++pixels) {
       if (!fits_registers(pixels, vectors, target)) continue;
-      const double tile = depth * tile_step_cycles(pixels, vectors) + kTileCycles + kVectorCycles * pixels * vectors;
+      const double tile =
+          depth * tile_step_cycles(pixels, vectors) + cost::kTileCycles + cost::kResultVectorCycles * pixels * vectors;
       const double cost = tile * static_cast<double>(ceil_div(image.x.outputs, pixels) *
                                                      ceil_div(columns, std::int64_t{vectors} * target.vector_width));
       if (best_cost >= 0 && cost >= best_cost * 0.999) continue;

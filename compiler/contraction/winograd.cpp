@@ -5,37 +5,21 @@
 #include "compiler/contraction/register_tile.h"
 #include "compiler/ir/division.h"
 #include "compiler/ops/winograd.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Cycles, measured on 512-bit vectors: transforms of a tile of a vector of channels or features, start and end of a register
-// tile, start of a work-item; bytes a cycle that come from the last cache.
 struct TransformCycles {
   double input, output;
 };
-constexpr TransformCycles kTwo = {32, 30}, kFour = {130, 100}, kWide = {130, 60};
-constexpr double kRegisterTileCycles = 30, kItemStepCycles = 500, kWeightBytesOfCycle = 24;
-// F(2x2) with vectors of 512 bits: bytes a cycle of weights that a core reads for the first time in a run, which come from
-// memory, and that it reads again, if the second-level cache does not hold them beside the block. A Xeon of the fourth
-// generation, two cores: 12 to 14 GB/s each and 31. 3x3 of 512 channels at 7x7 took 1.28 ms with all weights for four tiles and
-// 0.79 with half of them for eight. Blocks of F(4x4), whose weights stay longer beside their products, were 4 to 12 % slower by
-// these rates.
-constexpr double kFreshBytesOfCycle = 5, kAgainBytesOfCycle = 12;
-// Of the weights' way from the last cache this much is not hidden behind multiplications.
-constexpr double kExposed = 0.3;
+constexpr TransformCycles kTwo = {cost::kWinogradTwoInput, cost::kWinogradTwoOutput},
+                          kFour = {cost::kWinogradFourInput, cost::kWinogradFourOutput},
+                          kWide = {cost::kWinogradWideInput, cost::kWinogradWideOutput};
 // Floats between rows of the block in local memory, beside the channels: V_PITCH of the template.
 constexpr std::int64_t kPitch = 16;
-constexpr double kWinogradCacheShare = 0.75;
-// Vectors of 512 bits: a block of F(4x4) takes this much, or so much a channel: about one register tile of rows, which reads
-// the weights in long stretches; more of them do not stay in the cache beside the weights. Panels are two vectors wide where
-// so many rows fit: fewer rows wait for the weights. A block of 5x5 filters leaves the weights the rest of
-// the cache instead, blocks of F(2x2) are as large as their cost says.
-// Measured on a Xeon of the fourth generation with 64, 128, 256 and 512 channels: 3x3 of 512 channels at 28x28 took 16 ms with
-// blocks of 3 tiles, 8.5 with 5 and 5.3 with 13, one of 128 at 28x28 0.49 with 25 tiles by 64 features and 0.31 with 10 by 32.
-constexpr double kSmallestBudget = 256 << 10, kLargeWindowChannelBytes = 2048;
+// Vectors of 512 bits: panels are two vectors wide where so many rows fit, fewer rows wait for the weights.
 constexpr int kWideRows = 7, kWideVectors = 2;
-constexpr double kLeftToWeights = 1 << 20;
 
 bool fits_winograd(const Window& image, std::int64_t tile) {
   const auto fits = [](const ImageAxis& axis) { return axis.stride == 1 && axis.dilation == 1; };
@@ -53,13 +37,14 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
   const auto block_bytes = [&](std::int64_t rows, std::int64_t panel_width) {
     return static_cast<double>(4 * points * rows * (s.channels + kPitch + panel_width));
   };
-  double budget = std::min(kWinogradCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
+  double budget =
+      std::min(cost::kWinogradCacheShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
   int most_vectors = 4;
   const bool by_core = has_wide_vectors(target) && window == 4;
   if (has_wide_vectors(target) && !by_core) {
-    const double wanted = s.tile == 4 ? kLargeWindowChannelBytes * static_cast<double>(s.channels)
-                                      : static_cast<double>(target.l2_bytes) - kLeftToWeights;
-    budget = std::min(budget, std::max(kSmallestBudget, wanted));
+    const double wanted = s.tile == 4 ? cost::kWinogradChannelBytes * static_cast<double>(s.channels)
+                                      : static_cast<double>(target.l2_bytes) - cost::kWinogradLeftToWeights;
+    budget = std::min(budget, std::max(cost::kWinogradSmallestBudget, wanted));
     if (s.tile == 4 && block_bytes(kWideRows, kWideVectors * width) <= budget) most_vectors = kWideVectors;
   }
   std::optional<WinogradTiles> best;
@@ -68,7 +53,7 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
     for (int rows = 2; rows <= 14; ++rows) {
       if (!fits_registers(rows, vectors, target)) continue;
       const std::int64_t panel_width = vectors * width, panels = ceil_div(s.features, panel_width);
-      const double loads = few || by_core ? static_cast<double>(panel_width * 4) / kSecondCacheBytes : 0,
+      const double loads = few || by_core ? static_cast<double>(panel_width * 4) / cost::kSecondCacheBytesPerCycle : 0,
                    step = std::max(tile_step_cycles(rows, vectors), loads);
       for (std::int64_t row_tiles = 1; row_tiles * rows < s.tiles + rows && row_tiles <= 16; ++row_tiles) {
         // Blocks of equal size: the last one is not a small rest.
@@ -82,21 +67,22 @@ std::optional<WinogradTiles> choose_winograd_tiles(const WinogradShape& s, const
           const double in = static_cast<double>(tiles) * static_cast<double>(ceil_div(s.channels, width)) * transform.input,
                        out = static_cast<double>(tiles * np * vectors) * transform.output,
                        multiply = static_cast<double>(np * points * (block_rows / rows)) *
-                                  (static_cast<double>(s.channels) * step + kRegisterTileCycles + rows * vectors),
+                                  (static_cast<double>(s.channels) * step + cost::kWinogradTileCycles + rows * vectors),
                        panel_bytes = static_cast<double>(np * points * s.channels * panel_width * 4);
           const auto with_weights = [&](double bytes_of_cycle) {
             const double weights = panel_bytes / bytes_of_cycle;
-            return std::max(multiply + kExposed * weights, weights);
+            return std::max(multiply + cost::kWinogradExposed * weights, weights);
           };
-          double cost = static_cast<double>(ceil_div(items, cores)) * (kItemStepCycles + in + out);
+          double cost = static_cast<double>(ceil_div(items, cores)) * (cost::kWinogradItemCycles + in + out);
           if (by_core) {
             // Groups of the same panels follow one another: a core has panels of its own, as far as there are parts for all.
             const std::int64_t all = ceil_div(items, cores), fresh = std::min(all, ceil_div(ceil_div(panels, np), cores));
-            const bool stays = panel_bytes + bytes <= kWinogradCacheShare * static_cast<double>(target.l2_bytes);
-            cost += static_cast<double>(fresh) * with_weights(kFreshBytesOfCycle) +
-                    static_cast<double>(all - fresh) * with_weights(stays ? kWeightBytesOfCycle : kAgainBytesOfCycle);
+            const bool stays = panel_bytes + bytes <= cost::kWinogradCacheShare * static_cast<double>(target.l2_bytes);
+            cost += static_cast<double>(fresh) * with_weights(cost::kWinogradFreshBytesPerCycle) +
+                    static_cast<double>(all - fresh) *
+                        with_weights(stays ? cost::kWinogradWeightBytesPerCycle : cost::kWinogradAgainBytesPerCycle);
           } else {
-            cost += static_cast<double>(ceil_div(items, cores)) * with_weights(kWeightBytesOfCycle);
+            cost += static_cast<double>(ceil_div(items, cores)) * with_weights(cost::kWinogradWeightBytesPerCycle);
           }
           if (best && cost >= best_cost * 0.999) continue;
           best_cost = cost;

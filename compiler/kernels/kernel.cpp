@@ -103,8 +103,7 @@ std::string Kernel::text() const {
                        s.guard.empty() ? "" : " if " + guard_text(s.guard));
   }
   if (contraction) out += fmt::format("  {}: %{} x %{}\n", name_of(contraction->asked), contraction->a, contraction->b);
-  if (contraction && contraction->shares > 1)
-    out += fmt::format("  {} groups share the terms of a tile\n", contraction->shares);
+  if (contraction && contraction->shares > 1) out += fmt::format("  terms shared by {} work-groups\n", contraction->shares);
   if (contraction && contraction->choice) out += fmt::format("  by {}\n", contraction->choice->text());
   if (contraction && !contraction->windows.empty())
     out += fmt::format("  largest of windows of {}\n", fmt::join(contraction->windows, " x "));
@@ -126,6 +125,23 @@ std::map<int, int> Schedule::uses() const {
     }
   }
   return count;
+}
+
+std::size_t steps_of_launch(std::span<const Step> steps) {
+  std::size_t n = 1;
+  while (n < steps.size() && steps[n].beside) ++n;
+  return n;
+}
+
+std::vector<Step> EntrySchedule::steps_apart() const {
+  std::vector<Step> out;
+  for (const Step& step : steps) {
+    if (step.resident)
+      out.insert(out.end(), step.body.begin(), step.body.end());
+    else
+      out.push_back(step);
+  }
+  return out;
 }
 
 Expr at_first(const Kernel& kernel, const Expr& index) {

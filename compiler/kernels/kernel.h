@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -93,7 +94,8 @@ struct Contraction {
   // By axes of `m`, unless empty: lengths of windows that do not overlap. Of the results of each the largest is stored, at the
   // place that the stores have in common; see pool_products.h.
   std::vector<std::int64_t> windows = {};
-  // Groups that share terms ask for so many bytes of what a later launch reads while they wait for one another.
+  // Groups that share terms prefetch so many bytes of what a later launch reads while they wait for one another. Set by code
+  // generation, see Step::prefetched.
   std::int64_t asked_bytes = 0;
 };
 
@@ -196,9 +198,20 @@ struct Step {
   bool chain = false;  // no loop either: one group for each `counter` < `trip` runs the kernels of `body` one after another
 
   bool attention = false;  // nor here: scores, softmax and weighted sum in `body` are one kernel, which stores the last alone
+  bool resident = false;   // nor here: kernels, loops and attention in `body` are one launch, whose groups claim their tiles
 
-  bool is_loop() const { return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent && !chain && !attention; }
+  // The launch of this kernel prefetches the weights of kernel `prefetched`, which it packs, from that byte on; see
+  // schedule/prefetch_weights.h. -1: none.
+  int prefetched = -1;
+  std::int64_t prefetched_at = 0;
+
+  bool is_loop() const {
+    return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent && !chain && !attention && !resident;
+  }
 };
+
+// How many of the first steps are one launch: the first, and those beside it.
+std::size_t steps_of_launch(std::span<const Step> steps);
 
 // What an index is at the first point of all the kernel's axes, summed ones too.
 Expr at_first(const Kernel& kernel, const Expr& index);
@@ -211,6 +224,9 @@ struct EntrySchedule {  // inputs and outputs are those that the caller binds: s
   std::vector<std::pair<std::string, TensorType>> inputs, outputs;
   std::vector<int> input_buffers, output_buffers;
   std::vector<Step> steps;
+
+  // The steps with those of resident launches in place of these.
+  std::vector<Step> steps_apart() const;
 };
 
 // A state variable and the buffer, of kind state, that holds it for all entries.

@@ -13,7 +13,12 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
   for (const Step& step : steps) {
     if (step.kernel >= 0) {
       const Kernel& kernel = schedule.kernels.at(static_cast<std::size_t>(step.kernel));
-      out += fmt::format("{}{}{}{}", indent, step.beside ? "beside " : "", kernel.name, kernel.is_copy ? "  // copy" : "");
+      out += fmt::format("{}{}{}{}", indent, step.beside ? "beside " : "", kernel.name,
+                         step.prefetched < 0 ? ""
+                                             : fmt::format(" prefetches {} from byte {}",
+                                                           schedule.kernels.at(static_cast<std::size_t>(step.prefetched)).name,
+                                                           step.prefetched_at));
+      out += kernel.is_copy ? "  // copy" : "";
       out += fmt::format("{}\n", kernel.formula.empty() ? "" : "  // " + kernel.formula);
       continue;
     }
@@ -36,11 +41,12 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       out += fmt::format("{}host {}({})\n", indent, call.op, fmt::join(operands, ", "));
       continue;
     }
-    out += step.persistent  ? indent + "persistent {\n"
-           : step.attention ? indent + "attention {\n"
-           : step.apart     ? indent + "apart {\n"
-           : step.chain     ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())
-                            : fmt::format("{}loop {} < {}{}{} {{\n", indent, step.counter, step.trip.text(),
+    out += step.resident     ? indent + "resident {\n"
+           : step.persistent ? indent + "persistent {\n"
+           : step.attention  ? indent + "attention {\n"
+           : step.apart      ? indent + "apart {\n"
+           : step.chain      ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())
+                             : fmt::format("{}loop {} < {}{}{} {{\n", indent, step.counter, step.trip.text(),
                                       step.condition.empty() ? "" : " while " + step.condition,
                                       step.places > 0 ? fmt::format(" in {} places", step.places) : "");
     append_steps(schedule, step.body, depth + 1, out);

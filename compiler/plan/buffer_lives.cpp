@@ -48,7 +48,7 @@ void BufferLives::extend_over_loops() {
       if (life.entry != entry_ || life.last < loop.begin || life.first > loop.end) continue;
       whole_.insert(static_cast<int>(i));
       const bool inside = life.first >= loop.begin && life.last <= loop.end;
-      if (inside && writes_first(*loop.body, static_cast<int>(i))) continue;
+      if (inside && first_use_writes(*loop.body, static_cast<int>(i)).value_or(true)) continue;
       life.first = std::min(life.first, loop.begin);
       life.last = std::max(life.last, loop.end);
     }
@@ -69,8 +69,7 @@ std::vector<plan::Piece> BufferLives::pieces(int buffer) const {
   return out;
 }
 
-// True if the first kernel of `list` that uses `buffer` writes it and does not read it.
-bool BufferLives::writes_first(const std::vector<Step>& list, int buffer) const {
+std::optional<bool> BufferLives::first_use_writes(const std::vector<Step>& list, int buffer) const {
   for (const Step& step : list) {
     if (step.gemm >= 0) {
       const Gemm& g = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
@@ -88,6 +87,10 @@ bool BufferLives::writes_first(const std::vector<Step>& list, int buffer) const 
       if (has(call.outputs, buffer)) return true;
       continue;
     }
+    if (step.resident) {
+      if (const auto writes = first_use_writes(step.body, buffer)) return writes;
+      continue;
+    }
     if (step.kernel < 0) return false;
     const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
     bool reads = false, writes = false;
@@ -98,7 +101,7 @@ bool BufferLives::writes_first(const std::vector<Step>& list, int buffer) const 
     if (reads) return false;
     if (writes) return true;
   }
-  return true;
+  return std::nullopt;
 }
 
 }  // namespace oclc

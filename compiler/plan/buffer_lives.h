@@ -1,5 +1,6 @@
 // When the buffers of a plan are in use.
 #pragma once
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -49,7 +50,8 @@ class BufferLives {
     const std::vector<Step>* body;
   };
 
-  bool writes_first(const std::vector<Step>& list, int buffer) const;
+  // Whether the first step of `list` that uses `buffer` writes it and does not read it; nothing if none is known to use it.
+  std::optional<bool> first_use_writes(const std::vector<Step>& list, int buffer) const;
 
   const Schedule& schedule_;
   const std::vector<Buffer>& buffers_;

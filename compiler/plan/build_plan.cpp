@@ -5,12 +5,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "compiler/codegen/launches/resident_kernel.h"
 #include "compiler/ir/strings.h"
 #include "compiler/ops/builder.h"
 #include "compiler/plan/launch_tables.h"
-#include "compiler/schedule/resident.h"
-#include "compiler/schedule/row_weights.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 
@@ -21,11 +18,13 @@ namespace fb = flatbuffers;
 
 class PlanBuilder {
  public:
-  PlanBuilder(const Schedule& schedule, const Target& target, const PlanOptions& options)
-      : schedule_(schedule), target_(target), options_(options), buffers_(schedule.buffers) {}
+  PlanBuilder(const Schedule& schedule, std::vector<GeneratedLaunch> launches, const PlanOptions& options)
+      : schedule_(schedule),
+        options_(options),
+        buffers_(schedule.buffers),
+        launches_(schedule, std::move(launches), {buffers_, lives_, symbols_, kernels_, builder_}) {}
 
   BuiltPlan run() {
-    const bool doubles = uses_doubles();
     for (std::size_t i = 0; i < schedule_.entries.size(); ++i) {
       lives_.begin_entry(static_cast<int>(i));
       entries_.push_back(entry(schedule_.entries[i]));
@@ -43,8 +42,9 @@ class PlanBuilder {
       assumptions.push_back(
           plan::CreateAssumptionDirect(builder_, symbols_.expr(a.left), symbols_.expr(a.right), a.node.c_str()));
     std::vector<fb::Offset<fb::String>> extensions;
-    if (doubles) extensions.push_back(builder_.CreateString("cl_khr_fp64"));
-    builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, target_.name.c_str(),
+    if (std::any_of(schedule_.kernels.begin(), schedule_.kernels.end(), uses_doubles))
+      extensions.push_back(builder_.CreateString("cl_khr_fp64"));
+    builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, options_.target.c_str(),
                                            options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs,
                                            &entries_, &variables, 0, &texts_, assumptions.empty() ? nullptr : &assumptions));
     plan_.metadata.assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
@@ -55,24 +55,6 @@ class PlanBuilder {
   }
 
  private:
-  // Whether a kernel computes with doubles; an error if the target cannot.
-  bool uses_doubles() const {
-    for (const Kernel& kernel : schedule_.kernels) {
-      const auto is_double = [](const auto& x) { return x.dtype == DType::f64; };
-      if (std::none_of(kernel.operands.begin(), kernel.operands.end(), is_double) &&
-          std::none_of(kernel.nodes.begin(), kernel.nodes.end(), is_double))
-        continue;
-      if (target_.has.fp64) return true;
-      throw CompileError({.stage = "codegen",
-                          .node = kernel.sources.empty() ? kernel.name : kernel.sources.front(),
-                          .wanted = fmt::format("a type that target '{}' computes with", target_.name),
-                          .found = "f64 (double), which its devices may lack",
-                          .advice = "use float in the model, or compile for a device with cl_khr_fp64",
-                          .exit_code = ExitCode::unsupported});
-    }
-    return false;
-  }
-
   fb::Offset<plan::Host> host(const HostCall& call) {
     const int now = lives_.step();
     const auto operands = [&](const std::vector<HostOperand>& list, bool written) {
@@ -100,22 +82,8 @@ class PlanBuilder {
                                   &dims, &nodes);
   }
 
-  // Of the few launches behind one whose groups share terms that which multiplies a row by many weights, if all are of single
-  // kernels: while groups wait for one another, memory is idle.
-  LaunchTables::Later row_product_behind(std::span<const Step> rest) const {
-    const auto kernel_of = [&](const Step& s) -> const Kernel& {
-      return schedule_.kernels[static_cast<std::size_t>(s.kernel)];
-    };
-    if (!kernel_of(rest[0]).contraction || kernel_of(rest[0]).contraction->shares == 1) return {};
-    const auto is_single = [&](std::size_t i) {
-      return rest[i].kernel >= 0 && (i + 1 == rest.size() || !rest[i + 1].beside) &&
-             (!options_.resident || stretch_length(schedule_, rest.subspan(i), target_) <= 1);
-    };
-    for (std::size_t i = 1; i < rest.size() && i <= LaunchTables::kAskingLaunches && is_single(i); ++i) {
-      if (row_product(kernel_of(rest[i]), schedule_.buffers, target_))
-        return {&kernel_of(rest[i]), static_cast<std::int64_t>(i) - 1};
-    }
-    return {};
+  fb::Offset<plan::Step> launch(const fb::Offset<plan::Launch>& body) {
+    return plan::CreateStep(builder_, plan::StepBody::Launch, body.Union());
   }
 
   std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {
@@ -123,24 +91,17 @@ class PlanBuilder {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Step& step = list[i];
       const std::span<const Step> rest = std::span(list).subspan(i);
-      std::size_t together = 1;
-      while (together < rest.size() && rest[together].beside) ++together;
-      if (together > 1) {
-        const auto body = launches_.side_by_side(rest.first(together));
-        out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
+      if (const std::size_t together = steps_of_launch(rest); together > 1) {
+        out.push_back(launch(launches_.side_by_side(rest.first(together))));
         i += together - 1;
         continue;
       }
-      if (const std::size_t stretch = options_.resident ? stretch_length(schedule_, rest, target_) : 0;
-          stretch > 1 || (stretch == 1 && step.is_loop())) {
-        const auto body = launches_.resident(rest.first(stretch));
-        out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
-        i += stretch - 1;
+      if (step.kernel >= 0) {
+        out.push_back(launch(launches_.single(step)));
         continue;
       }
-      if (step.kernel >= 0) {
-        const auto body = launches_.single(schedule_.kernels[static_cast<std::size_t>(step.kernel)], row_product_behind(rest));
-        out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
+      if (step.resident) {
+        out.push_back(launch(launches_.resident()));
         continue;
       }
       if (step.gemm >= 0) {
@@ -159,10 +120,7 @@ class PlanBuilder {
         continue;
       }
       if (step.persistent || step.chain || step.attention) {
-        const auto body = step.chain       ? launches_.chain(step)
-                          : step.attention ? launches_.attention(step)
-                                           : launches_.persistent(step);
-        out.push_back(plan::CreateStep(builder_, plan::StepBody::Launch, body.Union()));
+        out.push_back(launch(launches_.several(step.chain ? "chain" : step.attention ? "attention" : "persistent")));
         continue;
       }
       const int begin = lives_.next_step();
@@ -287,7 +245,6 @@ class PlanBuilder {
   }
 
   const Schedule& schedule_;
-  const Target& target_;
   const PlanOptions& options_;
   std::vector<Buffer> buffers_;
   BufferLives lives_{schedule_, buffers_};
@@ -298,13 +255,13 @@ class PlanBuilder {
   std::vector<fb::Offset<plan::Entry>> entries_;
   std::vector<fb::Offset<fb::String>> texts_;
   PlacedKernels kernels_;
-  LaunchTables launches_{schedule_, target_, {buffers_, lives_, symbols_, kernels_, builder_, options_.one_memory}};
+  LaunchTables launches_;
 };
 
 }  // namespace
 
-BuiltPlan build_plan(const Schedule& schedule, const Target& target, const PlanOptions& options) {
-  return PlanBuilder(schedule, target, options).run();
+BuiltPlan build_plan(const Schedule& schedule, std::vector<GeneratedLaunch> launches, const PlanOptions& options) {
+  return PlanBuilder(schedule, std::move(launches), options).run();
 }
 
 }  // namespace oclc

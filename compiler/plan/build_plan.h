@@ -1,10 +1,10 @@
-// From a schedule of kernels to a plan: generated code, packed constants, live ranges. The stage `plan`.
+// From a schedule and the code of its launches to a plan: arguments, packed constants, live ranges. The stage `plan`.
 #pragma once
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/launches/launches.h"
 #include "compiler/kernels/kernel.h"
 #include "compiler/training/input_limit.h"
 #include "runtime/package/writer.h"
@@ -13,8 +13,7 @@ namespace oclc {
 
 struct PlanOptions {
   std::string precision = "fp32";
-  bool resident = true;            // stretches of kernels are one launch, where the target can
-  bool one_memory = true;          // buffers in one memory object are one argument and offsets, where that pays
+  std::string target;              // its name
   std::vector<std::string> notes;  // what the user asked for, for `oclc info`
   std::vector<InputLimit> limits;  // written down with the inputs so called, of all entries
   std::vector<Assumption> assumptions;
@@ -33,6 +32,7 @@ struct BuiltPlan {
   int launches = 0, copies = 0;
 };
 
-BuiltPlan build_plan(const Schedule& schedule, const Target& target, const PlanOptions& options);
+// `launches` as generate_launches() makes them of the schedule.
+BuiltPlan build_plan(const Schedule& schedule, std::vector<GeneratedLaunch> launches, const PlanOptions& options);
 
 }  // namespace oclc

@@ -2,11 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/attention/attention_kernel.h"
-#include "compiler/codegen/launches/chain_kernel.h"
-#include "compiler/codegen/launches/persistent_kernel.h"
-#include "compiler/codegen/launches/resident_kernel.h"
-#include "compiler/codegen/launches/side_by_side.h"
 #include "compiler/schedule/resident.h"
 
 namespace oclc {
@@ -41,21 +36,12 @@ fb::Offset<plan::Arg> LaunchTables::buffer(int buffer, bool written, const Expr&
   return plan::CreateArg(plan_.builder, plan::ArgKind::buffer, buffer, plan_.symbols.expr(offset), written, shared);
 }
 
-MemoryObject LaunchTables::memory_object(int index) const {
-  const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(index)];
-  if (buffer.kind == BufferKind::constant && buffer.elements != Expr(0)) return MemoryObject::constants;
-  return buffer.kind == BufferKind::arena && !plan_.symbols.is_open(buffer.elements) ? MemoryObject::arena : MemoryObject::own;
-}
-
-LaunchTables::Args LaunchTables::arguments(GeneratedKernel& g, const std::vector<Passed>& passed) {
-  std::vector<MemoryObject> objects;
-  const bool shares = plan_.one_memory && target_.has.one_memory_object;
-  for (const Passed& p : passed) objects.push_back(shares && p.buffer >= 0 ? memory_object(p.buffer) : MemoryObject::own);
-  const std::vector<bool> shared = share_memory(g, objects);
+LaunchTables::Args LaunchTables::arguments(const GeneratedLaunch& launch, const std::vector<Passed>& passed) {
   Args args;
   for (std::size_t i = 0; i < passed.size(); ++i)
-    args.push_back(passed[i].buffer < 0 ? dimension(g.arguments[i])
-                                        : buffer(passed[i].buffer, passed[i].written, Expr(passed[i].offset), shared[i]));
+    args.push_back(passed[i].buffer < 0
+                       ? dimension(launch.kernel().arguments[i])
+                       : buffer(passed[i].buffer, passed[i].written, Expr(passed[i].offset), launch.shared[i]));
   return args;
 }
 
@@ -63,54 +49,32 @@ fb::Offset<plan::Arg> LaunchTables::dimension(const KernelArgument& argument) {
   return plan::CreateArg(plan_.builder, plan::ArgKind::int64, -1, plan_.symbols.expr(Expr::symbol(argument.symbol)));
 }
 
-int LaunchTables::add_packed(GeneratedKernel& g) {
-  const auto first = static_cast<int>(plan_.buffers.size());
-  for (Buffer& packed : g.packed) plan_.buffers.push_back(std::move(packed));
+int LaunchTables::first_packed(int launch) {
+  int& first = first_packed_.at(static_cast<std::size_t>(launch));
+  if (first >= 0) return first;
+  first = static_cast<int>(plan_.buffers.size());
+  for (Buffer& packed : generated_[static_cast<std::size_t>(launch)].kernel().packed)
+    plan_.buffers.push_back(std::move(packed));
   return first;
 }
 
-LaunchTables::Made LaunchTables::make(const Kernel& kernel, std::int64_t asked_bytes) {
-  if (later_ && later_->kernel == &kernel) {
-    Made made = std::move(*later_);
-    later_.reset();
-    return made;
-  }
-  Kernel named = kernel;
-  named.name = PlacedKernels::kPlaceholder;
-  if (named.contraction) named.contraction->asked_bytes = asked_bytes;
-  Made made{&kernel, generate(named, schedule_.buffers, target_), 0};
-  made.code.name = kernel.name;
-  made.first_packed = add_packed(made.code);
-  return made;
-}
-
-std::optional<LaunchTables::Passed> LaunchTables::asked_piece(const Later& later) {
-  if (!later.kernel) return std::nullopt;
-  later_ = make(*later.kernel);
-  if (later_->code.packed.empty()) return std::nullopt;
-  const int weights = later_->first_packed;
-  const Buffer& buffer = plan_.buffers[static_cast<std::size_t>(weights)];
-  const std::int64_t first = (kAskingLaunches - 1 - later.launches_before) * kAskedBytes;
-  if (buffer.kind != BufferKind::constant || buffer.dtype != DType::u32 || buffer.elements.value() * 4 < first + kAskedBytes)
-    return std::nullopt;
-  return Passed{weights, false, first / 4};
-}
-
-fb::Offset<plan::Launch> LaunchTables::single(const Kernel& kernel, const Later& later) {
-  const auto asked = asked_piece(later);
-  Made made = make(kernel, asked ? kAskedBytes : 0);
-  GeneratedKernel& g = made.code;
-  const int now = plan_.lives.step(), first_packed = made.first_packed;
+fb::Offset<plan::Launch> LaunchTables::single(const Step& step) {
+  const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+  const int number = next_++;
+  const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(number));
+  const GeneratedKernel& g = launch.kernel();
+  const int prefetched = launch.prefetched < 0 ? -1 : first_packed(launch.prefetched), own = first_packed(number);
+  const int now = plan_.lives.step();
   const auto count = static_cast<int>(kernel.operands.size());
   std::vector<Passed> passed;
   for (const KernelArgument& argument : g.arguments) {
     if (argument.kind == KernelArgument::Kind::dimension) {
       passed.push_back({});
     } else if (argument.operand < 0) {
-      passed.push_back(asked.value());
-      plan_.lives.touch(asked->buffer, now);
+      passed.push_back({prefetched, false, step.prefetched_at / 4});
+      plan_.lives.touch(prefetched, now);
     } else if (argument.operand >= count) {
-      const int packed = first_packed + argument.operand - count;
+      const int packed = own + argument.operand - count;
       passed.push_back({packed, plan_.buffers[static_cast<std::size_t>(packed)].kind != BufferKind::constant});
       plan_.lives.touch(packed, now);
     } else {
@@ -119,56 +83,16 @@ fb::Offset<plan::Launch> LaunchTables::single(const Kernel& kernel, const Later&
       plan_.lives.touch_operand(kernel, at, now);
     }
   }
-  const Args args = arguments(g, passed);
+  const Args args = arguments(launch, passed);
   const PlacedKernel code = plan_.kernels.place(g);
   copies_ += kernel.is_copy ? 1 : 0;
   return table(code, g, args, name_of(kernel.anchor), {kernel.sources, kernel.flops, kernel.bytes});
 }
 
-namespace {
-
-std::string first_loop(const Step& step) {
-  for (const Step& inner : step.body) {
-    if (inner.kernel < 0) return inner.counter;
-  }
-  return "steps";
-}
-
-}  // namespace
-
-fb::Offset<plan::Launch> LaunchTables::persistent(const Step& step) {
-  PersistentKernel persistent = generate_persistent(PlacedKernels::kPlaceholder, step, schedule_, target_);
-  GeneratedKernel& g = persistent.kernel;
-  g.name = "k_" + first_loop(step) + "_persistent";
-  const PlacedKernel code = plan_.kernels.place(g);
-  Args args;
-  const int now = plan_.lives.step();
-  for (const KernelArgument& argument : g.arguments) {
-    if (argument.kind == KernelArgument::Kind::dimension) {
-      args.push_back(dimension(argument));
-      continue;
-    }
-    const PersistentKernel::Argument& operand = persistent.buffers[static_cast<std::size_t>(argument.operand)];
-    plan_.lives.touch_whole(operand.buffer, now);
-    args.push_back(buffer(operand.buffer, operand.written));
-  }
-  return table(code, g, args, "persistent", {persistent.sources, persistent.flops, persistent.bytes});
-}
-
-fb::Offset<plan::Launch> LaunchTables::chain(const Step& step) {
-  PersistentKernel chain = generate_chain(PlacedKernels::kPlaceholder, step, schedule_, target_);
-  chain.kernel.name = schedule_.kernels[static_cast<std::size_t>(step.body.front().kernel)].name + "_chain";
-  return several(std::move(chain), "chain");
-}
-
-fb::Offset<plan::Launch> LaunchTables::attention(const Step& step) {
-  PersistentKernel attention = generate_attention(PlacedKernels::kPlaceholder, step, schedule_, target_);
-  attention.kernel.name = schedule_.kernels[static_cast<std::size_t>(step.body.front().kernel)].name + "_attention";
-  return several(std::move(attention), "attention");
-}
-
-fb::Offset<plan::Launch> LaunchTables::several(PersistentKernel all, std::string_view anchor) {
-  GeneratedKernel& g = all.kernel;
+fb::Offset<plan::Launch> LaunchTables::several(std::string_view anchor) {
+  const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(next_++));
+  const auto& all = std::get<PersistentKernel>(launch.code);
+  const GeneratedKernel& g = all.kernel;
   const int now = plan_.lives.step();
   std::vector<Passed> passed;
   for (const KernelArgument& argument : g.arguments) {
@@ -180,14 +104,15 @@ fb::Offset<plan::Launch> LaunchTables::several(PersistentKernel all, std::string
     plan_.lives.touch_whole(operand.buffer, now);
     passed.push_back({operand.buffer, operand.written});
   }
-  const Args args = arguments(g, passed);
+  const Args args = arguments(launch, passed);
   const PlacedKernel code = plan_.kernels.place(g);
   return table(code, g, args, anchor, {all.sources, all.flops, all.bytes});
 }
 
 fb::Offset<plan::Launch> LaunchTables::side_by_side(std::span<const Step> steps) {
-  SideBySideKernel together = generate_side_by_side(PlacedKernels::kPlaceholder, steps, schedule_, target_);
-  GeneratedKernel& g = together.kernel;
+  const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(next_++));
+  const auto& together = std::get<SideBySideKernel>(launch.code);
+  const GeneratedKernel& g = together.kernel;
   const int now = plan_.lives.step();
   Work work;
   for (const Step& step : steps) {
@@ -198,27 +123,27 @@ fb::Offset<plan::Launch> LaunchTables::side_by_side(std::span<const Step> steps)
     work.bytes += kernel.bytes;
     copies_ += kernel.is_copy ? 1 : 0;
   }
-  g.name = schedule_.kernels[static_cast<std::size_t>(steps.front().kernel)].name + "_beside";
   std::vector<Passed> passed;
   for (const SideBySideKernel::Argument& a : together.buffers) passed.push_back({a.buffer, a.written});
-  const Args args = arguments(g, passed);
+  const Args args = arguments(launch, passed);
   const PlacedKernel code = plan_.kernels.place(g);
   return table(code, g, args, "beside", work);
 }
 
-fb::Offset<plan::Launch> LaunchTables::resident(std::span<const Step> stretch) {
-  ResidentKernel resident = generate_resident(PlacedKernels::kPlaceholder, stretch, schedule_, target_);
-  GeneratedKernel& g = resident.kernel;
-  g.name = resident.parts.front().kernels.front()->name + "_and_on";
+fb::Offset<plan::Launch> LaunchTables::resident() {
+  const int at = next_++;
+  const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(at));
+  const auto& resident = std::get<ResidentKernel>(launch.code);
+  const GeneratedKernel& g = resident.kernel;
   const auto own = static_cast<int>(schedule_.buffers.size());
-  const int first_packed = add_packed(g);
+  const int packed = first_packed(at);
   if (progress_ < 0) {
     progress_ = static_cast<int>(plan_.buffers.size());
     plan_.buffers.push_back({"resident.progress", BufferKind::state, DType::i32, Expr(0), {}, -1});
   }
   Buffer& progress = plan_.buffers[static_cast<std::size_t>(progress_)];
   progress.elements = std::max(progress.elements.value(), progress_ints(resident.kernels));
-  const auto known = [&](int number) { return number < own ? number : first_packed + number - own; };
+  const auto known = [&](int number) { return number < own ? number : packed + number - own; };
   const auto joined = static_cast<int>(plan_.buffers.size());
   if (!resident.joined.empty()) {
     plan_.buffers.push_back({"resident.constants", BufferKind::constant, DType::u8, Expr(resident.joined_bytes), {}, -1});
@@ -236,7 +161,7 @@ fb::Offset<plan::Launch> LaunchTables::resident(std::span<const Step> stretch) {
     const ResidentKernel::Argument& a = resident.buffers[static_cast<std::size_t>(argument.operand)];
     passed.back() = {buffer_of(a), a.written};
   }
-  const Args whole = arguments(g, passed);
+  const Args whole = arguments(launch, passed);
   const PlacedKernel code = plan_.kernels.place(g);
   std::vector<fb::Offset<plan::Part>> parts;
   Work work;

@@ -20,6 +20,12 @@ PlacedKernel PlacedKernels::place(const GeneratedKernel& kernel) {
   return known_.emplace(kernel.source, PlacedKernel{static_cast<int>(program), name}).first->second;
 }
 
+std::vector<GeneratedFile> files_of(std::vector<GeneratedLaunch>& launches) {
+  PlacedKernels kernels;
+  for (GeneratedLaunch& launch : launches) kernels.place(launch.kernel());
+  return std::move(kernels.files());
+}
+
 std::size_t PlacedKernels::next_program(plan::Instructions instructions) {
   const auto kind = static_cast<std::size_t>(instructions);
   std::vector<std::size_t>& of_kind = of_kind_.at(kind);

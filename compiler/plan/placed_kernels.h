@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "compiler/codegen/codegen.h"
+#include "compiler/codegen/launches/launches.h"
 #include "compiler/plan/build_plan.h"
 #include "plan_generated.h"
 
@@ -19,9 +19,6 @@ struct PlacedKernel {
 
 class PlacedKernels {
  public:
-  // Kernels are generated under this name, so that those with the same text can be told.
-  static constexpr const char* kPlaceholder = "KERNEL_NAME";
-
   // Kernels with the same text are one; the first one's name and head stand for all.
   PlacedKernel place(const GeneratedKernel& kernel);
 
@@ -47,5 +44,8 @@ class PlacedKernels {
   std::set<std::string> names_;
   std::vector<GeneratedFile> files_;
 };
+
+// The distinct kernels of the launches.
+std::vector<GeneratedFile> files_of(std::vector<GeneratedLaunch>& launches);
 
 }  // namespace oclc

@@ -11,6 +11,7 @@
 #include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/kernels/merged_kernel.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -20,20 +21,11 @@ using Kind = ScalarNode::Kind;
 // Of keys, queries and values, whose parts lie in registers of a GPU.
 constexpr std::int64_t kMostColumns = 128, kFewColumns = 64;
 constexpr int kWarps = 4, kFewWarps = 2, kKeys = 64, kFewKeys = 32;
-// Of a block of few keys against its share of one of many: barriers.
-constexpr double kFewKeysCost = 1.08;
-// Matrix units fed from local memory, with rounded operands and with parts; what a block of keys takes at least
-// (that of parts as measured on an H200).
-constexpr double kRoundedFlops = 150e12, kSplitFlops = 35e12, kBlockSeconds = 1.2e-6;
-// The two products as launches of their own, which also store or load a score four times in all.
-constexpr double kApartFlops = 100e12, kScoreBytes = 16;
 
-// On a CPU's tile units: fewest rows or keys, and elements of a query; what laying out all keys and values takes, in blocks of
-// rows that meet them.
+// On a CPU's tile units: fewest rows or keys, and elements of a query.
 constexpr double kFewestRows = 16;
 constexpr std::int64_t kFewestDepth = 16;
 constexpr int kFloats = 16;  // of the vectors that lay them out
-constexpr double kLayOut = 1.5;
 
 struct Extents {
   double groups = 1, rows = 1, keys = 1;
@@ -205,12 +197,13 @@ class Attention {
     const double rows = tiles.rows(), units = std::max(1, target_.compute_units);
     const double blocks = std::ceil(e.keys / tiles.keys),
                  tile_flops = 2.0 * rows * tiles.keys * static_cast<double>(e.depth + e.columns);
-    const double rate = (target_.precision.products == Products::rounded ? kRoundedFlops : kSplitFlops) / units;
+    const double rate =
+        (target_.precision.products == Products::rounded ? cost::kAttentionFlops : cost::kSplitAttentionFlops) / units;
     const double waves = std::ceil(e.groups * std::ceil(e.rows / rows) / units);
-    const double together = target_.launch_seconds + waves * blocks * std::max(kBlockSeconds, tile_flops / rate);
+    const double together = target_.launch_seconds + waves * blocks * std::max(cost::kKeyBlockSeconds, tile_flops / rate);
     const double count = e.groups * e.rows * e.keys;
-    const double apart = 3 * target_.launch_seconds + count * kScoreBytes / target_.bytes_per_second +
-                         2.0 * count * static_cast<double>(e.depth + e.columns) / kApartFlops;
+    const double apart = 3 * target_.launch_seconds + count * cost::kScoreBytes / target_.bytes_per_second +
+                         2.0 * count * static_cast<double>(e.depth + e.columns) / cost::kUnfusedAttentionFlops;
     return together < apart;
   }
 
@@ -227,7 +220,7 @@ AttentionTiles attention_tiles(const Kernel& scores, const Kernel& product, cons
   const double groups = e.groups * std::ceil(e.rows / tiles.rows());
   if (groups <= target.compute_units / 2.0) tiles.warps = kFewWarps;
   // Many keys take registers, so that a unit has two groups at a time, and rounding up to whole blocks costs work.
-  const double few = std::ceil(e.keys / kFewKeys) * kFewKeys * kFewKeysCost, many = std::ceil(e.keys / kKeys) * kKeys;
+  const double few = std::ceil(e.keys / kFewKeys) * kFewKeys * cost::kFewKeysCost, many = std::ceil(e.keys / kKeys) * kKeys;
   const bool narrow = std::max(e.depth, e.columns) <= kFewColumns && target.precision.products == Products::rounded;
   if (!narrow || tiles.warps != kWarps || groups > 2.0 * target.compute_units || many > few) tiles.keys = kFewKeys;
   return tiles;
@@ -248,7 +241,7 @@ std::int64_t attention_row_blocks(const Kernel& scores, const Kernel& product, c
   for (std::int64_t items = 1; items <= rows; ++items) {
     const std::int64_t blocks = ceil_div(rows, items);
     const auto all = static_cast<std::int64_t>(e.groups) * ceil_div(rows, blocks);
-    const double seconds = static_cast<double>(ceil_div(all, cores)) * (kLayOut + static_cast<double>(blocks));
+    const double seconds = static_cast<double>(ceil_div(all, cores)) * (cost::kKeyLayoutBlocks + static_cast<double>(blocks));
     if (best == 0 || seconds < least) best = blocks, least = seconds;
   }
   return best;

@@ -9,18 +9,11 @@
 #include "compiler/kernels/merged_kernel.h"
 #include "compiler/schedule/images.h"
 #include "compiler/schedule/resident.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Of a compute unit whose group runs alone, against its share of the whole device: it has the cache to itself.
-constexpr double kUnitSpeed = 3;
-// Bytes of a group from which on it is no more than what one group of 1024 work-items asks for at a time (measured on an H200:
-// 64 groups move 0.9 to 1.0 TB/s of 3.9, half of their units' share).
-constexpr double kGroupBytes = 1 << 20, kGroupSpeed = 0.5;
-// Generated loops against the peak; what a small kernel takes beside its launch and its work, in a chain or alone: loads that
-// wait for one another, barriers.
-constexpr double kUnitEfficiency = 0.5, kSmallSeconds = 1.5e-6;
 // Most pointers of one launch.
 constexpr std::size_t kMostPointersOfChain = 32;
 // Local memory that one float4 for each work-item takes.
@@ -100,7 +93,7 @@ class Chains {
       for (const Operand& operand : kernel.operands) pointers.insert(operand.buffer);
       if (pointers.size() > kMostPointersOfChain) break;
       const double bytes = typical(kernel.bytes);
-      launches += std::max(target_.launch_seconds + kSmallSeconds, bytes / target_.bytes_per_second);
+      launches += std::max(target_.launch_seconds + cost::kSmallKernelSeconds, bytes / target_.bytes_per_second);
       inside += seconds(kernel, groups);
       if (step == first || launches - inside <= best_gain) continue;
       best_gain = launches - inside;
@@ -120,10 +113,10 @@ class Chains {
       bytes += whole / static_cast<double>(groups > 1 && slices(kernel, static_cast<int>(i)) ? groups : 1);
     }
     const double waves = std::ceil(static_cast<double>(groups) / units);
-    const double few = std::min(bytes, kGroupBytes), share = target_.bytes_per_second / units;
-    return waves * (few / (kUnitSpeed * share) + (bytes - few) / (kGroupSpeed * share) +
-                    typical(kernel.flops) / static_cast<double>(groups) / (kUnitEfficiency * target_.flops / units)) +
-           kSmallSeconds;
+    const double few = std::min(bytes, cost::kLoneGroupBytes), share = target_.bytes_per_second / units;
+    return waves * (few / (cost::kLoneUnitSpeed * share) + (bytes - few) / (cost::kLoneGroupShare * share) +
+                    typical(kernel.flops) / static_cast<double>(groups) / (cost::kGroupLoopShare * target_.flops / units)) +
+           cost::kSmallKernelSeconds;
   }
 
   // Whether each value of the outermost axis uses elements of the operand of its own.

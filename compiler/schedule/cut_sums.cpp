@@ -8,20 +8,17 @@
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/kernels/merged_kernel.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 constexpr std::string_view kPart = "part";
-// Parts have to save a fifth.
-constexpr double kWorthwhileCut = 0.8;
 // Neighbouring results that a group of a GPU reads together, vectors of them on a CPU, groups that keep a compute unit busy,
 // terms that are worth a part, and how many more parts than wanted are too many.
 constexpr std::int64_t kLineResults = 8, kLineVectors = 8, kBusyGroups = 4, kLeastTermsOfPart = 128, kMostSurplus = 8;
-// Vectors of a row of results that a core sums up side by side where registers are many, and how many times longer it takes to
-// read a matrix in columns of so many than by whole rows: 64 to 256 MiB on a Xeon with AMX.
+// Vectors of a row of results that a core sums up side by side where registers are many.
 constexpr std::int64_t kStripVectors = 16;
-constexpr double kPiecesOfRows = 1.8;
 
 // True if `node` needs the result of stage `first` or of a later one.
 bool needs_stage(const Kernel& kernel, NodeId node, int first) {
@@ -327,8 +324,8 @@ std::optional<Split> best_cut(const Kernel& kernel, const Target& target) {
   // Parts of few terms are read by whole rows: what is beside a strip of them waits in the second-level cache.
   const bool by_rows = target.items_are_cores() && target.has.tall_tiles &&
                        typical_extent(kernel.axes.back().extent) == results && results > kStripVectors * target.vector_width;
-  const double whole = passes * pass * (by_rows ? kPiecesOfRows : 1) / (busy * together / static_cast<double>(line));
-  if (launches * (pass + target.launch_seconds) >= whole * kWorthwhileCut) return std::nullopt;
+  const double whole = passes * pass * (by_rows ? cost::kColumnReadCost : 1) / (busy * together / static_cast<double>(line));
+  if (launches * (pass + target.launch_seconds) >= whole * cost::kSplitGain) return std::nullopt;
   const std::int64_t most = std::max<std::int64_t>(1, terms / kLeastTermsOfPart),
                      wanted = by_rows ? most : std::min(ceil_div(kBusyGroups * line * units, results), most);
   std::optional<Split> best;

@@ -8,14 +8,11 @@
 
 #include "compiler/schedule/resident.h"
 #include "compiler/schedule/scratch_places.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Bytes of memory traffic in the time of a resident step.
-constexpr std::int64_t kStepBytes = 30 << 10;
-// Weights that are read again come from the last cache, which is this much faster than memory.
-constexpr std::int64_t kCacheSpeed = 2;
 // How a kernel uses a buffer: image i touches elements [i * slice, (i + 1) * slice); nothing: others too.
 struct Access {
   std::optional<std::int64_t> slice;
@@ -96,7 +93,7 @@ class Images {
           b.elements.value() * static_cast<std::int64_t>(size_bytes(b.dtype));
     }
     const std::int64_t images = images_of(kernel);
-    return (moved > cache_ ? moved : 0) - (images - 1) * weights / kCacheSpeed - images * kStepBytes;
+    return (moved > cache_ ? moved : 0) - (images - 1) * weights / cost::kLastCacheSpeed - images * cost::kImageStepBytes;
   }
 
   // Steps from the first one on that are worth a loop, 0 if none are.

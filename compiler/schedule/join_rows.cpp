@@ -6,17 +6,13 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/kernels/merged_kernel.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Results that a group computes, at least; groups that a compute unit runs at once; how much faster than memory the cache is
-// from which they all read the row.
-constexpr double kResultsOfGroup = 8, kGroupsAtOnce = 8, kRowCacheSpeed = 2;
 // Operands of sums joined; bytes of arguments that every device takes, of a pointer with its offset and of a symbol.
 constexpr std::size_t kMostOperands = 16, kArgumentBytesOfKernel = 1024, kOperandBytes = 16, kDimensionBytes = 8;
-// How often sums read, on average, what they read where a copy reads it.
-constexpr double kFewReads = 2;
 
 double bytes_of(const Kernel& kernel) { return static_cast<double>(typical_extent(kernel.bytes)); }
 
@@ -134,9 +130,9 @@ class Joiner {
     double rows = 1, results = 1;
     for (const Axis& axis : row.axes) rows *= static_cast<double>(typical_extent(axis.extent));
     for (const Axis& axis : reduction.axes) results *= static_cast<double>(typical_extent(axis.extent));
-    const double groups = results / kResultsOfGroup, units = std::max(1, target_.compute_units);
-    const double again = groups * bytes_of(row) / rows / (target_.bytes_per_second * kRowCacheSpeed);
-    return groups <= units * kGroupsAtOnce && again < target_.launch_seconds;
+    const double groups = results / cost::kResultsOfGroup, units = std::max(1, target_.compute_units);
+    const double again = groups * bytes_of(row) / rows / (target_.bytes_per_second * cost::kRowCacheSpeed);
+    return groups <= units * cost::kGroupsAtOnce && again < target_.launch_seconds;
   }
 
   std::optional<Kernel> joined_rows(const Kernel& row, const Kernel& reduction, int buffer) const {
@@ -255,7 +251,7 @@ class Joiner {
       for (const Axis& axis : *list) points *= static_cast<double>(typical_extent(axis.extent));
     }
     for (const Axis& axis : copy.axes) elements *= static_cast<double>(typical_extent(axis.extent));
-    if (points > kFewReads * elements) return std::nullopt;
+    if (points > cost::kFewReads * elements) return std::nullopt;
     const auto reads = reads_of(reader, buffer, [&](const Expr& index) { return corresponding(copy, reader, index); });
     if (!reads) return std::nullopt;
     Kernel joined = taken_in(copy, reads->by, reader, reads->loads);

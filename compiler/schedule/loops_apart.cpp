@@ -7,16 +7,13 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/memory_access.h"
 #include "compiler/schedule/resident.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Of the work of one of them: by how much others may have more or less.
-constexpr double kUnevenLoops = 0.125;
 // Bytes of constants of a loop, in second-level caches: they are read in each trip, from the last cache.
 constexpr std::int64_t kMostCaches = 4;
-// Floating-point operations for each byte of constants, from which on the last cache brings these in time.
-constexpr double kLeastIntensity = 1;
 
 class Loops {
  public:
@@ -80,11 +77,12 @@ class Loops {
   bool is_candidate(const Step& step) const {
     if (!resident_loop(schedule_, step) || step.apart || step.places > 0) return false;
     const std::int64_t bytes = constant_bytes(step);
-    return bytes <= kMostCaches * target_.l2_bytes && flops_of(step) >= kLeastIntensity * static_cast<double>(bytes);
+    return bytes <= kMostCaches * target_.l2_bytes &&
+           flops_of(step) >= cost::kLastCacheFlopsPerByte * static_cast<double>(bytes);
   }
 
   bool is_like(const Step& a, const Step& b) const {
-    return a.trip == b.trip && std::abs(flops_of(a) - flops_of(b)) <= kUnevenLoops * flops_of(b);
+    return a.trip == b.trip && std::abs(flops_of(a) - flops_of(b)) <= cost::kUnevenLoops * flops_of(b);
   }
 
   // `loops` are places in the list, the last one first.

@@ -1,7 +1,6 @@
 // Schedule passes: rewrites of a schedule that keep what it computes within the contract of precision. One free function in one
 // file each; compiler/schedule_passes.cpp lists them in order, with the reason for each.
 #pragma once
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,8 +17,12 @@ struct ScheduleContext {
   std::vector<std::string> disabled = {};  // names of passes that are switched off, and "fuse"
   // Rounding errors that passes may add, relative to a network's largest result; see contract_error().
   double error_budget = 0;
-  bool rounds_weights = false;                                                      // weights may be stored in fewer bits
-  std::function<void(std::string_view pass, const Schedule& schedule)> after = {};  // called after each pass that ran
+  bool rounds_weights = false;  // weights may be stored in fewer bits
+#ifdef NDEBUG
+  bool verify_each = false;  // verify the schedule before the first pass and after each
+#else
+  bool verify_each = true;
+#endif
 
   bool runs(std::string_view name) const;
 };
@@ -37,7 +40,8 @@ struct SchedulePass {
   std::string_view reason;                  // why it stands there
 };
 
-// Runs those of `passes` that are not disabled and apply, in order.
+// Runs those of `passes` that are not disabled and apply, in order. InternalError naming the pass behind which the schedule is
+// no longer well-formed, where `verify_each` asks for it.
 void run_schedule_passes(Schedule& schedule, std::span<const SchedulePass> passes, const ScheduleContext& context);
 
 }  // namespace oclc

@@ -5,15 +5,10 @@
 #include <optional>
 
 #include "compiler/ir/typical.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
-
-// One work-item, or one work-group, against the whole device; and generated loops against the peak.
-constexpr double kLoopEfficiency = 1.0 / 8;
-// Bytes a second that one unit moves within its caches, and the cost of a step beside its work (GPU: a barrier).
-constexpr double kUnitBytesPerSecond = 50e9;
-constexpr double kCpuStepSeconds = 50e-9, kGpuStepSeconds = 500e-9;
 
 struct Seconds {
   double launches = 0, persistent = 0;
@@ -55,10 +50,10 @@ class Chooser {
         !std::all_of(kernel.reduction.begin(), kernel.reduction.end(), known))
       return std::nullopt;
     const bool cpu = target_.items_are_cores();
-    const double flops = typical(kernel.flops), bytes = typical(kernel.bytes), rate = target_.flops * kLoopEfficiency;
-    return Seconds{
-        std::max({target_.launch_seconds, flops / rate, bytes / target_.bytes_per_second}),
-        flops / rate * target_.compute_units + bytes / kUnitBytesPerSecond + (cpu ? kCpuStepSeconds : kGpuStepSeconds)};
+    const double flops = typical(kernel.flops), bytes = typical(kernel.bytes), rate = target_.flops * cost::kLoopShare;
+    return Seconds{std::max({target_.launch_seconds, flops / rate, bytes / target_.bytes_per_second}),
+                   flops / rate * target_.compute_units + bytes / cost::kUnitCacheRate +
+                       (cpu ? cost::kCoreStepSeconds : cost::kGroupStepSeconds)};
   }
 
   std::optional<Seconds> time(const std::vector<Step>& list) const {

@@ -1,6 +1,7 @@
 #include "compiler/schedule/resident.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/merged_kernel.h"
 #include "compiler/schedule/short_products.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -24,7 +26,6 @@ constexpr std::int64_t kMostPlaces = 14, kFewestPlaces = 4, kUnevenTrips = 8;
 // On a GPU: groups of a compute unit, and parts that a launch is worth, whose groups first note where everything lies.
 constexpr int kGroupsOfUnit = 2;
 constexpr std::size_t kFewestResidentParts = 6, kMostResidentParts = 64;
-constexpr double kShareOfPointwise = 0.25;  // of a launch's time
 
 // The packed copy of a constant has no more elements than this for each of its own: transforms of 3x3 filters, whole panels.
 constexpr std::int64_t kPackedGrowth = 8;
@@ -57,9 +58,33 @@ struct Arguments {
 bool is_short(const Kernel& kernel, const Target& target) {
   if (kernel.contraction) return short_product_tiles(kernel, target).has_value();
   const bool simple = kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row;
-  const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? kShareOfPointwise : 1);
+  const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? cost::kResidentPointwiseShare : 1);
   return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
          typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;
+}
+
+void gather(const Schedule& schedule, std::vector<Step>& list, const Target& target) {
+  std::vector<Step> all;
+  for (std::size_t i = 0; i < list.size();) {
+    const std::span<const Step> rest = std::span(list).subspan(i);
+    const std::size_t together = steps_of_launch(rest), stretch = together > 1 ? 0 : stretch_length(schedule, rest, target);
+    const std::size_t taken = std::max<std::size_t>({together, stretch, 1});
+    const auto begin = std::make_move_iterator(list.begin() + static_cast<std::ptrdiff_t>(i));
+    if (stretch > 1 || (stretch == 1 && list[i].is_loop())) {
+      Step launch;
+      launch.resident = true;
+      launch.body.assign(begin, begin + static_cast<std::ptrdiff_t>(taken));
+      for (Step& step : launch.body) step.beside = false;
+      all.push_back(std::move(launch));
+      // The kernel that the next step was to be beside is gathered.
+      if (i + taken < list.size()) list[i + taken].beside = false;
+    } else {
+      if (list[i].is_loop()) gather(schedule, list[i].body, target);
+      all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(taken));
+    }
+    i += taken;
+  }
+  list = std::move(all);
 }
 
 }  // namespace
@@ -148,6 +173,10 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
     if (!fits) return 1;
   }
   return enough(list.size());
+}
+
+void resident(Schedule& schedule, const ScheduleContext& context) {
+  for (EntrySchedule& entry : schedule.entries) gather(schedule, entry.steps, context.target);
 }
 
 }  // namespace oclc

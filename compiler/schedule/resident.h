@@ -3,8 +3,7 @@
 #pragma once
 #include <span>
 
-#include "compiler/kernels/kernel.h"
-#include "compiler/targets/target.h"
+#include "compiler/schedule/pass.h"
 
 namespace oclc {
 
@@ -41,5 +40,8 @@ bool joins_constants(const Schedule& schedule, int buffer);
 // target allow. On NVIDIA's Hopper several kernels without a template, each shorter than a launch. One at most for other
 // devices that are no CPUs, and for those that count loop iterations, since those of all tiles would count together.
 std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target);
+
+// Makes a resident step of each such stretch of more than one step, and of each loop that a launch can run through.
+void resident(Schedule& schedule, const ScheduleContext& context);
 
 }  // namespace oclc

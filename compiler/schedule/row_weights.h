@@ -20,6 +20,8 @@ std::optional<RowProduct> row_product(const Kernel& kernel, const std::vector<Bu
 // Terms that eight work-items of contraction_row_gpu.cl read together, and 32-bit words of a result's weights there.
 constexpr std::int64_t kTermsOfChunk = 256;
 constexpr std::int64_t words_of_row(std::int64_t terms) { return (terms / kTermsOfChunk * 100 + 31) / 32 * 32; }
+// What in_twelve_bits() makes.
+constexpr std::int64_t packed_bytes(const RowProduct& p) { return p.results * (words_of_row(p.terms) + 1) * 4; }
 
 // f32[results, terms] as that template reads them, u32: integers of 12 bits with a scale for every eight of a result. Nothing
 // where that rounds a result's weights more than both operands of a product are rounded to TF32: the row is not.

@@ -9,12 +9,10 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/resident.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
-
-// The share of the device's rate that small kernels reach.
-constexpr double kReached = 1.0 / 3;
 
 // Loads and flops that an element of the left operand is computed of, as a batch norm's before the product: each tile of
 // columns repeats them.
@@ -150,7 +148,8 @@ void short_products(Schedule& schedule, const ScheduleContext& context) {
       if (step.kernel < 0) continue;
       const Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
       of_host += target.launch_seconds;
-      of_device += typical(kernel.flops) / (target.flops * kReached) + typical(kernel.bytes) / target.bytes_per_second;
+      of_device +=
+          typical(kernel.flops) / (target.flops * cost::kSmallKernelShare) + typical(kernel.bytes) / target.bytes_per_second;
     }
     std::map<int, StrategyId> before;  // of products marked although the device has more to do than the host
     for (const Step& step : entry.steps) {

@@ -9,6 +9,7 @@
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/cut_sums.h"
 #include "compiler/schedule/short_products.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -19,14 +20,9 @@ constexpr std::int64_t kMostParts = 64;
 // Taps along an axis that only weight gradients have, whose window is an image; the most parts of both of its axes, and of the
 // time what such parts have to save: a tenth.
 constexpr std::int64_t kLongWindow = 24, kMostPartsOfWindow = 512;
-constexpr double kWorthwhileOfLines = 0.9;
 // Of long sums of few results, as weight gradients of narrow layers are: parts of so many terms, since many groups hide what
 // each waits for, which estimates do not know.
 constexpr std::int64_t kLongSum = 8192, kFewResults = 8192, kFewestRows = 16, kTermsOfLongPart = 512;
-// What groups that share a tile take to tell one another.
-constexpr double kHandOverSeconds = 2.5e-6;
-// Estimates are rough: parts have to save a fifth.
-constexpr double kWorthwhile = 0.8, kWorthwhileOfPacked = 0.9;
 
 class Splitter {
  public:
@@ -119,7 +115,7 @@ class Splitter {
              target_.bytes_per_second;
     };
     std::optional<Split> best;
-    double least = whole * (product.is_packed ? kWorthwhileOfPacked : kWorthwhile);
+    double least = whole * (product.is_packed ? cost::kSplitPackedGain : cost::kSplitGain);
     const auto consider = [&](const Split& split, double worthwhile) {
       const std::int64_t parts = split.parts;
       const GpuProduct part = product.shared_by(parts);
@@ -137,7 +133,7 @@ class Splitter {
         if (*terms % parts == 0 && !(inner && *terms / parts % kInnerChunk != 0)) consider({static_cast<int>(r), parts}, 1);
       }
     }
-    for_lines_of_windows(kernel, [&](const Split& split) { consider(split, kWorthwhileOfLines); });
+    for_lines_of_windows(kernel, [&](const Split& split) { consider(split, cost::kSplitWindowGain); });
     if (kernel.reduction.size() == 1 && is_known && is_long_and_narrow(product)) {
       const std::int64_t parts = parts_of_long_sum(product.depth);
       if (parts > (best ? best->parts : 1)) best = Split{0, parts};
@@ -150,7 +146,7 @@ class Splitter {
       const GpuProduct shared = product.shared_by(s);
       const auto tiles = choose_sm90a_tiles(shared, choose_gpu_tiles(shared, target_), target_);
       if (!tiles) continue;
-      const double seconds = sm90a_seconds(shared, *tiles, target_) + kHandOverSeconds + seconds_to_move(shared, s);
+      const double seconds = sm90a_seconds(shared, *tiles, target_) + cost::kHandOverSeconds + seconds_to_move(shared, s);
       if (seconds >= least) continue;
       least = seconds;
       shares = s;

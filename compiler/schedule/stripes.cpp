@@ -11,21 +11,14 @@
 #include "compiler/schedule/images.h"
 #include "compiler/schedule/resident.h"
 #include "compiler/schedule/scratch_places.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Bytes of traffic beyond the caches of cores in the time of a resident step, whose groups wait for each other.
-constexpr std::int64_t kStepBytes = 128 << 10;
-// The same where a work-group does all of a trip.
-constexpr std::int64_t kOwnStepBytes = 8 << 10;
-// Floating-point operations of products, and of others, in the time of a byte of that traffic.
-constexpr std::int64_t kProductFlopsPerByte = 5, kFlopsPerByte = 2;
 // Loops whose gain is less than this part of their arithmetic's time lose it at the ends of kernels, where groups wait for each
 // other.
 constexpr std::int64_t kLeastGain = 4;
-// Weights that are read again come from the last cache, which is this much faster than memory.
-constexpr std::int64_t kCacheSpeed = 2;
 // Bytes of the largest value that a work-group hands on to itself in a trip. With second-level caches of 2 MiB trips of 1 MB
 // took a tenth longer than twice as many of half of it.
 constexpr std::int64_t kMostOwn = 768 << 10;
@@ -252,7 +245,9 @@ class Stripes {
   // Traffic saved less what the loop costs, in bytes of traffic.
   std::int64_t gain(std::span<const Step> body, const Plan& plan) const {
     const std::int64_t trips = plan.images * plan.trips;
-    std::int64_t sum = -trips * static_cast<std::int64_t>(body.size()) * (plan.own ? kOwnStepBytes : kStepBytes), scratch = 0;
+    std::int64_t sum = -trips * static_cast<std::int64_t>(body.size()) *
+                       (plan.own ? cost::kOwnRowTileStepBytes : cost::kRowTileStepBytes),
+                 scratch = 0;
     for (const auto& [id, value] : plan.handed) {
       if (!value.local) continue;
       const Rows& rows = plan.rows[value.writer];
@@ -267,11 +262,12 @@ class Stripes {
     for (std::size_t i = 0; i < body.size(); ++i) {
       const Kernel& k = kernel(body[i]);
       const Rows& rows = plan.rows[i];
-      const std::int64_t bytes = k.flops.value() / (k.contraction ? kProductFlopsPerByte : kFlopsPerByte);
+      const std::int64_t bytes = k.flops.value() / (k.contraction ? cost::kProductFlopsPerByte : cost::kFlopsPerByte);
       work += bytes;
       sum -= bytes * (rows.count * plan.trips - rows.all) / rows.all;
       for (const Operand& o : k.operands) {
-        if (buffer(o.buffer).kind == BufferKind::constant) sum -= (trips - 1) * bytes_of(buffer(o.buffer)) / kCacheSpeed;
+        if (buffer(o.buffer).kind == BufferKind::constant)
+          sum -= (trips - 1) * bytes_of(buffer(o.buffer)) / cost::kLastCacheSpeed;
       }
     }
     const bool hands_on = std::any_of(plan.handed.begin(), plan.handed.end(),

@@ -8,10 +8,12 @@
 
 namespace oclc {
 
+namespace {
+
 constexpr Capabilities kCores{.megakernel = Megakernel::cores};
 
-const std::vector<Target>& target_rows() {
-  static const std::vector<Target> rows = {
+std::vector<Target> rows_of_cpus() {
+  return {
       {.name = "cpu",
        .about = "CPU with 512-bit vectors",
        .vector_width = 16,
@@ -63,6 +65,11 @@ const std::vector<Target>& target_rows() {
        .flops = 60e9,
        .bytes_per_second = 15e9,
        .has = kCores},
+  };
+}
+
+std::vector<Target> rows_of_gpus() {
+  return {
       {.name = "gpu",
        .about = "any GPU with 32 KiB of local memory",
        .device_class = DeviceClass::gpu,
@@ -131,6 +138,16 @@ const std::vector<Target>& target_rows() {
        .loop_iterations = 65535,
        .has = {.fp64 = false, .tall_tiles = false, .software_prefetch = false}},
   };
+}
+
+}  // namespace
+
+const std::vector<Target>& target_rows() {
+  static const std::vector<Target> rows = [] {
+    std::vector<Target> all = rows_of_cpus();
+    for (const Target& row : rows_of_gpus()) all.push_back(row);
+    return all;
+  }();
   return rows;
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "compiler/support/error.h"
+#include "compiler/tuning/calibration.h"
 
 namespace oclc {
 namespace {
@@ -153,7 +154,7 @@ Tuning TuningDatabase::best_for(const TunedDevice& device) const {
   std::map<std::string, Best> best;
   Tuning tuning;
   for (const auto& [where, trial] : all()) {
-    if (!trial.note.empty() || trial.choice.empty() || !(trial.seconds > 0)) continue;
+    if (is_calibration(trial.key) || !trial.note.empty() || trial.choice.empty() || !(trial.seconds > 0)) continue;
     const int distance = where.family == device.family   ? (where.name == device.name ? 0 : 1)
                          : where.vendor == device.vendor ? 2
                                                          : 3;

@@ -18,6 +18,7 @@ struct TuningJob {
   // The operator alone, its constants pseudo-random. A convolution that does not read the network's input stands between pools
   // of one element, so that its neighbours' layouts are those of a network.
   std::shared_ptr<const Graph> graph;
+  std::vector<std::string> disabled{};  // passes, beside those that the options switch off
 };
 
 // The convolutions and products of known shapes, each once, in order of their flops, the largest first. The graph is one that
@@ -28,8 +29,9 @@ TuningJob product_job(std::int64_t rows, std::int64_t depth, std::int64_t column
 
 struct Measurement {
   double seconds = 0;
-  std::string note;       // see Trial
-  bool repeated = false;  // the plan is one of this job that was timed before: these are its seconds
+  double span_seconds = 0;  // from the first launch's start to the last one's end, the shortest run
+  std::string note;         // see Trial
+  bool repeated = false;    // the plan is one of this job that was timed before: these are its seconds
   std::vector<std::pair<std::string, TunedChoice>> asked;  // keys, and what the cost models would take
 };
 // What a job takes with these choices. A run that takes longer than `give_up_seconds` need not be repeated.

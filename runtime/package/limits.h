@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kMaxHostSteps = std::uint64_t{1} << 24;  // trips
 inline constexpr std::int64_t kMaxGlobalSize = std::int64_t{1} << 31;   // work-items of a launch in one dimension, exclusive
 inline constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 26;  // that the host's operators make
 inline constexpr std::uint64_t kMaxItemsPerByte = 64;                   // work-items of a launch for each byte it may use,
-inline constexpr std::uint64_t kFreeItems = std::uint64_t{1} << 16;     // beside those of any launch
+inline constexpr std::uint64_t kFreeItems = std::uint64_t{1} << 20;     // beside those of any launch
 inline constexpr std::uint64_t kMaxElements = std::uint64_t{1} << 30;   // of a buffer whose sizes are without bound: kernels
                                                                         // count places in 32 bits, surplus rows too
 // Messages.

@@ -59,6 +59,8 @@ TEST_CASE("devices and targets are listed") {
   CHECK(targets.status == 0);
   for (const char* name : {"cpu ", "cpu-128 ", "gpu "}) CHECK(has("\n" + targets.text, "\n" + std::string(name)));
   CHECK(document_of("devices --targets --json")["targets"].size() >= 4);
+  CHECK(document_of("devices --costs --json")["costs"].size() > 60);
+  CHECK(run("OCL_ICD_VENDORS=/nonexistent " + kOclc + " devices --costs").text.starts_with("CoreFusionLaunchBytes "));
   const json devices = document_of("devices --json")["devices"];
   REQUIRE(devices.size() >= 1);
   CHECK(devices[0]["index"] == 0);

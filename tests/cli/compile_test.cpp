@@ -125,6 +125,8 @@ TEST_CASE("texts of the later stages") {
   CHECK(has(kernels, "symbol N\n"));
   CHECK(has(kernels, "input \"x\": f32[32*N]"));
   CHECK(has(kernels, "entry predict {\n"));
+  CHECK_FALSE(has(kernels, "resident {"));
+  CHECK(has(oclc_stdout(from + "schedule").text, "resident {"));
   const std::string code = oclc_stdout(from + "codegen").text;
   CHECK(count_of(code, "__kernel void") == kernels_of(plan_text(folder, "")).size());
   CHECK(run_oclc(from + "machine").status == 2);
@@ -167,6 +169,15 @@ TEST_CASE("--report has one row a node") {
   const json document = json::parse(oclc_stdout(folder.model() + " --target cpu --report --json").text);
   CHECK(document["report"].size() == 6);
   CHECK(document["report"][0]["node"] == "stem.conv");
+  const Outcome unfused = oclc_stdout(folder.model() + " --target cpu --report --disable fuse");
+  CHECK_FALSE(has(unfused.text, "fused into"));
+}
+
+TEST_CASE("--report lists every strategy of each contraction, or why it is refused") {
+  const std::string digits = OCLC_SOURCE_DIR "/examples/digits/model.onnx --target cpu --report";
+  const Outcome outcome = oclc_stdout(digits);
+  REQUIRE(outcome.status == 0);
+  const json document = json::parse(oclc_stdout(digits + " --json").text);
   CHECK(has(outcome.text, "contraction "));
   CHECK(has(outcome.text, "amx_rows, amx_limb_window, amx_limbs: needs tile units that the contract of precision allows"));
   REQUIRE_FALSE(document["contractions"].empty());
@@ -176,8 +187,6 @@ TEST_CASE("--report has one row a node") {
     CHECK(candidates[0].contains("seconds"));
     for (const json& candidate : candidates) CHECK(candidate.contains("seconds") != candidate.contains("why_not"));
   }
-  const Outcome unfused = oclc_stdout(folder.model() + " --target cpu --report --disable fuse");
-  CHECK_FALSE(has(unfused.text, "fused into"));
 }
 
 TEST_CASE("--json describes the compilation") {
@@ -198,7 +207,7 @@ TEST_CASE("--quiet says nothing, --progress=json says each stage, --color obeys"
   std::istringstream progress(run("( " + kOclc + " -q --progress json " + compile + " 2>&1 >/dev/null )").text);
   std::vector<std::string> stages;
   for (std::string line; std::getline(progress, line);) stages.push_back(json::parse(line)["stage"]);
-  CHECK(stages == std::vector<std::string>{"device", "graph", "passes", "kernels", "codegen", "write"});
+  CHECK(stages == std::vector<std::string>{"device", "graph", "passes", "kernels", "schedule", "codegen", "plan", "write"});
   CHECK(has(run_oclc("--color always missing.onnx -o x").text, "\033[1;31merror:\033[0m"));
   CHECK_FALSE(has(run_oclc("--color auto missing.onnx -o x").text, "\033"));
   CHECK(run_oclc("--color sometimes missing.onnx -o x").status == 2);

@@ -35,7 +35,8 @@ TEST_CASE("exit code 2: the command line") {
   CHECK(usage(model + " -o x --conv fast") == "wanted --conv auto|im2col|implicit|direct|winograd, found 'fast'" + end);
   CHECK(usage(model + " -o x --gemm mkl") == "wanted --gemm own|clblast, found 'mkl'" + end);
   CHECK(usage(model + " -o x --precision fp8") ==
-        "wanted a contract of precision: strict, fp32, fast, tf32, bf16, found 'fp8'" + end);
+        "wanted a contract of precision: strict, fp32, fast, tf32, bf16, found 'fp8'; 16-bit activations of a training run are "
+        "--mixed f16 or --mixed bf16\n");
   CHECK(usage(model + " --stop-after link") ==
         "wanted --stop-after graph|passes|kernels|schedule|codegen|plan, found 'link'" + end);
   CHECK(usage(model + " -o x --target cpu --device 0") == "wanted --target or --device, found both" + end);
@@ -81,10 +82,10 @@ TEST_CASE("exit code 4: what is not supported is listed at once") {
   CHECK(has(odd.text, "oclc --list-ops"));
   const Outcome precision = run_oclc(folder.model() + " --target cpu --precision bf16 -o " + folder.at("plan.bin"));
   CHECK(precision.status == 4);
-  CHECK(error_of(precision) ==
-        folder.model() +
-            ": wanted --precision strict, fp32, fast or tf32, or bf16 for target cpu-amx, found 'bf16' for "
-            "target cpu; no kernel computes in it there; `tf32` is the nearest\n");
+  CHECK(error_of(precision) == folder.model() +
+                                   ": wanted --precision strict, fp32, fast or tf32, or bf16 for a target whose units multiply "
+                                   "bfloat16, found 'bf16' for "
+                                   "target cpu; no kernel computes in it there; `tf32` is the nearest\n");
 }
 
 TEST_CASE("exit code 5: no such device") {

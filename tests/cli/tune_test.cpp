@@ -39,6 +39,26 @@ TEST_CASE("products are timed, kept, found again, exported and imported") {
   CHECK(has(read_bytes(lines), "\"key\":\"cpu_tiles 1 9 40 16 "));
 }
 
+TEST_CASE("a device's rates are measured beside its row's, kept, and taken for estimates") {
+  const ModelFolder folder;
+  const std::string db = folder.at("t.db"), compile = folder.model() + " --device cpu --dim N=2 -v -o " + folder.at("p.bin");
+  const Outcome measured = oclc_stdout(kTune + "--calibrate --json --db " + db);
+  REQUIRE(measured.status == 0);
+  const json rows = json::parse(measured.text)["rows"];
+  REQUIRE(rows.size() == 4);
+  for (const json& row : rows) {
+    CHECK(row["note"] == "");
+    CHECK(row["measured"].get<double>() > 0);
+    CHECK(row["table"].get<double>() > 0);
+  }
+  CHECK(rows[0]["name"] == "flops");
+  const Outcome with = run_oclc(compile + " --tuned " + db);
+  CHECK(with.status == 0);
+  CHECK(has(with.text, "0 tuned choices for"));  // rates are no choices
+  CHECK_FALSE(has(with.text, "too far from the target's row"));
+  CHECK(has(oclc_stdout(kTune + "--db " + db + " --export -").text, "\"key\":\"cost flops\""));
+}
+
 TEST_CASE("a model is tuned, and compiled with what was found") {
   const ModelFolder folder;
   const std::string db = folder.at("t.db");

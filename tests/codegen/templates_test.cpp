@@ -1,10 +1,10 @@
 // Templates compile alone; their expansion, the prelude's pieces and the choice of tiles.
 #include <doctest/doctest.h>
 
-#include <algorithm>
+#include <set>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/codegen/text/template_table.h"
+#include "compiler/codegen/text/template_source.h"
 #include "compiler/codegen/text/template_text.h"
 #include "compiler/contraction/tiling.h"
 #include "compiler/support/error.h"
@@ -27,8 +27,9 @@ TEST_CASE("every template compiles alone with its defaults") {
   const HostTensor x(DType::f32, {16});
   REQUIRE(template_texts().size() >= 6);
   for (const TemplateText& row : template_texts()) {
+    if (row.name.starts_with("pieces/")) continue;
     CAPTURE(row.name);
-    std::string source(row.text);
+    std::string source = standalone_template(row.name);
     // Inline PTX is for no compiler at hand: its names are declared alone.
     if (source.find("oclc_mma(") != std::string::npos) source = std::string(kNoMatrixUnit) + source;
     if ((row.name.starts_with("contraction") || row.name.starts_with("attention")) && row.name.ends_with("_amx"))
@@ -52,14 +53,11 @@ TEST_CASE("every template compiles alone with its defaults") {
 // Local memory is what other kernels left there: denormal numbers would make products slow that nobody uses.
 TEST_CASE("Winograd's surplus rows do not read what lies in local memory") {
   const OpenClHost host;
-  const auto is_winograd = [](const TemplateText& row) { return row.name == "contraction_winograd_cpu"; };
-  const auto row = std::find_if(template_texts().begin(), template_texts().end(), is_winograd);
-  REQUIRE(row != template_texts().end());
   // 25 tiles: the second group has one of the eight rows of its register tile.
   std::string source =
       "#define K 16\n#define N 16\n#define NV 1\n#define OH 10\n#define OW 10\n#define Y_LAST 10\n#define X_LAST 10\n"
       "#define A_Y (12 * K)\n" +
-      std::string(row->text) +
+      standalone_template("contraction_winograd_cpu") +
       "__kernel void run(__global const float* a, __global const float* b, __global const float* zero, __global float* c) {\n"
       "  __local float space[LOCAL_FLOATS];\n"
       "  for (int i = 0; i < LOCAL_FLOATS; ++i) space[i] = NAN;\n"
@@ -84,6 +82,107 @@ TEST_CASE("a tile's body has its parameters and holes filled in") {
   CHECK(expand_macro("contraction_cpu", "PW", values) == "16");
   CHECK(expand_macro("contraction_cpu", "ROW_TILES", values) == "7");
   CHECK_THROWS_AS(expand_tile_body("no_such_template", values), InternalError);
+}
+
+TEST_CASE("every template's defaults are legal values, and every piece is included somewhere") {
+  std::set<std::string> included;
+  for (const TemplateText& row : template_texts()) {
+    for (std::size_t at = row.text.find("//@include "); at != std::string_view::npos;
+         at = row.text.find("//@include ", at + 1)) {
+      const std::size_t begin = at + 11;
+      included.insert("pieces/" + std::string(row.text.substr(begin, row.text.find('\n', begin) - begin)));
+    }
+    if (row.name.starts_with("pieces/")) continue;
+    CAPTURE(row.name);
+    const TemplateSource source = read_template(row.name);
+    for (const TemplateParameter& p : source.parameters) {
+      TemplateValues values;
+      values.parameters[p.name] = p.arguments.empty() ? p.value : "convert_float";
+      CHECK_NOTHROW(expand_tile_body(row.name, values));
+    }
+  }
+  for (const TemplateText& row : template_texts()) {
+    CAPTURE(row.name);
+    if (row.name.starts_with("pieces/")) CHECK(included.count(std::string(row.name)) == 1);
+  }
+}
+
+namespace {
+
+constexpr std::string_view kSmall = R"(// Two sums.
+//@param SIZE 4 {1..8, name} STEP 2 {1..SIZE step 2}  elements, and from one to the next
+//@param TYPE float {float, int} FROM(v) v {expr}  what they are
+#define LAST (SIZE - 1)
+void small_tile(__global TYPE* y) {
+  //@hole FIRST
+  y[0] = 0;
+  //@end
+#if STEP > 1
+  y[LAST] = FROM(y[STEP]);
+#endif
+}
+)";
+
+std::string small(TemplateValues values) { return expand_tile_text({"small", kSmall}, values); }
+
+std::string refusal(const TemplateText& row, TemplateValues values) {
+  try {
+    expand_tile_text(row, values);
+  } catch (const InternalError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string refusal(TemplateValues values) { return refusal({"small", kSmall}, std::move(values)); }
+
+bool ends_with(const std::string& text, std::string_view end) { return text.ends_with(end); }
+
+}  // namespace
+
+TEST_CASE("a parameter keeps its default, or is one of the values that its template declares") {
+  CHECK(small({}) == "  y[0] = 0;\n  y[3] = y[2];\n");
+  CHECK(small({{{"SIZE", "8"}, {"STEP", "3"}, {"FROM", "half_of"}}, {{"FIRST", "y[1] = 2;\n"}}}) ==
+        "  y[1] = 2;\n  y[7] = half_of(y[3]);\n");
+  // A bound that is known when the kernel runs is none.
+  CHECK(small({{{"SIZE", "count"}, {"STEP", "11"}}, {}}) == "  y[0] = 0;\n  y[(count - 1)] = y[11];\n");
+  CHECK(ends_with(refusal({{{"SIZE", "9"}}, {}}), "template small: wanted SIZE in {1..8, name}, found 9"));
+  CHECK(ends_with(refusal({{{"SIZE", "0"}}, {}}), "wanted SIZE in {1..8, name}, found 0"));
+  CHECK(ends_with(refusal({{{"SIZE", "2 * n"}}, {}}), "wanted SIZE in {1..8, name}, found 2 * n"));
+  CHECK(ends_with(refusal({{{"STEP", "5"}}, {}}), "wanted STEP in {1..SIZE step 2}, found 5"));
+  CHECK(ends_with(refusal({{{"SIZE", "8"}, {"STEP", "4"}}, {}}), "wanted STEP in {1..SIZE step 2}, found 4"));
+  CHECK(ends_with(refusal({{{"TYPE", "half"}}, {}}), "template small: wanted TYPE in {float, int}, found half"));
+}
+
+TEST_CASE("unknown parameters, holes and pieces, and declarations that say too little, are internal errors") {
+  CHECK(ends_with(refusal({{{"SIZES", "4"}}, {}}), "template small has no parameter SIZES"));
+  CHECK(ends_with(refusal({{}, {{"LAST", ""}}}), "template small has no hole LAST"));
+  const auto text = [](std::string_view line) { return refusal({"t", line}, {}); };
+  CHECK(ends_with(text("//@include no_such_piece\n"), "no template pieces/no_such_piece, included by t"));
+  CHECK(ends_with(text("//@param SIZE 4\n"), "a parameter of a template without legal values: //@param SIZE 4"));
+  CHECK(ends_with(text("//@param SIZE {1}\n"), "without name, default or legal values: //@param SIZE {1}"));
+  CHECK(ends_with(text("#elif 1\n"), "template t has a line that none takes: #elif 1"));
+  CHECK(ends_with(text("//@param SIZE 4 {1..}\n"), "template t has no tile function"));
+  CHECK(ends_with(
+      refusal({"t", "//@param SIZE 4 {1..}\n#define SIZE 2\nvoid t_tile() {\n  f(SIZE);\n}\n"}, {{{"SIZE", "3"}}, {}}),
+      "template t defines its parameter SIZE"));
+}
+
+TEST_CASE("values of a family are told apart, and one that no template of it takes is an internal error") {
+  TemplateValues values;
+  values.parameters = {{"TM", "8"}, {"WM", "32"}, {"BM", "64"}};
+  values.holes = {{"EPILOGUE", "f(v);\n"}};
+  const std::vector<std::string_view> family = {"contraction_gpu", "contraction_mma_gpu"};
+  CHECK(values_of("contraction_gpu", values, family).parameters ==
+        std::map<std::string, std::string>{{"BM", "64"}, {"TM", "8"}});
+  CHECK(values_of("contraction_mma_gpu", values, family).parameters ==
+        std::map<std::string, std::string>{{"BM", "64"}, {"WM", "32"}});
+  values.parameters["TMM"] = "8";
+  CHECK_THROWS_WITH_AS(values_of("contraction_gpu", values, family),
+                       doctest::Contains("none of contraction_gpu, contraction_mma_gpu has a parameter TMM"), InternalError);
+  values.parameters.erase("TMM");
+  values.holes["EPILOG"] = "";
+  CHECK_THROWS_WITH_AS(values_of("contraction_gpu", values, family), doctest::Contains("has a hole EPILOG"), InternalError);
 }
 
 TEST_CASE("the prelude holds what a source calls, and what that calls, and no more") {

@@ -259,7 +259,9 @@ TEST_CASE("the library multiplies what has plain operands") {
 TEST_CASE("a strategy that a convolution does not allow leaves it implicit") {
   const auto choice = [](const Case& c, const std::string& strategy, const std::string& precision) {
     const auto graph = graph_of(c, false);
-    choose_convolution(*graph, {find_target("cpu"), strategy, precision});
+    Target target = find_target("cpu");
+    target.precision = precision_under(find_contract(precision));
+    choose_convolution(*graph, {target, strategy});
     for (const Node* node : graph->nodes()) {
       if (node->op->name == "conv")
         return node->get<std::string>("strategy") + ": " + node->get<std::string>("strategy_reason");
@@ -292,7 +294,7 @@ TEST_CASE("between planes a convolution is a product of them where that costs le
     Value* y = graph.add_input("x", {DType::f32, Shape(x.begin(), x.end())});
     graph.add_output(
         "y", b.conv(y, b.constant(random_tensor(DType::f32, w, 1)), nullptr, {.pads = Ints(2 * (w.size() - 2), w[2] / 2)}));
-    choose_convolution(graph, {find_target(target), "auto", "fp32"});
+    choose_convolution(graph, {find_target(target), "auto"});
     const auto& nodes = graph.nodes();
     return std::any_of(nodes.begin(), nodes.end(),
                        [](const Node* n) { return n->get_or<std::string>("strategy", "") == "planes"; });
@@ -327,7 +329,7 @@ TEST_CASE("Winograd of 5x5 filters stays within the contract's error") {
   for (unsigned i = 0; i < 64; ++i)
     y = b.relu(b.conv(y, b.constant(random_tensor(DType::f32, {16, 16, 5, 5}, i)), nullptr, {.pads = {2, 2, 2, 2}}));
   graph.add_output("y", y);
-  choose_convolution(graph, {find_target("cpu"), "winograd", "fp32"});
+  choose_convolution(graph, {find_target("cpu"), "winograd"});
   int large = 0, refused = 0;
   for (const Node* node : graph.nodes()) {
     if (node->op->name != "conv" || node->inputs[1]->type.shape[2] == Expr(1)) continue;
@@ -389,7 +391,7 @@ TEST_CASE("forward with weights of run time Winograd has the small window alone"
     CHECK(heads.find("5x5)") == std::string::npos);
     const auto choice = [&](const char* target) {
       const auto copy = copy_graph(graph);
-      choose_convolution(*copy, {find_target(target), "winograd", "fp32"});
+      choose_convolution(*copy, {find_target(target), "winograd"});
       return copy->outputs()[0].second->producer->get<std::string>("strategy_reason");
     };
     CHECK(choice("cpu") == (size == 3 ? "winograd F(2x2,3x3) as asked"
@@ -409,7 +411,7 @@ TEST_CASE("with few registers a large window is not taken where its weights come
     Value* y = b.conv(x, b.constant(random_tensor(DType::f32, {384, 8, 1, 1}, 1)), nullptr, {});
     y = b.conv(y, b.constant(random_tensor(DType::f32, {256, 384, 3, 3}, 2)), nullptr, {.pads = {1, 1, 1, 1}});
     graph.add_output("y", y);
-    choose_convolution(graph, {find_target("cpu-256"), "auto", "fp32"});
+    choose_convolution(graph, {find_target("cpu-256"), "auto"});
     CHECK(y->producer->get<std::string>("strategy") == (images == Expr(1) ? "conv_winograd_2" : "conv_winograd_4"));
   }
 }

@@ -279,6 +279,17 @@ TEST_CASE("Resize keeps the aspect ratio of the axes it names") {
   }
 }
 
+TEST_CASE("Resize by scales has no use for an aspect ratio's policy, written out or not") {
+  const HostTensor x = noise({1, 1, 2, 2}, 1);
+  Writer w(19);
+  w.input("x", dims(x)).output("y");
+  w.floats("scales", {4}, {1, 1, 2, 2});
+  auto& node = w.node("Resize", {"x", "", "scales"}, {"y"});
+  test::set_text(node, "mode", "nearest");
+  test::set_text(node, "keep_aspect_ratio_policy", "stretch");
+  check(w, {x}, {1, 1, 4, 4}, [&](std::int64_t i) { return x.at(i / 8 * 2 + i % 4 / 2); });
+}
+
 TEST_CASE("DFT takes its axis from an input") {
   const HostTensor x = noise({2, 7, 3, 1}, 1);
   for (const bool half : {false, true}) {

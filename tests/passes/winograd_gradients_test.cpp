@@ -79,7 +79,7 @@ TEST_CASE("Winograd takes weight gradients where it is legal and saves time") {
   const auto cpu = options_for("cpu");
   CHECK(is_rewritten("8, 64, 28, 28", "8, 64, 28, 28", kPlain, cpu));
   CHECK(is_rewritten("N, 64, 56, 56", "N, 64, 56, 56", kPlain, cpu));
-  CHECK_FALSE(is_rewritten("8, 64, 28, 28", "8, 64, 28, 28", kPlain, options_for("cpu", "strict")));
+  CHECK_FALSE(is_rewritten("8, 64, 28, 28", "8, 64, 28, 28", kPlain, options_for("cpu", Contract::strict)));
   CHECK_FALSE(is_rewritten("8, 64, 28, 28", "8, 64, 28, 28", kPlain, options_for("gpu")));
   // Another strategy is asked for.
   auto implicit = cpu;

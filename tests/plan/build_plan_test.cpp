@@ -97,7 +97,7 @@ graph g(%x: f32[5, 4], %h: f32[4], %w: f32[4, 4]) {
 )",
                               {"persistent"});
   int before = -1, within = 0;
-  const auto& steps = c.schedule.entries.at(0).steps;
+  const std::vector<Step> steps = c.schedule.entries.at(0).steps_apart();
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].body.empty()) continue;
     before = static_cast<int>(i);

@@ -14,7 +14,7 @@ constexpr const char* kIndex = "# Choices\n\n- [Arena](memory.md#arena-offsets)\
 constexpr const char* kChoice = "# Choices: memory\n\n## Arena offsets\nChosen.\nCode: `arena.cpp`\n";
 
 // What is printed before the last line for a tree whose documents name the rest of it right but for `file`.
-std::string verdict(const std::string& file, const std::string& text) {
+std::string verdict_on(const std::string& file, const std::string& text) {
   const Folder tree;
   tree.add("arena.cpp", "");
   tree.add("docs/choices/README.md", kIndex);
@@ -29,27 +29,28 @@ std::string verdict(const std::string& file, const std::string& text) {
 }  // namespace
 
 TEST_CASE("documents that name what is there pass") {
-  CHECK(verdict("docs/a.md",
-                "# A\n[up](../arena.cpp) [web](https://a.b/c) [here](#a) [choice](choices/memory.md#arena-offsets)\n") == "");
-  CHECK(verdict("docs/a.md", "    [in code](nowhere.md)\n```\n[in a fence](nowhere.md)\n```\n") == "");
+  CHECK(verdict_on("docs/a.md",
+                   "# A\n[up](../arena.cpp) [web](https://a.b/c) [here](#a) [choice](choices/memory.md#arena-offsets)\n") ==
+        "");
+  CHECK(verdict_on("docs/a.md", "    [in code](nowhere.md)\n```\n[in a fence](nowhere.md)\n```\n") == "");
 }
 
 TEST_CASE("links that lead nowhere are printed with their place") {
-  CHECK(verdict("docs/a.md", "# A\n[b](b.md)\n") == "docs/a.md:2: the link leads nowhere: b.md\n");
-  CHECK(verdict("docs/a.md", "# A\n[b](#b)\n") == "docs/a.md:2: no such heading: #b\n");
-  CHECK(verdict("docs/a.md", "[c](choices/memory.md#free-lists)\n") ==
+  CHECK(verdict_on("docs/a.md", "# A\n[b](b.md)\n") == "docs/a.md:2: the link leads nowhere: b.md\n");
+  CHECK(verdict_on("docs/a.md", "# A\n[b](#b)\n") == "docs/a.md:2: no such heading: #b\n");
+  CHECK(verdict_on("docs/a.md", "[c](choices/memory.md#free-lists)\n") ==
         "docs/a.md:1: no such heading: choices/memory.md#free-lists\n");
 }
 
 TEST_CASE("a choice names files that exist") {
-  CHECK(verdict("docs/choices/memory.md", "## Arena offsets\nCode: `arena.cpp`,\n`heap.cpp`\n") ==
+  CHECK(verdict_on("docs/choices/memory.md", "## Arena offsets\nCode: `arena.cpp`,\n`heap.cpp`\n") ==
         "docs/choices/memory.md:3: no such file: heap.cpp\n");
-  CHECK(verdict("docs/choices/memory.md", "## Arena offsets\nChosen.\n") ==
+  CHECK(verdict_on("docs/choices/memory.md", "## Arena offsets\nChosen.\n") ==
         "docs/choices/memory.md:1: the choice names no file: wanted a line `Code: `path`, ..`\n");
 }
 
 TEST_CASE("a choice stands in the index") {
-  CHECK(verdict("docs/choices/README.md", "# Choices\n") ==
+  CHECK(verdict_on("docs/choices/README.md", "# Choices\n") ==
         "docs/choices/memory.md:3: the choice is missing in docs/choices/README.md\n");
 }
 

@@ -26,7 +26,7 @@ TEST_CASE("a sweep's contractions follow from its seed alone") {
 
 TEST_CASE("a sweep has every kind, and each contraction compiles on every target") {
   std::set<std::string> kinds;
-  for (const TuningJob& job : sweep_jobs(8, 3)) {
+  for (const TuningJob& job : sweep_jobs(16, 3)) {
     CAPTURE(job.label);
     kinds.insert(job.label.substr(0, job.label.find(' ')));
     std::int64_t contractions = 0;
@@ -35,11 +35,14 @@ TEST_CASE("a sweep has every kind, and each contraction compiles on every target
     CHECK(contractions == 1);
     for (const Target& target : target_rows()) {
       CAPTURE(target.name);
-      CompileOptions options;
-      options.target = target;
-      auto module = std::make_shared<Module>();
-      module->entries.push_back(copy_graph(*job.graph));
-      CHECK(compile(std::move(module), options).plan.launches > 0);
+      for (const char* precision : {"fp32", "fast", "strict", "tf32"}) {
+        CompileOptions options;
+        options.target = target;
+        options.precision = precision;
+        auto module = std::make_shared<Module>();
+        module->entries.push_back(copy_graph(*job.graph));
+        CHECK(compile(std::move(module), options).plan.launches > 0);
+      }
     }
   }
   CHECK(kinds.size() == 8);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/support/error.h"
+#include "compiler/targets/costs.h"
 #include "frontends/cpp/typed/device_target.h"
 #include "oclc/oclc.hpp"
 #include "tools/oclc/commands.h"
@@ -14,10 +15,11 @@
 namespace oclc::tool {
 namespace {
 
-constexpr std::string_view kDevicesHelp = R"(usage: oclc devices [--targets] [--json]
+constexpr std::string_view kDevicesHelp = R"(usage: oclc devices [--targets | --costs] [--json]
 Lists the OpenCL devices. The index, P:D, or a part of the name selects one wherever --device is an option.
 
   --targets    list the names for --target instead
+  --costs      list what the compiler's estimates take things to cost, where and by which command it was measured
   --json       as JSON
   -v           more about each device
   --color auto|always|never   -q, --quiet   -h, --help
@@ -70,10 +72,32 @@ int list_targets(bool as_json) {
                     {"vector_width", t.vector_width},
                     {"compute_units", t.compute_units},
                     {"local_bytes", t.local_bytes},
+                    {"flops", t.flops},
+                    {"bytes_per_second", t.bytes_per_second},
+                    {"launch_seconds", t.launch_seconds},
+                    {"matrix_unit", t.matrix_unit ? t.matrix_unit->name : ""},
                     {"about", t.about}});
     if (!as_json) print_result(fmt::format("{:10} {}  {}\n", t.name, device_class, t.about));
   }
   if (as_json) print_result(json{{"schema", 1}, {"kind", "targets"}, {"targets", list}}.dump(2) + "\n");
+  return 0;
+}
+
+int list_costs(bool as_json) {
+  json list = json::array();
+  for (const CostRow& c : cost_rows()) {
+    list.push_back({{"name", c.name},
+                    {"family", c.family},
+                    {"value", c.value},
+                    {"unit", c.unit},
+                    {"machine", c.machine},
+                    {"date", c.date},
+                    {"command", c.command}});
+    if (!as_json)
+      print_result(fmt::format("{:24} {:4} {:>10.4g} {:6}  {:13} {}  {}\n", c.name.substr(1), c.family, c.value, c.unit,
+                               c.machine, c.date, c.command));
+  }
+  if (as_json) print_result(json{{"schema", 1}, {"kind", "costs"}, {"costs", list}}.dump(2) + "\n");
   return 0;
 }
 
@@ -94,13 +118,15 @@ void print_device(const oclc_device_info& d) {
 }  // namespace
 
 int devices_command(int argc, char** argv, std::string&) {
-  bool targets = false;
+  bool targets = false, costs = false;
   OutputOptions shown;
   CLI::App app;
   app.add_flag("--targets", targets);
+  app.add_flag("--costs", costs);
   add_output_options(app, shown);
   if (parse(app, argc, argv, kDevicesHelp)) return 0;
   if (targets) return list_targets(shown.json);
+  if (costs) return list_costs(shown.json);
   const std::vector<oclc_device_info> devices = rt::devices();
   if (shown.json) {
     json list = json::array();

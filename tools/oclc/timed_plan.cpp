@@ -76,10 +76,14 @@ TimedPlan::TimedPlan(const BuiltPlan& built, const rt::Context& context, const s
 double TimedPlan::run(std::string_view node) {
   session_.run(0);
   double seconds = 0;
+  std::uint64_t start = std::numeric_limits<std::uint64_t>::max(), end = 0;
   for (const oclc_launch_info& launch : session_.launches()) {
+    start = std::min<std::uint64_t>(start, launch.start_ns);
+    end = std::max<std::uint64_t>(end, launch.end_ns);
     if (std::string_view(launch.nodes).find(node) != std::string_view::npos)
       seconds += static_cast<double>(launch.end_ns - launch.start_ns) * 1e-9;
   }
+  if (end > start) span_ = std::min(span_, static_cast<double>(end - start) * 1e-9);
   return seconds;
 }
 

@@ -1,5 +1,6 @@
 // A plan on a device for the tuner: what launches of one node take, and whether the results are right.
 #pragma once
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ class TimedPlan {
 
   // Seconds of the launches with that node, the fastest of several runs; of one run if the first is slower than `give_up`.
   double seconds_of(std::string_view node, double give_up);
+  // Of the runs so far, the shortest from its first launch's start to its last one's end.
+  double span_seconds() const { return span_; }
   // What is wrong with the last run's results; empty if they are within `tolerance` of the largest number of each.
   std::string difference(const std::vector<HostTensor>& wanted, double tolerance) const;
 
@@ -29,6 +32,7 @@ class TimedPlan {
   double run(std::string_view node);
   rt::Session session_;
   std::vector<HostTensor> outputs_;
+  double span_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace oclc::tool

@@ -11,16 +11,16 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "compiler/ir/copy.h"
 #include "compiler/support/error.h"
 #include "compiler/tuning/search.h"
 #include "compiler/tuning/sweep.h"
-#include "frontends/cpp/typed/device_target.h"
 #include "runtime/package/writer.h"
+#include "tools/oclc/calibrate_command.h"
 #include "tools/oclc/commands.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
 #include "tools/oclc/interrupt.h"
+#include "tools/oclc/measurer.h"
 #include "tools/oclc/options.h"
 #include "tools/oclc/timed_plan.h"
 #include "tools/oclc/tuned.h"
@@ -31,6 +31,7 @@ namespace {
 constexpr std::string_view kTuneHelp = R"(usage: oclc tune MODEL --db FILE [options]
        oclc tune --product MxKxN... --db FILE [options]
        oclc tune --sweep N [--seed S] --db FILE [options]
+       oclc tune --calibrate --db FILE [options]
        oclc tune --db FILE --import F | --export F
 Times tiles and strategies for the convolutions and products of a model (or for products of given sizes) on a device, compares all
 results with the host reference, and keeps every trial in an SQLite database, which `oclc MODEL --tuned FILE` takes choices from.
@@ -40,6 +41,8 @@ Trials found there are not made again: an interrupted search goes on where it st
   --product MxKxN          a product [M, K] x [K, N] with constant right side (repeatable)
   --sweep N                N contractions as networks at large have them, drawn by --seed S (default: 1); the summary says how much
                            slower than the best found the cost models' choices are
+  --calibrate              measure the device's rates by small kernels, print them beside the target's, and keep them:
+                           --tuned FILE takes them for estimates
   --budget S               seconds for one operator (default: 60)
   --trials N               trials of one operator, at most (default: as the budget allows)
   --export F, --import F   all trials as JSON lines; "-": standard output or input
@@ -60,6 +63,7 @@ struct TuneArguments {
   int sweep = 0;
   std::uint32_t seed = 1;
   int trials = 1 << 20;
+  bool calibrate = false;
   OutputOptions shown;
   ReadOptions read;
   BuildOptions build;
@@ -146,66 +150,6 @@ int import_rows(TuningDatabase& database, const std::string& file) {
   return 0;
 }
 
-// One job's plans on the device, with the reference's results beside them.
-class Measurer {
- public:
-  Measurer(const rt::Context& context, CompileOptions options) : context_(context), options_(std::move(options)) {}
-
-  Measurement operator()(const TuningJob& job, const Tuning& choices, double give_up_seconds) {
-    if (job.graph != graph_) begin(job);
-    Measurement m;
-    auto tuning = std::make_shared<Tuning>(choices);
-    tuning->asked = [&](const std::string& key, const TunedChoice& modelled) {
-      for (const auto& [known, choice] : m.asked)
-        if (known == key) return;
-      m.asked.emplace_back(key, modelled);
-    };
-    CompileOptions options = options_;
-    options.target.tuning = tuning;
-    options.progress = nullptr;
-    try {
-      auto module = std::make_shared<Module>();
-      module->entries.push_back(copy_graph(*job.graph));
-      const Compiled compiled = compile(std::move(module), options);
-      const std::string identity(compiled.plan.metadata.begin(), compiled.plan.metadata.end());
-      if (const auto at = timed_.find(identity); at != timed_.end()) {
-        m.seconds = at->second;
-        m.repeated = true;
-        return m;
-      }
-      TimedPlan plan(compiled.plan, context_, inputs_);
-      m.seconds = plan.seconds_of(kTimedNode, give_up_seconds);
-      m.note = plan.difference(wanted_, tolerance());
-      if (m.note.empty()) timed_.emplace(identity, m.seconds);
-    } catch (const CompileError& error) {
-      m.note = error.what();
-    } catch (const rt::Error& error) {
-      m.note = error.what();
-    }
-    tuning->asked = nullptr;
-    return m;
-  }
-
- private:
-  double tolerance() const {
-    const Contract contract = find_contract(options_.precision);
-    return contract == Contract::bf16 ? 2e-2 : contract == Contract::tf32 ? 5e-3 : contract == Contract::fast ? 2e-5 : 1e-5;
-  }
-
-  void begin(const TuningJob& job) {
-    graph_ = job.graph;
-    timed_.clear();
-    inputs_ = random_inputs(*job.graph);
-    wanted_ = reference_of(*job.graph, inputs_);
-  }
-
-  const rt::Context& context_;
-  CompileOptions options_;
-  std::shared_ptr<const Graph> graph_;
-  std::vector<HostTensor> inputs_, wanted_;
-  std::map<std::string, double> timed_;  // by the plan's bytes: choices may come to the same
-};
-
 // On a terminal one line that changes; else a line every ten seconds.
 class SearchLine {
  public:
@@ -269,12 +213,7 @@ double ninth_decile(std::vector<double> values) {
 
 int tune(const TuneArguments& arguments, TuningDatabase& database) {
   const rt::Context context = profiling_context(arguments.build.device);
-  BuildOptions build = arguments.build;
-  build.device.clear();
-  Progress silent(ProgressForm::none);
-  CompileOptions options = compile_options(build, silent);
-  options.target = target_of(context.device());
-  options.target.precision = precision_under(find_contract(options.precision));
+  const CompileOptions options = options_for(context, arguments.build);
   const TunedDevice device = tuned_device(context.device(), options.target);
   const std::vector<TuningJob> jobs = jobs_of(arguments, options);
   if (jobs.empty()) {
@@ -364,6 +303,7 @@ int tune_command(int argc, char** argv, std::string& file) {
   app.add_option("--seed", arguments.seed);
   app.add_option("--budget", arguments.budget)->check(CLI::PositiveNumber);
   app.add_option("--trials", arguments.trials)->check(CLI::PositiveNumber);
+  app.add_flag("--calibrate", arguments.calibrate);
   app.add_option("--export", arguments.exported);
   app.add_option("--import", arguments.imported);
   add_output_options(app, arguments.shown);
@@ -373,13 +313,14 @@ int tune_command(int argc, char** argv, std::string& file) {
   if (arguments.database.empty()) usage_error("wanted --db FILE");
   if (!arguments.build.target.empty()) usage_error("wanted --device, found --target: choices are timed on a device");
   const bool moves = !arguments.exported.empty() || !arguments.imported.empty();
-  if (!moves && arguments.model.empty() && arguments.products.empty() && arguments.sweep == 0)
-    usage_error("wanted a model file, --product MxKxN or --sweep N, found none");
+  if (!moves && !arguments.calibrate && arguments.model.empty() && arguments.products.empty() && arguments.sweep == 0)
+    usage_error("wanted a model file, --product MxKxN, --sweep N or --calibrate, found none");
   file = arguments.model.empty() ? arguments.database : arguments.model;
   if (!arguments.exported.empty())
     return export_rows(TuningDatabase(arguments.database, TuningDatabase::Use::read), arguments.exported);
   const std::unique_ptr<TuningDatabase> database = open_database(arguments.database);
   if (!arguments.imported.empty()) return import_rows(*database, arguments.imported);
+  if (arguments.calibrate) return calibrate_command(arguments.build, arguments.shown, *database);
   return tune(arguments, *database);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/support/error.h"
+#include "compiler/tuning/calibration.h"
 #include "tools/oclc/console.h"
 
 namespace oclc::tool {
@@ -13,9 +14,12 @@ TunedDevice tuned_device(const oclc_device_info& device, const Target& target) {
 
 void use_tuned(const std::string& database, const TunedDevice& device, Target& target) {
   try {
-    auto tuning = std::make_shared<Tuning>(TuningDatabase(database, TuningDatabase::Use::read).best_for(device));
+    const TuningDatabase known(database, TuningDatabase::Use::read);
+    auto tuning = std::make_shared<Tuning>(known.best_for(device));
     print_note(fmt::format("{} tuned choices for {}", tuning->choices.size(), device.name.empty() ? target.name : device.name));
     target.tuning = std::move(tuning);
+    if (!set_rates(target, calibrated_rates(known.trials(device))))
+      print_warning("rates that were calibrated lie too far from the target's row; its own are taken");
   } catch (const CompileError& error) {
     if (error.parts().exit_code == ExitCode::io) throw;
     print_warning(fmt::format("no tuned choices: {}", error.what()));

@@ -38,6 +38,7 @@ class AttentionCode : private AttentionParts {
     const std::string matrix = matrix_text(*scores, *product);
     values_.holes["B_ELEMENTS"] = within(*scores, element_of_b(*scores));
     values_.holes["V_ELEMENTS"] = within(*product, element_of_b(*product));
+    values_ = values_of(kPlain, values_, {kMatrix, kPlain});
     out_.kernel.source = fmt::format("#if {}\n", target_.matrix_unit->condition) + matrix + "#else\n" + tile_text(kPlain) +
                          kernel_text(kPlain) + "#endif\n";
     return std::move(out_);

@@ -45,8 +45,8 @@ std::optional<Choice> best_of(const std::vector<Candidate>& ranked, const Contra
 }
 
 // Attention, persistent loops and chains have texts of their own for all of their kernels.
-void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target& target, std::vector<RankedContraction>* ranked,
-                bool apart = false) {
+void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target& target,
+                std::vector<RankedContraction>* ranked, bool apart = false) {
   for (const Step& step : steps) {
     if (step.kernel >= 0) {
       Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];

@@ -45,6 +45,8 @@ class OperandCode {
       copy_b();
     else
       point_to_b();
+    // The template that copies B has one tap, that of the rows' pointers.
+    if (reads_.local_copy == LocalCopy::b) values_.holes.erase("A_POINTER");
   }
 
  private:

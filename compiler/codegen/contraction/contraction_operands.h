@@ -22,9 +22,9 @@ void fill_operands(const ContractionView& view, const OperandReads& reads, const
 // the text of A_ELEMENTS.
 std::string elements_of_a(const ContractionView& view, const std::string& axis, int lanes,
                           const std::vector<std::string>& first = {});
-// Whether rows of floats are read in place and without a guard, one tap, terms side by side.
+// Whether A is floats read in place, unpadded, with one tap and unit stride along k.
 bool has_row_pointers(const ContractionView& view);
-// The text of ROW_STATE where rows of floats are read in place and without a guard, one tap, terms side by side.
+// The text of ROW_STATE for such an A.
 std::optional<std::string> row_pointers(const ContractionView& view);
 // The zeros, named `zero` in the code, that pointers of taps in the padding go to; nothing if no pointer does.
 std::optional<HostTensor> padding_zeros(const ContractionView& view, const OperandReads& reads);

@@ -8,16 +8,13 @@
 #include "compiler/codegen/contraction/choose.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/memory_access.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Launches whose time a kernel takes at most, by its bytes; steps that it is brought forward at most; pointers of one launch,
-// as many as every device takes; kernels of one launch.
-constexpr double kLongestLaunches = 4;
+// Steps that a kernel is brought forward at most; pointers of one launch, as many as every device takes; kernels of one launch.
 constexpr std::size_t kLongestWay = 64, kMostPointers = 48, kMostNeighbours = 24;
-// How much the most memory alive at once may grow.
-constexpr double kGrowth = 1.01;
 
 class Neighbours {
  public:
@@ -29,7 +26,7 @@ class Neighbours {
     place_.resize(steps.size());
     std::iota(place_.begin(), place_.end(), std::size_t{0});
     collect_uses(steps);
-    most_ = peak() * kGrowth;
+    most_ = peak() * cost::kJoinedGrowth;
     for (std::size_t i = 1; i < steps.size(); ++i) {
       if (facts_[i].group_size > 0) bring_forward(i);
     }
@@ -67,7 +64,7 @@ class Neighbours {
         facts.reads_no_results = false;
     }
     const double seconds = static_cast<double>(typical_extent(kernel.bytes)) / target_.bytes_per_second;
-    if (!kernel.model_symbols().empty() || seconds > kLongestLaunches * target_.launch_seconds) return facts;
+    if (!kernel.model_symbols().empty() || seconds > cost::kJoinedLaunches * target_.launch_seconds) return facts;
     Kernel chosen = kernel;
     if (chosen.contraction) chosen.contraction->choice = choose(chosen, schedule_.buffers, target_);
     const GeneratedKernel g = generate(chosen, schedule_.buffers, target_);

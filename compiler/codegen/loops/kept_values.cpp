@@ -6,14 +6,13 @@
 #include <set>
 
 #include "compiler/kernels/axis_dependencies.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 // Floats of a row that are kept: some of the first-level cache beside what is read and written.
 constexpr std::int64_t kMostFloats = 4096;
-// Operations from which on a value is not computed again.
-constexpr double kDear = 8;
 
 class Keeping {
  public:
@@ -57,7 +56,7 @@ class Keeping {
   void visit(int loop, NodeId id, std::set<NodeId>& mine) {
     if (!varies(id) || !mine.insert(id).second) return;
     const auto before = computed_.find(id);
-    if (before != computed_.end() && cost(id) >= kDear && node(id).dtype == DType::f32) {
+    if (before != computed_.end() && cost(id) >= cost::kCachedValueFlops && node(id).dtype == DType::f32) {
       mine.erase(id);
       return keep(id, before->second, loop);
     }

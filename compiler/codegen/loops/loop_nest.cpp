@@ -17,6 +17,7 @@
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/axis_dependencies.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -28,9 +29,7 @@ constexpr std::int64_t kFewestRows = 3, kLongestRow = 4096;
 constexpr int kCopied = 4;
 constexpr std::size_t kManyAxes = 4;
 
-// Work-items that fill a compute unit of a GPU: of as many that each compute four neighbours none waits. Kernels with more
-// loads than that find no registers for four times as many.
-constexpr double kItemsOfUnit = 2048;
+// Kernels with more loads than this find no registers for vectors of four neighbours.
 constexpr std::ptrdiff_t kMostLoadsOfFours = 8;
 // Floats of two sectors of a GPU's cache line: a group that copies squares of as many reads and writes whole ones.
 constexpr std::int64_t kSquareOfGroup = 16;
@@ -308,7 +307,7 @@ class LoopNest {
   bool takes_vectors() const {
     if (copies_vectors()) return true;
     return !has_many_loads() && kernel_.stages.empty() && has_fours() &&
-           typical(elements()) >= kItemsOfUnit * kCopied * std::max(1, target_.compute_units);
+           typical(elements()) >= cost::kItemsOfUnit * kCopied * std::max(1, target_.compute_units);
   }
 
   bool has_many_loads() const {
@@ -325,7 +324,7 @@ class LoopNest {
   // Of so many floats that what is read along another axis than it is written would come from memory again and again.
   bool is_large_transposition() const {
     if (!kernel_.stages.empty() || kernel_.stores.size() != 1 || !kernel_.stores[0].row_axes.empty() ||
-        typical(elements()) < kItemsOfUnit * kCopied * std::max(1, target_.compute_units))
+        typical(elements()) < cost::kItemsOfUnit * kCopied * std::max(1, target_.compute_units))
       return false;
     return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const ScalarNode& n) {
       return n.kind == ScalarNode::Kind::load && std::any_of(kernel_.axes.begin(), kernel_.axes.end(), [&](const Axis& a) {

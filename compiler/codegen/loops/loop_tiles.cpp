@@ -8,20 +8,15 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/support/error.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Tiles of some 50 us: enough of them to share among cores, not so many that their start costs.
-constexpr double kTileSeconds = 50e-6;
-// Work of one core that is worth sharing among all.
-constexpr double kSharedSeconds = 5e-6;
 constexpr std::int64_t kLineBytes = 64;
 // Vectors of a strip, and the most where registers are many. Sums of more vectors than registers go to the first-level cache
 // and back, which memory outweighs.
 constexpr int kStripVectors = 4, kLongStrip = 16, kManyRegisters = 32;
-// Generated loops against the peak of multiply-adds.
-constexpr double kLoopEfficiency = 1.0 / 8;
 
 // Upper bound, for all values of the symbols, of the loop iterations that one element of the iteration space takes. Each
 // entry of a loop counts 2 more, for the test that ends it and that of a vector loop's tail.
@@ -64,13 +59,9 @@ double element_seconds(const Kernel& kernel, const Target& target) {
   double points = 1;
   for (const Axis& a : kernel.axes) points *= typical(a.extent);
   const double cores = target.compute_units;
-  return std::max(typical(kernel.flops) / (target.flops * kLoopEfficiency), typical(kernel.bytes) / target.bytes_per_second) *
+  return std::max(typical(kernel.flops) / (target.flops * cost::kLoopShare), typical(kernel.bytes) / target.bytes_per_second) *
          cores / std::max(points, 1.0);
 }
-
-// Bytes of results, or of all that is read and written, from which on last caches hold too little of the results for those who
-// read them; and those of results for which it is worth saying.
-constexpr double kStreamedBytes = 32 << 20, kMovedBytes = 64 << 20, kFewestStreamedBytes = 8 << 20;
 
 }  // namespace
 
@@ -90,7 +81,7 @@ bool streams_results(const Kernel& kernel) {
   double elements = 1, row = 1;
   for (const Axis& a : kernel.axes) elements *= typical(a.extent);
   for (const Axis& a : kernel.reduction) row *= typical(a.extent);
-  const double streamed = typical(kernel.bytes) >= kMovedBytes ? kFewestStreamedBytes : kStreamedBytes;
+  const double streamed = typical(kernel.bytes) >= cost::kMovedBytes ? cost::kFewestStreamedBytes : cost::kStreamedBytes;
   return std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) {
     // Neighbouring points that a work-item computes are stores to one operand.
     const auto neighbours = std::count_if(kernel.stores.begin(), kernel.stores.end(),
@@ -113,7 +104,7 @@ void check_loop_iterations(const Kernel& kernel, const Target& target) { check(k
 LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vector_axis, const Target& target) {
   const Expr inner = vector_axis ? kernel.axes[*vector_axis].extent : Expr(1);
   const double inner_elements = typical(inner);
-  const double wanted = std::max(1.0, kTileSeconds / std::max(element_seconds(kernel, target), 1e-12));
+  const double wanted = std::max(1.0, cost::kLoopTileSeconds / std::max(element_seconds(kernel, target), 1e-12));
   LoopTiles tiles;
   if (vector_axis && inner_elements > wanted * 2) {
     const std::int64_t few = target.vector_width, many = few * strip_vectors(kernel, inner, target);
@@ -135,9 +126,9 @@ LoopTiles choose_loop_tiles(const Kernel& kernel, std::optional<std::size_t> vec
   if (const auto rows = rows_besides(kernel, vector_axis).constant(); rows && tiles.rows >= *rows && tiles.chunk == 0) {
     const std::int64_t cores = target.compute_units;
     const double seconds = element_seconds(kernel, target) * static_cast<double>(*rows) * inner_elements;
-    if (seconds >= kSharedSeconds && *rows >= cores)
+    if (seconds >= cost::kSharedWorkSeconds && *rows >= cores)
       tiles.rows = ceil_div(*rows, cores);
-    else if (seconds >= kSharedSeconds && vector_axis && *rows == 1 && inner.is_constant())
+    else if (seconds >= cost::kSharedWorkSeconds && vector_axis && *rows == 1 && inner.is_constant())
       tiles.chunk = ceil_div(ceil_div(inner.value(), cores), target.vector_width) * target.vector_width;
   }
   if (target.counts_loops()) {

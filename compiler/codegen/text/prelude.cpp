@@ -1,5 +1,8 @@
 // Helper functions of generated code: templates whose text is cut by lines "//@provides NAME..." into pieces that are put
-// before a kernel when it uses one of the names.
+// before a kernel when it uses one of the names. A line "//@only MACRO" before them: compilers that do not have the macro skip
+// them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -9,7 +12,7 @@
 namespace oclc {
 namespace {
 
-constexpr std::string_view kMarker = "//@provides ";
+constexpr std::string_view kMarker = "//@provides ", kOnly = "\n//@only ";
 constexpr std::string_view kFiles[] = {"prelude", "resident",  "memory",       "lanes",      "half",
                                        "narrow",  "matrix_nv", "matrix_units", "matrix_xmx", "matrix_wmma",
                                        "groups",  "sm90a",     "tiles_amx",    "digits_amx"};
@@ -33,6 +36,9 @@ std::set<std::string, std::less<>> words_of(std::string_view text) {
 
 std::vector<Piece> cut(std::string_view text) {
   std::vector<Piece> pieces;
+  const std::size_t only = text.find(kOnly);
+  const std::string_view macro =
+      only == std::string_view::npos ? "" : text.substr(only + kOnly.size(), text.find('\n', only + 1) - only - kOnly.size());
   for (std::size_t at = text.find(kMarker); at != std::string_view::npos;) {
     const std::size_t line_end = text.find('\n', at), next = text.find(kMarker, line_end);
     Piece piece;
@@ -40,6 +46,7 @@ std::vector<Piece> cut(std::string_view text) {
       piece.names.push_back(name);
     piece.text = text.substr(line_end + 1, next == std::string_view::npos ? next : next - line_end - 1);
     piece.words = words_of(piece.text);
+    if (!macro.empty()) piece.text = fmt::format("#ifdef {}\n{}#endif\n", macro, piece.text);
     pieces.push_back(std::move(piece));
     at = next;
   }

@@ -1,4 +1,4 @@
-// The templates as text, embedded at build time from templates/*.cl.
+// The templates as text, embedded at build time from templates/.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -6,7 +6,7 @@
 namespace oclc {
 
 struct TemplateText {
-  std::string_view name;  // file name without .cl
+  std::string_view name;  // of the file, without .cl; of a piece "pieces/" and its name
   std::string_view text;
 };
 

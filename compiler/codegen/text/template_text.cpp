@@ -4,126 +4,17 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <optional>
 #include <set>
 #include <vector>
 
-#include "compiler/codegen/text/template_table.h"
+#include "compiler/codegen/text/constant_expression.h"
+#include "compiler/codegen/text/template_source.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
 
 bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-// Integer constant expressions of the preprocessor: ?: | || && == != < > <= >= + - * / % ( ) and (size_t) casts.
-class Evaluator {
- public:
-  explicit Evaluator(std::string_view text) : text_(text) {}
-  std::optional<std::int64_t> whole() {
-    const auto v = choice();
-    space();
-    return ok_ && at_ == text_.size() ? std::optional(v) : std::nullopt;
-  }
-
- private:
-  void space() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-  }
-  bool take(std::string_view token) {
-    space();
-    if (text_.substr(at_, token.size()) != token) return false;
-    if (token.size() == 1 && at_ + 1 < text_.size() && (token == "<" || token == ">" || token == "|") &&
-        (text_[at_ + 1] == '=' || text_[at_ + 1] == token[0]))
-      return false;
-    at_ += token.size();
-    return true;
-  }
-  std::int64_t choice() {
-    const std::int64_t c = either();
-    if (!take("?")) return c;
-    const std::int64_t a = choice();
-    if (!take(":")) ok_ = false;
-    const std::int64_t b = choice();
-    return c ? a : b;
-  }
-  std::int64_t either() {
-    std::int64_t v = both();
-    for (;;) {
-      if (take("||") || take("|")) {
-        const std::int64_t r = both();
-        v = (v != 0) || (r != 0);
-      } else {
-        return v;
-      }
-    }
-  }
-  std::int64_t both() {
-    std::int64_t v = compare();
-    while (take("&&")) {
-      const std::int64_t r = compare();
-      v = (v != 0) && (r != 0);
-    }
-    return v;
-  }
-  std::int64_t compare() {
-    const std::int64_t v = sum();
-    if (take("==")) return v == sum();
-    if (take("!=")) return v != sum();
-    if (take("<=")) return v <= sum();
-    if (take(">=")) return v >= sum();
-    if (take("<")) return v < sum();
-    if (take(">")) return v > sum();
-    return v;
-  }
-  std::int64_t sum() {
-    std::int64_t v = term();
-    for (;;) {
-      if (take("+"))
-        v += term();
-      else if (take("-"))
-        v -= term();
-      else
-        return v;
-    }
-  }
-  std::int64_t term() {
-    std::int64_t v = primary();
-    for (;;) {
-      const bool times = take("*"), over = !times && take("/");
-      if (!times && !over && !take("%")) return v;
-      const std::int64_t r = primary();
-      if (!times && r == 0) {
-        ok_ = false;
-        return 0;
-      }
-      v = times ? v * r : over ? v / r : v % r;
-    }
-  }
-  std::int64_t primary() {
-    if (take("(size_t)")) return primary();
-    if (take("(")) {
-      const std::int64_t v = choice();
-      if (!take(")")) ok_ = false;
-      return v;
-    }
-    space();
-    std::int64_t v = 0;
-    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), v);
-    if (error != std::errc()) {
-      ok_ = false;
-      at_ = text_.size();
-      return 0;
-    }
-    at_ = static_cast<std::size_t>(end - text_.data());
-    return v;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  bool ok_ = true;
-};
 
 struct Macro {
   std::vector<std::string> parameters;
@@ -133,12 +24,15 @@ struct Macro {
 
 class Expander {
  public:
-  Expander(std::string_view name, const TemplateValues& values) : values_(values) {
-    const auto& rows = template_texts();
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const TemplateText& t) { return t.name == name; });
-    OCLC_CHECK(row != rows.end(), fmt::format("no template {}", name));
-    for (const auto& [key, value] : values.parameters) macros_[key] = {{}, false, value};
-    read(row->text);
+  Expander(const TemplateSource& source, const TemplateValues& values) : source_(source), values_(values) {
+    for (const auto& [name, value] : values.parameters) {
+      OCLC_CHECK(source_.parameter(name), fmt::format("template {} has no parameter {}", source_.name, name));
+      macros_[name] = {{}, false, value};
+    }
+    for (const auto& hole : values.holes)
+      OCLC_CHECK(source_.holes.count(hole.first), fmt::format("template {} has no hole {}", source_.name, hole.first));
+    read(source_.text);
+    for (const auto& [name, value] : values.parameters) check(*source_.parameter(name), expand(value));
   }
 
   std::string expand(const std::string& text, std::set<std::string> hidden = {}) {
@@ -161,7 +55,7 @@ class Expander {
       inside.insert(word);
       if (!macro->second.is_function) {
         std::string value = expand(macro->second.body, inside);
-        if (const auto number = Evaluator(value).whole()) value = std::to_string(*number);
+        if (const auto number = constant_value(value)) value = std::to_string(*number);
         out += value;
         i = end;
         continue;
@@ -233,16 +127,12 @@ class Expander {
       at = end + 1;
       const std::size_t first = line.find_first_not_of(' ');
       const std::string trimmed = first == std::string::npos ? "" : line.substr(first);
-      if (trimmed.starts_with("#ifndef ")) {
-        active.push_back(active.back() && !macros_.count(trimmed.substr(8)));
-      } else if (trimmed.starts_with("#ifdef ")) {
-        active.push_back(active.back() && macros_.count(trimmed.substr(7)));
-      } else if (trimmed.starts_with("#if ")) {
-        const auto value = Evaluator(expand(trimmed.substr(4))).whole();
+      if (trimmed.starts_with("#if ")) {
+        const auto value = constant_value(expand(trimmed.substr(4)));
         OCLC_CHECK(value, "condition in a template: " + trimmed);
         active.push_back(active.back() && *value != 0);
-      } else if (trimmed.starts_with("#elif")) {
-        OCLC_CHECK(false, "a template takes no #elif: " + trimmed);
+      } else if (trimmed.starts_with("#elif") || trimmed.starts_with("#ifdef") || trimmed.starts_with("#ifndef")) {
+        OCLC_CHECK(false, fmt::format("template {} has a line that none takes: {}", source_.name, trimmed));
       } else if (trimmed.starts_with("#else")) {
         const bool outer = active[active.size() - 2];
         active.back() = outer && !active.back();
@@ -250,6 +140,10 @@ class Expander {
         active.pop_back();
       } else if (trimmed.starts_with("#define ")) {
         if (active.back()) define(trimmed.substr(8));
+      } else if (const auto parameters = declared_parameters(trimmed); !parameters.empty()) {
+        for (const TemplateParameter& p : parameters) {
+          if (active.back() && !macros_.count(p.name)) define(p.name + p.arguments + " " + p.value);
+        }
       } else if (!active.back()) {
         continue;
       } else if (!in_tile) {
@@ -271,7 +165,32 @@ class Expander {
         body_ += line + "\n";
       }
     }
-    OCLC_CHECK(!body_.empty(), "a template without a tile function");
+    OCLC_CHECK(!body_.empty(), fmt::format("template {} has no tile function", source_.name));
+  }
+
+  void check(const TemplateParameter& parameter, const std::string& value) {
+    const auto number = constant_value(value);
+    const bool legal = std::any_of(parameter.legal.begin(), parameter.legal.end(),
+                                   [&](const std::string& alternative) { return allows(alternative, value, number); });
+    OCLC_CHECK(legal, fmt::format("template {}: wanted {} in {{{}}}, found {}", source_.name, parameter.name,
+                                  fmt::join(parameter.legal, ", "), value));
+  }
+
+  bool allows(const std::string& alternative, const std::string& value, std::optional<std::int64_t> number) {
+    if (alternative == "expr") return true;
+    if (alternative == "name") return !number && std::all_of(value.begin(), value.end(), word_char);
+    const std::size_t dots = alternative.find("..");
+    if (dots == std::string::npos) {
+      const auto wanted = constant_value(expand(alternative));
+      return wanted ? wanted == number : expand(alternative) == value;
+    }
+    if (!number) return false;
+    const std::size_t step_at = std::min(alternative.find(" step "), alternative.size());
+    const auto bound = [&](const std::string& text) { return text.empty() ? std::nullopt : constant_value(expand(text)); };
+    const auto least = bound(alternative.substr(0, dots)), most = bound(alternative.substr(dots + 2, step_at - dots - 2)),
+               step = step_at < alternative.size() ? bound(alternative.substr(step_at + 6)) : std::nullopt;
+    // A bound that is known when the kernel runs is none.
+    return !(least && *number < *least) && !(most && *number > *most) && !(step && (*number - least.value_or(0)) % *step != 0);
   }
 
   void append_hole(const std::string& lines, std::size_t indent) {
@@ -286,7 +205,7 @@ class Expander {
     std::size_t end = 0;
     while (end < text.size() && word_char(text[end])) ++end;
     const std::string name = text.substr(0, end);
-    if (values_.parameters.count(name)) return;
+    OCLC_CHECK(!values_.parameters.count(name), fmt::format("template {} defines its parameter {}", source_.name, name));
     Macro macro;
     if (end < text.size() && text[end] == '(') {
       macro.is_function = true;
@@ -298,6 +217,7 @@ class Expander {
     macros_[name] = std::move(macro);
   }
 
+  const TemplateSource& source_;
   const TemplateValues& values_;
   std::map<std::string, Macro> macros_;
   std::string body_;
@@ -306,10 +226,35 @@ class Expander {
 
 }  // namespace
 
-std::string expand_tile_body(std::string_view name, const TemplateValues& values) { return Expander(name, values).body(); }
+std::string expand_tile_body(std::string_view name, const TemplateValues& values) {
+  return Expander(read_template(name), values).body();
+}
+
+std::string expand_tile_text(const TemplateText& row, const TemplateValues& values) {
+  return Expander(read_template_text(row), values).body();
+}
+
+TemplateValues values_of(std::string_view name, const TemplateValues& values, const std::vector<std::string_view>& family) {
+  std::vector<TemplateSource> sources;
+  for (const std::string_view member : family) sources.push_back(read_template(member));
+  const TemplateSource own = read_template(name);
+  TemplateValues taken;
+  const auto none = [&](const std::string& what) { return fmt::format("none of {} has {}", fmt::join(family, ", "), what); };
+  for (const auto& [parameter, value] : values.parameters) {
+    OCLC_CHECK(std::any_of(sources.begin(), sources.end(), [&](const TemplateSource& s) { return s.parameter(parameter); }),
+               none(fmt::format("a parameter {}", parameter)));
+    if (own.parameter(parameter)) taken.parameters[parameter] = value;
+  }
+  for (const auto& [hole, lines] : values.holes) {
+    OCLC_CHECK(std::any_of(sources.begin(), sources.end(), [&](const TemplateSource& s) { return s.holes.count(hole) != 0; }),
+               none(fmt::format("a hole {}", hole)));
+    if (own.holes.count(hole)) taken.holes[hole] = lines;
+  }
+  return taken;
+}
 
 std::string expand_macro(std::string_view name, std::string_view macro, const TemplateValues& values) {
-  return Expander(name, values).expand(std::string(macro));
+  return Expander(read_template(name), values).expand(std::string(macro));
 }
 
 }  // namespace oclc

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 
@@ -19,6 +20,7 @@ struct GroupOptions {
   bool lays_out_operands = false;
   // Of such products both operands are copied in pieces beside the multiplications, faster as they lie than computed.
   bool copies_operands = false;
+  FusionCosts costs{};  // the target's
 };
 
 struct Group {

@@ -9,14 +9,11 @@
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/fusion/group_draft.h"
 #include "compiler/passes/layout/layout.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// A launch costs as much as moving this many bytes (about 2.5 us at 30 GB/s).
-constexpr double kLaunchBytes = 75e3;
-// A flop costs as much as moving this many bytes on the machines we know (10 flops a byte).
-constexpr double kBytesPerFlop = 0.1;
 // A concatenation of more operands is stored: readers would select among all of them for every element.
 constexpr std::size_t kLongestSelection = 8;
 // Longest sum of which a tile of the left operand fits the cache.
@@ -24,9 +21,6 @@ constexpr std::int64_t kLongestPackedSum = 8192;
 // Flops an element that a depthwise convolution computes for each tap, or a kernel that lays out or packs once; how much
 // smaller than it the operands are that do not count: a channel's mean and scale.
 constexpr double kWindowFlops = 8, kOperandFlops = 16, kSmallOperand = 8;
-// What it costs a product to compute an operand of several tensors while it copies it, over the operand's bytes: on a Zen 4
-// 1.2 and 1.8 ms of 12.8 MB, which memory moves in 0.3 ms.
-constexpr double kComputedCopy = 3;
 // Operators before a value beyond which its cost counts no more.
 constexpr int kDeepestCost = 16;
 // Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
@@ -96,7 +90,7 @@ class Storing {
   double sum_of_costs(const Node& node, int depth) {
     double cost = 0;
     if (node.op->kind == OpKind::elementwise && node.op->scalar)
-      cost += typical(node.output()->type.elements()) * node.op->scalar->flops * kBytesPerFlop;
+      cost += typical(node.output()->type.elements()) * node.op->scalar->flops * draft_.options.costs.bytes_per_flop;
     if (depth > kDeepestCost) return cost;
     for (const Value* input : node.inputs) {
       if (!input) continue;
@@ -312,11 +306,11 @@ class Storing {
       return true;
     }
     const double n = static_cast<double>(readers.size()), bytes = typical_bytes(node.output()->type);
-    const double stored = inline_cost(node) + bytes * (1 + n) + kLaunchBytes;
+    const double stored = inline_cost(node) + bytes * (1 + n) + draft_.options.costs.launch_bytes;
     std::unordered_set<const Node*> laid_out;
     if (kind == OpKind::elementwise && readers.size() > 1) products_on_the_left(node.output(), laid_out);
-    const double copies =
-        static_cast<double>(laid_out.size()) * (2 * bytes + kLaunchBytes) + computed_copies(node) * kComputedCopy * bytes;
+    const double copies = static_cast<double>(laid_out.size()) * (2 * bytes + draft_.options.costs.launch_bytes) +
+                          computed_copies(node) * cost::kComputedCopy * bytes;
     if (passes(node, readers.size()) * inline_cost(node) + copies <= stored) return false;
     draft_.why_not[&node] = fmt::format("storing it costs less than computing it again for {} readers", readers.size());
     return true;

@@ -13,6 +13,7 @@ struct LowerOptions {
   bool even_positions = false;
   bool lays_out_operands = false;  // see GroupOptions
   bool copies_operands = false;    // see GroupOptions
+  FusionCosts costs{};             // see GroupOptions
 };
 
 // What became of each node, for --report.

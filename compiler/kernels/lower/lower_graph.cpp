@@ -180,7 +180,8 @@ void ModuleLowering::assign_storage(const Value* value) {
 }
 
 void ModuleLowering::lower_graph(const Graph& graph, const std::vector<Storage>& targets, std::vector<Step>& steps) {
-  const Grouping grouping = group_nodes(graph, {options_.fuse, options_.lays_out_operands, options_.copies_operands});
+  const Grouping grouping =
+      group_nodes(graph, {options_.fuse, options_.lays_out_operands, options_.copies_operands, options_.costs});
   const Grouping* outer = std::exchange(grouping_, &grouping);
   std::vector<bool> direct(targets.size(), false), shared(targets.size(), false);
   for (std::size_t i = 0; i < targets.size(); ++i) {

@@ -7,12 +7,10 @@
 #include "compiler/passes/gradients/expand_gradients.h"
 #include "compiler/passes/gradients/gradient_windows.h"
 #include "compiler/passes/layout/layout.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
-
-// Multiplications beside those of one convolution from which on launches of their own gain nothing.
-constexpr double kWorthSeparating = 0.75;
 
 // An axis of the result: its positions place + stride * j meet the taps tap + stride * t at the positions from + j - t of y.
 struct ClassAxis {
@@ -45,7 +43,7 @@ bool gains(const Node& node) {
     joined *= static_cast<double>(stride * taps * (y[i + 2].value() + taps - 1));
     separate *= static_cast<double>(kernel * ceil_div(sizes[i].value(), stride));
   }
-  return separate < joined * kWorthSeparating;
+  return separate < joined * cost::kStridePhaseGain;
 }
 
 }  // namespace

@@ -10,15 +10,15 @@
 #include "compiler/ir/division.h"
 #include "compiler/passes/gradients/expand_gradients.h"
 #include "compiler/passes/gradients/gradient_windows.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 // Elements of a vector, and terms of a step of a product.
 constexpr std::int64_t kVector = 4, kStep = 32;
-// Rows and columns that fill tiles, and how many products with margins are worth a product of patches.
+// Rows and columns that fill tiles.
 constexpr std::int64_t kLeastUnitChannels = 32;
-constexpr double kMostSurplus = 1.35;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ Value* shifted_weight_grad(Builder& b, const Node& node) {
                      width = ceil_div(columns + pads[1] + pads[3], kVector) * kVector;
   const std::int64_t terms = images * height * width;
   const auto positions = static_cast<double>(images * size(y, 2) * size(y, 3));
-  if (terms % kStep != 0 || static_cast<double>(terms) > kMostSurplus * positions) return nullptr;
+  if (terms % kStep != 0 || static_cast<double>(terms) > cost::kShiftedSurplus * positions) return nullptr;
 
   // v[n, c, h, w] as c rows of cells, v's first element at (top, left) of its cell, and each of them moved by the taps of a
   // filter: [terms, taps * c]. Behind the last image lies an empty cell, where the last rows end.

@@ -7,14 +7,13 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/passes/pipeline/rewrite.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 // Results of a product that are worth launches of their own for what lies beside them.
 constexpr std::int64_t kLargeProduct = 4'000'000;
-// Operations on an element that a product's epilogue computes for several rows at once, which hides what it waits for.
-constexpr double kFlopsOfEpilogue = 8;
 
 bool is_large_product(const Graph& graph, const Value* value) {
   const Node* node = value->producer;
@@ -42,7 +41,7 @@ std::optional<std::vector<Node*>> readers(const Graph& graph, const Node& concat
     chain.push_back(node);
     flops += node->op->scalar->flops;
   }
-  return flops <= kFlopsOfEpilogue ? std::optional(chain) : std::nullopt;
+  return flops <= cost::kEpilogueFlops ? std::optional(chain) : std::nullopt;
 }
 
 // The operators behind a concatenation for a range of its elements.

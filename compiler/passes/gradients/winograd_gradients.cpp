@@ -8,16 +8,13 @@
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/gradients/gradient_windows.h"
 #include "compiler/passes/layout/unit_conv_cost.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 constexpr std::int64_t kTile = 4;
-// Of the peak, measured: what products reach that add up over rows of both operands.
-constexpr double kProducts = 0.45;
-// On matrix units, measured: what products of transforms and of operands moved by the taps reach, and of the memory's rate
-// launches that only move elements. Narrower operands would fill tiles of these units with zeros.
-constexpr double kUnitProducts = 2.0, kMovedProducts = 1.3, kMoving = 0.75;
+// Narrower operands would fill tiles of matrix units with zeros.
 constexpr std::int64_t kNarrow = 32;
 
 bool allows_winograd(const Node& node) {
@@ -45,14 +42,14 @@ bool saves_time(const Node& node, const Target& target) {
     if (std::min(channels, features) < kNarrow) return false;
     // Elements that are read and written: both operands once for each row of the filter, and as often packed; or what the
     // transforms read and write, the right operand once more when it is packed, and sums of points.
-    const double memory = kMoving * target.bytes_per_second / sizeof(float), peak = target.flops;
-    const double direct =
-        pair * taps * positions / (kMovedProducts * peak) + 2 * kWinogradFilter * positions * (channels + features) / memory;
+    const double memory = cost::kTransformMovingShare * target.bytes_per_second / sizeof(float), peak = target.flops;
+    const double direct = pair * taps * positions / (cost::kShiftedProductShare * peak) +
+                          2 * kWinogradFilter * positions * (channels + features) / memory;
     const double moved =
         (positions + points * tiles) * (channels + features) + 2 * points * (tiles * channels + channels * features);
-    return pair * points * tiles / (kUnitProducts * peak) + moved / memory < direct;
+    return pair * points * tiles / (cost::kTransformProductShare * peak) + moved / memory < direct;
   }
-  const double rate = kProducts * target.flops;
+  const double rate = cost::kGradientProductShare * target.flops;
   // Patches of the image, and what the transforms write, go to memory and come back.
   const double direct = pair * taps * positions / rate + 8 * taps * channels * positions / target.bytes_per_second;
   const double winograd = pair * points * tiles / rate +

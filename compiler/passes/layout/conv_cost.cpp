@@ -14,25 +14,17 @@
 #include "compiler/passes/layout/unit_conv_cost.h"
 #include "compiler/passes/pipeline/rewrite.h"
 #include "compiler/support/error.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direct", "winograd", "depthwise"};
 
-// Measured on a CPU: one element moved by itself, and what the small products of Winograd reach of a large product's rate,
-// their operands coming from the last cache or memory.
-constexpr double kGatherSeconds = 2e-9, kWinogradProducts = 0.5;
-// Share of the time in which memory delivers Winograd's weights that multiplications do not hide where nothing prefetches them.
-constexpr double kExposedWeights = 0.75;
-// With wide vectors, of the memory's bytes a second, what weights asked for beside multiply-adds come with: 18 GB/s on two
-// cores of a Sapphire Rapids.
-constexpr double kStreamedShare = 0.6;
-// Bytes a second of weights that another block of tiles reads again, floats of a tile beside its channels, and the part of the
-// second-level cache that a block takes.
-constexpr double kAgainBytes = 45e9, kBesideChannels = 80, kBlockShare = 0.5;
 // Cycles of the fused transforms for a tile and a vector of channels, and of features: F(2x2,3x3), F(4x4,3x3), F(2x2,5x5).
-constexpr double kTransformCycles[3][2] = {{32, 30}, {130, 100}, {130, 60}};
+constexpr double kTransformCycles[3][2] = {{cost::kWinogradTwoInput, cost::kWinogradTwoOutput},
+                                           {cost::kWinogradFourInput, cost::kWinogradFourOutput},
+                                           {cost::kWinogradWideInput, cost::kWinogradWideOutput}};
 
 double number(const Expr& e) {
   SymbolValues values;
@@ -61,9 +53,7 @@ ConvSizes sizes_of(const Node& conv) {
   return s;
 }
 
-bool is_depthwise_conv(const Node& conv) {
-  return conv.get<std::int64_t>("group") != 1 && conv.inputs[1]->type.shape[1] == Expr(1);
-}
+bool is_depthwise(const Node& conv) { return conv.get<std::int64_t>("group") != 1 && conv.inputs[1]->type.shape[1] == Expr(1); }
 
 bool one_tap(const Node& conv) {
   const auto& pads = conv.get<Ints>("pads");
@@ -82,9 +72,6 @@ bool multiplies_fast(const Target& target) { return target.multiplies_tf32_fragm
 
 // Fewer channels or features leave tiles of matrix units empty.
 constexpr std::int64_t kNarrowOperand = 32;
-// Share of the direct product's time up to which Winograd is worth its rounding there, and what estimates of three launches,
-// short ones, may be short of.
-constexpr double kWorthRounding = 0.9, kShortLaunches = 15e-6;
 
 // 3x3 convolutions of so many constant weights that unit_conv_cost.h says what they take.
 bool counts_on_units(const Node& conv, const Target& target) {
@@ -102,8 +89,9 @@ bool gains_by_winograd(const Node& conv, const Target& target, bool large_window
 
 // Blocks of tiles whose transformed channels fit the cache beside a panel of results; each reads the weights.
 double blocks_of_tiles(double tiles, double points, double channels, const Target& target) {
-  const double tile_bytes = 4 * points * (channels + kBesideChannels),
-               budget = std::min(kBlockShare * static_cast<double>(target.l2_bytes), static_cast<double>(target.local_bytes));
+  const double tile_bytes = 4 * points * (channels + cost::kWinogradBesideChannels),
+               budget = std::min(cost::kWinogradBlockShare * static_cast<double>(target.l2_bytes),
+                                 static_cast<double>(target.local_bytes));
   return std::ceil(tiles / std::max(1.0, std::floor(budget / tile_bytes)));
 }
 
@@ -117,8 +105,10 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
       2 * points * tiles * s.channels * s.features / (target.flops * product_efficiency(tiles, s.features, s.channels, target));
   const bool stalls = !target.has.software_prefetch, wide = has_wide_vectors(target);
   const double weight_bytes = points * s.channels * s.features * 4,
-               again = wide ? (blocks_of_tiles(tiles, points, s.channels, target) - 1) * weight_bytes / kAgainBytes : 0,
-               weights = weight_bytes / (target.bytes_per_second * (wide ? kStreamedShare : 1)) + again;
+               again = wide ? (blocks_of_tiles(tiles, points, s.channels, target) - 1) * weight_bytes /
+                                  cost::kWinogradAgainBytesPerSecond
+                            : 0,
+               weights = weight_bytes / (target.bytes_per_second * (wide ? cost::kWinogradStreamedShare : 1)) + again;
   const auto& [input, output] = kTransformCycles[points == 16 ? 0 : tile == 4 ? 1 : 2];
   const double transforms = tiles * (s.channels * input + s.features * output) / width * (4 * width / target.flops);
   const double operands = (s.input + s.output) * 4 / target.bytes_per_second / 4;
@@ -127,7 +117,7 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
   // Few registers pass over a panel of weights several times, and the first time wait for it. Unknown many images may hide
   // that.
   const bool waits = stalls && y[0].is_constant() && weight_bytes > static_cast<double>(target.l2_bytes * target.compute_units);
-  const double exposed = waits ? kExposedWeights * weights : 0;
+  const double exposed = waits ? cost::kWinogradExposedWeights * weights : 0;
   return std::max(products + transforms + operands + exposed, weights) + filters + target.launch_seconds;
 }
 
@@ -215,7 +205,8 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
     }
     case ConvolutionStrategy::im2col: {
       // Fewer channels than lanes are gathered one by one.
-      const double matrix = rows * inner * s.groups, gather = s.channels < target.vector_width ? matrix * kGatherSeconds : 0;
+      const double matrix = rows * inner * s.groups,
+                   gather = s.channels < target.vector_width ? matrix * cost::kGatherSeconds : 0;
       return std::max(flops / (target.flops * product_efficiency(rows, s.features, inner, target)), operands) +
              2 * move(matrix) + gather + 2 * target.launch_seconds;
     }
@@ -232,7 +223,7 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
                               (target.flops * product_efficiency(tiles, s.features, s.channels, target));
       const double transforms =
           2 * move(points * tiles * s.channels) + 2 * move(points * tiles * s.features) + move(s.input) + move(s.output);
-      return std::max(products / kWinogradProducts, move(points * s.channels * s.features)) + transforms +
+      return std::max(products / cost::kWinogradProducts, move(points * s.channels * s.features)) + transforms +
              3 * target.launch_seconds;
     }
   }
@@ -273,7 +264,7 @@ std::int64_t winograd_tile(const Node& conv, bool large_window) {
 
 double gain_of_large_window(const Node& conv, const ConvolutionOptions& options) {
   using enum ConvolutionStrategy;
-  if (is_depthwise_conv(conv) || !refusal(conv, winograd, options).empty() || !gains_by_winograd(conv, options.target, true))
+  if (is_depthwise(conv) || !refusal(conv, winograd, options).empty() || !gains_by_winograd(conv, options.target, true))
     return 0;
   // Forward in training, its rounding errors turn signs of activations that are almost zero, and their gradients with them.
   if (!constant_of(conv.inputs[1]) && !conv.has(kAdjoint)) return 0;
@@ -281,7 +272,8 @@ double gain_of_large_window(const Node& conv, const ConvolutionOptions& options)
   const std::int64_t small = winograd_tile(conv, false);
   const double large = estimate_seconds(conv, winograd, winograd_tile(conv, true), options.target),
                others = options.strategy == "winograd" ? never : estimate_seconds(conv, implicit, 0, options.target);
-  if (counts_on_units(conv, options.target)) return large + kShortLaunches < kWorthRounding * others ? others - large : 0;
+  if (counts_on_units(conv, options.target))
+    return large + cost::kThreeLaunchSeconds < cost::kWinogradRoundingGain * others ? others - large : 0;
   return std::min(others, small == 0 ? never : estimate_seconds(conv, winograd, small, options.target)) - large;
 }
 
@@ -304,7 +296,7 @@ std::string strategy_key(const Node& conv, const ConvolutionOptions& options, bo
 
 std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOptions& options, bool large_window) {
   std::vector<TunedChoice> list;
-  if (is_depthwise_conv(conv)) return list;
+  if (is_depthwise(conv)) return list;
   using enum ConvolutionStrategy;
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
     if (!refusal(conv, s, options).empty()) continue;
@@ -324,7 +316,7 @@ std::vector<TunedChoice> strategy_choices(const Node& conv, const ConvolutionOpt
 ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& options, bool large_window) {
   using enum ConvolutionStrategy;
   ConvolutionCost choice;
-  if (is_depthwise_conv(conv)) {
+  if (is_depthwise(conv)) {
     choice.strategy = depthwise;
     choice.reason = "depthwise: one input channel a group";
     return choice;

@@ -106,7 +106,7 @@ bool keeps_planes(const Node& node) {
 }
 
 bool keep_planes(Graph& graph, const Target& target) {
-  if (!target.has_vector_templates() || target.vector_width < kLeastColumns) return false;
+  if (!target.has_vector_templates()) return false;
   const std::set<const Value*> planes = values_read_as_planes(graph, target);
   const auto nodes = graph.nodes();  // those that are added are chosen already
   bool changed = false;

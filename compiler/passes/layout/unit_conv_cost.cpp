@@ -6,23 +6,18 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/typical.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Of the target's rate of fused multiply-adds: what the largest tiles reach.
-constexpr double kProductsOfParts = 3.0, kStepTerms = 32;
-// Tiles and their share of that rate.
+// Terms of a step.
+constexpr double kStepTerms = 32;
+// Tiles and their share of the rate of the largest.
 struct UnitTile {
   double rows, columns, efficiency;
 };
 constexpr UnitTile kUnitTiles[] = {{256, 128, 1}, {192, 128, 0.98}, {128, 128, 0.72}, {256, 64, 0.62}, {64, 64, 0.62}};
-// Terms whose products take as long as a tile's results take to be stored, during which its units wait.
-constexpr double kStoreTerms = 64;
-// What it takes to cut sums into parts, where tiles are fewer than units: more of their time, and another launch.
-constexpr double kCutSums = 1.3;
-// Of the memory's rate: what launches reach that read and write once.
-constexpr double kUnitMoving = 0.95;
 
 double whole_steps(double x, double step) { return std::ceil(x / step) * step; }
 
@@ -33,15 +28,17 @@ double products_seconds(double groups, double rows, double terms, double columns
   for (const UnitTile& t : kUnitTiles) {
     const double share = groups * std::ceil(rows / t.rows) * std::ceil(columns / t.columns) / units;
     // Smaller tiles do half of what the last round leaves idle.
-    const double rounds = cuts_sums && share < 1 ? std::min(1.0, kCutSums * share) : (share + std::ceil(share)) / 2;
-    const double rate = kProductsOfParts * t.efficiency * target.flops / units;
-    least = std::min(least, rounds * 2 * t.rows * t.columns * (whole_steps(terms, kStepTerms) + kStoreTerms) / rate);
+    const double rounds =
+        cuts_sums && share < 1 ? std::min(1.0, cost::kUnitConvCutSums * share) : (share + std::ceil(share)) / 2;
+    const double rate = cost::kUnitConvSplitRate * t.efficiency * target.flops / units;
+    least =
+        std::min(least, rounds * 2 * t.rows * t.columns * (whole_steps(terms, kStepTerms) + cost::kUnitConvStoreTerms) / rate);
   }
   return least;
 }
 
 double move_seconds(double elements, const Target& target) {
-  return elements * sizeof(float) / (kUnitMoving * target.bytes_per_second);
+  return elements * sizeof(float) / (cost::kUnitConvMoving * target.bytes_per_second);
 }
 
 }  // namespace

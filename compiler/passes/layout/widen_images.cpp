@@ -8,6 +8,7 @@
 #include "compiler/ops/op_list.h"
 #include "compiler/passes/layout/layout.h"
 #include "compiler/passes/pipeline/rewrite.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 constexpr std::int64_t kCopiedChannels = 4, kFewestChannels = 3;
 // Features whose tiles matrix units compute.
 constexpr std::int64_t kFewestFeatures = 32;
-// Numbers that an H200's loaders copy in a second one by one, and of vectors of four.
-constexpr double kSingleCopies = 3e11, kVectorCopies = 1e12;
 
 bool reads_numbers(const Node& node) {
   if (node.op->name != "conv" || node.get<std::int64_t>("group") != 1 || !node.inputs[1]->type.is_static()) return false;
@@ -36,7 +35,7 @@ bool pays_for_launch(const Node& node, const Target& target) {
   const double channels = typical(w[1]), pixels = typical(y[0]) * typical(product(std::span(y).subspan(2))),
                taps = typical(product(std::span(w).subspan(2))), width = kCopiedChannels;
   const double stored = typical(product(node.inputs[0]->type.shape)) * (1 + width / channels) * sizeof(float);
-  return pixels * taps * (channels / kSingleCopies - width / kVectorCopies) >
+  return pixels * taps * (channels / cost::kCopiedNumbersRate - width / cost::kCopiedVectorsRate) >
          2 * (target.launch_seconds + stored / target.bytes_per_second);
 }
 

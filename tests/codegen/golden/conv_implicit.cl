@@ -71,6 +71,7 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
     for (int oy = top; oy < min(16, top + 2); ++oy) {
       for (int left = 0; left < 16; left += 4) {
         // Surplus pixels of the last tile are not stored.
+        // Sums of a chain, and of the chains before it.
         float8 acc[4][2];
         #pragma unroll
         for (int i = 0; i < 4; ++i)
@@ -107,7 +108,7 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
         #pragma unroll
         for (int i = 0; i < 4; ++i)
           #pragma unroll
-          for (int j = 0; j < 2; ++j) out[i][j] = 9 < 9 ? out[i][j] + acc[i][j] : acc[i][j];
+          for (int j = 0; j < 2; ++j) out[i][j] = 0 ? out[i][j] + acc[i][j] : acc[i][j];
         #pragma unroll 4
         for (int i = 0; i < 4; ++i) {
           if (16 % 4 != 0 && left + i >= 16) break;

@@ -143,6 +143,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
     const __global float* w = weights + (size_t)panel * 4608;
     for (int point = 0; point < 36; ++point, w += 8 * 16) {
       for (int r0 = 0; r0 < tile_count; r0 += 4) {
+        // Sums of a chain, and of the chains before it.
         float8 acc[4][2];
         #pragma unroll
         for (int i = 0; i < 4; ++i)

@@ -35,7 +35,6 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
   const int m_end = min(row_count, (row_block + 1) * (9 * 6));
   for (int panel = panel_block * 1; panel < panel_end; ++panel) {
     for (int m0 = row_block * (9 * 6); m0 < m_end; m0 += 6) {
-      // Surplus rows of the last tile repeat row row_count - 1 and are not stored.
       int image_of[6], out_y_of[6], out_x_of[6];
       #pragma unroll
       for (int i = 0; i < 6; ++i) {
@@ -54,6 +53,7 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
         const int out_x = out_x_of[i];
         row[i] = x0 + 784*image + out_x + 14*out_y;
       }
+      // Sums of a chain, and of the chains before it.
       float8 acc[6][2];
       #pragma unroll
       for (int i = 0; i < 6; ++i)
@@ -69,6 +69,7 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
         const __global float* p[6];
         #pragma unroll
         for (int i = 0; i < 6; ++i) p[i] = row[i];
+        // The terms of the register tile, chain by chain.
         for (int k0 = 0; k0 < 4; k0 += 4) {
           const int k_end = min(4, k0 + 4);
           for (int k = k0; k < k_end; ++k) {
@@ -96,6 +97,7 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
       for (int i = 0; i < 6; ++i)
         #pragma unroll
         for (int j = 0; j < 2; ++j) out[i][j] = 0 ? out[i][j] + acc[i][j] : acc[i][j];
+      // The results. Surplus rows of the last tile repeat its last row and are not stored.
       #pragma unroll 6
       for (int i = 0; i < 6; ++i) {
         const int m = m0 + i;
@@ -241,6 +243,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
     const __global float* w = weights + (size_t)panel * 13824;
     for (int point = 0; point < 36; ++point, w += 16 * 24) {
       for (int r0 = 0; r0 < tile_count; r0 += 4) {
+        // Sums of a chain, and of the chains before it.
         float8 acc[4][3];
         #pragma unroll
         for (int i = 0; i < 4; ++i)

@@ -69,10 +69,10 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
   const int m_end = min(row_count, (row_block + 1) * (1 * 8));
   for (int panel = panel_block * 2; panel < panel_end; ++panel) {
     for (int m0 = row_block * (1 * 8); m0 < m_end; m0 += 8) {
-      // Surplus rows of the last tile repeat row row_count - 1 and are not stored.
       const __global float* row[8];
       #pragma unroll
       for (int i = 0; i < 8; ++i) { const int r = min(m0 + i, row_count - 1); row[i] = x0 + 64*r; }
+      // Sums of a chain, and of the chains before it.
       float8 acc[8][1];
       #pragma unroll
       for (int i = 0; i < 8; ++i)
@@ -90,6 +90,7 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
         const __global float* p[8];
         #pragma unroll
         for (int i = 0; i < 8; ++i) p[i] = row[i];
+        // The terms of the register tile, chain by chain.
         for (int k0 = 0; k0 < 64; k0 += 64) {
           const int k_end = min(64, k0 + 64);
           for (int k = k0; k < k_end; ++k) {
@@ -119,6 +120,7 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
       for (int i = 0; i < 8; ++i)
         #pragma unroll
         for (int j = 0; j < 1; ++j) out[i][j] = 0 ? out[i][j] + acc[i][j] : acc[i][j];
+      // The results. Surplus rows of the last tile repeat its last row and are not stored.
       #pragma unroll 8
       for (int i = 0; i < 8; ++i) {
         const int m = m0 + i;

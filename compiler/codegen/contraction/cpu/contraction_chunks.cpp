@@ -16,13 +16,10 @@
 #include "compiler/ir/division.h"
 #include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
-
-// Second-level caches that a work-item's own memory and its next lines may fill: a part of them comes from the last cache
-// again.
-constexpr double kCrowded = 1.5;
 
 class ChunkCode {
  public:
@@ -119,7 +116,7 @@ class ChunkCode {
                        columns = tiles_.panels * panel_width(),
                        here = chunk * (tiles_.copied_tiles * tiles_.rows + columns) + rows * columns,
                        next = chunk * (rows * tensors(view_.roles().a) + columns * tensors(view_.roles().b));
-    return static_cast<double>((here + next) * 4) <= kCrowded * static_cast<double>(target_.l2_bytes);
+    return static_cast<double>((here + next) * 4) <= cost::kChunkCrowded * static_cast<double>(target_.l2_bytes);
   }
 
   const ContractionView& view_;

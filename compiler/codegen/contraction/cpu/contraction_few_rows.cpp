@@ -16,8 +16,7 @@
 namespace oclc {
 namespace {
 
-// Rows of B that are read side by side: of one set of the first-level cache where they are pages apart. Fewer where several
-// tiles of rows read them.
+// Rows of B that one pass streams: rows that are pages apart map to one set of the L1 cache. Several row tiles stream fewer.
 constexpr std::int64_t kRowsTogether = 8, kRowsOfTiles = 4, kOneTile = 2;
 // Floats of A beside columns of B, in the first-level cache.
 constexpr std::int64_t kCopiedFloats = 8192;

@@ -19,7 +19,7 @@ namespace {
 
 // Weights of fewer bytes stay in the last cache from run to run, beside what other processes keep there.
 constexpr std::int64_t kLastCacheSize = 8 << 20;
-// Bytes by which weights are asked for ahead.
+// Software prefetch distance of the weights.
 constexpr std::int64_t kAheadBytes = 2560;
 ShortLayout layout_of(const ContractionView& view, std::int64_t panel_width, int bits) {
   return {view.groups().value(), view.columns().value(), view.inner().value(), panel_width, bits - 16};

@@ -14,7 +14,7 @@ namespace oclc {
 // run reads from memory once: more than the last cache holds, for few rows.
 void shorten_weights(Schedule& schedule, const ScheduleContext& context);
 
-// Whether the constant weights have a form of so many bits.
+// Whether the constant weights can be block-quantized to `bits`.
 bool can_store_quantized(const ContractionView& view, int bits, const std::vector<Buffer>& buffers);
 GeneratedKernel emit_quantized(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
                                const Target& target);

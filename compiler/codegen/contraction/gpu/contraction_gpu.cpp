@@ -294,8 +294,8 @@ class GpuContractionCode {
     const std::string group = "(int)get_group_id(0)";
     const auto portable_text = [&](std::string_view name, std::string_view floats, std::string_view loop, std::string_view tile,
                                    const std::string& more_floats = "", std::string_view attribute = "") {
-      const std::string body = expand_tile_body(name, portable.values_),
-                        space = expand_macro(name, floats, portable.values_) + more_floats;
+      const TemplateValues values = gpu_values(name, portable.values_);
+      const std::string body = expand_tile_body(name, values), space = expand_macro(name, floats, values) + more_floats;
       if (!windows) return function("", "tile", body) + wrapper(space, 16, loop, tile, attribute);
       return function("", "turn",
                       fmt::format("  const int tile = turn / {0}, window = turn % {0};\n", results) +

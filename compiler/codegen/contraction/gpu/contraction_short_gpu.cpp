@@ -90,6 +90,7 @@ GeneratedKernel emit_small_gemm(const ContractionView& view, const Choice& choic
                                                                                       {"CHAIN", kStandInChain},
                                                                                       {"SURPLUS", 1}})
     stand_in.parameters[name] = std::to_string(value);
+  stand_in = values_of(kStandIn, stand_in, {kShortTemplate, kStandIn});
   GeneratedKernel g;
   g.name = kernel.name;
   g.groups = {view.groups() * ceil_div(view.rows(), Expr(tiles->rows)) * ceil_div(view.columns(), Expr(tiles->columns))};

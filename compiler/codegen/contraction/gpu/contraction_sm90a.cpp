@@ -1,11 +1,17 @@
 #include "compiler/codegen/contraction/gpu/contraction_sm90a.h"
 
 namespace oclc {
+
+TemplateValues gpu_values(std::string_view name, const TemplateValues& values) {
+  return values_of(name, values,
+                   {"contraction_gpu", "contraction_mma_gpu", "contraction_unit_gpu", "contraction_sm90a",
+                    "contraction_halves_sm90a", "contraction_rounded_sm90a"});
+}
+
 namespace {
 
 TemplateValues with_tiles(const Sm90aTiles& tiles, TemplateValues values) {
   auto& p = values.parameters;
-  p["OCLC_SM90A"] = "1";
   p["WARPGROUPS"] = std::to_string(tiles.warpgroups);
   p["BN"] = std::to_string(tiles.columns);
   p["STAGES"] = std::to_string(tiles.stages);
@@ -25,8 +31,7 @@ TemplateValues with_tiles(const Sm90aTiles& tiles, TemplateValues values) {
     p["LOADERS"] = std::to_string(tiles.loaders);
     p["AHEAD"] = tiles.ahead ? "1" : "0";
   }
-  for (const char* own : {"BM", "BK", "TM", "TN", "CHAIN", "CHAINED", "SURPLUS"}) p.erase(own);
-  return values;
+  return gpu_values(tiles.template_name(), values);
 }
 
 }  // namespace

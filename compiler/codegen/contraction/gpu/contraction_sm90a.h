@@ -8,6 +8,9 @@
 
 namespace oclc {
 
+// What template `name` takes of values that all templates of products on GPUs are given, contraction_gpu.cl and those before
+// which it stands in.
+TemplateValues gpu_values(std::string_view name, const TemplateValues& values);
 // Body of the tile function, its loads and epilogue as `values` give them to contraction_gpu.cl; what a macro of the template
 // comes to, such as SPACE, the floats of its local array.
 std::string sm90a_tile_body(const Sm90aTiles& tiles, TemplateValues values);

@@ -6,17 +6,10 @@
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
-
-// Estimates are rough, and columns scaled in every step cost the product a part of its time.
-constexpr double kWorthwhile = 0.8, kScaling = 1.1;
-// How much longer than estimated products take whose left operand is gathered across rows, or computed from so many numbers of
-// memory, as it is loaded: those who load wait for them.
-constexpr double kGatheredLeft = 1.5, kComputedLeft = 0.8;
-// How much longer products take an operand of which is loaded or copied element by element, as rows that begin anywhere are.
-constexpr double kSingles = 2.0;
 
 bool has_numbers(const ContractionView& view) {
   return view.groups().is_constant() && view.columns().is_constant() && view.inner().is_constant() && view.rows().is_constant();
@@ -65,19 +58,19 @@ class Packer {
     const double right_bytes = 2.0 * static_cast<double>(layout.words()) * 4;
     const bool is_matrix = view->taps() == 1 && view->index_type() == "int";
     const double left_bytes = 3.0 * static_cast<double>(plain.groups * plain.rows * plain.depth) * 4;
-    const double product_seconds = sm90a_seconds(packed, *tiles, target_) * kScaling;
+    const double product_seconds = sm90a_seconds(packed, *tiles, target_) * cost::kPackedScaling;
     double as_it_lies = std::numeric_limits<double>::infinity(), laid_out = as_it_lies;
-    if (lies_right) as_it_lies = product_seconds * (is_matrix && left.width == 1 ? kSingles : 1);
+    if (lies_right) as_it_lies = product_seconds * (is_matrix && left.width == 1 ? cost::kPackedSingles : 1);
     if (is_matrix) laid_out = product_seconds + target_.launch_seconds + left_bytes / target_.bytes_per_second;
     const double seconds = std::min(as_it_lies, laid_out) + target_.launch_seconds + right_bytes / target_.bytes_per_second;
     // Elements that are loaded one by one keep a product from these units, and wait on others.
     const double unpacked = left.width > 1 && right.width > 1
                                 ? best_gpu_seconds(plain, target_)
-                                : gpu_product_seconds(plain, choose_gpu_tiles(plain, target_), target_) * kSingles;
-    const double now =
-        unpacked *
-        (lies_right && (left.along_k || left.width == 1) ? 1 : std::max(kGatheredLeft, kComputedLeft * loads_of_left(*view)));
-    if (seconds > now * kWorthwhile) return {};
+                                : gpu_product_seconds(plain, choose_gpu_tiles(plain, target_), target_) * cost::kPackedSingles;
+    const double now = unpacked * (lies_right && (left.along_k || left.width == 1)
+                                       ? 1
+                                       : std::max(cost::kPackedGatheredLeft, cost::kPackedComputedLeft * loads_of_left(*view)));
+    if (seconds > now * cost::kPackedGain) return {};
     std::vector<int> before;
     if (laid_out < as_it_lies) before.push_back(lay_out_left(index, *view));
 

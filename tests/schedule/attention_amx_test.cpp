@@ -1,7 +1,7 @@
 // Attention on a CPU's tile units in one kernel: with the unit's arithmetic in plain C, without a unit and with what there is,
 // in resident launches and in launches of its own; masks, ragged edges, joint projections, and what stays three kernels.
-#include "tests/codegen/attention_check.h"
 #include "tests/runtime/cached_run.h"
+#include "tests/schedule/attention_check.h"
 
 using namespace oclc;
 using namespace oclc::test;

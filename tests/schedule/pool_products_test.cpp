@@ -7,7 +7,7 @@ using namespace oclc::test;
 
 namespace {
 
-CompileOptions options_for(const std::string& precision) {
+CompileOptions pool_options(const std::string& precision) {
   CompileOptions options = default_options();
   options.target = find_target("h200");
   options.target.has.fp64 = true;
@@ -39,7 +39,7 @@ const PoolOptions kHalves{.kernel = {2, 2}, .strides = {2, 2}};
 
 // One product stores the largest results, which are right and the same as those of two launches.
 void check_joined(const PlanCheck& check) {
-  const CompileOptions options = options_for("tf32");
+  const CompileOptions options = pool_options("tf32");
   CHECK(products_of_windows(check, options) == 1);
   PlanRunner runner(module_of(copy_graph(*check.graph)), options);
   CHECK(runner.source().find("largest = oclc_max(largest, v)") != std::string::npos);
@@ -63,8 +63,8 @@ TEST_CASE("the largest results of windows of two lines, stored by channels last 
   Value* pooled = b.max_pool(layer(flat, 14, 14), kHalves);
   flat.out("product",
            b.matmul(b.reshape(pooled, exprs({1, 128 * 49})), b.constant(random_tensor(DType::f32, {128 * 49, 40}, 9))));
-  CHECK(products_of_windows(flat, options_for("tf32")) == 1);
-  PlanRunner runner(module_of(copy_graph(*flat.graph)), options_for("tf32"));
+  CHECK(products_of_windows(flat, pool_options("tf32")) == 1);
+  PlanRunner runner(module_of(copy_graph(*flat.graph)), pool_options("tf32"));
   CHECK(oclc::difference(runner.run(flat.inputs, flat.symbols), evaluate(*flat.graph, flat.inputs, flat.symbols), kTolerance) ==
         "");
 }
@@ -81,7 +81,7 @@ TEST_CASE("maxima of windows that overlap, are cut off or padded stay launches, 
   const auto joined = [](const auto& build, const char* precision = "tf32") {
     PlanCheck check;
     build(check);
-    return products_of_windows(check, options_for(precision));
+    return products_of_windows(check, pool_options(precision));
   };
   const auto pooled = [](PlanCheck& check) { check.out("windows", check.b.max_pool(layer(check, 14, 14), kHalves)); };
   CHECK(joined(pooled) == 1);

@@ -1,6 +1,6 @@
 // Attention in one launch: scores with masks, scales and ragged edges, heads gathered from a joint projection, sizes of run
 // time, rows that are masked wholly or in part; where the scores are wanted elsewhere, or are few, they stay launches.
-#include "tests/codegen/attention_check.h"
+#include "tests/schedule/attention_check.h"
 
 using namespace oclc;
 using namespace oclc::test;

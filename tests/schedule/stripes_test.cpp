@@ -61,11 +61,15 @@ struct Image {
   }
 };
 
-const Step* loop_of(const Compiled& c) {
-  const auto& steps = c.schedule.entries[0].steps;
-  const auto at = std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); });
-  return at == steps.end() ? nullptr : &*at;
+const Step* loop_among(const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    if (step.is_loop()) return &step;
+    if (const Step* inner = step.resident ? loop_among(step.body) : nullptr) return inner;
+  }
+  return nullptr;
 }
+
+const Step* loop_of(const Compiled& c) { return loop_among(c.schedule.entries[0].steps); }
 
 bool has_buffer(const Compiled& c, std::int64_t floats) {
   const auto& buffers = c.schedule.buffers;

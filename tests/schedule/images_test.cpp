@@ -33,13 +33,13 @@ struct Rows {
   }
 };
 
-const Step& loop_of(const Compiled& c) {
-  const auto& steps = c.schedule.entries[0].steps;
+Step loop_of(const Compiled& c) {
+  const std::vector<Step> steps = c.schedule.entries[0].steps_apart();
   return *std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); });
 }
 
 std::size_t loops(const Compiled& c) {
-  const auto& steps = c.schedule.entries[0].steps;
+  const std::vector<Step> steps = c.schedule.entries[0].steps_apart();
   return static_cast<std::size_t>(std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); }));
 }
 
@@ -137,7 +137,7 @@ struct Gradient {
 TEST_CASE("filters that a loop's convolution transforms are transformed once, before the loop") {
   const Gradient small(32, 80);
   const Compiled c = small.compiled();
-  const auto& steps = c.schedule.entries[0].steps;
+  const std::vector<Step> steps = c.schedule.entries[0].steps_apart();
   const auto loop = std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); });
   REQUIRE(loop != steps.end());
   REQUIRE(loop != steps.begin());

@@ -1,0 +1,127 @@
+#include "compiler/codegen/text/template_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/support/error.h"
+
+namespace oclc {
+namespace {
+
+constexpr std::string_view kInclude = "//@include ", kParameter = "//@param ", kHole = "//@hole ", kOnly = "//@only ",
+                           kPieces = "pieces/";
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+template <class F>
+void for_each_line(std::string_view text, const F& f) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    f(text.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+const TemplateText& row_of(std::string_view name, std::string_view asked_by) {
+  const auto& rows = template_texts();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const TemplateText& t) { return t.name == name; });
+  OCLC_CHECK(row != rows.end(), fmt::format("no template {}{}{}", name, asked_by.empty() ? "" : ", included by ", asked_by));
+  return *row;
+}
+
+void put_in(const TemplateText& row, std::string_view indent, std::vector<std::string_view>& including, std::string& out) {
+  OCLC_CHECK(std::find(including.begin(), including.end(), row.name) == including.end(),
+             fmt::format("template {} includes itself", row.name));
+  including.push_back(row.name);
+  for_each_line(row.text, [&](std::string_view line) {
+    const std::size_t first = std::min(line.find_first_not_of(' '), line.size());
+    const std::string_view rest = line.substr(first);
+    const std::string place = std::string(indent) + std::string(line.substr(0, first));
+    if (rest.starts_with(kInclude))
+      put_in(row_of(fmt::format("{}{}", kPieces, trimmed(rest.substr(kInclude.size()))), row.name), place, including, out);
+    else
+      out +=
+          (rest.empty() || (rest.starts_with("#") && !rest.starts_with("#pragma")) ? std::string(line)
+                                                                                   : std::string(indent) + std::string(line)) +
+          "\n";
+  });
+  including.pop_back();
+}
+
+std::vector<std::string> alternatives(std::string_view text) {
+  std::vector<std::string> list;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    list.emplace_back(trimmed(text.substr(0, comma)));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return list;
+}
+
+}  // namespace
+
+const TemplateParameter* TemplateSource::parameter(std::string_view wanted) const {
+  const auto found =
+      std::find_if(parameters.begin(), parameters.end(), [&](const TemplateParameter& p) { return p.name == wanted; });
+  return found == parameters.end() ? nullptr : &*found;
+}
+
+std::vector<TemplateParameter> declared_parameters(std::string_view line) {
+  std::vector<TemplateParameter> list;
+  std::string_view rest = trimmed(line);
+  if (!rest.starts_with(kParameter)) return list;
+  rest.remove_prefix(kParameter.size());
+  // One space and another parameter, or two and what they are for.
+  while (!rest.empty() && rest.front() != ' ') {
+    const std::size_t open = rest.find(" {"), close = rest.find('}');
+    OCLC_CHECK(open != std::string_view::npos && close != std::string_view::npos && open < close,
+               fmt::format("a parameter of a template without legal values: {}", line));
+    const std::string_view head = rest.substr(0, open);
+    const std::size_t name_end = std::min(head.find_first_of(" ("), head.size());
+    const std::size_t value_at = name_end < head.size() && head[name_end] == '(' ? head.find(')') + 1 : name_end;
+    TemplateParameter p;
+    p.name = head.substr(0, name_end);
+    p.arguments = head.substr(name_end, value_at - name_end);
+    p.value = trimmed(head.substr(value_at));
+    p.legal = alternatives(rest.substr(open + 2, close - open - 2));
+    OCLC_CHECK(!p.name.empty() && !p.value.empty() && !p.legal.empty(),
+               fmt::format("a parameter of a template without name, default or legal values: {}", line));
+    list.push_back(std::move(p));
+    rest.remove_prefix(std::min(close + 2, rest.size()));
+  }
+  return list;
+}
+
+TemplateSource read_template_text(const TemplateText& row) {
+  TemplateSource source;
+  source.name = row.name;
+  std::vector<std::string_view> including;
+  put_in(row, "", including, source.text);
+  for_each_line(source.text, [&](std::string_view line) {
+    for (TemplateParameter& p : declared_parameters(line)) {
+      if (!source.parameter(p.name)) source.parameters.push_back(std::move(p));
+    }
+    if (trimmed(line).starts_with(kHole)) source.holes.emplace(trimmed(line).substr(kHole.size()));
+  });
+  return source;
+}
+
+TemplateSource read_template(std::string_view name) { return read_template_text(row_of(name, "")); }
+
+std::string standalone_template(std::string_view name) {
+  std::string out, only;
+  for_each_line(read_template(name).text, [&](std::string_view line) {
+    if (line.starts_with(kOnly)) only = line.substr(kOnly.size());
+    for (const TemplateParameter& p : declared_parameters(line))
+      out += fmt::format("#ifndef {0}\n#define {0}{1} {2}\n#endif\n", p.name, p.arguments, p.value);
+    out += std::string(line) + "\n";
+  });
+  return only.empty() ? out : fmt::format("#ifdef {}\n{}#endif\n", only, out);
+}
+
+}  // namespace oclc

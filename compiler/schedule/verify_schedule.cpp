@@ -1,0 +1,218 @@
+#include "compiler/schedule/verify_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace oclc {
+namespace {
+
+template <class List>
+bool within(int index, const List& list) {
+  return index >= 0 && static_cast<std::size_t>(index) < list.size();
+}
+
+template <class List>
+bool all_within(const std::vector<int>& indices, const List& list) {
+  return std::all_of(indices.begin(), indices.end(), [&](int i) { return within(i, list); });
+}
+
+std::string problem_of_node(const Kernel& kernel, NodeId id) {
+  const ScalarNode& node = kernel.nodes[static_cast<std::size_t>(id)];
+  for (const NodeId arg : node.args) {
+    if (arg < 0 || arg >= id) return fmt::format("node %{} does not stand behind its argument %{}", id, arg);
+  }
+  if (node.kind == ScalarNode::Kind::load && !within(node.operand, kernel.operands))
+    return fmt::format("node %{} loads operand {} of {}", id, node.operand, kernel.operands.size());
+  if (node.kind == ScalarNode::Kind::reduced && !within(node.stage, kernel.stages))
+    return fmt::format("node %{} is the result of stage {} of {}", id, node.stage, kernel.stages.size());
+  return "";
+}
+
+std::string problem_of_roles(const Kernel& kernel, const Contraction& c) {
+  if (!within(c.a, kernel.nodes) || !within(c.b, kernel.nodes)) return "a factor of the contraction is no node";
+  if (!all_within(c.batch, kernel.axes) || !all_within(c.m, kernel.axes) || !all_within(c.n, kernel.axes) ||
+      !all_within(c.k, kernel.reduction))
+    return "the contraction names an axis that the kernel does not have";
+  if (c.shares < 1) return fmt::format("{} work-groups share the terms of a tile", c.shares);
+  if (!c.windows.empty() && c.windows.size() != c.m.size())
+    return fmt::format("{} lengths of windows for {} axes of rows", c.windows.size(), c.m.size());
+  return "";
+}
+
+std::string problem_of(const Schedule& schedule, const Kernel& kernel) {
+  for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+    const Operand& o = kernel.operands[i];
+    if (!within(o.buffer, schedule.buffers)) return fmt::format("operand {} is buffer {}, which there is not", i, o.buffer);
+    const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(o.buffer)];
+    if (o.written && (buffer.kind == BufferKind::constant || buffer.kind == BufferKind::input))
+      return fmt::format("operand {} writes buffer {}, which is given", i, o.buffer);
+    if (o.dtype != buffer.dtype)
+      return fmt::format("operand {} is {}, buffer {} holds {}", i, name_of(o.dtype), o.buffer, name_of(buffer.dtype));
+  }
+  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+    if (std::string problem = problem_of_node(kernel, static_cast<NodeId>(i)); !problem.empty()) return problem;
+  }
+  for (const Stage& stage : kernel.stages) {
+    if (!within(stage.body, kernel.nodes) || (stage.arg_index >= 0 && !within(stage.arg_index, kernel.nodes)))
+      return "a stage reduces what is no node";
+    if (!all_within(stage.axes, kernel.reduction)) return "a stage reduces over an axis that the kernel does not have";
+  }
+  for (const Store& store : kernel.stores) {
+    if (!within(store.operand, kernel.operands) || !kernel.operands[static_cast<std::size_t>(store.operand)].written)
+      return fmt::format("a store goes to operand {}, which is not written", store.operand);
+    if (!within(store.value, kernel.nodes)) return "a store's value is no node";
+    if (!all_within(store.row_axes, kernel.reduction)) return "a store runs over an axis that the kernel does not have";
+  }
+  return kernel.contraction ? problem_of_roles(kernel, *kernel.contraction) : "";
+}
+
+// Buffers that something reads and writes.
+struct Uses {
+  std::vector<int> reads, writes;
+};
+
+class Steps {
+ public:
+  explicit Steps(const Schedule& schedule) : schedule_(schedule) {
+    for (const Expr& symbol : schedule.symbols) symbols_.insert(*symbol.symbol_name());
+    for (const Reading& reading : schedule.readings) {
+      for (const Expr& dim : reading.dims) symbols_.insert(*dim.symbol_name());
+    }
+  }
+
+  std::string problem_of(const EntrySchedule& entry) {
+    written_.clear();
+    return problem_among(entry.steps, fmt::format("entry {}, step ", entry.name));
+  }
+
+ private:
+  std::string problem_among(const std::vector<Step>& list, const std::string& where) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const std::string here = fmt::format("{}{}", where, i);
+      if (list[i].beside && (i == 0 || list[i].kernel < 0 || list[i - 1].kernel < 0))
+        return here + ": beside a step that is no kernel";
+      if (std::string problem = problem_of_form(list[i]); !problem.empty()) return here + ": " + problem;
+      if (list[i].prefetched >= 0 && std::none_of(list.begin() + static_cast<std::ptrdiff_t>(i), list.end(),
+                                                  [&](const Step& s) { return s.kernel == list[i].prefetched; }))
+        return here + ": prefetches weights of a kernel that does not follow";
+      if (std::string problem = problem_of_use(list[i], here); !problem.empty()) return problem;
+    }
+    return "";
+  }
+
+  // What a step is: one index, or a body of what it says.
+  std::string problem_of_form(const Step& step) const {
+    const std::pair<int, std::size_t> indices[] = {{step.kernel, schedule_.kernels.size()},
+                                                   {step.gemm, schedule_.gemms.size()},
+                                                   {step.reading, schedule_.readings.size()},
+                                                   {step.host, schedule_.hosts.size()}};
+    int named = 0;
+    for (const auto& [index, count] : indices) {
+      if (index < 0) continue;
+      ++named;
+      if (static_cast<std::size_t>(index) >= count) return fmt::format("is number {} of {}", index, count);
+    }
+    const int kinds = named + step.persistent + step.apart + step.chain + step.attention + step.resident;
+    if (kinds > 1) return "is several things at once";
+    if (named == 1) return step.body.empty() ? "" : "has a body beside what it is";
+    if (step.body.empty()) return "has no body";
+    const auto is_kernel = [](const Step& s) { return s.kernel >= 0; };
+    const auto all = [&](const auto& is) { return std::all_of(step.body.begin(), step.body.end(), is); };
+    if ((step.chain || step.attention) && !all(is_kernel)) return "holds steps that are no kernels";
+    if (step.attention && step.body.size() != 3) return fmt::format("is attention of {} kernels", step.body.size());
+    if (step.apart && !all([](const Step& s) { return s.is_loop() && !s.apart; })) return "holds steps that are no loops";
+    if (step.resident && !all([&](const Step& s) { return is_kernel(s) || s.is_loop() || s.attention; }))
+      return "holds steps that no resident launch does";
+    const bool counts = step.chain || (step.is_loop() && !step.apart);
+    if (counts == step.counter.empty()) return counts ? "has no counter" : "has a counter, and is no loop";
+    return (step.places > 0) == step.place.empty() ? "has places without a symbol, or a symbol without places" : "";
+  }
+
+  std::string problem_of_use(const Step& step, const std::string& here) {
+    if (step.body.empty()) {
+      const Uses uses = uses_of(step);
+      for (const int buffer : uses.reads) {
+        if (!within(buffer, schedule_.buffers)) return fmt::format("{}: reads buffer {}, which there is not", here, buffer);
+        if (schedule_.buffers[static_cast<std::size_t>(buffer)].kind == BufferKind::arena && written_.count(buffer) == 0)
+          return fmt::format("{}: reads buffer {}, which no step before it writes", here, buffer);
+      }
+      written_.insert(uses.writes.begin(), uses.writes.end());
+      return step.kernel < 0 ? "" : problem_of_symbols(schedule_.kernels[static_cast<std::size_t>(step.kernel)], here);
+    }
+    std::vector<std::string> inside;
+    for (const std::string& symbol : {step.counter, step.place}) {
+      if (!symbol.empty() && symbols_.insert(symbol).second) inside.push_back(symbol);
+    }
+    // What a trip writes may be read in the next.
+    if (step.is_loop() || step.persistent) add_writes(step.body);
+    std::string problem = problem_among(step.body, here + ".");
+    for (const std::string& symbol : inside) symbols_.erase(symbol);
+    return problem;
+  }
+
+  std::string problem_of_symbols(const Kernel& kernel, const std::string& here) const {
+    for (const std::string& symbol : kernel.model_symbols()) {
+      if (symbols_.count(symbol) == 0)
+        return fmt::format("{}: kernel {} uses the symbol {}, which nothing around it defines", here, kernel.name, symbol);
+    }
+    return "";
+  }
+
+  void add_writes(const std::vector<Step>& list) {
+    for (const Step& step : list) {
+      add_writes(step.body);
+      const Uses uses = uses_of(step);
+      written_.insert(uses.writes.begin(), uses.writes.end());
+    }
+  }
+
+  // Of what has no body.
+  Uses uses_of(const Step& step) const {
+    Uses uses;
+    if (step.kernel >= 0) {
+      const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+      for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+        const Operand& o = kernel.operands[i];
+        const bool loads = std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [&](const ScalarNode& n) {
+          return n.kind == ScalarNode::Kind::load && n.operand == static_cast<int>(i);
+        });
+        if (loads) uses.reads.push_back(o.buffer);
+        if (o.written) uses.writes.push_back(o.buffer);
+      }
+    }
+    if (step.gemm >= 0) {
+      const Gemm& gemm = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
+      uses = {{gemm.a, gemm.b}, {gemm.c}};
+    }
+    if (step.reading >= 0) uses.reads.push_back(schedule_.readings[static_cast<std::size_t>(step.reading)].buffer);
+    if (step.host >= 0) {
+      const HostCall& call = schedule_.hosts[static_cast<std::size_t>(step.host)];
+      for (const HostOperand& o : call.inputs) uses.reads.push_back(o.buffer);
+      for (const HostOperand& o : call.outputs) uses.writes.push_back(o.buffer);
+    }
+    return uses;
+  }
+
+  const Schedule& schedule_;
+  std::set<std::string> symbols_;
+  std::set<int> written_;
+};
+
+}  // namespace
+
+std::string verify(const Schedule& schedule) {
+  for (const Kernel& kernel : schedule.kernels) {
+    if (const std::string problem = problem_of(schedule, kernel); !problem.empty())
+      return fmt::format("kernel {}: {}", kernel.name, problem);
+  }
+  Steps steps(schedule);
+  for (const EntrySchedule& entry : schedule.entries) {
+    if (std::string problem = steps.problem_of(entry); !problem.empty()) return problem;
+  }
+  return "";
+}
+
+}  // namespace oclc

@@ -1,0 +1,23 @@
+#include "compiler/targets/device_rates.h"
+
+namespace oclc {
+namespace {
+
+constexpr double kPlausible = 100;
+
+bool take(double& fact, double measured) {
+  if (measured == 0) return true;
+  if (!(measured > fact / kPlausible && measured < fact * kPlausible)) return false;
+  fact = measured;
+  return true;
+}
+
+}  // namespace
+
+bool set_rates(Target& target, const DeviceRates& rates) {
+  const bool flops = take(target.flops, rates.flops), bytes = take(target.bytes_per_second, rates.bytes_per_second),
+             launch = take(target.launch_seconds, rates.launch_seconds);
+  return flops && bytes && launch;
+}
+
+}  // namespace oclc

@@ -1,0 +1,119 @@
+#include "compiler/tuning/calibration.h"
+
+#include <cmath>
+#include <map>
+
+#include "compiler/ops/builder.h"
+#include "compiler/targets/costs.h"
+
+namespace oclc {
+namespace {
+
+constexpr std::string_view kKeys = "cost ";
+// Multiply-adds of an element, one after another, and elements: more than all cores and units have lanes.
+constexpr std::int64_t kMultiplyAdds = 64, kComputed = 1 << 20;
+// Elements of a tensor that no cache holds, and of one that a last cache does.
+constexpr std::int64_t kStreamed = 1 << 24, kCached = 1 << 19;
+constexpr int kLaunches = 65;
+// Rates are kept as whole numbers, seconds as nanoseconds, ratios as thousandths.
+constexpr double kNano = 1e9, kMilli = 1e3;
+
+Value* input(Graph& graph, const char* name, std::int64_t elements) {
+  return graph.add_input(name, {DType::f32, {Expr(elements)}});
+}
+
+// y = x passed through `count` operators `f` with two operands of the same size.
+template <class Apply>
+TuningJob chain_job(std::string label, std::int64_t elements, std::int64_t count, const Apply& apply) {
+  auto graph = std::make_shared<Graph>();
+  graph->name = "predict";
+  Builder b(*graph, std::string(kTimedNode));
+  Value *x = input(*graph, "x0", elements), *p = input(*graph, "x1", elements), *q = input(*graph, "x2", elements);
+  for (std::int64_t i = 0; i < count; ++i) x = apply(b, x, p, q);
+  graph->add_output("y", x);
+  return {std::move(label), graph};
+}
+
+TuningJob fma_job() {
+  return chain_job("multiply-adds", kComputed, kMultiplyAdds,
+                   [](Builder& b, Value* x, Value* p, Value* q) { return b.fma(x, p, q); });
+}
+
+// Three tensors are read and one is written.
+TuningJob moving_job(std::string label, std::int64_t elements) {
+  return chain_job(std::move(label), elements, 1, [](Builder& b, Value* x, Value* p, Value* q) { return b.fma(x, p, q); });
+}
+double bytes_moved(std::int64_t elements) { return 4.0 * static_cast<double>(elements) * sizeof(float); }
+
+// A kernel an operator.
+TuningJob launches_job(int count) {
+  TuningJob job = chain_job("launches", 16, count, [](Builder& b, Value* x, Value* p, Value*) { return b.add(x, p); });
+  job.disabled = {"fuse"};
+  return job;
+}
+
+class Calibration {
+ public:
+  Calibration(const Target& target, const Measure& measure, const std::function<void(const Trial&)>& keep)
+      : target_(target), measure_(measure), keep_(keep) {}
+
+  std::vector<CalibratedRow> run() {
+    const Measurement fma = timed(fma_job()), streamed = timed(moving_job("memory", kStreamed)),
+                      cached = timed(moving_job("last cache", kCached)), one = timed(launches_job(1)),
+                      many = timed(launches_job(kLaunches));
+    const double flops = 2.0 * static_cast<double>(kMultiplyAdds * kComputed), memory = bytes_moved(kStreamed),
+                 cache = bytes_moved(kCached);
+    add({"flops", "flop/s", flops / fma.seconds, target_.flops, fma.note}, fma.seconds, 1);
+    add({"bytes_per_second", "B/s", memory / streamed.seconds, target_.bytes_per_second, streamed.note}, streamed.seconds, 1);
+    const double launch = (many.span_seconds - one.span_seconds) / (kLaunches - 1);
+    add({"launch_seconds", "s", launch, target_.launch_seconds, one.note + many.note}, launch, kNano);
+    const bool cores = target_.items_are_cores();
+    add({cores ? "kLastCacheSpeed" : "kRowCacheSpeed", "1", cache / cached.seconds / (memory / streamed.seconds),
+         cores ? static_cast<double>(cost::kLastCacheSpeed) : cost::kRowCacheSpeed, cached.note + streamed.note},
+        cached.seconds, kMilli);
+    return std::move(rows_);
+  }
+
+ private:
+  Measurement timed(const TuningJob& job) { return measure_(job, Tuning(), 10); }
+
+  void add(CalibratedRow row, double seconds, double scale) {
+    if (row.note.empty() && !(std::isfinite(row.measured) && row.measured > 0 && seconds > 0))
+      row.note = "too short for the device's clock";
+    if (row.note.empty())
+      keep_({.key = std::string(kKeys) + row.name, .choice = {std::llround(row.measured * scale)}, .seconds = seconds});
+    else
+      row.measured = 0;
+    rows_.push_back(std::move(row));
+  }
+
+  const Target& target_;
+  const Measure& measure_;
+  const std::function<void(const Trial&)>& keep_;
+  std::vector<CalibratedRow> rows_;
+};
+
+}  // namespace
+
+bool is_calibration(const std::string& key) { return key.starts_with(kKeys); }
+
+std::vector<CalibratedRow> calibrate(const Target& target, const Measure& measure,
+                                     const std::function<void(const Trial&)>& keep) {
+  return Calibration(target, measure, keep).run();
+}
+
+DeviceRates calibrated_rates(const std::vector<Trial>& trials) {
+  std::map<std::string, const Trial*> fastest;
+  for (const Trial& trial : trials) {
+    if (!is_calibration(trial.key) || !trial.note.empty() || trial.choice.size() != 1 || trial.choice[0] <= 0) continue;
+    const Trial*& best = fastest[trial.key.substr(kKeys.size())];
+    if (!best || trial.seconds < best->seconds) best = &trial;
+  }
+  const auto value = [&](const char* name) {
+    const auto at = fastest.find(name);
+    return at == fastest.end() ? 0.0 : static_cast<double>(at->second->choice[0]);
+  };
+  return {value("flops"), value("bytes_per_second"), value("launch_seconds") / kNano};
+}
+
+}  // namespace oclc

@@ -1,0 +1,17 @@
+// Vectors of VW floats, the target's width.
+//@param VW 16 {4, 8, 16}
+//@include join
+#define VEC JOIN(float, VW)
+#define LOAD(p) JOIN(vload, VW)(0, p)
+#define STORE(v, p) oclc_store(v, p)
+
+// Columns n .. n + VW - 1 of a row of N.
+void store_columns(VEC v, __global float* row, int n) {
+  if (N % VW == 0 || n + VW <= N) {
+    STORE(v, row + n);
+  } else {
+    float lanes[VW];
+    STORE(v, lanes);
+    for (int l = 0; n + l < N; ++l) row[n + l] = lanes[l];
+  }
+}

@@ -1,0 +1,68 @@
+#include "tools/oclc/measurer.h"
+
+#include "compiler/ir/copy.h"
+#include "frontends/cpp/typed/device_target.h"
+#include "tools/oclc/progress.h"
+#include "tools/oclc/timed_plan.h"
+
+namespace oclc::tool {
+
+CompileOptions options_for(const rt::Context& context, BuildOptions build) {
+  build.device.clear();
+  Progress silent(ProgressForm::none);
+  CompileOptions options = compile_options(build, silent);
+  options.progress = nullptr;
+  options.target = target_of(context.device());
+  options.target.precision = precision_under(find_contract(options.precision));
+  return options;
+}
+
+Measurement Measurer::operator()(const TuningJob& job, const Tuning& choices, double give_up_seconds) {
+  if (job.graph != graph_) begin(job);
+  Measurement m;
+  auto tuning = std::make_shared<Tuning>(choices);
+  tuning->asked = [&](const std::string& key, const TunedChoice& modelled) {
+    for (const auto& [known, choice] : m.asked)
+      if (known == key) return;
+    m.asked.emplace_back(key, modelled);
+  };
+  CompileOptions options = options_;
+  options.target.tuning = tuning;
+  options.disabled.insert(options.disabled.end(), job.disabled.begin(), job.disabled.end());
+  try {
+    auto module = std::make_shared<Module>();
+    module->entries.push_back(copy_graph(*job.graph));
+    const Compiled compiled = compile(std::move(module), options);
+    const std::string identity(compiled.plan.metadata.begin(), compiled.plan.metadata.end());
+    if (const auto at = timed_.find(identity); at != timed_.end()) {
+      m.seconds = at->second;
+      m.repeated = true;
+      return m;
+    }
+    TimedPlan plan(compiled.plan, context_, inputs_);
+    m.seconds = plan.seconds_of(kTimedNode, give_up_seconds);
+    m.span_seconds = plan.span_seconds();
+    m.note = plan.difference(wanted_, tolerance());
+    if (m.note.empty()) timed_.emplace(identity, m.seconds);
+  } catch (const CompileError& error) {
+    m.note = error.what();
+  } catch (const rt::Error& error) {
+    m.note = error.what();
+  }
+  tuning->asked = nullptr;
+  return m;
+}
+
+double Measurer::tolerance() const {
+  const Contract contract = find_contract(options_.precision);
+  return contract == Contract::bf16 ? 2e-2 : contract == Contract::tf32 ? 5e-3 : contract == Contract::fast ? 2e-5 : 1e-5;
+}
+
+void Measurer::begin(const TuningJob& job) {
+  graph_ = job.graph;
+  timed_.clear();
+  inputs_ = random_inputs(*job.graph);
+  wanted_ = reference_of(*job.graph, inputs_);
+}
+
+}  // namespace oclc::tool

@@ -1,0 +1,35 @@
+// Jobs of the tuner and of calibration on a device, with the host reference's results beside the device's.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/compile.h"
+#include "compiler/tuning/search.h"
+#include "oclc/oclc.hpp"
+#include "tools/oclc/options.h"
+
+namespace oclc::tool {
+
+// Options and target of the context's device.
+CompileOptions options_for(const rt::Context& context, BuildOptions build);
+
+class Measurer {
+ public:
+  Measurer(const rt::Context& context, CompileOptions options) : context_(context), options_(std::move(options)) {}
+
+  Measurement operator()(const TuningJob& job, const Tuning& choices, double give_up_seconds);
+
+ private:
+  double tolerance() const;
+  void begin(const TuningJob& job);
+
+  const rt::Context& context_;
+  CompileOptions options_;
+  std::shared_ptr<const Graph> graph_;
+  std::vector<HostTensor> inputs_, wanted_;
+  std::map<std::string, double> timed_;  // by the plan's bytes: choices may come to the same
+};
+
+}  // namespace oclc::tool
