@@ -24,6 +24,18 @@ std::optional<std::filesystem::path> data_folder(const std::optional<std::filesy
   return options.external_data_dir ? options.external_data_dir : base;
 }
 
+// What a reading takes for given.
+struct Attempt {
+  std::int64_t least = 0;  // the smallest size that is open
+  bool bounded = false;    // sizes stay within the tables that the model slices
+  bool assumes = false;    // dimensions are equal where an operator needs it
+};
+
+// The first that fits is the one: what comes later promises less.
+constexpr Attempt kAttempts[] = {
+    {0}, {1}, {0, true}, {1, true}, {0, true, true}, {1, true, true},
+};
+
 // One reading of the graph with upper bounds of symbols. Warnings are kept back, as another reading may follow.
 struct Reading {
   std::unique_ptr<Module> module = std::make_unique<Module>();
@@ -32,16 +44,16 @@ struct Reading {
   std::map<std::string, std::string> names;  // of the symbols: what the model calls them
 
   void run(oclc_onnx::ModelProto& model, const CheckedModel& checked, TensorStore& tensors, ImportOptions options,
-           const SymbolBounds& bounds, bool assumes = false) {
+           const SymbolBounds& bounds, const Attempt& how) {
     options.warn = [&](const std::string& text) { warnings.push_back(text); };
-    const Inputs inputs(model.graph(), options, bounds);
+    const Inputs inputs(model.graph(), options, bounds, how.least);
     module->name = model.graph().name();
     module->symbols = inputs.symbols();
     names = inputs.names();
     Assumptions assumptions(module->symbols);
     module->entries.push_back(lower_model(*model.mutable_graph(), checked, inputs, tensors, options,
                                           options.training ? &module->states : nullptr, suggested,
-                                          assumes ? &assumptions : nullptr));
+                                          how.assumes ? &assumptions : nullptr));
     module->assumptions = assumptions.list();
     for (const Assumption& a : module->assumptions)
       warnings.push_back(fmt::format("node '{}': {} and {} are taken for equal, and compared when the plan runs",
@@ -76,40 +88,29 @@ bool has_word(std::string_view text, std::string_view word) {
   throw CompileError(std::move(parts));
 }
 
-// Shapes may fit for all sizes that stay within the tables that the model slices, or if dimensions are equal that are not
-// known to be.
 Reading read_somehow(oclc_onnx::ModelProto& model, const CheckedModel& checked, TensorStore& tensors,
                      const ImportOptions& options) {
-  Reading plain;
-  try {
-    plain.run(model, checked, tensors, options, {});
-    return plain;
-  } catch (const CompileError& error) {
-    if (plain.names.empty()) throw;  // no size is open
-  }
   SymbolBounds bounds;
   std::vector<std::string> limits;
-  for (const auto& [symbol, bound] : plain.suggested) {
-    bounds[symbol] = bound.first;
-    limits.push_back(fmt::format("{} is limited to {}: {}", symbol, bound.first, bound.second));
-  }
-  if (!bounds.empty()) {
-    Reading bounded;
-    bounded.warnings = limits;
+  for (const Attempt& how : kAttempts) {
+    if (how.least == 0 && options.training) continue;  // a step has samples
+    if (how.bounded && !how.assumes && bounds.empty()) continue;
+    Reading reading;
+    if (how.bounded) reading.warnings = limits;
     try {
-      bounded.run(model, checked, tensors, options, bounds);
-      return bounded;
-    } catch (const CompileError&) {  // told by what follows
+      reading.run(model, checked, tensors, options, how.bounded ? bounds : SymbolBounds(), how);
+      return reading;
+    } catch (const CompileError& error) {
+      if (reading.names.empty()) throw;  // no size is open
+      if (&how == std::end(kAttempts) - 1) fail_with_sizes(error, reading.names);
+    }
+    for (const auto& [symbol, bound] : reading.suggested) {
+      if (how.bounded || !bounds.emplace(symbol, bound.first).second) continue;
+      limits.push_back(fmt::format("{} is limited to {}: {}", symbol, bound.first, bound.second));
     }
   }
-  Reading assuming;
-  assuming.warnings = limits;
-  try {
-    assuming.run(model, checked, tensors, options, bounds, true);
-    return assuming;
-  } catch (const CompileError& error) {
-    fail_with_sizes(error, assuming.names);
-  }
+  OCLC_CHECK(false, "the last attempt fails or gives a reading");
+  return {};
 }
 
 std::unique_ptr<Module> import_model(oclc_onnx::ModelProto& model, const std::optional<std::filesystem::path>& base,

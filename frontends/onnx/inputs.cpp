@@ -34,6 +34,15 @@ std::string name_of_dim(const std::string& input, std::size_t axis, const Tensor
   return says_something ? name : fmt::format("{}_d{}", identifier(input), axis);
 }
 
+// What an open size of a tensor of that rank will often be, by its kind: a side of a picture, a length of a sequence. 0: no
+// more is known than of any batch.
+std::int64_t usual_size(int rank, int axis, std::string_view name) {
+  constexpr std::int64_t kPictureSide = 224, kSequenceLength = 128;
+  if (axis == 0 || name.find("batch") != name.npos) return 0;
+  if (rank >= 4) return axis >= 2 ? kPictureSide : 0;
+  return kSequenceLength;
+}
+
 [[noreturn]] void unknown_input(const std::string& name, const std::set<std::string>& names) {
   NearestName nearest(name);
   for (const auto& candidate : names) nearest.offer(candidate);
@@ -212,8 +221,10 @@ Expr Inputs::named(const std::string& input, std::size_t axis, const std::string
   for (int i = 2; !taken_.emplace(symbol, param).second; ++i) symbol = fmt::format("{}_{}", identifier(param), i);
   const auto bound = bounds_.find(symbol);
   const auto typical = options_.typical.find(param);
-  const Expr made = Expr::symbol(symbol, 1, bound == bounds_.end() ? kUnbounded : bound->second,
-                                 typical == options_.typical.end() ? 0 : typical->second);
+  const auto usual = usual_.find(param);
+  const std::int64_t likely = typical != options_.typical.end() ? typical->second : usual != usual_.end() ? usual->second : 0;
+  const std::int64_t most = bound == bounds_.end() ? kUnbounded : bound->second;
+  const Expr made = Expr::symbol(symbol, least_, most, std::min(likely, most));
   if (symbol != param && options_.warn && param.find_first_of(" +-*/()") != std::string::npos) {
     options_.warn(fmt::format("{} axis {}: dimension '{}' is the symbol {}", where_of(input), axis, printable(param), symbol));
   }
@@ -221,8 +232,8 @@ Expr Inputs::named(const std::string& input, std::size_t axis, const std::string
   return by_name_.emplace(param, made).first->second;
 }
 
-Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds)
-    : options_(options), bounds_(bounds) {
+Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds, std::int64_t least)
+    : options_(options), bounds_(bounds), least_(least) {
   std::set<std::string_view> constants;
   for (const auto& tensor : graph.initializer()) constants.insert(tensor.name());
   std::vector<const ValueInfoProto*> inputs;
@@ -288,6 +299,7 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
         const auto spelled = dim_expression(name);
         if (spelled) dims.insert(spelled->names.begin(), spelled->names.end());
         if (!spelled) plain_.insert(name);
+        usual_.emplace(name, usual_size(shape.dim_size(), i, name));
       }
       if (given == shapes.end()) continue;
       const std::int64_t value = given->second[axis];

@@ -26,7 +26,8 @@ std::string identifier(std::string_view name);
 class Inputs {
  public:
   // Applies --dim and --shape. CompileError if they do not fit the model, or if an input's shape is not known well enough.
-  Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds);
+  // `least`: of the sizes that stay open.
+  Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds, std::int64_t least);
 
   struct Input {
     std::string name;
@@ -56,6 +57,7 @@ class Inputs {
 
   const ImportOptions& options_;
   const SymbolBounds& bounds_;
+  const std::int64_t least_;
   std::map<std::string, HostTensor> constants_;  // of the options
   std::vector<Input> inputs_;
   std::vector<Sequence> sequences_;
@@ -63,6 +65,7 @@ class Inputs {
   std::map<std::string, std::int64_t> bound_;  // by the model's name
   std::map<std::string, Expr> by_name_;        // the same
   std::set<std::string> plain_;                // names of dimensions that are no expressions
+  std::map<std::string, std::int64_t> usual_;  // sizes of open dimensions by their kind, or 0
   std::map<std::string, std::string> taken_;   // identifiers in use, with the model's name
 };
 

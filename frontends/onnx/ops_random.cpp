@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "frontends/onnx/running.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -71,7 +72,7 @@ Outputs multinomial(OpContext& c) {
   const std::int64_t samples = c.integer("sample_size", 1);
   if (x->type.rank() != 2 || samples < 1) c.fail("x[batch, classes] and a positive sample_size", x->type.text());
   const Shape shape = x->type.shape;
-  Value* sums = c.b.reshape(c.b.cumsum(c.b.softmax(x, 1), 1), {shape[0], Expr(1), shape[1]});
+  Value* sums = c.b.reshape(running(c.b, c.b.softmax(x, 1), {1}), {shape[0], Expr(1), shape[1]});
   Value* u = uniform_of(c, {shape[0], Expr(samples), Expr(1)}, stream_of(c));
   Value* passed = c.b.cast(c.b.call("less_equal", {sums, u}), DType::i64);
   Value* drawn_class = c.b.reduce("reduce_sum", passed, {2}, false);

@@ -2,6 +2,7 @@
 // that an operator cannot take.
 #include <doctest/doctest.h>
 
+#include "compiler/ir/typical.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/support/error.h"
 #include "frontends/onnx/dim_expression.h"
@@ -230,6 +231,35 @@ TEST_CASE("-1 and names that name nothing are sizes of their own") {
   ImportOptions fixed;
   fixed.dims["z_d1"] = 6;
   CHECK(w.import(fixed)->entries[0]->inputs()[1]->type.shape[1] == Expr(6));
+}
+
+TEST_CASE("A size may be 0 when the plan runs") {
+  Writer w;
+  w.input("x", {"edges", 3}).input("past", {1, "past", 4}).input("now", {1, 2, 4}).output("sum").output("all").output("rows");
+  w.ints("axes", {1}, {0}).floats("k", {3, 5}, std::vector<float>(15, 0.5F));
+  set_int(w.node("ReduceSum", {"x", "axes"}, {"sum"}), "keepdims", 0);
+  set_int(w.node("Concat", {"past", "now"}, {"all"}), "axis", 1);
+  w.node("MatMul", {"x", "k"}, {"rows"});
+  OpenPlan plan(w);
+  plan.check({{4, 3}, {1, 3, 4}, {1, 2, 4}});
+  plan.check({{0, 3}, {1, 0, 4}, {1, 2, 4}});
+  plan.check({{1, 3}, {1, 0, 4}, {1, 2, 4}});
+}
+
+TEST_CASE("Costs are reckoned at sizes that are usual, or that are said to be") {
+  const auto typical_of = [](const std::vector<Dim>& shape, std::size_t axis, const ImportOptions& options = {}) {
+    Writer w;
+    w.input("x", shape).output("y");
+    w.node("Relu", {"x"}, {"y"});
+    return typical_extent(w.import(options)->entries[0]->inputs()[0]->type.shape[axis]);
+  };
+  CHECK(typical_of({"n", 3, "h", "w"}, 0) == kTypicalDim);
+  CHECK(typical_of({"n", 3, "h", "w"}, 2) == 224);
+  CHECK(typical_of({"n", "l", 16}, 1) == 128);
+  CHECK(typical_of({"l", "batch_size", 16}, 1) == kTypicalDim);
+  ImportOptions given;
+  given.typical["h"] = 640;
+  CHECK(typical_of({"n", 3, "h", "w"}, 2, given) == 640);
 }
 
 TEST_CASE("What cannot be read with open sizes says how to give them") {
