@@ -5,6 +5,7 @@
 
 #include "compiler/ops/shape_rules.h"
 #include "frontends/onnx/loop_body.h"
+#include "frontends/onnx/op_uses.h"
 
 namespace oclc::onnx {
 
@@ -95,6 +96,7 @@ void Lowering::read_branches(OpContext& c, Branches& branches, Scope& scope) {
       if (branches.sized) body->give(c, outputs, {}, 0);
       branches.bodies[which] = std::move(body);
     } catch (const CompileError& error) {
+      if (error.parts().wanted == kSupportedOnly) throw;  // of such a branch nothing can be said
       branches.failures[which] = error.what();
       if (!branches.failures[!which].empty()) throw;
     }

@@ -4,6 +4,7 @@
 #include <oclc_onnx.pb.h>
 
 #include <cctype>
+#include <set>
 
 #include "compiler/ops/assumptions.h"
 #include "frontends/onnx/external.h"
@@ -24,17 +25,13 @@ std::optional<std::filesystem::path> data_folder(const std::optional<std::filesy
   return options.external_data_dir ? options.external_data_dir : base;
 }
 
-// What a reading takes for given.
+// What a reading takes for given. The first that fits is the one: what comes later promises less.
 struct Attempt {
-  std::int64_t least = 0;  // the smallest size that is open
-  bool bounded = false;    // sizes stay within the tables that the model slices
-  bool assumes = false;    // dimensions are equal where an operator needs it
+  bool bounded = false;  // sizes stay within the tables that the model slices
+  bool assumes = false;  // dimensions are equal where an operator needs it
 };
 
-// The first that fits is the one: what comes later promises less.
-constexpr Attempt kAttempts[] = {
-    {0}, {1}, {0, true}, {1, true}, {0, true, true}, {1, true, true},
-};
+constexpr Attempt kAttempts[] = {{}, {true}, {true, true}};
 
 // One reading of the graph with upper bounds of symbols. Warnings are kept back, as another reading may follow.
 struct Reading {
@@ -44,16 +41,16 @@ struct Reading {
   std::map<std::string, std::string> names;  // of the symbols: what the model calls them
 
   void run(oclc_onnx::ModelProto& model, const CheckedModel& checked, TensorStore& tensors, ImportOptions options,
-           const SymbolBounds& bounds, const Attempt& how) {
+           const SymbolBounds& bounds, const std::set<std::string>& empty, bool assumes) {
     options.warn = [&](const std::string& text) { warnings.push_back(text); };
-    const Inputs inputs(model.graph(), options, bounds, how.least);
+    const Inputs inputs(model.graph(), options, bounds, empty);
     module->name = model.graph().name();
     module->symbols = inputs.symbols();
     names = inputs.names();
     Assumptions assumptions(module->symbols);
     module->entries.push_back(lower_model(*model.mutable_graph(), checked, inputs, tensors, options,
                                           options.training ? &module->states : nullptr, suggested,
-                                          how.assumes ? &assumptions : nullptr));
+                                          assumes ? &assumptions : nullptr));
     module->assumptions = assumptions.list();
     for (const Assumption& a : module->assumptions)
       warnings.push_back(fmt::format("node '{}': {} and {} are taken for equal, and compared when the plan runs",
@@ -88,26 +85,77 @@ bool has_word(std::string_view text, std::string_view word) {
   throw CompileError(std::move(parts));
 }
 
+// The sizes of all values and what else is reckoned from sizes.
+void add_sizes(const Graph& graph, std::string& out) {
+  for (const auto& node : graph.nodes()) {
+    for (const auto& output : node->outputs) out += output->type.text() + ";";
+    for (const auto& [name, attribute] : node->attributes) {
+      const auto* list = std::get_if<std::vector<Expr>>(&attribute);
+      for (std::size_t i = 0; list && i < list->size(); ++i) out += (*list)[i].text() + ",";
+    }
+    for (const auto& body : node->bodies) add_sizes(*body, out);
+  }
+}
+
+std::string sizes_of(const Module& module) {
+  std::string out;
+  for (const auto& entry : module.entries) add_sizes(*entry, out);
+  for (const Assumption& a : module.assumptions) out += a.left.text() + "=" + a.right.text() + ";";
+  return out;
+}
+
+// The same reading, but with open sizes that may be 0, all of them or those that may by themselves, where that changes nothing:
+// not the last element of a sequence, which 0 elements do not have. `read` reads with sizes of these symbols from 0 on.
+template <class Read>
+Reading with_empty_sizes(Reading reading, Read&& read) {
+  const std::string sizes = sizes_of(*reading.module);
+  const auto same_with = [&](const std::set<std::string>& empty) -> std::optional<Reading> {
+    try {
+      Reading other = read(empty);
+      if (sizes_of(*other.module) == sizes) return other;
+    } catch (const CompileError&) {  // an operator has no result then
+    }
+    return std::nullopt;
+  };
+  std::set<std::string> all, fitting;
+  for (const auto& [symbol, name] : reading.names) all.insert(symbol);
+  if (all.empty()) return reading;
+  if (auto other = same_with(all)) return std::move(*other);
+  for (const std::string& symbol : all)
+    if (all.size() > 1 && same_with({symbol})) fitting.insert(symbol);
+  if (fitting.empty()) return reading;
+  if (auto other = same_with(fitting)) return std::move(*other);
+  return reading;
+}
+
 Reading read_somehow(oclc_onnx::ModelProto& model, const CheckedModel& checked, TensorStore& tensors,
                      const ImportOptions& options) {
   SymbolBounds bounds;
   std::vector<std::string> limits;
   for (const Attempt& how : kAttempts) {
-    if (how.least == 0 && options.training) continue;  // a step has samples
     if (how.bounded && !how.assumes && bounds.empty()) continue;
     Reading reading;
-    if (how.bounded) reading.warnings = limits;
+    const auto read_into = [&](Reading& into, const std::set<std::string>& empty) {
+      if (how.bounded) into.warnings = limits;
+      into.run(model, checked, tensors, options, how.bounded ? bounds : SymbolBounds(), empty, how.assumes);
+    };
     try {
-      reading.run(model, checked, tensors, options, how.bounded ? bounds : SymbolBounds(), how);
-      return reading;
+      read_into(reading, {});
     } catch (const CompileError& error) {
       if (reading.names.empty()) throw;  // no size is open
       if (&how == std::end(kAttempts) - 1) fail_with_sizes(error, reading.names);
+      for (const auto& [symbol, bound] : reading.suggested) {
+        if (how.bounded || !bounds.emplace(symbol, bound.first).second) continue;
+        limits.push_back(fmt::format("{} is limited to {}: {}", symbol, bound.first, bound.second));
+      }
+      continue;
     }
-    for (const auto& [symbol, bound] : reading.suggested) {
-      if (how.bounded || !bounds.emplace(symbol, bound.first).second) continue;
-      limits.push_back(fmt::format("{} is limited to {}: {}", symbol, bound.first, bound.second));
-    }
+    if (options.training) return reading;  // a step has samples
+    return with_empty_sizes(std::move(reading), [&](const std::set<std::string>& empty) {
+      Reading other;
+      read_into(other, empty);
+      return other;
+    });
   }
   OCLC_CHECK(false, "the last attempt fails or gives a reading");
   return {};

@@ -224,7 +224,7 @@ Expr Inputs::named(const std::string& input, std::size_t axis, const std::string
   const auto usual = usual_.find(param);
   const std::int64_t likely = typical != options_.typical.end() ? typical->second : usual != usual_.end() ? usual->second : 0;
   const std::int64_t most = bound == bounds_.end() ? kUnbounded : bound->second;
-  const Expr made = Expr::symbol(symbol, least_, most, std::min(likely, most));
+  const Expr made = Expr::symbol(symbol, empty_.count(symbol) != 0 ? 0 : 1, most, std::min(likely, most));
   if (symbol != param && options_.warn && param.find_first_of(" +-*/()") != std::string::npos) {
     options_.warn(fmt::format("{} axis {}: dimension '{}' is the symbol {}", where_of(input), axis, printable(param), symbol));
   }
@@ -232,8 +232,9 @@ Expr Inputs::named(const std::string& input, std::size_t axis, const std::string
   return by_name_.emplace(param, made).first->second;
 }
 
-Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds, std::int64_t least)
-    : options_(options), bounds_(bounds), least_(least) {
+Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds,
+               const std::set<std::string>& empty)
+    : options_(options), bounds_(bounds), empty_(empty) {
   std::set<std::string_view> constants;
   for (const auto& tensor : graph.initializer()) constants.insert(tensor.name());
   std::vector<const ValueInfoProto*> inputs;

@@ -26,8 +26,9 @@ std::string identifier(std::string_view name);
 class Inputs {
  public:
   // Applies --dim and --shape. CompileError if they do not fit the model, or if an input's shape is not known well enough.
-  // `least`: of the sizes that stay open.
-  Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds, std::int64_t least);
+  // `empty`: symbols of sizes that may be 0.
+  Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds,
+         const std::set<std::string>& empty);
 
   struct Input {
     std::string name;
@@ -57,7 +58,7 @@ class Inputs {
 
   const ImportOptions& options_;
   const SymbolBounds& bounds_;
-  const std::int64_t least_;
+  const std::set<std::string>& empty_;
   std::map<std::string, HostTensor> constants_;  // of the options
   std::vector<Input> inputs_;
   std::vector<Sequence> sequences_;

@@ -97,7 +97,7 @@ void require_supported(const std::vector<OpUse>& uses) {
     text += fmt::format("{}{} (opset {}): {} {}: {}", text.empty() ? "" : "; ", printable(op), use.opset, use.count,
                         use.count == 1 ? "node" : "nodes", names);
   }
-  if (!text.empty()) fail("supported operators only", text, advice, ExitCode::unsupported);
+  if (!text.empty()) fail(std::string(kSupportedOnly), text, advice, ExitCode::unsupported);
 }
 
 }  // namespace oclc::onnx

@@ -1,4 +1,5 @@
-// Operators that the host computes: those on texts, and those that order and group. The compiler's reference and the runtime run the same functions.
+// Operators that the host computes: those on texts, and those that order and group. The compiler's reference and the runtime
+// run the same functions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
