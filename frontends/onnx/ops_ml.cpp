@@ -83,15 +83,16 @@ Labels labels_of(OpContext& c, std::string_view whole) {
   return labels;
 }
 
-// Label and scores of two classes of which one number alone speaks: [N, 1].
-Outputs two_classes(OpContext& c, const Labels& labels, Value* one, bool share) {
+// Label and scores of two classes of which one number alone speaks: [N, 1]. The second class is taken above `least`. The first
+// one's score is the rest of 1 if `share`, else the negative.
+Outputs two_classes(OpContext& c, const Labels& labels, Value* one, double least, bool share) {
   const std::string then = post_transform(c);
   const DType dtype = one->type.dtype;
-  Value* yes = c.b.call("greater", {one, c.b.scalar(dtype, share ? 0.5 : 0)});
+  Value* yes = c.b.call("greater", {one, c.b.scalar(dtype, least)});
   const Expr rows = one->type.shape[0];
   Value* at = c.b.reshape(c.b.cast(yes, DType::i64), {rows});
   Value* other = c.b.unary("neg", one);
-  if (share) other = c.b.add(other, 1);
+  if (share && then != "LOGISTIC") other = c.b.add(other, 1);
   Value* both = c.b.concat({other, one}, 1);
   return {labels_at(c, at, labels.whole, labels.texts), c.b.cast(transformed(c, both, then), DType::f32)};
 }
@@ -114,7 +115,7 @@ Outputs trees_classifier(OpContext& c) {
   Value* one = c.b.slice_axis(scores, 1, Expr(ids[0]), Expr(1));
   if (!base.empty()) one = c.b.add(one, base.back());
   const bool share = std::none_of(trees.weights.begin(), trees.weights.end(), [](double w) { return w < 0; });
-  return two_classes(c, labels, one, share);
+  return two_classes(c, labels, one, share ? 0.5 : 0, share);
 }
 
 // x[N, F] W^T + b for coefficients [targets, F].
@@ -140,7 +141,7 @@ Outputs linear_classifier(OpContext& c) {
   Value* scores = linear_scores(c, targets);
   if (targets == 1 && labels.count() == 2) {
     const bool logistic = post_transform(c) == "LOGISTIC";
-    if (!logistic) return two_classes(c, labels, scores, false);
+    if (!logistic) return two_classes(c, labels, scores, 0, true);
     Value* p = c.b.sigmoid(scores);
     Value* at = c.b.cast(c.b.call("greater", {p, c.b.scalar(p->type.dtype, 0.5)}), DType::i64);
     Value* both = c.b.concat({c.b.add(c.b.unary("neg", p), 1), p}, 1);

@@ -301,8 +301,11 @@ Value* tree_scores(OpContext& c, const TreeEnsemble& trees, Value* x, Aggregate 
   for (std::size_t i = 0; i < trees.weights.size(); ++i)
     weights.set(static_cast<std::int64_t>(i), std::isnan(trees.weights[i]) ? nothing : trees.weights[i]);
   Value* said = c.b.gather(c.b.constant(std::move(weights)), at, 0);  // [N, trees, targets]
-  if (aggregate == Aggregate::min) return c.b.reduce("reduce_min", said, {1}, false);
-  if (aggregate == Aggregate::max) return c.b.reduce("reduce_max", said, {1}, false);
+  if (aggregate == Aggregate::min || aggregate == Aggregate::max) {
+    Value* y = c.b.reduce(aggregate == Aggregate::min ? "reduce_min" : "reduce_max", said, {1}, false);
+    // A target of which no tree says anything is 0.
+    return c.b.where(c.b.call("equal", {y, c.b.scalar(y->type.dtype, nothing)}), c.b.scalar(y->type.dtype, 0), y);
+  }
   Value* sum = c.b.reduce("reduce_sum", said, {1}, false);
   return aggregate == Aggregate::sum ? sum : c.b.mul(sum, 1.0 / static_cast<double>(trees.roots.size()));
 }
