@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/support/error.h"
+
 namespace oclc {
 
 class Expr;
@@ -22,6 +24,15 @@ inline constexpr std::int64_t kUnbounded = INT64_MAX;
 
 // Values of symbols by name.
 using SymbolValues = std::map<std::string, std::int64_t, std::less<>>;
+
+// Largest expression, see Expr::size; those of models have tens.
+inline constexpr std::size_t kMostExprSize = 4096;
+
+// An expression would be larger than kMostExprSize.
+class ExprTooLarge : public CompileError {
+ public:
+  explicit ExprTooLarge(std::size_t size);
+};
 
 // Expressions by the names of the symbols that they stand for.
 using Substitution = std::map<std::string, Expr, std::less<>>;
@@ -58,6 +69,9 @@ class Expr {
   std::int64_t lower() const;
   std::int64_t upper() const;
 
+  // How many numbers and symbols its text has, about: what memory and time of all that follows are in proportion to.
+  std::size_t size() const;
+
   // All symbols, sorted by name.
   std::vector<std::string> symbols() const;
   bool uses(std::string_view symbol) const;
@@ -90,7 +104,7 @@ Expr min(const Expr& a, const Expr& b);
 Expr max(const Expr& a, const Expr& b);
 Expr product(std::span<const Expr> factors);
 
-// True if the relation holds for every value of the symbols, as far as can be shown; false otherwise.
+// True if the relation holds for every value of the symbols, as far as can be shown with a limit of work; false otherwise.
 bool known_nonnegative(const Expr& e);
 inline bool known_less(const Expr& a, const Expr& b) { return known_nonnegative(b - a - 1); }
 inline bool known_less_equal(const Expr& a, const Expr& b) { return known_nonnegative(b - a); }

@@ -1,5 +1,6 @@
 // The graph: SSA dataflow over tensors. A Module holds entry points (one Graph each) that share device-resident state.
 #pragma once
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -58,6 +59,11 @@ class Node {
   const T& get(std::string_view name) const;
   template <class T>
   T get_or(std::string_view name, T fallback) const;
+
+ private:
+  friend class Graph;
+  std::list<std::unique_ptr<Node>>::iterator place_;  // in its graph
+  const Graph* graph_ = nullptr;
 };
 
 // Nodes are kept in topological order. Values and nodes live until the graph is destroyed or they are erased.
@@ -99,7 +105,7 @@ class Graph {
   Node* insert(std::unique_ptr<Node> node, Node* before);
   std::vector<std::unique_ptr<Value>> inputs_;
   std::vector<std::pair<std::string, Value*>> outputs_;
-  std::vector<std::unique_ptr<Node>> nodes_;
+  std::list<std::unique_ptr<Node>> nodes_;
   int next_value_ = 0, next_node_ = 0;
 };
 

@@ -75,6 +75,8 @@ class Builder {
   Value* erf(Value* x) { return call("erf", {x}); }
   Value* exp(Value* x) { return call("exp", {x}); }
   Value* sqrt(Value* x) { return call("sqrt", {x}); }
+  // x^(1/p) of a sum of p-th powers: the root of a norm, through which no gradient flows where it is 0.
+  Value* norm_root(Value* x, double p);
   // With a number of x's dtype.
   Value* add(Value* x, double number) { return add(x, scalar(x->type.dtype, number)); }
   Value* mul(Value* x, double number) { return mul(x, scalar(x->type.dtype, number)); }

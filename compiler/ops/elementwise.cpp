@@ -57,6 +57,14 @@ double float_mod(double a, double b) {
   +[](Builder& builder, const Node& node, std::span<Value* const> gradients) -> std::vector<Value*> { \
     return elementwise_gradient(builder, node, gradients[0], derivative);                             \
   }
+// Of operators whose derivatives are infinite at some operands.
+#define OCLC_STEEP_GRADIENT(derivative)                                                               \
+  +[](Builder& builder, const Node& node, std::span<Value* const> gradients) -> std::vector<Value*> { \
+    return steep_gradient(builder, node, gradients[0], derivative);                                   \
+  }
+#define OCLC_STEEP(...)                                                                                                        \
+  OCLC_STEEP_GRADIENT((+[]([[maybe_unused]] Term g, [[maybe_unused]] Term y, [[maybe_unused]] Term a, [[maybe_unused]] Term b, \
+                           [[maybe_unused]] Term c) -> std::vector<Term> { return {__VA_ARGS__}; }))
 #define OCLC_D(...)                                                                                                      \
   OCLC_GRADIENT((+[]([[maybe_unused]] Term g, [[maybe_unused]] Term y, [[maybe_unused]] Term a, [[maybe_unused]] Term b, \
                      [[maybe_unused]] Term c) -> std::vector<Term> { return {__VA_ARGS__}; }))
@@ -78,32 +86,31 @@ constexpr ElementwiseRow kElementwiseRows[] = {
      "-1, 0 or 1; NaN stays",
      {"oclc_sign(a)", "oclc_sign(a)", OCLC_F(a > 0 ? 1 : (a < 0 ? -1 : a)), OCLC_I((a > 0) - (a < 0)), OCLC_U(a + 0 * b != 0)},
      no_gradient},
-    {"exp", 1, Accepts::floats, "e^a", {"oclc_exp(a)", {}, OCLC_F(std::exp(a)), nullptr, nullptr, false, 10}, OCLC_D(g* y)},
+    {"exp", 1, Accepts::floats, "e^a", {"oclc_exp(a)", {}, OCLC_F(std::exp(a)), nullptr, nullptr, false, 10}, OCLC_STEEP(g* y)},
     {"log",
      1,
      Accepts::floats,
      "natural logarithm",
      {"log(a)", {}, OCLC_F(std::log(a)), nullptr, nullptr, false, 10},
-     OCLC_D(g / a)},
+     OCLC_STEEP(g / a)},
     {"sqrt",
      1,
      Accepts::floats,
      "a^(1/2)",
      {"sqrt(a)", {}, OCLC_F(std::sqrt(a)), nullptr, nullptr, false, 4},
-     // At 0, where there is none, that of norms: 0.
-     OCLC_D(select(y.binary("equal", y.number(0)), g.number(0), 0.5 * g / y))},
+     OCLC_STEEP(0.5 * g / y)},
     {"rsqrt",
      1,
      Accepts::floats,
      "a^(-1/2)",
      {"(1 / sqrt(a))", {}, OCLC_F(1 / std::sqrt(a)), nullptr, nullptr, false, 8},
-     OCLC_D(-0.5 * g * (y * y * y))},
+     OCLC_STEEP(-0.5 * g * (y * y * y))},
     {"reciprocal",
      1,
      Accepts::floats,
      "1 / a",
      {"(1 / a)", {}, OCLC_F(1 / a), nullptr, nullptr, false, 4},
-     OCLC_D(-(g*(y* y)))},
+     OCLC_STEEP(-(g*(y* y)))},
     {"floor", 1, Accepts::floats, "largest integer <= a", {"floor(a)", {}, OCLC_F(std::floor(a))}, no_gradient},
     {"ceil", 1, Accepts::floats, "smallest integer >= a", {"ceil(a)", {}, OCLC_F(std::ceil(a))}, no_gradient},
     {"round", 1, Accepts::floats, "nearest integer, ties to even", {"rint(a)", {}, OCLC_F(std::nearbyint(a))}, no_gradient},
@@ -130,13 +137,13 @@ constexpr ElementwiseRow kElementwiseRows[] = {
      Accepts::floats,
      "inverse sine",
      {"asin(a)", {}, OCLC_F(std::asin(a)), nullptr, nullptr, false, 20},
-     OCLC_D(g*((1 - a) * (1 + a)).unary("rsqrt"))},
+     OCLC_STEEP(g*((1 - a) * (1 + a)).unary("rsqrt"))},
     {"acos",
      1,
      Accepts::floats,
      "inverse cosine",
      {"acos(a)", {}, OCLC_F(std::acos(a)), nullptr, nullptr, false, 20},
-     OCLC_D(-(g*((1 - a) * (1 + a)).unary("rsqrt")))},
+     OCLC_STEEP(-(g*((1 - a) * (1 + a)).unary("rsqrt")))},
     {"atan",
      1,
      Accepts::floats,
@@ -166,13 +173,13 @@ constexpr ElementwiseRow kElementwiseRows[] = {
      Accepts::floats,
      "inverse hyperbolic cosine",
      {"acosh(a)", {}, OCLC_F(std::acosh(a)), nullptr, nullptr, false, 20},
-     OCLC_D(g*((a - 1) * (1 + a)).unary("rsqrt"))},
+     OCLC_STEEP(g*((a - 1) * (1 + a)).unary("rsqrt"))},
     {"atanh",
      1,
      Accepts::floats,
      "inverse hyperbolic tangent",
      {"atanh(a)", {}, OCLC_F(std::atanh(a)), nullptr, nullptr, false, 20},
-     OCLC_D(g / ((1 - a) * (1 + a)))},
+     OCLC_STEEP(g / ((1 - a) * (1 + a)))},
     {"tanh",
      1,
      Accepts::floats,
@@ -234,13 +241,13 @@ constexpr ElementwiseRow kElementwiseRows[] = {
      Accepts::numbers,
      "a / b; integers truncate, x / 0 = 0",
      {"(a / b)", "oclc_div(a, b)", OCLC_F(a / b), OCLC_I(int_div(a, b)), OCLC_U(b == 0 ? 0 : a / b), false, 4},
-     OCLC_D(g / b, -(g* y / b))},
+     OCLC_GRADIENT(div_derivative)},
     {"pow",
      2,
      Accepts::numbers,
      "a^b",
      {"pow(a, b)", "oclc_pow(a, b)", OCLC_F(std::pow(a, b)), OCLC_I(int_pow(a, b)), nullptr, false, 30},
-     OCLC_GRADIENT(pow_derivative)},
+     OCLC_STEEP_GRADIENT(pow_derivative)},
     {"max",
      2,
      Accepts::numbers,

@@ -11,6 +11,7 @@
 namespace oclc::onnx {
 namespace {
 
+constexpr int kDeepestLoops = 8;               // within each other, as plans have them
 constexpr std::int64_t kMostUnrolled = 1024;   // trips
 constexpr std::int64_t kMostCollected = 4096;  // trips for whose results memory is had before their number is known
 constexpr std::int64_t kUnrolledNodes = 64;    // trips times nodes that are read again for each trip
@@ -70,11 +71,16 @@ Lowering::Body::Body(Lowering& lowering, const OpContext& c, Scope& around)
       builder(*body_.graph, c.b),
       scope(&around, builder),
       lowering_(lowering) {
+  if (lowering.depth_ == kDeepestLoops)
+    c.unsupported(fmt::format("at most {} loops and choices of the model's data within each other", kDeepestLoops), "more",
+                  "give the inputs that the conditions need when compiling, or nest less");
+  ++lowering.depth_;
   body_.graph->name = fmt::format("body{}", lowering.loops_++);
   scope.body = &body_;
 }
 
 Lowering::Body::~Body() {
+  --lowering_.depth_;
   if (body_.graph) lowering_.discarded_.push_back(std::move(body_.graph));
 }
 

@@ -57,6 +57,7 @@ class Lowering : public OpHost {
   void warn(const std::string& text) override;
   bool training() const override { return states_ != nullptr; }
   void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) override;
+  std::int64_t count_made(std::int64_t more) override { return made_ += more; }
   const Bundle* bundle(const Value* value) const override;
   Value* make_bundle(Bundle bundle) override;
 
@@ -125,8 +126,9 @@ class Lowering : public OpHost {
   Builder main_builder_;
   Builder* builder_ = &main_builder_;  // of the graph that is being read into
   const Call* call_ = nullptr;
-  std::int64_t expanded_ = 0;                      // nodes of bodies, each time they were read
+  std::int64_t made_ = 0;                          // nodes beyond those of the file
   int loops_ = 0;                                  // so far; makes the names of their counters
+  int depth_ = 0;                                  // of bodies of loops that are being read
   std::unordered_set<const Value*> initializers_;  // of the main graph, as far as they were looked up
   std::vector<std::unique_ptr<Value>> handles_;    // stand for what is no tensor; in no graph
   std::unordered_map<const Value*, Bundle> bundles_;

@@ -138,7 +138,7 @@ Outputs lp_pooling(OpContext& c) {
   Value* powers = p == 1 ? x : p == 2 ? c.b.mul(x, x) : c.b.pow(x, c.b.scalar(dtype, p));
   Value* sum = c.b.mul(
       c.b.avg_pool(c.b.pad(powers, before, after), {w.kernel, w.strides, w.dilations, {}, c.flag("ceil_mode"), true}), count);
-  return {p == 1 ? sum : p == 2 ? c.b.sqrt(sum) : c.b.pow(sum, c.b.scalar(dtype, 1 / p))};
+  return {c.b.norm_root(sum, p)};
 }
 
 Outputs global_lp_pooling(OpContext& c) {
@@ -149,7 +149,7 @@ Outputs global_lp_pooling(OpContext& c) {
   std::iota(axes.begin(), axes.end(), 2);
   const DType dtype = x->type.dtype;
   Value* sum = c.b.reduce("reduce_sum", c.b.pow(x, c.b.scalar(dtype, p)), axes, true);
-  return {c.b.pow(sum, c.b.scalar(dtype, 1 / p))};
+  return {c.b.norm_root(sum, p)};
 }
 
 // The place of each maximum is written down; the other elements are 0.

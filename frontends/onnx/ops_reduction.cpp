@@ -40,7 +40,7 @@ Value* reduced(OpContext& c, const Over& over) {
   Value* x = c.input(0);
   const std::string_view kind = c.core();
   if (kind == "l1") return reduce(c, "reduce_sum", c.b.unary("abs", x), over);
-  if (kind == "l2") return c.b.sqrt(reduce(c, "reduce_sum", c.b.mul(x, x), over));
+  if (kind == "l2") return c.b.norm_root(reduce(c, "reduce_sum", c.b.mul(x, x), over), 2);
   if (kind == "log_sum") return c.b.unary("log", reduce(c, "reduce_sum", x, over));
   if (kind == "sum_square") return reduce(c, "reduce_sum", c.b.mul(x, x), over);
   if (kind == "log_sum_exp") {

@@ -4,11 +4,11 @@
 #include <cstring>
 #include <set>
 
-#include "runtime/package/number_text.h"
 #include "runtime/package/order/order.h"
-#include "runtime/package/regex.h"
-#include "runtime/package/unicode.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/text/number_text.h"
+#include "runtime/package/text/regex.h"
+#include "runtime/package/text/unicode.h"
+#include "runtime/package/verify/verify.h"
 
 namespace oclc::package {
 namespace {

@@ -8,9 +8,9 @@
 #include <limits>
 #include <random>
 
-#include "runtime/package/number_text.h"
-#include "runtime/package/regex.h"
-#include "runtime/package/unicode.h"
+#include "runtime/package/text/number_text.h"
+#include "runtime/package/text/regex.h"
+#include "runtime/package/text/unicode.h"
 
 namespace oclc::package {
 namespace {

@@ -75,3 +75,24 @@ TEST_CASE("wild assumptions are refused") {
   plan.assumptions.push_back(std::move(a));
   CHECK(verify_error(plan).substr(0, 13) == "assumption 0:");
 }
+
+TEST_CASE("case 62: a program whose parts are not its kernel's is refused") {
+  const std::string where = "entry point 'predict' step 0 'add'";
+  const auto error_after = [](const auto& change) {
+    fb::PlanT plan = plan_with_part();
+    plan.programs.push_back(program("add", plan.programs[0]->source));
+    plan.programs[1]->part_bytes = {100};
+    plan.entries[0]->steps[0]->body.AsLaunch()->program = 1;
+    change(plan);
+    return verify_error(plan);
+  };
+  CHECK(error_after([](fb::PlanT&) {}) == "");
+  CHECK(error_after([](fb::PlanT& p) {
+          p.programs[1]->part_bytes = {100, 100};
+        }) == where + ": has 1 parts, its program is of kernel 'add' with 2");
+  CHECK(error_after([](fb::PlanT& p) { p.programs[1]->name = "sum"; }) ==
+        where + ": has 1 parts, its program is of kernel 'sum' with 1");
+  // The runtime makes macros of the name.
+  CHECK(error_after([](fb::PlanT& p) { p.programs[1]->name = "add -DX"; }) ==
+        "program 1: has parts, and its name is not an identifier");
+}

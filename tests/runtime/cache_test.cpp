@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -272,4 +273,67 @@ TEST_CASE("case 89, fact 5: a plan that does not fit the device is refused befor
         "state 0, constants 16), device '" +
             std::string(context.device().name) + "' has " + std::to_string(context.device().global_bytes) +
             "; use a smaller batch");
+}
+
+TEST_CASE("the cache's files are listed by use and removed by age and size") {
+  TempDir dir;
+  make(dir.path().c_str());
+  const std::string entry = entries(dir.path()).at(0);
+  for (const auto& [name, age] : {std::pair("old.bin", 86400 * 3), std::pair("older.log", 86400 * 5)}) {
+    std::ofstream(dir / name) << "x";
+    fs::last_write_time(dir / name, fs::file_time_type::clock::now() - std::chrono::seconds(age));
+  }
+  std::ofstream(dir / "other.txt") << "not the cache's";
+  struct Seen {
+    std::string path, device, producer;
+    bool binary, damaged;
+  };
+  std::vector<Seen> seen;
+  const auto visit = [](void* user, const oclc_cache_entry* e) {
+    static_cast<std::vector<Seen>*>(user)->push_back({e->path, e->device, e->producer, e->binary != 0, e->damaged != 0});
+  };
+  CHECK(oclc_cache_visit(dir.path().c_str(), visit, &seen, nullptr) == OCLC_OK);
+  REQUIRE(seen.size() == 3);
+  CHECK(seen[0].path == entry);
+  CHECK(seen[0].device == std::string(rt::Context().device().name));
+  CHECK(seen[0].producer == std::string("oclc ") + oclc_version());
+  CHECK(!seen[0].damaged);
+  CHECK(seen[1].path == dir / "old.bin");
+  CHECK(seen[1].damaged);
+  CHECK(!seen[2].binary);
+  std::uint32_t removed = 0;
+  std::uint64_t bytes = 0;
+  CHECK(oclc_cache_prune(dir.path().c_str(), UINT64_MAX, 86400 * 4, &removed, &bytes, nullptr) == OCLC_OK);
+  CHECK(removed == 1);
+  CHECK(bytes == 1);
+  CHECK(!fs::exists(dir / "older.log"));
+  CHECK(oclc_cache_prune(dir.path().c_str(), fs::file_size(entry), -1, &removed, &bytes, nullptr) == OCLC_OK);
+  CHECK(removed == 1);
+  CHECK(!fs::exists(dir / "old.bin"));
+  CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
+  CHECK(oclc_cache_prune(dir.path().c_str(), 0, -1, &removed, &bytes, nullptr) == OCLC_OK);
+  CHECK(removed == 1);
+  CHECK(make(dir.path().c_str()).stats.programs_built == 1);
+  CHECK(fs::exists(dir / "other.txt"));
+  CHECK(oclc_cache_prune((dir / "absent").c_str(), 0, -1, &removed, &bytes, nullptr) == OCLC_OK);
+  CHECK(removed == 0);
+}
+
+TEST_CASE("after a driver's update programs are compiled anew, and what the old one compiled stays until there is no room") {
+  TempDir dir;
+  make(dir.path().c_str());
+  const fs::path entry = entries(dir.path()).at(0);
+  // The entry of another driver: its key, and so its place, differ. Under this driver's place it is taken for none of ours.
+  std::string text;
+  {
+    std::ifstream in(entry, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  CHECK(text.find(std::string("\n") + rt::Context().device().driver + "\n") != std::string::npos);
+  fs::rename(entry, dir / "0123456789abcdef.bin");
+  const Made made = make(dir.path().c_str());
+  CHECK(made.stats.programs_built == 1);
+  CHECK(made.result == kExpected);
+  CHECK(made.messages.empty());
+  CHECK(entries(dir.path()).size() == 2);
 }

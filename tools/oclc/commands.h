@@ -7,6 +7,7 @@ namespace oclc::tool {
 
 int compile_command(int argc, char** argv, std::string& file);
 int bench_command(int argc, char** argv, std::string& file);
+int cache_command(int argc, char** argv, std::string& file);
 int conformance_command(int argc, char** argv, std::string& file);
 int check_gradients_command(int argc, char** argv, std::string& file);
 int devices_command(int argc, char** argv, std::string& file);

@@ -28,6 +28,7 @@ namespace {
 constexpr std::string_view kCompileHelp =
     R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
        oclc bench MODEL...                        fused beside unfused, timed on a device
+       oclc cache list|prune|clear                binaries of programs that were kept
        oclc check-gradients MODEL                 gradients beside finite differences, on the host
        oclc conformance DIR...                    ONNX's backend test cases, compiled, run and compared
        oclc devices [--targets]                   OpenCL devices, or the targets known
@@ -50,7 +51,8 @@ Compilation
   --precision CONTRACT     strict | fp32 | fast | tf32 | bf16 (default: fp32)
   --tuned FILE             take tiles and strategies that oclc tune found best, where the database has them
 Training
-  --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits
+  --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits,
+                           or output: the model's own output is the loss
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
   --accumulate, --init, --train-seed N   add the entries accumulate_step, init (parameters drawn anew); seed of dropout and init

@@ -18,6 +18,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {{"bench", bench_command},
+                                 {"cache", cache_command},
                                  {"check-gradients", check_gradients_command},
                                  {"conformance", conformance_command},
                                  {"devices", devices_command},
@@ -33,9 +34,10 @@ int dispatch(int argc, char** argv, std::string& file) {
   const bool word = !first.empty() && first.find_first_of("./") == first.npos && first.front() != '-';
   std::error_code ignored;
   if (word && !std::filesystem::exists(first, ignored))
-    usage_error(fmt::format(
-        "wanted a model file or a command (bench, check-gradients, conformance, devices, export-onnx, info, tune), found '{}'",
-        first));
+    usage_error(
+        fmt::format("wanted a model file or a command (bench, cache, check-gradients, conformance, devices, export-onnx, info, "
+                    "tune), found '{}'",
+                    first));
   return compile_command(argc, argv, file);
 }
 

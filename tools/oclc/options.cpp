@@ -8,6 +8,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "frontends/pt2/import.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
 #include "tools/oclc/tuned.h"
@@ -43,6 +44,13 @@ void check_precision(const std::string& precision, const Target& target) {
                       .found = fmt::format("'{}' for target {}", precision, target.name),
                       .advice = "no kernel computes in it there; `tf32` is the nearest",
                       .exit_code = ExitCode::unsupported});
+}
+
+// What programs of PyTorch have no use for is refused.
+Pt2Options pt2_options(const ImportOptions& options) {
+  if (!options.shapes.empty() || !options.lengths.empty() || options.external_data_dir)
+    usage_error("--shape, --length and --external-data-dir are of ONNX models; of exported programs --dim binds symbols");
+  return {options.training, {options.dims.begin(), options.dims.end()}};
 }
 
 std::vector<std::byte> standard_input(std::int64_t limit) {
@@ -186,6 +194,7 @@ bool parse(CLI::App& app, int argc, char** argv, std::string_view help) {
 
 std::shared_ptr<Module> read_model(const std::string& file, const ImportOptions& options) {
   if (file == "-") return import_onnx_bytes(standard_input(options.limits.file_bytes), {}, options);
+  if (is_pt2(file)) return import_pt2(file, pt2_options(options));
   return import_onnx(file, options);
 }
 

@@ -143,6 +143,19 @@ std::optional<Options> parse_options(int argc, char** argv) {
   CLI::Option* profile_option =
       app.add_flag("--profile{table}", o.profile, "Time per launch: table, json or csv")->group(timing);
   app.add_option("--trace", o.trace, "Launches of one run as Chrome/Perfetto JSON")->type_name("FILE")->group(timing);
+  const std::string limits = "Limits";
+  app.add_option("--memory-limit", o.memory_limit, "Most bytes that the plan may take on the device")
+      ->type_name("BYTES")
+      ->group(limits)
+      ->check(CLI::PositiveNumber);
+  app.add_option("--max-host-steps", o.max_host_steps, "Most launches, trips of loops and steps of the host in a run")
+      ->type_name("N")
+      ->group(limits)
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--explain-start", o.explain_start, "Where the time to the first results goes")->group(timing);
+  app.add_flag("--warm", o.warm,
+               "Fill the caches: run every entry point once on made-up inputs, so that no later start compiles")
+      ->group(timing);
   app.add_flag("--json", o.json, "One JSON document on standard output");
   app.add_flag("-q,--quiet", o.quiet, "No progress, no notes");
   app.add_flag("-v,--verbose", o.verbose, "Device, memory and start-up times");

@@ -6,7 +6,7 @@
 #include "runtime/package/half.h"
 #include "runtime/package/order/keys.h"
 #include "runtime/package/order/order.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 
 namespace oclc::package {
 namespace {
