@@ -205,12 +205,13 @@ Expr ExprAccess::make(std::vector<ExprTerm> terms) {
   return e;
 }
 
-Expr Expr::symbol(std::string name, std::int64_t lo, std::int64_t hi) {
+Expr Expr::symbol(std::string name, std::int64_t lo, std::int64_t hi, std::int64_t typical) {
   auto atom = std::make_shared<ExprAtom>();
   atom->kind = ExprAtom::Kind::symbol;
   atom->key = std::move(name);
   atom->lo = lo;
   atom->hi = hi;
+  atom->typical = typical;
   return from_atom(atom);
 }
 

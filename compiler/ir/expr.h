@@ -43,8 +43,9 @@ class Expr {
   Expr(std::int64_t value) : value_(value) {}  // NOLINT: constants convert
   Expr(int value) : value_(value) {}           // NOLINT
 
-  // A symbol with lo <= value <= hi. Two symbols of one name are the same symbol; give them the same bounds.
-  static Expr symbol(std::string name, std::int64_t lo = 1, std::int64_t hi = kUnbounded);
+  // A symbol with lo <= value <= hi. Two symbols of one name are the same symbol; give them the same bounds. `typical`: a value
+  // to reckon costs with, see typical.h; 0: none is known.
+  static Expr symbol(std::string name, std::int64_t lo = 1, std::int64_t hi = kUnbounded, std::int64_t typical = 0);
   // An axis of an iteration space: 0 <= value < extent, where extent may be symbolic.
   static Expr axis(std::string name, const Expr& extent);
 

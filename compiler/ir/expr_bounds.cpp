@@ -41,12 +41,18 @@ Interval multiply(Interval x, Interval y) {
 
 Interval interval(const Expr& e);
 
+// By 0 there is no value: a divisor from 0 on is one from 1 on.
+Interval divisors(const Expr& e) {
+  const Interval d = interval(e);
+  return {d.lo == 0 ? 1 : d.lo, d.hi};
+}
+
 Interval bounds_of(const ExprAtom& atom) {
   switch (atom.kind) {
     case ExprAtom::Kind::symbol:
       return {atom.lo, atom.hi};
     case ExprAtom::Kind::floor_div: {
-      const Interval x = interval(atom.a), d = interval(atom.b);
+      const Interval x = interval(atom.a), d = divisors(atom.b);
       if (d.lo < 1) return {-kUnbounded, kUnbounded};
       const auto divide = [](std::int64_t v, std::int64_t by) -> std::int64_t {
         if (infinite(v)) return v;
@@ -56,7 +62,7 @@ Interval bounds_of(const ExprAtom& atom) {
       return {std::min(divide(x.lo, d.lo), divide(x.lo, d.hi)), std::max(divide(x.hi, d.lo), divide(x.hi, d.hi))};
     }
     case ExprAtom::Kind::floor_mod: {
-      const Interval d = interval(atom.b);
+      const Interval d = divisors(atom.b);
       if (d.lo < 1) return {-kUnbounded, kUnbounded};
       return {0, infinite(d.hi) ? kUnbounded : d.hi - 1};
     }

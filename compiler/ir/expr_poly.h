@@ -13,6 +13,7 @@ struct ExprAtom {
   Kind kind = Kind::symbol;
   std::string key;                       // a symbol's name, else the canonical text; identity of the atom
   std::int64_t lo = 1, hi = kUnbounded;  // bounds of its value
+  std::int64_t typical = 0;              // symbol: a likely value, or 0
   bool has_extent = false;               // symbol: an axis, value < a
   Expr a, b;                             // operands; an axis' extent in `a`
   Expr quotient;                         // floor_mod: floor_div(a, b), which sums look for

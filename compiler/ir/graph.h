@@ -125,11 +125,18 @@ struct StateVariable {
   std::vector<StatePart> parts;  // none: the variable itself
 };
 
+// Two dimensions that must be equal when a plan runs: the model's node asks for it.
+struct Assumption {
+  Expr left, right;
+  std::string node;
+};
+
 struct Module {
   std::string name;
   std::vector<Expr> symbols;  // the dimension symbols, in order of appearance
   std::vector<StateVariable> states;
   std::vector<std::unique_ptr<Graph>> entries;
+  std::vector<Assumption> assumptions;
 };
 
 // A constant node's tensor, or null.

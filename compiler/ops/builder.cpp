@@ -29,7 +29,9 @@ std::int64_t flag(bool value) { return value ? 1 : 0; }
 }  // namespace
 
 Node* Builder::node(std::string_view name, std::vector<Value*> inputs, Attributes attributes) {
-  return graph_.add(op(name), std::move(inputs), std::move(attributes), source_);
+  const OpDef& def = op(name);
+  if (assumptions_) fit_operands(def, inputs, attributes);
+  return graph_.add(def, std::move(inputs), std::move(attributes), source_);
 }
 
 Value* Builder::call(std::string_view name, std::vector<Value*> inputs, Attributes attributes) {

@@ -83,6 +83,8 @@ class OpContext {
   Value* input(std::size_t i) const;
   Value* optional_input(std::size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
   void drop_last_input() { inputs_.pop_back(); }
+  // For readers that hand on to that of another operator.
+  void set_input(std::size_t i, Value* value) { inputs_.at(i) = value; }
   const Shape& shape(std::size_t i) const { return input(i)->type.shape; }
   std::size_t rank(std::size_t i) const { return input(i)->type.rank(); }
 

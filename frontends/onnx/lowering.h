@@ -47,7 +47,7 @@ struct Call {
 class Lowering : public OpHost {
  public:
   Lowering(const CheckedModel& model, TensorStore& tensors, const ImportOptions& options, std::vector<StateVariable>* states,
-           Suggestions& suggested);
+           Suggestions& suggested, Assumptions* assumptions);
 
   std::unique_ptr<Graph> run(oclc_onnx::GraphProto& graph, const Inputs& inputs);
 
@@ -64,6 +64,7 @@ class Lowering : public OpHost {
  private:
   struct Repeated;
   class Body;
+  struct Branches;
 
   std::optional<HostTensor> input_value(const Value* value) const;
   const oclc_onnx::AttributeProto* resolve(const oclc_onnx::AttributeProto& attribute) const;
@@ -93,8 +94,9 @@ class Lowering : public OpHost {
   void control(Control read, oclc_onnx::NodeProto& node, std::vector<Value*> inputs, const std::string& label,
                std::int64_t opset, Scope& scope);
   Outputs branch(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
-  Outputs either_branch(OpContext& c, const Value* condition, oclc_onnx::GraphProto& otherwise, oclc_onnx::GraphProto& then,
-                        Scope& scope);
+  // branches.cpp
+  void read_branches(OpContext& c, Branches& branches, Scope& scope);
+  Outputs either_branch(OpContext& c, const Value* condition, Branches& branches, Scope& scope);
   Outputs loop(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs scan(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs scan_batches(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);

@@ -128,7 +128,7 @@ class Session {
   void make_entry(std::uint32_t index);
   void make_state();
   void check_tensor(const Port& port, const oclc_tensor& tensor) const;
-  std::vector<std::int64_t> resolve_symbols(const Entry& entry, bool all) const;
+  std::vector<std::int64_t> resolve_symbols(const Entry& entry, bool all, std::vector<bool>* found = nullptr) const;
   bool is_computed(const oclc::plan::Expr* e) const;  // from what a Read step finds
   static std::vector<std::int64_t> largest_shape(const oclc::plan::Binding& binding, std::span<const package::Range> ranges);
   void check_shapes(const Entry& entry, std::span<const std::int64_t> symbols) const;

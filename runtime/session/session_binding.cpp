@@ -5,7 +5,9 @@
 #include "runtime/failure.h"
 #include "runtime/flat.h"
 #include "runtime/package/verify/verify.h"
+#include "runtime/session/assumptions.h"
 #include "runtime/session/expressions.h"
+#include "runtime/session/solve_dims.h"
 
 namespace oclc::runtime {
 namespace {
@@ -137,7 +139,7 @@ void Session::set_tensor(std::uint32_t index, oclc_direction direction, const ch
 
 // Values of the symbols from bound dims and from inputs whose shape has a symbol by itself. With `all`, every symbol that the
 // entry point uses must have one.
-std::vector<std::int64_t> Session::resolve_symbols(const Entry& e, bool all) const {
+std::vector<std::int64_t> Session::resolve_symbols(const Entry& e, bool all, std::vector<bool>* found) const {
   std::vector<std::int64_t> values(dims_.size(), -1);
   std::vector<std::string> sources(dims_.size());
   for (std::size_t i = 0; i < dims_.size(); ++i)
@@ -162,6 +164,26 @@ std::vector<std::int64_t> Session::resolve_symbols(const Entry& e, bool all) con
       sources[s] = source;
     }
   }
+  for (bool found = true; found;) {
+    found = false;
+    for (const Port& p : e.ports) {
+      if (!p.input || !p.bound) continue;
+      for (std::uint32_t d = 0; d < rank(*p.binding); ++d) {
+        int symbol = -1;
+        std::int64_t value = 0;
+        if (!solve_dim(p.binding->shape()->Get(d), p.bound->shape[d], values, symbol, value)) continue;
+        const fb::Symbol& info = *plan().symbols()->Get(static_cast<std::uint32_t>(symbol));
+        if (info.loop() || info.upper()) continue;
+        if (value < info.lo() || value > info.hi())
+          throw Failure(OCLC_E_BINDING, "dimension '" + info.name()->str() + "': " + p.label + " dimension " +
+                                            std::to_string(d) + " is " + std::to_string(p.bound->shape[d]) +
+                                            ", outside the range that the plan was compiled for");
+        values[static_cast<std::size_t>(symbol)] = value;
+        found = true;
+      }
+    }
+  }
+  std::vector<bool> known(values.size(), true);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i] >= 0) continue;
     if (all && e.used_symbols[i] && !plan().symbols()->Get(static_cast<std::uint32_t>(i))->loop())
@@ -169,7 +191,10 @@ std::vector<std::int64_t> Session::resolve_symbols(const Entry& e, bool all) con
                                         "' has no value: bind the inputs of entry point '" + e.name +
                                         "' first, or the dimension itself");
     values[i] = 0;
+    known[i] = false;
   }
+  if (all) check_assumptions(plan(), values, known);
+  if (found) *found = known;
   return package::largest_reads(plan(), values);
 }
 
@@ -270,13 +295,10 @@ std::vector<std::int64_t> Session::shape(std::uint32_t index, oclc_direction dir
   Entry& e = entry(index);
   const Port& p = port(e, direction, name);
   const bool ran = !e.dirty && !e.found.empty();
-  const auto symbols = ran ? e.found : resolve_symbols(e, false);
-  std::vector<bool> known(symbols.size(), false);
+  std::vector<bool> known(dims_.size(), true);
+  const auto symbols = ran ? e.found : resolve_symbols(e, false, &known);
   for (std::size_t i = 0; i < dims_.size(); ++i)
-    known[i] = dims_[i] >= 0 || plan().symbols()->Get(static_cast<std::uint32_t>(i))->upper();
-  for (const Port& q : e.ports)
-    for (std::uint32_t d = 0; q.input && q.bound && d < rank(*q.binding); ++d)
-      if (const int s = plain_symbol(q.binding->shape()->Get(d)); s >= 0) known[static_cast<std::size_t>(s)] = true;
+    known[i] = known[i] || plan().symbols()->Get(static_cast<std::uint32_t>(i))->upper();
   std::vector<std::int64_t> result;
   for (std::uint32_t d = 0; d < rank(*p.binding); ++d) {
     const fb::Expr* dimension = p.binding->shape()->Get(d);

@@ -1,6 +1,8 @@
 // Launches that do several steps one after another: what a plan may say of their parts.
 #include <doctest/doctest.h>
 
+#include <optional>
+
 #include "tests/package/verify_error.h"
 #include "tests/runtime/plan_builder.h"
 
@@ -49,6 +51,29 @@ TEST_CASE("case 62: wild parts of launches are refused") {
         where + " argument 1: buffer 1 'b' is written, but is an input");
   CHECK(error_after([](fb::PartT& p) { p.args[0] = reads(2); }) ==
         where + " argument 0: buffer 2 'w' is not one that the launch uses so");
+}
+
+TEST_CASE("wild assumptions are refused") {
+  const auto with = [](const char* node, const std::optional<E>& left, const std::optional<E>& right) {
+    fb::PlanT plan = vector_plan();
+    auto a = std::make_unique<fb::AssumptionT>();
+    a->node = node;
+    if (left) a->left = left->ptr();
+    if (right) a->right = right->ptr();
+    plan.assumptions.push_back(std::move(a));
+    return verify_error(plan);
+  };
+  CHECK(with("join", E(1), E(2)).empty());  // a run compares them
+  CHECK(with("join", std::nullopt, E(2)).substr(0, 13) == "assumption 0:");
+  CHECK(with("join", E(1), std::nullopt).substr(0, 13) == "assumption 0:");
+  fb::PlanT plan = vector_plan();
+  auto a = std::make_unique<fb::AssumptionT>();
+  a->node = "join";
+  a->left = E(1).ptr();
+  a->right = std::make_unique<fb::ExprT>();
+  a->right->code = {1000};
+  plan.assumptions.push_back(std::move(a));
+  CHECK(verify_error(plan).substr(0, 13) == "assumption 0:");
 }
 
 TEST_CASE("case 62: a program whose parts are not its kernel's is refused") {

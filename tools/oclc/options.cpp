@@ -93,7 +93,9 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
 void add_read_options(CLI::App& app, ReadOptions& options) {
   app.add_option("--dim", options.dims)->allow_extra_args(false);
   app.add_option("--shape", options.shapes)->allow_extra_args(false);
+  app.add_option("--typical", options.typical)->allow_extra_args(false);
   app.add_option("--length", options.lengths)->allow_extra_args(false);
+  app.add_option("--value", options.values)->allow_extra_args(false);
   app.add_option("--external-data-dir", options.external_data_dir);
   app.add_flag("--allow-symlinks", options.allow_symlinks);
   app.add_flag("--allow-newer-opset", options.allow_newer_opset);
@@ -109,13 +111,13 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
   app.add_option("--precision", options.precision);
 }
 
-SymbolValues parse_dims(const std::vector<std::string>& texts) {
+SymbolValues parse_dims(const std::vector<std::string>& texts, std::string_view option) {
   SymbolValues dims;
   for (const std::string& text : texts) {
-    const auto [name, value] = assignment("--dim", "NAME=NUMBER", text);
+    const auto [name, value] = assignment(option, "NAME=NUMBER", text);
     const auto n = number(value);
-    if (!n) usage_error(fmt::format("wanted --dim NAME=NUMBER, found '{}'", text));
-    if (!dims.emplace(name, *n).second) usage_error(fmt::format("--dim {} is given twice", name));
+    if (!n) usage_error(fmt::format("wanted {} NAME=NUMBER, found '{}'", option, text));
+    if (!dims.emplace(name, *n).second) usage_error(fmt::format("{} {} is given twice", option, name));
   }
   return dims;
 }
@@ -123,6 +125,7 @@ SymbolValues parse_dims(const std::vector<std::string>& texts) {
 ImportOptions import_options(const ReadOptions& options) {
   ImportOptions reading;
   for (const auto& [name, value] : parse_dims(options.dims)) reading.dims[name] = value;
+  for (const auto& [name, value] : parse_dims(options.typical, "--typical")) reading.typical[name] = value;
   for (const std::string& text : options.shapes) {
     const auto [name, dims] = assignment("--shape", "NAME=1x3x224x224", text);
     std::vector<std::int64_t> shape;
@@ -140,6 +143,16 @@ ImportOptions import_options(const ReadOptions& options) {
     const auto n = value == "none" ? std::optional<std::int64_t>(-1) : number(value);
     if (!n) usage_error(fmt::format("wanted --length NAME=NUMBER or NAME=none, found '{}'", text));
     if (!reading.lengths.emplace(name, *n).second) usage_error(fmt::format("--length {} is given twice", name));
+  }
+  for (const std::string& text : options.values) {
+    const auto [name, list] = assignment("--value", "NAME=NUMBER[,NUMBER...]", text);
+    std::vector<std::string> numbers;
+    for (std::size_t at = 0; at <= list.size();) {
+      const std::size_t end = std::min(list.find(',', at), list.size());
+      numbers.push_back(list.substr(at, end - at));
+      at = end + 1;
+    }
+    if (!reading.values.emplace(name, numbers).second) usage_error(fmt::format("--value {} is given twice", name));
   }
   if (!options.external_data_dir.empty()) reading.external_data_dir = options.external_data_dir;
   reading.allow_links = options.allow_symlinks;

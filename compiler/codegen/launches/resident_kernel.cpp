@@ -218,10 +218,9 @@ class ResidentCode : private ResidentArguments {
   Claims claims_of(GeneratedKernel& g, const std::vector<PersistentKernel::Argument>& operands, const std::string& name,
                    ResidentKernel::Part& part) {
     OCLC_CHECK(g.local.size() == 1 && g.local[0] == 1, "a resident launch has groups of one work-item");
-    const auto own = static_cast<int>(schedule_.buffers.size()), packed = static_cast<int>(out_.kernel.packed.size()),
-               count = static_cast<int>(operands.size());
+    const auto count = static_cast<int>(operands.size());
     out_.kernel.amx = out_.kernel.amx || g.amx;
-    for (Buffer& buffer : g.packed) out_.kernel.packed.push_back(std::move(buffer));
+    const std::vector<int> packed = take_packed(g.packed);
     std::vector<std::string> arguments;
     for (const KernelArgument& argument : g.arguments) {
       if (argument.kind == KernelArgument::Kind::dimension) {
@@ -229,9 +228,9 @@ class ResidentCode : private ResidentArguments {
         symbols_.insert(argument.symbol);
         continue;
       }
-      const PersistentKernel::Argument operand = argument.operand < count
-                                                     ? operands[static_cast<std::size_t>(argument.operand)]
-                                                     : PersistentKernel::Argument{own + packed + argument.operand - count};
+      const PersistentKernel::Argument operand =
+          argument.operand < count ? operands[static_cast<std::size_t>(argument.operand)]
+                                   : PersistentKernel::Argument{packed[static_cast<std::size_t>(argument.operand - count)]};
       const auto [buffer, written] = operand;
       const auto joined = joined_at(buffer);
       arguments.push_back(joined.empty() ? pointer_name(buffer, written) : joined);

@@ -51,6 +51,7 @@ class PlanVerifier {
   void use_symbol(const std::string& where, std::int64_t index, Scope scope) const;
   std::int64_t constant_value(const std::string& where, const plan::Expr* e) const;
   void symbols();
+  void assumptions() const;
   void programs() const;
   // Which open symbols a symbol waits for; those before it are noted.
   void note_open(std::uint32_t index);

@@ -37,6 +37,7 @@ void PlanVerifier::refer(const flatbuffers::Vector<flatbuffers::Offset<flatbuffe
 void PlanVerifier::run() {
   for (const auto* list : {plan_.options(), plan_.extensions(), plan_.strings()}) refer(list);
   symbols();
+  assumptions();
   programs();
   verify_strings(plan_);
   schedule_sizes();
@@ -176,6 +177,16 @@ void PlanVerifier::symbols() {
     for (const std::int64_t used : symbols_of(*symbol->upper()))
       if (used >= static_cast<std::int64_t>(i)) reject(where, "its largest value uses a symbol that comes later");
     note_open(i);
+  }
+}
+
+void PlanVerifier::assumptions() const {
+  for (std::uint32_t i = 0; i < count(plan_.assumptions()); ++i) {
+    const auto* a = plan_.assumptions()->Get(i);
+    const std::string where = "assumption " + number(i);
+    name(where, a->node(), false);
+    expr(where, a->left(), Scope::symbolic);
+    expr(where, a->right(), Scope::symbolic);
   }
 }
 
