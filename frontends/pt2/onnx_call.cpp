@@ -32,9 +32,11 @@ class OneNode : public onnx::OpHost {
     return found == bundles_.end() ? nullptr : found->second.get();
   }
   Value* make_bundle(onnx::Bundle) override { c_.refuse("tensors alone", "a sequence"); }
+  std::int64_t count_made(std::int64_t more) override { return made_ += more; }
 
  private:
   const AtenContext& c_;
+  std::int64_t made_ = 0;  // nodes that this one has become
   onnx::KnownValues known_{[](const Value*) { return std::nullopt; }};
   std::map<const Value*, std::unique_ptr<onnx::Bundle>> bundles_;
 };

@@ -15,7 +15,7 @@ namespace oclc {
 namespace {
 
 // Where a kernel ends growing: the size of the expressions of one element's position, places at which one value is computed,
-// nodes and operands of one value, values that are computed for each other. Networks stay below a quarter of each.
+// nodes and operands of one value, values that are computed for each other. A tile of Winograd has 64 places.
 constexpr std::size_t kLargestPosition = 512, kMostNodes = 1024, kMostOperands = 60;
 constexpr int kMostPlaces = 72, kDeepestValue = 256;
 // Choices among more expressions are made by halves.
