@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -173,6 +174,7 @@ class Builder {
         changed.notify_one();
       }
     };
+    if (units.empty()) return;
     const auto total = static_cast<std::uint32_t>(units.size());
     context_.progress(0, total);
     if (threads <= 1 || units.size() <= 1) {

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "runtime/package/package.h"
 #include "runtime/package/writer.h"

@@ -8,7 +8,7 @@ namespace oclc::onnx {
 namespace {
 
 constexpr std::int64_t kMostElements = 1024;
-constexpr int kDeepest = 200;  // nodes one above the other
+constexpr int kDeepestFold = 200;  // nodes one above the other
 
 bool is_small(const Value* value) {
   const auto count = value->type.is_static() ? value->type.elements().constant() : std::nullopt;
@@ -36,7 +36,7 @@ std::optional<HostTensor> KnownValues::compute(const Value* value, int depth) {
   if (auto tensor = from_content(value)) return tensor;
   const Node* node = value->producer;
   if (!node) return input_value_(value);
-  if (depth == kDeepest || !node->bodies.empty() || node->outputs.size() != 1) return std::nullopt;
+  if (depth == kDeepestFold || !node->bodies.empty() || node->outputs.size() != 1) return std::nullopt;
   if (const auto at = known_.find(value); at != known_.end()) return at->second;
   std::vector<HostTensor> inputs;
   for (const Value* input : node->inputs) {

@@ -80,7 +80,7 @@ Outputs multinomial(OpContext& c) {
 
 // x / (1 - ratio) where the mask is set, as a network computes it while it is trained elsewhere; layers that this compiler
 // trains keep the operator.
-Outputs dropout(OpContext& c) {
+Outputs dropout_by_input(OpContext& c) {
   c.ignore({"seed"});
   Value* x = c.input(0);
   const auto everything = [&] { return c.b.expand(c.b.scalar(DType::boolean, 1), x->type.shape); };
@@ -101,7 +101,7 @@ Outputs dropout(OpContext& c) {
 
 constexpr OpRow kRandomRows[] = {
     {"Bernoulli", 15, 1, 1, bernoulli},
-    {"Dropout", 12, 1, 3, dropout},
+    {"Dropout", 12, 1, 3, dropout_by_input},
     {"Multinomial", 7, 1, 1, multinomial},
     {"RandomNormal", 1, 0, 0, draw, "normal"},
     {"RandomNormalLike", 1, 1, 1, draw_like, "normal"},

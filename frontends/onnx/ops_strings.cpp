@@ -46,7 +46,7 @@ Outputs normalizer(OpContext& c) {
   return {flat ? kept : c.b.reshape(kept, {Expr(1), kept->type.shape[0]})};
 }
 
-Outputs concat(OpContext& c) { return {c.b.call("string_concat", {strings(c, 0), strings(c, 1)})}; }
+Outputs concat_strings(OpContext& c) { return {c.b.call("string_concat", {strings(c, 0), strings(c, 1)})}; }
 
 // The parts' last dimension is the largest number of parts of any string.
 Outputs split_string(OpContext& c) {
@@ -67,7 +67,7 @@ Outputs full_match(OpContext& c) {
 
 constexpr OpRow kStringsRows[] = {
     {"RegexFullMatch", 20, 1, 1, full_match},
-    {"StringConcat", 20, 2, 2, concat},
+    {"StringConcat", 20, 2, 2, concat_strings},
     {"StringNormalizer", 10, 1, 1, normalizer},
     {"StringSplit", 20, 1, 1, split_string},
 };

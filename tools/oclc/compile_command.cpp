@@ -23,9 +23,8 @@
 #include "tools/oclc/report.h"
 
 namespace oclc::tool {
-namespace {
 
-constexpr std::string_view kCompileHelp =
+const std::string_view kCompileHelp =
     R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
        oclc bench MODEL...                        fused beside unfused, timed on a device
        oclc check-gradients MODEL                 gradients beside finite differences, on the host
@@ -35,14 +34,15 @@ constexpr std::string_view kCompileHelp =
        oclc tune MODEL --db FILE                  times tiles and strategies on a device, for --tuned FILE
        oclc export-onnx --model M --state C -o F  the model with the trained weights of a checkpoint
 
-Sizes
+Model
   --dim N=4                bind a symbolic dimension (repeatable); others stay symbolic in the plan
   --shape x=1x3x224x224    fix an input's shape (repeatable)
   --length x=2             elements of an input that is a sequence: inputs x.0, x.1; `none`: an empty optional
-Target
+  --external-data-dir DIR  folder of the model's external data (default: the model's)
+  --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
+Compilation
   --target NAME            compile for this target; no device is needed (default: the device found, else cpu)
   -d, --device SEL         compile for this device: index | P:D | part of its name | cpu | gpu
-Compilation
   --disable PASS[,PASS]    switch passes off; `fuse` gives one kernel an operator
   --conv STRATEGY, --gemm ENGINE     auto | im2col | implicit | direct | winograd; own | clblast
   --precision CONTRACT     strict | fp32 | fast | tf32 | bf16 (default: fp32)
@@ -61,14 +61,13 @@ Output
   --emit-dir DIR           write every kernel's source, the graph, the kernels and the memory plan as files
   --report                 one row a node of the model: the kernel it is in, and why it was not fused further
   --list-ops, --json       operators of the model, supported or not; results as JSON
-Reading
-  --external-data-dir DIR  folder of the model's external data (default: the model's)
-  --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
 Messages
   -v, --verbose; -q, --quiet         notes, and constants in full in --stop-after; no warnings, no progress, no summary
-  --color WHEN, --progress FORM      auto | always | never, auto | none | json
-  --version  -h, --help              each command has its own
+  --color auto|always|never, --progress auto|none|json
+  --version, --man, --completion bash|zsh|fish, -h, --help   a page or a script of all commands; each has its own help
 )";
+
+namespace {
 
 using nlohmann::json;
 
@@ -152,8 +151,8 @@ std::string summary_line(const Summary& s) {
                      s.output.empty()  ? "no plan written"
                      : s.output == "-" ? "standard output"
                                        : s.output,
-                     s.kernels, s.launches, mebibytes(static_cast<double>(s.arena_bytes)), sizes,
-                     mebibytes(static_cast<double>(s.constant_bytes)), s.seconds);
+                     s.kernels, s.launches, size_text(static_cast<double>(s.arena_bytes)), sizes,
+                     size_text(static_cast<double>(s.constant_bytes)), s.seconds);
 }
 
 json summary_json(const Summary& s, const Target& target) {
@@ -195,7 +194,7 @@ Compiled compile_within(double mebibytes_wanted, const std::function<std::shared
     if (smallest != 0) continue;
     throw CompileError({.stage = "passes",
                         .wanted = fmt::format("an arena of at most {} MiB", mebibytes_wanted),
-                        .found = fmt::format("{} with all cheap values computed again", mebibytes(arena)),
+                        .found = fmt::format("{} with all cheap values computed again", size_text(arena)),
                         .advice = "a smaller batch",
                         .exit_code = ExitCode::unsupported});
   }
@@ -215,7 +214,8 @@ int compile_model(const CompileArguments& arguments) {
                 arguments.seed,
                 arguments.accumulate,
                 arguments.init,
-                arguments.mixed.empty() ? NamedNumbers() : parse_mixed(arguments.mixed)};
+                arguments.mixed.empty() ? NamedNumbers() : parse_mixed(arguments.mixed),
+                [](const std::string& text) { print_warning(text); }};
     import.training = true;
   }
   progress.stage("device");
