@@ -165,10 +165,11 @@ TEST_CASE(
     values.holes = {{"EPILOGUE_VALUE", "v = v + 1.0f;\n"}};
     const std::string alone = sm90a_tile_body(tiles, values);
     CHECK(alone.find("ticket") == std::string::npos);
-    CHECK(alone.find("tap < " + std::to_string(taps)) != std::string::npos);
+    // A line of one tap has no loop over them.
+    CHECK((alone.find("tap < " + std::to_string(taps)) != std::string::npos) == (taps > 1));
     values.parameters["SHARES"] = "6";
     const std::string body = sm90a_tile_body(tiles, values);
-    CHECK(body.find("ticket >= 2 * ") != std::string::npos);
+    CHECK(body.find("ticket >= ") != std::string::npos);
     CHECK(body.find("v = v + 1.0f;") != std::string::npos);
     for (const char* macro :
          {"TURNS", "TICKETS", "SHARES", "WARPS", "VECTORS", "STEPS", "PADDED", "MULTIPL", "SLOT", "HEADROOM"})

@@ -135,7 +135,7 @@ TEST_CASE("several register tiles of Winograd ask for the next point's weights, 
     for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
     const bool several = source.find("25 tiles of the image by") != std::string::npos;
     REQUIRE(source.find("template contraction_winograd_cpu") != std::string::npos);
-    CHECK((source.find("oclc_prefetch_l2(w + " + std::to_string(channels) + " *") != std::string::npos) == several);
+    CHECK((source.find("oclc_prefetch_l2(w + ") != std::string::npos) == several);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/codegen/text/template_fold.h"
 #include "compiler/codegen/text/template_source.h"
 #include "compiler/codegen/text/template_text.h"
 #include "compiler/contraction/tiling.h"
@@ -183,6 +184,69 @@ TEST_CASE("values of a family are told apart, and one that no template of it tak
   values.parameters.erase("TMM");
   values.holes["EPILOG"] = "";
   CHECK_THROWS_WITH_AS(values_of("contraction_gpu", values, family), doctest::Contains("has a hole EPILOG"), InternalError);
+}
+
+TEST_CASE("operations on known numbers are folded, and nothing that has effects or is not of int") {
+  const auto folded = [](const std::string& expression) {
+    const std::string text = fold_known("  y = " + expression + ";\n");
+    REQUIRE(text.starts_with("  y = "));
+    return text.substr(6, text.size() - 8);
+  };
+  CHECK(folded("tile / (1 * 4) % 1 * 8") == "0");
+  CHECK(folded("min(960, 0 + 256) - 7 / 2") == "253");
+  CHECK(folded("x * 1 + 0 + 32 - 1") == "x + 31");
+  CHECK(folded("x + 4 - 4") == "x");
+  CHECK(folded("a[i * 1 + 0].s0 + f(g + 0, 3 - 1)") == "a[i].s0 + f(g, 2)");
+  CHECK(folded("5 == 0 || first") == "0 || first");
+  CHECK(folded("5 == 0 || a < b") == "a < b");
+  CHECK(folded("(1 && a < b) && 0 == 0") == "(a < b)");
+  CHECK(folded("0 ? a + b : c ? d : e") == "c ? d : e");
+  CHECK(folded("(long)(row) * ((784 + 16 - 1) / 16)") == "(long)row * 49");
+  CHECK(folded("(float4)(0) + -(2 - 3)") == "(float4)0 + -(-1)");
+  // Effects, types and overflows.
+  CHECK(folded("0 * f(x)") == "0 * f(x)");
+  CHECK(folded("f(x) && 0") == "f(x) && 0");
+  CHECK(folded("x * 1.0f + 0.0f + 2u * 3u") == "x * 1.0f + 0.0f + 2u * 3u");
+  CHECK(folded("65536 * 65536 + 1 / 0") == "65536 * 65536 + 1 / 0");
+  CHECK(folded("*p * 1 - *q") == "*p - *q");
+}
+
+TEST_CASE("branches on known conditions are what is taken, with no trace of the rest") {
+  CHECK(fold_known("  if (2 > 1) {\n    a = 1;\n  } else {\n    a = 2;\n  }\n") == "  a = 1;\n");
+  CHECK(fold_known("  if (2 < 1)\n    a = 1;\n  else if (b)\n    a = 2;\n") == "  if (b)\n    a = 2;\n");
+  CHECK(fold_known("  x = 1;\n  // Why it stops.\n  if (49 % 7 != 0 && n >= 49) break;\n  y = 2;\n") == "  x = 1;\n  y = 2;\n");
+  CHECK(fold_known("  #pragma unroll\n  for (int i = 0; i < n; ++i)\n    if (0) y[i] = 1;\n  z = 1;\n") == "  z = 1;\n");
+  CHECK(fold_known("  if (f(x))\n    if (0) y = 1;\n") == "  if (f(x)) ;\n");
+  CHECK(fold_known("  for (; f(x);)  // Why.\n    if (1) {\n      a = 1;\n    }\n") ==
+        "  for (; f(x);)  // Why.\n  {\n    a = 1;\n  }\n");
+  // A name that stands elsewhere keeps its scope.
+  CHECK(fold_known("  if (1) {\n    const int a = 1;\n    f(a);\n  }\n") == "  const int a = 1;\n  f(a);\n");
+  const std::string twice = "  {\n    const int a = 1;\n    f(a);\n  }\n  g(a);\n";
+  CHECK(fold_known("  if (1) {\n    const int a = 1;\n    f(a);\n  }\n  g(a);\n") == twice);
+}
+
+TEST_CASE("loops of one trip are their body, loops of none are gone, and others stay") {
+  CHECK(fold_known("  #pragma unroll\n  for (int i = 0; i < 1; ++i)\n    for (int j = 0; j < 4; ++j) a[i][j] = v.i;\n") ==
+        "  for (int j = 0; j < 4; ++j) a[0][j] = v.i;\n");
+  CHECK(fold_known("  for (int k = 0; k < 64; k += 64) {\n    const int end = min(64, k + 64);\n    f(k, end);\n  }\n") ==
+        "  const int end = 64;\n  f(0, end);\n");
+  CHECK(fold_known("  for (int k = 8; k <= 7; ++k) f(k);\n  g();\n") == "  g();\n");
+  for (const char* kept :
+       {"  for (int k = 0; k < 65; k += 64) f(k);\n", "  for (int k = 0; k < n; ++k) f(k);\n",
+        "  for (int k = 0; k < 1; ++k) {\n    if (x) break;\n    f(k);\n  }\n",
+        "  for (int k = 0; k < 1; ++k) {\n    if (x) continue;\n    f(k);\n  }\n",
+        "  for (int k = 0; k < 1; ++k) {\n    f(k);\n    k = g();\n  }\n",
+        "  for (int k = 0; k < 1; ++k) {\n    const int k = g();\n    f(k);\n  }\n", "  for (; k < 1; ++k) f(k);\n"})
+    CHECK(fold_known(kept) == kept);
+  // A loop inside that is left is left alone.
+  CHECK(fold_known("  for (int i = 0; i < 1; ++i)\n    for (int j = i; j < n; ++j) {\n      if (x) break;\n    }\n") ==
+        "  for (int j = 0; j < n; ++j) {\n    if (x) break;\n  }\n");
+}
+
+TEST_CASE("a text that cannot be read as statements stays as it is") {
+  for (const char* text :
+       {"  if (1) {\n    a = 1 * 2;\n", "  a = (1 * 2;\n", "#if A\n  a = 1 * 2;\n#endif\n", "  do f(); while (1 * 2);\n"})
+    CHECK(fold_known(text) == text);
 }
 
 TEST_CASE("the prelude holds what a source calls, and what that calls, and no more") {

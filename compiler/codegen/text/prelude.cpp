@@ -12,7 +12,7 @@
 namespace oclc {
 namespace {
 
-constexpr std::string_view kMarker = "//@provides ", kOnly = "\n//@only ";
+constexpr std::string_view kMarker = "//@provides ", kOnlyLine = "\n//@only ";
 constexpr std::string_view kFiles[] = {"prelude", "resident",  "memory",       "lanes",      "half",
                                        "narrow",  "matrix_nv", "matrix_units", "matrix_xmx", "matrix_wmma",
                                        "groups",  "sm90a",     "tiles_amx",    "digits_amx"};
@@ -36,9 +36,11 @@ std::set<std::string, std::less<>> words_of(std::string_view text) {
 
 std::vector<Piece> cut(std::string_view text) {
   std::vector<Piece> pieces;
-  const std::size_t only = text.find(kOnly);
+  const std::size_t only = text.find(kOnlyLine);
   const std::string_view macro =
-      only == std::string_view::npos ? "" : text.substr(only + kOnly.size(), text.find('\n', only + 1) - only - kOnly.size());
+      only == std::string_view::npos
+          ? ""
+          : text.substr(only + kOnlyLine.size(), text.find('\n', only + 1) - only - kOnlyLine.size());
   for (std::size_t at = text.find(kMarker); at != std::string_view::npos;) {
     const std::size_t line_end = text.find('\n', at), next = text.find(kMarker, line_end);
     Piece piece;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "compiler/codegen/text/constant_expression.h"
+#include "compiler/codegen/text/template_fold.h"
 #include "compiler/codegen/text/template_source.h"
 #include "compiler/support/error.h"
 
@@ -72,7 +73,7 @@ class Expander {
     return out;
   }
 
-  std::string body() { return expand(body_); }
+  std::string body() { return fold_known(expand(body_)); }
 
  private:
   static std::pair<std::vector<std::string>, std::size_t> split_arguments(const std::string& text, std::size_t open) {

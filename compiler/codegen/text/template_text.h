@@ -14,8 +14,7 @@ struct TemplateValues {
   std::map<std::string, std::string> holes;       // lines that replace a hole's default; a hole that is not named keeps it
 };
 
-// The body of the function NAME_tile of template NAME, two spaces of indentation, all macros expanded, constant expressions in
-// macros folded.
+// The body of the function NAME_tile of template NAME, two spaces of indentation, all macros expanded, what is known folded.
 // InternalError if the template does not exist, has no such parameter or hole, or a value is not legal.
 std::string expand_tile_body(std::string_view name, const TemplateValues& values);
 // The same of a text that is not in the table.

@@ -61,76 +61,65 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
         for (int x = 0; x < 33; ++x) dst[x] = 0.0f;
         continue;
       }
-      for (int x = 0; x < 1; ++x) dst[x] = 0.0f;
-      const __global float* src = x0 + (-33) + image * (3072) + ic * 1024 + y * 32;
-      for (int x = 1; x < 33; ++x) dst[x] = src[x * 1];
-      for (int x = 33; x < 33; ++x) dst[x] = 0.0f;
+      dst[0] = 0.0f;
+      const __global float* src = x0 + (-33) + image * 3072 + ic * 1024 + y * 32;
+      for (int x = 1; x < 33; ++x) dst[x] = src[x];
     }
   }
-  for (int panel = 0; panel < 1; ++panel) {
-    for (int oy = top; oy < min(16, top + 2); ++oy) {
-      for (int left = 0; left < 16; left += 4) {
-        // Surplus pixels of the last tile are not stored.
-        // Sums of a chain, and of the chains before it.
-        float8 acc[4][2];
+  for (int oy = top; oy < min(16, top + 2); ++oy) {
+    for (int left = 0; left < 16; left += 4) {
+      // Surplus pixels of the last tile are not stored.
+      // Sums of a chain, and of the chains before it.
+      float8 acc[4][2];
+      #pragma unroll
+      for (int i = 0; i < 4; ++i)
         #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          #pragma unroll
-          for (int j = 0; j < 2; ++j) acc[i][j] = 0.0f;
-        float8 out[4][2];
+        for (int j = 0; j < 2; ++j) acc[i][j] = 0.0f;
+      float8 out[4][2];
+      #pragma unroll
+      for (int i = 0; i < 4; ++i)
         #pragma unroll
-        for (int i = 0; i < 4; ++i)
+        for (int j = 0; j < 2; ++j) out[i][j] = 0.0f;
+      const __global float* w = weights;
+      for (int row = 0; row < 9; ++row) {
+        const __local float* p = window + (row / 3 * 5 + (oy - top) * 2 + row % 3) * 33 + left * 2;
+        for (int kx = 0; kx < 3; ++kx) {
+          float8 x[2];
           #pragma unroll
-          for (int j = 0; j < 2; ++j) out[i][j] = 0.0f;
-        const __global float* w = weights + panel * 432;
-        for (int row = 0; row < 3 * 3; ++row) {
-          const __local float* p = window + (row / 3 * 5 + (oy - top) * 2 + row % 3 * 1) * 33 + left * 2;
-          for (int kx = 0; kx < 3; ++kx) {
-            float8 x[2];
+          for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + j * 8);
+          #pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const float8 s = p[i * 2 + kx];
             #pragma unroll
-            for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + j * 8);
-            #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              const float8 s = p[i * 2 + kx * 1];
-              #pragma unroll
-              for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-            }
-            w += 16;
+            for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
           }
-          if (9 < 9 && (row + 1) % 9 == 0) {
-            #pragma unroll
-            for (int i = 0; i < 4; ++i)
-              #pragma unroll
-              for (int j = 0; j < 2; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
-          }
+          w += 16;
         }
-        // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
+      }
+      // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
+      #pragma unroll
+      for (int i = 0; i < 4; ++i)
         #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          #pragma unroll
-          for (int j = 0; j < 2; ++j) out[i][j] = 0 ? out[i][j] + acc[i][j] : acc[i][j];
-        #pragma unroll 4
-        for (int i = 0; i < 4; ++i) {
-          if (16 % 4 != 0 && left + i >= 16) break;
-          const int m = (image * 16 + oy) * 16 + left + i;
-          #pragma unroll
-          for (int j = 0; j < 2; ++j) {
-            const int n = panel * 16 + j * 8;
-            if (16 % 16 != 0 && n >= 16) break;
-            float8 v = out[i][j];
-              {
-                const int image = m / 256;
-                const int out_y = (m / 16) % 16;
-                const int out_x = m % 16;
-                float lanes[8];
-                oclc_store(v, lanes);
-                for (int l = 0; l < 8 && n + l < 16; ++l) {
-                  const int out_c = n + l;
-                  const float v4 = x2[out_c];
-                  const float v6 = x3[4096*image + 256*out_c + out_x + 16*out_y];
-                  y0[4096*image + 256*out_c + out_x + 16*out_y] = oclc_relu(((lanes[l] + v4) + v6));
-                }
-              }
+        for (int j = 0; j < 2; ++j) out[i][j] = acc[i][j];
+      #pragma unroll 4
+      for (int i = 0; i < 4; ++i) {
+        const int m = (image * 16 + oy) * 16 + left + i;
+        #pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          const int n = j * 8;
+          float8 v = out[i][j];
+          {
+            const int image = m / 256;
+            const int out_y = (m / 16) % 16;
+            const int out_x = m % 16;
+            float lanes[8];
+            oclc_store(v, lanes);
+            for (int l = 0; l < 8 && n + l < 16; ++l) {
+              const int out_c = n + l;
+              const float v4 = x2[out_c];
+              const float v6 = x3[4096*image + 256*out_c + out_x + 16*out_y];
+              y0[4096*image + 256*out_c + out_x + 16*out_y] = oclc_relu(((lanes[l] + v4) + v6));
+            }
           }
         }
       }

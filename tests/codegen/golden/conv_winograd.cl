@@ -86,16 +86,16 @@ OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(
 void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
   // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
   const int first_tile = tile % 4 * 4;
-  const int first_panel = tile / 4 * 1;
+  const int first_panel = tile / 4;
   const int panel_end = min(1, first_panel + 1);
-  const int tile_count = min(4, 1 * (4 * 4) - first_tile);
-  __local float* restrict products = block + 36 * 4 * 24;
+  const int tile_count = min(4, 16 - first_tile);
+  __local float* restrict products = block + 3456;
   for (int r = 0; r < tile_count; ++r) {
     const int t = first_tile + r;
-    const int image = t / (4 * 4);
-    const int top = t % (4 * 4) / 4 * 4;
+    const int image = t / 16;
+    const int top = t % 16 / 4 * 4;
     const int left = t % 4 * 4;
-    const __global float* origin = x0 + (-120) + image * (0) + top * 112 + left * 8;
+    const __global float* origin = x0 + (-120) + top * 112 + left * 8;
     const __global float* p[6][6];
     for (int i = 0; i < 6; ++i) {
       const int inside = top + i >= 1 && top + i <= 14;
@@ -103,13 +103,13 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
         p[i][j] = inside && left + j >= 1 && left + j <= 14 ? origin + (i * 112 + j * 8) : zero;
     }
     __local float* restrict v = block + r * 24;
-    for (int k = 0; k < 8; k += 8) {
+    {
       float8 d[6][6];
       #pragma unroll
       for (int j = 0; j < 6; ++j) {
         float8 x[6];
         #pragma unroll
-        for (int i = 0; i < 6; ++i) x[i] = vload8(0, p[i][j] + k);
+        for (int i = 0; i < 6; ++i) x[i] = vload8(0, p[i][j]);
         const float8 e = fma(x[2], 2.25f, -x[4]), o = 0.75f * fma(x[1], 2.25f, -x[3]);
         const float8 f = fma(x[2], 0.5625f, -x[4]), h = 1.5f * fma(x[1], 0.5625f, -x[3]);
         d[0][j] = fma(x[0], 1.265625f, fma(x[2], -2.8125f, x[4]));
@@ -131,17 +131,17 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
         y[4] = h - f;
         y[5] = fma(d[i][1], 1.265625f, fma(d[i][3], -2.8125f, d[i][5]));
         #pragma unroll
-        for (int j = 0; j < 6; ++j) oclc_store(y[j], v + (i * 6 + j) * (4 * 24) + k);
+        for (int j = 0; j < 6; ++j) oclc_store(y[j], v + (i * 6 + j) * 96);
       }
     }
   }
   // Surplus rows of the last register tile are multiplied as well: what another kernel left there may be slow, as denormal numbers.
   for (int r = tile_count; r % 4 != 0; ++r)
     for (int point = 0; point < 36; ++point)
-      for (int k = 0; k < 8; k += 8) oclc_store((float8)(0.0f), block + (point * 4 + r) * 24 + k);
+      oclc_store((float8)(0.0f), block + (point * 4 + r) * 24);
   for (int panel = first_panel; panel < panel_end; ++panel) {
     const __global float* w = weights + (size_t)panel * 4608;
-    for (int point = 0; point < 36; ++point, w += 8 * 16) {
+    for (int point = 0; point < 36; ++point, w += 128) {
       for (int r0 = 0; r0 < tile_count; r0 += 4) {
         // Sums of a chain, and of the chains before it.
         float8 acc[4][2];
@@ -155,50 +155,40 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
           #pragma unroll
           for (int j = 0; j < 2; ++j) out[i][j] = 0.0f;
         const __local float* p = block + (point * 4 + r0) * 24;
-        for (int k0 = 0; k0 < 8; k0 += 8) {
-          const int k_end = min(8, k0 + 8);
-          for (int k = k0; k < k_end; ++k) {
-            float8 x[2];
+        const int k_end = 8;
+        for (int k = 0; k < k_end; ++k) {
+          float8 x[2];
+          #pragma unroll
+          for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + k * 16 + j * 8);
+          oclc_prefetch_l2(w + 128 + r0 / 4 * 128 + k * 16);
+          #pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const float8 s = p[i * 24 + k];
             #pragma unroll
-            for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + k * 16 + j * 8);
-            #pragma unroll
-            for (int j = 0; j < 16; j += 16) oclc_prefetch_l2(w + 8 * 16 + r0 / 4 * (8 * 16) + k * 16 + j);
-            #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              const float8 s = p[i * 24 + k];
-              #pragma unroll
-              for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-            }
-          }
-          if (8 < 8) {
-            #pragma unroll
-            for (int i = 0; i < 4; ++i)
-              #pragma unroll
-              for (int j = 0; j < 2; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+            for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
           }
         }
         __local float* restrict q = products + (point * 4 + r0) * 16;
         #pragma unroll
         for (int i = 0; i < 4; ++i)
           #pragma unroll
-          for (int j = 0; j < 2; ++j) oclc_store(8 < 8 ? out[i][j] : acc[i][j], q + i * 16 + j * 8);
+          for (int j = 0; j < 2; ++j) oclc_store(acc[i][j], q + i * 16 + j * 8);
       }
     }
     for (int r = 0; r < tile_count; ++r) {
       const int t = first_tile + r;
-      const int image = t / (4 * 4);
-      const int top = t % (4 * 4) / 4 * 4;
+      const int image = t / 16;
+      const int top = t % 16 / 4 * 4;
       const int left = t % 4 * 4;
       for (int j = 0; j < 2; ++j) {
         const int n = panel * 16 + j * 8;
-        if (16 % 16 != 0 && n >= 16) break;
         const __local float* q = products + r * 16 + j * 8;
         float8 d[4][6];
         #pragma unroll
         for (int x = 0; x < 6; ++x) {
           float8 s[6];
           #pragma unroll
-          for (int i = 0; i < 6; ++i) s[i] = vload8(0, q + (i * 6 + x) * (4 * 16));
+          for (int i = 0; i < 6; ++i) s[i] = vload8(0, q + (i * 6 + x) * 64);
           const float8 e = s[1] + s[2], o = s[1] - s[2], f = s[3] + s[4], h = s[3] - s[4];
           d[0][x] = s[0] + e + f;
           d[1][x] = fma(h, 1.5f, 0.75f * o);
@@ -216,21 +206,21 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
         }
         #pragma unroll 4
         for (int i = 0; i < 4; ++i) {
-          if (14 % 4 != 0 && top + i >= 14) break;
+          if (top + i >= 14) break;
           #pragma unroll 4
           for (int x = 0; x < 4; ++x) {
-            if (14 % 4 != 0 && left + x >= 14) break;
+            if (left + x >= 14) break;
             const int m = (image * 14 + top + i) * 14 + left + x;
             float8 v = pixels[i][x];
-              {
-                float lanes[8];
-                oclc_store(v, lanes);
-                for (int l = 0; l < 8 && n + l < 16; ++l) {
-                  const int out_c = n + l;
-                  const float v4 = x2[out_c];
-                  y0[m + 196*out_c] = oclc_relu((lanes[l] + v4));
-                }
+            {
+              float lanes[8];
+              oclc_store(v, lanes);
+              for (int l = 0; l < 8 && n + l < 16; ++l) {
+                const int out_c = n + l;
+                const float v4 = x2[out_c];
+                y0[m + 196*out_c] = oclc_relu((lanes[l] + v4));
               }
+            }
           }
         }
       }

@@ -27,14 +27,14 @@ OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(
 #endif
 void k_before_conv_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
   const int row_count = (196*(int)dim_N);
-  const int g = tile / (((((row_count + 6 - 1) / 6) + 9 - 1) / 9) * 1);
-  const int block = tile % (((((row_count + 6 - 1) / 6) + 9 - 1) / 9) * 1);
-  const int row_block = 0 ? block % ((((row_count + 6 - 1) / 6) + 9 - 1) / 9) : block / 1;
-  const int panel_block = 0 ? block / ((((row_count + 6 - 1) / 6) + 9 - 1) / 9) : block % 1;
-  const int panel_end = min(1, (panel_block + 1) * 1);
-  const int m_end = min(row_count, (row_block + 1) * (9 * 6));
-  for (int panel = panel_block * 1; panel < panel_end; ++panel) {
-    for (int m0 = row_block * (9 * 6); m0 < m_end; m0 += 6) {
+  const int g = tile / (((((row_count + 5) / 6) + 8) / 9));
+  const int block = tile % (((((row_count + 5) / 6) + 8) / 9));
+  const int row_block = block;
+  const int panel_block = 0;
+  const int panel_end = min(1, (panel_block + 1));
+  const int m_end = min(row_count, (row_block + 1) * 54);
+  for (int panel = panel_block; panel < panel_end; ++panel) {
+    for (int m0 = row_block * 54; m0 < m_end; m0 += 6) {
       int image_of[6], out_y_of[6], out_x_of[6];
       #pragma unroll
       for (int i = 0; i < 6; ++i) {
@@ -65,38 +65,28 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
         #pragma unroll
         for (int j = 0; j < 2; ++j) out[i][j] = 0.0f;
       const __global float* w = weights + (size_t)g * 64 + (size_t)panel * 64;
-      for (int tap = 0; tap < 1; ++tap) {
-        const __global float* p[6];
+      const __global float* p[6];
+      #pragma unroll
+      for (int i = 0; i < 6; ++i) p[i] = row[i];
+      // The terms of the register tile, chain by chain.
+      const int k_end = 4;
+      for (int k = 0; k < k_end; ++k) {
+        float8 x[2];
         #pragma unroll
-        for (int i = 0; i < 6; ++i) p[i] = row[i];
-        // The terms of the register tile, chain by chain.
-        for (int k0 = 0; k0 < 4; k0 += 4) {
-          const int k_end = min(4, k0 + 4);
-          for (int k = k0; k < k_end; ++k) {
-            float8 x[2];
-            #pragma unroll
-            for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + j * 8);
-            #pragma unroll
-            for (int i = 0; i < 6; ++i) {
-              const float8 s = p[i][k * 196];
-              #pragma unroll
-              for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-            }
-            w += 16;
-          }
-          if (0 && (tap + 1) % 1 == 0) {
-            #pragma unroll
-            for (int i = 0; i < 6; ++i)
-              #pragma unroll
-              for (int j = 0; j < 2; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
-          }
+        for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + j * 8);
+        #pragma unroll
+        for (int i = 0; i < 6; ++i) {
+          const float8 s = p[i][k * 196];
+          #pragma unroll
+          for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
         }
+        w += 16;
       }
       // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
       #pragma unroll
       for (int i = 0; i < 6; ++i)
         #pragma unroll
-        for (int j = 0; j < 2; ++j) out[i][j] = 0 ? out[i][j] + acc[i][j] : acc[i][j];
+        for (int j = 0; j < 2; ++j) out[i][j] = acc[i][j];
       // The results. Surplus rows of the last tile repeat its last row and are not stored.
       #pragma unroll 6
       for (int i = 0; i < 6; ++i) {
@@ -105,12 +95,11 @@ void k_before_conv_tile(__global const float* x0, __global float* y0, const long
         #pragma unroll
         for (int j = 0; j < 2; ++j) {
           const int n = panel * 16 + j * 8;
-          if (16 % 16 != 0 && n >= 16) break;
           float8 v = out[i][j];
-            {
-              const int out_c = n;
-              oclc_store(v, y0 + 16*m + out_c);
-            }
+          {
+            const int out_c = n;
+            oclc_store(v, y0 + 16*m + out_c);
+          }
         }
       }
     }
@@ -185,17 +174,17 @@ OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(
 void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const long dim_N, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
   const int image_count = (int)((int)dim_N);
   // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
-  const int first_tile = tile % ((image_count * (4 * 4) + 32 - 1) / 32) * 32;
-  const int first_panel = tile / ((image_count * (4 * 4) + 32 - 1) / 32) * 1;
+  const int first_tile = tile % ((image_count * 16 + 31) / 32) * 32;
+  const int first_panel = tile / ((image_count * 16 + 31) / 32);
   const int panel_end = min(1, first_panel + 1);
-  const int tile_count = min(32, image_count * (4 * 4) - first_tile);
-  __local float* restrict products = block + 36 * 32 * 32;
+  const int tile_count = min(32, image_count * 16 - first_tile);
+  __local float* restrict products = block + 36864;
   for (int r = 0; r < tile_count; ++r) {
     const int t = first_tile + r;
-    const int image = t / (4 * 4);
-    const int top = t % (4 * 4) / 4 * 4;
+    const int image = t / 16;
+    const int top = t % 16 / 4 * 4;
     const int left = t % 4 * 4;
-    const __global float* origin = x0 + (-240) + image * (3136) + top * 224 + left * 16;
+    const __global float* origin = x0 + (-240) + image * 3136 + top * 224 + left * 16;
     const __global float* p[6][6];
     for (int i = 0; i < 6; ++i) {
       const int inside = top + i >= 1 && top + i <= 14;
@@ -231,7 +220,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
         y[4] = h - f;
         y[5] = fma(d[i][1], 1.265625f, fma(d[i][3], -2.8125f, d[i][5]));
         #pragma unroll
-        for (int j = 0; j < 6; ++j) oclc_store(y[j], v + (i * 6 + j) * (32 * 32) + k);
+        for (int j = 0; j < 6; ++j) oclc_store(y[j], v + (i * 6 + j) * 1024 + k);
       }
     }
   }
@@ -241,7 +230,7 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
       for (int k = 0; k < 16; k += 8) oclc_store((float8)(0.0f), block + (point * 32 + r) * 32 + k);
   for (int panel = first_panel; panel < panel_end; ++panel) {
     const __global float* w = weights + (size_t)panel * 13824;
-    for (int point = 0; point < 36; ++point, w += 16 * 24) {
+    for (int point = 0; point < 36; ++point, w += 384) {
       for (int r0 = 0; r0 < tile_count; r0 += 4) {
         // Sums of a chain, and of the chains before it.
         float8 acc[4][3];
@@ -255,50 +244,41 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
           #pragma unroll
           for (int j = 0; j < 3; ++j) out[i][j] = 0.0f;
         const __local float* p = block + (point * 32 + r0) * 32;
-        for (int k0 = 0; k0 < 16; k0 += 16) {
-          const int k_end = min(16, k0 + 16);
-          for (int k = k0; k < k_end; ++k) {
-            float8 x[3];
+        const int k_end = 16;
+        for (int k = 0; k < k_end; ++k) {
+          float8 x[3];
+          #pragma unroll
+          for (int j = 0; j < 3; ++j) x[j] = vload8(0, w + k * 24 + j * 8);
+          oclc_prefetch_l2(w + 384 + r0 / 4 * 48 + k * 3);
+          #pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const float8 s = p[i * 32 + k];
             #pragma unroll
-            for (int j = 0; j < 3; ++j) x[j] = vload8(0, w + k * 24 + j * 8);
-            #pragma unroll
-            for (int j = 0; j < 3; j += 16) oclc_prefetch_l2(w + 16 * 24 + r0 / 4 * (16 * 3) + k * 3 + j);
-            #pragma unroll
-            for (int i = 0; i < 4; ++i) {
-              const float8 s = p[i * 32 + k];
-              #pragma unroll
-              for (int j = 0; j < 3; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-            }
-          }
-          if (16 < 16) {
-            #pragma unroll
-            for (int i = 0; i < 4; ++i)
-              #pragma unroll
-              for (int j = 0; j < 3; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
+            for (int j = 0; j < 3; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
           }
         }
         __local float* restrict q = products + (point * 32 + r0) * 24;
         #pragma unroll
         for (int i = 0; i < 4; ++i)
           #pragma unroll
-          for (int j = 0; j < 3; ++j) oclc_store(16 < 16 ? out[i][j] : acc[i][j], q + i * 24 + j * 8);
+          for (int j = 0; j < 3; ++j) oclc_store(acc[i][j], q + i * 24 + j * 8);
       }
     }
     for (int r = 0; r < tile_count; ++r) {
       const int t = first_tile + r;
-      const int image = t / (4 * 4);
-      const int top = t % (4 * 4) / 4 * 4;
+      const int image = t / 16;
+      const int top = t % 16 / 4 * 4;
       const int left = t % 4 * 4;
       for (int j = 0; j < 3; ++j) {
         const int n = panel * 24 + j * 8;
-        if (20 % 24 != 0 && n >= 20) break;
+        if (n >= 20) break;
         const __local float* q = products + r * 24 + j * 8;
         float8 d[4][6];
         #pragma unroll
         for (int x = 0; x < 6; ++x) {
           float8 s[6];
           #pragma unroll
-          for (int i = 0; i < 6; ++i) s[i] = vload8(0, q + (i * 6 + x) * (32 * 24));
+          for (int i = 0; i < 6; ++i) s[i] = vload8(0, q + (i * 6 + x) * 768);
           const float8 e = s[1] + s[2], o = s[1] - s[2], f = s[3] + s[4], h = s[3] - s[4];
           d[0][x] = s[0] + e + f;
           d[1][x] = fma(h, 1.5f, 0.75f * o);
@@ -316,23 +296,23 @@ void k_conv_conv_relu_tile(__global const float* x0, __global float* y0, const l
         }
         #pragma unroll 4
         for (int i = 0; i < 4; ++i) {
-          if (14 % 4 != 0 && top + i >= 14) break;
+          if (top + i >= 14) break;
           #pragma unroll 4
           for (int x = 0; x < 4; ++x) {
-            if (14 % 4 != 0 && left + x >= 14) break;
+            if (left + x >= 14) break;
             const int m = (image * 14 + top + i) * 14 + left + x;
             float8 v = pixels[i][x];
-              {
-                const int image = m / 196;
-                const int out_y = (m / 14) % 14;
-                const int out_x = m % 14;
-                float lanes[8];
-                oclc_store(v, lanes);
-                for (int l = 0; l < 8 && n + l < 20; ++l) {
-                  const int out_c = n + l;
-                  y0[3920*image + 196*out_c + out_x + 14*out_y] = oclc_relu(lanes[l]);
-                }
+            {
+              const int image = m / 196;
+              const int out_y = (m / 14) % 14;
+              const int out_x = m % 14;
+              float lanes[8];
+              oclc_store(v, lanes);
+              for (int l = 0; l < 8 && n + l < 20; ++l) {
+                const int out_c = n + l;
+                y0[3920*image + 196*out_c + out_x + 14*out_y] = oclc_relu(lanes[l]);
               }
+            }
           }
         }
       }

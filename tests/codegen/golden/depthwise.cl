@@ -73,83 +73,57 @@ void k_depthwise_conv_relu_min_tile(__global const float* x0, __global const flo
   for (int i = 0; i < 288; ++i) rows[i] = 0.0f;
   const int plane_end = min((int)((16*(int)dim_N)), (tile + 1) * 151);
   for (int plane = tile * 151; plane < plane_end; ++plane) {
-      const int image = plane / (16);
-      const int channel = plane % (16);
-      const __global float* src_plane = x0 + 196*channel + 3136*image - 15;
-      const __global float* w = x1 + 9*channel;
-    for (int top = 0; top < 14; top += 16) {
-      for (int r = 0; r < 18; ++r) {
-        const int y = top * 1 + r;
-        __local float* restrict dst = rows + r * (1 * 16);
-        if (y < 1 || y > 14) {
-          for (int i = 0; i < 1 * 16; ++i) dst[i] = 0.0f;
-          continue;
-        }
-        const __global float* src = src_plane + y * 14;
-        if (1 == 1) {
-          int x = 1;
-          for (; x + 8 <= 15; x += 8) oclc_store(vload8(0, src + x), dst + x);
-          if (15 - 1 >= 8) {
-            if (x < 15) oclc_store(vload8(0, src + 15 - 8), dst + 15 - 8);
-          } else {
-            for (; x < 15; ++x) dst[x] = src[x];
-          }
-        } else {
-          if (1 % 2 == 1) dst[16 + 1 / 2] = src[1];
-          int pair = 1;
-          for (; pair + 8 <= 7; pair += 8) {
-            const float8 left = vload8(0, src + 2 * pair), right = vload8(0, src + 2 * pair + 8);
-            oclc_store((float8)(left.even, right.even), dst + pair);
-            oclc_store((float8)(left.odd, right.odd), dst + 16 + pair);
-          }
-          if (7 - 1 >= 8 && pair < 7) {
-            const float8 left = vload8(0, src + 2 * 7 - 2 * 8), right = vload8(0, src + 2 * 7 - 8);
-            oclc_store((float8)(left.even, right.even), dst + 7 - 8);
-            oclc_store((float8)(left.odd, right.odd), dst + 16 + 7 - 8);
-            pair = 7;
-          }
-          for (; pair < 7; ++pair) {
-            dst[pair] = src[2 * pair];
-            dst[16 + pair] = src[2 * pair + 1];
-          }
-          if (15 % 2 == 1) dst[15 / 2] = src[15 - 1];
-        }
+    const int image = plane / 16;
+    const int channel = plane % 16;
+    const __global float* src_plane = x0 + 196*channel + 3136*image - 15;
+    const __global float* w = x1 + 9*channel;
+    for (int r = 0; r < 18; ++r) {
+      const int y = r;
+      __local float* restrict dst = rows + r * 16;
+      if (y < 1 || y > 14) {
+        for (int i = 0; i < 16; ++i) dst[i] = 0.0f;
+        continue;
       }
-      for (int first = top; first < min(14, top + 16); first += 4) {
-        for (int left = 0; left < 14; left += 8) {
-          const int ox = min(left, 14 - 8);
-          float8 acc[4];
+      const __global float* src = src_plane + y * 14;
+      {
+        int x = 1;
+        for (; x + 8 <= 15; x += 8) oclc_store(vload8(0, src + x), dst + x);
+        if (x < 15) oclc_store(vload8(0, src + 7), dst + 7);
+      }
+    }
+    for (int first = 0; first < 14; first += 4) {
+      for (int left = 0; left < 14; left += 8) {
+        const int ox = min(left, 6);
+        float8 acc[4];
+        #pragma unroll
+        for (int i = 0; i < 4; ++i) acc[i] = 0.0f;
+        // Behind a plane lies the next one.
+        #pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int y = (first + 56) + i;
+          const __global float* src = src_plane + y * 14;
+          oclc_prefetch(src + ox);
+        }
+        #pragma unroll
+        for (int ky = 0; ky < 3; ++ky) {
           #pragma unroll
-          for (int i = 0; i < 4; ++i) acc[i] = 0.0f;
-          // Behind a plane lies the next one.
-          #pragma unroll
-          for (int i = 0; i < 4 * 1; ++i) {
-            const int y = (first + 56) * 1 + i;
-            const __global float* src = src_plane + y * 14;
+          for (int kx = 0; kx < 3; ++kx) {
             #pragma unroll
-            for (int s = 0; s < 1; ++s) oclc_prefetch(src + ox * 1 + s * 16);
-          }
-          #pragma unroll
-          for (int ky = 0; ky < 3; ++ky) {
-            #pragma unroll
-            for (int kx = 0; kx < 3; ++kx) {
-              #pragma unroll
-              for (int i = 0; i < 4; ++i) {
-                const float8 x = vload8(0, rows + (((first - top + i) * 1 + ky * 1) * 1 + kx * 1 % 1) * 16 + kx * 1 / 1 + ox);
-                acc[i] = fma(x, w[ky * 3 + kx * 1], acc[i]);
-              }
+            for (int i = 0; i < 4; ++i) {
+              const float8 x = vload8(0, rows + (((first + i) + ky)) * 16 + kx + ox);
+              acc[i] = fma(x, w[ky * 3 + kx], acc[i]);
             }
           }
-          #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const int oy = first + i;
-            if (oy >= 14) break;
-            float8 v = acc[i];
-              {
-                const int out_y = oy, out_x = ox;
-                const float v4 = x2[channel];
-                oclc_store(oclc_min(oclc_relu((v + (float8)(v4))), (float8)(6.0f)), y0 + 196*channel + 3136*image + out_x + 14*out_y);
-              }
+        }
+        #pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int oy = first + i;
+          if (oy >= 14) break;
+          float8 v = acc[i];
+          {
+            const int out_y = oy, out_x = ox;
+            const float v4 = x2[channel];
+            oclc_store(oclc_min(oclc_relu((v + (float8)v4)), (float8)(6.0f)), y0 + 196*channel + 3136*image + out_x + 14*out_y);
           }
         }
       }

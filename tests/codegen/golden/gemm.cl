@@ -61,14 +61,14 @@ OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(
 #endif
 void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
   const int row_count = ((int)dim_N);
-  const int g = tile / (((((row_count + 8 - 1) / 8) + 1 - 1) / 1) * 3);
-  const int block = tile % (((((row_count + 8 - 1) / 8) + 1 - 1) / 1) * 3);
-  const int row_block = 1 ? block % ((((row_count + 8 - 1) / 8) + 1 - 1) / 1) : block / 3;
-  const int panel_block = 1 ? block / ((((row_count + 8 - 1) / 8) + 1 - 1) / 1) : block % 3;
+  const int g = tile / (((((row_count + 7) / 8))) * 3);
+  const int block = tile % (((((row_count + 7) / 8))) * 3);
+  const int row_block = block % ((((row_count + 7) / 8)));
+  const int panel_block = block / ((((row_count + 7) / 8)));
   const int panel_end = min(5, (panel_block + 1) * 2);
-  const int m_end = min(row_count, (row_block + 1) * (1 * 8));
+  const int m_end = min(row_count, (row_block + 1) * 8);
   for (int panel = panel_block * 2; panel < panel_end; ++panel) {
-    for (int m0 = row_block * (1 * 8); m0 < m_end; m0 += 8) {
+    for (int m0 = row_block * 8; m0 < m_end; m0 += 8) {
       const __global float* row[8];
       #pragma unroll
       for (int i = 0; i < 8; ++i) { const int r = min(m0 + i, row_count - 1); row[i] = x0 + 64*r; }
@@ -76,65 +76,45 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
       float8 acc[8][1];
       #pragma unroll
       for (int i = 0; i < 8; ++i)
-        #pragma unroll
-        for (int j = 0; j < 1; ++j) acc[i][j] = 0.0f;
+        acc[i][0] = 0.0f;
       float8 out[8][1];
       #pragma unroll
       for (int i = 0; i < 8; ++i)
-        #pragma unroll
-        for (int j = 0; j < 1; ++j) out[i][j] = 0.0f;
+        out[i][0] = 0.0f;
       const __global float* w = weights + (size_t)g * 2560 + (size_t)panel * 512;
-      const bool meets_first = m0 == row_block * (1 * 8) && (0 == 0 || panel == panel_block * 2);
+      const bool meets_first = m0 == row_block * 8;
       const int rows_ahead = meets_first ? 128 : 128;
-      for (int tap = 0; tap < 1; ++tap) {
-        const __global float* p[8];
+      const __global float* p[8];
+      #pragma unroll
+      for (int i = 0; i < 8; ++i) p[i] = row[i];
+      // The terms of the register tile, chain by chain.
+      const int k_end = 64;
+      for (int k = 0; k < k_end; ++k) {
+        float8 x[1];
+        x[0] = vload8(0, w);
+        oclc_prefetch(w + rows_ahead * 8);
         #pragma unroll
-        for (int i = 0; i < 8; ++i) p[i] = row[i];
-        // The terms of the register tile, chain by chain.
-        for (int k0 = 0; k0 < 64; k0 += 64) {
-          const int k_end = min(64, k0 + 64);
-          for (int k = k0; k < k_end; ++k) {
-            float8 x[1];
-            #pragma unroll
-            for (int j = 0; j < 1; ++j) x[j] = vload8(0, w + j * 8);
-            #pragma unroll
-            for (int j = 0; j < 1; j += 16 / 8) oclc_prefetch(w + rows_ahead * 8 + j * 8);
-            #pragma unroll
-            for (int i = 0; i < 8; ++i) {
-              const float8 s = p[i][k * 1];
-              #pragma unroll
-              for (int j = 0; j < 1; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
-            }
-            w += 8;
-          }
-          if (0 && (tap + 1) % 1 == 0) {
-            #pragma unroll
-            for (int i = 0; i < 8; ++i)
-              #pragma unroll
-              for (int j = 0; j < 1; ++j) out[i][j] += acc[i][j], acc[i][j] = 0.0f;
-          }
+        for (int i = 0; i < 8; ++i) {
+          const float8 s = p[i][k];
+          acc[i][0] = fma(s, x[0], acc[i][0]);
         }
+        w += 8;
       }
       // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
       #pragma unroll
       for (int i = 0; i < 8; ++i)
-        #pragma unroll
-        for (int j = 0; j < 1; ++j) out[i][j] = 0 ? out[i][j] + acc[i][j] : acc[i][j];
+        out[i][0] = acc[i][0];
       // The results. Surplus rows of the last tile repeat its last row and are not stored.
       #pragma unroll 8
       for (int i = 0; i < 8; ++i) {
         const int m = m0 + i;
         if (m >= row_count) break;
-        #pragma unroll
-        for (int j = 0; j < 1; ++j) {
-          const int n = panel * 8 + j * 8;
-          if (40 % 8 != 0 && n >= 40) break;
-          float8 v = out[i][j];
-            {
-              const int out_col = n;
-              const float8 v4 = vload8(0, x2 + out_col);
-              oclc_store(oclc_relu((v + v4)), y0 + 40*m + out_col);
-            }
+        const int n = panel * 8;
+        float8 v = out[i][0];
+        {
+          const int out_col = n;
+          const float8 v4 = vload8(0, x2 + out_col);
+          oclc_store(oclc_relu((v + v4)), y0 + 40*m + out_col);
         }
       }
     }
