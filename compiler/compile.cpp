@@ -121,7 +121,9 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
     return result;
   }
   stage("plan");
-  result.plan = build_plan(result.schedule, std::move(launches), plan_options(options));
+  PlanOptions planned = plan_options(options);
+  planned.assumptions = result.module->assumptions;
+  result.plan = build_plan(result.schedule, std::move(launches), planned);
   return result;
 }
 

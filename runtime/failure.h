@@ -1,11 +1,10 @@
 // Failures inside the runtime travel as exceptions and become status codes at the C entry points (api.h).
 #pragma once
-#include <CL/cl.h>
-
 #include <stdexcept>
 #include <string>
 
 #include "oclc/oclc.h"
+#include "runtime/device/opencl.h"
 
 namespace oclc::runtime {
 

@@ -1,12 +1,12 @@
 // Owning handles of OpenCL objects.
 #pragma once
-#include <CL/cl.h>
-
 #include <utility>
+
+#include "runtime/device/opencl.h"
 
 namespace oclc::runtime {
 
-template <class T, cl_int (*Retain)(T), cl_int (*Release)(T)>
+template <class T, const auto& Retain, const auto& Release>
 class Handle {
  public:
   Handle() = default;

@@ -22,7 +22,7 @@
 #include "compiler/ops/builder.h"
 #include "frontends/cpp/typed/device_target.h"
 #include "oclc/oclc.hpp"
-#include "runtime/huge_pages.h"
+#include "runtime/device/huge_pages.h"
 #include "runtime/package/writer.h"
 
 namespace {

@@ -58,8 +58,9 @@ std::int64_t taps_at_once(const AmxWindowProduct& p, std::int64_t blocks, const 
   const auto room = static_cast<std::int64_t>(cost::kAmxPanelsShare * static_cast<double>(target.l2_bytes)) - window_bytes;
   const std::int64_t steps = p.steps(unit.terms) / p.taps;
   std::int64_t least = p.taps;
-  for (std::int64_t n = p.taps; n >= 1 && blocks > 1; --n) {
-    if (p.taps % n != 0) continue;
+  const std::vector<std::int64_t> shares = blocks > 1 ? divisors(p.taps) : std::vector<std::int64_t>();
+  for (std::size_t i = shares.size(); i-- > 0;) {
+    const std::int64_t n = shares[i];
     if (n * steps < kFewestSteps) break;
     least = n;
     if (2 * n * steps * unit.step_bytes <= room) break;

@@ -90,9 +90,9 @@ void choose_items(StrassenTiles t, const StrassenShape& s, const Target& target,
       std::min(static_cast<std::int64_t>(cost::kStrassenLocalShare * static_cast<double>(target.l2_bytes)), target.local_bytes);
   const std::int64_t panels = ceil_div(s.columns, std::int64_t{2} * t.vectors * target.vector_width),
                      tiles = ceil_div(ceil_div(s.rows, 2), std::int64_t{t.rows});
-  for (std::int64_t row_blocks = 1; row_blocks <= tiles; ++row_blocks) {
-    t.row_tiles = ceil_div(tiles, row_blocks);
-    if (ceil_div(tiles, t.row_tiles) != row_blocks) continue;
+  for (std::int64_t row_blocks = 1, tiles_of_block = 0; row_blocks <= tiles;
+       row_blocks = tiles_of_block > 1 ? ceil_div(tiles, tiles_of_block - 1) : tiles + 1) {
+    t.row_tiles = tiles_of_block = ceil_div(tiles, row_blocks);  // another number each time
     if (s.rows_innermost)
       t.row_tiles = ceil_div(t.row_tiles * t.rows, bundle_rows(t, target)) * bundle_rows(t, target) / t.rows;
     for (t.panels = 1; t.panels <= std::min(panels, kMostItemPanels); ++t.panels) {

@@ -38,7 +38,7 @@ GraphCopy GraphCopy::of(const Graph& graph) {
       result.values[output.get()] = copy->outputs.back().get();
     }
     for (const auto& body : node->bodies) copy->bodies.push_back(copy_graph(*body));
-    to.nodes_.push_back(std::move(copy));
+    to.insert(std::move(copy), nullptr);
   }
   for (const auto& [name, value] : graph.outputs_) to.outputs_.emplace_back(name, result.values.at(value));
   return result;

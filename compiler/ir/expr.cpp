@@ -57,9 +57,23 @@ void insert_term(std::vector<ExprTerm>& terms, const ExprTerm& term) {
   }
 }
 
+std::size_t size_of(const std::vector<ExprTerm>& terms) {
+  std::size_t size = 0;
+  for (const ExprTerm& term : terms) {
+    size += term.coef != 1 || term.factors.empty() ? 1 : 0;
+    for (const Atom& factor : term.factors) size += factor->size;
+  }
+  return size;
+}
+
+void check_size(std::size_t size) {
+  if (size > kMostExprSize) throw ExprTooLarge(size);
+}
+
 Expr from_terms(std::vector<ExprTerm> terms) {
   if (terms.empty()) return Expr(0);
   if (terms.size() == 1 && terms[0].factors.empty()) return Expr(terms[0].coef);
+  check_size(size_of(terms));
   return ExprAccess::make(std::move(terms));
 }
 
@@ -76,6 +90,10 @@ Expr make_opaque(ExprAtom::Kind kind, const Expr& a, const Expr& b) {
   atom->kind = kind;
   atom->a = a;
   atom->b = b;
+  atom->size = a.size() + b.size();
+  check_size(atom->size);
+  set_bounds(*atom);
+  if (kind == ExprAtom::Kind::floor_mod && terms_of(b).size() == 1) atom->quotient = floor_div(a, b);
   switch (kind) {
     case ExprAtom::Kind::floor_div:
       atom->key = fmt::format("({}) / ({})", a.text(), b.text());
@@ -147,7 +165,7 @@ std::optional<Expr> join_division(const std::vector<ExprTerm>& terms) {
       other.factors.erase(other.factors.begin() + static_cast<std::ptrdiff_t>(i));
       const std::vector<Atom> shared = other.factors;
       other.factors.insert(other.factors.end(), b[0].factors.begin(), b[0].factors.end());
-      const auto quotient = terms_of(floor_div(mod.a, mod.b));
+      const auto quotient = terms_of(mod.quotient);
       if (quotient.size() != 1 || quotient[0].coef != 1) continue;
       other.factors.insert(other.factors.end(), quotient[0].factors.begin(), quotient[0].factors.end());
       std::sort(other.factors.begin(), other.factors.end(), atom_less);
@@ -177,6 +195,8 @@ Expr tidy(std::vector<ExprTerm> terms) {
 
 }  // namespace
 
+std::size_t Expr::size() const { return poly_ ? size_of(poly_->terms) : 1; }
+
 Expr ExprAccess::make(std::vector<ExprTerm> terms) {
   Expr e;
   auto poly = std::make_shared<ExprPoly>();
@@ -185,12 +205,13 @@ Expr ExprAccess::make(std::vector<ExprTerm> terms) {
   return e;
 }
 
-Expr Expr::symbol(std::string name, std::int64_t lo, std::int64_t hi) {
+Expr Expr::symbol(std::string name, std::int64_t lo, std::int64_t hi, std::int64_t typical) {
   auto atom = std::make_shared<ExprAtom>();
   atom->kind = ExprAtom::Kind::symbol;
   atom->key = std::move(name);
   atom->lo = lo;
   atom->hi = hi;
+  atom->typical = typical;
   return from_atom(atom);
 }
 
@@ -232,6 +253,8 @@ Expr operator-(const Expr& a, const Expr& b) { return a + b * Expr(-1); }
 
 Expr operator*(const Expr& a, const Expr& b) {
   if (a.is_constant() && b.is_constant()) return Expr(checked_mul(a.value(), b.value()));
+  const std::size_t size = a.size() * b.size();
+  if (size > kMostExprSize * kMostExprSize / 64) throw ExprTooLarge(size);  // before it takes its time
   std::vector<ExprTerm> terms;
   const auto right = terms_of(b);
   for (const ExprTerm& x : terms_of(a)) {

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/support/error.h"
+
 namespace oclc {
 
 class Expr;
@@ -23,6 +25,15 @@ inline constexpr std::int64_t kUnbounded = INT64_MAX;
 // Values of symbols by name.
 using SymbolValues = std::map<std::string, std::int64_t, std::less<>>;
 
+// Largest expression, see Expr::size; those of models have tens.
+inline constexpr std::size_t kMostExprSize = 4096;
+
+// An expression would be larger than kMostExprSize.
+class ExprTooLarge : public CompileError {
+ public:
+  explicit ExprTooLarge(std::size_t size);
+};
+
 // Expressions by the names of the symbols that they stand for.
 using Substitution = std::map<std::string, Expr, std::less<>>;
 
@@ -32,8 +43,9 @@ class Expr {
   Expr(std::int64_t value) : value_(value) {}  // NOLINT: constants convert
   Expr(int value) : value_(value) {}           // NOLINT
 
-  // A symbol with lo <= value <= hi. Two symbols of one name are the same symbol; give them the same bounds.
-  static Expr symbol(std::string name, std::int64_t lo = 1, std::int64_t hi = kUnbounded);
+  // A symbol with lo <= value <= hi. Two symbols of one name are the same symbol; give them the same bounds. `typical`: a value
+  // to reckon costs with, see typical.h; 0: none is known.
+  static Expr symbol(std::string name, std::int64_t lo = 1, std::int64_t hi = kUnbounded, std::int64_t typical = 0);
   // An axis of an iteration space: 0 <= value < extent, where extent may be symbolic.
   static Expr axis(std::string name, const Expr& extent);
 
@@ -56,6 +68,9 @@ class Expr {
   // Bounds that hold for every value of the symbols; kUnbounded / -kUnbounded where none is known.
   std::int64_t lower() const;
   std::int64_t upper() const;
+
+  // How many numbers and symbols its text has, about: what memory and time of all that follows are in proportion to.
+  std::size_t size() const;
 
   // All symbols, sorted by name.
   std::vector<std::string> symbols() const;
@@ -89,7 +104,7 @@ Expr min(const Expr& a, const Expr& b);
 Expr max(const Expr& a, const Expr& b);
 Expr product(std::span<const Expr> factors);
 
-// True if the relation holds for every value of the symbols, as far as can be shown; false otherwise.
+// True if the relation holds for every value of the symbols, as far as can be shown with a limit of work; false otherwise.
 bool known_nonnegative(const Expr& e);
 inline bool known_less(const Expr& a, const Expr& b) { return known_nonnegative(b - a - 1); }
 inline bool known_less_equal(const Expr& a, const Expr& b) { return known_nonnegative(b - a); }

@@ -1,4 +1,6 @@
 // Bounds of expressions and proofs of non-negativity.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -39,12 +41,18 @@ Interval multiply(Interval x, Interval y) {
 
 Interval interval(const Expr& e);
 
-Interval interval(const ExprAtom& atom) {
+// By 0 there is no value: a divisor from 0 on is one from 1 on.
+Interval divisors(const Expr& e) {
+  const Interval d = interval(e);
+  return {d.lo == 0 ? 1 : d.lo, d.hi};
+}
+
+Interval bounds_of(const ExprAtom& atom) {
   switch (atom.kind) {
     case ExprAtom::Kind::symbol:
       return {atom.lo, atom.hi};
     case ExprAtom::Kind::floor_div: {
-      const Interval x = interval(atom.a), d = interval(atom.b);
+      const Interval x = interval(atom.a), d = divisors(atom.b);
       if (d.lo < 1) return {-kUnbounded, kUnbounded};
       const auto divide = [](std::int64_t v, std::int64_t by) -> std::int64_t {
         if (infinite(v)) return v;
@@ -54,7 +62,7 @@ Interval interval(const ExprAtom& atom) {
       return {std::min(divide(x.lo, d.lo), divide(x.lo, d.hi)), std::max(divide(x.hi, d.lo), divide(x.hi, d.hi))};
     }
     case ExprAtom::Kind::floor_mod: {
-      const Interval d = interval(atom.b);
+      const Interval d = divisors(atom.b);
       if (d.lo < 1) return {-kUnbounded, kUnbounded};
       return {0, infinite(d.hi) ? kUnbounded : d.hi - 1};
     }
@@ -69,6 +77,8 @@ Interval interval(const ExprAtom& atom) {
   }
   return {-kUnbounded, kUnbounded};
 }
+
+Interval interval(const ExprAtom& atom) { return {atom.lo, atom.hi}; }
 
 Interval interval(const Expr& e) {
   const ExprPoly* poly = ExprAccess::poly(e);
@@ -117,6 +127,30 @@ bool shifted_nonnegative(const Expr& e) {
   return least >= 0;
 }
 
+// The work of proofs: one that another asks for on its way, by a division that it makes, takes from what that one has. A proof
+// of a shape or an index of a network takes tens of steps, each in proportion to its expression.
+constexpr std::size_t kMostProofWork = 1 << 16;
+thread_local std::size_t proof_work = 0;
+thread_local bool in_proof = false;
+
+class Proof {
+ public:
+  Proof() : is_outermost_(!in_proof) {
+    if (is_outermost_) proof_work = 0;
+    in_proof = true;
+  }
+  ~Proof() {
+    if (is_outermost_) in_proof = false;
+  }
+  Proof(const Proof&) = delete;
+  Proof& operator=(const Proof&) = delete;
+  // False if the work is done with.
+  static bool take(const Expr& e) { return (proof_work += 8 + e.size()) <= kMostProofWork; }
+
+ private:
+  bool is_outermost_;
+};
+
 bool nonnegative(const Expr& e, int depth);
 
 // `e` with the axes of symbolic extent at the ends where it is largest (or smallest); nothing if that takes none away.
@@ -153,7 +187,7 @@ std::optional<Expr> bounded_quotients(const Expr& e, int depth) {
 
 bool nonnegative(const Expr& e, int depth) {
   if (interval(e).lo >= 0) return true;
-  if (e.is_constant()) return false;
+  if (e.is_constant() || !Proof::take(e)) return false;
   // An axis with a symbolic extent takes its extreme value at one of its ends, by the sign of its coefficient.
   if (depth < 8) {
     for (const auto& symbol : factor_symbols(e)) {
@@ -173,8 +207,31 @@ bool nonnegative(const Expr& e, int depth) {
 
 }  // namespace
 
+ExprTooLarge::ExprTooLarge(std::size_t size)
+    : CompileError(
+          {.stage = "shapes",
+           .wanted = fmt::format("expressions of dimensions and positions of at most {} numbers and symbols", kMostExprSize),
+           .found = std::to_string(size),
+           .advice = "give sizes with --dim, so that they are numbers",
+           .exit_code = ExitCode::unsupported}) {}
+
 std::int64_t Expr::lower() const { return interval(*this).lo; }
 std::int64_t Expr::upper() const { return interval(*this).hi; }
-bool known_nonnegative(const Expr& e) { return nonnegative(e, 0); }
+
+bool known_nonnegative(const Expr& e) {
+  if (interval(e).lo >= 0) return true;
+  const Proof proof;
+  try {
+    return nonnegative(e, 0);
+  } catch (const ExprTooLarge&) {
+    return false;  // what it substitutes grows
+  }
+}
+
+void set_bounds(ExprAtom& atom) {
+  const Interval bounds = bounds_of(atom);
+  atom.lo = bounds.lo;
+  atom.hi = bounds.hi;
+}
 
 }  // namespace oclc

@@ -12,9 +12,12 @@ struct ExprAtom {
   enum class Kind { symbol, floor_div, floor_mod, min, max };
   Kind kind = Kind::symbol;
   std::string key;                       // a symbol's name, else the canonical text; identity of the atom
-  std::int64_t lo = 1, hi = kUnbounded;  // symbol
+  std::int64_t lo = 1, hi = kUnbounded;  // bounds of its value
+  std::int64_t typical = 0;              // symbol: a likely value, or 0
   bool has_extent = false;               // symbol: an axis, value < a
   Expr a, b;                             // operands; an axis' extent in `a`
+  Expr quotient;                         // floor_mod: floor_div(a, b), which sums look for
+  std::size_t size = 1;                  // see Expr::size
 };
 
 struct ExprTerm {
@@ -25,6 +28,9 @@ struct ExprTerm {
 struct ExprPoly {
   std::vector<ExprTerm> terms;  // sorted, no two with the same factors, no zero coefficients
 };
+
+// Bounds of an atom that is no symbol, from those of its operands.
+void set_bounds(ExprAtom& atom);
 
 struct ExprAccess {
   static const ExprPoly* poly(const Expr& e) { return e.poly_.get(); }

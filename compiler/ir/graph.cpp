@@ -8,16 +8,21 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/support/error.h"
+#include "runtime/package/limits.h"
 
 namespace oclc {
 namespace {
 
 void remove_use(Value* value, const Node* node) {
   if (!value) return;
-  const auto at = std::find(value->users.begin(), value->users.end(), node);
-  OCLC_CHECK(at != value->users.end(), "use list of value " + std::to_string(value->id));
-  *at = value->users.back();
-  value->users.pop_back();
+  std::vector<Node*>& users = value->users;
+  // Of many from the end: what was added last goes first.
+  constexpr std::size_t kMany = 64;
+  auto at = users.size() > kMany ? std::find(users.rbegin(), users.rend(), node).base() : users.end();
+  at = users.size() > kMany && at != users.begin() ? at - 1 : std::find(users.begin(), users.end(), node);
+  OCLC_CHECK(at != users.end(), "use list of value " + std::to_string(value->id));
+  *at = users.back();
+  users.pop_back();
 }
 
 // Texts may be moved, chosen, compared and given to the host, narrow numbers moved, chosen and converted; elementwise operators
@@ -43,11 +48,27 @@ void refuse_texts_and_narrow(const Node& node) {
   }
 }
 
+// Plans have no more, and index maps take time and text in proportion.
+void check_rank(const TensorType& type) {
+  if (type.rank() > package::kMaxRank)
+    throw CompileError({.wanted = fmt::format("tensors of at most {} dimensions", package::kMaxRank),
+                        .found = std::to_string(type.rank()),
+                        .exit_code = ExitCode::unsupported});
+}
+
 }  // namespace
 
 Graph::~Graph() = default;
 
 Value* Graph::add_input(std::string name, TensorType type) {
+  try {
+    check_rank(type);
+  } catch (const CompileError& error) {
+    auto parts = error.parts();
+    parts.stage = "graph";
+    parts.node = name;
+    throw CompileError(parts);
+  }
   auto value = std::make_unique<Value>();
   value->id = next_value_++;
   value->name = std::move(name);
@@ -58,14 +79,10 @@ Value* Graph::add_input(std::string name, TensorType type) {
 }
 
 Node* Graph::insert(std::unique_ptr<Node> node, Node* before) {
+  OCLC_CHECK(!before || before->graph_ == this, "insertion before a node of another graph");
   Node* raw = node.get();
-  if (!before) {
-    nodes_.push_back(std::move(node));
-    return raw;
-  }
-  const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n.get() == before; });
-  OCLC_CHECK(at != nodes_.end(), "insertion before a node of another graph");
-  nodes_.insert(at, std::move(node));
+  raw->graph_ = this;
+  raw->place_ = nodes_.insert(before ? before->place_ : nodes_.end(), std::move(node));
   return raw;
 }
 
@@ -88,6 +105,7 @@ Node* Graph::add(const OpDef& op, std::vector<Value*> inputs, std::map<std::stri
     }
     refuse_texts_and_narrow(*node);
     types = op.infer(*node);
+    for (const TensorType& type : types) check_rank(type);
   } catch (const CompileError& error) {
     auto parts = error.parts();
     if (parts.stage.empty()) parts.stage = "graph";
@@ -143,41 +161,40 @@ void Graph::erase(Node* node) {
   for (const auto& output : node->outputs)
     OCLC_CHECK(output->users.empty() && !is_output(output.get()), "erase of a used node");
   for (Value* input : node->inputs) remove_use(input, node);
-  const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n.get() == node; });
-  OCLC_CHECK(at != nodes_.end(), "erase of a node of another graph");
-  nodes_.erase(at);
+  OCLC_CHECK(node->graph_ == this, "erase of a node of another graph");
+  nodes_.erase(node->place_);
 }
 
 bool Graph::erase_dead() {
   std::unordered_set<const Value*> kept;
   for (const auto& [name, value] : outputs_) kept.insert(value);
   bool changed = false;
-  for (std::size_t i = nodes_.size(); i-- > 0;) {
-    Node* node = nodes_[i].get();
+  for (auto at = nodes_.end(); at != nodes_.begin();) {
+    Node* node = (--at)->get();
     const bool used = std::any_of(node->outputs.begin(), node->outputs.end(),
                                   [&](const auto& o) { return !o->users.empty() || kept.count(o.get()); });
     if (used) continue;
     for (Value* input : node->inputs) remove_use(input, node);
-    nodes_[i].reset();
+    at = nodes_.erase(at);
     changed = true;
   }
-  if (changed) std::erase(nodes_, nullptr);
   return changed;
 }
 
 void Graph::sort() {
   std::unordered_map<const Node*, std::size_t> position;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) position[nodes_[i].get()] = i;
-  std::vector<int> state(nodes_.size(), 0);
+  const std::vector<Node*> all = nodes();
+  for (std::size_t i = 0; i < all.size(); ++i) position[all[i]] = i;
+  std::vector<int> state(all.size(), 0);
   std::vector<std::size_t> order;
-  order.reserve(nodes_.size());
-  for (std::size_t root = 0; root < nodes_.size(); ++root) {
+  order.reserve(all.size());
+  for (std::size_t root = 0; root < all.size(); ++root) {
     std::vector<std::pair<std::size_t, std::size_t>> stack;  // node, next input
     if (state[root] == 0) stack.emplace_back(root, 0);
     while (!stack.empty()) {
       auto& [at, next] = stack.back();
       if (next == 0) state[at] = 1;
-      const Node* node = nodes_[at].get();
+      const Node* node = all[at];
       if (next == node->inputs.size()) {
         state[at] = 2;
         order.push_back(at);
@@ -192,9 +209,7 @@ void Graph::sort() {
       if (state[found->second] == 0) stack.emplace_back(found->second, 0);
     }
   }
-  std::vector<std::unique_ptr<Node>> sorted;
-  for (const std::size_t i : order) sorted.push_back(std::move(nodes_[i]));
-  nodes_ = std::move(sorted);
+  for (const std::size_t i : order) nodes_.splice(nodes_.end(), nodes_, all[i]->place_);
 }
 
 std::vector<Node*> Graph::nodes() const {

@@ -1,5 +1,6 @@
 // The graph: SSA dataflow over tensors. A Module holds entry points (one Graph each) that share device-resident state.
 #pragma once
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -58,6 +59,11 @@ class Node {
   const T& get(std::string_view name) const;
   template <class T>
   T get_or(std::string_view name, T fallback) const;
+
+ private:
+  friend class Graph;
+  std::list<std::unique_ptr<Node>>::iterator place_;  // in its graph
+  const Graph* graph_ = nullptr;
 };
 
 // Nodes are kept in topological order. Values and nodes live until the graph is destroyed or they are erased.
@@ -99,7 +105,7 @@ class Graph {
   Node* insert(std::unique_ptr<Node> node, Node* before);
   std::vector<std::unique_ptr<Value>> inputs_;
   std::vector<std::pair<std::string, Value*>> outputs_;
-  std::vector<std::unique_ptr<Node>> nodes_;
+  std::list<std::unique_ptr<Node>> nodes_;
   int next_value_ = 0, next_node_ = 0;
 };
 
@@ -119,11 +125,18 @@ struct StateVariable {
   std::vector<StatePart> parts;  // none: the variable itself
 };
 
+// Two dimensions that must be equal when a plan runs: the model's node asks for it.
+struct Assumption {
+  Expr left, right;
+  std::string node;
+};
+
 struct Module {
   std::string name;
   std::vector<Expr> symbols;  // the dimension symbols, in order of appearance
   std::vector<StateVariable> states;
   std::vector<std::unique_ptr<Graph>> entries;
+  std::vector<Assumption> assumptions;
 };
 
 // A constant node's tensor, or null.

@@ -7,10 +7,10 @@
 
 namespace oclc {
 
-// What every symbol counts as: a batch, or a sequence, that is short but not one.
+// What a symbol counts as of which no likely value is known: a batch, or a sequence, that is short but not one.
 inline constexpr std::int64_t kTypicalDim = 8;
 
-// The value of `e` (elements, flops, bytes) with kTypicalDim for its symbols; 1 if it has none, e.g. on a division by zero.
+// The value of `e` (elements, flops, bytes) with typical values for its symbols; 1 if it has none, e.g. on a division by zero.
 double typical(const Expr& e);
 // The same for the extent of an axis: at least 1.
 std::int64_t typical_extent(const Expr& e);

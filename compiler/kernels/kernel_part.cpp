@@ -67,6 +67,23 @@ bool loads_from(const Kernel& kernel, int buffer) {
   });
 }
 
+bool any_needed(const Kernel& kernel, NodeId root, const std::function<bool(const ScalarNode&)>& is,
+                const std::function<bool(const ScalarNode&)>& ends) {
+  std::vector<bool> seen(kernel.nodes.size(), false);
+  std::vector<NodeId> stack{root};
+  while (!stack.empty()) {
+    const auto at = static_cast<std::size_t>(stack.back());
+    stack.pop_back();
+    if (seen[at]) continue;
+    seen[at] = true;
+    const ScalarNode& n = kernel.nodes[at];
+    if (ends(n)) continue;
+    if (is(n)) return true;
+    stack.insert(stack.end(), n.args.begin(), n.args.end());
+  }
+  return false;
+}
+
 bool reads_values(const Expr& e) {
   const auto symbols = e.symbols();
   return std::any_of(symbols.begin(), symbols.end(), [](const std::string& s) { return dynamic_index(s).has_value(); });

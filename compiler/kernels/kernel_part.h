@@ -1,5 +1,6 @@
 // The part of a kernel that some of its values need: what a hole of a template is generated from.
 #pragma once
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ Kernel part_for(const Kernel& kernel, NodeId root);
 std::set<std::string> axis_names(const Kernel& kernel);
 // Whether a node loads an element of `buffer`.
 bool loads_from(const Kernel& kernel, int buffer);
+// Whether `is` holds for `root` or for a node that it is computed from, none of which, nor what those need, `ends` holds for.
+bool any_needed(const Kernel& kernel, NodeId root, const std::function<bool(const ScalarNode&)>& is,
+                const std::function<bool(const ScalarNode&)>& ends);
 // Whether an index or guard depends on the value of a node.
 bool reads_values(const Expr& e);
 // Every index and guard of its nodes, and the indices of its stores.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiler/ops/gradient_rules.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/support/error.h"
 
@@ -28,7 +29,9 @@ std::int64_t flag(bool value) { return value ? 1 : 0; }
 }  // namespace
 
 Node* Builder::node(std::string_view name, std::vector<Value*> inputs, Attributes attributes) {
-  return graph_.add(op(name), std::move(inputs), std::move(attributes), source_);
+  const OpDef& def = op(name);
+  if (assumptions_) fit_operands(def, inputs, attributes);
+  return graph_.add(def, std::move(inputs), std::move(attributes), source_);
 }
 
 Value* Builder::call(std::string_view name, std::vector<Value*> inputs, Attributes attributes) {
@@ -69,6 +72,12 @@ Value* Builder::iota(Shape shape, std::int64_t axis, DType dtype, Expr start, Ex
 std::int64_t Builder::axis_of(std::int64_t axis, std::size_t rank) const {
   // A bad axis goes through, so that the operator's own rule reports it with the node's name.
   return axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis;
+}
+
+Value* Builder::norm_root(Value* x, double p) {
+  const Attributes norm = {{std::string(kNorm), std::int64_t{1}}};
+  if (p == 1) return x;
+  return p == 2 ? call("sqrt", {x}, norm) : call("pow", {x, scalar(x->type.dtype, 1 / p)}, norm);
 }
 
 Value* Builder::cast(Value* x, DType dtype) {

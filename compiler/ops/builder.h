@@ -8,6 +8,8 @@
 
 namespace oclc {
 
+class Assumptions;
+
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 using Ints = std::vector<std::int64_t>;
 
@@ -30,11 +32,18 @@ struct PoolOptions {
 class Builder {
  public:
   explicit Builder(Graph& graph, std::string source = {}) : graph_(graph), source_(std::move(source)) {}
+  // For a body, with the source and the assumptions of the builder around it.
+  Builder(Graph& graph, const Builder& around) : graph_(graph), source_(around.source_), assumptions_(around.assumptions_) {}
 
   Graph& graph() const { return graph_; }
   // Name of the model's node that the following calls stand for.
   void set_source(std::string source) { source_ = std::move(source); }
   const std::string& source() const { return source_; }
+  // Where operands must have equal dimensions that are not known to be equal they are taken for such from here on. Null: that
+  // is an error.
+  void assume(Assumptions* assumptions) { assumptions_ = assumptions; }
+  // x under the dimensions `shape`, if they may be taken for its own; else x itself.
+  Value* fit(Value* x, const Shape& shape);
 
   // The operator's first output.
   Value* call(std::string_view op, std::vector<Value*> inputs, Attributes attributes = {});
@@ -66,6 +75,8 @@ class Builder {
   Value* erf(Value* x) { return call("erf", {x}); }
   Value* exp(Value* x) { return call("exp", {x}); }
   Value* sqrt(Value* x) { return call("sqrt", {x}); }
+  // x^(1/p) of a sum of p-th powers: the root of a norm, through which no gradient flows where it is 0.
+  Value* norm_root(Value* x, double p);
   // With a number of x's dtype.
   Value* add(Value* x, double number) { return add(x, scalar(x->type.dtype, number)); }
   Value* mul(Value* x, double number) { return mul(x, scalar(x->type.dtype, number)); }
@@ -115,8 +126,16 @@ class Builder {
 
  private:
   std::int64_t axis_of(std::int64_t axis, std::size_t rank) const;
+  // assumptions.cpp
+  void fit_operands(const OpDef& op, std::vector<Value*>& inputs, Attributes& attributes);
+  void fit_broadcast(std::vector<Value*>& inputs, std::size_t last_axes);
+  void fit_product(std::vector<Value*>& inputs, const Attributes& attributes);
+  void fit_concat(std::vector<Value*>& inputs, std::int64_t axis);
+  Value* fit_elements(Value* x, const Shape& shape);
+
   Graph& graph_;
   std::string source_;
+  Assumptions* assumptions_ = nullptr;
 };
 
 }  // namespace oclc

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "compiler/ops/host_index.h"
@@ -61,6 +62,23 @@ std::vector<std::int64_t> bind_shape(const Shape& shape, const SymbolValues& sym
 
 HostTensor eval_node(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
   return node.op->eval(node, inputs, symbols).at(0);
+}
+
+std::int64_t most_text_bytes(const Node& node, std::span<const HostTensor> inputs) {
+  constexpr std::int64_t kLongestNumber = 32;
+  double elements = 0, longest = kLongestNumber;
+  for (const auto& output : node.outputs) {
+    const auto count = output->type.dtype == DType::string ? output->type.elements().constant() : 0;
+    elements += static_cast<double>(count.value_or(INT64_MAX));
+  }
+  if (elements == 0) return 0;
+  for (const HostTensor& input : inputs) {
+    if (input.dtype() != DType::string) continue;
+    std::size_t most = 0;
+    for (std::int64_t i = 0; i < input.elements(); ++i) most = std::max(most, input.text_at(i).size());
+    longest += static_cast<double>(most);
+  }
+  return static_cast<std::int64_t>(std::min(elements * longest, 9e18));
 }
 
 namespace {

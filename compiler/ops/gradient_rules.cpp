@@ -62,16 +62,40 @@ Value* compared_indices(Builder& b, Value* indices, const Expr& size) {
   return b.cast(b.min(b.max(indices, b.scalar(dtype, -1)), b.exprs({size}, {}, dtype)), DType::i32);
 }
 
-std::vector<Value*> elementwise_gradient(Builder& b, const Node& node, Value* gradient, Derivative derivative) {
+namespace {
+
+Term unless(Term value, double stop, Term x) { return select(value.binary("equal", value.number(stop)), x.number(0), x); }
+
+std::vector<Value*> gradient_of(Builder& b, const Node& node, Value* gradient, Derivative derivative, bool steep) {
   const auto operand = [&](std::size_t i) { return Term{&b, i < node.inputs.size() ? node.inputs[i] : nullptr}; };
   std::vector<Value*> result(node.inputs.size(), nullptr);
   if (!gradient) return result;
-  const std::vector<Term> terms = derivative({&b, gradient}, {&b, node.output()}, operand(0), operand(1), operand(2));
+  const Term g{&b, gradient}, y{&b, node.output()};
+  std::vector<Term> terms = derivative(g, y, operand(0), operand(1), operand(2));
   OCLC_CHECK(terms.size() == node.inputs.size(), "one gradient per operand");
   for (std::size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].value && steep) terms[i] = unless(g, 0, terms[i]);
+    if (terms[i].value && node.has(kNorm)) terms[i] = unless(y, 0, terms[i]);
     if (terms[i].value) result[i] = sum_to(b, terms[i].value, node.inputs[i]->type.shape);
   }
   return result;
+}
+
+}  // namespace
+
+std::vector<Value*> elementwise_gradient(Builder& b, const Node& node, Value* gradient, Derivative derivative) {
+  return gradient_of(b, node, gradient, derivative, false);
+}
+
+std::vector<Value*> steep_gradient(Builder& b, const Node& node, Value* gradient, Derivative derivative) {
+  return gradient_of(b, node, gradient, derivative, true);
+}
+
+// Steep unless the divisor is a number.
+std::vector<Term> div_derivative(Term g, Term y, Term, Term b, Term) {
+  const Term da = g / b, db = -(g * y / b);
+  if (const auto divisor = uniform(b.value); divisor && *divisor != 0) return {da, db};
+  return {unless(g, 0, da), unless(g, 0, db)};
 }
 
 // d a^b = b a^(b - 1) da + a^b log(a) db; of 0^0 and 0^b with b > 0 both are finite.

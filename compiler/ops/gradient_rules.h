@@ -52,7 +52,15 @@ using Derivative = std::vector<Term> (*)(Term g, Term y, Term a, Term b, Term c)
 // Applies it and undoes broadcasting.
 std::vector<Value*> elementwise_gradient(Builder& b, const Node& node, Value* gradient, Derivative derivative);
 
+// The same where derivatives are infinite at some operands: no gradient of the result gives none of the operands, so that
+// nothing flows into the branch that a selection does not take; and none flows through a norm of 0, see kNorm.
+std::vector<Value*> steep_gradient(Builder& b, const Node& node, Value* gradient, Derivative derivative);
+
+// An attribute of sqrt and pow: the root of a norm, whose derivative where the norm is 0 is taken to be 0, a subgradient.
+inline constexpr std::string_view kNorm = "norm";
+
 // Derivatives with cases.
+std::vector<Term> div_derivative(Term g, Term y, Term a, Term b, Term c);
 std::vector<Term> pow_derivative(Term g, Term y, Term a, Term b, Term c);
 std::vector<Term> max_derivative(Term g, Term y, Term a, Term b, Term c);
 std::vector<Term> min_derivative(Term g, Term y, Term a, Term b, Term c);

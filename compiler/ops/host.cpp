@@ -1,4 +1,4 @@
-// Operators on texts, which the host computes between launches: types here, the functions in runtime/package/host_ops.
+// Operators that the host computes between launches: types here, the functions in runtime/package/host_ops.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,6 +87,49 @@ std::vector<TensorType> infer_regex_full_match(const Node& node) {
   return {{DType::boolean, type_of_input(node, 0).shape}};
 }
 
+void check_rank(const TensorType& type, std::size_t rank) {
+  if (type.rank() != rank) reject(fmt::format("an operand of rank {}", rank), type.text());
+}
+
+std::vector<TensorType> infer_top_places(const Node& node) {
+  check(node);
+  Shape shape = type_of_input(node, 0).shape;
+  const auto& k = node.get<std::vector<Expr>>("k");
+  if (shape.empty() || k.size() != 1) reject("rows, and one number of places", type_of_input(node, 0).text());
+  shape.back() = k[0];
+  return {{DType::i64, std::move(shape)}};
+}
+
+std::vector<TensorType> infer_unique_rows(const Node& node) {
+  check(node);
+  check_rank(type_of_input(node, 0), 2);
+  const TensorType each{DType::i64, {type_of_input(node, 0).shape[0]}};
+  return {each, each, each, {DType::i64, {Expr(1)}}};
+}
+
+std::vector<TensorType> infer_positions(const Node& node) {
+  check(node);
+  return {{DType::i64, {type_of_input(node, 0).elements()}}, {DType::i64, {Expr(1)}}};
+}
+
+std::vector<TensorType> infer_scatter_rows(const Node& node) {
+  check(node);
+  const TensorType &data = type_of_input(node, 0), &rows = type_of_input(node, 1), &updates = type_of_input(node, 2);
+  check_rank(data, 2);
+  check_rank(updates, 2);
+  if (data.dtype != updates.dtype || !(data.shape[1] == updates.shape[1]) || !(rows.elements() == updates.shape[0]))
+    reject("updates of the type and size of rows, and a row for each",
+           fmt::format("{}, {} and {}", data.text(), rows.text(), updates.text()));
+  return {data};
+}
+
+std::vector<TensorType> infer_choose_boxes(const Node& node) {
+  check(node);
+  const auto& room = node.get<std::vector<Expr>>("room");
+  if (room.size() != 1) reject("room for a number of boxes", fmt::format("{} numbers", room.size()));
+  return {{DType::i64, {room[0], Expr(3)}}, {DType::i64, {Expr(1)}}};
+}
+
 std::vector<HostTensor> eval_host(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
   std::vector<package::HostValue> operands, results;
   for (const HostTensor& input : inputs) operands.push_back(to_host(input));
@@ -108,9 +151,17 @@ struct HostRow {
 };
 
 constexpr HostRow kHostRows[] = {
-    {"number_to_string", infer_number_to_string}, {"regex_full_match", infer_regex_full_match},
-    {"string_concat", infer_string_concat},       {"string_normalize", infer_string_normalize},
-    {"string_split", infer_string_split},         {"string_to_number", infer_string_to_number},
+    {"choose_boxes", infer_choose_boxes},
+    {"number_to_string", infer_number_to_string},
+    {"positions", infer_positions},
+    {"regex_full_match", infer_regex_full_match},
+    {"scatter_rows", infer_scatter_rows},
+    {"string_concat", infer_string_concat},
+    {"string_normalize", infer_string_normalize},
+    {"string_split", infer_string_split},
+    {"string_to_number", infer_string_to_number},
+    {"top_places", infer_top_places},
+    {"unique_rows", infer_unique_rows},
 };
 
 std::vector<OpDef> make_ops() {

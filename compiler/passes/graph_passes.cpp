@@ -9,6 +9,7 @@
 #include "compiler/passes/gradients/winograd_gradients.h"
 #include "compiler/passes/layout/keep_planes.h"
 #include "compiler/passes/layout/layout.h"
+#include "compiler/passes/layout/split_concats.h"
 #include "compiler/passes/layout/widen_images.h"
 #include "compiler/support/error.h"
 
@@ -46,6 +47,8 @@ constexpr GraphPass kGraphPasses[] = {
      "makes slices that the pipeline would join again"},
     {"assign_layouts", [](Graph& g, const GraphContext&) { assign_layouts(g); }, always,
      "asks for each convolution's strategy"},
+    {"split_concats", [](Graph& g, const GraphContext&) { split_concats(g); }, always,
+     "the pipeline would join what it splits, layouts are chosen for the whole"},
     {"store_activations", store_activations_of, always, "no pass has to know what is stored in 16 bits"},
 };
 

@@ -37,12 +37,16 @@ class PlanBuilder {
     const auto symbols = symbols_.tables();
     std::vector<fb::Offset<fb::String>> notes;
     for (const std::string& note : options_.notes) notes.push_back(builder_.CreateString(note));
+    std::vector<fb::Offset<plan::Assumption>> assumptions;
+    for (const Assumption& a : options_.assumptions)
+      assumptions.push_back(
+          plan::CreateAssumptionDirect(builder_, symbols_.expr(a.left), symbols_.expr(a.right), a.node.c_str()));
     std::vector<fb::Offset<fb::String>> extensions;
     if (std::any_of(schedule_.kernels.begin(), schedule_.kernels.end(), uses_doubles))
       extensions.push_back(builder_.CreateString("cl_khr_fp64"));
     builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, options_.target.c_str(),
                                            options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs,
-                                           &entries_, &variables, 0, &texts_));
+                                           &entries_, &variables, 0, &texts_, assumptions.empty() ? nullptr : &assumptions));
     plan_.metadata.assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
     plan_.files = std::move(kernels_.files());
     plan_.launches = launches_.launches();

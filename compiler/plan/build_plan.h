@@ -16,6 +16,7 @@ struct PlanOptions {
   std::string target;              // its name
   std::vector<std::string> notes;  // what the user asked for, for `oclc info`
   std::vector<InputLimit> limits;  // written down with the inputs so called, of all entries
+  std::vector<Assumption> assumptions;
 };
 
 struct GeneratedFile {

@@ -49,13 +49,17 @@ fb::Offset<plan::Arg> LaunchTables::dimension(const KernelArgument& argument) {
   return plan::CreateArg(plan_.builder, plan::ArgKind::int64, -1, plan_.symbols.expr(Expr::symbol(argument.symbol)));
 }
 
-int LaunchTables::first_packed(int launch) {
-  int& first = first_packed_.at(static_cast<std::size_t>(launch));
-  if (first >= 0) return first;
-  first = static_cast<int>(plan_.buffers.size());
-  for (Buffer& packed : generated_[static_cast<std::size_t>(launch)].kernel().packed)
-    plan_.buffers.push_back(std::move(packed));
-  return first;
+const std::vector<int>& LaunchTables::packed_of(int launch) {
+  std::optional<std::vector<int>>& numbers = packed_.at(static_cast<std::size_t>(launch));
+  if (numbers) return *numbers;
+  numbers.emplace();
+  for (Buffer& packed : generated_[static_cast<std::size_t>(launch)].kernel().packed) {
+    const auto next = static_cast<int>(plan_.buffers.size());
+    numbers->push_back(constants_.number_of(
+        packed, next, [&](int number) -> const Buffer& { return plan_.buffers[static_cast<std::size_t>(number)]; }));
+    if (numbers->back() == next) plan_.buffers.push_back(std::move(packed));
+  }
+  return *numbers;
 }
 
 fb::Offset<plan::Launch> LaunchTables::single(const Step& step) {
@@ -63,7 +67,8 @@ fb::Offset<plan::Launch> LaunchTables::single(const Step& step) {
   const int number = next_++;
   const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(number));
   const GeneratedKernel& g = launch.kernel();
-  const int prefetched = launch.prefetched < 0 ? -1 : first_packed(launch.prefetched), own = first_packed(number);
+  const int prefetched = launch.prefetched < 0 ? -1 : packed_of(launch.prefetched).at(0);
+  const std::vector<int>& own = packed_of(number);
   const int now = plan_.lives.step();
   const auto count = static_cast<int>(kernel.operands.size());
   std::vector<Passed> passed;
@@ -74,7 +79,7 @@ fb::Offset<plan::Launch> LaunchTables::single(const Step& step) {
       passed.push_back({prefetched, false, step.prefetched_at / 4});
       plan_.lives.touch(prefetched, now);
     } else if (argument.operand >= count) {
-      const int packed = own + argument.operand - count;
+      const int packed = own.at(static_cast<std::size_t>(argument.operand - count));
       passed.push_back({packed, plan_.buffers[static_cast<std::size_t>(packed)].kind != BufferKind::constant});
       plan_.lives.touch(packed, now);
     } else {
@@ -136,14 +141,14 @@ fb::Offset<plan::Launch> LaunchTables::resident() {
   const auto& resident = std::get<ResidentKernel>(launch.code);
   const GeneratedKernel& g = resident.kernel;
   const auto own = static_cast<int>(schedule_.buffers.size());
-  const int packed = first_packed(at);
+  const std::vector<int>& packed = packed_of(at);
   if (progress_ < 0) {
     progress_ = static_cast<int>(plan_.buffers.size());
     plan_.buffers.push_back({"resident.progress", BufferKind::state, DType::i32, Expr(0), {}, -1});
   }
   Buffer& progress = plan_.buffers[static_cast<std::size_t>(progress_)];
   progress.elements = std::max(progress.elements.value(), progress_ints(resident.kernels));
-  const auto known = [&](int number) { return number < own ? number : packed + number - own; };
+  const auto known = [&](int number) { return number < own ? number : packed.at(static_cast<std::size_t>(number - own)); };
   const auto joined = static_cast<int>(plan_.buffers.size());
   if (!resident.joined.empty()) {
     plan_.buffers.push_back({"resident.constants", BufferKind::constant, DType::u8, Expr(resident.joined_bytes), {}, -1});

@@ -1,10 +1,12 @@
 // The launches of a plan: their kernels' code, their arguments, and when they use which buffer.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/codegen/launches/equal_constants.h"
 #include "compiler/codegen/launches/launches.h"
 #include "compiler/kernels/kernel.h"
 #include "compiler/plan/buffer_lives.h"
@@ -32,7 +34,7 @@ class LaunchTables {
 
   // `launches`: the code of all launches, in the order in which the calls below take one each.
   LaunchTables(const Schedule& schedule, std::vector<GeneratedLaunch> launches, const Plan& plan)
-      : schedule_(schedule), generated_(std::move(launches)), plan_(plan), first_packed_(generated_.size(), -1) {}
+      : schedule_(schedule), generated_(std::move(launches)), plan_(plan), packed_(generated_.size()) {}
 
   // The next launch, of a step of one kernel, of several that are `anchor`, of steps beside each other, or of a resident step.
   flatbuffers::Offset<plan::Launch> single(const Step& step);
@@ -67,13 +69,14 @@ class LaunchTables {
   Args arguments(const GeneratedLaunch& launch, const std::vector<Passed>& passed);
   flatbuffers::Offset<plan::Arg> buffer(int buffer, bool written, const Expr& offset = Expr(0), bool shared = false);
   flatbuffers::Offset<plan::Arg> dimension(const KernelArgument& argument);
-  // The number that the first buffer packed by a launch has in the plan, or would have.
-  int first_packed(int launch);
+  // The plan's numbers of the buffers that a launch packs. Equal constants are one.
+  const std::vector<int>& packed_of(int launch);
 
   const Schedule& schedule_;
   std::vector<GeneratedLaunch> generated_;
   Plan plan_;
-  std::vector<int> first_packed_;  // by launch; -1: its buffers have no numbers yet
+  std::vector<std::optional<std::vector<int>>> packed_;  // by launch; none: its buffers have no numbers yet
+  EqualConstants constants_;
   std::unordered_map<int, std::vector<int>> joined_;
   int next_ = 0;       // launch
   int progress_ = -1;  // buffer in which resident launches count

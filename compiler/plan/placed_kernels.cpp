@@ -13,9 +13,14 @@ PlacedKernel PlacedKernels::place(const GeneratedKernel& kernel) {
   for (int n = 2; !names_.insert(name).second; ++n) name = fmt::format("{}_{}", kernel.name, n);
   const std::string head = with_name(kernel.head, kPlaceholder, name), source = with_name(kernel.source, kPlaceholder, name);
   files_.push_back({name, head + prelude_for(source) + source});
-  const std::size_t program = next_program(kernel.sm90a ? plan::Instructions::sm90a
-                                           : kernel.amx ? plan::Instructions::amx
-                                                        : plan::Instructions::opencl_c);
+  const plan::Instructions instructions = kernel.sm90a ? plan::Instructions::sm90a
+                                          : kernel.amx ? plan::Instructions::amx
+                                                       : plan::Instructions::opencl_c;
+  std::size_t program = programs_.size();
+  if (kernel.part_bytes.empty())
+    program = next_program(instructions);
+  else
+    programs_.push_back({.text = {}, .instructions = instructions, .name = name, .part_bytes = kernel.part_bytes});
   programs_[program].text += head + source + "\n";
   return known_.emplace(kernel.source, PlacedKernel{static_cast<int>(program), name}).first->second;
 }
@@ -41,8 +46,9 @@ std::vector<flatbuffers::Offset<plan::Program>> PlacedKernels::tables(flatbuffer
   std::vector<flatbuffers::Offset<plan::Program>> out;
   for (const ProgramText& program : programs_) {
     const std::string text = prelude_for(program.text) + program.text;
-    out.push_back(plan::CreateProgramDirect(builder, fmt::format("program{}", out.size()).c_str(), text.c_str(), "", true,
-                                            program.instructions));
+    const std::string name = program.name.empty() ? fmt::format("program{}", out.size()) : program.name;
+    out.push_back(
+        plan::CreateProgramDirect(builder, name.c_str(), text.c_str(), "", true, program.instructions, &program.part_bytes));
   }
   return out;
 }

@@ -30,9 +30,11 @@ class PlacedKernels {
   struct ProgramText {
     std::string text;
     plan::Instructions instructions = plan::Instructions::opencl_c;
+    std::string name{};                       // of its only kernel, if that has parts, or ""
+    std::vector<std::uint32_t> part_bytes{};  // of that kernel
   };
   // Building a program costs far more than a kernel more in it, so kernels share a few programs of each kind, which are built
-  // in parallel.
+  // in parallel. A kernel of several parts has its own, since the runtime may build its parts apart.
   static constexpr std::size_t kPrograms = 2;
   std::size_t next_program(plan::Instructions instructions);
 

@@ -238,8 +238,8 @@ std::int64_t attention_row_blocks(const Kernel& scores, const Kernel& product, c
   if (floats * 4 > std::min(target.l2_bytes * 7 / 8, target.local_bytes)) return 0;
   std::int64_t best = 0;
   double least = 0;
-  for (std::int64_t items = 1; items <= rows; ++items) {
-    const std::int64_t blocks = ceil_div(rows, items);
+  for (std::int64_t items = 1, blocks = 0; items <= rows; items = blocks > 1 ? ceil_div(rows, blocks - 1) : rows + 1) {
+    blocks = ceil_div(rows, items);  // another number each time
     const auto all = static_cast<std::int64_t>(e.groups) * ceil_div(rows, blocks);
     const double seconds = static_cast<double>(ceil_div(all, cores)) * (cost::kKeyLayoutBlocks + static_cast<double>(blocks));
     if (best == 0 || seconds < least) best = blocks, least = seconds;

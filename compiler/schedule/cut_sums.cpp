@@ -1,6 +1,7 @@
 #include "compiler/schedule/cut_sums.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "compiler/ir/division.h"
@@ -22,9 +23,9 @@ constexpr std::int64_t kStripVectors = 16;
 
 // True if `node` needs the result of stage `first` or of a later one.
 bool needs_stage(const Kernel& kernel, NodeId node, int first) {
-  const ScalarNode& n = kernel.nodes[static_cast<std::size_t>(node)];
-  return (n.kind == ScalarNode::Kind::reduced && n.stage >= first) ||
-         std::any_of(n.args.begin(), n.args.end(), [&](NodeId a) { return needs_stage(kernel, a, first); });
+  return any_needed(
+      kernel, node, [&](const ScalarNode& n) { return n.kind == ScalarNode::Kind::reduced && n.stage >= first; },
+      [](const ScalarNode&) { return false; });
 }
 
 // Stages that are computed side by side, as [first, end): none of them needs the result of another.
@@ -50,15 +51,14 @@ struct Centred {
 };
 
 bool varies_within(const Kernel& kernel, NodeId id, const std::set<std::string>& axes) {
-  const ScalarNode& n = kernel.nodes[static_cast<std::size_t>(id)];
-  if (n.kind == ScalarNode::Kind::reduced) return false;
   const auto uses = [&](const Expr& e) {
     const auto symbols = e.symbols();
     return std::any_of(symbols.begin(), symbols.end(),
                        [&](const std::string& s) { return axes.count(s) != 0 || dynamic_index(s).has_value(); });
   };
-  return uses(n.index) || std::any_of(n.guard.begin(), n.guard.end(), uses) ||
-         std::any_of(n.args.begin(), n.args.end(), [&](NodeId a) { return varies_within(kernel, a, axes); });
+  return any_needed(
+      kernel, id, [&](const ScalarNode& n) { return uses(n.index) || std::any_of(n.guard.begin(), n.guard.end(), uses); },
+      [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::reduced; });
 }
 
 std::optional<Centred> centred_squares(const Kernel& kernel, int stage, int sums) {
@@ -132,13 +132,14 @@ NodeId result_node(Kernel& kernel, int stage) {
   return add_node(kernel, std::move(node));
 }
 
-// What `id` is where the axes have the values of `by`.
-NodeId copy_at(Kernel& kernel, NodeId id, const Substitution& by) {
+// What `id` is where the axes have the values of `by`; `copies` has those that were made.
+NodeId copy_at(Kernel& kernel, NodeId id, const Substitution& by, std::map<NodeId, NodeId>& copies) {
+  if (const auto known = copies.find(id); known != copies.end()) return known->second;
   ScalarNode node = kernel.nodes[static_cast<std::size_t>(id)];
   node.index = node.index.substitute(by);
   for (Expr& e : node.guard) e = e.substitute(by);
-  for (NodeId& a : node.args) a = copy_at(kernel, a, by);
-  return add_node(kernel, std::move(node));
+  for (NodeId& a : node.args) a = copy_at(kernel, a, by, copies);
+  return copies[id] = add_node(kernel, std::move(node));
 }
 
 // Makes a stage the sum over reduction axis `axis` of what `buffer` has, an operand of which the number is not known yet.
@@ -260,7 +261,8 @@ class SumCutter {
     Stage &sum = kernel.stages[static_cast<std::size_t>(c.sum)], &squares = kernel.stages[static_cast<std::size_t>(c.squares)];
     Substitution zeros;
     for (const Axis& axis : kernel.reduction) zeros.emplace(axis.name, Expr(0));
-    const NodeId first = copy_at(kernel, sum.body, zeros), rest = apply_node(kernel, "sub", {sum.body, first});
+    std::map<NodeId, NodeId> copies;
+    const NodeId first = copy_at(kernel, sum.body, zeros, copies), rest = apply_node(kernel, "sub", {sum.body, first});
     sum.body = rest;
     squares.body = apply_node(kernel, "mul", {rest, rest});
     Store &its_sum = kernel.stores[static_cast<std::size_t>(c.sum)],
@@ -285,9 +287,10 @@ void cut_further(const Kernel& kernel, std::int64_t wanted, Split& split) {
   const std::int64_t outer = split.parts;
   for (std::size_t r = 0; r < kernel.reduction.size(); ++r) {
     const auto extent = kernel.reduction[r].extent.constant();
-    if (static_cast<int>(r) == split.reduction || !extent) continue;
-    for (std::int64_t parts = 2; parts <= *extent && split.parts < wanted; ++parts) {
-      if (*extent % parts != 0 || outer * parts <= split.parts) continue;
+    if (static_cast<int>(r) == split.reduction || !extent || *extent < 2) continue;
+    for (const std::int64_t parts : divisors(*extent)) {
+      if (split.parts >= wanted) break;
+      if (outer * parts <= split.parts) continue;
       split = {split.reduction, outer * parts, static_cast<int>(r), parts};
     }
   }
@@ -331,8 +334,9 @@ std::optional<Split> best_cut(const Kernel& kernel, const Target& target) {
   std::optional<Split> best;
   for (std::size_t r = 0; r < kernel.reduction.size(); ++r) {
     const auto extent = kernel.reduction[r].extent.constant();
-    for (std::int64_t parts = 2; extent && parts <= *extent; ++parts) {
-      if (*extent % parts != 0) continue;
+    if (!extent || *extent < 2) continue;
+    for (const std::int64_t parts : divisors(*extent)) {
+      if (parts == 1) continue;
       // The fewest parts that are enough, or else the most.
       if (!best || (best->parts < wanted ? parts > best->parts : parts >= wanted && parts < best->parts))
         best = Split{static_cast<int>(r), parts};

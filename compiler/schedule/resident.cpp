@@ -55,11 +55,16 @@ struct Arguments {
 
 // A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch. The few groups of a
 // stretch ask for less of memory at once than a launch does, but for sums.
-bool is_short(const Kernel& kernel, const Target& target) {
+bool is_short(const Schedule& schedule, const Kernel& kernel, const Target& target) {
   if (kernel.contraction) return short_product_tiles(kernel, target).has_value();
   const bool simple = kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row;
   const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? cost::kResidentPointwiseShare : 1);
-  return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent.lower() >= 1; }) &&
+  // Sizes that are bound before a run are rarely 0; those that it finds may well be.
+  Substitution bound;
+  for (const Expr& e : schedule.symbols)
+    bound[*e.symbol_name()] = Expr::symbol(*e.symbol_name(), 1, std::max<std::int64_t>(e.upper(), 1));
+  const auto has_tiles = [&](const Axis& a) { return a.extent.substitute(bound).lower() >= 1; };
+  return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), has_tiles) &&
          typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;
 }
 
@@ -161,7 +166,7 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
       if (attention && &inner != &list[i].body.back())
         inside.merge(buffers_of(schedule.kernels[static_cast<std::size_t>(inner.kernel)], true));
     }
-    const bool fits = !groups || is_short(*kernels_of(schedule, list[i]).front(), target);
+    const bool fits = !groups || is_short(schedule, *kernels_of(schedule, list[i]).front(), target);
     if (i > 0 && !fits) return enough(i);
     for (const Kernel* kernel : kernels_of(schedule, list[i])) {
       arguments.add(*kernel, inside);

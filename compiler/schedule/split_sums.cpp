@@ -173,8 +173,8 @@ class Splitter {
 
   // The fewest parts that are short enough; 1 if none is of whole steps.
   static std::int64_t parts_of_long_sum(std::int64_t terms) {
-    for (std::int64_t parts = ceil_div(terms, kTermsOfLongPart); parts <= terms / kInnerChunk; ++parts) {
-      if (terms % parts == 0 && terms / parts % kInnerChunk == 0) return parts;
+    for (std::int64_t part = kTermsOfLongPart / kInnerChunk * kInnerChunk; part > 0; part -= kInnerChunk) {
+      if (terms % part == 0) return terms / part;
     }
     return 1;
   }

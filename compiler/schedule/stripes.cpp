@@ -16,6 +16,8 @@
 namespace oclc {
 namespace {
 
+// Different rows of a value that kernels read at once.
+constexpr std::size_t kMostReads = 64;
 // Loops whose gain is less than this part of their arithmetic's time lose it at the ends of kernels, where groups wait for each
 // other.
 constexpr std::int64_t kLeastGain = 4;
@@ -206,7 +208,9 @@ class Stripes {
             const auto reads = reads_of(n, reader, images, values.at(id));
             if (!reads) return std::nullopt;
             const Expr first = Expr(reads->stride) * out.rows[j].start;
-            needed.emplace_back(first + reads->first, first + (reads->stride * (out.rows[j].count - 1) + reads->last));
+            std::pair<Expr, Expr> rows(first + reads->first, first + (reads->stride * (out.rows[j].count - 1) + reads->last));
+            if (std::find(needed.begin(), needed.end(), rows) == needed.end()) needed.push_back(std::move(rows));
+            if (needed.size() > kMostReads) return std::nullopt;
           }
         }
       }

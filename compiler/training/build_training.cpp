@@ -42,7 +42,7 @@ class TrainingBuilder {
     }
     if (parameters.empty()) refuse_training("parameters to train", "none", ExitCode::bad_model);
     for (const auto& input : source_.graph->inputs()) {
-      if (input->name == kLabels)
+      if (input->name == kLabels && loss_row().takes_labels)
         refuse_training(fmt::format("a model without an input '{}', the name of the loss's targets", kLabels), "one",
                         ExitCode::bad_model);
     }
@@ -170,6 +170,7 @@ class TrainingBuilder {
   }
 
   Value* add_labels(const ModelCopy& c) {
+    if (!loss_row().takes_labels) return nullptr;
     TensorType type = prediction(c)->type;
     if (loss_row().labels_are_classes) {
       if (type.rank() < 2) refuse_training("a prediction of classes along the last axis", type.text(), ExitCode::bad_model);

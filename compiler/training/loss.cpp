@@ -74,6 +74,15 @@ Value* binary_cross_entropy(Builder& b, Value* prediction, Value* target, const 
   return mean_of(b, b.sub(b.unary("softplus", prediction), b.mul(prediction, target)));
 }
 
+// The model computes its loss itself.
+Value* own_output(Builder&, Value* prediction, Value*, const NamedNumbers&) {
+  if (prediction->type.rank() == 0 && is_float(prediction->type.dtype)) return prediction;
+  throw CompileError({.stage = "training",
+                      .wanted = "an output that is one floating-point number, the loss",
+                      .found = prediction->type.text(),
+                      .advice = "name the output by --train-output, or take another loss"});
+}
+
 }  // namespace
 
 const std::vector<LossRow>& losses() {
@@ -84,6 +93,7 @@ const std::vector<LossRow>& losses() {
       {"l1", {}, false, absolute_error},
       {"huber", {"delta"}, false, huber},
       {"bce_with_logits", {}, false, binary_cross_entropy},
+      {"output", {}, false, own_output, false},
   };
   return kRows;
 }

@@ -27,6 +27,7 @@ struct LossRow {
   std::vector<std::string_view> numbers;
   bool labels_are_classes = false;  // i64 class numbers without the class axis; else a tensor like the prediction
   Value* (*build)(Builder& b, Value* prediction, Value* target, const NamedNumbers& options);
+  bool takes_labels = true;  // else the prediction is the loss, and the model's inputs hold what it needs: target is null
 };
 const std::vector<LossRow>& losses();
 
@@ -82,9 +83,9 @@ struct TrainingOptions {
 
 // The module's only entry, which has its parameters as state variables (see ImportOptions::training), becomes
 //   predict     as it was, over the shared state
-//   train_step  the entry's inputs and "labels"; result "loss"; updates parameters, statistics and the optimizer's state
-//   accumulate_step  on demand: the same inputs and result; adds the gradients to the state "gradients" and 1 to
-//   "gradients.count".
+//   train_step  the entry's inputs and, if the loss takes them, "labels"; result "loss"; updates parameters, statistics and the
+//   optimizer's state accumulate_step  on demand: the same inputs and result; adds the gradients to the state "gradients" and 1
+//   to "gradients.count".
 //               train_step then descends along the mean of these and its own, and clears them
 //   init        on demand: a fresh start, see init_entry.h
 //   eval_step   the same inputs; result "loss", without updates, and "correct" where labels are classes: rows predicted right

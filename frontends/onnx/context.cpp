@@ -16,6 +16,10 @@ namespace oclc::onnx {
 namespace {
 
 constexpr int kDeepest = 100;  // nodes one above the other
+// What bodies become that are read for each trip, and elements of sequences: 2 kB each. A hundred times what networks have
+// whose loops are unrolled.
+constexpr std::int64_t kMostMade = 100'000;
+constexpr std::int64_t kMostNumbers = 1 << 16;  // of an operand that says sizes, positions or axes
 
 }  // namespace
 
@@ -50,6 +54,13 @@ const std::vector<Value*>& OpContext::sequence(std::size_t i) const {
   if (!bundle || bundle->none)
     fail(fmt::format("a sequence as input {}", i), bundle ? "an empty optional" : input(i)->type.text());
   return bundle->items;
+}
+
+void OpContext::count_made(std::int64_t nodes) const {
+  const std::int64_t made = host_.count_made(std::min(nodes, kMostMade + 1));
+  if (made > kMostMade)
+    unsupported(fmt::format("at most {} nodes from sequences and from loops that are unrolled", kMostMade), "more",
+                "the model needs shorter sequences or fewer trips");
 }
 
 void OpContext::require_numbers() const {
@@ -171,6 +182,8 @@ std::vector<std::optional<Expr>> OpContext::parts(std::size_t i, std::string_vie
   if (is_float(value->type.dtype) || value->type.dtype == DType::string)
     fail(fmt::format("integers as {}", what), value->type.text());
   if (!value->type.is_static() || value->type.rank() > 1) not_known(i, what);
+  if (value->type.elements().value() > kMostNumbers)
+    unsupported(fmt::format("at most {} numbers as {}", kMostNumbers, what), value->type.text());
   const std::function<std::vector<std::optional<Expr>>(const Value*, int)> look = [&](const Value* v, int depth) {
     std::vector<std::optional<Expr>> list;
     if (v->content) {

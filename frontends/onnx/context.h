@@ -57,6 +57,8 @@ class OpHost {
   virtual bool training() const = 0;
   // Notes that the model may make sense only if `symbol` is at most `bound`; used if it cannot be read otherwise.
   virtual void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) = 0;
+  // Nodes that the reading has made beyond those of the file, `more` of them now.
+  virtual std::int64_t count_made(std::int64_t more) = 0;
   // Null if the value is a tensor.
   virtual const Bundle* bundle(const Value* value) const = 0;
   virtual Value* make_bundle(Bundle bundle) = 0;
@@ -81,6 +83,8 @@ class OpContext {
   Value* input(std::size_t i) const;
   Value* optional_input(std::size_t i) const { return i < inputs_.size() ? inputs_[i] : nullptr; }
   void drop_last_input() { inputs_.pop_back(); }
+  // For readers that hand on to that of another operator.
+  void set_input(std::size_t i, Value* value) { inputs_.at(i) = value; }
   const Shape& shape(std::size_t i) const { return input(i)->type.shape; }
   std::size_t rank(std::size_t i) const { return input(i)->type.rank(); }
 
@@ -88,8 +92,14 @@ class OpContext {
   const std::vector<Value*>& sequence(std::size_t i) const;  // an error if input `i` is none
   bool is_bundle(const Value* value) const { return host_.bundle(value) != nullptr; }
   bool is_none(const Value* value) const { return is_bundle(value) && host_.bundle(value)->none; }
-  Value* make_sequence(std::vector<Value*> items) { return host_.make_bundle({false, std::move(items)}); }
+  Value* make_sequence(std::vector<Value*> items) const {
+    count_made(static_cast<std::int64_t>(items.size()) / 16);  // lists that grow are copied each time
+    return host_.make_bundle({false, std::move(items)});
+  }
   Value* make_none() { return host_.make_bundle({true}); }
+  // Counts nodes that the model does not have: of bodies, each time they are read, and for elements of sequences. An error if
+  // they are too many.
+  void count_made(std::int64_t nodes) const;
   // An error if an input is a sequence or an empty optional.
   void require_tensors() const;
   // An error if an input is a tensor of strings.

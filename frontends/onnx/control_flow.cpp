@@ -1,6 +1,5 @@
-// Operators that hold sub-graphs: If, Loop, Scan, SequenceMap and FlexAttention. Where the condition is known the branch that
-// is taken replaces its node; else both are loops that go round once or never. Bodies that run several times become the core
-// operator `loop`, or are read once for each trip: where there are few trips, and where they carry sequences or values of
+// Operators that hold sub-graphs, but If: Loop, Scan, SequenceMap and FlexAttention. Bodies that run several times become the
+// core operator `loop`, or are read once for each trip: where there are few trips, and where they carry sequences or values of
 // changing shape.
 #include <algorithm>
 #include <numeric>
@@ -19,8 +18,7 @@ using oclc_onnx::NodeProto;
 
 namespace {
 
-constexpr std::int64_t kMostNodes = 1'000'000;  // of all bodies, each time they are read
-constexpr std::int64_t kMostBatches = 1024;     // of Scan in opset 8
+constexpr std::int64_t kMostBatches = 1024;  // of Scan in opset 8
 
 // Sets a variable back, also when an exception passes.
 template <class T>
@@ -79,11 +77,7 @@ GraphProto& Lowering::body_of(OpContext& c, const NodeProto& node, std::string_v
 
 std::vector<Value*> Lowering::expand(OpContext& c, GraphProto& body, const std::vector<Value*>& inputs, Scope& inner,
                                      const std::string& prefix) {
-  expanded_ += body.node_size();
-  if (expanded_ > kMostNodes) {
-    c.fail(fmt::format("at most {} nodes after loops are unrolled", kMostNodes), "more",
-           "the limit is there against damaged and hostile files");
-  }
+  c.count_made(1 + body.node_size());
   require_supported(op_uses(model_, body, *call_->opsets, true, false));
   add_constants(body, inner);
   for (std::size_t i = 0; i < inputs.size(); ++i) inner.values[body.input(static_cast<int>(i)).name()] = inputs[i];
@@ -96,61 +90,6 @@ std::vector<Value*> Lowering::expand(OpContext& c, GraphProto& body, const std::
   for (const auto& output : body.output()) outputs.push_back(lookup(output.name(), inner));
   inner.builder->set_source(c.label());
   return outputs;
-}
-
-Outputs Lowering::branch(OpContext& c, const NodeProto& node, Scope& scope) {
-  const Value* condition = c.input(0);
-  check_condition(c, condition);
-  GraphProto* branches[2] = {};
-  for (const bool taken : {false, true})
-    branches[taken] = &body_of(c, node, taken ? "then_branch" : "else_branch", 0, node.output_size());
-  for (int i = 0; i < node.output_size(); ++i) {
-    const auto type = [&](bool taken) { return branches[taken]->output(i).type().tensor_type().elem_type(); };
-    if (type(true) != 0 && type(false) != 0 && type(true) != type(false)) {
-      c.fail(fmt::format("one type of output {} in both branches", i),
-             fmt::format("{} and {}", element_type_name(type(true)), element_type_name(type(false))));
-    }
-  }
-  const auto take = [&](const HostTensor& known) {
-    Scope inner(&scope, *builder_);
-    return expand(c, *branches[known.int_at(0) != 0], {}, inner, call_->prefix);
-  };
-  if (const auto known = constants_.find(condition)) return take(*known);
-  try {
-    return either_branch(c, condition, *branches[false], *branches[true], scope);
-  } catch (const CompileError&) {
-    if (const auto known = known_.find(condition)) return take(*known);
-    throw;
-  }
-}
-
-Outputs Lowering::either_branch(OpContext& c, const Value* condition, GraphProto& otherwise, GraphProto& then, Scope& scope) {
-  Value* flag = c.b.reshape(c.b.cast(const_cast<Value*>(condition), DType::i64), {Expr(1)});
-  const Expr taken = c.b.read_dims(flag, "taken", {Expr(1)}).at(0);
-  std::vector<std::vector<Value*>> parts(static_cast<std::size_t>(then.output_size()));
-  for (const bool which : {false, true}) {
-    Body body(*this, c, scope);
-    const std::vector<Value*> outputs = expand(c, which ? then : otherwise, {}, body.scope, call_->prefix);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      if (bundle(outputs[i])) condition_not_known(c);
-      if (!which) continue;
-      TensorType other = parts[i][0]->type;
-      other.shape.erase(other.shape.begin());
-      if (!(outputs[i]->type == other))
-        c.unsupported(fmt::format("one type of output {} in both branches", i),
-                      fmt::format("{} and {}", outputs[i]->type.text(), other.text()));
-    }
-    body.give(c, outputs, {}, 0);
-    const Outputs rows = body.loop(c, which ? taken : Expr(1) - taken, {});
-    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].push_back(rows[i]);
-  }
-  Outputs out;
-  for (const auto& rows : parts) {
-    Shape shape = rows[0]->type.shape;
-    shape.erase(shape.begin());
-    out.push_back(c.b.reshape(c.b.concat(rows, 0), std::move(shape)));
-  }
-  return out;
 }
 
 Outputs Lowering::loop(OpContext& c, const NodeProto& node, Scope& scope) {

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kMostElements = 1024;
 constexpr int kDeepestFold = 200;  // nodes one above the other
+constexpr std::int64_t kMostTextBytes = 1 << 16, kMostFlops = 1 << 20;
 
 bool is_small(const Value* value) {
   const auto count = value->type.is_static() ? value->type.elements().constant() : std::nullopt;
@@ -45,7 +46,9 @@ std::optional<HostTensor> KnownValues::compute(const Value* value, int depth) {
     inputs.push_back(std::move(*tensor));
   }
   std::optional<HostTensor> result;
-  if (inputs.size() == node->inputs.size() && !inputs.empty()) result = eval_node(*node, inputs);
+  if (node->op->cost && node->op->cost(*node).flops.constant().value_or(0) > kMostFlops) inputs.clear();
+  if (inputs.size() == node->inputs.size() && !inputs.empty() && most_text_bytes(*node, inputs) <= kMostTextBytes)
+    result = eval_node(*node, inputs);
   return known_.emplace(value, std::move(result)).first->second;
 }
 

@@ -37,8 +37,10 @@ struct ImportLimits {
 
 struct ImportOptions {
   std::map<std::string, std::int64_t> dims;                 // --dim N=4, by the model's name of the symbol
+  std::map<std::string, std::int64_t> typical;              // --typical N=8: what costs are reckoned with while N is open
   std::map<std::string, std::vector<std::int64_t>> shapes;  // --shape x=1x3x224x224
   std::map<std::string, HostTensor> constants;              // inputs that always have this value, and are no inputs then
+  std::map<std::string, std::vector<std::string>> values;   // the same, as numbers in text: --value sr=16000
   // Asked for the value of a small input whose value decides a shape, say; the module then holds for this value alone, though
   // the input stays one. Null, or no value: such a model is refused.
   std::function<std::optional<HostTensor>(const std::string& input)> input_value;

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <oclc_onnx.pb.h>
 
+#include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <deque>
 #include <set>
 
+#include "frontends/onnx/dim_expression.h"
 #include "frontends/onnx/fail.h"
 #include "frontends/onnx/tensors.h"
 
@@ -17,9 +21,71 @@ using oclc_onnx::ValueInfoProto;
 
 std::string where_of(const std::string& input) { return fmt::format("input '{}'", printable(input)); }
 
-// The model's name of a dimension that has no value: its own, or one made from the input's.
+// Exporters write -1 for a size that is not known.
+bool is_open(const TensorShapeProto::Dimension& dim) { return !dim.has_dim_value() || dim.dim_value() == -1; }
+
+// The model's name of a dimension that has no value: its own, or one made from the input's. Marks such as "?" name nothing: two
+// of them are two sizes.
 std::string name_of_dim(const std::string& input, std::size_t axis, const TensorShapeProto::Dimension& dim) {
-  return dim.dim_param().empty() ? fmt::format("{}_d{}", identifier(input), axis) : dim.dim_param();
+  const std::string& name = dim.dim_param();
+  const bool says_something = name != "-1" && name != "None" && std::any_of(name.begin(), name.end(), [](char c) {
+                                return c < 0 || std::isalnum(static_cast<unsigned char>(c));
+                              });
+  return says_something ? name : fmt::format("{}_d{}", identifier(input), axis);
+}
+
+// What an open size of a tensor of that rank will often be, by its kind: a side of a picture, a length of a sequence. 0: no
+// more is known than of any batch.
+std::int64_t usual_size(int rank, int axis, std::string_view name) {
+  constexpr std::int64_t kPictureSide = 224, kSequenceLength = 128;
+  if (axis == 0 || name.find("batch") != name.npos) return 0;
+  if (rank >= 4) return axis >= 2 ? kPictureSide : 0;
+  return kSequenceLength;
+}
+
+[[noreturn]] void unknown_input(const std::string& name, const std::set<std::string>& names) {
+  NearestName nearest(name);
+  for (const auto& candidate : names) nearest.offer(candidate);
+  fail("an input of the model", fmt::format("'{}'", printable(name)), nearest.hint(), ExitCode::usage);
+}
+
+// The numbers as the value of `input`: one number for all of its elements, or one of each; a vector of open length has as many.
+HostTensor value_of_text(const ValueInfoProto& input, const std::vector<std::string>& numbers) {
+  const auto& type = input.type().tensor_type();
+  const DType dtype = element_type(type.elem_type(), where_of(input.name()));
+  if (!is_float(dtype) && !is_integer(dtype) && dtype != DType::boolean)
+    fail(where_of(input.name()) + " of numbers, whose value can be given", std::string(name_of(dtype)), {}, ExitCode::usage);
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  std::vector<std::int64_t> shape;
+  for (const auto& dim : type.shape().dim()) {
+    if (is_open(dim) && type.shape().dim_size() > 1)
+      fail(where_of(input.name()) + " of known size, whose value can be given", "one of open size",
+           "give it with --shape or --dim", ExitCode::usage);
+    shape.push_back(is_open(dim) ? count : dim.dim_value());
+  }
+  HostTensor value(dtype, shape);
+  if (count != 1 && count != value.elements())
+    fail(fmt::format("1 or {} numbers as the value of {}", value.elements(), where_of(input.name())), std::to_string(count), {},
+         ExitCode::usage);
+  for (std::int64_t i = 0; i < value.elements(); ++i) {
+    const std::string& text = numbers[static_cast<std::size_t>(count == 1 ? 0 : i)];
+    const char* end = text.data() + text.size();
+    double real = 0;
+    std::int64_t whole = 0;
+    const bool known = text == "true" || text == "false";
+    if (known) whole = text == "true" ? 1 : 0;
+    const auto [at, error] =
+        is_float(dtype) ? std::from_chars(text.data(), end, real) : std::from_chars(text.data(), end, whole);
+    if (!(known && !is_float(dtype)) && (error != std::errc() || at != end))
+      fail(fmt::format("a number of {} in the value of {}", name_of(dtype), where_of(input.name())),
+           fmt::format("'{}'", printable(text)), {}, ExitCode::usage);
+    if (is_float(dtype)) {
+      value.set(i, real);
+    } else {
+      value.set_int(i, whole);
+    }
+  }
+  return value;
 }
 
 constexpr std::int64_t kLongestSequence = 4096;
@@ -92,13 +158,73 @@ void Inputs::bind(const std::string& name, std::int64_t value, std::int64_t leas
   }
 }
 
+std::map<std::string, std::string> Inputs::names() const {
+  std::map<std::string, std::string> out;
+  for (const Expr& e : symbols_) out[*e.symbol_name()] = taken_.at(*e.symbol_name());
+  return out;
+}
+
+std::optional<Expr> Inputs::expression(const std::string& input, std::size_t axis, const std::string& param) {
+  const auto spelled = dim_expression(param);
+  if (!spelled) return std::nullopt;
+  const auto open = std::count_if(spelled->names.begin(), spelled->names.end(),
+                                  [&](const std::string& name) { return !plain_.count(name) && !bound_.count(name); });
+  // Two sizes cannot be found from their sum.
+  if (open > 1) return std::nullopt;
+  Substitution known;
+  for (const std::string& name : spelled->names) known[name] = named(input, axis, name);
+  return parse_expr(spelled->text, known);
+}
+
+void Inputs::solve_expressions() {
+  for (bool found = true; found;) {
+    found = false;
+    for (const auto& [param, value] : std::map(bound_)) {
+      const auto spelled = dim_expression(param);
+      if (!spelled) continue;
+      std::vector<std::string> open;
+      Substitution known;
+      for (const std::string& name : spelled->names) {
+        const auto at = bound_.find(name);
+        known[name] = at == bound_.end() ? Expr::symbol(name) : Expr(at->second);
+        if (at == bound_.end()) open.push_back(name);
+      }
+      const auto e = parse_expr(spelled->text, known);
+      if (!e || open.size() > 1) continue;
+      std::optional<std::int64_t> solution;
+      if (open.empty()) {
+        solution = e->is_constant() && e->value() == value ? std::optional(value) : std::nullopt;
+      } else if (const auto factor = e->coefficient(open[0]); factor && factor->is_constant() && factor->value() != 0) {
+        const Expr rest = *e - *factor * known.at(open[0]);
+        if (rest.is_constant() && (value - rest.value()) % factor->value() == 0)
+          solution = (value - rest.value()) / factor->value();
+      }
+      if (!solution)
+        fail(fmt::format("a size that dimension '{}' can have", printable(param)), std::to_string(value), {}, ExitCode::usage);
+      if (open.empty()) continue;
+      bind(open[0], *solution, 0, fmt::format("'{}' = {}", printable(param), value));
+      found = true;
+    }
+  }
+}
+
 Expr Inputs::dimension(const std::string& input, std::size_t axis, const std::string& param) {
+  if (const auto at = bound_.find(param); at != bound_.end()) return at->second;
+  if (const auto e = expression(input, axis, param)) return *e;
+  return named(input, axis, param);
+}
+
+Expr Inputs::named(const std::string& input, std::size_t axis, const std::string& param) {
   if (const auto at = bound_.find(param); at != bound_.end()) return at->second;
   if (const auto at = by_name_.find(param); at != by_name_.end()) return at->second;
   std::string symbol = identifier(param);
   for (int i = 2; !taken_.emplace(symbol, param).second; ++i) symbol = fmt::format("{}_{}", identifier(param), i);
   const auto bound = bounds_.find(symbol);
-  const Expr made = Expr::symbol(symbol, 1, bound == bounds_.end() ? kUnbounded : bound->second);
+  const auto typical = options_.typical.find(param);
+  const auto usual = usual_.find(param);
+  const std::int64_t likely = typical != options_.typical.end() ? typical->second : usual != usual_.end() ? usual->second : 0;
+  const std::int64_t most = bound == bounds_.end() ? kUnbounded : bound->second;
+  const Expr made = Expr::symbol(symbol, empty_.count(symbol) != 0 ? 0 : 1, most, std::min(likely, most));
   if (symbol != param && options_.warn && param.find_first_of(" +-*/()") != std::string::npos) {
     options_.warn(fmt::format("{} axis {}: dimension '{}' is the symbol {}", where_of(input), axis, printable(param), symbol));
   }
@@ -106,8 +232,9 @@ Expr Inputs::dimension(const std::string& input, std::size_t axis, const std::st
   return by_name_.emplace(param, made).first->second;
 }
 
-Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds)
-    : options_(options), bounds_(bounds) {
+Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds,
+               const std::set<std::string>& empty)
+    : options_(options), bounds_(bounds), empty_(empty) {
   std::set<std::string_view> constants;
   for (const auto& tensor : graph.initializer()) constants.insert(tensor.name());
   std::vector<const ValueInfoProto*> inputs;
@@ -139,13 +266,17 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
          ExitCode::usage);
   }
   auto shapes = options.shapes;
-  for (const auto& [name, value] : options.constants) shapes[name] = value.shape();
+  constants_ = options.constants;
+  for (const ValueInfoProto* input : inputs) {
+    if (const auto given = options.values.find(input->name()); given != options.values.end())
+      constants_[input->name()] = value_of_text(*input, given->second);
+  }
+  for (const auto& [name, value] : options.values) {
+    if (!names.count(name)) unknown_input(name, names);
+  }
+  for (const auto& [name, value] : constants_) shapes[name] = value.shape();
   for (const auto& [name, shape] : shapes) {
-    if (!names.count(name)) {
-      NearestName nearest(name);
-      for (const auto& candidate : names) nearest.offer(candidate);
-      fail("an input of the model", fmt::format("'{}'", printable(name)), nearest.hint(), ExitCode::usage);
-    }
+    if (!names.count(name)) unknown_input(name, names);
   }
   for (const ValueInfoProto* input : inputs) {
     const auto given = shapes.find(input->name());
@@ -159,14 +290,21 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
     for (int i = 0; i < shape.dim_size(); ++i) {
       const auto axis = static_cast<std::size_t>(i);
       const auto& dim = shape.dim(i);
-      if (dim.has_dim_value() && (dim.dim_value() < 0 || dim.dim_value() > options.limits.dim)) {
+      if (!is_open(dim) && (dim.dim_value() < 0 || dim.dim_value() > options.limits.dim)) {
         fail(fmt::format("{} with dimensions from 0 to {}", where_of(input->name()), options.limits.dim),
              std::to_string(dim.dim_value()));
       }
-      if (!dim.has_dim_value()) dims.insert(name_of_dim(input->name(), axis, dim));
+      if (is_open(dim)) {
+        const std::string name = name_of_dim(input->name(), axis, dim);
+        dims.insert(name);
+        const auto spelled = dim_expression(name);
+        if (spelled) dims.insert(spelled->names.begin(), spelled->names.end());
+        if (!spelled) plain_.insert(name);
+        usual_.emplace(name, usual_size(shape.dim_size(), i, name));
+      }
       if (given == shapes.end()) continue;
       const std::int64_t value = given->second[axis];
-      if (!dim.has_dim_value()) {
+      if (is_open(dim)) {
         bind(name_of_dim(input->name(), axis, dim), value, 0, "--shape of " + where_of(input->name()));
       } else if (dim.dim_value() != value) {
         fail(fmt::format("{} in axis {} of {}", dim.dim_value(), i, where_of(input->name())), std::to_string(value), {},
@@ -174,14 +312,19 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
       }
     }
   }
-  for (const auto& [name, value] : options.dims) {
+  const auto check_dim = [&](const std::string& option, const std::string& name) {
     if (!dims.count(name)) {
-      fail("a symbolic dimension of the model in --dim", fmt::format("'{}'", printable(name)),
+      fail("a symbolic dimension of the model in " + option, fmt::format("'{}'", printable(name)),
            dims.empty() ? "the model has none" : fmt::format("it has {}", printable(fmt::format("{}", fmt::join(dims, ", ")))),
            ExitCode::usage);
     }
-    bind(name, value, 1, "--dim");
+  };
+  for (const auto& [name, value] : options.dims) {
+    check_dim("--dim", name);
+    bind(name, value, 0, "--dim");
   }
+  for (const auto& [name, value] : options.typical) check_dim("--typical", name);
+  solve_expressions();
   for (const ValueInfoProto* input : inputs) {
     const auto& type = input->type().tensor_type();
     const DType dtype = element_type(type.elem_type(), where_of(input->name()));
@@ -195,8 +338,8 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
       for (int i = 0; i < type.shape().dim_size(); ++i) {
         const auto& dim = type.shape().dim(i);
         const auto axis = static_cast<std::size_t>(i);
-        shape.push_back(dim.has_dim_value() ? Expr(dim.dim_value())
-                                            : dimension(input->name(), axis, name_of_dim(input->name(), axis, dim)));
+        shape.push_back(is_open(dim) ? dimension(input->name(), axis, name_of_dim(input->name(), axis, dim))
+                                     : Expr(dim.dim_value()));
       }
     } else if (given != shapes.end()) {
       for (const std::int64_t d : given->second) {
@@ -216,8 +359,8 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
       }
       known *= d.value();
     }
-    const auto value = options.constants.find(input->name());
-    Input made{input->name(), {dtype, std::move(shape)}, value == options.constants.end() ? nullptr : &value->second};
+    const auto value = constants_.find(input->name());
+    Input made{input->name(), {dtype, std::move(shape)}, value == constants_.end() ? nullptr : &value->second};
     if (made.value && !(made.value->type() == made.type)) {
       fail(fmt::format("a value of type {} for {}", made.type.text(), where_of(made.name)), made.value->type().text(), {},
            ExitCode::usage);

@@ -1,6 +1,8 @@
 // The model's inputs and the symbols of their dimensions.
 #pragma once
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +26,9 @@ std::string identifier(std::string_view name);
 class Inputs {
  public:
   // Applies --dim and --shape. CompileError if they do not fit the model, or if an input's shape is not known well enough.
-  Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds);
+  // `empty`: symbols of sizes that may be 0.
+  Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds,
+         const std::set<std::string>& empty);
 
   struct Input {
     std::string name;
@@ -40,18 +44,29 @@ class Inputs {
   };
   const std::vector<Sequence>& sequences() const { return sequences_; }
   const std::vector<Expr>& symbols() const { return symbols_; }  // in order of appearance
+  // What the model calls the symbols.
+  std::map<std::string, std::string> names() const;
 
  private:
   Expr dimension(const std::string& input, std::size_t axis, const std::string& param);
+  Expr named(const std::string& input, std::size_t axis, const std::string& name);
+  // The dimension's name read as an expression of other dimensions, "2*h" or "past + steps"; none if it is just a name.
+  std::optional<Expr> expression(const std::string& input, std::size_t axis, const std::string& param);
+  // What was given for dimensions whose names are expressions, as values of the symbols in them.
+  void solve_expressions();
   void bind(const std::string& name, std::int64_t value, std::int64_t least, const std::string& why);
 
   const ImportOptions& options_;
   const SymbolBounds& bounds_;
+  const std::set<std::string>& empty_;
+  std::map<std::string, HostTensor> constants_;  // of the options
   std::vector<Input> inputs_;
   std::vector<Sequence> sequences_;
   std::vector<Expr> symbols_;
   std::map<std::string, std::int64_t> bound_;  // by the model's name
   std::map<std::string, Expr> by_name_;        // the same
+  std::set<std::string> plain_;                // names of dimensions that are no expressions
+  std::map<std::string, std::int64_t> usual_;  // sizes of open dimensions by their kind, or 0
   std::map<std::string, std::string> taken_;   // identifiers in use, with the model's name
 };
 

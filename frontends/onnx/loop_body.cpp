@@ -11,22 +11,28 @@
 namespace oclc::onnx {
 namespace {
 
+constexpr int kDeepestLoops = 8;               // within each other, as plans have them
 constexpr std::int64_t kMostUnrolled = 1024;   // trips
 constexpr std::int64_t kMostCollected = 4096;  // trips for whose results memory is had before their number is known
 constexpr std::int64_t kUnrolledNodes = 64;    // trips times nodes that are read again for each trip
 
-// What runs several times, or perhaps not at all, cannot give tensors of a size that only it knows.
-void check_sizes(const OpContext& c, const Graph& body) {
+// Whether the size of `value` is a number that a node of the body reads when it runs.
+bool has_read_size(const Graph& body, const Value& value) {
   for (const Node* node : body.nodes()) {
     if (node->op->name != "read_dims") continue;
-    for (const auto& [name, value] : body.outputs()) {
-      for (const Expr& size : value->type.shape) {
-        for (const Expr& read : node->get<std::vector<Expr>>("dims")) {
-          if (size.uses(*read.symbol_name()))
-            c.unsupported("results of a body whose sizes are known before it runs", value->type.text());
-        }
-      }
+    for (const Expr& size : value.type.shape) {
+      for (const Expr& read : node->get<std::vector<Expr>>("dims"))
+        if (size.uses(*read.symbol_name())) return true;
     }
+  }
+  return false;
+}
+
+// What runs several times, or perhaps not at all, cannot give tensors of a size that only it knows.
+void check_sizes(const OpContext& c, const Graph& body) {
+  for (const auto& [name, value] : body.outputs()) {
+    if (has_read_size(body, *value))
+      c.unsupported("results of a body whose sizes are known before it runs", value->type.text());
   }
 }
 
@@ -62,14 +68,19 @@ void check_condition(const OpContext& c, const Value* condition) {
 
 Lowering::Body::Body(Lowering& lowering, const OpContext& c, Scope& around)
     : counter(fmt::format("trip_{}", lowering.loops_)),
-      builder(*body_.graph, c.label()),
+      builder(*body_.graph, c.b),
       scope(&around, builder),
       lowering_(lowering) {
+  if (lowering.depth_ == kDeepestLoops)
+    c.unsupported(fmt::format("at most {} loops and choices of the model's data within each other", kDeepestLoops), "more",
+                  "give the inputs that the conditions need when compiling, or nest less");
+  ++lowering.depth_;
   body_.graph->name = fmt::format("body{}", lowering.loops_++);
   scope.body = &body_;
 }
 
 Lowering::Body::~Body() {
+  --lowering_.depth_;
   if (body_.graph) lowering_.discarded_.push_back(std::move(body_.graph));
 }
 
@@ -113,6 +124,10 @@ void Lowering::Body::give(const OpContext& c, std::vector<Value*> outputs, const
   if (collect) outputs.insert(outputs.end(), grown_by.begin(), grown_by.end());
   for (std::size_t i = 0; i < outputs.size(); ++i) body_.graph->add_output(fmt::format("out{}", i), outputs[i]);
   check_sizes(c, *body_.graph);
+}
+
+bool Lowering::Body::computes_sizes(const std::vector<Value*>& results) const {
+  return std::any_of(results.begin(), results.end(), [&](const Value* v) { return has_read_size(*body_.graph, *v); });
 }
 
 Outputs Lowering::Body::loop(OpContext& c, const Expr& trips, std::vector<Value*> carried, bool conditional) {

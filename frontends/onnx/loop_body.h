@@ -54,6 +54,8 @@ class Lowering::Body {
   void give(const OpContext& c, std::vector<Value*> outputs, const std::vector<Value*>& carried, std::size_t first,
             bool collect = true);
   bool grows() const { return !grown_.empty(); }
+  // Whether sizes of these results are known only when the body has run.
+  bool computes_sizes(const std::vector<Value*>& results) const;
 
   // The outputs of the loop.
   Outputs loop(OpContext& c, const Expr& trips, std::vector<Value*> carried, bool conditional = false);
@@ -78,6 +80,14 @@ class Lowering::Body {
 
   Lowering& lowering_;
   std::vector<Grown> grown_;
+};
+
+// The branches of an If, by whether the condition holds.
+struct Lowering::Branches {
+  oclc_onnx::GraphProto* graphs[2] = {};
+  std::unique_ptr<Body> bodies[2];
+  std::string failures[2];  // why a branch cannot be read
+  bool sized = true;        // the sizes of all results are known before a branch runs
 };
 
 }  // namespace oclc::onnx

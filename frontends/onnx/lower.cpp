@@ -31,7 +31,7 @@ constexpr std::int64_t kCopiedElements = 1024;
 }  // namespace
 
 Lowering::Lowering(const CheckedModel& model, TensorStore& tensors, const ImportOptions& options,
-                   std::vector<StateVariable>* states, Suggestions& suggested)
+                   std::vector<StateVariable>* states, Suggestions& suggested, Assumptions* assumptions)
     : model_(model),
       tensors_(tensors),
       warn_(options.warn),
@@ -40,7 +40,9 @@ Lowering::Lowering(const CheckedModel& model, TensorStore& tensors, const Import
       states_(states),
       suggested_(suggested),
       out_(std::make_unique<Graph>()),
-      main_builder_(*out_) {}
+      main_builder_(*out_) {
+  main_builder_.assume(assumptions);
+}
 
 std::unique_ptr<Graph> Lowering::run(GraphProto& graph, const Inputs& inputs) {
   require_supported(op_uses(model_, graph, model_.opsets, true, false));
@@ -320,8 +322,9 @@ void Lowering::differentiate(NodeProto& node, const std::vector<Value*>& inputs,
 }
 
 std::unique_ptr<Graph> lower_model(GraphProto& graph, const CheckedModel& model, const Inputs& inputs, TensorStore& tensors,
-                                   const ImportOptions& options, std::vector<StateVariable>* states, Suggestions& suggested) {
-  return Lowering(model, tensors, options, states, suggested).run(graph, inputs);
+                                   const ImportOptions& options, std::vector<StateVariable>* states, Suggestions& suggested,
+                                   Assumptions* assumptions) {
+  return Lowering(model, tensors, options, states, suggested, assumptions).run(graph, inputs);
 }
 
 }  // namespace oclc::onnx

@@ -47,7 +47,7 @@ struct Call {
 class Lowering : public OpHost {
  public:
   Lowering(const CheckedModel& model, TensorStore& tensors, const ImportOptions& options, std::vector<StateVariable>* states,
-           Suggestions& suggested);
+           Suggestions& suggested, Assumptions* assumptions);
 
   std::unique_ptr<Graph> run(oclc_onnx::GraphProto& graph, const Inputs& inputs);
 
@@ -57,12 +57,14 @@ class Lowering : public OpHost {
   void warn(const std::string& text) override;
   bool training() const override { return states_ != nullptr; }
   void suggest_bound(const std::string& symbol, std::int64_t bound, const std::string& why) override;
+  std::int64_t count_made(std::int64_t more) override { return made_ += more; }
   const Bundle* bundle(const Value* value) const override;
   Value* make_bundle(Bundle bundle) override;
 
  private:
   struct Repeated;
   class Body;
+  struct Branches;
 
   std::optional<HostTensor> input_value(const Value* value) const;
   const oclc_onnx::AttributeProto* resolve(const oclc_onnx::AttributeProto& attribute) const;
@@ -92,8 +94,9 @@ class Lowering : public OpHost {
   void control(Control read, oclc_onnx::NodeProto& node, std::vector<Value*> inputs, const std::string& label,
                std::int64_t opset, Scope& scope);
   Outputs branch(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
-  Outputs either_branch(OpContext& c, const Value* condition, oclc_onnx::GraphProto& otherwise, oclc_onnx::GraphProto& then,
-                        Scope& scope);
+  // branches.cpp
+  void read_branches(OpContext& c, Branches& branches, Scope& scope);
+  Outputs either_branch(OpContext& c, const Value* condition, Branches& branches, Scope& scope);
   Outputs loop(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs scan(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs scan_batches(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
@@ -123,8 +126,9 @@ class Lowering : public OpHost {
   Builder main_builder_;
   Builder* builder_ = &main_builder_;  // of the graph that is being read into
   const Call* call_ = nullptr;
-  std::int64_t expanded_ = 0;                      // nodes of bodies, each time they were read
+  std::int64_t made_ = 0;                          // nodes beyond those of the file
   int loops_ = 0;                                  // so far; makes the names of their counters
+  int depth_ = 0;                                  // of bodies of loops that are being read
   std::unordered_set<const Value*> initializers_;  // of the main graph, as far as they were looked up
   std::vector<std::unique_ptr<Value>> handles_;    // stand for what is no tensor; in no graph
   std::unordered_map<const Value*, Bundle> bundles_;

@@ -87,6 +87,9 @@ void require_supported(const std::vector<OpUse>& uses) {
       advice +=
           "; ImageDecoder reads image files, for which there is no codec here: decode them in front of the model and give it "
           "the pixels";
+    if (use.domain == "com.microsoft.nchwc" && advice.find("EXTENDED") == std::string::npos)
+      advice +=
+          "; ONNX Runtime laid the model out for the machine that it was saved on: save it at ORT_ENABLE_EXTENDED or below";
     std::string names;
     for (const std::string& name : use.first_nodes) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", printable(name));
     if (use.count > static_cast<std::int64_t>(use.first_nodes.size())) names += ", ...";
@@ -94,7 +97,7 @@ void require_supported(const std::vector<OpUse>& uses) {
     text += fmt::format("{}{} (opset {}): {} {}: {}", text.empty() ? "" : "; ", printable(op), use.opset, use.count,
                         use.count == 1 ? "node" : "nodes", names);
   }
-  if (!text.empty()) fail("supported operators only", text, advice, ExitCode::unsupported);
+  if (!text.empty()) fail(std::string(kSupportedOnly), text, advice, ExitCode::unsupported);
 }
 
 }  // namespace oclc::onnx

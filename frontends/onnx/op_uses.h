@@ -1,5 +1,6 @@
 // Which operators a graph uses and whether they can be read.
 #pragma once
+#include <string_view>
 #include <vector>
 
 #include "frontends/onnx/import.h"
@@ -11,6 +12,8 @@ namespace oclc::onnx {
 std::vector<OpUse> op_uses(const CheckedModel& model, oclc_onnx::GraphProto& graph, const Opsets& opsets, bool only_needed,
                            bool branches);
 
+// What such an error wants.
+inline constexpr std::string_view kSupportedOnly = "supported operators only";
 // CompileError listing every operator that cannot be read, with counts and first nodes, unless there is none.
 void require_supported(const std::vector<OpUse>& uses);
 

@@ -133,6 +133,7 @@ constexpr OpRow kActivationRows[] = {
     {"Tanh", 1, 1, 1, plain, "tanh"},
     {"Celu", 12, 1, 1, celu},
     {"Elu", 1, 1, 1, elu},
+    {"com.microsoft.Gelu", 1, 1, 1, gelu},
     {"Gelu", 20, 1, 1, gelu},
     {"HardSigmoid", 1, 1, 1, hard_sigmoid},
     {"HardSwish", 14, 1, 1, hard_swish},

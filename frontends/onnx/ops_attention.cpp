@@ -35,6 +35,7 @@ Outputs rotary_embedding(OpContext& c) {
   const auto cache = [&](std::size_t i) {
     Value* v = c.optional_input(3) ? c.b.gather(c.input(i), c.b.cast(c.input(3), DType::i64), 0) : c.input(i);
     const Shape wanted{batch, steps, half};
+    v = c.b.fit(v, wanted);
     if (!(v->type.shape == wanted)) c.fail(fmt::format("cosines and sines {}", text_of(wanted)), v->type.text());
     return c.b.reshape(v, {batch, Expr(1), steps, half});
   };
@@ -130,6 +131,7 @@ Outputs attention(OpContext& c) {
 
 constexpr OpRow kAttentionRows[] = {
     {"Attention", 23, 3, 7, attention},
+    {"SimplifiedLayerNormalization", 1, 2, 2, rms_normalization},
     {"RMSNormalization", 23, 2, 2, rms_normalization},
     {"RotaryEmbedding", 23, 3, 4, rotary_embedding},
 };

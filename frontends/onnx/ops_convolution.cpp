@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
+#include "frontends/onnx/activation.h"
+#include "frontends/onnx/quantization.h"
 #include "frontends/onnx/table.h"
 #include "frontends/onnx/window.h"
 
@@ -11,16 +14,27 @@ namespace oclc::onnx {
 namespace {
 
 Outputs convolution(OpContext& c) {
-  const Window w = window_of_weights(c, c.input(1));
+  const Window w = window_of_weights(c, c.input(1), true);
   const std::int64_t group = c.integer("group", 1);
   if (group < 1) c.fail("a group of at least 1", std::to_string(group));
-  return {c.b.conv(c.input(0), c.input(1), c.optional_input(2), {w.strides, w.dilations, w.pads, group})};
+  Value* y = c.b.conv(padded(c, c.input(0), w, 0), c.input(1), c.optional_input(2), {w.strides, w.dilations, w.pads, group});
+  return {same_positions(c, y, w)};
 }
 
-Window pooling_window(OpContext& c) {
+// A convolution, what is added to it, and an activation.
+Outputs fused_convolution(OpContext& c) {
+  const bool last = c.core() == "nhwc";
+  if (last) c.set_input(0, channels_second(c, c.input(0)));
+  Value* y = convolution(c).at(0);
+  if (Value* more = c.optional_input(3)) y = c.b.add(y, last ? channels_second(c, more) : more);
+  y = activated(c, y, c.text("activation", ""), c.reals("activation_params", std::vector<double>{}));
+  return {last ? channels_last(c, y) : y};
+}
+
+Window pooling_window(OpContext& c, bool open_pads = false) {
   const std::size_t axes = spatial_axes(c);
   if (!c.has("kernel_shape")) c.integers("kernel_shape");
-  return window_of(c, checked_list(c, "kernel_shape", axes, 1, 1));
+  return window_of(c, checked_list(c, "kernel_shape", axes, 1, 1), open_pads);
 }
 
 // Places of the maxima in the whole of x, from their taps in their windows.
@@ -58,9 +72,13 @@ Value* places(OpContext& c, Value* taps, const Window& w, bool column_major) {
 
 Outputs max_pooling(OpContext& c) {
   const bool column_major = c.flag("storage_order");
-  const Window w = pooling_window(c);
+  const Window w = pooling_window(c, !c.wants_output(1));
   const PoolOptions options{w.kernel, w.strides, w.dilations, w.pads, c.flag("ceil_mode"), false};
-  Outputs out{c.b.max_pool(c.input(0), options)};
+  const DType dtype = c.input(0)->type.dtype;
+  const double lowest = is_float(dtype) ? -std::numeric_limits<double>::infinity() : dtype == DType::i8 ? -128 : 0;
+  if (!w.open_pads.empty() && !is_float(dtype) && dtype != DType::i8 && dtype != DType::u8)
+    c.unsupported("numbers of 8 bits or real ones", c.input(0)->type.text());
+  Outputs out{same_positions(c, c.b.max_pool(padded(c, c.input(0), w, lowest), options), w)};
   if (!c.wants_output(1)) return out;
   Value* taps = c.b.call("max_pool_index", {c.input(0)},
                          {{"kernel", w.kernel},
@@ -73,9 +91,33 @@ Outputs max_pooling(OpContext& c) {
 }
 
 Outputs average_pooling(OpContext& c) {
-  const Window w = pooling_window(c);
-  return {
-      c.b.avg_pool(c.input(0), {w.kernel, w.strides, w.dilations, w.pads, c.flag("ceil_mode"), c.flag("count_include_pad")})};
+  const Window w = pooling_window(c, true);
+  const bool all = c.flag("count_include_pad"), open = !w.open_pads.empty();
+  const PoolOptions options{w.kernel, w.strides, w.dilations, w.pads, c.flag("ceil_mode"), all || open};
+  Value* y = c.b.avg_pool(padded(c, c.input(0), w, 0), options);
+  if (open && !all) {
+    // By the part of each window that lies inside.
+    Shape shape = c.shape(0);
+    shape[0] = shape[1] = Expr(1);
+    Value* ones = c.b.expand(c.b.scalar(c.input(0)->type.dtype, 1), std::move(shape));
+    y = c.b.div(y, c.b.avg_pool(padded(c, ones, w, 0), options));
+  }
+  return {same_positions(c, y, w)};
+}
+
+Outputs max_pooling_nhwc(OpContext& c) {
+  c.set_input(0, channels_second(c, c.input(0)));
+  return {channels_last(c, max_pooling(c).at(0))};
+}
+
+Outputs qlinear_average_pooling(OpContext& c) {
+  const auto scalar = [&](std::size_t i) { return c.optional_input(i) ? c.b.reshape(c.input(i), {}) : nullptr; };
+  const DType dtype = c.input(0)->type.dtype;
+  const bool last = c.flag("channels_last");
+  Value* x = dequantized(c, c.input(0), scalar(1), scalar(2));
+  c.set_input(0, last ? channels_second(c, x) : x);
+  Value* y = average_pooling(c).at(0);
+  return {quantized(c, last ? channels_last(c, y) : y, scalar(3), scalar(4), dtype)};
 }
 
 // (sum of |x|^p over the window)^(1/p), by the average over all of the window.
@@ -96,7 +138,7 @@ Outputs lp_pooling(OpContext& c) {
   Value* powers = p == 1 ? x : p == 2 ? c.b.mul(x, x) : c.b.pow(x, c.b.scalar(dtype, p));
   Value* sum = c.b.mul(
       c.b.avg_pool(c.b.pad(powers, before, after), {w.kernel, w.strides, w.dilations, {}, c.flag("ceil_mode"), true}), count);
-  return {p == 1 ? sum : p == 2 ? c.b.sqrt(sum) : c.b.pow(sum, c.b.scalar(dtype, 1 / p))};
+  return {c.b.norm_root(sum, p)};
 }
 
 Outputs global_lp_pooling(OpContext& c) {
@@ -107,7 +149,7 @@ Outputs global_lp_pooling(OpContext& c) {
   std::iota(axes.begin(), axes.end(), 2);
   const DType dtype = x->type.dtype;
   Value* sum = c.b.reduce("reduce_sum", c.b.pow(x, c.b.scalar(dtype, p)), axes, true);
-  return {c.b.pow(sum, c.b.scalar(dtype, 1 / p))};
+  return {c.b.norm_root(sum, p)};
 }
 
 // The place of each maximum is written down; the other elements are 0.
@@ -223,6 +265,11 @@ Outputs matmul(OpContext& c) {
 }
 
 constexpr OpRow kConvolutionRows[] = {
+    {"com.microsoft.FusedConv", 1, 2, 4, fused_convolution},
+    {"com.microsoft.NhwcConv", 1, 2, 3, fused_convolution, "nhwc"},
+    {"com.microsoft.NhwcFusedConv", 1, 2, 4, fused_convolution, "nhwc"},
+    {"com.microsoft.NhwcMaxPool", 1, 1, 1, max_pooling_nhwc},
+    {"com.microsoft.QLinearAveragePool", 1, 4, 5, qlinear_average_pooling},
     {"AveragePool", 1, 1, 1, average_pooling},
     {"Conv", 1, 2, 3, convolution},
     {"ConvTranspose", 1, 2, 3, transposed_convolution},

@@ -116,7 +116,7 @@ Value* interpolated(OpContext& c, const std::vector<Value*>& positions, Pixel&& 
 }
 
 // x[n, c, sizes..] as [n, product(sizes), c].
-Value* channels_last(OpContext& c, Value* x) {
+Value* rows_of_channels(OpContext& c, Value* x) {
   const Shape& shape = x->type.shape;
   const Expr places = product(std::span(shape).subspan(2));
   return c.b.transpose(c.b.reshape(x, {shape[0], shape[1], places}), {0, 2, 1});
@@ -138,7 +138,7 @@ Outputs grid_sample(OpContext& c) {
   const Shape shape = x->type.shape, places = grid->type.shape, sizes(shape.begin() + 2, shape.end());
   if (!(places.back() == Expr(static_cast<std::int64_t>(axes))) || !(places[0] == shape[0]))
     c.fail(fmt::format("a grid [{}, .., {}]", shape[0].text(), axes), grid->type.text());
-  Value* flat = channels_last(c, x);
+  Value* flat = rows_of_channels(c, x);
   // The grid names the last axis first.
   std::vector<Value*> at, size;
   for (std::size_t i = 0; i < axes; ++i) {
@@ -203,7 +203,7 @@ Outputs deformable_convolution(OpContext& c) {
   apart.insert(apart.end(), sizes.begin(), sizes.end());
   moved.insert(moved.end(), out.begin(), out.end());
   placed.insert(placed.end(), out.begin(), out.end());
-  Value *flat = channels_last(c, c.b.reshape(x, apart)), *moves = c.b.reshape(offset, moved);
+  Value *flat = rows_of_channels(c, c.b.reshape(x, apart)), *moves = c.b.reshape(offset, moved);
   std::vector<Value*> at;
   std::int64_t inner = taps;
   for (std::size_t i = 0; i < axes; ++i) {
@@ -385,6 +385,7 @@ Outputs max_roi_pool(OpContext& c) {
 constexpr OpRow kImageRows[] = {
     {"DeformConv", 19, 3, 5, deformable_convolution},
     {"GridSample", 16, 2, 2, grid_sample},
+    {"com.microsoft.GridSample", 1, 2, 2, grid_sample},
     {"MaxRoiPool", 1, 2, 2, max_roi_pool},
     {"RoiAlign", 10, 3, 3, roi_align},
 };

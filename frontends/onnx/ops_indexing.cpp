@@ -55,9 +55,8 @@ Outputs one_hot(OpContext& c) {
 }
 
 constexpr OpRow kIndexingRows[] = {
-    {"Gather", 1, 2, 2, gather},
-    {"GatherElements", 11, 2, 2, gather_elements},
-    {"GatherND", 11, 2, 2, gather_nd},
+    {"Gather", 1, 2, 2, gather},       {"GatherElements", 11, 2, 2, gather_elements},
+    {"GatherND", 11, 2, 2, gather_nd}, {"com.microsoft.GatherND", 1, 2, 2, gather_nd},
     {"OneHot", 9, 3, 3, one_hot},
 };
 

@@ -55,7 +55,7 @@ Outputs legacy_concat(OpContext& c) {
   return {c.b.concat(std::move(values), static_cast<std::int64_t>(c.axis_attribute(1)))};
 }
 
-Outputs old_batch_normalization(OpContext& c) {
+Outputs legacy_batch_normalization(OpContext& c) {
   c.ignore({"momentum", "spatial"});
   if (!c.flag("is_test")) c.unsupported("is_test 1", "0", "export the model for inference, with opset 7 or newer to train it");
   if (!c.flag("spatial", true)) c.unsupported("spatial 1", "0");
@@ -74,7 +74,7 @@ Outputs legacy_dropout(OpContext& c) {
   return {c.input(0), c.b.expand(c.b.scalar(c.input(0)->type.dtype, 1), c.shape(0))};
 }
 
-Outputs old_gemm(OpContext& c) {
+Outputs legacy_gemm(OpContext& c) {
   c.ignore({"broadcast"});
   const double alpha = c.real("alpha", 1.0), beta = c.real("beta", 1.0);
   Value* product = c.b.matmul(c.input(0), c.input(1), c.flag("transA"), c.flag("transB"));
@@ -83,7 +83,7 @@ Outputs old_gemm(OpContext& c) {
 }
 
 // One slope, or one of each channel.
-Outputs old_prelu(OpContext& c) {
+Outputs legacy_prelu(OpContext& c) {
   Value *x = c.input(0), *slope = c.input(1);
   Shape shape = slope->type.shape;
   if (shape.size() == 1 && !(shape[0] == Expr(1)) && x->type.rank() > 1) shape.resize(x->type.rank() - 1, Expr(1));
@@ -103,7 +103,7 @@ Outputs pad(OpContext& c) {
   return {c.b.pad(c.input(0), {pads.begin(), middle}, {middle, pads.end()}, c.real("value", 0.0), mode)};
 }
 
-Outputs old_reshape(OpContext& c) {
+Outputs legacy_reshape(OpContext& c) {
   const Ints wanted = c.integers("shape");
   Shape shape;
   std::optional<std::size_t> open;
@@ -132,14 +132,14 @@ constexpr OpRow kLegacyRows[] = {
     {"Pow", 1, 2, 2, legacy_binary, "pow"},
     {"Sub", 1, 2, 2, legacy_binary, "sub"},
     {"Xor", 1, 2, 2, legacy_binary, "xor"},
-    {"BatchNormalization", 1, 5, 5, old_batch_normalization},
+    {"BatchNormalization", 1, 5, 5, legacy_batch_normalization},
     {"Cast", 1, 1, 1, legacy_cast},
     {"Concat", 1, 1, kAnyNumber, legacy_concat},
     {"Dropout", 1, 1, 1, legacy_dropout},
-    {"Gemm", 1, 3, 3, old_gemm},
-    {"PRelu", 1, 2, 2, old_prelu},
+    {"Gemm", 1, 3, 3, legacy_gemm},
+    {"PRelu", 1, 2, 2, legacy_prelu},
     {"Pad", 1, 1, 1, pad},
-    {"Reshape", 1, 1, 1, old_reshape},
+    {"Reshape", 1, 1, 1, legacy_reshape},
 };
 
 }  // namespace

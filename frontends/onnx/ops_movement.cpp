@@ -346,6 +346,7 @@ constexpr OpRow kMovementRows[] = {
     {"Tile", 6, 2, 2, tile},
     {"Transpose", 1, 1, 1, transpose},
     {"Trilu", 14, 1, 2, trilu},
+    {"com.microsoft.Trilu", 1, 1, 2, trilu},
 };
 
 }  // namespace

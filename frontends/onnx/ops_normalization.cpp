@@ -133,7 +133,7 @@ Outputs lp_normalization(OpContext& c) {
   const std::int64_t p = c.integer("p", 2);
   if (p != 1 && p != 2) c.fail("p of 1 or 2", std::to_string(p));
   Value* norm = p == 1 ? c.b.reduce("reduce_sum", c.b.unary("abs", x), {axis}, true)
-                       : c.b.sqrt(c.b.reduce("reduce_sum", c.b.mul(x, x), {axis}, true));
+                       : c.b.norm_root(c.b.reduce("reduce_sum", c.b.mul(x, x), {axis}, true), 2);
   Value* zero = c.b.scalar(x->type.dtype, 0);
   return {c.b.where(c.b.call("equal", {norm, zero}), zero, c.b.div(x, norm))};
 }

@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "frontends/onnx/quantization.h"
 #include "frontends/onnx/table.h"
 #include "frontends/onnx/window.h"
 
@@ -59,17 +60,6 @@ Value* spread(OpContext& c, Value* v, Value* like, std::int64_t axis, std::int64
   return c.b.slice_axis(wide, static_cast<std::int64_t>(at), Expr(0), shape[at]);
 }
 
-// round(x / scale) + zero, within the integers of dtype.
-Value* quantized(OpContext& c, Value* x, Value* scale, Value* zero, DType dtype) {
-  const Range range = range_of(c, dtype);
-  Value* y = c.b.unary("round", c.b.div(x, c.b.cast(scale, x->type.dtype)));
-  const DType real = y->type.dtype == DType::f64 ? DType::f64 : DType::f32;  // which hold all integers of 16 bits
-  y = c.b.cast(y, real);
-  if (zero) y = c.b.add(y, c.b.cast(zero, real));
-  y = c.b.min(c.b.max(y, c.b.scalar(real, range.low)), c.b.scalar(real, range.high));
-  return c.b.cast(y, dtype);
-}
-
 DType dtype_attribute(OpContext& c, std::string_view name, DType otherwise) {
   return c.integer(name, 0) != 0 ? c.dtype(name) : otherwise;
 }
@@ -111,27 +101,12 @@ Outputs dequantize(OpContext& c) {
   return {c.b.mul(y, c.b.cast(scale, real))};
 }
 
-Outputs dynamic_quantize(OpContext& c) {
-  Value* x = c.input(0);
-  Ints axes(x->type.rank());
-  std::iota(axes.begin(), axes.end(), 0);
-  Value* nothing = c.b.scalar(DType::f32, 0);
-  Value* low = c.b.min(c.b.reduce("reduce_min", x, axes, false), nothing);
-  Value* high = c.b.max(c.b.reduce("reduce_max", x, axes, false), nothing);
-  Value* scale = c.b.div(c.b.sub(high, low), c.b.scalar(DType::f32, 255));
-  Value* zero = quantized(c, c.b.unary("neg", low), scale, nullptr, DType::u8);
-  return {quantized(c, x, scale, zero, DType::u8), scale, zero};
-}
+Outputs dynamic_quantize(OpContext& c) { return dynamically_quantized(c, c.input(0)); }
 
 // A zero point of the rows of a, or of the columns of b.
 Value* of_rows(OpContext& c, Value* zero, bool rows) {
   if (!zero || zero->type.rank() != 1 || zero->type.elements() == Expr(1)) return zero ? spread(c, zero, zero, 0, 0) : nullptr;
   return rows ? c.b.reshape(zero, {zero->type.shape[0], Expr(1)}) : zero;
-}
-
-Value* integer_product(OpContext& c, Value* a, Value* b, Value* zero_a, Value* zero_b) {
-  if (a->type.rank() < 2 || b->type.rank() < 2) c.unsupported("operands of rank 2 or more", a->type.text());
-  return c.b.matmul(centred(c, a, of_rows(c, zero_a, true)), centred(c, b, of_rows(c, zero_b, false)));
 }
 
 Outputs matmul_integer(OpContext& c) {
@@ -213,6 +188,13 @@ Outputs qlinear_convolution(OpContext& c) {
                    c.b.reshape(c.input(7), {}))};
 }
 
+// The same with the channels last, if it says so.
+Outputs qlinear_convolution_nhwc(OpContext& c) {
+  if (!c.flag("channels_last")) return qlinear_convolution(c);
+  c.set_input(0, channels_second(c, c.input(0)));
+  return {channels_last(c, qlinear_convolution(c).at(0))};
+}
+
 constexpr OpRow kQuantizationRows[] = {
     {"ConvInteger", 10, 2, 4, convolution_integer},
     {"DequantizeLinear", 10, 2, 3, dequantize},
@@ -221,9 +203,44 @@ constexpr OpRow kQuantizationRows[] = {
     {"QLinearConv", 10, 8, 9, qlinear_convolution},
     {"QLinearMatMul", 10, 8, 8, qlinear_matmul},
     {"QuantizeLinear", 10, 2, 3, quantize},
+    {"com.microsoft.DequantizeLinear", 1, 2, 3, dequantize},
+    {"com.microsoft.QLinearConv", 1, 8, 9, qlinear_convolution_nhwc},
+    {"com.microsoft.QuantizeLinear", 1, 2, 3, quantize},
 };
 
 }  // namespace
+
+Value* quantized(OpContext& c, Value* x, Value* scale, Value* zero, DType dtype) {
+  const Range range = range_of(c, dtype);
+  Value* y = c.b.unary("round", c.b.div(x, c.b.cast(scale, x->type.dtype)));
+  const DType real = y->type.dtype == DType::f64 ? DType::f64 : DType::f32;  // which hold all integers of 16 bits
+  y = c.b.cast(y, real);
+  if (zero) y = c.b.add(y, c.b.cast(zero, real));
+  y = c.b.min(c.b.max(y, c.b.scalar(real, range.low)), c.b.scalar(real, range.high));
+  return c.b.cast(y, dtype);
+}
+
+Value* dequantized(OpContext& c, Value* x, Value* scale, Value* zero) {
+  return c.b.mul(c.b.cast(centred(c, x, zero), scale->type.dtype), scale);
+}
+
+Outputs dynamically_quantized(OpContext& c, Value* x) {
+  Ints axes(x->type.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  Value* nothing = c.b.scalar(DType::f32, 0);
+  Value* low = c.b.min(c.b.reduce("reduce_min", x, axes, false), nothing);
+  Value* high = c.b.max(c.b.reduce("reduce_max", x, axes, false), nothing);
+  Value* scale = c.b.div(c.b.sub(high, low), c.b.scalar(DType::f32, 255));
+  // Of zeros alone any scale is right but 0, by which they would be divided.
+  scale = c.b.where(c.b.call("equal", {scale, nothing}), c.b.scalar(DType::f32, 1), scale);
+  Value* zero = quantized(c, c.b.unary("neg", low), scale, nullptr, DType::u8);
+  return {quantized(c, x, scale, zero, DType::u8), scale, zero};
+}
+
+Value* integer_product(OpContext& c, Value* a, Value* b, Value* zero_a, Value* zero_b) {
+  if (a->type.rank() < 2 || b->type.rank() < 2) c.unsupported("operands of rank 2 or more", a->type.text());
+  return c.b.matmul(centred(c, a, of_rows(c, zero_a, true)), centred(c, b, of_rows(c, zero_b, false)));
+}
 
 std::span<const OpRow> quantization_rows() { return kQuantizationRows; }
 

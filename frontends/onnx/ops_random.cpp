@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "frontends/onnx/running.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -71,7 +72,7 @@ Outputs multinomial(OpContext& c) {
   const std::int64_t samples = c.integer("sample_size", 1);
   if (x->type.rank() != 2 || samples < 1) c.fail("x[batch, classes] and a positive sample_size", x->type.text());
   const Shape shape = x->type.shape;
-  Value* sums = c.b.reshape(c.b.cumsum(c.b.softmax(x, 1), 1), {shape[0], Expr(1), shape[1]});
+  Value* sums = c.b.reshape(running(c.b, c.b.softmax(x, 1), {1}), {shape[0], Expr(1), shape[1]});
   Value* u = uniform_of(c, {shape[0], Expr(samples), Expr(1)}, stream_of(c));
   Value* passed = c.b.cast(c.b.call("less_equal", {sums, u}), DType::i64);
   Value* drawn_class = c.b.reduce("reduce_sum", passed, {2}, false);
@@ -80,7 +81,7 @@ Outputs multinomial(OpContext& c) {
 
 // x / (1 - ratio) where the mask is set, as a network computes it while it is trained elsewhere; layers that this compiler
 // trains keep the operator.
-Outputs dropout_by_input(OpContext& c) {
+Outputs random_dropout(OpContext& c) {
   c.ignore({"seed"});
   Value* x = c.input(0);
   const auto everything = [&] { return c.b.expand(c.b.scalar(DType::boolean, 1), x->type.shape); };
@@ -101,7 +102,7 @@ Outputs dropout_by_input(OpContext& c) {
 
 constexpr OpRow kRandomRows[] = {
     {"Bernoulli", 15, 1, 1, bernoulli},
-    {"Dropout", 12, 1, 3, dropout_by_input},
+    {"Dropout", 12, 1, 3, random_dropout},
     {"Multinomial", 7, 1, 1, multinomial},
     {"RandomNormal", 1, 0, 0, draw, "normal"},
     {"RandomNormalLike", 1, 1, 1, draw_like, "normal"},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontends/onnx/quantization.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -57,6 +58,7 @@ Network read_network(OpContext& c, std::int64_t gates, const std::vector<std::st
   n.steps = n.x->type.shape[0];
   n.batch = n.x->type.shape[1];
   if (Value* lengths = c.optional_input(4)) {
+    lengths = c.b.fit(lengths, {n.batch});
     if (!(lengths->type.shape == Shape{n.batch})) c.fail(fmt::format("{} lengths", n.batch.text()), lengths->type.text());
     const bool all = lengths->content && std::all_of(lengths->content->begin(), lengths->content->end(),
                                                      [&](const Expr& e) { return e == n.steps; });
@@ -90,6 +92,7 @@ Value* initial_state(OpContext& c, const Network& n, std::size_t i, std::int64_t
   if (!v) return c.b.expand(c.b.scalar(n.x->type.dtype, 0), shape);
   const Shape wanted =
       n.batch_first ? Shape{n.batch, Expr(n.directions), Expr(n.hidden)} : Shape{Expr(n.directions), n.batch, Expr(n.hidden)};
+  v = c.b.fit(v, wanted);
   if (!(v->type.shape == wanted)) c.fail(fmt::format("input {} of {}", i, text_of(wanted)), v->type.text());
   return c.b.reshape(c.b.slice_axis(v, n.batch_first ? 1 : 0, Expr(d), Expr(1)), shape);
 }
@@ -120,7 +123,7 @@ std::vector<Value*> run_direction(OpContext& c, const Network& n, std::int64_t d
   const std::string counter = fmt::format("loop_step_{}", c.b.graph().size());
   auto body = std::make_unique<Graph>();
   body->name = "step";
-  Builder inner(*body, c.b.source());
+  Builder inner(*body, c.b);
   Step step{inner, nullptr, {}, {}, n.hidden};
   for (std::size_t i = 0; i < initial.size(); ++i)
     step.state.push_back(body->add_input(fmt::format("state{}", i), initial[i]->type));
@@ -273,10 +276,30 @@ Outputs rnn(OpContext& c) {
   return collect(c, n, directions);
 }
 
+// Weights as integers of 8 bits, [directions, input, 4 * hidden], with a scale and a zero point of a direction or of each
+// column: what they stand for, as LSTM takes it.
+Outputs quantized_lstm(OpContext& c) {
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+    Value* w = c.input(i);
+    if (w->type.rank() != 3) c.fail("weights of rank 3", w->type.text());
+    const auto column = [&](Value* v) {
+      if (!v) return v;
+      const Expr each = v->type.rank() == 2 ? v->type.shape[1] : Expr(1);
+      return c.b.reshape(v, {w->type.shape[0], Expr(1), each});
+    };
+    const std::size_t at = i == 1 ? 8 : 10;
+    w = dequantized(c, w, column(c.input(at)), column(c.optional_input(at + 1)));
+    c.set_input(i, c.b.transpose(w, {0, 2, 1}));
+  }
+  while (c.inputs() > 8) c.drop_last_input();
+  return lstm(c);
+}
+
 constexpr OpRow kRecurrentRows[] = {
     {"GRU", 1, 3, 6, gru},
     {"LSTM", 1, 3, 8, lstm},
     {"RNN", 1, 3, 6, rnn},
+    {"com.microsoft.DynamicQuantizeLSTM", 1, 12, 12, quantized_lstm},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Reductions and running sums.
 #include <numeric>
 
+#include "frontends/onnx/running.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -39,7 +40,7 @@ Value* reduced(OpContext& c, const Over& over) {
   Value* x = c.input(0);
   const std::string_view kind = c.core();
   if (kind == "l1") return reduce(c, "reduce_sum", c.b.unary("abs", x), over);
-  if (kind == "l2") return c.b.sqrt(reduce(c, "reduce_sum", c.b.mul(x, x), over));
+  if (kind == "l2") return c.b.norm_root(reduce(c, "reduce_sum", c.b.mul(x, x), over), 2);
   if (kind == "log_sum") return c.b.unary("log", reduce(c, "reduce_sum", x, over));
   if (kind == "sum_square") return reduce(c, "reduce_sum", c.b.mul(x, x), over);
   if (kind == "log_sum_exp") {
@@ -62,33 +63,11 @@ Outputs arg(OpContext& c) {
   return {c.b.arg(c.core(), c.input(0), static_cast<std::int64_t>(c.axis_attribute(0)), keepdims, last)};
 }
 
-Outputs cumsum(OpContext& c) {
+Outputs running_results(OpContext& c) {
   const Ints axis = c.numbers(1, "the axis");
   if (axis.size() != 1) c.fail("one axis", std::to_string(axis.size()));
-  const bool exclusive = c.flag("exclusive"), reverse = c.flag("reverse");
-  return {c.b.cumsum(c.input(0), static_cast<std::int64_t>(c.axis(axis[0], c.rank(0))), exclusive, reverse)};
-}
-
-// As the running sum, a reduction over the axis for each of its elements.
-Outputs cumprod(OpContext& c) {
-  Value* x = c.input(0);
-  const Ints axes = c.numbers(1, "the axis");
-  if (axes.size() != 1) c.fail("one axis", std::to_string(axes.size()));
-  const std::size_t axis = c.axis(axes[0], x->type.rank());
-  const auto at = static_cast<std::int64_t>(axis);
-  const bool exclusive = c.flag("exclusive"), reverse = c.flag("reverse");
-  // [.., i, j, ..]: factor j of result i.
-  Shape factors = x->type.shape, ramp(x->type.rank() + 1, Expr(1));
-  factors.insert(factors.begin() + at, Expr(1));
-  const auto along = [&](std::size_t of) {
-    Shape shape = ramp;
-    shape[of] = x->type.shape[axis];
-    return c.b.iota(std::move(shape), static_cast<std::int64_t>(of), DType::i64);
-  };
-  Value *first = along(axis + (reverse ? 0 : 1)), *second = along(axis + (reverse ? 1 : 0));
-  Value* counts = c.b.call(exclusive ? "less" : "less_equal", {first, second});
-  Value* terms = c.b.where(counts, c.b.reshape(x, std::move(factors)), c.b.scalar(x->type.dtype, 1));
-  return {c.b.reduce("reduce_prod", terms, {at + 1}, false)};
+  return {
+      running(c.b, c.input(0), {c.axis(axis[0], c.rank(0)), c.flag("exclusive"), c.flag("reverse"), c.core() == "product"})};
 }
 
 constexpr OpRow kReductionRows[] = {
@@ -114,8 +93,8 @@ constexpr OpRow kReductionRows[] = {
     {"ReduceSumSquare", 18, 1, 2, by_input, "sum_square"},
     {"ArgMax", 1, 1, 1, arg, "argmax"},
     {"ArgMin", 1, 1, 1, arg, "argmin"},
-    {"CumProd", 26, 2, 2, cumprod},
-    {"CumSum", 11, 2, 2, cumsum},
+    {"CumProd", 26, 2, 2, running_results, "product"},
+    {"CumSum", 11, 2, 2, running_results, "sum"},
 };
 
 }  // namespace

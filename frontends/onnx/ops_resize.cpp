@@ -23,7 +23,7 @@ struct AxisPlan {
   std::size_t axis = 0;
   std::int64_t in = 1, out = 1;
   double scale = 1, roi_begin = 0, roi_end = 1;
-  double span = 1;  // the new size before it is rounded
+  double span = 1;  // the new size that align_corners goes by
 };
 
 double source_position(const Method& m, const AxisPlan& a, std::int64_t i) {
@@ -142,7 +142,7 @@ Value* along_axis_of_data(OpContext& c, Value* x, std::size_t axis, const Expr& 
   const auto size_of = [&](const Expr& e) { return b.cast(b.exprs({e}, {1}), DType::f32); };
   Value *at = b.cast(b.iota({out}, 0, DType::i64), DType::f32), *middle = b.add(at, 0.5), *place = nullptr;
   if (m.coordinates == "align_corners") {
-    Value* steps = b.add(span, -1);
+    Value* steps = b.add(b.where(b.call("greater", {scale, number(1)}), size_of(out), span), -1);
     place = b.div(b.mul(at, b.add(size_of(in), -1)), b.where(b.call("greater", {steps, number(0)}), steps, number(1)));
   } else if (m.coordinates == "asymmetric") {
     place = b.div(at, scale);
@@ -249,8 +249,10 @@ Value* resized_axis(OpContext& c, Value* x, std::size_t axis, std::optional<doub
   } else {
     a.scale = *scale;
     const double span = m.coordinates == "tf_crop_and_resize" ? roi_end - roi_begin : 1;
-    a.span = in_size * a.scale;
     const double out = std::floor(in_size * span * a.scale);
+    // The specification's examples of a smaller size go by the size before it is rounded. Of a larger one it has no example
+    // that is rounded: the corners are aligned, as everywhere else.
+    a.span = a.scale > 1 ? out : in_size * a.scale;
     a.out = out >= 0 && out <= static_cast<double>(kLargestAxis) ? static_cast<std::int64_t>(out) : -1;
   }
   if (a.out < 1 || a.out > kLargestAxis)

@@ -1,14 +1,21 @@
-// Writes at positions given by a tensor, and orders. A kernel computes each element of the result by itself: a scatter looks
-// for the updates that name the element, an order counts the elements that come before. That needs no atomics, and gives the
-// same bits on every device, for work that grows with updates times elements.
+// Writes at positions given by a tensor, and orders. Few elements are a kernel's, which computes each element of the result by
+// itself: a scatter looks for the updates that name the element, an order counts the elements that come before. More are the
+// host's, one after another. Neither needs atomics, and both give the same bits on every device.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
 namespace {
+
+constexpr std::int64_t kFewUpdates = 16;
+constexpr std::int64_t kShortRow = 64;  // whose elements are compared pair by pair
+
+// Types that the host's operators know.
+bool host_orders(DType dtype) { return dtype != DType::string && !is_narrow(dtype); }
 
 Value* number(OpContext& c, const Expr& e) { return c.b.exprs({e}, {}); }
 
@@ -30,6 +37,49 @@ std::string reduction_of(OpContext& c) {
     if (reduction == known) return reduction;
   }
   c.fail("reduction none, add, mul, max or min", printable(reduction));
+}
+
+// Updates so many that the host writes them. Where a network is trained their gradient is asked for, which kernels have.
+bool many_updates(OpContext& c, const Expr& count) {
+  return count.upper() > kFewUpdates && host_orders(c.input(0)->type.dtype) && !c.training();
+}
+
+// data[rows, slice] after updates[u, slice] of its rows row[u], none where that is below 0.
+Value* scattered_rows(OpContext& c, const std::string& reduction, Value* data, Value* row, Value* updates) {
+  std::int64_t number = 0;
+  for (const char* other : {"none", "add", "mul", "max", "min"}) {
+    if (reduction == other) break;
+    ++number;
+  }
+  return c.b.call("scatter_rows", {data, row, updates}, {{"reduction", number}});
+}
+
+// Row `at` of a tensor of these sizes, or -1 where index `at` is beyond its axis.
+Value* checked_row(OpContext& c, Value* row, Value* at, const Expr& size) {
+  const auto integer = [&](double value) { return c.b.scalar(DType::i64, value); };
+  Value* inside = c.b.call("and", {c.b.call("greater_equal", {at, integer(0)}), c.b.call("less", {at, number(c, size)})});
+  return c.b.where(inside, row, integer(-1));
+}
+
+// Every element is a row of one.
+Value* scattered_elements(OpContext& c, const std::string& reduction, Value* data, Value* indices, Value* updates,
+                          std::size_t axis) {
+  const Shape& sizes = data->type.shape;
+  const std::size_t rank = sizes.size();
+  Value* at = from_the_front(c, indices, sizes[axis]);
+  Expr stride = 1;
+  Value* row = nullptr;
+  for (std::size_t i = rank; i-- > 0;) {
+    Value* along = i == axis ? at : ramp(c, rank, i, indices->type.shape[i]);
+    Value* part = c.b.mul(along, number(c, stride));
+    row = row ? c.b.add(row, part) : part;
+    stride = stride * sizes[i];
+  }
+  const Expr count = updates->type.elements();
+  row = c.b.reshape(checked_row(c, row, at, sizes[axis]), {count});
+  Value* y = scattered_rows(c, reduction, c.b.reshape(data, {data->type.elements(), Expr(1)}), row,
+                            c.b.reshape(updates, {count, Expr(1)}));
+  return c.b.reshape(y, sizes);
 }
 
 // data, with the updates that `match` says reduced over the axis `over` of match, which data and updates have too (of size 1
@@ -63,11 +113,13 @@ Outputs scatter_elements(OpContext& c) {
   const std::string reduction = reduction_of(c);
   const std::size_t rank = data->type.rank(), axis = c.axis_attribute(0);
   const Shape result = data->type.shape;
+  updates = c.b.fit(updates, indices->type.shape);
   if (indices->type.rank() != rank || !(indices->type.shape == updates->type.shape))
     c.fail(fmt::format("indices and updates of one shape and rank {}", rank),
            fmt::format("{} and {}", indices->type.text(), updates->type.text()));
   check_positions(c, indices, {&result[axis], 1});
   if (updates->type.elements() == Expr(0)) return {data};
+  if (many_updates(c, indices->type.shape[axis])) return {scattered_elements(c, reduction, data, indices, updates, axis)};
   indices = from_the_front(c, indices, result[axis]);
   // Along the other axes indices may be shorter than the data: what is missing names no element.
   std::vector<Expr> before(rank, Expr(0)), after = before;
@@ -108,6 +160,7 @@ Outputs scatter_nd(OpContext& c) {
   Shape wanted(indices->type.shape.begin(), indices->type.shape.end() - 1);
   const Expr count = product(wanted);
   wanted.insert(wanted.end(), shape.begin() + static_cast<std::ptrdiff_t>(depth), shape.end());
+  updates = c.b.fit(updates, wanted);
   if (!(updates->type.shape == wanted)) c.fail("updates of " + text_of(wanted), updates->type.text());
   const std::span<const Expr> all(shape);
   check_positions(c, indices, all.first(depth));
@@ -122,6 +175,7 @@ Outputs scatter_nd(OpContext& c) {
   }
   Value* flat_updates = c.b.reshape(updates, {count, slice});
   Value* flat_data = c.b.reshape(data, {rows, slice});
+  if (many_updates(c, count)) return {c.b.reshape(scattered_rows(c, reduction, flat_data, row, flat_updates), shape)};
   // [u, m, s]: does update u name row m?
   Value* match = c.b.call("equal", {c.b.reshape(row, {count, Expr(1), Expr(1)}), ramp(c, 3, 1, rows)});
   Value* y = combined(c, reduction, c.b.reshape(data, {Expr(1), rows, slice}), c.b.reshape(updates, {count, Expr(1), slice}),
@@ -132,6 +186,18 @@ Outputs scatter_nd(OpContext& c) {
   return {c.b.reshape(y, shape)};
 }
 
+// Long rows are put in order by the host.
+Outputs top_of_long_rows(OpContext& c, const Expr& k, std::size_t axis, bool largest) {
+  Value* x = c.input(0);
+  Ints last(x->type.rank());
+  std::iota(last.begin(), last.end(), 0);
+  std::swap(last[axis], last.back());
+  Value* places = c.b.call("top_places", {c.b.transpose(x, last)},
+                           {{"largest", std::int64_t{largest ? 1 : 0}}, {"k", std::vector<Expr>{k}}});
+  Value* indices = c.b.transpose(places, last);
+  return {c.b.gather_elements(x, indices, static_cast<std::int64_t>(axis)), indices};
+}
+
 // The k first elements of each row in order of size; equal ones in order of place.
 Outputs top(OpContext& c, const Expr& k) {
   Value* x = c.input(0);
@@ -140,6 +206,7 @@ Outputs top(OpContext& c, const Expr& k) {
   c.ignore({"sorted"});  // they always are
   const Expr& size = x->type.shape[axis];
   if (known_less(k, Expr(0)) || known_less(size, k)) c.fail(fmt::format("k from 0 to {}", size.text()), k.text());
+  if (size.upper() > kShortRow && host_orders(x->type.dtype)) return top_of_long_rows(c, k, axis, largest);
   // [.., i, j, ..]: does element j come before element i?
   const auto apart = [&](std::size_t at) {
     Shape shape = x->type.shape;
@@ -149,7 +216,15 @@ Outputs top(OpContext& c, const Expr& k) {
   Value *one = apart(axis + 1), *other = apart(axis);
   Value *i = ramp(c, rank + 1, axis, size), *j = ramp(c, rank + 1, axis + 1, size);
   Value* better = c.b.call(largest ? "greater" : "less", {other, one});
-  Value* earlier = c.b.call("and", {c.b.call("equal", {other, one}), c.b.call("less", {j, i})});
+  Value* same = c.b.call("equal", {other, one});
+  if (is_float(x->type.dtype)) {
+    // NaN counts as the largest number.
+    Value *no_number = c.b.unary("is_nan", one), *no_other = c.b.unary("is_nan", other);
+    Value* apart_from = largest ? no_number : no_other;
+    better = c.b.call("or", {better, c.b.call("and", {largest ? no_other : no_number, c.b.unary("not", apart_from)})});
+    same = c.b.call("or", {same, c.b.call("and", {no_number, no_other})});
+  }
+  Value* earlier = c.b.call("and", {same, c.b.call("less", {j, i})});
   Value* before = c.b.cast(c.b.call("or", {better, earlier}), DType::i64);
   Value* place = c.b.reduce("reduce_sum", before, {static_cast<std::int64_t>(axis) + 1}, false);
   // [.., p, i, ..]: does element i come at place p?

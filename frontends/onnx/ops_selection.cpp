@@ -5,33 +5,41 @@
 #include <bit>
 #include <numeric>
 
+#include "compiler/ir/op_def.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
 namespace {
 
-constexpr std::int64_t kBlock = 256;
+// More flags than these are read by the host, which knows their number then.
+constexpr std::int64_t kFewFlags = 1024;
 
-// Running sums of a vector. A running sum costs the square of its length, so a long vector's are those within blocks, and those
-// of the blocks.
-Value* running_sums(OpContext& c, Value* x) {
-  const Expr n = x->type.elements();
-  if (n.upper() <= 4 * kBlock) return c.b.cumsum(x, 0);
-  const Expr blocks = ceil_div(n, Expr(kBlock));
-  Value* rows = c.b.reshape(c.b.pad(x, {Expr(0)}, {blocks * Expr(kBlock) - n}), {blocks, Expr(kBlock)});
-  Value* within = c.b.cumsum(rows, 1);
-  Value* before = c.b.cumsum(c.b.slice_axis(within, 1, Expr(kBlock - 1), Expr(1)), 0, true);
-  Value* sums = c.b.reshape(c.b.add(within, before), {blocks * Expr(kBlock)});
-  return c.b.slice_axis(sums, 0, Expr(0), n);
+// Whether `flags` are one true value, whatever their number.
+bool all_true(const Value* flags) {
+  while (flags->producer && !constant_of(flags)) {
+    const std::string_view op = flags->producer->op->name;
+    if (op != "expand" && op != "reshape" && op != "cast") return false;
+    flags = flags->producer->inputs[0];
+  }
+  const HostTensor* known = constant_of(flags);
+  if (!known || known->dtype() == DType::string) return false;
+  for (std::int64_t i = 0; i < known->elements(); ++i)
+    if (known->at(i) == 0) return false;
+  return true;
 }
 
 }  // namespace
 
-// Running sums number the elements; each position is then found by halving, which reads log2(n) of them and writes nothing.
+// Running sums number a few elements; each position is then found by halving, which reads log2(n) of them.
 Value* positions_of(OpContext& c, Value* flags) {
   const Expr n = flags->type.elements();
   if (n == Expr(0)) return c.b.constant(HostTensor(DType::i64, {0}));
-  Value* numbers = running_sums(c, c.b.cast(flags, DType::i64));
+  if (all_true(flags)) return c.b.iota({n}, 0, DType::i64);
+  if (n.upper() > kFewFlags) {
+    const Node* node = c.b.node("positions", {flags});
+    return c.b.slice_axis(node->output(0), 0, Expr(0), c.b.read_dims(node->output(1), "found", {n}).at(0));
+  }
+  Value* numbers = c.b.cumsum(c.b.cast(flags, DType::i64), 0);
   Value* total = known_less(Expr(0), n) ? c.b.slice_axis(numbers, 0, n - 1, Expr(1))
                                         : c.b.reduce("reduce_sum", c.b.cast(flags, DType::i64), {0}, true);
   const Expr found = c.b.read_dims(total, "found", {n}).at(0);
@@ -39,9 +47,8 @@ Value* positions_of(OpContext& c, Value* flags) {
   Value* length = c.b.exprs({n}, {});
   // The number of elements whose running sum is at most `wanted`.
   Value* before = c.b.expand(c.b.scalar(DType::i64, 0), {found});
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
-  const auto most = std::min<std::uint64_t>(static_cast<std::uint64_t>(std::max<std::int64_t>(n.upper(), 1)), kMost);
-  for (std::uint64_t step = std::bit_floor(most); step > 0; step /= 2) {
+  for (std::uint64_t step = std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(n.upper(), 1))); step > 0;
+       step /= 2) {
     Value* next = c.b.add(before, c.b.scalar(DType::i64, static_cast<double>(step)));
     Value* sum = c.b.gather(numbers, c.b.sub(c.b.min(next, length), c.b.scalar(DType::i64, 1)));
     Value* fits = c.b.call("and", {c.b.call("less_equal", {next, length}), c.b.call("less_equal", {sum, wanted})});
@@ -83,22 +90,10 @@ Outputs compress(OpContext& c) {
   return {c.b.gather(x, positions_of(c, condition), static_cast<std::int64_t>(axis))};
 }
 
-// Of n rows [n, m]: whether row j comes before row i, as [n, n].
-Value* row_order(OpContext& c, Value* rows) {
-  const Expr n = rows->type.shape[0], m = rows->type.shape[1];
-  Value* mine = c.b.reshape(rows, {n, Expr(1), m});
-  Value* other = c.b.reshape(rows, {Expr(1), n, m});
-  if (m == Expr(1)) return c.b.reshape(c.b.call("less", {other, mine}), {n, n});
-  Value* differs = c.b.cast(c.b.unary("not", c.b.call("equal", {mine, other})), DType::i32);
-  Value* first = c.b.arg("argmax", differs, 2, true);  // the first column where they differ
-  const auto there = [&](Value* x) { return c.b.gather_elements(c.b.expand(x, {n, n, m}), first, 2); };
-  return c.b.reshape(c.b.call("less", {there(other), there(mine)}), {n, n});
-}
-
-// Rows are compared pair by pair: a row's first equal one stands for it, and the number of such rows before it is its place.
-Outputs unique(OpContext& c) {
+// The host puts the rows in order, and so knows the number of different ones.
+Outputs unique_rows(OpContext& c, bool sorted) {
   Value* x = c.input(0);
-  const bool sorted = c.flag("sorted", true), flat = !c.has("axis");
+  const bool flat = !c.has("axis");
   const std::size_t axis = flat ? 0 : c.axis_attribute();
   if (flat) x = c.b.reshape(x, {x->type.elements()});
   Ints front(x->type.rank());
@@ -108,31 +103,26 @@ Outputs unique(OpContext& c) {
   const Expr n = x->type.shape[axis], m = floor_div(x->type.elements(), n == Expr(0) ? Expr(1) : n);
   if (n == Expr(0) || m == Expr(0)) c.unsupported("elements", x->type.text());
   Value* rows = c.b.reshape(c.b.transpose(x, front), {n, m});
-  Value* equal = c.b.call("equal", {c.b.reshape(rows, {n, Expr(1), m}), c.b.reshape(rows, {Expr(1), n, m})});
-  Value* same = c.b.reduce("reduce_min", c.b.cast(equal, DType::i32), {2}, false);
-  Value* first = c.b.arg("argmax", same, 1, false);
-  Value* stands = c.b.call("equal", {first, c.b.iota({n}, 0, DType::i64)});
-  Value* counted = c.b.cast(stands, DType::i64);
-  Value* place = nullptr;
-  if (sorted) {
-    Value* before = c.b.call("and", {row_order(c, rows), c.b.reshape(stands, {Expr(1), n})});
-    place = c.b.reduce("reduce_sum", c.b.cast(before, DType::i64), {1}, false);
-  } else {
-    place = c.b.gather(c.b.sub(running_sums(c, counted), c.b.scalar(DType::i64, 1)), first);
-  }
-  const Expr found = c.b.read_dims(c.b.reduce("reduce_sum", counted, {0}, true), "unique", {n}).at(0);
-  Value* wanted = c.b.iota({found, Expr(1)}, 0, DType::i64);
-  Value* is_there = c.b.call("equal", {c.b.reshape(place, {Expr(1), n}), wanted});
-  Value* chosen = c.b.call("and", {is_there, c.b.reshape(stands, {Expr(1), n})});
-  Value* at = c.b.arg("argmax", c.b.cast(chosen, DType::i32), 1, false);
-  Value* counts = c.b.reduce("reduce_sum", c.b.cast(is_there, DType::i64), {1}, false);
-  return {c.b.gather(x, at, static_cast<std::int64_t>(axis)), at, place, counts};
+  const Node* node = c.b.node("unique_rows", {rows}, {{"sorted", std::int64_t{sorted ? 1 : 0}}});
+  const Expr found = c.b.read_dims(node->output(3), "unique", {n}).at(0);
+  const auto of_each = [&](std::size_t i) { return c.b.slice_axis(node->output(i), 0, Expr(0), found); };
+  Value* first = of_each(0);
+  return {c.b.gather(x, first, static_cast<std::int64_t>(axis)), first, node->output(1), of_each(2)};
+}
+
+Outputs unique(OpContext& c) { return unique_rows(c, c.flag("sorted", true)); }
+
+// In the order in which they come: the different numbers, the place of each element's among them, and how often each comes.
+Outputs unique_in_order(OpContext& c) {
+  const Outputs all = unique_rows(c, false);
+  return {all[0], all[2], all[3]};
 }
 
 constexpr OpRow kSelectionRows[] = {
     {"Compress", 9, 2, 2, compress},
     {"NonZero", 9, 1, 1, non_zero},
     {"Unique", 11, 1, 1, unique},
+    {"com.microsoft.Unique", 1, 1, 1, unique_in_order},
 };
 
 }  // namespace

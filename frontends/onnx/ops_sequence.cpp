@@ -76,6 +76,7 @@ Outputs split(OpContext& c) {
     if (!size.is_constant() || !part.is_constant())
       c.unsupported("a split into a number of parts known when compiling", x->type.text(), "give the sizes with --dim");
     if (part.value() < 1) c.fail("parts of a length of 1 or more", part.text());
+    c.count_made((size.value() - 1) / part.value() + 1);
     sizes.clear();
     for (std::int64_t at = 0; at < size.value(); at += part.value())
       sizes.emplace_back(std::min(part.value(), size.value() - at));

@@ -103,6 +103,9 @@ Outputs squeeze(OpContext& c, const std::optional<Ints>& given) {
   Shape shape;
   std::vector<std::int64_t> axes;
   if (given) axes = c.axes(*given, x->type.rank());
+  Shape single = x->type.shape;
+  for (const std::int64_t axis : axes) single[static_cast<std::size_t>(axis)] = Expr(1);
+  x = c.b.fit(x, single);
   for (std::size_t i = 0; i < x->type.rank(); ++i) {
     const Expr& dim = x->type.shape[i];
     const bool named = std::count(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) > 0;

@@ -18,6 +18,7 @@ Outputs tensor_scatter(OpContext& c) {
   if (axis == 0) c.fail("an axis other than that of the batch", "axis 0");
   Shape wanted = cache->type.shape;
   if (update->type.rank() == rank) wanted[axis] = update->type.shape[axis];
+  update = c.b.fit(update, wanted);
   if (!(update->type.shape == wanted)) c.fail("an update of " + text_of(wanted), update->type.text());
   const Expr most = cache->type.shape[axis], count = update->type.shape[axis];
   if (known_less(most, count)) c.fail(fmt::format("at most {} steps of the update", most.text()), count.text());
@@ -46,6 +47,7 @@ Outputs causal_conv_with_state(OpContext& c) {
   const Expr kept = weights->type.shape[2].value() - 1;
   const Shape state{s[0], s[1], kept};
   Value* past = c.optional_input(3);
+  if (past) past = c.b.fit(past, state);
   if (past && !(past->type.shape == state)) c.fail("a state of " + text_of(state), past->type.text());
   if (!past) past = c.b.expand(c.b.scalar(x->type.dtype, 0), state);
   Value* all = c.b.concat({past, x}, 2);
@@ -122,13 +124,14 @@ Outputs linear_attention(OpContext& c) {
   const std::vector<Value*> rows = linear_operands(c, n);
   const Shape shape{n.batch, n.heads, n.keys, n.values};
   Value* past = c.optional_input(3);
+  if (past) past = c.b.fit(past, shape);
   if (past && !(past->type.shape == shape)) c.fail("a state of " + text_of(shape), past->type.text());
   const DType kept = past ? past->type.dtype : c.input(0)->type.dtype;
   Value* initial = past ? c.b.cast(past, DType::f32) : c.b.expand(c.b.scalar(DType::f32, 0), shape);
   const std::string counter = fmt::format("linear_step_{}", c.b.graph().size());
   auto body = std::make_unique<Graph>();
   body->name = "step";
-  Builder inner(*body, c.b.source());
+  Builder inner(*body, c.b);
   Value* state = body->add_input("state", initial->type);
   const Expr at = Expr::axis(counter, n.steps);
   std::vector<Value*> captured, step;

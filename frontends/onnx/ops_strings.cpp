@@ -73,7 +73,11 @@ constexpr OpRow kStringsRows[] = {
 };
 
 // Beside those above.
-constexpr std::string_view kMovers[] = {"Cast",
+constexpr std::string_view kMovers[] = {"ai.onnx.ml.ArrayFeatureExtractor",
+                                        "ai.onnx.ml.CategoryMapper",
+                                        "ai.onnx.ml.LabelEncoder",
+                                        "ai.onnx.ml.OneHotEncoder",
+                                        "Cast",
                                         "CastLike",
                                         "Compress",
                                         "Concat",

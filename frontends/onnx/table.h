@@ -44,6 +44,10 @@ std::span<const OpRow> ngram_rows();
 std::span<const OpRow> sampling_rows();
 std::span<const OpRow> string_rows();
 std::span<const OpRow> state_rows();
+std::span<const OpRow> fused_rows();
+std::span<const OpRow> ml_rows();
+std::span<const OpRow> fused_attention_rows();
+std::span<const OpRow> fused_quantized_rows();
 
 // Where the elements of the vector `flags` are true, in order: a vector whose length is known when the plan runs.
 Value* positions_of(OpContext& c, Value* flags);

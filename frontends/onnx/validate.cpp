@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <oclc_onnx.pb.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "frontends/onnx/attributes.h"
@@ -189,10 +190,17 @@ class Validator {
       if (!outputs.insert(output.name()).second)
         fail("different names of graph outputs", fmt::format("'{}' twice", printable(output.name())));
       if (!scope.has(output.name())) unknown_output(output.name(), scope);
-      check_value_type(output, "output", false);
+      if (!is_zip_map(nodes, output.name())) check_value_type(output, "output", false);
       wanted.push_back(output.name());
     }
     out_.schedules[&graph] = order(nodes, wanted, outer ? "a sub-graph" : "the graph");
+  }
+
+  // Its result is read as a tensor, whatever the file says of it.
+  static bool is_zip_map(const std::vector<NodeProto*>& nodes, std::string_view output) {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const NodeProto* node) {
+      return node->output_size() == 1 && node->output(0) == output && op_label(*node) == "ai.onnx.ml.ZipMap";
+    });
   }
 
   template <class List>

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "runtime/package/expr_code.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 #include "runtime/package/writer.h"
 
 namespace oclc::package {

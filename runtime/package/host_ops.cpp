@@ -4,10 +4,11 @@
 #include <cstring>
 #include <set>
 
-#include "runtime/package/number_text.h"
-#include "runtime/package/regex.h"
-#include "runtime/package/unicode.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/order/order.h"
+#include "runtime/package/text/number_text.h"
+#include "runtime/package/text/regex.h"
+#include "runtime/package/text/unicode.h"
+#include "runtime/package/verify/verify.h"
 
 namespace oclc::package {
 namespace {
@@ -15,10 +16,6 @@ namespace {
 using plan::DType;
 
 enum class Change : std::int64_t { none, lower, upper };
-
-void want(bool holds, const char* what) {
-  if (!holds) throw HostOpError(what);
-}
 
 void store(HostValue& value, std::size_t i, std::int64_t number) {
   std::memcpy(value.data.data() + i * sizeof number, &number, sizeof number);
@@ -28,14 +25,14 @@ std::string no_problem(const HostSettings&) { return {}; }
 
 void number_to_string(const HostSettings&, std::span<const HostValue> in, std::span<HostValue> out) {
   const std::uint64_t size = dtype_bytes(in[0].dtype);
-  want(out[0].elements() == in[0].elements(), "wanted a result of the operand's shape");
+  require(out[0].elements() == in[0].elements(), "wanted a result of the operand's shape");
   for (std::size_t i = 0; i < out[0].texts.size(); ++i)
     out[0].texts[i] = number_text(in[0].dtype, in[0].data.data() + i * size);
 }
 
 void string_to_number(const HostSettings&, std::span<const HostValue> in, std::span<HostValue> out) {
   const std::uint64_t size = dtype_bytes(out[0].dtype);
-  want(out[0].elements() == in[0].elements(), "wanted a result of the operand's shape");
+  require(out[0].elements() == in[0].elements(), "wanted a result of the operand's shape");
   for (std::size_t i = 0; i < in[0].texts.size(); ++i) {
     if (!parse_number(out[0].dtype, in[0].texts[i], out[0].data.data() + i * size))
       throw HostOpError("wanted a number as element " + std::to_string(i) + ", found \"" + in[0].texts[i].substr(0, 80) + "\"");
@@ -60,7 +57,7 @@ void string_normalize(const HostSettings& s, std::span<const HostValue> in, std:
     kept.push_back(change == Change::none ? text : change == Change::lower ? lower(text) : upper(text));
   }
   if (kept.empty()) kept.emplace_back();
-  want(kept.size() <= out[0].texts.size() && out[1].elements() == 1, "wanted room for all texts and their number");
+  require(kept.size() <= out[0].texts.size() && out[1].elements() == 1, "wanted room for all texts and their number");
   store(out[1], 0, static_cast<std::int64_t>(kept.size()));
   std::move(kept.begin(), kept.end(), out[0].texts.begin());
 }
@@ -81,9 +78,10 @@ std::size_t broadcast_position(std::size_t at, const std::vector<std::int64_t>& 
 }
 
 void check_broadcast(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& own) {
-  want(own.size() <= shape.size(), "wanted operands that broadcast to the result's shape");
+  require(own.size() <= shape.size(), "wanted operands that broadcast to the result's shape");
   for (std::size_t i = 0; i < own.size(); ++i)
-    want(own[i] == 1 || own[i] == shape[shape.size() - own.size() + i], "wanted operands that broadcast to the result's shape");
+    require(own[i] == 1 || own[i] == shape[shape.size() - own.size() + i],
+            "wanted operands that broadcast to the result's shape");
 }
 
 void string_concat(const HostSettings&, std::span<const HostValue> in, std::span<HostValue> out) {
@@ -129,10 +127,10 @@ std::vector<std::string> split(std::string_view text, std::string_view delimiter
 }
 
 void string_split(const HostSettings& s, std::span<const HostValue> in, std::span<HostValue> out) {
-  want(!out[0].shape.empty() && out[1].elements() == in[0].elements() && out[2].elements() == 1,
-       "wanted room for the parts, their numbers and the largest of these");
+  require(!out[0].shape.empty() && out[1].elements() == in[0].elements() && out[2].elements() == 1,
+          "wanted room for the parts, their numbers and the largest of these");
   const auto room = static_cast<std::size_t>(out[0].shape.back());
-  want(out[0].elements() == in[0].elements() * room, "wanted room for the parts of each text");
+  require(out[0].elements() == in[0].elements() * room, "wanted room for the parts of each text");
   std::size_t largest = 0;
   for (std::size_t i = 0; i < in[0].texts.size(); ++i) {
     std::vector<std::string> parts = split(in[0].texts[i], s.texts[0], s.integers[0]);
@@ -158,7 +156,7 @@ std::string regex_problem(const HostSettings& s) {
 
 void regex_full_match(const HostSettings& s, std::span<const HostValue> in, std::span<HostValue> out) {
   const Regex pattern(s.texts[0]);
-  want(out[0].elements() == in[0].elements(), "wanted a result of the operand's shape");
+  require(out[0].elements() == in[0].elements(), "wanted a result of the operand's shape");
   for (std::size_t i = 0; i < in[0].texts.size(); ++i) out[0].data[i] = std::byte{pattern.matches(in[0].texts[i])};
 }
 
@@ -173,6 +171,23 @@ constexpr HostOp kOps[] = {
      "sii", "most", "delimiter", split_problem, string_split},
     {"regex_full_match", "whether the pattern (syntax of RE2) matches each whole text", "s", "b", "", "pattern", regex_problem,
      regex_full_match},
+    {"top_places",
+     "places of the first elements of each row x[.., n] in order of size, equal ones in order of place; NaN is the largest",
+     "n", "i", "largest", "", flag_problem, top_places},
+    {"unique_rows",
+     "of rows x[n, m] the different ones: the first row of each, the place of each row's among them, how often each comes, and "
+     "their number; sorted: in order of size, else in the order in which they come",
+     "a", "iiii", "sorted", "", flag_problem, unique_rows},
+    {"positions", "the places of what is true, and their number", "b", "ii", "", "", no_problem, positions},
+    {"scatter_rows",
+     "data[n, m] after one update of a row after another: rows[u] (none: below 0), updates[u, m]; reduction: 0 none, 1 add, "
+     "2 mul, 3 max, 4 min",
+     "nin", "n", "reduction", "", reduction_problem, scatter_rows},
+    {"choose_boxes",
+     "non-maximum suppression of boxes[batch, count, 4] by scores[batch, classes, count]: at most so many of a class, "
+     "threshold "
+     "of the overlap, threshold of the score; image, class and box of each that is chosen, and their number",
+     "nninn", "ii", "center_point_box", "", flag_problem, choose_boxes},
 };
 
 }  // namespace
@@ -181,6 +196,14 @@ std::size_t HostValue::elements() const {
   std::size_t n = 1;
   for (const std::int64_t d : shape) n *= static_cast<std::size_t>(d);
   return n;
+}
+
+void require(bool holds, const char* wanted) {
+  if (!holds) throw HostOpError(wanted);
+}
+
+std::string flag_problem(const HostSettings& settings) {
+  return settings.integers[0] == 0 || settings.integers[0] == 1 ? "" : "its setting is 0 or 1";
 }
 
 std::span<const HostOp> host_ops() { return kOps; }
@@ -198,6 +221,8 @@ bool accepts(char kind, DType dtype) {
       return dtype == DType::i64;
     case 'b':
       return dtype == DType::bool_;
+    case 'a':
+      return true;
     default:
       return dtype != DType::string_;
   }

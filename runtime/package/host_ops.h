@@ -1,4 +1,5 @@
-// Operators that the host computes: those on texts. The compiler's reference and the runtime run the same functions.
+// Operators that the host computes: those on texts, and those that order and group. The compiler's reference and the runtime
+// run the same functions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,7 @@ struct HostOpError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Types of operands: s texts, n numbers or bool, i 64-bit integers, b bool.
+// Types of operands: s texts, n numbers or bool, a texts or numbers, i 64-bit integers, b bool.
 struct HostOp {
   std::string_view name;
   std::string_view formula;  // documentation, one line

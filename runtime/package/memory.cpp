@@ -4,7 +4,7 @@
 #include <string>
 
 #include "runtime/package/error.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 
 namespace oclc::package {
 

@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 #include "runtime/package/container.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 
 namespace oclc::package {
 namespace {

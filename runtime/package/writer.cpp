@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #define XXH_INLINE_ALL
@@ -15,7 +16,7 @@
 
 #include "runtime/package/container.h"
 #include "runtime/package/package.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 
 namespace oclc::package {
 
@@ -153,13 +154,36 @@ class DirectFile {
   int descriptor_;
 };
 
-// A link is followed, so that the file it names is replaced and not the link.
-std::string resolve_link(const std::string& path) {
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  if (!resolved) return path;
-  std::string result = resolved;
-  ::free(resolved);
-  return result;
+enum class DestinationKind {
+  file,     // written beside `path` and renamed to it
+  special,  // a pipe or device, which is written to and stays
+  standard_output
+};
+
+struct Destination {
+  DestinationKind kind;
+  std::string path;
+};
+
+// Where a name leads to. Links stay: they are followed, also to a file that is not there yet.
+Destination destination_of(const std::string& path) {
+  if (path == "-") return {DestinationKind::standard_output, path};
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) throw_io(path, "cannot write", EISDIR);
+    if (!S_ISREG(status.st_mode)) return {DestinationKind::special, path};
+  }
+  constexpr int kMostLinks = 40;
+  std::string at = path;
+  for (int i = 0; ::lstat(at.c_str(), &status) == 0 && S_ISLNK(status.st_mode); ++i) {
+    if (i == kMostLinks) throw_io(path, "cannot write", ELOOP);
+    std::string target(4096, '\0');
+    const ssize_t bytes = ::readlink(at.c_str(), target.data(), target.size());
+    if (bytes < 0) throw_io(path, "cannot read the link", errno);
+    target.resize(static_cast<std::size_t>(bytes));
+    at = target.starts_with('/') ? target : folder_of(at) + "/" + target;
+  }
+  return {DestinationKind::file, at};
 }
 
 }  // namespace
@@ -262,30 +286,26 @@ std::uint64_t ConstantSection::add(std::span<const std::byte> bytes) {
 std::uint64_t ConstantSection::add(std::uint64_t bytes, FillConstant fill) { return place(bytes, nullptr, std::move(fill)); }
 
 std::uint64_t write_package(const std::string& path, std::span<const std::byte> metadata, const ConstantSection& constants) {
-  if (path == "-") {
-    TemporaryFile spool("standard output", "");
-    const std::uint64_t bytes = Writer(spool, metadata, constants).run();
-    spool.copy_to(STDOUT_FILENO);
+  const Destination to = destination_of(path);
+  if (to.kind == DestinationKind::file) {
+    TemporaryFile file(path, to.path);
+    const std::uint64_t bytes = Writer(file, metadata, constants).run();
+    file.publish();
     return bytes;
   }
-  struct stat status {};
-  const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) throw_io(path, "cannot write", EISDIR);
-  if (exists && !S_ISREG(status.st_mode)) {
-    const DirectFile out(path);
-    TemporaryFile spool(path, "");
-    const std::uint64_t bytes = Writer(spool, metadata, constants).run();
-    spool.copy_to(out.descriptor());
-    return bytes;
-  }
-  TemporaryFile file(path, exists ? resolve_link(path) : path);
-  const std::uint64_t bytes = Writer(file, metadata, constants).run();
-  file.publish();
+  std::optional<DirectFile> special;
+  if (to.kind == DestinationKind::special) special.emplace(path);
+  TemporaryFile spool(special ? path : "standard output", "");
+  const std::uint64_t bytes = Writer(spool, metadata, constants).run();
+  spool.copy_to(special ? special->descriptor() : STDOUT_FILENO);
   return bytes;
 }
 
-void write_file_atomically(const std::string& path, std::span<const std::byte> bytes) {
-  TemporaryFile file(path, path);
+void write_file(const std::string& path, std::span<const std::byte> bytes) {
+  const Destination to = destination_of(path);
+  if (to.kind == DestinationKind::standard_output) return write_all(STDOUT_FILENO, "standard output", bytes);
+  if (to.kind == DestinationKind::special) return write_all(DirectFile(path).descriptor(), path, bytes);
+  TemporaryFile file(path, to.path);
   file.put(bytes);
   file.publish();
 }

@@ -39,13 +39,14 @@ class ConstantSection {
 
 // Writes a plan to `path`: to a temporary file beside it, then fsync and rename, so `path` is the old file or the whole new one
 // at every moment. "-" writes to standard output; an existing `path` that is not a regular file (a pipe, /dev/null) is written
-// to directly, a directory is refused. `metadata` is a finished FlatBuffer of oclc::plan::Plan and is verified first (Error of
-// kind `invalid` means a bug of the caller). Throws Error{io} with the system's text; no partial file stays behind.
-// Deterministic: equal arguments give equal bytes. Returns the file's size.
+// to and stays; of a symbolic link the file that it names is replaced; a directory is refused. `metadata` is a finished
+// FlatBuffer of oclc::plan::Plan and is verified first (Error of kind `invalid` means a bug of the caller). Throws Error{io}
+// with the system's text; no partial file stays behind. Deterministic: equal arguments give equal bytes. Returns the file's
+// size.
 std::uint64_t write_package(const std::string& path, std::span<const std::byte> metadata, const ConstantSection& constants);
 
-// Writes `bytes` to `path` in the same atomic way (kernel cache, checkpoints, reports).
-void write_file_atomically(const std::string& path, std::span<const std::byte> bytes);
+// Writes `bytes` to `path` by the same rules: all files that oclc writes, but logs that grow.
+void write_file(const std::string& path, std::span<const std::byte> bytes);
 
 // The same into memory, for tests and for callers that keep plans elsewhere.
 std::vector<std::byte> package_to_memory(std::span<const std::byte> metadata, const ConstantSection& constants);

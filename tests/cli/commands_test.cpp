@@ -20,7 +20,7 @@ TEST_CASE("info of a plan: ports, launches, arena beside its bound") {
   const Outcome text = run_oclc("info " + folder.at("plan.bin"));
   CHECK(text.status == 0);
   for (const char* part :
-       {"target cpu, precision fp32", "options: conv=auto gemm=own", "symbol N from 1", "entry predict at N=1",
+       {"target cpu, precision fp32", "options: conv=auto gemm=own", "symbol N from 0", "entry predict at N=1",
         "input   x: f32[N, 2, 4, 4]", "output  y: f32[N, 48]", "largest sum of live bytes", "stem.conv"})
     CHECK_MESSAGE(has(text.text, part), part);
   const json one = document_of("info --json " + folder.at("plan.bin")),
@@ -40,7 +40,8 @@ TEST_CASE("info of a plan: ports, launches, arena beside its bound") {
   for (const char* part : {"most bytes are alive at step ", "B  steps "}) CHECK_MESSAGE(has(memory.text, part), part);
   CHECK(run_oclc("info --memory " + folder.model()).status == 2);
   CHECK(run_oclc("info --dim M=4 " + folder.at("plan.bin")).status == 2);
-  CHECK(run_oclc("info --dim N=0 " + folder.at("plan.bin")).status == 2);
+  CHECK(run_oclc("info --dim N=0 " + folder.at("plan.bin")).status == 0);
+  CHECK(run_oclc("info --dim N=-1 " + folder.at("plan.bin")).status == 2);
 }
 
 TEST_CASE("info of a model: ports, operators, parameters") {

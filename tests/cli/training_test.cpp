@@ -181,7 +181,8 @@ TEST_CASE("training options that do not fit are refused with what was wanted") {
     CHECK(!std::filesystem::exists(folder.at("plan.bin")));
   };
   refused("--optimizer sgd", 2, "--optimizer means something with --train LOSS only");
-  refused("--train hinge", 2, "wanted one of cross_entropy, nll, mse, l1, huber, bce_with_logits, found --train 'hinge'");
+  refused("--train hinge", 2,
+          "wanted one of cross_entropy, nll, mse, l1, huber, bce_with_logits, output, found --train 'hinge'");
   refused("--train mse,delta=1", 2, "wanted nothing behind 'mse', found --train 'delta=1'");
   refused("--train huber,delta=much", 2, "wanted a number for delta, found --train 'delta=much'");
   refused("--train mse --optimizer sgd,speed=3", 2, "found --optimizer 'speed=3'");

@@ -60,8 +60,9 @@ TEST_CASE("Groups of a ConvTranspose divide its channels, whatever a symbol is")
   w.input("x", {1, "C", 5, 5}).input("weights", {"C", 2, 3, 3}).output("y");
   set_int(w.node("ConvTranspose", {"x", "weights"}, {"y"}, "n"), "group", 4);
   CHECK_FAILS(failure_of(w),
-              "node 'n' (ConvTranspose): wanted a number of features that 4 groups are known to divide, found f32[C, 2, 3, 3]",
-              3);
+              "node 'n' (ConvTranspose): wanted a number of features that 4 groups are known to divide, found f32[C, 2, 3, 3]; "
+              "give the sizes: --dim C=..",
+              4);
 }
 
 TEST_CASE("case 48: shapes that do not broadcast") {

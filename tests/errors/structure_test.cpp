@@ -247,8 +247,8 @@ TEST_CASE("case 40: bindings of dimensions that do not fit") {
   ImportOptions options;
   options.dims["M"] = 2;
   CHECK_FAILS(failure_of(w, options), "wanted a symbolic dimension of the model in --dim, found 'M'; it has N", 2);
-  options.dims = {{"N", 0}};
-  CHECK_FAILS(failure_of(w, options), "wanted a dimension from 1 to 1099511627776 for --dim, found 0", 2);
+  options.dims = {{"N", -1}};
+  CHECK_FAILS(failure_of(w, options), "wanted a dimension from 0 to 1099511627776 for --dim, found -1", 2);
   options.dims = {{"N", 2}};
   options.shapes["x"] = {3, 4};
   CHECK_FAILS(failure_of(w, options), "wanted one value of dimension 'N', found 3 and 2 (--dim)", 2);

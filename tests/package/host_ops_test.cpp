@@ -9,9 +9,9 @@
 #include <optional>
 #include <random>
 
-#include "runtime/package/number_text.h"
-#include "runtime/package/regex.h"
-#include "runtime/package/unicode.h"
+#include "runtime/package/text/number_text.h"
+#include "runtime/package/text/regex.h"
+#include "runtime/package/text/unicode.h"
 
 namespace oclc::package {
 namespace {

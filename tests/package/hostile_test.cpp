@@ -4,8 +4,9 @@
 #include <chrono>
 
 #include "runtime/package/memory.h"
-#include "runtime/package/verify.h"
-#include "runtime/package/verify_source.h"
+#include "runtime/package/text/unicode.h"
+#include "runtime/package/verify/verify.h"
+#include "runtime/package/verify/verify_source.h"
 #include "tests/package/verify_error.h"
 #include "tests/runtime/plan_builder.h"
 
@@ -115,6 +116,25 @@ void check_quick(const fb::PlanT& plan) {
 }
 
 }  // namespace
+
+TEST_CASE("P9: many tables that share one list of texts are refused before it is read for each") {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto text = builder.CreateString("n");
+  const auto list = builder.CreateVector(std::vector<flatbuffers::Offset<flatbuffers::String>>(50'000, text));
+  std::vector<flatbuffers::Offset<fb::Step>> steps;
+  for (int i = 0; i < 20'000; ++i)
+    steps.push_back(
+        fb::CreateStep(builder, fb::StepBody::Launch, fb::CreateLaunch(builder, text, 0, 0, 0, 0, 0, list).Union()));
+  const auto entry = fb::CreateEntry(builder, text, 0, 0, builder.CreateVector(steps));
+  const auto entries = builder.CreateVector(std::vector{entry});
+  fb::PlanBuilder plan(builder);
+  plan.add_entries(entries);
+  fb::FinishPlanBuffer(builder, plan.Finish());
+  const auto begin = Clock::now();
+  CHECK_THROWS_WITH_AS(package::verify_metadata(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())), 0),
+                       "the metadata's structure is damaged", package::Error);
+  CHECK(seconds_since(begin) < 1);
+}
 
 TEST_CASE("P1: symbols that each use the one before twice are checked once each") {
   check_quick(chained_symbols(60, [](const E& s) { return s + s; }));
@@ -288,4 +308,17 @@ TEST_CASE("P10: program text reads no files and ends no compiler") {
   fb::PlanT plan = vector_plan();
   plan.programs[0]->source = "#include \"/etc/passwd\"\n" + plan.programs[0]->source;
   CHECK(verify_error(plan) == "program 0: its source reads a file: #include");
+}
+
+TEST_CASE("R2: what could steer a terminal is shown as text") {
+  using package::shown;
+  CHECK(shown("plain \xc3\xa4 \\ \xf0\x9f\x98\x80") == "plain \xc3\xa4 \\ \xf0\x9f\x98\x80");
+  CHECK(shown("\x1b[31m\a\r\x7f") == "\\x1b[31m\\x07\\x0d\\x7f");
+  CHECK(shown(std::string("\0x", 2)) == "\\x00x");
+  CHECK(shown("a\nb\tc") == "a\\x0ab\\x09c");
+  CHECK(shown("a\nb\tc\r", true) == "a\nb\tc\\x0d");
+  CHECK(shown("\xc2\x9b") == "\\xc2\\x9b");           // CSI as one code point
+  CHECK(shown("\xe2\x80\xae") == "\\xe2\\x80\\xae");  // right to left from here on
+  CHECK(shown("\xff\xfe\x80") == "\\xff\\xfe\\x80");
+  CHECK(shown("\xef\xbf\xbd") == "\xef\xbf\xbd");
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "runtime/package/memory.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 #include "tests/package/verify_error.h"
 #include "tests/runtime/string_plan.h"
 

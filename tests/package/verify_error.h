@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 #include "tests/runtime/plan_builder.h"
 
 namespace oclc::test {

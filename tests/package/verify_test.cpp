@@ -5,7 +5,7 @@
 #include <random>
 
 #include "runtime/package/memory.h"
-#include "runtime/package/verify.h"
+#include "runtime/package/verify/verify.h"
 #include "tests/package/verify_error.h"
 #include "tests/runtime/plan_builder.h"
 

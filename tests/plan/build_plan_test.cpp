@@ -135,3 +135,27 @@ TEST_CASE("a plan that computes with doubles says so, and targets without them r
           "float in the model, or compile for a device with cl_khr_fp64"),
       CompileError);
 }
+
+TEST_CASE("a weight that several products read is packed once") {
+  // 256 x 256 numbers of 4 bytes, as they are. `count` weights, used in turn by four products of 64 rows.
+  const auto constants = [](int count) {
+    std::string text = "graph g(%x: f32[64, 256]) {\n";
+    for (int i = 0; i < count; ++i)
+      text += "  %w" + std::to_string(i) + " = constant f32[256, 256] random " + std::to_string(i + 1) + "\n";
+    std::string last = "x";
+    for (int i = 0; i < 4; ++i) {
+      const std::string y = std::to_string(2 * i + 100), z = std::to_string(2 * i + 101);
+      text += "  %" + y + " = matmul(%" + last + ", %w" + std::to_string(i % count) + ") " + kProduct + "\n  %" + z +
+              " = tanh(%" + y + ")\n";
+      last = z;
+    }
+    text += "  return y=%" + last + "\n}\n";
+    CompileOptions options = default_options();
+    options.precision = "strict";  // weights are stored as they are
+    return compile(module_of(parse_graph(text, find_op)), options).plan.constants.bytes();
+  };
+  const auto one = constants(1), two = constants(2), four = constants(4);
+  CHECK(one < 256 * 256 * 4 * 3 / 2);
+  CHECK(two >= 2 * 256 * 256 * 4 * 9 / 10);
+  CHECK(four >= 2 * two * 9 / 10);
+}

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -119,16 +120,17 @@ TEST_CASE("case 75: a folder of somebody else that everybody may write is refuse
 TEST_CASE("case 76: the cache is bounded, what was used longest ago goes first") {
   TempDir dir;
   const Setting limit("OCLC_CACHE_MAX_MB", "1");
+  const auto entry = [&](int i) { return dir / ("00112233445566" + std::to_string(70 + i) + ".bin"); };
   for (int i = 0; i < 4; ++i) {
-    std::ofstream(dir / (std::to_string(i) + ".bin")) << std::string(400'000, 'x');
+    std::ofstream(entry(i)) << std::string(400'000, 'x');
     const timespec times[2] = {{1000 + i, 0}, {1000 + i, 0}};
-    ::utimensat(AT_FDCWD, (dir / (std::to_string(i) + ".bin")).c_str(), times, 0);
+    ::utimensat(AT_FDCWD, entry(i).c_str(), times, 0);
   }
   std::ofstream(dir / "foreign.txt") << std::string(400'000, 'x');
   make(dir.path().c_str());
-  CHECK(!fs::exists(dir / "0.bin"));
-  CHECK(!fs::exists(dir / "1.bin"));
-  CHECK(fs::exists(dir / "3.bin"));
+  CHECK(!fs::exists(entry(0)));
+  CHECK(!fs::exists(entry(1)));
+  CHECK(fs::exists(entry(3)));
   CHECK(fs::exists(dir / "foreign.txt"));
   CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
 }
@@ -273,4 +275,67 @@ TEST_CASE("case 89, fact 5: a plan that does not fit the device is refused befor
         "state 0, constants 16), device '" +
             std::string(context.device().name) + "' has " + std::to_string(context.device().global_bytes) +
             "; use a smaller batch");
+}
+
+TEST_CASE("the cache's files are listed by use and removed by age and size") {
+  TempDir dir;
+  make(dir.path().c_str());
+  const std::string entry = entries(dir.path()).at(0);
+  for (const auto& [name, age] : {std::pair("00112233445566aa.bin", 86400 * 3), std::pair("00112233445566bb.log", 86400 * 5)}) {
+    std::ofstream(dir / name) << "x";
+    fs::last_write_time(dir / name, fs::file_time_type::clock::now() - std::chrono::seconds(age));
+  }
+  for (const char* name : {"other.txt", "plan.bin", "00112233445566aa7.bin"}) std::ofstream(dir / name) << "not the cache's";
+  struct Seen {
+    std::string path, device, producer;
+    bool binary, damaged;
+  };
+  std::vector<Seen> seen;
+  const auto visit = [](void* user, const oclc_cache_entry* e) {
+    static_cast<std::vector<Seen>*>(user)->push_back({e->path, e->device, e->producer, e->binary != 0, e->damaged != 0});
+  };
+  CHECK(oclc_cache_visit(dir.path().c_str(), visit, &seen, nullptr) == OCLC_OK);
+  REQUIRE(seen.size() == 3);
+  CHECK(seen[0].path == entry);
+  CHECK(seen[0].device == std::string(rt::Context().device().name));
+  CHECK(seen[0].producer == std::string("oclc ") + oclc_version());
+  CHECK(!seen[0].damaged);
+  CHECK(seen[1].path == dir / "00112233445566aa.bin");
+  CHECK(seen[1].damaged);
+  CHECK(!seen[2].binary);
+  std::uint32_t removed = 0;
+  std::uint64_t bytes = 0;
+  CHECK(oclc_cache_prune(dir.path().c_str(), UINT64_MAX, 86400 * 4, &removed, &bytes, nullptr) == OCLC_OK);
+  CHECK(removed == 1);
+  CHECK(bytes == 1);
+  CHECK(!fs::exists(dir / "00112233445566bb.log"));
+  CHECK(oclc_cache_prune(dir.path().c_str(), fs::file_size(entry), -1, &removed, &bytes, nullptr) == OCLC_OK);
+  CHECK(removed == 1);
+  CHECK(!fs::exists(dir / "00112233445566aa.bin"));
+  CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
+  CHECK(oclc_cache_prune(dir.path().c_str(), 0, -1, &removed, &bytes, nullptr) == OCLC_OK);
+  CHECK(removed == 1);
+  CHECK(make(dir.path().c_str()).stats.programs_built == 1);
+  for (const char* name : {"other.txt", "plan.bin", "00112233445566aa7.bin"}) CHECK(fs::exists(dir / name));
+  CHECK(oclc_cache_prune((dir / "absent").c_str(), 0, -1, &removed, &bytes, nullptr) == OCLC_OK);
+  CHECK(removed == 0);
+}
+
+TEST_CASE("after a driver's update programs are compiled anew, and what the old one compiled stays until there is no room") {
+  TempDir dir;
+  make(dir.path().c_str());
+  const fs::path entry = entries(dir.path()).at(0);
+  // The entry of another driver: its key, and so its place, differ. Under this driver's place it is taken for none of ours.
+  std::string text;
+  {
+    std::ifstream in(entry, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  CHECK(text.find(std::string("\n") + rt::Context().device().driver + "\n") != std::string::npos);
+  fs::rename(entry, dir / "0123456789abcdef.bin");
+  const Made made = make(dir.path().c_str());
+  CHECK(made.stats.programs_built == 1);
+  CHECK(made.result == kExpected);
+  CHECK(made.messages.empty());
+  CHECK(entries(dir.path()).size() == 2);
 }

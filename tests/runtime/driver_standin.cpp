@@ -1,25 +1,17 @@
 #include "tests/runtime/driver_standin.h"
 
-#include <dlfcn.h>
-
+#include <algorithm>
 #include <cstring>
+
+#include "tests/runtime/failing_driver.h"
 
 namespace oclc::test {
 DriverStandin driver;
 }
 
 using oclc::test::driver;
-
-namespace {
-
-template <class F>
-F* real(const char* name) {
-  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
-}
-
-}  // namespace
-
-#define OCLC_STANDIN extern "C" __attribute__((visibility("default")))
+using oclc::test::failing;
+using oclc::test::real;
 
 OCLC_STANDIN cl_program clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device_id* devices,
                                                   const std::size_t* lengths, const unsigned char** binaries, cl_int* status,
@@ -31,7 +23,9 @@ OCLC_STANDIN cl_program clCreateProgramWithBinary(cl_context context, cl_uint co
     return nullptr;
   }
   static const auto next = real<decltype(clCreateProgramWithBinary)>("clCreateProgramWithBinary");
-  return next(context, count, devices, lengths, binaries, status, code);
+  const cl_program program = next(context, count, devices, lengths, binaries, status, code);
+  if (program) ++failing.objects;
+  return program;
 }
 
 OCLC_STANDIN cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, std::size_t bytes, void* value,
@@ -40,6 +34,11 @@ OCLC_STANDIN cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, st
   if (driver.capability_major != 0 && (what == kMajor || what == kMinor)) {
     const cl_uint number = what == kMajor ? driver.capability_major : 0;
     std::memcpy(value, &number, sizeof number);
+    return CL_SUCCESS;
+  }
+  if (const auto said = driver.says.find(what); said != driver.says.end()) {
+    if (size) *size = said->second.size();
+    if (value) std::memcpy(value, said->second.data(), std::min(bytes, said->second.size()));
     return CL_SUCCESS;
   }
   static const auto next = real<decltype(clGetDeviceInfo)>("clGetDeviceInfo");

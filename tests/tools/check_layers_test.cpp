@@ -30,7 +30,7 @@ TEST_CASE("includes along the arrows pass") {
   CHECK(verdict("compiler/compile.cpp", "\"compiler/plan/write.h\"") == "");
   CHECK(verdict("compiler/support/a.cpp", "\"runtime/package/plan.h\"") == "");
   CHECK(verdict("frontends/onnx/a.cpp", "\"compiler/ops/op.h\"") == "");
-  CHECK(verdict("runtime/session.cpp", "<CL/opencl.hpp>") == "");
+  CHECK(verdict("runtime/session/session.cpp", "<CL/opencl.hpp>") == "");
   CHECK(verdict("tools/oclc/main.cpp", "\"compiler/compile.h\"") == "");
   CHECK(verdict("tools/oclrun/main.cpp", "\"oclc/oclc.hpp\"") == "");
   CHECK(verdict("compiler/ir/a.cpp", "<fmt/core.h>") == "");
@@ -43,10 +43,10 @@ TEST_CASE("includes against the arrows are printed with their place") {
         "compiler/plan/a.cpp:2: compiler/plan must not see compiler/compile.h");
   CHECK(verdict("runtime/package/a.h", "\"compiler/support/error.h\"") ==
         "runtime/package/a.h:2: runtime/package must not see compiler/support/error.h");
-  CHECK(verdict("runtime/session.cpp", "\"compiler/support/error.h\"") ==
-        "runtime/session.cpp:2: runtime must not see compiler/support/error.h");
-  CHECK(verdict("compiler/codegen/a.cpp", "\"runtime/session.h\"") ==
-        "compiler/codegen/a.cpp:2: compiler/codegen must not see runtime/session.h");
+  CHECK(verdict("runtime/session/session.cpp", "\"compiler/support/error.h\"") ==
+        "runtime/session/session.cpp:2: runtime must not see compiler/support/error.h");
+  CHECK(verdict("compiler/codegen/a.cpp", "\"runtime/session/session.h\"") ==
+        "compiler/codegen/a.cpp:2: compiler/codegen must not see runtime/session/session.h");
   CHECK(verdict("frontends/onnx/a.cpp", "\"compiler/passes/pipeline/pass.h\"") ==
         "frontends/onnx/a.cpp:2: frontends must not see compiler/passes/pipeline/pass.h");
   CHECK(verdict("tools/oclrun/main.cpp", "\"compiler/compile.h\"") ==
@@ -59,8 +59,8 @@ TEST_CASE("libraries stay where they belong") {
         "compiler/codegen/a.cpp:2: only the runtime includes OpenCL, found <CL/cl.h>");
   CHECK(verdict("runtime/wrap.h", "<CL/opencl.hpp>") ==
         "runtime/wrap.h:2: CLHPP stays inside .cpp files, found <CL/opencl.hpp>");
-  CHECK(verdict("runtime/session.cpp", "<fmt/core.h>") ==
-        "runtime/session.cpp:2: the runtime uses neither fmt nor protobuf, found <fmt/core.h>");
+  CHECK(verdict("runtime/session/session.cpp", "<fmt/core.h>") ==
+        "runtime/session/session.cpp:2: the runtime uses neither fmt nor protobuf, found <fmt/core.h>");
   CHECK(verdict("runtime/include/oclc/oclc.h", "<flatbuffers/flatbuffers.h>") ==
         "runtime/include/oclc/oclc.h:2: a public header needs OpenCL and the C++ library alone, found "
         "<flatbuffers/flatbuffers.h>");

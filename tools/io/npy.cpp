@@ -230,7 +230,7 @@ void write_npy(const std::string& path, const Tensor& tensor) {
     bytes.append(reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size());
   }
   try {
-    package::write_file_atomically(path, std::as_bytes(std::span(bytes)));
+    package::write_file(path, std::as_bytes(std::span(bytes)));
   } catch (const package::Error& error) {
     throw FileError(FileProblem::io, error.what());
   }

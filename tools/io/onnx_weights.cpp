@@ -239,7 +239,7 @@ ReplacedWeights replace_onnx_weights(const std::string& model, const std::string
     throw FileError(FileProblem::contents, path + ": the model would have " + std::to_string(out.size()) +
                                                " bytes, an ONNX file may have " + std::to_string(kMaxFileBytes));
   try {
-    package::write_file_atomically(path, std::as_bytes(std::span(out)));
+    package::write_file(path, std::as_bytes(std::span(out)));
   } catch (const package::Error& error) {
     throw FileError(FileProblem::io, error.what());
   }

@@ -8,6 +8,7 @@ namespace oclc::tool {
 
 int compile_command(int argc, char** argv, std::string& file);
 int bench_command(int argc, char** argv, std::string& file);
+int cache_command(int argc, char** argv, std::string& file);
 int conformance_command(int argc, char** argv, std::string& file);
 int check_gradients_command(int argc, char** argv, std::string& file);
 int devices_command(int argc, char** argv, std::string& file);
@@ -17,6 +18,6 @@ int export_command(int argc, char** argv, std::string& file);
 
 // The help of each, which is also the table that the man page and completion are made from (tools/command_line/manual.h).
 extern const std::string_view kCompileHelp, kBenchHelp, kCheckGradientsHelp, kConformanceHelp, kDevicesHelp, kExportHelp,
-    kInfoHelp, kTuneHelp;
+    kInfoHelp, kTuneHelp, kCacheHelp;
 
 }  // namespace oclc::tool

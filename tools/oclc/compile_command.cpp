@@ -27,6 +27,7 @@ namespace oclc::tool {
 const std::string_view kCompileHelp =
     R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
        oclc bench MODEL...                        fused beside unfused, timed on a device
+       oclc cache list|prune|clear                binaries of programs that were kept
        oclc check-gradients MODEL                 gradients beside finite differences, on the host
        oclc conformance DIR...                    ONNX's backend test cases, compiled, run and compared
        oclc devices [--targets]                   OpenCL devices, or the targets known
@@ -36,7 +37,9 @@ const std::string_view kCompileHelp =
 
 Model
   --dim N=4                bind a symbolic dimension (repeatable); others stay symbolic in the plan
+  --typical N=8            what a dimension that stays symbolic will often be: costs are reckoned with it (repeatable)
   --shape x=1x3x224x224    fix an input's shape (repeatable)
+  --value sr=16000         an input's value, known when compiling; it is no input of the plan (repeatable; numbers apart by commas)
   --length x=2             elements of an input that is a sequence: inputs x.0, x.1; `none`: an empty optional
   --external-data-dir DIR  folder of the model's external data (default: the model's)
   --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
@@ -48,7 +51,8 @@ Compilation
   --precision CONTRACT     strict | fp32 | fast | tf32 | bf16 (default: fp32)
   --tuned FILE             take tiles and strategies that oclc tune found best, where the database has them
 Training
-  --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits
+  --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits,
+                           or output: the model's own output is the loss
   --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
   --accumulate, --init, --train-seed N   add the entries accumulate_step, init (parameters drawn anew); seed of dropout and init
@@ -141,18 +145,19 @@ struct Summary {
   std::size_t kernels = 0;
   int launches = 0, copies = 0;
   std::uint64_t arena_bytes = 0, live_bytes = 0, constant_bytes = 0;
+  bool sized = true;  // the arena's bytes are those at `at`
   SymbolValues at;
   double seconds = 0;
 };
 
 std::string summary_line(const Summary& s) {
   const std::string sizes = s.at.empty() ? "" : " at " + dims_text(s.at);
-  return fmt::format("{}: {} kernels, {} launches, arena {}{}, constants {}, compiled in {:.2f} s\n",
+  const std::string arena = s.sized ? size_text(static_cast<double>(s.arena_bytes)) + sizes : "of no size at small dimensions";
+  return fmt::format("{}: {} kernels, {} launches, arena {}, constants {}, compiled in {:.2f} s\n",
                      s.output.empty()  ? "no plan written"
                      : s.output == "-" ? "standard output"
                                        : s.output,
-                     s.kernels, s.launches, size_text(static_cast<double>(s.arena_bytes)), sizes,
-                     size_text(static_cast<double>(s.constant_bytes)), s.seconds);
+                     s.kernels, s.launches, arena, size_text(static_cast<double>(s.constant_bytes)), s.seconds);
 }
 
 json summary_json(const Summary& s, const Target& target) {
@@ -251,9 +256,11 @@ int compile_model(const CompileArguments& arguments) {
   summary.kernels = compiled.plan.files.size();
   summary.launches = compiled.plan.launches;
   summary.copies = compiled.plan.copies;
-  summary.at = view.bind({});
+  const std::optional<SymbolValues> sizes = view.small_sizes();
+  summary.at = sizes.value_or(view.bind({}));
+  summary.sized = sizes.has_value();
   summary.constant_bytes = compiled.plan.constants.bytes();
-  for (std::uint32_t i = 0; i < view.entries(); ++i) {
+  for (std::uint32_t i = 0; sizes && i < view.entries(); ++i) {
     const package::EntryMemory memory = view.figures(i, summary.at).memory;
     summary.arena_bytes = std::max(summary.arena_bytes, memory.arena_bytes);
     summary.live_bytes = std::max(summary.live_bytes, memory.live_bytes);

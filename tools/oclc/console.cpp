@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "runtime/package/text/unicode.h"
 #include "tools/command_line/bytes_text.h"
 #include "tools/oclc/failure.h"
 
@@ -23,7 +24,7 @@ bool colored() {
 void print_labelled(std::string_view label, int color, std::string_view text) {
   const std::string wipe = ::isatty(STDERR_FILENO) ? "\r\033[K" : "";
   const std::string shown = colored() ? fmt::format("\033[1;{}m{}\033[0m", color, label) : std::string(label);
-  const std::string line = fmt::format("{}oclc: {} {}\n", wipe, shown, text);
+  const std::string line = fmt::format("{}oclc: {} {}\n", wipe, shown, package::shown(text, true));
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -41,7 +42,8 @@ ConsoleState& console() {
 
 void print_result(std::string_view text) {
   std::FILE* to = console().results_to_stderr ? stderr : stdout;
-  if (std::fwrite(text.data(), 1, text.size(), to) != text.size() && to == stdout) output_failed(errno);
+  const std::string shown = package::shown(text, true);
+  if (std::fwrite(shown.data(), 1, shown.size(), to) != shown.size() && to == stdout) output_failed(errno);
 }
 
 void flush_results() {

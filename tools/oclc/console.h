@@ -17,7 +17,8 @@ struct ConsoleState {
 // The process's, set by the command line.
 ConsoleState& console();
 
-// Text as it is. Fails with exit code 6 when standard output cannot take it, quietly when its reader has gone.
+// Names in it may hold anything: what could steer a terminal is escaped, here and in warnings, notes and errors. Fails with
+// exit code 6 when standard output cannot take it, quietly when its reader has gone.
 void print_result(std::string_view text);
 void flush_results();
 void print_warning(std::string_view text);

@@ -1,15 +1,16 @@
 #include "tools/oclc/emit.h"
 
-#include <cerrno>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "compiler/ir/dot.h"
+#include "runtime/package/text/unicode.h"
+#include "runtime/package/writer.h"
 #include "tools/oclc/emit_html.h"
 #include "tools/oclc/emit_onnx.h"
-#include "tools/oclc/failure.h"
 
 namespace oclc::tool {
 namespace {
@@ -17,15 +18,7 @@ namespace {
 constexpr const char* kList = "files.txt";
 
 void write_text(const std::filesystem::path& file, std::string_view text) {
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  const bool opened = out.is_open();
-  out << text;
-  out.close();
-  if (out) return;
-  const int error_number = errno;
-  std::error_code ignored;
-  if (opened) std::filesystem::remove(file, ignored);
-  io_error(file.string(), "cannot write", error_number);
+  package::write_file(file.string(), std::as_bytes(std::span(text)));
 }
 
 // What an earlier compilation wrote into `folder` by its list of files, and this one does not write again.
@@ -56,7 +49,9 @@ void emit_files(const std::filesystem::path& folder, const Compiled& compiled, c
   remove_stale(folder, files);
   std::string list;
   for (const auto& [name, text] : files) {
-    write_text(folder / name, text);
+    // Models, plans and sources are for programs; in what people read, names may hold anything.
+    const bool is_read = name == "graph.dot" || name.ends_with(".txt") || name.ends_with(".html");
+    write_text(folder / name, is_read ? package::shown(text, true) : text);
     list += name + "\n";
   }
   write_text(folder / kList, list);

@@ -24,6 +24,7 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {{"bench", bench_command, &kBenchHelp},
+                                 {"cache", cache_command, &kCacheHelp},
                                  {"check-gradients", check_gradients_command, &kCheckGradientsHelp},
                                  {"conformance", conformance_command, &kConformanceHelp},
                                  {"devices", devices_command, &kDevicesHelp},

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "frontends/pt2/import.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
 #include "tools/oclc/tuned.h"
@@ -57,6 +58,13 @@ void check_precision(const std::string& precision, const Target& target) {
                       .exit_code = ExitCode::unsupported});
 }
 
+// What programs of PyTorch have no use for is refused.
+Pt2Options pt2_options(const ImportOptions& options) {
+  if (!options.shapes.empty() || !options.lengths.empty() || options.external_data_dir)
+    usage_error("--shape, --length and --external-data-dir are of ONNX models; of exported programs --dim binds symbols");
+  return {options.training, {options.dims.begin(), options.dims.end()}};
+}
+
 std::vector<std::byte> standard_input(std::int64_t limit) {
   std::vector<std::byte> bytes;
   constexpr std::size_t kPiece = 1 << 20;
@@ -97,7 +105,9 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
 void add_read_options(CLI::App& app, ReadOptions& options) {
   app.add_option("--dim", options.dims)->allow_extra_args(false);
   app.add_option("--shape", options.shapes)->allow_extra_args(false);
+  app.add_option("--typical", options.typical)->allow_extra_args(false);
   app.add_option("--length", options.lengths)->allow_extra_args(false);
+  app.add_option("--value", options.values)->allow_extra_args(false);
   app.add_option("--external-data-dir", options.external_data_dir);
   app.add_flag("--allow-symlinks", options.allow_symlinks);
   app.add_flag("--allow-newer-opset", options.allow_newer_opset);
@@ -113,13 +123,13 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
   app.add_option("--precision", options.precision);
 }
 
-SymbolValues parse_dims(const std::vector<std::string>& texts) {
+SymbolValues parse_dims(const std::vector<std::string>& texts, std::string_view option) {
   SymbolValues dims;
   for (const std::string& text : texts) {
-    const auto [name, value] = assignment("--dim", "NAME=NUMBER", text);
+    const auto [name, value] = assignment(option, "NAME=NUMBER", text);
     const auto n = number(value);
-    if (!n) usage_error(fmt::format("wanted --dim NAME=NUMBER, found '{}'", text));
-    if (!dims.emplace(name, *n).second) usage_error(fmt::format("--dim {} is given twice", name));
+    if (!n) usage_error(fmt::format("wanted {} NAME=NUMBER, found '{}'", option, text));
+    if (!dims.emplace(name, *n).second) usage_error(fmt::format("{} {} is given twice", option, name));
   }
   return dims;
 }
@@ -127,6 +137,7 @@ SymbolValues parse_dims(const std::vector<std::string>& texts) {
 ImportOptions import_options(const ReadOptions& options) {
   ImportOptions reading;
   for (const auto& [name, value] : parse_dims(options.dims)) reading.dims[name] = value;
+  for (const auto& [name, value] : parse_dims(options.typical, "--typical")) reading.typical[name] = value;
   for (const std::string& text : options.shapes) {
     const auto [name, dims] = assignment("--shape", "NAME=1x3x224x224", text);
     std::vector<std::int64_t> shape;
@@ -144,6 +155,16 @@ ImportOptions import_options(const ReadOptions& options) {
     const auto n = value == "none" ? std::optional<std::int64_t>(-1) : number(value);
     if (!n) usage_error(fmt::format("wanted --length NAME=NUMBER or NAME=none, found '{}'", text));
     if (!reading.lengths.emplace(name, *n).second) usage_error(fmt::format("--length {} is given twice", name));
+  }
+  for (const std::string& text : options.values) {
+    const auto [name, list] = assignment("--value", "NAME=NUMBER[,NUMBER...]", text);
+    std::vector<std::string> numbers;
+    for (std::size_t at = 0; at <= list.size();) {
+      const std::size_t end = std::min(list.find(',', at), list.size());
+      numbers.push_back(list.substr(at, end - at));
+      at = end + 1;
+    }
+    if (!reading.values.emplace(name, numbers).second) usage_error(fmt::format("--value {} is given twice", name));
   }
   if (!options.external_data_dir.empty()) reading.external_data_dir = options.external_data_dir;
   reading.allow_links = options.allow_symlinks;
@@ -185,6 +206,7 @@ bool parse(CLI::App& app, int argc, char** argv, std::string_view help) {
 
 std::shared_ptr<Module> read_model(const std::string& file, const ImportOptions& options) {
   if (file == "-") return import_onnx_bytes(standard_input(options.limits.file_bytes), {}, options);
+  if (is_pt2(file)) return import_pt2(file, pt2_options(options));
   return import_onnx(file, options);
 }
 

@@ -21,7 +21,7 @@ struct OutputOptions {
 
 // How models are read.
 struct ReadOptions {
-  std::vector<std::string> dims, shapes, lengths;  // N=4, x=1x3x224x224, x=2
+  std::vector<std::string> dims, shapes, lengths, values, typical;  // N=4, x=1x3x224x224, x=2, sr=16000, N=8
   std::string external_data_dir;
   bool allow_symlinks = false, allow_newer_opset = false;
 };
@@ -39,7 +39,7 @@ void add_read_options(CLI::App& app, ReadOptions& options);
 void add_build_options(CLI::App& app, BuildOptions& options);
 
 // "N=4" as name and number; usage error if it is not that.
-SymbolValues parse_dims(const std::vector<std::string>& texts);
+SymbolValues parse_dims(const std::vector<std::string>& texts, std::string_view option = "--dim");
 ImportOptions import_options(const ReadOptions& options);
 // Checks the values; chooses the target (see choose_target). `progress` outlives the compilation.
 CompileOptions compile_options(const BuildOptions& options, Progress& progress);

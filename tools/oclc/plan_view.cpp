@@ -8,6 +8,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/ir/typical.h"
 #include "compiler/support/error.h"
+#include "runtime/package/error.h"
 #include "runtime/package/expr_code.h"
 #include "tools/oclc/failure.h"
 #include "tools/oclc/plan_lists.h"
@@ -197,6 +198,31 @@ void PlanView::count(const Steps& steps, SymbolValues& at, std::size_t& next, En
       at.erase(counter);
     }
   }
+}
+
+std::optional<SymbolValues> PlanView::small_sizes() const {
+  constexpr std::int64_t kLargest = 1 << 14;
+  for (std::int64_t size = 1; size <= kLargest; size *= 2) {
+    SymbolValues at = bind({});
+    for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
+      const plan::Symbol& symbol = *plan_.symbols()->Get(i);
+      if (!symbol.loop()) at[symbol.name()->str()] = std::clamp(size, symbol.lo(), symbol.hi());
+    }
+    bool fits = true;
+    try {
+      for (std::uint32_t i = 0; i < size_of(plan_.assumptions()); ++i) {
+        const plan::Assumption& a = *plan_.assumptions()->Get(i);
+        fits = fits && value(a.left(), at) == value(a.right(), at);
+      }
+      for (std::uint32_t i = 0; fits && i < entries(); ++i) figures(i, at);
+    } catch (const package::Error&) {
+      fits = false;
+    } catch (const CompileError&) {
+      fits = false;
+    }
+    if (fits) return at;
+  }
+  return std::nullopt;
 }
 
 EntryFigures PlanView::figures(std::uint32_t entry, const SymbolValues& at) const {

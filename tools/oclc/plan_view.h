@@ -53,6 +53,9 @@ class PlanView {
   // Values for all symbols: those given, and for the others 1 or what is nearest to it. Usage error for a name that is no
   // symbol and for a value out of its bounds.
   SymbolValues bind(const SymbolValues& given) const;
+  // Small sizes that the plan can run with: the first of 1, 2, 4, .. for all dimensions under which every buffer has a size and
+  // the dimensions that must be equal are. Nothing if there are none.
+  std::optional<SymbolValues> small_sizes() const;
   EntryFigures figures(std::uint32_t entry, const SymbolValues& at) const;
   nlohmann::json json(const SymbolValues& at) const;
 

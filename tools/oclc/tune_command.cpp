@@ -115,7 +115,7 @@ int export_rows(const TuningDatabase& database, const std::string& file) {
     return 0;
   }
   const FilesBeingWritten guard;
-  package::write_file_atomically(file, std::as_bytes(std::span(text)));
+  package::write_file(file, std::as_bytes(std::span(text)));
   if (!console().quiet) print_result(fmt::format("{}: {} trials\n", file, rows.size()));
   return 0;
 }

@@ -52,6 +52,11 @@ Timing
   --percentiles 50,90,99  further percentiles of the latency
   --profile[=table|json|csv]    time per launch
   --trace FILE            launches of one run as Chrome/Perfetto JSON
+  --explain-start         where the time to the first results goes
+  --warm                  fill the caches: run every entry point once on made-up inputs, so that no later start compiles
+Limits
+  --memory-limit BYTES    most bytes that the plan may take on the device
+  --max-host-steps N      most launches, trips of loops and steps of the host in a run
 Messages
   --json                  one JSON document on standard output
   -v, --verbose; -q, --quiet    device, memory and start-up times; no progress, no notes

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "runtime/package/text/unicode.h"
 #include "tools/command_line/bytes_text.h"
 #include "tools/io/npy.h"
 #include "tools/oclrun/cpu_threads.h"
@@ -18,6 +19,7 @@
 #include "tools/oclrun/print.h"
 #include "tools/oclrun/progress.h"
 #include "tools/oclrun/runner.h"
+#include "tools/oclrun/start.h"
 #include "tools/oclrun/timing.h"
 #include "tools/oclrun/train.h"
 #include "tools/oclrun/verify.h"
@@ -102,9 +104,9 @@ json verdict_json(const Verdict& v) {
 
 void print_verdict(const Verdict& v) {
   for (const OutputVerdict& o : v.outputs)
-    std::printf("%s  output '%s'  max_abs=%.3g max_rel=%.3g  %s\n", o.set.c_str(), o.output.c_str(), o.difference.max_abs,
-                o.difference.max_rel, o.passed ? "ok" : "WRONG");
-  std::printf("%s\n", summary(v).c_str());
+    std::printf("%s  output '%s'  max_abs=%.3g max_rel=%.3g  %s\n", package::shown(o.set).c_str(),
+                package::shown(o.output).c_str(), o.difference.max_abs, o.difference.max_rel, o.passed ? "ok" : "WRONG");
+  print(stdout, summary(v) + "\n");
 }
 
 void write_outputs(const Runner& runner, const Options& o) {
@@ -126,16 +128,16 @@ void check_output_names(const Runner& runner, const Options& o) {
   }
 }
 
-void print_start(const Runner& runner, const rt::Context& context, const oclc_stats& s, double load_ms, double session_ms,
-                 double first_ms) {
+void print_start(const Runner& runner, const rt::Context& context, const oclc_stats& s, const StartClock& clock) {
   const oclc_device_info d = context.device();
   std::fprintf(stderr, "device: %s (%s, driver %s)\n", d.name, d.version, d.driver);
-  std::fprintf(stderr, "entry point: %s, %u launches, arena %s (live %s), constants %s%s\n", runner.entry_name().c_str(),
+  std::fprintf(stderr, "entry point: %s, %u launches, arena %s (live %s), constants %s%s\n", package::shown(runner.entry_name()).c_str(),
                s.launches, command_line::bytes_text(s.arena_bytes).c_str(), command_line::bytes_text(s.live_bytes).c_str(),
                command_line::bytes_text(s.constant_bytes).c_str(), s.constants_shared ? " (shared with the file)" : "");
   std::fprintf(stderr,
                "start: plan %.1f ms, programs %.1f ms (%u built, %u from the cache), session %.1f ms, first run %.1f ms\n",
-               load_ms, static_cast<double>(s.build_ns) * 1e-6, s.programs_built, s.programs_cached, session_ms, first_ms);
+               clock.ms_of(kPlanMark), static_cast<double>(s.build_ns) * 1e-6, s.programs_built, s.programs_cached,
+               clock.ms_of(kSessionMark), clock.ms_of(kFirstRunMark));
 }
 
 void export_if_wanted(Runner& runner, const rt::Plan& plan, const Options& o) {
@@ -181,9 +183,9 @@ std::string device_wanted(const rt::Plan& plan, const Options& o) {
 }
 
 int run(const Options& o) {
-  const auto begin = Clock::now();
+  StartClock clock;
   const rt::Plan plan = rt::Plan::load(o.plan);
-  const double load_ms = ms_since(begin);
+  clock.mark(kPlanMark);
   const bool profiled = !o.profile.empty() || !o.trace.empty();
 
   if (keep_threads_on_cores() && o.verbose) tell("note", "threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move");
@@ -192,12 +194,23 @@ int run(const Options& o) {
   oclc_context_options context_options = OCLC_INIT(oclc_context_options);
   context_options.device = device.c_str();
   context_options.profiling = profiled;
+  context_options.memory_limit = o.memory_limit;
+  context_options.max_host_steps = o.max_host_steps;
   context_options.message = on_message;
   context_options.progress = on_progress;
   context_options.user = &user;
   const rt::Context context(context_options);
 
-  auto session_begin = Clock::now();
+  clock.mark(kContextMark);
+
+  if (o.warm) {
+    Progress progress("filling the caches");
+    user.progress = &progress;
+    const std::string done = warm(plan, context, o);
+    user.progress = nullptr;
+    if (!o.quiet) tell("note", done);
+    return kGood;
+  }
   std::unique_ptr<Runner> runner;
   {
     Progress progress("building kernels");
@@ -205,7 +218,7 @@ int run(const Options& o) {
     runner = std::make_unique<Runner>(plan, context, o.steps > 0 && o.entry.empty() ? "train_step" : o.entry);
     user.progress = nullptr;
   }
-  const double session_ms = ms_since(session_begin);
+  clock.mark(kSessionMark);
   check_output_names(*runner, o);
   if (!o.load_state.empty()) runner->session().load_state(o.load_state);
   runner->session().enable_nan_check(o.check_nan);
@@ -228,15 +241,21 @@ int run(const Options& o) {
   }
 
   bind_from_options(*runner, o);
-  double first_ms = 0;
   const bool timed = o.runs >= 0 || o.warmup >= 0 || o.seconds > 0 || !o.percentiles.empty() || profiled || o.json;
-  const auto first_begin = Clock::now();
-  if (o.warmup != 0 || !timed) {
-    const Progress progress("first run (drivers compile on first use)");
+  clock.mark("inputs");
+  if (o.warmup != 0 || !timed || o.explain_start) {
+    Progress progress("first run (drivers compile on first use)");
+    user.progress = &progress;
     runner->run();
-    first_ms = ms_since(first_begin);
+    user.progress = nullptr;
+    clock.mark(kFirstRunMark);
   }
-  if (o.verbose) print_start(*runner, context, runner->session().stats(), load_ms, session_ms, first_ms);
+  if (o.verbose) print_start(*runner, context, runner->session().stats(), clock);
+  if (o.explain_start) {
+    runner->run();
+    clock.mark(kSecondRunMark);
+    if (!o.json) std::fprintf(stderr, "%s", start_table(clock, runner->session(), context.device().name).c_str());
+  }
 
   Options timing = o;
   if (timing.warmup > 0) --timing.warmup;  // the first run was one of them
@@ -252,7 +271,9 @@ int run(const Options& o) {
     document["dims"] = json::object();
     for (const auto& [name, value] : o.dims) document["dims"][name] = value;
     document["latency_ms"] = latency_json(latencies, o.percentiles);
-    document["start_ms"] = {{"plan", load_ms}, {"session", session_ms}, {"first_run", first_ms}};
+    document["start_ms"] = {
+        {"plan", clock.ms_of(kPlanMark)}, {"session", clock.ms_of(kSessionMark)}, {"first_run", clock.ms_of(kFirstRunMark)}};
+    if (o.explain_start) document["start"] = start_json(clock, runner->session());
     document["memory"] = stats_json(runner->session().stats());
     document["outputs"] = outputs_json(*runner);
     if (profiled) document["profile"] = profile_json(profile);
@@ -260,11 +281,14 @@ int run(const Options& o) {
     return kGood;
   }
   if (o.print)
-    for (const io::Tensor& y : runner->results()) std::printf("%s", tensor_text(y, *o.print).c_str());
-  if (o.profile == "table") std::printf("%s", profile_table(profile).c_str());
-  if (o.profile == "csv") std::printf("%s", profile_csv(profile).c_str());
-  if (o.profile == "json")
-    std::printf("%s\n", profile_json(profile).dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    for (const io::Tensor& y : runner->results()) print(stdout, tensor_text(y, *o.print));
+  if (o.profile == "table") print(stdout, profile_table(profile));
+  if (o.profile == "csv") print(stdout, profile_csv(profile));
+  if (o.profile == "json") {
+    json text = profile_json(profile);
+    text["start"] = start_json(clock, runner->session());
+    std::printf("%s\n", text.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+  }
   if (timed) std::printf("%s\n", latency_line(latencies, o.percentiles).c_str());
   return kGood;
 }

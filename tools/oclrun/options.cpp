@@ -155,6 +155,10 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--percentiles", percentiles);
   CLI::Option* profile_option = app.add_flag("--profile{table}", o.profile);
   app.add_option("--trace", o.trace);
+  app.add_option("--memory-limit", o.memory_limit)->check(command_line::above_zero());
+  app.add_option("--max-host-steps", o.max_host_steps)->check(command_line::above_zero());
+  app.add_flag("--explain-start", o.explain_start);
+  app.add_flag("--warm", o.warm);
   app.add_flag("--json", o.json);
   app.add_flag("-q,--quiet", o.quiet);
   app.add_flag("-v,--verbose", o.verbose);

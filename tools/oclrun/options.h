@@ -41,6 +41,10 @@ struct Options {
   std::string save_state;
   std::string load_state;
   bool check_nan = false;
+  std::uint64_t memory_limit = 0;    // bytes; 0: the device's
+  std::uint64_t max_host_steps = 0;  // 0: the runtime's
+  bool explain_start = false;
+  bool warm = false;
   // Training.
   std::int64_t steps = -1;                                    // -1: no training
   std::vector<std::pair<std::string, std::string>> data;      // name, file

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <numeric>
 
+#include "runtime/package/text/unicode.h"
+
 namespace oclc::oclrun {
 namespace {
 
@@ -17,20 +19,10 @@ std::string number(double value) {
   return text;
 }
 
-// Control characters, which could move a terminal's cursor, as \xHH.
 std::string quoted(std::string_view value) {
   std::string text = "\"";
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    char escaped[8];
-    if (byte < 32 || byte == 127) {
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
-      text += escaped;
-    } else {
-      text += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
-    }
-  }
-  return text + "\"";
+  for (const char c : value) text += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
+  return package::shown(text + "\"");
 }
 
 std::string top_of_row(const io::Tensor& tensor, std::uint64_t begin, std::uint64_t size, int top) {
@@ -74,6 +66,11 @@ std::string tensor_text(const io::Tensor& tensor, int top) {
     text += "  row " + std::to_string(r) + "  " + top_of_row(tensor, r * row, row, top) + "\n";
   if (rows > kMaxRows) text += "  ... " + std::to_string(rows - kMaxRows) + " more rows\n";
   return text;
+}
+
+void print(std::FILE* to, const std::string& text) {
+  const std::string shown = package::shown(text, true);
+  std::fwrite(shown.data(), 1, shown.size(), to);
 }
 
 }  // namespace oclc::oclrun

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "tools/oclrun/print.h"
+
 namespace oclc::oclrun {
 namespace {
 
@@ -26,7 +28,8 @@ Console& console() {
 void tell(const char* kind, const std::string& text) {
   const std::string name = kind;
   const char* color = !colored() ? "" : name == "error" ? "\033[1;31m" : name == "warning" ? "\033[1;33m" : "\033[1;36m";
-  std::fprintf(stderr, "oclrun: %s%s:%s %s\n", color, kind, *color ? "\033[0m" : "", text.c_str());
+  std::fprintf(stderr, "oclrun: %s%s:%s ", color, kind, *color ? "\033[0m" : "");
+  print(stderr, text + "\n");
 }
 
 Progress::Progress(std::string what) : what_(std::move(what)) {

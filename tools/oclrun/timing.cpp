@@ -59,7 +59,7 @@ void write_trace(const std::string& path, const Runner& runner, const std::vecto
   const std::string text =
       json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump(1, ' ', false, json::error_handler_t::replace);
   try {
-    package::write_file_atomically(path, std::as_bytes(std::span(text)));
+    package::write_file(path, std::as_bytes(std::span(text)));
   } catch (const package::Error& error) {
     throw io::FileError(io::FileProblem::io, error.what());
   }

@@ -43,6 +43,18 @@ std::string ResidentArguments::joined_at(int buffer) {
   return fmt::format("(const __global {}*)({} + {})", c_type(b.dtype), pointer_name(kJoined, false), known->second);
 }
 
+std::vector<int> ResidentArguments::take_packed(std::vector<Buffer>& packed) {
+  const auto own = static_cast<int>(schedule_.buffers.size());
+  std::vector<int> numbers;
+  for (Buffer& buffer : packed) {
+    const int next = own + static_cast<int>(out_.kernel.packed.size());
+    numbers.push_back(constants_.number_of(
+        buffer, next, [&](int number) -> const Buffer& { return out_.kernel.packed[static_cast<std::size_t>(number - own)]; }));
+    if (numbers.back() == next) out_.kernel.packed.push_back(std::move(buffer));
+  }
+  return numbers;
+}
+
 std::string ResidentArguments::signature() {
   std::vector<std::string> parameters;
   for (const int buffer : order_) {

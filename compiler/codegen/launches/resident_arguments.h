@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/codegen/launches/equal_constants.h"
 #include "compiler/codegen/launches/resident_kernel.h"
 
 namespace oclc {
@@ -26,6 +27,9 @@ class ResidentArguments {
   const std::string& pointer_name(int buffer, bool written);
   // C text of where a constant lies among those that are one argument; empty if it is an argument itself.
   std::string joined_at(int buffer);
+  // Takes what a kernel packed, unless it is there already, and says which buffers hold it, as ResidentKernel::Argument numbers
+  // them.
+  std::vector<int> take_packed(std::vector<Buffer>& packed);
   // Parameters of the kernel; fills `moves_` and what `out_` says of its arguments.
   std::string signature();
 
@@ -46,6 +50,7 @@ class ResidentArguments {
   std::map<int, Pointer> pointers_;     // by buffer
   std::vector<int> order_;              // of the pointers in the signature
   std::map<int, std::int64_t> joined_;  // offset by buffer
+  EqualConstants constants_;
 };
 
 }  // namespace oclc

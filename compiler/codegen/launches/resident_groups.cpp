@@ -94,9 +94,8 @@ class GroupsCode : private ResidentArguments {
     GeneratedKernel g = tile_of(named);
     OCLC_CHECK(g.local.size() == 1 && g.local[0] == static_cast<std::uint32_t>(target_.work_group),
                "a resident launch on a GPU has groups of the target's size");
-    const auto own = static_cast<int>(schedule_.buffers.size()), packed = static_cast<int>(out_.kernel.packed.size()),
-               operands = static_cast<int>(kernel.operands.size());
-    for (Buffer& buffer : g.packed) out_.kernel.packed.push_back(std::move(buffer));
+    const auto own = static_cast<int>(schedule_.buffers.size()), operands = static_cast<int>(kernel.operands.size());
+    const std::vector<int> packed = take_packed(g.packed);
     Placed placed;
     std::vector<std::string> arguments;
     for (const KernelArgument& argument : g.arguments) {
@@ -107,7 +106,7 @@ class GroupsCode : private ResidentArguments {
       }
       const bool is_operand = argument.operand < operands;
       const auto at = static_cast<std::size_t>(argument.operand);
-      const int buffer = is_operand ? kernel.operands[at].buffer : own + packed + argument.operand - operands;
+      const int buffer = is_operand ? kernel.operands[at].buffer : packed[at - kernel.operands.size()];
       const bool written = is_operand && kernel.operands[at].written;
       const Buffer& memory = is_operand ? schedule_.buffers[static_cast<std::size_t>(buffer)]
                                         : out_.kernel.packed[static_cast<std::size_t>(buffer - own)];

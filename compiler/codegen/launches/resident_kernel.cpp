@@ -29,7 +29,7 @@ class ResidentCode : private ResidentArguments {
     g.schedule = fmt::format("{} kernels, one after another, whose tiles the groups claim", count);
     g.head = fmt::format("// {}: {}\n{}\n", name_, g.schedule, heads_);
     const std::string progress = pointer_name(kProgress, true);
-    g.source = functions_;
+    g.source = functions();
     g.source += fmt::format("__attribute__((reqd_work_group_size(1, 1, 1)))\n__kernel void {}({}) {{\n", name_, signature());
     if (!local_.empty()) {
       // A constant for each, so that the text grows with their number alone.
@@ -41,7 +41,11 @@ class ResidentCode : private ResidentArguments {
       }
       g.source += fmt::format(" }};\n  __local float space[floats{}];\n", number);
     }
-    g.source += moves_ + body_;
+    g.source += moves_;
+    for (std::size_t i = 0; i < bodies_.size(); ++i) {
+      g.source += chosen({i}, bodies_[i]);
+      if (bodies_.size() > 1) g.part_bytes[i] += static_cast<std::uint32_t>(bodies_[i].size());
+    }
     g.source += fmt::format("  oclc_leave({}, {});\n}}\n", progress, 2 * count + 1);
     return std::move(out_);
   }
@@ -52,6 +56,36 @@ class ResidentCode : private ResidentArguments {
     std::string tiles, calls;
     std::size_t number = 0;  // of the kernel
   };
+  struct TileFunction {
+    std::string name, text;
+    std::set<std::size_t> parts;  // that call it
+  };
+
+  // `text` where one of these parts is wanted.
+  std::string chosen(const std::set<std::size_t>& parts, const std::string& text) const {
+    if (bodies_.size() < 2) return text;
+    std::vector<std::string> wanted;
+    for (const std::size_t part : parts) wanted.push_back(fmt::format("{}_HAS({})", name_, part));
+    return fmt::format("#if {}\n{}#endif\n", fmt::join(wanted, " || "), text);
+  }
+
+  // The tile functions. Macros choose among parts, so that a runtime can build some of them as a program of its own: no
+  // function of another part costs the driver's compiler time.
+  std::string functions() {
+    std::string text;
+    if (bodies_.size() > 1) {
+      out_.kernel.part_bytes.resize(bodies_.size());
+      text = fmt::format(
+          "#ifdef {0}_LAST\n#define {0}_HAS(part) ({0}_FIRST <= part && part < {0}_LAST)\n"
+          "#else\n#define {0}_HAS(part) 1\n#endif\n",
+          name_);
+    }
+    for (const TileFunction& f : functions_) {
+      text += chosen(f.parts, f.text);
+      if (bodies_.size() > 1) out_.kernel.part_bytes[*f.parts.begin()] += static_cast<std::uint32_t>(f.text.size());
+    }
+    return text;
+  }
 
   void part(const Step& step) {
     ResidentKernel::Part part;
@@ -67,7 +101,7 @@ class ResidentCode : private ResidentArguments {
     } else {
       claim(step, step.places > 0 ? one_core(target_) : target_, part, claims);
     }
-    body_ += fmt::format("  if (first <= {0} && {0} < last) {{  // {1}\n", out_.parts.size(), part.name);
+    body_ = fmt::format("  if (first <= {0} && {0} < last) {{  // {1}\n", out_.parts.size(), part.name);
     if (step.apart)
       whole_loops(step, claims);
     else if (step.places > 0)
@@ -80,7 +114,7 @@ class ResidentCode : private ResidentArguments {
           "    for (int tile = oclc_claim({1}, tiles); tile < tiles; tile = oclc_claim({1}, tiles)) {{\n"
           "      {2};\n      oclc_finish({3});\n    }}\n    oclc_wait({3}, tiles);\n",
           claims[0].tiles, claimed_at(claims[0]), claims[0].calls, done_at(claims[0]));
-    body_ += "  }\n";
+    bodies_.push_back(body_ + "  }\n");
     out_.parts.push_back(std::move(part));
   }
 
@@ -184,10 +218,9 @@ class ResidentCode : private ResidentArguments {
   Claims claims_of(GeneratedKernel& g, const std::vector<PersistentKernel::Argument>& operands, const std::string& name,
                    ResidentKernel::Part& part) {
     OCLC_CHECK(g.local.size() == 1 && g.local[0] == 1, "a resident launch has groups of one work-item");
-    const auto own = static_cast<int>(schedule_.buffers.size()), packed = static_cast<int>(out_.kernel.packed.size()),
-               count = static_cast<int>(operands.size());
+    const auto count = static_cast<int>(operands.size());
     out_.kernel.amx = out_.kernel.amx || g.amx;
-    for (Buffer& buffer : g.packed) out_.kernel.packed.push_back(std::move(buffer));
+    const std::vector<int> packed = take_packed(g.packed);
     std::vector<std::string> arguments;
     for (const KernelArgument& argument : g.arguments) {
       if (argument.kind == KernelArgument::Kind::dimension) {
@@ -195,18 +228,23 @@ class ResidentCode : private ResidentArguments {
         symbols_.insert(argument.symbol);
         continue;
       }
-      const PersistentKernel::Argument operand = argument.operand < count
-                                                     ? operands[static_cast<std::size_t>(argument.operand)]
-                                                     : PersistentKernel::Argument{own + packed + argument.operand - count};
+      const PersistentKernel::Argument operand =
+          argument.operand < count ? operands[static_cast<std::size_t>(argument.operand)]
+                                   : PersistentKernel::Argument{packed[static_cast<std::size_t>(argument.operand - count)]};
       const auto [buffer, written] = operand;
       const auto joined = joined_at(buffer);
       arguments.push_back(joined.empty() ? pointer_name(buffer, written) : joined);
       part.buffers.push_back({joined.empty() ? buffer : kJoined, written});
     }
     const std::size_t number = out_.kernels++;
-    const auto known = tiles_.emplace(g.tile_source, fmt::format("{}_{}", name_, number));
-    const std::string& function = known.first->second;
-    if (known.second) functions_ += replaced(g.tile_source, kPartName, function);
+    const auto known = tiles_.emplace(g.tile_source, functions_.size());
+    if (known.second) {
+      const std::string function_name = fmt::format("{}_{}", name_, number);
+      functions_.push_back({function_name, replaced(g.tile_source, kPartName, function_name), {}});
+    }
+    TileFunction& tile = functions_[known.first->second];
+    tile.parts.insert(out_.parts.size());
+    const std::string& function = tile.name;
     heads_ += replaced(g.head, kPartName, name);
     const Expr tiles = product(g.groups);
     for (const std::string& s : tiles.symbols()) symbols_.insert(s);
@@ -219,9 +257,11 @@ class ResidentCode : private ResidentArguments {
     return {tile_count, call + ")", number};
   }
 
-  std::map<std::string, std::string> tiles_;
+  std::map<std::string, std::size_t> tiles_;  // by text: which of the functions
+  std::vector<TileFunction> functions_;
   std::set<std::string> local_;
-  std::string functions_, heads_, body_;
+  std::string heads_, body_;         // body_: of the part at hand
+  std::vector<std::string> bodies_;  // of the parts
 };
 
 }  // namespace

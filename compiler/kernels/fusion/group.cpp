@@ -52,7 +52,8 @@ class Grouper {
 
  private:
   bool fits_epilogue(const Node& user, int id, const std::unordered_set<const Value*>& inside) {
-    if (draft_.group_of(&user) || draft_.inlined.count(&user) || user.has("recompute")) return false;  // which comes later
+    if (draft_.is_full(id) || draft_.group_of(&user) || draft_.inlined.count(&user) || user.has("recompute"))
+      return false;  // which comes later
     if (is_bijective_movement(user)) return true;
     if (user.op->kind != OpKind::elementwise || is_left_to_reductions(user, inside)) return false;
     const Shape& shape = user.output()->type.shape;
@@ -96,8 +97,7 @@ class Grouper {
       candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
       for (Node* user : candidates) {
         if (!fits_epilogue(*user, id, inside)) continue;
-        draft_.group_by_node[user] = id;
-        draft_.groups[static_cast<std::size_t>(id)].nodes.push_back(user);
+        draft_.append(user, id);
         inside.insert(user->output());
         changed = true;
       }
@@ -162,7 +162,8 @@ class Grouper {
 
   bool joins(const Node& node, int id) {
     const Group& group = draft_.groups[static_cast<std::size_t>(id)];
-    return group.nodes.front()->output()->type.shape == node.output()->type.shape && !draft_.depends_on(node.output(), id);
+    return !draft_.is_full(id) && group.nodes.front()->output()->type.shape == node.output()->type.shape &&
+           !draft_.depends_on(node.output(), id);
   }
 
   // Movement at the end of a group stays only where its result is what the outside reads; else the readers apply it themselves.

@@ -11,6 +11,9 @@
 
 namespace oclc {
 
+// Nodes of the largest group: kernels take longer to compile than in proportion to what they compute.
+inline constexpr std::size_t kLargestGroup = 512;
+
 struct GroupDraft {
   GroupDraft(const Graph& of, const GroupOptions& with);
 
@@ -26,7 +29,9 @@ struct GroupDraft {
   std::unordered_map<const Node*, std::string> why_not;
 
   int start_group(Node* node, bool anchor);
-  void add_to_group(Node* node, int id);
+  void append(Node* node, int id);        // behind the group's other nodes
+  void add_to_group(Node* node, int id);  // where it stands in the graph
+  bool is_full(int id) const { return groups[static_cast<std::size_t>(id)].nodes.size() >= kLargestGroup; }
   void restore(int id, const std::vector<Node*>& nodes);
   std::optional<int> group_of(const Node* node) const;
   // True if computing `value` needs a result of group `id`. Groups count as a whole: what one member reads, all need.
@@ -34,6 +39,18 @@ struct GroupDraft {
   // True if another kernel stands between results of group `id` and `value`.
   bool needs_back(const Value* value, int id) const;
   bool is_cyclic(int id) const;
+
+ private:
+  void note_extent(const Node* node, int id);
+  std::size_t furthest(std::size_t position) const;
+  bool may_reach(std::size_t from, std::size_t position) const;
+
+  // Of each group the first and the last of the positions at which it ever had a node.
+  struct Extent {
+    std::size_t first, last;
+  };
+  std::vector<Extent> extents_;
+  std::vector<std::size_t> furthest_;  // a Fenwick tree: the last positions of groups by their first, for maxima of prefixes
 };
 
 // Elementwise operators of at most this many flops are computed again rather than stored between reductions.

@@ -10,6 +10,8 @@ namespace {
 
 // Elementwise operators between the operands of reductions that become one kernel.
 constexpr int kDeepestSibling = 4;
+// Reductions of one kernel: each is a loop of its own where it needs another's result.
+constexpr std::ptrdiff_t kMostSiblings = 16;
 
 class Reductions {
  public:
@@ -21,6 +23,8 @@ class Reductions {
       const Node* anchor = draft_.groups[id].anchor;
       if (!anchor || anchor->op->kind != OpKind::reduction || !same_axes(*anchor, *node)) continue;
       const auto& members = draft_.groups[id].nodes;
+      const auto reduces = [](const Node* n) { return n->op->kind == OpKind::reduction; };
+      if (std::count_if(members.begin(), members.end(), reduces) >= kMostSiblings) continue;
       if (std::none_of(members.begin(), members.end(), [&](const Node* n) { return share_loads(*n, *node); })) continue;
       const std::vector<Node*> before = draft_.groups[id].nodes;
       const std::unordered_set<const Node*> inlined_before = draft_.inlined;
@@ -101,13 +105,20 @@ class Reductions {
 
   // A result of group `id` whose elements stand where those of its reductions do.
   bool is_where_reduced(const Value* value, int id) const {
+    std::unordered_set<const Value*> asked;
+    return is_where_reduced(value, id, asked);
+  }
+
+  // `asked`: values of which it is known, or asked already.
+  bool is_where_reduced(const Value* value, int id, std::unordered_set<const Value*>& asked) const {
     const Node* node = value->producer;
     if (!node || draft_.group_of(node) != id) return false;
+    if (!asked.insert(value).second) return true;
     const Node* anchor = draft_.groups[static_cast<std::size_t>(id)].anchor;
     if (node->op->kind == OpKind::reduction) return node->get_or<std::int64_t>("keepdims", 1) != 0;
     return node->op->kind == OpKind::elementwise && value->type.shape == anchor->output()->type.shape &&
            std::all_of(node->inputs.begin(), node->inputs.end(), [&](const Value* input) {
-             return !input->producer || draft_.group_of(input->producer) != id || is_where_reduced(input, id);
+             return !input->producer || draft_.group_of(input->producer) != id || is_where_reduced(input, id, asked);
            });
   }
 
@@ -146,7 +157,7 @@ class Reductions {
   bool fits_row(const Node& user, int id, const std::unordered_set<const Value*>& rows) {
     const Value* x = draft_.groups[static_cast<std::size_t>(id)].anchor->inputs[0];
     const Value* result = user.outputs.empty() ? nullptr : user.output();
-    if (user.op->kind != OpKind::elementwise || draft_.group_of(&user) || draft_.inlined.count(&user) ||
+    if (user.op->kind != OpKind::elementwise || draft_.is_full(id) || draft_.group_of(&user) || draft_.inlined.count(&user) ||
         !(result->type.shape == x->type.shape) || !result->layout.is_row_major())
       return false;
     return std::all_of(user.inputs.begin(), user.inputs.end(), [&](const Value* input) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "compiler/kernels/index_maps.h"
@@ -13,10 +14,17 @@
 namespace oclc {
 namespace {
 
-std::string key_of(const std::vector<Expr>& list) {
-  std::string key;
-  for (const Expr& e : list) key += e.text() + ";";
-  return key;
+// Where a kernel ends growing: the size of the expressions of one element's position, places at which one value is computed,
+// nodes and operands of one value, values that are computed for each other. Networks stay below a quarter of each.
+constexpr std::size_t kLargestPosition = 512, kMostNodes = 1024, kMostOperands = 60;
+constexpr int kMostPlaces = 72, kDeepestValue = 256;
+// Choices among more expressions are made by halves.
+constexpr std::size_t kLongestChoice = 64;
+
+std::size_t size_of(const std::vector<Expr>& list) {
+  std::size_t size = 0;
+  for (const Expr& e : list) size += e.size();
+  return size;
 }
 
 // Number of a constant tensor whose elements are all one number, small enough to look at.
@@ -41,6 +49,12 @@ bool never_holds(const std::vector<Expr>& guard) {
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 }  // namespace
+
+std::string key_of(const std::vector<Expr>& list) {
+  std::string key;
+  for (const Expr& e : list) key += e.text() + ";";
+  return key;
+}
 
 DType computed_as(DType dtype) { return is_half(dtype) ? DType::f32 : dtype == DType::string ? DType::i32 : dtype; }
 
@@ -171,15 +185,37 @@ NodeId KernelBuilder::element(const Value* value, const std::vector<Expr>& coord
   if (inside != bound_.end()) {
     OCLC_CHECK(inside->second.coords == coords,
                "a value of the kernel is needed at other coordinates than it is computed at: " + text_of(coords));
+    ++bound_uses_;
     return inside->second.node;
   }
   const std::string key =
       fmt::format("v{} {}", value->id, static_cast<const void*>(value)) + key_of(coords) + "|" + key_of(guard);
   const auto known = memo_.find(key);
   if (known != memo_.end()) return known->second;
+  const std::size_t nodes = kernel.nodes.size(), operands = kernel.operands.size(), bound = bound_uses_;
+  if (can_be_stored(value) && (++computed_[value] > kMostPlaces || depth_ > kDeepestValue)) throw StoreFirst{value};
+  ++depth_;
   const NodeId node = compute(value, coords, guard);
+  --depth_;
+  store_if_large(value, nodes, operands, bound);
   memo_[key] = node;
   return node;
+}
+
+// What this kernel computes in its loads and another can compute before it.
+bool KernelBuilder::can_be_stored(const Value* value) const {
+  const Node* node = value->producer;
+  if (!node || value == root_ || node->has("gathered")) return false;
+  const OpKind kind = node->op->kind;
+  const bool computes = kind == OpKind::elementwise || kind == OpKind::movement || kind == OpKind::indexing;
+  return computes && !inputs_.find_storage(value);  // in this order: to look for a constant's storage gives it some
+}
+
+// `value` took the nodes and operands beyond those counts, and uses of bound values: what depends on this kernel's own results
+// cannot stand before it.
+void KernelBuilder::store_if_large(const Value* value, std::size_t nodes, std::size_t operands, std::size_t bound) const {
+  if (kernel.nodes.size() - nodes <= kMostNodes && kernel.operands.size() - operands <= kMostOperands) return;
+  if (bound == bound_uses_ && can_be_stored(value)) throw StoreFirst{value};
 }
 
 NodeId KernelBuilder::root(const Value* value, const std::vector<Expr>& coords) {
@@ -216,23 +252,36 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
     for (const std::int64_t d : node.get<std::vector<std::int64_t>>("shape")) shape.emplace_back(d);
     const Expr flat = flatten(coords, shape);
     if (const auto c = flat.constant()) return cast(index(values[static_cast<std::size_t>(*c)], DType::i64), value->type.dtype);
-    NodeId chosen = cast(index(values.back(), DType::i64), value->type.dtype);
-    for (std::size_t i = values.size() - 1; i-- > 0;) {
+    const std::function<NodeId(std::size_t, std::size_t)> among = [&](std::size_t first, std::size_t count) {
+      if (count == 1) return cast(index(values[first], DType::i64), value->type.dtype);
+      const std::size_t low = count > kLongestChoice ? count / 2 : 1;
+      const NodeId above = among(first + low, count - low), below = among(first, low);
       ScalarNode choose;
       choose.kind = ScalarNode::Kind::choose;
       choose.dtype = computed_as(value->type.dtype);
-      choose.guard = {Expr(static_cast<std::int64_t>(i)) - flat};
-      choose.args = {cast(index(values[i], DType::i64), value->type.dtype), chosen};
-      chosen = add(std::move(choose));
-    }
-    return chosen;
+      choose.guard = {Expr(static_cast<std::int64_t>(first + low) - 1) - flat};
+      choose.args = {below, above};
+      return add(std::move(choose));
+    };
+    return among(0, values.size());
   }
   const IndexMap* map = find_index_map(node.op->name);
   OCLC_CHECK(map, fmt::format("operator {} can not be computed inside a kernel", node.op->name));
   const IndexMapContext context{node, coords, [&](std::size_t input, const std::vector<Expr>& at, const Expr& bound) {
                                   return integer_at(node.inputs[input], at, guard, bound);
                                 }};
-  const auto sources = map->sources(context);
+  const auto sources = [&] {
+    try {
+      return map->sources(context);
+    } catch (const ExprTooLarge&) {
+      if (can_be_stored(value)) throw StoreFirst{value};
+      throw;
+    }
+  }();
+  for (const MappedElement& source : sources) {
+    const bool is_large = size_of(source.coords) + size_of(source.guard) + size_of(guard) > kLargestPosition;
+    if (is_large && can_be_stored(value)) throw StoreFirst{value};
+  }
   const double fill = node.get_or<double>("value", 0.0);
   NodeId result = -1;
   for (std::size_t i = sources.size(); i-- > 0;) {
@@ -276,133 +325,6 @@ Expr KernelBuilder::integer_at(const Value* value, const std::vector<Expr>& coor
   const NodeId wrapped = apply("where", {apply("less", {wide, zero}), apply("add", {wide, size}), wide});
   const NodeId clamped = apply("max", {apply("min", {wrapped, index(bound - 1, DType::i64)}), zero});
   return Expr::axis(dynamic_symbol(clamped), bound);
-}
-
-int KernelBuilder::operand(int buffer, DType dtype, bool written, const std::string& name) {
-  for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
-    Operand& known = kernel.operands[i];
-    if (known.buffer == buffer && known.written == written) return static_cast<int>(i);
-  }
-  // Names tell the role, not the value: kernels that differ in their buffers alone have one text.
-  const auto role = static_cast<std::size_t>(
-      std::count_if(kernel.operands.begin(), kernel.operands.end(), [&](const Operand& o) { return o.written == written; }));
-  kernel.operands.push_back(
-      {buffer, dtype == DType::string ? DType::i32 : dtype, written, fmt::format("{}{}", written ? "y" : "x", role), name});
-  return static_cast<int>(kernel.operands.size()) - 1;
-}
-
-NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std::vector<Expr>& coords,
-                           const std::vector<Expr>& guard) {
-  ScalarNode node;
-  node.kind = ScalarNode::Kind::load;
-  const Buffer& buffer = (*inputs_.buffers)[static_cast<std::size_t>(storage.buffer)];
-  node.dtype = computed_as(value->type.dtype);
-  node.index = storage.offset;
-  for (std::size_t i = 0; i < coords.size(); ++i) node.index += coords[i] * storage.strides[i];
-  for (const Expr& e : guard) {
-    if (concerns(e, node.index)) node.guard.push_back(e);
-  }
-  node.operand = operand(storage.buffer, buffer.dtype, false, buffer.name);
-  count_read(node, value->type.elements(), buffer.elements);
-  const std::string key = fmt::format("load {} {}|{}", node.operand, node.index.text(), key_of(node.guard));
-  const auto known = memo_.find(key);
-  if (known != memo_.end()) return known->second;
-  return memo_[key] = add(std::move(node));
-}
-
-// Whether an element at `index` may lie outside of its tensor where `condition` does not hold: not if the condition is about
-// axes that the index does not run over, as with what all positions of a channel share.
-bool KernelBuilder::concerns(const Expr& condition, const Expr& index) const {
-  const std::set<std::string> axes = axis_names(kernel);
-  const auto is_axis = [&](const std::string& s) { return axes.count(s) != 0; };
-  const auto asked = condition.symbols(), used = index.symbols();
-  return asked.empty() || !std::all_of(asked.begin(), asked.end(), is_axis) ||
-         std::any_of(used.begin(), used.end(), [&](const std::string& s) {
-           return !is_axis(s) || std::find(asked.begin(), asked.end(), s) != asked.end();
-         });
-}
-
-// Elements of one operand at different positions are different elements, as long as the buffer holds so many.
-void KernelBuilder::count_read(const ScalarNode& load, const Expr& elements, const Expr& held) {
-  Reads& reads = reads_[load.operand];
-  if (!reads.positions.insert(load.index).second) return;
-  const Expr before = reads.elements, sum = before + elements_read(elements, load.index);
-  if (known_less_equal(sum, held)) {
-    reads.elements = sum;
-  } else {
-    // Where neither can be shown to be less, what one position reads stands for all of them.
-    reads.elements = known_less_equal(held, sum) ? held : before == Expr(0) ? sum : before;
-  }
-  kernel.bytes += (reads.elements - before) *
-                  Expr(static_cast<std::int64_t>(size_bytes(kernel.operands[static_cast<std::size_t>(load.operand)].dtype)));
-}
-
-// How many of `elements` are read at `index`: never more than the axes that it runs over have points. What a tensor gives for
-// an index, as in a gather, runs over the axes that compute it; the counter of a loop stays where it is.
-Expr KernelBuilder::elements_read(const Expr& elements, const Expr& index) const {
-  std::set<std::string> used;
-  std::vector<bool> seen(kernel.nodes.size(), false);
-  bool whole = true, every_axis = false;
-  std::vector<Expr> stack = {index};
-  while (!stack.empty()) {
-    const Expr e = stack.back();
-    stack.pop_back();
-    for (const std::string& s : e.symbols()) {
-      used.insert(s);
-      const auto id = dynamic_index(s);
-      if (!id) continue;
-      std::vector<NodeId> nodes = {*id};
-      while (!nodes.empty()) {
-        const auto at = static_cast<std::size_t>(nodes.back());
-        nodes.pop_back();
-        if (seen[at]) continue;
-        seen[at] = true;
-        const ScalarNode& node = kernel.nodes[at];
-        every_axis = every_axis || node.kind == ScalarNode::Kind::reduced;
-        stack.push_back(node.index);
-        nodes.insert(nodes.end(), node.args.begin(), node.args.end());
-      }
-    }
-  }
-  Expr points(1);
-  for (const auto* list : {&kernel.axes, &kernel.reduction}) {
-    for (const Axis& axis : *list) {
-      if (every_axis || used.count(axis.name)) points *= axis.extent;
-      used.erase(axis.name);
-    }
-  }
-  for (const std::string& s : used) whole = whole && !dynamic_index(s) && elements.uses(s);
-  if (known_less(points, elements)) return points;
-  return whole ? elements : min(points, elements);
-}
-
-void KernelBuilder::store(const Value* value, const std::vector<Expr>& coords, NodeId node, std::vector<int> row_axes,
-                          std::vector<Expr> guard) {
-  const Storage* storage = inputs_.find_storage(value);
-  OCLC_CHECK(storage, "store to a value without storage");
-  const auto put = [&](const Storage& target) {
-    store_to(target, value->type.dtype, coords, node, value->name.empty() ? "y" : value->name, row_axes);
-    kernel.stores.back().guard = guard;
-  };
-  put(*storage);
-  if (!inputs_.also) return;
-  for (auto [at, end] = inputs_.also->equal_range(value); at != end; ++at) put(at->second);
-}
-
-void KernelBuilder::store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node,
-                             const std::string& name, const std::vector<int>& row_axes) {
-  Store store;
-  store.index = target.offset;
-  store.row_axes = row_axes;
-  Expr elements(1);
-  for (std::size_t i = 0; i < coords.size(); ++i) store.index += coords[i] * target.strides[i];
-  for (const Axis& axis : kernel.axes) elements *= axis.extent;
-  for (const int axis : row_axes) elements *= kernel.reduction[static_cast<std::size_t>(axis)].extent;
-  const DType held = (*inputs_.buffers)[static_cast<std::size_t>(target.buffer)].dtype;
-  store.operand = operand(target.buffer, held, true, name);
-  store.value = cast(node, dtype);
-  kernel.bytes += elements * Expr(static_cast<std::int64_t>(size_bytes(held)));
-  kernel.stores.push_back(std::move(store));
 }
 
 void KernelBuilder::note(const Node& node) {

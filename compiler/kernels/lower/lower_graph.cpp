@@ -133,10 +133,41 @@ bool ModuleLowering::emit_blas(const Kernel& kernel, std::vector<Step>& steps) {
   return true;
 }
 
+Group ModuleLowering::stored_apart(const Value* value) {
+  storage_[value] = fresh(*value, BufferKind::arena, label_of(*value), value->layout);
+  schedule_.buffers.back().dtype = stored_type(*value);
+  return {nullptr, {value->producer}, {value}};
+}
+
+Kernel ModuleLowering::lower_fitting(const Group& group, std::vector<Step>& steps) {
+  std::vector<Group> waiting{group};  // each for the one behind it
+  for (;;) {
+    try {
+      touched_.clear();
+      const Group& next = waiting.back();
+      Kernel kernel = lower_group(next, lowering_inputs());
+      complete_concats(steps);
+      report(next, kernel);
+      if (waiting.size() == 1) return kernel;
+      emit(std::move(kernel), steps);
+      waiting.pop_back();
+    } catch (const StoreFirst& first) {
+      waiting.push_back(stored_apart(first.value));
+    }
+  }
+}
+
 void ModuleLowering::copy_to(const Value* value, const Storage& target, std::vector<Step>& steps) {
-  Kernel kernel = lower_copy(value, target, lowering_inputs());
-  complete_concats(steps);
-  emit(std::move(kernel), steps);
+  for (;;) {
+    try {
+      Kernel kernel = lower_copy(value, target, lowering_inputs());
+      complete_concats(steps);
+      return emit(std::move(kernel), steps);
+    } catch (const StoreFirst& first) {
+      touched_.clear();
+      emit(lower_fitting(stored_apart(first.value), steps), steps);
+    }
+  }
 }
 
 void ModuleLowering::complete_concats(std::vector<Step>& steps) {
@@ -215,10 +246,7 @@ void ModuleLowering::lower_graph(const Graph& graph, const std::vector<Storage>&
       continue;
     }
     for (const Value* output : group.outputs) assign_storage(output);
-    touched_.clear();
-    Kernel kernel = lower_group(group, lowering_inputs());
-    complete_concats(steps);
-    report(group, kernel);
+    Kernel kernel = lower_fitting(group, steps);
     if (!emit_blas(kernel, steps)) emit(std::move(kernel), steps);
   }
   for (std::size_t i = 0; i < targets.size(); ++i) {

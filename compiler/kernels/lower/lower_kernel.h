@@ -24,12 +24,22 @@ struct LoweringInputs {
   bool even_positions = false;  // see LowerOptions
 };
 
+// What lowering a kernel ends with that would become too large, in its text or in its operands: `value`, which it would
+// compute, has to be in memory first. Then it is lowered again.
+struct StoreFirst {
+  const Value* value = nullptr;
+};
+
+// Throws StoreFirst.
 Kernel lower_group(const Group& group, const LoweringInputs& inputs);
 // A pointwise kernel that computes `value` and stores it to `target`.
 Kernel lower_copy(const Value* value, const Storage& target, const LoweringInputs& inputs);
 
 // What a kernel computes values of this type in: 16-bit floats in single precision. Loads convert, stores round.
 DType computed_as(DType dtype);
+
+// A key of memos: equal lists have equal ones.
+std::string key_of(const std::vector<Expr>& list);
 
 // Incremental construction of a Kernel; used by the anchors' files. Its nodes have the types that are computed in.
 class KernelBuilder {
@@ -92,6 +102,8 @@ class KernelBuilder {
   int operand(int buffer, DType dtype, bool written, const std::string& name);
   void count_read(const ScalarNode& load, const Expr& elements, const Expr& held);
   Expr elements_read(const Expr& elements, const Expr& index) const;
+  bool can_be_stored(const Value* value) const;
+  void store_if_large(const Value* value, std::size_t nodes, std::size_t operands, std::size_t bound) const;
 
   LoweringInputs inputs_;
   const Value* root_ = nullptr;
@@ -100,6 +112,9 @@ class KernelBuilder {
     NodeId node;
   };
   std::unordered_map<const Value*, Bound> bound_;
+  std::size_t bound_uses_ = 0;
+  int depth_ = 0;                                   // of values that are being computed for each other
+  std::unordered_map<const Value*, int> computed_;  // at how many places
   std::map<std::string, NodeId> memo_;
   struct Reads {
     std::set<Expr> positions;

@@ -43,6 +43,10 @@ class ModuleLowering {
   void emit(Kernel kernel, std::vector<Step>& steps);
   // The kernel's product by a library and its epilogue as a kernel, if asked for and possible.
   bool emit_blas(const Kernel& kernel, std::vector<Step>& steps);
+  // The group as a kernel; what would make it too large becomes kernels of its own before it.
+  Kernel lower_fitting(const Group& group, std::vector<Step>& steps);
+  // A group of its own for a value that another would compute, with storage.
+  Group stored_apart(const Value* value);
   void copy_to(const Value* value, const Storage& target, std::vector<Step>& steps);
   // Writes the operands of placed concatenations that no kernel stores in place, before the first reader.
   void complete_concats(std::vector<Step>& steps);

@@ -20,26 +20,15 @@ class Walk {
 
   void steps(const std::vector<Step>& list) {
     for (const Step& step : list) {
-      if (step.kernel >= 0) {
-        kernel(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
-      } else if (step.gemm >= 0) {
-        const Gemm& g = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
-        read({g.a, Expr(0), Expr(kUnbounded), nullptr});
-        read({g.b, Expr(0), Expr(kUnbounded), nullptr});
-        if (const int state = replaced_by(g.c); state >= 0) written_.push_back({state, Expr(0), Expr(kUnbounded), nullptr});
-      } else if (step.reading >= 0) {
-        read({schedule_.readings[static_cast<std::size_t>(step.reading)].buffer, Expr(0), Expr(kUnbounded), nullptr});
-      } else if (step.host >= 0) {
-        const HostCall& call = schedule_.hosts[static_cast<std::size_t>(step.host)];
-        for (const HostOperand& o : call.inputs) read({o.buffer, Expr(0), Expr(kUnbounded), nullptr});
-        for (const HostOperand& o : call.outputs)
-          if (const int state = replaced_by(o.buffer); state >= 0)
-            written_.push_back({state, Expr(0), Expr(kUnbounded), nullptr});
-      } else {
-        // What a trip writes, the next one may read.
-        steps(step.body);
-        steps(step.body);
+      each_whole_read(step, [&](int buffer) { read({buffer, Expr(0), Expr(kUnbounded), nullptr}); });
+      if (step.kernel >= 0) reads_in(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
+      if (!step.is_loop()) {
+        note_writes(step);
+        continue;
       }
+      // What a trip writes, the next one may read.
+      note_all_writes(step.body);
+      steps(step.body);
     }
   }
 
@@ -48,6 +37,48 @@ class Walk {
  private:
   // The state of which `buffer` is the new value, or -1.
   int replaced_by(int buffer) const { return schedule_.buffers[static_cast<std::size_t>(buffer)].replaces; }
+
+  template <class Visit>
+  void each_whole_read(const Step& step, const Visit& visit) const {
+    if (step.gemm >= 0) {
+      const Gemm& g = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
+      visit(g.a), visit(g.b);
+    } else if (step.reading >= 0) {
+      visit(schedule_.readings[static_cast<std::size_t>(step.reading)].buffer);
+    } else if (step.host >= 0) {
+      for (const HostOperand& o : schedule_.hosts[static_cast<std::size_t>(step.host)].inputs) visit(o.buffer);
+    }
+  }
+
+  void write_whole(int buffer) {
+    if (const int state = replaced_by(buffer); state >= 0) written_.push_back({state, Expr(0), Expr(kUnbounded), nullptr});
+  }
+
+  void note_writes(const Step& step) {
+    if (step.kernel >= 0) {
+      const auto writes = writes_of(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
+      for (const auto& [range, store] : writes) written_.push_back(range);
+    } else if (step.gemm >= 0) {
+      write_whole(schedule_.gemms[static_cast<std::size_t>(step.gemm)].c);
+    } else if (step.host >= 0) {
+      for (const HostOperand& o : schedule_.hosts[static_cast<std::size_t>(step.host)].outputs) write_whole(o.buffer);
+    }
+  }
+
+  void note_all_writes(const std::vector<Step>& list) {
+    for (const Step& step : list) step.is_loop() ? note_all_writes(step.body) : note_writes(step);
+  }
+
+  // New values of states that the kernel stores, and by which of its stores.
+  std::vector<std::pair<Range, std::size_t>> writes_of(const Kernel& kernel) const {
+    std::vector<std::pair<Range, std::size_t>> writes;
+    for (std::size_t i = 0; i < kernel.stores.size(); ++i) {
+      const Store& store = kernel.stores[i];
+      const int state = replaced_by(kernel.operands[static_cast<std::size_t>(store.operand)].buffer);
+      if (state >= 0) writes.push_back({{state, store.index, store.index, &store.index}, i});
+    }
+    return writes;
+  }
 
   void read(const Range& range) {
     for (const Range& w : written_) {
@@ -77,32 +108,21 @@ class Walk {
     return first;
   }
 
-  void kernel(const Kernel& kernel) {
-    std::vector<Range> reads, writes;
-    std::vector<std::size_t> wanted_by, written_by;  // stores, by read and by write
+  void reads_in(const Kernel& kernel) {
+    const auto writes = writes_of(kernel);
     const std::vector<std::size_t> first_store = first_stores(kernel);
     for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
       const ScalarNode& n = kernel.nodes[i];
       if (n.kind != ScalarNode::Kind::load) continue;
       const int buffer = kernel.operands[static_cast<std::size_t>(n.operand)].buffer;
       if (schedule_.buffers[static_cast<std::size_t>(buffer)].kind != BufferKind::state) continue;
-      reads.push_back({buffer, n.index, n.index, &n.index});
-      wanted_by.push_back(first_store[i]);
-    }
-    for (std::size_t i = 0; i < kernel.stores.size(); ++i) {
-      const int state = replaced_by(kernel.operands[static_cast<std::size_t>(kernel.stores[i].operand)].buffer);
-      if (state < 0) continue;
-      writes.push_back({state, kernel.stores[i].index, kernel.stores[i].index, &kernel.stores[i].index});
-      written_by.push_back(i);
-    }
-    for (std::size_t r = 0; r < reads.size(); ++r) {
-      read(reads[r]);
-      for (std::size_t w = 0; w < writes.size(); ++w) {
-        const bool in_time = *reads[r].index == *writes[w].index && wanted_by[r] <= written_by[w];
-        if (reads[r].buffer == writes[w].buffer && !in_time && !disjoint(reads[r], writes[w])) unsafe.insert(reads[r].buffer);
+      const Range range{buffer, n.index, n.index, &n.index};
+      read(range);
+      for (const auto& [write, store] : writes) {
+        const bool in_time = n.index == *write.index && first_store[i] <= store;
+        if (buffer == write.buffer && !in_time && !disjoint(range, write)) unsafe.insert(buffer);
       }
     }
-    written_.insert(written_.end(), writes.begin(), writes.end());
   }
 
   const Schedule& schedule_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/division.h"
 #include "compiler/passes/layout/choose_convolution.h"
 #include "compiler/passes/layout/layout.h"
 #include "compiler/passes/pipeline/rewrite.h"
@@ -12,6 +13,8 @@ namespace {
 constexpr std::string_view kStrategy = "planes";
 // Columns of a result, and the longest step between windows that vectors are copied for.
 constexpr std::int64_t kLeastColumns = 4, kLongestStep = 2;
+// Elements of a result for which a constant of its size is worth a kernel by planes.
+constexpr std::int64_t kLargestShares = 1 << 20;
 
 bool is_depthwise_layer(const Node& node) {
   return is(&node, "conv") && node.get<std::int64_t>("group") != 1 && node.inputs[1]->type.shape[1] == Expr(1);
@@ -20,12 +23,10 @@ bool is_depthwise_layer(const Node& node) {
 struct WindowSizes {
   Ints kernel, strides, dilations, pads;  // y, x; pads: top, left, bottom, right
   std::int64_t inside(std::size_t i, std::int64_t position, std::int64_t extent) const {
-    std::int64_t count = 0;
-    for (std::int64_t tap = 0; tap < kernel[i]; ++tap) {
-      const std::int64_t at = position * strides[i] + tap * dilations[i] - pads[i];
-      count += at >= 0 && at < extent ? 1 : 0;
-    }
-    return count;
+    const std::int64_t start = position * strides[i] - pads[i];
+    const std::int64_t before = start < 0 ? ceil_div(-start, dilations[i]) : 0;
+    const std::int64_t behind = start < extent ? ceil_div(extent - start, dilations[i]) : 0;  // the first tap beyond it
+    return std::max<std::int64_t>(std::min(behind, kernel[i]) - before, 0);
   }
 };
 
@@ -62,6 +63,7 @@ std::optional<HostTensor> shares(const Node& node) {
     const std::int64_t last = (y[i + 2].value() - 1) * w.strides[i] + (w.kernel[i] - 1) * w.dilations[i];
     if (last >= x[i + 2].value() + w.pads[i] + w.pads[i + 2]) return std::nullopt;
   }
+  if (y[2].value() > kLargestShares / y[3].value()) return std::nullopt;
   HostTensor all(DType::f32, {y[2].value(), y[3].value()});
   for (std::int64_t i = 0; i < all.elements(); ++i) {
     const std::int64_t columns = y[3].value();

@@ -1,8 +1,10 @@
 // Evaluates nodes whose operands are all constants, by the operators' reference. Without it, arithmetic on weights (scales of
-// batch norms, casts) would run at each inference. Index maps that only blow up memory (expand) are left to the kernels.
+// batch norms, casts) would run at each inference. Index maps that only blow up memory (expand) are left to the kernels, and
+// what takes too long here to the device: products of large weights.
 #include <algorithm>
-#include "compiler/ir/op_def.h"
 
+#include "compiler/ir/op_def.h"
+#include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/passes/pipeline/pass.h"
 #include "compiler/passes/pipeline/rewrite.h"
@@ -33,6 +35,14 @@ std::optional<Sizes> sizes_if_constant(const Node& node) {
   return sizes;
 }
 
+// What the node's reference computes, counted in flops: each element of a result is at least one.
+std::int64_t work_of(const Node& node) {
+  std::int64_t elements = 0;
+  for (const auto& output : node.outputs) elements += output->type.elements().value();
+  const std::int64_t flops = node.op->cost ? node.op->cost(node).flops.constant().value_or(0) : 0;
+  return std::max(elements, flops);
+}
+
 // Expressions among the attributes may name symbols that have no value here.
 bool is_bound(const Node& node) {
   for (const auto& [name, value] : node.attributes) {
@@ -60,7 +70,8 @@ std::vector<HostTensor> evaluate(const Node& node, const std::vector<HostTensor>
 
 bool fold_constants(Graph& graph, const PassContext& context) {
   bool changed = graph.erase_dead();
-  std::int64_t spent = 0;
+  std::int64_t spent = 0, own_flops = 0;
+  std::int64_t& flops = context.folded_flops ? *context.folded_flops : own_flops;
   for (Node* node : graph.nodes()) {
     const bool has_operand = std::any_of(node->inputs.begin(), node->inputs.end(), [](const Value* v) { return v != nullptr; });
     if (!has_operand || !node->op->eval || !node->bodies.empty() || node->op->kind == OpKind::opaque || !is_bound(*node))
@@ -70,10 +81,15 @@ bool fold_constants(Graph& graph, const PassContext& context) {
     if (!sizes || sizes->results > context.fold_result_bytes || sizes->results > context.fold_total_bytes - spent) continue;
     if (sizes->results > context.fold_growth_bytes && sizes->results > 2 * sizes->operands) continue;
     if (is(node, "expand") && sizes->results > sizes->operands) continue;
+    // Plain copies and sums of what the file holds are in proportion to it; products may be of its square.
+    const std::int64_t work = node->op->cost ? work_of(*node) : 0;
+    if (work > context.fold_flops - flops) continue;
     std::vector<HostTensor> operands;
     for (const Value* input : node->inputs) operands.push_back(input ? *constant_of(input) : HostTensor(DType::f32, {0}));
+    if (most_text_bytes(*node, operands) > context.fold_text_bytes) continue;
     std::vector<HostTensor> results = evaluate(*node, operands);
     spent += sizes->results;
+    flops += work;
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!(results[i].type() == node->output(i)->type))
         check_failed("type", "fold_constants", 0, node->output(i)->type.text());

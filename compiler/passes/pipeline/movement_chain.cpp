@@ -6,6 +6,9 @@
 namespace oclc {
 namespace {
 
+// Reshapes and transposes that are looked at together; models have up to ten.
+constexpr std::size_t kLongestChain = 32;
+
 using Axis = std::vector<std::size_t>;
 using Axes = std::vector<Axis>;
 
@@ -192,7 +195,8 @@ Plan best_plan(const MovementChain& chain) {
 MovementChain MovementChain::above(Value* value) {
   std::vector<Node*> nodes;
   const bool empty = value->type.elements() == Expr(0);  // its sizes have no common factors
-  for (Value* at = value; !empty && (producer(at, "reshape") || producer(at, "transpose")); at = at->producer->inputs[0])
+  for (Value* at = value; !empty && nodes.size() < kLongestChain && (producer(at, "reshape") || producer(at, "transpose"));
+       at = at->producer->inputs[0])
     nodes.push_back(at->producer);
   std::reverse(nodes.begin(), nodes.end());
   MovementChain chain;

@@ -14,7 +14,7 @@ struct MovementChain {
   std::vector<std::vector<std::size_t>> from;  // the source's axes as runs of atoms, in order
   std::vector<std::vector<std::size_t>> to;    // the value's axes as lists of atoms
 
-  // The longest chain above the value that can be factored; of length 0 if there is none.
+  // The longest chain above the value that can be factored, of those of bounded length; of length 0 if there is none.
   static MovementChain above(Value* value);
   // The identity on `source`, to be regrouped by hand.
   static MovementChain at(Value* source);

@@ -15,6 +15,9 @@ struct PassContext {
   std::int64_t fold_result_bytes = 64LL << 20;  // largest constant that constant folding makes
   std::int64_t fold_total_bytes = 1LL << 30;    // of all constants that one run of constant folding makes
   std::int64_t fold_growth_bytes = 1LL << 20;   // larger results are made only if they are not much larger than the operands
+  std::int64_t fold_text_bytes = 1LL << 20;     // the longest texts that constant folding makes of one node, all together
+  std::int64_t fold_flops = 1LL << 27;          // of all constants of run_passes: a quarter of a second; devices do the rest
+  std::int64_t* folded_flops = nullptr;         // counts them; of the call where it is null
   bool joins_products = true;                   // products of one left operand are joined: see join_products.cpp
   bool separates_classes = false;               // launches are cheaper than products with zeros: see separate_classes.cpp
   bool lays_out_operands = false;               // the target's products have both operands laid out before they multiply

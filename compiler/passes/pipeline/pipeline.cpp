@@ -64,8 +64,11 @@ void check_pass_names(const std::vector<std::string>& disabled, const std::vecto
   }
 }
 
-bool run_passes(Graph& graph, const PassContext& context) {
+bool run_passes(Graph& graph, const PassContext& given) {
   bool changed = false;
+  std::int64_t folded_flops = 0;
+  PassContext context = given;
+  if (!context.folded_flops) context.folded_flops = &folded_flops;
   for (int round = 0;; ++round) {
     OCLC_CHECK(round < kMaxRounds, "passes that undo each other");
     bool again = false;

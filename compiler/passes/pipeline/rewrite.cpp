@@ -13,7 +13,7 @@ namespace oclc {
 namespace {
 
 constexpr std::int64_t kMaxSplatElements = 1 << 20;
-constexpr int kMaxRuleRounds = 1000;
+constexpr std::size_t kMaxRuleRounds = 1000;  // and one for each node: a rule may take one step along a chain a round
 
 std::optional<double> splat_of(const HostTensor& tensor) {
   if (tensor.elements() == 0 || tensor.elements() > kMaxSplatElements) return std::nullopt;
@@ -121,8 +121,9 @@ Shape without_units(const Shape& shape) {
 
 bool apply_rules(Graph& graph, std::span<const Rule> rules) {
   bool changed = graph.erase_dead();
-  for (int round = 0;; ++round) {
-    OCLC_CHECK(round < kMaxRuleRounds, "rules that undo each other");
+  const std::size_t most = kMaxRuleRounds + graph.size();
+  for (std::size_t round = 0;; ++round) {
+    OCLC_CHECK(round < most, "rules that undo each other");
     bool again = false;
     for (Node* node : graph.nodes()) {
       const bool live = std::any_of(node->outputs.begin(), node->outputs.end(), [&](const auto& output) {

@@ -42,27 +42,44 @@ bool flatten_nested(Graph& graph, Node* node) {
   return rewrite.replace(rewrite.concat(pieces, static_cast<std::int64_t>(axis)));
 }
 
-// concat(x[0:2], x[2:5], y) = concat(x[0:5], y).
+// Slices of one tensor of which the second begins where the first ends, along `axis`: the first, made longer.
+struct Piece {
+  Value* value = nullptr;
+  const Node* slice = nullptr;  // null: no slice
+  std::vector<Expr> starts, sizes;
+  bool joined = false;
+
+  bool join(const Node* next, std::size_t axis) {
+    if (!slice || !next || slice->inputs[0] != next->inputs[0] || slice->get<Ints>("steps") != next->get<Ints>("steps"))
+      return false;
+    std::vector<Expr> next_starts = next->get<std::vector<Expr>>("starts");
+    if (!(starts[axis] + sizes[axis] * Expr(slice->get<Ints>("steps")[axis]) == next_starts[axis])) return false;
+    next_starts[axis] = starts[axis];
+    if (!(next_starts == starts)) return false;
+    sizes[axis] += next->get<std::vector<Expr>>("sizes")[axis];
+    return joined = true;
+  }
+};
+
+// concat(x[0:2], x[2:5], y) = concat(x[0:5], y), as many as there are.
 bool join_slices(Graph& graph, Node* node) {
   if (!is(node, "concat")) return false;
   const std::size_t axis = axis_of(node);
-  for (std::size_t i = 0; i + 1 < node->inputs.size(); ++i) {
-    const Node *a = producer(node->inputs[i], "slice"), *b = producer(node->inputs[i + 1], "slice");
-    if (!a || !b || a->inputs[0] != b->inputs[0] || a->get<Ints>("steps") != b->get<Ints>("steps")) continue;
-    std::vector<Expr> starts = a->get<std::vector<Expr>>("starts"), sizes = a->get<std::vector<Expr>>("sizes");
-    std::vector<Expr> next_starts = b->get<std::vector<Expr>>("starts");
-    const Ints& steps = a->get<Ints>("steps");
-    if (!(starts[axis] + sizes[axis] * Expr(steps[axis]) == next_starts[axis])) continue;
-    next_starts[axis] = starts[axis];
-    if (!(next_starts == starts)) continue;
-    sizes[axis] += b->get<std::vector<Expr>>("sizes")[axis];
-    Rewriter rewrite(graph, node);
-    std::vector<Value*> pieces = node->inputs;
-    pieces[i] = rewrite.slice(a->inputs[0], starts, sizes, steps);
-    pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return rewrite.replace(rewrite.concat(pieces, static_cast<std::int64_t>(axis)));
+  std::vector<Piece> pieces;
+  for (Value* input : node->inputs) {
+    const Node* slice = producer(input, "slice");
+    if (!pieces.empty() && pieces.back().join(slice, axis)) continue;
+    pieces.push_back({input, slice, {}, {}, false});
+    if (!slice) continue;
+    pieces.back().starts = slice->get<std::vector<Expr>>("starts");
+    pieces.back().sizes = slice->get<std::vector<Expr>>("sizes");
   }
-  return false;
+  if (pieces.size() == node->inputs.size()) return false;
+  Rewriter rewrite(graph, node);
+  std::vector<Value*> values;
+  for (const Piece& p : pieces)
+    values.push_back(p.joined ? rewrite.slice(p.slice->inputs[0], p.starts, p.sizes, p.slice->get<Ints>("steps")) : p.value);
+  return rewrite.replace(rewrite.concat(values, static_cast<std::int64_t>(axis)));
 }
 
 bool all_reshaped(const Node* concat) {

@@ -23,7 +23,16 @@
  * Threads
  *   Plans and contexts may be used by any number of threads at once. A session is used by one thread at a time; sessions that
  * share a plan or a context are independent. Creating a session uses several threads to build programs; none remains
- *   afterwards. After fork() the child must not use handles of the parent; calls that would enqueue return an error there.
+ *   afterwards. With a driver that compiles one program at a time (PoCL), and programs that it has not compiled before,
+ * processes (oclc-builder) compile kernels too; they end with the first run. The environment variable OCLC_BUILDERS says how
+ * many there may be, 0: none. After fork() the child must not use handles of the parent; calls that would enqueue return an
+ * error there.
+ *
+ * Plans of others
+ *   Loading checks a plan in time and memory in proportion to its file, whatever it says. A run does what the plan's kernels
+ * say on the plan's buffers, and what the host does for it stays within those and the memory that the caller gave: what a plan
+ * says of sizes, offsets, arguments, loops and memory is checked, and is OCLC_E_PLAN, OCLC_E_BINDING or OCLC_E_MEMORY where it
+ * is not so. Kernels are code; drivers for CPUs run them within the process. See SECURITY.md.
  *
  * Structs start with `size`, which the caller sets to sizeof the struct (OCLC_INIT does). Later versions append members.
  * OpenCL objects appear as `struct _cl_mem*` etc., which are cl_mem etc.: this header needs no OpenCL header.
@@ -288,7 +297,8 @@ typedef struct oclc_context_options {
   const char* cache_dir;
   /* Called with notes and warnings, on the thread that called oclc; may be NULL. */
   void (*message)(void* user, oclc_severity severity, const char* text);
-  /* Called while programs are built (at most once per program), on the thread that called oclc; may be NULL. */
+  /* Called while programs are built, and in the first run of an entry point while processes beside this one compile kernels for
+   * it, on the thread that called oclc; may be NULL. */
   void (*progress)(void* user, uint32_t done, uint32_t total);
   void* user;
   /* Most memory that an entry point of a session may take on the device: scratch, inputs and outputs, state and constants
@@ -305,6 +315,33 @@ OCLC_API void oclc_context_release(oclc_context* context);
 OCLC_API struct _cl_context* oclc_context_cl_context(const oclc_context* context);
 OCLC_API struct _cl_command_queue* oclc_context_cl_queue(const oclc_context* context);
 OCLC_API oclc_status oclc_context_get_device(const oclc_context* context, oclc_device_info* info);
+
+/* ---- The program cache --------------------------------------------------------------------------------------------------- */
+
+/* Where the cache is: `folder`, or with NULL the folder that a context takes without `cache_dir`. Copied to `text` (at most
+ * `capacity` bytes with the final NUL); `needed` receives the bytes a complete copy takes. The folder need not exist. */
+OCLC_API oclc_status oclc_cache_folder(const char* folder, char* text, size_t capacity, size_t* needed, oclc_error* error);
+
+/* A file of the cache. Strings live until `visit` returns. */
+typedef struct oclc_cache_entry {
+  size_t size;
+  const char* path;
+  const char* device; /* it was compiled for; "" unless it is an undamaged binary, as the two that follow */
+  const char* driver;
+  const char* producer; /* "oclc 0.1.0" */
+  uint64_t bytes;
+  int64_t used_s; /* seconds since 1970: last written, or read by a session */
+  uint8_t binary; /* else log or source of a build that failed */
+  uint8_t damaged;
+} oclc_cache_entry;
+/* Calls `visit` for every file, that used last first. None is no error. */
+OCLC_API oclc_status oclc_cache_visit(const char* folder, void (*visit)(void* user, const oclc_cache_entry* entry), void* user,
+                                      oclc_error* error);
+/* Removes files not used for more than `max_age_s` seconds (negative: of no age), then those used longest ago until the rest
+ * takes at most `max_bytes`; 0 clears the cache. `removed` and `removed_bytes` (may be NULL) receive how many. Sessions lose
+ * nothing by it. */
+OCLC_API oclc_status oclc_cache_prune(const char* folder, uint64_t max_bytes, int64_t max_age_s, uint32_t* removed,
+                                      uint64_t* removed_bytes, oclc_error* error);
 
 /* ---- Sessions ------------------------------------------------------------------------------------------------------------ */
 
@@ -413,6 +450,20 @@ typedef struct oclc_stats {
                            included */
 } oclc_stats;
 OCLC_API oclc_status oclc_session_get_stats(const oclc_session* session, oclc_stats* stats);
+
+/* A program that was built for a session's plan: one of the plan's, several as one, or some steps of one. */
+typedef struct oclc_build_info {
+  size_t size;
+  const char* name;    /* of the (first) program, and its steps if they are not all */
+  uint64_t text_bytes; /* of OpenCL C */
+  uint32_t kernels;
+  uint64_t build_ns;  /* in clBuildProgram and what is around it. Drivers such as PoCL compile a kernel when it first runs. */
+  uint8_t cached;     /* taken from oclc's cache */
+  uint8_t by_builder; /* built, and its kernels compiled, by a process beside this one */
+} oclc_build_info;
+/* `count` receives the number of them, `builds` up to `capacity` (the first element's `size` set by the caller). */
+OCLC_API oclc_status oclc_session_get_builds(oclc_session* session, oclc_build_info* builds, uint32_t capacity,
+                                             uint32_t* count);
 
 /* One executed launch of the last run. */
 typedef struct oclc_launch_info {

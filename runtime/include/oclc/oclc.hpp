@@ -291,6 +291,13 @@ class Session {
     check(oclc_session_get_launches(get(), list.data(), count, &count));
     return list;
   }
+  std::vector<oclc_build_info> builds() {
+    std::uint32_t count = 0;
+    check(oclc_session_get_builds(get(), nullptr, 0, &count));
+    std::vector<oclc_build_info> list(count, OCLC_INIT(oclc_build_info));
+    check(oclc_session_get_builds(get(), list.data(), count, &count));
+    return list;
+  }
 
  private:
   void check(oclc_status status) const {

@@ -1,0 +1,25 @@
+#include "compiler/codegen/launches/equal_constants.h"
+
+#include <cstring>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace oclc {
+
+int EqualConstants::number_of(const Buffer& buffer, int next, const std::function<const Buffer&(int)>& at) {
+  const HostTensor& content = buffer.constant;
+  if (buffer.kind != BufferKind::constant || content.bytes() == 0) return next;
+  const std::uint64_t hash = XXH3_64bits(content.data(), content.bytes());
+  const auto [first, last] = known_.equal_range(hash);
+  for (auto known = first; known != last; ++known) {
+    const Buffer& other = at(known->second);
+    if (other.dtype == buffer.dtype && other.constant.bytes() == content.bytes() &&
+        std::memcmp(other.constant.data(), content.data(), content.bytes()) == 0)
+      return known->second;
+  }
+  known_.emplace(hash, next);
+  return next;
+}
+
+}  // namespace oclc

@@ -1,0 +1,216 @@
+#include "frontends/pt2/lower.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "compiler/ops/read_dims.h"
+#include "compiler/support/error.h"
+#include "frontends/pt2/table.h"
+
+namespace oclc::pt2 {
+namespace {
+
+constexpr std::size_t kModulesListed = 3;
+
+// Nodes that compute sizes, which the program gives as expressions, and that state what is known.
+bool is_about_sizes(const ProgramNode& node) {
+  const std::string& t = node.target;
+  if (t.starts_with("_operator.") || t.starts_with("math.") || t.find("sym_") != t.npos) return true;
+  return t.starts_with("aten._assert") || t == "aten.sym_constrain_range_for_size.default";
+}
+
+bool gives_a_tensor(const ProgramNode& node) {
+  for (const Arg& result : node.results)
+    if (result.is(Arg::Kind::tensor) || result.is(Arg::Kind::list)) return true;
+  return false;
+}
+
+void require_supported(const Program& program) {
+  std::map<std::string, std::pair<std::size_t, std::set<std::string>>> missing;
+  for (const ProgramNode& node : program.nodes) {
+    if (find_row(node.target) || find_row_in_place(node.target) || (is_about_sizes(node) && !gives_a_tensor(node))) continue;
+    auto& [count, modules] = missing[node.target];
+    ++count;
+    modules.insert(node.module.empty() ? node.name : node.module);
+  }
+  if (missing.empty()) return;
+  std::string found;
+  for (const auto& [target, uses] : missing) {
+    std::string modules;
+    std::size_t listed = 0;
+    for (const std::string& module : uses.second) {
+      if (++listed > kModulesListed) break;
+      modules += (modules.empty() ? "" : ", ") + module;
+    }
+    if (uses.second.size() > kModulesListed) modules += ", ..";
+    found += fmt::format("\n  {} ({} node{}: {})", target, uses.first, uses.first == 1 ? "" : "s", modules);
+  }
+  throw CompileError({.stage = "import",
+                      .wanted = "operators of ATen that are read",
+                      .found = fmt::format("{} that {} not:{}", missing.size(), missing.size() == 1 ? "is" : "are", found),
+                      .advice = "exported.run_decompositions() before saving makes core operators of composite ones",
+                      .exit_code = ExitCode::unsupported});
+}
+
+class Lowering {
+ public:
+  Lowering(const Program& program, const FindWeight& weight, const Pt2Options& options)
+      : program_(program), weight_(weight), options_(options) {}
+
+  std::unique_ptr<Module> run() {
+    require_supported(program_);
+    module_->name = "program";
+    for (const Expr& symbol : program_.symbols) module_->symbols.push_back(symbol);
+    for (const ProgramInput& input : program_.inputs) add_input(input);
+    for (const ProgramNode& node : program_.nodes) read(node);
+    add_outputs();
+    nest_read_dims(*graph_);
+    graph_->erase_dead();
+    if (graph_->outputs().empty()) fail("a program that gives tensors", "none");
+    module_->entries.push_back(std::move(graph_));
+    return std::move(module_);
+  }
+
+ private:
+  void add_input(const ProgramInput& input) {
+    if (!input.tensor) return;
+    const auto type = program_.tensors.find(input.name);
+    if (type == program_.tensors.end()) {
+      const auto odd = program_.odd_tensors.find(input.name);
+      fail(fmt::format("input '{}' of an element type that the compiler has", input.of_model),
+           odd == program_.odd_tensors.end() ? "no type" : odd->second);
+    }
+    const std::optional<HostTensor> value = weight_ ? weight_(input) : std::nullopt;
+    if (!value) {
+      values_[input.name] = graph_->add_input(input.of_model, type->second);
+      return;
+    }
+    const bool changes = input.kind == ProgramInput::Kind::parameter || input.kind == ProgramInput::Kind::buffer;
+    if (options_.training && changes && is_float(value->dtype()) && !value->shape().empty()) {
+      values_[input.name] = graph_->add_input(input.of_model, type->second);
+      module_->states.push_back({input.of_model, value->type(), *value, {}});
+      return;
+    }
+    values_[input.name] = builder_.constant(*value, input.of_model);
+  }
+
+  void read(const ProgramNode& node) {
+    const OpRow* row = find_row(node.target);
+    const OpRow* in_place = row ? nullptr : find_row_in_place(node.target);
+    if (in_place) row = in_place;
+    if (!row) return;  // about sizes alone
+    builder_.set_source(node.module.empty() ? node.name : node.module + "." + node.name);
+    if (gives_a_view(*row)) note_views(node);
+    AtenContext context(builder_, *row, node, values_, program_, options_.training);
+    Outputs outputs;
+    try {
+      outputs = row->read(context);
+    } catch (const CompileError& error) {
+      CompileError::Parts parts = error.parts();
+      parts.stage = "import";
+      parts.node = builder_.source();
+      parts.op = node.target;
+      throw CompileError(std::move(parts));
+    }
+    std::size_t next = 0;
+    for (const Arg& result : node.results) {
+      if (result.is(Arg::Kind::list))
+        for (const Arg& item : result.items) bind(item.name, outputs, next++, context);
+      else
+        bind(result.name, outputs, next++, context);
+    }
+    if (in_place) write(node, outputs.at(0), context);
+  }
+
+  // Tensors that may lie in each other's memory.
+  void note_views(const ProgramNode& node) {
+    const auto note = [&](const Arg& arg) {
+      if (arg.is(Arg::Kind::tensor)) viewed_.insert(arg.name);
+      for (const Arg& item : arg.items)
+        if (item.is(Arg::Kind::tensor)) viewed_.insert(item.name);
+    };
+    for (const auto& [name, arg] : node.arguments) note(arg);
+    for (const Arg& result : node.results) note(result);
+  }
+
+  // From here on the operand's name means what was written into it.
+  void write(const ProgramNode& node, Value* value, const AtenContext& context) {
+    const Arg* self = context.find("self");
+    if (!self || !self->is(Arg::Kind::tensor) || viewed_.count(self->name))
+      context.refuse("writes into tensors of which no view is taken", self ? self->name : node.target,
+                     "exported.run_decompositions() before saving writes into none");
+    for (const ProgramInput& input : program_.inputs)
+      if (input.name == self->name && input.kind == ProgramInput::Kind::user)
+        context.refuse("a program that leaves its inputs as they are", fmt::format("a write into '{}'", input.of_model),
+                       "return the new value instead");
+    Value* old = values_.at(self->name);
+    values_[self->name] = builder_.expand(builder_.cast(value, old->type.dtype), old->type.shape);
+  }
+
+  void bind(const std::string& name, const Outputs& outputs, std::size_t i, const AtenContext& context) {
+    if (name.empty() || i >= outputs.size() || !outputs[i]) return;
+    const auto type = program_.tensors.find(name);
+    if (type != program_.tensors.end() && !(outputs[i]->type == type->second)) {
+      const TensorType& found = outputs[i]->type;
+      // Sizes that are equal for another reason than their text are torch's word.
+      if (found.dtype != type->second.dtype || found.rank() != type->second.rank())
+        context.refuse(fmt::format("a result {}", type->second.text()), found.text(),
+                       "this is a bug of oclc; please report it");
+    }
+    values_[name] = outputs[i];
+  }
+
+  void add_outputs() {
+    std::size_t number = 0;
+    std::set<std::string> used;
+    for (const ProgramOutput& output : program_.outputs) {
+      if (!output.value.is(Arg::Kind::tensor)) continue;
+      if (!output.mutated.empty()) {
+        refuse_mutation(output);
+        continue;
+      }
+      const auto value = values_.find(output.value.name);
+      if (value == values_.end())
+        fail("results that operators of the program give", fmt::format("'{}'", output.value.name),
+             "a result that the operator does not compute here is asked for");
+      std::string name = output.value.name;
+      if (!used.insert(name).second) name += fmt::format("_{}", number);
+      graph_->add_output(name, own(value->second));
+      ++number;
+    }
+  }
+
+  // Counters may stay as they are; what a later run would read may not.
+  void refuse_mutation(const ProgramOutput& output) const {
+    const auto type = program_.tensors.find(output.value.name);
+    if (type != program_.tensors.end() && !is_float(type->second.dtype)) return;
+    fail("a program that leaves its buffers as they are", fmt::format("a new value of '{}'", output.mutated),
+         options_.training ? "save the program without run_decompositions(): batch normalisation then trains as one operator"
+                           : "export the model after model.eval(), or compile it for training");
+  }
+
+  // An output that is an input or a constant, or an output already, as a value of its own.
+  Value* own(Value* value) {
+    if (value->producer && !constant_of(value) && !graph_->is_output(value)) return value;
+    return builder_.reshape(value, value->type.shape);
+  }
+
+  const Program& program_;
+  const FindWeight& weight_;
+  const Pt2Options& options_;
+  std::unique_ptr<Module> module_ = std::make_unique<Module>();
+  std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
+  Builder builder_{*graph_};
+  Values values_;
+  std::set<std::string> viewed_;
+};
+
+}  // namespace
+
+std::unique_ptr<Module> lower_program(const Program& program, const FindWeight& weight, const Pt2Options& options) {
+  return Lowering(program, weight, options).run();
+}
+
+}  // namespace oclc::pt2

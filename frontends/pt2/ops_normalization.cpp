@@ -1,0 +1,268 @@
+// Normalisations and their gradients.
+#include "frontends/pt2/gradient.h"
+#include "frontends/pt2/onnx_call.h"
+#include "frontends/pt2/table.h"
+
+namespace oclc::pt2 {
+namespace {
+
+Value* per_channel(AtenContext& c, Value* vector, std::size_t rank) {
+  Shape shape{vector->type.elements()};
+  for (std::size_t i = 2; i < rank; ++i) shape.emplace_back(1);
+  return c.b.reshape(vector, std::move(shape));
+}
+
+// Mean and 1 / sqrt(variance + epsilon) over the axes, which stay with size 1.
+struct Moments {
+  Value *mean, *inverse, *variance;
+};
+
+Moments moments_of(AtenContext& c, Value* x, const Ints& axes, double epsilon) {
+  Value* mean = c.b.reduce("reduce_mean", x, axes, true);
+  Value* apart = c.b.sub(x, mean);
+  Value* variance = c.b.reduce("reduce_mean", c.b.mul(apart, apart), axes, true);
+  return {mean, c.b.unary("rsqrt", c.b.add(variance, epsilon)), variance};
+}
+
+Ints axes_from(std::size_t first, std::size_t rank) {
+  Ints axes;
+  for (std::size_t i = first; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
+  return axes;
+}
+
+// ---- over the last axes
+
+Value* layer_normalized(AtenContext& c, Value* x, Value* weight, Value* bias, std::size_t count, double epsilon) {
+  const std::size_t first = x->type.rank() - count;
+  const Shape normalized(x->type.shape.begin() + static_cast<std::ptrdiff_t>(first), x->type.shape.end());
+  Value* scale = weight ? weight : c.b.expand(c.b.scalar(x->type.dtype, 1), normalized);
+  return c.b.layer_norm(x, scale, bias, static_cast<std::int64_t>(first), epsilon);
+}
+
+std::size_t normalized_axes(AtenContext& c) { return c.sizes("normalized_shape").size(); }
+
+Outputs layer_norm(AtenContext& c) {
+  Value* x = c.tensor("input");
+  const double epsilon = c.real("eps", 1e-5);
+  const std::size_t count = normalized_axes(c);
+  Outputs out{layer_normalized(c, x, c.optional_tensor("weight"), c.optional_tensor("bias"), count, epsilon), nullptr, nullptr};
+  if (!c.wants(1) && !c.wants(2)) return out;
+  const Moments m = moments_of(c, x, axes_from(x->type.rank() - count, x->type.rank()), epsilon);
+  out[1] = m.mean;
+  out[2] = m.inverse;
+  return out;
+}
+
+// From mean and 1 / deviation, as the forward pass left them: x' = (x - mean) * inverse, and with d = g * weight
+// dx = inverse * (d - mean(d) - x' * mean(d * x')).
+struct Gradients {
+  Value *x, *scaled;  // of x, and g * x'
+};
+
+Gradients standardized_backward(AtenContext& c, Value* x, Value* g, Value* d, Value* mean, Value* inverse, const Ints& axes) {
+  Value* standard = c.b.mul(c.b.sub(x, mean), inverse);
+  const auto average = [&](Value* v) { return c.b.reduce("reduce_mean", v, axes, true); };
+  Value* dx = c.b.mul(inverse, c.b.sub(c.b.sub(d, average(d)), c.b.mul(standard, average(c.b.mul(d, standard)))));
+  return {dx, c.b.mul(g, standard)};
+}
+
+Value* summed(AtenContext& c, Value* x, const Ints& axes) {
+  return axes.empty() ? x : c.b.reduce("reduce_sum", x, axes, false);
+}
+
+Outputs layer_norm_backward(AtenContext& c) {
+  Value *g = c.tensor("grad_out"), *x = c.tensor("input"), *weight = c.optional_tensor("weight");
+  const std::size_t rank = x->type.rank(), first = rank - normalized_axes(c);
+  Value* d = weight ? c.b.mul(g, weight) : g;
+  const Gradients r = standardized_backward(c, x, g, d, c.tensor("mean"), c.tensor("rstd"), axes_from(first, rank));
+  Ints outer = axes_from(0, first);
+  return {r.x, weight ? summed(c, r.scaled, outer) : nullptr, c.has("bias") ? summed(c, g, outer) : nullptr};
+}
+
+Outputs rms_norm(AtenContext& c) {
+  Value *x = c.tensor("input"), *weight = c.optional_tensor("weight");
+  const std::size_t first = x->type.rank() - normalized_axes(c);
+  const Shape normalized(x->type.shape.begin() + static_cast<std::ptrdiff_t>(first), x->type.shape.end());
+  const double epsilon = c.real("eps", x->type.dtype == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07);
+  Value* scale = weight ? weight : c.b.expand(c.b.scalar(x->type.dtype, 1), normalized);
+  Outputs out{c.b.rms_norm(x, scale, static_cast<std::int64_t>(first), epsilon), nullptr};
+  if (c.wants(1))
+    out[1] =
+        c.b.unary("rsqrt", c.b.add(c.b.reduce("reduce_mean", c.b.mul(x, x), axes_from(first, x->type.rank()), true), epsilon));
+  return out;
+}
+
+// ---- over groups of channels
+
+Value* grouped(AtenContext& c, Value* x, std::int64_t groups) {
+  const Shape& s = x->type.shape;
+  const Expr rest = floor_div(product(std::span<const Expr>(s).subspan(1)), Expr(groups));
+  return c.b.reshape(x, {s[0], Expr(groups), rest});
+}
+
+Value* group_normalized(AtenContext& c, Value* x, Value* weight, Value* bias, std::int64_t groups, double epsilon) {
+  const Shape shape = x->type.shape;
+  Value* y = c.b.reshape(layer_normalized(c, grouped(c, x, groups), nullptr, nullptr, 1, epsilon), shape);
+  if (weight) y = c.b.mul(y, per_channel(c, weight, shape.size()));
+  return bias ? c.b.add(y, per_channel(c, bias, shape.size())) : y;
+}
+
+Outputs group_norm(AtenContext& c) {
+  Value* x = c.tensor("input");
+  const bool whole = c.core() == "whole";
+  const std::int64_t groups = c.integer(whole ? "num_groups" : "group");
+  const double epsilon = c.real("eps", 1e-5);
+  Outputs out{group_normalized(c, x, c.optional_tensor("weight"), c.optional_tensor("bias"), groups, epsilon), nullptr,
+              nullptr};
+  if (!c.wants(1) && !c.wants(2)) return out;
+  const Moments m = moments_of(c, grouped(c, x, groups), {2}, epsilon);
+  out[1] = c.b.reshape(m.mean, c.result(1).shape);
+  out[2] = c.b.reshape(m.inverse, c.result(2).shape);
+  return out;
+}
+
+Outputs group_norm_backward(AtenContext& c) {
+  Value *g = c.tensor("grad_out"), *x = c.tensor("input"), *weight = c.optional_tensor("weight");
+  const std::int64_t groups = c.integer("group");
+  const Shape shape = x->type.shape;
+  Value* d = weight ? c.b.mul(g, per_channel(c, weight, shape.size())) : g;
+  const auto statistic = [&](const char* name) { return c.b.reshape(c.tensor(name), {shape[0], Expr(groups), Expr(1)}); };
+  const Gradients r = standardized_backward(c, grouped(c, x, groups), grouped(c, g, groups), grouped(c, d, groups),
+                                            statistic("mean"), statistic("rstd"), {2});
+  Ints outer{0};
+  for (std::size_t i = 2; i < shape.size(); ++i) outer.push_back(static_cast<std::int64_t>(i));
+  return {c.b.reshape(r.x, shape), summed(c, c.b.reshape(r.scaled, shape), outer), summed(c, g, outer)};
+}
+
+// ---- over the batch
+
+struct Batch {
+  Value *x, *weight, *bias, *mean, *variance;
+  double momentum, epsilon;
+};
+
+Batch batch_of(AtenContext& c) {
+  Batch n{c.tensor("input"),
+          c.optional_tensor("weight"),
+          c.optional_tensor("bias"),
+          c.optional_tensor("running_mean"),
+          c.optional_tensor("running_var"),
+          c.real("momentum", 0.1),
+          c.real("eps", 1e-5)};
+  const Expr& channels = n.x->type.shape.at(1);
+  const DType dtype = n.x->type.dtype;
+  if (!n.weight) n.weight = c.b.expand(c.b.scalar(dtype, 1), {channels});
+  if (!n.bias) n.bias = c.b.expand(c.b.scalar(dtype, 0), {channels});
+  return n;
+}
+
+Value* with_statistics(AtenContext& c, const Batch& n, Value* mean, Value* inverse) {
+  const std::size_t rank = n.x->type.rank();
+  const DType dtype = n.x->type.dtype;
+  Value* factor = c.b.mul(c.b.cast(n.weight, inverse->type.dtype), inverse);
+  Value* shift = c.b.sub(c.b.cast(n.bias, inverse->type.dtype), c.b.mul(mean, factor));
+  return c.b.fma(n.x, per_channel(c, c.b.cast(factor, dtype), rank), per_channel(c, c.b.cast(shift, dtype), rank));
+}
+
+Value* frozen(AtenContext& c, const Batch& n) {
+  return with_statistics(c, n, n.mean, c.b.unary("rsqrt", c.b.add(n.variance, n.epsilon)));
+}
+
+Ints all_but_channels(std::size_t rank) {
+  Ints axes = axes_from(1, rank);
+  axes[0] = 0;
+  for (std::size_t i = 2; i < rank; ++i) axes[i - 1] = static_cast<std::int64_t>(i);
+  return axes;
+}
+
+Outputs frozen_batch_norm(AtenContext& c) {
+  const Batch n = batch_of(c);
+  Value* nothing = c.b.constant(HostTensor(n.x->type.dtype, {0}));
+  return {frozen(c, n), nothing, nothing};
+}
+
+// result, mean of the batch, 1 / its deviation, and the new running statistics if there are any.
+Outputs training_batch_norm(AtenContext& c) {
+  const Batch n = batch_of(c);
+  if (!c.flag("training", true)) {
+    Value* nothing = c.b.constant(HostTensor(n.x->type.dtype, {0}));
+    return {frozen(c, n), nothing, nothing, n.mean, n.variance};
+  }
+  const std::size_t rank = n.x->type.rank();
+  const Ints axes = all_but_channels(rank);
+  const Shape channels{n.x->type.shape[1]};
+  const Moments m = moments_of(c, n.x, axes, n.epsilon);
+  Value *mean = c.b.reshape(m.mean, channels), *inverse = c.b.reshape(m.inverse, channels);
+  Outputs out{with_statistics(c, n, mean, inverse), mean, inverse};
+  if (!n.mean || !n.variance) return out;
+  Expr count = 1;
+  for (const std::int64_t a : axes) count *= n.x->type.shape[static_cast<std::size_t>(a)];
+  const DType dtype = n.mean->type.dtype;
+  Value* elements = c.b.cast(c.b.exprs({count}, {}), dtype);
+  Value* unbiased = c.b.mul(c.b.cast(c.b.reshape(m.variance, channels), dtype),
+                            c.b.div(elements, c.b.max(c.b.add(elements, -1), c.b.scalar(dtype, 1))));
+  const auto next = [&](Value* old, Value* fresh) {
+    return c.b.add(c.b.mul(old, 1 - n.momentum), c.b.mul(c.b.cast(fresh, dtype), n.momentum));
+  };
+  out.push_back(next(n.mean, mean));
+  out.push_back(next(n.variance, unbiased));
+  return out;
+}
+
+// torch.export's: the entry point decides whether it trains.
+Outputs batch_norm(AtenContext& c) {
+  const Batch n = batch_of(c);
+  if (c.training() && n.mean && n.variance)
+    return {c.b.call("batch_norm", {n.x, n.weight, n.bias, n.mean, n.variance},
+                     {{"epsilon", n.epsilon}, {"momentum", 1 - n.momentum}})};
+  if (!c.flag("training")) return {frozen(c, n)};
+  return {training_batch_norm(c)[0]};
+}
+
+Outputs batch_norm_backward(AtenContext& c) {
+  Value *g = c.tensor("grad_out"), *x = c.tensor("input"), *weight = c.optional_tensor("weight");
+  const std::size_t rank = x->type.rank();
+  const Ints axes = all_but_channels(rank);
+  Value* d = weight ? c.b.mul(g, per_channel(c, weight, rank)) : g;
+  if (!c.flag("train")) {
+    Value* mean = per_channel(c, c.tensor("running_mean"), rank);
+    Value* inverse = per_channel(c, c.b.unary("rsqrt", c.b.add(c.tensor("running_var"), c.real("eps"))), rank);
+    Value* scaled = c.b.mul(g, c.b.mul(c.b.sub(x, mean), inverse));
+    return {c.b.mul(d, inverse), summed(c, scaled, axes), summed(c, g, axes)};
+  }
+  const Gradients r = standardized_backward(c, x, g, d, per_channel(c, c.tensor("save_mean"), rank),
+                                            per_channel(c, c.tensor("save_invstd"), rank), axes);
+  return {r.x, summed(c, r.scaled, axes), summed(c, g, axes)};
+}
+
+Outputs instance_norm(AtenContext& c) {
+  Value* x = c.tensor("input");
+  if (!c.flag("use_input_stats", true)) c.refuse("instance normalisation by the input's statistics", "running ones");
+  const Expr& channels = x->type.shape.at(1);
+  if (!channels.is_constant()) c.refuse("a known number of channels", x->type.text());
+  return {
+      group_normalized(c, x, c.optional_tensor("weight"), c.optional_tensor("bias"), channels.value(), c.real("eps", 1e-5))};
+}
+
+constexpr OpRow kNormalizationRows[] = {
+    {"aten.layer_norm.default", layer_norm},
+    {"aten.native_layer_norm.default", layer_norm},
+    {"aten.native_layer_norm_backward.default", layer_norm_backward},
+    {"aten.rms_norm.default", rms_norm},
+    {"aten._fused_rms_norm.default", rms_norm},
+    {"aten.group_norm.default", group_norm, "whole"},
+    {"aten.native_group_norm.default", group_norm},
+    {"aten.native_group_norm_backward.default", group_norm_backward},
+    {"aten.instance_norm.default", instance_norm},
+    {"aten.batch_norm.default", batch_norm},
+    {"aten._native_batch_norm_legit_no_training.default", frozen_batch_norm},
+    {"aten._native_batch_norm_legit_functional.default", training_batch_norm},
+    {"aten._native_batch_norm_legit.no_stats", training_batch_norm},
+    {"aten.native_batch_norm_backward.default", batch_norm_backward},
+};
+
+}  // namespace
+
+std::span<const OpRow> normalization_rows() { return kNormalizationRows; }
+
+}  // namespace oclc::pt2

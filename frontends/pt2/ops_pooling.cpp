@@ -1,0 +1,197 @@
+// Pooling and its gradients.
+#include <functional>
+
+#include "frontends/pt2/gradient.h"
+#include "frontends/pt2/onnx_call.h"
+#include "frontends/pt2/table.h"
+
+namespace oclc::pt2 {
+namespace {
+
+std::size_t spatial_axes(AtenContext& c) {
+  const std::string_view kind = c.core();
+  return kind.ends_with("1") ? 1 : kind.ends_with("3") ? 3 : 2;
+}
+
+// An input without the batch is one of a batch of 1.
+Outputs pooled_with_batch(AtenContext& c, Value* x, std::size_t axes, const std::function<Outputs(Value*)>& pool) {
+  if (x->type.rank() == axes + 2) return pool(x);
+  Shape shape = x->type.shape;
+  shape.insert(shape.begin(), Expr(1));
+  Outputs out = pool(c.b.reshape(x, shape));
+  for (Value*& y : out)
+    if (y) y = c.b.reshape(y, Shape(y->type.shape.begin() + 1, y->type.shape.end()));
+  return out;
+}
+
+PoolOptions window_of(AtenContext& c, std::size_t axes) {
+  PoolOptions o;
+  o.kernel = c.repeated("kernel_size", axes, 1);
+  o.strides = c.integers("stride").empty() ? o.kernel : c.repeated("stride", axes, 1);
+  o.dilations = c.repeated("dilation", axes, 1);
+  o.pads = c.repeated("padding", axes, 0);
+  o.pads.insert(o.pads.end(), o.pads.begin(), o.pads.begin() + static_cast<std::ptrdiff_t>(axes));
+  o.ceil_mode = c.flag("ceil_mode");
+  o.count_include_pad = c.flag("count_include_pad", true);
+  return o;
+}
+
+Outputs max_pool(AtenContext& c) {
+  const std::size_t axes = spatial_axes(c);
+  const PoolOptions o = window_of(c, axes);
+  return pooled_with_batch(c, c.tensor("self"), axes, [&](Value* x) -> Outputs {
+    if (!c.wants(1)) return {c.b.max_pool(x, o), nullptr};
+    Outputs out = onnx_call(c, "MaxPool", {x},
+                            {{"kernel_shape", o.kernel},
+                             {"strides", o.strides},
+                             {"dilations", o.dilations},
+                             {"pads", o.pads},
+                             {"ceil_mode", std::int64_t{o.ceil_mode}}},
+                            2);
+    // torch counts within a plane.
+    const Expr plane = product(std::span<const Expr>(x->type.shape).subspan(2));
+    out[1] = c.b.call("mod", {out[1], c.b.exprs({plane}, {})});
+    return out;
+  });
+}
+
+Outputs max_pool_backward(AtenContext& c) {
+  const std::size_t axes = spatial_axes(c);
+  const PoolOptions o = window_of(c, axes);
+  return gradients_of(c, {c.tensor("self")}, c.tensor("grad_output"), [&](const std::vector<Value*>& own) {
+    return pooled_with_batch(c, own[0], axes, [&](Value* x) -> Outputs { return {c.b.max_pool(x, o)}; })[0];
+  });
+}
+
+Value* averaged(AtenContext& c, Value* x, std::size_t axes) {
+  PoolOptions o = window_of(c, axes);
+  double count = 1;
+  for (const std::int64_t k : o.kernel) count *= static_cast<double>(k);
+  if (!c.has("divisor_override")) return c.b.avg_pool(x, o);
+  if (o.ceil_mode) c.refuse("divisor_override without ceil_mode", "both");
+  o.count_include_pad = true;
+  return c.b.mul(c.b.avg_pool(x, o), count / c.real("divisor_override"));
+}
+
+Outputs average_pool(AtenContext& c) {
+  const std::size_t axes = spatial_axes(c);
+  return pooled_with_batch(c, c.tensor("self"), axes, [&](Value* x) -> Outputs { return {averaged(c, x, axes)}; });
+}
+
+Outputs average_pool_backward(AtenContext& c) {
+  const std::size_t axes = spatial_axes(c);
+  return gradients_of(c, {c.tensor("self")}, c.tensor("grad_output"), [&](const std::vector<Value*>& own) {
+    return pooled_with_batch(c, own[0], axes, [&](Value* x) -> Outputs { return {averaged(c, x, axes)}; })[0];
+  });
+}
+
+// Window i of `out` of them over `in` elements: from floor(i * in / out) to ceil((i + 1) * in / out). As a product with the
+// matrix [out, in] of the shares.
+Value* adapted_axis(AtenContext& c, Value* x, std::size_t axis, std::int64_t in, std::int64_t out) {
+  HostTensor shares(DType::f32, {out, in});
+  for (std::int64_t i = 0; i < out; ++i) {
+    const std::int64_t begin = i * in / out, end = ((i + 1) * in + out - 1) / out;
+    for (std::int64_t k = begin; k < end; ++k) shares.set(i * in + k, 1 / static_cast<double>(end - begin));
+  }
+  Ints perm;
+  for (std::size_t i = 0; i < x->type.rank(); ++i)
+    if (i != axis) perm.push_back(static_cast<std::int64_t>(i));
+  perm.push_back(static_cast<std::int64_t>(axis));
+  Value* last = c.b.transpose(x, perm);
+  Value* y = c.b.matmul(last, c.b.cast(c.b.constant(std::move(shares)), x->type.dtype), false, true);
+  Ints back(perm.size());
+  for (std::size_t i = 0; i < perm.size(); ++i) back[static_cast<std::size_t>(perm[i])] = static_cast<std::int64_t>(i);
+  return c.b.transpose(y, back);
+}
+
+Value* adapted(AtenContext& c, Value* x, const Shape& sizes) {
+  const std::size_t first = x->type.rank() - sizes.size();
+  PoolOptions even;
+  bool ones = true, divides = true;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Expr &in = x->type.shape[first + i], &out = sizes[i];
+    ones = ones && out == Expr(1);
+    divides = divides && in.is_constant() && out.is_constant() && in.value() % out.value() == 0;
+    if (divides) even.kernel.push_back(in.value() / out.value());
+  }
+  if (ones) {
+    Ints axes;
+    for (std::size_t i = first; i < x->type.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+    return c.b.reduce("reduce_mean", x, axes, true);
+  }
+  if (divides && first == 2) {
+    even.strides = even.kernel;
+    return c.b.avg_pool(x, even);
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const Expr &in = x->type.shape[first + i], &out = sizes[i];
+    if (!in.is_constant() || !out.is_constant()) c.refuse("sizes known when compiling for adaptive pooling", x->type.text());
+    if (!(in == out)) x = adapted_axis(c, x, first + i, in.value(), out.value());
+  }
+  return x;
+}
+
+Outputs adaptive_average(AtenContext& c) {
+  const std::size_t axes = spatial_axes(c);
+  const Shape& shape = c.result().shape;
+  return {adapted(c, c.tensor("self"), Shape(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end()))};
+}
+
+Outputs adaptive_average_backward(AtenContext& c) {
+  const std::size_t axes = spatial_axes(c);
+  Value* g = c.tensor("grad_output");
+  const Shape& shape = g->type.shape;
+  const Shape sizes(shape.end() - static_cast<std::ptrdiff_t>(axes), shape.end());
+  return gradients_of(c, {c.tensor("self")}, g, [&](const std::vector<Value*>& own) { return adapted(c, own[0], sizes); });
+}
+
+// The places that the forward pass chose.
+Outputs adaptive_max(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const std::size_t axes = spatial_axes(c);
+  const Shape& result = c.result().shape;
+  PoolOptions o;
+  for (std::size_t i = 0; i < axes; ++i) {
+    const Expr &in = x->type.shape[x->type.rank() - axes + i], &out = result[result.size() - axes + i];
+    if (!in.is_constant() || !out.is_constant() || in.value() % out.value() != 0)
+      c.refuse("adaptive maximum pooling of sizes that divide", x->type.text() + " to " + text_of(result));
+    o.kernel.push_back(in.value() / out.value());
+  }
+  o.strides = o.kernel;
+  return pooled_with_batch(c, x, axes, [&](Value* y) -> Outputs {
+    if (!c.wants(1)) return {c.b.max_pool(y, o), nullptr};
+    Outputs out = onnx_call(c, "MaxPool", {y}, {{"kernel_shape", o.kernel}, {"strides", o.strides}}, 2);
+    const Expr plane = product(std::span<const Expr>(y->type.shape).subspan(2));
+    out[1] = c.b.call("mod", {out[1], c.b.exprs({plane}, {})});
+    return out;
+  });
+}
+
+constexpr OpRow kPoolingRows[] = {
+    {"aten.max_pool1d.default", max_pool, "1"},
+    {"aten.max_pool2d.default", max_pool, "2"},
+    {"aten.max_pool3d.default", max_pool, "3"},
+    {"aten.max_pool2d_with_indices.default", max_pool, "2"},
+    {"aten.max_pool3d_with_indices.default", max_pool, "3"},
+    {"aten.max_pool2d_with_indices_backward.default", max_pool_backward, "2"},
+    {"aten.max_pool3d_with_indices_backward.default", max_pool_backward, "3"},
+    {"aten.avg_pool1d.default", average_pool, "1"},
+    {"aten.avg_pool2d.default", average_pool, "2"},
+    {"aten.avg_pool3d.default", average_pool, "3"},
+    {"aten.avg_pool2d_backward.default", average_pool_backward, "2"},
+    {"aten.avg_pool3d_backward.default", average_pool_backward, "3"},
+    {"aten.adaptive_avg_pool1d.default", adaptive_average, "1"},
+    {"aten.adaptive_avg_pool2d.default", adaptive_average, "2"},
+    {"aten.adaptive_avg_pool3d.default", adaptive_average, "3"},
+    {"aten._adaptive_avg_pool2d.default", adaptive_average, "2"},
+    {"aten._adaptive_avg_pool3d.default", adaptive_average, "3"},
+    {"aten._adaptive_avg_pool2d_backward.default", adaptive_average_backward, "2"},
+    {"aten._adaptive_avg_pool3d_backward.default", adaptive_average_backward, "3"},
+    {"aten.adaptive_max_pool2d.default", adaptive_max, "2"},
+};
+
+}  // namespace
+
+std::span<const OpRow> pooling_rows() { return kPoolingRows; }
+
+}  // namespace oclc::pt2

@@ -1,0 +1,137 @@
+// Reductions and running sums.
+#include <cmath>
+
+#include "frontends/pt2/onnx_call.h"
+#include "frontends/pt2/table.h"
+
+namespace oclc::pt2 {
+namespace {
+
+// The dimensions that `dim` names, whether it is a number or a list; all if it is absent or empty.
+Ints reduced_axes(AtenContext& c, std::size_t rank) { return c.axes("dim", rank); }
+
+Value* over(AtenContext& c, std::string_view op, Value* x, const Ints& axes, bool keepdims) {
+  return axes.empty() ? x : c.b.reduce(op, x, axes, keepdims);
+}
+
+Outputs reduce(AtenContext& c) {
+  const DType dtype = c.result().dtype;
+  Value* x = c.b.cast(c.tensor("self"), dtype);
+  const Ints axes = reduced_axes(c, x->type.rank());
+  if (dtype != DType::boolean) return {over(c, c.core(), x, axes, c.flag("keepdim"))};
+  // The largest and the smallest of truth values.
+  return {c.b.cast(over(c, c.core(), c.b.cast(x, DType::i32), axes, c.flag("keepdim")), DType::boolean)};
+}
+
+Outputs truth(AtenContext& c) {
+  Value* x = c.b.cast(c.b.cast(c.tensor("self"), DType::boolean), DType::i32);
+  return {c.b.cast(over(c, c.core(), x, reduced_axes(c, x->type.rank()), c.flag("keepdim")), DType::boolean)};
+}
+
+Outputs arg(AtenContext& c) {
+  Value* x = c.tensor("self");
+  if (x->type.dtype == DType::boolean) x = c.b.cast(x, DType::u8);
+  if (!c.has("dim") || x->type.rank() == 0) {
+    Value* flat = c.b.reshape(x, {x->type.elements()});
+    return {c.b.reshape(c.b.arg(c.core(), flat, 0, false), c.result().shape)};
+  }
+  return {c.b.arg(c.core(), x, c.axis(c.integer("dim"), x->type.rank()), c.flag("keepdim"))};
+}
+
+Outputs extreme_along(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const bool largest = c.core() == "max";
+  if (x->type.rank() == 0) return {x, c.b.scalar(DType::i64, 0)};
+  Value* numbers = x->type.dtype == DType::boolean ? c.b.cast(x, DType::u8) : x;
+  const std::int64_t axis = c.axis(c.integer("dim"), x->type.rank());
+  const bool keepdims = c.flag("keepdim");
+  Value* best = c.b.reduce(largest ? "reduce_max" : "reduce_min", numbers, {axis}, keepdims);
+  return {c.b.cast(best, x->type.dtype), c.b.arg(largest ? "argmax" : "argmin", numbers, axis, keepdims)};
+}
+
+// Mean of the squared distances from the mean, times n / (n - correction).
+Outputs variance(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const Ints axes = reduced_axes(c, x->type.rank());
+  const bool keepdims = c.flag("keepdim");
+  const Arg* given = c.find("correction");
+  const double correction = given ? c.real("correction") : c.flag("unbiased", true) ? 1 : 0;
+  Value* mean = over(c, "reduce_mean", x, axes, true);
+  Value* apart = c.b.sub(x, mean);
+  Value* sum = over(c, "reduce_sum", c.b.mul(apart, apart), axes, keepdims);
+  Expr count = 1;
+  for (const std::int64_t a : axes) count *= x->type.shape[static_cast<std::size_t>(a)];
+  Value* divisor = c.b.add(c.b.cast(c.b.exprs({count}, {}), x->type.dtype), -correction);
+  Value* result = c.b.div(sum, c.b.max(divisor, c.b.scalar(x->type.dtype, 0)));
+  if (c.core() == "std") result = c.b.sqrt(result);
+  return {result, c.wants(1) ? over(c, "reduce_mean", x, axes, keepdims) : nullptr};
+}
+
+Outputs cumulative(AtenContext& c) {
+  Value* x = c.b.cast(c.tensor("self"), c.result().dtype);
+  if (x->type.rank() == 0) return {x};
+  const std::int64_t axis = c.axis(c.integer("dim"), x->type.rank());
+  if (c.core() == "sum") return {c.b.cumsum(x, axis)};
+  return onnx_call(c, "CumProd", {x, c.b.ints({axis})});
+}
+
+Outputs log_sum_exp(AtenContext& c) {
+  Value* x = c.b.cast(c.tensor("self"), c.result().dtype);
+  const Ints axes = reduced_axes(c, x->type.rank());
+  if (axes.empty()) return {x};
+  return onnx_call(c, "ReduceLogSumExp", {x, c.b.ints(axes)}, {{"keepdims", std::int64_t{c.flag("keepdim")}}});
+}
+
+Outputs vector_norm(AtenContext& c) {
+  Value* x = c.b.unary("abs", c.b.cast(c.tensor("self"), c.result().dtype));
+  const Ints axes = reduced_axes(c, x->type.rank());
+  const bool keepdims = c.flag("keepdim");
+  const double order = c.real("ord", 2);
+  if (std::isinf(order)) return {over(c, order > 0 ? "reduce_max" : "reduce_min", x, axes, keepdims)};
+  if (order == 2) return {c.b.sqrt(over(c, "reduce_sum", c.b.mul(x, x), axes, keepdims))};
+  if (order == 1) return {over(c, "reduce_sum", x, axes, keepdims)};
+  if (order == 0) {
+    Value* counts = c.b.unary("not", c.b.call("equal", {x, c.b.scalar(x->type.dtype, 0)}));
+    return {over(c, "reduce_sum", c.b.cast(counts, x->type.dtype), axes, keepdims)};
+  }
+  Value* sum = over(c, "reduce_sum", c.b.pow(x, c.b.scalar(x->type.dtype, order)), axes, keepdims);
+  return {c.b.pow(sum, c.b.scalar(x->type.dtype, 1 / order))};
+}
+
+constexpr OpRow kReductionRows[] = {
+    {"aten.sum.default", reduce, "reduce_sum"},
+    {"aten.sum.dim_IntList", reduce, "reduce_sum"},
+    {"aten.mean.default", reduce, "reduce_mean"},
+    {"aten.mean.dim", reduce, "reduce_mean"},
+    {"aten.prod.default", reduce, "reduce_prod"},
+    {"aten.prod.dim_int", reduce, "reduce_prod"},
+    {"aten.amax.default", reduce, "reduce_max"},
+    {"aten.amin.default", reduce, "reduce_min"},
+    {"aten.max.default", reduce, "reduce_max"},
+    {"aten.min.default", reduce, "reduce_min"},
+    {"aten.any.default", truth, "reduce_max"},
+    {"aten.any.dim", truth, "reduce_max"},
+    {"aten.any.dims", truth, "reduce_max"},
+    {"aten.all.default", truth, "reduce_min"},
+    {"aten.all.dim", truth, "reduce_min"},
+    {"aten.argmax.default", arg, "argmax"},
+    {"aten.argmin.default", arg, "argmin"},
+    {"aten.max.dim", extreme_along, "max"},
+    {"aten.min.dim", extreme_along, "min"},
+    {"aten.var.default", variance, "var"},
+    {"aten.var.correction", variance, "var"},
+    {"aten.var.dim", variance, "var"},
+    {"aten.std.correction", variance, "std"},
+    {"aten.std.dim", variance, "std"},
+    {"aten.var_mean.correction", variance, "var"},
+    {"aten.cumsum.default", cumulative, "sum"},
+    {"aten.cumprod.default", cumulative, "prod"},
+    {"aten.logsumexp.default", log_sum_exp},
+    {"aten.linalg_vector_norm.default", vector_norm},
+};
+
+}  // namespace
+
+std::span<const OpRow> reduction_rows() { return kReductionRows; }
+
+}  // namespace oclc::pt2

@@ -1,0 +1,133 @@
+// Resizing and sampling, distances, folds.
+#include "frontends/pt2/gradient.h"
+#include "frontends/pt2/onnx_call.h"
+#include "frontends/pt2/table.h"
+
+namespace oclc::pt2 {
+namespace {
+
+// Sizes as torch found them; scales, where they are given, place the samples.
+Value* resized(AtenContext& c, Value* x, const Shape& result) {
+  const std::size_t rank = x->type.rank();
+  Ints sizes;
+  for (const Expr& e : result) {
+    if (!e.is_constant()) c.refuse("sizes known when compiling for a resize", text_of(result));
+    sizes.push_back(e.value());
+  }
+  const bool nearest = c.core().starts_with("nearest"), cubic = c.core() == "cubic";
+  const bool corners = !nearest && c.flag("align_corners");
+  std::vector<double> scales = c.reals("scale_factors");
+  if (scales.empty())
+    for (const char* name : {"scales_d", "scales_h", "scales_w", "scales"})
+      if (c.has(name)) scales.push_back(c.real(name));
+  std::vector<OnnxAttribute> attributes = {
+      {"mode", std::string(nearest ? "nearest"
+                           : cubic ? "cubic"
+                                   : "linear")},
+      {"coordinate_transformation_mode", std::string(corners                 ? "align_corners"
+                                                     : c.core() == "nearest" ? "asymmetric"
+                                                     : nearest               ? "half_pixel"
+                                                                             : "pytorch_half_pixel")},
+  };
+  if (nearest) attributes.push_back({"nearest_mode", std::string(c.core() == "nearest" ? "floor" : "round_prefer_ceil")});
+  if (cubic) attributes.push_back({"cubic_coeff_a", -0.75});
+  if (scales.size() == rank - 2 && !corners) {
+    // ONNX rounds sizes down as torch does.
+    std::vector<float> all(2, 1.0F);
+    for (const double s : scales) all.push_back(static_cast<float>(s));
+    const auto count = static_cast<std::int64_t>(all.size());
+    Value* y = onnx_call(c, "Resize", {x, nullptr, c.b.floats(all, {count})}, attributes)[0];
+    if (y->type.shape == result) return y;
+  }
+  return onnx_call(c, "Resize", {x, nullptr, nullptr, c.b.ints(sizes)}, attributes)[0];
+}
+
+Outputs resize(AtenContext& c) { return {resized(c, c.tensor(c.has("self") ? "self" : "input"), c.result().shape)}; }
+
+// `input_size` is the shape of what was resized.
+Outputs resize_backward(AtenContext& c) {
+  Value* g = c.tensor("grad_output");
+  Value* x = c.b.expand(c.b.scalar(g->type.dtype, 0), c.sizes("input_size"));
+  return gradients_of(c, {x}, g, [&](const std::vector<Value*>& own) { return resized(c, own[0], g->type.shape); });
+}
+
+Outputs grid_sample(AtenContext& c) {
+  const std::int64_t mode = c.integer("interpolation_mode"), padding = c.integer("padding_mode");
+  if (mode < 0 || mode > 2 || padding < 0 || padding > 2) c.refuse("a known mode of interpolation and padding");
+  const char* modes[] = {"linear", "nearest", "cubic"};
+  const char* paddings[] = {"zeros", "border", "reflection"};
+  return onnx_call(c, "GridSample", {c.tensor("input"), c.tensor("grid")},
+                   {{"mode", std::string(modes[mode])},
+                    {"padding_mode", std::string(paddings[padding])},
+                    {"align_corners", std::int64_t{c.flag("align_corners")}}});
+}
+
+// x[.., P, D] and y[.., R, D]: [.., P, R]. By products where p is 2 would lose digits of near points: by differences.
+Outputs distances(AtenContext& c) {
+  Value *x = c.tensor("x1"), *y = c.tensor("x2");
+  const double p = c.real("p");
+  const auto apart = [&](Value* v, std::size_t behind) {
+    Shape shape = v->type.shape;
+    shape.insert(shape.end() - static_cast<std::ptrdiff_t>(behind), Expr(1));
+    return c.b.reshape(v, std::move(shape));
+  };
+  Value* d = c.b.unary("abs", c.b.sub(apart(x, 1), apart(y, 2)));
+  const auto last = static_cast<std::int64_t>(d->type.rank()) - 1;
+  const auto sum = [&](Value* v) { return c.b.reduce("reduce_sum", v, {last}, false); };
+  if (p == 2) return {c.b.sqrt(sum(c.b.mul(d, d)))};
+  if (p == 1) return {sum(d)};
+  if (p == 0) return {sum(c.b.cast(c.b.call("greater", {d, c.b.scalar(d->type.dtype, 0)}), d->type.dtype))};
+  if (p > 1e30) return {c.b.reduce("reduce_max", d, {last}, false)};
+  return {c.b.pow(sum(c.b.pow(d, c.b.scalar(d->type.dtype, p))), c.b.scalar(d->type.dtype, 1 / p))};
+}
+
+Outputs fold(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const bool alone = x->type.rank() == 2;
+  if (alone) x = c.b.reshape(x, {Expr(1), x->type.shape[0], x->type.shape[1]});
+  const Ints padding = c.repeated("padding", 2, 0);
+  Value* y = onnx_call(c, "Col2Im", {x, c.b.ints(c.integers("output_size")), c.b.ints(c.integers("kernel_size"))},
+                       {{"dilations", c.repeated("dilation", 2, 1)},
+                        {"pads", Ints{padding[0], padding[1], padding[0], padding[1]}},
+                        {"strides", c.repeated("stride", 2, 1)}})[0];
+  return {c.b.reshape(y, c.result().shape)};
+}
+
+Outputs pixel_shuffle(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const std::int64_t r = c.integer("upscale_factor");
+  const Shape& result = c.result().shape;
+  const std::size_t rank = result.size();
+  const Expr rows = x->type.shape[rank - 2], columns = x->type.shape[rank - 1], channels = result[rank - 3];
+  const Expr batch = product(std::span<const Expr>(result).first(rank - 3));
+  Value* y = c.b.transpose(c.b.reshape(x, {batch, channels, Expr(r), Expr(r), rows, columns}), {0, 1, 4, 2, 5, 3});
+  return {c.b.reshape(y, result)};
+}
+
+constexpr OpRow kSamplingRows[] = {
+    {"aten.upsample_nearest1d.vec", resize, "nearest"},
+    {"aten.upsample_nearest2d.vec", resize, "nearest"},
+    {"aten.upsample_nearest3d.vec", resize, "nearest"},
+    {"aten.upsample_nearest1d.default", resize, "nearest"},
+    {"aten.upsample_nearest2d.default", resize, "nearest"},
+    {"aten.upsample_bilinear2d.vec", resize, "linear"},
+    {"aten.upsample_bilinear2d.default", resize, "linear"},
+    {"aten.upsample_linear1d.vec", resize, "linear"},
+    {"aten.upsample_trilinear3d.vec", resize, "linear"},
+    {"aten.upsample_bicubic2d.vec", resize, "cubic"},
+    {"aten.upsample_bicubic2d.default", resize, "cubic"},
+    {"aten.upsample_nearest2d_backward.default", resize_backward, "nearest"},
+    {"aten.upsample_bilinear2d_backward.default", resize_backward, "linear"},
+    {"aten.upsample_bicubic2d_backward.default", resize_backward, "cubic"},
+    {"aten.grid_sampler_2d.default", grid_sample},
+    {"aten.grid_sampler.default", grid_sample},
+    {"aten._cdist_forward.default", distances},
+    {"aten.col2im.default", fold},
+    {"aten.pixel_shuffle.default", pixel_shuffle},
+};
+
+}  // namespace
+
+std::span<const OpRow> sampling_rows() { return kSamplingRows; }
+
+}  // namespace oclc::pt2

@@ -1,0 +1,371 @@
+// Views, and what moves elements without computing. Shapes are those that torch found.
+#include <algorithm>
+#include <numeric>
+
+#include "compiler/ops/shape_rules.h"
+#include "frontends/pt2/onnx_call.h"
+#include "frontends/pt2/table.h"
+
+namespace oclc::pt2 {
+namespace {
+
+Outputs same(AtenContext& c) { return {c.tensor("self")}; }
+
+Outputs reshape(AtenContext& c) { return {c.b.reshape(c.tensor("self"), c.result().shape)}; }
+
+Outputs expand(AtenContext& c) { return {c.b.expand(c.tensor("self"), c.result().shape)}; }
+
+Ints all_axes(std::size_t rank) {
+  Ints perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  return perm;
+}
+
+Value* reordered(AtenContext& c, Value* x, const Ints& perm) {
+  return std::is_sorted(perm.begin(), perm.end()) ? x : c.b.transpose(x, perm);
+}
+
+Outputs permute(AtenContext& c) {
+  Value* x = c.tensor("self");
+  Ints perm = c.integers("dims");
+  for (std::int64_t& a : perm) a = c.axis(a, x->type.rank());
+  return {reordered(c, x, perm)};
+}
+
+Outputs transpose(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const std::size_t rank = x->type.rank();
+  Ints perm = all_axes(rank);
+  if (rank < 2) return {x};
+  const bool matrix = c.core() == "t";
+  const std::int64_t first = matrix ? 0 : c.axis(c.integer("dim0"), rank),
+                     second = matrix ? 1 : c.axis(c.integer("dim1"), rank);
+  std::swap(perm[static_cast<std::size_t>(first)], perm[static_cast<std::size_t>(second)]);
+  return {reordered(c, x, perm)};
+}
+
+Value* taken(AtenContext& c, Value* x, std::int64_t axis, Expr index) {
+  const Expr& size = x->type.shape[static_cast<std::size_t>(axis)];
+  if (known_less(index, Expr(0))) index = index + size;
+  Shape shape = x->type.shape;
+  shape.erase(shape.begin() + axis);
+  return c.b.reshape(c.b.slice_axis(x, axis, index, Expr(1)), std::move(shape));
+}
+
+Outputs select(AtenContext& c) {
+  Value* x = c.tensor("self");
+  return {taken(c, x, c.axis(c.integer("dim"), x->type.rank()), c.size("index"))};
+}
+
+struct Cut {
+  std::int64_t axis, step;
+  SliceRange range;
+};
+
+Cut cut_of(AtenContext& c, const Value* x) {
+  const std::int64_t axis = c.axis(c.integer("dim", 0), x->type.rank()), step = c.integer("step", 1);
+  const Expr& size = x->type.shape[static_cast<std::size_t>(axis)];
+  return {axis, step, slice_range(size, c.size("start", Expr(0)), c.size("end", Expr(kSliceEnd)), step)};
+}
+
+Outputs slice(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const Cut cut = cut_of(c, x);
+  std::vector<Expr> starts(x->type.rank(), Expr(0));
+  Shape sizes = x->type.shape;
+  Ints steps(x->type.rank(), 1);
+  const auto at = static_cast<std::size_t>(cut.axis);
+  starts[at] = cut.range.start;
+  sizes[at] = cut.range.size;
+  steps[at] = cut.step;
+  if (sizes == x->type.shape && cut.step == 1) return {x};
+  return {c.b.slice(x, starts, sizes, steps)};
+}
+
+Outputs pieces(AtenContext& c, Value* x, std::int64_t axis, const std::vector<Expr>& sizes) {
+  Outputs list;
+  Expr start = 0;
+  for (const Expr& size : sizes) {
+    list.push_back(c.b.slice_axis(x, axis, start, size));
+    start += size;
+  }
+  return list;
+}
+
+Outputs split_sizes(AtenContext& c) {
+  Value* x = c.tensor("self");
+  return pieces(c, x, c.axis(c.integer("dim", 0), x->type.rank()), c.sizes("split_sizes"));
+}
+
+// Sizes as torch found them, whatever the operator's arguments say.
+Outputs split(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const std::int64_t axis = c.axis(c.integer("dim", 0), x->type.rank());
+  std::vector<Expr> sizes;
+  for (std::size_t i = 0; i < c.results(); ++i) sizes.push_back(c.result(i).shape[static_cast<std::size_t>(axis)]);
+  return pieces(c, x, axis, sizes);
+}
+
+Outputs unbind(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const std::int64_t axis = c.axis(c.integer("dim", 0), x->type.rank());
+  Outputs list;
+  for (std::size_t i = 0; i < c.results(); ++i) list.push_back(taken(c, x, axis, Expr(static_cast<std::int64_t>(i))));
+  return list;
+}
+
+Outputs cat(AtenContext& c) {
+  const DType dtype = c.result().dtype;
+  std::vector<Value*> parts;
+  for (Value* x : c.tensors("tensors"))
+    if (!(x->type.rank() == 1 && x->type.shape[0] == Expr(0))) parts.push_back(c.b.cast(x, dtype));  // "legacy" empty ones
+  if (parts.empty()) return {c.b.constant(HostTensor(dtype, {0}))};
+  return {parts.size() == 1 ? parts[0] : c.b.concat(parts, c.axis(c.integer("dim", 0), parts[0]->type.rank()))};
+}
+
+Outputs stack(AtenContext& c) {
+  const DType dtype = c.result().dtype;
+  const std::int64_t axis = c.axis(c.integer("dim", 0), c.result().rank());
+  std::vector<Value*> parts;
+  for (Value* x : c.tensors("tensors")) {
+    Shape shape = x->type.shape;
+    shape.insert(shape.begin() + axis, Expr(1));
+    parts.push_back(c.b.reshape(c.b.cast(x, dtype), std::move(shape)));
+  }
+  return {parts.size() == 1 ? parts[0] : c.b.concat(parts, axis)};
+}
+
+Outputs flip(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const std::size_t rank = x->type.rank();
+  std::vector<Expr> starts(rank, Expr(0));
+  Ints steps(rank, 1);
+  for (const std::int64_t given : c.integers("dims")) {
+    const auto a = static_cast<std::size_t>(c.axis(given, rank));
+    if (rank == 0) return {x};
+    starts[a] = x->type.shape[a] - 1;
+    steps[a] = -1;
+  }
+  return {c.b.slice(x, starts, x->type.shape, steps)};
+}
+
+Outputs roll(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const Shape shape = x->type.shape;
+  Ints dims = c.integers("dims");
+  const Shape shifts = c.sizes("shifts");
+  const bool flat = dims.empty();
+  if (flat) {
+    x = c.b.reshape(x, {x->type.elements()});
+    dims = {0};
+  }
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const std::int64_t axis = c.axis(dims[i], x->type.rank());
+    const Expr& size = x->type.shape[static_cast<std::size_t>(axis)];
+    if (size == Expr(0)) continue;
+    const Expr back = floor_mod(shifts.at(i), size);
+    if (back == Expr(0)) continue;
+    x = c.b.concat({c.b.slice_axis(x, axis, size - back, back), c.b.slice_axis(x, axis, Expr(0), size - back)}, axis);
+  }
+  return {flat ? c.b.reshape(x, shape) : x};
+}
+
+// [a, b] as [r, a, s, b] as [r a, s b].
+Outputs repeat(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const Shape repeats = c.sizes("repeats");
+  const std::size_t added = repeats.size() - x->type.rank();
+  Shape apart, wide;
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    const Expr size = i < added ? Expr(1) : x->type.shape[i - added];
+    apart.insert(apart.end(), {Expr(1), size});
+    wide.insert(wide.end(), {repeats[i], size});
+  }
+  return {c.b.reshape(c.b.expand(c.b.reshape(x, apart), wide), c.result().shape)};
+}
+
+// Element i of the diagonal is x[.., i - min(offset, 0), .., i + max(offset, 0), ..].
+Outputs diagonal(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const std::size_t rank = x->type.rank();
+  const std::int64_t offset = c.integer("offset", 0), first = c.axis(c.integer("dim1", 0), rank),
+                     second = c.axis(c.integer("dim2", 1), rank);
+  Ints perm;
+  for (std::size_t i = 0; i < rank; ++i)
+    if (static_cast<std::int64_t>(i) != first && static_cast<std::int64_t>(i) != second)
+      perm.push_back(static_cast<std::int64_t>(i));
+  perm.insert(perm.end(), {first, second});
+  x = reordered(c, x, perm);
+  const Shape& s = x->type.shape;
+  const Expr rows = s[rank - 2], columns = s[rank - 1], count = c.result().shape.back();
+  const Expr start = offset >= 0 ? Expr(offset) : Expr(-offset) * columns;
+  Shape flat(s.begin(), s.end() - 2);
+  flat.push_back(rows * columns);
+  const auto axis = static_cast<std::int64_t>(flat.size()) - 1;
+  Value* places = c.b.iota({count}, 0, DType::i64, start, columns + 1);
+  return {c.b.gather(c.b.reshape(x, flat), places, axis)};
+}
+
+// Of a tensor that lies in rows.
+Outputs as_strided(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const Arg* self = c.find("self");
+  if (!c.lies_in_rows(self->name))
+    c.refuse("as_strided of a contiguous tensor", "a strided one", "call .contiguous() before it");
+  const Shape size = c.sizes("size"), stride = c.sizes("stride");
+  Value* place = c.b.exprs({c.size("storage_offset", Expr(0))}, {});
+  for (std::size_t i = 0; i < size.size(); ++i) {
+    Shape line(size.size(), Expr(1));
+    line[i] = size[i];
+    place = c.b.add(place, c.b.iota(line, static_cast<std::int64_t>(i), DType::i64, Expr(0), stride[i]));
+  }
+  return {c.b.reshape(c.b.gather(c.b.reshape(x, {x->type.elements()}), place), c.result().shape)};
+}
+
+// Windows along one axis become a new last axis.
+Outputs unfold(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const std::size_t rank = x->type.rank();
+  const std::int64_t axis = rank == 0 ? 0 : c.axis(c.integer("dimension"), rank), size = c.integer("size"),
+                     step = c.integer("step");
+  if (rank == 0) return {c.b.reshape(x, c.result().shape)};
+  const Expr count = c.result().shape[static_cast<std::size_t>(axis)];
+  Value* places =
+      c.b.add(c.b.iota({count, Expr(1)}, 0, DType::i64, Expr(0), Expr(step)), c.b.iota({Expr(1), Expr(size)}, 1, DType::i64));
+  Value* y = c.b.gather(x, places, axis);
+  Ints perm = all_axes(rank + 1);
+  perm.erase(perm.begin() + axis + 1);
+  perm.push_back(axis + 1);
+  return {reordered(c, y, perm)};
+}
+
+// Pairs of before and after from the last axis on; negative ones cut.
+Outputs constant_pad(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const Shape pad = c.sizes("pad");
+  const std::size_t rank = x->type.rank();
+  std::vector<Expr> before(rank, Expr(0)), after = before;
+  for (std::size_t i = 0; 2 * i + 1 < pad.size(); ++i) {
+    before.at(rank - 1 - i) = pad[2 * i];
+    after.at(rank - 1 - i) = pad[2 * i + 1];
+  }
+  std::vector<Expr> starts(rank, Expr(0));
+  Shape sizes = x->type.shape;
+  bool cuts = false, adds = false;
+  for (std::size_t i = 0; i < rank; ++i) {
+    for (Expr* side : {&before[i], &after[i]}) {
+      if (!known_less(*side, Expr(0))) {
+        adds = adds || !(*side == Expr(0));
+        continue;
+      }
+      cuts = true;
+      sizes[i] = sizes[i] + *side;
+      if (side == &before[i]) starts[i] = -*side;
+      *side = 0;
+    }
+  }
+  if (cuts) x = c.b.slice(x, starts, sizes, Ints(rank, 1));
+  if (!adds) return {x};
+  if (x->type.dtype == DType::boolean)
+    return {c.b.cast(c.b.pad(c.b.cast(x, DType::u8), before, after, c.real("value", 0) != 0 ? 1 : 0), DType::boolean)};
+  return {c.b.pad(x, before, after, c.real("value", 0))};
+}
+
+Outputs mirrored_pad(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const Ints pad = c.integers("padding");
+  const std::size_t rank = x->type.rank();
+  Ints list(2 * rank, 0);
+  for (std::size_t i = 0; 2 * i + 1 < pad.size(); ++i) {
+    list.at(rank - 1 - i) = pad[2 * i];
+    list.at(2 * rank - 1 - i) = pad[2 * i + 1];
+  }
+  return onnx_call(c, "Pad", {x, c.b.ints(list)}, {{"mode", std::string(c.core())}});
+}
+
+// What is written lies between what stays before and after it.
+Outputs write_slice(AtenContext& c) {
+  Value *x = c.tensor("self"), *src = c.b.cast(c.tensor("src"), x->type.dtype);
+  Cut cut{c.axis(c.integer("dim", 0), x->type.rank()), 1, {}};
+  if (c.core() == "select") {
+    Expr index = c.size("index");
+    const Expr& size = x->type.shape[static_cast<std::size_t>(cut.axis)];
+    cut.range = {known_less(index, Expr(0)) ? index + size : index, Expr(1)};
+    Shape shape = src->type.shape;
+    shape.insert(shape.begin() + cut.axis, Expr(1));
+    src = c.b.reshape(src, std::move(shape));
+  } else {
+    cut = cut_of(c, x);
+  }
+  Shape wanted = x->type.shape;
+  wanted[static_cast<std::size_t>(cut.axis)] = cut.range.size;
+  src = c.b.expand(src, wanted);
+  const Expr& size = x->type.shape[static_cast<std::size_t>(cut.axis)];
+  if (cut.step == 1) {
+    if (cut.range.size == size) return {src};
+    const Expr end = cut.range.start + cut.range.size;
+    std::vector<Value*> parts;
+    if (!(cut.range.start == Expr(0))) parts.push_back(c.b.slice_axis(x, cut.axis, Expr(0), cut.range.start));
+    parts.push_back(src);
+    if (!(end == size)) parts.push_back(c.b.slice_axis(x, cut.axis, end, size - end));
+    return {parts.size() == 1 ? parts[0] : c.b.concat(parts, cut.axis)};
+  }
+  Shape line(x->type.rank(), Expr(1));
+  line[static_cast<std::size_t>(cut.axis)] = cut.range.size;
+  Value* places = c.b.iota(line, cut.axis, DType::i64, cut.range.start, Expr(cut.step));
+  return onnx_call(c, "ScatterElements", {x, c.b.expand(places, wanted), src}, {{"axis", cut.axis}});
+}
+
+constexpr OpRow kViewRows[] = {
+    {"aten.alias.default", same},
+    {"aten.detach.default", same},
+    {"aten.clone.default", same},
+    {"aten.contiguous.default", same},
+    {"aten.lift_fresh_copy.default", same},
+    {"aten.view.default", reshape},
+    {"aten.reshape.default", reshape},
+    {"aten._unsafe_view.default", reshape},
+    {"aten._reshape_copy.default", reshape},
+    {"aten.view_as.default", reshape},
+    {"aten.flatten.using_ints", reshape},
+    {"aten.unflatten.int", reshape},
+    {"aten.squeeze.default", reshape},
+    {"aten.squeeze.dim", reshape},
+    {"aten.squeeze.dims", reshape},
+    {"aten.unsqueeze.default", reshape},
+    {"aten.expand.default", expand},
+    {"aten.expand_as.default", expand},
+    {"aten.permute.default", permute},
+    {"aten.transpose.int", transpose},
+    {"aten.swapaxes.default", transpose},
+    {"aten.t.default", transpose, "t"},
+    {"aten.select.int", select},
+    {"aten.slice.Tensor", slice},
+    {"aten.split_with_sizes.default", split_sizes},
+    {"aten.split.Tensor", split},
+    {"aten.chunk.default", split},
+    {"aten.unbind.int", unbind},
+    {"aten.cat.default", cat},
+    {"aten.stack.default", stack},
+    {"aten.flip.default", flip},
+    {"aten.roll.default", roll},
+    {"aten.repeat.default", repeat},
+    {"aten.diagonal.default", diagonal},
+    {"aten.as_strided.default", as_strided},
+    {"aten.unfold.default", unfold},
+    {"aten.constant_pad_nd.default", constant_pad},
+    {"aten.reflection_pad1d.default", mirrored_pad, "reflect"},
+    {"aten.reflection_pad2d.default", mirrored_pad, "reflect"},
+    {"aten.reflection_pad3d.default", mirrored_pad, "reflect"},
+    {"aten.replication_pad1d.default", mirrored_pad, "edge"},
+    {"aten.replication_pad2d.default", mirrored_pad, "edge"},
+    {"aten.replication_pad3d.default", mirrored_pad, "edge"},
+    {"aten.slice_scatter.default", write_slice, "slice"},
+    {"aten.select_scatter.default", write_slice, "select"},
+};
+
+}  // namespace
+
+std::span<const OpRow> view_rows() { return kViewRows; }
+
+}  // namespace oclc::pt2

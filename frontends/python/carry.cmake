@@ -1,0 +1,25 @@
+# Puts into OUT: MODULE, RUNTIME under its soname, and the libraries CARRIED under names of their own (liboclc_<name>), which
+# MODULE then asks for.
+file(REMOVE_RECURSE ${OUT})
+file(MAKE_DIRECTORY ${OUT})
+function(patchelf)
+  execute_process(COMMAND ${PATCHELF} ${ARGN} OUTPUT_VARIABLE printed OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(printed "${printed}" PARENT_SCOPE)
+endfunction()
+
+get_filename_component(module_name ${MODULE} NAME)
+file(COPY_FILE ${MODULE} ${OUT}/${module_name})
+patchelf(--print-soname ${RUNTIME})
+file(REAL_PATH ${RUNTIME} runtime)
+file(COPY_FILE ${runtime} ${OUT}/${printed})
+
+foreach(library ${CARRIED})
+  file(REAL_PATH ${library} file)
+  patchelf(--print-soname ${file})
+  set(old ${printed})
+  string(REGEX REPLACE "^lib(.*)\\.so.*$" "liboclc_\\1.so" new ${old})
+  file(COPY_FILE ${file} ${OUT}/${new})
+  file(CHMOD ${OUT}/${new} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  patchelf(--set-soname ${new} ${OUT}/${new})
+  patchelf(--replace-needed ${old} ${new} ${OUT}/${module_name})
+endforeach()

@@ -1,0 +1,99 @@
+// A device with a queue, its program cache, and what the sessions of one plan share on it.
+#pragma once
+#include <sys/types.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/device/awake_workers.h"
+#include "runtime/device/device.h"
+#include "runtime/handles.h"
+#include "runtime/package/package.h"
+#include "runtime/program/program_cache.h"
+
+namespace oclc::runtime {
+
+class LoadedPlan;
+
+class Context {
+ public:
+  explicit Context(const oclc_context_options& options);
+
+  cl_context cl() const { return context_.get(); }
+  // For work of any kind: threads that linger behind a run are told that there is some.
+  cl_command_queue queue() const {
+    if (awake_) AwakeWorkers::begin();
+    return queue_.get();
+  }
+  // For a run, whose schedule tells them as soon as its first launch can be found.
+  cl_command_queue queue_of_run() const { return queue_.get(); }
+  // For the caller's own work, of which they are not told: from now on one of them alone lingers.
+  cl_command_queue lent_queue() {
+    if (awake_) awake_->share();
+    return queue_.get();
+  }
+  cl_device_id device() const { return device_; }
+  const oclc_device_info& facts() const { return facts_; }
+  std::uint32_t quirks() const { return quirks_; }
+  bool profiling() const { return profiling_; }
+  ProgramCache* cache() { return cache_.get(); }  // null: off
+  AwakeWorkers* awake() { return awake_.get(); }  // or null
+
+  void message(oclc_severity severity, const std::string& text) const;
+  // Keeps a warning, from any thread, until flush_warnings delivers it.
+  void warn_later(const std::string& text);
+  void flush_warnings();
+  void progress(std::uint32_t done, std::uint32_t total) const;
+
+  // What a session may take: the device's memory, or less where the caller set a limit; and the same for messages, "device 'x'
+  // has 8 bytes".
+  std::uint64_t memory_bytes() const {
+    return memory_limit_ ? std::min(memory_limit_, facts_.global_bytes) : facts_.global_bytes;
+  }
+  std::string memory_text() const;
+  std::uint64_t max_host_steps() const { return max_host_steps_; }  // of a run
+  // A buffer of the device. Failure(OCLC_E_MEMORY) naming `what` if it allows no buffer of this size, or if a CPU's memory
+  // cannot be had, for which drivers end the process when it is first used.
+  ClMem allocate(std::uint64_t bytes, const std::string& what, cl_mem_flags flags = CL_MEM_READ_WRITE) const;
+
+  // Enqueues zeros into `bytes` bytes of a buffer.
+  void clear(cl_mem memory, std::uint64_t offset, std::uint64_t bytes) const;
+
+  // Throws in a process that forked after the context was made.
+  void check_process() const;
+
+  // Programs and constants of a plan, made once. Thread-safe.
+  std::shared_ptr<LoadedPlan> load(const std::shared_ptr<Context>& self,
+                                   const std::shared_ptr<const package::Package>& package);
+
+ private:
+  void adopt(const oclc_context_options& options);
+  void create(const oclc_context_options& options);
+
+  ClContext context_;
+  ClQueue queue_;
+  cl_device_id device_ = nullptr;
+  oclc_device_info facts_{};
+  std::uint32_t quirks_ = 0;
+  bool profiling_ = false;
+  std::uint64_t memory_limit_ = 0;  // 0: none
+  std::uint64_t max_host_steps_ = 0;
+  std::unique_ptr<AwakeWorkers> awake_;
+  std::unique_ptr<ProgramCache> cache_;
+  void (*message_)(void*, oclc_severity, const char*) = nullptr;
+  void (*progress_)(void*, std::uint32_t, std::uint32_t) = nullptr;
+  void* user_ = nullptr;
+  pid_t process_ = 0;
+
+  std::mutex warnings_mutex_;
+  std::vector<std::string> warnings_;
+
+  std::mutex mutex_;
+  std::map<const package::Package*, std::weak_ptr<LoadedPlan>> loaded_;
+};
+
+}  // namespace oclc::runtime

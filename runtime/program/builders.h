@@ -1,0 +1,83 @@
+// Processes that compile a plan's programs beside this one, for drivers that compile one at a time in a process and keep what
+// they compiled on disk (Quirk::compiles_on_one_core). What they give is never needed: without them the driver compiles it
+// here.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/device/device.h"
+
+namespace oclc::runtime {
+
+// A program that a process builds alone.
+struct BuildJob {
+  std::uint32_t unit = 0;  // of the plan's, see program_builder.h
+  std::string options;
+  std::string source;
+};
+
+class Builders {
+ public:
+  using Tell = std::function<void(const std::string&)>;
+
+  // How many processes may help: one less than cores, at most 7, or OCLC_BUILDERS; 0 without the program `oclc-builder`
+  // (OCLC_BUILDER, else oclc/oclc-builder beside the runtime's library).
+  static unsigned available();
+
+  // `tell` hears, from any thread, that a process failed; once.
+  Builders(const Device& device, std::vector<BuildJob> jobs, unsigned processes, Tell tell);
+  ~Builders();  // ends the processes
+  Builders(const Builders&) = delete;
+  Builders& operator=(const Builders&) = delete;
+
+  // Starts the processes, and has each build its programs. Thread-safe, as what follows.
+  void start();
+  // Whether the unit is one of theirs.
+  bool builds(std::uint32_t unit) const;
+  // Asks for a kernel of a unit of theirs, unless it was asked for before. Processes that have ended are started anew.
+  void want(std::uint32_t unit, const std::string& kernel);
+  // Waits until a unit is built, or a wanted kernel compiled, or its process has ended. `look` is called now and then while it
+  // waits, and may throw.
+  using Look = std::function<void()>;
+  void wait_for_unit(std::uint32_t unit, const Look& look);
+  void wait_for_kernel(std::uint32_t unit, const std::string& kernel, const Look& look);
+  // Kernels that were asked for, and those of them that are compiled.
+  std::pair<std::uint32_t, std::uint32_t> asked_and_done() const;
+  // Ends the processes until one is wanted again, unless somebody still waits for one.
+  void rest();
+
+ private:
+  struct Process {
+    pid_t pid = -1;
+    int socket = -1;
+    std::vector<std::uint32_t> units;                               // it builds
+    std::vector<std::pair<std::uint32_t, std::string>> unanswered;  // requests; a unit's has no kernel
+  };
+
+  void start_locked();
+  void start_one(Process& process);
+  void end(Process& process);
+  bool ask(Process& process, std::uint32_t kind, std::uint32_t unit, const std::string& first, const std::string& second);
+  bool take_reply(Process& process, int timeout_ms);
+  void wait(std::uint32_t unit, const std::string& kernel, const Look& look);
+  Process* process_of(std::uint32_t unit);
+  void lost(Process& process);
+
+  const Device device_;
+  const std::vector<BuildJob> jobs_;
+  const Tell tell_;
+  const pid_t owner_;
+  mutable std::mutex mutex_;
+  std::vector<Process> processes_;
+  std::set<std::pair<std::uint32_t, std::string>> wanted_, done_;
+  bool told_ = false;
+};
+
+}  // namespace oclc::runtime

@@ -1,0 +1,43 @@
+// Builds the programs of a plan for a device, or takes them from the cache.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plan_generated.h"
+#include "runtime/device/context.h"
+#include "runtime/program/builders.h"
+
+namespace oclc::runtime {
+
+// What a unit holds of a program: of one whose kernel has parts, those from `first` up to `last`.
+struct Piece {
+  std::uint32_t unit = 0;
+  std::uint32_t first = 0, last = 0;
+};
+
+// How a unit was built.
+struct BuildInfo {
+  std::string name;
+  std::uint64_t text_bytes = 0;
+  std::uint32_t kernels = 0;
+  std::uint64_t ns = 0;
+  bool from_cache = false;
+  bool by_builder = false;
+};
+
+struct BuiltPrograms {
+  std::vector<ClProgram> units;               // what was built: a program, several as one, or parts of some
+  std::vector<std::vector<Piece>> pieces_of;  // of each program of the plan, in the order of their parts; at least one
+  std::vector<BuildInfo> infos;               // of the units
+  std::shared_ptr<Builders> builders;         // that compile kernels of these units; null: none was needed
+  std::uint32_t built = 0;                    // by the driver's compiler
+  std::uint32_t cached = 0;
+};
+
+// Several threads or processes where the driver can use them; the threads have ended on return. A build that fails is tried
+// once more (PoCL's cache races between processes), then throws OCLC_E_BUILD with the first lines of the log.
+BuiltPrograms build_programs(Context& context, const oclc::plan::Plan& plan);
+
+}  // namespace oclc::runtime

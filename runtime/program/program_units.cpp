@@ -1,0 +1,127 @@
+#include "runtime/program/program_units.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "runtime/flat.h"
+
+namespace oclc::runtime {
+namespace {
+
+namespace fb = oclc::plan;
+
+// PoCL 3.1 compiles about 20 KB of a plan's text in a second (Xeon of 2023, the fourteen networks of tests/models), and a
+// process that does needs a second to begin with: less than this is not worth one.
+constexpr std::uint64_t kLeastUnitBytes = 24 << 10;
+
+std::string options_of(const fb::Program& program) {
+  std::string options = program.options() ? program.options()->str() : "";
+  if (options.find("-cl-std=") == std::string::npos) options = options.empty() ? "-cl-std=CL1.2" : "-cl-std=CL1.2 " + options;
+  // Drivers print on the standard error how many warnings there were; they tell the kinds of parameters, against which launches
+  // are checked, of programs that ask for it.
+  return options + " -w -cl-kernel-arg-info";
+}
+
+void append(Unit& unit, const UnitPrograms& part, const fb::Plan& plan) {
+  const fb::Program& program = *plan.programs()->Get(part.program);
+  if (unit.programs.empty()) {
+    unit.name = program.name()->str();
+    unit.options = options_of(program);
+    unit.instructions = program.instructions();
+  } else if (unit.programs.size() == 1) {
+    unit.name += ", ...";
+  }
+  const std::uint32_t parts = count(program.part_bytes());
+  if (part.last - part.first < parts) {
+    if (unit.programs.empty()) unit.name += ", steps " + std::to_string(part.first) + " to " + std::to_string(part.last - 1);
+    const std::string macro = " -D" + program.name()->str();
+    unit.options += macro + "_FIRST=" + std::to_string(part.first) + macro + "_LAST=" + std::to_string(part.last);
+  }
+  for (std::uint32_t i = part.first; i < part.last; ++i) unit.text_bytes += program.part_bytes()->Get(i);
+  if (parts == 0) unit.text_bytes += program.source()->size();
+  unit.programs.push_back(part);
+  unit.source += program.source()->str();
+  if (unit.source.back() != '\n') unit.source += '\n';
+}
+
+UnitPrograms whole(const fb::Plan& plan, std::uint32_t program) {
+  return {program, 0, count(plan.programs()->Get(program)->part_bytes())};
+}
+
+void merge(const fb::Plan& plan, const std::vector<std::uint32_t>& programs, std::size_t merged, std::vector<Unit>& units) {
+  const std::size_t first = units.size();
+  units.resize(first + std::min(merged, programs.size()));
+  for (const std::uint32_t i : programs) {
+    auto shortest = std::min_element(units.begin() + static_cast<std::ptrdiff_t>(first), units.end(),
+                                     [](const Unit& a, const Unit& b) { return a.source.size() < b.source.size(); });
+    append(*shortest, whole(plan, i), plan);
+  }
+}
+
+// Programs without parts come first; then each unit takes the next parts, until it has its share of all text.
+void cut(const fb::Plan& plan, std::vector<std::uint32_t> programs, std::size_t processes, std::vector<Unit>& units) {
+  const auto parts_of = [&](std::uint32_t i) { return count(plan.programs()->Get(i)->part_bytes()); };
+  std::stable_partition(programs.begin(), programs.end(), [&](std::uint32_t i) { return parts_of(i) == 0; });
+  std::uint64_t total = 0, before = 0;
+  for (const std::uint32_t i : programs) {
+    if (parts_of(i) == 0) total += plan.programs()->Get(i)->source()->size();
+    for (std::uint32_t part = 0; part < parts_of(i); ++part) total += plan.programs()->Get(i)->part_bytes()->Get(part);
+  }
+  const std::size_t first = units.size();
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(total / kLeastUnitBytes, 1, processes);
+  // The unit of a text whose middle lies behind so many bytes.
+  const auto unit_at = [&](std::uint64_t middle) {
+    return std::min(wanted - 1, middle * wanted / std::max<std::uint64_t>(1, total));
+  };
+  std::vector<std::vector<UnitPrograms>> held(wanted);
+  for (const std::uint32_t i : programs) {
+    const fb::Program& program = *plan.programs()->Get(i);
+    if (parts_of(i) == 0) {
+      held[0].push_back({i, 0, 0});
+      before += program.source()->size();
+    }
+    for (std::uint32_t part = 0; part < parts_of(i); ++part) {
+      const std::uint64_t bytes = program.part_bytes()->Get(part);
+      std::vector<UnitPrograms>& unit = held[unit_at(before + bytes / 2)];
+      if (unit.empty() || unit.back().program != i) unit.push_back({i, part, part});
+      unit.back().last = part + 1;
+      before += bytes;
+    }
+  }
+  for (const std::vector<UnitPrograms>& list : held) {
+    if (list.empty()) continue;
+    Unit& unit = units.emplace_back();
+    unit.for_builders = units.size() > first + 1;
+    for (const UnitPrograms& part : list) append(unit, part, plan);
+  }
+}
+
+}  // namespace
+
+std::vector<Unit> make_units(const fb::Plan& plan, std::size_t merged, std::size_t processes) {
+  std::vector<Unit> units;
+  std::map<std::pair<std::string, fb::Instructions>, std::vector<std::uint32_t>> groups;
+  for (std::uint32_t i = 0; i < count(plan.programs()); ++i) {
+    const fb::Program& program = *plan.programs()->Get(i);
+    if (program.mergeable() && merged > 0)
+      groups[{options_of(program), program.instructions()}].push_back(i);
+    else
+      append(units.emplace_back(), whole(plan, i), plan);
+  }
+  for (const auto& [kind, programs] : groups) {
+    if (processes > 1)
+      cut(plan, programs, processes, units);
+    else
+      merge(plan, programs, merged, units);
+  }
+  return units;
+}
+
+Unit alone(const Unit& unit, std::size_t index, const fb::Plan& plan) {
+  Unit result;
+  append(result, unit.programs[index], plan);
+  return result;
+}
+
+}  // namespace oclc::runtime

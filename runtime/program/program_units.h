@@ -1,0 +1,42 @@
+// What is built as one: programs of a plan that go together, or parts of their kernels.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan_generated.h"
+#include "runtime/failure.h"
+#include "runtime/handles.h"
+
+namespace oclc::runtime {
+
+// A program in a unit; of one whose kernel has parts, those from `first` up to `last`.
+struct UnitPrograms {
+  std::uint32_t program = 0;
+  std::uint32_t first = 0, last = 0;
+};
+
+struct Unit {
+  std::string name;
+  std::string source;
+  std::string options;
+  oclc::plan::Instructions instructions = oclc::plan::Instructions::opencl_c;
+  std::vector<UnitPrograms> programs;
+  bool for_builders = false;     // processes beside this one may compile its kernels, see builders.h
+  std::uint64_t text_bytes = 0;  // of what it holds of its source
+
+  ClProgram built;
+  bool from_cache = false;
+  std::uint64_t build_ns = 0;
+  std::optional<Failure> failure;
+};
+
+// One unit per program, mergeable ones spread over `merged` units of about equal length per set of options and instructions.
+// With `processes` > 1 that compile side by side, mergeable programs become up to as many units of about equal cost instead:
+// kernels of several parts are cut, and all but the first unit hold nothing else.
+std::vector<Unit> make_units(const oclc::plan::Plan& plan, std::size_t merged, std::size_t processes);
+// The unit of what another one holds of one of its programs.
+Unit alone(const Unit& unit, std::size_t index, const oclc::plan::Plan& plan);
+
+}  // namespace oclc::runtime

@@ -1,0 +1,184 @@
+// A plan on a context: kernels, memory, bindings. One thread at a time.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/package/memory.h"
+#include "runtime/session/command_buffer.h"
+#include "runtime/session/loaded_plan.h"
+#include "runtime/session/schedule.h"
+
+namespace oclc::runtime {
+
+class Session {
+ public:
+  Session(std::shared_ptr<Context> context, std::shared_ptr<const package::Package> package);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void bind_dim(const std::string& symbol, std::int64_t value);
+  void set_tensor(std::uint32_t entry, oclc_direction direction, const char* name, const oclc_tensor* tensor);
+  std::vector<std::int64_t> shape(std::uint32_t entry, oclc_direction direction, const char* name, std::uint64_t* bytes);
+
+  void prepare(std::uint32_t entry);
+  void run(std::uint32_t entry);
+  // Copies what the last run of the entry gave; waits.
+  void read_output(std::uint32_t entry, const char* name, void* host, std::uint64_t bytes);
+  void enqueue(std::uint32_t entry, std::uint32_t wait_count, const cl_event* wait, cl_event* event);
+
+  void read_variable(const char* name, void* host, std::uint64_t bytes);
+  void write_variable(const char* name, const void* host, std::uint64_t bytes);
+  void reset_state();
+  // The named variable, or null.
+  const oclc::plan::Variable* variable(const std::string& name) const;
+  struct VariablePlace {
+    cl_mem memory;
+    std::uint64_t offset;  // bytes
+    std::uint64_t bytes;
+  };
+  VariablePlace variable_place(const oclc::plan::Variable& variable) const;
+  // See checkpoint.h. When load_state throws for the file's sake, the state is as it was.
+  void save_state(const std::string& path);
+  void load_state(const std::string& path);
+  std::uint64_t steps() const { return steps_; }
+  void count_step() { ++steps_; }
+
+  // From any thread: the run in progress fails with OCLC_E_CANCELLED before its next step.
+  void cancel() { cancelled_ = true; }
+
+  // Enqueues without a marker or flush of its own.
+  void submit(std::uint32_t entry);
+  // Runs go launch by launch and fail with OCLC_E_NAN at the first that makes a NaN, see nan_check.h.
+  void enable_nan_check(bool enabled) { nan_check_ = enabled; }
+
+  // For trainers.
+  Context& context() { return *context_; }
+  const oclc::plan::Plan& plan() const { return loaded_->plan(); }
+  std::string entry_name(std::uint32_t entry) { return this->entry(entry).name; }
+  std::vector<const oclc::plan::Binding*> bindings(std::uint32_t entry, oclc_direction direction);
+  // Failure listing the known names if there is none of this name.
+  void check_name(std::uint32_t entry, oclc_direction direction, const char* name);
+  // Failure if an input may not have this type or shape; its size in bytes otherwise.
+  std::uint64_t check_input(std::uint32_t entry, const char* name, const oclc_tensor& tensor);
+  std::string scalar_names(std::uint32_t entry);  // inputs of the entry and variables
+  void unbind(std::uint32_t entry);
+  bool writes_state(std::uint32_t entry);  // does any launch of it
+  ClMem allocate(std::uint64_t bytes, const std::string& what);
+
+  oclc_stats stats() const;
+  void enable_profile(bool enabled);
+  std::uint32_t launches(oclc_launch_info* infos, std::uint32_t capacity);
+  std::uint32_t builds(oclc_build_info* infos, std::uint32_t capacity) const;
+
+  std::string& message() { return message_; }
+  cl_int& cl_code() { return cl_code_; }
+
+ private:
+  // What the caller gave for an input or output.
+  struct Bound {
+    std::vector<std::int64_t> shape;
+    bool has_shape = false;
+    void* host = nullptr;
+    ClMem memory;
+    std::uint64_t offset = 0;        // bytes into `memory`
+    std::uint64_t bytes = 0;         // available
+    std::vector<std::string> texts;  // of an input of strings, copied
+  };
+  struct Port {
+    const oclc::plan::Binding* binding = nullptr;
+    std::string label;  // "input 'x'"
+    bool input = false;
+    std::optional<Bound> bound;
+    ClMem staging;  // device copy of host memory, or of an output that nobody reads
+    std::uint64_t staging_bytes = 0;
+    ClMem wrapped;  // the caller's host memory as a buffer
+    void* wrapped_host = nullptr;
+    std::uint64_t wrapped_bytes = 0;
+    bool in_place = false;  // kernels use `wrapped`, nothing is copied
+    bool moves = false;     // the caller changes the host pointer between runs
+    std::uint64_t generation = 0;
+  };
+  struct Entry {
+    std::string name;
+    std::vector<Port> ports;  // inputs, then outputs
+    std::unique_ptr<Schedule> schedule;
+    std::vector<bool> used_symbols;
+    package::EntryMemory memory;
+    std::vector<std::int64_t> symbols;  // of `memory`
+    std::vector<std::int64_t> found;    // `symbols` with what the last run's Read steps found; empty: there are none
+    bool laid_out = false;              // `memory` is that of `symbols`
+    std::unique_ptr<CommandBuffer> recorded;
+    bool recording_failed = false;
+    bool dirty = true;  // a binding changed
+    // Arenas of the segments from 1 on, see memory.h. They only grow.
+    struct Late {
+      ClMem memory;
+      std::uint64_t bytes = 0, generation = 0;
+    };
+    std::vector<Late> late;
+  };
+
+  Entry& entry(std::uint32_t index);
+  Port& port(Entry& entry, oclc_direction direction, const char* name);
+  void make_entry(std::uint32_t index);
+  void make_state();
+  void check_tensor(const Port& port, const oclc_tensor& tensor) const;
+  std::vector<std::int64_t> resolve_symbols(const Entry& entry, bool all, std::vector<bool>* found = nullptr) const;
+  bool is_computed(const oclc::plan::Expr* e) const;  // from what a Read step finds
+  static std::vector<std::int64_t> largest_shape(const oclc::plan::Binding& binding, std::span<const package::Range> ranges);
+  void check_shapes(const Entry& entry, std::span<const std::int64_t> symbols) const;
+  void check_overlap(const Entry& entry) const;
+  void check_memory(const Entry& entry, const package::EntryMemory& memory) const;
+  void ensure_arena(std::uint64_t bytes);
+  // Memory for what a Read step has found the sizes of.
+  void lay_out(std::uint32_t entry, int segment, std::span<const std::int64_t> symbols, std::vector<Place>& places);
+  void check_room(const Port& port, std::uint64_t size, const std::string& shape) const;
+  std::vector<Place> places(Entry& entry);
+  bool is_copied(const Port& p) const;
+  bool shares_host_memory(const Entry& entry, const Port& port, std::uint64_t bytes) const;
+  Place port_place(const Entry& entry, Port& port, std::uint64_t bytes);
+  void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait);
+  void copy(const Port& port, const Place& from, const Place& to, std::uint64_t bytes);
+  void write_inputs(const Entry& entry);
+  void enqueue_schedule(Entry& entry);
+  std::uint64_t found_bytes(const Entry& entry, const Port& port, std::span<const std::int64_t> symbols) const;
+  void read_outputs(const Entry& entry);
+  void write_initial(std::uint32_t buffer);
+  std::vector<std::string> copy_texts(const Port& port, const oclc_tensor& tensor) const;
+  void write_texts(const Port& port);
+  void read_texts(const Port& port, std::uint64_t bytes);
+  VariablePlace find_variable(const char* name, const void* host, std::uint64_t bytes) const;
+
+  std::shared_ptr<Context> context_;
+  std::shared_ptr<const package::Package> package_;
+  std::shared_ptr<LoadedPlan> loaded_;
+  StringTable strings_;  // of the last run
+  std::vector<Entry> entries_;
+  std::vector<std::int64_t> dims_;  // bound by the caller, -1: not
+  std::vector<ClMem> states_;       // of state buffers
+  std::vector<std::uint64_t> state_sizes_;
+  std::uint64_t state_bytes_ = 0;
+  std::uint64_t steps_ = 0;  // of training, that led to the state
+  ClMem arena_;
+  std::uint64_t arena_bytes_ = 0;
+  std::uint64_t arena_generation_ = 0;
+  std::vector<std::int64_t> scratch_;  // symbols during a run, with loop counters
+  ClMem nothing_;                      // stands for buffers without bytes
+  std::uint64_t generation_ = 1;
+
+  std::atomic<bool> cancelled_ = false;
+  bool nan_check_ = false;
+  bool profile_ = false;
+  std::vector<LaunchRecord> records_;
+  const Schedule* recorded_schedule_ = nullptr;
+  oclc_stats stats_{};
+  std::string message_;
+  cl_int cl_code_ = 0;
+};
+
+}  // namespace oclc::runtime

@@ -1,0 +1,155 @@
+// What a session enqueues for a run, and what it waits for.
+#include <optional>
+
+#include "runtime/failure.h"
+#include "runtime/flat.h"
+#include "runtime/package/verify/verify.h"
+#include "runtime/session/expressions.h"
+#include "runtime/session/nan_check.h"
+#include "runtime/session/session.h"
+
+namespace oclc::runtime {
+
+namespace fb = oclc::plan;
+
+void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_event* wait) {
+  if (wait_count > 0)
+    check_cl(clEnqueueBarrierWithWaitList(context_->queue(), wait_count, wait, nullptr), "waiting for the caller's events");
+  strings_.reset();
+  write_inputs(e);
+  enqueue_schedule(e);
+  read_outputs(e);
+}
+
+void Session::copy(const Port& p, const Place& from, const Place& to, std::uint64_t bytes) {
+  check_cl(clEnqueueCopyBuffer(context_->queue(), from.memory, to.memory, from.offset, to.offset, bytes, 0, nullptr, nullptr),
+           "copying " + p.label);
+}
+
+void Session::write_inputs(const Entry& e) {
+  for (const Port& p : e.ports) {
+    const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
+    if (!p.input || bytes == 0 || !p.bound) continue;
+    if (is_copied(p)) copy(p, {p.bound->memory.get(), p.bound->offset, 0}, {p.staging.get(), 0, 0}, bytes);
+    if (!p.bound->host || p.in_place) continue;
+    if (p.binding->dtype() == fb::DType::string_)
+      write_texts(p);
+    else
+      check_cl(clEnqueueWriteBuffer(context_->queue(), p.staging.get(), CL_FALSE, 0, bytes, p.bound->host, 0, nullptr, nullptr),
+               "writing " + p.label);
+  }
+}
+
+void Session::enqueue_schedule(Entry& e) {
+  records_.clear();
+  recorded_schedule_ = profile_ ? e.schedule.get() : nullptr;
+  stats_.command_buffer = 0;
+  const bool replays = !profile_ && !nan_check_;
+  if (replays && !e.recorded && !e.recording_failed && e.schedule->replayable() && CommandBuffer::wanted(*context_)) {
+    e.recorded = CommandBuffer::record(*context_, *e.schedule);
+    e.recording_failed = !e.recorded;
+  }
+  if (replays && e.recorded && e.recorded->enqueue()) {
+    AwakeWorkers::begin();
+    stats_.launches = e.recorded->launches();
+    stats_.command_buffer = 1;
+    return;
+  }
+  scratch_ = e.symbols;
+  std::optional<NanCheck> check;
+  if (nan_check_) {
+    const auto index = static_cast<std::uint32_t>(&e - entries_.data());
+    check.emplace(*loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
+  }
+  cancelled_ = false;
+  stats_.launches =
+      e.schedule->enqueue(context_->queue_of_run(), scratch_, profile_ ? &records_ : nullptr, check ? &*check : nullptr);
+  if (e.schedule->reads()) e.found = scratch_;
+}
+
+// Of an output with these symbols. What is computed while the plan runs has to stay within the memory that was laid out for it.
+std::uint64_t Session::found_bytes(const Entry& e, const Port& p, std::span<const std::int64_t> symbols) const {
+  const auto buffer = static_cast<std::size_t>(p.binding->buffer());
+  const fb::Expr* size = plan().buffers()->Get(static_cast<std::uint32_t>(buffer))->bytes();
+  const std::uint64_t room = e.memory.sizes[buffer];
+  if (!is_computed(size)) return room;
+  const std::int64_t bytes = evaluate(size, symbols, "the size of an output");
+  if (bytes < 0 || static_cast<std::uint64_t>(bytes) > room)
+    throw Failure(OCLC_E_PLAN, package_->name() + ": invalid plan: " + p.label + " takes " + std::to_string(bytes) +
+                                   " bytes, its buffer has " + std::to_string(room));
+  return static_cast<std::uint64_t>(bytes);
+}
+
+void Session::read_outputs(const Entry& e) {
+  for (const Port& p : e.ports) {
+    if (p.input || !p.bound) continue;
+    const std::uint64_t bytes = found_bytes(e, p, scratch_);
+    if (bytes == 0) continue;
+    if (is_copied(p)) copy(p, {p.staging.get(), 0, 0}, {p.bound->memory.get(), p.bound->offset, 0}, bytes);
+    if (!p.bound->host || p.in_place) continue;
+    if (p.binding->dtype() == fb::DType::string_)
+      read_texts(p, bytes);
+    else
+      check_cl(clEnqueueReadBuffer(context_->queue(), p.staging.get(), CL_FALSE, 0, bytes, p.bound->host, 0, nullptr, nullptr),
+               "reading " + p.label);
+  }
+}
+
+void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_event* wait, cl_event* event) {
+  if (wait_count > 0 && !wait) throw Failure(OCLC_E_ARGUMENT, "the wait list is NULL");
+  prepare(index);
+  cl_event done = nullptr;
+  try {
+    enqueue_commands(entries_[index], wait_count, wait);
+    if (event) check_cl(clEnqueueMarkerWithWaitList(context_->queue(), 0, nullptr, &done), "marking the end of the run");
+    check_cl(clFlush(context_->queue()), "starting the run");
+  } catch (...) {
+    // What was enqueued still uses the caller's memory.
+    if (done) clReleaseEvent(done);
+    clFinish(context_->queue());
+    throw;
+  }
+  if (event) *event = done;
+}
+
+void Session::read_output(std::uint32_t index, const char* name, void* host, std::uint64_t bytes) {
+  Entry& e = entry(index);
+  const Port& p = port(e, OCLC_OUTPUT, name);
+  if (e.dirty || !e.laid_out)
+    throw Failure(OCLC_E_ARGUMENT,
+                  p.label + ": entry point '" + e.name + "' was not run, or inputs or outputs were bound since");
+  const auto buffer = static_cast<std::size_t>(p.binding->buffer());
+  const std::uint64_t found = found_bytes(e, p, e.found.empty() ? e.symbols : e.found);
+  const std::uint64_t element = package::dtype_bytes(p.binding->dtype());
+  const bool texts = p.binding->dtype() == fb::DType::string_;
+  const std::uint64_t needed = texts ? found / element * sizeof(const char*) : found;
+  if (needed == 0) return;
+  if (!host) throw Failure(OCLC_E_ARGUMENT, p.label + ": the host pointer is NULL");
+  if (bytes < needed)
+    throw Failure(OCLC_E_BINDING,
+                  p.label + " takes " + std::to_string(needed) + " bytes, found room for " + std::to_string(bytes));
+  const Place& place = e.schedule->places()[buffer];
+  std::vector<std::int32_t> numbers(texts ? found / sizeof(std::int32_t) : 0);
+  check_cl(clEnqueueReadBuffer(context_->queue(), place.memory, CL_TRUE, place.offset, found, texts ? numbers.data() : host, 0,
+                               nullptr, nullptr),
+           "reading " + p.label);
+  for (std::size_t i = 0; i < numbers.size(); ++i) static_cast<const char**>(host)[i] = strings_.require(numbers[i]).c_str();
+}
+
+void Session::submit(std::uint32_t index) {
+  prepare(index);
+  enqueue_commands(entries_[index], 0, nullptr);
+}
+
+void Session::run(std::uint32_t index) {
+  cl_event done = nullptr;
+  enqueue(index, 0, nullptr, &done);
+  const ClEvent owner(done);
+  if (AwakeWorkers* awake = context_->awake()) {
+    awake->linger(done);
+    AwakeWorkers::look(done);
+  }
+  check_cl(clWaitForEvents(1, &done), "running entry point '" + entries_[index].name + "'");
+}
+
+}  // namespace oclc::runtime

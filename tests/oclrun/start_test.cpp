@@ -1,0 +1,67 @@
+// What a start takes, and what later ones find.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/process.h"
+#include "tests/runtime/plans.h"
+
+using namespace oclc;
+using namespace oclc::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kStartOclrun = std::string(OCLC_BINARY_DIR) + "/bin/oclrun ";
+
+struct StartFixture {
+  Folder folder;
+  std::string plan = (folder.path / "plan.bin").string();
+  explicit StartFixture(const std::vector<std::byte>& bytes) {
+    folder.add("plan.bin", std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  // With caches of its own.
+  Outcome run(const std::string& arguments) const {
+    const std::string caches = folder.path.string();
+    return test::run("mkdir -p " + caches + "/pocl; POCL_CACHE_DIR=" + caches + "/pocl OCLC_CACHE=1 OCLC_CACHE_DIR=" + caches +
+                     "/oclc " + kStartOclrun + plan + " " + arguments);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("--explain-start tells where the time to the first results went") {
+  const StartFixture f(vector_plan_bytes());
+  const Outcome text = f.run("--dim N=3 --random --explain-start");
+  CHECK(text.status == 0);
+  for (const char* part :
+       {"start on ", "time ms   processor ms", "  plan\n", "  context\n", "  session\n", "programs: 1 built, 0 from",
+        "      vector: 0.5 KB of text, 3 kernels\n", "constants\n", "  first run\n", "  second run\n",
+        "kernels compiled when they first run\n", "to the first results\n"})
+    CHECK_MESSAGE(text.text.find(part) != std::string::npos, part << " in " << text.text);
+  const json start = json::parse(f.run("--dim N=3 --random --explain-start --json -q").text)["start"];
+  REQUIRE(start["builds"].size() == 1);
+  CHECK(start["builds"][0]["program"] == "vector");
+  CHECK(start["builds"][0]["cached"] == true);
+  CHECK(start["builds"][0]["kernels"] == 3);
+  double sum = 0;
+  for (const json& span : start["spans"])
+    if (span["what"] != "second run") sum += span["ms"].get<double>();
+  CHECK(start["first_result_ms"].get<double>() == doctest::Approx(sum));
+  CHECK(start["processor_ms"].get<double>() > 0);
+  const std::string profile = f.run("--dim N=3 --random --profile=json --runs 1 -q").text;
+  CHECK(json::parse(profile.substr(0, profile.rfind("latency_ms")))["start"]["builds"].size() == 1);
+}
+
+TEST_CASE("--warm leaves nothing to compile, and asks for no inputs") {
+  const StartFixture f(vector_plan_bytes());
+  const Outcome warm = f.run("--warm --dim N=4");
+  CHECK(warm.status == 0);
+  CHECK(warm.text == "oclrun: note: ran predict with N=4; their programs and kernels are in the cache\n");
+  CHECK(f.run("--dim N=3 --random -v").text.find("(0 built, 1 from the cache)") != std::string::npos);
+  // Dimensions that are not given are as small as may be.
+  CHECK(f.run("--warm").text == "oclrun: note: ran predict with N=0; their programs and kernels are in the cache\n");
+  const Outcome unknown = f.run("--warm --entry absent");
+  CHECK(unknown.status == 2);
+  CHECK(unknown.text.find("has no entry point 'absent'") != std::string::npos);
+}

@@ -1,0 +1,1 @@
+By0JP¶ÆCr›ÄLvsÃìóB¶ÿYÃ*6ŽÄ´uD/NÑCœmÁB•ÃÓÂv$ÌÁ¸OCèPC	Ã§A×JÉ@^g™Ä0 TDÌ¢TCÛXpC]IYÄ

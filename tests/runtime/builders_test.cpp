@@ -1,0 +1,182 @@
+// Processes that compile beside the one that runs a plan: which they are given, what happens without them.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+
+#include "oclc/oclc.hpp"
+#include "tests/runtime/cached_run.h"
+#include "tests/runtime/plan_builder.h"
+
+using namespace oclc;
+using namespace oclc::test;
+
+namespace {
+
+// A name that no program had before, so that the driver has nothing of it on disk.
+std::string fresh_name() {
+  static int number = 0;
+  return "steps_" + std::to_string(::getpid()) + "_" +
+         std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + "_" + std::to_string(number++);
+}
+
+// Enough for the driver's front end to need its time.
+std::string many_functions(const std::string& name) {
+  std::string text;
+  for (int i = 0; i < 4000; ++i) {
+    const std::string f = name + "_f" + std::to_string(i);
+    text += "float " + f + "(float a, float b) { float c = fma(a, b, " + std::to_string(i) +
+            ".0f); return c > a ? c * b : sqrt(c + b); }\n";
+  }
+  return text;
+}
+
+// y = (x + 1) * 3 in a kernel of two steps.
+std::unique_ptr<fb::ProgramT> two_steps(const std::string& name) {
+  const std::string macro = name + "_";
+  auto p = program(name, "#ifdef " + macro + "LAST\n#define " + macro + "HAS(part) (" + macro + "FIRST <= part && part < " +
+                             macro + "LAST)\n#else\n#define " + macro + "HAS(part) 1\n#endif\n#if " + macro + "HAS(0)\n" +
+                             many_functions(name) + "#endif\n" +
+                             "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
+                             "kernel void " +
+                             name +
+                             "(global const float* x, long x0, global float* y, long y0, int first, int last) {\n"
+                             "  size_t i = get_global_id(0);\n"
+                             "#if " +
+                             macro +
+                             "HAS(0)\n"
+                             "  if (first <= 0 && 0 < last) y[y0 + i] = x[x0 + i] + 1;\n"
+                             "#endif\n"
+                             "#if " +
+                             macro +
+                             "HAS(1)\n"
+                             "  if (first <= 1 && 1 < last) y[y0 + i] *= 3;\n"
+                             "#endif\n}\n");
+  p->mergeable = true;
+  p->part_bytes = {30000, 30000};
+  return p;
+}
+
+void add_entry(fb::PlanT& plan, const std::string& entry_name, const std::string& kernel) {
+  auto e = entry(entry_name);
+  e->inputs.push_back(binding("x", 0, {4}));
+  e->outputs.push_back(binding("y", 1, {4}));
+  e->steps.push_back(launch(kernel, static_cast<int>(plan.programs.size()), {4}, {1}, reads(0), writes(1)));
+  for (const char* name : {"first", "second"}) {
+    auto part = std::make_unique<fb::PartT>();
+    part->name = name;
+    e->steps[0]->body.AsLaunch()->parts.push_back(std::move(part));
+  }
+  plan.entries.push_back(std::move(e));
+  plan.programs.push_back(two_steps(kernel));
+}
+
+fb::PlanT plan_of(const std::vector<std::string>& kernels) {
+  fb::PlanT plan = new_plan();
+  plan.buffers.push_back(buffer("x", fb::BufferKind::input, 16));
+  plan.buffers.push_back(buffer("y", fb::BufferKind::output, 16));
+  for (std::size_t i = 0; i < kernels.size(); ++i) add_entry(plan, "entry" + std::to_string(i), kernels[i]);
+  return plan;
+}
+
+struct Ran {
+  std::vector<oclc_build_info> builds;
+  std::vector<std::string> names;
+  std::vector<std::vector<float>> results;
+  std::vector<std::string> messages;
+  int helped = 0;  // units that a process built
+};
+
+Ran run_entries(const fb::PlanT& plan) {
+  Ran ran;
+  oclc_context_options options = OCLC_INIT(oclc_context_options);
+  options.message = add_message;
+  options.user = &ran.messages;
+  const rt::Context context(options);
+  const auto bytes = finish(plan);
+  rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
+  const std::vector<float> x = {1, 2, 3, 4};
+  for (std::uint32_t i = 0; i < plan.entries.size(); ++i) {
+    std::vector<float> y(4);
+    session.set_input(i, "x", x.data(), {4});
+    session.set_output(i, "y", y.data(), {4});
+    session.run(i);
+    session.run(i);
+    ran.results.push_back(y);
+  }
+  ran.builds = session.builds();
+  for (const oclc_build_info& b : ran.builds) {
+    ran.names.emplace_back(b.name);
+    ran.helped += b.by_builder;
+  }
+  return ran;
+}
+
+bool helps() { return std::string(rt::Context().device().quirks).find("compiles_on_one_core") != std::string::npos; }
+
+using Results = std::vector<std::vector<float>>;
+const std::vector<float> kResult = {6, 9, 12, 15};
+
+}  // namespace
+
+TEST_CASE("steps of a kernel are compiled side by side, and give what one process gives") {
+  if (!helps()) return;
+  const std::string name = fresh_name();
+  const fb::PlanT plan = plan_of({name});
+  {
+    const Setting one("OCLC_BUILDERS", "1");
+    const Ran cold = run_entries(plan);
+    CHECK(cold.results == Results{kResult});
+    CHECK(cold.messages.empty());
+    CHECK(cold.names == std::vector<std::string>{name + ", steps 0 to 0", name + ", steps 1 to 1"});
+    CHECK(cold.helped == 1);
+    // Now the driver has all of it on disk.
+    const Ran warm = run_entries(plan);
+    CHECK(warm.results == Results{kResult});
+    CHECK(warm.names == cold.names);
+  }
+  const Setting none("OCLC_BUILDERS", "0");
+  const Ran alone = run_entries(plan);
+  CHECK(alone.results == Results{kResult});
+  CHECK(alone.names == std::vector<std::string>{name});
+  CHECK(alone.builds[0].text_bytes == 60000);
+}
+
+TEST_CASE("kernels of another entry point are asked for when it first runs") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1");
+  const Ran ran = run_entries(plan_of({fresh_name(), fresh_name()}));
+  CHECK(ran.results == Results{kResult, kResult});
+  CHECK(ran.messages.empty());
+  CHECK(ran.builds.size() == 2);
+  CHECK(ran.helped == 1);
+}
+
+TEST_CASE("a process that ends before it has compiled anything is told of once, and missed by nobody") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/bin/false");
+  const Ran ran = run_entries(plan_of({fresh_name(), fresh_name()}));
+  CHECK(ran.results == Results{kResult, kResult});
+  CHECK(ran.messages ==
+        std::vector<std::string>{
+            "a process that compiled kernels beside this one has ended; what is left of its work is done in this one"});
+}
+
+TEST_CASE("without the builders' program a plan is built in one piece") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/nonexistent/oclc-builder");
+  const std::string name = fresh_name();
+  const Ran ran = run_entries(plan_of({name}));
+  CHECK(ran.results == Results{kResult});
+  CHECK(ran.messages.empty());
+  CHECK(ran.names == std::vector<std::string>{name});
+}
+
+TEST_CASE("little text is not worth a process") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1");
+  fb::PlanT plan = plan_of({fresh_name()});
+  plan.programs[0]->part_bytes = {10000, 10000};
+  CHECK(run_entries(plan).names.size() == 1);
+}
