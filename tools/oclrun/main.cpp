@@ -131,9 +131,10 @@ void check_output_names(const Runner& runner, const Options& o) {
 void print_start(const Runner& runner, const rt::Context& context, const oclc_stats& s, const StartClock& clock) {
   const oclc_device_info d = context.device();
   std::fprintf(stderr, "device: %s (%s, driver %s)\n", d.name, d.version, d.driver);
-  std::fprintf(stderr, "entry point: %s, %u launches, arena %s (live %s), constants %s%s\n", package::shown(runner.entry_name()).c_str(),
-               s.launches, command_line::bytes_text(s.arena_bytes).c_str(), command_line::bytes_text(s.live_bytes).c_str(),
-               command_line::bytes_text(s.constant_bytes).c_str(), s.constants_shared ? " (shared with the file)" : "");
+  std::fprintf(stderr, "entry point: %s, %u launches, arena %s (live %s), constants %s%s\n",
+               package::shown(runner.entry_name()).c_str(), s.launches, command_line::bytes_text(s.arena_bytes).c_str(),
+               command_line::bytes_text(s.live_bytes).c_str(), command_line::bytes_text(s.constant_bytes).c_str(),
+               s.constants_shared ? " (shared with the file)" : "");
   std::fprintf(stderr,
                "start: plan %.1f ms, programs %.1f ms (%u built, %u from the cache), session %.1f ms, first run %.1f ms\n",
                clock.ms_of(kPlanMark), static_cast<double>(s.build_ns) * 1e-6, s.programs_built, s.programs_cached,
