@@ -4,7 +4,7 @@ target_compile_options(oclc_flags INTERFACE -Wall -Wextra -Wconversion $<$<COMPI
 # g++ 12 warns wrongly about `"text" + std::string` (GCC bug 105651).
 target_compile_options(oclc_flags INTERFACE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<COMPILE_LANGUAGE:CXX>>:-Wno-restrict>)
 target_compile_definitions(oclc_flags INTERFACE CL_TARGET_OPENCL_VERSION=300 OCLC_VERSION="${PROJECT_VERSION}")
-target_include_directories(oclc_flags INTERFACE ${CMAKE_SOURCE_DIR})
+target_include_directories(oclc_flags INTERFACE ${PROJECT_SOURCE_DIR})
 if(OCLC_SANITIZE)
   add_compile_options(-fsanitize=${OCLC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${OCLC_SANITIZE})

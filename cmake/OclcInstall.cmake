@@ -1,5 +1,7 @@
-# cmake --install: the runtime with its headers, the CMake package `oclc` (target oclc::runtime), oclc.pc, the programs.
+# cmake --install, by components: Runtime (the library that executes plans), Compiler (liboclc_compiler), Development (headers, the CMake
+# package `oclc` with oclc::runtime and oclc::compiler, oclc.pc, oclc-compiler.pc), Tools (oclc, oclrun, man pages, completion), Documents.
 include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/oclc)
 
 install(TARGETS oclc_runtime EXPORT oclcTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Runtime NAMELINK_COMPONENT Development)
@@ -7,23 +9,84 @@ install(TARGETS oclc_builder RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/oclc CO
 if(TARGET oclc_clblast)
   install(TARGETS oclc_clblast LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Runtime)
 endif()
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/runtime/include/oclc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT Development)
-install(EXPORT oclcTargets NAMESPACE oclc:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/oclc COMPONENT Development)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/oclc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT Development)
+install(EXPORT oclcTargets NAMESPACE oclc:: DESTINATION ${package_dir} COMPONENT Development)
 
-configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/oclcConfig.cmake.in ${CMAKE_BINARY_DIR}/oclcConfig.cmake
-  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/oclc)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/oclcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/oclcConfig.cmake ${CMAKE_BINARY_DIR}/oclcConfigVersion.cmake
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/oclc COMPONENT Development)
+if(TARGET oclc_compiler_library)
+  set_target_properties(oclc_compiler_library PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS oclc_compiler_library EXPORT oclcCompilerTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Compiler NAMELINK_COMPONENT Development)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/compiler_library/include/oclc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT Development)
+  # The C++ builder, layers and typed networks, with what their headers include; they need no other package's headers.
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/compiler DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp COMPONENT Development FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/frontends/cpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends COMPONENT Development FILES_MATCHING PATTERN "*.h")
+  install(FILES ${PROJECT_SOURCE_DIR}/frontends/onnx/import.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends/onnx COMPONENT Development)
+  install(FILES ${PROJECT_SOURCE_DIR}/runtime/package/writer.h ${PROJECT_SOURCE_DIR}/runtime/package/error.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/runtime/package COMPONENT Development)
+  install(EXPORT oclcCompilerTargets NAMESPACE oclc:: DESTINATION ${package_dir} COMPONENT Development)
+endif()
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/oclcConfig.cmake.in ${PROJECT_BINARY_DIR}/oclcConfig.cmake
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/oclcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/oclcConfig.cmake ${PROJECT_BINARY_DIR}/oclcConfigVersion.cmake
+  DESTINATION ${package_dir} COMPONENT Development)
 
 # Relocatable: the prefix is found from the place of the file.
 string(REGEX REPLACE "[^/]+" ".." OCLC_PREFIX_FROM_LIBDIR ${CMAKE_INSTALL_LIBDIR})
-configure_file(${CMAKE_CURRENT_LIST_DIR}/oclc.pc.in ${CMAKE_BINARY_DIR}/oclc.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/oclc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT Development)
-
-foreach(program oclc oclrun)
-  if(TARGET ${program})
-    set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Tools)
-  endif()
+set(pc_files oclc)
+if(TARGET oclc_compiler_library)
+  list(APPEND pc_files oclc-compiler)
+endif()
+foreach(name ${pc_files})
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT Development)
 endforeach()
+
+# Programs with the pages and scripts that they print themselves, out of their tables of options.
+foreach(program oclc oclrun)
+  if(NOT TARGET ${program})
+    continue()
+  endif()
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Tools)
+  if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+    continue()
+  endif()
+  set(texts ${PROJECT_BINARY_DIR}/manual/${program})
+  add_custom_command(OUTPUT ${texts}.1 ${texts}.bash ${texts}.zsh ${texts}.fish
+    COMMAND ${program} --man > ${texts}.1
+    COMMAND ${program} --completion bash > ${texts}.bash
+    COMMAND ${program} --completion zsh > ${texts}.zsh
+    COMMAND ${program} --completion fish > ${texts}.fish
+    DEPENDS ${program} VERBATIM)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/manual)
+  add_custom_target(${program}_manual ALL DEPENDS ${texts}.1)
+  install(FILES ${texts}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT Tools)
+  install(FILES ${texts}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME ${program} COMPONENT Tools)
+  install(FILES ${texts}.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _${program} COMPONENT Tools)
+  install(FILES ${texts}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME ${program}.fish COMPONENT Tools)
+endforeach()
+
+# Documents, and the licences: ours in each component, those of what lies inside of our files beside it.
+file(GLOB documents ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md)
+install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT Documents)
+foreach(component Runtime Compiler Development Tools Documents)
+  string(TOLOWER ${component} folder)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/oclc-${folder} RENAME copyright COMPONENT ${component})
+endforeach()
+if(OCLC_SELF_CONTAINED)
+  foreach(row protobuf:libprotobuf-dev sqlite:libsqlite3-dev fmt:libfmt-dev flatbuffers:libflatbuffers-dev xxhash:libxxhash-dev
+      nlohmann_json:nlohmann-json3-dev cli11:libcli11-dev)
+    string(REPLACE ":" ";" row ${row})
+    list(GET row 0 name)
+    list(GET row 1 package)
+    if(EXISTS /usr/share/doc/${package}/copyright)
+      foreach(component Compiler Tools)
+        string(TOLOWER ${component} folder)
+        install(FILES /usr/share/doc/${package}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/oclc-${folder} RENAME copyright.${name}
+          COMPONENT ${component})
+      endforeach()
+    endif()
+  endforeach()
+endif()

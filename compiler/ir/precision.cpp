@@ -27,14 +27,18 @@ constexpr Row kRows[] = {
 
 std::string_view name_of(Contract contract) { return kRows[static_cast<std::size_t>(contract)].name; }
 
+std::vector<std::string> contract_names() {
+  std::vector<std::string> names;
+  for (const Row& row : kRows) names.emplace_back(row.name);
+  return names;
+}
+
 Contract find_contract(std::string_view name) {
-  std::string names;
   for (const Row& row : kRows) {
     if (row.name == name) return row.precision.contract;
-    names += (names.empty() ? "" : ", ") + std::string(row.name);
   }
   throw CompileError({.stage = "usage",
-                      .wanted = "a contract of precision: " + names,
+                      .wanted = fmt::format("a contract of precision: {}", fmt::join(contract_names(), ", ")),
                       .found = fmt::format("'{}'", name),
                       .advice = "16-bit activations of a training run are --mixed f16 or --mixed bf16",
                       .exit_code = ExitCode::usage});

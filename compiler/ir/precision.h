@@ -1,7 +1,9 @@
 // The contract of precision: what kernels may make of single precision's sums of products. It is a wish about results, no fact
 // of a device; a device's units are taken where the contract allows what they compute.
 #pragma once
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace oclc {
 
@@ -34,6 +36,8 @@ struct Precision {
 std::string_view name_of(Contract contract);
 // CompileError (usage) listing the names if there is none of that name.
 Contract find_contract(std::string_view name);
+// All of their names, in their order.
+std::vector<std::string> contract_names();
 // `trains`: the module updates states. Deep networks amplify the rounding of their first training steps, and where an
 // activation lies near zero its sign decides a gradient: sums are careful.
 Precision precision_under(Contract contract, bool trains = false);

@@ -199,13 +199,14 @@ class PlanBuilder {
     return out;
   }
 
-  // The constant section puts one after another what is added one after another.
-  std::uint64_t add_joined(const std::vector<int>& pieces) {
+  // The constant section puts one after another what is added one after another. `places`: the pieces' offsets, by buffer.
+  std::uint64_t add_joined(const std::vector<int>& pieces, std::vector<std::uint64_t>& places) {
     static_assert(ResidentKernel::kJoinedAlignment == package::ConstantSection::kAlignment);
     std::uint64_t begin = 0, end = 0;
     for (const int piece : pieces) {
       auto tensor = std::make_shared<HostTensor>(buffers_[static_cast<std::size_t>(piece)].constant);
       const std::uint64_t at = plan_.constants.add({tensor->data(), tensor->bytes()});
+      if (lives_.of(piece).first < 0) places[static_cast<std::size_t>(piece)] = at;  // else it has a copy of its own
       if (piece == pieces.front()) begin = end = at;
       OCLC_CHECK(at == end, "joined constants lie one after another");
       end = at + (tensor->bytes() + ResidentKernel::kJoinedAlignment - 1) / ResidentKernel::kJoinedAlignment *
@@ -215,31 +216,42 @@ class PlanBuilder {
     return begin;
   }
 
+  // Fills the constant section in the buffers' order. Returns where each buffer's values lie in it: those of a piece of a
+  // resident launch's table within that table.
+  std::vector<std::uint64_t> place_constants() {
+    std::vector<std::uint64_t> places(buffers_.size());
+    for (std::size_t i = 0; i < buffers_.size(); ++i) {
+      const Buffer& buffer = buffers_[i];
+      const auto initial = initial_.find(static_cast<int>(i));
+      if (const auto pieces = launches_.joined().find(static_cast<int>(i)); pieces != launches_.joined().end()) {
+        places[i] = add_joined(pieces->second, places);
+      } else if ((buffer.kind == BufferKind::constant && lives_.of(static_cast<int>(i)).first >= 0) ||
+                 initial != initial_.end()) {
+        auto tensor = std::make_shared<HostTensor>(initial != initial_.end() ? *initial->second : buffer.constant);
+        places[i] = plan_.constants.add({tensor->data(), tensor->bytes()});
+        plan_.owned.push_back(std::move(tensor));
+      }
+    }
+    return places;
+  }
+
   std::vector<fb::Offset<plan::Buffer>> buffer_tables() {
+    const std::vector<std::uint64_t> places = place_constants();
     std::vector<fb::Offset<plan::Buffer>> out;
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       const Buffer& buffer = buffers_[i];
       const Life life = lives_.of(static_cast<int>(i));
-      std::uint64_t offset = 0;
       const bool used = life.first >= 0;
-      const auto initial = initial_.find(static_cast<int>(i));
-      if (const auto pieces = launches_.joined().find(static_cast<int>(i)); pieces != launches_.joined().end()) {
-        offset = add_joined(pieces->second);
-      } else if ((buffer.kind == BufferKind::constant && used) || initial != initial_.end()) {
-        auto tensor = std::make_shared<HostTensor>(initial != initial_.end() ? *initial->second : buffer.constant);
-        offset = plan_.constants.add({tensor->data(), tensor->bytes()});
-        plan_.owned.push_back(std::move(tensor));
-      }
       const Expr bytes = used || buffer.kind != BufferKind::constant
                              ? buffer.elements * Expr(static_cast<std::int64_t>(size_bytes(buffer.dtype)))
                              : Expr(0);
       const bool arena = buffer.kind == BufferKind::arena;
       const std::vector<plan::Piece> parts = arena && used ? lives_.pieces(static_cast<int>(i)) : std::vector<plan::Piece>();
-      out.push_back(plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind),
-                                             static_cast<plan::DType>(buffer.dtype),
-                                             symbols_.expr(arena && !used ? Expr(0) : bytes), offset, initial != initial_.end(),
-                                             arena ? std::max(life.entry, 0) : -1, std::max(life.first, 0),
-                                             std::max(life.last, 0), -1, parts.empty() ? nullptr : &parts));
+      out.push_back(
+          plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind),
+                                   static_cast<plan::DType>(buffer.dtype), symbols_.expr(arena && !used ? Expr(0) : bytes),
+                                   places[i], initial_.count(static_cast<int>(i)) != 0, arena ? std::max(life.entry, 0) : -1,
+                                   std::max(life.first, 0), std::max(life.last, 0), -1, parts.empty() ? nullptr : &parts));
     }
     return out;
   }

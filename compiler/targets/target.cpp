@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/support/error.h"
+#include "compiler/support/nearest.h"
 
 namespace oclc {
 
@@ -155,11 +156,12 @@ const Target& find_target(std::string_view name) {
   const auto& rows = target_rows();
   const auto at = std::find_if(rows.begin(), rows.end(), [&](const Target& t) { return t.name == name; });
   if (at != rows.end()) return *at;
-  std::string names;
-  for (const Target& t : rows) names += (names.empty() ? "" : ", ") + t.name;
+  std::vector<std::string> names;
+  for (const Target& t : rows) names.push_back(t.name);
   throw CompileError({.stage = "target",
-                      .wanted = "one of " + names,
+                      .wanted = fmt::format("one of {}", fmt::join(names, ", ")),
                       .found = fmt::format("target '{}'", name),
+                      .advice = did_you_mean(name, names),
                       .exit_code = ExitCode::usage});
 }
 

@@ -5,6 +5,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/autodiff.h"
+#include "compiler/support/nearest.h"
 #include "compiler/training/init_entry.h"
 #include "compiler/training/model_copy.h"
 #include "compiler/training/training.h"
@@ -27,6 +28,8 @@ class TrainingBuilder {
  public:
   TrainingBuilder(Module& module, const TrainingOptions& options)
       : module_(module), options_(options), source_{std::move(module.entries.at(0)), {}, {}, {}} {
+    check_frozen();
+    warn_of_prediction();
     std::vector<const StateVariable*> parameters, statistics;
     for (const StateVariable& state : module.states) {
       if (std::any_of(options.frozen.begin(), options.frozen.end(),
@@ -112,12 +115,53 @@ class TrainingBuilder {
     }
   }
 
+  // A prefix that no parameter begins with would freeze nothing, in silence.
+  void check_frozen() const {
+    for (const std::string& prefix : options_.frozen) {
+      std::vector<std::string> names;
+      for (const StateVariable& state : module_.states) names.push_back(state.name);
+      if (std::any_of(names.begin(), names.end(), [&](const std::string& name) { return name.starts_with(prefix); })) continue;
+      const std::string meant = did_you_mean(prefix, names);
+      const std::size_t shown = std::min<std::size_t>(names.size(), 8);
+      refuse_training(fmt::format("frozen parameters' names to begin so; there are {}{}",
+                                  fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                                  names.size() > shown ? ", .." : ""),
+                      fmt::format("'{}'{}", prefix, meant.empty() ? "" : "; " + meant), ExitCode::usage);
+    }
+  }
+
+  // Losses that take logits do the softmax or sigmoid themselves; a second one makes gradients small.
+  void warn_of_prediction() const {
+    if (!options_.warn) return;
+    struct Row {
+      std::string_view loss, op, wanted;
+    };
+    static constexpr Row kRows[] = {{"cross_entropy", "softmax", "logits"},
+                                    {"bce_with_logits", "sigmoid", "logits"},
+                                    {"nll", "softmax", "logarithms of probabilities"}};
+    for (const auto& [name, value] : source_.graph->outputs()) {
+      if (!options_.prediction.empty() && name != options_.prediction) continue;
+      const Value* made = value;
+      while (made->producer && made->producer->op->kind == OpKind::movement && made->producer->inputs[0])
+        made = made->producer->inputs[0];
+      for (const Row& row : kRows) {
+        if (row.loss == options_.loss.name && made->producer && made->producer->op->name == row.op)
+          options_.warn(
+              fmt::format("the loss {} takes {}, and output '{}' is made by a {}; train on what goes into it (--train-output)",
+                          row.loss, row.wanted, name, row.op));
+      }
+      return;
+    }
+  }
+
   Value* prediction(const ModelCopy& c) const {
     for (const auto& [name, value] : source_.graph->outputs()) {
       if (options_.prediction.empty() || name == options_.prediction) return c.values.at(value);
     }
-    refuse_training(fmt::format("an output '{}'", options_.prediction),
-                    fmt::format("{} outputs without it", source_.graph->outputs().size()), ExitCode::usage);
+    std::vector<std::string> names;
+    for (const auto& output : source_.graph->outputs()) names.push_back(output.first);
+    refuse_training(fmt::format("an output of the model as what the loss reads: {}", fmt::join(names, ", ")),
+                    fmt::format("'{}'", options_.prediction), ExitCode::usage);
   }
 
   const LossRow& loss_row() const {

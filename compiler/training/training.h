@@ -78,6 +78,7 @@ struct TrainingOptions {
   bool accumulate = false;          // add the entry accumulate_step
   bool init = false;                // add the entry init
   NamedNumbers mixed{};             // of mixed_types(); no name: all in single precision
+  std::function<void(const std::string&)> warn{};  // told what is likely a mistake; may be empty
 };
 
 // The module's only entry, which has its parameters as state variables (see ImportOptions::training), becomes

@@ -23,8 +23,7 @@ constexpr const char* kColumns = "SELECT device, family, vendor, key, choice, se
   const int code = db ? sqlite3_errcode(db) & 0xff : SQLITE_NOMEM;
   const bool damaged = code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR || code == SQLITE_MISMATCH;
   throw CompileError({.stage = "tuning",
-                      .node = file,
-                      .wanted = damaged ? "a database of tuned choices" : doing,
+                      .wanted = fmt::format("'{}' to be {}", file, damaged ? "a database of tuned choices" : doing),
                       .found = db ? sqlite3_errmsg(db) : "no memory",
                       .advice = damaged ? "remove the file, or tune into another one" : "",
                       .exit_code = damaged ? ExitCode::bad_model : ExitCode::io});
@@ -85,8 +84,7 @@ TuningDatabase::TuningDatabase(const std::string& file, Use use) : file_(file) {
   std::error_code ignored;
   if (use == Use::read && !std::filesystem::exists(file, ignored))
     throw CompileError({.stage = "tuning",
-                        .node = file,
-                        .wanted = "a database of tuned choices",
+                        .wanted = fmt::format("'{}' to be a database of tuned choices", file),
                         .found = "no such file",
                         .advice = "oclc tune makes one",
                         .exit_code = ExitCode::io});
@@ -99,8 +97,7 @@ TuningDatabase::TuningDatabase(const std::string& file, Use use) : file_(file) {
     const auto found = static_cast<int>(version.number(0));
     if (found > kSchema)
       throw CompileError({.stage = "tuning",
-                          .node = file,
-                          .wanted = fmt::format("a database of schema {}", kSchema),
+                          .wanted = fmt::format("'{}' to be a database of schema {}", file, kSchema),
                           .found = fmt::format("schema {}, of a newer oclc", found),
                           .advice = "tune into another file",
                           .exit_code = ExitCode::bad_model});

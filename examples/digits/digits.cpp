@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "examples/digits/npy.h"
+#include "examples/digits/waiting.h"
 #include "oclc/oclc.hpp"
 
 namespace {
@@ -33,6 +34,7 @@ struct Answer {
 
 // Logits [N,10] of images [N,1,8,8].
 std::vector<float> classify(const std::string& plan_file, const std::string& device, const digits::Array<float>& images) {
+  const examples::Waiting waiting("compiling kernels, which drivers keep for the next time");
   const oclc::rt::Plan plan = oclc::rt::Plan::load(plan_file);
   const oclc::rt::Context context(device);
   oclc::rt::Session session(plan, context);

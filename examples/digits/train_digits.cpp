@@ -18,12 +18,14 @@
 #include <map>
 #include <numbers>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "examples/digits/npy.h"
+#include "examples/digits/waiting.h"
 #include "examples/number.h"
 #include "oclc/train.hpp"
 
@@ -180,6 +182,7 @@ int run(const Arguments& a) {
   const Progress progress_of_all;
   const oclc::rt::Plan plan = oclc::rt::Plan::load(a.plan);
   const oclc::rt::Context context(a.device);
+  std::optional<examples::Waiting> waiting("compiling kernels, which drivers keep for the next time");
   oclc::rt::Session session(plan, context);
   if (a.resume.empty())
     write_random_weights(plan, session, seed);
@@ -198,6 +201,7 @@ int run(const Arguments& a) {
       batches.fill(step, images, labels);
       trainer.set("lr", learning_rate(peak, step, steps));
       trainer.step();
+      waiting.reset();
       for (const oclc_step_result& result : trainer.results()) progress.show(result, steps, batch);
     }
     for (const oclc_step_result& result : trainer.results(true)) progress.show(result, steps, batch);

@@ -11,12 +11,14 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/support/error.h"
 #include "compiler/training/training.h"
+#include "examples/digits/waiting.h"
 #include "examples/finetune/shapes.h"
 #include "examples/number.h"
 #include "examples/resnet18/resnet18.h"
@@ -138,7 +140,9 @@ int run(const Arguments& a) {
   std::printf("launches of predict %u, of train_step %u; on %s\n", plan.entry_info(plan.entry("predict")).launch_count,
               plan.entry_info(plan.entry("train_step")).launch_count, context.device().name);
   const finetune::ShapeGenerator shapes(kSide);
+  std::optional<examples::Waiting> waiting("compiling kernels, which drivers keep for the next time");
   const Test before = test(plan, session, shapes);
+  waiting.reset();
   const Clock::time_point start = Clock::now();
   train(a, plan, session, shapes);
   const double time = seconds_since(start);

@@ -15,11 +15,13 @@
 #include <exception>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "compiler/support/error.h"
+#include "examples/digits/waiting.h"
 #include "examples/number.h"
 #include "frontends/cpp/typed/typed.h"
 
@@ -119,10 +121,12 @@ int run(const Arguments& arguments) {
   typed::Options options;
   options.hyper = {.learning_rate = 0.004f, .momentum = 0.9f, .l2 = 1e-6f};
   options.device = arguments.device;
+  std::optional<examples::Waiting> waiting("compiling kernels, which drivers keep for the next time");
   Net net(options);
   const Points points(steps, 1), first(compared, 1);
   net.train(first.xs, first.labels);  // builds the kernels where the cache has none
   net.engine().reset();
+  waiting.reset();
   const double time = seconds([&] { net.train(points.xs, points.labels); });
   print_picture(net);
   const Points fresh(10000, 2);
@@ -140,10 +144,12 @@ int run(const Arguments& arguments) {
   bool same = true;
   if (compared > 0) {
     options.disabled = {"persistent"};
+    waiting.emplace("compiling the kernels of single steps");
     Net launches(options);
     net.engine().reset();
     std::vector<float> one, other;
     launches.train(std::span(first.xs).first(2), std::span(first.labels).first(1));
+    waiting.reset();
     launches.engine().reset();
     const double fast = seconds([&] { one = net.train(first.xs, first.labels); }),
                  slow = seconds([&] { other = launches.train(first.xs, first.labels); });

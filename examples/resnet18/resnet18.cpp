@@ -18,6 +18,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/support/error.h"
+#include "examples/digits/waiting.h"
 #include "examples/resnet18/resnet18.h"
 #include "examples/resnet18/weight_file.h"
 #include "oclc/oclc.hpp"
@@ -53,7 +54,10 @@ void classify(oclc::rt::Session& session, std::uint32_t entry, std::int64_t coun
   for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<float>(i % 251) / 125.0f - 1.0f;
   session.set_input(entry, "input", images.data(), {count, 3, kSide, kSide});
   session.set_output(entry, "output", logits.data(), {count, kClasses});
-  session.run(entry);  // builds the kernels where the cache has none
+  {
+    const examples::Waiting waiting("compiling kernels, which drivers keep for the next time");
+    session.run(entry);
+  }
   double best = 1e9;
   const auto first = std::chrono::steady_clock::now();
   do {

@@ -12,11 +12,13 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "compiler/support/error.h"
+#include "examples/digits/waiting.h"
 #include "examples/number.h"
 #include "frontends/cpp/typed/typed.h"
 
@@ -43,6 +45,7 @@ bool learn_xor(const std::string& device) {
   typed::Options options;
   options.hyper = {.learning_rate = 0.1f, .momentum = 0.9f, .l2 = 0};
   options.device = device;
+  std::optional<examples::Waiting> waiting("compiling kernels, which drivers keep for the next time");
   Xor net(options);
   const Xor::Inference inference = net.inference();
   Xor::Training training = net.training();
@@ -56,6 +59,7 @@ bool learn_xor(const std::string& device) {
   const std::vector<float> before = inference.predict(four);
   training.train(xs, ys);
   const std::vector<float> after = inference.predict(four);
+  waiting.reset();
   std::puts("2-4-1, exclusive or, 8000 steps of one row:");
   bool right = true;
   for (std::size_t i = 0; i < 4; ++i) {
@@ -125,6 +129,7 @@ bool learn_large(std::size_t rows, std::size_t batch, const std::string& device)
   Rows source(kWidth);
   std::vector<float> xs(batch * kWidth), ys(batch * kClasses), new_xs(batch * kWidth), new_ys(batch * kClasses);
   source.fill(new_xs, new_ys);
+  std::optional<examples::Waiting> waiting("compiling kernels, which drivers keep for the next time");
   const double before = accuracy(inference.predict(new_xs), new_ys);
   double busy = 0, first = 0;
   float loss = 0;
@@ -133,6 +138,7 @@ bool learn_large(std::size_t rows, std::size_t batch, const std::string& device)
     source.fill(xs, ys);
     const auto start = std::chrono::steady_clock::now();
     loss = training.train_step(xs, ys);
+    waiting.reset();
     const double time = seconds_since(start);
     (step == 0 ? first : busy) += time;  // the first step builds the kernels
     if ((step + 1) % std::max<std::size_t>(steps / 10, 1) != 0 && step != 0) continue;

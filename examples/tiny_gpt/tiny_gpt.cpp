@@ -13,12 +13,14 @@
 #include <map>
 #include <memory>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "compiler/support/error.h"
 #include "compiler/training/training.h"
+#include "examples/digits/waiting.h"
 #include "examples/number.h"
 #include "examples/tiny_gpt/gpt.h"
 #include "examples/tiny_gpt/text.h"
@@ -53,6 +55,7 @@ class Writer {
     const double peak = examples::number<double>("--rate", a.rate), until = examples::number<double>("--until", a.until);
     auto trainer = std::make_unique<oclc::rt::Trainer>(*session_, plan_.entry("train_step"));
     const Clock::time_point start = Clock::now();
+    std::optional<examples::Waiting> waiting("compiling kernels, which drivers keep, and learning");
     double held_out = std::numeric_limits<double>::infinity();
     const std::uint64_t first = trainer->next_step() - 1;
     std::uint64_t step = first;
@@ -73,6 +76,7 @@ class Writer {
       if (step % kLook != 0 && step != steps) continue;
       told(true);
       held_out = held_out_loss();
+      waiting.reset();
       const double time = seconds_since(start), rate = static_cast<double>(step - first) / time;
       std::printf("step %5llu   loss %.3f   held out %.3f   %6.0f characters/s   %5.1f s\n",
                   static_cast<unsigned long long>(step), mean / count, held_out,

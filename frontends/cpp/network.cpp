@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/support/error.h"
+#include "compiler/support/nearest.h"
 
 namespace oclc::nn {
 namespace {
@@ -16,15 +18,46 @@ Builder& builder(const Tensor& x) { return x.network().builder(); }
 
 Tensor number(const Tensor& like, double value) { return like.network().scalar(like.dtype(), value); }
 
-std::vector<Value*> values(const std::vector<Tensor>& tensors) {
+// The operands of `op`; the first names the network.
+std::vector<Value*> values(std::string_view op, const std::vector<Tensor>& tensors) {
+  if (tensors.empty())
+    throw CompileError({.stage = "network", .op = std::string(op), .wanted = "at least one tensor", .found = "none"});
+  for (const Tensor& t : tensors) {
+    if (t) continue;
+    throw CompileError({.stage = "network", .op = std::string(op), .wanted = "a tensor", .found = "an empty one"});
+  }
   std::vector<Value*> list;
-  for (const Tensor& t : tensors) list.push_back(t.value());
+  for (const Tensor& t : tensors) list.push_back(tensors[0].network().operand(op, t).value());
   return list;
+}
+
+// "wanted a name for each <what>, found ..."
+[[noreturn]] void taken(const std::string& node, const char* what, const std::string& name) {
+  throw CompileError({.stage = "network",
+                      .node = node,
+                      .wanted = fmt::format("a name for each {}", what),
+                      .found = fmt::format("'{}' twice", name)});
 }
 
 }  // namespace
 
+Network& Tensor::network() const {
+  if (!network_) throw CompileError({.stage = "network", .wanted = "a tensor", .found = "an empty one"});
+  return *network_;
+}
+
+DType Tensor::dtype() const {
+  network();
+  return value_->type.dtype;
+}
+
+const Shape& Tensor::shape() const {
+  network();
+  return value_->type.shape;
+}
+
 const Expr& Tensor::dim(std::int64_t axis) const {
+  network();
   try {
     return shape()[static_cast<std::size_t>(normalise_axis(axis, rank()))];
   } catch (const CompileError& error) {
@@ -59,6 +92,13 @@ Tensor Tensor::sum(const Ints& axes, bool keepdims) const {
   return wrap(*this, builder(*this).reduce("reduce_sum", value_, axes, keepdims));
 }
 
+Tensor Tensor::max(const Ints& axes, bool keepdims) const {
+  return wrap(*this, builder(*this).reduce("reduce_max", value_, axes, keepdims));
+}
+Tensor Tensor::min(const Ints& axes, bool keepdims) const {
+  return wrap(*this, builder(*this).reduce("reduce_min", value_, axes, keepdims));
+}
+
 Network::Network(std::string name, Parameters parameters, Use use)
     : module_(std::make_shared<Module>()),
       parameters_(std::move(parameters)),
@@ -75,11 +115,29 @@ Expr Network::symbol(const std::string& name, std::int64_t lo, std::int64_t hi) 
   return module_->symbols.back();
 }
 
+const Tensor& Network::operand(std::string_view op, const Tensor& tensor) const {
+  if (tensor && &tensor.network() == this) return tensor;
+  throw CompileError({.stage = "network",
+                      .node = path(),
+                      .op = std::string(op),
+                      .wanted = "a tensor of this network",
+                      .found = tensor ? "one of another" : "an empty one"});
+}
+
 Tensor Network::input(std::string name, DType dtype, Shape shape) {
+  for (const auto& known : builder_.graph().inputs()) {
+    if (known->name == name) taken(path(), "input", name);
+  }
   return {this, builder_.graph().add_input(std::move(name), {dtype, std::move(shape)})};
 }
 
-void Network::output(std::string name, const Tensor& tensor) { builder_.graph().add_output(std::move(name), tensor.value()); }
+void Network::output(std::string name, const Tensor& tensor) {
+  for (const auto& [known, value] : builder_.graph().outputs()) {
+    if (known == name) taken(path(), "output", name);
+  }
+  Value* value = operand("output", tensor).value();
+  builder_.graph().add_output(std::move(name), value);
+}
 
 Tensor Network::parameter(std::string_view name, const Ints& shape) {
   const std::string full = path(name);
@@ -97,6 +155,9 @@ Tensor Network::parameter(std::string_view name, const Ints& shape) {
   HostTensor initial = parameters_(full, shape);
   Value* value = nullptr;
   if (use_ == Use::training) {
+    for (const auto& input : builder_.graph().inputs()) {
+      if (input->name == full) taken(full, "input or parameter", full);
+    }
     value = builder_.graph().add_input(full, initial.type());
     module_->states.push_back({full, initial.type(), std::move(initial), {}});
   } else {
@@ -137,7 +198,17 @@ std::shared_ptr<Module> Network::finish() {
 }
 
 Tensor apply(std::string_view op, const std::vector<Tensor>& operands) {
-  return wrap(operands.at(0), builder(operands[0]).call(op, values(operands)));
+  std::vector<Value*> list = values(op, operands);
+  const OpDef* def = find_op(op);
+  if (def && def->scalar) return wrap(operands[0], builder(operands[0]).call(op, std::move(list)));
+  std::vector<std::string> names;
+  for (const OpDef& row : elementwise_ops()) names.emplace_back(row.name);
+  throw CompileError({.stage = "network",
+                      .node = operands[0].network().path(),
+                      .op = "apply",
+                      .wanted = fmt::format("an elementwise core operator ({})", fmt::join(names, ", ")),
+                      .found = fmt::format("'{}'", op),
+                      .advice = did_you_mean(op, names)});
 }
 
 Tensor operator+(const Tensor& a, const Tensor& b) { return apply("add", {a, b}); }
@@ -151,11 +222,13 @@ Tensor operator/(const Tensor& a, double b) { return a / number(a, b); }
 Tensor operator-(const Tensor& a) { return apply("neg", {a}); }
 
 Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a, bool trans_b) {
-  return wrap(a, builder(a).matmul(a.value(), b.value(), trans_a, trans_b));
+  const std::vector<Value*> list = values("matmul", {a, b});
+  return wrap(a, builder(a).matmul(list[0], list[1], trans_a, trans_b));
 }
 
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis) {
-  return wrap(tensors.at(0), builder(tensors[0]).concat(values(tensors), axis));
+  std::vector<Value*> list = values("concat", tensors);
+  return wrap(tensors[0], builder(tensors[0]).concat(std::move(list), axis));
 }
 
 Tensor softmax(const Tensor& x, std::int64_t axis) { return wrap(x, builder(x).softmax(x.value(), axis)); }

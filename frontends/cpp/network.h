@@ -28,10 +28,11 @@ class Tensor {
   Tensor(Network* network, Value* value) : network_(network), value_(value) {}
 
   explicit operator bool() const { return value_ != nullptr; }
-  Network& network() const { return *network_; }
+  // CompileError if the handle is empty, as in all that follow but value().
+  Network& network() const;
   Value* value() const { return value_; }
-  DType dtype() const { return value_->type.dtype; }
-  const Shape& shape() const { return value_->type.shape; }
+  DType dtype() const;
+  const Shape& shape() const;
   std::size_t rank() const { return shape().size(); }
   // Axis from the end if negative.
   const Expr& dim(std::int64_t axis) const;
@@ -44,6 +45,8 @@ class Tensor {
   Tensor cast(DType dtype) const;
   Tensor mean(const Ints& axes, bool keepdims = false) const;
   Tensor sum(const Ints& axes, bool keepdims = false) const;
+  Tensor max(const Ints& axes, bool keepdims = false) const;
+  Tensor min(const Ints& axes, bool keepdims = false) const;
 
  private:
   Network* network_ = nullptr;
@@ -62,7 +65,9 @@ class Network {
 
   // A dimension that is bound when the plan runs; one of the same name is the same.
   Expr symbol(const std::string& name, std::int64_t lo = 1, std::int64_t hi = kUnbounded);
+  // CompileError if there is an input of that name.
   Tensor input(std::string name, DType dtype, Shape shape);
+  // CompileError if there is an output of that name.
   void output(std::string name, const Tensor& tensor);
   // Asks the source of parameters for `name` inside the open scopes. The same tensor if it was asked for before (shared
   // weights).
@@ -70,6 +75,9 @@ class Network {
   Tensor constant(HostTensor tensor);
   Tensor scalar(DType dtype, double value);
   Tensor tensor(Value* value) { return {this, value}; }
+
+  // `tensor`; CompileError naming the open scopes and `op` if it is empty or of another network.
+  const Tensor& operand(std::string_view op, const Tensor& tensor) const;
 
   Use use() const { return use_; }
 
@@ -114,7 +122,7 @@ Tensor operator-(const Tensor& a);
 Tensor matmul(const Tensor& a, const Tensor& b, bool trans_a = false, bool trans_b = false);
 Tensor concat(const std::vector<Tensor>& tensors, std::int64_t axis);
 Tensor softmax(const Tensor& x, std::int64_t axis = -1);
-// Any elementwise core operator by name.
+// Any elementwise core operator by name (compiler/ops/elementwise.cpp); CompileError if there is none.
 Tensor apply(std::string_view op, const std::vector<Tensor>& operands);
 
 }  // namespace oclc::nn

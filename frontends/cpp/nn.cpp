@@ -63,12 +63,14 @@ Tensor causal_mask(Network& net, DType dtype, const Expr& t, const Expr& s) {
 
 Tensor linear(Network& net, std::string_view name, const Tensor& x, std::int64_t features, bool bias) {
   const Network::Scope scope(net, name);
+  net.operand("linear", x);
   const Tensor y = matmul(x, net.parameter("weight", {features, x.size(-1)}), false, true);
   return bias ? y + net.parameter("bias", {features}) : y;
 }
 
 Tensor conv(Network& net, std::string_view name, const Tensor& x, std::int64_t channels, const Conv& options) {
   const Network::Scope scope(net, name);
+  net.operand("conv", x);
   Ints shape{channels, x.size(1) / std::max<std::int64_t>(options.groups, 1)};
   const Ints kernel = per_axis(net, x, "kernel", options.kernel, 1);
   shape.insert(shape.end(), kernel.begin(), kernel.end());
@@ -83,6 +85,7 @@ Tensor conv(Network& net, std::string_view name, const Tensor& x, std::int64_t c
 
 Tensor batch_norm(Network& net, std::string_view name, const Tensor& x, double epsilon, double momentum) {
   const Network::Scope scope(net, name);
+  net.operand("batch_norm", x);
   const Ints channels{x.size(1)};
   if (net.use() == Use::training) {
     std::vector<Value*> operands{x.value()};
@@ -100,6 +103,7 @@ Tensor batch_norm(Network& net, std::string_view name, const Tensor& x, double e
 
 Tensor layer_norm(Network& net, std::string_view name, const Tensor& x, double epsilon) {
   const Network::Scope scope(net, name);
+  net.operand("layer_norm", x);
   const Ints width{x.size(-1)};
   return net.tensor(net.builder().layer_norm(x.value(), net.parameter("weight", width).value(),
                                              net.parameter("bias", width).value(), -1, epsilon));
@@ -113,12 +117,15 @@ Tensor dropout(const Tensor& x, double ratio) {
 
 Tensor embedding(Network& net, std::string_view name, const Tensor& indices, std::int64_t count, std::int64_t width) {
   const Network::Scope scope(net, name);
+  net.operand("embedding", indices);
   return net.tensor(net.builder().gather(net.parameter("weight", {count, width}).value(), indices.value(), 0));
 }
 
 Tensor multi_head_attention(Network& net, std::string_view name, const Tensor& query, const Tensor& key, const Tensor& value,
                             const Attention& options) {
   const Network::Scope scope(net, name);
+  for (const Tensor* x : {&query, &key, &value}) net.operand("multi_head_attention", *x);
+  if (options.mask) net.operand("multi_head_attention", options.mask);
   const std::int64_t width = query.size(-1);
   if (options.heads < 1 || width % options.heads != 0) {
     throw CompileError({.stage = "network",

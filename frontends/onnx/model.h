@@ -1,6 +1,7 @@
 // What validation finds out about a model; the rest of the importer relies on it.
 #pragma once
 #include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>

@@ -1,6 +1,7 @@
 // Operators as opsets 1 to 6 had them, where they differ: broadcasting by attributes, types as texts, shapes as attributes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "frontends/onnx/table.h"

@@ -1,6 +1,7 @@
 // Sequences and optionals. They exist only while a model is read: lists of tensors whose lengths and positions are known then.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "frontends/onnx/table.h"

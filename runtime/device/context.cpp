@@ -34,6 +34,10 @@ Context::Context(const oclc_context_options& options)
     throw Failure(OCLC_E_UNSUPPORTED,
                   std::string("device '") + facts_.name + "' has " + facts_.version + ", wanted OpenCL 1.2 or newer");
   quirks_ = device_quirks(device_);
+  if (const std::string program = missing_program(quirks_); !program.empty())
+    throw Failure(OCLC_E_DEVICE, std::string("device '") + facts_.name + "': its driver (" + facts_.platform_name +
+                                     ") links kernels by the program `" + program +
+                                     "`, which is not on the PATH; install it (Debian: apt-get install binutils)");
   if (!options.cl_context) awake_ = AwakeWorkers::make(context_.get(), device_, quirks_);
 
   const char* wish = std::getenv("OCLC_CACHE");

@@ -2,6 +2,7 @@
 #pragma once
 #include <CL/cl.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,5 +1,10 @@
 #include "runtime/device/quirks.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
 namespace oclc::runtime {
 namespace {
 
@@ -19,7 +24,7 @@ constexpr Row kRows[] = {
     // warm.
     {"Portable Computing Language", "", "",
      bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::host_memory_is_seen) | bit(Quirk::workers_sleep) |
-         bit(Quirk::compiles_on_one_core)},
+         bit(Quirk::compiles_on_one_core) | bit(Quirk::links_by_program)},
     // Simulators interpret the program: there is nothing worth caching. Fills: tests/platforms/oclgrind/fill.c.
     {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::fill_unseen)},
     // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then
@@ -43,6 +48,18 @@ std::uint32_t find_quirks(const DriverNames& names) {
   return quirks;
 }
 
+std::string missing_program(std::uint32_t quirks) {
+  if (!has(quirks, Quirk::links_by_program)) return {};
+  const char* path = std::getenv("PATH");
+  const std::string folders = path ? path : "";
+  for (std::size_t at = 0; at < folders.size();) {
+    const std::size_t end = std::min(folders.find(':', at), folders.size());
+    if (::access((folders.substr(at, end - at) + "/ld").c_str(), X_OK) == 0) return {};
+    at = end + 1;
+  }
+  return "ld";
+}
+
 std::string quirk_names(std::uint32_t quirks) {
   std::string text;
   const auto append = [&](Quirk quirk, const char* name) {
@@ -58,6 +75,7 @@ std::string quirk_names(std::uint32_t quirks) {
   append(Quirk::workers_sleep, "workers_sleep");
   append(Quirk::no_tile_assembly, "no_tile_assembly");
   append(Quirk::compiles_on_one_core, "compiles_on_one_core");
+  append(Quirk::links_by_program, "links_by_program");
   return text;
 }
 

@@ -18,7 +18,8 @@ enum class Quirk : std::uint32_t {
   workers_sleep = 128,  // threads that run kernels sleep as soon as there are none, and waking them takes as long as short runs
   no_tile_assembly = 256,  // its compiler takes no x86 instructions in a kernel: AMX tiles are not reached
   compiles_on_one_core =
-      512  // one program at a time in a process, what is compiled stays on disk for others: other processes help
+      512,  // one program at a time in a process, what is compiled stays on disk for others: other processes help
+  links_by_program = 1024  // it links kernels by the program `ld`, and ends the process where that is not on the PATH
 };
 
 struct DriverNames {
@@ -30,6 +31,9 @@ struct DriverNames {
 // Bits of Quirk.
 std::uint32_t find_quirks(const DriverNames& names);
 inline bool has(std::uint32_t quirks, Quirk quirk) { return (quirks & static_cast<std::uint32_t>(quirk)) != 0; }
+
+// The program that a driver with these quirks runs and that is not on the PATH; empty if there is none.
+std::string missing_program(std::uint32_t quirks);
 
 // Names of the bits, separated by spaces.
 std::string quirk_names(std::uint32_t quirks);

@@ -2,6 +2,7 @@
 // indices and offsets without looking again.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

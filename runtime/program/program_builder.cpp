@@ -6,6 +6,8 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <span>
 #include <thread>

@@ -9,10 +9,11 @@
 #include <cstring>
 #include <span>
 #include <system_error>
+#include <utility>
 
-#include "runtime/program/cache_folder.h"
 #include "runtime/package/package.h"
 #include "runtime/package/writer.h"
+#include "runtime/program/cache_folder.h"
 
 namespace oclc::runtime {
 namespace {

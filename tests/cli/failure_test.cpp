@@ -1,4 +1,6 @@
 // Exit codes and the texts of errors.
+#include <algorithm>
+
 #include "tests/cli/cli.h"
 
 namespace {
@@ -27,7 +29,7 @@ TEST_CASE("exit code 2: the command line") {
   CHECK(
       usage("tunes") ==
       "wanted a model file or a command (bench, cache, check-gradients, conformance, devices, export-onnx, info, tune), found "
-      "'tunes'" +
+      "'tunes'; did you mean 'tune'?" +
           end);
   CHECK(usage(model + " -o x --dim N") == "wanted --dim NAME=NUMBER, found 'N'" + end);
   CHECK(usage(model + " -o x --dim N=-1") == "wanted --dim NAME=NUMBER, found 'N=-1'" + end);
@@ -35,9 +37,11 @@ TEST_CASE("exit code 2: the command line") {
   CHECK(usage(model + " -o x --shape x=1xtwo") == "wanted --shape NAME=1x3x224x224, found 'x=1xtwo'" + end);
   CHECK(usage(model + " -o x --conv fast") == "wanted --conv auto|im2col|implicit|direct|winograd, found 'fast'" + end);
   CHECK(usage(model + " -o x --gemm mkl") == "wanted --gemm own|clblast, found 'mkl'" + end);
-  CHECK(usage(model + " -o x --precision fp8") ==
-        "wanted a contract of precision: strict, fp32, fast, tf32, bf16, found 'fp8'; 16-bit activations of a training run are "
-        "--mixed f16 or --mixed bf16\n");
+  CHECK(
+      usage(model + " -o x --target cpu --precision fp8") ==
+      "wanted --precision strict|fp32|fast|tf32 for target cpu, found 'fp8'; 16-bit activations of a training run are --mixed "
+      "f16 or --mixed bf16" +
+          end);
   CHECK(usage(model + " --stop-after link") ==
         "wanted --stop-after graph|passes|kernels|schedule|codegen|plan, found 'link'" + end);
   CHECK(usage(model + " -o x --target cpu --device 0") == "wanted --target or --device, found both" + end);

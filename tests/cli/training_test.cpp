@@ -190,7 +190,7 @@ TEST_CASE("training options that do not fit are refused with what was wanted") {
   refused("--train mse --mixed f8", 2, "wanted one of f16, bf16, found --mixed 'f8'");
   refused("--train mse --mixed bf16,scale=8", 2, "wanted nothing behind 'bf16', found --mixed 'scale=8'");
   refused("--train mse --mixed f16,growth=8", 2, "wanted KEY=NUMBER with one of scale, growth_interval for f16, found");
-  refused("--train mse --train-output z", 2, "wanted an output 'z', found 1 outputs without it");
+  refused("--train mse --train-output z", 2, "wanted an output of the model as what the loss reads: y, found 'z'");
   refused("--train mse --freeze w --freeze one --freeze two", 3, "wanted parameters to train, found none");
   Writer named;
   named.input("labels", {"N", 4}).output("y", {"N", 4});
@@ -200,4 +200,81 @@ TEST_CASE("training options that do not fit are refused with what was wanted") {
   const Outcome o = run_oclc(folder.at("named.onnx") + " --target cpu --train mse -o " + folder.at("plan.bin"));
   CHECK(o.status == 3);
   CHECK_MESSAGE(has(o.text, "wanted a model without an input 'labels', the name of the loss's targets, found one"), o.text);
+}
+
+TEST_CASE("held-out data are looked at between steps: loss, accuracy, the best state, and an end when it gets no better") {
+  const Classifier c;
+  REQUIRE(c.compiled.status == 0);
+  const std::string held_out = " --eval-data x=" + c.at("x.npy") + " --eval-data labels=" + c.at("labels.npy");
+  const Outcome o = c.oclrun("--steps 40 --batch 4 --eval-every 10" + c.data() + held_out + " --log " + c.at("log.csv") +
+                             " --save-best " + c.at("best") + " --save-state " + c.at("state"));
+  CAPTURE(o.text);
+  REQUIRE(o.status == 0);
+  const std::regex line("eval: step=(\\d+) loss=([0-9.e-]+) accuracy=([0-9.]+) %\n");
+  std::vector<std::pair<std::string, double>> evals;
+  for (auto at = std::sregex_iterator(o.text.begin(), o.text.end(), line); at != std::sregex_iterator(); ++at)
+    evals.emplace_back((*at)[1], std::stod((*at)[2]));
+  REQUIRE(evals.size() == 4);
+  CHECK(evals[0].first == "10");
+  CHECK(evals[3].first == "40");
+  CHECK(evals[3].second < evals[0].second);
+  CHECK(has(o.text, " best_step=40"));
+  const std::string log = read_bytes(c.path / "log.csv");
+  CHECK(log.starts_with("step,loss,seconds,eval_loss,eval_accuracy\n"));
+  CHECK(std::filesystem::exists(c.path / "best"));
+  // The same by the entry point itself: two batches of four are all eight samples.
+  const Outcome again = c.oclrun("--entry eval_step --steps 2 --batch 4 --json --load-state " + c.at("state") + c.data());
+  REQUIRE(again.status == 0);
+  CHECK(nlohmann::json::parse(again.text)["train"]["means"]["loss"].get<double>() ==
+        doctest::Approx(evals[3].second).epsilon(1e-4));
+  // Batches of three leave one of two samples, which counts as well.
+  const Outcome odd = c.oclrun("--steps 1 --batch 3 --json --set lr=0 --load-state " + c.at("state") + c.data() + held_out);
+  REQUIRE(odd.status == 0);
+  const nlohmann::json found = nlohmann::json::parse(odd.text)["train"]["evaluations"];
+  REQUIRE(found.size() == 1);
+  CHECK(found[0]["loss"].get<double>() == doctest::Approx(evals[3].second).epsilon(1e-4));
+  const Outcome stopped = c.oclrun("--steps 100 --batch 8 --set lr=0 --eval-every 1 --patience 3" + c.data() + held_out);
+  CHECK(has(stopped.text, "train: steps=4 "));
+  CHECK(has(stopped.text, " best_step=1 stopped=patience\n"));
+  c.refuses("--steps 2 --batch 4 --eval-every 2" + c.data(), 2,
+            "--eval-every: wanted --eval-data NAME=FILE with it, the data to look at; see oclrun --help");
+  c.refuses(
+      "--steps 2 --batch 4 --eval-data x=" + c.at("x.npy") + c.data(), 2,
+      "--eval-data: entry point 'eval_step' has input 'labels' [N] as well: give --eval-data labels=FILE; see oclrun --help");
+  c.refuses("--steps 2 --batch 4" + held_out + " --eval-data z=" + c.at("x.npy") + c.data(), 2,
+            "--eval-data: entry point 'eval_step' has no input 'z'; see oclrun --help");
+}
+
+TEST_CASE("bytes become floats by --scale") {
+  const Classifier c;
+  std::vector<std::uint8_t> bytes;
+  for (const float v : c.x) bytes.push_back(static_cast<std::uint8_t>(v * 255));
+  write(c.at("bytes.npy"), OCLC_U8, {8, 4}, bytes);
+  const std::string labels = " --data labels=" + c.at("labels.npy");
+  const Outcome floats = c.oclrun("--steps 3 --batch 4 --json --data x=" + c.at("x.npy") + labels),
+                scaled = c.oclrun("--steps 3 --batch 4 --json --scale x=1/255 --data x=" + c.at("bytes.npy") + labels);
+  REQUIRE(scaled.status == 0);
+  CHECK(nlohmann::json::parse(scaled.text)["train"]["loss"].get<double>() ==
+        doctest::Approx(nlohmann::json::parse(floats.text)["train"]["loss"].get<double>()).epsilon(1e-5));
+  c.refuses("--steps 3 --batch 4 --data x=" + c.at("bytes.npy") + labels, 3,
+            c.at("bytes.npy") + ": wanted float32 for input 'x', found uint8; --scale x=FACTOR converts");
+  c.refuses("--steps 3 --batch 4 --scale x=a --data x=" + c.at("bytes.npy") + labels, 2,
+            "--scale: wanted NAME=FACTOR[,OFFSET], found 'x=a'; see oclrun --help");
+  c.refuses("--steps 3 --batch 4 --scale labels=2 --data x=" + c.at("x.npy") + labels, 3,
+            c.at("labels.npy") + ": wanted numbers for a float32 input with --scale, found int64 for input 'labels' of int64");
+}
+
+TEST_CASE("a Softmax in front of a loss that takes logits is said, and a prefix that freezes nothing is refused") {
+  const ModelFolder folder;
+  const std::string compile = folder.model() + " --target cpu -o " + folder.at("p.bin");
+  const Outcome o = run_oclc(compile + " --train cross_entropy");
+  CHECK(o.status == 0);
+  CHECK(has(o.text,
+            "oclc: warning: the loss cross_entropy takes logits, and output 'y' is made by a softmax; train on what goes into "
+            "it (--train-output)\n"));
+  CHECK_FALSE(has(run_oclc(compile + " --train mse").text, "warning"));
+  const Outcome frozen = run_oclc(compile + " --train mse --freeze v");
+  CHECK(frozen.status == 2);
+  CHECK(has(frozen.text, "wanted frozen parameters' names to begin so; there are "));
+  CHECK(has(frozen.text, ", found 'v'"));
 }

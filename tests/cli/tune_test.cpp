@@ -80,7 +80,7 @@ TEST_CASE("a database that cannot be used") {
   const std::string compile = folder.model() + " --target cpu -o " + folder.at("p.bin") + " --tuned " + folder.at("t.db");
   const Outcome missing = run_oclc(compile);
   CHECK(missing.status == 6);
-  CHECK(has(missing.text, "wanted a database of tuned choices, found no such file"));
+  CHECK(has(missing.text, "t.db' to be a database of tuned choices, found no such file; oclc tune makes one"));
   folder.add("t.db", std::string(5000, 'x'));
   const Outcome damaged = run_oclc(compile);
   CHECK(damaged.status == 0);
@@ -94,7 +94,7 @@ TEST_CASE("a database that cannot be used") {
   folder.add("bad.jsonl", "{\"schema\": 1}\n");
   const Outcome bad = run_oclc(kTune + "--db " + folder.at("t.db") + " --import " + folder.at("bad.jsonl"));
   CHECK(bad.status == 3);
-  CHECK(has(bad.text, "bad.jsonl:1"));
+  CHECK(has(bad.text, "line 1 of '" + folder.at("bad.jsonl") + "'"));
 }
 
 TEST_CASE("Ctrl-C ends a search, and the next one goes on") {

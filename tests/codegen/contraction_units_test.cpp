@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 
 #include "compiler/codegen/codegen.h"
 #include "tests/codegen/plan_check.h"

@@ -1,6 +1,7 @@
 // Every elementwise operator of the list in generated kernels, for every element type.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>

@@ -3,6 +3,7 @@
 //   OCLC_UPDATE=1 build/release/bin/test_codegen --test-case="golden kernels*"
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

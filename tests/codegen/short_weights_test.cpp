@@ -1,4 +1,5 @@
 // Weights in 20 and 24 bits: what they are rounded to, which products take them, and the numbers that come out.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -1,6 +1,8 @@
 // Strings in plans: kernels move and compare their numbers, the host computes with their texts.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "compiler/ops/read_dims.h"
 #include "tests/codegen/plan_check.h"
 

@@ -1,4 +1,6 @@
 // Activations, softmax, normalisation.
+#include <algorithm>
+
 #include "tests/fuzz/specs.h"
 
 namespace oclc::fuzz {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
@@ -129,6 +130,34 @@ TEST_CASE("--steps trains on shuffled batches, in the documented order") {
   }
 }
 
+TEST_CASE("linear, exponential and one-cycle rules have the documented values") {
+  const Fixture f;
+  const auto values = [&](const std::string& rule) {
+    std::vector<double> list;
+    const Outcome o = f.run("--steps 11 --batch 4 --set lr=" + rule + f.data + " --log " + f.file("log.csv"));
+    CHECK_MESSAGE(o.status == 0, o.text);
+    std::string head;
+    for (const auto& row : csv(f.file("log.csv"), head)) list.push_back(row[3]);
+    REQUIRE(list.size() == 11);
+    return list;
+  };
+  const auto linear = values("linear:1,steps=10,end=0.5");
+  CHECK(linear[0] == doctest::Approx(1));
+  CHECK(linear[4] == doctest::Approx(0.8));
+  CHECK(linear[10] == doctest::Approx(0.5));
+  const auto exponential = values("exponential:1,factor=0.25,every=4,warmup=2");
+  CHECK(exponential[0] == doctest::Approx(0.5));
+  CHECK(exponential[2] == doctest::Approx(1));
+  CHECK(exponential[4] == doctest::Approx(0.5));
+  CHECK(exponential[6] == doctest::Approx(0.25));
+  const auto cycle = values("onecycle:1,steps=10");
+  CHECK(cycle[0] == doctest::Approx(0.04));
+  CHECK(cycle[3] == doctest::Approx(1));
+  CHECK(cycle[10] == doctest::Approx(1.0 / 250000));
+  for (int i = 0; i < 3; ++i) CHECK(cycle[static_cast<std::size_t>(i)] < cycle[static_cast<std::size_t>(i) + 1]);
+  for (int i = 3; i < 10; ++i) CHECK(cycle[static_cast<std::size_t>(i)] > cycle[static_cast<std::size_t>(i) + 1]);
+}
+
 TEST_CASE("a resumed run continues where the checkpoint was written") {
   const Fixture f;
   const std::string common = " --batch 5 --seed 3 --set lr=cosine:0.3,steps=40,end=0.01,warmup=7" + f.data;
@@ -183,7 +212,7 @@ TEST_CASE("case 111: wrong data and settings are refused with what was wanted") 
           "no scalar input or variable 'momentum'; the plan's scalars: b, lr");
   f.error("--steps 3 --batch 3 --set lr=nan" + f.data, 2, "--set lr: wanted a finite number, found 'nan'" + help);
   f.error("--steps 3 --batch 3 --set lr=sine:1" + f.data, 2,
-          "--set lr: wanted constant, step or cosine before the colon, found 'sine'" + help);
+          "--set lr: wanted constant, step, cosine, linear, exponential or onecycle before the colon, found 'sine'" + help);
   f.error("--steps 3 --batch 3 --set lr=step:1,every=3" + f.data, 2,
           "--set lr: wanted factor=NUMBER in 'step:1,every=3'" + help);
   f.error("--steps 3 --batch 3 --set lr=1,decay=3" + f.data, 2, "--set lr: unknown key 'decay' in '1,decay=3'" + help);
@@ -343,9 +372,8 @@ TEST_CASE("--state-to-onnx writes the model with the trained weights, all else a
   refused("\x0a", m + ": not an ONNX model: damaged at a field");
   refused(int_field(1, 8), m + ": not an ONNX model: it has no graph");
   refused(model(other), m + ": none of its initializers is in the state; is it the model that the plan was compiled from?");
-  refused(model(initializer("w", {3}, "")), m + ": initializer 'w': wanted float32 [2] as in the state, found ONNX type 1 [3]");
-  refused(model(initializer("w", {2}, "", 11)),
-          m + ": initializer 'w': wanted float32 [2] as in the state, found ONNX type 11 [2]");
+  refused(model(initializer("w", {3}, "")), m + ": initializer 'w': wanted float32 [2] as in the state, found float32 [3]");
+  refused(model(initializer("w", {2}, "", 11)), m + ": initializer 'w': wanted float32 [2] as in the state, found float64 [2]");
   std::filesystem::create_directory(f.file("sub"));
   refused(model(initializer("w", {2}, "") + initializer("far", {2}, int_field(14, 1))),
           f.file("sub/u.onnx") + ": initializer 'far' was not trained and lies in a file beside " + m +

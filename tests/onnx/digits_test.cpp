@@ -1,6 +1,7 @@
 // The trained network of examples/digits against its reference results.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/ops/evaluate.h"

@@ -2,6 +2,8 @@
 // inputs.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "compiler/ir/copy.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/support/error.h"

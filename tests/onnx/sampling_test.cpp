@@ -1,6 +1,7 @@
 // DeformConv, GridSample of volumes and Pad that wraps, from the specification's text: results beside loops written down here.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 
 #include "runtime/package/container.h"
 #include "tests/runtime/plan_builder.h"

@@ -145,7 +145,7 @@ TEST_CASE("an unknown pass is a usage error that lists the known ones") {
           "fold_shapes, "
           "fuse, join_products, look_up_products, simplify_concat, simplify_indexing, simplify_movement, sink_movement, "
           "sink_scalars), found "
-          "'csee'");
+          "'csee'; did you mean 'cse'?");
     CHECK(error.parts().exit_code == ExitCode::usage);
   }
 }

@@ -1,4 +1,6 @@
 // Which pieces of a buffer begin to live when.
+#include <algorithm>
+
 #include "compiler/plan/buffer_pieces.h"
 
 #include <doctest/doctest.h>

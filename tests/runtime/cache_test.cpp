@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "oclc/oclc.hpp"
 #include "tests/runtime/cached_run.h"

@@ -1,6 +1,7 @@
 #include "tests/support/random_graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 
 #include "compiler/ops/builder.h"

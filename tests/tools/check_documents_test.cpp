@@ -57,3 +57,9 @@ TEST_CASE("a choice stands in the index") {
 TEST_CASE("a tree without documents is an error, not a success") {
   CHECK(oclc::test::run(OCLC_SOURCE_DIR "/tools/check_documents " + Folder().path.string()).status == 2);
 }
+
+TEST_CASE("an environment variable that the code asks for has a line in the guide") {
+  CHECK(verdict_on("runtime/a.cpp", "const char* wish = std::getenv(\"OCLC_WISH\");\n") ==
+        "runtime/a.cpp:1: the environment variable OCLC_WISH has no line in docs/guides/troubleshooting.md\n");
+  CHECK(verdict_on("runtime/a.cpp", "const char* wish = std::getenv(name);\n") == "");
+}

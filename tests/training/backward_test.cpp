@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/ir/parse.h"
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/op_list.h"

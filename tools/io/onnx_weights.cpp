@@ -53,6 +53,15 @@ int onnx_type(oclc_dtype dtype) {
   }
 }
 
+// The name of one of ONNX's element types.
+std::string type_text(std::uint64_t type) {
+  for (int d = OCLC_F32; d <= OCLC_BOOL; ++d) {
+    const auto dtype = static_cast<oclc_dtype>(d);
+    if (static_cast<std::uint64_t>(onnx_type(dtype)) == type) return oclc_dtype_name(dtype);
+  }
+  return "element type " + std::to_string(type) + " of ONNX";
+}
+
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
@@ -195,8 +204,8 @@ class Replacer {
     }
     if (type != static_cast<std::uint64_t>(onnx_type(value->dtype)) || dims != value->shape)
       throw FileError(FileProblem::contents, model_ + ": initializer '" + name + "': wanted " + oclc_dtype_name(value->dtype) +
-                                                 " " + shape_text(value->shape) + " as in the state, found ONNX type " +
-                                                 std::to_string(type) + " " + shape_text(dims));
+                                                 " " + shape_text(value->shape) + " as in the state, found " + type_text(type) +
+                                                 " " + shape_text(dims));
     put_bytes(kept, kTensorRawData, {reinterpret_cast<const char*>(value->data.data()), value->data.size()});
     put_bytes(out, kGraphInitializer, kept);
     ++result.replaced;

@@ -18,9 +18,8 @@
 #include "tools/oclc/options.h"
 
 namespace oclc::tool {
-namespace {
 
-constexpr std::string_view kBenchHelp = R"(usage: oclc bench MODEL... [options]
+const std::string_view kBenchHelp = R"(usage: oclc bench MODEL... [options]
 Compiles each model fused and unfused (one kernel an operator), runs the two alternately on one device, and prints launches, bytes
 moved, arena and times beside each other, and the ratios unfused / fused. Inputs are pseudo-random.
 
@@ -36,6 +35,8 @@ moved, arena and times beside each other, and the ratios unfused / fused. Inputs
   --json                   as JSON
   -v  -q  --color auto|always|never  --progress auto|none|json  -h, --help
 )";
+
+namespace {
 
 using nlohmann::json;
 
@@ -179,7 +180,7 @@ std::string comparison_text(const Comparison& c) {
                      "arena", "median ms", "min ms", "p10..p90 ms");
   for (const Side* s : {&c.fused, &c.other}) {
     out += fmt::format("  {:8} {:>8} {:>9} {:>14} {:>12} {:>11.3f} {:>10.3f} {:>21}\n", s->name, s->kernels, s->figures.calls,
-                       mebibytes(s->figures.bytes), mebibytes(static_cast<double>(s->figures.memory.arena_bytes)),
+                       size_text(s->figures.bytes), size_text(static_cast<double>(s->figures.memory.arena_bytes)),
                        s->times.at(0.5), s->times.at(0), fmt::format("{:.3f}..{:.3f}", s->times.at(0.1), s->times.at(0.9)));
   }
   out += fmt::format(
@@ -194,9 +195,9 @@ int bench_command(int argc, char** argv, std::string& file) {
   BenchArguments arguments;
   CLI::App app;
   app.add_option("models", arguments.models);
-  app.add_option("--vs", arguments.versus)->check(CLI::IsMember({"unfused"}));
-  app.add_option("--runs", arguments.runs)->check(CLI::PositiveNumber);
-  app.add_option("--time", arguments.seconds)->check(CLI::PositiveNumber);
+  app.add_option("--vs", arguments.versus)->check(command_line::one_of({"unfused"}));
+  app.add_option("--runs", arguments.runs)->check(command_line::above_zero());
+  app.add_option("--time", arguments.seconds)->check(command_line::above_zero());
   add_output_options(app, arguments.shown);
   add_read_options(app, arguments.read);
   add_build_options(app, arguments.build);

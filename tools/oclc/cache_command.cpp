@@ -14,11 +14,7 @@
 #include "tools/oclc/options.h"
 
 namespace oclc::tool {
-namespace {
-
-using nlohmann::json;
-
-constexpr std::string_view kCacheHelp = R"(usage: oclc cache list [--json]
+const std::string_view kCacheHelp = R"(usage: oclc cache list [--json]
        oclc cache prune [--max-mb N] [--older-than DAYS]
        oclc cache clear
 Lists the binaries of programs that oclc keeps so that they are compiled once, removes those used longest ago, or all of them. Nothing is
@@ -30,6 +26,10 @@ lost: what is missing is compiled again. Drivers that keep binaries themselves (
   --json               as JSON
   --color auto|always|never   -v   -q, --quiet   -h, --help
 )";
+
+namespace {
+
+using nlohmann::json;
 
 struct Found {
   std::string path, device, driver, producer;

@@ -13,9 +13,8 @@
 #include "tools/oclc/options.h"
 
 namespace oclc::tool {
-namespace {
 
-constexpr std::string_view kCheckGradientsHelp = R"(usage: oclc check-gradients MODEL [options]
+const std::string_view kCheckGradientsHelp = R"(usage: oclc check-gradients MODEL [options]
 Compares the gradients of a model with finite differences, in double on the slow host reference: of each operator on the values it
 meets in the model, and of the whole model along one random direction of all variables. Variables are the floating-point inputs
 (random) and initializers; the loss is a random projection of the outputs. Prints the operators, the worst first. Small sizes
@@ -31,6 +30,8 @@ meets in the model, and of the whole model along one random direction of all var
   -v  -q  --color auto|always|never  --progress auto|none|json  -h, --help
 Exit code 7 if an error is larger than the tolerance, 4 if an operator has no gradient (all of them are listed).
 )";
+
+namespace {
 
 using nlohmann::json;
 

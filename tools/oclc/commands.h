@@ -2,6 +2,7 @@
 // see failure.h. `file` receives the file that the command works on, for messages.
 #pragma once
 #include <string>
+#include <string_view>
 
 namespace oclc::tool {
 
@@ -14,5 +15,9 @@ int devices_command(int argc, char** argv, std::string& file);
 int info_command(int argc, char** argv, std::string& file);
 int tune_command(int argc, char** argv, std::string& file);
 int export_command(int argc, char** argv, std::string& file);
+
+// The help of each, which is also the table that the man page and completion are made from (tools/command_line/manual.h).
+extern const std::string_view kCompileHelp, kBenchHelp, kCheckGradientsHelp, kConformanceHelp, kDevicesHelp, kExportHelp,
+    kInfoHelp, kTuneHelp, kCacheHelp;
 
 }  // namespace oclc::tool

@@ -23,9 +23,8 @@
 #include "tools/oclc/report.h"
 
 namespace oclc::tool {
-namespace {
 
-constexpr std::string_view kCompileHelp =
+const std::string_view kCompileHelp =
     R"(usage: oclc MODEL.onnx -o plan.bin [options]      compile a model ("-": standard input)
        oclc bench MODEL...                        fused beside unfused, timed on a device
        oclc cache list|prune|clear                binaries of programs that were kept
@@ -36,16 +35,17 @@ constexpr std::string_view kCompileHelp =
        oclc tune MODEL --db FILE                  times tiles and strategies on a device, for --tuned FILE
        oclc export-onnx --model M --state C -o F  the model with the trained weights of a checkpoint
 
-Sizes
+Model
   --dim N=4                bind a symbolic dimension (repeatable); others stay symbolic in the plan
   --typical N=8            what a dimension that stays symbolic will often be: costs are reckoned with it (repeatable)
   --shape x=1x3x224x224    fix an input's shape (repeatable)
   --value sr=16000         an input's value, known when compiling; it is no input of the plan (repeatable; numbers apart by commas)
   --length x=2             elements of an input that is a sequence: inputs x.0, x.1; `none`: an empty optional
-Target
+  --external-data-dir DIR  folder of the model's external data (default: the model's)
+  --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
+Compilation
   --target NAME            compile for this target; no device is needed (default: the device found, else cpu)
   -d, --device SEL         compile for this device: index | P:D | part of its name | cpu | gpu
-Compilation
   --disable PASS[,PASS]    switch passes off; `fuse` gives one kernel an operator
   --conv STRATEGY, --gemm ENGINE     auto | im2col | implicit | direct | winograd; own | clblast
   --precision CONTRACT     strict | fp32 | fast | tf32 | bf16 (default: fp32)
@@ -65,14 +65,13 @@ Output
   --emit-dir DIR           write every kernel's source, the graph, the kernels and the memory plan as files
   --report                 one row a node of the model: the kernel it is in, and why it was not fused further
   --list-ops, --json       operators of the model, supported or not; results as JSON
-Reading
-  --external-data-dir DIR  folder of the model's external data (default: the model's)
-  --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
 Messages
   -v, --verbose; -q, --quiet         notes, and constants in full in --stop-after; no warnings, no progress, no summary
-  --color WHEN, --progress FORM      auto | always | never, auto | none | json
-  --version  -h, --help              each command has its own
+  --color auto|always|never, --progress auto|none|json
+  --version, --man, --completion bash|zsh|fish, -h, --help   a page or a script of all commands; each has its own help
 )";
+
+namespace {
 
 using nlohmann::json;
 
@@ -153,12 +152,12 @@ struct Summary {
 
 std::string summary_line(const Summary& s) {
   const std::string sizes = s.at.empty() ? "" : " at " + dims_text(s.at);
-  const std::string arena = s.sized ? mebibytes(static_cast<double>(s.arena_bytes)) + sizes : "of no size at small dimensions";
+  const std::string arena = s.sized ? size_text(static_cast<double>(s.arena_bytes)) + sizes : "of no size at small dimensions";
   return fmt::format("{}: {} kernels, {} launches, arena {}, constants {}, compiled in {:.2f} s\n",
                      s.output.empty()  ? "no plan written"
                      : s.output == "-" ? "standard output"
                                        : s.output,
-                     s.kernels, s.launches, arena, mebibytes(static_cast<double>(s.constant_bytes)), s.seconds);
+                     s.kernels, s.launches, arena, size_text(static_cast<double>(s.constant_bytes)), s.seconds);
 }
 
 json summary_json(const Summary& s, const Target& target) {
@@ -200,7 +199,7 @@ Compiled compile_within(double mebibytes_wanted, const std::function<std::shared
     if (smallest != 0) continue;
     throw CompileError({.stage = "passes",
                         .wanted = fmt::format("an arena of at most {} MiB", mebibytes_wanted),
-                        .found = fmt::format("{} with all cheap values computed again", mebibytes(arena)),
+                        .found = fmt::format("{} with all cheap values computed again", size_text(arena)),
                         .advice = "a smaller batch",
                         .exit_code = ExitCode::unsupported});
   }
@@ -220,7 +219,8 @@ int compile_model(const CompileArguments& arguments) {
                 arguments.seed,
                 arguments.accumulate,
                 arguments.init,
-                arguments.mixed.empty() ? NamedNumbers() : parse_mixed(arguments.mixed)};
+                arguments.mixed.empty() ? NamedNumbers() : parse_mixed(arguments.mixed),
+                [](const std::string& text) { print_warning(text); }};
     import.training = true;
   }
   progress.stage("device");

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -20,9 +21,8 @@
 #include "tools/oclc/worker_pool.h"
 
 namespace oclc::tool {
-namespace {
 
-constexpr std::string_view kConformanceHelp = R"(usage: oclc conformance DIR... [options]
+const std::string_view kConformanceHelp = R"(usage: oclc conformance DIR... [options]
 Compiles, runs and compares ONNX's backend test cases: folders with model.onnx and test_data_set_*, at any depth below each DIR.
 Prints one line a case, a table of operators, and as last line `<n> passed, <m> failed`. The value of an input that decides a
 shape (axes, sizes) is given to the compiler; -v names such inputs. Constants are not folded: the device computes them.
@@ -37,6 +37,8 @@ shape (axes, sizes) is given to the compiler; -v names such inputs. Constants ar
   -v  -q  --color auto|always|never  -h, --help
 Exit code 7 if a case fails.
 )";
+
+namespace {
 
 using nlohmann::json;
 
@@ -116,28 +118,32 @@ int conformance_command(int argc, char** argv, std::string& file) {
   app.add_option("dirs", arguments.folders);
   app.add_option("--filter", arguments.filter);
   app.add_option("--expect", arguments.expect);
-  app.add_option("--jobs", arguments.jobs)->check(CLI::Range(1, 1024));
-  app.add_option("--timeout", arguments.timeout_s)->check(CLI::PositiveNumber);
+  app.add_option("--jobs", arguments.jobs)->check(command_line::in_range(1, 1024));
+  app.add_option("--timeout", arguments.timeout_s)->check(command_line::above_zero());
   app.add_option("--json", arguments.json_file);
   app.add_flag("--report", arguments.report);
   OutputOptions shown;
   app.add_flag("-v,--verbose", console().verbose);
   app.add_flag("-q,--quiet", console().quiet);
-  app.add_option("--color", shown.color)->check(CLI::IsMember({"auto", "always", "never"}));
+  app.add_option("--color", shown.color)->check(command_line::one_of({"auto", "always", "never"}));
   add_build_options(app, arguments.build);
   if (parse(app, argc, argv, kConformanceHelp)) return 0;
   if (!arguments.build.target.empty() && !arguments.build.device.empty())
     usage_error("wanted --target or --device, found both");
   if (arguments.folders.empty()) usage_error("wanted a folder of test cases, found none");
   std::vector<std::filesystem::path> folders;
+  std::size_t all = 0;
   for (const std::string& root : arguments.folders) {
     file = root;
     for (const auto& folder : find_cases(root)) {
+      ++all;
       if (matches(arguments.filter, case_name(folder))) folders.push_back(folder);
     }
   }
   file.clear();
-  if (folders.empty()) usage_error("wanted folders that hold a model.onnx, found none");
+  if (all == 0) usage_error("wanted folders that hold a model.onnx, found none");
+  if (folders.empty())
+    usage_error(fmt::format("wanted --filter that fits a case, found '{}', which fits none of {}", arguments.filter, all));
   const auto expected = arguments.expect.empty() ? std::map<std::string, std::string>() : read_expected(arguments.expect);
 
   std::vector<CaseResult> results(folders.size());

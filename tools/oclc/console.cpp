@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "runtime/package/text/unicode.h"
+#include "tools/command_line/bytes_text.h"
 #include "tools/oclc/failure.h"
 
 namespace oclc::tool {
@@ -59,7 +60,7 @@ void print_note(std::string_view text) {
 
 void print_error(std::string_view text) { print_labelled("error:", 31, text); }
 
-std::string mebibytes(double bytes) { return fmt::format("{:.1f} MiB", bytes / (1 << 20)); }
+std::string size_text(double bytes) { return command_line::bytes_text(static_cast<std::uint64_t>(bytes)); }
 
 std::string table_cell(std::string_view text, std::size_t width) {
   if (text.size() <= width) return fmt::format("{:{}}", text, width);

@@ -25,7 +25,7 @@ void print_warning(std::string_view text);
 void print_note(std::string_view text);  // with -v
 void print_error(std::string_view text);
 
-std::string mebibytes(double bytes);                               // "12.3 MiB"
+std::string size_text(double bytes);                               // "12.3 MiB", "4.0 KiB", "17 B"
 std::string table_cell(std::string_view text, std::size_t width);  // padded, or cut in the middle
 
 }  // namespace oclc::tool

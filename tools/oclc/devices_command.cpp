@@ -13,9 +13,8 @@
 #include "tools/oclc/options.h"
 
 namespace oclc::tool {
-namespace {
 
-constexpr std::string_view kDevicesHelp = R"(usage: oclc devices [--targets | --costs] [--json]
+const std::string_view kDevicesHelp = R"(usage: oclc devices [--targets | --costs] [--json]
 Lists the OpenCL devices. The index, P:D, or a part of the name selects one wherever --device is an option.
 
   --targets    list the names for --target instead
@@ -24,6 +23,8 @@ Lists the OpenCL devices. The index, P:D, or a part of the name selects one wher
   -v           more about each device
   --color auto|always|never   -q, --quiet   -h, --help
 )";
+
+namespace {
 
 using nlohmann::json;
 

@@ -1,10 +1,8 @@
 // oclc export-onnx: a model with the weights of a checkpoint.
 #include <fmt/format.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <optional>
+#include <utility>
 
 #include "runtime/package/checkpoint.h"
 #include "runtime/package/expr_code.h"
@@ -12,8 +10,19 @@
 #include "tools/oclc/commands.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
+#include "tools/oclc/options.h"
 
 namespace oclc::tool {
+
+const std::string_view kExportHelp = R"(usage: oclc export-onnx --model FILE --state FILE -o FILE
+Writes an ONNX model with the trained weights of a checkpoint.
+
+  --model FILE             model that the training plan was compiled from
+  --state FILE             checkpoint (oclrun --save-state)
+  -o, --output FILE        model to write
+  -h, --help
+)";
+
 namespace {
 
 io::Tensor tensor(const package::Checkpoint& checkpoint, const plan::Variable& v) {
@@ -32,18 +41,14 @@ io::Tensor tensor(const package::Checkpoint& checkpoint, const plan::Variable& v
 }  // namespace
 
 int export_command(int argc, char** argv, std::string& file) {
-  CLI::App app("Write an ONNX model with the trained weights of a checkpoint.", "oclc export-onnx");
+  CLI::App app;
   std::string model, state, output;
-  app.add_option("--model", model, "Model that the training plan was compiled from")->required()->type_name("FILE");
-  app.add_option("--state", state, "Checkpoint (oclrun --save-state)")->required()->type_name("FILE");
-  app.add_option("-o,--output", output, "Model to write")->required()->type_name("FILE");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    print_result(app.help());
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    usage_error(error.what());
+  app.add_option("--model", model);
+  app.add_option("--state", state);
+  app.add_option("-o,--output", output);
+  if (parse(app, argc, argv, kExportHelp)) return 0;
+  for (const auto& [option, value] : {std::pair("--model", &model), {"--state", &state}, {"--output", &output}}) {
+    if (value->empty()) usage_error(fmt::format("wanted {} FILE", option));
   }
   file = state;
   const auto checkpoint = package::Checkpoint::open(state);

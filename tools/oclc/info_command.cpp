@@ -18,9 +18,8 @@
 #include "tools/oclc/plan_view.h"
 
 namespace oclc::tool {
-namespace {
 
-constexpr std::string_view kInfoHelp = R"(usage: oclc info FILE [options]
+const std::string_view kInfoHelp = R"(usage: oclc info FILE [options]
 Shows what a plan or an ONNX model holds: inputs, outputs, symbols; of a plan its state, the launches with flops and bytes, the arena
 beside the largest sum of bytes alive at once (no arena can be smaller), and the constants; of a model its operators and parameters.
 
@@ -31,6 +30,8 @@ beside the largest sum of bytes alive at once (no arena can be smaller), and the
   --json                   as JSON
   --color auto|always|never   -v   -q   -h, --help
 )";
+
+namespace {
 
 using nlohmann::json;
 
@@ -65,10 +66,10 @@ void print_peak(const plan::Plan& plan, std::uint32_t entry, const EntryFigures&
   const MemoryPeak peak = memory_peak(plan, entry, figures.memory);
   if (peak.alive.empty()) return;
   print_result(fmt::format("  most bytes are alive at step {}, {}: {}\n", peak.step, step_name(figures, peak.step),
-                           mebibytes(static_cast<double>(peak.bytes))));
+                           size_text(static_cast<double>(peak.bytes))));
   for (const AliveBuffer& a : peak.alive) {
-    const std::string of = a.bytes == a.of ? "" : " of " + mebibytes(static_cast<double>(a.of));
-    print_result(fmt::format("  {:>12}  steps {:>4} to {:>4}  {}{}\n", mebibytes(static_cast<double>(a.bytes)), a.first, a.last,
+    const std::string of = a.bytes == a.of ? "" : " of " + size_text(static_cast<double>(a.of));
+    print_result(fmt::format("  {:>12}  steps {:>4} to {:>4}  {}{}\n", size_text(static_cast<double>(a.bytes)), a.first, a.last,
                              a.name, of));
   }
 }
@@ -94,7 +95,7 @@ void print_entry(const PlanView& view, std::uint32_t entry, const SymbolValues& 
   const double arena = static_cast<double>(f.memory.arena_bytes), live = static_cast<double>(f.memory.live_bytes);
   print_result(fmt::format("  {} launches ({} calls), {} flops, {} bytes moved\n", f.launches.size(), f.calls,
                            count_text(f.flops), count_text(f.bytes)));
-  print_result(fmt::format("  arena {}, largest sum of live bytes {}, ratio {:.3f}\n", mebibytes(arena), mebibytes(live),
+  print_result(fmt::format("  arena {}, largest sum of live bytes {}, ratio {:.3f}\n", size_text(arena), size_text(live),
                            live > 0 ? arena / live : 1.0));
 }
 
@@ -121,7 +122,7 @@ int plan_info(const std::string& file, const SymbolValues& given, bool as_json, 
   }
   for (const PlanState& s : view.states(at)) {
     const std::string what =
-        s.tensors == 0 ? s.type : fmt::format("{} tensors, {}", s.tensors, mebibytes(static_cast<double>(s.bytes)));
+        s.tensors == 0 ? s.type : fmt::format("{} tensors, {}", s.tensors, size_text(static_cast<double>(s.bytes)));
     print_result(fmt::format("state   {}: {}\n", s.name, what));
   }
   for (std::uint32_t i = 0; i < view.entries(); ++i) {
@@ -129,7 +130,7 @@ int plan_info(const std::string& file, const SymbolValues& given, bool as_json, 
     if (memory) print_peak(plan, i, view.figures(i, at));
   }
   print_result(fmt::format("{} kernels, constants {}\n", head["programs"].get<std::size_t>(),
-                           mebibytes(static_cast<double>(package->constants().size()))));
+                           size_text(static_cast<double>(package->constants().size()))));
   return 0;
 }
 
@@ -190,7 +191,7 @@ int model_info(const std::string& file, const ReadOptions& read, bool as_json) {
     print_result(fmt::format("output  {}: {}\n", b["name"].get<std::string>(), b["type"].get<std::string>()));
   for (const auto& [name, n] : operators.items()) print_result(fmt::format("{:>6} {}\n", n.get<std::int64_t>(), name));
   print_result(fmt::format("{} core operators, {} parameters, {}\n", f.operators, count_text(static_cast<double>(f.parameters)),
-                           mebibytes(static_cast<double>(f.parameter_bytes))));
+                           size_text(static_cast<double>(f.parameter_bytes))));
   return 0;
 }
 

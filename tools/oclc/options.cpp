@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <charconv>
 #include <iostream>
@@ -37,8 +36,21 @@ void check_value(std::string_view option, const std::string& value, const std::v
 }
 
 void check_precision(const std::string& precision, const Target& target) {
-  if (find_contract(precision) != Contract::bf16) return;
-  if (target.matrix_unit && target.matrix_unit->operand == UnitNumber::bf16) return;
+  const std::vector<std::string> names = contract_names();
+  const bool known = std::find(names.begin(), names.end(), precision) != names.end();
+  const bool has_bf16 = target.matrix_unit && target.matrix_unit->operand == UnitNumber::bf16;
+  if (!known) {
+    std::vector<std::string> offered;
+    for (const std::string& name : names) {
+      if (has_bf16 || find_contract(name) != Contract::bf16) offered.push_back(name);
+    }
+    throw CompileError({.stage = "usage",
+                        .wanted = fmt::format("--precision {} for target {}", fmt::join(offered, "|"), target.name),
+                        .found = fmt::format("'{}'", precision),
+                        .advice = "16-bit activations of a training run are --mixed f16 or --mixed bf16; see oclc --help",
+                        .exit_code = ExitCode::usage});
+  }
+  if (find_contract(precision) != Contract::bf16 || has_bf16) return;
   throw CompileError({.stage = "usage",
                       .wanted = "--precision strict, fp32, fast or tf32, or bf16 for a target whose units multiply bfloat16",
                       .found = fmt::format("'{}' for target {}", precision, target.name),
@@ -83,11 +95,11 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
   app.add_flag("-v,--verbose", console().verbose);
   app.add_flag("-q,--quiet", console().quiet);
   app.add_option("--color", options.color)
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->check(command_line::one_of({"auto", "always", "never"}))
       ->each([](const std::string& when) {
         console().color = when == "always" ? ColorWhen::always : when == "never" ? ColorWhen::never : ColorWhen::automatic;
       });
-  app.add_option("--progress", options.progress)->check(CLI::IsMember({"auto", "none", "json"}));
+  app.add_option("--progress", options.progress)->check(command_line::one_of({"auto", "none", "json"}));
 }
 
 void add_read_options(CLI::App& app, ReadOptions& options) {
@@ -188,7 +200,7 @@ bool parse(CLI::App& app, int argc, char** argv, std::string_view help) {
     print_result(std::string(version.what()) + "\n");
     return true;
   } catch (const CLI::ParseError& error) {
-    usage_error(error.what());
+    usage_error(command_line::explained(app, error));
   }
 }
 

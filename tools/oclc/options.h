@@ -1,7 +1,5 @@
 // Options that several commands share, and what they mean to the importer and the compiler.
 #pragma once
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>  // defines what App.hpp leaves undefined
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "compiler/tuning/database.h"
 #include "frontends/onnx/import.h"
 #include "oclc/oclc.h"
+#include "tools/command_line/command_line.h"
 #include "tools/oclc/progress.h"
 
 namespace oclc::tool {

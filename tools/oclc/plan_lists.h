@@ -1,5 +1,6 @@
 // Lists and texts of a plan, which may be absent.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "plan_generated.h"

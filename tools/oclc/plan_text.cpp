@@ -67,6 +67,22 @@ std::string PlanView::host_text(const plan::Host& host) const {
   return fmt::format("{}({})  // {}\n", text_of(host.op()), fmt::join(operands, ", "), joined(host.nodes()));
 }
 
+// Where a constant lies. One without bytes of its own is a piece of a table, or not read.
+std::string PlanView::constant_text(const plan::Buffer& buffer) const {
+  if (expr(buffer.bytes()).text() != "0") return fmt::format(" offset={}", buffer.constant_offset());
+  for (std::uint32_t i = 0; i < size_of(plan_.buffers()); ++i) {
+    const plan::Buffer& table = *plan_.buffers()->Get(i);
+    const Expr bytes = expr(table.bytes());
+    if (table.kind() != plan::BufferKind::constant || buffer.constant_offset() < table.constant_offset() ||
+        !bytes.is_constant())
+      continue;
+    const std::uint64_t at = buffer.constant_offset() - table.constant_offset();
+    if (at < static_cast<std::uint64_t>(bytes.value()) && table.name()->str() == "resident.constants")
+      return fmt::format(" in buffer {} + {}", i, at);
+  }
+  return " unused";
+}
+
 void PlanView::steps_text(const Steps& steps, std::size_t depth, int& number, std::string& out) const {
   const std::string indent(2 * depth, ' ');
   const auto name = [&](int symbol) { return symbols_.at(static_cast<std::size_t>(symbol)).text(); };
@@ -107,7 +123,7 @@ std::string PlanView::text() const {
     out += fmt::format("buffer {} {} {} {} bytes={}", i, plan::EnumNameBufferKind(buffer.kind()),
                        oclc::quoted(text_of(buffer.name())), oclc::name_of(static_cast<DType>(buffer.dtype())),
                        expr(buffer.bytes()).text());
-    if (buffer.kind() == plan::BufferKind::constant) out += fmt::format(" offset={}", buffer.constant_offset());
+    if (buffer.kind() == plan::BufferKind::constant) out += constant_text(buffer);
     if (buffer.kind() == plan::BufferKind::arena)
       out += fmt::format(" entry={} life={}..{}", buffer.entry(), buffer.first(), buffer.last());
     if (buffer.alias() >= 0) out += fmt::format(" alias={}", buffer.alias());

@@ -78,6 +78,7 @@ class PlanView {
   std::string list_text(const List* list) const;
   std::string launch_text(const plan::Launch& launch, const std::string& indent) const;
   std::string gemm_text(const plan::BlasGemm& gemm) const;
+  std::string constant_text(const plan::Buffer& buffer) const;
   std::string host_text(const plan::Host& host) const;
   void steps_text(const Steps& steps, std::size_t depth, int& number, std::string& out) const;
   void count(const Steps& steps, SymbolValues& at, std::size_t& next, EntryFigures& out) const;

@@ -26,9 +26,8 @@
 #include "tools/oclc/tuned.h"
 
 namespace oclc::tool {
-namespace {
 
-constexpr std::string_view kTuneHelp = R"(usage: oclc tune MODEL --db FILE [options]
+const std::string_view kTuneHelp = R"(usage: oclc tune MODEL --db FILE [options]
        oclc tune --product MxKxN... --db FILE [options]
        oclc tune --sweep N [--seed S] --db FILE [options]
        oclc tune --calibrate --db FILE [options]
@@ -53,6 +52,8 @@ Trials found there are not made again: an interrupted search goes on where it st
   --json                   results as JSON
   -v  -q  --color auto|always|never  --progress auto|none|json  -h, --help
 )";
+
+namespace {
 
 using nlohmann::json;
 
@@ -138,10 +139,10 @@ int import_rows(TuningDatabase& database, const std::string& file) {
           {{row.at("device"), row.at("family"), row.at("vendor")},
            {row.at("key"), row.at("choice").get<TunedChoice>(), row.at("seconds"), row.at("modelled"), row.at("note")}});
     } catch (const json::exception&) {
-      throw CompileError({.stage = "tuning",
-                          .node = fmt::format("{}:{}", file, number),
-                          .wanted = "a trial as `oclc tune --export` writes it",
-                          .found = line.substr(0, 80)});
+      throw CompileError(
+          {.stage = "tuning",
+           .wanted = fmt::format("line {} of '{}' to be a trial as `oclc tune --export` writes it", number, file),
+           .found = line.substr(0, 80)});
     }
   }
   const FilesBeingWritten guard;
@@ -299,10 +300,10 @@ int tune_command(int argc, char** argv, std::string& file) {
   app.add_option("model", arguments.model);
   app.add_option("--db", arguments.database);
   app.add_option("--product", arguments.products)->allow_extra_args(false);
-  app.add_option("--sweep", arguments.sweep)->check(CLI::PositiveNumber);
+  app.add_option("--sweep", arguments.sweep)->check(command_line::above_zero());
   app.add_option("--seed", arguments.seed);
-  app.add_option("--budget", arguments.budget)->check(CLI::PositiveNumber);
-  app.add_option("--trials", arguments.trials)->check(CLI::PositiveNumber);
+  app.add_option("--budget", arguments.budget)->check(command_line::above_zero());
+  app.add_option("--trials", arguments.trials)->check(command_line::above_zero());
   app.add_flag("--calibrate", arguments.calibrate);
   app.add_option("--export", arguments.exported);
   app.add_option("--import", arguments.imported);

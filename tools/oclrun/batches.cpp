@@ -100,13 +100,19 @@ std::vector<std::uint64_t> shuffled(std::uint64_t count, std::uint64_t seed, std
   return order;
 }
 
-void Batches::add(const oclc_binding_info& input, const std::string& file) {
-  Source source{file, read_tensor(file), {}};
+void Batches::add(const oclc_binding_info& input, const std::string& file, const std::optional<Scale>& scale) {
+  Source source{file, read_tensor(file), {}, input.dtype, scale};
   source.samples.name = input.name;
   const io::Tensor& t = source.samples;
-  if (t.dtype != input.dtype)
-    refuse(file, std::string("wanted ") + oclc_dtype_name(input.dtype) + " for input '" + input.name + "', found " +
-                     oclc_dtype_name(t.dtype));
+  if (scale && (input.dtype != OCLC_F32 || t.dtype == OCLC_STRING))
+    refuse(file, std::string("wanted numbers for a float32 input with --scale, found ") + oclc_dtype_name(t.dtype) +
+                     " for input '" + input.name + "' of " + oclc_dtype_name(input.dtype));
+  if (t.dtype != input.dtype && !scale)
+    refuse(file,
+           std::string("wanted ") + oclc_dtype_name(input.dtype) + " for input '" + input.name + "', found " +
+               oclc_dtype_name(t.dtype) +
+               (input.dtype == OCLC_F32 && t.dtype != OCLC_STRING ? std::string("; --scale ") + input.name + "=FACTOR converts"
+                                                                  : ""));
   if (t.shape.size() != input.rank)
     refuse(file, std::string("wanted samples along the first axis of ") + input.shape_text + " for input '" + input.name +
                      "', found shape " + shape_text(t.shape));
@@ -140,7 +146,20 @@ std::uint64_t Batches::sample_at(std::uint64_t place) {
 }
 
 void Batches::fill(std::size_t index, std::uint64_t batch, std::byte* to) {
-  const io::Tensor& t = sources_[index].samples;
+  const Source& source = sources_[index];
+  const io::Tensor& t = source.samples;
+  if (source.scale) {
+    const std::uint64_t values = t.elements() / count_;
+    for (std::uint64_t i = 0; i < size_; ++i) {
+      const std::uint64_t place = batch * size_ + i;
+      const std::uint64_t first = sample_at(place) * values;
+      for (std::uint64_t k = 0; k < values; ++k) {
+        const auto value = static_cast<float>(t.at(first + k) * source.scale->factor + source.scale->offset);
+        std::memcpy(to + (i * values + k) * sizeof value, &value, sizeof value);
+      }
+    }
+    return;
+  }
   const std::uint64_t bytes = t.data.size() / count_;
   for (std::uint64_t i = 0; i < size_; ++i)
     std::memcpy(to + i * bytes, t.data.data() + sample_at(batch * size_ + i) * bytes, bytes);

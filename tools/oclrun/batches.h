@@ -1,11 +1,13 @@
 // Batches drawn from files of samples.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "oclc/oclc.hpp"
 #include "tools/io/tensor.h"
+#include "tools/oclrun/options.h"
 
 namespace oclc::oclrun {
 
@@ -28,13 +30,16 @@ class Batches {
     std::string file;
     io::Tensor samples;
     std::vector<std::int64_t> shape;  // of a batch
+    oclc_dtype dtype = OCLC_F32;      // of the input: the samples' own, but where they are scaled
+    std::optional<Scale> scale;
   };
 
   Batches(std::uint64_t seed, bool shuffle) : seed_(seed), shuffle_(shuffle) {}
 
   // Reads a file for an input. Throws io::FileError naming the file: the element type is not the input's, there are no samples,
   // their number is not that of the other files, or a value is outside the input's limit (with its index).
-  void add(const oclc_binding_info& input, const std::string& file);
+  // With `scale`, values of any number type become those of a float32 input.
+  void add(const oclc_binding_info& input, const std::string& file, const std::optional<Scale>& scale = {});
   // Throws io::FileError if there are fewer samples than a batch takes.
   void set_size(std::int64_t size);
 

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "runtime/package/text/unicode.h"
+#include "tools/command_line/bytes_text.h"
 #include "tools/io/npy.h"
 #include "tools/oclrun/cpu_threads.h"
 #include "tools/oclrun/device_choice.h"
@@ -19,6 +17,7 @@
 #include "tools/oclrun/inputs.h"
 #include "tools/oclrun/options.h"
 #include "tools/oclrun/print.h"
+#include "tools/oclrun/progress.h"
 #include "tools/oclrun/runner.h"
 #include "tools/oclrun/start.h"
 #include "tools/oclrun/timing.h"
@@ -50,61 +49,17 @@ volatile std::sig_atomic_t loop_looks = 0;
 
 double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
 
-// A line on a terminal while something takes longer than a second; removed afterwards.
-class Progress {
- public:
-  Progress(const std::string& what, bool enabled) : what_(what) {
-    if (enabled && ::isatty(STDERR_FILENO)) thread_ = std::thread([this] { show(); });
-  }
-  ~Progress() {
-    {
-      const std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    changed_.notify_one();
-    if (thread_.joinable()) thread_.join();
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  static void told(void* self, std::uint32_t done, std::uint32_t total) {
-    auto& progress = *static_cast<Progress*>(self);
-    const std::lock_guard lock(progress.mutex_);
-    progress.part_ = total > 1 ? " " + std::to_string(done) + "/" + std::to_string(total) : "";
-  }
-
- private:
-  void show() {
-    std::unique_lock lock(mutex_);
-    const auto begin = Clock::now();
-    bool shown = false;
-    while (!changed_.wait_for(lock, std::chrono::milliseconds(shown ? 200 : 1000), [this] { return done_; })) {
-      std::fprintf(stderr, "\r%s%s ... %.0f s ", what_.c_str(), part_.c_str(), ms_since(begin) * 1e-3);
-      shown = true;
-    }
-    if (shown) std::fprintf(stderr, "\r\033[K");
-  }
-
-  std::string what_;
-  std::string part_;
-  bool done_ = false;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::thread thread_;
-};
-
 struct ContextUser {
   bool quiet;
   Progress* progress;
 };
 
 void on_message(void* user, oclc_severity severity, const char* text) {
-  if (!static_cast<ContextUser*>(user)->quiet)
-    print(stderr, std::string("oclrun: ") + (severity == OCLC_WARNING ? "warning" : "note") + ": " + text + "\n");
+  if (!static_cast<ContextUser*>(user)->quiet) tell(severity == OCLC_WARNING ? "warning" : "note", text);
 }
 
 void on_progress(void* user, std::uint32_t done, std::uint32_t total) {
-  if (auto* progress = static_cast<ContextUser*>(user)->progress) Progress::told(progress, done, total);
+  if (auto* progress = static_cast<ContextUser*>(user)->progress) progress->told(done, total);
 }
 
 json device_json(const oclc_device_info& d) {
@@ -176,9 +131,9 @@ void check_output_names(const Runner& runner, const Options& o) {
 void print_start(const Runner& runner, const rt::Context& context, const oclc_stats& s, const StartClock& clock) {
   const oclc_device_info d = context.device();
   std::fprintf(stderr, "device: %s (%s, driver %s)\n", d.name, d.version, d.driver);
-  std::fprintf(stderr, "entry point: %s, %u launches, arena %.2f MiB (live %.2f), constants %.2f MiB%s\n",
-               package::shown(runner.entry_name()).c_str(), s.launches, static_cast<double>(s.arena_bytes) / 1048576,
-               static_cast<double>(s.live_bytes) / 1048576, static_cast<double>(s.constant_bytes) / 1048576,
+  std::fprintf(stderr, "entry point: %s, %u launches, arena %s (live %s), constants %s%s\n",
+               package::shown(runner.entry_name()).c_str(), s.launches, command_line::bytes_text(s.arena_bytes).c_str(),
+               command_line::bytes_text(s.live_bytes).c_str(), command_line::bytes_text(s.constant_bytes).c_str(),
                s.constants_shared ? " (shared with the file)" : "");
   std::fprintf(stderr,
                "start: plan %.1f ms, programs %.1f ms (%u built, %u from the cache), session %.1f ms, first run %.1f ms\n",
@@ -189,7 +144,7 @@ void print_start(const Runner& runner, const rt::Context& context, const oclc_st
 void export_if_wanted(Runner& runner, const rt::Plan& plan, const Options& o) {
   if (o.state_to_onnx.empty()) return;
   const std::string done = export_onnx(runner.session(), plan, o.model, o.state_to_onnx);
-  if (!o.quiet) print(stderr, "oclrun: note: " + done + "\n");
+  if (!o.quiet) tell("note", done);
 }
 
 int run_training(Runner& runner, const rt::Plan& plan, const Options& o, json document) {
@@ -200,12 +155,17 @@ int run_training(Runner& runner, const rt::Plan& plan, const Options& o, json do
   if (o.json) {
     document["train"] = {{"steps", result.steps},
                          {"last_step", result.last},
-                         {"loss", result.loss},
-                         {"first_loss", result.first_loss},
                          {"samples_per_s", result.samples_per_second},
                          {"seconds", result.seconds},
                          {"interrupted", result.interrupted}};
+    if (result.has_loss) document["train"].update({{"loss", result.loss}, {"first_loss", result.first_loss}});
     for (const auto& [name, mean] : result.means) document["train"]["means"][name] = mean;
+    for (const EvalResult& e : result.evaluations) {
+      document["train"]["evaluations"].push_back({{"step", e.step}, {"loss", e.loss}});
+      if (e.accuracy) document["train"]["evaluations"].back()["accuracy_percent"] = *e.accuracy;
+    }
+    if (result.best) document["train"]["best_step"] = *result.best;
+    document["train"]["stopped_early"] = result.stopped_early;
     document["memory"] = stats_json(runner.session().stats());
     std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
   } else {
@@ -229,8 +189,7 @@ int run(const Options& o) {
   clock.mark(kPlanMark);
   const bool profiled = !o.profile.empty() || !o.trace.empty();
 
-  if (keep_threads_on_cores() && o.verbose)
-    std::fprintf(stderr, "oclrun: note: threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move\n");
+  if (keep_threads_on_cores() && o.verbose) tell("note", "threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move");
   const std::string device = device_wanted(plan, o);
   ContextUser user{o.quiet, nullptr};
   oclc_context_options context_options = OCLC_INIT(oclc_context_options);
@@ -246,16 +205,16 @@ int run(const Options& o) {
   clock.mark(kContextMark);
 
   if (o.warm) {
-    Progress progress("filling the caches", !o.quiet);
+    Progress progress("filling the caches");
     user.progress = &progress;
     const std::string done = warm(plan, context, o);
     user.progress = nullptr;
-    if (!o.quiet) std::fprintf(stderr, "oclrun: note: %s\n", done.c_str());
+    if (!o.quiet) tell("note", done);
     return kGood;
   }
   std::unique_ptr<Runner> runner;
   {
-    Progress progress("building kernels", !o.quiet);
+    Progress progress("building kernels");
     user.progress = &progress;
     runner = std::make_unique<Runner>(plan, context, o.steps > 0 && o.entry.empty() ? "train_step" : o.entry);
     user.progress = nullptr;
@@ -270,7 +229,7 @@ int run(const Options& o) {
   if (!o.verify_dir.empty()) {
     Verdict verdict;
     {
-      const Progress progress("verifying (drivers compile on first use)", !o.quiet);
+      const Progress progress("verifying (drivers compile on first use)");
       verdict = runner->entry_name() == "train_step" ? verify_training(*runner, plan, o.verify_dir) : verify(*runner, plan, o);
     }
     document["verify"] = verdict_json(verdict);
@@ -286,7 +245,7 @@ int run(const Options& o) {
   const bool timed = o.runs >= 0 || o.warmup >= 0 || o.seconds > 0 || !o.percentiles.empty() || profiled || o.json;
   clock.mark("inputs");
   if (o.warmup != 0 || !timed || o.explain_start) {
-    Progress progress("first run (drivers compile on first use)", !o.quiet);
+    Progress progress("first run (drivers compile on first use)");
     user.progress = &progress;
     runner->run();
     user.progress = nullptr;
@@ -356,7 +315,7 @@ int exit_code(oclc_status status) {
 }
 
 int report(int code, const std::string& message) {
-  print(stderr, "oclrun: error: " + message + "\n");
+  tell("error", message);
   if (code == kInternal)
     std::fprintf(stderr, "oclrun: this is a bug of oclc; please report it with the plan and the command line\n");
   return code;
@@ -394,7 +353,7 @@ int main(int argc, char** argv) {
   ::signal(SIGTERM, oclc::oclrun::on_interrupt);
   const int code = oclc::oclrun::guarded_main(argc, argv);
   if (std::fflush(stdout) != 0 && code == 0) {
-    std::fprintf(stderr, "oclrun: error: cannot write to standard output\n");
+    oclc::oclrun::tell("error", "cannot write to standard output");
     return 6;
   }
   return code;

@@ -1,13 +1,15 @@
 #include "tools/oclrun/options.h"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 
 #include "oclc/oclc.h"
+#include "tools/command_line/command_line.h"
+#include "tools/command_line/manual.h"
+#include "tools/oclrun/help.h"
+#include "tools/oclrun/progress.h"
 
 namespace oclc::oclrun {
 namespace {
@@ -35,18 +37,53 @@ std::vector<std::string> joined_arguments(int argc, char** argv) {
   return arguments;
 }
 
+// "x=FACTOR" or "x=FACTOR,OFFSET"; a factor may be written as 1/255.
+std::pair<std::string, Scale> scale_from(const std::string& text) {
+  const auto [name, value] = split("--scale", text);
+  const std::size_t comma = std::min(value.find(','), value.size());
+  const auto number = [&text](const std::string& part) {
+    double result = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), result);
+    if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(result))
+      throw UsageError{"--scale: wanted NAME=FACTOR[,OFFSET], found '" + text + "'"};
+    return result;
+  };
+  Scale scale;
+  const std::string factor = value.substr(0, comma);
+  const std::size_t slash = factor.find('/');
+  scale.factor = slash == factor.npos ? number(factor) : number(factor.substr(0, slash)) / number(factor.substr(slash + 1));
+  if (comma < value.size()) scale.offset = number(value.substr(comma + 1));
+  if (!std::isfinite(scale.factor)) throw UsageError{"--scale: wanted NAME=FACTOR[,OFFSET], found '" + text + "'"};
+  return {name, scale};
+}
+
 // Which options go with --steps and which do not.
 void check_training(const Options& o) {
   const bool ends_in_table = o.log.ends_with(".csv") || o.log.ends_with(".json");
   if (!o.log.empty() && !ends_in_table) throw UsageError{"--log: wanted a file ending in .csv or .json, found '" + o.log + "'"};
   if (!o.state_to_onnx.empty() && o.model.empty())
     throw UsageError{"--state-to-onnx: wanted --model FILE.onnx with it, the model that the plan was compiled from"};
+  const char* of_evaluation = o.eval_every > 0       ? "--eval-every"
+                              : !o.save_best.empty() ? "--save-best"
+                              : o.patience > 0       ? "--patience"
+                                                     : nullptr;
+  if (of_evaluation && o.eval_data.empty())
+    throw UsageError{std::string(of_evaluation) + ": wanted --eval-data NAME=FILE with it, the data to look at"};
+  for (const auto& [name, scale] : o.scales) {
+    const auto is_for = [&, &n = name](const auto& data) { return data.first == n; };
+    if (std::none_of(o.data.begin(), o.data.end(), is_for) && std::none_of(o.eval_data.begin(), o.eval_data.end(), is_for))
+      throw UsageError{"--scale: wanted --data " + name + "=FILE with it, the values to scale"};
+  }
   if (o.save_every > 0 && o.save_state.empty()) throw UsageError{"--save-every: wanted --save-state FILE with it"};
   const auto both = [](bool given, const char* option, const char* other) {
     if (given) throw UsageError{std::string(option) + " does not go with " + other};
   };
   if (o.steps < 0) {
-    const char* wanted = !o.data.empty() ? "--data" : o.batch > 0 ? "--batch" : o.save_every > 0 ? "--save-every" : nullptr;
+    const char* wanted = !o.eval_data.empty() ? "--eval-data"
+                         : !o.data.empty()    ? "--data"
+                         : o.batch > 0        ? "--batch"
+                         : o.save_every > 0   ? "--save-every"
+                                              : nullptr;
     if (!wanted && !o.log.empty()) wanted = "--log";
     if (wanted) throw UsageError{std::string(wanted) + ": wanted --steps N with it"};
     return;
@@ -60,6 +97,12 @@ void check_training(const Options& o) {
 
 }  // namespace
 
+std::optional<Scale> scale_of(const Options& options, const std::string& input) {
+  for (const auto& [name, scale] : options.scales)
+    if (name == input) return scale;
+  return std::nullopt;
+}
+
 std::optional<Options> parse_options(int argc, char** argv) {
   Options o;
   std::vector<std::string> dims;
@@ -70,106 +113,84 @@ std::optional<Options> parse_options(int argc, char** argv) {
   std::string percentiles;
   double atol = 0;
   double rtol = 0;
-  CLI::App app("Execute a plan that oclc compiled.", "oclrun");
+  CLI::App app;
   app.set_version_flag("--version", std::string("oclrun ") + oclc_version());
-  app.add_option("plan", o.plan, "Plan file")->required()->type_name("PLAN");
-  app.add_option("--entry", o.entry, "Entry point (default: predict)");
-  app.add_option("-d,--device", o.device,
-                 "Index | P:D | part of a name | cpu | gpu (default: OCLC_DEVICE, else what the plan was compiled for)");
-  app.add_option("--dim", dims, "Value of a symbolic dimension")->type_name("N=4")->allow_extra_args(false);
-  const std::string data = "Data";
-  app.add_option("--input", inputs, "Input from a .npy or ONNX .pb file")
-      ->type_name("x=FILE")
-      ->group(data)
-      ->allow_extra_args(false);
-  app.add_option("--inputs", o.inputs_dir, "Inputs from input_*.pb of an ONNX test_data_set")->type_name("DIR")->group(data);
-  CLI::Option* random_option =
-      app.add_flag("--random{0}", random, "Random inputs: floats in [-1, 1), integers 0 or 1")->group(data);
-  app.add_option("--output", outputs, "Write an output to a .npy file")
-      ->type_name("y=FILE")
-      ->group(data)
-      ->allow_extra_args(false);
-  CLI::Option* print_option =
-      app.add_flag("--print{0}", print, "Print outputs: the first elements, or the largest K of each row")->group(data);
-  app.add_option("--load-state", o.load_state, "Start from a checkpoint")->type_name("FILE")->group(data);
-  app.add_option("--save-state", o.save_state, "Write a checkpoint of the state at the end")->type_name("FILE")->group(data);
-  const std::string training = "Training";
-  app.add_option("--steps", o.steps, "Run an entry point so many times (default: train_step), feeding batches")
-      ->group(training)
-      ->check(CLI::PositiveNumber);
-  std::vector<std::string> samples;
-  app.add_option("--data", samples, "Samples of an input, along the first axis of a .npy or .pb file")
-      ->type_name("x=FILE")
-      ->group(training)
-      ->allow_extra_args(false);
-  app.add_option("--batch", o.batch, "Samples in a batch")->group(training)->check(CLI::PositiveNumber);
-  app.add_option("--seed", o.seed, "Of the order of the samples (default: 0)")->group(training);
-  app.add_flag("!--no-shuffle", o.shuffle, "Samples in the order of the files")->group(training);
-  std::vector<std::string> settings;
-  app.add_option(
-         "--set", settings,
-         "Hyper-parameter: NUMBER | step:NUMBER,every=STEPS,factor=F | cosine:NUMBER,steps=STEPS[,end=NUMBER], each with "
-         "[,warmup=STEPS]")
-      ->type_name("lr=RULE")
-      ->group(training)
-      ->allow_extra_args(false);
-  app.add_option("--save-every", o.save_every, "Write the checkpoint after every K steps too")
-      ->type_name("K")
-      ->group(training)
-      ->check(CLI::PositiveNumber);
-  app.add_option("--log", o.log, "Loss of each step as FILE.csv or FILE.json")->type_name("FILE")->group(training);
-  app.add_option("--state-to-onnx", o.state_to_onnx, "Write --model with the trained weights")
-      ->type_name("FILE")
-      ->group(training);
-  app.add_option("--model", o.model, "ONNX model that the plan was compiled from, for --state-to-onnx")
-      ->type_name("FILE")
-      ->group(training);
-  const std::string check = "Verification";
-  app.add_flag("--check-nan", o.check_nan, "Run launch by launch; stop at the first NaN, naming the node that made it")
-      ->group(check);
-  app.add_option("--verify", o.verify_dir, "Compare with output_*.pb of an ONNX test_data_set, or with cases.json")
-      ->type_name("DIR")
-      ->group(check);
-  app.add_option("--case", o.verify_case, "Run case K of cases.json alone")->group(check)->check(CLI::NonNegativeNumber);
-  CLI::Option* atol_option = app.add_option("--atol", atol, "Absolute tolerance")->group(check)->check(CLI::NonNegativeNumber);
-  CLI::Option* rtol_option = app.add_option("--rtol", rtol, "Tolerance relative to the largest reference value")
-                                 ->group(check)
-                                 ->check(CLI::NonNegativeNumber);
-  const std::string timing = "Timing";
-  app.add_option("--warmup", o.warmup, "Runs before the timed ones")->group(timing)->check(CLI::NonNegativeNumber);
-  app.add_option("--runs", o.runs, "Timed runs")->group(timing)->check(CLI::PositiveNumber);
-  app.add_option("--time", o.seconds, "Repeat for at least so many seconds")->group(timing)->check(CLI::PositiveNumber);
-  app.add_option("--percentiles", percentiles, "Further percentiles of the latency")->type_name("50,90,99")->group(timing);
-  CLI::Option* profile_option =
-      app.add_flag("--profile{table}", o.profile, "Time per launch: table, json or csv")->group(timing);
-  app.add_option("--trace", o.trace, "Launches of one run as Chrome/Perfetto JSON")->type_name("FILE")->group(timing);
-  const std::string limits = "Limits";
-  app.add_option("--memory-limit", o.memory_limit, "Most bytes that the plan may take on the device")
-      ->type_name("BYTES")
-      ->group(limits)
-      ->check(CLI::PositiveNumber);
-  app.add_option("--max-host-steps", o.max_host_steps, "Most launches, trips of loops and steps of the host in a run")
-      ->type_name("N")
-      ->group(limits)
-      ->check(CLI::PositiveNumber);
-  app.add_flag("--explain-start", o.explain_start, "Where the time to the first results goes")->group(timing);
-  app.add_flag("--warm", o.warm,
-               "Fill the caches: run every entry point once on made-up inputs, so that no later start compiles")
-      ->group(timing);
-  app.add_flag("--json", o.json, "One JSON document on standard output");
-  app.add_flag("-q,--quiet", o.quiet, "No progress, no notes");
-  app.add_flag("-v,--verbose", o.verbose, "Device, memory and start-up times");
+  std::vector<std::string> samples, settings;
+  std::string color = "auto", progress = "auto";
+  app.add_option("plan", o.plan);
+  app.add_option("--entry", o.entry);
+  app.add_option("-d,--device", o.device);
+  app.add_option("--dim", dims)->allow_extra_args(false);
+  app.add_option("--input", inputs)->allow_extra_args(false);
+  app.add_option("--inputs", o.inputs_dir);
+  CLI::Option* random_option = app.add_flag("--random{0}", random);
+  app.add_option("--output", outputs)->allow_extra_args(false);
+  CLI::Option* print_option = app.add_flag("--print{0}", print);
+  app.add_option("--load-state", o.load_state);
+  app.add_option("--save-state", o.save_state);
+  app.add_option("--steps", o.steps)->check(command_line::above_zero());
+  app.add_option("--data", samples)->allow_extra_args(false);
+  app.add_option("--batch", o.batch)->check(command_line::above_zero());
+  app.add_option("--seed", o.seed);
+  app.add_flag("!--no-shuffle", o.shuffle);
+  app.add_option("--set", settings)->allow_extra_args(false);
+  app.add_option("--save-every", o.save_every)->check(command_line::above_zero());
+  std::vector<std::string> held_out, scales;
+  app.add_option("--scale", scales)->allow_extra_args(false);
+  app.add_option("--eval-data", held_out)->allow_extra_args(false);
+  app.add_option("--eval-every", o.eval_every)->check(command_line::above_zero());
+  app.add_option("--save-best", o.save_best);
+  app.add_option("--patience", o.patience)->check(command_line::above_zero());
+  app.add_option("--log", o.log);
+  app.add_option("--state-to-onnx", o.state_to_onnx);
+  app.add_option("--model", o.model);
+  app.add_flag("--check-nan", o.check_nan);
+  app.add_option("--verify", o.verify_dir);
+  app.add_option("--case", o.verify_case)->check(command_line::not_negative());
+  CLI::Option* atol_option = app.add_option("--atol", atol)->check(command_line::not_negative());
+  CLI::Option* rtol_option = app.add_option("--rtol", rtol)->check(command_line::not_negative());
+  app.add_option("--warmup", o.warmup)->check(command_line::not_negative());
+  app.add_option("--runs", o.runs)->check(command_line::above_zero());
+  app.add_option("--time", o.seconds)->check(command_line::above_zero());
+  app.add_option("--percentiles", percentiles);
+  CLI::Option* profile_option = app.add_flag("--profile{table}", o.profile);
+  app.add_option("--trace", o.trace);
+  app.add_option("--memory-limit", o.memory_limit)->check(command_line::above_zero());
+  app.add_option("--max-host-steps", o.max_host_steps)->check(command_line::above_zero());
+  app.add_flag("--explain-start", o.explain_start);
+  app.add_flag("--warm", o.warm);
+  app.add_flag("--json", o.json);
+  app.add_flag("-q,--quiet", o.quiet);
+  app.add_flag("-v,--verbose", o.verbose);
+  app.add_option("--color", color)->check(command_line::one_of({"auto", "always", "never"}));
+  app.add_option("--progress", progress)->check(command_line::one_of({"auto", "none", "json"}));
+  std::string shell;
+  app.add_flag("--man");
+  app.add_option("--completion", shell)->check(command_line::one_of({"bash", "zsh", "fish"}));
   try {
     app.parse(joined_arguments(argc, argv));
   } catch (const CLI::CallForHelp&) {
-    std::printf("%s", app.help().c_str());
+    std::printf("%s", std::string(kHelp).c_str());
     return std::nullopt;
   } catch (const CLI::CallForVersion&) {
     std::printf("oclrun %s\n", oclc_version());
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    throw UsageError{error.what()};
+    throw UsageError{command_line::explained(app, error)};
   }
+  if (app.count("--man") || !shell.empty()) {
+    const command_line::Manual manual[] = {{"", kHelp}};
+    const std::string text =
+        shell.empty() ? command_line::man_page("oclrun", oclc_version(), "executes a plan that oclc compiled", manual)
+                      : command_line::completion(shell, "oclrun", manual);
+    std::printf("%s", text.c_str());
+    return std::nullopt;
+  }
+  if (o.plan.empty()) throw UsageError{"wanted a plan, found none"};
+  console().color = color == "always" ? Color::always : color == "never" ? Color::never : Color::automatic;
+  console().progress = progress == "json"              ? ProgressForm::json
+                       : progress == "none" || o.quiet ? ProgressForm::none
+                                                       : ProgressForm::automatic;
   for (const std::string& text : dims) {
     const auto [name, value] = split("--dim", text);
     std::int64_t number = 0;
@@ -181,6 +202,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   for (const std::string& text : inputs) o.inputs.push_back(split("--input", text));
   for (const std::string& text : outputs) o.outputs.push_back(split("--output", text));
   for (const std::string& text : samples) o.data.push_back(split("--data", text));
+  for (const std::string& text : held_out) o.eval_data.push_back(split("--eval-data", text));
+  for (const std::string& text : scales) o.scales.push_back(scale_from(text));
   for (const std::string& text : settings) o.settings.push_back(split("--set", text));
   if (random_option->count() > 0) {
     if (!all_digits(random) || random.size() > 19) throw UsageError{"--random: wanted a seed, found '" + random + "'"};

@@ -13,6 +13,11 @@ struct UsageError {
   std::string message;
 };
 
+// Values of a file that an input takes as value * factor + offset.
+struct Scale {
+  double factor = 1, offset = 0;
+};
+
 struct Options {
   std::string plan;
   std::string entry;  // "": predict, else the only one
@@ -48,6 +53,11 @@ struct Options {
   std::uint64_t seed = 0;
   bool shuffle = true;
   std::int64_t save_every = 0;
+  std::vector<std::pair<std::string, Scale>> scales;           // of --data and --eval-data
+  std::vector<std::pair<std::string, std::string>> eval_data;  // name, file
+  std::int64_t eval_every = 0;                                 // 0: at the end
+  std::string save_best;
+  std::int64_t patience = 0;  // evaluations without a better loss that end the run; 0: none do
   std::string log;
   std::string state_to_onnx;
   std::string model;  // that the plan came from
@@ -55,6 +65,9 @@ struct Options {
   bool quiet = false;
   bool verbose = false;
 };
+
+// The scale of an input's data, if it has one.
+std::optional<Scale> scale_of(const Options& options, const std::string& input);
 
 // Empty: the command line asked for help or the version, which have been printed. Throws UsageError.
 std::optional<Options> parse_options(int argc, char** argv);

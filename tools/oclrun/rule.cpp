@@ -18,6 +18,9 @@ double number(const std::string& where, const std::string& text) {
   return value;
 }
 
+// From `a` to `b` along half a cosine.
+double between(double a, double b, double share) { return b + (a - b) * (1 + std::cos(3.14159265358979323846 * share)) / 2; }
+
 }  // namespace
 
 Rule::Rule(const std::string& name, const std::string& text) : name_(name) {
@@ -26,9 +29,14 @@ Rule::Rule(const std::string& name, const std::string& text) : name_(name) {
   const std::size_t colon = rest.find(':');
   if (colon != rest.npos) {
     const std::string shape = rest.substr(0, colon);
-    if (shape != "constant" && shape != "step" && shape != "cosine")
-      throw UsageError{where + ": wanted constant, step or cosine before the colon, found '" + shape + "'"};
-    shape_ = shape == "step" ? Shape::step : shape == "cosine" ? Shape::cosine : Shape::constant;
+    static const std::map<std::string, Shape> kShapes = {{"constant", Shape::constant},       {"step", Shape::step},
+                                                         {"cosine", Shape::cosine},           {"linear", Shape::linear},
+                                                         {"exponential", Shape::exponential}, {"onecycle", Shape::onecycle}};
+    const auto known = kShapes.find(shape);
+    if (known == kShapes.end())
+      throw UsageError{where + ": wanted constant, step, cosine, linear, exponential or onecycle before the colon, found '" +
+                       shape + "'"};
+    shape_ = known->second;
     rest = rest.substr(colon + 1);
   }
   std::map<std::string, double> keys;
@@ -51,7 +59,9 @@ Rule::Rule(const std::string& name, const std::string& text) : name_(name) {
   };
   warmup_ = take("warmup", false, 0);
   if (shape_ == Shape::step) length_ = take("every", true, 1), factor_ = take("factor", true, 1);
-  if (shape_ == Shape::cosine) length_ = take("steps", true, 1), end_ = take("end", false, 0);
+  if (shape_ == Shape::exponential) length_ = take("every", false, 1), factor_ = take("factor", true, 1);
+  if (shape_ == Shape::onecycle) length_ = take("steps", true, 1);
+  if (shape_ == Shape::cosine || shape_ == Shape::linear) length_ = take("steps", true, 1), end_ = take("end", false, 0);
   if (!keys.empty()) throw UsageError{where + ": unknown key '" + keys.begin()->first + "' in '" + text + "'"};
   if (length_ < 1 || warmup_ < 0) throw UsageError{where + ": wanted a number of steps, at least 1, in '" + text + "'"};
 }
@@ -64,7 +74,16 @@ double Rule::at(std::uint64_t step) const {
     case Shape::step:
       return value_ * std::pow(factor_, std::floor(u / length_));
     case Shape::cosine:
-      return end_ + (value_ - end_) * (1 + std::cos(3.14159265358979323846 * std::min(u / length_, 1.0))) / 2;
+      return between(value_, end_, std::min(u / length_, 1.0));
+    case Shape::linear:
+      return value_ + (end_ - value_) * std::min(u / length_, 1.0);
+    case Shape::exponential:
+      return value_ * std::pow(factor_, u / length_);
+    case Shape::onecycle: {
+      const double rise = 0.3 * length_, low = value_ / 25, last = low / 1e4;
+      if (u < rise) return between(low, value_, u / rise);
+      return between(value_, last, std::min((u - rise) / (length_ - rise), 1.0));
+    }
     default:
       return value_;
   }

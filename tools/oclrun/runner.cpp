@@ -1,5 +1,9 @@
 #include "tools/oclrun/runner.h"
 
+#include <algorithm>
+
+#include "tools/oclrun/options.h"
+
 namespace oclc::oclrun {
 namespace {
 
@@ -43,6 +47,18 @@ void Runner::bind_dims(const Dims& dims) {
   for (const oclc_symbol_info& symbol : plan_.symbols())
     if (!symbol.loop_counter) session_.bind_dim(symbol.name, -1);
   for (const auto& [name, value] : dims) session_.bind_dim(name, value);
+  dims_ = dims;
+}
+
+void Runner::explain(const rt::Error& error) const {
+  const std::string text = error.what();
+  for (const oclc_symbol_info& symbol : plan_.symbols()) {
+    const std::string name = symbol.name;
+    const bool given = std::any_of(dims_.begin(), dims_.end(), [&](const auto& dim) { return dim.first == name; });
+    if (given || error.status() != OCLC_E_BINDING || text.find("dimension '" + name + "' has no value") == text.npos) continue;
+    throw UsageError{"dimension '" + name + "' has no value: give --dim " + name + "=SIZE, or a file for an input that has it"};
+  }
+  throw error;
 }
 
 void Runner::bind_input(std::uint32_t index, io::Tensor tensor) {
@@ -52,7 +68,11 @@ void Runner::bind_input(std::uint32_t index, io::Tensor tensor) {
 }
 
 std::vector<std::int64_t> Runner::input_shape(std::uint32_t index) {
-  return session_.shape(entry_, OCLC_INPUT, inputs_[index].name);
+  try {
+    return session_.shape(entry_, OCLC_INPUT, inputs_[index].name);
+  } catch (const rt::Error& error) {
+    explain(error);
+  }
 }
 
 void Runner::bind_outputs() {
@@ -64,7 +84,11 @@ void Runner::bind_outputs() {
       oclc_session_set_output(session_.get(), entry_, outputs_[i].name, nullptr);
       continue;
     }
-    result.shape = session_.shape(entry_, OCLC_OUTPUT, result.name);
+    try {
+      result.shape = session_.shape(entry_, OCLC_OUTPUT, result.name);
+    } catch (const rt::Error& error) {
+      explain(error);
+    }
     rooms_[i] = session_.bytes(entry_, OCLC_OUTPUT, result.name);
     result.data.resize(rooms_[i]);
     oclc_tensor view = host_view(result);
@@ -75,7 +99,11 @@ void Runner::bind_outputs() {
 
 void Runner::run() {
   for (std::size_t i = 0; i < results_.size(); ++i) results_[i].data.resize(rooms_[i]);
-  session_.run(entry_);
+  try {
+    session_.run(entry_);
+  } catch (const rt::Error& error) {
+    explain(error);
+  }
   for (std::size_t i = 0; i < results_.size(); ++i) {
     io::Tensor& result = results_[i];
     result.shape = session_.shape(entry_, OCLC_OUTPUT, result.name);

@@ -21,6 +21,7 @@ class Runner {
   const std::vector<oclc_binding_info>& inputs() const { return inputs_; }
   const std::vector<oclc_binding_info>& outputs() const { return outputs_; }
   rt::Session& session() { return session_; }
+  const rt::Plan& plan() const { return plan_; }
 
   // Binds the dims (those of an earlier call are forgotten), then the inputs in the plan's order, then outputs of the size that
   // follows. A tensor of another element type is refused by the runtime. Throws rt::Error.
@@ -31,6 +32,8 @@ class Runner {
   const std::vector<io::Tensor>& results() const { return results_; }
   // Shape of input `index` for these dims and the inputs bound so far.
   std::vector<std::int64_t> input_shape(std::uint32_t index);
+  // Throws UsageError naming --dim if `error` is of a dimension without a value, else `error` again.
+  [[noreturn]] void explain(const rt::Error& error) const;
   void bind_dims(const Dims& dims);
   void bind_input(std::uint32_t index, io::Tensor tensor);
   void bind_outputs();
@@ -42,6 +45,7 @@ class Runner {
   std::vector<oclc_binding_info> inputs_;
   std::vector<oclc_binding_info> outputs_;
   rt::Session session_;
+  Dims dims_;
   std::vector<io::Tensor> bound_;
   std::vector<io::Tensor> results_;
   std::vector<std::size_t> rooms_;  // bytes of `results_` while running, when their shapes are not known yet

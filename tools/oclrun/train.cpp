@@ -4,11 +4,13 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 #include "oclc/train.hpp"
 #include "tools/oclrun/batches.h"
 #include "tools/oclrun/inputs.h"
+#include "tools/oclrun/progress.h"
 #include "tools/oclrun/rule.h"
 #include "tools/oclrun/train_log.h"
 
@@ -68,7 +70,7 @@ Feeds make_feeds(Runner& runner, const rt::Plan& plan, const Options& o) {
   for (const auto& [name, file] : o.data) {
     const oclc_binding_info& input = input_named(runner, "--data", name);
     if (input.rank == 0) throw UsageError{"--data: input '" + name + "' is a single number; give --set " + name + "=NUMBER"};
-    feeds.batches.add(input, file);
+    feeds.batches.add(input, file, scale_of(o, name));
   }
   if (!o.data.empty()) {
     feeds.batch = batch_size(runner, plan, o, o.data[0].first);
@@ -102,13 +104,19 @@ Feeds make_feeds(Runner& runner, const rt::Plan& plan, const Options& o) {
   return feeds;
 }
 
+std::unique_ptr<Evaluation> make_evaluation(Runner& runner, const rt::Plan& plan, const Options& o, std::int64_t batch) {
+  return o.eval_data.empty() ? nullptr : std::make_unique<Evaluation>(runner, plan, o, batch);
+}
+
 class Loop {
  public:
   Loop(Runner& runner, const rt::Plan& plan, const Options& o)
       : o_(o),
+        runner_(runner),
         session_(runner.session()),
         feeds_(make_feeds(runner, plan, o)),
         trainer_(runner.session(), runner.entry()),
+        evaluation_(make_evaluation(runner, plan, o, feeds_.batch)),
         start_(trainer_.next_step() - 1),
         log_(o.log, columns()),
         progress_(static_cast<std::uint64_t>(o.steps), static_cast<std::uint64_t>(feeds_.batch), !o.quiet && !o.json) {
@@ -119,18 +127,22 @@ class Loop {
     for (const io::Tensor& t : feeds_.fixed) feed(t);
     const auto steps = static_cast<std::uint64_t>(o_.steps);
     std::uint64_t saved = start_;
-    for (std::uint64_t k = 0; k < steps && !interrupted; ++k) {
+    for (std::uint64_t k = 0; k < steps && !interrupted && !result_.stopped_early; ++k) {
       const std::uint64_t step = start_ + k;
       prepare(step);
       run_step(step + 1);
-      told(trainer_.results());
+      const bool looks =
+          evaluation_ && (k + 1 == steps || (o_.eval_every > 0 && (step + 1) % static_cast<std::uint64_t>(o_.eval_every) == 0));
+      std::vector<oclc_step_result> results = trainer_.results(looks);
+      told(results, looks ? evaluate(step + 1) : std::nullopt);
       if (o_.save_every > 0 && (step + 1) % static_cast<std::uint64_t>(o_.save_every) == 0) {
         session_.save_state(o_.save_state);
         saved = step + 1;
       }
     }
-    told(trainer_.results(true));
+    told(trainer_.results(true), std::nullopt);
     const auto names = trainer_.value_names();
+    result_.has_loss = !names.empty();
     for (std::size_t i = 0; i < names.size(); ++i)
       result_.means.emplace_back(names[i], sums_[i] / static_cast<double>(std::max<std::uint64_t>(result_.steps, 1)));
     result_.interrupted = interrupted && result_.steps < steps;
@@ -146,7 +158,28 @@ class Loop {
     for (const std::string& name : trainer_.value_names()) names.push_back(name);
     for (const Rule& rule : feeds_.rules) names.push_back(rule.name());
     names.push_back("seconds");
+    if (evaluation_) names.insert(names.end(), {"eval_loss", "eval_accuracy"});
     return names;
+  }
+
+  // Looks at the held-out data after step `number`, keeps the best state, and sees whether the run goes on.
+  std::optional<EvalResult> evaluate(std::uint64_t number) {
+    const EvalResult found = evaluation_->run(number);
+    result_.evaluations.push_back(found);
+    if (!o_.json && !o_.quiet) {
+      progress_.wipe();
+      std::printf("%s\n", eval_line(found).c_str());
+      std::fflush(stdout);
+    }
+    if (!result_.best || found.loss < best_loss_) {
+      result_.best = number;
+      best_loss_ = found.loss;
+      worse_ = 0;
+      if (!o_.save_best.empty()) session_.save_state(o_.save_best);
+    } else if (o_.patience > 0 && ++worse_ >= o_.patience) {
+      result_.stopped_early = true;
+    }
+    return found;
   }
 
   void feed(const io::Tensor& t) {
@@ -169,7 +202,7 @@ class Loop {
     for (std::size_t i = 0; i < feeds_.batches.sources().size(); ++i) {
       const Batches::Source& source = feeds_.batches.sources()[i];
       try {
-        void* memory = trainer_.memory(source.samples.name, source.samples.dtype, source.shape);
+        void* memory = trainer_.memory(source.samples.name, source.dtype, source.shape);
         feeds_.batches.fill(i, step, static_cast<std::byte*>(memory));
       } catch (const rt::Error& error) {
         if (error.status() == OCLC_E_BINDING) throw io::FileError(io::FileProblem::contents, source.file + ": " + error.what());
@@ -182,33 +215,43 @@ class Loop {
     try {
       trainer_.step();
     } catch (const rt::Error& error) {
-      if (error.status() != OCLC_E_NAN) throw;
+      if (error.status() != OCLC_E_NAN) runner_.explain(error);
       throw rt::Error(error.status(), error.cl_code(), "step " + std::to_string(number) + ": " + error.what());
     }
   }
 
-  void told(const std::vector<oclc_step_result>& results) {
+  // `found`: on the held-out data, after the last of the steps.
+  void told(const std::vector<oclc_step_result>& results, const std::optional<EvalResult>& found) {
     for (const oclc_step_result& r : results) {
       if (result_.steps++ == 0) result_.first_loss = r.loss;
       result_.loss = r.loss;
       result_.last = r.step;
-      progress_.done(result_.steps, r.loss);
+      progress_.done(result_.steps, r.value_count ? std::optional(r.loss) : std::nullopt);
       for (std::size_t i = 0; i < r.value_count; ++i) sums_[i] += r.values[i];
       std::vector<double> row(r.values, r.values + r.value_count);
       for (const Rule& rule : feeds_.rules) row.push_back(rule.at(r.step - 1));
       row.push_back(progress_.seconds());
+      if (evaluation_) {
+        const bool here = found && found->step == r.step;
+        row.push_back(here ? found->loss : std::nan(""));
+        row.push_back(here && found->accuracy ? *found->accuracy : std::nan(""));
+      }
       log_.row(r.step, row);
       if (std::isfinite(r.loss) || warned_ || o_.quiet || r.value_count == 0) continue;
       warned_ = true;
-      std::fprintf(stderr, "oclrun: warning: the loss of step %llu is %s; --check-nan finds where a NaN is made\n",
-                   static_cast<unsigned long long>(r.step), std::isnan(r.loss) ? "NaN" : "infinite");
+      tell("warning", "the loss of step " + std::to_string(r.step) + " is " + (std::isnan(r.loss) ? "NaN" : "infinite") +
+                          "; --check-nan finds where a NaN is made");
     }
   }
 
   const Options& o_;
+  const Runner& runner_;
   rt::Session& session_;
   Feeds feeds_;
   rt::Trainer trainer_;
+  std::unique_ptr<Evaluation> evaluation_;
+  double best_loss_ = 0;
+  std::int64_t worse_ = 0;  // evaluations since the best
   std::uint64_t start_;
   TrainLog log_;
   TrainProgress progress_;
@@ -226,13 +269,20 @@ TrainResult train(Runner& runner, const rt::Plan& plan, const Options& o, const 
 
 std::string summary(const TrainResult& r) {
   char text[256];
-  std::snprintf(text, sizeof text, "train: steps=%llu loss=%.6g first_loss=%.6g samples_per_s=%.4g seconds=%.3f",
-                static_cast<unsigned long long>(r.steps), r.loss, r.first_loss, r.samples_per_second, r.seconds);
+  std::snprintf(text, sizeof text, "train: steps=%llu", static_cast<unsigned long long>(r.steps));
   std::string line = text;
+  if (r.has_loss) {
+    std::snprintf(text, sizeof text, " loss=%.6g first_loss=%.6g", r.loss, r.first_loss);
+    line += text;
+  }
+  std::snprintf(text, sizeof text, " samples_per_s=%.4g seconds=%.3f", r.samples_per_second, r.seconds);
+  line += text;
   for (const auto& [name, mean] : r.means) {
     std::snprintf(text, sizeof text, "%.6g", mean);
     line += " mean_" + name + "=" + text;
   }
+  if (r.best) line += " best_step=" + std::to_string(*r.best);
+  if (r.stopped_early) line += " stopped=patience";
   return line;
 }
 

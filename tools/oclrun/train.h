@@ -1,10 +1,12 @@
 // Running an entry point for many steps on batches of data.
 #pragma once
 #include <csignal>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tools/oclrun/evaluation.h"
 #include "tools/oclrun/options.h"
 #include "tools/oclrun/runner.h"
 
@@ -13,9 +15,13 @@ namespace oclc::oclrun {
 struct TrainResult {
   std::uint64_t steps = 0;  // done by this run
   std::uint64_t last = 0;   // number of the last since the state's initial values
+  bool has_loss = false;    // the entry point has a scalar output
   double first_loss = 0;
   double loss = 0;
   std::vector<std::pair<std::string, double>> means;  // of the entry point's scalar outputs, over the steps of this run
+  std::vector<EvalResult> evaluations;
+  std::optional<std::uint64_t> best;  // step of the lowest loss on --eval-data
+  bool stopped_early = false;         // by --patience
   double samples_per_second = 0;
   double seconds = 0;
   bool interrupted = false;

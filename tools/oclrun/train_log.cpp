@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "tools/io/tensor.h"
+#include "tools/oclrun/progress.h"
 
 namespace oclc::oclrun {
 namespace {
@@ -53,10 +55,16 @@ void TrainLog::row(std::uint64_t step, const std::vector<double>& values) {
 }
 
 TrainProgress::TrainProgress(std::uint64_t steps, std::uint64_t batch, bool enabled)
-    : steps_(steps), batch_(batch), enabled_(enabled && ::isatty(STDERR_FILENO)) {}
+    : steps_(steps),
+      batch_(batch),
+      enabled_(enabled && console().progress == ProgressForm::automatic && ::isatty(STDERR_FILENO)),
+      json_(enabled && console().progress == ProgressForm::json) {}
 
-TrainProgress::~TrainProgress() {
+TrainProgress::~TrainProgress() { wipe(); }
+
+void TrainProgress::wipe() {
   if (shown_) std::fprintf(stderr, "\r\033[K");
+  shown_ = false;
 }
 
 double TrainProgress::seconds() const { return std::chrono::duration<double>(last_ - begin_).count(); }
@@ -67,19 +75,26 @@ double TrainProgress::samples_per_second() const {
   return static_cast<double>((one ? done_ : done_ - first_done_) * batch_) / std::max(seconds, 1e-9);
 }
 
-void TrainProgress::done(std::uint64_t steps, double loss) {
+void TrainProgress::done(std::uint64_t steps, std::optional<double> loss) {
   const auto now = Clock::now();
   if (done_ == 0) first_ = now, first_done_ = steps;
   done_ = steps;
   last_ = now;
+  if (json_ && (now - drawn_ >= std::chrono::milliseconds(100) || steps == steps_)) {
+    drawn_ = now;
+    nlohmann::json line = {{"stage", "training"}, {"done", done_}, {"total", steps_}, {"samples_per_s", samples_per_second()}};
+    if (loss && std::isfinite(*loss)) line["loss"] = *loss;
+    std::fprintf(stderr, "%s\n", line.dump().c_str());
+  }
   if (!enabled_ || now - drawn_ < std::chrono::milliseconds(100)) return;
   drawn_ = now;
   shown_ = true;
   const double rate = samples_per_second();
   const auto eta = static_cast<std::uint64_t>(static_cast<double>((steps_ - done_) * batch_) / std::max(rate, 1e-9) + 0.5);
-  std::fprintf(stderr, "\rstep %llu/%llu  loss %.5g  %.4g samples/s  ETA %llu:%02llu\033[K",
-               static_cast<unsigned long long>(done_), static_cast<unsigned long long>(steps_), loss, rate,
-               static_cast<unsigned long long>(eta / 60), static_cast<unsigned long long>(eta % 60));
+  std::fprintf(stderr, "\rstep %llu/%llu", static_cast<unsigned long long>(done_), static_cast<unsigned long long>(steps_));
+  if (loss) std::fprintf(stderr, "  loss %.5g", *loss);
+  std::fprintf(stderr, "  %.4g samples/s  ETA %llu:%02llu\033[K", rate, static_cast<unsigned long long>(eta / 60),
+               static_cast<unsigned long long>(eta % 60));
 }
 
 }  // namespace oclc::oclrun

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ class TrainProgress {
   TrainProgress(const TrainProgress&) = delete;
   TrainProgress& operator=(const TrainProgress&) = delete;
 
-  void done(std::uint64_t steps, double loss);
+  void done(std::uint64_t steps, std::optional<double> loss);
+  void wipe();  // for a line of its own on standard output
   // Since the first step was done, which includes the drivers' compilation.
   double samples_per_second() const;
   double seconds() const;
@@ -42,6 +44,7 @@ class TrainProgress {
   std::uint64_t steps_;
   std::uint64_t batch_;
   bool enabled_;
+  bool json_;  // an object a line instead
   bool shown_ = false;
   std::uint64_t done_ = 0;
   std::uint64_t first_done_ = 0;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "compiler/kernels/lower/module_lowering.h"
 #include "compiler/ops/host_op.h"
 #include "compiler/support/error.h"

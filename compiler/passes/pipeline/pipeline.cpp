@@ -4,6 +4,7 @@
 
 #include "compiler/passes/pipeline/pass.h"
 #include "compiler/support/error.h"
+#include "compiler/support/nearest.h"
 
 namespace oclc {
 namespace {
@@ -58,6 +59,7 @@ void check_pass_names(const std::vector<std::string>& disabled, const std::vecto
     throw CompileError({.stage = "passes",
                         .wanted = fmt::format("the name of a pass ({})", fmt::join(known, ", ")),
                         .found = "'" + name + "'",
+                        .advice = did_you_mean(name, known),
                         .exit_code = ExitCode::usage});
   }
 }

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/program/builder/messages.h"
 #include "runtime/handles.h"
+#include "runtime/program/builder/messages.h"
 
 namespace oclc::runtime {
 namespace {
