@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "runtime/device/cpu_features.h"
+#include "runtime/device/opencl.h"
 #include "runtime/device/quirks.h"
 #include "runtime/failure.h"
 

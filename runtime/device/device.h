@@ -1,6 +1,6 @@
 // Devices of all platforms: list, facts, selection.
 #pragma once
-#include <CL/cl.h>
+#include "runtime/device/opencl.h"
 
 #include <cstdint>
 #include <string>
