@@ -18,7 +18,7 @@ if(TARGET oclc_compiler_library)
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Compiler NAMELINK_COMPONENT Development)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/compiler_library/include/oclc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT Development)
   # The C++ builder, layers and typed networks, with what their headers include; they need no other package's headers.
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/compiler DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp COMPONENT Development FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/compiler DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp COMPONENT Development FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/frontends/cpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends COMPONENT Development FILES_MATCHING PATTERN "*.h")
   install(FILES ${PROJECT_SOURCE_DIR}/frontends/onnx/import.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends/onnx COMPONENT Development)
   install(FILES ${PROJECT_SOURCE_DIR}/runtime/package/writer.h ${PROJECT_SOURCE_DIR}/runtime/package/error.h
@@ -68,25 +68,10 @@ foreach(program oclc oclrun)
   install(FILES ${texts}.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME ${program}.fish COMPONENT Tools)
 endforeach()
 
-# Documents, and the licences: ours in each component, those of what lies inside of our files beside it.
+# Documents, and the licence in each component.
 file(GLOB documents ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md)
 install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT Documents)
 foreach(component Runtime Compiler Development Tools Documents)
   string(TOLOWER ${component} folder)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/oclc-${folder} RENAME copyright COMPONENT ${component})
 endforeach()
-if(OCLC_SELF_CONTAINED)
-  foreach(row protobuf:libprotobuf-dev sqlite:libsqlite3-dev fmt:libfmt-dev flatbuffers:libflatbuffers-dev xxhash:libxxhash-dev
-      nlohmann_json:nlohmann-json3-dev cli11:libcli11-dev)
-    string(REPLACE ":" ";" row ${row})
-    list(GET row 0 name)
-    list(GET row 1 package)
-    if(EXISTS /usr/share/doc/${package}/copyright)
-      foreach(component Compiler Tools)
-        string(TOLOWER ${component} folder)
-        install(FILES /usr/share/doc/${package}/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/oclc-${folder} RENAME copyright.${name}
-          COMPONENT ${component})
-      endforeach()
-    endif()
-  endforeach()
-endif()

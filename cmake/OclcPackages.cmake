@@ -1,4 +1,4 @@
-# cpack: .deb files by component and one relocatable .tar.gz. tools/package builds them self-contained.
+# cpack: .deb files by component and one relocatable .tar.gz.
 set(CPACK_PACKAGE_NAME oclc)
 set(CPACK_PACKAGE_VENDOR oclc)
 set(CPACK_PACKAGE_CONTACT "oclc developers <oclc@localhost>")

@@ -94,6 +94,7 @@ void Lowering::read_branches(OpContext& c, Branches& branches, Scope& scope) {
         if (bundle(output)) condition_not_known(c);
       branches.sized = branches.sized && !body->computes_sizes(outputs);
       if (branches.sized) body->give(c, outputs, {}, 0);
+      body->end();
       branches.bodies[which] = std::move(body);
     } catch (const CompileError& error) {
       if (error.parts().wanted == kSupportedOnly) throw;  // of such a branch nothing can be said

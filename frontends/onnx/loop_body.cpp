@@ -79,8 +79,13 @@ Lowering::Body::Body(Lowering& lowering, const OpContext& c, Scope& around)
   scope.body = &body_;
 }
 
-Lowering::Body::~Body() {
+void Lowering::Body::end() {
   --lowering_.depth_;
+  is_open_ = false;
+}
+
+Lowering::Body::~Body() {
+  if (is_open_) end();
   if (body_.graph) lowering_.discarded_.push_back(std::move(body_.graph));
 }
 

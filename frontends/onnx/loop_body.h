@@ -43,6 +43,9 @@ class Lowering::Body {
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
+  // Nothing more is read into it: what is read next lies beside it, not within.
+  void end();
+
   Value* add_input(std::string name, TensorType type) { return body_.graph->add_input(std::move(name), std::move(type)); }
 
   // Inputs for the values that go from trip to trip.
@@ -79,6 +82,7 @@ class Lowering::Body {
   Value* growth(const Value* next, const Value* before, std::int64_t& axis);
 
   Lowering& lowering_;
+  bool is_open_ = true;
   std::vector<Grown> grown_;
 };
 

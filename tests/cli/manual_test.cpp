@@ -37,7 +37,7 @@ TEST_CASE("bash completes options, words behind them, and commands") {
   CHECK(offered("oclc", "oclc ben", 1) == Words{"bench"});
   CHECK(offered("oclc", "oclc conformance --ti", 2) == Words{"--timeout"});
   CHECK(offered("oclc", "oclc --ti", 1) == Words{});
-  CHECK(offered("oclrun", "oclrun plan.bin --war", 2) == Words{"--warmup"});
+  CHECK(offered("oclrun", "oclrun plan.bin --war", 2) == Words{"--warm", "--warmup"});
   CHECK(offered("oclrun", "oclrun plan.bin --progress j", 3) == Words{"json"});
 }
 

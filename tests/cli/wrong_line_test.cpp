@@ -26,10 +26,10 @@ TEST_CASE("unknown options are named in their order, with the nearest known one"
 
 TEST_CASE("unknown commands, passes and targets get the nearest name") {
   const ModelFolder folder;
-  CHECK(
-      refusal("becnh", 2) ==
-      "oclc: error: wanted a model file or a command (bench, check-gradients, conformance, devices, export-onnx, info, tune), "
-      "found 'becnh'; did you mean 'bench'?; see oclc --help\n");
+  CHECK(refusal("becnh", 2) ==
+        "oclc: error: wanted a model file or a command (bench, cache, check-gradients, conformance, devices, export-onnx, "
+        "info, tune), "
+        "found 'becnh'; did you mean 'bench'?; see oclc --help\n");
   CHECK_FALSE(has(refusal("xyzzy", 2), "did you mean"));
   const std::string compile = folder.model() + " -o " + folder.at("plan.bin");
   CHECK(has(refusal(compile + " --target cpu --disable fold_batchnrom", 2),
