@@ -39,7 +39,7 @@ class Chooser {
     shape.row_bytes = p_.k.typical * 4;
     // Measured where software prefetches.
     shape.fresh_columns =
-        p_.b.constant && target_.has.software_prefetch && asks_a_panel_ahead(target_, shape.depth * shape.columns * 4);
+        p_.b.constant && target_.has.software_prefetch && prefetches_panel(target_, shape.depth * shape.columns * 4);
     if (!p_.g.known || !p_.m.known) {
       shape.least_groups = p_.g.least;
       shape.least_rows = p_.m.least;

@@ -27,7 +27,7 @@ struct VectorWidths {
 
 // How a GPU's work-items load an operand.
 struct Loads {
-  int width = 1;               // elements of a load: 1 or 4, side by side in memory
+  int width = 1;               // elements of a load: 1, or a contiguous vector of 4
   bool along_k = true;         // they follow one another along k; otherwise along the rows of A or the columns of B
   bool is_copied = false;      // as they lie in memory
   bool splits = false;         // their place is the sum of one of the row and one of the term,

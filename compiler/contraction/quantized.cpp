@@ -10,7 +10,7 @@ namespace {
 
 // Rows of one register tile.
 constexpr std::int64_t kMostRows = 4;
-// Panels that are read side by side where registers are many.
+// Panels of B that a work-item reads at a time where registers are many.
 constexpr int kSide = 2;
 // Work-items a core, so that none waits long for the others.
 constexpr std::int64_t kItems = 16;

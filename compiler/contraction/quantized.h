@@ -12,7 +12,7 @@ namespace oclc {
 bool can_quantize(const Problem& problem, const std::optional<FmaTiles>& fma);
 // Of all weights, as floats.
 std::int64_t weight_bytes(const Problem& problem);
-// Seconds that weights of so many bits save; 0 if they are not worth it.
+// Seconds by which block-quantized weights of `bits` bits beat float ones by estimate; 0 where the gain is too small.
 double saved_by_bits(const Problem& problem, int bits, const Target& target);
 QuantizedTiles choose_quantized(const Problem& problem, int bits, const Target& target);
 double quantized_seconds(const Problem& problem, int bits, const Target& target);

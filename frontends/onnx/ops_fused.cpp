@@ -189,37 +189,6 @@ Outputs matmul_bits(OpContext& c) {
   return {c.optional_input(5) ? c.b.add(y, c.input(5)) : y};
 }
 
-// The inverse of matrices [.., n, n] by elimination with row exchanges, a column a trip, of [A | 1].
-Outputs inverse(OpContext& c) {
-  Value* x = c.input(0);
-  const std::size_t rank = x->type.rank();
-  if (rank < 2 || !(x->type.shape[rank - 1] == x->type.shape[rank - 2])) c.fail("square matrices", x->type.text());
-  const Expr n = x->type.shape.back();
-  const DType dtype = x->type.dtype;
-  const Expr count = product(std::span<const Expr>(x->type.shape).first(rank - 2));
-  Value* same = c.b.call("equal", {c.b.iota({n, Expr(1)}, 0, DType::i64), c.b.iota({Expr(1), n}, 1, DType::i64)});
-  Value* unit = c.b.expand(c.b.reshape(c.b.cast(same, dtype), {Expr(1), n, n}), {count, n, n});
-  Value* start = c.b.concat({c.b.reshape(x, {count, n, n}), unit}, 2);
-  const std::string counter = fmt::format("inversion_step_{}", c.b.graph().size());
-  auto body = std::make_unique<Graph>();
-  body->name = "step";
-  Builder b(*body, c.b);
-  Value* a = body->add_input("a", start->type);
-  const Expr k = Expr::axis(counter, n);
-  Value *row = b.iota({Expr(1), n, Expr(1)}, 1, DType::i64), *step = b.exprs({k}, {});
-  Value* left = b.call("greater_equal", {row, step});
-  Value* size = b.where(left, b.unary("abs", b.slice_axis(a, 2, k, Expr(1))), b.scalar(dtype, -1));
-  Value* pivot_row = b.arg("argmax", size, 1, true);  // [count, 1, 1]
-  Value* chosen = b.gather_elements(a, b.expand(pivot_row, {count, Expr(1), n * Expr(2)}), 1);
-  Value* scaled = b.div(chosen, b.slice_axis(chosen, 2, k, Expr(1)));
-  Value* current = b.slice_axis(a, 1, k, Expr(1));
-  Value* swapped = b.where(b.call("equal", {row, pivot_row}), current, a);
-  Value* factor = b.slice_axis(swapped, 2, k, Expr(1));
-  body->add_output("a", b.where(b.call("equal", {row, step}), scaled, b.sub(swapped, b.mul(factor, scaled))));
-  const Node* loop = c.b.loop(n, counter, {start}, {}, std::move(body));
-  return {c.b.reshape(c.b.slice_axis(loop->output(0), 2, n, n), x->type.shape)};
-}
-
 Outputs expand_dims(OpContext& c) {
   const Ints axis = c.numbers(1, "the axis");
   if (axis.size() != 1) c.fail("one axis", std::to_string(axis.size()));
@@ -239,7 +208,6 @@ constexpr OpRow kFusedRows[] = {
     {"com.microsoft.FusedGemm", 1, 2, 3, fused_gemm},
     {"com.microsoft.FusedMatMul", 1, 2, 2, fused_matmul},
     {"com.microsoft.FusedMatMulActivation", 1, 2, 2, fused_matmul, "activation"},
-    {"com.microsoft.Inverse", 1, 1, 1, inverse},
     {"com.microsoft.MatMulNBits", 1, 3, 6, matmul_bits},
     {"com.microsoft.QuickGelu", 1, 1, 1, quick_gelu},
     {"com.microsoft.SkipLayerNormalization", 1, 3, 5, skip_normalization, "layer"},

@@ -189,42 +189,88 @@ Outputs einsum(OpContext& c) {
   return {arranged(c, sum, e.result)};
 }
 
-// Gaussian elimination with row exchanges, one column a trip. [.., n, n] -> [..]
+// Square matrices [.., n, n], as [count, n, n].
+struct SquareMatrices {
+  explicit SquareMatrices(OpContext& c) : x(c.input(0)) {
+    const std::size_t rank = x->type.rank();
+    if (rank < 2 || !(x->type.shape[rank - 1] == x->type.shape[rank - 2])) c.fail("square matrices", x->type.text());
+    n = x->type.shape.back();
+    count = product(std::span<const Expr>(x->type.shape).first(rank - 2));
+    all = c.b.reshape(x, {count, n, n});
+  }
+
+  Value* x;
+  Value* all;
+  Expr n, count;
+};
+
+// A step of Gaussian elimination with partial pivoting, of a loop over columns whose body `b` builds: column k of `a`,
+// [count, n, columns].
+struct EliminationStep {
+  EliminationStep(Builder& b, Value* a, const Expr& k) {
+    const DType dtype = a->type.dtype;
+    row = b.iota({Expr(1), a->type.shape[1], Expr(1)}, 1, DType::i64);
+    step = b.exprs({k}, {});
+    Value* left = b.call("greater_equal", {row, step});
+    Value* size = b.where(left, b.unary("abs", b.slice_axis(a, 2, k, Expr(1))), b.scalar(dtype, -1));
+    pivot_row = b.arg("argmax", size, 1, true);
+    chosen = b.gather_elements(a, b.expand(pivot_row, {a->type.shape[0], Expr(1), a->type.shape[2]}), 1);
+    pivot = b.slice_axis(chosen, 2, k, Expr(1));
+    swapped = b.where(b.call("equal", {row, pivot_row}), b.slice_axis(a, 1, k, Expr(1)), a);
+  }
+
+  Value *row, *step;      // numbers of the rows, and k
+  Value* pivot_row;       // [count, 1, 1]
+  Value *chosen, *pivot;  // that row, and its element in column k
+  Value* swapped;         // `a` with row k in the place of the chosen one
+};
+
+// [.., n, n] -> [..]
 Outputs determinant(OpContext& c) {
-  Value* x = c.input(0);
-  const std::size_t rank = x->type.rank();
-  if (rank < 2 || !(x->type.shape[rank - 1] == x->type.shape[rank - 2])) c.fail("square matrices", x->type.text());
-  const Expr n = x->type.shape.back();
-  const DType dtype = x->type.dtype;
-  const Expr count = product(std::span<const Expr>(x->type.shape).first(rank - 2));
-  Value* start = c.b.reshape(x, {count, n, n});
-  Value* one = c.b.expand(c.b.scalar(dtype, 1), {count, Expr(1), Expr(1)});
+  const SquareMatrices m(c);
+  const DType dtype = m.x->type.dtype;
+  Value* one = c.b.expand(c.b.scalar(dtype, 1), {m.count, Expr(1), Expr(1)});
   const std::string counter = fmt::format("elimination_step_{}", c.b.graph().size());
   auto body = std::make_unique<Graph>();
   body->name = "step";
-  Builder b(*body, c.b.source());
-  Value *a = body->add_input("a", start->type), *found = body->add_input("found", one->type);
-  const Expr k = Expr::axis(counter, n);
-  Value* row = b.iota({Expr(1), n, Expr(1)}, 1, DType::i64);
-  Value* step = b.exprs({k}, {});
+  Builder b(*body, c.b);
+  Value *a = body->add_input("a", m.all->type), *found = body->add_input("found", one->type);
+  const Expr k = Expr::axis(counter, m.n);
+  const EliminationStep s(b, a, k);
   Value* zero = b.scalar(dtype, 0);
-  Value* column = b.slice_axis(a, 2, k, Expr(1));
-  Value* left = b.call("greater_equal", {row, step});
-  Value* pivot_row = b.arg("argmax", b.where(left, b.unary("abs", column), b.scalar(dtype, -1)), 1, true);  // [count, 1, 1]
-  Value* chosen = b.gather_elements(a, b.expand(pivot_row, {count, Expr(1), n}), 1);
-  Value* current = b.slice_axis(a, 1, k, Expr(1));
-  Value* swapped = b.where(b.call("equal", {row, step}), chosen, b.where(b.call("equal", {row, pivot_row}), current, a));
-  Value* pivot = b.slice_axis(chosen, 2, k, Expr(1));
-  Value* below = b.call("and", {b.call("greater", {row, step}), b.unary("not", b.call("equal", {pivot, zero}))});
-  Value* factor = b.where(below, b.div(b.slice_axis(swapped, 2, k, Expr(1)), pivot), zero);
-  Value* sign = b.where(b.call("equal", {pivot_row, step}), b.scalar(dtype, 1), b.scalar(dtype, -1));
-  body->add_output("a", b.sub(swapped, b.mul(factor, chosen)));
-  body->add_output("found", b.mul(found, b.mul(pivot, sign)));
-  const Node* loop = c.b.loop(n, counter, {start, one}, {}, std::move(body));
-  return {c.b.reshape(loop->output(1), Shape(x->type.shape.begin(), x->type.shape.end() - 2))};
+  Value* swapped = b.where(b.call("equal", {s.row, s.step}), s.chosen, s.swapped);
+  Value* below = b.call("and", {b.call("greater", {s.row, s.step}), b.unary("not", b.call("equal", {s.pivot, zero}))});
+  Value* factor = b.where(below, b.div(b.slice_axis(swapped, 2, k, Expr(1)), s.pivot), zero);
+  Value* sign = b.where(b.call("equal", {s.pivot_row, s.step}), b.scalar(dtype, 1), b.scalar(dtype, -1));
+  body->add_output("a", b.sub(swapped, b.mul(factor, s.chosen)));
+  body->add_output("found", b.mul(found, b.mul(s.pivot, sign)));
+  const Node* loop = c.b.loop(m.n, counter, {m.all, one}, {}, std::move(body));
+  return {c.b.reshape(loop->output(1), Shape(m.x->type.shape.begin(), m.x->type.shape.end() - 2))};
+}
+
+// [.., n, n] -> [.., n, n], by elimination of [A | 1].
+Outputs inverse(OpContext& c) {
+  const SquareMatrices m(c);
+  const Expr& n = m.n;
+  Value* same = c.b.call("equal", {c.b.iota({n, Expr(1)}, 0, DType::i64), c.b.iota({Expr(1), n}, 1, DType::i64)});
+  Value* unit = c.b.expand(c.b.reshape(c.b.cast(same, m.x->type.dtype), {Expr(1), n, n}), {m.count, n, n});
+  Value* start = c.b.concat({m.all, unit}, 2);
+  const std::string counter = fmt::format("inversion_step_{}", c.b.graph().size());
+  auto body = std::make_unique<Graph>();
+  body->name = "step";
+  Builder b(*body, c.b);
+  Value* a = body->add_input("a", start->type);
+  const Expr k = Expr::axis(counter, n);
+  const EliminationStep s(b, a, k);
+  Value* scaled = b.div(s.chosen, s.pivot);
+  Value* factor = b.slice_axis(s.swapped, 2, k, Expr(1));
+  body->add_output("a", b.where(b.call("equal", {s.row, s.step}), scaled, b.sub(s.swapped, b.mul(factor, scaled))));
+  const Node* loop = c.b.loop(n, counter, {start}, {}, std::move(body));
+  return {c.b.reshape(c.b.slice_axis(loop->output(0), 2, n, n), m.x->type.shape)};
 }
 
 constexpr OpRow kLinearRows[] = {
+    {"com.microsoft.Inverse", 1, 1, 1, inverse},
     {"Det", 11, 1, 1, determinant},
     {"Einsum", 12, 1, kAnyNumber, einsum},
 };

@@ -33,7 +33,7 @@ TEST_CASE("chains are shorter where sums are careful; with few registers weights
   }
   for (const std::int64_t rows : {1, 49, 1000}) {
     CAPTURE(rows);
-    const RowsAhead nearby = prefetch_rows(few, rows, 16), wide = prefetch_rows(many, rows, 32);
+    const PrefetchDistance nearby = prefetch_rows(few, rows, 16), wide = prefetch_rows(many, rows, 32);
     CHECK(nearby.first == (rows == 49 ? 64 : 0));
     CHECK(nearby.later == nearby.first);
     CHECK(wide.first == 64);

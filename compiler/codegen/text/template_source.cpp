@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "compiler/support/error.h"
 
@@ -111,7 +113,13 @@ TemplateSource read_template_text(const TemplateText& row) {
   return source;
 }
 
-TemplateSource read_template(std::string_view name) { return read_template_text(row_of(name, "")); }
+const TemplateSource& read_template(std::string_view name) {
+  static std::mutex mutex;
+  static std::map<std::string, TemplateSource, std::less<>> known;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(name);
+  return found != known.end() ? found->second : known.emplace(name, read_template_text(row_of(name, ""))).first->second;
+}
 
 std::string standalone_template(std::string_view name) {
   std::string out, only;

@@ -34,8 +34,9 @@ struct TemplateSource {
   const TemplateParameter* parameter(std::string_view wanted) const;
 };
 
-// InternalError where there is no such template, or it includes what is not there or itself.
-TemplateSource read_template(std::string_view name);
+// Read once in a process, and kept until its end; from any thread. InternalError where there is no such template, or it
+// includes what is not there or itself.
+const TemplateSource& read_template(std::string_view name);
 // The same of a text that is not in the table.
 TemplateSource read_template_text(const TemplateText& row);
 

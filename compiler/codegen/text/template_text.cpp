@@ -236,18 +236,19 @@ std::string expand_tile_text(const TemplateText& row, const TemplateValues& valu
 }
 
 TemplateValues values_of(std::string_view name, const TemplateValues& values, const std::vector<std::string_view>& family) {
-  std::vector<TemplateSource> sources;
-  for (const std::string_view member : family) sources.push_back(read_template(member));
-  const TemplateSource own = read_template(name);
+  const auto any_has = [&](const auto& has) {
+    return std::any_of(family.begin(), family.end(), [&](std::string_view member) { return has(read_template(member)); });
+  };
+  const TemplateSource& own = read_template(name);
   TemplateValues taken;
   const auto none = [&](const std::string& what) { return fmt::format("none of {} has {}", fmt::join(family, ", "), what); };
   for (const auto& [parameter, value] : values.parameters) {
-    OCLC_CHECK(std::any_of(sources.begin(), sources.end(), [&](const TemplateSource& s) { return s.parameter(parameter); }),
+    OCLC_CHECK(any_has([&](const TemplateSource& s) { return s.parameter(parameter) != nullptr; }),
                none(fmt::format("a parameter {}", parameter)));
     if (own.parameter(parameter)) taken.parameters[parameter] = value;
   }
   for (const auto& [hole, lines] : values.holes) {
-    OCLC_CHECK(std::any_of(sources.begin(), sources.end(), [&](const TemplateSource& s) { return s.holes.count(hole) != 0; }),
+    OCLC_CHECK(any_has([&](const TemplateSource& s) { return s.holes.count(hole) != 0; }),
                none(fmt::format("a hole {}", hole)));
     if (own.holes.count(hole)) taken.holes[hole] = lines;
   }

@@ -67,12 +67,12 @@ class ContractionCode {
       const std::int64_t bytes = typical_extent(view_.inner()) * view_.taps() * typical_extent(view_.columns()) * 4;
       const bool few = !target_.has.software_prefetch;
       const bool next =
-          reads_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 && asks_a_panel_ahead(target_, bytes);
+          reads_.local_copy == LocalCopy::none && tiles.row_tiles > 1 && tiles.panels > 1 && prefetches_panel(target_, bytes);
       // A few rows take a panel once, from its beginning to its end, as the processor itself guesses.
       const bool once = few && typical_extent(view_.rows()) <= kOnceRows;
       if (next) p["NEXT"] = std::to_string(ceil_div(reads_.panel_width, tiles.row_tiles));
       if (!few || !(next || once)) {
-        const RowsAhead ahead = prefetch_rows(target_, typical_extent(view_.rows()), reads_.panel_width);
+        const PrefetchDistance ahead = prefetch_rows(target_, typical_extent(view_.rows()), reads_.panel_width);
         p["AHEAD"] = std::to_string(ahead.later);
         p["FIRST_AHEAD"] = std::to_string(ahead.first);
       }

@@ -101,7 +101,7 @@ class WinogradCode {
     p["IMAGES"] = images().is_constant() ? std::to_string(images().value()) : "image_count";
     // The first of several register tiles would wait for memory and the others ask for what is there.
     const bool next = !target_.has.software_prefetch || tiles_.tiles > tiles_.rows;
-    const RowsAhead ahead = prefetch_rows(target_, tiles_.tiles, panel_width);
+    const PrefetchDistance ahead = prefetch_rows(target_, tiles_.tiles, panel_width);
     const bool asks_near = !next || target_.has.software_prefetch;
     const std::pair<const char*, std::int64_t> numbers[] = {
         {"T", f_.tile},

@@ -8,7 +8,7 @@ namespace oclc {
 
 // Lines that set `v` to the elements of one load.
 struct GpuLoad {
-  int width = 1;        // elements of a load: 1 or 4, side by side in memory
+  int width = 1;        // elements of a load: 1, or a contiguous vector of 4
   bool along_k = true;  // they follow one another along k; otherwise along the rows of A or the columns of B
   std::string text;
   // If the elements are copied as they lie, aligned, or are zeros: lines that set `from` to their place and `inside` to 0 for
