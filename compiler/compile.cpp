@@ -110,7 +110,8 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   result.schedule = lower(*result.module, lower_options(options, target), options.report ? &result.fates : nullptr);
   if (options.stop_after == "kernels") return result;
   stage("schedule");
-  run_schedule_passes(result.schedule, schedule_passes(), schedule_context(options, target));
+  // Its passes estimate many products that do not come to be.
+  run_schedule_passes(result.schedule, schedule_passes(), schedule_context(options, without_questions(target)));
   choose_contractions(result.schedule, target, options.report ? &result.contractions : nullptr);
   if (options.stop_after == "schedule") return result;
   stage("codegen");

@@ -146,6 +146,8 @@ struct TilesText {
 
 bool is_better(const Candidate& a, const Candidate& b) {
   if (!a.choice || !b.choice) return a.choice.has_value() && !b.choice.has_value();
+  if (a.is_taken() != b.is_taken()) return a.is_taken();
+  if (!a.is_taken()) return a.choice->seconds < b.choice->seconds;
   if (a.strategy->order != b.strategy->order) return a.strategy->order < b.strategy->order;
   return a.choice->seconds < b.choice->seconds;
 }
@@ -166,18 +168,19 @@ const Strategy& row_of(StrategyId strategy) {
   return *found;
 }
 
-std::vector<Candidate> rank(const Problem& problem, const Target& target) {
-  StrategyCase c{problem, target, {}, {}, {}};
+std::vector<Candidate> rank(const Problem& problem, const Target& target, Losers losers) {
+  StrategyCase c{problem, target, losers, {}, {}, {}};
   if (refuse_target(TargetNeeds::cpu_vectors, target).empty()) {
     c.fma = choose_fma(problem, target);
     if (!asks_for_winograd(problem)) c.amx = amx_estimates(problem, target);
   }
-  if (refuse_target(TargetNeeds::gpu, target).empty()) c.gpu = choose_gpu(problem, target);
+  if (refuse_target(TargetNeeds::gpu, target).empty()) c.gpu = gpu_forms(problem, target, losers);
   std::vector<Candidate> all;
   for (const Strategy& row : kStrategies) {
     const std::string_view missing = refuse_target(row.needs, target);
     Planned plan = missing.empty() ? row.plan(c, row.id) : Planned{{}, missing};
-    all.push_back({&row, std::move(plan.choice), std::string(plan.why_not)});
+    if (losers == Losers::refused && !plan.why_not.empty()) plan.choice.reset();
+    all.push_back({&row, std::move(plan.choice), std::string(plan.why_not), std::move(plan.others)});
   }
   std::stable_sort(all.begin(), all.end(), is_better);
   return all;

@@ -21,10 +21,10 @@ Measurement Measurer::operator()(const TuningJob& job, const Tuning& choices, do
   if (job.graph != graph_) begin(job);
   Measurement m;
   auto tuning = std::make_shared<Tuning>(choices);
-  tuning->asked = [&](const std::string& key, const TunedChoice& modelled) {
-    for (const auto& [known, choice] : m.asked)
-      if (known == key) return;
-    m.asked.emplace_back(key, modelled);
+  tuning->asked = [&](const TunedQuestion& question) {
+    for (const TunedQuestion& known : m.asked)
+      if (known.key == question.key) return;
+    m.asked.push_back(question);
   };
   CompileOptions options = options_;
   options.target.tuning = tuning;

@@ -20,6 +20,8 @@ class Measurer {
   Measurer(const rt::Context& context, CompileOptions options) : context_(context), options_(std::move(options)) {}
 
   Measurement operator()(const TuningJob& job, const Tuning& choices, double give_up_seconds);
+  // Plans that were timed are timed again.
+  void forget() { timed_.clear(); }
 
  private:
   double tolerance() const;
