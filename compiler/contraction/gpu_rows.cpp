@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "compiler/contraction/small_gemm.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -127,7 +128,8 @@ std::vector<GpuForm> gpu_forms(const Problem& p, const Target& target, Losers lo
     GpuForm other = form_of(choose_gpu(p, exact), exact);
     // The estimate of rounded operands counts the stores of results.
     if (other.choice.sm90a) other.choice.seconds += sm90a_store_seconds(p.product, *other.choice.sm90a, target);
-    forms.insert(other.choice.seconds < forms[0].choice.seconds ? forms.begin() : forms.end(), std::move(other));
+    const bool gains = other.choice.seconds < cost::kExactGain * forms[0].choice.seconds;
+    forms.insert(gains ? forms.begin() : forms.end(), std::move(other));
   }
   if (losers == Losers::refused || p.pools || p.shares > 1 || p.b.packed_at_run_time) return forms;
   add_losers(p, target, forms);

@@ -9,7 +9,7 @@ namespace oclc {
 namespace {
 
 // Terms of a step.
-constexpr std::int64_t kStepTerms = 32;
+constexpr std::int64_t kGatheredStepTerms = 32;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ std::optional<GatheredSeconds> gathered_seconds(const Node& conv, const Target& 
                      taps = terms / std::max<std::int64_t>(1, w.shape[1].value());
   if (taps <= 1) return std::nullopt;
   const double flops = 2.0 * static_cast<double>(y.elements().value()) * static_cast<double>(terms);
-  const auto steps = static_cast<double>(ceil_div(terms, kStepTerms)), waited = std::min(steps, cost::kGatheredSteps);
+  const auto steps = static_cast<double>(ceil_div(terms, kGatheredStepTerms)), waited = std::min(steps, cost::kGatheredSteps);
   const double step = cost::kWgmmaStepSeconds * (conv.get<std::int64_t>("group") > 1 ? cost::kGatheredGroupStep : 1);
   return GatheredSeconds{cost::kGatheredStartSeconds + waited * step + (steps - waited) * cost::kCutStepSeconds +
                              flops / (cost::kGatheredShare * target.flops),
