@@ -32,6 +32,11 @@ TEST_CASE("products are timed, kept, found again, exported and imported") {
   CHECK(report["median_ratio"].get<double>() >= 1);
   const json second = json::parse(oclc_stdout(kTune + "--json --product 9x16x40 --trials 1 --db " + db).text);
   CHECK(second["operators"][0]["known"] > 1);
+  const json loose =
+      json::parse(oclc_stdout(kTune + "--compare-with-first --json --product 9x16x40 --trials 2 --db " + copy).text);
+  CHECK(loose["operators"][0]["best_ms"].get<double>() > 0);
+  CHECK(loose["worst_ratio"].get<double>() >= loose["median_ratio"].get<double>());
+  std::filesystem::remove(copy);
   const Outcome text = run_oclc(kTune + "--product 9x16x40 --trials 1 --db " + db);
   CHECK(has(text.text, "what the cost model takes is"));
   CHECK(run_oclc(kTune + "--db " + db + " --export " + lines).status == 0);

@@ -46,6 +46,8 @@ estimate, with the rates that --calibrate kept there.
                            --tuned FILE takes them for estimates
   --budget S               seconds for one operator (default: 60)
   --trials N               trials of one operator, at most (default: as the budget allows)
+  --compare-with-first     compare results with those of the cost model's choice, not with the host reference, which takes seconds
+                           for large operators
   --export F, --import F   all trials as JSON lines; "-": standard output or input
   --dim N=4                sizes of symbolic dimensions; others are 1
   --shape x=1x3x224x224    fix an input's shape
@@ -68,7 +70,7 @@ struct TuneArguments {
   int sweep = 0;
   std::uint32_t seed = 1;
   int trials = 1 << 20;
-  bool calibrate = false;
+  bool calibrate = false, with_first = false;
   OutputOptions shown;
   ReadOptions read;
   BuildOptions build;
@@ -257,7 +259,7 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
     print_result("nothing to tune: no convolution or product of known sizes\n");
     return 0;
   }
-  Measurer measurer(context, options);
+  Measurer measurer(context, options, arguments.with_first ? ComparedWith::first : ComparedWith::host);
   // Ratios of a sweep are its result.
   TuningOptions tuning{
       {options.target, options.conv}, arguments.budget, arguments.trials, arguments.sweep > 0 ? kRoundsOfSweep : 0, [&] {
@@ -337,6 +339,7 @@ int tune_command(int argc, char** argv, std::string& file) {
   app.add_option("--budget", arguments.budget)->check(command_line::above_zero());
   app.add_option("--trials", arguments.trials)->check(command_line::above_zero());
   app.add_flag("--calibrate", arguments.calibrate);
+  app.add_flag("--compare-with-first", arguments.with_first);
   app.add_option("--export", arguments.exported);
   app.add_option("--import", arguments.imported);
   add_output_options(app, arguments.shown);
