@@ -48,7 +48,7 @@ bool gains(const Node& node) {
 
 }  // namespace
 
-Value* separate_classes(Builder& b, const Node& node) {
+Value* split_stride_phases(Builder& b, const Node& node) {
   if (!gains(node)) return nullptr;
   Value *y = node.inputs[0], *w = node.inputs[1];
   const auto& sizes = node.get<Exprs>("output_shape");
