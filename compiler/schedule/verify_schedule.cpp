@@ -119,7 +119,7 @@ class Steps {
     const int kinds = named + step.loop_kernel + step.apart + step.chain + step.attention + step.megakernel;
     if (kinds > 1) return "is several things at once";
     if (named == 1) return step.body.empty() ? "" : "has a body beside what it is";
-    // A loop whose trips do nothing that is read stays one: its counter is checked like any other's.
+    // Kernels without elements are left out: a loop of nothing else has no body.
     if (step.body.empty() && (kinds > 0 || step.counter.empty())) return "has no body";
     const auto is_kernel = [](const Step& s) { return s.kernel >= 0; };
     const auto all = [&](const auto& is) { return std::all_of(step.body.begin(), step.body.end(), is); };
@@ -138,7 +138,8 @@ class Steps {
       const Uses uses = uses_of(step);
       for (const int buffer : uses.reads) {
         if (!within(buffer, schedule_.buffers)) return fmt::format("{}: reads buffer {}, which there is not", here, buffer);
-        if (schedule_.buffers[static_cast<std::size_t>(buffer)].kind == BufferKind::arena && written_.count(buffer) == 0)
+        const Buffer& read = schedule_.buffers[static_cast<std::size_t>(buffer)];
+        if (read.kind == BufferKind::arena && read.elements != Expr(0) && written_.count(buffer) == 0)
           return fmt::format("{}: reads buffer {}, which no step before it writes", here, buffer);
       }
       written_.insert(uses.writes.begin(), uses.writes.end());

@@ -10,7 +10,7 @@
 namespace oclc::test {
 namespace {
 
-CompileOptions cpu_options(std::vector<std::string> disabled = {}) {
+CompileOptions row_tile_options(std::vector<std::string> disabled = {}) {
   CompileOptions options = default_options();
   options.target = find_target("cpu");
   options.disabled = std::move(disabled);
@@ -49,10 +49,10 @@ struct Image {
     return all_channels ? sum : b.reduce("reduce_sum", sum, {images > 0 ? 3 : 2}, false);
   }
   Compiled compiled(std::vector<std::string> disabled = {}) const {
-    return compile(module_of(copy_graph(*check.graph)), cpu_options(std::move(disabled)));
+    return compile(module_of(copy_graph(*check.graph)), row_tile_options(std::move(disabled)));
   }
   std::vector<HostTensor> run(std::vector<std::string> disabled = {}) const {
-    return PlanRunner(module_of(copy_graph(*check.graph)), cpu_options(std::move(disabled))).run(check.inputs, {});
+    return PlanRunner(module_of(copy_graph(*check.graph)), row_tile_options(std::move(disabled))).run(check.inputs, {});
   }
   void same() const {
     const auto found = run();

@@ -82,6 +82,11 @@ TEST_CASE("steps: one thing each, of what there is, with a body that fits") {
   CHECK(message_of_steps([](auto& s) { s[1].gemm = 0; }) == "entry g, step 1: is number 0 of 0");
   CHECK(has(message_of_steps([](auto& s) { s[1].chain = true; }), "step 1: is several things at once"));
   CHECK(has(message_of_steps([](auto& s) { s[1].kernel = -1; }), "step 1: has no body"));
+  CHECK(message_of_steps([](auto& s) {  // whose kernels have no elements
+          s[1].kernel = -1;
+          s[1].trip = 3;
+          s[1].counter = "t";
+        }) == "");
   CHECK(has(message_of_steps([](auto& s) { s[1].body = {s[0]}; }), "step 1: has a body beside what it is"));
   CHECK(has(message_of_steps([](auto& s) { s[0].beside = true; }), "step 0: beside a step that is no kernel"));
   CHECK(has(message_of_steps([](auto& s) { s[1].prefetched = 0; }), "prefetches weights of a kernel that does not follow"));
