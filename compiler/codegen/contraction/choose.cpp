@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "compiler/codegen/contraction/amx/contraction_amx.h"
-#include "compiler/codegen/contraction/cpu/contraction_short.h"
+#include "compiler/codegen/contraction/cpu/contraction_quantized.h"
 #include "compiler/codegen/contraction/problem_of.h"
 #include "compiler/contraction/tuned_row.h"
-#include "compiler/schedule/resident.h"
+#include "compiler/schedule/megakernel.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -60,7 +60,7 @@ std::vector<Candidate> legal_candidates(const Problem& problem, const Contractio
   return ranked;
 }
 
-// Attention, persistent loops and chains have texts of their own for all of their kernels.
+// Attention, loops in one kernel and chains have texts of their own for all of their kernels.
 void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target& target,
                 std::vector<RankedContraction>* ranked, bool apart = false) {
   for (const Step& step : steps) {
@@ -69,7 +69,7 @@ void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target
       if (!kernel.contraction) continue;
       kernel.contraction->choice = choose(kernel, schedule.buffers, target);
       if (ranked) ranked->push_back({kernel.name, candidates_of(kernel, schedule.buffers, target)});
-    } else if (!step.attention && !step.persistent && !step.chain) {
+    } else if (!step.attention && !step.loop_kernel && !step.chain) {
       choose_for(step.body, schedule, step.places > 0 && !apart ? one_core(target) : target, ranked, step.apart);
     }
   }
