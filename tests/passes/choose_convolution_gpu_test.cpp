@@ -15,16 +15,20 @@ namespace {
 
 struct Drawn {
   Expr images = Expr(1);
-  std::int64_t channels = 40, size = 7, features = 128, kernel = 3, groups = 1;
+  std::int64_t channels = 40, size = 7, features = 128, kernel = 3, groups = 1, stride = 1, dilation = 3;
 };
 
 std::unique_ptr<Graph> graph_of(const Drawn& d) {
   auto graph = std::make_unique<Graph>();
   Builder b(*graph, "layer");
   Value* x = graph->add_input("x", {DType::f32, {d.images, Expr(d.channels), Expr(d.size), Expr(d.size)}});
-  const std::int64_t pad = d.kernel / 2;
-  graph->add_output("y", b.conv(x, b.constant(HostTensor(DType::f32, {d.features, d.channels / d.groups, d.kernel, d.kernel})),
-                                nullptr, {.pads = {pad, pad, pad, pad}, .group = d.groups}));
+  const std::int64_t pad = d.kernel / 2 * d.dilation;
+  graph->add_output(
+      "y", b.conv(x, b.constant(HostTensor(DType::f32, {d.features, d.channels / d.groups, d.kernel, d.kernel})), nullptr,
+                  {.strides = {d.stride, d.stride},
+                   .dilations = {d.dilation, d.dilation},
+                   .pads = {pad, pad, pad, pad},
+                   .group = d.groups}));
   return graph;
 }
 
@@ -46,14 +50,17 @@ TEST_CASE("a convolution of few results and many steps shares its terms on a GPU
   }
 }
 
-TEST_CASE("many multiplications, few steps, one tap and open sizes stay with tiles") {
+TEST_CASE("many multiplications, few steps, one tap, plain windows and open sizes stay with tiles") {
   CHECK(strategy({.channels = 64, .size = 56, .features = 64}, "h200") == "conv_implicit");
   CHECK(strategy({.channels = 512, .size = 7, .features = 512}, "h200") == "conv_implicit");
   CHECK(strategy({.channels = 16, .size = 31, .features = 192}, "h200") == "conv_implicit");
   CHECK(strategy({.channels = 160, .size = 10, .features = 24, .kernel = 1}, "h200") == "conv_implicit");
   CHECK(strategy({.images = Expr::symbol("N")}, "h200") == "conv_implicit");
+  CHECK(strategy({.dilation = 1}, "h200") == "conv_implicit");
   CHECK_FALSE(gathered_seconds(convolution(*graph_of({})), find_target("cpu")));
   CHECK_FALSE(gathered_seconds(convolution(*graph_of({.kernel = 1})), find_target("h200")));
+  CHECK_FALSE(gathered_seconds(convolution(*graph_of({.dilation = 1})), find_target("h200")));
+  CHECK(gathered_seconds(convolution(*graph_of({.stride = 2, .dilation = 1})), find_target("h200")));
   CHECK_FALSE(gathered_seconds(convolution(*graph_of({.images = Expr::symbol("N")})), find_target("h200")));
   CHECK_FALSE(gathered_seconds(convolution(*graph_of({})), find_target("llvmpipe")));
 }

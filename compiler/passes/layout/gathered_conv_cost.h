@@ -12,7 +12,8 @@ struct GatheredSeconds {
   double sums = 0;     // by work-items that share the terms of a result
 };
 
-// Nothing on a CPU, for one tap, whose operand is not gathered, and where sizes are open: any number may come.
+// Nothing on a CPU, for one tap, whose operand is not gathered, for windows of one group without strides or dilation, which are
+// small GEMMs of megakernels, and where sizes are open: any number may come.
 std::optional<GatheredSeconds> gathered_seconds(const Node& conv, const Target& target);
 
 }  // namespace oclc
