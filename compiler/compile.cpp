@@ -56,6 +56,7 @@ GraphContext graph_context(const CompileOptions& options, const Target& target, 
   context.pipeline.joins_products = !target.items_are_cores() && context.runs("fuse");
   context.pipeline.separates_classes = target.items_are_cores() || target.has.wgmma;
   context.pipeline.lays_out_operands = lays_out_operands(options, target);
+  context.pipeline.multiplies_integers = target.multiplies_tiles() && target.precision.bf16_products > 1;
   context.recompute_bytes = options.recompute_bytes;
   context.mixed = options.mixed;
   context.states = module.states;

@@ -85,7 +85,7 @@ Planned plan_winograd(const StrategyCase& c, StrategyId strategy) {
 Planned plan_quantized(const StrategyCase& c, StrategyId strategy) {
   if (c.problem.asked != strategy) return refused(kNotAsked);
   if (!can_quantize(c.problem, c.fma)) return refused("no few rows beside constant weights of floats");
-  const int bits = strategy == StrategyId::quantized_20 ? 20 : 24;
+  const int bits = quantized_bits(strategy);
   return planned(strategy, choose_quantized(c.problem, bits, c.target), quantized_seconds(c.problem, bits, c.target));
 }
 

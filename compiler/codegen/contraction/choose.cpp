@@ -5,6 +5,7 @@
 #include "compiler/codegen/contraction/amx/contraction_amx.h"
 #include "compiler/codegen/contraction/cpu/contraction_quantized.h"
 #include "compiler/codegen/contraction/problem_of.h"
+#include "compiler/contraction/quantized.h"
 #include "compiler/schedule/megakernel.h"
 #include "compiler/support/error.h"
 
@@ -14,9 +15,14 @@ namespace {
 // Why the constant weights have no such form; empty if they have, or where the strategy wants none.
 std::string_view refuse_weights(StrategyId strategy, const ContractionView& view, const std::vector<Buffer>& buffers) {
   switch (strategy) {
+    case StrategyId::quantized_4:
+    case StrategyId::quantized_8:
+      return can_store_quantized(view, quantized_bits(strategy), buffers)
+                 ? std::string_view()
+                 : "weights that are no integers of so few bits times a scale";
     case StrategyId::quantized_20:
     case StrategyId::quantized_24:
-      return can_store_quantized(view, strategy == StrategyId::quantized_20 ? 20 : 24, buffers)
+      return can_store_quantized(view, quantized_bits(strategy), buffers)
                  ? std::string_view()
                  : "weights that are not finite, or a block's scale is no normal number";
     case StrategyId::amx_limbs:
@@ -61,9 +67,16 @@ void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target
 
 }  // namespace
 
-std::vector<Candidate> candidates_of(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+Target target_of(const Kernel& kernel, const Target& target) {
+  Target own = target;
+  if (kernel.contraction && kernel.contraction->integers) own.precision = target.precision.of_integers();
+  return own;
+}
+
+std::vector<Candidate> candidates_of(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& given) {
   const auto view = ContractionView::of(kernel);
   if (!view) return {{&row_of(StrategyId::loops), Choice{}, {}}};
+  const Target target = target_of(kernel, given);
   std::vector<Candidate> ranked = rank(problem_on(*view, buffers, target), target);
   for (Candidate& c : ranked) {
     if (!c.choice) continue;
@@ -74,7 +87,8 @@ std::vector<Candidate> candidates_of(const Kernel& kernel, const std::vector<Buf
   return ranked;
 }
 
-Choice choose(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+Choice choose(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& given) {
+  const Target target = target_of(kernel, given);
   const auto view = !target.counts_loops() ? ContractionView::of(kernel) : std::nullopt;
   if (!view) return {};
   const auto best = best_of(rank(problem_on(*view, buffers, target), target), *view, buffers);
@@ -82,9 +96,10 @@ Choice choose(const Kernel& kernel, const std::vector<Buffer>& buffers, const Ta
   return *best;
 }
 
-std::optional<Choice> choose_part(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+std::optional<Choice> choose_part(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& given) {
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
+  const Target target = target_of(kernel, given);
   Problem problem = gpu_problem_of(*view, buffers);
   problem.is_part = true;
   const auto best = best_of(rank(problem, target), *view, buffers);
