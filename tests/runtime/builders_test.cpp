@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include "oclc/oclc.hpp"
 #include "tests/runtime/cached_run.h"
@@ -80,6 +81,9 @@ fb::PlanT plan_of(const std::vector<std::string>& kernels) {
   return plan;
 }
 
+// Runs wait for the optimized kernels unless a test says otherwise.
+const char* const kWait = "OCLC_WAIT_FOR_OPTIMIZED";
+
 struct Ran {
   std::vector<oclc_build_info> builds;
   std::vector<std::string> names;
@@ -122,6 +126,7 @@ const std::vector<float> kResult = {6, 9, 12, 15};
 
 TEST_CASE("steps of a kernel are compiled side by side, and give what one process gives") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const std::string name = fresh_name();
   const fb::PlanT plan = plan_of({name});
   {
@@ -131,10 +136,11 @@ TEST_CASE("steps of a kernel are compiled side by side, and give what one proces
     CHECK(cold.messages.empty());
     CHECK(cold.names == std::vector<std::string>{name + ", steps 0 to 0", name + ", steps 1 to 1"});
     CHECK(cold.helped == 1);
-    // Now the driver has all of it on disk.
+    // Now the driver has all of it on disk, and no process is started.
     const Ran warm = run_entries(plan);
     CHECK(warm.results == Results{kResult});
     CHECK(warm.names == cold.names);
+    CHECK(warm.helped == 0);
   }
   const Setting none("OCLC_BUILDERS", "0");
   const Ran alone = run_entries(plan);
@@ -145,6 +151,7 @@ TEST_CASE("steps of a kernel are compiled side by side, and give what one proces
 
 TEST_CASE("kernels of another entry point are asked for when it first runs") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const Setting one("OCLC_BUILDERS", "1");
   const Ran ran = run_entries(plan_of({fresh_name(), fresh_name()}));
   CHECK(ran.results == Results{kResult, kResult});
@@ -155,6 +162,7 @@ TEST_CASE("kernels of another entry point are asked for when it first runs") {
 
 TEST_CASE("a process that ends before it has compiled anything is told of once, and missed by nobody") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/bin/false");
   const Ran ran = run_entries(plan_of({fresh_name(), fresh_name()}));
   CHECK(ran.results == Results{kResult, kResult});
@@ -165,6 +173,7 @@ TEST_CASE("a process that ends before it has compiled anything is told of once, 
 
 TEST_CASE("without the builders' program a plan is built in one piece") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/nonexistent/oclc-builder");
   const std::string name = fresh_name();
   const Ran ran = run_entries(plan_of({name}));
@@ -175,8 +184,82 @@ TEST_CASE("without the builders' program a plan is built in one piece") {
 
 TEST_CASE("little text is not worth a process") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const Setting one("OCLC_BUILDERS", "1");
   fb::PlanT plan = plan_of({fresh_name()});
   plan.programs[0]->part_bytes = {10000, 10000};
   CHECK(run_entries(plan).names.size() == 1);
+}
+
+TEST_CASE("a first run answers with unoptimized kernels, and a later one with the optimized ones") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1");
+  const std::string name = fresh_name();
+  const auto bytes = finish(plan_of({name}));
+  std::vector<std::string> messages;
+  oclc_context_options options = OCLC_INIT(oclc_context_options);
+  options.message = add_message;
+  options.user = &messages;
+  const std::vector<float> x = {1, 2, 3, 4};
+  const auto start = [&](const rt::Context& context) {
+    rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
+    session.set_input(0, "x", x.data(), {4});
+    return session;
+  };
+  const auto answer = [&](rt::Session& session) {
+    std::vector<float> y(4);
+    session.set_output(0, "y", y.data(), {4});
+    session.run(0);
+    return y;
+  };
+  {
+    const rt::Context context(options);
+    rt::Session session = start(context);
+    CHECK(answer(session) == kResult);
+    CHECK(session.stats().unoptimized);
+    CHECK(session.stats().optimized_ns == 0);
+    rt::Session beside = start(context);  // shares the programs
+    CHECK(answer(beside) == kResult);
+    for (int i = 0; i < 600 && session.stats().unoptimized; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      CHECK(answer(session) == kResult);
+    }
+    CHECK_FALSE(session.stats().unoptimized);
+    CHECK(session.stats().optimized_ns > 0);
+    CHECK(answer(beside) == kResult);
+    session.enable_profile(true);
+    CHECK(answer(session) == kResult);
+    CHECK(session.launches().size() == 2);
+  }
+  // The driver has them: no start begins with others any more.
+  const rt::Context context(options);
+  rt::Session session = start(context);
+  CHECK(answer(session) == kResult);
+  CHECK_FALSE(session.stats().unoptimized);
+  CHECK(messages.empty());
+}
+
+TEST_CASE("who waits for the optimized kernels gets no others") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1");
+  const auto bytes = finish(plan_of({fresh_name()}));
+  oclc_context_options options = OCLC_INIT(oclc_context_options);
+  options.wait_for_optimized = 1;
+  const rt::Context context(options);
+  rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
+  const std::vector<float> x = {1, 2, 3, 4};
+  std::vector<float> y(4);
+  session.set_input(0, "x", x.data(), {4});
+  session.set_output(0, "y", y.data(), {4});
+  session.run(0);
+  CHECK(y == kResult);
+  CHECK_FALSE(session.stats().unoptimized);
+}
+
+TEST_CASE("without processes behind, the optimized kernels are compiled here at the second run") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/bin/false");
+  const Ran ran = run_entries(plan_of({fresh_name()}));
+  CHECK(ran.results == Results{kResult});
+  CHECK(ran.messages.size() == 1);
 }

@@ -205,7 +205,10 @@ int bench_command(int argc, char** argv, std::string& file) {
   if (arguments.models.empty()) usage_error("wanted a model file, found none");
   Progress progress(arguments.shown.progress_form());
   progress.stage("device");
-  const rt::Context context(arguments.build.device);
+  oclc_context_options wish = OCLC_INIT(oclc_context_options);
+  wish.device = arguments.build.device.c_str();
+  wish.wait_for_optimized = 1;
+  const rt::Context context(wish);
   if (arguments.build.device.empty() && arguments.build.target.empty())
     arguments.build.device = std::to_string(context.device().index);
   if (!arguments.shown.json) print_result(fmt::format("device {}: {}\n", context.device().index, context.device().name));
