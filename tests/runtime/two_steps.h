@@ -1,4 +1,4 @@
-// Plans whose kernels have steps that a driver may compile apart, as persistent kernels have.
+// Plans whose kernels have steps that a driver may compile apart, as megakernels have.
 #pragma once
 #include <unistd.h>
 
