@@ -10,6 +10,7 @@ import time
 import numpy as np
 import oclc
 import pytest
+from conftest import DIGITS
 
 
 def test_a_run_equals_the_reference(session: oclc.Session, images: np.ndarray, logits: np.ndarray) -> None:
