@@ -53,7 +53,7 @@ Compilation
 Training
   --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits,
                            or output: the model's own output is the loss
-  --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
+  --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, nadam, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
   --accumulate, --init, --train-seed N   add the entries accumulate_step, init (parameters drawn anew); seed of dropout and init
   --mixed f16|bf16         activations and their gradients in 16 bits; f16 scales the loss: f16[,scale=65536,growth_interval=2000]

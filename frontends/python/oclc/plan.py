@@ -57,7 +57,7 @@ class Train:
 
     loss: cross_entropy, nll, mse, l1, huber, bce_with_logits, with numbers as in "cross_entropy,label_smoothing=0.1", or output:
     the model's own output, one number, is the loss.
-    optimizer: sgd, adam, adamw, adagrad, rmsprop, lion. lr and further numbers (momentum=0.9) are the optimizer's.
+    optimizer: sgd, adam, adamw, nadam, adagrad, rmsprop, lion. lr and further numbers (momentum=0.9) are the optimizer's.
     output: the output that the loss reads (default: the first). frozen: prefixes of parameters that keep their values.
     mixed: None, "f16" or "bf16": activations and their gradients in 16 bits. recompute: elementwise values are computed again
     for the backward pass instead of kept. accumulate, init: add the entries accumulate_step and init.
@@ -243,6 +243,7 @@ def request(**given: Any) -> dict[str, Any]:
         "external_data_dir": "", "allow_symlinks": False, "allow_newer_opset": False, "target": "", "device": "", "disable": [],
         "tuned": "", "conv": "auto", "gemm": "own", "precision": "fp32", "report": False, "loss": "", "optimizer": "",
         "prediction": "", "frozen": [], "seed": 0, "accumulate": False, "init": False, "mixed": "", "recompute": False,
+        "constants": [],
     }  # fmt: skip
     options.update(given)
     return options
