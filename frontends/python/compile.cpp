@@ -70,8 +70,14 @@ Request request_of(const Options& o) {
     const auto* begin = static_cast<const std::byte*>(data.data());
     r.bytes.assign(begin, begin + data.size());
   }
-  r.read = {o.texts("dims"),          o.texts("shapes"),          o.texts("lengths"), o.text("external_data_dir"),
-            o.flag("allow_symlinks"), o.flag("allow_newer_opset")};
+  r.read.dims = o.texts("dims");
+  r.read.shapes = o.texts("shapes");
+  r.read.lengths = o.texts("lengths");
+  r.read.values = o.texts("values");
+  r.read.typical = o.texts("typical");
+  r.read.external_data_dir = o.text("external_data_dir");
+  r.read.allow_symlinks = o.flag("allow_symlinks");
+  r.read.allow_newer_opset = o.flag("allow_newer_opset");
   r.build = {o.text("target"), o.text("device"), o.texts("disable"), o.text("tuned"),
              o.text("conv"),   o.text("gemm"),   o.text("precision")};
   r.trains = !o.text("loss").empty();

@@ -18,7 +18,7 @@ from torch.fx import GraphModule
 
 from .. import _core, _opencl
 from ..devices import Context
-from ..plan import Plan, load
+from ..plan import Plan, load, request
 from .fx_json import GraphText
 
 _FREE = ("device", "precision", "cache_dir", "disable")
@@ -108,22 +108,18 @@ def _plan(text: bytes, options: Options) -> Plan:
         return load(path)
     _opencl.find_loader()
     counters.compiled += 1
-    handle, _ = _core.compile(_request(text, options), None, lambda message: warnings.warn(message, stacklevel=4))
+    handle, _ = _core.compile(
+        request(
+            bytes=text, graph=True, device=options.device, disable=list(options.disable), precision=options.precision
+        ),
+        None,
+        lambda message: warnings.warn(message, stacklevel=4),
+    )
     plan = Plan(handle)
     if path:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         plan.save(path)
     return plan
-
-
-def _request(text: bytes, options: Options) -> dict[str, Any]:
-    return {
-        "path": "", "bytes": text, "graph": True, "dims": [], "shapes": [], "lengths": [], "external_data_dir": "",
-        "allow_symlinks": False, "allow_newer_opset": False, "target": "", "device": options.device,
-        "disable": list(options.disable), "tuned": "", "conv": "auto", "gemm": "own", "precision": options.precision,
-        "report": False, "loss": "", "optimizer": "", "prediction": "", "frozen": [], "seed": 0, "accumulate": False,
-        "init": False, "mixed": "", "recompute": False,
-    }  # fmt: skip
 
 
 def _cache_path(text: bytes, options: Options) -> str:
