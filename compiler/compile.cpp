@@ -7,6 +7,7 @@
 #include "compiler/codegen/contraction/choose.h"
 #include "compiler/passes/graph_passes.h"
 #include "compiler/plan/placed_kernels.h"
+#include "compiler/renamed_passes.h"
 #include "compiler/schedule_passes.h"
 #include "compiler/support/error.h"
 
@@ -26,11 +27,11 @@ Target target_under_contract(const CompileOptions& options, const Module& module
 }
 
 bool lays_out_operands(const CompileOptions& options, const Target& target) {
-  return target.multiplies_groups() && !is_disabled(options, "fuse") && !is_disabled(options, "pack_right_operands");
+  return target.multiplies_groups() && !is_disabled(options, "fuse") && !is_disabled(options, "pack_b");
 }
 
 void check_options(const CompileOptions& options) {
-  std::vector<std::string> names = {"fuse", "resident", "one_memory"};
+  std::vector<std::string> names = {"fuse", "megakernel", "merge_arguments"};
   for (const GraphPass& pass : graph_passes()) {
     if (pass.name != "pipeline") names.emplace_back(pass.name);
   }
@@ -89,14 +90,21 @@ PlanOptions plan_options(const CompileOptions& options) {
   return plan;
 }
 
+CompileOptions with_current_names(CompileOptions options) {
+  options.disabled = current_pass_names(options.disabled);
+  return options;
+}
+
 }  // namespace
 
-void run_pipeline(Module& module, const CompileOptions& options) {
+void run_pipeline(Module& module, const CompileOptions& given) {
+  const CompileOptions options = with_current_names(given);
   check_options(options);
   run_graph_passes(module, graph_context(options, target_under_contract(options, module), module));
 }
 
-Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) {
+Compiled compile(std::shared_ptr<Module> module, const CompileOptions& given) {
+  const CompileOptions options = with_current_names(given);
   Compiled result;
   result.module = std::move(module);
   const Target target = target_under_contract(options, *result.module);
@@ -114,8 +122,8 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& options) 
   choose_contractions(result.schedule, target, options.report ? &result.contractions : nullptr);
   if (options.stop_after == "schedule") return result;
   stage("codegen");
-  const bool one_memory = !is_disabled(options, "fuse") && !is_disabled(options, "one_memory");
-  std::vector<GeneratedLaunch> launches = generate_launches(result.schedule, target, one_memory);
+  const bool merge_arguments = !is_disabled(options, "fuse") && !is_disabled(options, "merge_arguments");
+  std::vector<GeneratedLaunch> launches = generate_launches(result.schedule, target, merge_arguments);
   if (options.stop_after == "codegen") {
     result.plan.files = files_of(launches);
     return result;

@@ -1,23 +1,23 @@
 #include "compiler/schedule_passes.h"
 
-#include "compiler/codegen/contraction/cpu/contraction_short.h"
+#include "compiler/codegen/contraction/cpu/contraction_quantized.h"
 #include "compiler/codegen/contraction/cpu/contraction_strassen.h"
 #include "compiler/codegen/contraction/cpu/winograd_filters.h"
-#include "compiler/codegen/contraction/gpu/packed_right.h"
-#include "compiler/codegen/launches/side_by_side.h"
+#include "compiler/codegen/contraction/gpu/pack_b.h"
+#include "compiler/codegen/launches/horizontal_fusion.h"
 #include "compiler/schedule/attention.h"
-#include "compiler/schedule/chains.h"
-#include "compiler/schedule/images.h"
-#include "compiler/schedule/join_rows.h"
-#include "compiler/schedule/loops_apart.h"
-#include "compiler/schedule/persistent.h"
+#include "compiler/schedule/fuse_in_work_group.h"
+#include "compiler/schedule/fuse_over_batch.h"
+#include "compiler/schedule/inline_row_statistics.h"
+#include "compiler/schedule/parallel_loops.h"
+#include "compiler/schedule/loop_kernel.h"
 #include "compiler/schedule/pool_products.h"
 #include "compiler/schedule/prefetch_weights.h"
-#include "compiler/schedule/resident.h"
-#include "compiler/schedule/short_products.h"
-#include "compiler/schedule/split_sums.h"
-#include "compiler/schedule/stripes.h"
-#include "compiler/schedule/turn_weights.h"
+#include "compiler/schedule/megakernel.h"
+#include "compiler/schedule/small_gemm.h"
+#include "compiler/schedule/split_k.h"
+#include "compiler/schedule/fuse_row_tiles.h"
+#include "compiler/schedule/transpose_weights.h"
 
 namespace oclc {
 namespace {
@@ -44,36 +44,40 @@ bool has_attention(const ScheduleContext& c) { return c.target.multiplies_tiles(
 using Needs = SchedulePass::Needs;
 
 constexpr SchedulePass kSchedulePasses[] = {
-    {"persistent", persistent, Needs::fuse, loops_freely, "", "takes whole loops, before passes look at the kernels of a trip"},
-    {"short_products", short_products, Needs::fuse, has_wgmma, "persistent",
+    {"loop_kernel", loop_kernel, Needs::fuse, loops_freely, "", "takes whole loops, before passes look at the kernels of a trip"},
+    {"small_gemm", small_gemm, Needs::fuse, has_wgmma, "loop_kernel",
      "marks products before others choose how to divide them"},
-    {"split_sums", split_sums, Needs::fuse, loops_freely, "short_products", "leaves the sums of marked products whole"},
-    {"pool_products", pool_products, Needs::fuse, rounds_in_groups, "split_sums", "asks which products share their terms"},
+    {"split_k", split_k, Needs::fuse, loops_freely, "small_gemm", "leaves the sums of marked products whole"},
+    {"pool_products", pool_products, Needs::fuse, rounds_in_groups, "split_k", "asks which products share their terms"},
     {"attention", attention, Needs::fuse, has_attention, "", "sees products and softmax while each is a kernel"},
-    {"turn_weights", turn_weights, Needs::fuse, has_group_templates, "split_sums",
+    {"transpose_weights", transpose_weights, Needs::fuse, has_group_templates, "split_k",
      "split sums read their weights in other lines"},
-    {"read_through", read_through, Needs::fuse, has_group_templates, "attention",
+    {"forward_copies", forward_copies, Needs::fuse, has_group_templates, "attention",
      "attention reads what lies side by side as it is"},
-    {"join_rows", join_rows, Needs::fuse, has_group_templates, "read_through", "a sum's operands are final"},
-    {"join_pointwise", join_pointwise, Needs::fuse, has_group_templates, "join_rows", "takes what no sum took"},
-    {"chains", chains, Needs::fuse, has_group_templates, "join_pointwise", "fewer kernels make longer chains"},
-    {"stripes", batched_stripes, Needs::resident, claims_on_cores, "attention",
-     "a loop over stripes keeps less than one over images"},
-    {"images", images, Needs::resident, claims_on_cores, "stripes", "takes the kernels that stripes left"},
-    {"stripes", stripes, Needs::resident, claims_on_cores, "images", "single images, and what no loop over images took"},
-    {"pack_right_operands", pack_right_operands, Needs::fuse, multiplies_groups, "attention",
+    {"inline_row_statistics", inline_row_statistics, Needs::fuse, has_group_templates, "forward_copies",
+     "a sum's operands are final"},
+    {"fuse_pointwise", fuse_pointwise, Needs::fuse, has_group_templates, "inline_row_statistics", "takes what no sum took"},
+    {"fuse_in_work_group", fuse_in_work_group, Needs::fuse, has_group_templates, "fuse_pointwise",
+     "fewer kernels make longer chains"},
+    {"fuse_row_tiles", fuse_batched_row_tiles, Needs::megakernel, claims_on_cores, "attention",
+     "a loop over row tiles keeps less than one over images"},
+    {"fuse_over_batch", fuse_over_batch, Needs::megakernel, claims_on_cores, "fuse_row_tiles", "takes the kernels that tiles of rows left"},
+    {"fuse_row_tiles", fuse_row_tiles, Needs::megakernel, claims_on_cores, "fuse_over_batch",
+     "single images, and what no loop over images took"},
+    {"pack_b", pack_b, Needs::fuse, multiplies_groups, "attention",
      "attention's products pack theirs"},
-    {"transform_filters", transform_filters, Needs::nothing, is_cpu, "stripes",
+    {"transform_filters", transform_filters, Needs::nothing, is_cpu, "fuse_row_tiles",
      "loops leave out the kernels that transform their weights"},
-    {"shorten_weights", shorten_weights, Needs::nothing, rounds_weights, "stripes",
+    {"quantize_weights", quantize_weights, Needs::nothing, rounds_weights, "fuse_row_tiles",
      "weights that every trip of a loop reads stay in a cache"},
-    {"multiply_halves", multiply_halves, Needs::fuse, multiplies_by_fma, "shorten_weights",
+    {"strassen", strassen, Needs::fuse, multiplies_by_fma, "quantize_weights",
      "takes the products whose weights keep their bits"},
-    {"side_by_side", side_by_side, Needs::fuse, is_gpu, "pack_right_operands", "packing is what most products wait for"},
-    {"loops_apart", loops_apart, Needs::resident, is_multicore, "stripes", "leaves loops over stripes and images alone"},
-    {"resident", resident, Needs::resident, shares_launches, "loops_apart",
+    {"horizontal_fusion", horizontal_fusion, Needs::fuse, is_gpu, "pack_b", "packing is what most products wait for"},
+    {"parallel_loops", parallel_loops, Needs::megakernel, is_multicore, "fuse_row_tiles",
+     "leaves loops over row tiles and images alone"},
+    {"megakernel", megakernel, Needs::megakernel, shares_launches, "parallel_loops",
      "all other passes have made the steps that it gathers"},
-    {"prefetch_weights", prefetch_weights, Needs::fuse, rounds_on_gpu, "resident", "launches stand in their final order"},
+    {"prefetch_weights", prefetch_weights, Needs::fuse, rounds_on_gpu, "megakernel", "launches stand in their final order"},
 };
 
 }  // namespace

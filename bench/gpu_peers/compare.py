@@ -191,7 +191,7 @@ def compare(arguments, model, batch, precision):
     states = []
 
     def ours():
-        words = run([arguments.bin / 'bench_resident', plan, '--seconds', arguments.seconds, *sizes]).split()
+        words = run([arguments.bin / 'bench_megakernel', plan, '--seconds', arguments.seconds, *sizes]).split()
         states.append(device_state())
         fields = dict(zip(words[::2], words[1::2]))
         return {'median': float(fields['run_ms']), **{k: float(v) for k, v in fields.items()}}

@@ -130,7 +130,7 @@ class Ours:
         else:
             self.plan = BUILD / (row.name.replace(':', '_') + '.plan')
             entry = self.compile(models.file(row.network), arguments)
-            command = ['bench_resident', self.plan, *device, '--turns', '--runs', 10, '--top', 16, *entry]
+            command = ['bench_megakernel', self.plan, *device, '--turns', '--runs', 10, '--top', 16, *entry]
         words = [arguments.bin / command[0], '--seconds', arguments.seconds, *command[1:]]
         self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.PIPE, bufsize=1)

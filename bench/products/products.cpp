@@ -12,7 +12,7 @@
 // line a SPEC: its text, microseconds a run (runs of S seconds, 0.2, are enqueued without waiting), TFLOP/s, and the error: the
 // norm of the difference to double precision over that of the result, on sampled elements. --turns: for each SPEC `ready`, then
 // milliseconds a run for each line of standard input until an empty one, so that another program can have its turns in between.
-// --save: the plan of the last SPEC goes to FILE, for oclrun and bench_resident, and nothing runs. --disable is repeatable.
+// --save: the plan of the last SPEC goes to FILE, for oclrun and bench_megakernel, and nothing runs. --disable is repeatable.
 #include <CL/cl.h>
 
 #include <algorithm>

@@ -36,7 +36,7 @@ struct GeneratedKernel {
   std::string tile_source;
   std::string local_floats;
   std::string local_type = "float";  // what that pointer points to
-  // Of a resident kernel of several parts: bytes of text that each part adds to those before it. The source holds the parts
+  // Of a megakernel of several parts: bytes of text that each part adds to those before it. The source holds the parts
   // from NAME_FIRST up to NAME_LAST alone where these macros are defined, see package/plan.fbs.
   std::vector<std::uint32_t> part_bytes;
 };

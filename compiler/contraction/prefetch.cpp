@@ -14,7 +14,7 @@ constexpr std::int64_t kFirstPrefetchBytes = 8 << 10, kLaterPrefetchBytes = 2 <<
 constexpr std::int64_t kWideShare = 8;
 }  // namespace
 
-std::int64_t longest_chain(const Target& target) { return target.precision.careful_sums ? kLongestChain : kLongestPiece; }
+std::int64_t longest_chain(const Target& target) { return target.precision.blocked_summation ? kLongestChain : kLongestPiece; }
 
 bool prefetches_panel(const Target& target, std::int64_t bytes) {
   return bytes > (target.has.software_prefetch ? target.l2_bytes / kWideShare : target.l2_bytes);

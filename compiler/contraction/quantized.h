@@ -1,5 +1,5 @@
 // Products of few rows whose weights come from memory once a run, in 20 or 24 bits a number by blocks: template
-// contraction_short_cpu.cl.
+// contraction_quantized_cpu.cl.
 #pragma once
 #include <optional>
 

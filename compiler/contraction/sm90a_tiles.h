@@ -7,10 +7,10 @@
 
 namespace oclc {
 
-// Parameters of the templates contraction_sm90a.cl and contraction_halves_sm90a.cl, and the tiles of contraction_gpu.cl that do
+// Parameters of the templates contraction_sm90a.cl and contraction_f16x2_sm90a.cl, and the tiles of contraction_gpu.cl that do
 // the same launch's work where the matrix units are missing.
 struct Sm90aTiles {
-  bool halves = false;  // the template contraction_halves_sm90a.cl, or contraction_rounded_sm90a.cl
+  bool halves = false;  // the template contraction_f16x2_sm90a.cl, or contraction_f16_sm90a.cl
   int warpgroups = 2, columns = 128;
   int rows = 64;           // of a warpgroup
   int groups_of_unit = 1;  // that run at once on a compute unit
@@ -23,7 +23,7 @@ struct Sm90aTiles {
   static constexpr int kSlots = 3;
 
   std::string_view template_name() const {
-    return line > 0 ? "contraction_rounded_sm90a" : halves ? "contraction_halves_sm90a" : "contraction_sm90a";
+    return line > 0 ? "contraction_f16_sm90a" : halves ? "contraction_f16x2_sm90a" : "contraction_sm90a";
   }
   int tile_rows() const { return warpgroups * rows; }
   bool loads_more = false;  // rows for the later taps of a line, beside those of the tile

@@ -1,4 +1,4 @@
-// Products that one launch of a GPU, or a part of one, is over with soon: template contraction_short_gpu.cl.
+// Products that one launch of a GPU, or a part of one, is over with soon: template contraction_small_gpu.cl.
 #pragma once
 #include <optional>
 

@@ -32,12 +32,9 @@ constexpr UnhiddenCosts kUsualCosts{1, 96}, kSharedUnitCosts{3, 20};
 constexpr std::int64_t kLeftPitch = 16;
 // A copied panel's blocks and what is combined of them: they stay in the first-level cache beside a tile's rows.
 constexpr std::int64_t kCopiedBytes = 24 << 10, kLeastCopiedPairs = 48;
-// Root of the mean square of the errors that such products add to those of eight, over that of the results, with chunks of 64
-// pairs of terms and fewer: 3.1e-7 and 1.5e-7 together. Longer chains err as their root.
-constexpr double kStrassenError = 2.7e-7;
 
 double strassen_error(const StrassenTiles& t) {
-  return kStrassenError * std::sqrt(std::max(1.0, static_cast<double>(t.terms) / static_cast<double>(kLongestChain)));
+  return cost::kStrassenError * std::sqrt(std::max(1.0, static_cast<double>(t.terms) / static_cast<double>(kLongestChain)));
 }
 
 // Cycles of a core by the other templates.

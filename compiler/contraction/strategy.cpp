@@ -11,17 +11,16 @@
 #include "compiler/contraction/gpu_rows.h"
 #include "compiler/contraction/winograd.h"
 #include "compiler/support/error.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Share of the peak that loops reach, which compute one result after another.
-constexpr double kLoopShare = 0.25;
 
 Planned plan_loops(const StrategyCase& c, StrategyId strategy) {
   const Problem& p = c.problem;
   const double flops = 2.0 * static_cast<double>(p.g.typical * p.m.typical * p.n.typical) * static_cast<double>(p.depth());
-  return {Choice{strategy, {}, flops / (kLoopShare * c.target.flops)}, {}};
+  return {Choice{strategy, {}, flops / (cost::kContractionLoopShare * c.target.flops)}, {}};
 }
 
 // Orders. Asked: rows that a pass asked for. Tile units are taken where they gain over fused multiply-adds, and those of
@@ -30,9 +29,9 @@ enum Order { kAsked, kTileUnits, kReadOnce, kTileChunks, kChunks, kWindow, kAllT
 
 using Id = StrategyId;
 constexpr Strategy kStrategies[] = {
-    {Id::quantized_20, "contraction_short_cpu", "weights in 20 bits by blocks", TargetNeeds::cpu_vectors, kAsked,
+    {Id::quantized_20, "contraction_quantized_cpu", "weights in 20 bits by blocks", TargetNeeds::cpu_vectors, kAsked,
      plan_quantized},
-    {Id::quantized_24, "contraction_short_cpu", "weights in 24 bits by blocks", TargetNeeds::cpu_vectors, kAsked,
+    {Id::quantized_24, "contraction_quantized_cpu", "weights in 24 bits by blocks", TargetNeeds::cpu_vectors, kAsked,
      plan_quantized},
     {Id::strassen, "contraction_strassen_cpu", "seven products of quadrants instead of eight", TargetNeeds::cpu_vectors, kAsked,
      plan_strassen},
@@ -67,13 +66,13 @@ constexpr Strategy kStrategies[] = {
     {Id::fma_in_place, "contraction_cpu", "A in place, B in place or packed", TargetNeeds::cpu_vectors, kAllTerms, plan_fma},
     {Id::pack_b, "", "packs the right operand of another product", TargetNeeds::wgmma, kAsked, plan_pack_b},
     {Id::lay_out_a, "", "lays out the left operand of another product", TargetNeeds::wgmma, kAsked, plan_lay_out_a},
-    {Id::small_gemm, "contraction_short_gpu", "a short launch, terms shared by sub-groups", TargetNeeds::wgmma, kAsked,
+    {Id::small_gemm, "contraction_small_gpu", "a short launch, terms shared by sub-groups", TargetNeeds::wgmma, kAsked,
      plan_small_gemm},
-    {Id::small_gemm_f16, "contraction_short_gpu", "the same of operands rounded to 16 bits", TargetNeeds::wgmma, kAsked,
+    {Id::small_gemm_f16, "contraction_small_gpu", "the same of operands rounded to 16 bits", TargetNeeds::wgmma, kAsked,
      plan_small_gemm},
-    {Id::wgmma_f16, "contraction_halves_sm90a", "wgmma on operands rounded to f16, split-K among groups", TargetNeeds::wgmma,
+    {Id::wgmma_f16, "contraction_f16x2_sm90a", "wgmma on operands rounded to f16, split-K among groups", TargetNeeds::wgmma,
      kTileUnits, plan_gpu},
-    {Id::wgmma_f16x2, "contraction_halves_sm90a", "wgmma on pairs of f16, B packed", TargetNeeds::wgmma, kTileUnits, plan_gpu},
+    {Id::wgmma_f16x2, "contraction_f16x2_sm90a", "wgmma on pairs of f16, B packed", TargetNeeds::wgmma, kTileUnits, plan_gpu},
     {Id::wgmma_tf32, "contraction_sm90a", "wgmma on TF32", TargetNeeds::wgmma, kTileUnits, plan_gpu},
     {Id::mma, "contraction_mma_gpu", "mma.sync on TF32", TargetNeeds::gpu, kTileUnits, plan_gpu},
     {Id::mma_bf16, "contraction_unit_gpu", "matrix units on bfloat16 terms, or on halves", TargetNeeds::gpu, kTileUnits,

@@ -69,7 +69,7 @@ struct QuantizedTiles {
   std::int64_t panels = 1;    // of a work-item
 };
 
-// Parameters of the template contraction_short_gpu.cl: BM, BN, WN, SHARERS, AHEAD and HALVES.
+// Parameters of the template contraction_small_gpu.cl: BM, BN, WN, SHARERS, AHEAD and HALVES.
 struct ShortTiles {
   int rows = 16, columns = 16, warp_columns = 16, sharers = 8, ahead = 2;
   bool halves = false;

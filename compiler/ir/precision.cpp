@@ -16,7 +16,7 @@ struct Row {
 
 // In the order of the enumeration.
 constexpr Row kRows[] = {
-    {"strict", {.contract = Contract::strict, .products = Products::fma, .bf16_products = 0, .careful_sums = true, .error = 0}},
+    {"strict", {.contract = Contract::strict, .products = Products::fma, .bf16_products = 0, .blocked_summation = true, .error = 0}},
     {"fp32", {.contract = Contract::fp32}},
     {"fast", {.contract = Contract::fast, .bf16_products = 3, .error = 2e-5}},
     {"tf32", {.contract = Contract::tf32, .products = Products::rounded, .bf16_products = 3, .error = 0}},
@@ -46,7 +46,7 @@ Contract find_contract(std::string_view name) {
 
 Precision precision_under(Contract contract, bool trains) {
   Precision precision = kRows[static_cast<std::size_t>(contract)].precision;
-  precision.careful_sums = precision.careful_sums || trains;
+  precision.blocked_summation = precision.blocked_summation || trains;
   return precision;
 }
 

@@ -19,17 +19,17 @@ struct Precision {
   // On units that multiply bfloat16: products of parts that a product of floats is made of, 6, 3 or 1; 0: none, fma alone.
   int bf16_products = 6;
   // Sums of products keep their rounding small also where that takes time: short chains.
-  bool careful_sums = false;
+  bool blocked_summation = false;
   // Largest error of a network that choices of algorithms may add, relative to its largest result; 0: no more than fused
   // multiply-adds make.
   double error = 5e-6;
 
   // Three products or six of parts may be products of integers of three bytes.
-  bool allows_limbs() const { return bf16_products >= 3 && !careful_sums; }
+  bool allows_limbs() const { return bf16_products >= 3 && !blocked_summation; }
   // Algorithms that round otherwise than sums of products do, such as Winograd's.
   bool may_transform() const { return contract != Contract::strict; }
   // Weights and operands may be rounded within `error`.
-  bool may_round() const { return error > 0 && !(contract == Contract::fp32 && careful_sums); }
+  bool may_round() const { return error > 0 && !(contract == Contract::fp32 && blocked_summation); }
 };
 
 // The contract's name on the command line and in plans.

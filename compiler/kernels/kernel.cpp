@@ -136,7 +136,7 @@ std::size_t steps_of_launch(std::span<const Step> steps) {
 std::vector<Step> EntrySchedule::steps_apart() const {
   std::vector<Step> out;
   for (const Step& step : steps) {
-    if (step.resident)
+    if (step.megakernel)
       out.insert(out.end(), step.body.begin(), step.body.end());
     else
       out.push_back(step);

@@ -89,7 +89,7 @@ struct Contraction {
   // What a pass made of the product, or asks for; the strategy itself is chosen last, see contraction/strategy.h.
   StrategyId asked = StrategyId::gemm;
   std::optional<Choice> choice;
-  // So many work-groups share the terms of a tile, where code generation has a template for it; see split_sums.h.
+  // So many work-groups share the terms of a tile, where code generation has a template for it; see split_k.h.
   std::int64_t shares = 1;
   // By axes of `m`, unless empty: lengths of windows that do not overlap. Of the results of each the largest is stored, at the
   // place that the stores have in common; see pool_products.h.
@@ -188,17 +188,17 @@ struct Step {
   std::string counter;
   std::string condition;  // a symbol that the first step of `body` reads; the loop ends there if it is 0. Empty: none.
   std::vector<Step> body;
-  // A loop inside a resident launch of which each trip is done by one work-group from beginning to end: symbol `place` <
+  // A loop inside a megakernel of which each trip is done by one work-group from beginning to end: symbol `place` <
   // `places` tells where that group keeps what the trip's kernels hand on. 0: groups share the tiles of each kernel.
   std::string place;
   std::int64_t places = 0;
   bool beside = false;      // a kernel, in one launch with the step before it: neither needs the other
-  bool persistent = false;  // no loop itself: all of `body`, loops among it, is one kernel
+  bool loop_kernel = false;  // no loop itself: all of `body`, loops among it, is one kernel
   bool apart = false;  // loops over kernels in `body`, of `trip` trips each: one work-group does all of one, none needs another
   bool chain = false;  // no loop either: one group for each `counter` < `trip` runs the kernels of `body` one after another
 
   bool attention = false;  // nor here: scores, softmax and weighted sum in `body` are one kernel, which stores the last alone
-  bool resident = false;   // nor here: kernels, loops and attention in `body` are one launch, whose groups claim their tiles
+  bool megakernel = false;   // nor here: kernels, loops and attention in `body` are one launch, whose groups claim their tiles
 
   // The launch of this kernel prefetches the weights of kernel `prefetched`, which it packs, from that byte on; see
   // schedule/prefetch_weights.h. -1: none.
@@ -206,7 +206,7 @@ struct Step {
   std::int64_t prefetched_at = 0;
 
   bool is_loop() const {
-    return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !persistent && !chain && !attention && !resident;
+    return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !loop_kernel && !chain && !attention && !megakernel;
   }
 };
 
@@ -225,7 +225,7 @@ struct EntrySchedule {  // inputs and outputs are those that the caller binds: s
   std::vector<int> input_buffers, output_buffers;
   std::vector<Step> steps;
 
-  // The steps with those of resident launches in place of these.
+  // The steps with those of megakernels in place of these.
   std::vector<Step> steps_apart() const;
 };
 

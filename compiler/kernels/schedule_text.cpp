@@ -41,8 +41,8 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       out += fmt::format("{}host {}({})\n", indent, call.op, fmt::join(operands, ", "));
       continue;
     }
-    out += step.resident     ? indent + "resident {\n"
-           : step.persistent ? indent + "persistent {\n"
+    out += step.megakernel     ? indent + "megakernel {\n"
+           : step.loop_kernel ? indent + "loop_kernel {\n"
            : step.attention  ? indent + "attention {\n"
            : step.apart      ? indent + "apart {\n"
            : step.chain      ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())

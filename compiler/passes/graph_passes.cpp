@@ -7,7 +7,7 @@
 #include "compiler/passes/gradients/mixed_precision.h"
 #include "compiler/passes/gradients/split_updates.h"
 #include "compiler/passes/gradients/winograd_gradients.h"
-#include "compiler/passes/layout/keep_planes.h"
+#include "compiler/passes/layout/keep_nchw.h"
 #include "compiler/passes/layout/layout.h"
 #include "compiler/passes/layout/split_concats.h"
 #include "compiler/passes/layout/widen_images.h"
@@ -35,7 +35,7 @@ constexpr GraphPass kGraphPasses[] = {
     {"pipeline", [](Graph& g, const GraphContext& c) { run_passes(g, c.pipeline); }, always, "pipeline.cpp tells"},
     {"recompute", [](Graph& g, const GraphContext& c) { recompute(g, c.recompute_bytes); }, always,
      "copies nodes, which the pipeline would join again"},
-    {"keep_planes", [](Graph& g, const GraphContext& c) { keep_planes(g, c.convolutions.target); }, chooses,
+    {"keep_nchw", [](Graph& g, const GraphContext& c) { keep_nchw(g, c.convolutions.target); }, chooses,
      "before layouts are chosen for what it leaves"},
     {"lay_out_images", [](Graph& g, const GraphContext& c) { lay_out_images(g, c.convolutions.target); }, chooses_layouts,
      "convolutions are chosen for the layout of what they read"},

@@ -87,7 +87,7 @@ std::optional<bool> BufferLives::first_use_writes(const std::vector<Step>& list,
       if (has(call.outputs, buffer)) return true;
       continue;
     }
-    if (step.resident) {
+    if (step.megakernel) {
       if (const auto writes = first_use_writes(step.body, buffer)) return writes;
       continue;
     }

@@ -92,7 +92,7 @@ class PlanBuilder {
       const Step& step = list[i];
       const std::span<const Step> rest = std::span(list).subspan(i);
       if (const std::size_t together = steps_of_launch(rest); together > 1) {
-        out.push_back(launch(launches_.side_by_side(rest.first(together))));
+        out.push_back(launch(launches_.horizontal_fusion(rest.first(together))));
         i += together - 1;
         continue;
       }
@@ -100,8 +100,8 @@ class PlanBuilder {
         out.push_back(launch(launches_.single(step)));
         continue;
       }
-      if (step.resident) {
-        out.push_back(launch(launches_.resident()));
+      if (step.megakernel) {
+        out.push_back(launch(launches_.megakernel()));
         continue;
       }
       if (step.gemm >= 0) {
@@ -119,8 +119,8 @@ class PlanBuilder {
         out.push_back(plan::CreateStep(builder_, plan::StepBody::Host, body.Union()));
         continue;
       }
-      if (step.persistent || step.chain || step.attention) {
-        out.push_back(launch(launches_.several(step.chain ? "chain" : step.attention ? "attention" : "persistent")));
+      if (step.loop_kernel || step.chain || step.attention) {
+        out.push_back(launch(launches_.several(step.chain ? "chain" : step.attention ? "attention" : "loop_kernel")));
         continue;
       }
       const int begin = lives_.next_step();
@@ -201,7 +201,7 @@ class PlanBuilder {
 
   // The constant section puts one after another what is added one after another. `places`: the pieces' offsets, by buffer.
   std::uint64_t add_joined(const std::vector<int>& pieces, std::vector<std::uint64_t>& places) {
-    static_assert(ResidentKernel::kJoinedAlignment == package::ConstantSection::kAlignment);
+    static_assert(MegakernelCode::kJoinedAlignment == package::ConstantSection::kAlignment);
     std::uint64_t begin = 0, end = 0;
     for (const int piece : pieces) {
       auto tensor = std::make_shared<HostTensor>(buffers_[static_cast<std::size_t>(piece)].constant);
@@ -209,15 +209,15 @@ class PlanBuilder {
       if (lives_.of(piece).first < 0) places[static_cast<std::size_t>(piece)] = at;  // else it has a copy of its own
       if (piece == pieces.front()) begin = end = at;
       OCLC_CHECK(at == end, "joined constants lie one after another");
-      end = at + (tensor->bytes() + ResidentKernel::kJoinedAlignment - 1) / ResidentKernel::kJoinedAlignment *
-                     ResidentKernel::kJoinedAlignment;
+      end = at + (tensor->bytes() + MegakernelCode::kJoinedAlignment - 1) / MegakernelCode::kJoinedAlignment *
+                     MegakernelCode::kJoinedAlignment;
       plan_.owned.push_back(std::move(tensor));
     }
     return begin;
   }
 
   // Fills the constant section in the buffers' order. Returns where each buffer's values lie in it: those of a piece of a
-  // resident launch's table within that table.
+  // megakernel's table within that table.
   std::vector<std::uint64_t> place_constants() {
     std::vector<std::uint64_t> places(buffers_.size());
     for (std::size_t i = 0; i < buffers_.size(); ++i) {

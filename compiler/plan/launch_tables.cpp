@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/schedule/resident.h"
+#include "compiler/schedule/megakernel.h"
 
 namespace oclc {
 
@@ -96,7 +96,7 @@ fb::Offset<plan::Launch> LaunchTables::single(const Step& step) {
 
 fb::Offset<plan::Launch> LaunchTables::several(std::string_view anchor) {
   const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(next_++));
-  const auto& all = std::get<PersistentKernel>(launch.code);
+  const auto& all = std::get<SeveralKernels>(launch.code);
   const GeneratedKernel& g = all.kernel;
   const int now = plan_.lives.step();
   std::vector<Passed> passed;
@@ -105,7 +105,7 @@ fb::Offset<plan::Launch> LaunchTables::several(std::string_view anchor) {
       passed.push_back({});
       continue;
     }
-    const PersistentKernel::Argument& operand = all.buffers[static_cast<std::size_t>(argument.operand)];
+    const SeveralKernels::Argument& operand = all.buffers[static_cast<std::size_t>(argument.operand)];
     plan_.lives.touch_whole(operand.buffer, now);
     passed.push_back({operand.buffer, operand.written});
   }
@@ -114,9 +114,9 @@ fb::Offset<plan::Launch> LaunchTables::several(std::string_view anchor) {
   return table(code, g, args, anchor, {all.sources, all.flops, all.bytes});
 }
 
-fb::Offset<plan::Launch> LaunchTables::side_by_side(std::span<const Step> steps) {
+fb::Offset<plan::Launch> LaunchTables::horizontal_fusion(std::span<const Step> steps) {
   const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(next_++));
-  const auto& together = std::get<SideBySideKernel>(launch.code);
+  const auto& together = std::get<HorizontallyFused>(launch.code);
   const GeneratedKernel& g = together.kernel;
   const int now = plan_.lives.step();
   Work work;
@@ -129,51 +129,51 @@ fb::Offset<plan::Launch> LaunchTables::side_by_side(std::span<const Step> steps)
     copies_ += kernel.is_copy ? 1 : 0;
   }
   std::vector<Passed> passed;
-  for (const SideBySideKernel::Argument& a : together.buffers) passed.push_back({a.buffer, a.written});
+  for (const HorizontallyFused::Argument& a : together.buffers) passed.push_back({a.buffer, a.written});
   const Args args = arguments(launch, passed);
   const PlacedKernel code = plan_.kernels.place(g);
   return table(code, g, args, "beside", work);
 }
 
-fb::Offset<plan::Launch> LaunchTables::resident() {
+fb::Offset<plan::Launch> LaunchTables::megakernel() {
   const int at = next_++;
   const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(at));
-  const auto& resident = std::get<ResidentKernel>(launch.code);
-  const GeneratedKernel& g = resident.kernel;
+  const auto& megakernel = std::get<MegakernelCode>(launch.code);
+  const GeneratedKernel& g = megakernel.kernel;
   const auto own = static_cast<int>(schedule_.buffers.size());
   const std::vector<int>& packed = packed_of(at);
   if (progress_ < 0) {
     progress_ = static_cast<int>(plan_.buffers.size());
-    plan_.buffers.push_back({"resident.progress", BufferKind::state, DType::i32, Expr(0), {}, -1});
+    plan_.buffers.push_back({"megakernel.progress", BufferKind::state, DType::i32, Expr(0), {}, -1});
   }
   Buffer& progress = plan_.buffers[static_cast<std::size_t>(progress_)];
-  progress.elements = std::max(progress.elements.value(), progress_ints(resident.kernels));
+  progress.elements = std::max(progress.elements.value(), progress_ints(megakernel.kernels));
   const auto known = [&](int number) { return number < own ? number : packed.at(static_cast<std::size_t>(number - own)); };
   const auto joined = static_cast<int>(plan_.buffers.size());
-  if (!resident.joined.empty()) {
-    plan_.buffers.push_back({"resident.constants", BufferKind::constant, DType::u8, Expr(resident.joined_bytes), {}, -1});
-    for (const int number : resident.joined) joined_[joined].push_back(known(number));
+  if (!megakernel.joined.empty()) {
+    plan_.buffers.push_back({"megakernel.constants", BufferKind::constant, DType::u8, Expr(megakernel.joined_bytes), {}, -1});
+    for (const int number : megakernel.joined) joined_[joined].push_back(known(number));
   }
-  const auto buffer_of = [&](const ResidentKernel::Argument& a) {
-    return a.buffer == ResidentKernel::Argument::kProgress ? progress_
-           : a.buffer == ResidentKernel::Argument::kJoined ? joined
+  const auto buffer_of = [&](const MegakernelCode::Argument& a) {
+    return a.buffer == MegakernelCode::Argument::kProgress ? progress_
+           : a.buffer == MegakernelCode::Argument::kJoined ? joined
                                                            : known(a.buffer);
   };
   std::vector<Passed> passed;
   for (const KernelArgument& argument : g.arguments) {
     passed.push_back({});
     if (argument.kind == KernelArgument::Kind::dimension) continue;
-    const ResidentKernel::Argument& a = resident.buffers[static_cast<std::size_t>(argument.operand)];
+    const MegakernelCode::Argument& a = megakernel.buffers[static_cast<std::size_t>(argument.operand)];
     passed.back() = {buffer_of(a), a.written};
   }
   const Args whole = arguments(launch, passed);
   const PlacedKernel code = plan_.kernels.place(g);
   std::vector<fb::Offset<plan::Part>> parts;
   Work work;
-  for (const ResidentKernel::Part& part : resident.parts) {
+  for (const MegakernelCode::Part& part : megakernel.parts) {
     const int now = plan_.lives.step();
     Args args;
-    for (const ResidentKernel::Argument& a : part.buffers) {
+    for (const MegakernelCode::Argument& a : part.buffers) {
       const int number = buffer_of(a);
       if (part.kernels.size() > 1) {
         plan_.lives.touch_whole(number, now);
@@ -199,7 +199,7 @@ fb::Offset<plan::Launch> LaunchTables::resident() {
                                            plan_.symbols.expr(part.flops), plan_.symbols.expr(part.bytes), &args,
                                            part.own_kernel.empty() ? nullptr : (code.name + part.own_kernel).c_str()));
   }
-  return table(code, g, whole, "resident", work, parts);
+  return table(code, g, whole, "megakernel", work, parts);
 }
 
 fb::Offset<plan::BlasGemm> LaunchTables::blas(const Gemm& g) {

@@ -36,11 +36,11 @@ class LaunchTables {
   LaunchTables(const Schedule& schedule, std::vector<GeneratedLaunch> launches, const Plan& plan)
       : schedule_(schedule), generated_(std::move(launches)), plan_(plan), packed_(generated_.size()) {}
 
-  // The next launch, of a step of one kernel, of several that are `anchor`, of steps beside each other, or of a resident step.
+  // The next launch, of a step of one kernel, of several that are `anchor`, of steps beside each other, or of a megakernel step.
   flatbuffers::Offset<plan::Launch> single(const Step& step);
   flatbuffers::Offset<plan::Launch> several(std::string_view anchor);
-  flatbuffers::Offset<plan::Launch> side_by_side(std::span<const Step> steps);
-  flatbuffers::Offset<plan::Launch> resident();
+  flatbuffers::Offset<plan::Launch> horizontal_fusion(std::span<const Step> steps);
+  flatbuffers::Offset<plan::Launch> megakernel();
   flatbuffers::Offset<plan::BlasGemm> blas(const Gemm& gemm);
 
   // Constants that lie one after another, by the buffer that they make.
@@ -79,7 +79,7 @@ class LaunchTables {
   EqualConstants constants_;
   std::unordered_map<int, std::vector<int>> joined_;
   int next_ = 0;       // launch
-  int progress_ = -1;  // buffer in which resident launches count
+  int progress_ = -1;  // buffer in which megakernels count
   int launches_ = 0, copies_ = 0;
 };
 

@@ -16,7 +16,7 @@ PlanSymbols::PlanSymbols(const Schedule& schedule, fb::FlatBufferBuilder& builde
   const std::function<void(const std::vector<Step>&)> visit = [&](const std::vector<Step>& steps) {
     for (const Step& step : steps) {
       if (step.reading >= 0) readings.push_back(&schedule.readings[static_cast<std::size_t>(step.reading)]);
-      if (!step.is_loop() && !step.resident) continue;
+      if (!step.is_loop() && !step.megakernel) continue;
       if (step.is_loop() && !step.apart) counters.insert(step.counter);
       visit(step.body);
     }

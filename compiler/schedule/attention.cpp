@@ -23,7 +23,6 @@ constexpr std::int64_t kMostColumns = 128, kFewColumns = 64;
 constexpr int kWarps = 4, kFewWarps = 2, kKeys = 64, kFewKeys = 32;
 
 // On a CPU's tile units: fewest rows or keys, and elements of a query.
-constexpr double kFewestRows = 16;
 constexpr std::int64_t kFewestDepth = 16;
 constexpr int kFloats = 16;  // of the vectors that lay them out
 
@@ -187,7 +186,7 @@ class Attention {
   bool tiles_pay(const Kernel& scores, const Kernel& product) const {
     if (!axis(scores, scores.contraction->n[0]).extent.is_constant() || !copies_operands(scores, product)) return false;
     const Extents e = extents_of(scores, product);
-    return e.rows >= kFewestRows && e.keys >= kFewestRows && e.depth >= kFewestDepth &&
+    return e.rows >= cost::kFewestAttentionRows && e.keys >= cost::kFewestAttentionRows && e.depth >= kFewestDepth &&
            attention_row_blocks(scores, product, target_) > 0;
   }
 

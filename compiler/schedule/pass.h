@@ -28,9 +28,9 @@ struct ScheduleContext {
 };
 
 struct SchedulePass {
-  // Without `fuse` each operator is one kernel, and each kernel a launch; without `resident` one launch never does several
+  // Without `fuse` each operator is one kernel, and each kernel a launch; without `megakernel` one launch never does several
   // kernels by claiming their tiles.
-  enum class Needs { nothing, fuse, resident };
+  enum class Needs { nothing, fuse, megakernel };
 
   std::string_view name;  // for --disable: of the function and its file
   void (*function)(Schedule&, const ScheduleContext&);

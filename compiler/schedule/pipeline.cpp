@@ -22,7 +22,7 @@ bool ScheduleContext::runs(std::string_view name) const {
 
 void run_schedule_passes(Schedule& schedule, std::span<const SchedulePass> passes, const ScheduleContext& context) {
   using Needs = SchedulePass::Needs;
-  const bool fuses = context.runs("fuse"), shares_launches = fuses && context.runs("resident");
+  const bool fuses = context.runs("fuse"), shares_launches = fuses && context.runs("megakernel");
   if (context.verify_each) check(schedule, "before the schedule's passes");
   for (const SchedulePass& pass : passes) {
     const bool allowed = pass.needs == Needs::nothing || (pass.needs == Needs::fuse ? fuses : shares_launches);

@@ -12,7 +12,7 @@ namespace oclc {
 namespace {
 
 // Results of a window that a work-item reads together, the taps of a product whose loads are rounded by those that load (see
-// contraction_rounded_sm90a.cl), and neighbours of a vector.
+// contraction_f16_sm90a.cl), and neighbours of a vector.
 constexpr std::int64_t kLargestWindow = 16, kMostTaps = 32, kVector = 4;
 
 const ScalarNode& node(const Kernel& kernel, NodeId id) { return kernel.nodes[static_cast<std::size_t>(id)]; }

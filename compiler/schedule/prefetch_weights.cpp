@@ -1,6 +1,6 @@
 #include "compiler/schedule/prefetch_weights.h"
 
-#include "compiler/schedule/row_weights.h"
+#include "compiler/schedule/row_product.h"
 
 namespace oclc {
 namespace {

@@ -49,7 +49,8 @@ std::string problem_of(const Schedule& schedule, const Kernel& kernel) {
     const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(o.buffer)];
     if (o.written && (buffer.kind == BufferKind::constant || buffer.kind == BufferKind::input))
       return fmt::format("operand {} writes buffer {}, which is given", i, o.buffer);
-    if (o.dtype != buffer.dtype)
+    // Kernels see the numbers of strings.
+    if (o.dtype != (buffer.dtype == DType::string ? DType::i32 : buffer.dtype))
       return fmt::format("operand {} is {}, buffer {} holds {}", i, name_of(o.dtype), o.buffer, name_of(buffer.dtype));
   }
   for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
@@ -115,17 +116,18 @@ class Steps {
       ++named;
       if (static_cast<std::size_t>(index) >= count) return fmt::format("is number {} of {}", index, count);
     }
-    const int kinds = named + step.persistent + step.apart + step.chain + step.attention + step.resident;
+    const int kinds = named + step.loop_kernel + step.apart + step.chain + step.attention + step.megakernel;
     if (kinds > 1) return "is several things at once";
     if (named == 1) return step.body.empty() ? "" : "has a body beside what it is";
-    if (step.body.empty()) return "has no body";
+    // Kernels without elements are left out: a loop of nothing else has no body.
+    if (step.body.empty() && (kinds > 0 || step.counter.empty())) return "has no body";
     const auto is_kernel = [](const Step& s) { return s.kernel >= 0; };
     const auto all = [&](const auto& is) { return std::all_of(step.body.begin(), step.body.end(), is); };
     if ((step.chain || step.attention) && !all(is_kernel)) return "holds steps that are no kernels";
     if (step.attention && step.body.size() != 3) return fmt::format("is attention of {} kernels", step.body.size());
     if (step.apart && !all([](const Step& s) { return s.is_loop() && !s.apart; })) return "holds steps that are no loops";
-    if (step.resident && !all([&](const Step& s) { return is_kernel(s) || s.is_loop() || s.attention; }))
-      return "holds steps that no resident launch does";
+    if (step.megakernel && !all([&](const Step& s) { return is_kernel(s) || s.is_loop() || s.attention; }))
+      return "holds steps that no megakernel does";
     const bool counts = step.chain || (step.is_loop() && !step.apart);
     if (counts == step.counter.empty()) return counts ? "has no counter" : "has a counter, and is no loop";
     return (step.places > 0) == step.place.empty() ? "has places without a symbol, or a symbol without places" : "";
@@ -136,7 +138,8 @@ class Steps {
       const Uses uses = uses_of(step);
       for (const int buffer : uses.reads) {
         if (!within(buffer, schedule_.buffers)) return fmt::format("{}: reads buffer {}, which there is not", here, buffer);
-        if (schedule_.buffers[static_cast<std::size_t>(buffer)].kind == BufferKind::arena && written_.count(buffer) == 0)
+        const Buffer& read = schedule_.buffers[static_cast<std::size_t>(buffer)];
+        if (read.kind == BufferKind::arena && read.elements != Expr(0) && written_.count(buffer) == 0)
           return fmt::format("{}: reads buffer {}, which no step before it writes", here, buffer);
       }
       written_.insert(uses.writes.begin(), uses.writes.end());
@@ -147,7 +150,7 @@ class Steps {
       if (!symbol.empty() && symbols_.insert(symbol).second) inside.push_back(symbol);
     }
     // What a trip writes may be read in the next.
-    if (step.is_loop() || step.persistent) add_writes(step.body);
+    if (step.is_loop() || step.loop_kernel) add_writes(step.body);
     std::string problem = problem_among(step.body, here + ".");
     for (const std::string& symbol : inside) symbols_.erase(symbol);
     return problem;

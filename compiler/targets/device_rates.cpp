@@ -3,7 +3,7 @@
 namespace oclc {
 namespace {
 
-constexpr double kPlausible = 100;
+constexpr int kPlausible = 100;
 
 bool take(double& fact, double measured) {
   if (measured == 0) return true;

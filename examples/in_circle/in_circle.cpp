@@ -143,7 +143,7 @@ int run(const Arguments& arguments) {
   }
   bool same = true;
   if (compared > 0) {
-    options.disabled = {"persistent"};
+    options.disabled = {"loop_kernel"};
     waiting.emplace("compiling the kernels of single steps");
     Net launches(options);
     net.engine().reset();

@@ -292,7 +292,7 @@ bool Schedule::set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64
     throw Failure(OCLC_E_UNSUPPORTED, leaf.described() + " wants all constants in one memory object, device '" +
                                           loaded_.context().facts().name + "' allows at most " +
                                           std::to_string(loaded_.context().facts().max_alloc_bytes) +
-                                          " bytes in one; compile the model with --disable=one_memory");
+                                          " bytes in one; compile the model with --disable=merge_arguments");
   if (slot.set && slot.value == value && slot.place.memory == place.memory && slot.place.generation == place.generation)
     return false;
   slot.set = true;

@@ -126,8 +126,8 @@ TEST_CASE("texts of the later stages") {
   CHECK(has(kernels, "symbol N\n"));
   CHECK(has(kernels, "input \"x\": f32[32*N]"));
   CHECK(has(kernels, "entry predict {\n"));
-  CHECK_FALSE(has(kernels, "resident {"));
-  CHECK(has(oclc_stdout(from + "schedule").text, "resident {"));
+  CHECK_FALSE(has(kernels, "megakernel {"));
+  CHECK(has(oclc_stdout(from + "schedule").text, "megakernel {"));
   const std::string code = oclc_stdout(from + "codegen").text;
   CHECK(count_of(code, "__kernel void") == kernels_of(plan_text(folder, "")).size());
   CHECK(run_oclc(from + "machine").status == 2);

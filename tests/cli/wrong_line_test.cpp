@@ -37,6 +37,18 @@ TEST_CASE("unknown commands, passes and targets get the nearest name") {
   CHECK(has(refusal(compile + " --target cpu-182", 2), "found target 'cpu-182'; did you mean 'cpu-128'?"));
 }
 
+TEST_CASE("passes answer to the names that they had, with a warning") {
+  const ModelFolder folder;
+  const std::string compile = folder.model() + " --target cpu --stop-after=schedule --disable ";
+  const Outcome before = run_oclc(compile + "resident"), now = run_oclc(compile + "megakernel");
+  CHECK(before.status == 0);
+  CHECK(has(before.text,
+            "oclc: warning: --disable=resident: the pass is called megakernel now; the old name goes with the next release\n"));
+  CHECK_FALSE(has(now.text, "warning"));
+  CHECK_FALSE(has(now.text, "megakernel {"));
+  CHECK_FALSE(has(before.text, "megakernel {"));
+}
+
 TEST_CASE("numbers out of range are refused in few digits") {
   CHECK(refusal("bench m.onnx --runs 0", 2) == "oclc: error: --runs: wanted a number above 0, found '0'; see oclc --help\n");
   CHECK(refusal("conformance d --jobs 0", 2) ==
@@ -98,7 +110,7 @@ TEST_CASE("--emit-dir removes kernels of the compilation before, and nothing els
   CHECK(std::filesystem::exists(folder.path / "out/notes.txt"));
 }
 
-TEST_CASE("plan.txt tells where the constants of a resident launch lie") {
+TEST_CASE("plan.txt tells where the constants of a megakernel lie") {
   const ModelFolder folder;
   const std::string text = oclc_stdout(folder.model() + " --target cpu --stop-after plan").text;
   CHECK(std::regex_search(text, std::regex("buffer \\d+ constant \"w\" \\w+ bytes=0 in buffer \\d+ \\+ 0")));

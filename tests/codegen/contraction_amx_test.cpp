@@ -138,7 +138,7 @@ TEST_CASE("convolutions with weights of run time, on tiles") {
 TEST_CASE("what training multiplies takes tiles, whose sums are as careful") {
   Target target = find_target("cpu-amx");
   target.precision.bf16_products = 6;
-  target.precision.careful_sums = true;
+  target.precision.blocked_summation = true;
   REQUIRE(choose_amx_pair({.groups = 1, .rows = 6272, .columns = 512, .taps = 1, .inner = 128}, target));
   const auto deep = choose_amx_pair({.groups = 1, .rows = 512, .columns = 512, .taps = 1, .inner = 50000}, target);
   REQUIRE(deep);
@@ -414,9 +414,9 @@ TEST_CASE("what integers of three bytes are no good copy of is multiplied as par
   const AmxProduct product{1, 512, 512, 1, 512};
   CHECK(choose_amx_digits(product, target));
   CHECK(!choose_amx_digits({1, 64, 64, 1, 50000}, target));  // sums of more than 32 bits
-  target.precision.careful_sums = true;
+  target.precision.blocked_summation = true;
   CHECK(!choose_amx_digits(product, target));
-  target.precision.careful_sums = false;
+  target.precision.blocked_summation = false;
   target.precision.bf16_products = 1;
   CHECK(!choose_amx_digits(product, target));
 }

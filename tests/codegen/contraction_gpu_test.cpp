@@ -190,7 +190,7 @@ TEST_CASE("long sums on matrix units are added up from chains, where registers s
     CompileOptions options;
     options.target = target_for(facts);
     options.precision = precision;
-    options.disabled = {"split_sums"};
+    options.disabled = {"split_k"};
     const std::string source = compile(module_of(copy_graph(*check.graph)), options).plan.files.at(0).source;
     const std::size_t unit = source.find("#if OCLC_NV_SM >= 80");
     REQUIRE(unit != std::string::npos);

@@ -56,7 +56,7 @@ TEST_CASE("weight gradients keep patches for few images, few rows or features, o
   CHECK_FALSE(correlates({"rows", {16, 3, 16, 16}, {16, 32, 16, 16}, {3, 3}, {1, 1}, {1, 1, 1, 1}}));
   CHECK_FALSE(correlates({"features", {16, 3, 39, 40}, {16, 16, 8, 8}, {11, 11}, {4, 4}, {2, 2, 0, 0}}));
   CHECK_FALSE(correlates({"one tap", {16, 128, 8, 8}, {16, 32, 4, 4}, {1, 1}, {2, 2}, {0, 0, 0, 0}}));
-  CHECK_FALSE(correlates(kFirst, "h200", {"pack_right_operands"}));
+  CHECK_FALSE(correlates(kFirst, "h200", {"pack_b"}));
   CHECK_FALSE(correlates(kFirst, "gpu"));
 }
 

@@ -28,7 +28,7 @@ TEST_CASE("chains are shorter where sums are careful; with few registers weights
   for (const Target* target : {&few, &many}) {
     CHECK(longest_chain(*target) == 256);
     Target careful = *target;
-    careful.precision.careful_sums = true;
+    careful.precision.blocked_summation = true;
     CHECK(longest_chain(careful) == kLongestChain);
   }
   for (const std::int64_t rows : {1, 49, 1000}) {

@@ -57,7 +57,7 @@ TEST_CASE("neighbouring results or terms of a group are vectors, whatever stands
   check.check(5e-6, false);
   CompileOptions options = default_options();
   options.target = find_target("gpu");
-  options.disabled = {"chains"};
+  options.disabled = {"fuse_in_work_group"};
   int vectors = 0, scalars = 0;
   for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
     if (file.source.find("sharer") == std::string::npos) continue;

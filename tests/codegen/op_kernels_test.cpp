@@ -197,7 +197,7 @@ TEST_CASE("work-items of a GPU copy windows as vectors where rows are whole vect
     CHECK(check.problem("gpu", true, 2e-6, evaluate(*check.graph, check.inputs, check.symbols)) == "");
     CompileOptions options = default_options();
     options.target = find_target("gpu");
-    options.disabled = {"chains"};
+    options.disabled = {"fuse_in_work_group"};
     return PlanRunner(module_of(copy_graph(*check.graph)), options).source();
   };
   CHECK(source_of(4).find("a vector a work-item") != std::string::npos);

@@ -12,7 +12,7 @@ using namespace oclc::test;
 namespace {
 
 Compiled compiled_for(const PlanCheck& check, const char* target = "cpu-256",
-                      std::vector<std::string> disabled = {"resident", "persistent"}) {
+                      std::vector<std::string> disabled = {"megakernel", "loop_kernel"}) {
   CompileOptions options = default_options();
   options.target = find_target(target);
   options.disabled = std::move(disabled);
@@ -167,12 +167,12 @@ TEST_CASE("windows are right at all edges, strides, sizes and kinds") {
   }
 }
 
-TEST_CASE("without keep_planes a depthwise convolution of planes has its image laid out, and vectors of channels") {
+TEST_CASE("without keep_nchw a depthwise convolution of planes has its image laid out, and vectors of channels") {
   PlanCheck check;
   Builder& b = check.b;
   check.out("planes", b.conv(check.input({2, 32, 12, 16}), b.constant(random_tensor(DType::f32, {32, 1, 3, 3}, 5, -1, 1)),
                              nullptr, {.strides = {1, 1}, .pads = {1, 1, 1, 1}, .group = 32}));
-  const Compiled c = compiled_for(check, "cpu-256", {"resident", "persistent", "keep_planes"});
+  const Compiled c = compiled_for(check, "cpu-256", {"megakernel", "loop_kernel", "keep_nchw"});
   REQUIRE(c.schedule.kernels.size() == 2);
   CHECK(c.schedule.kernels[0].is_copy);
   CHECK(count(tiles_of(c), "vload8(0, p") > 0);

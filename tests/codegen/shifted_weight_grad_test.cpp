@@ -86,7 +86,7 @@ TEST_CASE("weight gradients keep patches where margins are wide, windows jump, c
   CHECK(unfolds({"margins", {4, 32, 7, 7}, {4, 32, 7, 7}, {3, 3}, {1, 1}, {1, 1, 1, 1}}).first == 0);
   CHECK(unfolds({"strides", {2, 32, 16, 16}, {2, 32, 8, 8}, {3, 3}, {2, 2}, {1, 1, 1, 1}}).first == 0);
   CHECK(unfolds({"channels", {2, 3, 32, 32}, {2, 32, 32, 32}, {3, 3}, {1, 1}, {1, 1, 1, 1}}).first == 0);
-  CHECK(unfolds(kSame, {"pack_right_operands"}).first == 0);
+  CHECK(unfolds(kSame, {"pack_b"}).first == 0);
 }
 
 TEST_CASE("weight gradients of many positions are Winograd's") {

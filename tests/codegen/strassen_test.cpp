@@ -19,7 +19,7 @@ CompileOptions halving_options(const std::string& target, const std::string& pre
 
 // Kernels that multiply halves.
 int halved_kernels(const PlanCheck& check, CompileOptions options) {
-  options.disabled.push_back("resident");
+  options.disabled.push_back("megakernel");
   int found = 0;
   for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
     found += file.source.find("template contraction_strassen_cpu") != std::string::npos ? 1 : 0;
@@ -58,7 +58,7 @@ TEST_CASE("large products with constant weights are of halves where fp32 or fast
   }
   for (const std::string other : {"cpu", "gpu"}) CHECK(halved_kernels(check, halving_options(other)) == 0);
   CompileOptions without = halving_options("cpu-256");
-  without.disabled = {"multiply_halves"};
+  without.disabled = {"strassen"};
   CHECK(halved_kernels(check, without) == 0);
 }
 
@@ -94,9 +94,9 @@ TEST_CASE(
     PlanCheck check;
     check.out("y", check.b.matmul(check.input({128, 768}), factor(check, 768, 768)));
     Schedule schedule = compile(module_of(copy_graph(*check.graph)), halving_options("cpu-256", "strict")).schedule;
-    multiply_halves(schedule, {.target = options.target, .error_budget = 2 * 1e-8});
+    strassen(schedule, {.target = options.target, .error_budget = 2 * 1e-8});
     CHECK(schedule.text().find("strassen") == std::string::npos);
-    multiply_halves(schedule, {.target = options.target, .error_budget = 2 * 2.5e-6});
+    strassen(schedule, {.target = options.target, .error_budget = 2 * 2.5e-6});
     CHECK(schedule.text().find("strassen") != std::string::npos);
   }
 }
@@ -169,7 +169,7 @@ TEST_CASE("products that no other product needs share an error, those in a row a
                          [](const Kernel& k) { return k.contraction && k.contraction->asked == StrategyId::strassen; });
   };
   // One error for the four that end a row, and another for one of the two before.
-  multiply_halves(schedule, {.target = find_target("cpu"), .error_budget = 2 * 2.7e-7 * 1.5});
+  strassen(schedule, {.target = find_target("cpu"), .error_budget = 2 * 2.7e-7 * 1.5});
   CHECK(halved(schedule) == 5);
 }
 

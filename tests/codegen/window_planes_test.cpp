@@ -1,7 +1,7 @@
 // Depthwise convolutions and pools between planes: which take the template, and the numbers that come out.
 #include <limits>
 
-#include "compiler/passes/layout/keep_planes.h"
+#include "compiler/passes/layout/keep_nchw.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;
@@ -30,7 +30,7 @@ void check_all(const PlanCheck& check) {
   for (const char* target : {"cpu", "cpu-256"}) {
     CAPTURE(target);
     CHECK(templates(compiled(check, target)) == static_cast<int>(check.graph->outputs().size()));
-    CHECK(templates(compiled(check, target, {"keep_planes"})) == 0);
+    CHECK(templates(compiled(check, target, {"keep_nchw"})) == 0);
     CHECK(check.problem(target, true, 5e-6, wanted) == "");
   }
 }

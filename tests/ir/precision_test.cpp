@@ -39,12 +39,12 @@ TEST_CASE("what is allowed grows from strict to fast") {
   CHECK(usual.bf16_products > fast.bf16_products);
   CHECK_FALSE(strict.may_transform());
   CHECK_FALSE(strict.may_round());
-  CHECK(strict.careful_sums);
-  CHECK_FALSE(usual.careful_sums);
+  CHECK(strict.blocked_summation);
+  CHECK_FALSE(usual.blocked_summation);
 }
 
 TEST_CASE("training sums carefully, and rounds weights under `fast` alone") {
-  CHECK(precision_under(Contract::fp32, true).careful_sums);
+  CHECK(precision_under(Contract::fp32, true).blocked_summation);
   CHECK_FALSE(precision_under(Contract::fp32, true).may_round());
   CHECK(precision_under(Contract::fp32).may_round());
   CHECK(precision_under(Contract::fast, true).may_round());

@@ -133,7 +133,7 @@ TEST_CASE("winograd convolutions of one launch equal the reference") {
         const Difference d = compare_with_reference(graph, std::vector{random_tensor(DType::f32, image, 5)}, options);
         CHECK(d.max_rel <= (precision == "fast" ? 1e-5 : 3e-6));
         if (options.target.device_class != DeviceClass::cpu) continue;
-        options.disabled = {"resident"};
+        options.disabled = {"megakernel"};
         std::string heads;
         for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) heads += file.source;
         CHECK(heads.find("template contraction_winograd_cpu") != std::string::npos);
@@ -159,7 +159,7 @@ TEST_CASE("an input of many channels is stored channels-last once for the convol
     const Difference d = compare_with_reference(graph, std::vector{random_tensor(DType::f32, {2, 48, 16, 16}, 3)}, options);
     CHECK(d.max_rel <= 3e-6);
     options.target = find_target("cpu");
-    options.disabled = {"resident"};
+    options.disabled = {"megakernel"};
     std::string names, heads;
     for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) {
       heads += file.source;
@@ -209,7 +209,7 @@ TEST_CASE("convolutions of few channels read a window of the image") {
         const Difference d = compare_with_reference(graph, std::vector{random_tensor(DType::f32, layer.x, 4)}, options);
         CHECK(d.max_rel <= 2e-6);
         if (options.target.device_class != DeviceClass::cpu || options.target.vector_width < 4) continue;
-        options.disabled = {"resident"};
+        options.disabled = {"megakernel"};
         std::string heads;
         for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) heads += file.source;
         CHECK(heads.find("template contraction_window_cpu") != std::string::npos);
@@ -360,7 +360,7 @@ TEST_CASE("a data gradient of a 5x5 filter is Winograd's, its filters transforme
   const std::vector inputs{random_tensor(DType::f32, dy, 2), random_tensor(DType::f32, weights, 3)};
   CHECK(compare_with_reference(graph, inputs, options).max_rel <= 3e-6);
   options.target = find_target("cpu");
-  options.disabled = {"resident"};
+  options.disabled = {"megakernel"};
   std::string heads;
   for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) heads += file.source;
   CHECK(heads.find("F(2x2, 5x5)") != std::string::npos);
@@ -383,7 +383,7 @@ TEST_CASE("forward with weights of run time Winograd has the small window alone"
     const std::vector inputs{random_tensor(DType::f32, image, 2), random_tensor(DType::f32, weights, 3)};
     CHECK(compare_with_reference(graph, inputs, options).max_rel <= 2e-6);
     options.target = find_target("cpu");
-    options.disabled = {"resident"};
+    options.disabled = {"megakernel"};
     std::string heads;
     for (const GeneratedFile& file : compile(module_of(copy_graph(graph)), options).plan.files) heads += file.source;
     CHECK((heads.find("F(2x2, 3x3)") != std::string::npos) == (size == 3));

@@ -93,7 +93,7 @@ Writer branches() {
 }
 
 TEST_CASE("one plan takes the branch that its data choose") {
-  for (const char* disabled : {"", "fuse", "resident"}) {
+  for (const char* disabled : {"", "fuse", "megakernel"}) {
     Both both(branches(), disabled);
     CHECK(elements(both({tensor(DType::f32, {3}, {1, 2, -1})})[0]) == std::vector<double>{1, 4, 1});
     CHECK(elements(both({tensor(DType::f32, {2}, {-4, 2})})[0]) == std::vector<double>{-5, 1});

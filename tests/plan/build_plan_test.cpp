@@ -53,7 +53,7 @@ TEST_CASE("a result that is read late lives until then") {
 }
 
 TEST_CASE("kernels of one text are one function in the plan") {
-  const Compiled c = compiled(chain(6), {"resident"});
+  const Compiled c = compiled(chain(6), {"megakernel"});
   CHECK(c.plan.launches == 6);
   CHECK(c.plan.files.size() == 1);
 }
@@ -61,7 +61,7 @@ TEST_CASE("kernels of one text are one function in the plan") {
 TEST_CASE("kernels of different shapes stay apart") {
   const Compiled c = compiled("graph g(%x: f32[32, 32], %w: f32[32, 16]) {\n  %0 = matmul(%x, %x) " + kProduct +
                                   "\n  %1 = matmul(%0, %w) " + kProduct + "\n  return y=%1\n}\n",
-                              {"resident"});
+                              {"megakernel"});
   CHECK(c.plan.launches == 2);
   CHECK(c.plan.files.size() == 2);
 }
@@ -95,7 +95,7 @@ graph g(%x: f32[5, 4], %h: f32[4], %w: f32[4, 4]) {
   return last=%0, all=%2
 }
 )",
-                              {"persistent"});
+                              {"loop_kernel"});
   int before = -1, within = 0;
   const std::vector<Step> steps = c.schedule.entries.at(0).steps_apart();
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -46,7 +46,7 @@ TEST_CASE("constants in one memory object are passed as one, and those that are 
   CHECK(error_of([&] { apart.run(0); }, OCLC_E_UNSUPPORTED) ==
         "kernel 'add' (nodes add_node) wants all constants in one memory object, device '" +
             std::string(context.device().name) + "' allows at most " + std::to_string(context.device().max_alloc_bytes) +
-            " bytes in one; compile the model with --disable=one_memory");
+            " bytes in one; compile the model with --disable=merge_arguments");
 }
 TEST_CASE("case 97: inputs and outputs that do not fit are named and nothing runs") {
   const rt::Plan plan = load(vector_plan_bytes());

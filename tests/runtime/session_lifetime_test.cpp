@@ -12,6 +12,7 @@
 #include "tests/runtime/error_of.h"
 #include "tests/runtime/plan_builder.h"
 #include "tests/runtime/plans.h"
+#include "tests/sanitized.h"
 
 using namespace oclc;
 using namespace oclc::test;
@@ -97,15 +98,7 @@ TEST_CASE("case 99: a forked child gets a clear error") {
         "OCLC_E_ARGUMENT: the process forked after the context was created; create a context in the child");
 }
 
-// Sanitizers keep freed memory back to find who still uses it; leaks they report themselves.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
-
+// Leaks are what sanitizers report themselves.
 TEST_CASE("case 100: many runs do not grow the process" * doctest::skip(kSanitized)) {
   rt::Session session(load(vector_plan_bytes()), rt::Context());
   const auto a = ramp(16);

@@ -1,5 +1,5 @@
 // Attention on a CPU's tile units in one kernel: with the unit's arithmetic in plain C, without a unit and with what there is,
-// in resident launches and in launches of its own; masks, ragged edges, joint projections, and what stays three kernels.
+// in megakernels and in launches of its own; masks, ragged edges, joint projections, and what stays three kernels.
 #include "tests/runtime/cached_run.h"
 #include "tests/schedule/attention_check.h"
 
@@ -29,7 +29,7 @@ void check_on_tiles(const PlanCheck& check, std::size_t wanted_kernels) {
       PlanRunner runner(module_of(copy_graph(*check.graph)), options);
       CHECK(oclc::difference(runner.run(check.inputs, check.symbols), wanted, tolerance) == "");
     }
-    options.disabled = {"resident"};
+    options.disabled = {"megakernel"};
     PlanRunner launches(module_of(copy_graph(*check.graph)), options);
     CHECK(oclc::difference(launches.run(check.inputs, check.symbols), wanted, tolerance) == "");
     options.disabled = {"attention"};

@@ -12,7 +12,7 @@ CompileOptions options_for(const std::string& precision = "fp32") {
   options.target = find_target("h200");
   options.target.has.fp64 = true;
   options.precision = precision;
-  options.disabled = {"short_products"};
+  options.disabled = {"small_gemm"};
   return options;
 }
 

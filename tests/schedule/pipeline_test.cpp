@@ -42,11 +42,11 @@ TEST_CASE("a pass runs where it applies, unless it or what it needs is switched 
   CHECK(runs_of({"count", count, Needs::nothing, always, "", "-"}) == 1);
   CHECK(runs_of({"count", count, Needs::nothing, never, "", "-"}) == 0);
   CHECK(runs_of({"count", count, Needs::nothing, always, "", "-"}, {"count"}) == 0);
-  CHECK(runs_of({"count", count, Needs::nothing, always, "", "-"}, {"fuse", "resident"}) == 1);
+  CHECK(runs_of({"count", count, Needs::nothing, always, "", "-"}, {"fuse", "megakernel"}) == 1);
   CHECK(runs_of({"count", count, Needs::fuse, always, "", "-"}, {"fuse"}) == 0);
-  CHECK(runs_of({"count", count, Needs::fuse, always, "", "-"}, {"resident"}) == 1);
-  CHECK(runs_of({"count", count, Needs::resident, always, "", "-"}, {"resident"}) == 0);
-  CHECK(runs_of({"count", count, Needs::resident, always, "", "-"}, {"fuse"}) == 0);
+  CHECK(runs_of({"count", count, Needs::fuse, always, "", "-"}, {"megakernel"}) == 1);
+  CHECK(runs_of({"count", count, Needs::megakernel, always, "", "-"}, {"megakernel"}) == 0);
+  CHECK(runs_of({"count", count, Needs::megakernel, always, "", "-"}, {"fuse"}) == 0);
 }
 
 TEST_CASE("a pass that leaves a schedule that is not well-formed is an internal error with its name") {

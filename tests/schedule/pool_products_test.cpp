@@ -12,7 +12,7 @@ CompileOptions pool_options(const std::string& precision) {
   options.target = find_target("h200");
   options.target.has.fp64 = true;
   options.precision = precision;
-  options.disabled = {"short_products"};
+  options.disabled = {"small_gemm"};
   return options;
 }
 

@@ -15,7 +15,7 @@ struct Layers {
     options.target = find_target("h200");
     options.target.has.fp64 = true;
     options.precision = "tf32";
-    options.disabled = {"short_products"};
+    options.disabled = {"small_gemm"};
     Builder& b = check.b;
     Value* x = b.transpose(check.input({1, 14, 14, 512}), {0, 3, 1, 2});
     Value* y =

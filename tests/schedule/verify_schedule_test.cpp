@@ -41,7 +41,7 @@ TEST_CASE("every schedule is well-formed after each pass") {
   for (const Target& row : target_rows()) {
     for (const std::string& graph : {kLayer, kConvolutions, kLoop}) {
       for (const std::vector<std::string>& disabled :
-           {std::vector<std::string>{}, {"fuse"}, {"resident"}, {"persistent"}, {"short_products", "chains"}}) {
+           {std::vector<std::string>{}, {"fuse"}, {"megakernel"}, {"loop_kernel"}, {"small_gemm", "fuse_in_work_group"}}) {
         Compiled c = compiled_up_to("kernels", graph, row.name, disabled);
         ScheduleContext context{.target = row, .disabled = disabled, .error_budget = 5e-6, .rounds_weights = true};
         context.target.precision.products = Products::rounded;
@@ -82,16 +82,21 @@ TEST_CASE("steps: one thing each, of what there is, with a body that fits") {
   CHECK(message_of_steps([](auto& s) { s[1].gemm = 0; }) == "entry g, step 1: is number 0 of 0");
   CHECK(has(message_of_steps([](auto& s) { s[1].chain = true; }), "step 1: is several things at once"));
   CHECK(has(message_of_steps([](auto& s) { s[1].kernel = -1; }), "step 1: has no body"));
+  CHECK(message_of_steps([](auto& s) {  // whose kernels have no elements
+          s[1].kernel = -1;
+          s[1].trip = 3;
+          s[1].counter = "t";
+        }) == "");
   CHECK(has(message_of_steps([](auto& s) { s[1].body = {s[0]}; }), "step 1: has a body beside what it is"));
   CHECK(has(message_of_steps([](auto& s) { s[0].beside = true; }), "step 0: beside a step that is no kernel"));
   CHECK(has(message_of_steps([](auto& s) { s[1].prefetched = 0; }), "prefetches weights of a kernel that does not follow"));
-  CHECK(message_of_body([](Step& s) { s.resident = true; }) == "");
-  CHECK(has(message_of_body([](Step& s) { s.resident = s.attention = true; }), "is several things at once"));
+  CHECK(message_of_body([](Step& s) { s.megakernel = true; }) == "");
+  CHECK(has(message_of_body([](Step& s) { s.megakernel = s.attention = true; }), "is several things at once"));
   CHECK(has(message_of_body([](Step& s) { s.attention = true; }), "is attention of 2 kernels"));
   CHECK(has(message_of_body([](Step& s) { s.apart = true; }), "holds steps that are no loops"));
   CHECK(has(message_of_body([](Step& s) { s.trip = 3; }), "has no counter"));
   CHECK(has(message_of_body([](Step& s) {
-              s.resident = true;
+              s.megakernel = true;
               s.counter = "t";
             }),
             "has a counter, and is no loop"));
@@ -117,7 +122,7 @@ TEST_CASE("steps read what was written before, or in a loop around them") {
 TEST_CASE("symbols of kernels are the module's, or a loop's around them") {
   const std::string outside = message([](Schedule& s) { s.kernels[0].axes.back().extent = Expr::symbol("rows"); });
   CHECK(has(outside, "uses the symbol rows, which nothing around it defines"));
-  Compiled c = compiled_up_to("kernels", kLoop, "cpu", {"persistent"});
+  Compiled c = compiled_up_to("kernels", kLoop, "cpu", {"loop_kernel"});
   REQUIRE(verify(c.schedule) == "");
   for (Step& step : c.schedule.entries[0].steps) {
     if (step.is_loop()) step.counter = "other";

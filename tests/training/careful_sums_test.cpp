@@ -66,7 +66,7 @@ TEST_CASE("in training Winograd adds up channels in short chains, and those in g
                      find_op));
     if (trained) build_training(*module, {parse_loss("mse"), parse_optimizer("sgd,lr=0.001"), {}, {}, 0});
     CompileOptions options = options_for("cpu-256");
-    options.disabled = {"resident"};
+    options.disabled = {"megakernel"};
     std::string all;
     for (const GeneratedFile& file : compile(module, options).plan.files) all += file.source;
     CHECK(all.find("F(2x2, 3x3)") != std::string::npos);

@@ -115,7 +115,7 @@ TEST_CASE("many steps in one launch are the same steps") {
   const auto xs = random_floats(3 * 200, 2, -1, 1);
   std::vector<float> ys;
   for (std::size_t i = 0; i < 200; ++i) ys.push_back(xs[3 * i] > xs[3 * i + 2] ? 1.0f : 0.0f);
-  Small one(options()), many(options()), launches(options({"persistent"})), unfused(options({"fuse"}));
+  Small one(options()), many(options()), launches(options({"loop_kernel"})), unfused(options({"fuse"}));
   std::vector<float> losses;
   for (std::size_t i = 0; i < 200; ++i)
     losses.push_back(one.train_step(std::span(xs).subspan(3 * i, 3), std::span(ys).subspan(i, 1)));

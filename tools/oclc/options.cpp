@@ -7,6 +7,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "compiler/renamed_passes.h"
 #include "frontends/op/custom_op.h"
 #include "frontends/pt2/import.h"
 #include "tools/oclc/console.h"
@@ -191,7 +192,12 @@ CompileOptions compile_options(const BuildOptions& options, Progress& progress) 
   compile.target = choose_target(options.target, options.device, &device);
   check_precision(options.precision, compile.target);
   if (!options.tuned.empty()) use_tuned(options.tuned, device, compile.target);
-  compile.disabled = options.disabled;
+  for (const std::string& name : options.disabled) {
+    const std::string_view now = current_pass_name(name);
+    if (now != name)
+      print_warning(fmt::format("--disable={}: the pass is called {} now; the old name goes with the next release", name, now));
+  }
+  compile.disabled = current_pass_names(options.disabled);
   compile.precision = options.precision;
   compile.conv = options.conv;
   compile.gemm = options.gemm;

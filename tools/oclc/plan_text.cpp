@@ -77,7 +77,7 @@ std::string PlanView::constant_text(const plan::Buffer& buffer) const {
         !bytes.is_constant())
       continue;
     const std::uint64_t at = buffer.constant_offset() - table.constant_offset();
-    if (at < static_cast<std::uint64_t>(bytes.value()) && table.name()->str() == "resident.constants")
+    if (at < static_cast<std::uint64_t>(bytes.value()) && table.name()->str() == "megakernel.constants")
       return fmt::format(" in buffer {} + {}", i, at);
   }
   return " unused";

@@ -20,7 +20,7 @@ class AttentionAmx : private AttentionParts {
  public:
   using AttentionParts::AttentionParts;
 
-  PersistentKernel run() {
+  SeveralKernels run() {
     const auto scores = ContractionView::of(scores_), product = ContractionView::of(product_);
     OCLC_CHECK(scores && product, "attention is made of products that templates can say");
     const std::int64_t row_blocks = attention_row_blocks(scores_, product_, target_);
@@ -47,7 +47,7 @@ class AttentionAmx : private AttentionParts {
 
 }  // namespace
 
-PersistentKernel generate_attention_amx(const std::string& name, const Step& step, const Schedule& schedule,
+SeveralKernels generate_attention_amx(const std::string& name, const Step& step, const Schedule& schedule,
                                         const Target& target) {
   AttentionAmx code(name, step, schedule, target);
   return code.run();

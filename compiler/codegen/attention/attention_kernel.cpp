@@ -20,7 +20,7 @@ class AttentionCode : private AttentionParts {
  public:
   using AttentionParts::AttentionParts;
 
-  PersistentKernel run() {
+  SeveralKernels run() {
     const auto scores = ContractionView::of(scores_), product = ContractionView::of(product_);
     OCLC_CHECK(scores && product, "attention is made of products that templates can say");
     const AttentionTiles tiles = attention_tiles(scores_, product_, target_);
@@ -60,7 +60,7 @@ class AttentionCode : private AttentionParts {
 
 }  // namespace
 
-PersistentKernel generate_attention(const std::string& name, const Step& step, const Schedule& schedule, const Target& target) {
+SeveralKernels generate_attention(const std::string& name, const Step& step, const Schedule& schedule, const Target& target) {
   if (target.items_are_cores()) return generate_attention_amx(name, step, schedule, target);
   AttentionCode code(name, step, schedule, target);
   return code.run();

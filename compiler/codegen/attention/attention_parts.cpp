@@ -9,7 +9,7 @@ AttentionParts::AttentionParts(const std::string& name, const Step& step, const 
   for (const Step& part : step.body) take(kernel(part));
   name_operands(scores_, scores_.stores[0].operand);
   name_operands(product_, product_.nodes[static_cast<std::size_t>(product_.contraction->a)].operand);
-  for (const PersistentKernel::Argument& b : out_.buffers) {
+  for (const SeveralKernels::Argument& b : out_.buffers) {
     const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(b.buffer)];
     out_.bytes += buffer.elements * Expr(static_cast<std::int64_t>(size_bytes(buffer.dtype)));
   }

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "compiler/codegen/contraction/contraction_view.h"
-#include "compiler/codegen/launches/persistent_kernel.h"
+#include "compiler/codegen/launches/loop_kernel.h"
 #include "compiler/codegen/text/template_text.h"
 
 namespace oclc {
@@ -30,7 +30,7 @@ class AttentionParts {
   const Schedule& schedule_;
   const Target& target_;
   Kernel scores_, product_;  // with operands named as the launch's arguments
-  PersistentKernel out_;
+  SeveralKernels out_;
   TemplateValues values_;
 
  private:

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "compiler/codegen/contraction/amx/contraction_amx.h"
-#include "compiler/codegen/contraction/cpu/contraction_short.h"
+#include "compiler/codegen/contraction/cpu/contraction_quantized.h"
 #include "compiler/codegen/contraction/problem_of.h"
-#include "compiler/schedule/resident.h"
+#include "compiler/schedule/megakernel.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -44,7 +44,7 @@ std::optional<Choice> best_of(const std::vector<Candidate>& ranked, const Contra
   return best == ranked.end() ? std::nullopt : best->choice;
 }
 
-// Attention, persistent loops and chains have texts of their own for all of their kernels.
+// Attention, loops in one kernel and chains have texts of their own for all of their kernels.
 void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target& target,
                 std::vector<RankedContraction>* ranked, bool apart = false) {
   for (const Step& step : steps) {
@@ -53,7 +53,7 @@ void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target
       if (!kernel.contraction) continue;
       kernel.contraction->choice = choose(kernel, schedule.buffers, target);
       if (ranked) ranked->push_back({kernel.name, candidates_of(kernel, schedule.buffers, target)});
-    } else if (!step.attention && !step.persistent && !step.chain) {
+    } else if (!step.attention && !step.loop_kernel && !step.chain) {
       choose_for(step.body, schedule, step.places > 0 && !apart ? one_core(target) : target, ranked, step.apart);
     }
   }

@@ -6,11 +6,11 @@
 
 #include "compiler/codegen/text/scope.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-constexpr double kCheapFlops = 8;
 constexpr const char *kBlock = "vector_of_columns", *kLane = "lane";
 
 class Epilogue {
@@ -245,7 +245,7 @@ class Epilogue {
 bool has_cheap_epilogue(const ContractionView& view) {
   double flops = 0;
   for (const ScalarNode& n : view.kernel().nodes) flops += n.kind == ScalarNode::Kind::apply ? n.op->flops : 0;
-  return flops <= kCheapFlops;
+  return flops <= cost::kCheapEpilogueFlops;
 }
 
 std::string contraction_epilogue(const ContractionView& view, int width, bool aligned) {

@@ -8,13 +8,13 @@
 #include "compiler/codegen/contraction/cpu/contraction.h"
 #include "compiler/codegen/contraction/cpu/contraction_chunks.h"
 #include "compiler/codegen/contraction/cpu/contraction_few_rows.h"
-#include "compiler/codegen/contraction/cpu/contraction_short.h"
+#include "compiler/codegen/contraction/cpu/contraction_quantized.h"
 #include "compiler/codegen/contraction/cpu/contraction_strassen.h"
 #include "compiler/codegen/contraction/cpu/contraction_window.h"
 #include "compiler/codegen/contraction/cpu/contraction_winograd.h"
 #include "compiler/codegen/contraction/gpu/contraction_gpu.h"
-#include "compiler/codegen/contraction/gpu/contraction_short_gpu.h"
-#include "compiler/codegen/contraction/gpu/packed_right.h"
+#include "compiler/codegen/contraction/gpu/contraction_small_gpu.h"
+#include "compiler/codegen/contraction/gpu/pack_b.h"
 #include "compiler/support/error.h"
 
 namespace oclc {

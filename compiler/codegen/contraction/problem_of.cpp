@@ -7,11 +7,11 @@
 #include "compiler/codegen/contraction/cpu/contraction_window.h"
 #include "compiler/codegen/contraction/cpu/winograd_filters.h"
 #include "compiler/codegen/contraction/gpu/contraction_gpu_loads.h"
-#include "compiler/codegen/contraction/gpu/packed_right.h"
+#include "compiler/codegen/contraction/gpu/pack_b.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
-#include "compiler/schedule/short_products.h"
+#include "compiler/schedule/small_gemm.h"
 
 namespace oclc {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "compiler/codegen/attention/attention_kernel.h"
-#include "compiler/codegen/launches/chain_kernel.h"
-#include "compiler/codegen/launches/one_memory.h"
+#include "compiler/codegen/launches/work_group_kernel.h"
+#include "compiler/codegen/launches/merge_arguments.h"
 #include "compiler/ops/builder.h"
 #include "compiler/schedule/prefetch_weights.h"
 #include "compiler/support/error.h"
@@ -54,10 +54,10 @@ std::set<std::string> open_symbols(const Schedule& schedule) {
 
 class Launches {
  public:
-  Launches(const Schedule& schedule, const Target& target, bool one_memory)
+  Launches(const Schedule& schedule, const Target& target, bool merge_arguments)
       : schedule_(schedule),
         target_(target),
-        shares_memory_(one_memory && target.has.one_memory_object),
+        shares_memory_(merge_arguments && target.has.one_memory_object),
         open_(open_symbols(schedule)) {}
 
   std::vector<GeneratedLaunch> run() {
@@ -74,21 +74,21 @@ class Launches {
       const Step& step = list[i];
       const std::size_t together = steps_of_launch(std::span(list).subspan(i));
       if (together > 1) {
-        side_by_side(std::span(list).subspan(i, together));
+        horizontal_fusion(std::span(list).subspan(i, together));
         i += together - 1;
       } else if (step.kernel >= 0) {
         single(step);
-      } else if (step.resident) {
-        resident(step);
-      } else if (step.persistent) {
-        several(generate_persistent(kPlaceholder, step, schedule_, target_), "k_" + first_loop(step) + "_persistent");
+      } else if (step.megakernel) {
+        megakernel(step);
+      } else if (step.loop_kernel) {
+        several(generate_loop_kernel(kPlaceholder, step, schedule_, target_), "k_" + first_loop(step) + "_loop_kernel");
         all_.back().shared.assign(all_.back().kernel().arguments.size(), false);
       } else if (step.chain) {
-        several(generate_chain(kPlaceholder, step, schedule_, target_), first_of(step).name + "_chain");
-        share_buffers<PersistentKernel>(all_.back());
+        several(generate_work_group(kPlaceholder, step, schedule_, target_), first_of(step).name + "_chain");
+        share_buffers<SeveralKernels>(all_.back());
       } else if (step.attention) {
         several(generate_attention(kPlaceholder, step, schedule_, target_), first_of(step).name + "_attention");
-        share_buffers<PersistentKernel>(all_.back());
+        share_buffers<SeveralKernels>(all_.back());
       } else if (step.is_loop()) {
         steps(step.body);
       }
@@ -128,23 +128,23 @@ class Launches {
     all_.push_back(std::move(launch));
   }
 
-  void several(PersistentKernel code, std::string name) {
+  void several(SeveralKernels code, std::string name) {
     code.kernel.name = std::move(name);
     all_.push_back({.code = std::move(code)});
   }
 
-  void side_by_side(std::span<const Step> neighbours) {
-    SideBySideKernel code = generate_side_by_side(kPlaceholder, neighbours, schedule_, target_);
+  void horizontal_fusion(std::span<const Step> neighbours) {
+    HorizontallyFused code = generate_horizontal_fusion(kPlaceholder, neighbours, schedule_, target_);
     code.kernel.name = kernel(neighbours.front().kernel).name + "_beside";
     all_.push_back({.code = std::move(code)});
-    share_buffers<SideBySideKernel>(all_.back());
+    share_buffers<HorizontallyFused>(all_.back());
   }
 
-  void resident(const Step& step) {
-    ResidentKernel code = generate_resident(kPlaceholder, step.body, schedule_, target_);
+  void megakernel(const Step& step) {
+    MegakernelCode code = generate_megakernel(kPlaceholder, step.body, schedule_, target_);
     code.kernel.name = code.parts.front().kernels.front()->name + "_and_on";
     all_.push_back({.code = std::move(code)});
-    share_buffers<ResidentKernel>(all_.back());
+    share_buffers<MegakernelCode>(all_.back());
   }
 
   // The launch's arguments that lie in one memory object become offsets; `object` by an operand of the text.
@@ -165,8 +165,8 @@ class Launches {
     const auto own = static_cast<int>(schedule_.buffers.size());
     share(launch, [&](const GeneratedKernel& g, int operand) {
       const int buffer = buffers[static_cast<std::size_t>(operand)].buffer;
-      if (buffer == ResidentKernel::Argument::kProgress) return MemoryObject::own;
-      if (buffer == ResidentKernel::Argument::kJoined) return MemoryObject::constants;
+      if (buffer == MegakernelCode::Argument::kProgress) return MemoryObject::own;
+      if (buffer == MegakernelCode::Argument::kJoined) return MemoryObject::constants;
       return object_of(buffer < own ? schedule_.buffers[static_cast<std::size_t>(buffer)]
                                     : g.packed[static_cast<std::size_t>(buffer - own)]);
     });
@@ -216,9 +216,9 @@ bool uses_doubles(const Kernel& kernel) {
          std::any_of(kernel.nodes.begin(), kernel.nodes.end(), is_double);
 }
 
-std::vector<GeneratedLaunch> generate_launches(const Schedule& schedule, const Target& target, bool one_memory) {
+std::vector<GeneratedLaunch> generate_launches(const Schedule& schedule, const Target& target, bool merge_arguments) {
   check_doubles(schedule, target);
-  return Launches(schedule, target, one_memory).run();
+  return Launches(schedule, target, merge_arguments).run();
 }
 
 }  // namespace oclc

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "compiler/codegen/codegen.h"
-#include "compiler/codegen/launches/persistent_kernel.h"
-#include "compiler/codegen/launches/resident_kernel.h"
-#include "compiler/codegen/launches/side_by_side.h"
+#include "compiler/codegen/launches/loop_kernel.h"
+#include "compiler/codegen/launches/megakernel.h"
+#include "compiler/codegen/launches/horizontal_fusion.h"
 #include "compiler/kernels/kernel.h"
 
 namespace oclc {
@@ -15,9 +15,9 @@ namespace oclc {
 inline constexpr const char* kPlaceholder = "KERNEL_NAME";
 
 struct GeneratedLaunch {
-  // Of one kernel of the schedule; of several that pass each buffer as an argument; of neighbours; of a resident step.
-  std::variant<GeneratedKernel, PersistentKernel, SideBySideKernel, ResidentKernel> code;
-  std::vector<bool> shared = {};  // by argument: passed without a memory object, see one_memory.h
+  // Of one kernel of the schedule; of several that pass each buffer as an argument; of neighbours; of a megakernel step.
+  std::variant<GeneratedKernel, SeveralKernels, HorizontallyFused, MegakernelCode> code;
+  std::vector<bool> shared = {};  // by argument: passed without a memory object, see merge_arguments.h
   int prefetched = -1;            // the launch, by its place among all, whose first packed buffer this one prefetches; -1: none
 
   // With the name that it is to have; its text is that of a kernel called kPlaceholder.
@@ -25,9 +25,9 @@ struct GeneratedLaunch {
   const GeneratedKernel& kernel() const;
 };
 
-// Of every launch, in the order of the entries' steps. `one_memory`: buffers in one memory object are one argument and offsets,
+// Of every launch, in the order of the entries' steps. `merge_arguments`: buffers in one memory object are one argument and offsets,
 // where that pays. CompileError for types that the target does not compute with, or that have no kernel code.
-std::vector<GeneratedLaunch> generate_launches(const Schedule& schedule, const Target& target, bool one_memory);
+std::vector<GeneratedLaunch> generate_launches(const Schedule& schedule, const Target& target, bool merge_arguments);
 
 // Whether a kernel computes with doubles.
 bool uses_doubles(const Kernel& kernel);

@@ -11,19 +11,16 @@
 #include "compiler/codegen/text/loop_text.h"
 #include "compiler/codegen/text/reduction_text.h"
 #include "compiler/ir/typical.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 // Terms that are added up before what rounding took is carried.
 constexpr int kPartTerms = 32;
-// Terms of a sum of numbers from which on it carries what rounding takes from each, where that costs nothing.
-constexpr double kFewNumbers = 8;
 // Elements of a row from which on one ahead is asked for while this one is computed, and how far ahead: what memory brings
 // while a line is waited for.
 constexpr int kFewestAhead = 32, kAheadElements = 1024;
-// Elements of a row that is read once from which on processors see themselves that they follow one another.
-constexpr double kLongRow = 512;
 // Vectors of a row whose largest elements are found side by side: each comparison waits for the one before.
 constexpr int kChains = 4;
 
@@ -133,12 +130,12 @@ class ElementLoops {
   }
 
   // Long sums into one number carry what rounding takes from each addition.
-  bool compensated(const Stage& stage) const { return is_sum(stage) && terms_of_lane(stage) > kLongSum; }
+  bool compensated(const Stage& stage) const { return is_sum(stage) && terms_of_lane(stage) > cost::kCarriedSum; }
 
   // Means of pools and sums of parts: what is added up is a few numbers, each rounded on its own.
   bool carries_each(const Stage& stage) const {
     const ScalarNode& body = kernel_.nodes[static_cast<std::size_t>(stage.body)];
-    return vector_.carries_each && is_sum(stage) && body.op_name != "mul" && terms_of_lane(stage) > kFewNumbers &&
+    return vector_.carries_each && is_sum(stage) && body.op_name != "mul" && terms_of_lane(stage) > cost::kFewTermsOfLane &&
            !compensated(stage);
   }
 
@@ -388,7 +385,7 @@ class ElementLoops {
   }
 
   bool is_short_and_read_once() const {
-    return kernel_.stages.size() == 1 && typical(kernel_.reduction.back().extent) < kLongRow &&
+    return kernel_.stages.size() == 1 && typical(kernel_.reduction.back().extent) < cost::kLongRow &&
            std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [](const Store& s) { return s.row_axes.empty(); });
   }
 

@@ -39,7 +39,7 @@ class GroupReduction : public GroupShape {
     g.head = kernel_head(kernel_, g);
     const std::string type = accumulator_type(result_lanes_);
     g.source = function(e);
-    if (resident_groups_ > 0) {
+    if (megakernel_groups_ > 0) {
       g.tile_source = g.source;
       g.local_type = type;
       g.local_floats = std::to_string(g.local[0] * static_cast<std::uint32_t>(result_lanes_ * each_) *
@@ -56,7 +56,7 @@ class GroupReduction : public GroupShape {
   Emitter emitter() {
     choose();
     EmitMode mode;
-    mode.wide_index = needs_wide_index(kernel_, resident_groups_ > 0);
+    mode.wide_index = needs_wide_index(kernel_, megakernel_groups_ > 0);
     mode.aligned = true;
     return Emitter(kernel_, mode);
   }

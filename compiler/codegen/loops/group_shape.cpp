@@ -47,7 +47,7 @@ constexpr int kMostEach = 4;
 }  // namespace
 
 GroupShape::GroupShape(const Kernel& kernel, const Target& target, std::int64_t groups, int items)
-    : kernel_(kernel), target_(target), resident_groups_(groups), items_(items) {
+    : kernel_(kernel), target_(target), megakernel_groups_(groups), items_(items) {
   narrow_indices(kernel_);
   collapse_axes(kernel_);
   if (kernel_.axes.empty()) kernel_.axes.push_back({"one", Expr(1), Expr(0)});
@@ -70,11 +70,11 @@ void GroupShape::choose() {
   choose_lanes();
   items_ > 0 ? choose_shape_of_group() : choose_shape();
   unroll_ = std::clamp(kMostLoads / std::max(loads_of_term(kernel_), 1), 1, kUnroll);
-  if (term_lanes_ > 1 && resident_groups_ == 0 &&
+  if (term_lanes_ > 1 && megakernel_groups_ == 0 &&
       std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(),
                   [](const ScalarNode& n) { return n.kind == ScalarNode::Kind::load && size_bytes(n.dtype) == 2; }))
     unroll_ *= 2;
-  if (resident_groups_ > 0) {
+  if (megakernel_groups_ > 0) {
     while (results_ * sharers_ < target_.work_group) results_ *= 2;
   } else {
     choose_ahead();
@@ -195,17 +195,17 @@ int GroupShape::parts_of_result(int sums) const {
 }
 
 bool GroupShape::sums_sharers(const Stage& s, int parts) const {
-  return resident_groups_ > 0 && s.combine == Stage::Combine::sum && s.accumulator == DType::f32 && term_lanes_ > 1 &&
+  return megakernel_groups_ > 0 && s.combine == Stage::Combine::sum && s.accumulator == DType::f32 && term_lanes_ > 1 &&
          parts == kVectorParts && sharers_ >= kVectorParts;
 }
 
 bool GroupShape::carries(const Stage& s) const {
   return s.combine == Stage::Combine::sum && s.accumulator == DType::f32 &&
-         static_cast<double>(typical_extent(terms(s.axes)) / (sharers_ * term_lanes_)) > kLongSum;
+         static_cast<double>(typical_extent(terms(s.axes)) / (sharers_ * term_lanes_)) > cost::kCarriedSum;
 }
 
 void GroupShape::choose_each(const Emitter& e) {
-  if (resident_groups_ == 0 || along_ || !vectors_.is_constant()) return;
+  if (megakernel_groups_ == 0 || along_ || !vectors_.is_constant()) return;
   const Stage& last = kernel_.stages.back();
   const auto is_one = [](const Axis& a) { return a.extent == Expr(1); };
   if (std::any_of(kernel_.axes.begin(), kernel_.axes.end() - 1, [&](const Axis& a) { return !is_one(a); }) || carries(last) ||
@@ -218,7 +218,7 @@ void GroupShape::choose_each(const Emitter& e) {
   several_ = true;
   const std::int64_t tiles = (vectors_.value() + results_ - 1) / results_;
   each_ = static_cast<int>(
-      std::clamp<std::int64_t>((tiles + resident_groups_ - 1) / resident_groups_, 1, std::min(kMostEach, sharers_)));
+      std::clamp<std::int64_t>((tiles + megakernel_groups_ - 1) / megakernel_groups_, 1, std::min(kMostEach, sharers_)));
 }
 
 }  // namespace oclc

@@ -41,7 +41,7 @@ class GroupShape {
 
   Kernel kernel_;
   const Target& target_;
-  const std::int64_t resident_groups_;  // 0: a launch of its own
+  const std::int64_t megakernel_groups_;  // 0: a launch of its own
   const int items_;
   Expr all_ = 1, vectors_ = 1;  // results; vectors of them
   int results_ = 1, sharers_ = 1;

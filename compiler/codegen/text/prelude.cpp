@@ -13,7 +13,7 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kMarker = "//@provides ", kOnlyLine = "\n//@only ";
-constexpr std::string_view kFiles[] = {"prelude", "resident",  "memory",       "lanes",      "half",
+constexpr std::string_view kFiles[] = {"prelude", "megakernel",  "memory",       "lanes",      "half",
                                        "narrow",  "matrix_nv", "matrix_units", "matrix_xmx", "matrix_wmma",
                                        "groups",  "sm90a",     "tiles_amx",    "digits_amx"};
 

@@ -5,6 +5,7 @@
 
 #include "compiler/codegen/text/scope.h"
 #include "compiler/kernels/kernel.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 
@@ -21,9 +22,6 @@ void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const
 
 // One past the last stage that may share the loops of stage `first`: same axes, and no need of a result from among them.
 int end_of_shared_loops(const Emitter& e, const Kernel& kernel, int first);
-
-// Terms of a sum from which on it carries its rounding.
-constexpr double kLongSum = 256;
 
 // Whether what is summed up has loads side by side along the axis, rather than what is done with sums.
 bool sums_along(const Kernel& kernel, const std::string& axis);

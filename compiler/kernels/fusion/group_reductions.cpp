@@ -4,6 +4,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/fusion/group_draft.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -142,7 +143,6 @@ class Reductions {
   }
 
   static bool reduces_rows(const Node& node) {
-    constexpr double kFewestRows = 16;
     if (node.op->kind != OpKind::reduction) return false;
     const Value* x = node.inputs[0];
     if (!node.has("axes") || node.get_or<std::int64_t>("keepdims", 1) == 0 || !x->layout.is_row_major() ||
@@ -151,7 +151,7 @@ class Reductions {
     const auto& axes = node.get<std::vector<std::int64_t>>("axes");
     const auto rank = static_cast<std::int64_t>(x->type.rank()), count = static_cast<std::int64_t>(axes.size());
     return std::all_of(axes.begin(), axes.end(), [&](std::int64_t a) { return a >= rank - count; }) &&
-           typical(node.output()->type.elements()) >= kFewestRows;
+           typical(node.output()->type.elements()) >= cost::kFewestFusedRows;
   }
 
   bool fits_row(const Node& user, int id, const std::unordered_set<const Value*>& rows) {

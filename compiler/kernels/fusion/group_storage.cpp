@@ -18,9 +18,6 @@ namespace {
 constexpr std::size_t kLongestSelection = 8;
 // Longest sum of which a tile of the left operand fits the cache.
 constexpr std::int64_t kLongestPackedSum = 8192;
-// Flops an element that a depthwise convolution computes for each tap, or a kernel that lays out or packs once; how much
-// smaller than it the operands are that do not count: a channel's mean and scale.
-constexpr double kWindowFlops = 8, kOperandFlops = 16, kSmallOperand = 8;
 // Operators before a value beyond which its cost counts no more.
 constexpr int kDeepestCost = 16;
 // Longest chain of inlined nodes: bounds the size of one kernel and the depth of its lowering.
@@ -141,14 +138,14 @@ class Storing {
 
   // Such an operand, of what few flops make of two tensors, is computed by those kernels.
   bool computes_operand(const Node& user, const Value* value) const {
-    return lays_out(user) && is_light(value, kOperandFlops, 2);
+    return lays_out(user) && is_light(value, cost::kOperandFlops, 2);
   }
 
   // A depthwise convolution of what few flops make of one tensor: memory is read once, caches answer its taps.
   bool computes_window(const Node& user, const Value* value) const {
     return lays_out(user) && user.op->name == "conv" && user.inputs[0] == value &&
            value->type.shape[1] == Expr(user.get_or<std::int64_t>("group", 1)) && user.inputs[1]->type.shape[1] == Expr(1) &&
-           is_light(value, kWindowFlops, 1);
+           is_light(value, cost::kWindowFlops, 1);
   }
 
   // At most so many flops an element, of elementwise operators, and stored tensors of its size make `value`.
@@ -161,7 +158,7 @@ class Storing {
 
   void count_sources(const Value* value, const Value& whole, double& flops, int& tensors) const {
     const Node* node = value->producer;
-    if (typical_bytes(value->type) * kSmallOperand < typical_bytes(whole.type) || flops > kOperandFlops) return;
+    if (typical_bytes(value->type) * cost::kSmallOperand < typical_bytes(whole.type) || flops > cost::kOperandFlops) return;
     const bool moves = node && node->op->kind == OpKind::movement && node->inputs.size() == 1;
     if (!node || draft_.group_of(node) || !(moves || (node->op->kind == OpKind::elementwise && node->op->scalar))) {
       ++tensors;
@@ -193,7 +190,7 @@ class Storing {
 
   // Products that copy `node`'s result in pieces, if there are several, and would compute it of several tensors meanwhile.
   double computed_copies(const Node& node) const {
-    if (!draft_.options.copies_operands || node.op->kind != OpKind::elementwise || is_light(node.output(), kOperandFlops, 1))
+    if (!draft_.options.copies_operands || node.op->kind != OpKind::elementwise || is_light(node.output(), cost::kOperandFlops, 1))
       return 0;
     int products = 0;
     grouped_readers(node.output(),

@@ -1,4 +1,5 @@
 #include "compiler/kernels/fusion/release_order.h"
+#include "compiler/targets/costs.h"
 
 #include <algorithm>
 #include <limits>
@@ -149,14 +150,12 @@ class Delay {
  private:
   static constexpr std::size_t kRounds = 96;      // moves
   static constexpr std::size_t kCandidates = 12;  // groups looked at for each
-  // What is alive above this share of the first peak counts, by its square.
-  static constexpr double kHigh = 0.85;
 
   double cost_of(const std::vector<std::size_t>& order) const {
     double cost = 0;
     for (const double live : live_bytes(memory_, order)) {
       if (live > highest_) return std::numeric_limits<double>::infinity();
-      const double above = std::max(0.0, live / highest_ - kHigh);
+      const double above = std::max(0.0, live / highest_ - cost::kHighMemoryShare);
       cost += above * above;
     }
     return cost;

@@ -246,25 +246,34 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
     };
     return cast(index(expr_of("start", 0) + expr_of("step", 1) * coords[axis], DType::i64), value->type.dtype);
   }
-  if (node.op->name == "exprs") {
-    const auto& values = node.get<std::vector<Expr>>("values");
-    Shape shape;
-    for (const std::int64_t d : node.get<std::vector<std::int64_t>>("shape")) shape.emplace_back(d);
-    const Expr flat = flatten(coords, shape);
-    if (const auto c = flat.constant()) return cast(index(values[static_cast<std::size_t>(*c)], DType::i64), value->type.dtype);
-    const std::function<NodeId(std::size_t, std::size_t)> among = [&](std::size_t first, std::size_t count) {
-      if (count == 1) return cast(index(values[first], DType::i64), value->type.dtype);
-      const std::size_t low = count > kLongestChoice ? count / 2 : 1;
-      const NodeId above = among(first + low, count - low), below = among(first, low);
-      ScalarNode choose;
-      choose.kind = ScalarNode::Kind::choose;
-      choose.dtype = computed_as(value->type.dtype);
-      choose.guard = {Expr(static_cast<std::int64_t>(first + low) - 1) - flat};
-      choose.args = {below, above};
-      return add(std::move(choose));
-    };
-    return among(0, values.size());
-  }
+  if (node.op->name == "exprs") return expression_of(node, value->type.dtype, coords);
+  return mapped(value, coords, guard);
+}
+
+// One of the node's expressions, by where it stands among them: by halves where they are many.
+NodeId KernelBuilder::expression_of(const Node& node, DType dtype, const std::vector<Expr>& coords) {
+  const auto& values = node.get<std::vector<Expr>>("values");
+  Shape shape;
+  for (const std::int64_t d : node.get<std::vector<std::int64_t>>("shape")) shape.emplace_back(d);
+  const Expr flat = flatten(coords, shape);
+  if (const auto c = flat.constant()) return cast(index(values[static_cast<std::size_t>(*c)], DType::i64), dtype);
+  const std::function<NodeId(std::size_t, std::size_t)> among = [&](std::size_t first, std::size_t count) {
+    if (count == 1) return cast(index(values[first], DType::i64), dtype);
+    const std::size_t low = count > kLongestChoice ? count / 2 : 1;
+    const NodeId above = among(first + low, count - low), below = among(first, low);
+    ScalarNode choose;
+    choose.kind = ScalarNode::Kind::choose;
+    choose.dtype = computed_as(dtype);
+    choose.guard = {Expr(static_cast<std::int64_t>(first + low) - 1) - flat};
+    choose.args = {below, above};
+    return add(std::move(choose));
+  };
+  return among(0, values.size());
+}
+
+// Of operators that move elements: by where each source has them.
+NodeId KernelBuilder::mapped(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard) {
+  const Node& node = *value->producer;
   const IndexMap* map = find_index_map(node.op->name);
   OCLC_CHECK(map, fmt::format("operator {} can not be computed inside a kernel", node.op->name));
   const IndexMapContext context{node, coords, [&](std::size_t input, const std::vector<Expr>& at, const Expr& bound) {

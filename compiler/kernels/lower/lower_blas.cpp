@@ -88,6 +88,31 @@ void prune(Kernel& kernel) {
   drop_unused_operands(kernel);
 }
 
+// The kernel without its product: it loads what `g` stores to its buffer, at `index`.
+Kernel epilogue_of(const Kernel& kernel, const Gemm& g, const Expr& index) {
+  Kernel epilogue = kernel;
+  epilogue.name = kernel.name + "_epilogue";
+  epilogue.anchor = Anchor::pointwise;
+  epilogue.contraction.reset();
+  epilogue.stages.clear();
+  epilogue.reduction.clear();
+  epilogue.flops = kernel.flops - g.flops;
+  epilogue.bytes = g.batch * g.stride_c * Expr(8);
+  Operand product;
+  product.buffer = g.c;
+  product.name = "product";
+  epilogue.operands.push_back(product);
+  for (ScalarNode& n : epilogue.nodes) {
+    if (n.kind != ScalarNode::Kind::reduced) continue;
+    n.kind = ScalarNode::Kind::load;
+    n.stage = -1;
+    n.operand = static_cast<int>(epilogue.operands.size()) - 1;
+    n.index = index;
+  }
+  prune(epilogue);
+  return epilogue;
+}
+
 }  // namespace
 
 std::optional<BlasLowering> lower_blas(const Kernel& kernel, const std::function<int(const Expr& elements)>& new_buffer,
@@ -151,27 +176,7 @@ std::optional<BlasLowering> lower_blas(const Kernel& kernel, const std::function
   g.stride_c = row.extent * column.extent;
   g.c = new_buffer(group.extent * g.stride_c);
 
-  Kernel epilogue = kernel;
-  epilogue.name = kernel.name + "_epilogue";
-  epilogue.anchor = Anchor::pointwise;
-  epilogue.contraction.reset();
-  epilogue.stages.clear();
-  epilogue.reduction.clear();
-  epilogue.flops = kernel.flops - g.flops;
-  epilogue.bytes = group.extent * g.stride_c * Expr(8);
-  Operand product;
-  product.buffer = g.c;
-  product.name = "product";
-  epilogue.operands.push_back(product);
-  for (ScalarNode& n : epilogue.nodes) {
-    if (n.kind != ScalarNode::Kind::reduced) continue;
-    n.kind = ScalarNode::Kind::load;
-    n.stage = -1;
-    n.operand = static_cast<int>(epilogue.operands.size()) - 1;
-    n.index = (group.position() * row.extent + row.position()) * column.extent + column.position();
-  }
-  prune(epilogue);
-  result.epilogue = std::move(epilogue);
+  result.epilogue = epilogue_of(kernel, g, (group.position() * row.extent + row.position()) * column.extent + column.position());
   return result;
 }
 

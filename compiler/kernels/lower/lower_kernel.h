@@ -96,6 +96,8 @@ class KernelBuilder {
  private:
   Expr axis_of(std::vector<Axis>& axes, std::string name, const Expr& extent) const;
   NodeId compute(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
+  NodeId expression_of(const Node& node, DType dtype, const std::vector<Expr>& coords);
+  NodeId mapped(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   NodeId load(const Value* value, const Storage& storage, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   Expr integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard, const Expr& bound);
   bool concerns(const Expr& condition, const Expr& index) const;

@@ -108,7 +108,7 @@ bool expand_gradients(Graph& graph, const PassContext& context) {
       if (!better) better = mirrored_weight_grad(b, *node);
       if (!better) better = whole_weight_grad(b, *node);
     }
-    if (context.separates_classes && row->expand == expand_conv_transpose) better = separate_classes(b, *node);
+    if (context.separates_classes && row->expand == expand_conv_transpose) better = split_stride_phases(b, *node);
     graph.replace_all_uses(node->output(), better ? better : row->expand(b, *node));
     changed = true;
   }

@@ -6,7 +6,7 @@ namespace oclc {
 
 Value* expand_conv_transpose(Builder& b, const Node& node);
 // As expand_conv_transpose(), by a convolution for each class of positions; null where that saves few multiplications.
-Value* separate_classes(Builder& b, const Node& node);
+Value* split_stride_phases(Builder& b, const Node& node);
 Value* expand_conv_weight_grad(Builder& b, const Node& node);
 // As expand_conv_weight_grad(), as one product of moved rows; null if the convolution is none that gains by it.
 Value* shifted_weight_grad(Builder& b, const Node& node);

@@ -8,7 +8,7 @@
 #include "compiler/ops/evaluate.h"
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/layout/conv_cost.h"
-#include "compiler/passes/layout/keep_planes.h"
+#include "compiler/passes/layout/keep_nchw.h"
 #include "compiler/passes/layout/layout.h"
 #include "compiler/passes/pipeline/rewrite.h"
 

@@ -7,7 +7,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ops/builder.h"
 #include "compiler/ops/op_list.h"
-#include "compiler/passes/layout/keep_planes.h"
+#include "compiler/passes/layout/keep_nchw.h"
 
 namespace oclc {
 

@@ -52,7 +52,7 @@ bool are_siblings(const SiblingProduct& a, const SiblingProduct& b) {
 }
 
 // Tensors of `rows` rows each, row by row side by side.
-HostTensor side_by_side(const std::vector<const HostTensor*>& parts, std::int64_t rows, std::vector<std::int64_t> shape) {
+HostTensor concatenated(const std::vector<const HostTensor*>& parts, std::int64_t rows, std::vector<std::int64_t> shape) {
   HostTensor joined(DType::f32, std::move(shape));
   std::byte* to = joined.mutable_data();
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -79,8 +79,8 @@ void join_siblings(Graph& graph, const std::vector<SiblingProduct>& products) {
   const std::int64_t inner = weights[0]->shape()[transposed ? 1 : 0];
   const std::vector<std::int64_t> shape = transposed ? std::vector{columns, inner} : std::vector{inner, columns};
   Value* joined = rewrite.call(
-      "matmul", {first->inputs[0], rewrite.constant(side_by_side(weights, transposed ? 1 : inner, shape))}, first->attributes);
-  if (biases[0]) joined = rewrite.call("add", {joined, rewrite.constant(side_by_side(biases, 1, {columns}))});
+      "matmul", {first->inputs[0], rewrite.constant(concatenated(weights, transposed ? 1 : inner, shape))}, first->attributes);
+  if (biases[0]) joined = rewrite.call("add", {joined, rewrite.constant(concatenated(biases, 1, {columns}))});
   std::int64_t from = 0;
   for (const SiblingProduct& p : products) {
     std::vector<Expr> starts(joined->type.rank(), Expr(0)), sizes = p.result->output()->type.shape;

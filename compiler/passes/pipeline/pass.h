@@ -19,7 +19,7 @@ struct PassContext {
   std::int64_t fold_flops = 1LL << 27;          // of all constants of run_passes: a quarter of a second; devices do the rest
   std::int64_t* folded_flops = nullptr;         // counts them; of the call where it is null
   bool joins_products = true;                   // products of one left operand are joined: see join_products.cpp
-  bool separates_classes = false;               // launches are cheaper than products with zeros: see separate_classes.cpp
+  bool separates_classes = false;               // launches are cheaper than products with zeros: see split_stride_phases.cpp
   bool lays_out_operands = false;               // the target's products have both operands laid out before they multiply
 #ifdef NDEBUG
   bool verify_each = false;  // verify the graph after each pass

@@ -22,7 +22,7 @@ namespace oclc::runtime {
 namespace {
 
 constexpr int kSocket = STDIN_FILENO;
-// More than the counters of any launch, see schedule/resident.h.
+// More than the counters of any launch, see schedule/megakernel.h.
 constexpr std::size_t kCounterBytes = std::size_t{8} << 20;
 
 struct Request {

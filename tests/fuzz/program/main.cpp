@@ -94,7 +94,7 @@ std::uint64_t seed_of(const Options& o, std::uint64_t kind, std::uint64_t index)
   return Random(o.seed * 1000003 + kind).next() ^ Random(index + 77).next();
 }
 
-// Of each eight plans one is not fused, one has a launch a kernel and one runs no resident kernels.
+// Of each eight plans one is not fused, one has a launch a kernel and one runs no megakernels.
 CompileOptions options_of(const Options& o, std::uint64_t index) {
   CompileOptions options = test::default_options();
   if (!o.disable.empty()) {
@@ -103,7 +103,7 @@ CompileOptions options_of(const Options& o, std::uint64_t index) {
   } else if (index % 8 == 3) {
     options.disabled = {"fuse"};
   } else if (index % 8 == 5) {
-    options.disabled = {"persistent"};
+    options.disabled = {"loop_kernel"};
   }
   return options;
 }

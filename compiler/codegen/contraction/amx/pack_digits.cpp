@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/ir/division.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -11,9 +12,7 @@ namespace {
 constexpr std::int64_t kPanelColumns = 32, kStepTerms = 64, kDigitBytes = 2048;
 // The largest integer of three digits of -128 to 127, and what the products that are left out make of it: sums err by about
 // 7e-7 where the largest of a row and of a column are each five times their root mean square.
-constexpr double kLargestInteger = 127 * 65536 + 127 * 256 + 127;
-// Of the largest integer to the root mean square of a column's. Normal weights have 3 to 7 (the unit is a power of two).
-constexpr double kMostSpread = 12;
+constexpr int kLargestInteger = 127 * 65536 + 127 * 256 + 127;
 
 // The exponent of the unit in which the largest element is an integer of three digits.
 int unit_exponent(double largest) {
@@ -46,11 +45,11 @@ std::optional<ColumnUnit> unit_of(const HostTensor& source, const PackedOperand&
   const int exponent = unit_exponent(largest);
   if (exponent + 16 > 127) return std::nullopt;
   const double rms = std::sqrt(squares / static_cast<double>(static_cast<std::int64_t>(where.tap_offsets.size()) * inner));
-  return ColumnUnit{std::pow(std::ldexp(kLargestInteger, exponent) / rms, 2), exponent};
+  return ColumnUnit{std::pow(std::ldexp(static_cast<double>(kLargestInteger), exponent) / rms, 2), exponent};
 }
 
 bool is_spread(double spread, std::int64_t columns) {
-  return spread > kMostSpread * kMostSpread * static_cast<double>(columns);
+  return spread > cost::kMostSpreadOfLimbs * cost::kMostSpreadOfLimbs * static_cast<double>(columns);
 }
 
 }  // namespace

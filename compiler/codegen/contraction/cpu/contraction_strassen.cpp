@@ -13,7 +13,7 @@
 #include "compiler/contraction/strassen.h"
 #include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
-#include "compiler/schedule/resident.h"
+#include "compiler/schedule/megakernel.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -104,7 +104,7 @@ class StrassenCode {
       copy_right();
     } else {
       kernel.operands[static_cast<std::size_t>(view_.b().operand)].replaced = true;
-      tile.constants.push_back(packed_right(buffers));
+      tile.constants.push_back(pack_b(buffers));
     }
     auto& holes = values_.holes;
     holes["EPILOGUE"] = contraction_epilogue(view_, target_.vector_width, false);
@@ -148,7 +148,7 @@ class StrassenCode {
     if (ask_for_lines(view_, shape_.rows_innermost, target_.vector_width, values_)) p["ASK_AHEAD"] = "1";
   }
 
-  OwnConstant packed_right(const std::vector<Buffer>& buffers) {
+  OwnConstant pack_b(const std::vector<Buffer>& buffers) {
     const Buffer& weights = buffers[static_cast<std::size_t>(view_.operand_of(view_.b()).buffer)];
     values_.parameters["NEXT"] = std::to_string(ceil_div(panel_width_, tiles_.row_tiles));
     values_.holes["B_POINTER"] = fmt::format("const __global float* w = weights + (size_t)panel_begin * {};\n",
@@ -168,7 +168,7 @@ class StrassenCode {
 
 }  // namespace
 
-void multiply_halves(Schedule& schedule, const ScheduleContext& context) {
+void strassen(Schedule& schedule, const ScheduleContext& context) {
   const Target& target = context.target;
   const double error = context.error_budget / 2;
   for (const EntrySchedule& entry : schedule.entries) {

@@ -12,7 +12,7 @@ namespace oclc {
 // Asks for this strategy for the contractions that gain most by it, as long as the squares of their errors, relative to the
 // results, add up to at most the square of half the budget. They have constant weights and rows enough to hide their way from
 // memory.
-void multiply_halves(Schedule& schedule, const ScheduleContext& context);
+void strassen(Schedule& schedule, const ScheduleContext& context);
 
 GeneratedKernel emit_strassen(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
                               const Target& target);

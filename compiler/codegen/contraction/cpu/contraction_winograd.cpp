@@ -121,8 +121,8 @@ class WinogradCode {
         {"NV", tiles_.vectors},
         {"TB", tiles_.tiles},
         {"NP", tiles_.panels},
-        {"K_CHAIN", std::min(inner, target_.precision.careful_sums ? kCarefulChain : longest_chain(target_))},
-        {"K_GROUP", target_.precision.careful_sums ? std::min(inner, kCarefulGroup) : inner},
+        {"K_CHAIN", std::min(inner, target_.precision.blocked_summation ? kCarefulChain : longest_chain(target_))},
+        {"K_GROUP", target_.precision.blocked_summation ? std::min(inner, kCarefulGroup) : inner},
         {"AHEAD", asks_near ? ahead.later : 0},
         {"FIRST_AHEAD", asks_near ? ahead.first : 0},
         {"NEXT", next && ahead.first > 0 ? 1 : 0}};

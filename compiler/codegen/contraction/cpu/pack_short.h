@@ -1,4 +1,4 @@
-// Packing of constant right operands in 20 or 24 bits a number, at compile time: B of templates/contraction_short_cpu.cl.
+// Packing of constant right operands in 20 or 24 bits a number, at compile time: B of templates/contraction_quantized_cpu.cl.
 #pragma once
 #include <optional>
 

@@ -8,7 +8,7 @@
 #include "compiler/codegen/contraction/contraction_view.h"
 #include "compiler/codegen/contraction/gpu/contraction_gpu_loads.h"
 #include "compiler/codegen/contraction/gpu/contraction_sm90a.h"
-#include "compiler/codegen/contraction/gpu/packed_right.h"
+#include "compiler/codegen/contraction/gpu/pack_b.h"
 #include "compiler/codegen/contraction/pack.h"
 #include "compiler/codegen/contraction/product_windows.h"
 #include "compiler/codegen/text/half.h"
@@ -137,7 +137,7 @@ class GpuContractionCode {
     return fmt::format(" + oclc_exchange_floats({})", items_ / target_.matrix_unit->lanes);
   }
 
-  // Groups share the terms of a tile: sizes are numbers then, see split_sums.h.
+  // Groups share the terms of a tile: sizes are numbers then, see split_k.h.
   bool shares_sums() const { return sm90a_ && sm90a_->line > 0 && view_.roles().shares > 1; }
 
   bool on_matrix_unit() const { return !sm90a_ && uses_matrix_unit(tiles_, target_); }

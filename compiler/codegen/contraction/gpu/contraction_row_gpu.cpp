@@ -10,7 +10,7 @@
 #include "compiler/codegen/text/scope.h"
 #include "compiler/codegen/text/template_text.h"
 #include "compiler/ir/division.h"
-#include "compiler/schedule/row_weights.h"
+#include "compiler/schedule/row_product.h"
 
 namespace oclc {
 namespace {

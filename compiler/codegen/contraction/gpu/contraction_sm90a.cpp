@@ -5,7 +5,7 @@ namespace oclc {
 TemplateValues gpu_values(std::string_view name, const TemplateValues& values) {
   return values_of(name, values,
                    {"contraction_gpu", "contraction_mma_gpu", "contraction_unit_gpu", "contraction_sm90a",
-                    "contraction_halves_sm90a", "contraction_rounded_sm90a"});
+                    "contraction_f16x2_sm90a", "contraction_f16_sm90a"});
 }
 
 namespace {

@@ -1,5 +1,5 @@
 // Contractions on the matrix units of NVIDIA's sm_90a: the templates contraction_sm90a.cl and
-// contraction_halves_sm90a.cl.
+// contraction_f16x2_sm90a.cl.
 #pragma once
 #include <string>
 

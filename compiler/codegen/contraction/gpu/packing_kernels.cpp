@@ -1,9 +1,9 @@
 // Kernels that lay out and pack the operands of products when the plan runs. They share launches with others
-// (side_by_side.h), so all work-items of a group make the same trips through their loops: where barriers stand behind a
+// (horizontal_fusion.h), so all work-items of a group make the same trips through their loops: where barriers stand behind a
 // condition, PoCL loses conditions within other loops (tests/platforms/pocl/condition_lost.c).
 #include <fmt/format.h>
 
-#include "compiler/codegen/contraction/gpu/packed_right.h"
+#include "compiler/codegen/contraction/gpu/pack_b.h"
 #include "compiler/codegen/text/kernel_text.h"
 #include "compiler/ir/division.h"
 #include "compiler/support/error.h"
@@ -29,6 +29,39 @@ void add_source(GeneratedKernel& g, const Kernel& kernel, const std::string& bod
                  "__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n  __local float {5}[{4}];\n"
                  "  {1}_tile({3}, (int)get_group_id(0), {5});\n}}\n",
                  g.local[0], g.name, parameter_list(kernel, true), argument_list(kernel), floats, array);
+}
+
+// The four numbers of an item as f16, or as f16 and their rests, to where the template reads them.
+std::string words_text(const HalvesLayout& layout) {
+  // The second pair of the four lies in the neighbouring piece. Columns of a part lie one after another, and so pass through
+  // local memory into whole lines.
+  std::string body = fmt::format(
+      "  const int first = column * {0} + (quad / 4 * 2 ^ row / 2 % 4) * 4 + quad % 4;\n"
+      "  const int second = column * {0} + ((quad / 4 * 2 ^ row / 2 % 4) ^ 1) * 4 + quad % 4;\n"
+      "  #pragma unroll\n"
+      "  for (int i = 0; i < 4; ++i) x[i] *= up;\n"
+      "  const uint pair = oclc_half_pair(x[0], x[1]), next = oclc_half_pair(x[2], x[3]);\n"
+      "  words[first] = pair;\n"
+      "  words[second] = next;\n",
+      kPitch);
+  if (layout.parts == 2)
+    body += fmt::format(
+        "  words[first + {0}] = oclc_half_pair_rest(x[0], x[1], pair);\n"
+        "  words[second + {0}] = oclc_half_pair_rest(x[2], x[3], next);\n",
+        kColumns * kPitch);
+  const int all_words = layout.parts * kColumns * kWords, words_at_once = kColumns * kQuads * 4;
+  body += fmt::format(
+      "  barrier(CLK_LOCAL_MEM_FENCE);\n"
+      "  __global uint* to = (__global uint*)image + (row - column) * {0};\n"
+      "  #pragma unroll\n"
+      "  for (int first_word = 0; first_word < {1}; first_word += {2}) {{\n"
+      "    const int i = first_word + item * 4, part = i / {3}, word = i % {3};\n"
+      "    const __local uint* from = words + part * {4} + word / {0} * {5} + word % {0};\n"
+      "    {7}*(__global uint4*)(to + part * {6} + word) = (uint4)(from[0], from[1], from[2], from[3]);\n"
+      "  }}\n",
+      kWords, all_words, words_at_once, kColumns * kWords, kColumns * kPitch, kPitch, layout.tile_columns * kWords,
+      all_words % words_at_once == 0 ? "" : fmt::format("if (i < {}) ", all_words));
+  return body;
 }
 
 }  // namespace
@@ -123,34 +156,7 @@ GeneratedKernel emit_pack_b(const ContractionView& view, const Choice& choice, c
       "  if (quad == 0) image[{7} + row] = as_float(exponent - (14u << 23));\n",
       kColumns, kQuads, kImages, layout.column_tiles(), layout.tile_columns, layout.steps(), layout.image_words(),
       layout.number_words());
-  // The second pair of the four lies in the neighbouring piece. Columns of a part lie one after another, and so pass through
-  // local memory into whole lines.
-  body += fmt::format(
-      "  const int first = column * {0} + (quad / 4 * 2 ^ row / 2 % 4) * 4 + quad % 4;\n"
-      "  const int second = column * {0} + ((quad / 4 * 2 ^ row / 2 % 4) ^ 1) * 4 + quad % 4;\n"
-      "  #pragma unroll\n"
-      "  for (int i = 0; i < 4; ++i) x[i] *= up;\n"
-      "  const uint pair = oclc_half_pair(x[0], x[1]), next = oclc_half_pair(x[2], x[3]);\n"
-      "  words[first] = pair;\n"
-      "  words[second] = next;\n",
-      kPitch);
-  if (layout.parts == 2)
-    body += fmt::format(
-        "  words[first + {0}] = oclc_half_pair_rest(x[0], x[1], pair);\n"
-        "  words[second + {0}] = oclc_half_pair_rest(x[2], x[3], next);\n",
-        kColumns * kPitch);
-  const int all_words = layout.parts * kColumns * kWords, words_at_once = kColumns * kQuads * 4;
-  body += fmt::format(
-      "  barrier(CLK_LOCAL_MEM_FENCE);\n"
-      "  __global uint* to = (__global uint*)image + (row - column) * {0};\n"
-      "  #pragma unroll\n"
-      "  for (int first_word = 0; first_word < {1}; first_word += {2}) {{\n"
-      "    const int i = first_word + item * 4, part = i / {3}, word = i % {3};\n"
-      "    const __local uint* from = words + part * {4} + word / {0} * {5} + word % {0};\n"
-      "    {7}*(__global uint4*)(to + part * {6} + word) = (uint4)(from[0], from[1], from[2], from[3]);\n"
-      "  }}\n",
-      kWords, all_words, words_at_once, kColumns * kWords, kColumns * kPitch, kPitch, layout.tile_columns * kWords,
-      all_words % words_at_once == 0 ? "" : fmt::format("if (i < {}) ", all_words));
+  body += words_text(layout);
   add_source(g, kernel, body, "", "sizes", kColumns * kQuads + layout.parts * kColumns * kPitch);
   return g;
 }

@@ -1,0 +1,187 @@
+#include "compiler/schedule/megakernel.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+
+#include "compiler/ir/division.h"
+#include "compiler/ir/typical.h"
+#include "compiler/kernels/merged_kernel.h"
+#include "compiler/schedule/small_gemm.h"
+#include "compiler/targets/costs.h"
+
+namespace oclc {
+namespace {
+
+// Every device takes 1024 bytes of arguments. A buffer is a pointer and an offset, a symbol one number; the counters' buffer
+// and the two numbers that choose the parts come on top.
+constexpr std::size_t kArgumentBytes = 1024, kBufferBytes = 16, kSymbolBytes = 8, kOwnBytes = 24;
+constexpr int kFewestGroups = 16;
+
+// Places of trips: what one line of counters holds, for plans that meet more cores than they were made for, and the part of
+// their trips for which cores may be idle.
+constexpr std::int64_t kMostPlaces = 14, kFewestPlaces = 4, kUnevenTrips = 8;
+
+// On a GPU: groups of a compute unit, and parts that a launch is worth, whose groups first note where everything lies.
+constexpr int kGroupsOfUnit = 2;
+constexpr std::size_t kFewestMegakernelParts = 6, kMostMegakernelParts = 64;
+
+// The packed copy of a constant has no more elements than this for each of its own: transforms of 3x3 filters, whole panels.
+constexpr std::int64_t kPackedGrowth = 8;
+
+// What the arguments of one launch are for.
+struct Arguments {
+  const Schedule& schedule;
+  std::set<int> buffers;
+  std::set<std::string> symbols;
+  std::size_t packed = 0;  // large copies of weights that code generation makes
+
+  // `inside` are buffers that the kernel hands on to others of its step.
+  void add(const Kernel& kernel, const std::set<int>& inside) {
+    for (const Operand& o : kernel.operands) {
+      if (inside.count(o.buffer) != 0) continue;
+      const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(o.buffer)];
+      if (kernel.contraction && buffer.kind == BufferKind::constant &&
+          static_cast<std::int64_t>(buffer.constant.bytes()) > kMostJoinedBytes / kPackedGrowth)
+        ++packed;
+      if (!joins_constants(schedule, o.buffer)) buffers.insert(o.buffer);
+    }
+    for (const std::string& s : kernel.model_symbols()) symbols.insert(s);
+  }
+  // One buffer more: the joined constants.
+  std::size_t bytes() const { return kOwnBytes + (buffers.size() + packed + 1) * kBufferBytes + symbols.size() * kSymbolBytes; }
+};
+
+// A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch. The few groups of a
+// stretch ask for less of memory at once than a launch does, but for sums.
+bool is_short(const Schedule& schedule, const Kernel& kernel, const Target& target) {
+  if (kernel.contraction) return small_gemm_tiles(kernel, target).has_value();
+  const bool simple = kernel.anchor == Anchor::pointwise || kernel.anchor == Anchor::reduce || kernel.anchor == Anchor::row;
+  const double seconds = target.launch_seconds * (kernel.anchor == Anchor::pointwise ? cost::kMegakernelPointwiseShare : 1);
+  // Sizes that are bound before a run are rarely 0; those that it finds may well be.
+  Substitution bound;
+  for (const Expr& e : schedule.symbols)
+    bound[*e.symbol_name()] = Expr::symbol(*e.symbol_name(), 1, std::max<std::int64_t>(e.upper(), 1));
+  const auto has_tiles = [&](const Axis& a) { return a.extent.substitute(bound).lower() >= 1; };
+  return simple && std::all_of(kernel.axes.begin(), kernel.axes.end(), has_tiles) &&
+         typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;
+}
+
+void gather(const Schedule& schedule, std::vector<Step>& list, const Target& target) {
+  std::vector<Step> all;
+  for (std::size_t i = 0; i < list.size();) {
+    const std::span<const Step> rest = std::span(list).subspan(i);
+    const std::size_t together = steps_of_launch(rest), stretch = together > 1 ? 0 : stretch_length(schedule, rest, target);
+    const std::size_t taken = std::max<std::size_t>({together, stretch, 1});
+    const auto begin = std::make_move_iterator(list.begin() + static_cast<std::ptrdiff_t>(i));
+    if (stretch > 1 || (stretch == 1 && list[i].is_loop())) {
+      Step launch;
+      launch.megakernel = true;
+      launch.body.assign(begin, begin + static_cast<std::ptrdiff_t>(taken));
+      for (Step& step : launch.body) step.beside = false;
+      all.push_back(std::move(launch));
+      // The kernel that the next step was to be beside is gathered.
+      if (i + taken < list.size()) list[i + taken].beside = false;
+    } else {
+      if (list[i].is_loop()) gather(schedule, list[i].body, target);
+      all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(taken));
+    }
+    i += taken;
+  }
+  list = std::move(all);
+}
+
+}  // namespace
+
+std::int64_t megakernel_groups(const Target& target) {
+  return !target.items_are_cores() ? kGroupsOfUnit * target.compute_units : std::max(kFewestGroups, target.compute_units);
+}
+
+std::int64_t places_of_trips(std::int64_t trips, const Target& target) {
+  const std::int64_t cores = target.compute_units, rounds = ceil_div(trips, cores);
+  if (cores < 2 || cores > kMostPlaces || rounds * cores > trips + trips / kUnevenTrips) return 0;
+  return std::min(trips, std::max(cores, kFewestPlaces));
+}
+
+Target one_core(Target target) {
+  target.flops /= target.compute_units;
+  target.bytes_per_second /= target.compute_units;
+  target.compute_units = 1;
+  return target;
+}
+
+bool joins_constants(const Schedule& schedule, int buffer) {
+  const Buffer& b = schedule.buffers[static_cast<std::size_t>(buffer)];
+  if (b.kind != BufferKind::constant || b.dtype == DType::string) return false;
+  const auto bytes = static_cast<std::int64_t>(b.constant.bytes());
+  if (bytes == 0 || bytes > kMostJoinedBytes) return false;
+  if (bytes <= kMostCopiedBytes) return true;
+  int readers = 0;
+  for (const Kernel& kernel : schedule.kernels) {
+    for (const Operand& o : kernel.operands) readers += o.buffer == buffer ? 1 : 0;
+  }
+  return readers == 1;
+}
+
+bool megakernel_loop(const Schedule& schedule, const Step& step) {
+  if (step.apart)
+    return std::all_of(step.body.begin(), step.body.end(), [&](const Step& loop) { return megakernel_loop(schedule, loop); });
+  if (!step.is_loop() || !step.condition.empty() || step.body.empty()) return false;
+  return std::all_of(step.body.begin(), step.body.end(), [&](const Step& inner) {
+    if (inner.kernel < 0) return false;
+    const std::vector<Axis>& axes = schedule.kernels[static_cast<std::size_t>(inner.kernel)].axes;
+    return std::none_of(axes.begin(), axes.end(), [&](const Axis& a) {
+      const auto symbols = a.extent.symbols();
+      return std::find(symbols.begin(), symbols.end(), step.counter) != symbols.end();
+    });
+  });
+}
+
+std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step) {
+  std::vector<const Kernel*> out;
+  const auto add = [&](const Step& one) { out.push_back(&schedule.kernels[static_cast<std::size_t>(one.kernel)]); };
+  if (step.kernel >= 0) add(step);
+  for (const Step& inner : step.body) {
+    if (inner.kernel >= 0) {
+      add(inner);
+      continue;
+    }
+    const auto more = kernels_of(schedule, inner);
+    out.insert(out.end(), more.begin(), more.end());
+  }
+  return out;
+}
+
+std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target) {
+  const bool groups = target.megakernel() == Megakernel::groups, able = target.megakernel() == Megakernel::cores;
+  Arguments arguments{schedule, {}, {}, 0};
+  const auto enough = [&](std::size_t n) { return groups && n < kFewestMegakernelParts ? std::min<std::size_t>(n, 1) : n; };
+  std::int64_t kernels = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool loop = able && megakernel_loop(schedule, list[i]), attention = able && list[i].attention;
+    if (list[i].kernel < 0 && !loop && !attention) return enough(i);
+    std::set<int> inside;
+    for (const Step& inner : list[i].body) {
+      if (attention && &inner != &list[i].body.back())
+        inside.merge(buffers_of(schedule.kernels[static_cast<std::size_t>(inner.kernel)], true));
+    }
+    const bool fits = !groups || is_short(schedule, *kernels_of(schedule, list[i]).front(), target);
+    if (i > 0 && !fits) return enough(i);
+    for (const Kernel* kernel : kernels_of(schedule, list[i])) {
+      arguments.add(*kernel, inside);
+      ++kernels;
+    }
+    if (i > 0 && (kernels > target.kernels_a_launch || (groups && i == kMostMegakernelParts))) return enough(i);
+    for (const std::string& s : list[i].trip.symbols()) arguments.symbols.insert(s);
+    if ((i > 0 && !able && !groups) || ((i > 0 || loop) && arguments.bytes() > kArgumentBytes)) return enough(i);
+    if (!fits) return 1;
+  }
+  return enough(list.size());
+}
+
+void megakernel(Schedule& schedule, const ScheduleContext& context) {
+  for (EntrySchedule& entry : schedule.entries) gather(schedule, entry.steps, context.target);
+}
+
+}  // namespace oclc
