@@ -20,6 +20,7 @@ if(TARGET oclc_compiler_library)
   # The C++ builder, layers and typed networks, with what their headers include; they need no other package's headers.
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/compiler DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp COMPONENT Development FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/frontends/cpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends COMPONENT Development FILES_MATCHING PATTERN "*.h")
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/frontends/op DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends COMPONENT Development FILES_MATCHING PATTERN "*.h")
   install(FILES ${PROJECT_SOURCE_DIR}/frontends/onnx/import.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends/onnx COMPONENT Development)
   install(FILES ${PROJECT_SOURCE_DIR}/runtime/package/writer.h ${PROJECT_SOURCE_DIR}/runtime/package/error.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/runtime/package COMPONENT Development)

@@ -56,6 +56,7 @@ GraphContext graph_context(const CompileOptions& options, const Target& target, 
   context.pipeline.joins_products = !target.items_are_cores() && context.runs("fuse");
   context.pipeline.separates_classes = target.items_are_cores() || target.has.wgmma;
   context.pipeline.lays_out_operands = lays_out_operands(options, target);
+  context.pipeline.multiplies_integers = target.multiplies_tiles() && target.precision.bf16_products > 1;
   context.recompute_bytes = options.recompute_bytes;
   context.mixed = options.mixed;
   context.states = module.states;
@@ -118,7 +119,8 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& given) {
   result.schedule = lower(*result.module, lower_options(options, target), options.report ? &result.fates : nullptr);
   if (options.stop_after == "kernels") return result;
   stage("schedule");
-  run_schedule_passes(result.schedule, schedule_passes(), schedule_context(options, target));
+  // Its passes estimate many products that do not come to be.
+  run_schedule_passes(result.schedule, schedule_passes(), schedule_context(options, without_questions(target)));
   choose_contractions(result.schedule, target, options.report ? &result.contractions : nullptr);
   if (options.stop_after == "schedule") return result;
   stage("codegen");

@@ -237,9 +237,11 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
     }
     if (!p.any_terms && t.chunk == steps) break;
   }
-  const double fma =
-      2 * static_cast<double>(p.groups * p.rows * p.columns * p.taps * p.inner) / (target.flops * cost::kAmxFmaPairs);
-  return best && tiles_gain(best->seconds, fma, target) ? best : std::nullopt;
+  return best;
+}
+
+double fma_pair_seconds(const AmxPairProduct& p, const Target& target) {
+  return 2 * static_cast<double>(p.groups * p.rows * p.columns * p.taps * p.inner) / (target.flops * cost::kAmxFmaPairs);
 }
 
 std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& target) {

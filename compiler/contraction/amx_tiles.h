@@ -90,8 +90,9 @@ struct AmxPairTiles {
   double seconds = 0;
 };
 
-// Nothing where tiles do not gain beside chunks of floats.
 std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& product, const Target& target);
+// Estimated time of chunks of floats for the same.
+double fma_pair_seconds(const AmxPairProduct& product, const Target& target);
 
 // Estimated time of fused multiply-adds for the same.
 double fma_seconds(const AmxProduct& product, const Target& target);

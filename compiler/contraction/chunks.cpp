@@ -43,9 +43,9 @@ class ChunkChooser {
   ChunkChooser(const Problem& problem, const std::optional<FmaTiles>& fma, const Target& target)
       : p_(problem), fma_(fma), target_(target) {}
 
-  std::optional<TimedChunks> run() {
+  std::optional<TimedChunks> run(bool if_few) {
     const bool enough = p_.m.typical >= kLeastRows && p_.n.typical >= kLeastColumns && (depth() >= kLeastTerms || !p_.k.known);
-    if (!enough || !chooses_copy_of_a() || !gains()) return std::nullopt;
+    if ((!enough && !if_few) || !chooses_copy_of_a() || !gains()) return std::nullopt;
     choose_copy_of_b();
     // Beside squares that are transposed, many rows share the copies of A too.
     tiles_.in_place = p_.a.row_step > 0 && p_.b.of_outputs.takes(target_.vector_width);
@@ -61,10 +61,9 @@ class ChunkChooser {
   }
 
   // A is a constant, whose tiles are packed one after another.
-  std::optional<TimedChunks> run_beside_panels() {
-    if (p_.m.typical < kLeastPanelRows || p_.n.typical < kLeastPanelColumns || depth() < kLeastPanelTerms ||
-        !p_.b.of_outputs.takes(target_.vector_width))
-      return std::nullopt;
+  std::optional<TimedChunks> run_beside_panels(bool if_few) {
+    const bool few = p_.m.typical < kLeastPanelRows || p_.n.typical < kLeastPanelColumns || depth() < kLeastPanelTerms;
+    if ((few && !if_few) || !p_.b.of_outputs.takes(target_.vector_width)) return std::nullopt;
     choose_copy_of_b();
     tiles_.constant_a = true;
     const std::int64_t inner = p_.k.typical;
@@ -221,17 +220,18 @@ double copy_cycles(const ContractionOperand& operand) {
   return cost::kChunkVectorCopy + cost::kChunkLoad * operand.elements + cost::kChunkOperation * operand.operations;
 }
 
-std::optional<TimedChunks> choose_chunks_beside_panels(const Problem& problem, const Target& target) {
-  return ChunkChooser(problem, std::nullopt, target).run_beside_panels();
+std::optional<TimedChunks> choose_chunks_beside_panels(const Problem& problem, const Target& target, bool if_few) {
+  return ChunkChooser(problem, std::nullopt, target).run_beside_panels(if_few);
 }
 
 std::int64_t longest_chain_of_chunk(const Target& target) {
   return target.has.tall_tiles ? kLongestChain : longest_chain(target);
 }
 
-std::optional<TimedChunks> choose_chunks(const Problem& problem, const std::optional<FmaTiles>& fma, const Target& target) {
+std::optional<TimedChunks> choose_chunks(const Problem& problem, const std::optional<FmaTiles>& fma, const Target& target,
+                                         bool if_few) {
   if (fma && problem.b.constant) return std::nullopt;
-  return ChunkChooser(problem, fma, target).run();
+  return ChunkChooser(problem, fma, target).run(if_few);
 }
 
 }  // namespace oclc

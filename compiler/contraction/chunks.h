@@ -20,8 +20,10 @@ struct TimedChunks {
 };
 
 // Beside a right operand of run time; nothing where `fma`, what else computes it (nothing: nothing does), is as fast.
-std::optional<TimedChunks> choose_chunks(const Problem& problem, const std::optional<FmaTiles>& fma, const Target& target);
+// `if_few`: also of few rows, columns or terms, which do not pay for the copies.
+std::optional<TimedChunks> choose_chunks(const Problem& problem, const std::optional<FmaTiles>& fma, const Target& target,
+                                         bool if_few = false);
 // Beside a left operand that is a constant; nothing for few rows, columns or terms, and where B's columns are no vectors.
-std::optional<TimedChunks> choose_chunks_beside_panels(const Problem& problem, const Target& target);
+std::optional<TimedChunks> choose_chunks_beside_panels(const Problem& problem, const Target& target, bool if_few = false);
 
 }  // namespace oclc

@@ -60,14 +60,18 @@ std::string_view refuse_few_rows(const Problem& p) {
   if (!p.b.in_place || p.b.guarded || p.b.stored != DType::f32 || p.taps != 1) return "B is not floats that are read in place";
   if (p.b.in_constant) return "B is a constant, which is packed";
   if (!p.m.known || !p.n.known) return "rows or columns are not known";
-  if (p.m.typical > kMostFewRows) return "many rows pay for a copy of B";
-  if (p.n.typical < kLeastWidth || p.k.typical < kLeastDepth) return "few columns or terms";
   if (!p.b.column_stride || !p.b.term_stride) return "B's rows or columns do not lie at equal distances";
   return {};
 }
 
-std::optional<FewRowsTiles> choose_rows(const Problem& p, const Target& target) {
-  if (!lies_by_rows(p, target)) return std::nullopt;
+std::string_view few_rows_lose(const Problem& p) {
+  if (p.m.typical > kMostFewRows) return "many rows pay for a copy of B";
+  if (p.n.typical < kLeastWidth || p.k.typical < kLeastDepth) return "few columns or terms";
+  return {};
+}
+
+std::optional<FewRowsTiles> choose_rows(const Problem& p, const Target& target, bool if_small) {
+  if (!lies_by_rows(p, target) && !(if_small && p.b.column_stride == 1)) return std::nullopt;
   const int width = target.vector_width;
   FewRowsTiles tiles = choose_tile(
       p.m.typical, target, [&](int vectors) { return vectors == 1 || p.n.typical % (std::int64_t{vectors} * width) == 0; });
@@ -75,11 +79,10 @@ std::optional<FewRowsTiles> choose_rows(const Problem& p, const Target& target) 
   return tiles;
 }
 
-std::optional<FewRowsTiles> choose_dots(const Problem& p, const Target& target) {
+std::optional<FewRowsTiles> choose_dots(const Problem& p, const Target& target, bool if_small) {
   const int width = target.vector_width;
-  if (lies_by_rows(p, target) || p.b.term_stride != 1 || right_bytes(p) < kLeastBytesByColumns || !p.k.known ||
-      p.k.typical % width != 0)
-    return std::nullopt;
+  const bool loses = lies_by_rows(p, target) || right_bytes(p) < kLeastBytesByColumns;
+  if ((loses && !if_small) || p.b.term_stride != 1 || !p.k.known || p.k.typical % width != 0) return std::nullopt;
   FewRowsTiles tiles = choose_tile(p.m.typical, target, [](int) { return true; });
   tiles.strip =
       strip_of(p, kSumBytes / (4 * padded_rows(p, tiles) * width), std::max<std::int64_t>(width, tiles.vectors), target);

@@ -10,10 +10,12 @@
 
 namespace oclc {
 
-// Why there are none; empty for few rows of such an operand that is large enough.
+// Why there are none; empty for such an operand.
 std::string_view refuse_few_rows(const Problem& problem);
-// Nothing where B's rows, or its columns, do not lie so.
-std::optional<FewRowsTiles> choose_rows(const Problem& problem, const Target& target);
-std::optional<FewRowsTiles> choose_dots(const Problem& problem, const Target& target);
+// Why they lose; empty for few rows of one that is large enough, of columns or terms.
+std::string_view few_rows_lose(const Problem& problem);
+// Nothing where B's rows, or its columns, do not lie so, or where it is small; `if_small`: there as well.
+std::optional<FewRowsTiles> choose_rows(const Problem& problem, const Target& target, bool if_small = false);
+std::optional<FewRowsTiles> choose_dots(const Problem& problem, const Target& target, bool if_small = false);
 
 }  // namespace oclc

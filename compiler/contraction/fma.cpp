@@ -22,9 +22,9 @@ class Chooser {
  public:
   Chooser(const Problem& problem, const Target& target) : p_(problem), target_(target) {}
 
-  std::optional<FmaTiles> run() {
+  std::optional<FmaTiles> run(std::optional<LocalCopy> copied) {
     tiles_ = best_tiles();
-    if (!choose_template()) return std::nullopt;
+    if (!(copied ? choose_template_of(*copied) : choose_template())) return std::nullopt;
     choice_.panel_width = panel_width();
     return choice_;
   }
@@ -68,6 +68,13 @@ class Chooser {
     }
     if (copy_a_by_rows()) return true;
     return a_in_place || copy_a() || row_pointers;
+  }
+
+  bool choose_template_of(LocalCopy copied) {
+    if (copied == LocalCopy::b) return !p_.b.constant && row_pointers_suffice() && p_.taps == 1 && copy_b();
+    if (!p_.b.constant && p_.b.unit_columns) fit_panel();
+    if (!p_.b.constant && !b_is_read_in_place()) return false;
+    return copied == LocalCopy::a ? copy_a_by_rows() || copy_a() : row_pointers_suffice();
   }
 
   // A's elements of a row and tap lie at a pointer and a step in k; a tap in the padding is one pointer to zeros.
@@ -266,6 +273,8 @@ class Chooser {
 
 }  // namespace
 
-std::optional<FmaTiles> choose_fma(const Problem& problem, const Target& target) { return Chooser(problem, target).run(); }
+std::optional<FmaTiles> choose_fma(const Problem& problem, const Target& target, std::optional<LocalCopy> copied) {
+  return Chooser(problem, target).run(copied);
+}
 
 }  // namespace oclc

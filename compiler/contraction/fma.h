@@ -8,7 +8,8 @@
 
 namespace oclc {
 
-// Nothing where none of them can read the operands.
-std::optional<FmaTiles> choose_fma(const Problem& problem, const Target& target);
+// Nothing where none of them can read the operands. `copied`: of the template that copies this operand.
+std::optional<FmaTiles> choose_fma(const Problem& problem, const Target& target,
+                                   std::optional<LocalCopy> copied = std::nullopt);
 
 }  // namespace oclc

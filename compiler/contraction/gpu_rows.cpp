@@ -1,6 +1,10 @@
 #include "compiler/contraction/gpu_rows.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "compiler/contraction/small_gemm.h"
+#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
@@ -38,10 +42,9 @@ StrategyId strategy_of(const GpuChoice& g, const Target& target) {
   return target.precision.products == Products::split ? StrategyId::wgmma_f16x2 : StrategyId::wgmma_f16;
 }
 
-}  // namespace
-
 GpuChoice choose_gpu(const Problem& p, const Target& target) {
   GpuChoice g;
+  g.products = target.precision.products;
   g.tiles = choose_gpu_tiles(p.product, target);
   // Elements that are loaded one by one come too slowly for matrix units.
   const Loads &a = p.a.loads, &b = p.b.loads;
@@ -63,9 +66,95 @@ GpuChoice choose_gpu(const Problem& p, const Target& target) {
   return g;
 }
 
+Target with_products(const Target& target, Products products) {
+  Target other = target;
+  other.precision.products = products;
+  return other;
+}
+
+GpuForm form_of(GpuChoice choice, const Target& target) {
+  const StrategyId strategy = strategy_of(choice, target);
+  return {strategy, std::move(choice)};
+}
+
+// Launches that read what another kernel rounds or packs for them, or that share sums, have the contract's products.
+bool may_be_more_exact(const Problem& p, const Target& target) {
+  return target.precision.products == Products::rounded && !p.b.packed_at_run_time && !p.pools && p.shares == 1;
+}
+
+// All tiles of sm_90a's units for a product, and those of other units and of none.
+void add_losers(const Problem& p, const Target& target, std::vector<GpuForm>& forms) {
+  const GpuChoice best = choose_gpu(p, target);
+  const Loads &a = p.a.loads, &b = p.b.loads;
+  const bool packed = a.is_copied && p.b.constant && p.b.stored == DType::f32,
+             loads_vectors = a.width > 1 && (b.width > 1 || p.b.constant);
+  const auto add = [&](GpuChoice choice) { forms.push_back(form_of(std::move(choice), target)); };
+  if (target.multiplies_groups() && (packed || loads_vectors) && !(best.sm90a && best.sm90a->line > 0)) {
+    const GpuProduct product = p.product.with([&](GpuProduct& q) { q.is_packed = packed; });
+    for (const Sm90aTiles& tiles : sm90a_candidates(product, target)) {
+      GpuChoice other = best;
+      other.sm90a = tiles;
+      other.tiles = tiles.portable;
+      other.seconds = sm90a_seconds(product, tiles, target);
+      add(other);
+    }
+  }
+  for (const Products products : {target.precision.products, Products::fma}) {
+    GpuChoice other;
+    other.products = products;
+    const Target on = with_products(target, products);
+    other.tiles = choose_gpu_tiles(p.product, on);
+    other.seconds = gpu_product_seconds(p.product, other.tiles, on);
+    forms.push_back(form_of(std::move(other), on));
+  }
+}
+
+bool is_same(const GpuChoice& a, const GpuChoice& b) {
+  const auto numbers = [](const GpuChoice& g) {
+    return std::tuple(g.products, g.tiles.rows, g.tiles.columns, g.tiles.depth, g.sm90a.has_value(),
+                      g.sm90a ? std::tuple(g.sm90a->halves, g.sm90a->warpgroups, g.sm90a->rows, g.sm90a->columns)
+                              : std::tuple(false, 0, 0, 0));
+  };
+  return numbers(a) == numbers(b);
+}
+
+}  // namespace
+
+std::vector<GpuForm> gpu_forms(const Problem& p, const Target& target, Losers losers) {
+  std::vector<GpuForm> forms{form_of(choose_gpu(p, target), target)};
+  const bool more_exact = may_be_more_exact(p, target);
+  const Target exact = with_products(target, Products::split);
+  if (more_exact) {
+    GpuForm other = form_of(choose_gpu(p, exact), exact);
+    // The estimate of rounded operands counts the stores of results.
+    if (other.choice.sm90a) other.choice.seconds += sm90a_store_seconds(p.product, *other.choice.sm90a, target);
+    const bool gains = other.choice.seconds < cost::kExactGain * forms[0].choice.seconds;
+    forms.insert(gains ? forms.begin() : forms.end(), std::move(other));
+  }
+  if (losers == Losers::refused || p.pools || p.shares > 1 || p.b.packed_at_run_time) return forms;
+  add_losers(p, target, forms);
+  if (more_exact) add_losers(p, exact, forms);
+  std::stable_sort(forms.begin() + 1, forms.end(),
+                   [](const GpuForm& a, const GpuForm& b) { return a.choice.seconds < b.choice.seconds; });
+  std::vector<GpuForm> apart;
+  for (GpuForm& form : forms)
+    if (std::none_of(apart.begin(), apart.end(), [&](const GpuForm& f) { return is_same(f.choice, form.choice); }))
+      apart.push_back(std::move(form));
+  return apart;
+}
+
 Planned plan_gpu(const StrategyCase& c, StrategyId strategy) {
-  if (strategy_of(*c.gpu, c.target) != strategy) return {{}, "the tiles of least estimated time are another row's"};
-  return {Choice{strategy, *c.gpu, c.gpu->seconds}, {}};
+  Planned plan;
+  plan.why_not = c.gpu[0].strategy == strategy ? "" : "the tiles of least estimated time are another row's";
+  for (const GpuForm& form : c.gpu) {
+    if (form.strategy != strategy) continue;
+    Choice choice{strategy, form.choice, form.choice.seconds};
+    if (plan.choice)
+      plan.others.push_back(std::move(choice));
+    else
+      plan.choice = std::move(choice);
+  }
+  return plan;
 }
 
 Planned plan_small_gemm(const StrategyCase& c, StrategyId strategy) {
@@ -84,6 +173,7 @@ Planned plan_pack_b(const StrategyCase& c, StrategyId strategy) {
   if (c.problem.asked != strategy) return {{}, kNotForAnother};
   const GpuProduct product = c.problem.product.with([](GpuProduct& p) { p.is_packed = p.scaled_steps = true; });
   GpuChoice g;
+  g.products = c.target.precision.products;
   g.tiles = choose_gpu_tiles(product, c.target);
   g.sm90a = choose_sm90a_tiles(product, g.tiles, c.target);
   if (!g.sm90a) return {{}, "no tiles read a packed operand"};

@@ -4,11 +4,12 @@
 
 namespace oclc {
 
-// The tiles of a GPU's launch: those of sm_90a's matrix units where these gain, and those of the text for other devices.
-GpuChoice choose_gpu(const Problem& problem, const Target& target);
+// The ways in which a GPU may compute a product, the best first: tiles of sm_90a's matrix units where these gain, with those of
+// the text for other devices. Under a contract of rounded products the more exact ones compete. `losers`: all others as well.
+std::vector<GpuForm> gpu_forms(const Problem& problem, const Target& target, Losers losers);
 
 Planned plan_small_gemm(const StrategyCase& c, StrategyId strategy);
-// A row for GPUs of the strategy that choose_gpu() comes to.
+// The first form of the row's strategy, and tiles of its others.
 Planned plan_gpu(const StrategyCase& c, StrategyId strategy);
 // Kernels that write an operand of another product as this wants it.
 Planned plan_pack_b(const StrategyCase& c, StrategyId strategy);

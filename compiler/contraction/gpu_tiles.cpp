@@ -104,7 +104,7 @@ GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target) {
   }
   if (!target.tuning) return best;
   const TunedChoice* tuned = find_tuned(
-      target, tuning_key("gpu_tiles", {product.groups, product.rows, product.columns, product.depth}), numbers_of(best));
+      target, {tuning_key("gpu_tiles", {product.groups, product.rows, product.columns, product.depth}), numbers_of(best)});
   for (const RatedTiles& candidate : kCandidates)
     if (tuned && *tuned == numbers_of(candidate.tiles) && has_room(candidate.tiles, target)) return candidate.tiles;
   return best;

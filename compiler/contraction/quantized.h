@@ -1,5 +1,5 @@
-// Products of few rows whose weights come from memory once a run, in 20 or 24 bits a number by blocks: template
-// contraction_quantized_cpu.cl.
+// Products of few rows whose weights come from memory once a run, in 20 or 24 bits a number by blocks, or in the 4 or 8 that
+// they have: templates contraction_quantized_cpu.cl and contraction_narrow_cpu.cl.
 #pragma once
 #include <optional>
 
@@ -8,6 +8,13 @@
 
 namespace oclc {
 
+// Of an element of the weights under such a strategy.
+constexpr int quantized_bits(StrategyId strategy) {
+  return strategy == StrategyId::quantized_4    ? 4
+         : strategy == StrategyId::quantized_8  ? 8
+         : strategy == StrategyId::quantized_20 ? 20
+                                                : 24;
+}
 // Whether weights can be stored so: constant floats that `fma` packs and reads in place, for few rows.
 bool can_quantize(const Problem& problem, const std::optional<FmaTiles>& fma);
 // Of all weights, as floats.

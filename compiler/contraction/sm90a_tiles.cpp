@@ -81,6 +81,26 @@ double sm90a_seconds(const GpuProduct& p, const Sm90aTiles& t, const Target& tar
   return mean_seconds(p, [&](const GpuProduct& size) { return seconds_of_size(size, t, target); });
 }
 
+double sm90a_store_seconds(const GpuProduct& product, const Sm90aTiles& t, const Target& target) {
+  const std::int64_t units = std::max(1, target.compute_units);
+  return mean_seconds(product, [&](const GpuProduct& p) {
+    const std::int64_t tiles = p.groups * ceil_div(p.rows, std::int64_t{t.tile_rows()}) * ceil_div(p.columns, t.columns);
+    return static_cast<double>(ceil_div(tiles, units)) * cost::kWgmmaKeptStoreSeconds * t.tile_rows() * t.columns;
+  });
+}
+
+std::vector<Sm90aTiles> sm90a_candidates(const GpuProduct& product, const Target& target) {
+  const std::span<const Sm90aTiles> rows =
+      keeps_sums(product, target) ? std::span<const Sm90aTiles>(kKeptCandidates) : kUnitCandidates;
+  std::vector<Sm90aTiles> list;
+  for (const Sm90aTiles& row : rows) {
+    if (row.halves != product.is_packed) continue;
+    list.push_back(row);
+    if (row.halves) list.back().stages = stages_of_halves(row, target.precision.products == Products::rounded);
+  }
+  return list;
+}
+
 std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const GpuTiles& rival, const Target& target) {
   if (!target.has.wgmma) return std::nullopt;
   std::optional<Sm90aTiles> best;
@@ -89,15 +109,11 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
   plain.matrix_unit = nullptr;
   double least = mean_seconds(
       product, [&](const GpuProduct& p) { return cost::kWgmmaStartSeconds + gpu_product_seconds(p, rival, plain); });
-  const std::span<const Sm90aTiles> candidates =
-      keeps_sums(product, target) ? std::span<const Sm90aTiles>(kKeptCandidates) : kUnitCandidates;
-  for (const Sm90aTiles& candidate : candidates) {
-    if (candidate.halves != product.is_packed) continue;
+  for (const Sm90aTiles& candidate : sm90a_candidates(product, target)) {
     const double time = sm90a_seconds(product, candidate, target);
     if (time >= least) continue;
     least = time;
     best = candidate;
-    if (best->halves) best->stages = stages_of_halves(*best, target.precision.products == Products::rounded);
   }
   return best;
 }

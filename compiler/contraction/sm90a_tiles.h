@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "compiler/contraction/gpu_tiles.h"
 
@@ -40,6 +41,10 @@ std::optional<Sm90aTiles> choose_sm90a_tiles(const GpuProduct& product, const Gp
 Sm90aTiles rounded_ahead(const Sm90aTiles& tiles, std::int64_t line, const GpuProduct& product,
                          std::optional<std::int64_t> rows, const Target& target);
 double sm90a_seconds(const GpuProduct& product, const Sm90aTiles& tiles, const Target& target);
+// Of that time, or beside it where sums are in work-items' registers, what storing the results takes.
+double sm90a_store_seconds(const GpuProduct& product, const Sm90aTiles& tiles, const Target& target);
+// All such tiles that there are for a product.
+std::vector<Sm90aTiles> sm90a_candidates(const GpuProduct& product, const Target& target);
 // The estimated time of a product by the better of the two, its operands loaded as vectors; with `more(size)` seconds of other
 // launches.
 double best_gpu_seconds(const GpuProduct& product, const Target& target,

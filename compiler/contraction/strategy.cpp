@@ -29,6 +29,10 @@ enum Order { kAsked, kTileUnits, kReadOnce, kTileChunks, kChunks, kWindow, kAllT
 
 using Id = StrategyId;
 constexpr Strategy kStrategies[] = {
+    {Id::quantized_4, "contraction_narrow_cpu", "weights of 4 bits and a scale a block", TargetNeeds::cpu_vectors, kAsked,
+     plan_quantized},
+    {Id::quantized_8, "contraction_narrow_cpu", "weights of 8 bits and a scale a block", TargetNeeds::cpu_vectors, kAsked,
+     plan_quantized},
     {Id::quantized_20, "contraction_quantized_cpu", "weights in 20 bits by blocks", TargetNeeds::cpu_vectors, kAsked,
      plan_quantized},
     {Id::quantized_24, "contraction_quantized_cpu", "weights in 24 bits by blocks", TargetNeeds::cpu_vectors, kAsked,
@@ -145,6 +149,8 @@ struct TilesText {
 
 bool is_better(const Candidate& a, const Candidate& b) {
   if (!a.choice || !b.choice) return a.choice.has_value() && !b.choice.has_value();
+  if (a.is_taken() != b.is_taken()) return a.is_taken();
+  if (!a.is_taken()) return a.choice->seconds < b.choice->seconds;
   if (a.strategy->order != b.strategy->order) return a.strategy->order < b.strategy->order;
   return a.choice->seconds < b.choice->seconds;
 }
@@ -165,18 +171,19 @@ const Strategy& row_of(StrategyId strategy) {
   return *found;
 }
 
-std::vector<Candidate> rank(const Problem& problem, const Target& target) {
-  StrategyCase c{problem, target, {}, {}, {}};
+std::vector<Candidate> rank(const Problem& problem, const Target& target, Losers losers) {
+  StrategyCase c{problem, target, losers, {}, {}, {}};
   if (refuse_target(TargetNeeds::cpu_vectors, target).empty()) {
     c.fma = choose_fma(problem, target);
     if (!asks_for_winograd(problem)) c.amx = amx_estimates(problem, target);
   }
-  if (refuse_target(TargetNeeds::gpu, target).empty()) c.gpu = choose_gpu(problem, target);
+  if (refuse_target(TargetNeeds::gpu, target).empty()) c.gpu = gpu_forms(problem, target, losers);
   std::vector<Candidate> all;
   for (const Strategy& row : kStrategies) {
     const std::string_view missing = refuse_target(row.needs, target);
     Planned plan = missing.empty() ? row.plan(c, row.id) : Planned{{}, missing};
-    all.push_back({&row, std::move(plan.choice), std::string(plan.why_not)});
+    if (losers == Losers::refused && !plan.why_not.empty()) plan.choice.reset();
+    all.push_back({&row, std::move(plan.choice), std::string(plan.why_not), std::move(plan.others)});
   }
   std::stable_sort(all.begin(), all.end(), is_better);
   return all;

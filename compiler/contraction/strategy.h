@@ -25,16 +25,22 @@ struct Choice {
 // What a target must have.
 enum class TargetNeeds { nothing, cpu_vectors, amx, gpu, wgmma };
 
-// What a row makes of a problem: a choice, or a sentence that says why not.
+// What a row makes of a problem: a choice, or a sentence that says why not; both where the choice is legal, and another is
+// taken by estimate.
 struct Planned {
   std::optional<Choice> choice;
   std::string_view why_not;
+  std::vector<Choice> others{};  // of other tiles, for the tuner
 };
+
+// Whether rows that lose by estimate plan a choice as well, for reports and for the tuner; compiling does without.
+enum class Losers { refused, planned };
 
 // What rows are asked about, with what several of them compare themselves with.
 struct StrategyCase {
   const Problem& problem;
   const Target& target;
+  Losers losers = Losers::refused;
   std::optional<FmaTiles> fma;  // fused multiply-adds on all terms at once; nothing where these cannot read the operands
   struct Amx {
     std::optional<AmxTiles> rows, limbs;
@@ -43,8 +49,8 @@ struct StrategyCase {
     double parts_seconds = 0, limbs_seconds = 0;    // the least of them, with that
     double fma_seconds = 0;
   };
-  std::optional<Amx> amx;  // of a constant right operand
-  std::optional<GpuChoice> gpu;
+  std::optional<Amx> amx;      // of a constant right operand
+  std::vector<GpuForm> gpu{};  // the best first
 };
 
 struct Strategy {
@@ -63,10 +69,12 @@ const Strategy& row_of(StrategyId strategy);
 struct Candidate {
   const Strategy* strategy = nullptr;
   std::optional<Choice> choice;
-  std::string why_not;  // where there is no choice
+  std::string why_not;           // where there is no choice, or where it loses
+  std::vector<Choice> others{};  // of other tiles, for the tuner
+  bool is_taken() const { return choice && why_not.empty(); }
 };
 
-// All rows, those with a choice before the others, the best first. Deterministic.
-std::vector<Candidate> rank(const Problem& problem, const Target& target);
+// All rows: those with a choice before those whose choice loses, and these before the others; the best first. Deterministic.
+std::vector<Candidate> rank(const Problem& problem, const Target& target, Losers losers = Losers::refused);
 
 }  // namespace oclc

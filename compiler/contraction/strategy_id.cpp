@@ -7,13 +7,15 @@ namespace oclc {
 namespace {
 
 // In the order of the enumeration.
-constexpr std::array<std::string_view, 35> kNames = {"gemm",
+constexpr std::array<std::string_view, 37> kNames = {"gemm",
                                                      "im2col",
                                                      "winograd",
                                                      "planes",
                                                      "conv_implicit",
                                                      "conv_winograd_2",
                                                      "conv_winograd_4",
+                                                     "quantized_4",
+                                                     "quantized_8",
                                                      "quantized_20",
                                                      "quantized_24",
                                                      "strassen",

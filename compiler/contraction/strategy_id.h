@@ -15,6 +15,8 @@ enum class StrategyId {
   // Asked for by a pass that knows the whole network: they take a share of the contract's error, or of a launch.
   winograd_2,
   winograd_4,
+  quantized_4,
+  quantized_8,
   quantized_20,
   quantized_24,
   strassen,

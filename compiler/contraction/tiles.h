@@ -4,6 +4,7 @@
 
 #include "compiler/contraction/amx_tiles.h"
 #include "compiler/contraction/sm90a_tiles.h"
+#include "compiler/contraction/strategy_id.h"
 #include "compiler/contraction/tiling.h"
 
 namespace oclc {
@@ -76,11 +77,19 @@ struct ShortTiles {
   double seconds = 0;
 };
 
-// On a GPU: tiles of the matrix units of sm_90a, if these gain, and those of the text for other devices.
+// On a GPU: tiles of the matrix units of sm_90a, if these gain, and those of the text for other devices. Its products are the
+// contract's or more exact ones.
 struct GpuChoice {
+  Products products = Products::split;
   GpuTiles tiles;
   std::optional<Sm90aTiles> sm90a;
   double seconds = 0;
+};
+
+// One of the ways in which a GPU may compute a product, and the row that it belongs to.
+struct GpuForm {
+  StrategyId strategy = StrategyId::simt;
+  GpuChoice choice;
 };
 
 }  // namespace oclc

@@ -100,7 +100,7 @@ ContractionTiles choose_tiles(const ContractionShape& s, const Target& target, i
   const ContractionTiles modelled = modelled_tiles(s, target, 1, max_rows, 1, most_vectors(target));
   if (!target.tuning) return modelled;
   const TunedChoice* c = find_tuned(
-      target, tuning_key("cpu_tiles", {s.groups, s.rows, s.columns, s.depth, s.row_bytes, max_rows}), numbers_of(modelled));
+      target, {tuning_key("cpu_tiles", {s.groups, s.rows, s.columns, s.depth, s.row_bytes, max_rows}), numbers_of(modelled)});
   const bool legal = c && c->size() == 5 && (*c)[0] >= 1 && (*c)[0] <= max_rows && (*c)[1] >= 1 &&
                      (*c)[1] <= most_vectors(target) && fits_registers((*c)[0], (*c)[1], target) && (*c)[2] >= 1 &&
                      (*c)[2] <= s.rows && (*c)[3] >= 1 && (*c)[3] <= s.columns;

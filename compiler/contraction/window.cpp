@@ -9,8 +9,6 @@
 namespace oclc {
 namespace {
 
-// Of more channels the rows of a tile are read where they lie.
-constexpr std::int64_t kMostChannels = 7;
 // Output rows of a work-item, if the image has several times as many.
 constexpr std::int64_t kRows = 2, kFewRows = 8;
 // The window stays in the first-level cache.
@@ -45,7 +43,7 @@ bool is_inside(const ImageAxis& axis) {
 
 std::string_view refuse_window(const Problem& p) {
   if (p.taps == 1) return "one tap";
-  if (!p.k.known || p.k.typical > kMostChannels || !p.n.known) return "many channels, or not known how many";
+  if (!p.k.known || !p.n.known) return "channels or features are not known";
   if (!p.window || p.a.stored != DType::f32 || p.b.stored != DType::f32) return "no window of an image of floats";
   if (!p.b.constant && !p.b.placed_taps) return "the weights' taps do not lie at equal distances";
   if (!is_inside(p.window->y) || !is_inside(p.window->x)) return "the image ends outside of its windows";

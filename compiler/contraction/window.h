@@ -8,6 +8,8 @@
 
 namespace oclc {
 
+// Of more channels the rows of a tile are read where they lie.
+inline constexpr std::int64_t kMostWindowChannels = 7;
 // Why a contraction is no such convolution; empty if it is.
 std::string_view refuse_window(const Problem& problem);
 // Nothing where no window of the image fits local memory, and where weights that are read in place would need padding.

@@ -25,6 +25,15 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
+Precision Precision::of_integers() const {
+  Precision exact = *this;
+  exact.contract = Contract::strict;
+  exact.bf16_products = 1;
+  exact.blocked_summation = false;
+  exact.error = 0;
+  return exact;
+}
+
 std::string_view name_of(Contract contract) { return kRows[static_cast<std::size_t>(contract)].name; }
 
 std::vector<std::string> contract_names() {

@@ -26,6 +26,8 @@ struct Precision {
 
   // Three products or six of parts may be products of integers of three bytes.
   bool allows_limbs() const { return bf16_products >= 3 && !blocked_summation; }
+  // Of products of integers that bfloat16 holds: one product is exact, and nothing else may round them.
+  Precision of_integers() const;
   // Algorithms that round otherwise than sums of products do, such as Winograd's.
   bool may_transform() const { return contract != Contract::strict; }
   // Weights and operands may be rounded within `error`.

@@ -102,7 +102,9 @@ std::string Kernel::text() const {
     out += fmt::format("  {}[{}] = %{}{}\n", operands[static_cast<std::size_t>(s.operand)].name, s.index.text(), s.value,
                        s.guard.empty() ? "" : " if " + guard_text(s.guard));
   }
-  if (contraction) out += fmt::format("  {}: %{} x %{}\n", name_of(contraction->asked), contraction->a, contraction->b);
+  if (contraction)
+    out += fmt::format("  {}{}: %{} x %{}\n", name_of(contraction->asked), contraction->integers ? " of integers" : "",
+                       contraction->a, contraction->b);
   if (contraction && contraction->shares > 1) out += fmt::format("  terms shared by {} work-groups\n", contraction->shares);
   if (contraction && contraction->choice) out += fmt::format("  by {}\n", contraction->choice->text());
   if (contraction && !contraction->windows.empty())

@@ -89,6 +89,8 @@ struct Contraction {
   // What a pass made of the product, or asks for; the strategy itself is chosen last, see contraction/strategy.h.
   StrategyId asked = StrategyId::gemm;
   std::optional<Choice> choice;
+  // Both factors are integers of at most 256, which bfloat16 holds.
+  bool integers = false;
   // So many work-groups share the terms of a tile, where code generation has a template for it; see split_k.h.
   std::int64_t shares = 1;
   // By axes of `m`, unless empty: lengths of windows that do not overlap. Of the results of each the largest is stored, at the

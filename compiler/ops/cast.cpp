@@ -16,9 +16,24 @@ std::vector<TensorType> infer(const Node& node) {
   return {{dtype, x.shape}};
 }
 
+// Weights of 8 bits as floats: there are many of them.
+template <class Number>
+void widen(const HostTensor& x, HostTensor& result) {
+  const auto* from = reinterpret_cast<const Number*>(x.data());
+  auto* to = reinterpret_cast<float*>(result.mutable_data());
+  for (std::int64_t i = 0; i < x.elements(); ++i) to[i] = static_cast<float>(from[i]);
+}
+
 std::vector<HostTensor> eval_cast(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
   const HostTensor& x = inputs[0];
   HostTensor result(node.get<DType>("dtype"), x.shape());
+  if (result.dtype() == DType::f32 && (x.dtype() == DType::i8 || x.dtype() == DType::u8)) {
+    if (x.dtype() == DType::i8)
+      widen<std::int8_t>(x, result);
+    else
+      widen<std::uint8_t>(x, result);
+    return {std::move(result)};
+  }
   const auto real = [](DType dtype) { return is_float(dtype) || is_narrow_float(dtype); };
   const bool through_double = real(x.dtype()) || real(result.dtype());
   for (std::int64_t i = 0; i < x.elements(); ++i) {

@@ -71,7 +71,9 @@ Cost conv_cost(const Node& node) {
 constexpr OpDef kContractionOps[] = {
     {.name = "matmul",
      .kind = OpKind::contraction,
-     .formula = "y[.., m, n] = sum over k of a[.., m, k] * b[.., k, n]; trans_a, trans_b swap an operand's last two axes",
+     .formula =
+         "y[.., m, n] = sum over k of a[.., m, k] * b[.., k, n]; trans_a, trans_b swap an operand's last two axes; integers: "
+         "the floats are integers of at most 256",
      .min_inputs = 2,
      .max_inputs = 2,
      .infer = infer_matmul,
@@ -81,7 +83,8 @@ constexpr OpDef kContractionOps[] = {
     {.name = "conv",
      .kind = OpKind::contraction,
      .formula =
-         "y[n, o, p] = bias[o] + sum over c, k of x[n, c, p * stride - pad + k * dilation] * w[o, c, k] within the group of o",
+         "y[n, o, p] = bias[o] + sum over c, k of x[n, c, p * stride - pad + k * dilation] * w[o, c, k] within the group of o; "
+         "integers as of matmul",
      .min_inputs = 2,
      .max_inputs = 3,
      .infer = infer_conv,

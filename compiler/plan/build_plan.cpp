@@ -8,6 +8,7 @@
 #include "compiler/ir/strings.h"
 #include "compiler/ops/builder.h"
 #include "compiler/plan/launch_tables.h"
+#include "compiler/plan/quantized_parts.h"
 #include "compiler/support/error.h"
 #include "plan_generated.h"
 
@@ -205,7 +206,7 @@ class PlanBuilder {
     std::uint64_t begin = 0, end = 0;
     for (const int piece : pieces) {
       auto tensor = std::make_shared<HostTensor>(buffers_[static_cast<std::size_t>(piece)].constant);
-      const std::uint64_t at = plan_.constants.add({tensor->data(), tensor->bytes()});
+      const std::uint64_t at = plan_.constants.add({tensor->data(), tensor->bytes()}, quantized_parts(*tensor));
       if (lives_.of(piece).first < 0) places[static_cast<std::size_t>(piece)] = at;  // else it has a copy of its own
       if (piece == pieces.front()) begin = end = at;
       OCLC_CHECK(at == end, "joined constants lie one after another");
@@ -228,7 +229,7 @@ class PlanBuilder {
       } else if ((buffer.kind == BufferKind::constant && lives_.of(static_cast<int>(i)).first >= 0) ||
                  initial != initial_.end()) {
         auto tensor = std::make_shared<HostTensor>(initial != initial_.end() ? *initial->second : buffer.constant);
-        places[i] = plan_.constants.add({tensor->data(), tensor->bytes()});
+        places[i] = plan_.constants.add({tensor->data(), tensor->bytes()}, quantized_parts(*tensor));
         plan_.owned.push_back(std::move(tensor));
       }
     }

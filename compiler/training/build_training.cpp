@@ -280,6 +280,7 @@ class TrainingBuilder {
       Value* norm = b.sqrt(b.reduce("reduce_sum", b.reduce("reduce_sum", padded, {1}, false), {0}, false));
       g = b.mul(g, b.min(b.div(b.scalar(kTrainedType, limit), b.add(norm, 1e-6)), b.scalar(kTrainedType, 1)));
     }
+    if (options_.optimizer.get("maximize", 0) != 0) g = b.unary("neg", g);
     return g;
   }
 

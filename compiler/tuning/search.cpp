@@ -44,23 +44,22 @@ class Search {
       return result_;
     }
     result_.modelled_seconds = best_ = first.seconds;
+    result_.estimated_seconds = first.estimated_seconds();
     report();
     Measurement now = first;
-    const auto strategy =
-        std::find_if(now.asked.begin(), now.asked.end(), [](const auto& a) { return is_of(a.first, "conv_"); });
-    if (strategy != now.asked.end()) {
-      const auto [key, modelled] = *strategy;
-      try_all({key, modelled, first.seconds, true, {}}, strategies(key));
-      if (const auto chosen = choices_.choices.find(key);
-          chosen != choices_.choices.end() && chosen->second != modelled && !spent())
-        now = measure_(job_, choices_, kHopeless * best_);
-    }
-    for (const auto& [key, modelled] : now.asked) {
-      if (is_of(key, "conv_")) continue;
-      // With another strategy than the model's its tiles have a time of their own.
-      try_all({key, modelled, now.note.empty() ? now.seconds : first.seconds, true, {}}, tiles(key));
+    // Each decides what is asked next: other rows have tiles of their own, and those a time of their own.
+    for (const std::string_view kind : {"conv_", "row_", ""}) {
+      for (const TunedQuestion& question : std::vector<TunedQuestion>(now.asked)) {
+        const bool is_now =
+            kind.empty() ? !is_of(question.key, "conv_") && !is_of(question.key, "row_") : is_of(question.key, kind);
+        if (is_now) try_all({question.key, question.modelled, now.seconds, true, {}}, choices_for(question));
+      }
+      if (kind.empty() || choices_.choices.empty() || spent()) continue;
+      Measurement next = measure_(job_, choices_, kHopeless * best_);
+      if (next.note.empty()) now = std::move(next);
     }
     result_.best_seconds = best_;
+    time_again();
     for (const auto& [key, choice] : choices_.choices)
       result_.best += fmt::format("{}{}: {}", result_.best.empty() ? "" : "; ", key, choice_text(choice));
     return result_;
@@ -70,6 +69,22 @@ class Search {
   bool spent() const {
     const double elapsed = std::chrono::duration<double>(Clock::now() - begin_).count();
     return elapsed > options_.budget_seconds || result_.trials >= options_.trials;
+  }
+
+  void time_again() {
+    if (options_.rounds == 0 || !options_.forget || choices_.choices.empty()) return;
+    double modelled = INFINITY, best = INFINITY;
+    for (int i = 0; i < options_.rounds; ++i) {
+      for (const bool is_best : {true, false}) {
+        options_.forget();
+        const Measurement m = measure_(job_, is_best ? choices_ : Tuning(), INFINITY);
+        double& least = is_best ? best : modelled;
+        if (m.note.empty()) least = std::min(least, m.seconds);
+      }
+    }
+    if (!std::isfinite(modelled) || !std::isfinite(best)) return;
+    result_.modelled_seconds = modelled;
+    result_.best_seconds = std::min(best, modelled);
   }
 
   void report() {
@@ -95,6 +110,16 @@ class Search {
     return strategy_choices(**conv, options_.convolution, key.ends_with(" 4"));
   }
 
+  std::vector<TunedChoice> choices_for(const TunedQuestion& question) const {
+    if (!question.others.empty()) return question.others;
+    std::vector<TunedChoice> list = is_of(question.key, "conv_") ? strategies(question.key) : tiles(question.key);
+    std::stable_sort(list.begin(), list.end(), [&](const TunedChoice& a, const TunedChoice& b) {
+      return distance(a, question.modelled) < distance(b, question.modelled);
+    });
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return list;
+  }
+
   std::vector<TunedChoice> tiles(const std::string& key) const {
     const Target& target = options_.convolution.target;
     if (is_of(key, "gpu_tiles ")) return gpu_tile_choices(target);
@@ -104,16 +129,13 @@ class Search {
     return tile_choices({s[0], s[1], s[2], s[3], s[4]}, target, static_cast<int>(s[5]));
   }
 
-  // The best of `list` becomes the choice for the key of `model`, the cost model's. Those near to that come first. A question
-  // whose answers all come to one plan decides nothing here, though it may in another operator with the same key: its trials
-  // are not kept.
-  void try_all(const Trial& model, std::vector<TunedChoice> list) {
+  // The best of `list`, the likeliest first, becomes the choice for the key of `model`, the cost model's. A question whose
+  // answers all come to one plan decides nothing here, though it may in another operator with the same key: its trials are not
+  // kept.
+  void try_all(const Trial& model, const std::vector<TunedChoice>& list) {
     const std::string& key = model.key;
     const TunedChoice& modelled = model.choice;
     bool decides = false, tried = false;
-    std::stable_sort(list.begin(), list.end(),
-                     [&](const TunedChoice& a, const TunedChoice& b) { return distance(a, modelled) < distance(b, modelled); });
-    list.erase(std::unique(list.begin(), list.end()), list.end());
     progress_now_.planned = progress_now_.trial + static_cast<int>(list.size());
     for (const TunedChoice& choice : list) {
       ++progress_now_.trial;
@@ -163,6 +185,12 @@ class Search {
 };
 
 }  // namespace
+
+double Measurement::estimated_seconds() const {
+  double sum = 0;
+  for (const TunedQuestion& question : asked) sum += question.seconds;
+  return sum;
+}
 
 JobResult search(const TuningJob& job, const TuningOptions& options, const std::vector<Trial>& known, const Measure& measure,
                  const std::function<void(const Trial&)>& keep, const std::function<void(const TuningProgress&)>& progress) {

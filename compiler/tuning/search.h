@@ -32,7 +32,9 @@ struct Measurement {
   double span_seconds = 0;  // from the first launch's start to the last one's end, the shortest run
   std::string note;         // see Trial
   bool repeated = false;    // the plan is one of this job that was timed before: these are its seconds
-  std::vector<std::pair<std::string, TunedChoice>> asked;  // keys, and what the cost models would take
+  std::vector<TunedQuestion> asked;
+  // Of the contractions' rows, by estimate; 0: none was asked for.
+  double estimated_seconds() const;
 };
 // What a job takes with these choices. A run that takes longer than `give_up_seconds` need not be repeated.
 using Measure = std::function<Measurement(const TuningJob& job, const Tuning& choices, double give_up_seconds)>;
@@ -41,6 +43,10 @@ struct TuningOptions {
   ConvolutionOptions convolution;  // with the target
   double budget_seconds = 60;      // of a job; at least the cost model's choice is timed
   int trials = 1000;               // of a job, at most
+  // Times the cost model's choices and the best ones so often again, in turn, after `forget` made plans new: what is found
+  // among many looks faster than it is.
+  int rounds = 0;
+  std::function<void()> forget{};
 };
 
 struct TuningProgress {
@@ -51,6 +57,7 @@ struct TuningProgress {
 };
 
 struct JobResult {
+  double estimated_seconds = 0;                   // of the contraction, by the cost model; 0: not known
   double modelled_seconds = 0, best_seconds = 0;  // 0: nothing could be timed
   int trials = 0, known = 0, refused = 0;         // timed now, found in the database, wrong or impossible
   std::string best;                               // "cpu_tiles 1 64 1000 512 ..: 6 4 1 1 1"

@@ -167,6 +167,22 @@ Tensor Network::parameter(std::string_view name, const Ints& shape) {
   return {this, value};
 }
 
+std::vector<Tensor> Network::call_all(std::string_view name, const std::vector<Tensor>& inputs, const Attributes& attributes) {
+  const custom::CustomOp* op = ops_.find(name);
+  if (!op)
+    throw CompileError({.stage = "network",
+                        .node = path(),
+                        .op = "call",
+                        .wanted = fmt::format("an operator that was added ({})", fmt::join(ops_.names(), ", ")),
+                        .found = fmt::format("'{}'", name),
+                        .advice = did_you_mean(name, ops_.names())});
+  std::vector<Value*> values;
+  for (const Tensor& tensor : inputs) values.push_back(tensor ? operand(name, tensor).value() : nullptr);
+  std::vector<Tensor> results;
+  for (Value* value : custom::build(builder_, *op, values, attributes)) results.emplace_back(this, value);
+  return results;
+}
+
 Tensor Network::constant(HostTensor tensor) { return {this, builder_.constant(std::move(tensor))}; }
 
 Tensor Network::scalar(DType dtype, double value) { return {this, builder_.scalar(dtype, value)}; }

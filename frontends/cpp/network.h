@@ -15,6 +15,7 @@
 
 #include "compiler/ops/builder.h"
 #include "frontends/cpp/parameters.h"
+#include "frontends/op/custom_op.h"
 
 namespace oclc::nn {
 
@@ -76,6 +77,16 @@ class Network {
   Tensor scalar(DType dtype, double value);
   Tensor tensor(Value* value) { return {this, value}; }
 
+  // Operators of files, which call() finds by name: net.add_ops(load_ops("swoosh.cl")). CompileError if there is one of the
+  // name.
+  void add_ops(CustomOps ops) { ops_.add(std::move(ops)); }
+  // All outputs of the operator, and the first. An empty tensor is an optional input that is left out; attributes that are left
+  // out have their defaults.
+  std::vector<Tensor> call_all(std::string_view op, const std::vector<Tensor>& inputs, const Attributes& attributes = {});
+  Tensor call(std::string_view op, const std::vector<Tensor>& inputs, const Attributes& attributes = {}) {
+    return call_all(op, inputs, attributes).at(0);
+  }
+
   // `tensor`; CompileError naming the open scopes and `op` if it is empty or of another network.
   const Tensor& operand(std::string_view op, const Tensor& tensor) const;
 
@@ -107,6 +118,7 @@ class Network {
   Use use_;
   Builder builder_;
   std::string path_;
+  CustomOps ops_;
   std::map<std::string, Value*, std::less<>> made_;
 };
 

@@ -137,6 +137,8 @@ class OpContext {
   std::vector<double> reals_of(std::size_t i, std::string_view what) const;
   // Input `i` if it is known when compiling.
   std::optional<HostTensor> known(std::size_t i) const { return host_.known(input(i)); }
+  // The value, if it is.
+  std::optional<HostTensor> known_value(const Value* value) const { return host_.known(value); }
   // A one-element floating-point or integer input known when compiling.
   double number(std::size_t i, std::string_view what) const;
 

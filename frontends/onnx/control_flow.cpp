@@ -78,7 +78,7 @@ GraphProto& Lowering::body_of(OpContext& c, const NodeProto& node, std::string_v
 std::vector<Value*> Lowering::expand(OpContext& c, GraphProto& body, const std::vector<Value*>& inputs, Scope& inner,
                                      const std::string& prefix) {
   c.count_made(1 + body.node_size());
-  require_supported(op_uses(model_, body, *call_->opsets, true, false));
+  require_supported(op_uses(model_, body, *call_->opsets, true, false, ops_.get()));
   add_constants(body, inner);
   for (std::size_t i = 0; i < inputs.size(); ++i) inner.values[body.input(static_cast<int>(i)).name()] = inputs[i];
   Call next = *call_;

@@ -178,7 +178,7 @@ std::vector<OpUse> uses_of(oclc_onnx::ModelProto& model, const std::optional<std
                            const ImportOptions& options) {
   ExternalFiles files(data_folder(base, options), options);
   const CheckedModel checked = check_model(model, options, files);
-  return op_uses(checked, *model.mutable_graph(), checked.opsets, false, true);
+  return op_uses(checked, *model.mutable_graph(), checked.opsets, false, true, options.ops.get());
 }
 
 std::unique_ptr<oclc_onnx::ModelProto> parse_file(const std::filesystem::path& file, const ImportOptions& options) {

@@ -17,6 +17,8 @@
 
 namespace oclc {
 
+class CustomOps;
+
 inline constexpr int kOldestOpset = 1;
 inline constexpr int kNewestOpset = 28;
 inline constexpr int kNewestIrVersion = 14;
@@ -56,6 +58,8 @@ struct ImportOptions {
   // Number of elements of the sequences among the inputs, by name; -1: an optional input is empty (which others are not). The
   // elements are inputs named x.0, x.1, ..; `shapes` may give their shapes.
   std::map<std::string, std::int64_t> lengths;
+  // Operators that the user brings, by the domain and name of their nodes; null: none. Functions of the model come before them.
+  std::shared_ptr<const CustomOps> ops;
 };
 
 std::unique_ptr<Module> import_onnx(const std::filesystem::path& file, const ImportOptions& options = {});

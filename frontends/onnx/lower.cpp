@@ -14,6 +14,7 @@
 #include "frontends/onnx/op_uses.h"
 #include "frontends/onnx/order.h"
 #include "frontends/onnx/table.h"
+#include "frontends/op/custom_op.h"
 
 namespace oclc::onnx {
 
@@ -37,6 +38,7 @@ Lowering::Lowering(const CheckedModel& model, TensorStore& tensors, const Import
       warn_(options.warn),
       input_value_(options.input_value),
       ask_for_trips_(options.ask_for_trips),
+      ops_(options.ops),
       states_(states),
       suggested_(suggested),
       out_(std::make_unique<Graph>()),
@@ -45,7 +47,7 @@ Lowering::Lowering(const CheckedModel& model, TensorStore& tensors, const Import
 }
 
 std::unique_ptr<Graph> Lowering::run(GraphProto& graph, const Inputs& inputs) {
-  require_supported(op_uses(model_, graph, model_.opsets, true, false));
+  require_supported(op_uses(model_, graph, model_.opsets, true, false, ops_.get()));
   Call main;
   main.opsets = &model_.opsets;
   call_ = &main;
@@ -209,6 +211,8 @@ void Lowering::node(NodeProto& node, int index, Scope& scope) {
   if (const Control read = control_of(node)) return control(read, node, std::move(inputs), label, opset, scope);
   if (is_gradient(node)) return differentiate(node, inputs, label, opset, scope);
   const OpRow* row = find_row(op_label(node), opset);
+  const custom::CustomOp* own = !row && ops_ ? ops_->find(op_label(node)) : nullptr;
+  if (own) return custom_op(*own, node, std::move(inputs), label, opset, scope);
   OCLC_CHECK(row != nullptr, "operator was found to be supported");
   builder_->set_source(label);
   OpContext context(*this, *builder_, *row, node, std::move(inputs), label, opset);

@@ -18,6 +18,13 @@
 #include "frontends/onnx/model.h"
 #include "frontends/onnx/tensors.h"
 
+namespace oclc {
+class CustomOps;
+namespace custom {
+struct CustomOp;
+}
+}  // namespace oclc
+
 namespace oclc::onnx {
 
 // The body of a loop in the making. Values of the graph around it that the body uses become its operands.
@@ -85,6 +92,9 @@ class Lowering : public OpHost {
             Scope& scope);
   void differentiate(oclc_onnx::NodeProto& node, const std::vector<Value*>& inputs, const std::string& label,
                      std::int64_t opset, Scope& scope);
+  // custom.cpp
+  void custom_op(const custom::CustomOp& op, const oclc_onnx::NodeProto& node, std::vector<Value*> inputs,
+                 const std::string& label, std::int64_t opset, Scope& scope);
   static Outputs read(OpContext& context, const OpRow& row);
   static void bind(const oclc_onnx::NodeProto& node, const Outputs& outputs, const OpContext& context, Scope& scope);
 
@@ -120,6 +130,7 @@ class Lowering : public OpHost {
   const std::function<void(const std::string&)>& warn_;
   const std::function<std::optional<HostTensor>(const std::string&)>& input_value_;
   bool ask_for_trips_;
+  std::shared_ptr<const CustomOps> ops_;
   std::vector<StateVariable>* states_;
   Suggestions& suggested_;
   std::unique_ptr<Graph> out_;

@@ -9,6 +9,7 @@
 #include "frontends/onnx/fail.h"
 #include "frontends/onnx/order.h"
 #include "frontends/onnx/table.h"
+#include "frontends/op/custom_op.h"
 
 namespace oclc::onnx {
 namespace {
@@ -20,8 +21,8 @@ constexpr std::size_t kNamesShown = 3;
 
 class Collector {
  public:
-  Collector(const CheckedModel& model, bool only_needed, bool branches)
-      : model_(model), only_needed_(only_needed), branches_(branches) {}
+  Collector(const CheckedModel& model, bool only_needed, bool branches, const CustomOps* own)
+      : model_(model), only_needed_(only_needed), branches_(branches), own_(own) {}
 
   void graph(GraphProto& graph, const Opsets& opsets) {
     const Schedule& needed = model_.schedules.at(&graph);
@@ -57,7 +58,7 @@ class Collector {
     use.op = node.op_type();
     use.opset = version == opsets.end() ? 0 : version->second;
     const std::string op = op_label(node);
-    use.supported = is_control(node) || is_gradient(node) || find_row(op, use.opset) != nullptr;
+    use.supported = is_control(node) || is_gradient(node) || find_row(op, use.opset) != nullptr || (own_ && own_->find(op));
     ++use.count;
     if (use.first_nodes.size() < kNamesShown) use.first_nodes.push_back(node_label(node, index));
     if (!branches_) return;
@@ -66,15 +67,16 @@ class Collector {
 
   const CheckedModel& model_;
   bool only_needed_, branches_;
+  const CustomOps* own_;
   std::map<std::pair<std::string, std::string>, OpUse> uses_;
   std::set<const Function*> seen_;
 };
 
 }  // namespace
 
-std::vector<OpUse> op_uses(const CheckedModel& model, GraphProto& graph, const Opsets& opsets, bool only_needed,
-                           bool branches) {
-  Collector collector(model, only_needed, branches);
+std::vector<OpUse> op_uses(const CheckedModel& model, GraphProto& graph, const Opsets& opsets, bool only_needed, bool branches,
+                           const CustomOps* own) {
+  Collector collector(model, only_needed, branches, own);
   collector.graph(graph, opsets);
   return collector.result();
 }
@@ -90,6 +92,9 @@ void require_supported(const std::vector<OpUse>& uses) {
     if (use.domain == "com.microsoft.nchwc" && advice.find("EXTENDED") == std::string::npos)
       advice +=
           "; ONNX Runtime laid the model out for the machine that it was saved on: save it at ORT_ENABLE_EXTENDED or below";
+    const bool others = !use.domain.empty() && !use.domain.starts_with("com.microsoft") && !use.domain.starts_with("ai.onnx");
+    if (others && advice.find("--op") == std::string::npos)
+      advice += "; `--op FILE` gives what an operator outside of ONNX computes (`oclc new-op` writes such a file)";
     std::string names;
     for (const std::string& name : use.first_nodes) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", printable(name));
     if (use.count > static_cast<std::int64_t>(use.first_nodes.size())) names += ", ...";

@@ -117,7 +117,8 @@ Outputs qlinear_average_pooling(OpContext& c) {
   Value* x = dequantized(c, c.input(0), scalar(1), scalar(2));
   c.set_input(0, last ? channels_second(c, x) : x);
   Value* y = average_pooling(c).at(0);
-  return {quantized(c, last ? channels_last(c, y) : y, scalar(3), scalar(4), dtype)};
+  // ONNX Runtime adds the zero point before it rounds.
+  return {quantized(c, last ? channels_last(c, y) : y, scalar(3), scalar(4), dtype, true)};
 }
 
 // (sum of |x|^p over the window)^(1/p), by the average over all of the window.

@@ -5,12 +5,19 @@
 #include <map>
 
 #include "frontends/onnx/table.h"
+#include "frontends/op/product.h"
 
 namespace oclc::onnx {
 namespace {
 
-// Letters of one operand; the axes that "..." stands for are the digits before '9', right-aligned: '8' is the last of them.
-using Letters = std::string;
+using custom::arranged;
+using custom::holds;
+using custom::Lettered;
+using custom::Letters;
+using custom::product_of;
+using custom::summed;
+
+// Letters of operands; the axes that "..." stands for are the digits up to '9', right-aligned: '9' is the last of them.
 
 struct Equation {
   std::vector<Letters> operands;
@@ -71,16 +78,8 @@ Equation parse_equation(OpContext& c) {
   return e;
 }
 
-struct Operand {
-  Value* value;
-  Letters letters;
-};
-
-std::size_t place(const Letters& letters, char letter) { return letters.find(letter); }
-bool holds(const Letters& letters, char letter) { return letters.find(letter) != Letters::npos; }
-
 // Axes that have one letter become their diagonal.
-Operand without_repeats(OpContext& c, Operand x) {
+Lettered without_repeats(OpContext& c, Lettered x) {
   for (std::size_t i = 0; i < x.letters.size(); ++i) {
     const std::size_t j = x.letters.find(x.letters[i], i + 1);
     if (j == Letters::npos) continue;
@@ -99,77 +98,6 @@ Operand without_repeats(OpContext& c, Operand x) {
   return x;
 }
 
-// Sums over the letters that neither the result nor another operand has.
-Operand summed(OpContext& c, Operand x, const Letters& needed) {
-  Ints axes;
-  Letters left;
-  for (std::size_t i = 0; i < x.letters.size(); ++i) {
-    if (holds(needed, x.letters[i]))
-      left += x.letters[i];
-    else
-      axes.push_back(static_cast<std::int64_t>(i));
-  }
-  if (axes.empty()) return x;
-  return {c.b.reduce("reduce_sum", x.value, axes, false), left};
-}
-
-// With axes in the order of `letters`; those that it lacks have size 1.
-Value* arranged(OpContext& c, const Operand& x, const Letters& letters) {
-  Ints perm;
-  Shape shape;
-  for (const char letter : letters) {
-    if (!holds(x.letters, letter)) {
-      shape.emplace_back(1);
-      continue;
-    }
-    perm.push_back(static_cast<std::int64_t>(place(x.letters, letter)));
-    shape.push_back(x.value->type.shape[place(x.letters, letter)]);
-  }
-  const bool sorted = std::is_sorted(perm.begin(), perm.end());
-  return c.b.reshape(sorted ? x.value : c.b.transpose(x.value, perm), std::move(shape));
-}
-
-// A matrix product: letters of both that stay are its batch, those that go are summed.
-Operand product_of(OpContext& c, const Operand& a, const Operand& b, const Letters& needed) {
-  Letters batch, rows, columns, inner;
-  std::map<char, Expr> sizes;
-  for (const Operand* x : {&a, &b}) {
-    for (std::size_t i = 0; i < x->letters.size(); ++i) {
-      const Expr& size = x->value->type.shape[i];
-      const auto [at, fresh] = sizes.emplace(x->letters[i], size);
-      if (!fresh && at->second == Expr(1)) at->second = size;
-      if (!(at->second == size) && !(size == Expr(1)))
-        c.fail(fmt::format("one size of axis '{}'", x->letters[i]), fmt::format("{} and {}", at->second.text(), size.text()));
-    }
-  }
-  bool repeats = false;
-  for (const char letter : a.letters) {
-    if (!holds(b.letters, letter)) {
-      rows += letter;
-      continue;
-    }
-    (holds(needed, letter) ? batch : inner) += letter;
-    repeats = repeats || !(a.value->type.shape[place(a.letters, letter)] == b.value->type.shape[place(b.letters, letter)]);
-  }
-  for (const char letter : b.letters) {
-    if (!holds(a.letters, letter)) columns += letter;
-  }
-  if (inner.empty() || repeats) {
-    const Letters all = batch + rows + columns + inner;
-    return summed(c, {c.b.mul(arranged(c, a, all), arranged(c, b, all)), all}, needed);
-  }
-  const auto size_of = [&](const Letters& letters) {
-    Expr size = 1;
-    for (const char letter : letters) size *= sizes.at(letter);
-    return size;
-  };
-  Shape shape;
-  for (const char letter : batch + rows + columns) shape.push_back(sizes.at(letter));
-  Value* left = c.b.reshape(arranged(c, a, batch + rows + inner), {size_of(batch), size_of(rows), size_of(inner)});
-  Value* right = c.b.reshape(arranged(c, b, batch + inner + columns), {size_of(batch), size_of(inner), size_of(columns)});
-  return {c.b.reshape(c.b.matmul(left, right), std::move(shape)), batch + rows + columns};
-}
-
 Outputs einsum(OpContext& c) {
   const Equation e = parse_equation(c);
   const auto needed_after = [&](std::size_t i) {
@@ -177,16 +105,16 @@ Outputs einsum(OpContext& c) {
     for (std::size_t k = i; k < e.operands.size(); ++k) needed += e.operands[k];
     return needed;
   };
-  Operand sum = without_repeats(c, {c.input(0), e.operands[0]});
-  sum = summed(c, sum, needed_after(1));
+  Lettered sum = without_repeats(c, {c.input(0), e.operands[0]});
+  sum = summed(c.b, sum, needed_after(1));
   for (std::size_t i = 1; i < e.operands.size(); ++i) {
-    const Operand next = summed(c, without_repeats(c, {c.input(i), e.operands[i]}), sum.letters + needed_after(i + 1));
-    sum = product_of(c, sum, next, needed_after(i + 1));
+    const Lettered next = summed(c.b, without_repeats(c, {c.input(i), e.operands[i]}), sum.letters + needed_after(i + 1));
+    sum = product_of(c.b, sum, next, needed_after(i + 1));
   }
   for (const char letter : e.result) {
     if (!holds(sum.letters, letter)) c.fail("letters of the operands in the result", fmt::format("'{}'", letter));
   }
-  return {arranged(c, sum, e.result)};
+  return {arranged(c.b, sum, e.result)};
 }
 
 // Square matrices [.., n, n], as [count, n, n].

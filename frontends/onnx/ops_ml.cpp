@@ -6,13 +6,13 @@
 #include <limits>
 #include <set>
 
+#include "frontends/onnx/ml.h"
 #include "frontends/onnx/table.h"
 #include "frontends/onnx/tree_ensemble.h"
 
 namespace oclc::onnx {
-namespace {
 
-Value* feature_numbers(OpContext& c, const std::vector<double>& values, DType dtype = DType::f32) {
+Value* feature_numbers(OpContext& c, const std::vector<double>& values, DType dtype) {
   HostTensor t(dtype, {static_cast<std::int64_t>(values.size())});
   for (std::size_t i = 0; i < values.size(); ++i) t.set(static_cast<std::int64_t>(i), values[i]);
   return c.b.constant(std::move(t));
@@ -25,7 +25,6 @@ Value* rows_of(OpContext& c) {
   return x->type.dtype == DType::f64 ? x : c.b.cast(x, DType::f32);
 }
 
-// y[N, targets] as the attribute post_transform says.
 Value* transformed(OpContext& c, Value* y, std::string_view how) {
   if (how == "NONE") return y;
   if (how == "LOGISTIC") return c.b.sigmoid(y);
@@ -41,6 +40,20 @@ Value* transformed(OpContext& c, Value* y, std::string_view how) {
 }
 
 std::string post_transform(OpContext& c) { return c.text("post_transform", "NONE"); }
+
+Value* labels_at(OpContext& c, Value* at, const Ints& whole, const std::vector<std::string>& texts) {
+  if (texts.empty()) return c.b.gather(c.b.ints(whole), at, 0);
+  const auto count = static_cast<std::int64_t>(texts.size());
+  return c.b.gather(c.b.constant(HostTensor::from_texts(texts, {count})), at, 0);
+}
+
+Labels labels_of(OpContext& c, std::string_view whole) {
+  Labels labels{c.integers(whole, Ints{}), c.texts("classlabels_strings", std::vector<std::string>{})};
+  if (labels.whole.empty() == labels.texts.empty()) c.fail("labels of classes as integers or as texts", "none, or both");
+  return labels;
+}
+
+namespace {
 
 Outputs trees_regressor(OpContext& c) {
   const std::string aggregate = c.text("aggregate_function", "SUM");
@@ -62,25 +75,6 @@ Outputs tree_ensemble(OpContext& c) {
     c.fail("aggregate_function 0 to 3 and post_transform 0 to 4", fmt::format("{} and {}", way, then));
   Value* y = tree_scores(c, trees_of_arrays(c), c.input(0), static_cast<Aggregate>(way));
   return {c.b.cast(transformed(c, y, kTransforms[then]), c.input(0)->type.dtype)};
-}
-
-// The labels of the classes at `at`[N].
-Value* labels_at(OpContext& c, Value* at, const Ints& whole, const std::vector<std::string>& texts) {
-  if (texts.empty()) return c.b.gather(c.b.ints(whole), at, 0);
-  const auto count = static_cast<std::int64_t>(texts.size());
-  return c.b.gather(c.b.constant(HostTensor::from_texts(texts, {count})), at, 0);
-}
-
-struct Labels {
-  Ints whole;
-  std::vector<std::string> texts;
-  std::int64_t count() const { return static_cast<std::int64_t>(std::max(whole.size(), texts.size())); }
-};
-
-Labels labels_of(OpContext& c, std::string_view whole) {
-  Labels labels{c.integers(whole, Ints{}), c.texts("classlabels_strings", std::vector<std::string>{})};
-  if (labels.whole.empty() == labels.texts.empty()) c.fail("labels of classes as integers or as texts", "none, or both");
-  return labels;
 }
 
 // Label and scores of two classes of which one number alone speaks: [N, 1]. The second class is taken above `least`. The first
@@ -296,51 +290,6 @@ Outputs one_hot_encoder(OpContext& c) {
   return {c.b.cast(c.b.call("equal", {c.b.reshape(x, apart), keys}), DType::f32)};
 }
 
-// The products of rows with vectors [count, F] that the kernel of a machine gives: [N, count].
-Value* kernel_products(OpContext& c, Value* x, Value* vectors) {
-  const std::string kind = c.text("kernel_type", "LINEAR");
-  const std::vector<double> parameters = c.reals("kernel_params", std::vector<double>{0, 0, 0});
-  if (parameters.size() != 3) c.fail("3 kernel_params", std::to_string(parameters.size()));
-  const double gamma = parameters[0], offset = parameters[1], degree = parameters[2];
-  Value* products = c.b.matmul(x, vectors, false, true);
-  if (kind == "LINEAR") return products;
-  if (kind == "POLY") return c.b.pow(c.b.add(c.b.mul(products, gamma), offset), c.b.scalar(x->type.dtype, degree));
-  if (kind == "SIGMOID") return c.b.tanh(c.b.add(c.b.mul(products, gamma), offset));
-  if (kind != "RBF") c.fail("kernel_type LINEAR, POLY, RBF or SIGMOID", printable(kind));
-  // Differences and not the products: of near rows those lose all digits.
-  const Shape &sx = x->type.shape, &sv = vectors->type.shape;
-  Value* apart = c.b.sub(c.b.reshape(x, {sx[0], Expr(1), sx[1]}), c.b.reshape(vectors, {Expr(1), sv[0], sv[1]}));
-  return c.b.exp(c.b.mul(c.b.reduce("reduce_sum", c.b.mul(apart, apart), {2}, false), -gamma));
-}
-
-Outputs svm_regressor(OpContext& c) {
-  Value* x = rows_of(c);
-  const std::vector<double> vectors = c.reals("support_vectors", std::vector<double>{}), weights = c.reals("coefficients"),
-                            rho = c.reals("rho", std::vector<double>{0});
-  const std::int64_t count = c.integer("n_supports", 0);
-  const bool one_class = c.flag("one_class");
-  Value* y = nullptr;
-  if (count > 0) {
-    if (static_cast<std::int64_t>(vectors.size()) % count != 0 || static_cast<std::int64_t>(weights.size()) != count)
-      c.fail(fmt::format("{} support vectors and coefficients", count),
-             fmt::format("{} and {}", vectors.size(), weights.size()));
-    Value* rows = c.b.reshape(feature_numbers(c, vectors, x->type.dtype),
-                              {Expr(count), Expr(static_cast<std::int64_t>(vectors.size()) / count)});
-    y = c.b.matmul(kernel_products(c, x, rows),
-                   c.b.reshape(feature_numbers(c, weights, x->type.dtype), {Expr(count), Expr(1)}));
-  } else {
-    Value* row =
-        c.b.reshape(feature_numbers(c, weights, x->type.dtype), {Expr(1), Expr(static_cast<std::int64_t>(weights.size()))});
-    y = kernel_products(c, x, row);
-  }
-  y = c.b.add(y, rho.at(0));
-  if (one_class) {
-    Value* inside = c.b.call("greater", {y, c.b.scalar(y->type.dtype, 0)});
-    y = c.b.where(inside, c.b.scalar(y->type.dtype, 1), c.b.scalar(y->type.dtype, -1));
-  }
-  return {c.b.cast(transformed(c, y, post_transform(c)), DType::f32)};
-}
-
 // A map of each row from labels to scores: the scores, in the order of the labels.
 Outputs zip_map(OpContext& c) {
   c.ignore({"classlabels_int64s", "classlabels_strings"});
@@ -361,7 +310,6 @@ constexpr OpRow kMlRows[] = {
     {"ai.onnx.ml.Normalizer", 1, 1, 1, row_normalizer},
     {"ai.onnx.ml.OneHotEncoder", 1, 1, 1, one_hot_encoder},
     {"ai.onnx.ml.Scaler", 1, 1, 1, scaler},
-    {"ai.onnx.ml.SVMRegressor", 1, 1, 1, svm_regressor},
     {"ai.onnx.ml.TreeEnsemble", 5, 1, 1, tree_ensemble},
     {"ai.onnx.ml.TreeEnsembleClassifier", 1, 1, 1, trees_classifier},
     {"ai.onnx.ml.TreeEnsembleRegressor", 1, 1, 1, trees_regressor},

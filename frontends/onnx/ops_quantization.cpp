@@ -1,6 +1,7 @@
-// Quantised numbers: x = (q - zero point) * scale. Integer products are summed in i32.
+// Quantised numbers: x = (q - zero point) * scale. Products of integers: integer_products.cpp.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "frontends/onnx/quantization.h"
@@ -64,6 +65,36 @@ DType dtype_attribute(OpContext& c, std::string_view name, DType otherwise) {
   return c.integer(name, 0) != 0 ? c.dtype(name) : otherwise;
 }
 
+// Divisors whose reciprocals and remainders are normal numbers.
+constexpr double kLeastDivisor = 0x1p-60, kLargestDivisor = 0x1p60;
+// What is divided is cut to this many times the divisor: quantised numbers are far smaller, and its remainder is finite.
+constexpr double kMostMultiples = 1 << 20;
+
+// x / divisor, rounded correctly. By known numbers it takes no division: the quotient by the reciprocal, twice corrected by its
+// remainder, which is exact (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990).
+Value* divided(OpContext& c, Value* x, Value* divisor) {
+  const auto known = x->type.dtype == DType::f32 ? c.known_value(divisor) : std::nullopt;
+  if (!known) return c.b.div(x, divisor);
+  HostTensor reciprocal(DType::f32, known->shape()), negative(DType::f32, known->shape()), most(DType::f32, known->shape()),
+      least(DType::f32, known->shape());
+  int exponent = 0;
+  bool shifts = true;  // by powers of two
+  for (std::int64_t i = 0; i < known->elements(); ++i) {
+    const double s = known->at(i);
+    if (!(std::fabs(s) >= kLeastDivisor && std::fabs(s) <= kLargestDivisor)) return c.b.div(x, divisor);
+    shifts = shifts && std::fabs(std::frexp(s, &exponent)) == 0.5;
+    reciprocal.set(i, 1 / s);
+    negative.set(i, -s);
+    most.set(i, kMostMultiples * std::fabs(s));
+    least.set(i, -kMostMultiples * std::fabs(s));
+  }
+  if (shifts) return c.b.div(x, divisor);
+  x = c.b.min(c.b.max(x, c.b.constant(std::move(least))), c.b.constant(std::move(most)));
+  Value *by = c.b.constant(std::move(reciprocal)), *minus = c.b.constant(std::move(negative)), *y = c.b.mul(x, by);
+  for (int i = 0; i < 2; ++i) y = c.b.call("fma", {c.b.call("fma", {y, minus, x}), by, y});
+  return y;
+}
+
 Outputs quantize(OpContext& c) {
   const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
   Value *x = c.input(0), *zero = c.optional_input(2);
@@ -79,17 +110,39 @@ Outputs quantize(OpContext& c) {
   return {as_narrow_float(c, y, dtype, saturates)};
 }
 
-// x - zero in i32, for integers of at most 16 bits and i32.
+// x - zero, for integers of at most 16 bits and i32: in a type that holds it.
 Value* centred(OpContext& c, Value* x, Value* zero) {
   if (x->type.dtype != DType::i32) range_of(c, x->type.dtype);
-  Value* wide = c.b.cast(x, DType::i32);
-  return zero ? c.b.sub(wide, c.b.cast(zero, DType::i32)) : wide;
+  const DType dtype = x->type.dtype == DType::i32 ? DType::i32 : DType::f32;
+  Value* wide = c.b.cast(x, dtype);
+  return zero ? c.b.sub(wide, c.b.cast(zero, dtype)) : wide;
+}
+
+// Numbers of each block against a tensor whose axis `at` is split into blocks of `block`.
+Value* by_blocks(OpContext& c, Value* v, const Shape& shape, std::size_t at, std::int64_t block) {
+  Shape wanted = shape;
+  wanted[at] = ceil_div(shape[at], Expr(block));
+  if (!(v->type.shape == wanted)) c.fail("numbers of each block, " + text_of(wanted), v->type.text());
+  wanted.insert(wanted.begin() + static_cast<std::ptrdiff_t>(at) + 1, Expr(1));
+  return c.b.reshape(v, std::move(wanted));
 }
 
 Outputs dequantize(OpContext& c) {
   const std::int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
-  Value *x = c.input(0), *scale = spread(c, c.input(1), x, axis, block);
-  Value* zero = c.optional_input(2) ? spread(c, c.input(2), x, axis, block) : nullptr;
+  Value *x = c.input(0), *scale = c.input(1), *zero = c.optional_input(2);
+  const Shape whole = x->type.shape;
+  const std::size_t at = block > 0 ? c.axis(axis, whole.size()) : 0;
+  // Whole blocks are an axis of their own, so that each number stands once for its block.
+  const bool apart = block > 0 && scale->type.rank() == whole.size() && floor_mod(whole[at], Expr(block)) == Expr(0);
+  if (apart) {
+    Shape split = whole;
+    split[at] = floor_div(whole[at], Expr(block));
+    split.insert(split.begin() + static_cast<std::ptrdiff_t>(at) + 1, Expr(block));
+    x = c.b.reshape(x, std::move(split));
+  }
+  const auto numbers = [&](Value* v) { return apart ? by_blocks(c, v, whole, at, block) : spread(c, v, x, axis, block); };
+  scale = numbers(scale);
+  if (zero) zero = numbers(zero);
   const DType real = dtype_attribute(c, "output_dtype", scale->type.dtype);
   Value* y = nullptr;
   if (is_narrow_float(x->type.dtype)) {
@@ -98,16 +151,11 @@ Outputs dequantize(OpContext& c) {
   } else {
     y = c.b.cast(centred(c, x, zero), real);
   }
-  return {c.b.mul(y, c.b.cast(scale, real))};
+  y = c.b.mul(y, c.b.cast(scale, real));
+  return {apart ? c.b.reshape(y, whole) : y};
 }
 
 Outputs dynamic_quantize(OpContext& c) { return dynamically_quantized(c, c.input(0)); }
-
-// A zero point of the rows of a, or of the columns of b.
-Value* of_rows(OpContext& c, Value* zero, bool rows) {
-  if (!zero || zero->type.rank() != 1 || zero->type.elements() == Expr(1)) return zero ? spread(c, zero, zero, 0, 0) : nullptr;
-  return rows ? c.b.reshape(zero, {zero->type.shape[0], Expr(1)}) : zero;
-}
 
 Outputs matmul_integer(OpContext& c) {
   return {integer_product(c, c.input(0), c.input(1), c.optional_input(2), c.optional_input(3))};
@@ -124,56 +172,6 @@ Outputs qlinear_matmul(OpContext& c) {
   Value* sum = integer_product(c, c.input(0), c.input(3), c.input(2), c.input(5));
   return {rescaled(c, sum, of_rows(c, c.input(1), true), of_rows(c, c.input(4), false), spread(c, c.input(6), sum, 0, 0),
                    spread(c, c.input(7), sum, 0, 0))};
-}
-
-// One number per feature, for a convolution's weights or result.
-Value* per_feature(OpContext& c, Value* v, std::size_t axis, std::size_t rank) {
-  if (v->type.elements() == Expr(1)) return c.b.reshape(v, {});
-  if (v->type.rank() != 1) c.fail("one number, or one of each feature", v->type.text());
-  Shape shape{v->type.shape[0]};
-  shape.resize(rank - axis, Expr(1));
-  return c.b.reshape(v, std::move(shape));
-}
-
-// The windows of x as rows of a matrix (im2col), times the weights as another: the convolution in i32.
-Value* integer_convolution(OpContext& c, Value* x, Value* w, Value* zero_x, Value* zero_w) {
-  const std::size_t axes = spatial_axes(c);
-  const Window window = window_of_weights(c, w);
-  const std::int64_t group = c.integer("group", 1);
-  const std::size_t rank = axes + 2;
-  x = centred(c, x, zero_x ? c.b.reshape(zero_x, {}) : nullptr);
-  w = centred(c, w, zero_w ? per_feature(c, zero_w, 0, rank) : nullptr);
-  const Shape &sx = x->type.shape, &sw = w->type.shape;
-  const Expr groups(group), features = floor_div(sw[0], groups);
-  if (group < 1 || !(sw[1] * groups == sx[1]) || !(features * groups == sw[0]))
-    c.fail("channels and features that the groups divide", fmt::format("{} and {}, group {}", text_of(sx), text_of(sw), group));
-  Value* rows = c.b.call("unfold", {x},
-                         {{"kernel", window.kernel},
-                          {"strides", window.strides},
-                          {"dilations", window.dilations},
-                          {"pads", window.pads},
-                          {"group", group}});
-  // [group, n, positions.., taps.., channels] -> [group, n * positions, taps * channels]
-  const std::size_t lead = group > 1 ? 1 : 0;
-  const Shape spread_shape = rows->type.shape;
-  const std::span<const Expr> all(spread_shape);
-  const Expr positions = product(all.subspan(lead, 1 + axes)), terms = product(all.subspan(lead + 1 + axes));
-  rows = c.b.reshape(rows, {groups, positions, terms});
-  // [features, channels, taps..] -> [group, taps * channels, features of the group]
-  Ints perm{0};
-  for (std::size_t i = 2; i < rank; ++i) perm.push_back(static_cast<std::int64_t>(i));
-  perm.push_back(1);
-  Value* columns = c.b.transpose(c.b.reshape(c.b.transpose(w, perm), {groups, features, terms}), {0, 2, 1});
-  Value* y = c.b.matmul(rows, columns);  // [group, n * positions, features]
-  Shape shape{groups, sx[0]};
-  for (std::size_t i = 0; i < axes; ++i) shape.push_back(all[lead + 1 + i]);
-  shape.push_back(features);
-  // -> [n, group, features, positions..]
-  Ints back{1, 0, static_cast<std::int64_t>(axes) + 2};
-  for (std::size_t i = 0; i < axes; ++i) back.push_back(static_cast<std::int64_t>(i) + 2);
-  Shape result{sx[0], sw[0]};
-  for (std::size_t i = 0; i < axes; ++i) result.push_back(all[lead + 1 + i]);
-  return c.b.reshape(c.b.transpose(c.b.reshape(y, std::move(shape)), std::move(back)), std::move(result));
 }
 
 Outputs convolution_integer(OpContext& c) {
@@ -210,12 +208,14 @@ constexpr OpRow kQuantizationRows[] = {
 
 }  // namespace
 
-Value* quantized(OpContext& c, Value* x, Value* scale, Value* zero, DType dtype) {
+Value* quantized(OpContext& c, Value* x, Value* scale, Value* zero, DType dtype, bool zero_first) {
   const Range range = range_of(c, dtype);
-  Value* y = c.b.unary("round", c.b.div(x, c.b.cast(scale, x->type.dtype)));
+  Value* y = divided(c, x, c.b.cast(scale, x->type.dtype));
   const DType real = y->type.dtype == DType::f64 ? DType::f64 : DType::f32;  // which hold all integers of 16 bits
-  y = c.b.cast(y, real);
-  if (zero) y = c.b.add(y, c.b.cast(zero, real));
+  const auto with_zero = [&] { return zero ? c.b.add(y, c.b.cast(zero, y->type.dtype)) : y; };
+  if (zero_first) y = with_zero();
+  y = c.b.cast(c.b.unary("round", y), real);
+  if (!zero_first) y = with_zero();
   y = c.b.min(c.b.max(y, c.b.scalar(real, range.low)), c.b.scalar(real, range.high));
   return c.b.cast(y, dtype);
 }
@@ -235,11 +235,6 @@ Outputs dynamically_quantized(OpContext& c, Value* x) {
   scale = c.b.where(c.b.call("equal", {scale, nothing}), c.b.scalar(DType::f32, 1), scale);
   Value* zero = quantized(c, c.b.unary("neg", low), scale, nullptr, DType::u8);
   return {quantized(c, x, scale, zero, DType::u8), scale, zero};
-}
-
-Value* integer_product(OpContext& c, Value* a, Value* b, Value* zero_a, Value* zero_b) {
-  if (a->type.rank() < 2 || b->type.rank() < 2) c.unsupported("operands of rank 2 or more", a->type.text());
-  return c.b.matmul(centred(c, a, of_rows(c, zero_a, true)), centred(c, b, of_rows(c, zero_b, false)));
 }
 
 std::span<const OpRow> quantization_rows() { return kQuantizationRows; }

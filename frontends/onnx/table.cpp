@@ -21,7 +21,7 @@ constexpr Family kFamilies[] = {math_rows,     activation_rows,  reduction_rows,
                                 scatter_rows,  signal_rows,      linear_rows,        image_rows,           selection_rows,
                                 sequence_rows, attention_rows,   ngram_rows,         sampling_rows,        detection_rows,
                                 string_rows,   state_rows,       fused_rows,         fused_attention_rows, fused_quantized_rows,
-                                ml_rows};
+                                ml_rows,       svm_rows};
 
 }  // namespace
 

@@ -103,10 +103,10 @@ std::vector<Relation> relations_in(const TreeEnsemble& trees) {
 // at[N, trees]: the nodes after one step down.
 Value* step_down(Builder& b, const std::vector<Relation>& relations, const Tables& t, Value* x, Value* at) {
   const auto of = [&](Value* table) { return b.gather(table, at, 0); };
-  Value *mine = b.gather_elements(x, of(t.feature), 1), *value = of(t.value);
+  Value *mine = b.gather_elements(x, b.cast(of(t.feature), DType::i32), 1), *value = of(t.value);
   Value* yes = relation_holds(b, relations[0], mine, value);
   for (std::size_t i = 1; i < relations.size(); ++i) {
-    Value* is_it = b.call("equal", {of(t.relation), b.scalar(DType::i64, static_cast<double>(relations[i]))});
+    Value* is_it = b.call("equal", {of(t.relation), b.scalar(DType::i32, static_cast<double>(relations[i]))});
     yes = b.where(is_it, relation_holds(b, relations[i], mine, value), yes);
   }
   if (t.missing) yes = b.call("or", {yes, b.call("and", {b.unary("is_nan", mine), of(t.missing)})});
@@ -118,14 +118,18 @@ Value* leaves(OpContext& c, const TreeEnsemble& trees, Value* x, std::int64_t de
   using Node = TreeEnsemble::Node;
   const std::vector<Relation> relations = relations_in(trees);
   const auto count = static_cast<std::int64_t>(trees.roots.size());
-  Value* at = c.b.expand(c.b.reshape(c.b.ints(trees.roots), {Expr(1), Expr(count)}), {x->type.shape[0], Expr(count)});
+  // Tables as narrow as they may be: they are most of a plan.
+  constexpr std::int64_t kMostOfByte = 255;
+  const bool few = std::all_of(trees.nodes.begin(), trees.nodes.end(), [](const Node& n) { return n.feature <= kMostOfByte; });
+  Value* roots = c.b.cast(c.b.ints(trees.roots), DType::i32);
+  Value* at = c.b.expand(c.b.reshape(roots, {Expr(1), Expr(count)}), {x->type.shape[0], Expr(count)});
   if (depth == 0) return at;
-  Tables t{table(c, trees, DType::i64, [](const Node& n) { return n.feature; }),
-           table(c, trees, DType::i64, [](const Node& n) { return n.yes; }),
-           table(c, trees, DType::i64, [](const Node& n) { return n.no; }),
+  Tables t{table(c, trees, few ? DType::u8 : DType::i32, [](const Node& n) { return n.feature; }),
+           table(c, trees, DType::i32, [](const Node& n) { return n.yes; }),
+           table(c, trees, DType::i32, [](const Node& n) { return n.no; }),
            table(c, trees, x->type.dtype, [](const Node& n) { return n.value; })};
   if (relations.size() > 1)
-    t.relation = table(c, trees, DType::i64, [](const Node& n) { return static_cast<int>(n.relation); });
+    t.relation = table(c, trees, DType::i32, [](const Node& n) { return static_cast<int>(n.relation); });
   if (std::any_of(trees.nodes.begin(), trees.nodes.end(), [](const Node& n) { return n.missing_is_yes; }))
     t.missing = table(c, trees, DType::boolean, [](const Node& n) { return n.missing_is_yes; });
   const std::string counter = fmt::format("tree_step_{}", c.b.graph().size());

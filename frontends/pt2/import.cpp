@@ -87,9 +87,12 @@ std::unique_ptr<Module> import_pt2(const std::filesystem::path& file, const Pt2O
   return module;
 }
 
-std::unique_ptr<Module> import_pt2_graph(std::string_view json, const Pt2Options& options) {
-  return pt2::lower_program(pt2::parse_program(json, options.dims), {}, options);
+std::unique_ptr<Module> import_pt2_graph(std::string_view json, const FindConstant& constant, const Pt2Options& options) {
+  const auto weight = [&](const pt2::ProgramInput& input) { return constant ? constant(input.name) : std::nullopt; };
+  return pt2::lower_program(pt2::parse_program(json, options.dims), weight, options);
 }
+
+std::optional<DType> dtype_of_torch(std::int64_t number) { return pt2::dtype_of_torch(number); }
 
 std::vector<std::string_view> pt2_operators() { return pt2::operators(); }
 

@@ -2,7 +2,9 @@
 // whatever is wrong with it is a CompileError of stage "import".
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -23,8 +25,13 @@ bool is_pt2(const std::filesystem::path& file);
 // A file of torch.export.save. Weights stay in a mapping of the file, which the module keeps.
 std::unique_ptr<Module> import_pt2(const std::filesystem::path& file, const Pt2Options& options = {});
 
-// A graph in the JSON of such files without weights: all placeholders are inputs.
-std::unique_ptr<Module> import_pt2_graph(std::string_view json, const Pt2Options& options = {});
+// A graph in the JSON of such files. Placeholders are inputs, but those of which `constant` gives the value.
+using FindConstant = std::function<std::optional<HostTensor>(std::string_view placeholder)>;
+std::unique_ptr<Module> import_pt2_graph(std::string_view json, const FindConstant& constant = {},
+                                         const Pt2Options& options = {});
+
+// torch's number of an element type; nothing for types that the compiler lacks.
+std::optional<DType> dtype_of_torch(std::int64_t number);
 
 // The names of the operators that are read, sorted: "aten.add.Tensor".
 std::vector<std::string_view> pt2_operators();

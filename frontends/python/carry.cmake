@@ -1,5 +1,5 @@
-# Puts into OUT: MODULE, RUNTIME under its soname, and the libraries CARRIED under names of their own (liboclc_<name>), which
-# MODULE then asks for.
+# Puts into OUT: MODULE, RUNTIME under its soname with BUILDER where it looks for it, and the libraries CARRIED under names of
+# their own (liboclc_<name>), which MODULE then asks for.
 file(REMOVE_RECURSE ${OUT})
 file(MAKE_DIRECTORY ${OUT})
 function(patchelf)
@@ -12,6 +12,7 @@ file(COPY_FILE ${MODULE} ${OUT}/${module_name})
 patchelf(--print-soname ${RUNTIME})
 file(REAL_PATH ${RUNTIME} runtime)
 file(COPY_FILE ${runtime} ${OUT}/${printed})
+file(COPY ${BUILDER} DESTINATION ${OUT}/oclc)
 
 foreach(library ${CARRIED})
   file(REAL_PATH ${library} file)

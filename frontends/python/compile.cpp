@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <nlohmann/json.hpp>
@@ -55,6 +56,7 @@ struct Listeners {
 struct Request {
   std::string path, external_data_dir;
   std::vector<std::byte> bytes;
+  std::map<std::string, HostTensor, std::less<>> constants;  // of a graph, by placeholder; views of the caller's memory
   tool::ReadOptions read;
   tool::BuildOptions build;
   TrainingOptions training;
@@ -70,8 +72,14 @@ Request request_of(const Options& o) {
     const auto* begin = static_cast<const std::byte*>(data.data());
     r.bytes.assign(begin, begin + data.size());
   }
-  r.read = {o.texts("dims"),          o.texts("shapes"),          o.texts("lengths"), o.text("external_data_dir"),
-            o.flag("allow_symlinks"), o.flag("allow_newer_opset")};
+  r.read.dims = o.texts("dims");
+  r.read.shapes = o.texts("shapes");
+  r.read.lengths = o.texts("lengths");
+  r.read.values = o.texts("values");
+  r.read.typical = o.texts("typical");
+  r.read.external_data_dir = o.text("external_data_dir");
+  r.read.allow_symlinks = o.flag("allow_symlinks");
+  r.read.allow_newer_opset = o.flag("allow_newer_opset");
   r.build = {o.text("target"), o.text("device"), o.texts("disable"), o.text("tuned"),
              o.text("conv"),   o.text("gemm"),   o.text("precision")};
   r.trains = !o.text("loss").empty();
@@ -84,6 +92,11 @@ Request request_of(const Options& o) {
                   o.flag("accumulate"),
                   o.flag("init"),
                   o.text("mixed").empty() ? NamedNumbers() : parse_mixed(o.text("mixed"))};
+  for (const auto& [name, dtype, shape, address] :
+       nb::cast<std::vector<std::tuple<std::string, std::int64_t, std::vector<std::int64_t>, std::uintptr_t>>>(
+           o.object("constants")))
+    r.constants.emplace(name,
+                        HostTensor(dtype_of_torch(dtype).value(), shape, reinterpret_cast<const std::byte*>(address), {}));
   r.recomputes = o.flag("recompute");
   r.report = o.flag("report");
   r.graph = o.flag("graph");
@@ -99,7 +112,11 @@ struct Answer {
 std::shared_ptr<Module> read(const Request& request, const ImportOptions& import) {
   if (!request.path.empty()) return tool::read_model(request.path, import);
   if (!request.graph) return import_onnx_bytes(request.bytes, std::nullopt, import);
-  return import_pt2_graph({reinterpret_cast<const char*>(request.bytes.data()), request.bytes.size()});
+  const auto constant = [&](std::string_view placeholder) {
+    const auto found = request.constants.find(placeholder);
+    return found == request.constants.end() ? std::nullopt : std::optional(found->second);
+  };
+  return import_pt2_graph({reinterpret_cast<const char*>(request.bytes.data()), request.bytes.size()}, constant);
 }
 
 Answer answer(const Request& request, const Listeners& listeners) {

@@ -189,7 +189,7 @@ nb::bytes Plan::bytes() const {
 
 void Plan::save(const std::string& path) const {
   const nb::gil_scoped_release released;
-  package::write_file_atomically(path, path_.empty() ? bytes_ : file_bytes());
+  package::write_file(path, path_.empty() ? bytes_ : file_bytes());
 }
 
 void bind_plan(nb::module_& module) {

@@ -40,6 +40,8 @@ Context::Context(const oclc_context_options& options)
                                      "`, which is not on the PATH; install it (Debian: apt-get install binutils)");
   if (!options.cl_context) awake_ = AwakeWorkers::make(context_.get(), device_, quirks_);
 
+  const char* waits = std::getenv("OCLC_WAIT_FOR_OPTIMIZED");
+  waits_for_optimized_ = options.wait_for_optimized != 0 || (waits && std::string_view(waits) == "1");
   const char* wish = std::getenv("OCLC_CACHE");
   const bool off = wish ? std::string_view(wish) == "0" : has(quirks_, Quirk::own_cache) && !options.cache_dir;
   if (!off)
@@ -83,6 +85,11 @@ void Context::clear(cl_mem memory, std::uint64_t offset, std::uint64_t bytes) co
 void Context::warn_later(const std::string& text) {
   const std::lock_guard lock(warnings_mutex_);
   warnings_.push_back(text);
+}
+
+void Context::warn_once(const std::string& text) {
+  const std::lock_guard lock(warnings_mutex_);
+  if (said_.insert(text).second) warnings_.push_back(text);
 }
 
 void Context::flush_warnings() {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ class Context {
   void message(oclc_severity severity, const std::string& text) const;
   // Keeps a warning, from any thread, until flush_warnings delivers it.
   void warn_later(const std::string& text);
+  void warn_once(const std::string& text);  // likewise; nothing if it was said before
   void flush_warnings();
   void progress(std::uint32_t done, std::uint32_t total) const;
 
@@ -55,6 +57,8 @@ class Context {
     return memory_limit_ ? std::min(memory_limit_, facts_.global_bytes) : facts_.global_bytes;
   }
   std::string memory_text() const;
+  // No unoptimized kernels.
+  bool waits_for_optimized() const { return waits_for_optimized_; }
   std::uint64_t max_host_steps() const { return max_host_steps_; }  // of a run
   // A buffer of the device. Failure(OCLC_E_MEMORY) naming `what` if it allows no buffer of this size, or if a CPU's memory
   // cannot be had, for which drivers end the process when it is first used.
@@ -80,6 +84,7 @@ class Context {
   oclc_device_info facts_{};
   std::uint32_t quirks_ = 0;
   bool profiling_ = false;
+  bool waits_for_optimized_ = false;
   std::uint64_t memory_limit_ = 0;  // 0: none
   std::uint64_t max_host_steps_ = 0;
   std::unique_ptr<AwakeWorkers> awake_;
@@ -91,6 +96,7 @@ class Context {
 
   std::mutex warnings_mutex_;
   std::vector<std::string> warnings_;
+  std::set<std::string> said_;
 
   std::mutex mutex_;
   std::map<const package::Package*, std::weak_ptr<LoadedPlan>> loaded_;

@@ -13,12 +13,13 @@ namespace oclc::package {
 // Like PNG's: a text-mode transfer damages it visibly.
 inline constexpr unsigned char kMagic[8] = {'O', 'C', 'L', 'C', '\r', '\n', 0x1a, '\n'};
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
-inline constexpr std::uint32_t kFormatVersion = 1;  // written
+inline constexpr std::uint32_t kFormatVersion = 2;  // written where constants are quantized; else 1
 inline constexpr std::uint32_t kOldestVersion = 1;  // still read
 inline constexpr std::uint64_t kMetadataAlignment = 64;
 inline constexpr std::uint64_t kConstantsAlignment = 4096;  // a page, so that the mapping can become a device buffer
 
-enum class SectionKind : std::uint32_t { metadata = 1, constants = 2 };
+// The second section is one of the latter two; quantized_constants.h has the form of the last.
+enum class SectionKind : std::uint32_t { metadata = 1, constants = 2, quantized_constants = 3 };
 
 struct Header {
   unsigned char magic[8];

@@ -13,6 +13,7 @@
 #include <xxhash.h>
 
 #include "runtime/package/container.h"
+#include "runtime/package/quantized_constants.h"
 #include "runtime/package/verify/verify.h"
 
 namespace oclc::package {
@@ -144,12 +145,28 @@ void Package::copy_constants(std::size_t offset, std::span<std::byte> to) const 
   for (std::size_t at = 0; at < to.size(); at += kStep) {
     const auto part = constants_.subspan(offset + at, std::min(kStep, to.size() - at));
     std::memcpy(to.data() + at, part.data(), part.size());
-    if (mapped_) give_back(part);
+    if (is_mapped()) give_back(part);
   }
 }
 
 Package::~Package() {
   if (base_) ::munmap(base_, bytes_);
+  if (widened_) ::munmap(widened_, widened_bytes_);
+}
+
+void Package::widen_constants() {
+  std::uint64_t bytes = 0;
+  try {
+    bytes = package::widened_bytes(constants_);
+  } catch (const Error& error) {
+    throw Error(error.kind(), name_ + ": damaged " + noun_ + ": " + error.what());
+  }
+  const std::span<const std::byte> stored = constants_;
+  widened_bytes_ = std::max<std::size_t>(1, bytes);
+  widened_ = allocate(name_, widened_bytes_);
+  widen(stored, widened_);
+  if (mapped_) give_back(stored);
+  constants_ = {widened_, static_cast<std::size_t>(bytes)};
 }
 
 void Package::check(Residence residence) {
@@ -188,12 +205,15 @@ void Package::check(Residence residence) {
 
   std::span<const std::byte> sections[kSectionCount];
   std::uint64_t end = header.header_bytes;
+  bool quantized = false;
   for (std::uint32_t i = 0; i < kSectionCount; ++i) {
     const std::string which = i == 0 ? "metadata" : "constants";
     SectionRow row{};
     std::memcpy(&row, file.data() + sizeof header + i * sizeof row, sizeof row);
     const std::uint64_t alignment = i == 0 ? kMetadataAlignment : kConstantsAlignment;
-    if (row.kind != i + 1 || row.alignment != alignment) corrupt("the table's row of the " + which + " section is wrong");
+    quantized = i == 1 && row.kind == static_cast<std::uint32_t>(SectionKind::quantized_constants);
+    if ((row.kind != i + 1 && !quantized) || row.alignment != alignment)
+      corrupt("the table's row of the " + which + " section is wrong");
     if (row.offset != align_up(end, alignment)) corrupt("the " + which + " section is not where the one before it ends");
     if (row.bytes > file.size() || row.offset > file.size() - row.bytes)
       corrupt("the " + which + " section reaches past the end of the file");
@@ -207,6 +227,7 @@ void Package::check(Residence residence) {
   if (end != file.size()) corrupt("bytes after the last section");
 
   constants_ = sections[1];
+  if (quantized) widen_constants();
   hash_ = header.header_hash;
   try {
     plan_ = &verify_metadata(sections[0], constants_.size());

@@ -36,7 +36,7 @@ class Package {
   const oclc::plan::Plan& plan() const { return *plan_; }
   std::span<const std::byte> constants() const { return constants_; }  // starts on a page boundary
   // Whether they lie in a mapping of the file.
-  bool is_mapped() const { return mapped_; }
+  bool is_mapped() const { return mapped_ && !widened_; }
   // Those from `offset` on, whose pages are given back where they are mapped.
   void copy_constants(std::size_t offset, std::span<std::byte> to) const;
   const std::string& name() const { return name_; }
@@ -45,12 +45,15 @@ class Package {
  private:
   Package() = default;
   void check(Residence residence);
+  void widen_constants();
 
   std::string name_;
   std::string noun_ = "plan";
   std::byte* base_ = nullptr;  // mmap
   bool mapped_ = false;        // of the file
   std::size_t bytes_ = 0;
+  std::byte* widened_ = nullptr;  // mmap: constants that lie quantized in the file
+  std::size_t widened_bytes_ = 0;
   std::span<const std::byte> constants_;
   const oclc::plan::Plan* plan_ = nullptr;
   std::uint64_t hash_ = 0;

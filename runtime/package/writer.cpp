@@ -31,6 +31,7 @@ class Sink {
 namespace {
 
 constexpr std::size_t kChunkBytes = 1 << 20;
+constexpr std::uint64_t kLeastSaved = 4;  // one of so many bytes
 
 [[noreturn]] void throw_io(const std::string& path, const std::string& action, int error) {
   throw Error(ErrorKind::io, path + ": " + action + ": " + std::generic_category().message(error));
@@ -198,7 +199,8 @@ class Writer {
     Header header{};
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     header.byte_order = kByteOrder;
-    header.version = kFormatVersion;
+    const bool quantized = gains_by_quantizing();
+    header.version = quantized ? kFormatVersion : kOldestVersion;
     header.section_count = kSectionCount;
     header.header_bytes = sizeof(Header) + kSectionCount * sizeof(SectionRow);
     SectionRow rows[kSectionCount] = {};
@@ -208,8 +210,10 @@ class Writer {
     rows[0] = begin(SectionKind::metadata, kMetadataAlignment, metadata_.size());
     rows[0].hash = hash64(metadata_);
     put(metadata_);
-    rows[1] = begin(SectionKind::constants, kConstantsAlignment, constants_.bytes());
-    rows[1].hash = put_constants();
+    const std::vector<std::byte> table = quantized ? table_of_runs() : std::vector<std::byte>();
+    rows[1] = begin(quantized ? SectionKind::quantized_constants : SectionKind::constants, kConstantsAlignment,
+                    quantized ? stored_bytes_ : constants_.bytes());
+    rows[1].hash = put_constants(table);
 
     header.file_bytes = at_;
     std::memcpy(head.data(), &header, sizeof header);
@@ -237,19 +241,63 @@ class Writer {
     return row;
   }
 
-  std::uint64_t put_constants() {
+  // A section of quantized constants is copied when it is opened, not mapped: it has to be so much smaller.
+  bool gains_by_quantizing() const {
+    std::uint64_t saved = 0;
+    for (const auto& piece : constants_.pieces_) {
+      for (const QuantizedPart& part : piece.parts) saved += part.run.bytes - std::min(part.run.bytes, part.run.stored_bytes());
+    }
+    return saved > 0 && saved >= constants_.bytes() / kLeastSaved;
+  }
+
+  // Head and runs of quantized constants; counts what is stored.
+  std::vector<std::byte> table_of_runs() {
+    std::vector<QuantizedRun> runs;
+    const auto add_raw = [&](std::uint64_t bytes) {
+      if (bytes == 0) return;
+      QuantizedRun run;
+      run.bytes = bytes;
+      runs.push_back(run);
+    };
+    std::uint64_t end = 0;
+    for (const auto& piece : constants_.pieces_) {
+      add_raw(piece.offset - end);
+      end = piece.offset + piece.bytes;
+      for (const QuantizedPart& part : piece.parts) runs.push_back(part.run);
+      if (piece.parts.empty()) add_raw(piece.bytes);
+    }
+    const QuantizedHead head{constants_.bytes(), runs.size()};
+    std::vector<std::byte> table(sizeof head + runs.size() * sizeof(QuantizedRun));
+    std::memcpy(table.data(), &head, sizeof head);
+    std::memcpy(table.data() + sizeof head, runs.data(), runs.size() * sizeof(QuantizedRun));
+    stored_bytes_ = table.size();
+    for (const QuantizedRun& run : runs) stored_bytes_ += run.stored_bytes();
+    return table;
+  }
+
+  // `table`: of quantized constants, before what they store.
+  std::uint64_t put_constants(std::span<const std::byte> table) {
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
     const auto hashed = [&](std::span<const std::byte> bytes) {
       XXH3_64bits_update(&state, bytes.data(), bytes.size());
       put(bytes);
     };
+    hashed(table);
     static constexpr std::byte kZeros[ConstantSection::kAlignment] = {};
     std::uint64_t end = 0;
     std::vector<std::byte> chunk;
     for (const auto& piece : constants_.pieces_) {
       hashed({kZeros, piece.offset - end});
       end = piece.offset + piece.bytes;
+      if (!table.empty() && !piece.parts.empty()) {
+        const std::byte* at = piece.data;
+        for (const QuantizedPart& part : piece.parts) {
+          hashed(part.run.stored == StoredAs::raw ? std::span(at, part.run.bytes) : std::span<const std::byte>(part.stored));
+          at += part.run.bytes;
+        }
+        continue;
+      }
       if (piece.data) {
         hashed({piece.data, piece.bytes});
         continue;
@@ -267,7 +315,7 @@ class Writer {
   Sink& sink_;
   std::span<const std::byte> metadata_;
   const ConstantSection& constants_;
-  std::uint64_t at_ = 0;
+  std::uint64_t at_ = 0, stored_bytes_ = 0;
 };
 
 std::uint64_t ConstantSection::place(std::uint64_t bytes, const std::byte* data, FillConstant fill) {
@@ -281,6 +329,12 @@ std::uint64_t ConstantSection::place(std::uint64_t bytes, const std::byte* data,
 std::uint64_t ConstantSection::add(std::span<const std::byte> bytes) {
   static constexpr std::byte kNone{};
   return place(bytes.size(), bytes.empty() ? &kNone : bytes.data(), nullptr);
+}
+
+std::uint64_t ConstantSection::add(std::span<const std::byte> bytes, std::vector<QuantizedPart> parts) {
+  const std::uint64_t offset = add(bytes);
+  pieces_.back().parts = std::move(parts);
+  return offset;
 }
 
 std::uint64_t ConstantSection::add(std::uint64_t bytes, FillConstant fill) { return place(bytes, nullptr, std::move(fill)); }

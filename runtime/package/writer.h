@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/package/error.h"
+#include "runtime/package/quantized_constants.h"
 
 namespace oclc::package {
 
@@ -21,7 +22,9 @@ class ConstantSection {
 
   std::uint64_t add(std::span<const std::byte> bytes);  // must live until the plan is written
   std::uint64_t add(std::uint64_t bytes, FillConstant fill);
-  std::uint64_t bytes() const { return bytes_; }
+  // Bytes that are stored as the parts say, unless there are none.
+  std::uint64_t add(std::span<const std::byte> bytes, std::vector<QuantizedPart> parts);
+  std::uint64_t bytes() const { return bytes_; }  // as they are used
 
  private:
   friend class Writer;  // streams the pieces
@@ -30,6 +33,7 @@ class ConstantSection {
     std::uint64_t bytes;
     const std::byte* data;
     FillConstant fill;
+    std::vector<QuantizedPart> parts = {};
   };
   std::uint64_t place(std::uint64_t bytes, const std::byte* data, FillConstant fill);
 

@@ -62,8 +62,8 @@ unsigned Builders::available() {
   return std::min(cores - 1, kMostBuilders);
 }
 
-Builders::Builders(const Device& device, std::vector<BuildJob> jobs, unsigned processes, Tell tell)
-    : device_(device), jobs_(std::move(jobs)), tell_(std::move(tell)), owner_(::getpid()) {
+Builders::Builders(const Device& device, std::vector<BuildJob> jobs, unsigned processes, Pace pace, Tell tell)
+    : device_(device), jobs_(std::move(jobs)), pace_(pace), tell_(std::move(tell)), owner_(::getpid()) {
   processes_.resize(std::min<std::size_t>(processes, jobs_.size()));
   for (std::size_t i = 0; i < jobs_.size() && !processes_.empty(); ++i)
     processes_[i % processes_.size()].units.push_back(jobs_[i].unit);
@@ -80,7 +80,7 @@ void Builders::start() {
 
 void Builders::start_locked() {
   for (Process& process : processes_)
-    if (process.pid < 0) start_one(process);
+    if (process.socket < 0) start_one(process);
 }
 
 void Builders::start_one(Process& process) {
@@ -98,7 +98,8 @@ void Builders::start_one(Process& process) {
   environment.push_back(nullptr);
   std::string program = builder_program(), platform = std::to_string(device_.platform_index),
               number = std::to_string(device_.device_index);
-  char* arguments[] = {program.data(), platform.data(), number.data(), nullptr};
+  char behind[] = "behind";
+  char* arguments[] = {program.data(), platform.data(), number.data(), pace_ == Pace::behind ? behind : nullptr, nullptr};
   pid_t pid = -1;
   const int code = ::posix_spawn(&pid, program.c_str(), &actions, nullptr, arguments, environment.data());
   ::posix_spawn_file_actions_destroy(&actions);
@@ -107,8 +108,9 @@ void Builders::start_one(Process& process) {
     ::close(ends[0]);
     return;
   }
-  process.pid = pid;
   process.socket = ends[0];
+  process.pid = pid;
+  if (pace_ == Pace::behind) reap(process);  // it has made another process, which is nobody's child
   for (const std::uint32_t unit : process.units) {
     const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const BuildJob& j) { return j.unit == unit; });
     if (!ask(process, BuilderRequest::kProgram, unit, job->options, job->source)) return;
@@ -116,17 +118,23 @@ void Builders::start_one(Process& process) {
   }
 }
 
-// The other side sees the end of the socket and ends at once. A process that forked off ours has no children here.
+void Builders::reap(Process& process) {
+  while (process.pid >= 0 && ::waitpid(process.pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  process.pid = -1;
+}
+
+// The other side sees the end of the socket, and ends at once or with its work. A process that forked off ours has no children
+// here.
 void Builders::end(Process& process) {
-  if (process.pid < 0) return;
+  if (process.socket < 0) return;
   if (::getpid() == owner_) {
     ::shutdown(process.socket, SHUT_RDWR);
-    ::kill(process.pid, SIGTERM);
-    while (::waitpid(process.pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    if (process.pid >= 0) ::kill(process.pid, SIGTERM);
+    reap(process);
   }
   ::close(process.socket);
-  process.pid = process.socket = -1;
+  process.socket = -1;
   process.unanswered.clear();
 }
 
@@ -161,7 +169,7 @@ void Builders::want(std::uint32_t unit, const std::string& kernel) {
   Process* process = process_of(unit);
   if (!process || told_ || !wanted_.emplace(unit, kernel).second) return;
   start_locked();
-  if (process->pid >= 0 && ask(*process, BuilderRequest::kKernel, unit, kernel, ""))
+  if (process->socket >= 0 && ask(*process, BuilderRequest::kKernel, unit, kernel, ""))
     process->unanswered.emplace_back(unit, kernel);
 }
 
@@ -187,7 +195,7 @@ void Builders::wait(std::uint32_t unit, const std::string& kernel, const Look& l
     {
       const std::lock_guard lock(mutex_);
       Process* process = process_of(unit);
-      if (!process || process->pid < 0) return;
+      if (!process || process->socket < 0) return;
       const auto asked = std::find(process->unanswered.begin(), process->unanswered.end(), std::pair(unit, kernel));
       if (asked == process->unanswered.end()) return;
       if (take_reply(*process, kLookMs)) continue;
@@ -198,6 +206,16 @@ void Builders::wait(std::uint32_t unit, const std::string& kernel, const Look& l
 
 void Builders::wait_for_unit(std::uint32_t unit, const Look& look) { wait(unit, "", look); }
 void Builders::wait_for_kernel(std::uint32_t unit, const std::string& kernel, const Look& look) { wait(unit, kernel, look); }
+
+bool Builders::is_done(std::uint32_t unit, const std::string& kernel) {
+  const std::lock_guard lock(mutex_);
+  Process* process = process_of(unit);
+  while (process && process->socket >= 0 && take_reply(*process, 0)) {
+  }
+  if (!process || process->socket < 0) return true;
+  const auto& left = process->unanswered;
+  return std::find(left.begin(), left.end(), std::pair(unit, kernel)) == left.end();
+}
 
 std::pair<std::uint32_t, std::uint32_t> Builders::asked_and_done() const {
   const std::lock_guard lock(mutex_);

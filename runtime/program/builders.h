@@ -31,9 +31,14 @@ class Builders {
   // (OCLC_BUILDER, else oclc/oclc-builder beside the runtime's library).
   static unsigned available();
 
+  // At once: somebody waits for the results. Behind: nobody does; the processes
+  // leave other work its cores, and finish what they were asked for when nobody
+  // asks any more, so that it is on disk for the next start.
+  enum class Pace { at_once, behind };
+
   // `tell` hears, from any thread, that a process failed; once.
-  Builders(const Device& device, std::vector<BuildJob> jobs, unsigned processes, Tell tell);
-  ~Builders();  // ends the processes
+  Builders(const Device& device, std::vector<BuildJob> jobs, unsigned processes, Pace pace, Tell tell);
+  ~Builders();  // ends the processes, unless they work behind
   Builders(const Builders&) = delete;
   Builders& operator=(const Builders&) = delete;
 
@@ -48,6 +53,8 @@ class Builders {
   using Look = std::function<void()>;
   void wait_for_unit(std::uint32_t unit, const Look& look);
   void wait_for_kernel(std::uint32_t unit, const std::string& kernel, const Look& look);
+  // Whether there is nothing to wait for.
+  bool is_done(std::uint32_t unit, const std::string& kernel);
   // Kernels that were asked for, and those of them that are compiled.
   std::pair<std::uint32_t, std::uint32_t> asked_and_done() const;
   // Ends the processes until one is wanted again, unless somebody still waits for one.
@@ -55,8 +62,8 @@ class Builders {
 
  private:
   struct Process {
-    pid_t pid = -1;
-    int socket = -1;
+    pid_t pid = -1;                                                 // of a process at once
+    int socket = -1;                                                // not negative: there is a process
     std::vector<std::uint32_t> units;                               // it builds
     std::vector<std::pair<std::uint32_t, std::string>> unanswered;  // requests; a unit's has no kernel
   };
@@ -64,6 +71,7 @@ class Builders {
   void start_locked();
   void start_one(Process& process);
   void end(Process& process);
+  void reap(Process& process);
   bool ask(Process& process, std::uint32_t kind, std::uint32_t unit, const std::string& first, const std::string& second);
   bool take_reply(Process& process, int timeout_ms);
   void wait(std::uint32_t unit, const std::string& kernel, const Look& look);
@@ -72,6 +80,7 @@ class Builders {
 
   const Device device_;
   const std::vector<BuildJob> jobs_;
+  const Pace pace_;
   const Tell tell_;
   const pid_t owner_;
   mutable std::mutex mutex_;

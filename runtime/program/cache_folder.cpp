@@ -36,6 +36,13 @@ std::string cache_folder(const std::string& wanted) {
   return "";
 }
 
+std::string pocl_cache_folder() {
+  if (const std::string own = variable("POCL_CACHE_DIR"); !own.empty()) return own;
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) return xdg + "/pocl/kcache";
+  const std::string home = variable("HOME");
+  return home.empty() ? "/tmp/pocl/kcache" : home + "/.cache/pocl/kcache";
+}
+
 std::vector<CacheFile> cache_files(const std::string& folder) {
   std::vector<CacheFile> files;
   std::error_code error;

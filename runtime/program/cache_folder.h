@@ -9,6 +9,9 @@ namespace oclc::runtime {
 // `wanted`, else OCLC_CACHE_DIR, else $XDG_CACHE_HOME/oclc, else $HOME/.cache/oclc; "" if none of them names a folder.
 std::string cache_folder(const std::string& wanted);
 
+// Where PoCL keeps what it compiled, by its own rule.
+std::string pocl_cache_folder();
+
 // A file of the cache: a binary, or what was kept of a build that failed. Told by its name from others in the folder.
 struct CacheFile {
   std::string path;

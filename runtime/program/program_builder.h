@@ -32,12 +32,22 @@ struct BuiltPrograms {
   std::vector<std::vector<Piece>> pieces_of;  // of each program of the plan, in the order of their parts; at least one
   std::vector<BuildInfo> infos;               // of the units
   std::shared_ptr<Builders> builders;         // that compile kernels of these units; null: none was needed
-  std::uint32_t built = 0;                    // by the driver's compiler
+  // Not null: these units were built without optimization, and builders behind compile the optimized ones, which have their
+  // numbers.
+  std::shared_ptr<Builders> behind;
+  std::vector<std::string> marks;  // of the units, see is_marked; empty: there are none
+  std::uint32_t built = 0;         // by the driver's compiler
   std::uint32_t cached = 0;
 };
 
 // Several threads or processes where the driver can use them; the threads have ended on return. A build that fails is tried
 // once more (PoCL's cache races between processes), then throws OCLC_E_BUILD with the first lines of the log.
-BuiltPrograms build_programs(Context& context, const oclc::plan::Plan& plan);
+// `may_be_unoptimized`: large programs that the driver has not compiled before may be built without optimization first, see
+// `behind`.
+BuiltPrograms build_programs(Context& context, const oclc::plan::Plan& plan, bool may_be_unoptimized);
+// Files beside what the driver keeps on disk say what of these programs is there: that start needs neither unoptimized kernels
+// nor builders.
+bool is_marked(const BuiltPrograms& programs, std::uint32_t unit, const std::string& kernel);
+void leave_mark(const BuiltPrograms& programs, std::uint32_t unit, const std::string& kernel);
 
 }  // namespace oclc::runtime

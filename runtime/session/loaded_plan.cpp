@@ -29,11 +29,20 @@ LoadedPlan::LoadedPlan(std::shared_ptr<Context> context, std::shared_ptr<const p
     : context_(std::move(context)), package_(std::move(package)) {
   check_device();
   auto begin = Clock::now();
-  programs_ = build_programs(*context_, plan());
+  programs_ = build_programs(*context_, plan(), !context_->waits_for_optimized());
   build_ns_ = since(begin);
   begin = Clock::now();
   upload_constants();
   upload_ns_ = since(begin);
+}
+
+const BuiltPrograms& LoadedPlan::optimized() const {
+  const std::lock_guard lock(mutex_);
+  if (!optimized_) {
+    optimized_ = std::make_unique<const BuiltPrograms>(build_programs(*context_, plan(), false));
+    current_ = optimized_.get();
+  }
+  return *optimized_;
 }
 
 void LoadedPlan::check_device() const {

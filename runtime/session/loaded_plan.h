@@ -1,7 +1,9 @@
 // What the sessions of one plan share on a context: programs and constants.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "runtime/device/context.h"
@@ -26,15 +28,16 @@ class LoadedPlan {
   const package::Package& package() const { return *package_; }
   const oclc::plan::Plan& plan() const { return package_->plan(); }
 
-  // What was built of a program of the plan, in the order of its kernel's parts; one piece, unless it was cut.
-  const std::vector<Piece>& pieces(int program) const { return programs_.pieces_of[static_cast<std::size_t>(program)]; }
-  cl_program unit(std::uint32_t index) const { return programs_.units[index].get(); }
-  Builders* builders() const { return programs_.builders.get(); }  // null: every kernel is compiled here
-  const std::vector<BuildInfo>& builds() const { return programs_.infos; }
+  // The programs to make kernels of: the optimized ones, once somebody has asked for them.
+  const BuiltPrograms& programs() const { return *current_.load(); }
+  // The optimized ones, where the first ones were built without optimization; the driver has them on disk when `behind` of
+  // those is done. Thread-safe.
+  const BuiltPrograms& optimized() const;
   Place constant(std::uint32_t buffer) const { return places_[buffer]; }
 
   std::uint32_t programs_built() const { return programs_.built; }
   std::uint32_t programs_cached() const { return programs_.cached; }
+  const std::vector<BuildInfo>& builds() const { return programs_.infos; }
   std::uint64_t constant_bytes() const { return constant_bytes_; }
   bool constants_shared() const { return shared_; }
   std::uint64_t build_ns() const { return build_ns_; }
@@ -48,6 +51,9 @@ class LoadedPlan {
   std::shared_ptr<Context> context_;
   std::shared_ptr<const package::Package> package_;
   BuiltPrograms programs_;
+  mutable std::mutex mutex_;  // of `optimized_`
+  mutable std::unique_ptr<const BuiltPrograms> optimized_;
+  mutable std::atomic<const BuiltPrograms*> current_ = &programs_;
   std::vector<ClMem> memories_;
   std::vector<Place> places_;  // of constant buffers
   std::uint64_t constant_bytes_ = 0;

@@ -26,6 +26,8 @@ std::string Schedule::Leaf::described() const {
 
 Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings, const std::atomic<bool>& cancelled)
     : loaded_(loaded),
+      programs_(&loaded.programs()),
+      behind_(programs_->behind.get()),
       strings_(strings),
       items_see_(loaded.context().facts().device_class == OCLC_DEVICE_CPU),
       groups_see_(compute_capability(loaded.context().device()) >= kSeesGroups),
@@ -108,7 +110,9 @@ int Schedule::first_of_kind(const fb::Launch& launch, const fb::Arg& arg) const 
 
 ClKernel Schedule::make_kernel(const fb::Launch& launch, const std::string& name, std::size_t piece) const {
   cl_int code = CL_SUCCESS;
-  ClKernel kernel(clCreateKernel(loaded_.unit(loaded_.pieces(launch.program())[piece].unit), name.c_str(), &code));
+  ClKernel kernel(
+      clCreateKernel(programs_->units[programs_->pieces_of[static_cast<std::size_t>(launch.program())][piece].unit].get(),
+                     name.c_str(), &code));
   if (code == CL_INVALID_KERNEL_NAME)
     throw Failure(OCLC_E_PLAN,
                   loaded_.package().name() + ": invalid plan: program '" +
@@ -166,14 +170,14 @@ int Schedule::make_launch(const fb::Launch& launch) {
 
 void Schedule::add_runs(Leaf& leaf) {
   const auto parts = static_cast<cl_int>(leaf.launch->parts() ? leaf.launch->parts()->size() : 0);
-  const std::vector<Piece>& pieces = loaded_.pieces(leaf.launch->program());
+  const std::vector<Piece>& pieces = programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())];
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (i > 0) {
       leaf.part_kernels.push_back(make_kernel(*leaf.launch, leaf.name, i));
       check_signature(leaf, leaf.part_kernels.back().get());
     }
     const cl_kernel kernel = i == 0 ? leaf.kernel.get() : leaf.part_kernels.back().get();
-    const bool theirs = loaded_.builders() && loaded_.builders()->builds(pieces[i].unit);
+    const bool theirs = programs_->builders && programs_->builders->builds(pieces[i].unit);
     leaf.runs.push_back({kernel, pieces.size() > 1 ? static_cast<cl_int>(pieces[i].first) : 0,
                          pieces.size() > 1 ? static_cast<cl_int>(pieces[i].last) : parts,
                          theirs ? static_cast<int>(pieces[i].unit) : -1});
@@ -181,7 +185,6 @@ void Schedule::add_runs(Leaf& leaf) {
 }
 
 void Schedule::add_parts(Leaf& leaf) {
-  std::map<std::string, cl_kernel> kernels;
   for (std::uint32_t i = 0; i < leaf.launch->parts()->size(); ++i) {
     const fb::Part& source = *leaf.launch->parts()->Get(i);
     Leaf part;
@@ -189,18 +192,6 @@ void Schedule::add_parts(Leaf& leaf) {
     part.step = leaf.step + i;
     part.name = source.name() ? source.name()->str() : leaf.name;
     part.nodes = joined(source.nodes());
-    part.does = std::find_if(leaf.runs.begin(), leaf.runs.end(), [&](const Leaf::Run& run) {
-                  return static_cast<cl_int>(i) < run.last;
-                })->kernel;
-    if (leaf.apart && source.kernel()) {
-      cl_kernel& kernel = kernels[source.kernel()->str()];
-      if (!kernel) {
-        leaf.part_kernels.push_back(make_kernel(*leaf.launch, source.kernel()->str()));
-        check_signature(leaf, leaf.part_kernels.back().get());
-        kernel = leaf.part_kernels.back().get();
-      }
-      part.does = kernel;
-    }
     leaf.looping = looping(source.flops()) || leaf.looping;
     leaf.looping = looping(source.bytes()) || leaf.looping;
     for (std::uint32_t k = 0; source.args() && k < source.args()->size(); ++k) {
@@ -209,6 +200,23 @@ void Schedule::add_parts(Leaf& leaf) {
       part.slots.push_back(slot);
     }
     leaf.parts.push_back(std::move(part));
+  }
+  take_part_kernels(leaf);
+}
+
+void Schedule::take_part_kernels(Leaf& leaf) {
+  std::map<std::string, cl_kernel> kernels;
+  for (std::size_t i = 0; i < leaf.parts.size(); ++i) {
+    Leaf& part = leaf.parts[i];
+    part.does = leaf.run_of(static_cast<cl_int>(i)).kernel;
+    if (!leaf.apart || !part.part->kernel()) continue;
+    cl_kernel& kernel = kernels[part.part->kernel()->str()];
+    if (!kernel) {
+      leaf.part_kernels.push_back(make_kernel(*leaf.launch, part.part->kernel()->str()));
+      check_signature(leaf, leaf.part_kernels.back().get());
+      kernel = leaf.part_kernels.back().get();
+    }
+    part.does = kernel;
   }
   for (const Leaf::Run& run : leaf.runs) choose_parts(leaf, run.kernel, run.first, run.last);
 }

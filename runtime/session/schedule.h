@@ -1,5 +1,6 @@
 // The steps of an entry point made ready for a device: kernels, their arguments and geometry for the present symbols.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -72,6 +73,9 @@ class Schedule {
       int unit = -1;               // not negative: of builders, who may still be at it
     };
     std::vector<Run> runs;
+    const Run& run_of(cl_int number) const {
+      return *std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return number < run.last; });
+    }
 
     std::string described() const;  // the kernel and its nodes, for messages
   };
@@ -81,7 +85,13 @@ class Schedule {
   const std::vector<bool>& used_symbols() const { return used_; }
   bool reads() const { return reads_; }  // the host reads dimensions between launches
   // Launches alone, none in a loop, and no kernel that builders are at.
-  bool replayable() const { return replayable_ && (builders_done_ || !loaded_.builders()); }
+  bool replayable() const { return replayable_ && !behind_ && (builders_done_ || !programs_->builders); }
+  // The kernels were compiled without optimization.
+  bool unoptimized() const { return behind_ != nullptr; }
+  // The optimized ones are being compiled.
+  bool optimizing() const { return behind_ && asked_behind_; }
+  // Waits until they are.
+  void wait_for_optimized();
 
   // Works out geometry and arguments. `places[i]` is where buffer i lies. True if anything changed.
   bool bind(std::span<const std::int64_t> symbols, std::span<const Place> places);
@@ -156,14 +166,22 @@ class Schedule {
   void choose_parts(const Leaf& leaf, cl_kernel kernel, cl_int first, cl_int last);
   ClKernel make_kernel(const oclc::plan::Launch& launch, const std::string& name, std::size_t piece = 0) const;
   void add_runs(Leaf& leaf);
+  // Takes the optimized kernels, if they are compiled: true.
+  bool take_optimized();
+  void ask_behind();
+  void leave_marks() const;
   // Asks builders for the kernels of theirs; waits for that of a run.
   void ask_builders();
   void wait_for_builders(const Leaf& leaf, const Leaf::Run& run);
   void add_parts(Leaf& leaf);
+  void take_part_kernels(Leaf& leaf);
   void run_gemm(const Leaf& leaf, cl_event* event);
   void zero_gemm(const oclc_clblast_gemm_args& args, cl_event* event);
 
   const LoadedPlan& loaded_;
+  const BuiltPrograms* programs_;  // of which the kernels are
+  Builders* behind_;               // or null: they stay
+  bool asked_behind_ = false;
   StringTable& strings_;
   std::vector<Leaf> leaves_;
   std::vector<Node> nodes_;

@@ -29,25 +29,86 @@ std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t
   records_ = records;
   launched_ = 0;
   host_steps_ = 0;
+  take_optimized();
   if (!builders_done_) ask_builders();
   run(nodes_);
-  if (!std::exchange(builders_done_, true) && loaded_.builders()) {
-    loaded_.builders()->rest();
+  if (!std::exchange(builders_done_, true)) {
+    if (programs_->builders) programs_->builders->rest();
+    if (!behind_) leave_marks();
     loaded_.context().flush_warnings();
   }
+  if (behind_ && !std::exchange(asked_behind_, true)) ask_behind();
   return launched_;
 }
 
 void Schedule::ask_builders() {
-  Builders* builders = loaded_.builders();
+  Builders* builders = programs_->builders.get();
   if (!builders) return;
   for (const Leaf& leaf : leaves_)
     for (const Leaf::Run& run : leaf.runs)
-      if (run.unit >= 0) builders->want(static_cast<std::uint32_t>(run.unit), leaf.name);
+      if (run.unit >= 0 && (behind_ || !is_marked(*programs_, static_cast<std::uint32_t>(run.unit), leaf.name)))
+        builders->want(static_cast<std::uint32_t>(run.unit), leaf.name);
+}
+
+void Schedule::leave_marks() const {
+  for (const Leaf& leaf : leaves_) {
+    if (!leaf.launch) continue;
+    for (const Piece& piece : programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())])
+      leave_mark(*programs_, piece.unit, leaf.name);
+  }
+}
+
+// Kernels without parts cannot be run for nothing, and so not be compiled
+// there: the first run with the optimized ones does it.
+void Schedule::ask_behind() {
+  for (const Leaf& leaf : leaves_) {
+    if (leaf.part_index == 0 || !leaf.launch) continue;
+    for (const Piece& piece : programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())])
+      behind_->want(piece.unit, leaf.name);
+  }
+}
+
+void Schedule::wait_for_optimized() {
+  for (const Leaf& leaf : leaves_) {
+    if (leaf.part_index == 0 || !leaf.launch) continue;
+    for (const Piece& piece : programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())])
+      behind_->wait_for_kernel(piece.unit, leaf.name, [&] {
+        if (cancelled_.load(std::memory_order_relaxed)) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
+        const auto [asked, done] = behind_->asked_and_done();
+        loaded_.context().progress(done, asked);
+      });
+  }
+}
+
+bool Schedule::take_optimized() {
+  if (!behind_ || !asked_behind_) return false;
+  for (const Leaf& leaf : leaves_) {
+    if (leaf.part_index == 0 || !leaf.launch) continue;
+    for (const Piece& piece : programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())])
+      if (!behind_->is_done(piece.unit, leaf.name)) return false;
+  }
+  behind_->rest();
+  behind_ = nullptr;
+  programs_ = &loaded_.optimized();
+  builders_done_ = false;
+  for (Leaf& leaf : leaves_) {
+    if (!leaf.launch) continue;
+    leaf.kernel = make_kernel(*leaf.launch, leaf.name);
+    leaf.part_kernels.clear();
+    leaf.runs.clear();
+    add_runs(leaf);
+    if (leaf.part_index > 0) take_part_kernels(leaf);
+    for (const Leaf::Slot& slot : leaf.slots) {
+      if (!slot.set) continue;
+      set_argument(leaf, slot, leaf.kernel.get());
+      for (const ClKernel& kernel : leaf.part_kernels) set_argument(leaf, slot, kernel.get());
+    }
+  }
+  return true;
 }
 
 void Schedule::wait_for_builders(const Leaf& leaf, const Leaf::Run& run) {
-  Builders* builders = loaded_.builders();
+  Builders* builders = programs_->builders.get();
   if (!builders || run.unit < 0 || builders_done_) return;
   builders->wait_for_kernel(static_cast<std::uint32_t>(run.unit), leaf.name, [&] {
     if (cancelled_.load(std::memory_order_relaxed)) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");

@@ -1,6 +1,7 @@
 // A plan on a context: kernels, memory, bindings. One thread at a time.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -157,6 +158,7 @@ class Session {
   std::shared_ptr<Context> context_;
   std::shared_ptr<const package::Package> package_;
   std::shared_ptr<LoadedPlan> loaded_;
+  std::chrono::steady_clock::time_point created_ = std::chrono::steady_clock::now();
   StringTable strings_;  // of the last run
   std::vector<Entry> entries_;
   std::vector<std::int64_t> dims_;  // bound by the caller, -1: not
@@ -177,6 +179,8 @@ class Session {
   std::vector<LaunchRecord> records_;
   const Schedule* recorded_schedule_ = nullptr;
   oclc_stats stats_{};
+  std::uint64_t unoptimized_ns_ = 0;       // of runs behind the first with unoptimized kernels
+  std::uint32_t unoptimized_submits_ = 0;  // of such runs that nobody waited for
   std::string message_;
   cl_int cl_code_ = 0;
 };

@@ -1,4 +1,5 @@
 // What a session enqueues for a run, and what it waits for.
+#include <chrono>
 #include <optional>
 
 #include "runtime/failure.h"
@@ -11,6 +12,14 @@
 namespace oclc::runtime {
 
 namespace fb = oclc::plan;
+
+namespace {
+
+// Time and runs with unoptimized kernels, behind the first: then a session waits for the optimized ones.
+constexpr std::uint64_t kMostUnoptimizedNs = 1000000000;
+constexpr std::uint32_t kMostUnoptimizedSubmits = 2;
+
+}  // namespace
 
 void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_event* wait) {
   if (wait_count > 0)
@@ -62,8 +71,15 @@ void Session::enqueue_schedule(Entry& e) {
     check.emplace(*loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
   }
   cancelled_ = false;
+  // Who runs on and on is served better by waiting.
+  if (e.schedule->optimizing() && (unoptimized_ns_ > kMostUnoptimizedNs || unoptimized_submits_ > kMostUnoptimizedSubmits))
+    e.schedule->wait_for_optimized();
   stats_.launches =
       e.schedule->enqueue(context_->queue_of_run(), scratch_, profile_ ? &records_ : nullptr, check ? &*check : nullptr);
+  if (stats_.unoptimized && !e.schedule->unoptimized() && stats_.optimized_ns == 0)
+    stats_.optimized_ns =
+        static_cast<std::uint64_t>((std::chrono::steady_clock::now() - created_) / std::chrono::nanoseconds(1));
+  stats_.unoptimized = e.schedule->unoptimized();
   if (e.schedule->reads()) e.found = scratch_;
 }
 
@@ -138,10 +154,13 @@ void Session::read_output(std::uint32_t index, const char* name, void* host, std
 
 void Session::submit(std::uint32_t index) {
   prepare(index);
+  unoptimized_submits_ += entries_[index].schedule->optimizing();
   enqueue_commands(entries_[index], 0, nullptr);
 }
 
 void Session::run(std::uint32_t index) {
+  const bool optimizing = entry(index).schedule->optimizing();
+  const auto begin = std::chrono::steady_clock::now();
   cl_event done = nullptr;
   enqueue(index, 0, nullptr, &done);
   const ClEvent owner(done);
@@ -150,6 +169,8 @@ void Session::run(std::uint32_t index) {
     AwakeWorkers::look(done);
   }
   check_cl(clWaitForEvents(1, &done), "running entry point '" + entries_[index].name + "'");
+  if (optimizing)
+    unoptimized_ns_ += static_cast<std::uint64_t>((std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds(1));
 }
 
 }  // namespace oclc::runtime

@@ -59,7 +59,7 @@ int short_kernels(const PlanCheck& check, const CompileOptions& options) {
   apart.disabled.push_back("megakernel");
   int found = 0;
   for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), apart).plan.files)
-    found += file.source.find("template contraction_short_cpu") != std::string::npos ? 1 : 0;
+    found += file.source.find("template contraction_quantized_cpu") != std::string::npos ? 1 : 0;
   return found;
 }
 

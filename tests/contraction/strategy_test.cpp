@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/contraction/tuned_row.h"
+#include "compiler/targets/costs.h"
 #include "compiler/targets/target.h"
+#include "compiler/targets/tuning.h"
 
 namespace oclc {
 namespace {
@@ -156,6 +159,107 @@ TEST_CASE("a GPU's row is that of the tiles of least time, and small GEMMs wait 
   CHECK(best(small, find_target("h200")) == StrategyId::small_gemm);
   small.a.loads.along_k = false;
   CHECK(best(small, find_target("h200")) != StrategyId::small_gemm);
+}
+
+TEST_CASE("rows that lose by estimate are planned where they are asked for, behind those that do not") {
+  for (const Target& target : target_rows()) {
+    CAPTURE(target.name);
+    for (const bool constant : {true, false}) {
+      const Problem p = product(197, 768, 768, constant);
+      const auto usual = rank(p, target), all = rank(p, target, Losers::planned);
+      CHECK(all.front().strategy == usual.front().strategy);
+      bool loses = false;
+      for (const Candidate& c : all) {
+        CAPTURE(name_of(c.strategy->id));
+        const Candidate& same = candidate(usual, c.strategy->id);
+        CHECK(c.is_taken() == same.choice.has_value());
+        if (c.choice) CHECK(c.why_not == same.why_not);
+        CHECK((c.choice || !c.why_not.empty()));
+        CHECK(same.others.empty());
+        CHECK_FALSE((loses && c.is_taken()));
+        loses = loses || !c.is_taken();
+      }
+    }
+  }
+  const auto all = rank(product(197, 768, 768, false), target_under("cpu-amx", Contract::fp32), Losers::planned);
+  for (const StrategyId id : {StrategyId::fma_in_place, StrategyId::fma_copied_a, StrategyId::fma_copied_b, StrategyId::chunks,
+                              StrategyId::few_rows, StrategyId::amx_chunks})
+    CHECK_MESSAGE(candidate(all, id).choice.has_value(), name_of(id));
+  CHECK_FALSE(candidate(all, StrategyId::winograd_2).choice);
+}
+
+TEST_CASE("a GPU's rows have all tiles of their units, each once, and under TF32 exact ones") {
+  Problem p = product(197, 768, 3072, true);
+  p.a.loads.is_copied = p.a.loads.splits = true;
+  for (const Contract contract : {Contract::fp32, Contract::tf32}) {
+    const auto all = rank(p, target_under("h200", contract), Losers::planned);
+    const Candidate &f16 = candidate(all, StrategyId::wgmma_f16), &f16x2 = candidate(all, StrategyId::wgmma_f16x2);
+    CHECK(f16.choice.has_value() == (contract == Contract::tf32));
+    REQUIRE(f16x2.choice);
+    CHECK(f16x2.others.size() == 5);
+    CHECK(std::get<GpuChoice>(f16x2.choice->tiles).products == Products::split);
+    CHECK(candidate(all, StrategyId::simt).choice);
+    for (const Choice& other : f16x2.others) CHECK(other.text() != f16x2.choice->text());
+  }
+}
+
+TEST_CASE("by estimate no product takes much longer under TF32 than under fp32") {
+  const Target fp32 = target_under("h200", Contract::fp32), tf32 = target_under("h200", Contract::tf32);
+  for (const std::int64_t rows : {8, 49, 197, 1568, 6272}) {
+    for (const std::int64_t columns : {24, 64, 160, 768, 3072}) {
+      for (const std::int64_t terms : {32, 64, 320, 768, 3072}) {
+        for (const bool copied : {true, false}) {
+          Problem p = product(rows, columns, terms, true);
+          p.a.loads.is_copied = p.a.loads.splits = copied;
+          const Choice exact = *rank(p, fp32).front().choice, rounded = *rank(p, tf32).front().choice;
+          const auto& tiles = std::get<GpuChoice>(exact.tiles);
+          const double store = tiles.sm90a ? sm90a_store_seconds(p.product, *tiles.sm90a, fp32) : 0;
+          CAPTURE(exact.text());
+          CAPTURE(rounded.text());
+          CHECK(cost::kExactGain * rounded.seconds <= exact.seconds + store);
+        }
+      }
+    }
+  }
+  // Operands that another kernel has packed for rounded products stay theirs.
+  Problem packed = product(197, 768, 768, true);
+  packed.b.packed_at_run_time = true;
+  CHECK(std::get<GpuChoice>(rank(packed, tf32).front().choice->tiles).products == Products::rounded);
+}
+
+TEST_CASE("a row that was timed is taken where it is legal, and asked for with all others") {
+  const Problem p = product(197, 768, 768, false);
+  Target target = find_target("cpu");
+  const std::string key = row_key(p, target);
+  CHECK(key.starts_with("row_fp32 1 197 768 768 1 0 "));
+  std::vector<TunedQuestion> asked;
+  const auto with = [&](const TunedChoice& choice) {
+    auto tuning = std::make_shared<Tuning>();
+    tuning->choices[key] = choice;
+    tuning->asked = [&](const TunedQuestion& question) { asked.push_back(question); };
+    target.tuning = tuning;
+    return tuned_row(key, rank(p, target, Losers::planned), target);
+  };
+  const StrategyId usual = best(p, find_target("cpu"));
+  CHECK(with({}).strategy == usual);
+  CHECK(with({1, 2, 3}).strategy == usual);
+  CHECK(with({123456789, 0}).strategy == usual);
+  REQUIRE_FALSE(asked.empty());
+  const TunedQuestion question = asked.back();
+  CHECK(question.key == key);
+  CHECK(question.others.front() == question.modelled);
+  CHECK(question.seconds > 0);
+  CHECK(question.others.size() > 4);
+  std::set<StrategyId> taken;
+  for (const TunedChoice& choice : question.others) taken.insert(with(choice).strategy);
+  CHECK(taken.size() == question.others.size());
+  CHECK(taken.count(StrategyId::loops) == 1);
+  Problem open = p;
+  open.m.known = false;
+  CHECK(row_key(open, target).empty());
+  open = p;
+  open.asked = StrategyId::strassen;
+  CHECK(row_key(open, target).empty());
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ constexpr Unspecified kUnspecified[] = {
     {"ai.onnx.ml.LinearRegressor", "kernels, of a domain of its own"},
     {"ai.onnx.ml.Normalizer", "kernels, of a domain of its own"},
     {"ai.onnx.ml.OneHotEncoder", "kernels, of a domain of its own"},
+    {"ai.onnx.ml.SVMClassifier", "kernels, of a domain of its own"},
     {"ai.onnx.ml.SVMRegressor", "kernels, of a domain of its own"},
     {"ai.onnx.ml.Scaler", "kernels, of a domain of its own"},
     {"ai.onnx.ml.TreeEnsemble", "kernels, of a domain of its own"},

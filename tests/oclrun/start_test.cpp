@@ -3,8 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "oclc/oclc.hpp"
 #include "tests/process.h"
 #include "tests/runtime/plans.h"
+#include "tests/runtime/two_steps.h"
 
 using namespace oclc;
 using namespace oclc::test;
@@ -64,4 +66,24 @@ TEST_CASE("--warm leaves nothing to compile, and asks for no inputs") {
   const Outcome unknown = f.run("--warm --entry absent");
   CHECK(unknown.status == 2);
   CHECK(unknown.text.find("has no entry point 'absent'") != std::string::npos);
+}
+
+TEST_CASE("a start that waits for optimized kernels gives what one that does not gives, and what is timed waits") {
+  if (std::string(rt::Context().device().quirks).find("compiles_on_one_core") == std::string::npos) return;
+  const StartFixture f(finish(plan_of({fresh_name()})));
+  // Each with PoCL's cache empty.
+  const auto cold = [&](const std::string& name, const std::string& arguments) {
+    const std::string cache = (f.folder.path / name).string();
+    return test::run("mkdir " + cache + "; OCLC_BUILDERS=1 POCL_CACHE_DIR=" + cache + " " + kStartOclrun + f.plan +
+                     " --entry entry0 --random -q " + arguments);
+  };
+  const std::string until = "runs until the optimized kernels are compiled";
+  const Outcome at_once = cold("at_once", "--print --explain-start"), waited = cold("waited", "--print --wait-for-optimized");
+  CHECK(at_once.status == 0);
+  CHECK(at_once.text.find(until) != std::string::npos);
+  CHECK(waited.status == 0);
+  CHECK(at_once.text.find(waited.text) != std::string::npos);
+  const json timed = json::parse(cold("timed", "--runs 1 --json --explain-start").text)["start"];
+  CHECK(timed["optimized_ms"] == 0);
+  for (const json& span : timed["spans"]) CHECK(span["what"] != until);
 }

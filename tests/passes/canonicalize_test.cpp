@@ -480,3 +480,43 @@ TEST_CASE("pooling over single elements with strides stays") {
       return y=%0
     })");
 }
+
+TEST_CASE("integers of 8 bits that were floats before are these floats") {
+  becomes(canonicalize, R"(
+    graph g(%x: f32[N]) {
+      %low = constant f32[] 0
+      %high = constant f32[] 255
+      %0 = round(%x)
+      %1 = max(%0, %low)
+      %2 = min(%1, %high)
+      %3 = cast(%2) {dtype=u8}
+      %4 = cast(%3) {dtype=f32}
+      return y=%4
+    })",
+          R"(
+    symbol N
+    graph g(%x: f32[N]) {
+      %high = constant f32[] 255
+      %0 = round(%x) : f32[N]
+      %1 = relu(%0) : f32[N]
+      %2 = min(%1, %high) : f32[N]
+      return y=%2
+    }
+    )");
+}
+
+TEST_CASE("floats that may be none of the type's integers are converted") {
+  stays(canonicalize, R"(
+    graph g(%x: f32[N]) {
+      %high = constant f32[] 255
+      %0 = round(%x)
+      %1 = min(%0, %high)
+      %2 = cast(%1) {dtype=u8}
+      %3 = cast(%2) {dtype=f32}
+      %4 = relu(%x)
+      %5 = min(%4, %high)
+      %6 = cast(%5) {dtype=u8}
+      %7 = cast(%6) {dtype=f32}
+      return y=%3, z=%7
+    })");
+}

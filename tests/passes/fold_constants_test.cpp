@@ -205,3 +205,29 @@ TEST_CASE("a constant position outside its data is an error that names the node"
   CHECK_THROWS_WITH_AS(fold_constants(*graph, {}), "node 'lookup' (gather): wanted indices from -3 to 2, found 3",
                        CompileError);
 }
+
+TEST_CASE("weights of few bits become floats where a product packs them, however large") {
+  const PassContext context = budget(&PassContext::fold_growth_bytes, 16);
+  CHECK(folds(R"(
+    graph g(%x: f32[N, 8]) {
+      %q = constant i8[8, 4] splat 3
+      %0 = cast(%q) {dtype=f32}
+      %s = constant f32[] 0.5
+      %1 = mul(%0, %s)
+      %2 = matmul(%x, %1) {trans_a=0, trans_b=0}
+      return y=%2
+    })",
+              context));
+}
+
+TEST_CASE("what else reads numbers of few bits widens them where it loads them") {
+  const PassContext context = budget(&PassContext::fold_growth_bytes, 16);
+  CHECK_FALSE(folds(R"(
+    graph g(%x: f32[8, 4]) {
+      %q = constant i8[8, 4] splat 3
+      %0 = cast(%q) {dtype=f32}
+      %1 = add(%x, %0)
+      return y=%1
+    })",
+                    context));
+}

@@ -143,7 +143,8 @@ TEST_CASE("an unknown pass is a usage error that lists the known ones") {
     CHECK(std::string(error.what()) ==
           "wanted the name of a pass (canonicalize, cse, dce, expand_gradients, fold_batchnorm, fold_constants, fold_ramps, "
           "fold_shapes, "
-          "fuse, join_products, look_up_products, simplify_concat, simplify_indexing, simplify_movement, sink_movement, "
+          "fuse, join_products, look_up_products, multiply_integers, simplify_concat, simplify_indexing, simplify_movement, "
+          "sink_movement, "
           "sink_scalars), found "
           "'csee'; did you mean 'cse'?");
     CHECK(error.parts().exit_code == ExitCode::usage);

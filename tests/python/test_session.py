@@ -10,6 +10,7 @@ import time
 import numpy as np
 import oclc
 import pytest
+from conftest import DIGITS
 
 
 def test_a_run_equals_the_reference(session: oclc.Session, images: np.ndarray, logits: np.ndarray) -> None:
@@ -83,8 +84,13 @@ def test_a_wrong_shape_names_both(session: oclc.Session) -> None:
         session(np.zeros((1, 1, 8, 9), np.float32))
 
 
-def test_a_size_of_zero_is_refused(session: oclc.Session) -> None:
-    with pytest.raises(oclc.Error, match="outside the range 1 to"):
+def test_a_batch_of_none_gives_no_results(session: oclc.Session) -> None:
+    assert session(np.zeros((0, 1, 8, 8), np.float32)).shape == (0, 10)
+
+
+def test_a_size_of_zero_is_refused_where_the_plan_has_another() -> None:
+    session = oclc.compile(DIGITS / "model.onnx", device="cpu", dims={"N": 4}).session("cpu")
+    with pytest.raises(oclc.Error, match=r"wanted shape \[4, 1, 8, 8\], found \[0, 1, 8, 8\]"):
         session(np.zeros((0, 1, 8, 8), np.float32))
 
 

@@ -119,9 +119,15 @@ def test_an_optimizers_step_is_one_graph() -> None:
     first, second = torch.optim.Adam(model.parameters(), lr=0.1), torch.optim.Adam(other.parameters(), lr=0.1)
     step = torch.compile(first.step, backend="oclc", options={"device": "cpu"})
     same = torch.compile(second.step, backend="aot_eager")  # eager Adam takes powers of beta in double, graphs in single
-    for _ in range(3):
+    for _ in range(2):
         step()
         same()
+    before = copy.copy(oclc_torch.counters)
+    step()
+    same()
+    assert oclc_torch.counters.calls == before.calls + 1
+    assert 1 <= oclc_torch.counters.launches - before.launches <= 6
+    assert oclc_torch.counters.compiled == before.compiled
     for p, q in zip(model.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(p, q, rtol=1e-5, atol=1e-6)
 
@@ -181,6 +187,62 @@ def test_all_missing_operators_are_named_at_once_with_their_modules() -> None:
         compiled(model)(torch.eye(3))
     message = str(caught.value)
     assert "aten.linalg_inv_ex.default" in message and "aten.linalg_cholesky_ex.default" in message
+
+
+def with_an_inverse(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    factor = torch.linalg.cholesky_ex(x @ x.T + 1)[0]
+    return torch.relu(factor @ y) * 2
+
+
+def test_with_fallback_missing_operators_run_in_torch_and_are_named() -> None:
+    x, y = torch.randn(3, 3) + 3 * torch.eye(3), torch.randn(3, 2, requires_grad=True)
+    step = torch.compile(with_an_inverse, backend="oclc", options={"device": "cpu", "fallback": True})
+    before = copy.copy(oclc_torch.counters)
+    with pytest.warns(UserWarning, match=r"in torch run aten\.linalg_cholesky_ex\.default"):
+        found = step(x, y)
+    assert oclc_torch.counters.fallbacks == before.fallbacks + 1
+    assert oclc_torch.counters.calls >= before.calls + 2  # before it and after it
+    expected = with_an_inverse(x, y)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    (given,) = torch.autograd.grad(found.sum(), y)
+    (wanted,) = torch.autograd.grad(expected.sum(), y)
+    torch.testing.assert_close(given, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_graph_that_is_read_whole_needs_no_fallback(recwarn: pytest.WarningsRecorder) -> None:
+    model, x = nn.Sequential(nn.Linear(6, 16), nn.Tanh()), torch.randn(5, 6)
+    before = oclc_torch.counters.fallbacks
+    found = torch.compile(model, backend="oclc", options={"device": "cpu", "fallback": True})(x)
+    torch.testing.assert_close(found, model(x), rtol=1e-4, atol=1e-5)
+    assert oclc_torch.counters.fallbacks == before and not [w for w in recwarn if "in torch run" in str(w.message)]
+
+
+def test_frozen_parameters_are_constants_until_they_change(tmp_path: pathlib.Path) -> None:
+    model, x = Convolutions().eval(), torch.randn(2, 3, 16, 16)
+    step = torch.compile(model, backend="oclc", options={"device": "cpu", "freeze": True, "cache_dir": str(tmp_path)})
+    with torch.no_grad():
+        before = copy.copy(oclc_torch.counters)
+        torch.testing.assert_close(step(x), model(x), rtol=1e-4, atol=1e-5)
+        step(x)
+        assert oclc_torch.counters.compiled == before.compiled + 1
+        plan = oclc.load(next((tmp_path / "torch").iterdir()))
+        assert len(plan.entries["predict"].inputs) == 1
+        model.head.bias.add_(1)
+        torch.testing.assert_close(step(x), model(x), rtol=1e-4, atol=1e-5)
+        assert oclc_torch.counters.compiled == before.compiled + 2
+
+
+def test_freeze_and_fallback_exclude_each_other() -> None:
+    with pytest.raises(Exception, match="wanted freeze or fallback, found both"):
+        torch.compile(lambda x: x + 1, backend="oclc", options={"freeze": True, "fallback": True})(torch.ones(3))
+
+
+def test_an_expanded_result_is_written_once() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.exp(x).expand(4, 3)
+
+    x = torch.randn(3)
+    torch.testing.assert_close(compiled(function)(x), function(x))
 
 
 def test_complex_numbers_are_refused_by_name() -> None:

@@ -1,84 +1,21 @@
 // Processes that compile beside the one that runs a plan: which they are given, what happens without them.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include "oclc/oclc.hpp"
 #include "tests/runtime/cached_run.h"
-#include "tests/runtime/plan_builder.h"
+#include "tests/runtime/two_steps.h"
 
 using namespace oclc;
 using namespace oclc::test;
 
 namespace {
 
-// A name that no program had before, so that the driver has nothing of it on disk.
-std::string fresh_name() {
-  static int number = 0;
-  return "steps_" + std::to_string(::getpid()) + "_" +
-         std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + "_" + std::to_string(number++);
-}
-
-// Enough for the driver's front end to need its time.
-std::string many_functions(const std::string& name) {
-  std::string text;
-  for (int i = 0; i < 4000; ++i) {
-    const std::string f = name + "_f" + std::to_string(i);
-    text += "float " + f + "(float a, float b) { float c = fma(a, b, " + std::to_string(i) +
-            ".0f); return c > a ? c * b : sqrt(c + b); }\n";
-  }
-  return text;
-}
-
-// y = (x + 1) * 3 in a kernel of two steps.
-std::unique_ptr<fb::ProgramT> two_steps(const std::string& name) {
-  const std::string macro = name + "_";
-  auto p = program(name, "#ifdef " + macro + "LAST\n#define " + macro + "HAS(part) (" + macro + "FIRST <= part && part < " +
-                             macro + "LAST)\n#else\n#define " + macro + "HAS(part) 1\n#endif\n#if " + macro + "HAS(0)\n" +
-                             many_functions(name) + "#endif\n" +
-                             "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
-                             "kernel void " +
-                             name +
-                             "(global const float* x, long x0, global float* y, long y0, int first, int last) {\n"
-                             "  size_t i = get_global_id(0);\n"
-                             "#if " +
-                             macro +
-                             "HAS(0)\n"
-                             "  if (first <= 0 && 0 < last) y[y0 + i] = x[x0 + i] + 1;\n"
-                             "#endif\n"
-                             "#if " +
-                             macro +
-                             "HAS(1)\n"
-                             "  if (first <= 1 && 1 < last) y[y0 + i] *= 3;\n"
-                             "#endif\n}\n");
-  p->mergeable = true;
-  p->part_bytes = {30000, 30000};
-  return p;
-}
-
-void add_entry(fb::PlanT& plan, const std::string& entry_name, const std::string& kernel) {
-  auto e = entry(entry_name);
-  e->inputs.push_back(binding("x", 0, {4}));
-  e->outputs.push_back(binding("y", 1, {4}));
-  e->steps.push_back(launch(kernel, static_cast<int>(plan.programs.size()), {4}, {1}, reads(0), writes(1)));
-  for (const char* name : {"first", "second"}) {
-    auto part = std::make_unique<fb::PartT>();
-    part->name = name;
-    e->steps[0]->body.AsLaunch()->parts.push_back(std::move(part));
-  }
-  plan.entries.push_back(std::move(e));
-  plan.programs.push_back(two_steps(kernel));
-}
-
-fb::PlanT plan_of(const std::vector<std::string>& kernels) {
-  fb::PlanT plan = new_plan();
-  plan.buffers.push_back(buffer("x", fb::BufferKind::input, 16));
-  plan.buffers.push_back(buffer("y", fb::BufferKind::output, 16));
-  for (std::size_t i = 0; i < kernels.size(); ++i) add_entry(plan, "entry" + std::to_string(i), kernels[i]);
-  return plan;
-}
+// Runs wait for the optimized kernels unless a test says otherwise.
+const char* const kWait = "OCLC_WAIT_FOR_OPTIMIZED";
 
 struct Ran {
   std::vector<oclc_build_info> builds;
@@ -122,6 +59,7 @@ const std::vector<float> kResult = {6, 9, 12, 15};
 
 TEST_CASE("steps of a kernel are compiled side by side, and give what one process gives") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const std::string name = fresh_name();
   const fb::PlanT plan = plan_of({name});
   {
@@ -131,10 +69,11 @@ TEST_CASE("steps of a kernel are compiled side by side, and give what one proces
     CHECK(cold.messages.empty());
     CHECK(cold.names == std::vector<std::string>{name + ", steps 0 to 0", name + ", steps 1 to 1"});
     CHECK(cold.helped == 1);
-    // Now the driver has all of it on disk.
+    // Now the driver has all of it on disk, and no process is started.
     const Ran warm = run_entries(plan);
     CHECK(warm.results == Results{kResult});
     CHECK(warm.names == cold.names);
+    CHECK(warm.helped == 0);
   }
   const Setting none("OCLC_BUILDERS", "0");
   const Ran alone = run_entries(plan);
@@ -145,6 +84,7 @@ TEST_CASE("steps of a kernel are compiled side by side, and give what one proces
 
 TEST_CASE("kernels of another entry point are asked for when it first runs") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const Setting one("OCLC_BUILDERS", "1");
   const Ran ran = run_entries(plan_of({fresh_name(), fresh_name()}));
   CHECK(ran.results == Results{kResult, kResult});
@@ -155,6 +95,7 @@ TEST_CASE("kernels of another entry point are asked for when it first runs") {
 
 TEST_CASE("a process that ends before it has compiled anything is told of once, and missed by nobody") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/bin/false");
   const Ran ran = run_entries(plan_of({fresh_name(), fresh_name()}));
   CHECK(ran.results == Results{kResult, kResult});
@@ -165,6 +106,7 @@ TEST_CASE("a process that ends before it has compiled anything is told of once, 
 
 TEST_CASE("without the builders' program a plan is built in one piece") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/nonexistent/oclc-builder");
   const std::string name = fresh_name();
   const Ran ran = run_entries(plan_of({name}));
@@ -175,8 +117,82 @@ TEST_CASE("without the builders' program a plan is built in one piece") {
 
 TEST_CASE("little text is not worth a process") {
   if (!helps()) return;
+  const Setting wait(kWait, "1");
   const Setting one("OCLC_BUILDERS", "1");
   fb::PlanT plan = plan_of({fresh_name()});
   plan.programs[0]->part_bytes = {10000, 10000};
   CHECK(run_entries(plan).names.size() == 1);
+}
+
+TEST_CASE("a first run answers with unoptimized kernels, and a later one with the optimized ones") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1");
+  const std::string name = fresh_name();
+  const auto bytes = finish(plan_of({name}));
+  std::vector<std::string> messages;
+  oclc_context_options options = OCLC_INIT(oclc_context_options);
+  options.message = add_message;
+  options.user = &messages;
+  const std::vector<float> x = {1, 2, 3, 4};
+  const auto start = [&](const rt::Context& context) {
+    rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
+    session.set_input(0, "x", x.data(), {4});
+    return session;
+  };
+  const auto answer = [&](rt::Session& session) {
+    std::vector<float> y(4);
+    session.set_output(0, "y", y.data(), {4});
+    session.run(0);
+    return y;
+  };
+  {
+    const rt::Context context(options);
+    rt::Session session = start(context);
+    CHECK(answer(session) == kResult);
+    CHECK(session.stats().unoptimized);
+    CHECK(session.stats().optimized_ns == 0);
+    rt::Session beside = start(context);  // shares the programs
+    CHECK(answer(beside) == kResult);
+    for (int i = 0; i < 600 && session.stats().unoptimized; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      CHECK(answer(session) == kResult);
+    }
+    CHECK_FALSE(session.stats().unoptimized);
+    CHECK(session.stats().optimized_ns > 0);
+    CHECK(answer(beside) == kResult);
+    session.enable_profile(true);
+    CHECK(answer(session) == kResult);
+    CHECK(session.launches().size() == 2);
+  }
+  // The driver has them: no start begins with others any more.
+  const rt::Context context(options);
+  rt::Session session = start(context);
+  CHECK(answer(session) == kResult);
+  CHECK_FALSE(session.stats().unoptimized);
+  CHECK(messages.empty());
+}
+
+TEST_CASE("who waits for the optimized kernels gets no others") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1");
+  const auto bytes = finish(plan_of({fresh_name()}));
+  oclc_context_options options = OCLC_INIT(oclc_context_options);
+  options.wait_for_optimized = 1;
+  const rt::Context context(options);
+  rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
+  const std::vector<float> x = {1, 2, 3, 4};
+  std::vector<float> y(4);
+  session.set_input(0, "x", x.data(), {4});
+  session.set_output(0, "y", y.data(), {4});
+  session.run(0);
+  CHECK(y == kResult);
+  CHECK_FALSE(session.stats().unoptimized);
+}
+
+TEST_CASE("without processes behind, the optimized kernels are compiled here at the second run") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/bin/false");
+  const Ran ran = run_entries(plan_of({fresh_name()}));
+  CHECK(ran.results == Results{kResult});
+  CHECK(ran.messages.size() == 1);
 }

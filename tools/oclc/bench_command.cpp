@@ -31,7 +31,7 @@ moved, arena and times beside each other, and the ratios unfused / fused. Inputs
   --runs N                 timed runs of each (default: as --time allows, at least 5)
   --time S                 seconds for the timed runs of a model (default: 3)
   --disable PASS[,PASS]    of both sides
-  --conv, --gemm, --precision, --external-data-dir, --allow-symlinks, --allow-newer-opset   see oclc --help
+  --conv, --gemm, --precision, --op, --external-data-dir, --allow-symlinks, --allow-newer-opset   see oclc --help
   --json                   as JSON
   -v  -q  --color auto|always|never  --progress auto|none|json  -h, --help
 )";
@@ -205,7 +205,10 @@ int bench_command(int argc, char** argv, std::string& file) {
   if (arguments.models.empty()) usage_error("wanted a model file, found none");
   Progress progress(arguments.shown.progress_form());
   progress.stage("device");
-  const rt::Context context(arguments.build.device);
+  oclc_context_options wish = OCLC_INIT(oclc_context_options);
+  wish.device = arguments.build.device.c_str();
+  wish.wait_for_optimized = 1;
+  const rt::Context context(wish);
   if (arguments.build.device.empty() && arguments.build.target.empty())
     arguments.build.device = std::to_string(context.device().index);
   if (!arguments.shown.json) print_result(fmt::format("device {}: {}\n", context.device().index, context.device().name));

@@ -116,7 +116,7 @@ int cache_command(int argc, char** argv, std::string&) {
   if (what == "list") return list_cache(wanted, shown.json);
   if (what == "prune") return prune(wanted, max_mb << 20, days < 0 ? -1 : days * 86400);
   if (what == "clear") return prune(wanted, 0, -1);
-  usage_error(fmt::format("wanted oclc cache list, prune or clear, found '{}'; see oclc cache --help", what));
+  usage_error(fmt::format("wanted oclc cache list, prune or clear, found '{}'", what));
 }
 
 }  // namespace oclc::tool

@@ -25,7 +25,7 @@ meets in the model, and of the whole model along one random direction of all var
   --all                    every node, not one of each operator, attributes and shapes
   --tolerance E            largest error that passes (default: 1e-6)
   --seed N                 of the random numbers (default: 1)
-  --external-data-dir DIR  --allow-symlinks  --allow-newer-opset   how the model is read, see oclc --help
+  --op FILE  --external-data-dir DIR  --allow-symlinks  --allow-newer-opset   how the model is read, see oclc --help
   --json                   as JSON
   -v  -q  --color auto|always|never  --progress auto|none|json  -h, --help
 Exit code 7 if an error is larger than the tolerance, 4 if an operator has no gradient (all of them are listed).

@@ -29,9 +29,11 @@ const std::string_view kCompileHelp =
        oclc bench MODEL...                        fused beside unfused, timed on a device
        oclc cache list|prune|clear                binaries of programs that were kept
        oclc check-gradients MODEL                 gradients beside finite differences, on the host
+       oclc check-op FILE                         operators of your own, beside reference and finite differences
        oclc conformance DIR...                    ONNX's backend test cases, compiled, run and compared
        oclc devices [--targets]                   OpenCL devices, or the targets known
        oclc info FILE                             what a model or a plan holds
+       oclc new-op DOMAIN.NAME                    a file with an operator to begin with
        oclc tune MODEL --db FILE                  times tiles and strategies on a device, for --tuned FILE
        oclc export-onnx --model M --state C -o F  the model with the trained weights of a checkpoint
 
@@ -41,6 +43,7 @@ Model
   --shape x=1x3x224x224    fix an input's shape (repeatable)
   --value sr=16000         an input's value, known when compiling; it is no input of the plan (repeatable; numbers apart by commas)
   --length x=2             elements of an input that is a sequence: inputs x.0, x.1; `none`: an empty optional
+  --op FILE                operators of your own, for nodes outside of ONNX (repeatable); see docs/custom_operators.md
   --external-data-dir DIR  folder of the model's external data (default: the model's)
   --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
 Compilation
@@ -53,7 +56,7 @@ Compilation
 Training
   --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits,
                            or output: the model's own output is the loss
-  --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, adagrad, rmsprop, lion (default: sgd,lr=0.01)
+  --optimizer NAME[,KEY=NUMBER...]   sgd, adam, adamw, nadam, adagrad, rmsprop, lion (default: sgd,lr=0.01)
   --train-output NAME                the output that the loss reads (default: the first)
   --accumulate, --init, --train-seed N   add the entries accumulate_step, init (parameters drawn anew); seed of dropout and init
   --mixed f16|bf16         activations and their gradients in 16 bits; f16 scales the loss: f16[,scale=65536,growth_interval=2000]

@@ -206,8 +206,9 @@ bool same_bytes(const HostTensor& a, const HostTensor& b) {
 
 class Case {
  public:
-  Case(const fs::path& folder, const CompileOptions& options, const rt::Context& context, CaseResult& result)
-      : folder_(folder), options_(options), context_(context), result_(result), facts_(facts_of(folder)) {}
+  Case(const fs::path& folder, const CompileOptions& options, const rt::Context& context,
+       const std::shared_ptr<const CustomOps>& ops, CaseResult& result)
+      : folder_(folder), options_(options), context_(context), ops_(ops), result_(result), facts_(facts_of(folder)) {}
 
   std::string run() {
     const CaseTolerance tolerance = tolerance_of(folder_);
@@ -264,6 +265,7 @@ class Case {
   void compile_for(const std::map<std::string, HostTensor>& values, bool ask_for_trips = false) {
     ImportOptions reading;
     reading.ask_for_trips = ask_for_trips;
+    reading.ops = ops_;
     reading.lengths = program_->lengths;
     reading.shapes = program_->shapes;
     reading.input_value = [&](const std::string& name) -> std::optional<HostTensor> {
@@ -353,6 +355,7 @@ class Case {
   const fs::path& folder_;
   const CompileOptions& options_;
   const rt::Context& context_;
+  const std::shared_ptr<const CustomOps>& ops_;
   CaseResult& result_;
   ModelFacts facts_;
   std::unique_ptr<Program> program_;
@@ -376,14 +379,15 @@ std::string case_name(const fs::path& folder) {
   return (own.parent_path().filename() / own.filename()).string();
 }
 
-CaseResult run_case(const fs::path& folder, const CompileOptions& options, const rt::Context& context) {
+CaseResult run_case(const fs::path& folder, const CompileOptions& options, const rt::Context& context,
+                    const std::shared_ptr<const CustomOps>& ops) {
   CaseResult result;
   const auto begin = std::chrono::steady_clock::now();
   try {
     for (const OpUse& use : list_ops(folder / "model.onnx")) {
       result.ops.push_back(use.domain.empty() ? use.op : use.domain + "." + use.op);
     }
-    result.message = Case(folder, options, context, result).run();
+    result.message = Case(folder, options, context, ops, result).run();
     result.passed = result.message.empty();
   } catch (const std::exception& error) {
     result.message = error.what();

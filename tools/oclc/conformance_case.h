@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "frontends/op/custom_op.h"
 #include "oclc/oclc.hpp"
 
 namespace oclc::tool {
@@ -31,6 +32,8 @@ std::vector<std::filesystem::path> find_cases(const std::filesystem::path& root)
 std::string case_name(const std::filesystem::path& folder);
 
 // Compiles the model, runs it on the device and compares, for each data set. Whatever goes wrong is in the message.
-CaseResult run_case(const std::filesystem::path& folder, const CompileOptions& options, const rt::Context& context);
+// `ops`: null, or operators of one's own.
+CaseResult run_case(const std::filesystem::path& folder, const CompileOptions& options, const rt::Context& context,
+                    const std::shared_ptr<const CustomOps>& ops = nullptr);
 
 }  // namespace oclc::tool

@@ -31,6 +31,7 @@ shape (axes, sizes) is given to the compiler; -v names such inputs. Constants ar
   --expect FILE            a list of cases that fail, with reasons: other failures, and listed cases that pass, are the failures
   --jobs N                 processes (default: one a processor)
   --timeout S              seconds for one case (default: 60)
+  --op FILE                operators of your own (repeatable)
   --report                 below each case a line a node: the kernel it runs in, or that it is a view of memory
   --json FILE              everything about each case, as JSON
   --target NAME  -d, --device SEL  --disable PASS[,PASS]  --conv STRATEGY  --gemm ENGINE  --precision CONTRACT   see oclc --help
@@ -43,7 +44,7 @@ namespace {
 using nlohmann::json;
 
 struct ConformanceArguments {
-  std::vector<std::string> folders;
+  std::vector<std::string> folders, ops;
   std::string filter, expect, json_file;
   int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   double timeout_s = 60;
@@ -126,6 +127,7 @@ int conformance_command(int argc, char** argv, std::string& file) {
   app.add_flag("-v,--verbose", console().verbose);
   app.add_flag("-q,--quiet", console().quiet);
   app.add_option("--color", shown.color)->check(command_line::one_of({"auto", "always", "never"}));
+  app.add_option("--op", arguments.ops)->allow_extra_args(false);
   add_build_options(app, arguments.build);
   if (parse(app, argc, argv, kConformanceHelp)) return 0;
   if (!arguments.build.target.empty() && !arguments.build.device.empty())
@@ -146,6 +148,7 @@ int conformance_command(int argc, char** argv, std::string& file) {
     usage_error(fmt::format("wanted --filter that fits a case, found '{}', which fits none of {}", arguments.filter, all));
   const auto expected = arguments.expect.empty() ? std::map<std::string, std::string>() : read_expected(arguments.expect);
 
+  const std::shared_ptr<const CustomOps> ops = operators(arguments.ops);
   std::vector<CaseResult> results(folders.size());
   const auto start = [&]() -> std::function<std::string(std::size_t)> {
     silence();
@@ -155,8 +158,8 @@ int conformance_command(int argc, char** argv, std::string& file) {
     options->progress = nullptr;
     options->report = arguments.report;
     options->disabled.push_back("fold_constants");
-    return [&folders, context, options](std::size_t job) {
-      return document_of(run_case(folders[job], *options, *context)).dump(-1, ' ', false, json::error_handler_t::replace);
+    return [&folders, &ops, context, options](std::size_t job) {
+      return document_of(run_case(folders[job], *options, *context, ops)).dump(-1, ' ', false, json::error_handler_t::replace);
     };
   };
   int passed = 0, surprises = 0;

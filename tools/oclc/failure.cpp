@@ -58,7 +58,8 @@ int guarded(const std::string& file, const std::function<int()>& command) {
     return command();
   } catch (const CompileError& error) {
     const ExitCode code = error.parts().exit_code;
-    return fail(code, (code == ExitCode::usage || file.empty() ? "" : file + ": ") + error.what());
+    return fail(
+        code, (code == ExitCode::usage || file.empty() || error.parts().stage == "operator" ? "" : file + ": ") + error.what());
   } catch (const package::Error& error) {
     return fail(code_of(error.kind()), error.what());
   } catch (const rt::Error& error) {

@@ -25,7 +25,7 @@ beside the largest sum of bytes alive at once (no arena can be smaller), and the
 
   --dim N=4                sizes for the figures of a plan (others count as 1), or for the model's inputs
   --shape x=1x3x224x224    fix an input's shape of a model
-  --external-data-dir DIR  --allow-symlinks  --allow-newer-opset   how a model is read, see oclc --help
+  --op FILE  --external-data-dir DIR  --allow-symlinks  --allow-newer-opset   how a model is read, see oclc --help
   --memory                 of a plan: which buffers are alive when most bytes are
   --json                   as JSON
   --color auto|always|never   -v   -q   -h, --help

@@ -26,10 +26,12 @@ struct Command {
 constexpr Command kCommands[] = {{"bench", bench_command, &kBenchHelp},
                                  {"cache", cache_command, &kCacheHelp},
                                  {"check-gradients", check_gradients_command, &kCheckGradientsHelp},
+                                 {"check-op", check_op_command, &kCheckOpHelp},
                                  {"conformance", conformance_command, &kConformanceHelp},
                                  {"devices", devices_command, &kDevicesHelp},
                                  {"export-onnx", export_command, &kExportHelp},
                                  {"info", info_command, &kInfoHelp},
+                                 {"new-op", new_op_command, &kNewOpHelp},
                                  {"tune", tune_command, &kTuneHelp}};
 
 // --man, and --completion SHELL.

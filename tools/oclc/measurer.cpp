@@ -21,10 +21,10 @@ Measurement Measurer::operator()(const TuningJob& job, const Tuning& choices, do
   if (job.graph != graph_) begin(job);
   Measurement m;
   auto tuning = std::make_shared<Tuning>(choices);
-  tuning->asked = [&](const std::string& key, const TunedChoice& modelled) {
-    for (const auto& [known, choice] : m.asked)
-      if (known == key) return;
-    m.asked.emplace_back(key, modelled);
+  tuning->asked = [&](const TunedQuestion& question) {
+    for (const TunedQuestion& known : m.asked)
+      if (known.key == question.key) return;
+    m.asked.push_back(question);
   };
   CompileOptions options = options_;
   options.target.tuning = tuning;
@@ -42,6 +42,7 @@ Measurement Measurer::operator()(const TuningJob& job, const Tuning& choices, do
     TimedPlan plan(compiled.plan, context_, inputs_);
     m.seconds = plan.seconds_of(kTimedNode, give_up_seconds);
     m.span_seconds = plan.span_seconds();
+    if (wanted_.empty()) wanted_ = plan.outputs();
     m.note = plan.difference(wanted_, tolerance());
     if (m.note.empty()) timed_.emplace(identity, m.seconds);
   } catch (const CompileError& error) {
@@ -62,7 +63,8 @@ void Measurer::begin(const TuningJob& job) {
   graph_ = job.graph;
   timed_.clear();
   inputs_ = random_inputs(*job.graph);
-  wanted_ = reference_of(*job.graph, inputs_);
+  wanted_.clear();
+  if (compared_ == ComparedWith::host) wanted_ = reference_of(*job.graph, inputs_);
 }
 
 }  // namespace oclc::tool

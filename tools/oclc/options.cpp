@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "compiler/renamed_passes.h"
+#include "frontends/op/custom_op.h"
 #include "frontends/pt2/import.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
@@ -61,8 +62,8 @@ void check_precision(const std::string& precision, const Target& target) {
 
 // What programs of PyTorch have no use for is refused.
 Pt2Options pt2_options(const ImportOptions& options) {
-  if (!options.shapes.empty() || !options.lengths.empty() || options.external_data_dir)
-    usage_error("--shape, --length and --external-data-dir are of ONNX models; of exported programs --dim binds symbols");
+  if (!options.shapes.empty() || !options.lengths.empty() || options.external_data_dir || options.ops)
+    usage_error("--shape, --length, --op and --external-data-dir are of ONNX models; of exported programs --dim binds symbols");
   return {options.training, {options.dims.begin(), options.dims.end()}};
 }
 
@@ -109,6 +110,7 @@ void add_read_options(CLI::App& app, ReadOptions& options) {
   app.add_option("--typical", options.typical)->allow_extra_args(false);
   app.add_option("--length", options.lengths)->allow_extra_args(false);
   app.add_option("--value", options.values)->allow_extra_args(false);
+  app.add_option("--op", options.ops)->allow_extra_args(false);
   app.add_option("--external-data-dir", options.external_data_dir);
   app.add_flag("--allow-symlinks", options.allow_symlinks);
   app.add_flag("--allow-newer-opset", options.allow_newer_opset);
@@ -133,6 +135,13 @@ SymbolValues parse_dims(const std::vector<std::string>& texts, std::string_view 
     if (!dims.emplace(name, *n).second) usage_error(fmt::format("{} {} is given twice", option, name));
   }
   return dims;
+}
+
+std::shared_ptr<const CustomOps> operators(const std::vector<std::string>& files) {
+  if (files.empty()) return nullptr;
+  auto ops = std::make_shared<CustomOps>();
+  for (const std::string& file : files) ops->add(load_ops(file));
+  return ops;
 }
 
 ImportOptions import_options(const ReadOptions& options) {
@@ -167,6 +176,7 @@ ImportOptions import_options(const ReadOptions& options) {
     }
     if (!reading.values.emplace(name, numbers).second) usage_error(fmt::format("--value {} is given twice", name));
   }
+  reading.ops = operators(options.ops);
   if (!options.external_data_dir.empty()) reading.external_data_dir = options.external_data_dir;
   reading.allow_links = options.allow_symlinks;
   reading.allow_newer_opset = options.allow_newer_opset;

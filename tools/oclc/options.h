@@ -22,6 +22,7 @@ struct OutputOptions {
 // How models are read.
 struct ReadOptions {
   std::vector<std::string> dims, shapes, lengths, values, typical;  // N=4, x=1x3x224x224, x=2, sr=16000, N=8
+  std::vector<std::string> ops;                                     // files of operators
   std::string external_data_dir;
   bool allow_symlinks = false, allow_newer_opset = false;
 };
@@ -41,6 +42,8 @@ void add_build_options(CLI::App& app, BuildOptions& options);
 // "N=4" as name and number; usage error if it is not that.
 SymbolValues parse_dims(const std::vector<std::string>& texts, std::string_view option = "--dim");
 ImportOptions import_options(const ReadOptions& options);
+// The operators of all files (--op); null if there is none.
+std::shared_ptr<const CustomOps> operators(const std::vector<std::string>& files);
 // Checks the values; chooses the target (see choose_target). `progress` outlives the compilation.
 CompileOptions compile_options(const BuildOptions& options, Progress& progress);
 

@@ -40,6 +40,7 @@ rt::Context profiling_context(const std::string& device) {
   oclc_context_options options = OCLC_INIT(oclc_context_options);
   options.device = device.c_str();
   options.profiling = 1;
+  options.wait_for_optimized = 1;
   return rt::Context(options);
 }
 

@@ -25,6 +25,7 @@ class TimedPlan {
   double seconds_of(std::string_view node, double give_up);
   // Of the runs so far, the shortest from its first launch's start to its last one's end.
   double span_seconds() const { return span_; }
+  const std::vector<HostTensor>& outputs() const { return outputs_; }  // of the last run
   // What is wrong with the last run's results; empty if they are within `tolerance` of the largest number of each.
   std::string difference(const std::vector<HostTensor>& wanted, double tolerance) const;
 

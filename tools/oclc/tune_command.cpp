@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/support/error.h"
+#include "compiler/tuning/calibration.h"
 #include "compiler/tuning/search.h"
 #include "compiler/tuning/sweep.h"
 #include "runtime/package/writer.h"
@@ -32,23 +33,26 @@ const std::string_view kTuneHelp = R"(usage: oclc tune MODEL --db FILE [options]
        oclc tune --sweep N [--seed S] --db FILE [options]
        oclc tune --calibrate --db FILE [options]
        oclc tune --db FILE --import F | --export F
-Times tiles and strategies for the convolutions and products of a model (or for products of given sizes) on a device, compares all
+Times strategies and tiles for the convolutions and products of a model (or for products of given sizes) on a device, compares all
 results with the host reference, and keeps every trial in an SQLite database, which `oclc MODEL --tuned FILE` takes choices from.
-Trials found there are not made again: an interrupted search goes on where it stopped.
+Trials found there are not made again: an interrupted search goes on where it stopped. Beside each time stands the cost models'
+estimate, with the rates that --calibrate kept there.
 
   --db FILE                the database (made if need be)
   --product MxKxN          a product [M, K] x [K, N] with constant right side (repeatable)
   --sweep N                N contractions as networks at large have them, drawn by --seed S (default: 1); the summary says how much
-                           slower than the best found the cost models' choices are
+                           slower than the best found the cost models' choices are, both timed again in turn
   --calibrate              measure the device's rates by small kernels, print them beside the target's, and keep them:
                            --tuned FILE takes them for estimates
   --budget S               seconds for one operator (default: 60)
   --trials N               trials of one operator, at most (default: as the budget allows)
+  --compare-with-first     compare results with those of the cost model's choice, not with the host reference, which takes seconds
+                           for large operators
   --export F, --import F   all trials as JSON lines; "-": standard output or input
   --dim N=4                sizes of symbolic dimensions; others are 1
   --shape x=1x3x224x224    fix an input's shape
   -d, --device SEL         index | P:D | part of its name | cpu | gpu (default: the device found)
-  --disable, --conv, --gemm, --precision, --external-data-dir, --allow-symlinks, --allow-newer-opset   see oclc --help
+  --disable, --conv, --gemm, --precision, --op, --external-data-dir, --allow-symlinks, --allow-newer-opset   see oclc --help
   --json                   results as JSON
   -v  -q  --color auto|always|never  --progress auto|none|json  -h, --help
 )";
@@ -57,6 +61,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kRoundsOfSweep = 2;
+
 struct TuneArguments {
   std::string model, database, exported, imported;
   std::vector<std::string> products;
@@ -64,7 +70,7 @@ struct TuneArguments {
   int sweep = 0;
   std::uint32_t seed = 1;
   int trials = 1 << 20;
-  bool calibrate = false;
+  bool calibrate = false, with_first = false;
   OutputOptions shown;
   ReadOptions read;
   BuildOptions build;
@@ -212,23 +218,58 @@ double ninth_decile(std::vector<double> values) {
   return values[(values.size() * 9 + 9) / 10 - 1];
 }
 
+// What is said of all operators together.
+struct TuneSummary {
+  std::vector<double> ratios, errors;  // of the cost models' choices to the best found, and of estimates
+  double worst = 0;
+  std::string worst_operator;
+
+  void add(const JobResult& r, const std::string& label) {
+    if (r.best_seconds <= 0) return;
+    const double ratio = r.modelled_seconds / r.best_seconds;
+    ratios.push_back(ratio);
+    if (ratio > worst) worst = ratio, worst_operator = label;
+    if (r.estimated_seconds > 0) errors.push_back(std::abs(r.estimated_seconds / r.modelled_seconds - 1));
+  }
+  json as_json() const {
+    return {{"median_ratio", median(ratios)},
+            {"ninth_decile_ratio", ninth_decile(ratios)},
+            {"worst_ratio", worst},
+            {"worst_operator", worst_operator},
+            {"median_estimate_error", median(errors)}};
+  }
+  std::string as_text(const std::string& database) const {
+    return fmt::format(
+        "{}: median over {} operators: what the cost model takes is {:.0f} % slower than the best found; 90 % of them at most "
+        "{:.0f} %, the worst {:.0f} % ({}); estimates are {:.0f} % off\n",
+        database, ratios.size(), (median(ratios) - 1) * 100, (ninth_decile(ratios) - 1) * 100, (worst - 1) * 100,
+        worst_operator, median(errors) * 100);
+  }
+};
+
 int tune(const TuneArguments& arguments, TuningDatabase& database) {
   const rt::Context context = profiling_context(arguments.build.device);
-  const CompileOptions options = options_for(context, arguments.build);
+  CompileOptions options = options_for(context, arguments.build);
   const TunedDevice device = tuned_device(context.device(), options.target);
+  const std::vector<Trial> known = database.trials(device);
+  if (!set_rates(options.target, calibrated_rates(known)))
+    print_warning("rates that were calibrated lie too far from the target's row; its own are taken");
   const std::vector<TuningJob> jobs = jobs_of(arguments, options);
   if (jobs.empty()) {
     print_result("nothing to tune: no convolution or product of known sizes\n");
     return 0;
   }
-  const std::vector<Trial> known = database.trials(device);
-  TuningOptions tuning{{options.target, options.conv}, arguments.budget, arguments.trials};
-  Measurer measurer(context, options);
+  Measurer measurer(context, options, arguments.with_first ? ComparedWith::first : ComparedWith::host);
+  // Ratios of a sweep are its result.
+  TuningOptions tuning{
+      {options.target, options.conv}, arguments.budget, arguments.trials, arguments.sweep > 0 ? kRoundsOfSweep : 0, [&] {
+        measurer.forget();
+      }};
   if (!arguments.shown.json)
-    print_result(fmt::format("device: {} ({}); {} operators\n{:>10} {:>10} {:>7} {:>7}  operator\n", device.name, device.family,
-                             jobs.size(), "model ms", "best ms", "ratio", "trials"));
+    print_result(fmt::format("device: {} ({}); {} operators\n{:>11} {:>10} {:>10} {:>7} {:>7}  operator\n", device.name,
+                             device.family, jobs.size(), "estimate ms", "model ms", "best ms", "ratio", "trials"));
   flush_results();
-  std::vector<double> ratios;
+  TuneSummary summary;
   json rows = json::array();
   SearchLine line(arguments.shown.progress_form());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -243,10 +284,10 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
           line.show(p, jobs.size(), arguments.budget);
         });
     line.wipe();
-    const double ratio = r.best_seconds > 0 ? r.modelled_seconds / r.best_seconds : 0;
-    if (ratio > 0) ratios.push_back(ratio);
+    summary.add(r, jobs[i].label);
     if (arguments.shown.json)
       rows.push_back({{"operator", jobs[i].label},
+                      {"estimate_ms", r.estimated_seconds * 1e3},
                       {"model_ms", r.modelled_seconds * 1e3},
                       {"best_ms", r.best_seconds * 1e3},
                       {"trials", r.trials},
@@ -254,29 +295,22 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
                       {"refused", r.refused},
                       {"best", r.best}});
     else
-      print_result(fmt::format("{:>10.4f} {:>10.4f} {:>7.2f} {:>7}  {}{}{}\n", r.modelled_seconds * 1e3, r.best_seconds * 1e3,
-                               ratio, r.trials + r.known, jobs[i].label,
+      print_result(fmt::format("{:>11.4f} {:>10.4f} {:>10.4f} {:>7.2f} {:>7}  {}{}{}\n", r.estimated_seconds * 1e3,
+                               r.modelled_seconds * 1e3, r.best_seconds * 1e3,
+                               r.best_seconds > 0 ? r.modelled_seconds / r.best_seconds : 0, r.trials + r.known, jobs[i].label,
                                r.refused ? fmt::format(", {} refused", r.refused) : "",
                                console().verbose && !r.best.empty() ? "\n" + std::string(40, ' ') + r.best : ""));
     flush_results();
   }
-  const double middle = median(ratios), high = ninth_decile(ratios);
-  if (arguments.shown.json)
-    print_result(json{{"schema", 1},
-                      {"kind", "tuning"},
-                      {"version", oclc_version()},
-                      {"device", device.name},
-                      {"family", device.family},
-                      {"operators", rows},
-                      {"median_ratio", middle},
-                      {"ninth_decile_ratio", high}}
-                     .dump(2, ' ', false, json::error_handler_t::replace) +
-                 "\n");
-  else
-    print_result(
-        fmt::format("{}: median over {} operators: what the cost model takes is {:.0f} % slower than the best found; "
-                    "90 % of them at most {:.0f} %\n",
-                    arguments.database, ratios.size(), (middle - 1) * 100, (high - 1) * 100));
+  if (!arguments.shown.json) {
+    print_result(summary.as_text(arguments.database));
+    return 0;
+  }
+  json result{{"schema", 1},           {"kind", "tuning"},        {"version", oclc_version()},
+              {"device", device.name}, {"family", device.family}, {"precision", options.precision},
+              {"operators", rows}};
+  result.update(summary.as_json());
+  print_result(result.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   return 0;
 }
 
@@ -305,6 +339,7 @@ int tune_command(int argc, char** argv, std::string& file) {
   app.add_option("--budget", arguments.budget)->check(command_line::above_zero());
   app.add_option("--trials", arguments.trials)->check(command_line::above_zero());
   app.add_flag("--calibrate", arguments.calibrate);
+  app.add_flag("--compare-with-first", arguments.with_first);
   app.add_option("--export", arguments.exported);
   app.add_option("--import", arguments.imported);
   add_output_options(app, arguments.shown);

@@ -53,6 +53,7 @@ Timing
   --profile[=table|json|csv]    time per launch
   --trace FILE            launches of one run as Chrome/Perfetto JSON
   --explain-start         where the time to the first results goes
+  --wait-for-optimized      no first run with quickly compiled kernels (options that time, verify or train imply it)
   --warm                  fill the caches: run every entry point once on made-up inputs, so that no later start compiles
 Limits
   --memory-limit BYTES    most bytes that the plan may take on the device

@@ -47,8 +47,6 @@ enum ExitCode {
 volatile std::sig_atomic_t interrupted = 0;
 volatile std::sig_atomic_t loop_looks = 0;
 
-double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
-
 struct ContextUser {
   bool quiet;
   Progress* progress;
@@ -200,6 +198,7 @@ int run(const Options& o) {
   context_options.message = on_message;
   context_options.progress = on_progress;
   context_options.user = &user;
+  context_options.wait_for_optimized = waits_for_optimized(o);
   const rt::Context context(context_options);
 
   clock.mark(kContextMark);
@@ -253,8 +252,7 @@ int run(const Options& o) {
   }
   if (o.verbose) print_start(*runner, context, runner->session().stats(), clock);
   if (o.explain_start) {
-    runner->run();
-    clock.mark(kSecondRunMark);
+    run_until_optimized(*runner, clock);
     if (!o.json) std::fprintf(stderr, "%s", start_table(clock, runner->session(), context.device().name).c_str());
   }
 

@@ -103,6 +103,11 @@ std::optional<Scale> scale_of(const Options& options, const std::string& input) 
   return std::nullopt;
 }
 
+bool waits_for_optimized(const Options& o) {
+  return o.wait_for_optimized || o.runs >= 0 || o.warmup >= 0 || o.seconds > 0 || !o.percentiles.empty() ||
+         !o.profile.empty() || !o.trace.empty() || o.steps > 0 || !o.verify_dir.empty() || o.warm;
+}
+
 std::optional<Options> parse_options(int argc, char** argv) {
   Options o;
   std::vector<std::string> dims;
@@ -158,6 +163,7 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_option("--memory-limit", o.memory_limit)->check(command_line::above_zero());
   app.add_option("--max-host-steps", o.max_host_steps)->check(command_line::above_zero());
   app.add_flag("--explain-start", o.explain_start);
+  app.add_flag("--wait-for-optimized", o.wait_for_optimized);
   app.add_flag("--warm", o.warm);
   app.add_flag("--json", o.json);
   app.add_flag("-q,--quiet", o.quiet);

@@ -45,6 +45,7 @@ struct Options {
   std::uint64_t max_host_steps = 0;  // 0: the runtime's
   bool explain_start = false;
   bool warm = false;
+  bool wait_for_optimized = false;
   // Training.
   std::int64_t steps = -1;                                    // -1: no training
   std::vector<std::pair<std::string, std::string>> data;      // name, file
@@ -68,6 +69,8 @@ struct Options {
 
 // The scale of an input's data, if it has one.
 std::optional<Scale> scale_of(const Options& options, const std::string& input);
+// What is timed or verified, and what runs many steps, wants the optimized kernels.
+bool waits_for_optimized(const Options& options);
 
 // Empty: the command line asked for help or the version, which have been printed. Throws UsageError.
 std::optional<Options> parse_options(int argc, char** argv);

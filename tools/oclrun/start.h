@@ -34,7 +34,12 @@ class StartClock {
 // The marks that the texts below tell of. Drivers that compile a kernel when it first runs do so in the first run: what it
 // takes beyond the second is that.
 inline constexpr const char *kPlanMark = "plan", *kContextMark = "context", *kSessionMark = "session",
-                            *kFirstRunMark = "first run", *kSecondRunMark = "second run";
+                            *kFirstRunMark = "first run", *kSecondRunMark = "second run",
+                            *kOptimizedMark = "runs until the optimized kernels are compiled", *kSteadyRunMark = "steady run";
+
+// Runs a second time; where the session began with unoptimized kernels also until it has the optimized ones, and once
+// more.
+void run_until_optimized(Runner& runner, StartClock& clock);
 
 std::string start_table(const StartClock& clock, rt::Session& session, const std::string& device);
 nlohmann::json start_json(const StartClock& clock, rt::Session& session);

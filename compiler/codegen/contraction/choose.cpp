@@ -5,6 +5,8 @@
 #include "compiler/codegen/contraction/amx/contraction_amx.h"
 #include "compiler/codegen/contraction/cpu/contraction_quantized.h"
 #include "compiler/codegen/contraction/problem_of.h"
+#include "compiler/contraction/quantized.h"
+#include "compiler/contraction/tuned_row.h"
 #include "compiler/schedule/megakernel.h"
 #include "compiler/support/error.h"
 
@@ -14,9 +16,14 @@ namespace {
 // Why the constant weights have no such form; empty if they have, or where the strategy wants none.
 std::string_view refuse_weights(StrategyId strategy, const ContractionView& view, const std::vector<Buffer>& buffers) {
   switch (strategy) {
+    case StrategyId::quantized_4:
+    case StrategyId::quantized_8:
+      return can_store_quantized(view, quantized_bits(strategy), buffers)
+                 ? std::string_view()
+                 : "weights that are no integers of so few bits times a scale";
     case StrategyId::quantized_20:
     case StrategyId::quantized_24:
-      return can_store_quantized(view, strategy == StrategyId::quantized_20 ? 20 : 24, buffers)
+      return can_store_quantized(view, quantized_bits(strategy), buffers)
                  ? std::string_view()
                  : "weights that are not finite, or a block's scale is no normal number";
     case StrategyId::amx_limbs:
@@ -39,9 +46,24 @@ Problem problem_on(const ContractionView& view, const std::vector<Buffer>& buffe
 std::optional<Choice> best_of(const std::vector<Candidate>& ranked, const ContractionView& view,
                               const std::vector<Buffer>& buffers) {
   const auto best = std::find_if(ranked.begin(), ranked.end(), [&](const Candidate& c) {
-    return c.choice && refuse_weights(c.strategy->id, view, buffers).empty();
+    return c.is_taken() && refuse_weights(c.strategy->id, view, buffers).empty();
   });
   return best == ranked.end() ? std::nullopt : best->choice;
+}
+
+// With those that lose; a row whose form the weights do not have has no choice.
+std::vector<Candidate> legal_candidates(const Problem& problem, const ContractionView& view, const std::vector<Buffer>& buffers,
+                                        const Target& target) {
+  std::vector<Candidate> ranked = rank(problem, target, Losers::planned);
+  for (Candidate& c : ranked) {
+    if (!c.choice) continue;
+    const std::string_view why_not = refuse_weights(c.strategy->id, view, buffers);
+    if (why_not.empty()) continue;
+    c.why_not = why_not;
+    c.choice.reset();
+  }
+  std::stable_partition(ranked.begin(), ranked.end(), [](const Candidate& c) { return c.choice.has_value(); });
+  return ranked;
 }
 
 // Attention, loops in one kernel and chains have texts of their own for all of their kernels.
@@ -61,30 +83,36 @@ void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target
 
 }  // namespace
 
-std::vector<Candidate> candidates_of(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
-  const auto view = ContractionView::of(kernel);
-  if (!view) return {{&row_of(StrategyId::loops), Choice{}, {}}};
-  std::vector<Candidate> ranked = rank(problem_on(*view, buffers, target), target);
-  for (Candidate& c : ranked) {
-    if (!c.choice) continue;
-    c.why_not = refuse_weights(c.strategy->id, *view, buffers);
-    if (!c.why_not.empty()) c.choice.reset();
-  }
-  std::stable_partition(ranked.begin(), ranked.end(), [](const Candidate& c) { return c.choice.has_value(); });
-  return ranked;
+Target target_of(const Kernel& kernel, const Target& target) {
+  Target own = target;
+  if (kernel.contraction && kernel.contraction->integers) own.precision = target.precision.of_integers();
+  return own;
 }
 
-Choice choose(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+std::vector<Candidate> candidates_of(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& given) {
+  const auto view = ContractionView::of(kernel);
+  if (!view) return {{&row_of(StrategyId::loops), Choice{}, {}}};
+  const Target target = target_of(kernel, given);
+  return legal_candidates(problem_on(*view, buffers, target), *view, buffers, target);
+}
+
+Choice choose(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& given) {
+  const Target target = target_of(kernel, given);
   const auto view = !target.counts_loops() ? ContractionView::of(kernel) : std::nullopt;
   if (!view) return {};
-  const auto best = best_of(rank(problem_on(*view, buffers, target), target), *view, buffers);
+  const Problem problem = problem_on(*view, buffers, target);
+  if (target.tuning)
+    if (const std::string key = row_key(problem, target); !key.empty())
+      return tuned_row(key, legal_candidates(problem, *view, buffers, target), target);
+  const auto best = best_of(rank(problem, target), *view, buffers);
   OCLC_CHECK(best, "loops compute any contraction");
   return *best;
 }
 
-std::optional<Choice> choose_part(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
+std::optional<Choice> choose_part(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& given) {
   const auto view = ContractionView::of(kernel);
   if (!view) return std::nullopt;
+  const Target target = target_of(kernel, given);
   Problem problem = gpu_problem_of(*view, buffers);
   problem.is_part = true;
   const auto best = best_of(rank(problem, target), *view, buffers);

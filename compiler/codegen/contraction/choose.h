@@ -7,6 +7,8 @@
 
 namespace oclc {
 
+// The target under the contract of precision that the kernel's contraction has: products of integers have a stricter one.
+Target target_of(const Kernel& kernel, const Target& target);
 // All rows of the table for a kernel's contraction, the best first; a row whose form the constant weights do not have has no
 // choice. A contraction that no template can say has the row of loops alone.
 std::vector<Candidate> candidates_of(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target);

@@ -5,6 +5,7 @@
 
 #include "compiler/codegen/contraction/amx/contraction_amx.h"
 #include "compiler/codegen/contraction/amx/contraction_chunks_amx.h"
+#include "compiler/codegen/contraction/choose.h"
 #include "compiler/codegen/contraction/cpu/contraction.h"
 #include "compiler/codegen/contraction/cpu/contraction_chunks.h"
 #include "compiler/codegen/contraction/cpu/contraction_few_rows.h"
@@ -27,6 +28,8 @@ struct EmitterRow {
 
 using Id = StrategyId;
 constexpr EmitterRow kEmitters[] = {
+    {Id::quantized_4, emit_quantized},
+    {Id::quantized_8, emit_quantized},
     {Id::quantized_20, emit_quantized},
     {Id::quantized_24, emit_quantized},
     {Id::strassen, emit_strassen},
@@ -66,7 +69,7 @@ GeneratedKernel emit_contraction(const Kernel& kernel, const Choice& choice, con
                                    [&](const EmitterRow& e) { return e.strategy == choice.strategy; });
   const auto view = ContractionView::of(kernel);
   OCLC_CHECK(found != std::end(kEmitters) && view, "a strategy has an emitter, and what it computes a product's form");
-  return found->emit(*view, choice, buffers, target);
+  return found->emit(*view, choice, buffers, target_of(kernel, target));
 }
 
 }  // namespace oclc

@@ -1,12 +1,21 @@
 #include "compiler/kernels/fusion/group_draft.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace oclc {
 
 GroupDraft::GroupDraft(const Graph& of, const GroupOptions& with) : graph(of), options(with), all_nodes(of.nodes()) {
   for (std::size_t i = 0; i < all_nodes.size(); ++i) position[all_nodes[i]] = i;
   furthest_.assign(all_nodes.size() + 1, 0);
+  seen_.assign(all_nodes.size(), 0);
+  for (const Node* node : all_nodes) {
+    std::vector<std::size_t>& operands = operands_.emplace_back();
+    for (const Value* input : node->inputs) {
+      const auto at = input && input->producer ? position.find(input->producer) : position.end();
+      if (at != position.end()) operands.push_back(at->second);
+    }
+  }
 }
 
 void GroupDraft::note_extent(const Node* node, int id) {
@@ -55,27 +64,39 @@ std::optional<int> GroupDraft::group_of(const Node* node) const {
   return at == group_by_node.end() ? std::nullopt : std::optional(at->second);
 }
 
-bool GroupDraft::depends_on(const Value* value, int id) const {
-  std::unordered_set<const Node*> seen;
-  std::vector<const Node*> stack;
+bool GroupDraft::depends_on(const Value* value, int id) const { return any_depends_on({&value, 1}, id); }
+
+bool GroupDraft::any_depends_on(std::span<const Value* const> values, int id) const {
+  ++walk_;
+  std::vector<std::size_t> stack;
+  // Whether a position may reach the group grows with it: those from `reaching` on do, those below `unknown` do not.
   const std::size_t first = extents_[static_cast<std::size_t>(id)].first;
-  const auto visit = [&](const Value* v) {
-    if (v && v->producer && may_reach(position.at(v->producer), first) && seen.insert(v->producer).second)
-      stack.push_back(v->producer);
+  std::size_t reaching = first, unknown = 0;
+  const auto visit = [&](std::size_t at) {
+    if (at < unknown || seen_[at] == walk_) return;
+    if (at < reaching && !may_reach(at, first)) {
+      unknown = at + 1;
+      return;
+    }
+    reaching = std::min(reaching, at);
+    seen_[at] = walk_;
+    stack.push_back(at);
   };
-  visit(value);
+  for (const Value* value : values)
+    if (value && value->producer) visit(position.at(value->producer));
   while (!stack.empty()) {
-    const Node* node = stack.back();
+    const std::size_t at = stack.back();
     stack.pop_back();
-    const auto group = group_of(node);
+    const auto group = group_of(all_nodes[at]);
     if (group == id) return true;
-    if (group) {
-      for (const Node* member : groups[static_cast<std::size_t>(*group)].nodes) {
-        seen.insert(member);
-        for (const Value* input : member->inputs) visit(input);
-      }
-    } else {
-      for (const Value* input : node->inputs) visit(input);
+    if (!group) {
+      for (const std::size_t operand : operands_[at]) visit(operand);
+      continue;
+    }
+    for (const Node* member : groups[static_cast<std::size_t>(*group)].nodes) {
+      const std::size_t of_member = position.at(member);
+      seen_[of_member] = walk_;
+      for (const std::size_t operand : operands_[of_member]) visit(operand);
     }
   }
   return false;
@@ -94,25 +115,25 @@ void GroupDraft::restore(int id, const std::vector<Node*>& nodes) {
 }
 
 bool GroupDraft::is_cyclic(int id) const {
-  const auto& nodes = groups[static_cast<std::size_t>(id)].nodes;
-  return std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) {
-    return std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) { return needs_back(v, id); });
-  });
+  std::vector<const Value*> read;
+  for (const Node* node : groups[static_cast<std::size_t>(id)].nodes)
+    read.insert(read.end(), node->inputs.begin(), node->inputs.end());
+  return needs_back(std::move(read), id);
 }
 
-bool GroupDraft::needs_back(const Value* value, int id) const {
+bool GroupDraft::needs_back(std::vector<const Value*> values, int id) const {
   std::unordered_set<const Value*> seen;
-  std::vector<const Value*> stack{value};
-  while (!stack.empty()) {
-    const Value* v = stack.back();
-    stack.pop_back();
+  std::vector<const Value*> stored;
+  while (!values.empty()) {
+    const Value* v = values.back();
+    values.pop_back();
     if (!v || !v->producer || !seen.insert(v).second || group_of(v->producer) == id) continue;
     if (inlined.count(v->producer))
-      stack.insert(stack.end(), v->producer->inputs.begin(), v->producer->inputs.end());
-    else if (depends_on(v, id))
-      return true;
+      values.insert(values.end(), v->producer->inputs.begin(), v->producer->inputs.end());
+    else
+      stored.push_back(v);
   }
-  return false;
+  return any_depends_on(stored, id);
 }
 
 }  // namespace oclc

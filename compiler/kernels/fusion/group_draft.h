@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -36,8 +37,9 @@ struct GroupDraft {
   std::optional<int> group_of(const Node* node) const;
   // True if computing `value` needs a result of group `id`. Groups count as a whole: what one member reads, all need.
   bool depends_on(const Value* value, int id) const;
-  // True if another kernel stands between results of group `id` and `value`.
-  bool needs_back(const Value* value, int id) const;
+  bool any_depends_on(std::span<const Value* const> values, int id) const;
+  // True if another kernel stands between results of group `id` and any of the values.
+  bool needs_back(std::vector<const Value*> values, int id) const;
   bool is_cyclic(int id) const;
 
  private:
@@ -50,6 +52,9 @@ struct GroupDraft {
     std::size_t first, last;
   };
   std::vector<Extent> extents_;
+  std::vector<std::vector<std::size_t>> operands_;  // positions of the producers of each node's inputs
+  mutable std::vector<std::size_t> seen_;           // by position: the last walk that came by
+  mutable std::size_t walk_ = 0;
   std::vector<std::size_t> furthest_;  // a Fenwick tree: the last positions of groups by their first, for maxima of prefixes
 };
 

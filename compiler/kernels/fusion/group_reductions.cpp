@@ -162,7 +162,7 @@ class Reductions {
       return false;
     return std::all_of(user.inputs.begin(), user.inputs.end(), [&](const Value* input) {
       return rows.count(input) || is_where_reduced(input, id) ||
-             (!(input->producer && draft_.group_of(input->producer) == id) && !draft_.needs_back(input, id));
+             (!(input->producer && draft_.group_of(input->producer) == id) && !draft_.needs_back({input}, id));
     });
   }
 

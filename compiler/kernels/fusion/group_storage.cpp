@@ -294,7 +294,7 @@ class Storing {
     if (node.op->name == "unfold" && node.has("gathered")) return false;     // made for the loads that it describes
     if (node.op->name == "unfold" || node.op->name == "store") return true;  // made for the memory they stand for
     if (chain_length(node) >= kLongestChain) {
-      draft_.why_not[&node] = "a chain of draft_.inlined operators is kept short";
+      draft_.why_not[&node] = "a chain of inlined operators is kept short";
       return true;
     }
     if (kind == OpKind::movement) return false;

@@ -73,6 +73,7 @@ void lower_matmul(KernelBuilder& b, const Node& node) {
   for (std::size_t i = 0; i + 2 < sb.size(); ++i) right_has_batch = right_has_batch || sb[i] != Expr(1);
   Contraction c;
   c.asked = asked_of(node, "gemm");
+  c.integers = node.get_or<std::int64_t>("integers", 0) != 0;
   std::vector<Expr> coords;
   for (std::size_t i = 0; i < batch; ++i) {
     (right_has_batch ? c.batch : c.m).push_back(static_cast<int>(i));
@@ -157,6 +158,7 @@ void lower_conv(KernelBuilder& b, const Node& node) {
   const int stage = add_stage(b, Stage::Combine::sum, b.apply("mul", {a, weight}), dtype);
   Contraction contraction;
   contraction.asked = asked_of(node, "conv_implicit");
+  contraction.integers = node.get_or<std::int64_t>("integers", 0) != 0;
   contraction.a = a;
   contraction.b = weight;
   if (grouped) contraction.batch = {1};

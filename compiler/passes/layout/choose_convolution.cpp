@@ -46,6 +46,11 @@ Value* packed_weights(Rewriter& r, Value* w, std::int64_t group) {
   return r.constant(evaluate(graph, std::span(tensor, 1)).at(0));
 }
 
+// The product that stands for the convolution is one of integers where that is.
+void keep_integers(const Node& conv, Value* product) {
+  if (multiplies_integers(&conv)) product->producer->attributes["integers"] = std::int64_t{1};
+}
+
 // Adds the bias and takes the node's place.
 bool finish(Rewriter& r, const Node& node, Value* y, const ConvolutionCost& cost) {
   y->layout = channels_last(y->type.rank());
@@ -80,6 +85,7 @@ bool rewrite_im2col(Graph& graph, Node* node, const ConvolutionCost& cost) {
   rows.push_back(inner);
   Value* y = r.call("matmul", {r.reshape(columns, rows), packed_weights(r, w, group)},
                     {{"trans_a", std::int64_t{0}}, {"trans_b", std::int64_t{0}}});
+  keep_integers(*node, y);
   y->producer->attributes["strategy"] = std::string("im2col");
   const auto last = static_cast<std::int64_t>(rank);
   if (group == 1) {
@@ -192,6 +198,7 @@ Value* product_of_lines(Rewriter& r, const Node& node) {
   taps = r.reshape(taps, {shape[0], shape[2], shape[3], product(std::span(w).subspan(1))});
   Value* y = r.call("matmul", {packed_weights(r, node.inputs[1], 1), taps},
                     {{"trans_a", std::int64_t{1}}, {"trans_b", std::int64_t{1}}});
+  keep_integers(node, y);
   y->producer->attributes["strategy"] = std::string("planes");
   y->producer->attributes["strategy_reason"] = std::string("few planes are read, and what reads the result are planes");
   return r.transpose(y, {0, 2, 1, 3});
@@ -214,6 +221,7 @@ bool rewrite_planes(Graph& graph, Node* node) {
   Value* y =
       r.call("matmul", {r.constant(weights.reshaped({w[0].value(), w[1].value()})), r.reshape(node->inputs[0], planes(w[1]))},
              {{"trans_a", std::int64_t{0}}, {"trans_b", std::int64_t{0}}});
+  keep_integers(*node, y);
   y->producer->attributes["strategy"] = std::string("planes");
   y->producer->attributes["strategy_reason"] = std::string("what is read and what reads it are planes");
   if (node->inputs.size() > 2 && node->inputs[2]) y = r.call("add", {y, r.reshape(node->inputs[2], {w[0], Expr(1)})});
@@ -235,7 +243,7 @@ std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions
   const double network = options.target.precision.error;
   std::vector<std::pair<double, const Node*>> gains;
   for (const Node* node : graph.nodes()) {
-    if (node->op->name != "conv") continue;
+    if (node->op->name != "conv" || multiplies_integers(node)) continue;
     if (const double gain = gain_of_large_window(*node, options); gain > 0) gains.emplace_back(gain, node);
   }
   std::stable_sort(gains.begin(), gains.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -288,7 +296,9 @@ bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
       changed = rewrite_planes(graph, node) || changed;
       continue;
     }
-    const ConvolutionCost cost = choose_strategy(*node, options, large.count(node) != 0);
+    ConvolutionOptions own = options;
+    if (multiplies_integers(node)) own.target.precision = options.target.precision.of_integers();
+    const ConvolutionCost cost = choose_strategy(*node, own, large.count(node) != 0);
     switch (cost.strategy) {
       case ConvolutionStrategy::im2col:
         changed = rewrite_im2col(graph, node, cost) || changed;

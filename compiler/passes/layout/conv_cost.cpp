@@ -10,6 +10,7 @@
 #include "compiler/contraction/amx_tiles.h"
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/gradients/gradient_windows.h"
+#include "compiler/passes/layout/gathered_conv_cost.h"
 #include "compiler/passes/layout/layout.h"
 #include "compiler/passes/layout/unit_conv_cost.h"
 #include "compiler/passes/pipeline/rewrite.h"
@@ -348,12 +349,21 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
   std::vector<std::pair<double, ConvolutionStrategy>> costs;
   // Loads of a GPU's implicit product gather as those of a matrix of patches do, without writing it.
   const bool gathers = options.target.has_group_templates();
+  // Of any number of images there may be many, of which tiles compute most in a second.
+  const bool is_open = gathers && !conv.output()->type.is_static();
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
-    if (why_not(s).empty() && !(gathers && s == im2col) &&
+    if (why_not(s).empty() && !(gathers && s == im2col) && !(is_open && s == direct) &&
         !(s == winograd && !gains_by_winograd(conv, options.target, large_window)))
       costs.emplace_back(estimate_seconds(conv, s, choice.winograd_tile, options.target), s);
   }
-  std::stable_sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto cheaper = [](const auto& a, const auto& b) { return a.first < b.first; };
+  std::stable_sort(costs.begin(), costs.end(), cheaper);
+  // The rates above are those of long products.
+  if (const auto gathered = gathered_seconds(conv, options.target); gathered && costs.front().second != winograd) {
+    for (auto& [seconds, s] : costs)
+      seconds = s == implicit ? std::max(seconds, gathered->product) : s == direct ? gathered->sums : seconds;
+    std::stable_sort(costs.begin(), costs.end(), cheaper);
+  }
   choice.strategy = costs.front().second;
   for (const auto& [seconds, s] : costs)
     choice.reason += fmt::format("{}{} {:.3g} ms",
@@ -365,7 +375,7 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
   if (key.empty()) return choice;
   const TunedChoice modelled{static_cast<std::int64_t>(choice.strategy),
                              choice.strategy == winograd ? choice.winograd_tile : 0};
-  const TunedChoice* tuned = find_tuned(options.target, key, modelled);
+  const TunedChoice* tuned = find_tuned(options.target, {key, modelled});
   const std::vector<TunedChoice> legal = strategy_choices(conv, options, large_window);
   if (!tuned || std::find(legal.begin(), legal.end(), *tuned) == legal.end()) return choice;
   choice.strategy = static_cast<ConvolutionStrategy>((*tuned)[0]);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compiler/ir/op_def.h"
+#include "compiler/passes/pipeline/integer_range.h"
 #include "compiler/passes/pipeline/pass.h"
 #include "compiler/passes/pipeline/rewrite.h"
 
@@ -251,6 +252,15 @@ bool holds_all(DType from, DType to) {
   return (is_signed(to) || !is_signed(from)) && bits <= size_bytes(to) * 8 - (is_signed(to) ? 1 : 0);
 }
 
+// cast(cast(x)) to an integer type and back, for floats that are integers of that type.
+bool is_round_trip(const Node* inner, DType to) {
+  const DType through = inner->output()->type.dtype, from = inner->inputs[0]->type.dtype;
+  const auto type = range_of_type(through);
+  if (!type || through == DType::boolean || !is_float(from) || !is_float(to) || !holds_all(through, from)) return false;
+  const auto range = integer_range(inner->inputs[0]);
+  return range && range->is_within(type->low, type->high);
+}
+
 // cast(x) to its own type; cast(cast(x)) through a type that holds all of x's numbers.
 bool simple_cast(Graph& graph, Node* node) {
   if (!is(node, "cast")) return false;
@@ -258,6 +268,10 @@ bool simple_cast(Graph& graph, Node* node) {
   Rewriter rewrite(graph, node);
   if (x->type.dtype == result_dtype(node)) return rewrite.replace(x);
   const Node* inner = producer(x, "cast");
+  if (inner && is_round_trip(inner, result_dtype(node)))
+    return rewrite.replace(inner->inputs[0]->type.dtype == result_dtype(node)
+                               ? inner->inputs[0]
+                               : rewrite.call("cast", {inner->inputs[0]}, {{"dtype", result_dtype(node)}}));
   if (!inner || !holds_all(inner->inputs[0]->type.dtype, x->type.dtype)) return false;
   if (inner->inputs[0]->type.dtype == result_dtype(node)) return rewrite.replace(inner->inputs[0]);
   return rewrite.replace(rewrite.call("cast", {inner->inputs[0]}, {{"dtype", result_dtype(node)}}));

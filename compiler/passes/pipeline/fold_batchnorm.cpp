@@ -72,7 +72,9 @@ std::optional<Affine> affine_of(const Node* node) {
 bool fold_into_conv(Graph& graph, Node* node) {
   const auto affine = affine_of(node);
   Node* conv = affine ? producer(affine->product, "conv") : nullptr;
-  if (!conv || !has_one_use(graph, conv->output()) || !(conv->output()->type == node->output()->type)) return false;
+  if (!conv || multiplies_integers(conv) || !has_one_use(graph, conv->output()) ||
+      !(conv->output()->type == node->output()->type))
+    return false;
   const HostTensor* w = constant_of(conv->inputs[1]);
   const Value* old_bias = conv->inputs.size() > 2 ? conv->inputs[2] : nullptr;
   const HostTensor* b = constant_of(old_bias);
@@ -107,7 +109,9 @@ bool fold_into_matmul(Graph& graph, Node* node) {
   if (!is(node, "mul")) return false;
   const auto affine = affine_of(node);
   Node* matmul = affine ? producer(affine->product, "matmul") : nullptr;
-  if (!matmul || !has_one_use(graph, matmul->output()) || !(matmul->output()->type == node->output()->type)) return false;
+  if (!matmul || multiplies_integers(matmul) || !has_one_use(graph, matmul->output()) ||
+      !(matmul->output()->type == node->output()->type))
+    return false;
   const HostTensor* w = constant_of(matmul->inputs[1]);
   if (!w || w->dtype() != DType::f32 || w->shape().size() != 2) return false;
   const std::size_t columns = matmul->get<std::int64_t>("trans_b") != 0 ? 0 : 1;

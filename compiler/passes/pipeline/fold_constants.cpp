@@ -15,6 +15,7 @@ namespace {
 
 struct Sizes {
   std::int64_t operands = 0, results = 0;  // bytes
+  std::int64_t most_elements = 0;          // of an operand
 };
 
 std::optional<Sizes> sizes_if_constant(const Node& node) {
@@ -24,6 +25,7 @@ std::optional<Sizes> sizes_if_constant(const Node& node) {
     const HostTensor* tensor = constant_of(input);
     if (!tensor) return std::nullopt;
     sizes.operands += static_cast<std::int64_t>(tensor->bytes());
+    sizes.most_elements = std::max(sizes.most_elements, tensor->elements());
   }
   for (const auto& output : node.outputs) {
     if (!output->type.is_static()) return std::nullopt;
@@ -54,6 +56,23 @@ bool is_bound(const Node& node) {
   return true;
 }
 
+// Elementwise work and movement alone lie between the value and an operand of a product.
+bool feeds_product(const Value* value, int depth = 0) {
+  constexpr int kFarthest = 12;
+  return std::any_of(value->users.begin(), value->users.end(), [&](const Node* user) {
+    if (user->op->kind == OpKind::contraction) return true;
+    const bool passes = user->op->kind == OpKind::elementwise || user->op->kind == OpKind::movement;
+    return passes && depth < kFarthest && user->outputs.size() == 1 && feeds_product(user->output(), depth + 1);
+  });
+}
+
+// Numbers of few bits that become numbers of more: weights of products are packed so, once; others are widened where they are
+// loaded.
+bool widens_weights(const Node& node, const Sizes& sizes) {
+  return (node.op->kind == OpKind::elementwise || node.op->kind == OpKind::movement) && node.outputs.size() == 1 &&
+         node.output()->type.elements().value() <= sizes.most_elements && feeds_product(node.output());
+}
+
 std::vector<HostTensor> evaluate(const Node& node, const std::vector<HostTensor>& operands) {
   try {
     return node.op->eval(node, operands, {});
@@ -79,10 +98,11 @@ bool fold_constants(Graph& graph, const PassContext& context) {
     if (is(node, "reshape")) continue;  // simplify_movement shares the bytes
     const auto sizes = sizes_if_constant(*node);
     if (!sizes || sizes->results > context.fold_result_bytes || sizes->results > context.fold_total_bytes - spent) continue;
-    if (sizes->results > context.fold_growth_bytes && sizes->results > 2 * sizes->operands) continue;
+    const bool widens = widens_weights(*node, *sizes);
+    if (!widens && sizes->results > context.fold_growth_bytes && sizes->results > 2 * sizes->operands) continue;
     if (is(node, "expand") && sizes->results > sizes->operands) continue;
     // Plain copies and sums of what the file holds are in proportion to it; products may be of its square.
-    const std::int64_t work = node->op->cost ? work_of(*node) : 0;
+    const std::int64_t work = node->op->cost && !widens ? work_of(*node) : 0;
     if (work > context.fold_flops - flops) continue;
     std::vector<HostTensor> operands;
     for (const Value* input : node->inputs) operands.push_back(input ? *constant_of(input) : HostTensor(DType::f32, {0}));

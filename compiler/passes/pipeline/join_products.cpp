@@ -47,8 +47,8 @@ bool are_siblings(const SiblingProduct& a, const SiblingProduct& b) {
   const auto trans = [](const SiblingProduct& p, std::string_view name) { return p.matmul->get<std::int64_t>(name); };
   const std::size_t inner = is_transposed(a.matmul) ? 1 : 0;
   return a.matmul->inputs[0] == b.matmul->inputs[0] && trans(a, "trans_a") == trans(b, "trans_a") &&
-         trans(a, "trans_b") == trans(b, "trans_b") && a.weights->shape()[inner] == b.weights->shape()[inner] &&
-         (a.bias == nullptr) == (b.bias == nullptr);
+         trans(a, "trans_b") == trans(b, "trans_b") && multiplies_integers(a.matmul) == multiplies_integers(b.matmul) &&
+         a.weights->shape()[inner] == b.weights->shape()[inner] && (a.bias == nullptr) == (b.bias == nullptr);
 }
 
 // Tensors of `rows` rows each, row by row side by side.

@@ -21,6 +21,7 @@ struct PassContext {
   bool joins_products = true;                   // products of one left operand are joined: see join_products.cpp
   bool separates_classes = false;               // launches are cheaper than products with zeros: see split_stride_phases.cpp
   bool lays_out_operands = false;               // the target's products have both operands laid out before they multiply
+  bool multiplies_integers = false;  // matrix units take integers of 8 bits faster than floats: see multiply_integers.cpp
 #ifdef NDEBUG
   bool verify_each = false;  // verify the graph after each pass
 #else
@@ -59,6 +60,7 @@ bool fold_ramps(Graph& graph, const PassContext& context);
 bool fold_shapes(Graph& graph, const PassContext& context);
 bool join_products(Graph& graph, const PassContext& context);
 bool look_up_products(Graph& graph, const PassContext& context);
+bool multiply_integers(Graph& graph, const PassContext& context);
 bool simplify_concat(Graph& graph, const PassContext& context);
 bool simplify_indexing(Graph& graph, const PassContext& context);
 bool simplify_movement(Graph& graph, const PassContext& context);

@@ -44,6 +44,7 @@ const std::vector<PassRow>& pipeline() {
       {"sink_scalars", sink_scalars,
        "after canonicalisation, so that factors stand on the right; before fusion sees prologues"},
       {"fold_batchnorm", fold_batchnorm, "after folding, since its scales are computed from four constants"},
+      {"multiply_integers", multiply_integers, "behind what folds scales into weights, whose columns it asks for one"},
       {"look_up_products", look_up_products, "behind what folds scales into weights, before products are joined"},
       {"join_products", join_products, "last, since weights and biases should be final: slices keep later factors out of them"},
   };

@@ -45,6 +45,8 @@ inline bool is(const Node* node, std::string_view op) { return node && node->op-
 inline Node* producer(const Value* value, std::string_view op) {
   return value && is(value->producer, op) ? value->producer : nullptr;
 }
+// Whether the product's operands are integers: factors of the result are not theirs.
+inline bool multiplies_integers(const Node* node) { return node->get_or<std::int64_t>("integers", 0) != 0; }
 inline bool has_one_use(const Graph& graph, const Value* value) { return value->users.size() == 1 && !graph.is_output(value); }
 
 // Makes `value` input `index` of the node if the types of the node's outputs stay the same; else changes nothing and gives

@@ -11,7 +11,7 @@ namespace oclc {
 namespace {
 
 bool sink(Graph& graph, Node* node) {
-  if (!is(node, "matmul") || node->output()->type.dtype != DType::f32) return false;
+  if (!is(node, "matmul") || multiplies_integers(node) || node->output()->type.dtype != DType::f32) return false;
   for (std::size_t i = 0; i < 2; ++i) {
     MovementChain chain = MovementChain::above(node->inputs[i]);
     const Node* scale = producer(chain.source, "mul");

@@ -12,7 +12,13 @@ _ML_NAMES = {
     "float8e4m3fnuz": "float8_e4m3fnuz",
     "float8e5m2": "float8_e5m2",
     "float8e5m2fnuz": "float8_e5m2fnuz",
+    "float4e2m1": "float4_e2m1fn",
+    "int4": "int4",
+    "uint4": "uint4",
 }
+
+# Plans hold them in bytes as numbers, ml_dtypes as their lowest four bits alone.
+_NIBBLES = {"int4": "int8", "uint4": "uint8"}
 
 _NUMPY_NAMES = {
     "float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
@@ -31,7 +37,9 @@ def numpy_dtype(name: str) -> Any:
 def to_plan(value: Any, name: str) -> Any:
     """`value` as what _core takes: arrays as they are, numbers and lists as arrays of the plan's type."""
     if isinstance(value, np.ndarray):
-        return value.view(numpy_dtype(name)) if value.dtype.name == _ML_NAMES.get(name) else value
+        if value.dtype.isbuiltin == 1 or value.dtype.name != _ML_NAMES.get(name):
+            return value
+        return value.astype(_NIBBLES[name]) if name in _NIBBLES else value.view(numpy_dtype(name))
     if hasattr(value, "__dlpack__") or isinstance(value, (memoryview, bytearray)) or name == "string":
         return value
     if isinstance(value, (bool, int, float, list, tuple, np.generic)):
@@ -47,4 +55,5 @@ def from_plan(array: Any, name: str) -> Any:
         import ml_dtypes  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         return array
-    return array.view(getattr(ml_dtypes, _ML_NAMES[name]))
+    dtype = getattr(ml_dtypes, _ML_NAMES[name])
+    return array.astype(dtype) if name in _NIBBLES else array.view(dtype)

@@ -15,7 +15,6 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep
 
-from . import _arrays
 from .devices import devices
 from .errors import CompileError, Error
 from .plan import Plan, compile
@@ -33,8 +32,14 @@ def _selection(device: str) -> str:
     raise ValueError(f"device: wanted CPU, OPENCL or OPENCL:selection, found {device!r}")
 
 
+def _may_be_sizes(value: Any) -> bool:
+    array = np.asarray(value)
+    return array.dtype.kind in "iu" and array.dtype.isbuiltin == 1 and array.ndim <= 1 and 0 < array.size <= 16
+
+
 class OclcBackendRep(BackendRep):  # type: ignore[misc, unused-ignore]
-    """A model on a device. Plans are for the types of the inputs alone; sequences take the lengths that a run gives."""
+    """A model on a device, with a plan for each set of shapes and of lengths of sequences. Where the model does not compile
+    without, inputs of a few integers, on which sizes may depend, become a part of the plan too."""
 
     def __init__(self, model: onnx.ModelProto, device: str, **options: Any) -> None:
         self._model = model
@@ -50,8 +55,7 @@ class OclcBackendRep(BackendRep):  # type: ignore[misc, unused-ignore]
         named, lengths = self._elements(values)
         session = self._session(named, lengths)
         entry = session.plan.entries["predict"]
-        given = {name: self._array(named[name], tensor.dtype) for name, tensor in entry.inputs.items()}
-        outputs = session.run(given, entry="predict")
+        outputs = session.run({name: named[name] for name in entry.inputs}, entry="predict")
         return tuple(self._result(value, outputs) for value in self._model.graph.output)
 
     def _elements(self, values: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int | None]]:
@@ -70,21 +74,23 @@ class OclcBackendRep(BackendRep):  # type: ignore[misc, unused-ignore]
 
     def _session(self, named: dict[str, Any], lengths: dict[str, int | None]) -> Session:
         shapes = {name: tuple(np.shape(value)) for name, value in named.items()}
-        key = (tuple(lengths.items()), tuple(shapes.items()))
-        if key not in self._sessions:
-            plan: Plan = compile(self._model, device=self._device, shapes=shapes, lengths=lengths, **self._options)
-            self._sessions[key] = plan.session(self._device)
+        key: tuple[Any, ...] = (tuple(lengths.items()), tuple(shapes.items()))
+        if key in self._sessions:
+            return self._sessions[key]
+        sizes = {name: tuple(np.ravel(value).tolist()) for name, value in named.items() if _may_be_sizes(value)}
+        with_sizes = (*key, tuple(sizes.items()))
+        if with_sizes in self._sessions:
+            return self._sessions[with_sizes]
+        options = {"device": self._device, "shapes": shapes, "lengths": lengths, **self._options}
+        try:
+            plan: Plan = compile(self._model, **options)
+        except CompileError:
+            if not sizes:
+                raise
+            key = with_sizes
+            plan = compile(self._model, values=sizes, **options)
+        self._sessions[key] = plan.session(self._device)
         return self._sessions[key]
-
-    @staticmethod
-    def _array(value: Any, dtype: str) -> Any:
-        if dtype == "string":
-            return value
-        array = np.asarray(value)
-        wanted = _arrays.numpy_dtype(dtype)
-        if array.dtype.itemsize == wanted.itemsize and array.dtype.kind not in "fiub":
-            return array.view(wanted)  # of ml_dtypes: bits
-        return array
 
     def _result(self, info: Any, outputs: dict[str, Any]) -> Any:
         if info.type.HasField("sequence_type"):

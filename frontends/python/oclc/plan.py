@@ -57,7 +57,7 @@ class Train:
 
     loss: cross_entropy, nll, mse, l1, huber, bce_with_logits, with numbers as in "cross_entropy,label_smoothing=0.1", or output:
     the model's own output, one number, is the loss.
-    optimizer: sgd, adam, adamw, adagrad, rmsprop, lion. lr and further numbers (momentum=0.9) are the optimizer's.
+    optimizer: sgd, adam, adamw, nadam, adagrad, rmsprop, lion. lr and further numbers (momentum=0.9) are the optimizer's.
     output: the output that the loss reads (default: the first). frozen: prefixes of parameters that keep their values.
     mixed: None, "f16" or "bf16": activations and their gradients in 16 bits. recompute: elementwise values are computed again
     for the backward pass instead of kept. accumulate, init: add the entries accumulate_step and init.
@@ -170,6 +170,8 @@ def compile(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     lengths: Mapping[str, int | None] | None = None,
+    values: Mapping[str, float | Sequence[float]] | None = None,
+    typical: Mapping[str, int] | None = None,
     target: str | None = None,
     device: str | None = None,
     precision: str = "fp32",
@@ -188,7 +190,8 @@ def compile(
 
     model: path of a file (ONNX, or `.pt2` of torch.export.save), the bytes of an ONNX model, or an onnx.ModelProto.
     dims: values of symbolic dimensions by name, others stay symbolic. shapes: shapes of inputs by name. lengths: elements of
-      inputs that are sequences (None: an empty optional).
+      inputs that are sequences (None: an empty optional). values: inputs of numbers that are the same in each run, by name.
+    typical: usual values of dimensions that stay symbolic, for which kernels are chosen.
     target: a row of device facts, no device is needed; device: compile for this device. Neither: the device found, else "cpu".
     precision: strict, fp32, fast, tf32, bf16.
     train: an oclc.Train.
@@ -197,41 +200,57 @@ def compile(
     Raises CompileError, which names the node and says what to do; warnings of the compiler are Python's. The GIL is released.
     """
     path, data = _model(model)
-    train_options: dict[str, Any] = {
-        "loss": "", "optimizer": "", "prediction": "", "frozen": [], "seed": 0, "accumulate": False, "init": False,
-        "mixed": "", "recompute": False,
-    }  # fmt: skip
+    train_options: dict[str, Any] = {}
     if train is not None:
         train_options = {
             "loss": train.loss, "optimizer": train._optimizer_text(), "prediction": train.output, "frozen": list(train.frozen),
             "seed": train.seed, "accumulate": train.accumulate, "init": train.init, "mixed": train.mixed or "",
             "recompute": train.recompute,
         }  # fmt: skip
-    options = {
-        "path": path,
-        "bytes": data,
-        "dims": [f"{name}={value}" for name, value in (dims or {}).items()],
-        "shapes": [f"{name}={'x'.join(map(str, shape))}" for name, shape in (shapes or {}).items()],
-        "lengths": [f"{name}={'none' if value is None else value}" for name, value in (lengths or {}).items()],
-        "external_data_dir": os.fspath(external_data_dir or ""),
-        "allow_symlinks": allow_symlinks,
-        "allow_newer_opset": allow_newer_opset,
-        "target": target or "",
-        "device": device or "",
-        "disable": list(disable),
-        "tuned": os.fspath(tuned or ""),
-        "conv": conv,
-        "gemm": gemm,
-        "precision": precision,
-        "report": report,
-        "graph": False,
+    options = request(
+        path=path,
+        bytes=data,
+        dims=[f"{name}={value}" for name, value in (dims or {}).items()],
+        # An input without axes needs none said.
+        shapes=[f"{name}={'x'.join(map(str, shape))}" for name, shape in (shapes or {}).items() if len(shape) > 0],
+        lengths=[f"{name}={'none' if value is None else value}" for name, value in (lengths or {}).items()],
+        values=[f"{name}={_numbers(value)}" for name, value in (values or {}).items()],
+        typical=[f"{name}={value}" for name, value in (typical or {}).items()],
+        external_data_dir=os.fspath(external_data_dir or ""),
+        allow_symlinks=allow_symlinks,
+        allow_newer_opset=allow_newer_opset,
+        target=target or "",
+        device=device or "",
+        disable=list(disable),
+        tuned=os.fspath(tuned or ""),
+        conv=conv,
+        gemm=gemm,
+        precision=precision,
+        report=report,
         **train_options,
-    }
+    )
     if target is None:
         _opencl.find_loader()
     with _Stages(progress) as stages:
         handle, rows = _core.compile(options, stages.at, lambda text: warnings.warn(text, stacklevel=4))
     return Plan(handle, rows, report)
+
+
+def request(**given: Any) -> dict[str, Any]:
+    """What _core.compile takes: these options, others by default."""
+    options: dict[str, Any] = {
+        "path": "", "bytes": None, "graph": False, "dims": [], "shapes": [], "lengths": [], "values": [], "typical": [],
+        "external_data_dir": "", "allow_symlinks": False, "allow_newer_opset": False, "target": "", "device": "", "disable": [],
+        "tuned": "", "conv": "auto", "gemm": "own", "precision": "fp32", "report": False, "loss": "", "optimizer": "",
+        "prediction": "", "frozen": [], "seed": 0, "accumulate": False, "init": False, "mixed": "", "recompute": False,
+        "constants": [],
+    }  # fmt: skip
+    options.update(given)
+    return options
+
+
+def _numbers(value: float | Sequence[float]) -> str:
+    return ",".join(f"{number!r}" for number in (value if isinstance(value, Sequence) else [value]))
 
 
 def _model(model: Any) -> tuple[str, bytes | None]:

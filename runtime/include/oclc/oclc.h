@@ -306,6 +306,11 @@ typedef struct oclc_context_options {
   uint64_t memory_limit;
   /* Most steps that the host may take for a run: launches, trips of loops, values read back, operators on strings. 0: 2^24. */
   uint64_t max_host_steps;
+  /* 0: with a driver that compiles for seconds (PoCL), and a large plan whose kernels it has not compiled before, sessions
+   * start with kernels compiled without optimization, which run many times slower, while processes compile the optimized ones;
+   * a session takes those between two of its runs. Both give results within the plan's contract of precision. 1: sessions
+   * wait for the optimized kernels, as they do with OCLC_WAIT_FOR_OPTIMIZED=1 in the environment. */
+  uint8_t wait_for_optimized;
 } oclc_context_options;
 
 /* `options` may be NULL. */
@@ -446,8 +451,10 @@ typedef struct oclc_stats {
   uint32_t preparations;    /* so far */
   uint8_t constants_shared; /* device reads the plan's mapping, no copy */
   uint8_t command_buffer;   /* last run was a command-buffer replay */
-  uint64_t train_steps; /* state-changing steps of trainers (train.h) that led to the state, those before a loaded checkpoint
-                           included */
+  uint64_t train_steps;  /* state-changing steps of trainers (train.h) that led to the state, those before a loaded checkpoint
+                            included */
+  uint8_t unoptimized;   /* the last run's kernels were compiled without optimization, see wait_for_optimized */
+  uint64_t optimized_ns; /* from the session's creation until it took the optimized kernels; 0: it has not, or began so */
 } oclc_stats;
 OCLC_API oclc_status oclc_session_get_stats(const oclc_session* session, oclc_stats* stats);
 

@@ -1,6 +1,6 @@
-// oclc-builder PLATFORM DEVICE: builds programs beside the process that started it, for drivers that compile one at a time in a
-// process and keep what they compiled on disk. It reads requests from its standard input, a socket, and answers there; it ends
-// when the other side does. Not meant for people.
+// oclc-builder PLATFORM DEVICE [behind]: builds programs beside the process that started it, for drivers that compile one at a
+// time in a process and keep what they compiled on disk. It reads requests from its standard input, a socket, and answers
+// there; it ends when the other side does; behind, when it has also done what it was asked for. Not meant for people.
 #include <CL/cl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -44,6 +45,7 @@ bool receive(void* to, std::size_t bytes) {
 // Read by a thread of their own, so that the other side never waits for a build to send the next one.
 class Requests {
  public:
+  explicit Requests(bool behind) : behind_(behind) {}
   void read() {
     for (Request next; receive(&next.head, sizeof next.head);) {
       next.first.resize(next.head.first_bytes);
@@ -53,18 +55,25 @@ class Requests {
       queue_.push_back(std::move(next));
       changed_.notify_one();
     }
-    ::_exit(0);  // nobody wants what is being built
+    if (!behind_) ::_exit(0);  // nobody wants what is being built
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_one();
   }
 
-  Request next() {
+  // Nothing: there will be none.
+  std::optional<Request> next() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !queue_.empty(); });
+    changed_.wait(lock, [this] { return !queue_.empty() || ended_; });
+    if (queue_.empty()) return std::nullopt;
     Request request = std::move(queue_.front());
     queue_.pop_front();
     return request;
   }
 
  private:
+  const bool behind_;
+  bool ended_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Request> queue_;
@@ -144,24 +153,34 @@ class Device {
   std::map<std::uint32_t, ClProgram> programs_;
 };
 
-int serve(unsigned platform, unsigned number) {
-  Requests requests;
+int serve(unsigned platform, unsigned number, bool behind) {
+  Requests requests(behind);
   std::thread([&] { requests.read(); }).detach();
   Device device(platform, number);
   if (!device.good()) return 1;
-  for (;;) {
-    const Request request = requests.next();
-    const cl_int status = request.head.kind == BuilderRequest::kProgram ? device.build(request) : device.compile(request);
-    const BuilderReply reply{request.head.kind, request.head.unit, status};
-    if (::send(kSocket, &reply, sizeof reply, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof reply)) return 0;
+  while (const auto request = requests.next()) {
+    const cl_int status = request->head.kind == BuilderRequest::kProgram ? device.build(*request) : device.compile(*request);
+    const BuilderReply reply{request->head.kind, request->head.unit, status};
+    if (::send(kSocket, &reply, sizeof reply, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof reply) && !behind) return 0;
   }
+  return 0;
 }
 
 }  // namespace
 }  // namespace oclc::runtime
 
+// Leaves the cores to what answers, and still gets a fourth of one that never rests.
+constexpr int kBehindNice = 6;
+
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const int code = oclc::runtime::serve(static_cast<unsigned>(std::atoi(argv[1])), static_cast<unsigned>(std::atoi(argv[2])));
+  if (argc < 3) return 2;
+  const bool behind = argc > 3 && std::string_view(argv[3]) == "behind";
+  if (behind) {
+    // Nobody's child, so that nobody has to wait for its end.
+    if (::fork() != 0) return 0;
+    [[maybe_unused]] const int level = ::nice(kBehindNice);
+  }
+  const int code =
+      oclc::runtime::serve(static_cast<unsigned>(std::atoi(argv[1])), static_cast<unsigned>(std::atoi(argv[2])), behind);
   ::_exit(code);  // the driver's threads are at work perhaps
 }

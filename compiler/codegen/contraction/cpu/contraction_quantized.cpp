@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_operands.h"
+#include "compiler/codegen/contraction/cpu/pack_narrow.h"
 #include "compiler/codegen/contraction/cpu/pack_short.h"
 #include "compiler/codegen/contraction/problem_of.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
@@ -35,9 +36,21 @@ struct Quantizable {
   std::vector<Form> forms;  // those that save time, the shortest first
 };
 
+std::optional<NarrowForm> narrow_form_of(const ContractionView& view, const std::vector<Buffer>& buffers) {
+  const auto where = constant_b_layout(view, buffers);
+  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  return where ? narrow_form(weights.constant, *where, view.groups().value(), view.columns().value(), view.inner().value())
+               : std::nullopt;
+}
+
 std::vector<Form> forms_of(const ContractionView& view, const Problem& problem, const HostTensor& weights,
                            const PackedOperand& where, const Target& target) {
   std::vector<Form> found;
+  // Weights of quantised models, which lose nothing.
+  if (const auto narrow = narrow_form(weights, where, view.groups().value(), view.columns().value(), view.inner().value())) {
+    if (const double seconds = saved_by_bits(problem, narrow->bits, target); seconds > 0)
+      found.push_back({narrow->bits == 4 ? StrategyId::quantized_4 : StrategyId::quantized_8, seconds, 0});
+  }
   for (const auto& [strategy, bits] : {std::pair(StrategyId::quantized_20, 20), std::pair(StrategyId::quantized_24, 24)}) {
     if (const double seconds = saved_by_bits(problem, bits, target); seconds > 0)
       found.push_back({strategy, seconds, short_error(weights, where, layout_of(view, target.vector_width, bits))});
@@ -52,7 +65,7 @@ std::vector<Quantizable> candidates(const Schedule& schedule, const EntrySchedul
   for (const Step& step : entry.steps) {
     if (step.kernel < 0 || !kernels.insert(step.kernel).second) continue;
     const auto index = static_cast<std::size_t>(step.kernel);
-    if (!schedule.kernels[index].contraction) continue;
+    if (!schedule.kernels[index].contraction || schedule.kernels[index].contraction->integers) continue;
     const auto view = ContractionView::of(schedule.kernels[index]);
     const auto where = view ? constant_b_layout(*view, schedule.buffers) : std::nullopt;
     if (!where) continue;
@@ -87,6 +100,10 @@ void quantize_weights(Schedule& schedule, const ScheduleContext& context) {
 }
 
 bool can_store_quantized(const ContractionView& view, int bits, const std::vector<Buffer>& buffers) {
+  if (bits <= 8) {
+    const auto form = narrow_form_of(view, buffers);
+    return form && form->bits == bits;
+  }
   const auto where = constant_b_layout(view, buffers);
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
   return where && has_short_form(weights.constant, *where, layout_of(view, 1, bits));
@@ -95,40 +112,53 @@ bool can_store_quantized(const ContractionView& view, int bits, const std::vecto
 GeneratedKernel emit_quantized(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
                                const Target& target) {
   const auto& tiles = std::get<QuantizedTiles>(choice.tiles);
+  const bool is_narrow = tiles.bits <= 8;
   const std::int64_t rows = view.rows().value();
   OperandReads shape;
   shape.constant_b = constant_b_layout(view, buffers);
   shape.tiles = {static_cast<int>(rows), tiles.vectors};
   shape.panel_width = std::int64_t{tiles.vectors} * target.vector_width;
-  const int side = tiles.side;
   const std::int64_t panels = ceil_div(view.columns().value(), shape.panel_width), of_item = tiles.panels;
-  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
-  const ShortLayout layout = layout_of(view, shape.panel_width, tiles.bits);
-  auto packed = pack_short(weights.constant, shape.constant_b.value(), layout);
-  OCLC_CHECK(packed, "weights that have a form of fewer bits");
   Kernel kernel = view.kernel();
   kernel.operands[static_cast<std::size_t>(view.b().operand)].replaced = true;
   TileKernel tile;
-  tile.template_name = "contraction_quantized_cpu";
-  tile.constants.push_back(own_constant("weights", weights.name + ".packed", std::move(*packed)));
-  if (auto zeros = padding_zeros(view, shape)) tile.constants.push_back(own_constant("zero", "zero", std::move(*zeros)));
+  tile.template_name = is_narrow ? "contraction_narrow_cpu" : "contraction_quantized_cpu";
   view.fill_sizes(tile.values);
   auto& p = tile.values.parameters;
-  p["LOWER"] = std::to_string(layout.lower_bits);
+  const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
+  std::optional<HostTensor> packed;
+  if (is_narrow) {
+    const NarrowForm form = narrow_form_of(view, buffers).value();
+    packed = pack_narrow(weights.constant, shape.constant_b.value(), view.groups().value(), view.columns().value(),
+                         view.inner().value(), shape.panel_width, form);
+    p["BITS"] = std::to_string(form.bits);
+    p["OFFSETS"] = form.offsets ? "1" : "0";
+    p["BLOCK"] = std::to_string(form.block);
+    p["AHEAD"] = std::to_string(kAheadBytes);
+  } else {
+    const ShortLayout layout = layout_of(view, shape.panel_width, tiles.bits);
+    packed = pack_short(weights.constant, shape.constant_b.value(), layout);
+    OCLC_CHECK(packed, "weights that have a form of fewer bits");
+    p["LOWER"] = std::to_string(layout.lower_bits);
+    p["AHEAD"] = std::to_string(kAheadBytes / 4);
+  }
+  tile.constants.push_back(own_constant("weights", weights.name + ".packed", std::move(*packed)));
+  if (auto zeros = padding_zeros(view, shape)) tile.constants.push_back(own_constant("zero", "zero", std::move(*zeros)));
   p["VW"] = std::to_string(target.vector_width);
   p["NV"] = std::to_string(shape.tiles.vectors);
-  p["SIDE"] = std::to_string(side);
+  p["SIDE"] = std::to_string(tiles.side);
   p["NP"] = std::to_string(of_item);
-  p["AHEAD"] = std::to_string(kAheadBytes / 4);
   if (const auto step = view.a().index.coefficient(view.inner_axis().name))
     p["A_STEP"] = fmt::format("({})", view.c_text(*step));
   fill_operands(view, shape, target, tile.values);
+  if (is_narrow)
+    tile.values.holes["B_POINTER"] = "const __global char* w = weights + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;\n";
   tile.values.holes["EPILOGUE"] = contraction_epilogue(view, target.vector_width, false);
   tile.values.holes["STORE"] = "";
   tile.values.holes["C_ROW"] = "";
   tile.groups = view.groups() * Expr(ceil_div(panels, of_item));
   tile.schedule = fmt::format("template {}, {} rows, weights in {} bits, {} panels of {} columns a group", tile.template_name,
-                              rows, layout.bits(), of_item, shape.panel_width);
+                              rows, tiles.bits, of_item, shape.panel_width);
   return assemble(kernel, std::move(tile));
 }
 

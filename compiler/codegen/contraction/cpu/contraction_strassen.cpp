@@ -83,7 +83,7 @@ std::set<std::size_t> needed_by_products(const Schedule& schedule, const std::ve
 
 std::optional<HalvedProduct> halved_product(const Schedule& schedule, std::size_t index, const Target& target) {
   const Kernel& kernel = schedule.kernels[index];
-  const auto view = kernel.contraction ? ContractionView::of(kernel) : std::nullopt;
+  const auto view = kernel.contraction && !kernel.contraction->integers ? ContractionView::of(kernel) : std::nullopt;
   const auto gain = view ? strassen_gain(problem_of(*view, schedule.buffers), target) : std::nullopt;
   return gain ? std::optional(HalvedProduct{index, gain->cycles, gain->error}) : std::nullopt;
 }

@@ -349,7 +349,10 @@ class GpuContractionCode {
 
 GeneratedKernel emit_gpu(const ContractionView& view, const Choice& choice, const std::vector<Buffer>& buffers,
                          const Target& target) {
-  return GpuContractionCode(view, buffers, target).run(std::get<GpuChoice>(choice.tiles));
+  const GpuChoice& chosen = std::get<GpuChoice>(choice.tiles);
+  Target with_products = target;
+  with_products.precision.products = chosen.products;
+  return GpuContractionCode(view, buffers, with_products).run(chosen);
 }
 
 }  // namespace oclc

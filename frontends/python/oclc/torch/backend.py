@@ -18,10 +18,15 @@ from torch.fx import GraphModule
 
 from .. import _core, _opencl
 from ..devices import Context
-from ..plan import Plan, load
-from .fx_json import GraphText
+from ..plan import Plan, load, request
+from .freeze import FrozenCall
+from .fx_json import GraphText, memory_of
+from .partition import run_in_parts
+from .plan_call import Counters, PlanCall, counters
 
-_FREE = ("device", "precision", "cache_dir", "disable")
+__all__ = ["Counters", "Options", "PlanCall", "backend", "counters"]
+
+_FREE = ("device", "precision", "cache_dir", "disable", "freeze", "fallback")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,13 +34,17 @@ class Options:
     """What torch.compile(.., backend="oclc", options={..}) takes.
 
     device: as of Plan.session(). precision: strict, fp32, fast, tf32, bf16. cache_dir: folder of compiled plans, "" for none
-    (default: OCLC_CACHE_DIR, else ~/.cache/oclc; below it "torch"). disable: passes to switch off.
+    (default: OCLC_CACHE_DIR, else ~/.cache/oclc; below it "torch"). disable: passes to switch off. freeze: without gradients,
+    parameters and buffers are constants of the plan, which is compiled anew when torch has written into them. fallback:
+    operators that the compiler does not read run in torch, and a warning names them; else they are an error.
     """
 
     device: str = ""
     precision: str = "fp32"
     cache_dir: str | None = None
     disable: tuple[str, ...] = ()
+    freeze: bool = False
+    fallback: bool = False
 
     @staticmethod
     def of(options: dict[str, Any] | None) -> Options:
@@ -45,21 +54,9 @@ class Options:
             raise ValueError(f"options of backend 'oclc': wanted some of {', '.join(_FREE)}, found {', '.join(unknown)}")
         if "disable" in given:
             given["disable"] = tuple(given["disable"])
+        if given.get("freeze") and given.get("fallback"):
+            raise ValueError("options of backend 'oclc': wanted freeze or fallback, found both")
         return Options(**given)
-
-
-@dataclasses.dataclass
-class Counters:
-    """What the backend has done in this process."""
-
-    compiled: int = 0  # graphs that were compiled
-    cached: int = 0  # plans taken from the cache on disk
-    calls: int = 0
-    eager: int = 0  # calls with a size of 0, which ran in torch
-    copies: int = 0  # strided inputs that were copied
-
-
-counters = Counters()
 
 
 @functools.cache
@@ -88,27 +85,49 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: dict[str, An
     return aot_autograd(
         fw_compiler=compiler,
         bw_compiler=compiler,
-        inference_compiler=compiler,
+        inference_compiler=functools.partial(compiler, frozen=chosen.freeze),
         partition_fn=min_cut_rematerialization_partition,
         decompositions=_decompositions(),
     )(module, inputs)
 
 
-def _compile_graph(options: Options, module: GraphModule, example: Sequence[Any]) -> Any:
-    graph = GraphText(module)
-    if not any(position is not None for position in graph.outputs):
+def _compile_graph(options: Options, module: GraphModule, example: Sequence[Any], frozen: bool = False) -> Any:
+    if not any(isinstance(value, torch.Tensor) for value in _results(module)):
         return make_boxed_func(module.forward)
-    return make_boxed_func(PlanCall(_plan(graph.text, options), graph, module, options))
+    if options.fallback:
+        return make_boxed_func(run_in_parts(module, functools.partial(planned, options)))
+    if frozen:
+        return make_boxed_func(FrozenCall(module, functools.partial(planned, options)))
+    return make_boxed_func(planned(options, module))
 
 
-def _plan(text: bytes, options: Options) -> Plan:
-    path = _cache_path(text, options)
+def _results(module: GraphModule) -> list[Any]:
+    nodes = next(node for node in module.graph.nodes if node.op == "output").args[0]
+    return [node.meta.get("val") if isinstance(node, torch.fx.Node) else node for node in nodes]
+
+
+def planned(options: Options, module: GraphModule, constants: dict[str, torch.Tensor] | None = None) -> PlanCall:
+    """The graph as a plan. `constants`: placeholders that keep these values."""
+    graph = GraphText(module)
+    plan = _plan(graph.text, options, constants or {})
+    return PlanCall(plan, graph, module, _context(options.device, os.getpid()))
+
+
+def _plan(text: bytes, options: Options, constants: dict[str, torch.Tensor]) -> Plan:
+    path = _cache_path(text, options, constants)
     if path and os.path.exists(path):
         counters.cached += 1
         return load(path)
     _opencl.find_loader()
     counters.compiled += 1
-    handle, _ = _core.compile(_request(text, options), None, lambda message: warnings.warn(message, stacklevel=4))
+    handle, _ = _core.compile(
+        request(
+            bytes=text, graph=True, device=options.device, disable=list(options.disable), precision=options.precision,
+            constants=[(name, *memory_of(tensor)) for name, tensor in constants.items()],
+        ),
+        None,
+        lambda message: warnings.warn(message, stacklevel=4),
+    )  # fmt: skip
     plan = Plan(handle)
     if path:
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -116,18 +135,9 @@ def _plan(text: bytes, options: Options) -> Plan:
     return plan
 
 
-def _request(text: bytes, options: Options) -> dict[str, Any]:
-    return {
-        "path": "", "bytes": text, "graph": True, "dims": [], "shapes": [], "lengths": [], "external_data_dir": "",
-        "allow_symlinks": False, "allow_newer_opset": False, "target": "", "device": options.device,
-        "disable": list(options.disable), "tuned": "", "conv": "auto", "gemm": "own", "precision": options.precision,
-        "report": False, "loss": "", "optimizer": "", "prediction": "", "frozen": [], "seed": 0, "accumulate": False,
-        "init": False, "mixed": "", "recompute": False,
-    }  # fmt: skip
-
-
-def _cache_path(text: bytes, options: Options) -> str:
-    """Named after everything that the plan depends on: the graph, the options, the device and the compiler's build."""
+def _cache_path(text: bytes, options: Options, constants: dict[str, torch.Tensor]) -> str:
+    """Named after everything that the plan depends on: the graph, its constants, the options, the device and the compiler's
+    build."""
     if options.cache_dir == "" or os.environ.get("OCLC_CACHE") == "0":
         return ""
     root = options.cache_dir or os.environ.get("OCLC_CACHE_DIR") or os.path.expanduser("~/.cache/oclc")
@@ -136,98 +146,9 @@ def _cache_path(text: bytes, options: Options) -> str:
     key = hashlib.sha256(text)
     for part in (options.precision, options.disable, device.name, device.driver, device.quirks, build.st_mtime_ns, build.st_size):
         key.update(repr(part).encode())
+    for name, tensor in constants.items():
+        key.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        key.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return os.path.join(root, "torch", key.hexdigest() + ".bin")
 
 
-class PlanCall:
-    """A plan in place of a graph of AOTAutograd: takes its placeholders, gives its outputs."""
-
-    def __init__(self, plan: Plan, graph: GraphText, module: GraphModule, options: Options) -> None:
-        self.plan = plan
-        self._graph = graph
-        self._module = module
-        self._session = plan.session(_context(options.device, os.getpid()))
-        self._run = self._session._handle.run_addresses
-        self._constants = graph.constants
-        entry = next(iter(plan.entries.values()))
-        used = list(entry.inputs)
-        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        constants = [node.name for node in module.graph.nodes if node.op == "get_attr"]
-        position = {node.name: i for i, node in enumerate(placeholders)}
-        # Of each input of the plan: a position among the arguments, or a constant.
-        self._sources: list[int | torch.Tensor] = [
-            position[name] if name in position else graph.constants[constants.index(name)] for name in used
-        ]
-        # Symbols that no input's shape gives by itself, and the values that they have.
-        shapes = {d for tensor in entry.inputs.values() for d in tensor.shape}
-        self._dims = [(name, at) for name, at in graph.symbols.items() if name in plan.symbols and name not in shapes]
-        self._bound: dict[str, int] = {}
-        self._makers = [_maker(value, graph.symbols) for value in graph.values]
-
-    def __call__(self, *arguments: Any) -> list[Any]:
-        counters.calls += 1
-        tensors: list[torch.Tensor] = []
-        for source in self._sources:
-            tensor = arguments[source] if isinstance(source, int) else source
-            if tensor.device.type != "cpu":
-                raise RuntimeError(f"backend 'oclc' takes tensors of the CPU, found one on {tensor.device}; move it by .cpu()")
-            if not tensor.is_contiguous():
-                counters.copies += 1
-                tensor = tensor.contiguous()
-            tensors.append(tensor)
-        results = [make(arguments) for make in self._makers]
-        outputs = [r for r, index in zip(results, self._graph.outputs, strict=True) if index is not None]
-        if any(t.numel() == 0 for t in tensors) or any(t.numel() == 0 for t in outputs):
-            counters.eager += 1
-            return list(self._module(*arguments))
-        for name, position in self._dims:
-            value = int(arguments[position])
-            if self._bound.get(name) != value:
-                self._session._handle.bind_dim(name, value)
-                self._bound[name] = value
-        written = [t if t.is_contiguous() else torch.empty(t.shape, dtype=t.dtype) for t in outputs]
-        self._run(0, [tuple(t.shape) for t in tensors], [t.data_ptr() for t in tensors], [t.data_ptr() for t in written])
-        for wanted, found in zip(outputs, written, strict=True):
-            if wanted is not found:
-                wanted.copy_(found)
-        return results
-
-
-def _maker(value: Any, symbols: dict[str, int]) -> Callable[[Sequence[Any]], Any]:
-    """What makes an output of a call from its arguments: an empty tensor of the sizes and strides that torch expects, or the
-    number that an expression is."""
-    if isinstance(value, torch.Tensor):
-        sizes = [_number(d, symbols) for d in value.shape]
-        strides = [_number(d, symbols) for d in value.stride()]
-        dtype = value.dtype
-        if all(isinstance(d, int) for d in (*sizes, *strides)):
-            return lambda arguments: torch.empty_strided(sizes, strides, dtype=dtype)
-        return lambda arguments: torch.empty_strided(
-            [_at(d, arguments) for d in sizes], [_at(d, arguments) for d in strides], dtype=dtype
-        )
-    number = _number(value, symbols)
-    return lambda arguments: _at(number, arguments)
-
-
-def _number(value: Any, symbols: dict[str, int]) -> Any:
-    """A number as it is, or a function of the arguments."""
-    if not isinstance(value, torch.SymInt):
-        return value
-    import sympy  # type: ignore[import-untyped, unused-ignore]
-
-    expression = value.node.expr
-    names = sorted(str(s) for s in expression.free_symbols)
-    missing = [name for name in names if name not in symbols]
-    if missing:
-        raise RuntimeError(f"backend 'oclc': the size {expression} depends on {', '.join(missing)}, which no argument holds")
-    positions = [symbols[name] for name in names]
-    if isinstance(expression, sympy.Symbol):
-        return lambda arguments: arguments[positions[0]]
-    free = {str(s): s for s in expression.free_symbols}
-    return lambda arguments: int(
-        expression.xreplace({free[name]: sympy.Integer(int(arguments[at])) for name, at in zip(names, positions, strict=True)})
-    )
-
-
-def _at(value: Any, arguments: Sequence[Any]) -> Any:
-    return value(arguments) if callable(value) else value

@@ -19,6 +19,17 @@ _DTYPES = {
 }  # fmt: skip
 
 
+def is_readable(tensor: torch.Tensor) -> bool:
+    """Whether the compiler has tensors of this kind."""
+    odd = tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex()
+    return not odd and tensor.dtype in _DTYPES
+
+
+def memory_of(tensor: torch.Tensor) -> tuple[int, list[int], int]:
+    """Element type as torch numbers it, sizes, and address of a contiguous tensor."""
+    return _DTYPES[tensor.dtype], list(tensor.shape), tensor.data_ptr()
+
+
 class GraphText:
     """The JSON of a graph, and what its plan takes and gives in order.
 
@@ -165,7 +176,7 @@ class GraphText:
 
     def _output(self, node: Node) -> None:
         values: Any = node.args[0]
-        for value in values:
+        for value in [values] if isinstance(values, Node) else values:
             meta = value.meta.get("val") if isinstance(value, Node) else value
             self.values.append(meta)
             if isinstance(meta, torch.Tensor):

@@ -15,8 +15,8 @@ from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional as F
 
-from .backend import Options, PlanCall, _decompositions, _plan
-from .fx_json import GraphText
+from .backend import Options, _decompositions, planned
+from .plan_call import PlanCall
 
 __all__ = ["Compared", "Conv2d", "Linear", "compare", "conv2d", "linear", "matmul", "replace"]
 
@@ -41,9 +41,7 @@ def _by_plan(function: Callable[..., Any], *arguments: Any) -> Any:
             return [results] if isinstance(results, torch.Tensor) else list(results)
 
         module = make_fx(on_tensors, decomposition_table=_decompositions(), tracing_mode="fake")(*tensors)
-        graph = GraphText(module)
-        options = Options()
-        _calls[key] = PlanCall(_plan(graph.text, options), graph, module, options)
+        _calls[key] = planned(Options(), module)
     results = _calls[key](*tensors)
     return results[0] if len(results) == 1 else tuple(results)
 

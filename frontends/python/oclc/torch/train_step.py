@@ -13,6 +13,7 @@ from torch import nn
 from .. import _core
 from ..plan import Plan, Train, compile
 from ..session import Step
+from .optimizers import row_of, scalars_after, steps_made, steps_of, tensors_of, write_state
 
 __all__ = ["TrainStep", "plan"]
 
@@ -28,47 +29,6 @@ class _WithLoss(nn.Module):
 
     def forward(self, *arguments: Any) -> torch.Tensor:
         return self._loss(self.model(*arguments[: self._inputs]), *arguments[self._inputs :])
-
-
-# Of each optimizer of torch: its name here, and the keys of its parameter groups under their names here.
-_OPTIMIZERS: dict[type, tuple[str, dict[str, str]]] = {
-    torch.optim.SGD: ("sgd", {"lr": "lr", "momentum": "momentum", "dampening": "dampening", "weight_decay": "weight_decay"}),
-    torch.optim.Adam: ("adam", {"lr": "lr", "eps": "epsilon", "weight_decay": "weight_decay"}),
-    torch.optim.AdamW: ("adamw", {"lr": "lr", "eps": "epsilon", "weight_decay": "weight_decay"}),
-    torch.optim.Adagrad: ("adagrad", {"lr": "lr", "lr_decay": "lr_decay", "eps": "epsilon", "weight_decay": "weight_decay"}),
-    torch.optim.RMSprop: (
-        "rmsprop",
-        {"lr": "lr", "alpha": "alpha", "eps": "epsilon", "momentum": "momentum", "weight_decay": "weight_decay"},
-    ),
-}
-
-# Settings that change what a step computes and that the rows here do not have.
-_REFUSED = ("amsgrad", "maximize", "centered", "initial_accumulator_value")
-
-
-def _optimizer(optimizer: torch.optim.Optimizer) -> tuple[str, dict[str, float]]:
-    row = _OPTIMIZERS.get(type(optimizer))
-    if row is None:
-        known = ", ".join(kind.__name__ for kind in _OPTIMIZERS)
-        raise ValueError(
-            f"TrainStep: wanted one of the optimizers {known}, found {type(optimizer).__name__}; use torch.compile for the model"
-        )
-    if len(optimizer.param_groups) != 1:
-        raise ValueError(f"TrainStep: wanted one parameter group, found {len(optimizer.param_groups)}")
-    group = optimizer.param_groups[0]
-    for key in _REFUSED:
-        if group.get(key):
-            raise ValueError(f"TrainStep: {type(optimizer).__name__} with {key} is not there; use torch.compile for the model")
-    # Some make their state, of zeros, before the first step.
-    if any(float(state.get("step", 1)) > 0 for state in optimizer.state.values()):
-        raise ValueError("TrainStep: wanted an optimizer that has made no step, found one with state")
-    name, keys = row
-    numbers = {here: float(group[there]) for there, here in keys.items()}
-    if "betas" in group:
-        numbers["beta1"], numbers["beta2"] = map(float, group["betas"])
-    if group.get("nesterov"):
-        numbers["nesterov"] = 1.0
-    return name, numbers
 
 
 def _readable(program: Any) -> Any:
@@ -93,7 +53,7 @@ def _compile(
     dynamic: str | None,
     options: Mapping[str, Any],
 ) -> Plan:
-    name, numbers = _optimizer(optimizer)
+    row, numbers = row_of(optimizer)
     trained = {id(p) for group in optimizer.param_groups for p in group["params"]}
     frozen = [f"model.{n}" for n, p in model.named_parameters() if id(p) not in trained or not p.requires_grad]
     example = (*inputs, *targets)
@@ -107,7 +67,7 @@ def _compile(
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "step.pt2")
         torch.export.save(_readable(program), path)
-        train = Train("output", name, numbers=numbers, frozen=frozen, mixed=options.get("mixed"), seed=options.get("seed", 0))
+        train = Train("output", row.name, numbers=numbers, frozen=frozen, mixed=options.get("mixed"), seed=options.get("seed", 0))
         rest = {key: value for key, value in options.items() if key not in ("mixed", "seed")}
         return compile(path, train=train, **rest)
 
@@ -116,10 +76,11 @@ class TrainStep:
     """step(x, y) enqueues a step of the optimizer on a batch; losses come back as steps finish.
 
     model: trained in training mode. loss: any function of the model's output and the targets that torch.export traces.
-    optimizer: SGD, Adam, AdamW, Adagrad or RMSprop of torch.optim with one parameter group. example: (inputs, targets), each a
-    tensor or a tuple of them. dynamic: name of the batch, axis 0 of all of them; None: the example's sizes. device: as of
-    Plan.session(). mixed: None, "f16", "bf16". The learning rate is read from the optimizer before each step, so that
-    schedulers work. sync() writes parameters and buffers back into the model.
+    optimizer: SGD, Adam, AdamW, NAdam, Adagrad or RMSprop of torch.optim with one parameter group; what state it has is where
+    training goes on from. example: (inputs, targets), each a tensor or a tuple of them. dynamic: name of the batch, axis 0 of
+    all of them; None: the example's sizes. device: as of Plan.session(). mixed: None, "f16", "bf16". The learning rate is read
+    from the optimizer before each step, so that schedulers work. sync() writes parameters and buffers back into the model, and
+    the state of the optimizer into the optimizer.
     """
 
     def __init__(
@@ -145,6 +106,8 @@ class TrainStep:
         self._count = len(inputs) + len(targets)
         self._trainer = self.session.trainer()
         self._lr = float(optimizer.param_groups[0]["lr"])
+        self._steps = steps_made(optimizer)
+        self._take_state()
 
     def __call__(self, *batch: torch.Tensor) -> None:
         """Enqueues a step on inputs and targets, in the order of the example."""
@@ -155,6 +118,7 @@ class TrainStep:
             self._trainer.set(lr=lr)
             self._lr = lr
         self._trainer.step(**dict(zip(self._names, batch, strict=True)))
+        self._steps += 1
 
     def losses(self, wait: bool = True) -> list[float]:
         """Losses of the steps that have finished since the last call; with `wait`, of all that were enqueued."""
@@ -165,12 +129,25 @@ class TrainStep:
 
     @torch.no_grad()
     def sync(self) -> None:
-        """Waits for the steps and writes parameters and floating-point buffers into the model."""
+        """Waits for the steps and writes parameters and floating-point buffers into the model, and the optimizer's state into
+        the optimizer, which goes on from there in torch or in another TrainStep."""
         self._trainer.results(wait=True)
         state = self.session.state
         for name, tensor in (*self.model.named_parameters(), *self.model.named_buffers()):
             if f"model.{name}" in self.plan.variables:
                 tensor.copy_(torch.from_numpy(state[f"model.{name}"]))
+        write_state(row_of(self.optimizer)[0], self.model, self.optimizer, state, self._steps)
+
+    def _take_state(self) -> None:
+        row, numbers = row_of(self.optimizer)
+        state = self.session.state
+        for name, parameter, key in tensors_of(row, self.model, self.optimizer):
+            value = self.optimizer.state.get(parameter, {}).get(key)
+            if name in state and isinstance(value, torch.Tensor):
+                state[name] = value.detach().float().contiguous()
+        for name, number in scalars_after(row, numbers, self._steps).items():
+            if name in state:
+                state[name] = number
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """All state to a checkpoint, which load() and oclrun read."""
@@ -178,6 +155,7 @@ class TrainStep:
 
     def load(self, path: str | os.PathLike[str]) -> None:
         self.session.load(path)
+        self._steps = steps_of(row_of(self.optimizer)[1], self.session.state)
 
 
 def plan(

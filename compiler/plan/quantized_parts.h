@@ -1,0 +1,14 @@
+// What of a plan's constants is stored as integers of few bits: those of quantised models, whatever they were packed into.
+#pragma once
+#include <vector>
+
+#include "compiler/ir/tensor.h"
+#include "runtime/package/quantized_constants.h"
+
+namespace oclc {
+
+// The tensor's bytes as runs of which those that are integers of 8 or 4 bits times scales are stored so, to the last bit what
+// they were. Empty where nothing is.
+std::vector<package::QuantizedPart> quantized_parts(const HostTensor& tensor);
+
+}  // namespace oclc

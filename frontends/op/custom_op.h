@@ -1,0 +1,78 @@
+// Operators that users bring in files (docs/custom_operators.md): read, looked up by name, and built into graphs.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/ops/builder.h"
+#include "frontends/op/formula.h"
+
+namespace oclc::custom {
+
+// An attribute of the node: integer, number, text, or a list of integers or numbers.
+struct AttributeRow {
+  std::string name;
+  Attribute value;        // the default; of a required one an empty value of its type
+  bool required = false;  // has no default
+};
+
+struct Condition {
+  Formula formula;
+  std::string text;
+};
+
+struct CustomOp {
+  std::string name;  // "domain.Name"
+  std::string file;
+  Place place;  // of the head
+  std::vector<Operand> in, out;
+  std::map<std::string, std::vector<DType>, std::less<>> types;  // which element types a name of one stands for
+  std::vector<AttributeRow> attributes;
+  std::vector<Condition> conditions;
+  std::vector<Line> lines;
+
+  const Operand* operand(std::string_view name) const;
+  const Operand* output(std::string_view name) const;
+  const AttributeRow* attribute(std::string_view name) const;
+};
+
+// A dimension or a side of a condition, where names are dimensions and integer attributes. CompileError if it is no size.
+Expr size_of(const CustomOp& op, const Formula& f, const Substitution& dims, const Attributes& attributes);
+
+// The core operators of one use. An absent optional input is null; inputs of a variable operand follow the others. Attributes
+// that are left out have their defaults. CompileError "file:line:column: .." if it does not fit.
+std::vector<Value*> build(Builder& builder, const CustomOp& op, const std::vector<Value*>& inputs,
+                          const Attributes& attributes);
+
+// A graph with one use of the operator: inputs of small random sizes, of `dtype` where their types leave a choice that has it;
+// attributes at their defaults, required ones 1. Every other seed leaves optional inputs out. `sizes` is a line about them.
+// CompileError if sizes like these do not fit the operator.
+std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, std::string& sizes);
+
+}  // namespace oclc::custom
+
+namespace oclc {
+
+class CustomOps {
+ public:
+  // CompileError if there is an operator of one of the names.
+  void add(CustomOps more);
+  const custom::CustomOp* find(std::string_view name) const;
+  std::vector<std::string> names() const;
+  bool empty() const { return ops_.empty(); }
+
+ private:
+  friend CustomOps parse_ops(std::string_view text, const std::string& file);
+  std::map<std::string, std::shared_ptr<const custom::CustomOp>, std::less<>> ops_;
+};
+
+// The operators of a file. CompileError "file:line:column: wanted .., found ..", or of exit code `io` if it cannot be read.
+CustomOps load_ops(const std::filesystem::path& file);
+// The same from text; `file` is what messages call it.
+CustomOps parse_ops(std::string_view text, const std::string& file);
+
+}  // namespace oclc

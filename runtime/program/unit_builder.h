@@ -1,0 +1,28 @@
+// Builds units, or takes them from the cache.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device/context.h"
+#include "runtime/program/builders.h"
+#include "runtime/program/program_units.h"
+
+namespace oclc::runtime {
+
+// Adds to the units' options what depends on the device; once. Notes where the device lacks what a unit may use.
+void complete_options(Context& context, std::vector<Unit>& units);
+
+// What a binary of the unit depends on.
+std::string unit_key(Context& context, const Unit& unit);
+
+using MakeBuilders = std::function<std::shared_ptr<Builders>()>;
+
+// Builds every unit; a unit's failure is kept in it. Units for builders are left to those that `builders` makes: it is asked
+// when what this process builds first is not done after `patience`.
+void build_units(Context& context, std::vector<Unit>& units, unsigned threads, const MakeBuilders& builders = {},
+                 std::chrono::milliseconds patience = {});
+
+}  // namespace oclc::runtime

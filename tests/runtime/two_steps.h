@@ -1,0 +1,80 @@
+// Plans whose kernels have steps that a driver may compile apart, as megakernels have.
+#pragma once
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/runtime/plan_builder.h"
+
+namespace oclc::test {
+
+// A name that no program had before, so that the driver has nothing of it on disk.
+inline std::string fresh_name() {
+  static int number = 0;
+  return "steps_" + std::to_string(::getpid()) + "_" +
+         std::to_string(std::chrono::steady_clock::now().time_since_epoch().count()) + "_" + std::to_string(number++);
+}
+
+// Enough for the driver's front end to need its time.
+inline std::string many_functions(const std::string& name) {
+  std::string text;
+  for (int i = 0; i < 4000; ++i) {
+    const std::string f = name + "_f" + std::to_string(i);
+    text += "float " + f + "(float a, float b) { float c = fma(a, b, " + std::to_string(i) +
+            ".0f); return c > a ? c * b : sqrt(c + b); }\n";
+  }
+  return text;
+}
+
+// y = (x + 1) * 3 in a kernel of two steps.
+inline std::unique_ptr<fb::ProgramT> two_steps(const std::string& name) {
+  const std::string macro = name + "_";
+  auto p = program(name, "#ifdef " + macro + "LAST\n#define " + macro + "HAS(part) (" + macro + "FIRST <= part && part < " +
+                             macro + "LAST)\n#else\n#define " + macro + "HAS(part) 1\n#endif\n#if " + macro + "HAS(0)\n" +
+                             many_functions(name) + "#endif\n" +
+                             "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
+                             "kernel void " +
+                             name +
+                             "(global const float* x, long x0, global float* y, long y0, int first, int last) {\n"
+                             "  size_t i = get_global_id(0);\n"
+                             "#if " +
+                             macro +
+                             "HAS(0)\n"
+                             "  if (first <= 0 && 0 < last) y[y0 + i] = x[x0 + i] + 1;\n"
+                             "#endif\n"
+                             "#if " +
+                             macro +
+                             "HAS(1)\n"
+                             "  if (first <= 1 && 1 < last) y[y0 + i] *= 3;\n"
+                             "#endif\n}\n");
+  p->mergeable = true;
+  p->part_bytes = {30000, 30000};
+  return p;
+}
+
+inline void add_entry(fb::PlanT& plan, const std::string& entry_name, const std::string& kernel) {
+  auto e = entry(entry_name);
+  e->inputs.push_back(binding("x", 0, {4}));
+  e->outputs.push_back(binding("y", 1, {4}));
+  e->steps.push_back(launch(kernel, static_cast<int>(plan.programs.size()), {4}, {1}, reads(0), writes(1)));
+  for (const char* name : {"first", "second"}) {
+    auto part = std::make_unique<fb::PartT>();
+    part->name = name;
+    e->steps[0]->body.AsLaunch()->parts.push_back(std::move(part));
+  }
+  plan.entries.push_back(std::move(e));
+  plan.programs.push_back(two_steps(kernel));
+}
+
+inline fb::PlanT plan_of(const std::vector<std::string>& kernels) {
+  fb::PlanT plan = new_plan();
+  plan.buffers.push_back(buffer("x", fb::BufferKind::input, 16));
+  plan.buffers.push_back(buffer("y", fb::BufferKind::output, 16));
+  for (std::size_t i = 0; i < kernels.size(); ++i) add_entry(plan, "entry" + std::to_string(i), kernels[i]);
+  return plan;
+}
+
+}  // namespace oclc::test

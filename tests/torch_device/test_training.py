@@ -1,0 +1,62 @@
+"""Ordinary training loops on the device."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def small_net() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.ReLU(),
+        nn.Flatten(), nn.Linear(16 * 2 * 2, 10),
+    )  # fmt: skip
+
+
+def losses(device: str, optimizer, steps: int = 6, **options) -> list[float]:
+    torch.manual_seed(1)
+    model = small_net().to(device)
+    step = optimizer(model.parameters(), **options)
+    x, y = torch.randn(8, 1, 8, 8).to(device), torch.randint(0, 10, (8,)).to(device)
+    found = []
+    for _ in range(steps):
+        step.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        step.step()
+        found.append(loss.detach())
+    return [float(v) for v in found]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "options"),
+    [
+        (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9}),
+        (torch.optim.AdamW, {"lr": 1e-2}),
+        (torch.optim.AdamW, {"lr": 1e-2, "fused": True}),
+    ],
+)
+def test_losses_are_the_cpus(optimizer, options, nothing_on_the_cpu):
+    found = losses("ocl", optimizer, **options)
+    expected = losses("cpu", optimizer, **{k: v for k, v in options.items() if k != "fused"})
+    assert found == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert found[-1] < found[0]
+
+
+def test_a_checkpoint_goes_to_the_cpu_and_back(tmp_path):
+    model = small_net().to("ocl").eval()
+    torch.save(model.state_dict(), tmp_path / "model.pt")
+    other = small_net().eval()
+    other.load_state_dict(torch.load(tmp_path / "model.pt", map_location="cpu"))
+    x = torch.randn(2, 1, 8, 8)
+    torch.testing.assert_close(model(x.to("ocl")).cpu(), other(x), rtol=1e-4, atol=1e-5)
+
+
+def test_autocast_computes_in_16_bits():
+    x = torch.randn(4, 8, device="ocl")
+    layer = nn.Linear(8, 3).to("ocl")
+    with torch.autocast("ocl", dtype=torch.bfloat16):
+        assert layer(x).dtype == torch.bfloat16
+        assert F.softmax(layer(x), -1).dtype == torch.float32
