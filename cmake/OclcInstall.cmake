@@ -22,7 +22,8 @@ if(TARGET oclc_compiler_library)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/frontends/cpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends COMPONENT Development FILES_MATCHING PATTERN "*.h")
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/frontends/op DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends COMPONENT Development FILES_MATCHING PATTERN "*.h")
   install(FILES ${PROJECT_SOURCE_DIR}/frontends/onnx/import.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/frontends/onnx COMPONENT Development)
-  install(FILES ${PROJECT_SOURCE_DIR}/runtime/package/writer.h ${PROJECT_SOURCE_DIR}/runtime/package/error.h
+  install(FILES ${PROJECT_SOURCE_DIR}/runtime/package/writer.h ${PROJECT_SOURCE_DIR}/runtime/package/quantized_constants.h
+    ${PROJECT_SOURCE_DIR}/runtime/package/error.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/runtime/package COMPONENT Development)
   install(EXPORT oclcCompilerTargets NAMESPACE oclc:: DESTINATION ${package_dir} COMPONENT Development)
 endif()

@@ -2,6 +2,7 @@
 // results repeat on every device.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <torch/library.h>
 
 #include "frontends/torch_device/csrc/compiled.h"
