@@ -1,6 +1,7 @@
 #include "frontends/torch_device/csrc/plan_entry.h"
 
 #include <ATen/Functions.h>
+#include <cstddef>
 
 #include "frontends/torch_device/csrc/compiled.h"
 #include "frontends/torch_device/csrc/copies.h"
@@ -44,13 +45,18 @@ oclc_dtype runtime_type(at::ScalarType type) {
 }
 
 oclc_tensor tensor_at(const at::Tensor& t, at::IntArrayRef shape) {
-  const Place place = place_of(t);
+  static std::byte nothing[16];  // the memory of tensors without elements, which have no storage of the device's
   oclc_tensor tensor = OCLC_INIT(oclc_tensor);
   tensor.dtype = runtime_type(t.scalar_type());
   tensor.rank = static_cast<std::uint32_t>(shape.size());
   tensor.shape = shape.empty() ? &kScalar : shape.data();
-  tensor.buffer = place.memory;
-  tensor.offset_bytes = place.offset;
+  if (t.numel() == 0) {
+    tensor.host = nothing;
+  } else {
+    const Place place = place_of(t);
+    tensor.buffer = place.memory;
+    tensor.offset_bytes = place.offset;
+  }
   std::uint64_t bytes = t.element_size();
   for (const std::int64_t d : shape) bytes *= static_cast<std::uint64_t>(d);
   tensor.bytes = bytes;

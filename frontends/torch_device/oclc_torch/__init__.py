@@ -23,6 +23,8 @@ def _load() -> None:
         return
     import torch
 
+    if _loaded:  # by torch's own import, which calls _autoload
+        return
     try:
         from ._built_for import TORCH
     except ImportError:
