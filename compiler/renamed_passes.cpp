@@ -8,24 +8,15 @@ struct RenamedPass {
 };
 
 constexpr RenamedPass kRenamedPasses[] = {
-    {"chains", "fuse_in_work_group"},
-    {"images", "fuse_over_batch"},
-    {"join_pointwise", "fuse_pointwise"},
-    {"join_rows", "inline_row_statistics"},
-    {"keep_planes", "keep_nchw"},
-    {"loops_apart", "parallel_loops"},
-    {"multiply_halves", "strassen"},
-    {"one_memory", "merge_arguments"},
-    {"pack_right_operands", "pack_b"},
-    {"persistent", "loop_kernel"},
-    {"read_through", "forward_copies"},
-    {"resident", "megakernel"},
-    {"short_products", "small_gemm"},
-    {"shorten_weights", "quantize_weights"},
-    {"side_by_side", "horizontal_fusion"},
-    {"split_sums", "split_k"},
-    {"stripes", "fuse_row_tiles"},
-    {"turn_weights", "transpose_weights"},
+    {"chains", "fuse_in_work_group"},      {"images", "fuse_over_batch"},
+    {"join_pointwise", "fuse_pointwise"},  {"join_rows", "inline_row_statistics"},
+    {"keep_planes", "keep_nchw"},          {"loops_apart", "parallel_loops"},
+    {"multiply_halves", "strassen"},       {"one_memory", "merge_arguments"},
+    {"pack_right_operands", "pack_b"},     {"persistent", "loop_kernel"},
+    {"read_through", "forward_copies"},    {"resident", "megakernel"},
+    {"short_products", "small_gemm"},      {"shorten_weights", "quantize_weights"},
+    {"side_by_side", "horizontal_fusion"}, {"split_sums", "split_k"},
+    {"stripes", "fuse_row_tiles"},         {"turn_weights", "transpose_weights"},
 };
 
 }  // namespace

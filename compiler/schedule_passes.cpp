@@ -8,15 +8,15 @@
 #include "compiler/schedule/attention.h"
 #include "compiler/schedule/fuse_in_work_group.h"
 #include "compiler/schedule/fuse_over_batch.h"
+#include "compiler/schedule/fuse_row_tiles.h"
 #include "compiler/schedule/inline_row_statistics.h"
-#include "compiler/schedule/parallel_loops.h"
 #include "compiler/schedule/loop_kernel.h"
+#include "compiler/schedule/megakernel.h"
+#include "compiler/schedule/parallel_loops.h"
 #include "compiler/schedule/pool_products.h"
 #include "compiler/schedule/prefetch_weights.h"
-#include "compiler/schedule/megakernel.h"
 #include "compiler/schedule/small_gemm.h"
 #include "compiler/schedule/split_k.h"
-#include "compiler/schedule/fuse_row_tiles.h"
 #include "compiler/schedule/transpose_weights.h"
 
 namespace oclc {
@@ -44,9 +44,9 @@ bool has_attention(const ScheduleContext& c) { return c.target.multiplies_tiles(
 using Needs = SchedulePass::Needs;
 
 constexpr SchedulePass kSchedulePasses[] = {
-    {"loop_kernel", loop_kernel, Needs::fuse, loops_freely, "", "takes whole loops, before passes look at the kernels of a trip"},
-    {"small_gemm", small_gemm, Needs::fuse, has_wgmma, "loop_kernel",
-     "marks products before others choose how to divide them"},
+    {"loop_kernel", loop_kernel, Needs::fuse, loops_freely, "",
+     "takes whole loops, before passes look at the kernels of a trip"},
+    {"small_gemm", small_gemm, Needs::fuse, has_wgmma, "loop_kernel", "marks products before others choose how to divide them"},
     {"split_k", split_k, Needs::fuse, loops_freely, "small_gemm", "leaves the sums of marked products whole"},
     {"pool_products", pool_products, Needs::fuse, rounds_in_groups, "split_k", "asks which products share their terms"},
     {"attention", attention, Needs::fuse, has_attention, "", "sees products and softmax while each is a kernel"},
@@ -61,11 +61,11 @@ constexpr SchedulePass kSchedulePasses[] = {
      "fewer kernels make longer chains"},
     {"fuse_row_tiles", fuse_batched_row_tiles, Needs::megakernel, claims_on_cores, "attention",
      "a loop over row tiles keeps less than one over images"},
-    {"fuse_over_batch", fuse_over_batch, Needs::megakernel, claims_on_cores, "fuse_row_tiles", "takes the kernels that tiles of rows left"},
+    {"fuse_over_batch", fuse_over_batch, Needs::megakernel, claims_on_cores, "fuse_row_tiles",
+     "takes the kernels that tiles of rows left"},
     {"fuse_row_tiles", fuse_row_tiles, Needs::megakernel, claims_on_cores, "fuse_over_batch",
      "single images, and what no loop over images took"},
-    {"pack_b", pack_b, Needs::fuse, multiplies_groups, "attention",
-     "attention's products pack theirs"},
+    {"pack_b", pack_b, Needs::fuse, multiplies_groups, "attention", "attention's products pack theirs"},
     {"transform_filters", transform_filters, Needs::nothing, is_cpu, "fuse_row_tiles",
      "loops leave out the kernels that transform their weights"},
     {"quantize_weights", quantize_weights, Needs::nothing, rounds_weights, "fuse_row_tiles",

@@ -1,5 +1,5 @@
-// Whether tests are built with sanitizers: they keep freed memory back to find who still uses it, reserve address space and take
-// time.
+// Whether tests are built with sanitizers: they keep freed memory back to find who still uses it, reserve address space and
+// take time.
 #pragma once
 
 namespace oclc::test {

@@ -1,6 +1,7 @@
 // Time of a plan's entry point with all data on the device: what a program does that computes one batch after another.
 //
-//   bench_megakernel PLAN [SYMBOL=VALUE...] [--entry NAME] [--seconds S] [--runs R] [--device SEL] [--top N] [--turns] [--plain]
+//   bench_megakernel PLAN [SYMBOL=VALUE...] [--entry NAME] [--seconds S] [--runs R] [--device SEL] [--top N] [--turns]
+//   [--plain]
 //
 // Inputs are device buffers, floats in [-1, 1), integers 0 or 1; outputs stay on the device. After 30 runs come runs of at
 // least S seconds (3) and R runs (100), enqueued without waiting, then R that are waited for one by one, then profiled ones. R

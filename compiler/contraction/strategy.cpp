@@ -16,7 +16,6 @@
 namespace oclc {
 namespace {
 
-
 Planned plan_loops(const StrategyCase& c, StrategyId strategy) {
   const Problem& p = c.problem;
   const double flops = 2.0 * static_cast<double>(p.g.typical * p.m.typical * p.n.typical) * static_cast<double>(p.depth());

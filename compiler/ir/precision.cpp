@@ -16,7 +16,8 @@ struct Row {
 
 // In the order of the enumeration.
 constexpr Row kRows[] = {
-    {"strict", {.contract = Contract::strict, .products = Products::fma, .bf16_products = 0, .blocked_summation = true, .error = 0}},
+    {"strict",
+     {.contract = Contract::strict, .products = Products::fma, .bf16_products = 0, .blocked_summation = true, .error = 0}},
     {"fp32", {.contract = Contract::fp32}},
     {"fast", {.contract = Contract::fast, .bf16_products = 3, .error = 2e-5}},
     {"tf32", {.contract = Contract::tf32, .products = Products::rounded, .bf16_products = 3, .error = 0}},

@@ -194,13 +194,13 @@ struct Step {
   // `places` tells where that group keeps what the trip's kernels hand on. 0: groups share the tiles of each kernel.
   std::string place;
   std::int64_t places = 0;
-  bool beside = false;      // a kernel, in one launch with the step before it: neither needs the other
+  bool beside = false;       // a kernel, in one launch with the step before it: neither needs the other
   bool loop_kernel = false;  // no loop itself: all of `body`, loops among it, is one kernel
   bool apart = false;  // loops over kernels in `body`, of `trip` trips each: one work-group does all of one, none needs another
   bool chain = false;  // no loop either: one group for each `counter` < `trip` runs the kernels of `body` one after another
 
-  bool attention = false;  // nor here: scores, softmax and weighted sum in `body` are one kernel, which stores the last alone
-  bool megakernel = false;   // nor here: kernels, loops and attention in `body` are one launch, whose groups claim their tiles
+  bool attention = false;   // nor here: scores, softmax and weighted sum in `body` are one kernel, which stores the last alone
+  bool megakernel = false;  // nor here: kernels, loops and attention in `body` are one launch, whose groups claim their tiles
 
   // The launch of this kernel prefetches the weights of kernel `prefetched`, which it packs, from that byte on; see
   // schedule/prefetch_weights.h. -1: none.

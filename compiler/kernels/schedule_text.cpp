@@ -41,12 +41,12 @@ void append_steps(const Schedule& schedule, const std::vector<Step>& steps, std:
       out += fmt::format("{}host {}({})\n", indent, call.op, fmt::join(operands, ", "));
       continue;
     }
-    out += step.megakernel     ? indent + "megakernel {\n"
+    out += step.megakernel    ? indent + "megakernel {\n"
            : step.loop_kernel ? indent + "loop_kernel {\n"
-           : step.attention  ? indent + "attention {\n"
-           : step.apart      ? indent + "apart {\n"
-           : step.chain      ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())
-                             : fmt::format("{}loop {} < {}{}{} {{\n", indent, step.counter, step.trip.text(),
+           : step.attention   ? indent + "attention {\n"
+           : step.apart       ? indent + "apart {\n"
+           : step.chain       ? fmt::format("{}chain {} < {} {{\n", indent, step.counter, step.trip.text())
+                              : fmt::format("{}loop {} < {}{}{} {{\n", indent, step.counter, step.trip.text(),
                                       step.condition.empty() ? "" : " while " + step.condition,
                                       step.places > 0 ? fmt::format(" in {} places", step.places) : "");
     append_steps(schedule, step.body, depth + 1, out);

@@ -36,7 +36,8 @@ class LaunchTables {
   LaunchTables(const Schedule& schedule, std::vector<GeneratedLaunch> launches, const Plan& plan)
       : schedule_(schedule), generated_(std::move(launches)), plan_(plan), packed_(generated_.size()) {}
 
-  // The next launch, of a step of one kernel, of several that are `anchor`, of steps beside each other, or of a megakernel step.
+  // The next launch, of a step of one kernel, of several that are `anchor`, of steps beside each other, or of a megakernel
+  // step.
   flatbuffers::Offset<plan::Launch> single(const Step& step);
   flatbuffers::Offset<plan::Launch> several(std::string_view anchor);
   flatbuffers::Offset<plan::Launch> horizontal_fusion(std::span<const Step> steps);

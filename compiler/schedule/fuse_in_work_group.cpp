@@ -23,12 +23,14 @@ const std::string kSlice = "chain_slice";
 
 class Chains {
  public:
-  Chains(Schedule& schedule, const Target& target, bool megakernel) : schedule_(schedule), target_(target), megakernel_(megakernel) {}
+  Chains(Schedule& schedule, const Target& target, bool megakernel)
+      : schedule_(schedule), target_(target), megakernel_(megakernel) {}
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (list[i].kernel < 0) continue;
-      if (const std::size_t taken = megakernel_ ? stretch_length(schedule_, std::span(list).subspan(i), target_) : 0; taken > 1) {
+      if (const std::size_t taken = megakernel_ ? stretch_length(schedule_, std::span(list).subspan(i), target_) : 0;
+          taken > 1) {
         i += taken - 1;
         continue;
       }

@@ -387,6 +387,8 @@ void make_row_tiles(Schedule& schedule, const Target& target, bool batched) {
 
 void fuse_row_tiles(Schedule& schedule, const ScheduleContext& context) { make_row_tiles(schedule, context.target, false); }
 
-void fuse_batched_row_tiles(Schedule& schedule, const ScheduleContext& context) { make_row_tiles(schedule, context.target, true); }
+void fuse_batched_row_tiles(Schedule& schedule, const ScheduleContext& context) {
+  make_row_tiles(schedule, context.target, true);
+}
 
 }  // namespace oclc

@@ -1,7 +1,7 @@
-// One image, tile of rows by tile of rows: kernels that follow one another over rows of an image, of which each reads of the others only
-// rows near those it computes, become a loop over tiles of rows inside a megakernel. What they hand on then stays in the
-// caches, in the memory of one tile: for arenas, which halve in networks of light convolutions at the same time. A tile's
-// neighbouring rows that a later kernel reads as well are computed again.
+// One image, tile of rows by tile of rows: kernels that follow one another over rows of an image, of which each reads of the
+// others only rows near those it computes, become a loop over tiles of rows inside a megakernel. What they hand on then stays
+// in the caches, in the memory of one tile: for arenas, which halve in networks of light convolutions at the same time. A
+// tile's neighbouring rows that a later kernel reads as well are computed again.
 #pragma once
 #include "compiler/schedule/pass.h"
 

@@ -7,8 +7,8 @@
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
-#include "compiler/schedule/split_reduction.h"
 #include "compiler/schedule/small_gemm.h"
+#include "compiler/schedule/split_reduction.h"
 #include "compiler/targets/costs.h"
 
 namespace oclc {
@@ -34,7 +34,8 @@ class Splitter {
       if (step.kernel >= 0) {
         const auto index = static_cast<std::size_t>(step.kernel);
         if (target_.items_are_cores()) {
-          if (const auto elements = best_cut(schedule_.kernels[index], target_)) split_reductions(schedule_, index, *elements, all);
+          if (const auto elements = best_cut(schedule_.kernels[index], target_))
+            split_reductions(schedule_, index, *elements, all);
         } else if (is_one_row(schedule_.kernels[index])) {
           sum_by_groups(schedule_.kernels[index]);
         } else if (const Cut cut = best_cut_of_product(schedule_.kernels[index]); cut.shares > 1) {

@@ -1,5 +1,6 @@
 // From formulas to core operators: terms are values whose axes have the names of indices. bind.cpp knows operands and
-// dimensions by their names, expand.cpp walks the formula, index.cpp reads elements at positions, terms.cpp brings terms together.
+// dimensions by their names, expand.cpp walks the formula, index.cpp reads elements at positions, terms.cpp brings terms
+// together.
 #pragma once
 #include <map>
 #include <optional>

@@ -26,11 +26,11 @@ TEST_CASE("exit code 2: the command line") {
   };
   CHECK(usage("") == "wanted a model file, found none" + end);
   CHECK(usage(model) == "wanted -o FILE, --emit-dir, --stop-after, --report or --list-ops" + end);
-  CHECK(
-      usage("tunes") ==
-      "wanted a model file or a command (bench, cache, check-gradients, check-op, conformance, devices, export-onnx, info, new-op, tune), found "
-      "'tunes'; did you mean 'tune'?" +
-          end);
+  CHECK(usage("tunes") ==
+        "wanted a model file or a command (bench, cache, check-gradients, check-op, conformance, devices, export-onnx, info, "
+        "new-op, tune), found "
+        "'tunes'; did you mean 'tune'?" +
+            end);
   CHECK(usage(model + " -o x --dim N") == "wanted --dim NAME=NUMBER, found 'N'" + end);
   CHECK(usage(model + " -o x --dim N=-1") == "wanted --dim NAME=NUMBER, found 'N=-1'" + end);
   CHECK(usage(model + " -o x --dim N=2 --dim N=3") == "--dim N is given twice" + end);

@@ -27,7 +27,8 @@ TEST_CASE("unknown options are named in their order, with the nearest known one"
 TEST_CASE("unknown commands, passes and targets get the nearest name") {
   const ModelFolder folder;
   CHECK(refusal("becnh", 2) ==
-        "oclc: error: wanted a model file or a command (bench, cache, check-gradients, check-op, conformance, devices, export-onnx, "
+        "oclc: error: wanted a model file or a command (bench, cache, check-gradients, check-op, conformance, devices, "
+        "export-onnx, "
         "info, new-op, tune), "
         "found 'becnh'; did you mean 'bench'?; see oclc --help\n");
   CHECK_FALSE(has(refusal("xyzzy", 2), "did you mean"));

@@ -137,8 +137,9 @@ TEST_CASE("Several outputs, each from those above") {
 
 TEST_CASE("An index on the left of a line that is no output has the extent of a place where it stands alone") {
   const std::string text = formula("\"x: T[N]\"", "\"y: T[N]\"", "h[n] = sum(i: x[i])\ny[i] = h[i]");
-  CHECK(error_of([&] { use_of(text, {f32({3})}); })
-            .ends_with("wanted the extent of 'n': a place where it stands alone as an index, found none (N = 3)"));
+  CHECK(error_of([&] {
+          use_of(text, {f32({3})});
+        }).ends_with("wanted the extent of 'n': a place where it stands alone as an index, found none (N = 3)"));
 }
 
 TEST_CASE("Dimensions may stay open") {

@@ -85,7 +85,8 @@ TEST_CASE("Mutated heads and formulas are read or refused") {
           ++built;
         }
       } catch (const CompileError& error) {
-        if (error.parts().wanted.find("op.cl:") == std::string::npos) FAIL_CHECK("no place: ", std::string(error.what()), "\n", text);
+        if (error.parts().wanted.find("op.cl:") == std::string::npos)
+          FAIL_CHECK("no place: ", std::string(error.what()), "\n", text);
       }
     }
   } catch (const std::exception& error) {

@@ -60,7 +60,8 @@ TEST_CASE("R1: oclrun ends with an error where memory cannot be had" * doctest::
   const Folder folder;
   const std::string plan = add_plan(folder, vector_plan_bytes());
   const auto within = [&](const std::string& kilobytes, const std::string& n) {
-    return run("export POCL_MAX_PTHREAD_COUNT=2; ulimit -v " + kilobytes + "; " + kBin + "oclrun " + plan + " --random --dim N=" + n);
+    return run("export POCL_MAX_PTHREAD_COUNT=2; ulimit -v " + kilobytes + "; " + kBin + "oclrun " + plan +
+               " --random --dim N=" + n);
   };
   // What the driver and the compiler behind it take depends on their versions; 256 MiB of floats come on top.
   for (const std::string kilobytes : {"4000000", "1000000"}) CHECK(within(kilobytes, "4").status == 0);

@@ -16,9 +16,9 @@ std::string forms(const std::vector<Step>& steps) {
   std::string out;
   for (const Step& step : steps) {
     out += out.empty() ? "" : " ";
-    out += step.kernel >= 0 ? "kernel"
-           : step.megakernel  ? "megakernel(" + forms(step.body) + ")"
-                            : "loop(" + forms(step.body) + ")";
+    out += step.kernel >= 0  ? "kernel"
+           : step.megakernel ? "megakernel(" + forms(step.body) + ")"
+                             : "loop(" + forms(step.body) + ")";
   }
   return out;
 }

@@ -48,7 +48,7 @@ class AttentionAmx : private AttentionParts {
 }  // namespace
 
 SeveralKernels generate_attention_amx(const std::string& name, const Step& step, const Schedule& schedule,
-                                        const Target& target) {
+                                      const Target& target) {
   AttentionAmx code(name, step, schedule, target);
   return code.run();
 }

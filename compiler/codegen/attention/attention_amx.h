@@ -6,6 +6,6 @@ namespace oclc {
 
 // The kernel has groups of one work-item, and a tile function for megakernels.
 SeveralKernels generate_attention_amx(const std::string& name, const Step& step, const Schedule& schedule,
-                                        const Target& target);
+                                      const Target& target);
 
 }  // namespace oclc

@@ -27,6 +27,6 @@ struct HorizontallyFused {
   std::vector<Argument> buffers;
 };
 HorizontallyFused generate_horizontal_fusion(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
-                                       const Target& target);
+                                             const Target& target);
 
 }  // namespace oclc

@@ -26,7 +26,7 @@ void check_independent(std::span<const Step> steps, const Schedule& schedule) {
 }  // namespace
 
 HorizontallyFused generate_horizontal_fusion(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
-                                       const Target& target) {
+                                             const Target& target) {
   check_independent(steps, schedule);
   HorizontallyFused out;
   std::map<std::string, std::string> functions;  // names by text

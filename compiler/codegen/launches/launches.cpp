@@ -9,8 +9,8 @@
 #include <string>
 
 #include "compiler/codegen/attention/attention_kernel.h"
-#include "compiler/codegen/launches/work_group_kernel.h"
 #include "compiler/codegen/launches/merge_arguments.h"
+#include "compiler/codegen/launches/work_group_kernel.h"
 #include "compiler/ops/builder.h"
 #include "compiler/schedule/prefetch_weights.h"
 #include "compiler/support/error.h"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "compiler/codegen/codegen.h"
+#include "compiler/codegen/launches/horizontal_fusion.h"
 #include "compiler/codegen/launches/loop_kernel.h"
 #include "compiler/codegen/launches/megakernel.h"
-#include "compiler/codegen/launches/horizontal_fusion.h"
 #include "compiler/kernels/kernel.h"
 
 namespace oclc {
@@ -25,8 +25,8 @@ struct GeneratedLaunch {
   const GeneratedKernel& kernel() const;
 };
 
-// Of every launch, in the order of the entries' steps. `merge_arguments`: buffers in one memory object are one argument and offsets,
-// where that pays. CompileError for types that the target does not compute with, or that have no kernel code.
+// Of every launch, in the order of the entries' steps. `merge_arguments`: buffers in one memory object are one argument and
+// offsets, where that pays. CompileError for types that the target does not compute with, or that have no kernel code.
 std::vector<GeneratedLaunch> generate_launches(const Schedule& schedule, const Target& target, bool merge_arguments);
 
 // Whether a kernel computes with doubles.

@@ -200,8 +200,7 @@ std::string SeveralKernels::pointer(std::size_t position, const Schedule& schedu
                      c_type(schedule.buffers[static_cast<std::size_t>(b.buffer)].dtype), position);
 }
 
-SeveralKernels generate_loop_kernel(const std::string& name, const Step& step, const Schedule& schedule,
-                                     const Target& target) {
+SeveralKernels generate_loop_kernel(const std::string& name, const Step& step, const Schedule& schedule, const Target& target) {
   return LoopKernelCode(name, step, schedule, target).run();
 }
 

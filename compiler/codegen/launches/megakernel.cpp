@@ -267,7 +267,7 @@ class MegakernelWriter : private MegakernelArguments {
 }  // namespace
 
 MegakernelCode generate_megakernel(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
-                                 const Target& target) {
+                                   const Target& target) {
   if (!target.items_are_cores()) return generate_megakernel_groups(name, steps, schedule, target);
   return MegakernelWriter(name, schedule, target).run(steps);
 }

@@ -37,6 +37,6 @@ struct MegakernelCode {
 
 // Claiming cannot deadlock, however many groups the device runs at once: a group waits only for tiles that running groups hold.
 MegakernelCode generate_megakernel(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
-                                 const Target& target);
+                                   const Target& target);
 
 }  // namespace oclc

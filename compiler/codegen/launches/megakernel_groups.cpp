@@ -281,7 +281,7 @@ class GroupsCode : private MegakernelArguments {
 }  // namespace
 
 MegakernelCode generate_megakernel_groups(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
-                                        const Target& target) {
+                                          const Target& target) {
   return GroupsCode(name, schedule, target).run(steps);
 }
 

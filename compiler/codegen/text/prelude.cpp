@@ -13,9 +13,9 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kMarker = "//@provides ", kOnlyLine = "\n//@only ";
-constexpr std::string_view kFiles[] = {"prelude", "megakernel",  "memory",       "lanes",      "half",
-                                       "narrow",  "matrix_nv", "matrix_units", "matrix_xmx", "matrix_wmma",
-                                       "groups",  "sm90a",     "tiles_amx",    "digits_amx"};
+constexpr std::string_view kFiles[] = {"prelude", "megakernel", "memory",       "lanes",      "half",
+                                       "narrow",  "matrix_nv",  "matrix_units", "matrix_xmx", "matrix_wmma",
+                                       "groups",  "sm90a",      "tiles_amx",    "digits_amx"};
 
 struct Piece {
   std::vector<std::string> names;

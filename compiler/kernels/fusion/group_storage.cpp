@@ -190,7 +190,8 @@ class Storing {
 
   // Products that copy `node`'s result in pieces, if there are several, and would compute it of several tensors meanwhile.
   double computed_copies(const Node& node) const {
-    if (!draft_.options.copies_operands || node.op->kind != OpKind::elementwise || is_light(node.output(), cost::kOperandFlops, 1))
+    if (!draft_.options.copies_operands || node.op->kind != OpKind::elementwise ||
+        is_light(node.output(), cost::kOperandFlops, 1))
       return 0;
     int products = 0;
     grouped_readers(node.output(),

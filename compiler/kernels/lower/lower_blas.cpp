@@ -176,7 +176,8 @@ std::optional<BlasLowering> lower_blas(const Kernel& kernel, const std::function
   g.stride_c = row.extent * column.extent;
   g.c = new_buffer(group.extent * g.stride_c);
 
-  result.epilogue = epilogue_of(kernel, g, (group.position() * row.extent + row.position()) * column.extent + column.position());
+  result.epilogue =
+      epilogue_of(kernel, g, (group.position() * row.extent + row.position()) * column.extent + column.position());
   return result;
 }
 
