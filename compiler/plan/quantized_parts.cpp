@@ -17,8 +17,8 @@ using package::StoredAs;
 
 // Elements of a run that is tried as a whole, then by halves, and of the shortest.
 constexpr std::int64_t kLongest = 1 << 16, kShortest = 512;
-// Distances of elements that have a scale in common: one for all, and the widths of packed panels. Each scale is of so many
-// elements at least.
+// Strides of elements that share a scale: one scale for all, and the widths of packed panels. Each scale has at least
+// kLeastOfScale elements.
 constexpr std::uint32_t kPeriods[] = {1, 16, 32, 48, 64, 8, 24, 4, 12, 96, 128};
 constexpr std::int64_t kLeastOfScale = 16;
 // What shows first that numbers are floats.

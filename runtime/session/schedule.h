@@ -168,11 +168,16 @@ class Schedule {
   void add_runs(Leaf& leaf);
   // Takes the optimized kernels, if they are compiled: true.
   bool take_optimized();
+  // Calls `use` for the kernels that builders compile behind, until it says false. Those of launches without parts are not
+  // among them: they cannot be run for nothing, and the first run with the optimized ones compiles them.
+  bool all_behind(const std::function<bool(std::uint32_t unit, const std::string& kernel)>& use) const;
   void ask_behind();
   void leave_marks() const;
   // Asks builders for the kernels of theirs; waits for that of a run.
   void ask_builders();
   void wait_for_builders(const Leaf& leaf, const Leaf::Run& run);
+  // While builders are waited for: progress. Failure if the run was cancelled.
+  void look_at(const Builders& builders) const;
   void add_parts(Leaf& leaf);
   void take_part_kernels(Leaf& leaf);
   void run_gemm(const Leaf& leaf, cl_event* event);

@@ -58,35 +58,32 @@ void Schedule::leave_marks() const {
   }
 }
 
-// Kernels without parts cannot be run for nothing, and so not be compiled
-// there: the first run with the optimized ones does it.
-void Schedule::ask_behind() {
+bool Schedule::all_behind(const std::function<bool(std::uint32_t unit, const std::string& kernel)>& use) const {
   for (const Leaf& leaf : leaves_) {
     if (leaf.part_index == 0 || !leaf.launch) continue;
     for (const Piece& piece : programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())])
-      behind_->want(piece.unit, leaf.name);
+      if (!use(piece.unit, leaf.name)) return false;
   }
+  return true;
+}
+
+void Schedule::ask_behind() {
+  all_behind([&](std::uint32_t unit, const std::string& kernel) {
+    behind_->want(unit, kernel);
+    return true;
+  });
 }
 
 void Schedule::wait_for_optimized() {
-  for (const Leaf& leaf : leaves_) {
-    if (leaf.part_index == 0 || !leaf.launch) continue;
-    for (const Piece& piece : programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())])
-      behind_->wait_for_kernel(piece.unit, leaf.name, [&] {
-        if (cancelled_.load(std::memory_order_relaxed)) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
-        const auto [asked, done] = behind_->asked_and_done();
-        loaded_.context().progress(done, asked);
-      });
-  }
+  all_behind([&](std::uint32_t unit, const std::string& kernel) {
+    behind_->wait_for_kernel(unit, kernel, [&] { look_at(*behind_); });
+    return true;
+  });
 }
 
 bool Schedule::take_optimized() {
   if (!behind_ || !asked_behind_) return false;
-  for (const Leaf& leaf : leaves_) {
-    if (leaf.part_index == 0 || !leaf.launch) continue;
-    for (const Piece& piece : programs_->pieces_of[static_cast<std::size_t>(leaf.launch->program())])
-      if (!behind_->is_done(piece.unit, leaf.name)) return false;
-  }
+  if (!all_behind([&](std::uint32_t unit, const std::string& kernel) { return behind_->is_done(unit, kernel); })) return false;
   behind_->rest();
   behind_ = nullptr;
   programs_ = &loaded_.optimized();
@@ -110,11 +107,13 @@ bool Schedule::take_optimized() {
 void Schedule::wait_for_builders(const Leaf& leaf, const Leaf::Run& run) {
   Builders* builders = programs_->builders.get();
   if (!builders || run.unit < 0 || builders_done_) return;
-  builders->wait_for_kernel(static_cast<std::uint32_t>(run.unit), leaf.name, [&] {
-    if (cancelled_.load(std::memory_order_relaxed)) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
-    const auto [asked, done] = builders->asked_and_done();
-    loaded_.context().progress(done, asked);
-  });
+  builders->wait_for_kernel(static_cast<std::uint32_t>(run.unit), leaf.name, [&] { look_at(*builders); });
+}
+
+void Schedule::look_at(const Builders& builders) const {
+  if (cancelled_.load(std::memory_order_relaxed)) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
+  const auto [asked, done] = builders.asked_and_done();
+  loaded_.context().progress(done, asked);
 }
 
 void Schedule::run(std::span<const Node> nodes) {

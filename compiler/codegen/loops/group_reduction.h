@@ -9,7 +9,8 @@ namespace oclc {
 
 // Code for kernels whose stages are long and of one element type, on a target without a limit of loop iterations; nothing for
 // others and for contractions. Partial results are combined in local memory in an order that is always the same.
-// `groups` not 0: a part of a launch of so many groups of the target's size, see megakernel_groups.h; the sums are the same.
+// `groups` not 0: part of a launch of `groups` work-groups of the target's size, see megakernel_groups.h; the sums are the
+// same.
 std::optional<GeneratedKernel> generate_group_reduction(const Kernel& kernel, const Target& target, std::int64_t groups = 0);
 
 // The same for one group of `items` work-items that computes all results, tile by tile: the function `name`_tile of the

@@ -14,7 +14,7 @@ namespace oclc {
 // Base of the class that writes such a kernel; what it reads is chosen in the order of the functions.
 class GroupShape {
  public:
-  // `groups` not 0: a part of a launch of so many groups. `items` not 0: of the one group that computes all results.
+  // `groups` not 0: part of a launch of `groups` work-groups. `items` not 0: of the one group that computes all results.
   GroupShape(const Kernel& kernel, const Target& target, std::int64_t groups, int items);
 
   // Whether sums are long enough, and all of one type that there is code for.

@@ -349,10 +349,8 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
   std::vector<std::pair<double, ConvolutionStrategy>> costs;
   // Loads of a GPU's implicit product gather as those of a matrix of patches do, without writing it.
   const bool gathers = options.target.has_group_templates();
-  // Of any number of images there may be many, of which tiles compute most in a second.
-  const bool is_open = gathers && !conv.output()->type.is_static();
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
-    if (why_not(s).empty() && !(gathers && s == im2col) && !(is_open && s == direct) &&
+    if (why_not(s).empty() && !(gathers && s == im2col) &&
         !(s == winograd && !gains_by_winograd(conv, options.target, large_window)))
       costs.emplace_back(estimate_seconds(conv, s, choice.winograd_tile, options.target), s);
   }

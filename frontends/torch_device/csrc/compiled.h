@@ -26,7 +26,6 @@ struct Counters {
   std::uint64_t traced = 0;    // plans asked of the tracer
   std::uint64_t in_place = 0;  // results that took a storage's place, or were written where they belong
   std::uint64_t copied = 0;    // results that were copied to where they belong
-  std::uint64_t strided = 0;   // inputs that were copied into rows
 };
 Counters counters();
 

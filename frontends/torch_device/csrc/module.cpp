@@ -54,7 +54,6 @@ py::dict counter_facts() {
   d["traced"] = c.traced;
   d["in_place"] = c.in_place;
   d["copied"] = c.copied;
-  d["strided"] = c.strided;
   return d;
 }
 
