@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "compiler/contraction/gpu_tiles.h"
+#include "compiler/contraction/gpu/gpu_tiles.h"
 #include "compiler/contraction/strategy_id.h"
 #include "compiler/ir/tensor.h"
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "compiler/contraction/amx.h"
-#include "compiler/contraction/cpu_rows.h"
-#include "compiler/contraction/fma.h"
-#include "compiler/contraction/gpu_rows.h"
-#include "compiler/contraction/winograd.h"
+#include "compiler/contraction/cpu/amx.h"
+#include "compiler/contraction/cpu/cpu_rows.h"
+#include "compiler/contraction/cpu/fma.h"
+#include "compiler/contraction/gpu/gpu_rows.h"
+#include "compiler/contraction/cpu/winograd.h"
 #include "compiler/support/error.h"
 #include "compiler/targets/costs.h"
 

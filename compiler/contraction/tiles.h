@@ -2,8 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "compiler/contraction/amx_tiles.h"
-#include "compiler/contraction/sm90a_tiles.h"
+#include "compiler/contraction/cpu/amx_tiles.h"
+#include "compiler/contraction/gpu/sm90a_tiles.h"
 #include "compiler/contraction/strategy_id.h"
 #include "compiler/contraction/tiling.h"
 

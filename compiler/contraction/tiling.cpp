@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compiler/contraction/prefetch.h"
-#include "compiler/contraction/register_tile.h"
+#include "compiler/contraction/cpu/register_tile.h"
 #include "compiler/targets/costs.h"
 #include "compiler/targets/tuning.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compiler/ops/gradient_rules.h"
+#include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/support/error.h"
 

@@ -1,7 +1,7 @@
 // Conversion of element types, as C does it; bool is x != 0. What is too large for a narrow float is infinite, or NaN where it
 // has no infinity.
 #include "compiler/ops/builder.h"
-#include "compiler/ops/host_index.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 

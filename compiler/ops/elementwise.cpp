@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "compiler/ops/elementwise_rules.h"
-#include "compiler/ops/gradient_rules.h"
+#include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/random.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/ops/host_index.h"
+#include "compiler/ops/reference/host_index.h"
 
 namespace oclc {
 namespace {

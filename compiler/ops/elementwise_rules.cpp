@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "compiler/ops/elementwise_content.h"
-#include "compiler/ops/host_index.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/shape_rules.h"
 
 namespace oclc {

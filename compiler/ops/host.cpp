@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/host_op.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "compiler/ops/evaluate.h"
-#include "compiler/ops/gradient_rules.h"
+#include "compiler/ops/reference/evaluate.h"
+#include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/movement_map.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/support/error.h"
 

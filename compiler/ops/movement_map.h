@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/host_index.h"
+#include "compiler/ops/reference/host_index.h"
 
 namespace oclc {
 

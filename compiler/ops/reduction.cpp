@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/ops/gradient_rules.h"
-#include "compiler/ops/host_index.h"
+#include "compiler/ops/gradients/gradient_rules.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/ops/gradient_rules.h"
-#include "compiler/ops/host_index.h"
+#include "compiler/ops/gradients/gradient_rules.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 

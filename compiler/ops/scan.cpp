@@ -1,6 +1,6 @@
 // Running combinations along an axis.
 #include "compiler/ops/builder.h"
-#include "compiler/ops/host_index.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "compiler/ops/builder.h"
-#include "compiler/ops/evaluate.h"
-#include "compiler/ops/host_index.h"
+#include "compiler/ops/reference/evaluate.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/random.h"
 #include "compiler/ops/shape_rules.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "compiler/contraction/amx_tiles.h"
+#include "compiler/contraction/cpu/amx_tiles.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/axis_dependencies.h"

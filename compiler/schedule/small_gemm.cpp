@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "compiler/contraction/small_gemm.h"
+#include "compiler/contraction/gpu/small_gemm.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/megakernel.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/contraction/sm90a_tiles.h"
+#include "compiler/contraction/gpu/sm90a_tiles.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/autodiff.h"
+#include "compiler/ops/gradients/autodiff.h"
 #include "compiler/support/nearest.h"
 #include "compiler/training/init_entry.h"
 #include "compiler/training/model_copy.h"

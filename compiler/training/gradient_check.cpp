@@ -10,9 +10,9 @@
 #include <unordered_map>
 
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/autodiff.h"
+#include "compiler/ops/gradients/autodiff.h"
 #include "compiler/ops/builder.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 
 namespace oclc {

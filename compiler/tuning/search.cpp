@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "compiler/contraction/gpu_tiles.h"
+#include "compiler/contraction/gpu/gpu_tiles.h"
 #include "compiler/contraction/tiling.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/passes/layout/conv_cost.h"

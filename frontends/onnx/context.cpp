@@ -8,8 +8,8 @@
 
 #include "compiler/ops/shape_rules.h"
 #include "frontends/onnx/attributes.h"
-#include "frontends/onnx/model.h"
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/model.h"
+#include "frontends/onnx/model/tensors.h"
 
 namespace oclc::onnx {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 
 namespace oclc::onnx {
 namespace {

@@ -1,6 +1,6 @@
 // Functions stored in the model.
 #pragma once
-#include "frontends/onnx/model.h"
+#include "frontends/onnx/model/model.h"
 
 namespace oclc {
 struct ImportLimits;

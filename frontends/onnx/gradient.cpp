@@ -6,7 +6,7 @@
 
 #include "compiler/ir/copy.h"
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/autodiff.h"
+#include "compiler/ops/gradients/autodiff.h"
 
 namespace oclc::onnx {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "frontends/onnx/dim_expression.h"
 #include "frontends/onnx/fail.h"
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/tensors.h"
 
 namespace oclc::onnx {
 namespace {

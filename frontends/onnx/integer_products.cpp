@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include "frontends/onnx/quantization.h"
-#include "frontends/onnx/window.h"
+#include "frontends/onnx/ops/quantization.h"
+#include "frontends/onnx/ops/window.h"
 
 namespace oclc::onnx {
 namespace {

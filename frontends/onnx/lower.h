@@ -7,8 +7,8 @@
 
 #include "compiler/ops/assumptions.h"
 #include "frontends/onnx/inputs.h"
-#include "frontends/onnx/model.h"
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/model.h"
+#include "frontends/onnx/model/tensors.h"
 
 namespace oclc::onnx {
 

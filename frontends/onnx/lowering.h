@@ -15,8 +15,8 @@
 #include "frontends/onnx/fold.h"
 #include "frontends/onnx/inputs.h"
 #include "frontends/onnx/lower.h"
-#include "frontends/onnx/model.h"
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/model.h"
+#include "frontends/onnx/model/tensors.h"
 
 namespace oclc {
 class CustomOps;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "frontends/onnx/import.h"
-#include "frontends/onnx/model.h"
+#include "frontends/onnx/model/model.h"
 
 namespace oclc {
 class CustomOps;

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontends/onnx/model.h"
+#include "frontends/onnx/model/model.h"
 
 namespace oclc::onnx {
 

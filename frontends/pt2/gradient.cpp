@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "compiler/ops/autodiff.h"
+#include "compiler/ops/gradients/autodiff.h"
 
 namespace oclc::pt2 {
 

@@ -8,7 +8,7 @@
 
 #include "compiler/codegen/contraction/amx/pack_digits.h"
 #include "compiler/codegen/contraction/amx/pack_parts.h"
-#include "compiler/contraction/amx_tiles.h"
+#include "compiler/contraction/cpu/amx_tiles.h"
 #include "frontends/cpp/typed/device_target.h"
 #include "tests/codegen/plan_check.h"
 #include "tests/runtime/cached_run.h"

@@ -2,7 +2,7 @@
 // the channels, batches, symbolic sizes, prologues and epilogues.
 #include <fmt/format.h>
 
-#include "compiler/contraction/gpu_tiles.h"
+#include "compiler/contraction/gpu/gpu_tiles.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;

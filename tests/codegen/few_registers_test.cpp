@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/contraction/prefetch.h"
-#include "compiler/contraction/winograd.h"
+#include "compiler/contraction/cpu/winograd.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;

@@ -9,7 +9,7 @@
 #include "compiler/ir/copy.h"
 #include "compiler/ir/text.h"
 #include "compiler/ops/builder.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "tests/support/graph_check.h"
 #include "tests/support/run_plan.h"
 

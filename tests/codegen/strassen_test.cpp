@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "compiler/contraction/strassen.h"
+#include "compiler/contraction/cpu/strassen.h"
 #include "tests/codegen/plan_check.h"
 
 namespace oclc::test {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/text.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "frontends/op/custom_op.h"
 #include "tests/support/run_plan.h"
 

@@ -1,7 +1,7 @@
 // Tensors' data inside the model and beside it: RELIABILITY cases 36, 38, 51 to 58.
 #include <sys/stat.h>
 
-#include "frontends/onnx/external.h"
+#include "frontends/onnx/model/external.h"
 #include "tests/errors/import_error.h"
 
 namespace oclc {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "tests/errors/import_error.h"
 #include "tests/support/run_plan.h"
 

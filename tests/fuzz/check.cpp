@@ -6,7 +6,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "frontends/onnx/import.h"
 #include "tests/support/run_plan.h"

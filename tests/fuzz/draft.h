@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/ir/tensor.h"
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/tensors.h"
 
 namespace oclc::fuzz {
 

@@ -11,7 +11,7 @@
 #include "compiler/support/error.h"
 #include "frontends/onnx/import.h"
 #include "frontends/onnx/table.h"
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/tensors.h"
 #include "tests/fuzz/generate.h"
 #include "tests/support/run_plan.h"
 

@@ -4,7 +4,7 @@
 
 #include "compiler/ir/copy.h"
 #include "compiler/ops/builder.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/passes/layout/choose_convolution.h"
 #include "tests/support/run_plan.h"
 

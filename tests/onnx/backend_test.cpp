@@ -9,7 +9,7 @@
 #include <regex>
 #include <set>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "tests/onnx/onnx_model.h"
 #include "tests/onnx/test_data.h"

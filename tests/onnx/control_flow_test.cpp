@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "tests/onnx/onnx_model.h"
 #include "tests/support/run_plan.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/ops/evaluate.h"
-#include "frontends/onnx/tensors.h"
+#include "compiler/ops/reference/evaluate.h"
+#include "frontends/onnx/model/tensors.h"
 #include "tests/onnx/onnx_model.h"
 
 namespace oclc::digits_test {

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "compiler/ir/typical.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "frontends/onnx/dim_expression.h"
 #include "tests/onnx/onnx_model.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "tests/onnx/onnx_model.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <functional>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "tests/onnx/onnx_model.h"
 #include "tests/support/run_plan.h"
 

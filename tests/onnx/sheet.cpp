@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/ops/evaluate.h"
-#include "frontends/onnx/tensors.h"
+#include "compiler/ops/reference/evaluate.h"
+#include "frontends/onnx/model/tensors.h"
 #include "tests/support/run_plan.h"
 
 namespace oclc::test {

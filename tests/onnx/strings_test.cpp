@@ -1,7 +1,7 @@
 // Operators on strings, by what ONNX's specification says of them.
 #include <doctest/doctest.h>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "tests/onnx/onnx_model.h"
 

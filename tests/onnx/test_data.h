@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "compiler/support/error.h"
-#include "frontends/onnx/external.h"
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/external.h"
+#include "frontends/onnx/model/tensors.h"
 
 namespace oclc::test {
 

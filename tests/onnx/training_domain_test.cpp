@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "tests/errors/import_error.h"
 #include "tests/onnx/onnx_model.h"
 #include "tests/onnx/test_data.h"

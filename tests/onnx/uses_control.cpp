@@ -1,6 +1,6 @@
 // If, Loop and Scan over values of the element types that opsets 19, 21 and 23 brought, and optionals, which 18 lets be
 // tensors.
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/tensors.h"
 #include "tests/onnx/sheet.h"
 
 namespace oclc::test {

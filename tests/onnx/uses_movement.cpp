@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/tensors.h"
 #include "tests/onnx/sheet.h"
 
 namespace oclc::test {

@@ -1,4 +1,4 @@
-#include "compiler/ops/autodiff.h"
+#include "compiler/ops/gradients/autodiff.h"
 
 #include <doctest/doctest.h>
 

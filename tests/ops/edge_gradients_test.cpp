@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/ops/autodiff.h"
+#include "compiler/ops/gradients/autodiff.h"
 #include "tests/ops/run_op.h"
 
 using namespace oclc;

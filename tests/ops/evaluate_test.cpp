@@ -1,4 +1,4 @@
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 
 #include <doctest/doctest.h>
 

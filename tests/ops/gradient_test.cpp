@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "compiler/ops/autodiff.h"
+#include "compiler/ops/gradients/autodiff.h"
 #include "tests/ops/run_op.h"
 #include "tests/support/gradient_cases.h"
 

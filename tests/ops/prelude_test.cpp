@@ -1,4 +1,4 @@
-// The operators' kernel text and the functions of templates/prelude.cl, run on a device and compared with the references.
+// The operators' kernel text and the functions of templates/functions/prelude.cl, run on a device and compared with the references.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ std::string prelude() {
   for (const TemplateText& row : template_texts()) {
     if (row.name == "prelude") return std::string(row.text);
   }
-  throw InternalError("templates/prelude.cl is not embedded");
+  throw InternalError("templates/functions/prelude.cl is not embedded");
 }
 
 std::string vector_type(std::string_view scalar, int width) {

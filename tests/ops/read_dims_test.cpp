@@ -4,7 +4,7 @@
 
 #include "compiler/ir/text.h"
 #include "compiler/ops/builder.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 
 namespace oclc {

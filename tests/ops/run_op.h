@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compiler/ops/builder.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/support/error.h"
 

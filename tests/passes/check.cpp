@@ -9,7 +9,7 @@
 
 #include "compiler/ir/parse.h"
 #include "compiler/ir/text.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "tests/support/graph_check.h"
 

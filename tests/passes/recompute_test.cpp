@@ -11,7 +11,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/text.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/passes/pipeline/pass.h"
 #include "compiler/training/training.h"

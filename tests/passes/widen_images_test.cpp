@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "compiler/ir/parse.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
 
 using namespace oclc;

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "compiler/ir/parse.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/passes/gradients/winograd_gradients.h"
 

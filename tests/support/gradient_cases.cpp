@@ -7,9 +7,9 @@
 #include <cmath>
 #include <random>
 
-#include "compiler/ops/autodiff.h"
-#include "compiler/ops/evaluate.h"
-#include "compiler/ops/gradient_rules.h"
+#include "compiler/ops/gradients/autodiff.h"
+#include "compiler/ops/reference/evaluate.h"
+#include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/support/error.h"
 #include "tests/ops/run_op.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 
 namespace oclc {
 

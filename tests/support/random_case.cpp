@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "compiler/ir/copy.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "tests/support/graph_check.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "compiler/ir/copy.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "frontends/cpp/typed/device_target.h"
 #include "runtime/package/writer.h"

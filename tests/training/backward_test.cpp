@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "compiler/ir/parse.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "tests/support/run_plan.h"
 

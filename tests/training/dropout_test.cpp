@@ -7,7 +7,7 @@
 
 #include "compiler/ir/parse.h"
 #include "compiler/ir/text.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/random.h"
 #include "compiler/training/training.h"

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 
 namespace oclc::test {
 namespace {

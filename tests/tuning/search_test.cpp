@@ -8,7 +8,7 @@
 #include <set>
 
 #include "compiler/compile.h"
-#include "compiler/contraction/gpu_tiles.h"
+#include "compiler/contraction/gpu/gpu_tiles.h"
 #include "compiler/contraction/tiling.h"
 #include "compiler/ir/copy.h"
 #include "compiler/ops/builder.h"

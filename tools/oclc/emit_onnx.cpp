@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "compiler/ir/op_def.h"
-#include "frontends/onnx/tensors.h"
+#include "frontends/onnx/model/tensors.h"
 #include "oclc/oclc.h"
 
 namespace oclc::tool {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "plan_generated.h"
 #include "runtime/package/writer.h"
 

@@ -5,7 +5,7 @@
 #include "compiler/codegen/contraction/amx/contraction_amx.h"
 #include "compiler/codegen/contraction/cpu/contraction_quantized.h"
 #include "compiler/codegen/contraction/problem_of.h"
-#include "compiler/contraction/quantized.h"
+#include "compiler/contraction/cpu/quantized.h"
 #include "compiler/contraction/tuned_row.h"
 #include "compiler/schedule/megakernel.h"
 #include "compiler/support/error.h"

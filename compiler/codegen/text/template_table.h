@@ -6,7 +6,7 @@
 namespace oclc {
 
 struct TemplateText {
-  std::string_view name;  // of the file, without .cl; of a piece "pieces/" and its name
+  std::string_view name;  // of the file, without .cl and "functions/"; of a piece "pieces/" and its name
   std::string_view text;
 };
 

@@ -6,7 +6,7 @@
 
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/typical.h"
-#include "compiler/ops/gradient_rules.h"
+#include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/passes/gradients/gradient_windows.h"
 #include "compiler/passes/pipeline/pass.h"
 

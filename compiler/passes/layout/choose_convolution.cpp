@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/layout/conv_cost.h"
 #include "compiler/passes/layout/keep_nchw.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/contraction/amx_tiles.h"
+#include "compiler/contraction/cpu/amx_tiles.h"
 #include "compiler/ops/winograd.h"
 #include "compiler/passes/gradients/gradient_windows.h"
 #include "compiler/passes/layout/gathered_conv_cost.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compiler/ops/autodiff.h"
+#include "compiler/ops/gradients/autodiff.h"
 #include "compiler/ops/builder.h"
 #include "compiler/support/error.h"
 #include "frontends/cpp/parameters.h"

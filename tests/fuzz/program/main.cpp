@@ -15,7 +15,7 @@
 #include "tests/fuzz/support_table.h"
 #include "tests/support/run_plan.h"
 #include "tools/oclc/failure.h"
-#include "tools/oclc/worker_pool.h"
+#include "tools/oclc/commands/worker_pool.h"
 
 namespace oclc::fuzz {
 namespace {

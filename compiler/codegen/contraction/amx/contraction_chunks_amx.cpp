@@ -8,7 +8,7 @@
 #include "compiler/codegen/contraction/problem_of.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
 #include "compiler/codegen/text/scope.h"
-#include "compiler/contraction/amx.h"
+#include "compiler/contraction/cpu/amx.h"
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"

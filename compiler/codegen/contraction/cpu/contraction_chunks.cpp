@@ -12,7 +12,7 @@
 #include "compiler/codegen/contraction/tile_kernel.h"
 #include "compiler/codegen/text/half.h"
 #include "compiler/codegen/text/scope.h"
-#include "compiler/contraction/chunks.h"
+#include "compiler/contraction/cpu/chunks.h"
 #include "compiler/ir/division.h"
 #include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"

@@ -11,8 +11,8 @@
 #include "compiler/codegen/contraction/cpu/pack_short.h"
 #include "compiler/codegen/contraction/problem_of.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
-#include "compiler/contraction/fma.h"
-#include "compiler/contraction/quantized.h"
+#include "compiler/contraction/cpu/fma.h"
+#include "compiler/contraction/cpu/quantized.h"
 #include "compiler/support/error.h"
 
 namespace oclc {

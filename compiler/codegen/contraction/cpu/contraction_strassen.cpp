@@ -10,7 +10,7 @@
 #include "compiler/codegen/contraction/panel_copy.h"
 #include "compiler/codegen/contraction/problem_of.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
-#include "compiler/contraction/strassen.h"
+#include "compiler/contraction/cpu/strassen.h"
 #include "compiler/kernels/axis_dependencies.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/megakernel.h"

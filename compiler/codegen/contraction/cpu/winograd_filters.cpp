@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "compiler/codegen/contraction/problem_of.h"
-#include "compiler/contraction/winograd.h"
+#include "compiler/contraction/cpu/winograd.h"
 #include "compiler/kernels/lower/winograd_transform.h"
 
 namespace oclc {

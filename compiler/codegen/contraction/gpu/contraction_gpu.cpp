@@ -15,7 +15,7 @@
 #include "compiler/codegen/text/kernel_text.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/codegen/text/template_text.h"
-#include "compiler/contraction/gpu_tiles.h"
+#include "compiler/contraction/gpu/gpu_tiles.h"
 #include "compiler/contraction/prefetch.h"
 
 namespace oclc {

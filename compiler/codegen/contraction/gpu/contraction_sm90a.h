@@ -4,7 +4,7 @@
 #include <string>
 
 #include "compiler/codegen/text/template_text.h"
-#include "compiler/contraction/sm90a_tiles.h"
+#include "compiler/contraction/gpu/sm90a_tiles.h"
 
 namespace oclc {
 

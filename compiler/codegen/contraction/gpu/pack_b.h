@@ -6,7 +6,7 @@
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/contraction/gpu/contraction_gpu_loads.h"
 #include "compiler/codegen/contraction/gpu/pack_f16.h"
-#include "compiler/contraction/sm90a_tiles.h"
+#include "compiler/contraction/gpu/sm90a_tiles.h"
 #include "compiler/schedule/pass.h"
 
 namespace oclc {
