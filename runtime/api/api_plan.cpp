@@ -2,6 +2,8 @@
 #include "runtime/flat.h"
 #include "runtime/package/memory.h"
 #include "runtime/package/verify/verify.h"
+#include "runtime/package/writer.h"
+#include "runtime/program/plan_binaries.h"
 #include "runtime/session/expressions.h"
 
 using namespace oclc::runtime;
@@ -143,6 +145,19 @@ oclc_status oclc_plan_load_memory(const void* bytes, size_t size, oclc_plan** pl
 }
 
 void oclc_plan_release(oclc_plan* plan) { delete plan; }
+
+oclc_status oclc_plan_write_binaries(oclc_plan* plan, oclc_context* context, const char* path, oclc_error* error) {
+  return guarded(error, [&] {
+    need(plan, "plan");
+    need(context, "context");
+    need(path, "path");
+    Context& on = *context->context;
+    if (!on.builds_whole()) throw Failure(OCLC_E_ARGUMENT, "oclc_plan_write_binaries: wanted a context made with for_binaries");
+    const std::shared_ptr<LoadedPlan> loaded = on.load(context->context, plan->package);
+    const std::vector<std::uint8_t> binaries = make_binaries(on, loaded->first_programs(), *plan->package);
+    pkg::write_with_binaries(path, *plan->package, std::as_bytes(std::span(binaries)));
+  });
+}
 
 oclc_status oclc_plan_get_info(const oclc_plan* plan, oclc_plan_info* info) {
   if (!plan) return OCLC_E_ARGUMENT;

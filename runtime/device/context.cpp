@@ -40,8 +40,13 @@ Context::Context(const oclc_context_options& options)
                                      "`, which is not on the PATH; install it (Debian: apt-get install binutils)");
   if (!options.cl_context) awake_ = AwakeWorkers::make(context_.get(), device_, quirks_);
 
-  const char* waits = std::getenv("OCLC_WAIT_FOR_OPTIMIZED");
-  waits_for_optimized_ = options.wait_for_optimized != 0 || (waits && std::string_view(waits) == "1");
+  const auto is_set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && std::string_view(value) == "1";
+  };
+  waits_for_optimized_ = options.wait_for_optimized != 0 || is_set("OCLC_WAIT_FOR_OPTIMIZED");
+  uses_binaries_ = options.use_binaries != 0 || is_set("OCLC_USE_BINARIES");
+  builds_whole_ = options.for_binaries != 0;
   const char* wish = std::getenv("OCLC_CACHE");
   const bool off = wish ? std::string_view(wish) == "0" : has(quirks_, Quirk::own_cache) && !options.cache_dir;
   if (!off)

@@ -1,6 +1,6 @@
 // The frame of plan.bin: a header, a section table, the sections.
 //
-//   Header | SectionRow[section_count] | zeros to 64 | metadata | zeros to 4096 | constants
+//   Header | SectionRow[section_count] | zeros to 64 | metadata | zeros to 4096 | constants [| zeros to 64 | binaries]
 //
 // All integers in the writer's byte order, which `byte_order` states. Sections are sorted, do not overlap, and with their zero
 // padding cover the file exactly. Every byte is covered: the header and the table by `header_hash` (computed with that field
@@ -13,13 +13,16 @@ namespace oclc::package {
 // Like PNG's: a text-mode transfer damages it visibly.
 inline constexpr unsigned char kMagic[8] = {'O', 'C', 'L', 'C', '\r', '\n', 0x1a, '\n'};
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
-inline constexpr std::uint32_t kFormatVersion = 2;  // written where constants are quantized; else 1
-inline constexpr std::uint32_t kOldestVersion = 1;  // still read
+// The least that a file needs is written.
+inline constexpr std::uint32_t kOldestVersion = 1, kQuantizedVersion = 2, kBinariesVersion = 3;
+inline constexpr std::uint32_t kFormatVersion = kBinariesVersion;  // the newest
 inline constexpr std::uint64_t kMetadataAlignment = 64;
+inline constexpr std::uint64_t kBinariesAlignment = 64;
 inline constexpr std::uint64_t kConstantsAlignment = 4096;  // a page, so that the mapping can become a device buffer
 
-// The second section is one of the latter two; quantized_constants.h has the form of the last.
-enum class SectionKind : std::uint32_t { metadata = 1, constants = 2, quantized_constants = 3 };
+// The second section is one of the two kinds of constants; quantized_constants.h has the form of the latter. A third one, the
+// FlatBuffer oclc::plan::Binaries, may be missing. Whoever trusts no binaries needs none, so its damage is no damage of the plan.
+enum class SectionKind : std::uint32_t { metadata = 1, constants = 2, quantized_constants = 3, binaries = 4 };
 
 struct Header {
   unsigned char magic[8];
@@ -41,7 +44,7 @@ struct SectionRow {
 };
 static_assert(sizeof(SectionRow) == 32);
 
-inline constexpr std::uint32_t kSectionCount = 2;
+inline constexpr std::uint32_t kLeastSections = 2, kMostSections = 3;
 
 constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;

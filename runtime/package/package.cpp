@@ -169,6 +169,16 @@ void Package::widen_constants() {
   constants_ = {widened_, static_cast<std::size_t>(bytes)};
 }
 
+void Package::check_binaries(std::span<const std::byte> section) {
+  constexpr std::uint32_t kMostTables = 1 << 16, kDepth = 4;
+  flatbuffers::Verifier verifier(reinterpret_cast<const std::uint8_t*>(section.data()), section.size(), kDepth, kMostTables);
+  if (!verifier.VerifyBuffer<oclc::plan::Binaries>(nullptr)) {
+    problem_of_binaries_ = "their section is no table of binaries";
+    return;
+  }
+  binaries_ = flatbuffers::GetRoot<oclc::plan::Binaries>(section.data());
+}
+
 void Package::check(Residence residence) {
   const std::span<const std::byte> file(base_, bytes_);
   const auto corrupt = [this](const std::string& what) {
@@ -199,35 +209,46 @@ void Package::check(Residence residence) {
                                         "; compile the model again with the oclc of this runtime");
   if (header.file_bytes != file.size())
     corrupt("the file has " + std::to_string(file.size()) + " bytes, its header says " + std::to_string(header.file_bytes));
-  if (header.section_count != kSectionCount) corrupt("wanted 2 sections, found " + std::to_string(header.section_count));
-  if (header.header_bytes != sizeof header + kSectionCount * sizeof(SectionRow))
+  if (header.section_count < kLeastSections || header.section_count > kMostSections)
+    corrupt("wanted 2 or 3 sections, found " + std::to_string(header.section_count));
+  if (header.header_bytes != sizeof header + header.section_count * sizeof(SectionRow))
     corrupt("header size does not fit the section table");
 
-  std::span<const std::byte> sections[kSectionCount];
+  constexpr const char* kNames[kMostSections] = {"metadata", "constants", "binaries"};
+  constexpr std::uint64_t kAlignments[kMostSections] = {kMetadataAlignment, kConstantsAlignment, kBinariesAlignment};
+  std::span<const std::byte> sections[kMostSections];
   std::uint64_t end = header.header_bytes;
   bool quantized = false;
-  for (std::uint32_t i = 0; i < kSectionCount; ++i) {
-    const std::string which = i == 0 ? "metadata" : "constants";
+  for (std::uint32_t i = 0; i < header.section_count; ++i) {
+    const std::string which = kNames[i];
     SectionRow row{};
     std::memcpy(&row, file.data() + sizeof header + i * sizeof row, sizeof row);
-    const std::uint64_t alignment = i == 0 ? kMetadataAlignment : kConstantsAlignment;
-    quantized = i == 1 && row.kind == static_cast<std::uint32_t>(SectionKind::quantized_constants);
-    if ((row.kind != i + 1 && !quantized) || row.alignment != alignment)
-      corrupt("the table's row of the " + which + " section is wrong");
+    const std::uint64_t alignment = kAlignments[i];
+    const auto is = [&](SectionKind kind) { return row.kind == static_cast<std::uint32_t>(kind); };
+    if (i == 1) quantized = is(SectionKind::quantized_constants);
+    const bool fits = i == 0   ? is(SectionKind::metadata)
+                      : i == 1 ? is(SectionKind::constants) || quantized
+                               : is(SectionKind::binaries);
+    if (!fits || row.alignment != alignment) corrupt("the table's row of the " + which + " section is wrong");
     if (row.offset != align_up(end, alignment)) corrupt("the " + which + " section is not where the one before it ends");
     if (row.bytes > file.size() || row.offset > file.size() - row.bytes)
       corrupt("the " + which + " section reaches past the end of the file");
     if (!all_zero(file.subspan(end, row.offset - end))) corrupt("the padding before the " + which + " section is not zero");
     sections[i] = file.subspan(row.offset, row.bytes);
     const bool passing = i == 1 && residence == Residence::mapped;
-    if ((passing ? hash64_passing(sections[i]) : hash64(sections[i])) != row.hash)
-      corrupt("the checksum of the " + which + " section differs");
+    if ((passing ? hash64_passing(sections[i]) : hash64(sections[i])) != row.hash) {
+      if (i < kLeastSections) corrupt("the checksum of the " + which + " section differs");
+      problem_of_binaries_ = "the checksum of their section differs";
+    }
     end = row.offset + row.bytes;
   }
   if (end != file.size()) corrupt("bytes after the last section");
 
-  constants_ = sections[1];
+  metadata_ = sections[0];
+  constants_ = stored_constants_ = sections[1];
+  quantized_ = quantized;
   if (quantized) widen_constants();
+  if (header.section_count > kLeastSections && problem_of_binaries_.empty()) check_binaries(sections[2]);
   hash_ = header.header_hash;
   try {
     plan_ = &verify_metadata(sections[0], constants_.size());

@@ -39,6 +39,14 @@ class Package {
   bool is_mapped() const { return mapped_ && !widened_; }
   // Those from `offset` on, whose pages are given back where they are mapped.
   void copy_constants(std::size_t offset, std::span<std::byte> to) const;
+  // What drivers made of the programs before, or null; structure and checksum are checked, what the driver will say to them is not.
+  const oclc::plan::Binaries* binaries() const { return binaries_; }
+  // Why there are none although the file has some; else empty.
+  const std::string& problem_of_binaries() const { return problem_of_binaries_; }
+  // As they lie in the file.
+  std::span<const std::byte> metadata() const { return metadata_; }
+  std::span<const std::byte> stored_constants() const { return stored_constants_; }
+  bool is_quantized() const { return quantized_; }
   const std::string& name() const { return name_; }
   std::uint64_t hash() const { return hash_; }  // of the header, hence of everything
 
@@ -46,6 +54,7 @@ class Package {
   Package() = default;
   void check(Residence residence);
   void widen_constants();
+  void check_binaries(std::span<const std::byte> section);
 
   std::string name_;
   std::string noun_ = "plan";
@@ -54,7 +63,10 @@ class Package {
   std::size_t bytes_ = 0;
   std::byte* widened_ = nullptr;  // mmap: constants that lie quantized in the file
   std::size_t widened_bytes_ = 0;
-  std::span<const std::byte> constants_;
+  std::span<const std::byte> metadata_, constants_, stored_constants_;
+  bool quantized_ = false;
+  const oclc::plan::Binaries* binaries_ = nullptr;
+  std::string problem_of_binaries_;
   const oclc::plan::Plan* plan_ = nullptr;
   std::uint64_t hash_ = 0;
 };

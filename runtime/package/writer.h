@@ -12,6 +12,8 @@
 
 namespace oclc::package {
 
+class Package;
+
 // Writes bytes [begin, begin + out.size()) of a constant. Called in order, each byte asked for once.
 using FillConstant = std::function<void(std::uint64_t begin, std::span<std::byte> out)>;
 
@@ -51,6 +53,10 @@ std::uint64_t write_package(const std::string& path, std::span<const std::byte> 
 
 // Writes `bytes` to `path` by the same rules: all files that oclc writes, but logs that grow.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
+
+// Writes the plan again with a finished FlatBuffer of oclc::plan::Binaries instead of what it had of them, by the same rules;
+// `path` may be the plan's own file.
+std::uint64_t write_with_binaries(const std::string& path, const Package& plan, std::span<const std::byte> binaries);
 
 // The same into memory, for tests and for callers that keep plans elsewhere.
 std::vector<std::byte> package_to_memory(std::span<const std::byte> metadata, const ConstantSection& constants);

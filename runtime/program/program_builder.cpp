@@ -16,6 +16,7 @@
 #include "runtime/flat.h"
 #include "runtime/package/package.h"
 #include "runtime/program/cache_folder.h"
+#include "runtime/program/plan_binaries.h"
 #include "runtime/program/program_units.h"
 #include "runtime/program/unit_builder.h"
 
@@ -76,17 +77,44 @@ bool mostly_for_builders(const std::vector<Unit>& units, const fb::Plan& plan) {
   return parts * 4 <= all;
 }
 
+// What was taken or built, by program of the plan.
+void fill(BuiltPrograms& result, std::vector<Unit>& units, const fb::Plan& plan, bool by_builders) {
+  result.pieces_of.resize(count(plan.programs()));
+  for (Unit& unit : units) {
+    if (unit.failure) throw *unit.failure;
+    const auto number = static_cast<std::uint32_t>(result.units.size());
+    for (const UnitPrograms& p : unit.programs) result.pieces_of[p.program].push_back({number, p.first, p.last});
+    (unit.from_cache ? result.cached : result.built)++;
+    result.infos.push_back({unit.name, unit.text_bytes, kernels_in(unit.built.get()), unit.build_ns, unit.from_cache,
+                            by_builders && unit.for_builders});
+    result.units.push_back(std::move(unit.built));
+    result.keys.push_back(unit.key);
+  }
+  for (std::vector<Piece>& pieces : result.pieces_of)
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.first < b.first; });
+}
+
 }  // namespace
 
-BuiltPrograms build_programs(Context& context, const fb::Plan& plan, bool may_be_unoptimized) {
+BuiltPrograms build_programs(Context& context, const package::Package& package, bool may_be_unoptimized) {
+  const fb::Plan& plan = package.plan();
+  const bool whole = context.builds_whole();
+  if (context.uses_binaries() && !whole && (package.binaries() || !package.problem_of_binaries().empty())) {
+    std::vector<Unit> units = whole_units(context, plan);
+    if (take_binaries(context, units, package)) {
+      BuiltPrograms taken;
+      fill(taken, units, plan, false);
+      return taken;
+    }
+  }
   const bool serial = has(context.quirks(), Quirk::serial_compiler);
   const unsigned threads = serial ? 1 : std::max(1u, std::thread::hardware_concurrency());
   // Where this process keeps what it builds in a folder of oclc's own, builders would build it for nobody.
-  const bool helped = has(context.quirks(), Quirk::compiles_on_one_core) && !context.cache();
+  const bool helped = has(context.quirks(), Quirk::compiles_on_one_core) && !context.cache() && !whole;
   const std::optional<Device> device = helped ? listed(context.device()) : std::nullopt;
   const unsigned processes = device ? Builders::available() : 0;
-  std::vector<Unit> units = make_units(plan, threads, processes + 1);
-  complete_options(context, units);
+  std::vector<Unit> units = whole ? whole_units(context, plan) : make_units(plan, threads, processes + 1);
+  if (!whole) complete_options(context, units);
   BuiltPrograms result;
   bool marked = false, started = false;
   const auto jobs_of = [&](bool all) {
@@ -116,7 +144,7 @@ BuiltPrograms build_programs(Context& context, const fb::Plan& plan, bool may_be
   build_units(context, units, threads, start, kPatience);
 
   const auto failed = [](const Unit& unit) { return unit.failure.has_value(); };
-  if (result.behind && std::any_of(units.begin(), units.end(), failed)) return build_programs(context, plan, false);
+  if (result.behind && std::any_of(units.begin(), units.end(), failed)) return build_programs(context, package, false);
   // Programs that a merged unit did not let build are built by themselves: then the message names the one at fault.
   std::vector<Unit> apart;
   std::erase_if(units, [&](const Unit& unit) {
@@ -133,18 +161,7 @@ BuiltPrograms build_programs(Context& context, const fb::Plan& plan, bool may_be
   }
   context.flush_warnings();
 
-  result.pieces_of.resize(count(plan.programs()));
-  for (Unit& unit : units) {
-    if (unit.failure) throw *unit.failure;
-    const auto number = static_cast<std::uint32_t>(result.units.size());
-    for (const UnitPrograms& p : unit.programs) result.pieces_of[p.program].push_back({number, p.first, p.last});
-    (unit.from_cache ? result.cached : result.built)++;
-    result.infos.push_back({unit.name, unit.text_bytes, kernels_in(unit.built.get()), unit.build_ns, unit.from_cache,
-                            started && unit.for_builders});
-    result.units.push_back(std::move(unit.built));
-  }
-  for (std::vector<Piece>& pieces : result.pieces_of)
-    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.first < b.first; });
+  fill(result, units, plan, started);
   return result;
 }
 

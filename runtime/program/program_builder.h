@@ -36,6 +36,7 @@ struct BuiltPrograms {
   // numbers.
   std::shared_ptr<Builders> behind;
   std::vector<std::string> marks;  // of the units, see is_marked; empty: there are none
+  std::vector<std::uint64_t> keys;  // of the units, where they are whole, see plan_binaries.h
   std::uint32_t built = 0;         // by the driver's compiler
   std::uint32_t cached = 0;
 };
@@ -44,7 +45,8 @@ struct BuiltPrograms {
 // once more (PoCL's cache races between processes), then throws OCLC_E_BUILD with the first lines of the log.
 // `may_be_unoptimized`: large programs that the driver has not compiled before may be built without optimization first, see
 // `behind`.
-BuiltPrograms build_programs(Context& context, const oclc::plan::Plan& plan, bool may_be_unoptimized);
+// The plan's own binaries are taken where the context uses them.
+BuiltPrograms build_programs(Context& context, const package::Package& package, bool may_be_unoptimized);
 // Files beside what the driver keeps on disk say what of these programs is there: that start needs neither unoptimized kernels
 // nor builders.
 bool is_marked(const BuiltPrograms& programs, std::uint32_t unit, const std::string& kernel);

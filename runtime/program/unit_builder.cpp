@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/device/amx.h"
+#include "runtime/device/cpu_features.h"
 #include "runtime/device/quirks.h"
 #include "runtime/device/sm90a.h"
 #include "runtime/failure.h"
@@ -80,13 +81,19 @@ std::string first_lines(const std::string& text, int lines, std::size_t limit) {
   return text.substr(0, std::min(end, limit));
 }
 
+std::uint64_t nanoseconds_since(std::chrono::steady_clock::time_point begin) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+}
+
+std::string device_key(const oclc_device_info& f) {
+  return std::string("oclc ") + OCLC_VERSION + '\n' + f.platform_name + '\n' + f.platform_version + '\n' + f.vendor + '\n' +
+         f.name + '\n' + f.driver + '\n' + f.version + '\n';
+}
+
 class UnitBuilder {
  public:
-  explicit UnitBuilder(Context& context) : context_(context) {
-    const oclc_device_info& f = context.facts();
-    device_key_ = std::string("oclc ") + OCLC_VERSION + '\n' + f.platform_name + '\n' + f.platform_version + '\n' + f.vendor +
-                  '\n' + f.name + '\n' + f.driver + '\n' + f.version + '\n';
-  }
+  explicit UnitBuilder(Context& context) : context_(context), device_key_(device_key(context.facts())) {}
 
   // Builds every unit; a unit's failure is kept in it. Builders are given those that are for them, and started when what this
   // process builds first is not done at once.
@@ -121,6 +128,17 @@ class UnitBuilder {
   }
 
   std::string key_of(const Unit& unit) const { return device_key_ + unit.options + '\n' + unit.source; }
+
+  // A program of the binary, or what the driver says against it.
+  cl_int take(const Unit& unit, std::span<const unsigned char> binary, ClProgram& program) {
+    const unsigned char* data = binary.data();
+    const std::size_t bytes = binary.size();
+    const cl_device_id device = context_.device();
+    cl_int status = CL_SUCCESS, code = CL_SUCCESS;
+    program = ClProgram(clCreateProgramWithBinary(context_.cl(), 1, &device, &bytes, &data, &status, &code));
+    if (code == CL_SUCCESS) code = status;
+    return code == CL_SUCCESS ? clBuildProgram(program.get(), 1, &device, unit.options.c_str(), nullptr, nullptr) : code;
+  }
 
  private:
   void build_next(Unit& unit) {
@@ -186,8 +204,7 @@ class UnitBuilder {
   void build(Unit& unit) {
     const auto begin = std::chrono::steady_clock::now();
     build_timed(unit);
-    unit.build_ns = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+    unit.build_ns = nanoseconds_since(begin);
   }
 
   void build_timed(Unit& unit) {
@@ -228,17 +245,6 @@ class UnitBuilder {
                           unit.name + "' runs without them: " + first_lines(failure.what(), 4, 500));
       return false;
     }
-  }
-
-  // A program of the binary, or what the driver says against it.
-  cl_int take(const Unit& unit, std::span<const unsigned char> binary, ClProgram& program) {
-    const unsigned char* data = binary.data();
-    const std::size_t bytes = binary.size();
-    const cl_device_id device = context_.device();
-    cl_int status = CL_SUCCESS, code = CL_SUCCESS;
-    program = ClProgram(clCreateProgramWithBinary(context_.cl(), 1, &device, &bytes, &data, &status, &code));
-    if (code == CL_SUCCESS) code = status;
-    return code == CL_SUCCESS ? clBuildProgram(program.get(), 1, &device, unit.options.c_str(), nullptr, nullptr) : code;
   }
 
   // A binary that the driver refuses is made anew from source.
@@ -303,16 +309,6 @@ class UnitBuilder {
     throw Failure(OCLC_E_BUILD, message, code);
   }
 
-  // Empty where the driver gives none.
-  static std::vector<unsigned char> binary_of(cl_program program) {
-    std::size_t bytes = 0;
-    if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
-    std::vector<unsigned char> binary(bytes);
-    unsigned char* data = binary.data();
-    if (bytes == 0 || clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return {};
-    return binary;
-  }
-
   void save(const Unit& unit, const std::string& key) {
     if (!context_.cache() || !context_.cache()->enabled()) return;
     const std::vector<unsigned char> binary = binary_of(unit.built.get());
@@ -320,11 +316,35 @@ class UnitBuilder {
   }
 
   Context& context_;
-  std::string device_key_;
+  const std::string device_key_;
   std::uint32_t done_ = 0, total_ = 0;
 };
 
 }  // namespace
+
+std::string device_text(Context& context) {
+  const bool cpu = context.facts().device_class == OCLC_DEVICE_CPU;
+  return device_key(context.facts()) + (cpu ? cpu_features() + '\n' : "");
+}
+
+std::vector<unsigned char> binary_of(cl_program program) {
+  std::size_t bytes = 0;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
+  std::vector<unsigned char> binary(bytes);
+  unsigned char* data = binary.data();
+  if (bytes == 0 || clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return {};
+  return binary;
+}
+
+std::string take_binary(Context& context, Unit& unit, std::span<const unsigned char> binary) {
+  const auto begin = std::chrono::steady_clock::now();
+  ClProgram program;
+  if (const cl_int code = UnitBuilder(context).take(unit, binary, program); code != CL_SUCCESS) return cl_error_text(code);
+  unit.built = std::move(program);
+  unit.from_cache = true;
+  unit.build_ns = nanoseconds_since(begin);
+  return {};
+}
 
 void complete_options(Context& context, std::vector<Unit>& units) { UnitBuilder(context).complete_options(units); }
 

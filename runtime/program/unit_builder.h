@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,14 @@ namespace oclc::runtime {
 
 // Adds to the units' options what depends on the device; once. Notes where the device lacks what a unit may use.
 void complete_options(Context& context, std::vector<Unit>& units);
+
+// The device, its driver and what kernels may use of it, a line each.
+std::string device_text(Context& context);
+
+// What the driver made of a program; empty where it gives none.
+std::vector<unsigned char> binary_of(cl_program program);
+// Makes the unit of such a binary, or says why the driver does not.
+std::string take_binary(Context& context, Unit& unit, std::span<const unsigned char> binary);
 
 // What a binary of the unit depends on.
 std::string unit_key(Context& context, const Unit& unit);

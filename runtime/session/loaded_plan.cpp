@@ -29,7 +29,7 @@ LoadedPlan::LoadedPlan(std::shared_ptr<Context> context, std::shared_ptr<const p
     : context_(std::move(context)), package_(std::move(package)) {
   check_device();
   auto begin = Clock::now();
-  programs_ = build_programs(*context_, plan(), !context_->waits_for_optimized());
+  programs_ = build_programs(*context_, *package_, !context_->waits_for_optimized());
   build_ns_ = since(begin);
   begin = Clock::now();
   upload_constants();
@@ -39,7 +39,7 @@ LoadedPlan::LoadedPlan(std::shared_ptr<Context> context, std::shared_ptr<const p
 const BuiltPrograms& LoadedPlan::optimized() const {
   const std::lock_guard lock(mutex_);
   if (!optimized_) {
-    optimized_ = std::make_unique<const BuiltPrograms>(build_programs(*context_, plan(), false));
+    optimized_ = std::make_unique<const BuiltPrograms>(build_programs(*context_, *package_, false));
     current_ = optimized_.get();
   }
   return *optimized_;

@@ -35,6 +35,7 @@ class LoadedPlan {
   const BuiltPrograms& optimized() const;
   Place constant(std::uint32_t buffer) const { return places_[buffer]; }
 
+  const BuiltPrograms& first_programs() const { return programs_; }
   std::uint32_t programs_built() const { return programs_.built; }
   std::uint32_t programs_cached() const { return programs_.cached; }
   const std::vector<BuildInfo>& builds() const { return programs_.infos; }

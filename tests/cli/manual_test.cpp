@@ -97,6 +97,8 @@ TEST_CASE("oclrun's help fits a screen and shows examples; colour and progress a
   const Outcome told = run(kOclrun + " " + folder.at("plan.bin") + " --device cpu --random --dim N=2 --progress json");
   CHECK(told.status == 0);
   CHECK(told.text.starts_with("{\"elapsed_s\":0.0,\"stage\":\"building kernels\"}\n"));
+  // What is left is known once a part is done.
+  CHECK(has(told.text, "\"left_s\":0.0,\"stage\":\"building kernels\""));
   CHECK(has(told.text, "\"stage\":\"first run (drivers compile on first use)\"}\n"));
 }
 

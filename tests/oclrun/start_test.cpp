@@ -87,3 +87,18 @@ TEST_CASE("a start that waits for optimized kernels gives what one that does not
   CHECK(timed["optimized_ms"] == 0);
   for (const json& span : timed["spans"]) CHECK(span["what"] != until);
 }
+
+TEST_CASE("a plan with binaries compiles nothing under --use-binaries, whoever wrote them") {
+  const StartFixture f(vector_plan_bytes());
+  const std::string with = (f.folder.path / "with.bin").string();
+  const Outcome written = f.run("--write-binaries " + with + " --dim N=4");
+  CHECK(written.status == 0);
+  CHECK(written.text == "oclrun: note: ran predict with N=4; their programs and kernels are in the cache; their binaries are in '" + with +
+                            "'\n");
+  // With caches that are empty.
+  const std::string caches = (f.folder.path / "empty").string();
+  const Outcome run = test::run("mkdir -p " + caches + "; POCL_CACHE_DIR=" + caches + " OCLC_CACHE=0 " + kStartOclrun + with +
+                                " --use-binaries --dim N=3 --random -v");
+  CHECK(run.status == 0);
+  CHECK_MESSAGE(run.text.find("(0 built, 1 from the cache)") != std::string::npos, run.text);
+}

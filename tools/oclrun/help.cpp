@@ -54,6 +54,8 @@ Timing
   --trace FILE            launches of one run as Chrome/Perfetto JSON
   --explain-start         where the time to the first results goes
   --wait-for-optimized      no first run with quickly compiled kernels (options that time, verify or train imply it)
+  --use-binaries          take the driver's binaries that the plan holds (machine code: of plans of your own alone)
+  --write-binaries FILE   as --warm, then write the plan with this device's binaries to FILE
   --warm                  fill the caches: run every entry point once on made-up inputs, so that no later start compiles
 Limits
   --memory-limit BYTES    most bytes that the plan may take on the device

@@ -199,14 +199,21 @@ int run(const Options& o) {
   context_options.progress = on_progress;
   context_options.user = &user;
   context_options.wait_for_optimized = waits_for_optimized(o);
+  context_options.use_binaries = o.use_binaries;
+  context_options.for_binaries = !o.write_binaries.empty();
   const rt::Context context(context_options);
 
   clock.mark(kContextMark);
 
-  if (o.warm) {
+  if (o.warm || !o.write_binaries.empty()) {
     Progress progress("filling the caches");
     user.progress = &progress;
-    const std::string done = warm(plan, context, o);
+    const rt::Session kept(plan, context);  // so that all entry points share programs
+    std::string done = warm(plan, context, o);
+    if (!o.write_binaries.empty()) {
+      context.write_binaries(plan, o.write_binaries);
+      done += "; their binaries are in '" + o.write_binaries + "'";
+    }
     user.progress = nullptr;
     if (!o.quiet) tell("note", done);
     return kGood;

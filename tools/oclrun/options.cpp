@@ -165,6 +165,8 @@ std::optional<Options> parse_options(int argc, char** argv) {
   app.add_flag("--explain-start", o.explain_start);
   app.add_flag("--wait-for-optimized", o.wait_for_optimized);
   app.add_flag("--warm", o.warm);
+  app.add_flag("--use-binaries", o.use_binaries);
+  app.add_option("--write-binaries", o.write_binaries);
   app.add_flag("--json", o.json);
   app.add_flag("-q,--quiet", o.quiet);
   app.add_flag("-v,--verbose", o.verbose);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +34,7 @@ void tell(const char* kind, const std::string& text) {
 }
 
 Progress::Progress(std::string what) : what_(std::move(what)) {
-  if (console().progress == ProgressForm::json) json(0, 0);
+  if (console().progress == ProgressForm::json) json();
   if (console().progress == ProgressForm::automatic && ::isatty(STDERR_FILENO)) thread_ = std::thread([this] { show(); });
 }
 
@@ -48,15 +49,24 @@ Progress::~Progress() {
 
 void Progress::told(std::uint32_t done, std::uint32_t total) {
   const std::lock_guard lock(mutex_);
-  part_ = total > 1 ? " " + std::to_string(done) + "/" + std::to_string(total) : "";
-  if (console().progress == ProgressForm::json) json(done, total);
+  parts_done_ = done;
+  parts_ = total;
+  told_at_ = seconds();
+  if (console().progress == ProgressForm::json) json();
 }
 
 double Progress::seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
 
-void Progress::json(std::uint32_t done, std::uint32_t total) const {
-  nlohmann::json line = {{"stage", what_}, {"elapsed_s", std::round(seconds() * 1000) / 1000}};
-  if (total > 0) line.update({{"done", done}, {"total", total}});
+double Progress::seconds_left() const {
+  if (parts_done_ == 0 || parts_done_ > parts_) return -1;
+  return std::max(0.0, told_at_ / parts_done_ * parts_ - seconds());
+}
+
+void Progress::json() const {
+  const auto rounded = [](double s) { return std::round(s * 1000) / 1000; };
+  nlohmann::json line = {{"stage", what_}, {"elapsed_s", rounded(seconds())}};
+  if (parts_ > 0) line.update({{"done", parts_done_}, {"total", parts_}});
+  if (seconds_left() >= 0) line["left_s"] = rounded(seconds_left());
   std::fprintf(stderr, "%s\n", line.dump().c_str());
 }
 
@@ -64,7 +74,10 @@ void Progress::show() {
   std::unique_lock lock(mutex_);
   bool shown = false;
   while (!changed_.wait_for(lock, std::chrono::milliseconds(shown ? 200 : 1000), [this] { return done_; })) {
-    std::fprintf(stderr, "\r%s%s ... %.0f s ", what_.c_str(), part_.c_str(), seconds());
+    std::string line = what_ + (parts_ > 1 ? " " + std::to_string(parts_done_) + "/" + std::to_string(parts_) : "");
+    line += " ... " + std::to_string(std::lround(seconds())) + " s";
+    if (const double left = seconds_left(); left >= 0.5) line += ", about " + std::to_string(std::lround(left)) + " s left";
+    std::fprintf(stderr, "\r\033[K%s", line.c_str());
     shown = true;
   }
   if (shown) std::fprintf(stderr, "\r\033[K");

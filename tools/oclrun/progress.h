@@ -23,7 +23,8 @@ Console& console();
 void tell(const char* kind, const std::string& text);
 
 // A line while something takes longer than a second, removed afterwards; or a JSON object a line for programs, at the beginning
-// and whenever a part is done: {"stage": ..., "done": ..., "total": ..., "elapsed_s": ...}.
+// and whenever a part is done: {"stage": ..., "done": ..., "total": ..., "elapsed_s": ..., "left_s": ...}. What is left is reckoned as
+// if all parts took as long as those done.
 class Progress {
  public:
   explicit Progress(std::string what);
@@ -36,10 +37,12 @@ class Progress {
  private:
   double seconds() const;
   void show();
-  void json(std::uint32_t done, std::uint32_t total) const;
+  double seconds_left() const;  // below 0: not known
+  void json() const;
 
   std::string what_;
-  std::string part_;
+  std::uint32_t parts_done_ = 0, parts_ = 0;  // what was told last, and when
+  double told_at_ = 0;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   bool done_ = false;
   std::mutex mutex_;

@@ -183,6 +183,11 @@ class Context {
     create(&options);
   }
 
+  // See oclc_plan_write_binaries.
+  void write_binaries(const Plan& plan, const std::string& path) const {
+    detail::checked([&](oclc_error* error) { return oclc_plan_write_binaries(plan.get(), get(), path.c_str(), error); });
+  }
+
   oclc_context* get() const noexcept { return handle_.get(); }
   struct _cl_context* cl_context() const noexcept {
     return oclc_context_cl_context(get());

@@ -56,8 +56,8 @@ double relative_difference(const std::vector<std::byte>& a, const std::vector<st
 
 }  // namespace
 
-BenchRun::BenchRun(const rt::Plan& plan, const rt::Context& context, const SymbolValues& dims)
-    : session_(plan, context), entry_(plan.entry("predict")) {
+BenchRun::BenchRun(const rt::Plan& plan, const rt::Context& context, const SymbolValues& dims, const std::string& entry)
+    : session_(plan, context), entry_(plan.entry(entry)) {
   for (const auto& [name, value] : dims) session_.bind_dim(name, value);
   std::mt19937 random(1);
   for (const oclc_binding_info& info : plan.inputs(entry_)) fill(info.dtype, bind(OCLC_INPUT, info).bytes, random);

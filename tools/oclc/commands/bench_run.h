@@ -13,7 +13,7 @@ namespace oclc::tool {
 class BenchRun {
  public:
   // `dims` holds a value for every symbol. Throws rt::Error.
-  BenchRun(const rt::Plan& plan, const rt::Context& context, const SymbolValues& dims);
+  BenchRun(const rt::Plan& plan, const rt::Context& context, const SymbolValues& dims, const std::string& entry = "predict");
   double run_ms();  // one blocking run
 
   // Largest |a - b| / max|b| over the float outputs of two runs of one model; 1 where other outputs differ.

@@ -13,6 +13,7 @@
 #include "compiler/ir/text.h"
 #include "compiler/training/training.h"
 #include "runtime/package/writer.h"
+#include "tools/oclc/add_binaries.h"
 #include "tools/oclc/commands.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/emit.h"
@@ -64,6 +65,7 @@ Training
   --freeze PREFIX                    parameters whose names begin so keep their values (repeatable)
 Output
   -o, --output FILE        the plan; "-": standard output
+  --binaries-for DEVICE    put what this device's driver makes of the programs into the plan, for `oclrun --use-binaries`
   --stop-after STAGE       print that stage and stop: graph | passes | kernels | schedule | codegen | plan
   --emit-dir DIR           write every kernel's source, the graph, the kernels and the memory plan as files
   --report                 one row a node of the model: the kernel it is in, and why it was not fused further
@@ -79,7 +81,7 @@ namespace {
 using nlohmann::json;
 
 struct CompileArguments {
-  std::string model, output, stop_after, emit_dir;
+  std::string model, output, stop_after, emit_dir, binaries_for;
   std::string loss, optimizer = "sgd", prediction;
   std::vector<std::string> frozen;
   std::uint32_t seed = 0;
@@ -275,6 +277,10 @@ int compile_model(const CompileArguments& arguments) {
     if (!arguments.output.empty())
       package::write_package(arguments.output, std::as_bytes(std::span(compiled.plan.metadata)), compiled.plan.constants);
   }
+  if (!arguments.binaries_for.empty()) {
+    progress.stage("binaries");
+    add_binaries(arguments.output, arguments.binaries_for, import.typical);
+  }
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   std::vector<ReportRow> rows;
@@ -314,6 +320,7 @@ int compile_command(int argc, char** argv, std::string& file) {
   app.add_option("model", arguments.model);
   app.add_option("-o,--output", arguments.output);
   app.add_option("--stop-after", arguments.stop_after);
+  app.add_option("--binaries-for", arguments.binaries_for);
   app.add_option("--emit-dir", arguments.emit_dir);
   app.add_flag("--report", arguments.report);
   app.add_flag("--list-ops", arguments.list_ops);
@@ -345,6 +352,8 @@ int compile_command(int argc, char** argv, std::string& file) {
       std::find(std::begin(kStages), std::end(kStages), arguments.stop_after) == std::end(kStages))
     usage_error(fmt::format("wanted --stop-after {}, found '{}'", fmt::join(kStages, "|"), arguments.stop_after));
   if (arguments.list_ops) return list_operators(arguments);
+  if (!arguments.binaries_for.empty() && (arguments.output.empty() || arguments.output == "-"))
+    usage_error("--binaries-for: wanted -o FILE with it");
   if (arguments.output.empty() && arguments.stop_after.empty() && arguments.emit_dir.empty() && !arguments.report)
     usage_error("wanted -o FILE, --emit-dir, --stop-after, --report or --list-ops");
   return compile_model(arguments);
