@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kCopiedBytes = 1 << 20;
 
-[[noreturn]] void throw_io(const std::string& path, const std::string& action, int error) {
+[[noreturn]] void throw_system(const std::string& path, const std::string& action, int error) {
   throw Error(ErrorKind::io, path + ": " + action + ": " + std::generic_category().message(error));
 }
 
@@ -27,7 +27,7 @@ void write_all(int descriptor, const std::string& path, std::span<const std::byt
   while (!bytes.empty()) {
     const ssize_t done = ::write(descriptor, bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) throw_io(path, "cannot write", errno);
+    if (done < 0) throw_system(path, "cannot write", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(done));
   }
 }
@@ -49,7 +49,7 @@ class TemporaryFile : public Sink {
     std::string pattern =
         final_.empty() ? std::string(folder && *folder ? folder : "/tmp") + "/oclc-XXXXXX" : final_ + ".tmp-XXXXXX";
     descriptor_ = ::mkostemp(pattern.data(), O_CLOEXEC);
-    if (descriptor_ < 0) throw_io(reported_, "cannot create " + pattern, errno);
+    if (descriptor_ < 0) throw_system(reported_, "cannot create " + pattern, errno);
     if (final_.empty())
       ::unlink(pattern.c_str());
     else
@@ -62,7 +62,7 @@ class TemporaryFile : public Sink {
   void put(std::span<const std::byte> bytes) override { write_all(descriptor_, reported_, bytes); }
   void rewrite(std::uint64_t offset, std::span<const std::byte> bytes) override {
     if (::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes.size()))
-      throw_io(reported_, "cannot write", errno);
+      throw_system(reported_, "cannot write", errno);
   }
   // The file's bytes are on the medium before its name appears, and it has the permissions that open() would have given.
   void publish() {
@@ -71,17 +71,17 @@ class TemporaryFile : public Sink {
     struct stat old {};
     const mode_t mode = ::stat(final_.c_str(), &old) == 0 ? old.st_mode & 07777 : 0666 & ~mask;
     ::fchmod(descriptor_, mode);
-    if (::fsync(descriptor_) != 0) throw_io(reported_, "cannot write", errno);
+    if (::fsync(descriptor_) != 0) throw_system(reported_, "cannot write", errno);
     if (temporary_.empty()) give_name();
-    if (::close(std::exchange(descriptor_, -1)) != 0) throw_io(reported_, "cannot write", errno);
-    if (::rename(temporary_.c_str(), final_.c_str()) != 0) throw_io(reported_, "cannot replace", errno);
+    if (::close(std::exchange(descriptor_, -1)) != 0) throw_system(reported_, "cannot write", errno);
+    if (::rename(temporary_.c_str(), final_.c_str()) != 0) throw_system(reported_, "cannot replace", errno);
     temporary_.clear();
     // The new name too is on the medium, where the file system can do that for a folder.
     const int folder = ::open(folder_of(final_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return;
     const bool failed = ::fsync(folder) != 0 && errno == EIO;
     ::close(folder);
-    if (failed) throw_io(reported_, "cannot write its folder", EIO);
+    if (failed) throw_system(reported_, "cannot write its folder", EIO);
   }
   // A name that rename can replace the final one with; link() never replaces.
   void give_name() {
@@ -94,15 +94,15 @@ class TemporaryFile : public Sink {
       }
       if (errno != EEXIST) break;
     }
-    throw_io(reported_, "cannot name the file", errno);
+    throw_system(reported_, "cannot name the file", errno);
   }
   void copy_to(int descriptor) {
     std::vector<std::byte> chunk(kCopiedBytes);
-    if (::lseek(descriptor_, 0, SEEK_SET) != 0) throw_io(reported_, "cannot seek", errno);
+    if (::lseek(descriptor_, 0, SEEK_SET) != 0) throw_system(reported_, "cannot seek", errno);
     for (;;) {
       const ssize_t got = ::read(descriptor_, chunk.data(), chunk.size());
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw_io(reported_, "cannot read the spooled plan", errno);
+      if (got < 0) throw_system(reported_, "cannot read the spooled plan", errno);
       if (got == 0) return;
       write_all(descriptor, reported_, {chunk.data(), static_cast<std::size_t>(got)});
     }
@@ -118,7 +118,7 @@ class TemporaryFile : public Sink {
 class DirectFile {
  public:
   explicit DirectFile(const std::string& path) : descriptor_(::open(path.c_str(), O_WRONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) throw_io(path, "cannot open", errno);
+    if (descriptor_ < 0) throw_system(path, "cannot open", errno);
   }
   ~DirectFile() { ::close(descriptor_); }
   DirectFile(const DirectFile&) = delete;
@@ -145,16 +145,16 @@ Destination destination_of(const std::string& path) {
   if (path == "-") return {DestinationKind::standard_output, path};
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) throw_io(path, "cannot write", EISDIR);
+    if (S_ISDIR(status.st_mode)) throw_system(path, "cannot write", EISDIR);
     if (!S_ISREG(status.st_mode)) return {DestinationKind::special, path};
   }
   constexpr int kMostLinks = 40;
   std::string at = path;
   for (int i = 0; ::lstat(at.c_str(), &status) == 0 && S_ISLNK(status.st_mode); ++i) {
-    if (i == kMostLinks) throw_io(path, "cannot write", ELOOP);
+    if (i == kMostLinks) throw_system(path, "cannot write", ELOOP);
     std::string target(4096, '\0');
     const ssize_t bytes = ::readlink(at.c_str(), target.data(), target.size());
-    if (bytes < 0) throw_io(path, "cannot read the link", errno);
+    if (bytes < 0) throw_system(path, "cannot read the link", errno);
     target.resize(static_cast<std::size_t>(bytes));
     at = target.starts_with('/') ? target : folder_of(at) + "/" + target;
   }

@@ -4,11 +4,11 @@
 
 #include "oclc/oclc.hpp"
 #include "tools/oclc/commands/bench_run.h"
-#include "tools/oclc/console.h"
+#include "tools/oclc/plan_view.h"
 
 namespace oclc::tool {
 
-void add_binaries(const std::string& path, const std::string& device, const SymbolValues& sizes) {
+void add_binaries(const std::string& path, const std::string& device, const std::map<std::string, std::int64_t>& sizes) {
   const rt::Plan plan = rt::Plan::load(path);
   oclc_context_options options = OCLC_INIT(oclc_context_options);
   options.device = device.c_str();
