@@ -5,7 +5,7 @@
     bench/start/run tests/models/* --dim N=1 --dim T=64 --peers ''                  oclc alone; needs no package
     bench/start/run tests/models/resnet18 --train cross_entropy --shape input=4x3x224x224 --peers ''      the first training step
 
-Every sample is a process of its own, in turns: oclrun with the caches of oclc and of PoCL in an empty folder (cold), then with
+Every sample is a process of its own, in turns: oclrun with the caches of oclc and of the driver in an empty folder (cold), then with
 what that one left there (warm), then a process of each peer, which imports its package, loads the model and answers once; of
 those `load_ms` leaves the import out. With --train the compiler's own time counts too, as its user waits for it, and the answer is the first
 training step's. `steady after`: when the session took the optimized kernels, 0 where it began with them; `steady`: a run with those. Medians of --rounds.
@@ -60,7 +60,8 @@ def oclrun(arguments, plan, dims, caches):
     """One process of oclrun: wall time, and what it says of its start."""
     command = [arguments.bin / 'oclrun', plan, '--random=1', '--json', '--explain-start', '--device', arguments.device]
     command += [x for d in dims for x in ('--dim', d)] + (['--entry', 'train_step'] if arguments.train else [])
-    seconds, text = run(command, POCL_CACHE_DIR=str(caches / 'pocl'), OCLC_CACHE_DIR=str(caches / 'oclc'))
+    seconds, text = run(command, POCL_CACHE_DIR=str(caches / 'pocl'), OCLC_CACHE_DIR=str(caches / 'oclc'),
+                        CUDA_CACHE_PATH=str(caches / 'nvidia'))
     document = json.loads(text)
     spans = {s['what']: s['ms'] for s in document['start']['spans']}
     later = ('second run', 'runs until the optimized kernels are compiled', 'steady run')

@@ -9,7 +9,11 @@
 
 #include "oclc/compiler.h"
 
-enum { kMaxRank = 32, kMaxOutputs = 64 };
+enum { kMaxRank = 32, kMaxOutputs = 64, kMaxKept = 256 };
+
+/* Memory of inputs and outputs, which the session uses until it is released. */
+static void* kept[kMaxKept];
+static size_t kept_count;
 
 static int failed(const oclc_error* error) {
   fprintf(stderr, "compile_in_process: error: %s (%s)\n", error->message, oclc_status_name(error->status));
@@ -45,8 +49,7 @@ static void* file_bytes(const char* path, size_t* count) {
   return bytes;
 }
 
-/* Binds memory of the right size, which is kept until the program ends, to an input (zeros) or an output. NULL if that failed.
- */
+/* Binds memory of the right size, which is kept, to an input (zeros) or an output. NULL if that failed. */
 static void* bind(oclc_session* session, const oclc_plan* plan, oclc_direction direction, uint32_t index, oclc_tensor* tensor,
                   int64_t* shape) {
   oclc_binding_info info = OCLC_INIT(oclc_binding_info);
@@ -59,7 +62,8 @@ static void* bind(oclc_session* session, const oclc_plan* plan, oclc_direction d
   tensor->rank = rank;
   tensor->shape = shape;
   tensor->bytes = (size_t)bytes;
-  tensor->host = calloc(bytes ? (size_t)bytes : 1, 1);
+  if (kept_count == kMaxKept) return NULL;
+  tensor->host = kept[kept_count++] = calloc(bytes ? (size_t)bytes : 1, 1);
   const oclc_status status = direction == OCLC_INPUT ? oclc_session_set_input(session, 0, info.name, tensor)
                                                      : oclc_session_set_output(session, 0, info.name, tensor);
   return status == OCLC_OK ? tensor->host : NULL;
@@ -140,6 +144,7 @@ int main(int argc, char** argv) {
   if (oclc_session_create(plan, context, &session, &error) != OCLC_OK) return failed(&error);
   const int status = run(session, plan);
   oclc_session_release(session);
+  while (kept_count > 0) free(kept[--kept_count]);
   oclc_context_release(context);
   oclc_plan_release(plan);
   return status;

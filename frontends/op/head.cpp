@@ -1,8 +1,16 @@
+#include <stdexcept>
+
 #define TOML_ENABLE_FORMATTERS 0
+// What its reader takes for granted of a text, and a damaged one may not keep: checked in all builds.
+#undef NDEBUG
+#define TOML_ASSERT(condition) ((condition) ? void() : throw std::logic_error(#condition))
 #include "frontends/op/head.h"
 
 #include <fmt/format.h>
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wterminate"  // in functions that no text leads to
 #include <toml++/toml.h>
+#pragma GCC diagnostic pop
 
 #include <algorithm>
 #include <cctype>
@@ -54,6 +62,8 @@ class Head {
       return toml::parse(text_, op_.file);
     } catch (const toml::parse_error& error) {
       fail_at(op_.file, place(error.source()), "a head in TOML", std::string(error.description()));
+    } catch (const std::logic_error& error) {
+      fail_at(op_.file, op_.place, "a head in TOML", fmt::format("a text that its reader cannot follow ({})", error.what()));
     }
   }
 

@@ -251,7 +251,10 @@ void Session::prepare(std::uint32_t index) {
   }
   check_shapes(e, symbols);
   ensure_arena(e.memory.arena_bytes);
-  if (e.schedule->bind(symbols, places(e))) e.recorded.reset();
+  if (e.schedule->bind(symbols, places(e))) {
+    e.recorded.reset();
+    e.was_enqueued = false;
+  }
   e.symbols = std::move(symbols);
   e.laid_out = true;
   e.recording_failed = false;

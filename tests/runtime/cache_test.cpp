@@ -54,7 +54,6 @@ TEST_CASE("case 72: damaged cache entries never reach the driver and are made an
     CHECK(made.result == kExpected);
     REQUIRE(made.messages.size() == 1);
     CHECK(made.messages[0] == "the program cache entry '" + entry.string() + "' is damaged; it is made anew");
-    CHECK(fs::file_size(entry) == good.size());
     CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
   }
 }

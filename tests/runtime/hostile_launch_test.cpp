@@ -75,6 +75,22 @@ std::string gemm_error(const std::function<void(fb::BlasGemmT& gemm)>& change, s
 
 }  // namespace
 
+TEST_CASE("a work-group that no driver takes fails each run, also where runs are recorded") {
+  fb::PlanT plan = vector_plan();
+  fb::LaunchT& plus = *plan.entries[0]->steps[2]->body.AsLaunch();
+  plus.local = {1 << 15};
+  plus.global.clear();
+  plus.global.push_back(E(1 << 20).ptr());
+  const auto bytes = finish(plan, {1, 2, 3, 4});
+  rt::Session session(load(bytes), rt::Context());
+  const std::vector<float> x(8, 1);
+  std::vector<float> y(8);
+  session.set_input(0, "a", x.data(), {8});
+  session.set_input(0, "b", x.data(), {8});
+  session.set_output(0, "y", y.data(), {8});
+  for (int round = 0; round < 3; ++round) CHECK_THROWS_AS(session.run(0), rt::Error);
+}
+
 TEST_CASE("P4: the search for NaN stays within a buffer whose pieces lie beyond what its size is now") {
   fb::PlanT plan = new_plan();
   plan.symbols.push_back(symbol("N", 1, 1 << 20));

@@ -16,7 +16,7 @@ constexpr std::size_t kComparedBytes = 4096;  // larger tensors are equal only i
 bool equal(const HostTensor& a, const HostTensor& b) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
   if (a.data() == b.data()) return true;
-  return a.bytes() <= kComparedBytes && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+  return a.bytes() == 0 || (a.bytes() <= kComparedBytes && std::memcmp(a.data(), b.data(), a.bytes()) == 0);
 }
 
 bool equal(const Attribute& a, const Attribute& b) {
