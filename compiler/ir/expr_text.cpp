@@ -194,11 +194,12 @@ class ExprParser {
       at_ = static_cast<std::size_t>(end - text_.data());
       return Expr(value);
     }
+    if (at_ < text_.size() && text_[at_] == '%') ++at_;  // the value of a kernel's node
     while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' ||
                                   text_[at_] == '.' || text_[at_] == '$'))
       ++at_;
     const std::string name(text_.substr(start, at_ - start));
-    if (name.empty()) return std::nullopt;
+    if (name.empty() || name == "%") return std::nullopt;
     if ((name == "min" || name == "max") && take('(')) {
       const auto a = sum();
       if (!a || !take(',')) return std::nullopt;

@@ -19,6 +19,8 @@ class Literals {
   std::int64_t integer();
   // `text` is what the scanner has read.
   Expr expression(std::string_view text);
+  // Those of a list, which the scanner has read.
+  std::vector<Expr> expressions(std::string_view text);
   TensorType type();
   // Row-major unless an order follows.
   Layout layout(std::size_t rank);
@@ -30,7 +32,6 @@ class Literals {
   Substitution symbols;  // that expressions may name
 
  private:
-  std::vector<Expr> expressions(std::string_view text);
   void texts(HostTensor& tensor);
   void set(HostTensor& tensor, std::int64_t i, std::string_view text);
   Attribute list();

@@ -164,7 +164,7 @@ class GraphPrinter {
   GraphPrinter(const TextOptions& options, std::string& out) : options_(options), out_(out) {}
 
   void print(const Graph& graph, std::string_view keyword, const std::string& indent) {
-    out_ += indent + std::string(keyword) + " " + (is_plain_name(graph.name) ? graph.name : quoted(graph.name)) + "(";
+    out_ += indent + std::string(keyword) + " " + name_text(graph.name) + "(";
     for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
       const Value& input = *graph.inputs()[i];
       out_ += (i ? ", " : "") + declare(input, true) + ": " + typed(input);
@@ -174,7 +174,7 @@ class GraphPrinter {
     out_ += indent + "  return";
     for (std::size_t i = 0; i < graph.outputs().size(); ++i) {
       const auto& [name, value] = graph.outputs()[i];
-      out_ += (i ? ", " : " ") + (is_plain_name(name) ? name : quoted(name)) + "=" + reference(value);
+      out_ += (i ? ", " : " ") + name_text(name) + "=" + reference(value);
     }
     out_ += "\n" + indent + "}\n";
   }
@@ -252,6 +252,8 @@ std::string print_tensor(const HostTensor& tensor, const TextOptions& options) {
 std::string print_attribute(const Attribute& attribute, const TextOptions& options) {
   return std::visit(AttributeText{options}, attribute);
 }
+
+std::string name_text(std::string_view name) { return is_plain_name(name) ? std::string(name) : quoted(name); }
 
 std::string print_graph(const Graph& graph, const TextOptions& options) {
   SymbolTable symbols;

@@ -27,6 +27,9 @@ std::string print_module(const Module& module, const TextOptions& options = {});
 std::string print_tensor(const HostTensor& tensor, const TextOptions& options = {});
 std::string print_attribute(const Attribute& attribute, const TextOptions& options = {});
 
+// The name as it is where it can stand so after '%' and as a graph's, else quoted.
+std::string name_text(std::string_view name);
+
 // Text in double quotes with \" \\ \n \xHH escapes.
 std::string quoted(std::string_view text);
 

@@ -12,6 +12,7 @@
 #include "compiler/contraction/strategy.h"
 #include "compiler/ir/graph.h"
 #include "compiler/ir/op_def.h"
+#include "compiler/kernels/step.h"
 
 namespace oclc {
 
@@ -97,12 +98,12 @@ struct Contraction {
   // place that the stores have in common; see pool_products.h.
   std::vector<std::int64_t> windows = {};
   // Groups that share terms prefetch so many bytes of what a later launch reads while they wait for one another. Set by code
-  // generation, see Step::prefetched.
+  // generation, see KernelStep::Prefetch.
   std::int64_t asked_bytes = 0;
 };
 
 struct Kernel {
-  std::string name;  // from the source nodes; unique in the schedule
+  std::string name;  // from the source nodes
   Anchor anchor = Anchor::pointwise;
   std::vector<Axis> axes;  // parallel, in the order of the first store's addresses
   std::vector<Axis> reduction;
@@ -181,40 +182,6 @@ struct HostCall {
   std::vector<std::string> sources;  // names of the model's nodes
 };
 
-struct Step {
-  int kernel = -1;   // index into Schedule::kernels, or
-  int gemm = -1;     // index into Schedule::gemms, or
-  int reading = -1;  // index into Schedule::readings, or
-  int host = -1;     // index into Schedule::hosts, or
-  Expr trip = 0;     // a loop over `body` with symbol `counter`
-  std::string counter;
-  std::string condition;  // a symbol that the first step of `body` reads; the loop ends there if it is 0. Empty: none.
-  std::vector<Step> body;
-  // A loop inside a megakernel of which each trip is done by one work-group from beginning to end: symbol `place` <
-  // `places` tells where that group keeps what the trip's kernels hand on. 0: groups share the tiles of each kernel.
-  std::string place;
-  std::int64_t places = 0;
-  bool beside = false;       // a kernel, in one launch with the step before it: neither needs the other
-  bool loop_kernel = false;  // no loop itself: all of `body`, loops among it, is one kernel
-  bool apart = false;  // loops over kernels in `body`, of `trip` trips each: one work-group does all of one, none needs another
-  bool chain = false;  // no loop either: one group for each `counter` < `trip` runs the kernels of `body` one after another
-
-  bool attention = false;   // nor here: scores, softmax and weighted sum in `body` are one kernel, which stores the last alone
-  bool megakernel = false;  // nor here: kernels, loops and attention in `body` are one launch, whose groups claim their tiles
-
-  // The launch of this kernel prefetches the weights of kernel `prefetched`, which it packs, from that byte on; see
-  // schedule/prefetch_weights.h. -1: none.
-  int prefetched = -1;
-  std::int64_t prefetched_at = 0;
-
-  bool is_loop() const {
-    return kernel < 0 && gemm < 0 && reading < 0 && host < 0 && !loop_kernel && !chain && !attention && !megakernel;
-  }
-};
-
-// How many of the first steps are one launch: the first, and those beside it.
-std::size_t steps_of_launch(std::span<const Step> steps);
-
 // What an index is at the first point of all the kernel's axes, summed ones too.
 Expr at_first(const Kernel& kernel, const Expr& index);
 
@@ -248,6 +215,9 @@ struct Schedule {
   std::vector<HostCall> hosts;
   std::vector<EntrySchedule> entries;
   std::string text() const;
+  // Of a step that is a kernel.
+  const Kernel& kernel(const Step& step) const { return kernels.at(static_cast<std::size_t>(step.kernel())); }
+  Kernel& kernel(const Step& step) { return kernels.at(static_cast<std::size_t>(step.kernel())); }
   // How many operands of all steps each buffer is.
   std::map<int, int> uses() const;
 };

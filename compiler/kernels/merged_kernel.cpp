@@ -12,17 +12,17 @@
 namespace oclc {
 namespace {
 
-void mark_kernels(const std::vector<Step>& steps, std::vector<bool>& used) {
+void mark_kernels(std::span<const Step> steps, std::vector<bool>& used) {
   for (const Step& step : steps) {
-    if (step.kernel >= 0) used[static_cast<std::size_t>(step.kernel)] = true;
-    mark_kernels(step.body, used);
+    if (step.is_kernel()) used[static_cast<std::size_t>(step.kernel())] = true;
+    mark_kernels(step.body(), used);
   }
 }
 
-void renumber(std::vector<Step>& steps, const std::vector<int>& number) {
+void renumber(std::span<Step> steps, const std::vector<int>& number) {
   for (Step& step : steps) {
-    if (step.kernel >= 0) step.kernel = number[static_cast<std::size_t>(step.kernel)];
-    renumber(step.body, number);
+    if (auto* launched = step.as<KernelStep>()) launched->kernel = number[static_cast<std::size_t>(launched->kernel)];
+    renumber(step.body(), number);
   }
 }
 
@@ -129,8 +129,8 @@ bool can_pass(const Kernel& kernel, const Schedule& schedule, const Step* first,
   };
   const std::set<int> reads = buffers_of(kernel, false), writes = buffers_of(kernel, true);
   return std::all_of(first, last, [&](const Step& step) {
-    if (step.kernel < 0) return false;
-    const Kernel& other = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+    if (!step.is_kernel()) return false;
+    const Kernel& other = schedule.kernel(step);
     const std::set<int> written = buffers_of(other, true);
     return !meet(reads, written) && !meet(writes, written) && !meet(writes, buffers_of(other, false));
   });

@@ -39,7 +39,7 @@ void BufferLives::touch_whole(int buffer, int at) {
   whole_.insert(buffer);
 }
 
-void BufferLives::add_loop(int begin, const std::vector<Step>& body) { loops_.push_back({begin, clock_ - 1, &body}); }
+void BufferLives::add_loop(int begin, std::span<const Step> body) { loops_.push_back({begin, clock_ - 1, body}); }
 
 void BufferLives::extend_over_loops() {
   for (const Loop& loop : loops_) {
@@ -48,7 +48,7 @@ void BufferLives::extend_over_loops() {
       if (life.entry != entry_ || life.last < loop.begin || life.first > loop.end) continue;
       whole_.insert(static_cast<int>(i));
       const bool inside = life.first >= loop.begin && life.last <= loop.end;
-      if (inside && first_use_writes(*loop.body, static_cast<int>(i)).value_or(true)) continue;
+      if (inside && first_use_writes(loop.body, static_cast<int>(i)).value_or(true)) continue;
       life.first = std::min(life.first, loop.begin);
       life.last = std::max(life.last, loop.end);
     }
@@ -69,30 +69,30 @@ std::vector<plan::Piece> BufferLives::pieces(int buffer) const {
   return out;
 }
 
-std::optional<bool> BufferLives::first_use_writes(const std::vector<Step>& list, int buffer) const {
+std::optional<bool> BufferLives::first_use_writes(std::span<const Step> list, int buffer) const {
   for (const Step& step : list) {
-    if (step.gemm >= 0) {
-      const Gemm& g = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
+    if (const auto* product = step.as<GemmStep>()) {
+      const Gemm& g = schedule_.gemms[static_cast<std::size_t>(product->gemm)];
       if (g.a == buffer || g.b == buffer) return false;
       if (g.c == buffer) return true;
       continue;
     }
-    if (step.reading >= 0) {
-      if (schedule_.readings[static_cast<std::size_t>(step.reading)].buffer == buffer) return false;
+    if (const auto* sizes = step.as<ReadingStep>()) {
+      if (schedule_.readings[static_cast<std::size_t>(sizes->reading)].buffer == buffer) return false;
       continue;
     }
-    if (step.host >= 0) {
-      const HostCall& call = schedule_.hosts[static_cast<std::size_t>(step.host)];
+    if (const auto* host = step.as<HostStep>()) {
+      const HostCall& call = schedule_.hosts[static_cast<std::size_t>(host->host)];
       if (has(call.inputs, buffer)) return false;
       if (has(call.outputs, buffer)) return true;
       continue;
     }
-    if (step.megakernel) {
-      if (const auto writes = first_use_writes(step.body, buffer)) return writes;
+    if (step.is<MegakernelStep>()) {
+      if (const auto writes = first_use_writes(step.body(), buffer)) return writes;
       continue;
     }
-    if (step.kernel < 0) return false;
-    const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+    if (!step.is_kernel()) return false;
+    const Kernel& kernel = schedule_.kernel(step);
     bool reads = false, writes = false;
     for (const Operand& o : kernel.operands) {
       if (o.buffer != buffer) continue;

@@ -35,7 +35,7 @@ class BufferLives {
   // As touch(); the buffer is not alive in pieces.
   void touch_whole(int buffer, int at);
   // The steps from `begin` up to the next one were those of a loop's body. Inner loops come first.
-  void add_loop(int begin, const std::vector<Step>& body);
+  void add_loop(int begin, std::span<const Step> body);
   // At the end of an entry: what is also used outside of a loop, or read in a trip before it is written, lives through all
   // trips.
   void extend_over_loops();
@@ -47,11 +47,11 @@ class BufferLives {
  private:
   struct Loop {
     int begin, end;
-    const std::vector<Step>* body;
+    std::span<const Step> body;
   };
 
   // Whether the first step of `list` that uses `buffer` writes it and does not read it; nothing if none is known to use it.
-  std::optional<bool> first_use_writes(const std::vector<Step>& list, int buffer) const;
+  std::optional<bool> first_use_writes(std::span<const Step> list, int buffer) const;
 
   const Schedule& schedule_;
   const std::vector<Buffer>& buffers_;

@@ -87,50 +87,51 @@ class PlanBuilder {
     return plan::CreateStep(builder_, plan::StepBody::Launch, body.Union());
   }
 
-  std::vector<fb::Offset<plan::Step>> steps(const std::vector<Step>& list) {
+  fb::Offset<plan::Step> of(const KernelStep& step) { return launch(launches_.single(step)); }
+  fb::Offset<plan::Step> of(const MegakernelStep& /*step*/) { return launch(launches_.megakernel()); }
+  fb::Offset<plan::Step> of(const LoopKernelStep& /*step*/) { return launch(launches_.several("loop_kernel")); }
+  fb::Offset<plan::Step> of(const WorkGroupStep& /*step*/) { return launch(launches_.several("chain")); }
+  fb::Offset<plan::Step> of(const AttentionStep& /*step*/) { return launch(launches_.several("attention")); }
+  fb::Offset<plan::Step> of(const ParallelLoopsStep& /*step*/) {
+    OCLC_CHECK(false, "loops of work-groups of their own stand outside of a megakernel");
+  }
+
+  fb::Offset<plan::Step> of(const GemmStep& step) {
+    const auto body = launches_.blas(schedule_.gemms[static_cast<std::size_t>(step.gemm)]);
+    return plan::CreateStep(builder_, plan::StepBody::BlasGemm, body.Union());
+  }
+
+  fb::Offset<plan::Step> of(const ReadingStep& step) {
+    const auto body = reading(schedule_.readings[static_cast<std::size_t>(step.reading)]);
+    return plan::CreateStep(builder_, plan::StepBody::Read, body.Union());
+  }
+
+  fb::Offset<plan::Step> of(const HostStep& step) {
+    const auto body = host(schedule_.hosts[static_cast<std::size_t>(step.host)]);
+    return plan::CreateStep(builder_, plan::StepBody::Host, body.Union());
+  }
+
+  fb::Offset<plan::Step> of(const LoopStep& loop) {
+    const int begin = lives_.next_step();
+    const auto body = steps(loop.body);
+    lives_.add_loop(begin, loop.body);
+    const auto made =
+        plan::CreateLoopDirect(builder_, symbols_.expr(loop.trip), static_cast<int>(symbols_.index(loop.counter)), &body,
+                               loop.condition.empty() ? -1 : static_cast<int>(symbols_.index(loop.condition)));
+    return plan::CreateStep(builder_, plan::StepBody::Loop, made.Union());
+  }
+
+  std::vector<fb::Offset<plan::Step>> steps(std::span<const Step> list) {
     std::vector<fb::Offset<plan::Step>> out;
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Step& step = list[i];
-      const std::span<const Step> rest = std::span(list).subspan(i);
+      const std::span<const Step> rest = list.subspan(i);
       if (const std::size_t together = steps_of_launch(rest); together > 1) {
         out.push_back(launch(launches_.horizontal_fusion(rest.first(together))));
         i += together - 1;
         continue;
       }
-      if (step.kernel >= 0) {
-        out.push_back(launch(launches_.single(step)));
-        continue;
-      }
-      if (step.megakernel) {
-        out.push_back(launch(launches_.megakernel()));
-        continue;
-      }
-      if (step.gemm >= 0) {
-        const auto body = launches_.blas(schedule_.gemms[static_cast<std::size_t>(step.gemm)]);
-        out.push_back(plan::CreateStep(builder_, plan::StepBody::BlasGemm, body.Union()));
-        continue;
-      }
-      if (step.reading >= 0) {
-        const auto body = reading(schedule_.readings[static_cast<std::size_t>(step.reading)]);
-        out.push_back(plan::CreateStep(builder_, plan::StepBody::Read, body.Union()));
-        continue;
-      }
-      if (step.host >= 0) {
-        const auto body = host(schedule_.hosts[static_cast<std::size_t>(step.host)]);
-        out.push_back(plan::CreateStep(builder_, plan::StepBody::Host, body.Union()));
-        continue;
-      }
-      if (step.loop_kernel || step.chain || step.attention) {
-        out.push_back(launch(launches_.several(step.chain ? "chain" : step.attention ? "attention" : "loop_kernel")));
-        continue;
-      }
-      const int begin = lives_.next_step();
-      const auto body = steps(step.body);
-      lives_.add_loop(begin, step.body);
-      const auto loop =
-          plan::CreateLoopDirect(builder_, symbols_.expr(step.trip), static_cast<int>(symbols_.index(step.counter)), &body,
-                                 step.condition.empty() ? -1 : static_cast<int>(symbols_.index(step.condition)));
-      out.push_back(plan::CreateStep(builder_, plan::StepBody::Loop, loop.Union()));
+      out.push_back(std::visit([&](const auto& form) { return of(form); }, step.form));
     }
     return out;
   }

@@ -62,7 +62,7 @@ const std::vector<int>& LaunchTables::packed_of(int launch) {
   return *numbers;
 }
 
-fb::Offset<plan::Launch> LaunchTables::single(const Step& step) {
+fb::Offset<plan::Launch> LaunchTables::single(const KernelStep& step) {
   const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
   const int number = next_++;
   const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(number));
@@ -76,7 +76,7 @@ fb::Offset<plan::Launch> LaunchTables::single(const Step& step) {
     if (argument.kind == KernelArgument::Kind::dimension) {
       passed.push_back({});
     } else if (argument.operand < 0) {
-      passed.push_back({prefetched, false, step.prefetched_at / 4});
+      passed.push_back({prefetched, false, step.prefetch.value().from_byte / 4});
       plan_.lives.touch(prefetched, now);
     } else if (argument.operand >= count) {
       const int packed = own.at(static_cast<std::size_t>(argument.operand - count));
@@ -121,7 +121,7 @@ fb::Offset<plan::Launch> LaunchTables::horizontal_fusion(std::span<const Step> s
   const int now = plan_.lives.step();
   Work work;
   for (const Step& step : steps) {
-    const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+    const Kernel& kernel = schedule_.kernel(step);
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) plan_.lives.touch_operand(kernel, i, now);
     add_sources(work.sources, kernel.sources);
     work.flops += kernel.flops;

@@ -38,7 +38,7 @@ class LaunchTables {
 
   // The next launch, of a step of one kernel, of several that are `anchor`, of steps beside each other, or of a megakernel
   // step.
-  flatbuffers::Offset<plan::Launch> single(const Step& step);
+  flatbuffers::Offset<plan::Launch> single(const KernelStep& step);
   flatbuffers::Offset<plan::Launch> several(std::string_view anchor);
   flatbuffers::Offset<plan::Launch> horizontal_fusion(std::span<const Step> steps);
   flatbuffers::Offset<plan::Launch> megakernel();

@@ -13,12 +13,12 @@ namespace fb = flatbuffers;
 PlanSymbols::PlanSymbols(const Schedule& schedule, fb::FlatBufferBuilder& builder) : builder_(builder) {
   std::set<std::string> counters;
   std::vector<const Reading*> readings;
-  const std::function<void(const std::vector<Step>&)> visit = [&](const std::vector<Step>& steps) {
+  const std::function<void(std::span<const Step>)> visit = [&](std::span<const Step> steps) {
     for (const Step& step : steps) {
-      if (step.reading >= 0) readings.push_back(&schedule.readings[static_cast<std::size_t>(step.reading)]);
-      if (!step.is_loop() && !step.megakernel) continue;
-      if (step.is_loop() && !step.apart) counters.insert(step.counter);
-      visit(step.body);
+      if (const auto* sizes = step.as<ReadingStep>())
+        readings.push_back(&schedule.readings[static_cast<std::size_t>(sizes->reading)]);
+      if (const auto* loop = step.as<LoopStep>()) counters.insert(loop->counter);
+      if (step.is_loop() || step.is<MegakernelStep>()) visit(step.body());
     }
   };
   for (const EntrySchedule& e : schedule.entries) visit(e.steps);

@@ -139,15 +139,13 @@ class Attention {
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i].kernel < 0 || !is_product(at(list[i]))) continue;
+      if (!list[i].is_kernel() || !is_product(at(list[i]))) continue;
       const auto row = writer_of(list, i, at(list[i]).contraction->a);
       if (!row || !is_softmax(at(list[*row]))) continue;
       const auto scores = writer_of(list, *row, at(list[*row]).stages[0].body);
       if (!scores || !fits(list, *scores, *row, i)) continue;
-      Step step;
-      step.attention = true;
-      step.body = {list[*scores], list[*row], list[i]};
-      list[i] = std::move(step);
+      AttentionStep made{{list[*scores], list[*row], list[i]}};
+      list[i] = Step{std::move(made)};
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(*row));
       list.erase(list.begin() + static_cast<std::ptrdiff_t>(*scores));
       i -= 2;
@@ -155,7 +153,7 @@ class Attention {
   }
 
  private:
-  const Kernel& at(const Step& step) const { return schedule_.kernels[static_cast<std::size_t>(step.kernel)]; }
+  const Kernel& at(const Step& step) const { return schedule_.kernel(step); }
 
   // The step that writes what `load` of step `i` reads, if it is the only one and nothing else reads that.
   std::optional<std::size_t> writer_of(const std::vector<Step>& list, std::size_t i, NodeId load) const {
@@ -164,15 +162,15 @@ class Attention {
     const int buffer = at(list[i]).operands[static_cast<std::size_t>(n.operand)].buffer;
     const Buffer& b = schedule_.buffers[static_cast<std::size_t>(buffer)];
     if (b.kind != BufferKind::arena || b.dtype != DType::f32 || b.replaces >= 0 || uses_.at(buffer) != 2) return std::nullopt;
-    for (std::size_t k = i; k-- > 0 && list[k].kernel >= 0;)
+    for (std::size_t k = i; k-- > 0 && list[k].is_kernel();)
       if (buffers_of(at(list[k]), true).count(buffer) != 0) return k;
     return std::nullopt;
   }
 
   bool fits(const std::vector<Step>& list, std::size_t first, std::size_t row, std::size_t last) const {
     const Kernel &scores = at(list[first]), &softmax = at(list[row]), &product = at(list[last]);
-    if (!is_product(scores) || scores.stores.size() != 1 || !scores.stores[0].guard.empty() || list[first].beside ||
-        list[row].beside || list[last].beside)
+    if (!is_product(scores) || scores.stores.size() != 1 || !scores.stores[0].guard.empty() || list[first].is_beside() ||
+        list[row].is_beside() || list[last].is_beside())
       return false;
     if (!is_short_extent(inner(scores).extent) || !is_short_extent(axis(product, product.contraction->n[0]).extent))
       return false;

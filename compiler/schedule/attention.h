@@ -4,7 +4,7 @@
 
 namespace oclc {
 
-// Makes one step (Step::attention) of a product, the softmax of its rows and a product that sums over these, where nothing else
+// Makes one step (AttentionStep) of a product, the softmax of its rows and a product that sums over these, where nothing else
 // reads the scores and the estimated time is less than that of three launches. On a CPU's tile units vectors copy the operands
 // of both products.
 void attention(Schedule& schedule, const ScheduleContext& context);

@@ -28,7 +28,7 @@ class Chains {
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i].kernel < 0) continue;
+      if (!list[i].is_kernel()) continue;
       if (const std::size_t taken = megakernel_ ? stretch_length(schedule_, std::span(list).subspan(i), target_) : 0;
           taken > 1) {
         i += taken - 1;
@@ -39,23 +39,20 @@ class Chains {
       std::size_t length = groups > 1 ? stretch(begin, list.end(), groups) : 0;
       if (length < 2) length = stretch(begin, list.end(), groups = 1);
       if (length < 2) continue;
-      Step chain;
-      chain.chain = true;
-      chain.trip = Expr(groups);
-      chain.counter = kSlice;
+      WorkGroupStep chain{.trip = Expr(groups), .counter = kSlice};
       chain.body.assign(begin, begin + static_cast<std::ptrdiff_t>(length));
       if (groups > 1) {
         for (const Step& step : chain.body) take_slice(at(step), groups);
       }
       list.erase(begin + 1, begin + static_cast<std::ptrdiff_t>(length));
-      list[i] = std::move(chain);
+      list[i] = Step{std::move(chain)};
     }
   }
 
  private:
   using Place = std::vector<Step>::const_iterator;
 
-  Kernel& at(const Step& step) const { return schedule_.kernels[static_cast<std::size_t>(step.kernel)]; }
+  Kernel& at(const Step& step) const { return schedule_.kernel(step); }
   const Buffer& buffer_of(const Kernel& kernel, int operand) const {
     return schedule_.buffers[static_cast<std::size_t>(kernel.operands[static_cast<std::size_t>(operand)].buffer)];
   }
@@ -89,7 +86,7 @@ class Chains {
     double launches = 0, inside = target_.launch_seconds, best_gain = 0;
     std::size_t best = 0;
     std::set<int> pointers;
-    for (Place step = first; step != end && step->kernel >= 0 && !step->beside; ++step) {
+    for (Place step = first; step != end && step->is_kernel() && !step->is_beside(); ++step) {
       const Kernel& kernel = at(*step);
       if (!fits(kernel) || !joins(first, step, groups)) break;
       for (const Operand& operand : kernel.operands) pointers.insert(operand.buffer);

@@ -5,7 +5,7 @@
 
 namespace oclc {
 
-// Makes a chain (Step::chain) of kernels that follow one another where one group, or one group for each value of their
+// Makes a chain (WorkGroupStep) of kernels that follow one another where one group, or one group for each value of their
 // outermost axis, computes them sooner than launches would, and each reads what one before it computed, of the same group.
 // Not of kernels that a megakernel takes in (megakernel.h), where a step costs less than a chain's group saves.
 void fuse_in_work_group(Schedule& schedule, const ScheduleContext& context);

@@ -28,17 +28,17 @@ class Images {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const std::size_t length = stretch(std::span(list).subspan(i));
       if (length < 2) continue;
-      Step loop;
+      LoopStep loop;
       const auto begin = list.begin() + static_cast<std::ptrdiff_t>(i), end = begin + static_cast<std::ptrdiff_t>(length);
       loop.body.assign(begin, end);
       if (!make_loop(loop)) continue;
-      *begin = std::move(loop);
+      *begin = Step{std::move(loop)};
       list.erase(begin + 1, end);
     }
   }
 
  private:
-  Kernel& kernel(const Step& step) { return schedule_.kernels[static_cast<std::size_t>(step.kernel)]; }
+  Kernel& kernel(const Step& step) { return schedule_.kernel(step); }
   const Buffer& buffer(int id) const { return schedule_.buffers[static_cast<std::size_t>(id)]; }
 
   static std::int64_t images_of(const Kernel& kernel) {
@@ -101,7 +101,7 @@ class Images {
     std::map<int, Access> known;
     std::int64_t sum = 0, best_sum = 0, images = 0;
     std::size_t best = 0;
-    for (std::size_t i = 0; i < list.size() && list[i].kernel >= 0; ++i) {
+    for (std::size_t i = 0; i < list.size() && list[i].is_kernel(); ++i) {
       const Kernel& k = kernel(list[i]);
       if (i == 0) images = images_of(k);
       if (images < 2 || images_of(k) != images || !join(known, accesses(k))) break;
@@ -149,7 +149,7 @@ class Images {
   }
 
   // False, and nothing is changed, if one launch cannot do the loop.
-  bool make_loop(Step& loop) {
+  bool make_loop(LoopStep& loop) {
     const std::int64_t images = images_of(kernel(loop.body[0]));
     loop.trip = Expr(images);
     loop.counter = "image_" + std::to_string(count_);
@@ -162,7 +162,8 @@ class Images {
     const PlacesOfTrips places(loop, places_of_trips(images, target_), floats);
     if (scratch >= 0) schedule_.buffers.push_back({loop.counter, BufferKind::arena, DType::f32, Expr(places.floats), {}, -1});
     for (const Step& step : loop.body) take_image(kernel(step), loop.counter, images, inside, scratch, places.start);
-    if (stretch_length(schedule_, std::span(&loop, 1), target_) == 1) {
+    const Step made{loop};
+    if (stretch_length(schedule_, std::span(&made, 1), target_) == 1) {
       ++count_;
       return true;
     }

@@ -67,18 +67,18 @@ class RowTiles {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const auto [length, plan] = best(std::span<const Step>(list).subspan(i));
       if (length == 0) continue;
-      Step loop;
+      LoopStep loop;
       const auto begin = list.begin() + static_cast<std::ptrdiff_t>(i), end = begin + static_cast<std::ptrdiff_t>(length);
       loop.body.assign(begin, end);
       if (!make_loop(loop, plan)) continue;
-      *begin = std::move(loop);
+      *begin = Step{std::move(loop)};
       list.erase(begin + 1, end);
     }
   }
 
  private:
-  const Kernel& kernel(const Step& step) const { return schedule_.kernels[static_cast<std::size_t>(step.kernel)]; }
-  Kernel& kernel(const Step& step) { return schedule_.kernels[static_cast<std::size_t>(step.kernel)]; }
+  const Kernel& kernel(const Step& step) const { return schedule_.kernel(step); }
+  Kernel& kernel(const Step& step) { return schedule_.kernel(step); }
   const Buffer& buffer(int id) const { return schedule_.buffers[static_cast<std::size_t>(id)]; }
 
   static int buffer_of(const Kernel& k, int operand) { return k.operands[static_cast<std::size_t>(operand)].buffer; }
@@ -282,12 +282,12 @@ class RowTiles {
   // How many of the steps from the first one on are worth a loop most, and how; 0 if none are.
   std::pair<std::size_t, Plan> best(std::span<const Step> list) const {
     std::pair<std::size_t, Plan> out;
-    if (list.front().kernel < 0) return out;
+    if (!list.front().is_kernel()) return out;
     const std::int64_t images = batched_ ? images_of(kernel(list.front())) : 1;
     if (batched_ && images == 1) return out;
     for (std::size_t length = 1; length <= std::min(list.size(), kMostKernels); ++length) {
       const Step& last = list[length - 1];
-      if (last.kernel < 0 || !fits(kernel(last), images)) break;
+      if (!last.is_kernel() || !fits(kernel(last), images)) break;
       if (length < 2) continue;
       const auto body = list.first(length);
       const auto values = handed(body, images);
@@ -306,7 +306,7 @@ class RowTiles {
   }
 
   // False, and nothing is changed, if one launch cannot do the loop.
-  bool make_loop(Step& loop, const Plan& plan) {
+  bool make_loop(LoopStep& loop, const Plan& plan) {
     loop.trip = Expr(plan.images * plan.trips);
     loop.counter = (batched_ ? "image_row_tile_" : "row_tile_") + std::to_string(count_);
     std::vector<ScratchValue> inside;
@@ -321,7 +321,8 @@ class RowTiles {
     schedule_.buffers.push_back({loop.counter, BufferKind::arena, DType::f32, Expr(places.floats), {}, -1});
     for (std::size_t i = 0; i < loop.body.size(); ++i)
       take_rows(kernel(loop.body[i]), i, loop.counter, plan, inside, static_cast<int>(buffers), places.start);
-    if (stretch_length(schedule_, std::span(&loop, 1), target_) == 1) {
+    const Step made{loop};
+    if (stretch_length(schedule_, std::span(&made, 1), target_) == 1) {
       ++count_;
       return true;
     }

@@ -22,15 +22,15 @@ class Joiner {
 
   void rows(std::vector<Step>& steps) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].kernel < 0) continue;
+      if (!steps[i].is_kernel()) continue;
       const Kernel& row = at(steps[i]);
       if (!is_row(row)) continue;
       const int buffer = row.operands[static_cast<std::size_t>(row.stores[0].operand)].buffer;
       if (!is_private(buffer)) continue;
       const auto reader = std::find_if(steps.begin() + static_cast<std::ptrdiff_t>(i) + 1, steps.end(), [&](const Step& step) {
-        return step.kernel < 0 || buffers_of(at(step), false).count(buffer) != 0;
+        return !step.is_kernel() || buffers_of(at(step), false).count(buffer) != 0;
       });
-      if (reader == steps.end() || reader->kernel < 0 || !can_pass(row, schedule_, &steps[i] + 1, &*reader)) continue;
+      if (reader == steps.end() || !reader->is_kernel() || !can_pass(row, schedule_, &steps[i] + 1, &*reader)) continue;
       auto joined = joined_rows(row, at(*reader), buffer);
       if (!joined) continue;
       at(*reader) = std::move(*joined);
@@ -51,7 +51,7 @@ class Joiner {
   void pointwise(std::vector<Step>& steps) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (!is_light(steps[i])) continue;
-      for (std::size_t k = i; k-- > 0 && steps[k].kernel >= 0;) {
+      for (std::size_t k = i; k-- > 0 && steps[k].is_kernel();) {
         if (!is_light(steps[k])) continue;
         if (!can_pass(at(steps[i]), schedule_, &steps[k], &steps[i])) break;
         if (!one_space(at(steps[k]), at(steps[i]))) continue;
@@ -63,7 +63,7 @@ class Joiner {
   }
 
  private:
-  Kernel& at(const Step& step) { return schedule_.kernels[static_cast<std::size_t>(step.kernel)]; }
+  Kernel& at(const Step& step) { return schedule_.kernel(step); }
 
   // Memory that one kernel writes and one other reads.
   bool is_private(int buffer) const {
@@ -227,13 +227,13 @@ class Joiner {
     bool all = true;
     int uses = 1;
     for (std::size_t k = i + 1; k < steps.size() && all; ++k) {
-      all = steps[k].kernel >= 0;
+      all = steps[k].is_kernel();
       if (!all || buffers_of(at(steps[k]), false).count(buffer) == 0) continue;
       ++uses;
       auto made = reading_through(copy, at(steps[k]), buffer);
       all = made.has_value();
       if (!all) break;
-      before.emplace_back(steps[k].kernel, std::move(at(steps[k])));
+      before.emplace_back(steps[k].kernel(), std::move(at(steps[k])));
       at(steps[k]) = std::move(*made);
     }
     if (all && !before.empty() && uses == uses_.at(buffer) &&
@@ -281,7 +281,7 @@ class Joiner {
   }
 
   bool is_light(const Step& step) {
-    if (step.kernel < 0) return false;
+    if (!step.is_kernel()) return false;
     const Kernel& kernel = at(step);
     return kernel.anchor == Anchor::pointwise && kernel.stages.empty() && kernel.reduction.empty() && !kernel.axes.empty() &&
            bytes_of(kernel) < target_.launch_seconds * target_.bytes_per_second;

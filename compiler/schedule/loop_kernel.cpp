@@ -20,20 +20,20 @@ class Chooser {
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (!list[i].is_loop()) continue;
+      auto* loop = list[i].as<LoopStep>();
+      if (!loop) continue;
       if (!pays(list[i])) {
-        steps(list[i].body);
+        steps(loop->body);
         continue;
       }
       std::size_t first = i, last = i + 1;
       while (first > 0 && joins(list[first - 1])) --first;
       while (last < list.size() && joins(list[last])) ++last;
-      Step step;
-      step.loop_kernel = true;
+      LoopKernelStep made;
       const auto begin = list.begin() + static_cast<std::ptrdiff_t>(first),
                  end = list.begin() + static_cast<std::ptrdiff_t>(last);
-      step.body.assign(std::make_move_iterator(begin), std::make_move_iterator(end));
-      *begin = std::move(step);
+      made.body.assign(std::make_move_iterator(begin), std::make_move_iterator(end));
+      *begin = Step{std::move(made)};
       list.erase(begin + 1, end);
       i = first;
     }
@@ -42,9 +42,9 @@ class Chooser {
  private:
   // Time of one trip, or nothing if the step cannot be part of a loop kernel.
   std::optional<Seconds> time(const Step& step) const {
-    if (step.gemm >= 0 || step.reading >= 0 || step.host >= 0 || step.loop_kernel) return std::nullopt;
-    if (step.kernel < 0) return time(step.body);
-    const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+    if (const auto* loop = step.as<LoopStep>()) return time(loop->body);
+    if (!step.is_kernel()) return std::nullopt;
+    const Kernel& kernel = schedule_.kernel(step);
     const auto known = [](const Axis& a) { return a.extent.is_constant(); };
     if (!std::all_of(kernel.axes.begin(), kernel.axes.end(), known) ||
         !std::all_of(kernel.reduction.begin(), kernel.reduction.end(), known))
@@ -56,7 +56,7 @@ class Chooser {
                        (cpu ? cost::kCoreStepSeconds : cost::kGroupStepSeconds)};
   }
 
-  std::optional<Seconds> time(const std::vector<Step>& list) const {
+  std::optional<Seconds> time(std::span<const Step> list) const {
     Seconds sum;
     for (const Step& step : list) {
       const auto one = time(step);
@@ -72,29 +72,29 @@ class Chooser {
     return seconds && seconds->loop_kernel < seconds->launches;
   }
 
-  bool joins(const Step& step) const { return step.kernel >= 0 && pays(step); }
+  bool joins(const Step& step) const { return step.is_kernel() && pays(step); }
 
   Schedule& schedule_;
   const Target& target_;
 };
 
-void each_kernel(const Schedule& schedule, const std::vector<Step>& list, const Step* except,
+void each_kernel(const Schedule& schedule, std::span<const Step> list, const Step* except,
                  const std::function<void(int buffer)>& visit) {
   for (const Step& step : list) {
     if (&step == except) continue;
-    if (step.kernel >= 0) {
-      for (const Operand& o : schedule.kernels[static_cast<std::size_t>(step.kernel)].operands) visit(o.buffer);
-    } else if (step.gemm >= 0) {
-      const Gemm& g = schedule.gemms[static_cast<std::size_t>(step.gemm)];
+    if (step.is_kernel()) {
+      for (const Operand& o : schedule.kernel(step).operands) visit(o.buffer);
+    } else if (const auto* product = step.as<GemmStep>()) {
+      const Gemm& g = schedule.gemms[static_cast<std::size_t>(product->gemm)];
       for (const int buffer : {g.a, g.b, g.c}) visit(buffer);
-    } else if (step.reading >= 0) {
-      visit(schedule.readings[static_cast<std::size_t>(step.reading)].buffer);
-    } else if (step.host >= 0) {
-      const HostCall& call = schedule.hosts[static_cast<std::size_t>(step.host)];
+    } else if (const auto* sizes = step.as<ReadingStep>()) {
+      visit(schedule.readings[static_cast<std::size_t>(sizes->reading)].buffer);
+    } else if (const auto* host = step.as<HostStep>()) {
+      const HostCall& call = schedule.hosts[static_cast<std::size_t>(host->host)];
       for (const auto* list : {&call.inputs, &call.outputs})
         for (const HostOperand& o : *list) visit(o.buffer);
     } else {
-      each_kernel(schedule, step.body, except, visit);
+      each_kernel(schedule, step.body(), except, visit);
     }
   }
 }
@@ -108,7 +108,7 @@ void loop_kernel(Schedule& schedule, const ScheduleContext& context) {
 
 std::vector<int> own_buffers(const Schedule& schedule, const Step& step) {
   std::vector<bool> inside(schedule.buffers.size(), false), outside(schedule.buffers.size(), false);
-  each_kernel(schedule, step.body, nullptr, [&](int buffer) { inside[static_cast<std::size_t>(buffer)] = true; });
+  each_kernel(schedule, step.body(), nullptr, [&](int buffer) { inside[static_cast<std::size_t>(buffer)] = true; });
   for (const EntrySchedule& entry : schedule.entries)
     each_kernel(schedule, entry.steps, &step, [&](int buffer) { outside[static_cast<std::size_t>(buffer)] = true; });
   std::vector<int> own;

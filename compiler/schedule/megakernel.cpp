@@ -68,6 +68,10 @@ bool is_short(const Schedule& schedule, const Kernel& kernel, const Target& targ
          typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;
 }
 
+void stand_alone(Step& step) {
+  if (auto* launched = step.as<KernelStep>()) launched->beside = false;
+}
+
 void gather(const Schedule& schedule, std::vector<Step>& list, const Target& target) {
   std::vector<Step> all;
   for (std::size_t i = 0; i < list.size();) {
@@ -76,15 +80,14 @@ void gather(const Schedule& schedule, std::vector<Step>& list, const Target& tar
     const std::size_t taken = std::max<std::size_t>({together, stretch, 1});
     const auto begin = std::make_move_iterator(list.begin() + static_cast<std::ptrdiff_t>(i));
     if (stretch > 1 || (stretch == 1 && list[i].is_loop())) {
-      Step launch;
-      launch.megakernel = true;
+      MegakernelStep launch;
       launch.body.assign(begin, begin + static_cast<std::ptrdiff_t>(taken));
-      for (Step& step : launch.body) step.beside = false;
-      all.push_back(std::move(launch));
+      for (Step& step : launch.body) stand_alone(step);
+      all.push_back({std::move(launch)});
       // The kernel that the next step was to be beside is gathered.
-      if (i + taken < list.size()) list[i + taken].beside = false;
+      if (i + taken < list.size()) stand_alone(list[i + taken]);
     } else {
-      if (list[i].is_loop()) gather(schedule, list[i].body, target);
+      if (auto* loop = list[i].as<LoopStep>()) gather(schedule, loop->body, target);
       all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(taken));
     }
     i += taken;
@@ -125,25 +128,26 @@ bool joins_constants(const Schedule& schedule, int buffer) {
 }
 
 bool megakernel_loop(const Schedule& schedule, const Step& step) {
-  if (step.apart)
-    return std::all_of(step.body.begin(), step.body.end(), [&](const Step& loop) { return megakernel_loop(schedule, loop); });
-  if (!step.is_loop() || !step.condition.empty() || step.body.empty()) return false;
-  return std::all_of(step.body.begin(), step.body.end(), [&](const Step& inner) {
-    if (inner.kernel < 0) return false;
-    const std::vector<Axis>& axes = schedule.kernels[static_cast<std::size_t>(inner.kernel)].axes;
+  if (const auto* loops = step.as<ParallelLoopsStep>())
+    return std::all_of(loops->body.begin(), loops->body.end(), [&](const Step& one) { return megakernel_loop(schedule, one); });
+  const auto* loop = step.as<LoopStep>();
+  if (!loop || !loop->condition.empty() || loop->body.empty()) return false;
+  return std::all_of(loop->body.begin(), loop->body.end(), [&](const Step& inner) {
+    if (!inner.is_kernel()) return false;
+    const std::vector<Axis>& axes = schedule.kernel(inner).axes;
     return std::none_of(axes.begin(), axes.end(), [&](const Axis& a) {
       const auto symbols = a.extent.symbols();
-      return std::find(symbols.begin(), symbols.end(), step.counter) != symbols.end();
+      return std::find(symbols.begin(), symbols.end(), loop->counter) != symbols.end();
     });
   });
 }
 
 std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step) {
   std::vector<const Kernel*> out;
-  const auto add = [&](const Step& one) { out.push_back(&schedule.kernels[static_cast<std::size_t>(one.kernel)]); };
-  if (step.kernel >= 0) add(step);
-  for (const Step& inner : step.body) {
-    if (inner.kernel >= 0) {
+  const auto add = [&](const Step& one) { out.push_back(&schedule.kernel(one)); };
+  if (step.is_kernel()) add(step);
+  for (const Step& inner : step.body()) {
+    if (inner.is_kernel()) {
       add(inner);
       continue;
     }
@@ -159,12 +163,12 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
   const auto enough = [&](std::size_t n) { return groups && n < kFewestMegakernelParts ? std::min<std::size_t>(n, 1) : n; };
   std::int64_t kernels = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const bool loop = able && megakernel_loop(schedule, list[i]), attention = able && list[i].attention;
-    if (list[i].kernel < 0 && !loop && !attention) return enough(i);
+    const bool loop = able && megakernel_loop(schedule, list[i]), attention = able && list[i].is<AttentionStep>();
+    if (!list[i].is_kernel() && !loop && !attention) return enough(i);
     std::set<int> inside;
-    for (const Step& inner : list[i].body) {
-      if (attention && &inner != &list[i].body.back())
-        inside.merge(buffers_of(schedule.kernels[static_cast<std::size_t>(inner.kernel)], true));
+    for (const Step& inner : list[i].body()) {
+      if (attention && &inner != &list[i].body().back())
+        inside.merge(buffers_of(schedule.kernel(inner), true));
     }
     const bool fits = !groups || is_short(schedule, *kernels_of(schedule, list[i]).front(), target);
     if (i > 0 && !fits) return enough(i);
@@ -173,7 +177,7 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
       ++kernels;
     }
     if (i > 0 && (kernels > target.kernels_a_launch || (groups && i == kMostMegakernelParts))) return enough(i);
-    for (const std::string& s : list[i].trip.symbols()) arguments.symbols.insert(s);
+    for (const std::string& s : list[i].trip().symbols()) arguments.symbols.insert(s);
     if ((i > 0 && !able && !groups) || ((i > 0 || loop) && arguments.bytes() > kArgumentBytes)) return enough(i);
     if (!fits) return 1;
   }

@@ -47,7 +47,7 @@ class Loops {
     bool conflicts(const Uses& o) const { return meet(written, o.written) || meet(written, o.read) || meet(read, o.written); }
   };
 
-  bool is_movable(const Step& step) const { return step.kernel >= 0 || (megakernel_loop(schedule_, step) && !step.apart); }
+  bool is_movable(const Step& step) const { return step.is_kernel() || (step.is<LoopStep>() && megakernel_loop(schedule_, step)); }
 
   Uses uses_of(const Step& step) const {
     Uses uses;
@@ -61,7 +61,7 @@ class Loops {
   double flops_of(const Step& loop) const {
     double flops = 0;
     for (const Kernel* kernel : kernels_of(schedule_, loop))
-      flops += static_cast<double>(typical_extent(kernel->flops.substitute({{loop.counter, Expr(0)}})));
+      flops += static_cast<double>(typical_extent(kernel->flops.substitute({{loop.counter(), Expr(0)}})));
     return flops;
   }
 
@@ -75,22 +75,22 @@ class Loops {
   }
 
   bool is_candidate(const Step& step) const {
-    if (!megakernel_loop(schedule_, step) || step.apart || step.places > 0) return false;
+    const auto* loop = step.as<LoopStep>();
+    if (!loop || loop->slots > 0 || !megakernel_loop(schedule_, step)) return false;
     const std::int64_t bytes = constant_bytes(step);
     return bytes <= kMostCaches * target_.l2_bytes &&
            flops_of(step) >= cost::kLastCacheFlopsPerByte * static_cast<double>(bytes);
   }
 
   bool is_like(const Step& a, const Step& b) const {
-    return a.trip == b.trip && std::abs(flops_of(a) - flops_of(b)) <= cost::kUnevenLoops * flops_of(b);
+    return a.as<LoopStep>()->trip == b.as<LoopStep>()->trip && std::abs(flops_of(a) - flops_of(b)) <= cost::kUnevenLoops * flops_of(b);
   }
 
   // `loops` are places in the list, the last one first.
   void join(std::vector<Step>& list, const std::vector<std::size_t>& loops) {
-    Step together;
-    together.apart = true;
-    together.trip = list[loops.front()].trip;
-    for (auto at = loops.rbegin(); at != loops.rend(); ++at) together.body.push_back(list[*at]);
+    ParallelLoopsStep all{.trip = list[loops.front()].as<LoopStep>()->trip};
+    for (auto at = loops.rbegin(); at != loops.rend(); ++at) all.body.push_back(list[*at]);
+    Step together{std::move(all)};
     if (stretch_length(schedule_, std::span(&together, 1), target_) != 1) return;
     list[loops.front()] = std::move(together);
     for (std::size_t k = 1; k < loops.size(); ++k) list.erase(list.begin() + static_cast<std::ptrdiff_t>(loops[k]));

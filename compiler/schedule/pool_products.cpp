@@ -106,7 +106,7 @@ class PoolProducts {
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i].kernel < 0 || list[i].beside || !is_largest(at(list[i]))) continue;
+      if (!list[i].is_kernel() || list[i].is_beside() || !is_largest(at(list[i]))) continue;
       const auto writer = writer_of(list, i);
       if (!writer || !join(at(list[*writer]), at(list[i]))) continue;
       list[i] = list[*writer];
@@ -116,7 +116,7 @@ class PoolProducts {
   }
 
  private:
-  Kernel& at(const Step& step) { return schedule_.kernels[static_cast<std::size_t>(step.kernel)]; }
+  Kernel& at(const Step& step) { return schedule_.kernel(step); }
 
   // The step that writes what step `i` reads, if nothing else reads it and it can as well come then.
   std::optional<std::size_t> writer_of(const std::vector<Step>& list, std::size_t i) {
@@ -124,9 +124,9 @@ class PoolProducts {
     const int buffer = pool.operands[static_cast<std::size_t>(node(pool, pool.stages[0].body).operand)].buffer;
     const Buffer& b = schedule_.buffers[static_cast<std::size_t>(buffer)];
     if (b.kind != BufferKind::arena || b.replaces >= 0 || uses_.at(buffer) != 2) return std::nullopt;
-    for (std::size_t k = i; k-- > 0 && list[k].kernel >= 0;) {
+    for (std::size_t k = i; k-- > 0 && list[k].is_kernel();) {
       if (buffers_of(at(list[k]), true).count(buffer) == 0) continue;
-      const bool alone = !list[k].beside && !list[k + 1].beside;
+      const bool alone = !list[k].is_beside() && !list[k + 1].is_beside();
       return alone && can_pass(at(list[k]), schedule_, list.data() + k + 1, list.data() + i) ? std::optional(k) : std::nullopt;
     }
     return std::nullopt;

@@ -11,34 +11,28 @@ class Prefetch {
 
   void steps(std::vector<Step>& list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i].is_loop()) steps(list[i].body);
-      if (is_single(list, i) && shares_terms(list[i].kernel)) look_ahead(list, i);
+      if (auto* loop = list[i].as<LoopStep>()) steps(loop->body);
+      if (is_single(list, i) && shares_terms(schedule_.kernel(list[i]))) look_ahead(list, i);
     }
   }
 
  private:
   static bool is_single(const std::vector<Step>& list, std::size_t i) {
-    return list[i].kernel >= 0 && !list[i].beside && (i + 1 == list.size() || !list[i + 1].beside);
+    return list[i].is_kernel() && !list[i].is_beside() && (i + 1 == list.size() || !list[i + 1].is_beside());
   }
 
-  const Kernel& kernel(int index) const { return schedule_.kernels[static_cast<std::size_t>(index)]; }
-
-  bool shares_terms(int index) const {
-    const auto& contraction = kernel(index).contraction;
-    return contraction && contraction->shares > 1;
-  }
+  static bool shares_terms(const Kernel& kernel) { return kernel.contraction && kernel.contraction->shares > 1; }
 
   // The last launch before the product prefetches the last piece.
   void look_ahead(std::vector<Step>& list, std::size_t i) {
     for (std::int64_t away = 1; away <= kPrefetchingLaunches; ++away) {
       const std::size_t later = i + static_cast<std::size_t>(away);
       if (later >= list.size() || !is_single(list, later)) return;
-      const auto product = row_product(kernel(list[later].kernel), schedule_.buffers, target_);
+      const auto product = row_product(schedule_.kernel(list[later]), schedule_.buffers, target_);
       if (!product) continue;
       const std::int64_t first = (kPrefetchingLaunches - away) * kPrefetchedBytes;
       if (packed_bytes(*product) < first + kPrefetchedBytes) return;
-      list[i].prefetched = list[later].kernel;
-      list[i].prefetched_at = first;
+      list[i].as<KernelStep>()->prefetch = {list[later].kernel(), first};
       return;
     }
   }

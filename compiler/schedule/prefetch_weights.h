@@ -10,7 +10,7 @@ namespace oclc {
 constexpr std::int64_t kPrefetchingLaunches = 3, kPrefetchedBytes = 6 << 20;
 
 // Lets launches of single kernels whose groups share terms prefetch the weights of a product of one row (row_weights.h) that
-// follows soon, where launches between them are of single kernels as well: Step::prefetched.
+// follows soon, where launches between them are of single kernels as well: KernelStep::prefetch.
 void prefetch_weights(Schedule& schedule, const ScheduleContext& context);
 
 }  // namespace oclc

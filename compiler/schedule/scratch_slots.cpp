@@ -39,13 +39,13 @@ std::int64_t place_scratch(std::vector<ScratchValue>& values) {
   return floats;
 }
 
-PlacesOfTrips::PlacesOfTrips(Step& loop, std::int64_t places, std::int64_t scratch) : floats(scratch) {
-  loop.places = places;
-  if (loop.places == 0) return;
-  loop.place = loop.counter + "_place";
+PlacesOfTrips::PlacesOfTrips(LoopStep& loop, std::int64_t places, std::int64_t scratch) : floats(scratch) {
+  loop.slots = places;
+  if (loop.slots == 0) return;
+  loop.slot = loop.counter + "_place";
   const std::int64_t own = ceil_div(scratch, kPage) * kPage;
-  floats = own * loop.places;
-  start = Expr::symbol(loop.place, 0, loop.places - 1) * Expr(own);
+  floats = own * loop.slots;
+  start = Expr::symbol(loop.slot, 0, loop.slots - 1) * Expr(own);
 }
 
 }  // namespace oclc

@@ -19,9 +19,9 @@ struct ScratchValue {
 std::int64_t place_scratch(std::vector<ScratchValue>& values);
 
 // Where the scratch of a loop's trips lies: one piece for all, or one for each of `places`, where work-groups do whole trips.
-// Sets the loop's `place` and `places`.
+// Sets the loop's `slot` and `slots`.
 struct PlacesOfTrips {
-  PlacesOfTrips(Step& loop, std::int64_t places, std::int64_t scratch);
+  PlacesOfTrips(LoopStep& loop, std::int64_t places, std::int64_t scratch);
   std::int64_t floats = 0;  // of all together
   Expr start = 0;           // of the trip's
 };

@@ -144,16 +144,16 @@ void small_gemm(Schedule& schedule, const ScheduleContext& context) {
   for (const EntrySchedule& entry : schedule.entries) {
     double of_host = 0, of_device = 0;
     for (const Step& step : entry.steps) {
-      if (step.kernel < 0) continue;
-      const Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+      if (!step.is_kernel()) continue;
+      const Kernel& kernel = schedule.kernel(step);
       of_host += target.launch_seconds;
       of_device +=
           typical(kernel.flops) / (target.flops * cost::kSmallKernelShare) + typical(kernel.bytes) / target.bytes_per_second;
     }
     std::map<int, StrategyId> before;  // of products marked although the device has more to do than the host
     for (const Step& step : entry.steps) {
-      if (step.kernel < 0) continue;
-      Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+      if (!step.is_kernel()) continue;
+      Kernel& kernel = schedule.kernel(step);
       const SmallGemmRegime& regime = *small_gemm_regime(
           target.precision.products == Products::rounded && is_packable(kernel, schedule) ? StrategyId::small_gemm_f16
                                                                                           : StrategyId::small_gemm);
@@ -161,7 +161,7 @@ void small_gemm(Schedule& schedule, const ScheduleContext& context) {
       Kernel laid_out = kernel;
       const auto weights = regime.halves ? std::nullopt : lay_terms_together(laid_out, schedule, uses);
       if (!tiles_of(laid_out, target, regime, false, false)) continue;
-      if (of_device >= of_host) before.emplace(step.kernel, kernel.contraction->asked);
+      if (of_device >= of_host) before.emplace(step.kernel(), kernel.contraction->asked);
       kernel = std::move(laid_out);
       kernel.contraction->asked = regime.strategy;
       if (weights) lay_terms_together(schedule.buffers[static_cast<std::size_t>(weights->buffer)].constant, *weights);
@@ -170,7 +170,7 @@ void small_gemm(Schedule& schedule, const ScheduleContext& context) {
     const std::span<const Step> steps(entry.steps);
     for (std::size_t i = 0, n = 1; i < steps.size(); i += n) {
       n = std::max<std::size_t>(1, stretch_length(schedule, steps.subspan(i), target));
-      const auto found = n == 1 ? before.find(steps[i].kernel) : before.end();
+      const auto found = n == 1 && steps[i].is_kernel() ? before.find(steps[i].kernel()) : before.end();
       if (found != before.end()) schedule.kernels[static_cast<std::size_t>(found->first)].contraction->asked = found->second;
     }
   }

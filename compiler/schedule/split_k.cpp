@@ -31,8 +31,8 @@ class Splitter {
   void run(std::vector<Step>& steps) {
     std::vector<Step> all;
     for (Step& step : steps) {
-      if (step.kernel >= 0) {
-        const auto index = static_cast<std::size_t>(step.kernel);
+      if (step.is_kernel()) {
+        const auto index = static_cast<std::size_t>(step.kernel());
         if (target_.items_are_cores()) {
           if (const auto elements = best_cut(schedule_.kernels[index], target_))
             split_reductions(schedule_, index, *elements, all);
@@ -41,12 +41,11 @@ class Splitter {
         } else if (const Cut cut = best_cut_of_product(schedule_.kernels[index]); cut.shares > 1) {
           schedule_.kernels[index].contraction->shares = cut.shares;
         } else if (const auto& split = cut.split) {
-          Step parts;
-          parts.kernel = static_cast<int>(schedule_.kernels.size());
+          const auto parts = static_cast<int>(schedule_.kernels.size());
           const int buffer = add_parts_buffer(schedule_, schedule_.kernels[index], split->parts);
           schedule_.kernels.push_back(partial_sums(schedule_.kernels[index], *split, buffer));
           schedule_.kernels[index] = sum_of_parts(schedule_.kernels[index], split->parts, buffer);
-          all.push_back(std::move(parts));
+          all.push_back({KernelStep{parts}});
         } else if (const auto elements = best_cut(schedule_.kernels[index], target_)) {
           split_reductions(schedule_, index, *elements, all);
         }

@@ -249,10 +249,8 @@ class SumCutter {
     for (const Centred& c : centred_) around_first_term(kernel, c);
     kernel.axes.insert(kernel.axes.begin(), part);
     finish_operands(kernel, written);
-    Step step;
-    step.kernel = static_cast<int>(schedule_.kernels.size());
+    steps_.push_back({KernelStep{static_cast<int>(schedule_.kernels.size())}});
     schedule_.kernels.push_back(std::move(kernel));
-    steps_.push_back(std::move(step));
     buffers_.insert(buffers_.end(), written.begin(), written.end());
   }
 

@@ -195,7 +195,7 @@ void transpose_weights(Schedule& schedule, const ScheduleContext& context) {
   Turner turner(schedule, context.target);
   for (const EntrySchedule& entry : schedule.entries) {
     for (const Step& step : entry.steps) {
-      if (step.kernel >= 0) turner.kernel(schedule.kernels[static_cast<std::size_t>(step.kernel)]);
+      if (step.is_kernel()) turner.kernel(schedule.kernel(step));
     }
   }
 }

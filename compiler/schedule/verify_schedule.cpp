@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 namespace oclc {
 namespace {
@@ -90,51 +89,67 @@ class Steps {
   }
 
  private:
-  std::string problem_among(const std::vector<Step>& list, const std::string& where) {
+  std::string problem_among(std::span<const Step> list, const std::string& where) {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const std::string here = fmt::format("{}{}", where, i);
-      if (list[i].beside && (i == 0 || list[i].kernel < 0 || list[i - 1].kernel < 0))
-        return here + ": beside a step that is no kernel";
-      if (std::string problem = problem_of_form(list[i]); !problem.empty()) return here + ": " + problem;
-      if (list[i].prefetched >= 0 && std::none_of(list.begin() + static_cast<std::ptrdiff_t>(i), list.end(),
-                                                  [&](const Step& s) { return s.kernel == list[i].prefetched; }))
+      if (list[i].is_beside() && (i == 0 || !list[i - 1].is_kernel())) return here + ": beside a step that is no kernel";
+      if (std::string problem = std::visit([&](const auto& form) { return problem_of_form(form); }, list[i].form);
+          !problem.empty())
+        return here + ": " + problem;
+      const auto* launched = list[i].as<KernelStep>();
+      if (launched && launched->prefetch &&
+          std::none_of(list.begin() + static_cast<std::ptrdiff_t>(i), list.end(),
+                       [&](const Step& s) { return s.is_kernel() && s.kernel() == launched->prefetch->kernel; }))
         return here + ": prefetches weights of a kernel that does not follow";
       if (std::string problem = problem_of_use(list[i], here); !problem.empty()) return problem;
     }
     return "";
   }
 
-  // What a step is: one index, or a body of what it says.
-  std::string problem_of_form(const Step& step) const {
-    const std::pair<int, std::size_t> indices[] = {{step.kernel, schedule_.kernels.size()},
-                                                   {step.gemm, schedule_.gemms.size()},
-                                                   {step.reading, schedule_.readings.size()},
-                                                   {step.host, schedule_.hosts.size()}};
-    int named = 0;
-    for (const auto& [index, count] : indices) {
-      if (index < 0) continue;
-      ++named;
-      if (static_cast<std::size_t>(index) >= count) return fmt::format("is number {} of {}", index, count);
-    }
-    const int kinds = named + step.loop_kernel + step.apart + step.chain + step.attention + step.megakernel;
-    if (kinds > 1) return "is several things at once";
-    if (named == 1) return step.body.empty() ? "" : "has a body beside what it is";
-    // Kernels without elements are left out: a loop of nothing else has no body.
-    if (step.body.empty() && (kinds > 0 || step.counter.empty())) return "has no body";
-    const auto is_kernel = [](const Step& s) { return s.kernel >= 0; };
-    const auto all = [&](const auto& is) { return std::all_of(step.body.begin(), step.body.end(), is); };
-    if ((step.chain || step.attention) && !all(is_kernel)) return "holds steps that are no kernels";
-    if (step.attention && step.body.size() != 3) return fmt::format("is attention of {} kernels", step.body.size());
-    if (step.apart && !all([](const Step& s) { return s.is_loop() && !s.apart; })) return "holds steps that are no loops";
-    if (step.megakernel && !all([&](const Step& s) { return is_kernel(s) || s.is_loop() || s.attention; }))
-      return "holds steps that no megakernel does";
-    const bool counts = step.chain || (step.is_loop() && !step.apart);
-    if (counts == step.counter.empty()) return counts ? "has no counter" : "has a counter, and is no loop";
-    return (step.places > 0) == step.place.empty() ? "has places without a symbol, or a symbol without places" : "";
+  static std::string problem_of_index(int index, std::size_t count) {
+    return index >= 0 && static_cast<std::size_t>(index) < count ? "" : fmt::format("is number {} of {}", index, count);
+  }
+  std::string problem_of_form(const KernelStep& step) const { return problem_of_index(step.kernel, schedule_.kernels.size()); }
+  std::string problem_of_form(const GemmStep& step) const { return problem_of_index(step.gemm, schedule_.gemms.size()); }
+  std::string problem_of_form(const ReadingStep& step) const {
+    return problem_of_index(step.reading, schedule_.readings.size());
+  }
+  std::string problem_of_form(const HostStep& step) const { return problem_of_index(step.host, schedule_.hosts.size()); }
+
+  static bool all_kernels(const std::vector<Step>& body) {
+    return std::all_of(body.begin(), body.end(), [](const Step& s) { return s.is_kernel(); });
+  }
+  // Kernels without elements are left out: a loop of nothing else has no body.
+  static std::string problem_of_form(const LoopStep& loop) {
+    if (loop.counter.empty()) return "has no counter";
+    return (loop.slots > 0) == loop.slot.empty() ? "has slots without a symbol, or a symbol without slots" : "";
+  }
+  static std::string problem_of_form(const LoopKernelStep& all) { return all.body.empty() ? "has no body" : ""; }
+  static std::string problem_of_form(const ParallelLoopsStep& loops) {
+    if (loops.body.empty()) return "has no body";
+    return std::all_of(loops.body.begin(), loops.body.end(), [](const Step& s) { return s.is<LoopStep>(); })
+               ? ""
+               : "holds steps that are no loops";
+  }
+  static std::string problem_of_form(const WorkGroupStep& groups) {
+    if (groups.body.empty()) return "has no body";
+    if (!all_kernels(groups.body)) return "holds steps that are no kernels";
+    return groups.counter.empty() ? "has no counter" : "";
+  }
+  static std::string problem_of_form(const AttentionStep& attention) {
+    if (!all_kernels(attention.body)) return "holds steps that are no kernels";
+    return attention.body.size() == 3 ? "" : fmt::format("is attention of {} kernels", attention.body.size());
+  }
+  static std::string problem_of_form(const MegakernelStep& launch) {
+    if (launch.body.empty()) return "has no body";
+    return std::all_of(launch.body.begin(), launch.body.end(),
+                       [](const Step& s) { return s.is_kernel() || s.is_loop() || s.is<AttentionStep>(); })
+               ? ""
+               : "holds steps that no megakernel does";
   }
 
   std::string problem_of_use(const Step& step, const std::string& here) {
-    if (step.body.empty()) {
+    if (step.body().empty()) {
       const Uses uses = uses_of(step);
       for (const int buffer : uses.reads) {
         if (!within(buffer, schedule_.buffers)) return fmt::format("{}: reads buffer {}, which there is not", here, buffer);
@@ -143,15 +158,16 @@ class Steps {
           return fmt::format("{}: reads buffer {}, which no step before it writes", here, buffer);
       }
       written_.insert(uses.writes.begin(), uses.writes.end());
-      return step.kernel < 0 ? "" : problem_of_symbols(schedule_.kernels[static_cast<std::size_t>(step.kernel)], here);
+      return step.is_kernel() ? problem_of_symbols(schedule_.kernel(step), here) : "";
     }
     std::vector<std::string> inside;
-    for (const std::string& symbol : {step.counter, step.place}) {
+    const auto* loop = step.as<LoopStep>();
+    for (const std::string& symbol : {step.counter(), loop ? loop->slot : std::string()}) {
       if (!symbol.empty() && symbols_.insert(symbol).second) inside.push_back(symbol);
     }
     // What a trip writes may be read in the next.
-    if (step.is_loop() || step.loop_kernel) add_writes(step.body);
-    std::string problem = problem_among(step.body, here + ".");
+    if (step.is_loop() || step.is<LoopKernelStep>()) add_writes(step.body());
+    std::string problem = problem_among(step.body(), here + ".");
     for (const std::string& symbol : inside) symbols_.erase(symbol);
     return problem;
   }
@@ -164,9 +180,9 @@ class Steps {
     return "";
   }
 
-  void add_writes(const std::vector<Step>& list) {
+  void add_writes(std::span<const Step> list) {
     for (const Step& step : list) {
-      add_writes(step.body);
+      add_writes(step.body());
       const Uses uses = uses_of(step);
       written_.insert(uses.writes.begin(), uses.writes.end());
     }
@@ -175,8 +191,8 @@ class Steps {
   // Of what has no body.
   Uses uses_of(const Step& step) const {
     Uses uses;
-    if (step.kernel >= 0) {
-      const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+    if (step.is_kernel()) {
+      const Kernel& kernel = schedule_.kernel(step);
       for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
         const Operand& o = kernel.operands[i];
         const bool loads = std::any_of(kernel.nodes.begin(), kernel.nodes.end(), [&](const ScalarNode& n) {
@@ -186,13 +202,14 @@ class Steps {
         if (o.written) uses.writes.push_back(o.buffer);
       }
     }
-    if (step.gemm >= 0) {
-      const Gemm& gemm = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
+    if (const auto* product = step.as<GemmStep>()) {
+      const Gemm& gemm = schedule_.gemms[static_cast<std::size_t>(product->gemm)];
       uses = {{gemm.a, gemm.b}, {gemm.c}};
     }
-    if (step.reading >= 0) uses.reads.push_back(schedule_.readings[static_cast<std::size_t>(step.reading)].buffer);
-    if (step.host >= 0) {
-      const HostCall& call = schedule_.hosts[static_cast<std::size_t>(step.host)];
+    if (const auto* sizes = step.as<ReadingStep>())
+      uses.reads.push_back(schedule_.readings[static_cast<std::size_t>(sizes->reading)].buffer);
+    if (const auto* host = step.as<HostStep>()) {
+      const HostCall& call = schedule_.hosts[static_cast<std::size_t>(host->host)];
       for (const HostOperand& o : call.inputs) uses.reads.push_back(o.buffer);
       for (const HostOperand& o : call.outputs) uses.writes.push_back(o.buffer);
     }

@@ -178,9 +178,9 @@ TEST_CASE("a value that a trip carries on and collects is stored in both places 
   const Recurrence net(5);
   const Compiled c = compile(net.module(), net.options({"loop_kernel"}));
   const Step loop = c.schedule.entries[0].steps_apart()[1];
-  REQUIRE(loop.is_loop());
-  REQUIRE(loop.body.size() == 1);
-  CHECK(c.schedule.kernels[static_cast<std::size_t>(loop.body[0].kernel)].stores.size() == 2);
+  REQUIRE(loop.is<LoopStep>());
+  REQUIRE(loop.body().size() == 1);
+  CHECK(c.schedule.kernel(loop.body()[0]).stores.size() == 2);
 }
 
 TEST_CASE("groups of several work-items, and loops whose iterations are counted, stay launches") {

@@ -99,9 +99,9 @@ graph g(%x: f32[5, 4], %h: f32[4], %w: f32[4, 4]) {
   int before = -1, within = 0;
   const std::vector<Step> steps = c.schedule.entries.at(0).steps_apart();
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].body.empty()) continue;
+    if (steps[i].body().empty()) continue;
     before = static_cast<int>(i);
-    within = static_cast<int>(steps[i].body.size());
+    within = static_cast<int>(steps[i].body().size());
   }
   REQUIRE(before > 0);
   REQUIRE(within > 0);

@@ -32,7 +32,7 @@ inline HostTensor late_rows() {
 inline std::size_t attentions(const PlanCheck& check, const CompileOptions& options) {
   const PlanRunner runner(module_of(copy_graph(*check.graph)), options);
   std::size_t count = 0;
-  for (const Step& step : runner.compiled().schedule.entries[0].steps_apart()) count += step.attention ? 1 : 0;
+  for (const Step& step : runner.compiled().schedule.entries[0].steps_apart()) count += step.is<AttentionStep>() ? 1 : 0;
   return count;
 }
 

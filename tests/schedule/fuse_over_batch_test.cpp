@@ -33,9 +33,9 @@ struct Rows {
   }
 };
 
-Step loop_of(const Compiled& c) {
+LoopStep loop_of(const Compiled& c) {
   const std::vector<Step> steps = c.schedule.entries[0].steps_apart();
-  return *std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); });
+  return *std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is<LoopStep>(); })->as<LoopStep>();
 }
 
 std::size_t loops(const Compiled& c) {
@@ -64,10 +64,10 @@ TEST_CASE("what one image hands on takes the memory of one image") {
   CHECK(loops(whole) == 0);
   CHECK(c.plan.launches == 1);
   CHECK(arena_floats(whole) == 4 * 300 * 600);
-  CHECK(loop_of(c).places == 4);
+  CHECK(loop_of(c).slots == 4);
   CHECK(arena_floats(c) == 4 * 176 * 1024);  // whole pages a place
   const Compiled shared = net.compiled({}, 3);
-  CHECK(loop_of(shared).places == 0);
+  CHECK(loop_of(shared).slots == 0);
   CHECK(arena_floats(shared) == 300 * 600);
   const auto found = net.run();
   CHECK(oclc::difference(found, net.run({"fuse_over_batch", "fuse_row_tiles"}), 0) == "");
@@ -141,8 +141,8 @@ TEST_CASE("filters that a loop's convolution transforms are transformed once, be
   const auto loop = std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); });
   REQUIRE(loop != steps.end());
   REQUIRE(loop != steps.begin());
-  const auto name = [&](const Step& s) { return c.schedule.kernels.at(static_cast<std::size_t>(s.kernel)).name; };
-  CHECK(name(loop->body.back()) + "_filter" == name(*(loop - 1)));
+  const auto name = [&](const Step& s) { return c.schedule.kernel(s).name; };
+  CHECK(name(loop->body().back()) + "_filter" == name(*(loop - 1)));
   CHECK(oclc::difference(PlanRunner(module_of(copy_graph(*small.check.graph)), cpu_options()).run(small.check.inputs, {}),
                          evaluate(*small.check.graph, small.check.inputs, {}), 5e-6) == "");
 }

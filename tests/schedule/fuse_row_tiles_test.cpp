@@ -61,15 +61,15 @@ struct Image {
   }
 };
 
-const Step* loop_among(const std::vector<Step>& steps) {
+const LoopStep* loop_among(std::span<const Step> steps) {
   for (const Step& step : steps) {
-    if (step.is_loop()) return &step;
-    if (const Step* inner = step.megakernel ? loop_among(step.body) : nullptr) return inner;
+    if (const auto* loop = step.as<LoopStep>()) return loop;
+    if (const LoopStep* inner = step.is<MegakernelStep>() ? loop_among(step.body()) : nullptr) return inner;
   }
   return nullptr;
 }
 
-const Step* row_tile_loop(const Compiled& c) { return loop_among(c.schedule.entries[0].steps); }
+const LoopStep* row_tile_loop(const Compiled& c) { return loop_among(c.schedule.entries[0].steps); }
 
 bool has_buffer(const Compiled& c, std::int64_t floats) {
   const auto& buffers = c.schedule.buffers;
@@ -82,14 +82,14 @@ TEST_CASE("what kernels hand on row by row takes the memory of a tile and of its
     Image net(224);
     net.check.out("y", net.near_rows(stride));
     const Compiled c = net.compiled();
-    const Step* loop = row_tile_loop(c);
+    const LoopStep* loop = row_tile_loop(c);
     REQUIRE(loop != nullptr);
     CHECK(loop->body.size() == 2);
     CHECK(c.plan.launches == 1);
     CHECK(row_tile_loop(net.compiled({"fuse_row_tiles", "fuse_over_batch"})) == nullptr);
     const std::int64_t rows = 224 / loop->trip.value() + (stride == 1 ? 2 : 1);
-    CHECK(loop->places == 4);
-    CHECK(has_buffer(c, loop->places * ((rows * 64 * 96 + 1023) / 1024 * 1024)));
+    CHECK(loop->slots == 4);
+    CHECK(has_buffer(c, loop->slots * ((rows * 64 * 96 + 1023) / 1024 * 1024)));
     net.same();
   }
 }
@@ -100,13 +100,13 @@ TEST_CASE("images of a batch go row tile by row tile, one after another") {
     Image net(224, 3);
     net.check.out("y", net.near_rows(stride));
     const Compiled c = net.compiled();
-    const Step* loop = row_tile_loop(c);
+    const LoopStep* loop = row_tile_loop(c);
     REQUIRE(loop != nullptr);
     CHECK(loop->body.size() == 2);
     CHECK(c.plan.launches == 1);
     REQUIRE(loop->trip.value() % 3 == 0);
     const std::int64_t rows = 224 / (loop->trip.value() / 3) + (stride == 1 ? 2 : 1);
-    CHECK(has_buffer(c, loop->places * ((rows * 64 * 96 + 1023) / 1024 * 1024)));
+    CHECK(has_buffer(c, loop->slots * ((rows * 64 * 96 + 1023) / 1024 * 1024)));
     net.same();
   }
 }
@@ -135,9 +135,9 @@ TEST_CASE("a value that the caches hold goes row tile by row tile where its read
   Image net(40);
   net.check.out("y", net.near_rows(1, true));
   const Compiled c = net.compiled();
-  const Step* loop = row_tile_loop(c);
+  const LoopStep* loop = row_tile_loop(c);
   REQUIRE(loop != nullptr);
-  CHECK(loop->places > 0);
+  CHECK(loop->slots > 0);
   net.same();
 }
 

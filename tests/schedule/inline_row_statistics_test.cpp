@@ -249,7 +249,7 @@ TEST_CASE("copies that sums alone read are written last") {
     options.disabled = {"fuse_in_work_group", "horizontal_fusion"};
     const Compiled made = compile(module_of(copy_graph(*check.graph)), options);
     const std::vector<Step>& steps = made.schedule.entries[0].steps;
-    CHECK(made.schedule.kernels[static_cast<std::size_t>(steps.back().kernel)].is_copy == one.last);
+    CHECK(made.schedule.kernel(steps.back()).is_copy == one.last);
     check.check(2e-6, false);
   }
 }

@@ -48,7 +48,7 @@ struct Recurrent {
 
 bool has_loop_kernel_step(const Compiled& compiled) {
   const auto& steps = compiled.schedule.entries[0].steps;
-  return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.loop_kernel; });
+  return std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.is<LoopKernelStep>(); });
 }
 
 TEST_CASE("a small loop is one kernel with what stands around it") {

@@ -12,13 +12,13 @@ using namespace oclc::test;
 namespace {
 
 // The steps that the pass leaves, one word a step.
-std::string forms(const std::vector<Step>& steps) {
+std::string forms(std::span<const Step> steps) {
   std::string out;
   for (const Step& step : steps) {
     out += out.empty() ? "" : " ";
-    out += step.kernel >= 0  ? "kernel"
-           : step.megakernel ? "megakernel(" + forms(step.body) + ")"
-                             : "loop(" + forms(step.body) + ")";
+    out += step.is_kernel()  ? "kernel"
+           : step.is<MegakernelStep>() ? "megakernel(" + forms(step.body()) + ")"
+                                       : "loop(" + forms(step.body()) + ")";
   }
   return out;
 }
@@ -48,14 +48,15 @@ TEST_CASE("one kernel alone stays what it is; a loop alone is a launch") {
 TEST_CASE("a loop that a condition ends is none of a launch, and what is within it is") {
   const auto ended = [](std::vector<Step>& steps) {
     steps = {*std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); })};
-    steps[0].condition = "goes_on";
-    steps[0].body.push_back(steps[0].body[0]);
+    auto& loop = *steps[0].as<LoopStep>();
+    loop.condition = "goes_on";
+    loop.body.push_back(loop.body[0]);
   };
   CHECK(gathered(kLoop, "cpu", {}, ended).starts_with("loop(megakernel(kernel"));
 }
 
 TEST_CASE("steps beside each other keep a launch to themselves; other devices have a launch a kernel") {
-  CHECK(gathered(kLayer, "cpu", {}, [](std::vector<Step>& steps) { steps[1].beside = true; }) == "kernel kernel");
+  CHECK(gathered(kLayer, "cpu", {}, [](std::vector<Step>& steps) { steps[1].as<KernelStep>()->beside = true; }) == "kernel kernel");
   CHECK(gathered(kLayer, "gpu", {}) == "kernel kernel");
   CHECK(gathered(kLayer, "llvmpipe", {}) == "kernel kernel");
 }

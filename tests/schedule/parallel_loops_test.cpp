@@ -33,7 +33,7 @@ std::string steps_of(const PlanCheck& check, const std::vector<std::string>& dis
   return text.substr(text.find("entry "));
 }
 
-bool has_apart(const std::string& steps) { return steps.find("apart {") != std::string::npos; }
+bool has_apart(const std::string& steps) { return steps.find("parallel_loops <") != std::string::npos; }
 
 TEST_CASE("two loops that need nothing of each other are a core's each") {
   PlanCheck check;

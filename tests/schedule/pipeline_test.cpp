@@ -14,7 +14,7 @@ namespace {
 int ran = 0;
 
 void count(Schedule&, const ScheduleContext&) { ++ran; }
-void breaks(Schedule& schedule, const ScheduleContext&) { schedule.entries[0].steps[0].kernel = 99; }
+void breaks(Schedule& schedule, const ScheduleContext&) { schedule.entries[0].steps[0] = {KernelStep{99}}; }
 bool always(const ScheduleContext&) { return true; }
 bool never(const ScheduleContext&) { return false; }
 

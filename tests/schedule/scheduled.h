@@ -10,6 +10,7 @@
 #include "compiler/compile.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/schedule/verify_schedule.h"
 #include "compiler/schedule_passes.h"
 #include "tests/support/run_plan.h"
 

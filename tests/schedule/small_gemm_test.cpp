@@ -152,7 +152,7 @@ TEST_CASE("squeeze-and-excite blocks between short products are parts of their l
   const auto chains = [&](std::vector<std::string> disabled) {
     const Compiled c = short_compiled(check, std::move(disabled));
     const std::vector<Step>& steps = c.schedule.entries.at(0).steps;
-    return std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.chain; });
+    return std::count_if(steps.begin(), steps.end(), [](const Step& step) { return step.is<WorkGroupStep>(); });
   };
   CHECK(chains({}) == 0);
   CHECK(chains({"megakernel"}) == 3);

@@ -25,13 +25,12 @@ std::string message_of_steps(const std::function<void(std::vector<Step>&)>& chan
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Both steps in one, which `form` makes something of.
-std::string message_of_body(const std::function<void(Step&)>& form) {
+// Both steps in one, of the form `all`.
+template <class Form>
+std::string message_of_body(Form all) {
   return message_of_steps([&](std::vector<Step>& steps) {
-    Step all;
     all.body = std::move(steps);
-    form(all);
-    steps = {all};
+    steps = {{std::move(all)}};
   });
 }
 
@@ -78,44 +77,39 @@ TEST_CASE("kernels: operands, nodes, stages and stores name what there is") {
 }
 
 TEST_CASE("steps: one thing each, of what there is, with a body that fits") {
-  CHECK(message_of_steps([](auto& s) { s[1].kernel = 2; }) == "entry g, step 1: is number 2 of 2");
-  CHECK(message_of_steps([](auto& s) { s[1].gemm = 0; }) == "entry g, step 1: is number 0 of 0");
-  CHECK(has(message_of_steps([](auto& s) { s[1].chain = true; }), "step 1: is several things at once"));
-  CHECK(has(message_of_steps([](auto& s) { s[1].kernel = -1; }), "step 1: has no body"));
-  CHECK(message_of_steps([](auto& s) {  // whose kernels have no elements
-          s[1].kernel = -1;
-          s[1].trip = 3;
-          s[1].counter = "t";
-        }) == "");
-  CHECK(has(message_of_steps([](auto& s) { s[1].body = {s[0]}; }), "step 1: has a body beside what it is"));
-  CHECK(has(message_of_steps([](auto& s) { s[0].beside = true; }), "step 0: beside a step that is no kernel"));
-  CHECK(has(message_of_steps([](auto& s) { s[1].prefetched = 0; }), "prefetches weights of a kernel that does not follow"));
-  CHECK(message_of_body([](Step& s) { s.megakernel = true; }) == "");
-  CHECK(has(message_of_body([](Step& s) { s.megakernel = s.attention = true; }), "is several things at once"));
-  CHECK(has(message_of_body([](Step& s) { s.attention = true; }), "is attention of 2 kernels"));
-  CHECK(has(message_of_body([](Step& s) { s.apart = true; }), "holds steps that are no loops"));
-  CHECK(has(message_of_body([](Step& s) { s.trip = 3; }), "has no counter"));
-  CHECK(has(message_of_body([](Step& s) {
-              s.megakernel = true;
-              s.counter = "t";
-            }),
-            "has a counter, and is no loop"));
-  CHECK(has(message_of_body([](Step& s) {
-              s.trip = 3;
-              s.counter = "t";
-              s.places = 2;
-            }),
-            "places without a symbol"));
+  const auto becomes = [](Step made) { return message_of_steps([&](std::vector<Step>& s) { s[1] = made; }); };
+  CHECK(becomes({KernelStep{2}}) == "entry g, step 1: is number 2 of 2");
+  CHECK(becomes({KernelStep{}}) == "entry g, step 1: is number -1 of 2");
+  CHECK(becomes({GemmStep{0}}) == "entry g, step 1: is number 0 of 0");
+  CHECK(becomes({ReadingStep{3}}) == "entry g, step 1: is number 3 of 0");
+  CHECK(becomes({HostStep{0}}) == "entry g, step 1: is number 0 of 0");
+  CHECK(becomes({LoopKernelStep{}}) == "entry g, step 1: has no body");
+  CHECK(becomes({WorkGroupStep{3, "t"}}) == "entry g, step 1: has no body");
+  CHECK(becomes({LoopStep{3, "t"}}) == "");  // whose kernels have no elements
+  CHECK(has(message_of_steps([](auto& s) { s[0] = {KernelStep{0, true}}; }), "step 0: beside a step that is no kernel"));
+  CHECK(has(becomes({KernelStep{1, false, KernelStep::Prefetch{0, 0}}}), "prefetches weights of a kernel that does not follow"));
+  CHECK(message_of_body(MegakernelStep{}) == "");
+  CHECK(message_of_body(LoopKernelStep{}) == "");
+  CHECK(message_of_body(WorkGroupStep{3, "t"}) == "");
+  CHECK(has(message_of_body(WorkGroupStep{}), "has no counter"));
+  CHECK(has(message_of_body(AttentionStep{}), "is attention of 2 kernels"));
+  CHECK(has(message_of_body(ParallelLoopsStep{}), "holds steps that are no loops"));
+  CHECK(has(message_of_body(LoopStep{3}), "has no counter"));
+  CHECK(has(message_of_body(LoopStep{.trip = 3, .counter = "t", .slots = 2}), "slots without a symbol"));
+}
+
+TEST_CASE("a step that is no kernel is not taken for one") {
+  CHECK(Step{KernelStep{1}}.kernel() == 1);
+  CHECK_THROWS_AS(Step{GemmStep{1}}.kernel(), InternalError);
 }
 
 TEST_CASE("steps read what was written before, or in a loop around them") {
   const auto swap = [](std::vector<Step>& s) { std::swap(s[0], s[1]); };
   CHECK(has(message_of_steps(swap), "entry g, step 0: reads buffer"));
   CHECK(has(message_of_steps(swap), "which no step before it writes"));
-  CHECK(message_of_body([&](Step& s) {
-          swap(s.body);
-          s.trip = 3;
-          s.counter = "t";
+  CHECK(message_of_steps([&](std::vector<Step>& s) {
+          swap(s);
+          s = {{LoopStep{.trip = 3, .counter = "t", .body = s}}};
         }) == "");
 }
 
@@ -125,7 +119,7 @@ TEST_CASE("symbols of kernels are the module's, or a loop's around them") {
   Compiled c = compiled_up_to("kernels", kLoop, "cpu", {"loop_kernel"});
   REQUIRE(verify(c.schedule) == "");
   for (Step& step : c.schedule.entries[0].steps) {
-    if (step.is_loop()) step.counter = "other";
+    if (auto* loop = step.as<LoopStep>()) loop->counter = "other";
   }
   CHECK(has(verify(c.schedule), "which nothing around it defines"));
 }

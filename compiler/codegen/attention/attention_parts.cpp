@@ -5,8 +5,8 @@
 namespace oclc {
 
 AttentionParts::AttentionParts(const std::string& name, const Step& step, const Schedule& schedule, const Target& target)
-    : name_(name), schedule_(schedule), target_(target), scores_(kernel(step.body[0])), product_(kernel(step.body[2])) {
-  for (const Step& part : step.body) take(kernel(part));
+    : name_(name), schedule_(schedule), target_(target), scores_(kernel(step.body()[0])), product_(kernel(step.body()[2])) {
+  for (const Step& part : step.body()) take(kernel(part));
   name_operands(scores_, scores_.stores[0].operand);
   name_operands(product_, product_.nodes[static_cast<std::size_t>(product_.contraction->a)].operand);
   for (const SeveralKernels::Argument& b : out_.buffers) {

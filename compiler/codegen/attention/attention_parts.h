@@ -34,7 +34,7 @@ class AttentionParts {
   TemplateValues values_;
 
  private:
-  const Kernel& kernel(const Step& step) const { return schedule_.kernels[static_cast<std::size_t>(step.kernel)]; }
+  const Kernel& kernel(const Step& step) const { return schedule_.kernel(step); }
   void take(const Kernel& kernel);
   // Operands that the launch has, under the names of its arguments; the scores and their softmax are none.
   void name_operands(Kernel& kernel, int left_out);

@@ -67,16 +67,17 @@ std::vector<Candidate> legal_candidates(const Problem& problem, const Contractio
 }
 
 // Attention, loops in one kernel and chains have texts of their own for all of their kernels.
-void choose_for(const std::vector<Step>& steps, Schedule& schedule, const Target& target,
-                std::vector<RankedContraction>* ranked, bool apart = false) {
+void choose_for(std::span<const Step> steps, Schedule& schedule, const Target& target, std::vector<RankedContraction>* ranked) {
   for (const Step& step : steps) {
-    if (step.kernel >= 0) {
-      Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+    if (step.is_kernel()) {
+      Kernel& kernel = schedule.kernel(step);
       if (!kernel.contraction) continue;
       kernel.contraction->choice = choose(kernel, schedule.buffers, target);
       if (ranked) ranked->push_back({kernel.name, candidates_of(kernel, schedule.buffers, target)});
-    } else if (!step.attention && !step.loop_kernel && !step.chain) {
-      choose_for(step.body, schedule, step.places > 0 && !apart ? one_core(target) : target, ranked, step.apart);
+    } else if (const auto* loop = step.as<LoopStep>()) {
+      choose_for(loop->body, schedule, loop->slots > 0 ? one_core(target) : target, ranked);
+    } else if (step.is<ParallelLoopsStep>() || step.is<MegakernelStep>()) {
+      choose_for(step.body(), schedule, target, ranked);
     }
   }
 }

@@ -36,7 +36,7 @@ class Neighbours {
       ordered.push_back(steps[i]);
       for (const std::size_t k : facts_[i].followers) {
         ordered.push_back(steps[k]);
-        ordered.back().beside = true;
+        ordered.back().as<KernelStep>()->beside = true;
       }
     }
     steps = std::move(ordered);
@@ -54,8 +54,8 @@ class Neighbours {
 
   Facts facts_of(const Step& step) const {
     Facts facts;
-    if (step.kernel < 0) return facts;
-    const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+    if (!step.is_kernel()) return facts;
+    const Kernel& kernel = schedule_.kernel(step);
     facts.is_kernel = true;
     facts.accesses = accesses_of(kernel, schedule_.buffers);
     for (const Operand& operand : kernel.operands) {
@@ -116,8 +116,8 @@ class Neighbours {
     uses_.clear();
     std::vector<std::vector<std::size_t>> by_buffer(schedule_.buffers.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].kernel < 0) continue;
-      for (const Operand& o : schedule_.kernels[static_cast<std::size_t>(steps[i].kernel)].operands)
+      if (!steps[i].is_kernel()) continue;
+      for (const Operand& o : schedule_.kernel(steps[i]).operands)
         by_buffer[static_cast<std::size_t>(o.buffer)].push_back(i);
     }
     for (std::size_t b = 0; b < by_buffer.size(); ++b) {

@@ -17,7 +17,7 @@ constexpr std::string_view kNeighbour = "NEIGHBOUR_NAME";
 void check_independent(std::span<const Step> steps, const Schedule& schedule) {
   std::vector<std::vector<MemoryAccess>> accesses;
   for (const Step& step : steps) {
-    accesses.push_back(accesses_of(schedule.kernels[static_cast<std::size_t>(step.kernel)], schedule.buffers));
+    accesses.push_back(accesses_of(schedule.kernel(step), schedule.buffers));
     for (std::size_t i = 0; i + 1 < accesses.size(); ++i)
       OCLC_CHECK(!do_conflict(accesses[i], accesses.back()), "kernels of one launch do not need each other");
   }
@@ -33,7 +33,7 @@ HorizontallyFused generate_horizontal_fusion(const std::string& name, std::span<
   std::string text, calls, heads;
   std::int64_t groups = 0, local_floats = 0;
   for (const Step& step : steps) {
-    const Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+    const Kernel& kernel = schedule.kernel(step);
     Kernel named = kernel;
     named.name = kNeighbour;
     const GeneratedKernel g = generate(named, schedule.buffers, target);

@@ -32,8 +32,8 @@ void check_doubles(const Schedule& schedule, const Target& target) {
 }
 
 std::string first_loop(const Step& step) {
-  for (const Step& inner : step.body) {
-    if (inner.kernel < 0) return inner.counter;
+  for (const Step& inner : step.body()) {
+    if (!inner.is_kernel()) return inner.counter();
   }
   return "steps";
 }
@@ -69,28 +69,28 @@ class Launches {
   }
 
  private:
-  void steps(const std::vector<Step>& list) {
+  void steps(std::span<const Step> list) {
     for (std::size_t i = 0; i < list.size(); ++i) {
       const Step& step = list[i];
-      const std::size_t together = steps_of_launch(std::span(list).subspan(i));
+      const std::size_t together = steps_of_launch(list.subspan(i));
       if (together > 1) {
-        horizontal_fusion(std::span(list).subspan(i, together));
+        horizontal_fusion(list.subspan(i, together));
         i += together - 1;
-      } else if (step.kernel >= 0) {
-        single(step);
-      } else if (step.megakernel) {
+      } else if (const auto* launched = step.as<KernelStep>()) {
+        single(*launched);
+      } else if (step.is<MegakernelStep>()) {
         megakernel(step);
-      } else if (step.loop_kernel) {
+      } else if (step.is<LoopKernelStep>()) {
         several(generate_loop_kernel(kPlaceholder, step, schedule_, target_), "k_" + first_loop(step) + "_loop_kernel");
         all_.back().shared.assign(all_.back().kernel().arguments.size(), false);
-      } else if (step.chain) {
+      } else if (step.is<WorkGroupStep>()) {
         several(generate_work_group(kPlaceholder, step, schedule_, target_), first_of(step).name + "_chain");
         share_buffers<SeveralKernels>(all_.back());
-      } else if (step.attention) {
+      } else if (step.is<AttentionStep>()) {
         several(generate_attention(kPlaceholder, step, schedule_, target_), first_of(step).name + "_attention");
         share_buffers<SeveralKernels>(all_.back());
       } else if (step.is_loop()) {
-        steps(step.body);
+        steps(step.body());
       }
     }
   }
@@ -104,13 +104,13 @@ class Launches {
     return code;
   }
 
-  void single(const Step& step) {
+  void single(const KernelStep& step) {
     GeneratedLaunch launch;
     bool prefetches = false;
-    if (step.prefetched >= 0) {
-      const auto later = early_.try_emplace(step.prefetched, code_of(step.prefetched, 0)).first;
+    if (step.prefetch) {
+      const auto later = early_.try_emplace(step.prefetch->kernel, code_of(step.prefetch->kernel, 0)).first;
       prefetches = !later->second.packed.empty();
-      if (prefetches) launch.prefetched = step.prefetched;
+      if (prefetches) launch.prefetched = step.prefetch->kernel;
     }
     if (const auto known = early_.find(step.kernel); known != early_.end()) {
       launch.code = std::move(known->second);
@@ -135,13 +135,13 @@ class Launches {
 
   void horizontal_fusion(std::span<const Step> neighbours) {
     HorizontallyFused code = generate_horizontal_fusion(kPlaceholder, neighbours, schedule_, target_);
-    code.kernel.name = kernel(neighbours.front().kernel).name + "_beside";
+    code.kernel.name = schedule_.kernel(neighbours.front()).name + "_beside";
     all_.push_back({.code = std::move(code)});
     share_buffers<HorizontallyFused>(all_.back());
   }
 
   void megakernel(const Step& step) {
-    MegakernelCode code = generate_megakernel(kPlaceholder, step.body, schedule_, target_);
+    MegakernelCode code = generate_megakernel(kPlaceholder, step.body(), schedule_, target_);
     code.kernel.name = code.parts.front().kernels.front()->name + "_and_on";
     all_.push_back({.code = std::move(code)});
     share_buffers<MegakernelCode>(all_.back());
@@ -181,7 +181,7 @@ class Launches {
   }
 
   const Kernel& kernel(int index) const { return schedule_.kernels[static_cast<std::size_t>(index)]; }
-  const Kernel& first_of(const Step& step) const { return kernel(step.body.front().kernel); }
+  const Kernel& first_of(const Step& step) const { return schedule_.kernel(step.body().front()); }
   const Buffer& at(int operand, const Kernel& k) const {
     return schedule_.buffers[static_cast<std::size_t>(k.operands[static_cast<std::size_t>(operand)].buffer)];
   }

@@ -29,12 +29,12 @@ class LoopKernelCode {
       : name_(name), step_(step), schedule_(schedule), target_(target), cpu_(target.items_are_cores()) {}
 
   SeveralKernels run() {
-    collect(step_.body, Expr(1));
+    collect(step_.body(), Expr(1));
     if (!cpu_) {
       choose_group();
       place_in_local_memory();
     }
-    emit(step_.body, 1);
+    emit(step_.body(), 1);
     GeneratedKernel& g = out_.kernel;
     g.name = name_;
     g.groups = {Expr(1)};
@@ -47,16 +47,16 @@ class LoopKernelCode {
   }
 
  private:
-  const Kernel& kernel(const Step& step) const { return schedule_.kernels[static_cast<std::size_t>(step.kernel)]; }
+  const Kernel& kernel(const Step& step) const { return schedule_.kernel(step); }
   const Buffer& buffer(int id) const { return schedule_.buffers[static_cast<std::size_t>(id)]; }
 
   // Buffers, symbols and cost of all steps; `times` is how often they run.
-  void collect(const std::vector<Step>& list, const Expr& times) {
+  void collect(std::span<const Step> list, const Expr& times) {
     for (const Step& step : list) {
-      if (step.kernel < 0) {
-        for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
-        counters_.insert(step.counter);
-        collect(step.body, times * step.trip);
+      if (const auto* loop = step.as<LoopStep>()) {
+        for (const std::string& s : loop->trip.symbols()) symbols_.insert(s);
+        counters_.insert(loop->counter);
+        collect(loop->body, times * loop->trip);
         continue;
       }
       const Kernel& k = kernel(step);
@@ -135,10 +135,10 @@ class LoopKernelCode {
     return text;
   }
 
-  void emit(const std::vector<Step>& list, std::size_t depth) {
+  void emit(std::span<const Step> list, std::size_t depth) {
     const std::string indent(2 * depth, ' ');
     for (const Step& step : list) {
-      if (step.kernel >= 0) {
+      if (step.is_kernel()) {
         const Kernel& k = kernel(step);
         const std::string function = tile_function(k);
         std::vector<std::string> arguments;
@@ -148,9 +148,10 @@ class LoopKernelCode {
         if (!cpu_) body_ += indent + "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n";
         continue;
       }
-      const std::string trip = step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); });
-      body_ += fmt::format("{0}for (long dim_{1} = 0; dim_{1} < {2}; ++dim_{1}) {{\n", indent, step.counter, trip);
-      emit(step.body, depth + 1);
+      const LoopStep& loop = *step.as<LoopStep>();
+      const std::string trip = loop.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); });
+      body_ += fmt::format("{0}for (long dim_{1} = 0; dim_{1} < {2}; ++dim_{1}) {{\n", indent, loop.counter, trip);
+      emit(loop.body, depth + 1);
       body_ += indent + "}\n";
     }
   }

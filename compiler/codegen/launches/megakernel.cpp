@@ -91,23 +91,24 @@ class MegakernelWriter : private MegakernelArguments {
     MegakernelCode::Part part;
     part.kernels = kernels_of(schedule_, step);
     const Kernel& first = *part.kernels.front();
-    part.name = step.is_loop()   ? first.name + (step.apart ? "_loops" : "_loop")
-                : step.attention ? first.name + "_attention"
-                                 : first.name;
-    part.anchor = step.is_loop() ? "loop" : step.attention ? "attention" : name_of(first.anchor);
+    const auto* one_loop = step.as<LoopStep>();
+    const auto* loops = step.as<ParallelLoopsStep>();
+    const bool attends = step.is<AttentionStep>(), whole = one_loop && one_loop->slots > 0;
+    part.name = first.name + (loops ? "_loops" : one_loop ? "_loop" : attends ? "_attention" : "");
+    part.anchor = step.is_loop() ? "loop" : attends ? "attention" : name_of(first.anchor);
     std::vector<Claims> claims;
-    if (step.apart) {
-      for (const Step& one : step.body) claim(one, target_, part, claims);
+    if (loops) {
+      for (const Step& one : loops->body) claim(one, target_, part, claims);
     } else {
-      claim(step, step.places > 0 ? one_core(target_) : target_, part, claims);
+      claim(step, whole ? one_core(target_) : target_, part, claims);
     }
     body_ = fmt::format("  if (first <= {0} && {0} < last) {{  // {1}\n", out_.parts.size(), part.name);
-    if (step.apart)
-      whole_loops(step, claims);
-    else if (step.places > 0)
-      whole_trips(step, claims);
-    else if (step.is_loop())
-      loop(step, claims);
+    if (loops)
+      whole_loops(*loops, claims);
+    else if (whole)
+      whole_trips(*one_loop, claims);
+    else if (one_loop)
+      loop(*one_loop, claims);
     else
       body_ += fmt::format(
           "    const int tiles = (int)({0});\n"
@@ -120,23 +121,24 @@ class MegakernelWriter : private MegakernelArguments {
 
   // What runs through the kernels of a step, a loop or not.
   void claim(const Step& step, const Target& target, MegakernelCode::Part& part, std::vector<Claims>& claims) {
-    if (step.attention) {
+    if (step.is<AttentionStep>()) {
       SeveralKernels all = generate_attention(std::string(kPartName), step, schedule_, target);
       claims.push_back(claims_of(all.kernel, all.buffers, part.name, part));
       part.flops += all.flops;
       part.bytes += all.bytes;
       return;
     }
-    const Substitution first_trip = {{step.counter, Expr(0)}};
+    const auto* loop = step.as<LoopStep>();
+    const Substitution first_trip = {{step.counter(), Expr(0)}};
     for (const Kernel* kernel : kernels_of(schedule_, step)) {
       claims.push_back(claims_of(*kernel, part, target));
-      part.flops += step.is_loop() ? step.trip * kernel->flops.substitute(first_trip) : kernel->flops;
-      part.bytes += step.is_loop() ? step.trip * kernel->bytes.substitute(first_trip) : kernel->bytes;
+      part.flops += loop ? loop->trip * kernel->flops.substitute(first_trip) : kernel->flops;
+      part.bytes += loop ? loop->trip * kernel->bytes.substitute(first_trip) : kernel->bytes;
     }
   }
 
   // Counters go on from trip to trip, modulo 2^32. A group that comes when all is done leaves at once.
-  void loop(const Step& step, const std::vector<Claims>& claims) {
+  void loop(const LoopStep& step, const std::vector<Claims>& claims) {
     for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
     symbols_.erase(step.counter);
     const Claims& last = claims.back();
@@ -157,17 +159,17 @@ class MegakernelWriter : private MegakernelArguments {
   }
 
   // Groups that hold a place claim trips and do all tiles of one; none waits for another before all trips are claimed.
-  void whole_trips(const Step& step, const std::vector<Claims>& claims) {
+  void whole_trips(const LoopStep& step, const std::vector<Claims>& claims) {
     for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
     symbols_.erase(step.counter);
-    symbols_.erase(step.place);
+    symbols_.erase(step.slot);
     const Claims& first = claims.front();
     body_ += fmt::format(
         "    const int trips = (int)({0}), place = oclc_take({1} + 2, {2});\n"
         "    for (int trip = place < 0 ? trips : oclc_claim({1}, trips); trip < trips; trip = oclc_claim({1}, trips)) {{\n"
         "      const long dim_{3} = trip, dim_{4} = place;\n",
-        step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), claimed_at(first), step.places,
-        step.counter, step.place);
+        step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), claimed_at(first), step.slots,
+        step.counter, step.slot);
     for (const Claims& c : claims)
       body_ += fmt::format("      for (int tile = 0; tile < (int)({}); ++tile) {};\n", c.tiles, c.calls);
     body_ += fmt::format(
@@ -177,7 +179,7 @@ class MegakernelWriter : private MegakernelArguments {
 
   // Groups claim loops, and do all tiles of all trips of one: in every second trip from the last on, since a second-level cache
   // that is too small for all weights still holds those.
-  void whole_loops(const Step& step, const std::vector<Claims>& claims) {
+  void whole_loops(const ParallelLoopsStep& step, const std::vector<Claims>& claims) {
     for (const std::string& s : step.trip.symbols()) symbols_.insert(s);
     const std::string claimed = claimed_at(claims.front()), done = done_at(claims.front());
     body_ += fmt::format(
@@ -186,7 +188,7 @@ class MegakernelWriter : private MegakernelArguments {
         step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), claimed, step.body.size());
     auto next = claims.begin();
     for (std::size_t i = 0; i < step.body.size(); ++i) {
-      const Step& one = step.body[i];
+      const LoopStep& one = *step.body[i].as<LoopStep>();
       symbols_.erase(one.counter);
       body_ +=
           fmt::format("      for (long dim_{0} = loop == {1} ? 0 : trips; dim_{0} < trips; ++dim_{0}) {{\n", one.counter, i);

@@ -21,10 +21,10 @@ std::string c_index(const Expr& e) {
 class ChainCode {
  public:
   ChainCode(const std::string& name, const Step& step, const Schedule& schedule, const Target& target)
-      : name_(name), step_(step), schedule_(schedule), target_(target), items_(chain_items(target)) {}
+      : name_(name), step_(*step.as<WorkGroupStep>()), schedule_(schedule), target_(target), items_(chain_items(target)) {}
 
   SeveralKernels run() {
-    for (const Step& step : step_.body) add(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
+    for (const Step& step : step_.body) add(schedule_.kernel(step));
     symbols_.erase(step_.counter);
     GeneratedKernel& g = out_.kernel;
     g.name = name_;
@@ -84,7 +84,7 @@ class ChainCode {
   }
 
   const std::string name_;
-  const Step& step_;
+  const WorkGroupStep& step_;
   const Schedule& schedule_;
   const Target& target_;
   const int items_;

@@ -29,11 +29,9 @@ void ModuleLowering::lower_bind_dims(const Node& node, std::vector<Step>& steps)
   const Storage read = captured(node.inputs[0]);
   for (std::size_t i = 0; i < body.inputs().size(); ++i) storage_[body.inputs()[i].get()] = captured(node.inputs[i + 1]);
   complete_concats(steps);
-  Step step;
-  step.reading = static_cast<int>(schedule_.readings.size());
+  steps.push_back({ReadingStep{static_cast<int>(schedule_.readings.size())}});
   schedule_.readings.push_back(
       {read.buffer, read.offset, node.get<std::vector<Expr>>("dims"), node.get<std::vector<Expr>>("upper"), {node.source}});
-  steps.push_back(std::move(step));
   std::vector<Storage> targets;
   for (const auto& output : node.outputs) {
     assign_storage(output.get());
@@ -61,10 +59,8 @@ void ModuleLowering::lower_host(const Node& node, std::vector<Step>& steps) {
     call.outputs.push_back({storage.buffer, storage.offset, output->type.shape});
   }
   if (report_) report_->push_back({node.source, std::string(node.op->name), "host", {}});
-  Step step;
-  step.host = static_cast<int>(schedule_.hosts.size());
+  steps.push_back({HostStep{static_cast<int>(schedule_.hosts.size())}});
   schedule_.hosts.push_back(std::move(call));
-  steps.push_back(std::move(step));
 }
 
 void ModuleLowering::lower_loop(const Node& node, std::vector<Step>& steps) {
@@ -104,15 +100,11 @@ void ModuleLowering::lower_loop(const Node& node, std::vector<Step>& steps) {
     piece.strides.erase(piece.strides.begin());
     targets.push_back(piece);
   }
-  Step loop;
-  loop.trip = trip;
-  loop.counter = counter_name;
+  LoopStep loop{.trip = trip, .counter = counter_name};
   if (conditional) {
     loop.condition = counter_name + "_goes_on";
-    Step reading;
-    reading.reading = static_cast<int>(schedule_.readings.size());
+    loop.body.push_back({ReadingStep{static_cast<int>(schedule_.readings.size())}});
     schedule_.readings.push_back({begins[0].buffer, begins[0].offset, {Expr::symbol(loop.condition, 0, 1)}, {Expr(1)}, {}});
-    loop.body.push_back(std::move(reading));
   }
   lower_graph(body, targets, loop.body);
   if (conditional) {
@@ -121,7 +113,7 @@ void ModuleLowering::lower_loop(const Node& node, std::vector<Step>& steps) {
       copy_to(body.outputs()[i].second, begins[i], loop.body);
     }
   }
-  steps.push_back(std::move(loop));
+  steps.push_back({std::move(loop)});
 }
 
 }  // namespace oclc

@@ -108,10 +108,8 @@ LoweringInputs ModuleLowering::lowering_inputs() {
 
 void ModuleLowering::emit(Kernel kernel, std::vector<Step>& steps) {
   if (std::any_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent == Expr(0); })) return;
-  Step step;
-  step.kernel = static_cast<int>(schedule_.kernels.size());
+  steps.push_back({KernelStep{static_cast<int>(schedule_.kernels.size())}});
   schedule_.kernels.push_back(std::move(kernel));
-  steps.push_back(std::move(step));
 }
 
 bool ModuleLowering::emit_blas(const Kernel& kernel, std::vector<Step>& steps) {
@@ -125,10 +123,8 @@ bool ModuleLowering::emit_blas(const Kernel& kernel, std::vector<Step>& steps) {
     if (report_ && !report_->empty()) report_->back().fate += "; not by the library: " + why_not;
     return false;
   }
-  Step step;
-  step.gemm = static_cast<int>(schedule_.gemms.size());
+  steps.push_back({GemmStep{static_cast<int>(schedule_.gemms.size())}});
   schedule_.gemms.push_back(std::move(blas->gemm));
-  steps.push_back(std::move(step));
   if (blas->epilogue) emit(std::move(*blas->epilogue), steps);
   return true;
 }

@@ -18,17 +18,17 @@ class Walk {
  public:
   explicit Walk(const Schedule& schedule) : schedule_(schedule) {}
 
-  void steps(const std::vector<Step>& list) {
+  void steps(std::span<const Step> list) {
     for (const Step& step : list) {
       each_whole_read(step, [&](int buffer) { read({buffer, Expr(0), Expr(kUnbounded), nullptr}); });
-      if (step.kernel >= 0) reads_in(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
+      if (step.is_kernel()) reads_in(schedule_.kernel(step));
       if (!step.is_loop()) {
         note_writes(step);
         continue;
       }
       // What a trip writes, the next one may read.
-      note_all_writes(step.body);
-      steps(step.body);
+      note_all_writes(step.body());
+      steps(step.body());
     }
   }
 
@@ -40,13 +40,13 @@ class Walk {
 
   template <class Visit>
   void each_whole_read(const Step& step, const Visit& visit) const {
-    if (step.gemm >= 0) {
-      const Gemm& g = schedule_.gemms[static_cast<std::size_t>(step.gemm)];
+    if (const auto* product = step.as<GemmStep>()) {
+      const Gemm& g = schedule_.gemms[static_cast<std::size_t>(product->gemm)];
       visit(g.a), visit(g.b);
-    } else if (step.reading >= 0) {
-      visit(schedule_.readings[static_cast<std::size_t>(step.reading)].buffer);
-    } else if (step.host >= 0) {
-      for (const HostOperand& o : schedule_.hosts[static_cast<std::size_t>(step.host)].inputs) visit(o.buffer);
+    } else if (const auto* sizes = step.as<ReadingStep>()) {
+      visit(schedule_.readings[static_cast<std::size_t>(sizes->reading)].buffer);
+    } else if (const auto* call = step.as<HostStep>()) {
+      for (const HostOperand& o : schedule_.hosts[static_cast<std::size_t>(call->host)].inputs) visit(o.buffer);
     }
   }
 
@@ -55,18 +55,18 @@ class Walk {
   }
 
   void note_writes(const Step& step) {
-    if (step.kernel >= 0) {
-      const auto writes = writes_of(schedule_.kernels[static_cast<std::size_t>(step.kernel)]);
+    if (step.is_kernel()) {
+      const auto writes = writes_of(schedule_.kernel(step));
       for (const auto& [range, store] : writes) written_.push_back(range);
-    } else if (step.gemm >= 0) {
-      write_whole(schedule_.gemms[static_cast<std::size_t>(step.gemm)].c);
-    } else if (step.host >= 0) {
-      for (const HostOperand& o : schedule_.hosts[static_cast<std::size_t>(step.host)].outputs) write_whole(o.buffer);
+    } else if (const auto* product = step.as<GemmStep>()) {
+      write_whole(schedule_.gemms[static_cast<std::size_t>(product->gemm)].c);
+    } else if (const auto* call = step.as<HostStep>()) {
+      for (const HostOperand& o : schedule_.hosts[static_cast<std::size_t>(call->host)].outputs) write_whole(o.buffer);
     }
   }
 
-  void note_all_writes(const std::vector<Step>& list) {
-    for (const Step& step : list) step.is_loop() ? note_all_writes(step.body) : note_writes(step);
+  void note_all_writes(std::span<const Step> list) {
+    for (const Step& step : list) step.is_loop() ? note_all_writes(step.body()) : note_writes(step);
   }
 
   // New values of states that the kernel stores, and by which of its stores.

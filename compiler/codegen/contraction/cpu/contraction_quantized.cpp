@@ -63,8 +63,8 @@ std::vector<Quantizable> candidates(const Schedule& schedule, const EntrySchedul
   std::int64_t bytes = 0;
   std::set<int> kernels;
   for (const Step& step : entry.steps) {
-    if (step.kernel < 0 || !kernels.insert(step.kernel).second) continue;
-    const auto index = static_cast<std::size_t>(step.kernel);
+    if (!step.is_kernel() || !kernels.insert(step.kernel()).second) continue;
+    const auto index = static_cast<std::size_t>(step.kernel());
     if (!schedule.kernels[index].contraction || schedule.kernels[index].contraction->integers) continue;
     const auto view = ContractionView::of(schedule.kernels[index]);
     const auto where = view ? constant_b_layout(*view, schedule.buffers) : std::nullopt;

@@ -56,11 +56,11 @@ Kernel filter_kernel(const ContractionView& view, const WinogradTiles& tiles, st
 }
 
 // True if the trips of `loop` change what `weight` reads, or might.
-bool changes_weights(const Schedule& schedule, const Step& loop, const Operand& from, const ScalarNode& weight) {
+bool changes_weights(const Schedule& schedule, const LoopStep& loop, const Operand& from, const ScalarNode& weight) {
   if (weight.index.uses(loop.counter)) return true;
   return std::any_of(loop.body.begin(), loop.body.end(), [&](const Step& step) {
-    if (step.kernel < 0) return true;
-    const Kernel& kernel = schedule.kernels[static_cast<std::size_t>(step.kernel)];
+    if (!step.is_kernel()) return true;
+    const Kernel& kernel = schedule.kernel(step);
     return std::any_of(kernel.operands.begin(), kernel.operands.end(),
                        [&](const Operand& o) { return o.written && o.buffer == from.buffer; });
   });
@@ -68,7 +68,7 @@ bool changes_weights(const Schedule& schedule, const Step& loop, const Operand& 
 
 // The number of the kernel that transforms the filters of kernel `index`; nothing if they are constants or have no use. `loop`:
 // the loop that the kernel is in, before which its filters are transformed; null outside of loops.
-std::optional<int> add_filter_kernel(Schedule& schedule, std::size_t index, const Step* loop, const Target& target) {
+std::optional<int> add_filter_kernel(Schedule& schedule, std::size_t index, const LoopStep* loop, const Target& target) {
   if (!schedule.kernels[index].contraction || filters_of(schedule.kernels[index]) >= 0) return std::nullopt;
   const Kernel product = schedule.kernels[index];
   const StrategyId asked = product.contraction->asked;
@@ -109,18 +109,15 @@ void transform_filters(Schedule& schedule, const ScheduleContext& context) {
   const Target& target = context.target;
   for (EntrySchedule& entry : schedule.entries) {
     std::vector<Step> all;
-    const auto transform = [&](const Step& step, const Step* loop) {
-      if (step.kernel < 0) return;
-      if (const auto filter = add_filter_kernel(schedule, static_cast<std::size_t>(step.kernel), loop, target)) {
-        Step before;
-        before.kernel = *filter;
-        all.push_back(std::move(before));
-      }
+    const auto transform = [&](const Step& step, const LoopStep* loop) {
+      if (!step.is_kernel()) return;
+      if (const auto filter = add_filter_kernel(schedule, static_cast<std::size_t>(step.kernel()), loop, target))
+        all.push_back({KernelStep{*filter}});
     };
     for (Step& step : entry.steps) {
       transform(step, nullptr);
-      if (step.is_loop()) {
-        for (const Step& inner : step.body) transform(inner, &step);
+      if (const auto* loop = step.as<LoopStep>()) {
+        for (const Step& inner : loop->body) transform(inner, loop);
       }
       all.push_back(std::move(step));
     }

@@ -28,12 +28,8 @@ class Packer {
   void run(std::vector<Step>& steps) {
     std::vector<Step> all;
     for (Step& step : steps) {
-      if (step.kernel >= 0) {
-        for (const int kernel : pack(static_cast<std::size_t>(step.kernel))) {
-          Step before;
-          before.kernel = kernel;
-          all.push_back(std::move(before));
-        }
+      if (step.is_kernel()) {
+        for (const int kernel : pack(static_cast<std::size_t>(step.kernel()))) all.push_back({KernelStep{kernel}});
       }
       all.push_back(std::move(step));
     }
