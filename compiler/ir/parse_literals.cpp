@@ -163,7 +163,8 @@ void Literals::set(HostTensor& tensor, std::int64_t i, std::string_view text) {
     case DType::f8e4m3fnuz:
     case DType::f8e5m2:
     case DType::f8e5m2fnuz:
-    case DType::f4e2m1: {
+    case DType::f4e2m1:
+    case DType::f8e8m0: {
       const auto v = read_number<float>(text);
       return v ? tensor.set(i, static_cast<double>(*v)) : bad();
     }

@@ -20,14 +20,15 @@ struct DTypeRow {
   bool is_float, is_integer, is_signed;
 };
 
-constexpr std::array<DTypeRow, 21> kDTypes = {
+constexpr std::array<DTypeRow, 24> kDTypes = {
     {{"f32", 4, true, false, true},         {"f64", 8, true, false, true},      {"f16", 2, true, false, true},
      {"bf16", 2, true, false, true},        {"i8", 1, false, true, true},       {"i16", 2, false, true, true},
      {"i32", 4, false, true, true},         {"i64", 8, false, true, true},      {"u8", 1, false, true, false},
      {"u16", 2, false, true, false},        {"u32", 4, false, true, false},     {"u64", 8, false, true, false},
      {"bool", 1, false, false, false},      {"string", 4, false, false, false}, {"f8e4m3fn", 1, false, false, true},
      {"f8e4m3fnuz", 1, false, false, true}, {"f8e5m2", 1, false, false, true},  {"f8e5m2fnuz", 1, false, false, true},
-     {"f4e2m1", 1, false, false, true},     {"i4", 1, false, false, true},      {"u4", 1, false, false, false}}};
+     {"f4e2m1", 1, false, false, true},     {"i4", 1, false, false, true},      {"u4", 1, false, false, false},
+     {"f8e8m0", 1, false, false, true},     {"i2", 1, false, false, true},      {"u2", 1, false, false, false}}};
 
 const DTypeRow& row(DType dtype) { return kDTypes.at(static_cast<std::size_t>(dtype)); }
 
@@ -60,6 +61,9 @@ bool is_integer(DType dtype) { return row(dtype).is_integer; }
 bool is_signed(DType dtype) { return row(dtype).is_signed; }
 bool is_narrow(DType dtype) { return package::is_narrow(static_cast<plan::DType>(dtype)); }
 bool is_narrow_float(DType dtype) { return package::is_narrow_float(static_cast<plan::DType>(dtype)); }
+int width_bits(DType dtype) {
+  return is_narrow(dtype) ? package::narrow_width(static_cast<plan::DType>(dtype)) : static_cast<int>(8 * size_bytes(dtype));
+}
 double largest_narrow(DType dtype) { return static_cast<double>(package::largest_narrow(static_cast<plan::DType>(dtype))); }
 
 std::optional<DType> dtype_of(std::string_view name) {
@@ -193,6 +197,10 @@ void HostTensor::set_int(std::int64_t i, std::int64_t value) {
       return store(p, static_cast<std::int8_t>(((value & 15) ^ 8) - 8));
     case DType::u4:
       return store(p, static_cast<std::uint8_t>(value & 15));
+    case DType::i2:
+      return store(p, static_cast<std::int8_t>(((value & 3) ^ 2) - 2));
+    case DType::u2:
+      return store(p, static_cast<std::uint8_t>(value & 3));
     default:
       return set(i, static_cast<double>(value));
   }

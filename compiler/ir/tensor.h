@@ -35,17 +35,21 @@ enum class DType : std::uint8_t {
   f8e5m2fnuz,
   f4e2m1,
   i4,
-  u4
+  u4,
+  f8e8m0,
+  i2,
+  u2
 };
 
-std::string_view name_of(DType dtype);  // "f32", ..., "bool", "string", "f8e4m3fn", ..., "u4"
+std::string_view name_of(DType dtype);  // "f32", ..., "bool", "string", "f8e4m3fn", ..., "u2"
 std::optional<DType> dtype_of(std::string_view name);
 std::size_t size_bytes(DType dtype);  // bool: 1, string: 4, see strings.h
 bool is_float(DType dtype);           // not narrow
 bool is_integer(DType dtype);         // signed or unsigned; not bool, not string, not narrow
-// Floats of 8 and 4 bits, integers of 4: casts compute with them and others move them, nothing else.
+// Floats of 8 and 4 bits, integers of 4 and 2: casts compute with them and others move them, nothing else.
 bool is_narrow(DType dtype);
 bool is_narrow_float(DType dtype);
+int width_bits(DType dtype);         // of an element outside of memory: of a narrow one 8, 4 or 2
 double largest_narrow(DType dtype);  // the largest finite number of a narrow float
 bool is_signed(DType dtype);         // floats and signed integers
 

@@ -105,6 +105,7 @@ bool can_vectorize(const Kernel& kernel, const std::string& axis, int aligned, s
     for (const Expr& e : node.guard) {
       if (index_varies(e, axis, dependencies) && !alike(e, axis, aligned)) return false;
     }
+    if (node.kind == Kind::bits) return false;
     if (node.kind != Kind::cast) continue;
     const ScalarNode& from = kernel.nodes[static_cast<std::size_t>(node.args[0])];
     if (!has_lanes(from.dtype) && !is_loaded(from)) return false;

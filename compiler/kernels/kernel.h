@@ -47,6 +47,7 @@ struct ScalarNode {
     load,      // operand[index] if guard else number
     apply,     // op(args)
     cast,      // args[0] converted to dtype
+    bits,      // the bits of args[0], an element of type bits_from, read as one of type bits_to
     select,    // args[0] if guard else number: what lies outside a padded or concatenated piece
     choose,    // args[0] if guard else args[1]
     reduced    // result of stage `stage`
@@ -59,6 +60,7 @@ struct ScalarNode {
   int operand = -1;
   const ScalarOp* op = nullptr;
   std::string_view op_name;
+  DType bits_from = DType::f32, bits_to = DType::f32;
   std::vector<NodeId> args;
   int stage = -1;
 };

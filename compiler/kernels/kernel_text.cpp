@@ -34,6 +34,8 @@ std::string node_text(const Kernel& kernel, const ScalarNode& n) {
       return fmt::format("{}({})", n.op_name, fmt::join(args, ", "));
     case ScalarNode::Kind::cast:
       return fmt::format("cast({})", args[0]);
+    case ScalarNode::Kind::bits:
+      return fmt::format("bits({}, {} as {})", args[0], name_of(n.bits_from), name_of(n.bits_to));
     case ScalarNode::Kind::select:
       return fmt::format("{} if {} else {}", args[0], guard_text(n.guard), n.number);
     case ScalarNode::Kind::choose:

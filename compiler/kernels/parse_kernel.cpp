@@ -117,8 +117,9 @@ class KernelParser : private ScheduleLines {
     kernel_.operands.push_back(std::move(o));
   }
 
-  DType dtype() {
-    const std::string name = in_.word("an element type");
+  DType dtype() { return dtype_named(in_.word("an element type")); }
+
+  DType dtype_named(std::string_view name) {
     const auto known = dtype_of(name);
     if (!known) in_.fail("an element type", quotes(name));
     return *known;
@@ -232,6 +233,16 @@ class KernelParser : private ScheduleLines {
       in_.fail("' if ' or the end of the line", quotes(rest));
   }
 
+  void bits(std::string_view inside, ScalarNode& n) {
+    const std::size_t comma = inside.find(", "), as = inside.find(" as ");
+    if (comma == std::string_view::npos || as == std::string_view::npos || as < comma)
+      in_.fail("'%NODE, TYPE as TYPE'", quotes(inside));
+    n.kind = ScalarNode::Kind::bits;
+    n.args = {node_named(inside.substr(0, comma))};
+    n.bits_from = dtype_named(inside.substr(comma + 2, as - comma - 2));
+    n.bits_to = dtype_named(inside.substr(as + 4));
+  }
+
   void apply(std::string_view text, std::size_t open, ScalarNode& n) {
     if (!text.ends_with(')')) in_.fail("')'", quotes(text));
     const std::string_view name = text.substr(0, open);
@@ -241,6 +252,7 @@ class KernelParser : private ScheduleLines {
       n.index = expression(inside);
       return;
     }
+    if (name == "bits") return bits(inside, n);
     n.kind = name == "cast" ? ScalarNode::Kind::cast : ScalarNode::Kind::apply;
     while (!inside.empty()) {
       const std::size_t end = std::min(inside.find(','), inside.size());

@@ -1,6 +1,11 @@
 // Conversion of element types, as C does it; bool is x != 0. What is too large for a narrow float is infinite, or NaN where it
 // has no infinity.
+#include <fmt/format.h>
+
+#include <cstring>
+
 #include "compiler/ops/builder.h"
+#include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
@@ -76,6 +81,32 @@ std::vector<Value*> gradient(Builder& b, const Node& node, std::span<Value* cons
 
 Cost cost_of_cast(const Node& node) { return {node.output(0)->type.elements()}; }
 
+std::vector<TensorType> infer_bits(const Node& node) {
+  const TensorType& x = type_of_input(node, 0);
+  const DType dtype = node.get<DType>("dtype");
+  if (x.dtype == DType::string || dtype == DType::string || width_bits(x.dtype) != width_bits(dtype))
+    reject("element types of one width", fmt::format("{} and {}", x.text(), name_of(dtype)));
+  return {{dtype, x.shape}};
+}
+
+std::vector<HostTensor> eval_bits(const Node& node, std::span<const HostTensor> inputs, const SymbolValues&) {
+  const HostTensor& x = inputs[0];
+  HostTensor result(node.get<DType>("dtype"), x.shape());
+  const bool parts = width_bits(x.dtype()) < 8, truth = result.dtype() == DType::boolean;
+  if (!parts && !truth) {
+    std::memcpy(result.mutable_data(), x.data(), x.bytes());
+    return {std::move(result)};
+  }
+  for (std::int64_t i = 0; i < x.elements(); ++i) {
+    const int byte = std::to_integer<int>(x.data()[i]);
+    if (is_narrow_float(result.dtype()))
+      result.mutable_data()[i] = static_cast<std::byte>(byte & ((1 << width_bits(x.dtype())) - 1));
+    else
+      result.set_int(i, byte);  // which keeps the low bits
+  }
+  return {std::move(result)};
+}
+
 constexpr OpDef kCastOps[] = {
     {.name = "cast",
      .kind = OpKind::elementwise,
@@ -87,6 +118,15 @@ constexpr OpDef kCastOps[] = {
      .content = content,
      .cost = cost_of_cast,
      .gradient = gradient},
+    {.name = "bitcast",
+     .kind = OpKind::elementwise,
+     .formula = "the bits of a read as dtype, which is as wide",
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .infer = infer_bits,
+     .eval = eval_bits,
+     .cost = cost_of_cast,
+     .gradient = no_gradient},
 };
 
 }  // namespace

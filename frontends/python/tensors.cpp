@@ -31,6 +31,7 @@ nb::dlpack::dtype array_type(oclc_dtype dtype) {
     case OCLC_I32:
     case OCLC_I64:
     case OCLC_I4:
+    case OCLC_I2:
       return dlpack_type(Code::Int, bits);
     case OCLC_BOOL:
       return dlpack_type(Code::Bool, bits);

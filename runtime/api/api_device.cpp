@@ -31,17 +31,17 @@ const char* oclc_status_name(oclc_status status) {
 const char* oclc_version(void) { return OCLC_VERSION; }
 
 size_t oclc_dtype_bytes(oclc_dtype dtype) {
-  if (static_cast<unsigned>(dtype) > OCLC_U4) return 0;
+  if (static_cast<unsigned>(dtype) > OCLC_U2) return 0;
   if (dtype == OCLC_STRING) return sizeof(const char*);
   return oclc::package::dtype_bytes(static_cast<oclc::plan::DType>(dtype));
 }
 
 const char* oclc_dtype_name(oclc_dtype dtype) {
   static constexpr const char* kNames[] = {
-      "float32",      "float64",        "float16",    "bfloat16",       "int8",       "int16", "int32",
-      "int64",        "uint8",          "uint16",     "uint32",         "uint64",     "bool",  "string",
-      "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float4e2m1", "int4",  "uint4"};
-  return static_cast<unsigned>(dtype) > OCLC_U4 ? "unknown" : kNames[dtype];
+      "float32",    "float64",        "float16",    "bfloat16", "int8",  "int16",      "int32",        "int64",
+      "uint8",      "uint16",         "uint32",     "uint64",   "bool",  "string",     "float8e4m3fn", "float8e4m3fnuz",
+      "float8e5m2", "float8e5m2fnuz", "float4e2m1", "int4",     "uint4", "float8e8m0", "int2",         "uint2"};
+  return static_cast<unsigned>(dtype) > OCLC_U2 ? "unknown" : kNames[dtype];
 }
 
 oclc_status oclc_device_count(uint32_t* count, oclc_error* error) {

@@ -1,5 +1,6 @@
 #include "runtime/package/narrow.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -28,10 +29,32 @@ std::uint32_t nearest(const NarrowFloat& f, std::uint32_t bits) {
   return (rounded >> dropped) - (static_cast<std::uint32_t>(127 - f.bias) << f.mantissa_bits);
 }
 
+// f8e8m0: an exponent alone.
+constexpr int kPowerBias = 127, kPowerNaN = 255;
+
+std::uint8_t power_bits(float value) {
+  const std::uint32_t size = std::bit_cast<std::uint32_t>(value) & 0x7fffffffu, exponent = size >> 23;
+  if (exponent == 255) return kPowerNaN;
+  // The smallest one lies among the floats that are not normal.
+  const std::uint32_t fraction = (size & 0x7fffffu) > (exponent == 0 ? 0x400000u : 0u) ? 1 : 0;
+  return static_cast<std::uint8_t>(std::min(exponent + fraction, std::uint32_t{kPowerNaN - 1}));
+}
+
+// An integer of 4 or 2 bits by its low bits.
+int low_bits(DType dtype, int whole) {
+  const int width = narrow_width(dtype), low = whole & ((1 << width) - 1), sign = 1 << (width - 1);
+  return dtype == DType::u4 || dtype == DType::u2 ? low : (low ^ sign) - sign;
+}
+
 }  // namespace
 
-bool is_narrow(DType dtype) { return dtype >= DType::f8e4m3fn && dtype <= DType::u4; }
-bool is_narrow_float(DType dtype) { return dtype >= DType::f8e4m3fn && dtype <= DType::f4e2m1; }
+bool is_narrow(DType dtype) { return dtype >= DType::f8e4m3fn && dtype <= DType::u2; }
+bool is_narrow_float(DType dtype) { return (dtype >= DType::f8e4m3fn && dtype <= DType::f4e2m1) || dtype == DType::f8e8m0; }
+
+int narrow_width(DType dtype) {
+  if (dtype == DType::i2 || dtype == DType::u2) return 2;
+  return dtype == DType::f4e2m1 || dtype == DType::i4 || dtype == DType::u4 ? 4 : 8;
+}
 
 const NarrowFloat& narrow_float(DType dtype) {
   switch (dtype) {
@@ -49,8 +72,8 @@ const NarrowFloat& narrow_float(DType dtype) {
 }
 
 float narrow_value(DType dtype, std::uint8_t bits) {
-  if (dtype == DType::u4) return static_cast<float>(bits & 15);
-  if (dtype == DType::i4) return static_cast<float>(static_cast<int>((bits & 15) ^ 8) - 8);
+  if (!is_narrow_float(dtype)) return static_cast<float>(low_bits(dtype, bits));
+  if (dtype == DType::f8e8m0) return bits == kPowerNaN ? std::nanf("") : std::ldexp(1.0f, bits - kPowerBias);
   const NarrowFloat& f = narrow_float(dtype);
   const std::uint32_t sign = (bits >> f.sign_shift) & 1u, code = bits & ((1u << f.sign_shift) - 1);
   if (f.one_zero && sign && code == 0) return std::nanf("");
@@ -63,8 +86,9 @@ float narrow_value(DType dtype, std::uint8_t bits) {
 std::uint8_t narrow_bits(DType dtype, float value) {
   if (!is_narrow_float(dtype)) {
     const int whole = std::isfinite(value) && std::fabs(value) < 0x1p30f ? static_cast<int>(value) : 0;
-    return static_cast<std::uint8_t>(dtype == DType::u4 ? whole & 15 : ((whole & 15) ^ 8) - 8);
+    return static_cast<std::uint8_t>(low_bits(dtype, whole));
   }
+  if (dtype == DType::f8e8m0) return power_bits(value);
   const NarrowFloat& f = narrow_float(dtype);
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t size = bits & 0x7fffffffu;
@@ -75,6 +99,9 @@ std::uint8_t narrow_bits(DType dtype, float value) {
   return static_cast<std::uint8_t>(code | (signless ? 0 : bits >> 31 << f.sign_shift));
 }
 
-float largest_narrow(DType dtype) { return magnitude(narrow_float(dtype), narrow_float(dtype).largest); }
+float largest_narrow(DType dtype) {
+  if (dtype == DType::f8e8m0) return std::ldexp(1.0f, kPowerNaN - 1 - kPowerBias);
+  return magnitude(narrow_float(dtype), narrow_float(dtype).largest);
+}
 
 }  // namespace oclc::package

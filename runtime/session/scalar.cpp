@@ -80,6 +80,9 @@ void put_scalar(std::byte* to, oclc_dtype dtype, double value) {
     case OCLC_F4E2M1:
     case OCLC_I4:
     case OCLC_U4:
+    case OCLC_F8E8M0:
+    case OCLC_I2:
+    case OCLC_U2:
       return store(to, package::narrow_bits(static_cast<plan::DType>(dtype), static_cast<float>(value)));
   }
 }
@@ -114,6 +117,9 @@ double get_scalar(const std::byte* from, oclc_dtype dtype) {
     case OCLC_F4E2M1:
     case OCLC_I4:
     case OCLC_U4:
+    case OCLC_F8E8M0:
+    case OCLC_I2:
+    case OCLC_U2:
       return static_cast<double>(package::narrow_value(static_cast<plan::DType>(dtype), std::to_integer<std::uint8_t>(*from)));
     default:
       return load<std::uint8_t>(from);

@@ -1,4 +1,4 @@
-// Narrow numbers that only conversions compute with: floats of 8 and 4 bits, integers of 4 and 12. A float has a sign, an
+// Narrow numbers that only conversions compute with: floats of 8 and 4 bits, integers of 2, 4 and 12. A float has a sign, an
 // exponent with a bias and a mantissa of `m` bits; its code is its bits without the sign. Codes above `largest` are NaN, or the one behind
 // it is infinity. With `one_zero` the code of -0 is NaN, and there is no other.
 //
@@ -56,6 +56,20 @@ uchar oclc_to_f4e2m1(float x) { return (uchar)oclc_to_narrow(x, 1, 1, 3, 0x7, 0x
 // The low 4 bits, two's complement.
 char oclc_to_i4(int x) { return (char)(((x & 15) ^ 8) - 8); }
 uchar oclc_to_u4(int x) { return (uchar)(x & 15); }
+
+//@provides oclc_from_f8e8m0 oclc_to_f8e8m0
+// An exponent alone: of the number without its sign, the next power of two that is not below it.
+float oclc_from_f8e8m0(uchar b) { return b == 255 ? NAN : as_float(b == 0 ? 0x400000u : (uint)b << 23); }
+uchar oclc_to_f8e8m0(float x) {
+  const uint size = as_uint(x) & 0x7fffffffu, exponent = size >> 23;
+  const uint up = (size & 0x7fffffu) > (exponent == 0 ? 0x400000u : 0u);
+  return (uchar)(exponent == 255 ? 255u : min(exponent + up, 254u));
+}
+
+//@provides oclc_to_i2 oclc_to_u2
+// The low 2 bits, two's complement.
+char oclc_to_i2(int x) { return (char)(((x & 3) ^ 2) - 2); }
+uchar oclc_to_u2(int x) { return (uchar)(x & 3); }
 
 //@provides oclc_dot_twelve
 // The sum of eight integers of 12 bits, two's complement, the first in the lowest bits, times the elements of x and y.

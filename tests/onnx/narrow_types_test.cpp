@@ -1,84 +1,10 @@
-// Floats of 8 and 4 bits and integers of 4 in models, from the specification's text: its tables of conversions, packed data,
-// quantisation by blocks, and what only moves them. Reference and device must give the same bytes.
-#include <doctest/doctest.h>
+// Floats of 8 and 4 bits and integers of 4 and 2 in models, from the specification's text: its tables of conversions, packed
+// data, quantisation by blocks, and what only moves them. Reference and device must give the same bytes.
+#include "tests/onnx/narrow_types.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "compiler/ops/reference/evaluate.h"
-#include "tests/errors/import_error.h"
-#include "tests/support/run_plan.h"
 
 namespace oclc::narrow_types_test {
-
-using oclc_onnx::TensorProto;
-using test::Writer;
-using Dims = std::vector<std::int64_t>;
-
-constexpr int kE4M3FN = 17, kE4M3FNUZ = 18, kE5M2 = 19, kE5M2FNUZ = 20, kUint4 = 21, kInt4 = 22, kE2M1 = 23;
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-
-struct Type {
-  int number;
-  DType dtype;
-  int codes;
-};
-constexpr Type kTypes[] = {{kE4M3FN, DType::f8e4m3fn, 256}, {kE4M3FNUZ, DType::f8e4m3fnuz, 256},
-                           {kE5M2, DType::f8e5m2, 256},     {kE5M2FNUZ, DType::f8e5m2fnuz, 256},
-                           {kUint4, DType::u4, 16},         {kInt4, DType::i4, 16},
-                           {kE2M1, DType::f4e2m1, 16}};
-
-HostTensor every_code(const Type& type) {
-  HostTensor t(type.dtype, {type.codes});
-  for (int i = 0; i < type.codes; ++i) t.mutable_data()[i] = static_cast<std::byte>(type.dtype == DType::i4 ? i - 8 : i);
-  return t;
-}
-
-HostTensor list(DType dtype, const std::vector<double>& values, Dims shape = {}) {
-  HostTensor t(dtype, shape.empty() ? Dims{static_cast<std::int64_t>(values.size())} : std::move(shape));
-  for (std::int64_t i = 0; i < t.elements(); ++i) t.set(i, values[static_cast<std::size_t>(i) % values.size()]);
-  return t;
-}
-
-// The first result of the reference; that of the device has the same bytes, NaN aside.
-HostTensor run(const Writer& w, const std::vector<HostTensor>& inputs) {
-  const std::shared_ptr<Module> module = w.import();
-  REQUIRE(verify(*module->entries[0]) == "");
-  const HostTensor wanted = evaluate(*module->entries[0], inputs).at(0);
-  for (const bool fused : {true, false}) {
-    CompileOptions options = test::default_options();
-    options.disabled.push_back("fold_constants");
-    if (!fused) options.disabled.push_back("fuse");
-    test::PlanRunner runner(w.import(), options);
-    const HostTensor found = runner.run(inputs).at(0);
-    REQUIRE(found.type() == wanted.type());
-    for (std::int64_t i = 0; i < wanted.elements(); ++i) {
-      CAPTURE(i);
-      const double a = found.at(i), b = wanted.at(i);
-      CHECK(((a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b))));
-    }
-  }
-  return wanted;
-}
-
-void is(const HostTensor& found, const std::vector<double>& wanted) {
-  REQUIRE(found.elements() == static_cast<std::int64_t>(wanted.size()));
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    CAPTURE(i);
-    const double a = found.at(static_cast<std::int64_t>(i));
-    CHECK(((a == wanted[i] && std::signbit(a) == std::signbit(wanted[i])) || (std::isnan(a) && std::isnan(wanted[i]))));
-  }
-}
-
-Writer cast_model(int from, int to, std::int64_t count, bool saturates = true) {
-  Writer w(23);
-  w.input("x", {count}, from).output("y");
-  auto& node = w.node("Cast", {"x"}, {"y"}, "n");
-  test::set_int(node, "to", to);
-  if (!saturates) test::set_int(node, "saturate", 0);
-  return w;
-}
 
 TEST_CASE("Cast to 8-bit floats: the table of special values") {
   const std::vector<double> given{0, -0.0, kNaN, kInf, -kInf, 1e6, -1e6, 464, 465, 248, 61439, 61440, 1, -1.5};
@@ -119,7 +45,7 @@ TEST_CASE("Cast rounds to the nearest of a type's numbers, also below the normal
   for (std::int64_t i = 0; i < x.elements(); ++i)
     x.set(i, std::sin(static_cast<double>(i) * 0.7) * std::exp2(static_cast<double>(i % 41) - 24));
   for (const Type& type : kTypes) {
-    if (type.dtype == DType::i4 || type.dtype == DType::u4) continue;
+    if (!is_narrow_float(type.dtype)) continue;
     Writer w(23);
     w.input("x", {3, 1, 701}).output("y");
     test::set_int(w.node("Cast", {"x"}, {"y"}), "to", type.number);

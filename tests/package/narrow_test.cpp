@@ -1,8 +1,9 @@
-// Floats of 8 and 4 bits, integers of 4: every code, and the nearest of all codes for many numbers.
+// Floats of 8 and 4 bits, integers of 4 and 2: every code, and the nearest of all codes for many numbers.
 #include "runtime/package/narrow.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -91,6 +92,36 @@ TEST_CASE("floats of one byte: the nearest of all, ties to the even code") {
     CHECK((narrow_bits(dtype, edge) == top) == (top % 2 == 0 || dtype == DType::f4e2m1));
     CHECK((narrow_bits(dtype, std::nextafter(edge, INFINITY)) == top) == (dtype == DType::f4e2m1));
   }
+}
+
+TEST_CASE("powers of two are rounded up, up to the largest, and have no infinity") {
+  constexpr DType kPower = DType::f8e8m0;
+  for (int code = 0; code < 255; ++code) {
+    const float value = narrow_value(kPower, static_cast<std::uint8_t>(code));
+    CHECK(value == std::ldexp(1.0f, code - 127));
+    CHECK(narrow_bits(kPower, value) == code);
+    CHECK(narrow_bits(kPower, -value) == code);
+    CHECK(narrow_bits(kPower, std::nextafter(value, INFINITY)) == std::min(code + 1, 254));
+  }
+  CHECK(std::isnan(narrow_value(kPower, 255)));
+  CHECK(narrow_bits(kPower, 0.0f) == 0);
+  CHECK(narrow_bits(kPower, std::nextafter(0.0f, 1.0f)) == 0);
+  CHECK(narrow_bits(kPower, INFINITY) == 255);
+  CHECK(narrow_bits(kPower, std::nanf("")) == 255);
+  CHECK(largest_narrow(kPower) == 0x1p127f);
+}
+
+TEST_CASE("integers of 2 bits keep the low bits of a number without its fraction") {
+  for (int i = -9; i <= 9; ++i) {
+    const int low = i & 3;
+    CHECK(narrow_value(DType::u2, narrow_bits(DType::u2, static_cast<float>(i))) == static_cast<float>(low));
+    CHECK(narrow_value(DType::i2, narrow_bits(DType::i2, static_cast<float>(i))) ==
+          static_cast<float>(low < 2 ? low : low - 4));
+  }
+  CHECK(narrow_bits(DType::i2, -1.75f) == 0xff);
+  CHECK(narrow_width(DType::i2) == 2);
+  CHECK(narrow_width(DType::f4e2m1) == 4);
+  CHECK(narrow_width(DType::f8e8m0) == 8);
 }
 
 TEST_CASE("integers of 4 bits keep the low bits of a number without its fraction") {

@@ -159,9 +159,10 @@ kernel void wild(global int* y, long y0) { y[y0 + get_global_id(0)] = 77; }
 TEST_CASE("strings have the size of a pointer and a name") {
   CHECK(oclc_dtype_bytes(OCLC_STRING) == sizeof(const char*));
   CHECK(std::string(oclc_dtype_name(OCLC_STRING)) == "string");
-  CHECK(oclc_dtype_bytes(static_cast<oclc_dtype>(OCLC_U4 + 1)) == 0);
+  CHECK(oclc_dtype_bytes(static_cast<oclc_dtype>(OCLC_U2 + 1)) == 0);
   CHECK(oclc_dtype_bytes(OCLC_U4) == 1);
   CHECK(std::string(oclc_dtype_name(OCLC_U4)) == "uint4");
+  CHECK(std::string(oclc_dtype_name(OCLC_U2)) == "uint2");
   const rt::Plan plan = load(string_plan());
   CHECK(plan.inputs(0)[0].dtype == OCLC_STRING);
   CHECK(plan.entry_info(0).launch_count == 0);

@@ -83,6 +83,9 @@ double Tensor::at(std::uint64_t i) const {
     case OCLC_F4E2M1:
     case OCLC_I4:
     case OCLC_U4:
+    case OCLC_F8E8M0:
+    case OCLC_I2:
+    case OCLC_U2:
       return static_cast<double>(package::narrow_value(static_cast<plan::DType>(dtype), load<std::uint8_t>(data, i)));
     default:
       return load<std::uint8_t>(data, i);

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "runtime/package/narrow.h"
+
 namespace oclc::io {
 namespace {
 
@@ -106,6 +108,12 @@ std::optional<oclc_dtype> dtype_of(std::uint64_t onnx) {
       return OCLC_I4;
     case 23:
       return OCLC_F4E2M1;
+    case 24:
+      return OCLC_F8E8M0;
+    case 25:
+      return OCLC_U2;
+    case 26:
+      return OCLC_I2;
     default:
       return std::nullopt;
   }
@@ -213,12 +221,14 @@ void store(std::vector<std::byte>& data, const std::vector<From>& values) {
   }
 }
 
-// The first `count` halves of the bytes, low ones first; integers with their sign.
-std::vector<std::byte> unpacked(const std::vector<std::byte>& packed, std::uint64_t count, bool sign) {
+// The first `count` numbers of `width` bits in the bytes, low ones first; integers with their sign.
+std::vector<std::byte> unpacked(const std::vector<std::byte>& packed, std::uint64_t count, unsigned width, bool sign) {
+  const std::uint64_t each = 8 / width;
+  const int mask = (1 << width) - 1, top = 1 << (width - 1);
   std::vector<std::byte> data(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    const int half = std::to_integer<int>(packed[i / 2]) >> (i % 2 * 4) & 15;
-    data[i] = static_cast<std::byte>(sign ? (half ^ 8) - 8 : half);
+    const int part = std::to_integer<int>(packed[i / each]) >> (i % each * width) & mask;
+    data[i] = static_cast<std::byte>(sign ? (part ^ top) - top : part);
   }
   return data;
 }
@@ -264,9 +274,9 @@ Tensor parse_tensor_proto(const std::string& bytes, const std::string& where) {
         store<std::uint64_t>(tensor.data, f.integers);
     }
   }
-  if ((tensor.dtype == OCLC_I4 || tensor.dtype == OCLC_U4 || tensor.dtype == OCLC_F4E2M1) &&
-      tensor.data.size() == (size + 1) / 2)
-    tensor.data = unpacked(tensor.data, size, tensor.dtype == OCLC_I4);
+  const auto width = static_cast<unsigned>(package::narrow_width(static_cast<plan::DType>(tensor.dtype)));
+  if (width < 8 && tensor.data.size() == (size * width + 7) / 8)
+    tensor.data = unpacked(tensor.data, size, width, tensor.dtype == OCLC_I4 || tensor.dtype == OCLC_I2);
   if (tensor.data.size() != size)
     fail("its shape needs " + std::to_string(size) + " bytes, found " + std::to_string(tensor.data.size()));
   if (tensor.dtype == OCLC_BOOL)

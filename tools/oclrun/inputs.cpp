@@ -70,13 +70,18 @@ void put(io::Tensor& tensor, std::uint64_t i, double value) {
     case OCLC_F4E2M1:
     case OCLC_I4:
     case OCLC_U4:
+    case OCLC_F8E8M0:
+    case OCLC_I2:
+    case OCLC_U2:
       return store(tensor.data, i, package::narrow_bits(static_cast<plan::DType>(tensor.dtype), static_cast<float>(value)));
     default:
       return store(tensor.data, i, static_cast<std::uint8_t>(value));
   }
 }
 
-bool is_float(oclc_dtype dtype) { return dtype <= OCLC_BF16 || (dtype >= OCLC_F8E4M3FN && dtype <= OCLC_F4E2M1); }
+bool is_float(oclc_dtype dtype) {
+  return dtype <= OCLC_BF16 || (dtype >= OCLC_F8E4M3FN && dtype <= OCLC_F4E2M1) || dtype == OCLC_F8E8M0;
+}
 
 oclc_dtype dtype_by_name(const std::string& name, const std::string& where) {
   for (int d = OCLC_F32; d <= OCLC_BOOL; ++d)

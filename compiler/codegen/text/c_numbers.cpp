@@ -17,6 +17,7 @@ std::string_view c_type(DType dtype) {
       return "double";
     case DType::i8:
     case DType::i4:
+    case DType::i2:
       return "char";
     case DType::i16:
       return "short";
@@ -33,6 +34,8 @@ std::string_view c_type(DType dtype) {
     case DType::f8e5m2fnuz:
     case DType::f4e2m1:
     case DType::u4:
+    case DType::f8e8m0:
+    case DType::u2:
       return "uchar";
     case DType::u32:
       return "uint";

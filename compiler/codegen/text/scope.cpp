@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "compiler/codegen/text/bits.h"
 #include "compiler/codegen/text/half.h"
 #include "compiler/support/error.h"
 
@@ -304,6 +305,8 @@ std::string Emitter::compute(NodeId id, std::size_t scope) {
       if (node.dtype == DType::boolean) return declare(id, scope, fmt::format("({} != 0)", x));
       return declare(id, scope, fmt::format("({})({})", c_type(node.dtype), x));
     }
+    case Kind::bits:
+      return declare(id, scope, bits_text(node.bits_from, node.bits_to, value(node.args[0])));
     case Kind::select:
       return declare(id, scope,
                      fmt::format("({}) ? {} : {}", condition(node.guard), argument(node.args[0], vector),

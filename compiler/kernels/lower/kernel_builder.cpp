@@ -143,6 +143,21 @@ NodeId KernelBuilder::convert(NodeId x, DType dtype) {
   return cast(add(std::move(rounded)), dtype);
 }
 
+NodeId KernelBuilder::bits(NodeId x, DType from, DType to) {
+  ScalarNode node;
+  node.kind = ScalarNode::Kind::bits;
+  node.dtype = computed_as(to);
+  node.bits_from = from;
+  node.bits_to = to;
+  node.args = {x};
+  return add(std::move(node));
+}
+
+NodeId KernelBuilder::converted(const Node& node, NodeId x) {
+  const DType to = node.output()->type.dtype;
+  return node.op->name == "cast" ? convert(x, to) : bits(x, node.inputs[0]->type.dtype, to);
+}
+
 NodeId KernelBuilder::reduced(int stage, DType dtype) {
   ScalarNode node;
   node.kind = ScalarNode::Kind::reduced;
@@ -233,7 +248,7 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
   if (node.op->kind == OpKind::elementwise) {
     std::vector<NodeId> args;
     for (const Value* input : node.inputs) args.push_back(element(input, broadcast_coords(coords, input->type.shape), guard));
-    if (node.op->name == "cast") return convert(args[0], value->type.dtype);
+    if (!node.op->scalar) return converted(node, args[0]);
     const NodeId result = apply(node.op->name, std::move(args));
     kernel.nodes[static_cast<std::size_t>(result)].dtype = computed_as(value->type.dtype);
     return result;

@@ -129,8 +129,8 @@ void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const 
                                            : b.element(input, broadcast_coords(coords, input->type.shape), guard));
     }
     NodeId result = -1;
-    if (node.op->name == "cast") {
-      result = b.convert(args[0], node.output()->type.dtype);
+    if (!node.op->scalar) {
+      result = b.converted(node, args[0]);
     } else {
       result = b.apply(node.op->name, std::move(args));
       b.kernel.nodes[static_cast<std::size_t>(result)].dtype = computed_as(node.output()->type.dtype);

@@ -81,6 +81,9 @@ class KernelBuilder {
   NodeId cast(NodeId x, DType dtype);
   // The operator cast: a 16-bit float is rounded here, wherever it is used.
   NodeId convert(NodeId x, DType dtype);
+  NodeId bits(NodeId x, DType from, DType to);
+  // The result of an elementwise operator without a scalar form, a cast or a bitcast, of x.
+  NodeId converted(const Node& node, NodeId x);
   NodeId reduced(int stage, DType dtype);
   // `x` where `guard` holds, else `fill`; folds into the load if `x` is one.
   NodeId guarded(NodeId x, const std::vector<Expr>& outer, const std::vector<Expr>& guard, double fill);

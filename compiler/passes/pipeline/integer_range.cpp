@@ -85,6 +85,10 @@ std::optional<IntegerRange> range_of_type(DType dtype) {
       return IntegerRange{0, 15};
     case DType::i4:
       return IntegerRange{-8, 7};
+    case DType::u2:
+      return IntegerRange{0, 3};
+    case DType::i2:
+      return IntegerRange{-2, 1};
     case DType::u8:
       return IntegerRange{0, 255};
     case DType::i8:

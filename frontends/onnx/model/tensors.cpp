@@ -48,9 +48,11 @@ constexpr ElementType kElementTypes[] = {
     {21, "UINT4", DType::u4, Typed::int32_data},
     {22, "INT4", DType::i4, Typed::int32_data},
     {23, "FLOAT4E2M1", DType::f4e2m1, Typed::int32_data},
-    {24, "FLOAT8E8M0", {}},
-    {25, "UINT2", {}},
-    {26, "INT2", {}},
+    {24, "FLOAT8E8M0", DType::f8e8m0, Typed::int32_data},
+    {25, "UINT2", DType::u2, Typed::int32_data},
+    {26, "INT2", DType::i2, Typed::int32_data},
+    {27, "FLOAT6E2M3", {}},
+    {28, "FLOAT6E3M2", {}},
 };
 
 const ElementType* find_type(std::int32_t number) {
@@ -130,6 +132,9 @@ void check_narrow(const TensorProto& tensor, DType dtype, const std::string& whe
     case DType::f4e2m1:
     case DType::i4:
     case DType::u4:
+    case DType::f8e8m0:
+    case DType::i2:
+    case DType::u2:
       lo = 0, hi = 255;
       break;
     case DType::u16:
@@ -154,15 +159,19 @@ void check_texts(const TensorProto& tensor, const std::string& where) {
   }
 }
 
-// Two elements in a byte of the file, the first one in its low half.
-bool is_packed(DType dtype) { return dtype == DType::f4e2m1 || dtype == DType::i4 || dtype == DType::u4; }
+// Two or four elements in a byte of the file, the first one in its low bits.
+bool is_packed(DType dtype) { return width_bits(dtype) < 8; }
+
+std::int64_t packed_bytes(DType dtype, std::int64_t elements) { return (elements * width_bits(dtype) + 7) / 8; }
 
 HostTensor unpacked(DType dtype, const std::vector<std::int64_t>& shape, const std::byte* packed) {
   HostTensor out(dtype, shape);
+  const int width = width_bits(dtype), each = 8 / width, top = 1 << (width - 1);
+  const bool sign = dtype == DType::i4 || dtype == DType::i2;
   for (std::int64_t i = 0; i < out.elements(); ++i) {
-    const auto half = std::to_integer<int>(packed[i / 2]) >> (i % 2 * 4) & 15;
+    const int part = std::to_integer<int>(packed[i / each]) >> (i % each * width) & ((1 << width) - 1);
     // The bits of a float; an integer's value, with its sign.
-    out.mutable_data()[i] = static_cast<std::byte>(dtype == DType::i4 ? (half ^ 8) - 8 : half);
+    out.mutable_data()[i] = static_cast<std::byte>(sign ? (part ^ top) - top : part);
   }
   return out;
 }
@@ -185,12 +194,13 @@ std::int32_t onnx_type(DType dtype) {
 
 std::string raw_data(const HostTensor& tensor) {
   if (!is_packed(tensor.dtype())) return std::string(reinterpret_cast<const char*>(tensor.data()), tensor.bytes());
-  std::string pairs(static_cast<std::size_t>(tensor.elements() + 1) / 2, '\0');
+  const int width = width_bits(tensor.dtype()), each = 8 / width;
+  std::string packed(static_cast<std::size_t>(packed_bytes(tensor.dtype(), tensor.elements())), '\0');
   for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-    char& pair = pairs[static_cast<std::size_t>(i) / 2];
-    pair = static_cast<char>(pair | (std::to_integer<int>(tensor.data()[i]) & 15) << (i % 2 * 4));
+    char& byte = packed[static_cast<std::size_t>(i / each)];
+    byte = static_cast<char>(byte | (std::to_integer<int>(tensor.data()[i]) & ((1 << width) - 1)) << (i % each * width));
   }
-  return pairs;
+  return packed;
 }
 
 DType element_type(std::int32_t onnx_type, const std::string& where) {
@@ -210,7 +220,7 @@ void check_tensor(const TensorProto& tensor, const std::string& where, const Imp
   const DType dtype = element_type(tensor.data_type(), where);
   const ElementType& type = *find_type(tensor.data_type());
   if (tensor.has_segment()) fail(fmt::format("{} in one piece", where), "a segment of it", {}, ExitCode::unsupported);
-  const std::int64_t values = is_packed(dtype) ? (elements + 1) / 2 : elements;
+  const std::int64_t values = is_packed(dtype) ? packed_bytes(dtype, elements) : elements;
   const std::int64_t bytes = values * static_cast<std::int64_t>(size_bytes(dtype));
   int typed = 0;
   for (const TypedField& field : typed_fields(tensor)) {

@@ -42,8 +42,8 @@ struct Scope {
 
 void check_value_type(const ValueInfoProto& value, std::string_view role, bool type_needed) {
   const std::string where = fmt::format("{} '{}'", role, printable(value.name()));
-  const auto refuse = [&](std::string_view kind) {
-    fail(where + " as a tensor of numbers", std::string(kind), {}, ExitCode::unsupported);
+  const auto refuse = [&](std::string_view kind, std::string advice = {}) {
+    fail(where + " as a tensor of numbers", std::string(kind), std::move(advice), ExitCode::unsupported);
   };
   const TypeProto* type = &value.type();
   if (type->has_optional_type()) type = &type->optional_type().elem_type();
@@ -55,7 +55,7 @@ void check_value_type(const ValueInfoProto& value, std::string_view role, bool t
       refuse("a sequence of sequences");
       break;
     case TypeProto::kMapType:
-      refuse("a map");
+      refuse("a map", "DictVectorizer and CastMap make a vector of it: make it before the model, which then takes the vector");
       break;
     case TypeProto::kOptionalType:
       refuse("an optional in a sequence or an optional");

@@ -230,18 +230,21 @@ CacheLengths cache_lengths(OpContext& c, const Expr& batch, const Expr& steps) {
   return {c.b.max(c.b.sub(after, size_value(c, steps)), c.b.scalar(DType::i64, 0)), after};
 }
 
-// past[B, N, P, H] with fresh[B, N, S, H] behind what each batch had.
-Value* grown_cache(OpContext& c, Value* past, Value* fresh, const CacheLengths& n) {
+// past[B, N, P, H] with fresh[B, N, S, H] behind what each batch had. P may be room for more than all: the result is as long as
+// the longest sequence, `total`, but never shorter than the past.
+Value* grown_cache(OpContext& c, Value* past, Value* fresh, const CacheLengths& n, const Expr& total) {
   if (!past) return fresh;
-  const Expr steps = fresh->type.shape[2], had = past->type.shape[2], keys = had + steps;
+  const Expr steps = fresh->type.shape[2], had = past->type.shape[2], more = max(Expr(0), total - had), keys = had + more;
   std::vector<Expr> none(4, Expr(0)), behind = none;
-  behind[2] = steps;
+  behind[2] = more;
   Value* wide = c.b.pad(past, none, behind);
   Value* at = c.b.sub(c.b.iota({Expr(1), Expr(1), keys, Expr(1)}, 2, DType::i64), n.before);
   Value* zero = c.b.scalar(DType::i64, 0);
   Value* inside = c.b.call("and", {c.b.call("greater_equal", {at, zero}), c.b.call("less", {at, size_value(c, steps)})});
   Value* from = c.b.expand(c.b.where(inside, at, zero), wide->type.shape);
-  return c.b.where(inside, c.b.gather_elements(fresh, from, 2), wide);
+  // Room behind the last step is zero.
+  Value* kept = c.b.where(c.b.call("less", {at, zero}), wide, c.b.scalar(wide->type.dtype, 0));
+  return c.b.where(inside, c.b.gather_elements(fresh, from, 2), kept);
 }
 
 void check_group_query(OpContext& c) {
@@ -279,8 +282,9 @@ Outputs group_query_attention(OpContext& c) {
     q = rotated(c, q, cosine, sine, 2 * half.value(), interleaved);
     k = rotated(c, k, cosine, sine, 2 * half.value(), interleaved);
   }
-  k = grown_cache(c, c.optional_input(3), k, n);
-  v = grown_cache(c, c.optional_input(4), v, n);
+  const Expr total = c.sizes(6, "the length of the longest sequence").at(0);
+  k = grown_cache(c, c.optional_input(3), k, n, total);
+  v = grown_cache(c, c.optional_input(4), v, n, total);
   const Expr keys = k->type.shape[2];
   Scores s;
   s.scale = c.real("scale", 0.0);

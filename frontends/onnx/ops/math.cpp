@@ -63,13 +63,38 @@ Value* cut_off(OpContext& c, Value* x) {
   return c.b.where(larger, c.b.cast(smaller, DType::bf16), near);
 }
 
+// The exponent of x as f8e8m0. Floats of single precision hold it in eight of their bits, with the same bias.
+Value* as_power_of_two(OpContext& c, Value* x, bool saturates, const std::string& round_mode) {
+  if (round_mode != "up" && round_mode != "down" && round_mode != "nearest")
+    c.fail("round_mode up, down or nearest", printable(round_mode));
+  constexpr double kInfinity = 0x7f800000, kFraction = 0x7fffff, kLargest = 254, kNaN = 255;
+  const auto number = [&](double v) { return c.b.scalar(DType::u32, v); };
+  const auto is = [&](const char* op, Value* a, double v) { return c.b.call(op, {a, number(v)}); };
+  x = x->type.dtype == DType::f32 ? x : c.b.cast(x, DType::f32);
+  Value* size = is("bit_and", c.b.call("bitcast", {x}, {{"dtype", DType::u32}}), 0x7fffffff);
+  Value *exponent = is("shift_right", size, 23), *fraction = is("bit_and", size, kFraction);
+  // Below the normal numbers there is one power more, in the middle between none and the next.
+  const double half = 0x400000, low = 0x600000;
+  Value* least = round_mode == "up"        ? c.b.where(is("equal", exponent, 0), number(half + 1), number(1))
+                 : round_mode == "nearest" ? c.b.where(is("equal", exponent, 0), number(low), number(half))
+                                           : number(kFraction + 1);
+  Value* up = c.b.cast(c.b.call("greater_equal", {fraction, least}), DType::u32);
+  Value* code = c.b.add(exponent, up);
+  if (saturates) code = c.b.min(code, number(kLargest));
+  Value* none = is("greater", size, kInfinity);
+  if (!saturates) none = c.b.call("or", {c.b.call("or", {none, is("equal", size, kInfinity)}), is("less", size, half)});
+  code = c.b.where(none, number(kNaN), code);
+  return c.b.call("bitcast", {c.b.cast(code, DType::u8)}, {{"dtype", DType::f8e8m0}});
+}
+
 Value* cast_to(OpContext& c, DType dtype) {
   Value* x = c.input(0);
   const bool saturates = c.flag("saturate", true);
-  c.ignore({"round_mode"});  // of a type that is not read
+  const std::string round_mode = c.text("round_mode", "up");
   const DType from = x->type.dtype;
+  if (dtype == DType::f8e8m0 && from != dtype && from != DType::string) return as_power_of_two(c, x, saturates, round_mode);
   if (is_narrow_float(dtype) && from != DType::string) return as_narrow_float(c, x, dtype, saturates);
-  // To integers of 4 bits real numbers are rounded.
+  // To integers of 4 and 2 bits real numbers are rounded.
   if (is_narrow(dtype) && (is_float(from) || is_narrow_float(from)))
     return c.b.cast(c.b.unary("round", is_float(from) ? x : c.b.cast(x, DType::f32)), dtype);
   const bool cuts = dtype == DType::bf16 && c.opset() < 19 && (from == DType::f32 || from == DType::f64);
@@ -79,6 +104,15 @@ Value* cast_to(OpContext& c, DType dtype) {
 Outputs cast(OpContext& c) { return {cast_to(c, c.dtype("to"))}; }
 
 Outputs cast_like(OpContext& c) { return {cast_to(c, c.input(1)->type.dtype)}; }
+
+Outputs bit_cast(OpContext& c) {
+  const DType from = c.input(0)->type.dtype, to = c.dtype("to");
+  if (to == DType::string) c.fail("a type of numbers", "STRING");
+  if (width_bits(from) != width_bits(to))
+    c.fail("element types of one width",
+           fmt::format("{} of {} bits and {} of {}", name_of(from), width_bits(from), name_of(to), width_bits(to)));
+  return {from == to ? c.input(0) : c.b.call("bitcast", {c.input(0)}, {{"dtype", to}})};
+}
 
 Outputs clip_attributes(OpContext& c) {
   Value* x = c.input(0);
@@ -155,6 +189,7 @@ constexpr OpRow kMathRows[] = {
     {"Mod", 10, 2, 2, modulo},
     {"Pow", 7, 2, 2, power},
     {"Where", 9, 3, 3, where},
+    {"BitCast", 26, 1, 1, bit_cast},
     {"Cast", 6, 1, 1, cast},
     {"CastLike", 15, 2, 2, cast_like},
     {"Clip", 1, 1, 1, clip_attributes},
@@ -173,6 +208,9 @@ Value* as_narrow_float(OpContext& c, Value* x, DType dtype, bool saturates) {
     const double largest = largest_narrow(dtype);
     x = c.b.min(c.b.max(x, c.b.scalar(real, -largest)), c.b.scalar(real, largest));
   }
+  // What NaN becomes is open before opset 24; from there on it is the zero with a sign.
+  if (dtype == DType::f4e2m1 && c.opset() >= 24 && is_float(x->type.dtype))
+    x = c.b.where(c.b.unary("is_nan", x), c.b.scalar(x->type.dtype, -0.0), x);
   return c.b.cast(x, dtype);
 }
 

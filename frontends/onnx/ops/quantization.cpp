@@ -29,8 +29,12 @@ Range range_of(OpContext& c, DType dtype) {
       return {0, 15};
     case DType::i4:
       return {-8, 7};
+    case DType::u2:
+      return {0, 3};
+    case DType::i2:
+      return {-2, 1};
     default:
-      c.unsupported("a quantised type of integers of 4, 8 or 16 bits", std::string(name_of(dtype)));
+      c.unsupported("a quantised type of integers of 2, 4, 8 or 16 bits", std::string(name_of(dtype)));
   }
 }
 
@@ -103,7 +107,9 @@ Outputs quantize(OpContext& c) {
   const bool saturates = c.flag("saturate", true);
   Value* scale = spread(c, c.input(1), x, axis, block);
   if (zero) zero = spread(c, zero, x, axis, block);
-  x = c.b.cast(x, dtype_attribute(c, "precision", scale->type.dtype));
+  // A scale that is a power of two, of a type that nothing is computed in, divides in the type of what it scales.
+  const DType own = is_float(scale->type.dtype) ? scale->type.dtype : is_float(x->type.dtype) ? x->type.dtype : DType::f32;
+  x = c.b.cast(x, dtype_attribute(c, "precision", own));
   if (!is_narrow_float(dtype)) return {quantized(c, x, scale, zero, dtype)};
   Value* y = c.b.div(x, c.b.cast(scale, x->type.dtype));
   if (zero) y = c.b.add(y, c.b.cast(zero, y->type.dtype));
@@ -143,7 +149,7 @@ Outputs dequantize(OpContext& c) {
   const auto numbers = [&](Value* v) { return apart ? by_blocks(c, v, whole, at, block) : spread(c, v, x, axis, block); };
   scale = numbers(scale);
   if (zero) zero = numbers(zero);
-  const DType real = dtype_attribute(c, "output_dtype", scale->type.dtype);
+  const DType real = dtype_attribute(c, "output_dtype", is_float(scale->type.dtype) ? scale->type.dtype : DType::f32);
   Value* y = nullptr;
   if (is_narrow_float(x->type.dtype)) {
     y = c.b.cast(x, real);

@@ -15,10 +15,13 @@ _ML_NAMES = {
     "float4e2m1": "float4_e2m1fn",
     "int4": "int4",
     "uint4": "uint4",
+    "float8e8m0": "float8_e8m0fnu",
+    "int2": "int2",
+    "uint2": "uint2",
 }
 
-# Plans hold them in bytes as numbers, ml_dtypes as their lowest four bits alone.
-_NIBBLES = {"int4": "int8", "uint4": "uint8"}
+# Plans hold them in bytes as numbers, ml_dtypes as their lowest bits alone.
+_PARTS_OF_BYTES = {"int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}
 
 _NUMPY_NAMES = {
     "float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
@@ -31,7 +34,7 @@ def numpy_dtype(name: str) -> Any:
         return np.dtype(name)
     if name == "string":
         return np.dtype(object)
-    return np.dtype("uint16" if name == "bfloat16" else "int8" if name == "int4" else "uint8")
+    return np.dtype("uint16" if name == "bfloat16" else "int8" if name in ("int4", "int2") else "uint8")
 
 
 def to_plan(value: Any, name: str) -> Any:
@@ -39,7 +42,7 @@ def to_plan(value: Any, name: str) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.isbuiltin == 1 or value.dtype.name != _ML_NAMES.get(name):
             return value
-        return value.astype(_NIBBLES[name]) if name in _NIBBLES else value.view(numpy_dtype(name))
+        return value.astype(_PARTS_OF_BYTES[name]) if name in _PARTS_OF_BYTES else value.view(numpy_dtype(name))
     if hasattr(value, "__dlpack__") or isinstance(value, (memoryview, bytearray)) or name == "string":
         return value
     if isinstance(value, (bool, int, float, list, tuple, np.generic)):
@@ -56,4 +59,4 @@ def from_plan(array: Any, name: str) -> Any:
     except ImportError:
         return array
     dtype = getattr(ml_dtypes, _ML_NAMES[name])
-    return array.astype(dtype) if name in _NIBBLES else array.view(dtype)
+    return array.astype(dtype) if name in _PARTS_OF_BYTES else array.view(dtype)

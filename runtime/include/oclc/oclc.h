@@ -113,14 +113,18 @@ typedef enum oclc_dtype {
   OCLC_U64 = 11,
   OCLC_BOOL = 12,   /* one byte, 0 or 1 */
   OCLC_STRING = 13, /* const char*, UTF-8 that ends with a NUL; see oclc_tensor */
-  /* One byte an element: the bits of a float of 8 or, in the low half, of 4 bits; the value of an integer of 4 bits. */
+  /* One byte an element: the bits of a float of 8 or, in the low half, of 4 bits; the value of an integer of 4 or 2
+   * bits. */
   OCLC_F8E4M3FN = 14,
   OCLC_F8E4M3FNUZ = 15,
   OCLC_F8E5M2 = 16,
   OCLC_F8E5M2FNUZ = 17,
   OCLC_F4E2M1 = 18,
   OCLC_I4 = 19,
-  OCLC_U4 = 20
+  OCLC_U4 = 20,
+  OCLC_F8E8M0 = 21,
+  OCLC_I2 = 22,
+  OCLC_U2 = 23
 } oclc_dtype;
 
 /* Bytes of one element in host memory; 0 if `dtype` is unknown. */

@@ -160,6 +160,9 @@ std::string number_text(DType dtype, const std::byte* element) {
     case DType::f4e2m1:
     case DType::i4:
     case DType::u4:
+    case DType::f8e8m0:
+    case DType::i2:
+    case DType::u2:
       return shortest(narrow_value(dtype, load<std::uint8_t>(element)));
     case DType::string_:
       break;
@@ -217,6 +220,9 @@ bool parse_number(DType dtype, std::string_view text, std::byte* element) {
     case DType::f4e2m1:
     case DType::i4:
     case DType::u4:
+    case DType::f8e8m0:
+    case DType::i2:
+    case DType::u2:
       if (!parse_real(text, single)) return false;
       store(element, narrow_bits(dtype, single));
       return true;
