@@ -10,8 +10,8 @@
 namespace oclc {
 namespace {
 
-constexpr std::array<std::string_view, 7> kAnchorNames = {"pointwise",      "reduce",         "row", "contraction", "scan",
-                                                          "winograd_input", "winograd_output"};
+constexpr std::array<std::string_view, 8> kAnchorNames = {"pointwise",      "reduce",          "row", "contraction", "scan",
+                                                          "winograd_input", "winograd_output", "code"};
 constexpr std::array<std::string_view, 8> kCombineNames = {"sum",          "product",     "max",          "min",
                                                            "argmax_first", "argmax_last", "argmin_first", "argmin_last"};
 
@@ -43,6 +43,8 @@ std::string node_text(const Kernel& kernel, const ScalarNode& n) {
       return fmt::format("{} if {} else {}", args[0], guard_text(n.guard), args[1]);
     case ScalarNode::Kind::reduced:
       return fmt::format("stage {}", n.stage);
+    case ScalarNode::Kind::given:
+      return "given";
   }
   return {};
 }
@@ -78,6 +80,10 @@ std::vector<std::string> Kernel::model_symbols() const {
     collect(store.index);
     for (const Expr& e : store.guard) collect(e);
   }
+  if (code) {
+    for (const Expr& e : code->space.extents) collect(e);
+    for (const auto& [name, dim] : code->space.dims) collect(dim);
+  }
   for (const auto* list : {&axes, &reduction}) {
     for (const Axis& axis : *list) all.erase(axis.name);
   }
@@ -102,6 +108,7 @@ std::string Kernel::text() const {
     out += fmt::format("  {}[{}] = %{}{}\n", operands[static_cast<std::size_t>(s.operand)].name, s.index.text(), s.value,
                        s.guard.empty() ? "" : " if " + guard_text(s.guard));
   }
+  if (code) out += fmt::format("  code over {}\n", text_of(code->space.extents));
   if (contraction)
     out += fmt::format("  {}{}: %{} x %{}\n", name_of(contraction->asked), contraction->integers ? " of integers" : "",
                        contraction->a, contraction->b);

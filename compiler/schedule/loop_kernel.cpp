@@ -45,6 +45,7 @@ class Chooser {
     if (step.gemm >= 0 || step.reading >= 0 || step.host >= 0 || step.loop_kernel) return std::nullopt;
     if (step.kernel < 0) return time(step.body);
     const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(step.kernel)];
+    if (kernel.code) return std::nullopt;
     const auto known = [](const Axis& a) { return a.extent.is_constant(); };
     if (!std::all_of(kernel.axes.begin(), kernel.axes.end(), known) ||
         !std::all_of(kernel.reduction.begin(), kernel.reduction.end(), known))

@@ -68,6 +68,12 @@ bool is_short(const Schedule& schedule, const Kernel& kernel, const Target& targ
          typical(kernel.bytes) < target.bytes_per_second * seconds && typical(kernel.flops) < target.flops * seconds;
 }
 
+// A user's body whose groups are as it says.
+bool has_own_groups(const Schedule& schedule, const Step& step) {
+  const std::optional<Code>& code = schedule.kernels[static_cast<std::size_t>(step.kernel)].code;
+  return code && !code->body->group.empty();
+}
+
 void gather(const Schedule& schedule, std::vector<Step>& list, const Target& target) {
   std::vector<Step> all;
   for (std::size_t i = 0; i < list.size();) {
@@ -129,7 +135,7 @@ bool megakernel_loop(const Schedule& schedule, const Step& step) {
     return std::all_of(step.body.begin(), step.body.end(), [&](const Step& loop) { return megakernel_loop(schedule, loop); });
   if (!step.is_loop() || !step.condition.empty() || step.body.empty()) return false;
   return std::all_of(step.body.begin(), step.body.end(), [&](const Step& inner) {
-    if (inner.kernel < 0) return false;
+    if (inner.kernel < 0 || has_own_groups(schedule, inner)) return false;
     const std::vector<Axis>& axes = schedule.kernels[static_cast<std::size_t>(inner.kernel)].axes;
     return std::none_of(axes.begin(), axes.end(), [&](const Axis& a) {
       const auto symbols = a.extent.symbols();
@@ -159,6 +165,7 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
   const auto enough = [&](std::size_t n) { return groups && n < kFewestMegakernelParts ? std::min<std::size_t>(n, 1) : n; };
   std::int64_t kernels = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].kernel >= 0 && has_own_groups(schedule, list[i])) return i > 0 ? enough(i) : 1;
     const bool loop = able && megakernel_loop(schedule, list[i]), attention = able && list[i].attention;
     if (list[i].kernel < 0 && !loop && !attention) return enough(i);
     std::set<int> inside;
