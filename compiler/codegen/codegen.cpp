@@ -5,6 +5,7 @@
 #include "compiler/codegen/loops/group_reduction.h"
 #include "compiler/codegen/loops/loop_nest.h"
 #include "compiler/codegen/loops/window_planes.h"
+#include "compiler/codegen/user_kernel.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -15,6 +16,7 @@ GeneratedKernel generate(const Kernel& kernel, const std::vector<Buffer>& buffer
     const Choice& choice = *kernel.contraction->choice;
     if (choice.strategy != StrategyId::loops) return emit_contraction(kernel, choice, buffers, target);
   }
+  if (kernel.code) return generate_user_kernel(kernel, target);
   if (auto planes = generate_window_planes(kernel, target)) return std::move(*planes);
   if (auto row = generate_row_gpu(kernel, buffers, target)) return std::move(*row);
   if (auto shared = generate_group_reduction(kernel, target)) return std::move(*shared);

@@ -35,6 +35,10 @@ std::vector<std::string> Kernel::model_symbols() const {
     collect(store.index);
     for (const Expr& e : store.guard) collect(e);
   }
+  if (code) {
+    for (const Expr& e : code->space.extents) collect(e);
+    for (const auto& [name, dim] : code->space.dims) collect(dim);
+  }
   for (const auto* list : {&axes, &reduction}) {
     for (const Axis& axis : *list) all.erase(axis.name);
   }

@@ -13,10 +13,11 @@
 #include "compiler/ir/graph.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/kernels/step.h"
+#include "compiler/ops/user_op.h"
 
 namespace oclc {
 
-enum class Anchor { pointwise, reduce, row, contraction, scan, winograd_input, winograd_output };
+enum class Anchor { pointwise, reduce, row, contraction, scan, winograd_input, winograd_output, code };
 
 std::string_view name_of(Anchor anchor);
 
@@ -50,7 +51,8 @@ struct ScalarNode {
     bits,      // the bits of args[0], an element of type bits_from, read as one of type bits_to
     select,    // args[0] if guard else number: what lies outside a padded or concatenated piece
     choose,    // args[0] if guard else args[1]
-    reduced    // result of stage `stage`
+    reduced,   // result of stage `stage`
+    given      // what the kernel's code stores; `index` names the axes of the position
   };
   Kind kind = Kind::constant;
   DType dtype = DType::f32;
@@ -104,6 +106,22 @@ struct Contraction {
   std::int64_t asked_bytes = 0;
 };
 
+// A user's body between loads and stores (Anchor::code): where it reads, the kernel computes a node at axes of
+// Kernel::reduction that are the position; what it stores is a node of kind `given`, from which the stores over the same axes
+// are computed.
+struct Code {
+  struct Access {
+    const UserOperand* operand = nullptr;
+    std::vector<int> axes;  // indices into Kernel::reduction
+    NodeId node = -1;       // -1: an optional input that is not there
+    int pointer = -1;       // the operand of the kernel that a pointer of the body points to
+    Expr offset = 0;        // to its first element
+  };
+  const UserBody* body = nullptr;
+  UserSpace space;
+  std::vector<Access> loads, stores;  // by input and output of the node
+};
+
 struct Kernel {
   std::string name;  // from the source nodes
   Anchor anchor = Anchor::pointwise;
@@ -114,6 +132,7 @@ struct Kernel {
   std::vector<Stage> stages;
   std::vector<Store> stores;
   std::optional<Contraction> contraction;
+  std::optional<Code> code;
   std::vector<std::string> sources;  // names of the model's nodes
   std::string formula;               // e.g. "relu(conv(x, w) + y)"
   Expr flops = 0, bytes = 0;

@@ -42,6 +42,8 @@ std::string node_text(const Kernel& kernel, const ScalarNode& n) {
       return fmt::format("{} if {} else {}", args[0], guard_text(n.guard), args[1]);
     case ScalarNode::Kind::reduced:
       return fmt::format("stage {}", n.stage);
+    case ScalarNode::Kind::given:
+      return "given";
   }
   return {};
 }
@@ -118,6 +120,7 @@ std::string Kernel::text() const {
                        s.row_axes.empty() ? "" : " over " + axis_names(reduction, s.row_axes),
                        s.guard.empty() ? "" : " if " + guard_text(s.guard));
   }
+  if (code) out += fmt::format("  code over {}\n", text_of(code->space.extents));
   if (contraction) out += contraction_text(*this, *contraction);
   return out + "}\n";
 }

@@ -13,7 +13,7 @@ int storage_of(const std::vector<Buffer>& buffers, int buffer) {
 
 std::vector<MemoryAccess> accesses_of(const Kernel& kernel, const std::vector<Buffer>& buffers) {
   std::vector<MemoryAccess> all;
-  const bool by_index = !kernel.contraction && !has_dynamic_indices(kernel);
+  const bool by_index = !kernel.contraction && !kernel.code && !has_dynamic_indices(kernel);
   const auto add = [&](const Operand& operand, const Expr& index) {
     MemoryAccess access{storage_of(buffers, operand.buffer), operand.written};
     if (by_index && index.lower() >= 0 && index.upper() >= index.lower()) {

@@ -7,8 +7,8 @@ namespace oclc {
 namespace {
 
 // In the order of the enumerations.
-constexpr std::array<std::string_view, 7> kAnchorNames = {"pointwise",      "reduce",         "row", "contraction", "scan",
-                                                          "winograd_input", "winograd_output"};
+constexpr std::array<std::string_view, 8> kAnchorNames = {"pointwise",      "reduce",          "row", "contraction", "scan",
+                                                          "winograd_input", "winograd_output", "code"};
 constexpr std::array<std::string_view, 8> kCombineNames = {"sum",          "product",     "max",          "min",
                                                            "argmax_first", "argmax_last", "argmin_first", "argmin_last"};
 constexpr std::array<std::string_view, 5> kKindNames = {"arena", "constant", "input", "output", "state"};

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "compiler/ops/user_op.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -37,7 +38,7 @@ const std::vector<const OpDef*>& all_ops() {
 const OpDef* find_op(std::string_view name) {
   static const std::map<std::string_view, const OpDef*> by_name = index_by_name();
   const auto at = by_name.find(name);
-  return at == by_name.end() ? nullptr : at->second;
+  return at == by_name.end() ? find_user_op(name) : at->second;
 }
 
 const OpDef& op(std::string_view name) {

@@ -10,7 +10,7 @@ namespace oclc {
 
 // The operator of that name; InternalError if there is none.
 const OpDef& op(std::string_view name);
-// The same, null if there is none.
+// The same, null if there is none. Users' operators (user_op.h) are found behind those of the list.
 const OpDef* find_op(std::string_view name);
 // All operators, in the order of the families' tables.
 const std::vector<const OpDef*>& all_ops();

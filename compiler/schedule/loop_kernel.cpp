@@ -45,6 +45,7 @@ class Chooser {
     if (const auto* loop = step.as<LoopStep>()) return time(loop->body);
     if (!step.is_kernel()) return std::nullopt;
     const Kernel& kernel = schedule_.kernel(step);
+    if (kernel.code) return std::nullopt;
     const auto known = [](const Axis& a) { return a.extent.is_constant(); };
     if (!std::all_of(kernel.axes.begin(), kernel.axes.end(), known) ||
         !std::all_of(kernel.reduction.begin(), kernel.reduction.end(), known))

@@ -72,6 +72,12 @@ void stand_alone(Step& step) {
   if (auto* launched = step.as<KernelStep>()) launched->beside = false;
 }
 
+// A user's body whose groups are as it says.
+bool has_own_groups(const Schedule& schedule, const Step& step) {
+  const std::optional<Code>& code = schedule.kernel(step).code;
+  return code && !code->body->group.empty();
+}
+
 void gather(const Schedule& schedule, std::vector<Step>& list, const Target& target) {
   std::vector<Step> all;
   for (std::size_t i = 0; i < list.size();) {
@@ -133,7 +139,7 @@ bool megakernel_loop(const Schedule& schedule, const Step& step) {
   const auto* loop = step.as<LoopStep>();
   if (!loop || !loop->condition.empty() || loop->body.empty()) return false;
   return std::all_of(loop->body.begin(), loop->body.end(), [&](const Step& inner) {
-    if (!inner.is_kernel()) return false;
+    if (!inner.is_kernel() || has_own_groups(schedule, inner)) return false;
     const std::vector<Axis>& axes = schedule.kernel(inner).axes;
     return std::none_of(axes.begin(), axes.end(), [&](const Axis& a) {
       const auto symbols = a.extent.symbols();
@@ -163,6 +169,7 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
   const auto enough = [&](std::size_t n) { return groups && n < kFewestMegakernelParts ? std::min<std::size_t>(n, 1) : n; };
   std::int64_t kernels = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i].is_kernel() && has_own_groups(schedule, list[i])) return i > 0 ? enough(i) : 1;
     const bool loop = able && megakernel_loop(schedule, list[i]), attention = able && list[i].is<AttentionStep>();
     if (!list[i].is_kernel() && !loop && !attention) return enough(i);
     std::set<int> inside;

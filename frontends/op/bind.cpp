@@ -40,6 +40,21 @@ void Expansion::bind(const std::vector<Value*>& inputs) {
   for (const bool names : {true, false}) {
     for (auto& [operand, value] : bound) bind_dims(*operand, value, names);
   }
+  for (const Operand& operand : op_.in) {
+    const auto type = types_.find(operand.type);
+    if (type != types_.end() && is_float(type->second)) {
+      number_type_ = type->second;
+      break;
+    }
+  }
+  for (const Operand& operand : op_.in) {
+    const std::size_t before = fitted_.size();
+    for (auto& [of, value] : bound) {
+      if (of == &operand) fitted_.push_back(value);
+    }
+    if (fitted_.size() == before && !operand.variable) fitted_.push_back(nullptr);
+  }
+  if (op_.in_code()) return;
   std::map<const Operand*, std::vector<Value*>> members;
   for (const auto& [operand, value] : bound) members[operand].push_back(value);
   for (const auto& [operand, values] : members) {
@@ -57,13 +72,6 @@ void Expansion::bind(const std::vector<Value*>& inputs) {
       array.dims.insert(array.dims.begin(), Expr(static_cast<std::int64_t>(values.size())));
     }
     arrays_[operand->name] = std::move(array);
-  }
-  for (const Operand& operand : op_.in) {
-    const auto type = types_.find(operand.type);
-    if (type != types_.end() && is_float(type->second)) {
-      number_type_ = type->second;
-      break;
-    }
   }
   for (const auto& [name, value] : attributes_) {
     if (const auto* whole = std::get_if<Ints>(&value)) {
@@ -88,7 +96,9 @@ void Expansion::bind_type(const Operand& operand, const Value* value) {
   if (at->second != dtype)
     fail(operand.place, fmt::format("{} as '{}', as {} is", name_of(at->second), operand.name, operand.type),
          value->type.text());
-  if (std::find(legal.begin(), legal.end(), dtype) != legal.end()) return;
+  const auto is_legal = [&](DType type) { return std::find(legal.begin(), legal.end(), type) != legal.end(); };
+  // The host evaluates what computes with float in f64 as well; kernels refuse it.
+  if (is_legal(dtype) || (op_.for_host && dtype == DType::f64 && is_legal(DType::f32))) return;
   std::string names;
   for (const DType type : legal) names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(type));
   fail(operand.place, fmt::format("{} of one of {}", operand.type, names),

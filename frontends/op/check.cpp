@@ -35,6 +35,11 @@ class Check {
       }
     }
     for (const Condition& condition : op_.conditions) size(condition.formula, "'where'");
+    for (const Formula& extent : op_.each) size(extent, "'each'");
+    for (const Local& local : op_.locals) size(local.elements, "'local'");
+    if (op_.flops) size(*op_.flops, "'flops'");
+    if (op_.bytes) size(*op_.bytes, "'bytes'");
+    if (op_.in_code()) return;
     for (const Line& line : op_.lines) check(line);
     for (const Operand& output : op_.out) {
       if (!made_.count(output.name))

@@ -25,7 +25,15 @@ struct Condition {
   std::string text;
 };
 
-struct CustomOp {
+struct Code;
+
+// An array in local memory, whose size dimensions and attributes may give.
+struct Local {
+  std::string type, name;
+  Formula elements;
+};
+
+struct CustomOp : std::enable_shared_from_this<CustomOp> {
   std::string name;  // "domain.Name"
   std::string file;
   Place place;  // of the head
@@ -33,8 +41,30 @@ struct CustomOp {
   std::map<std::string, std::vector<DType>, std::less<>> types;  // which element types a name of one stands for
   std::vector<AttributeRow> attributes;
   std::vector<Condition> conditions;
-  std::vector<Line> lines;
+  std::vector<Line> lines;  // the formula; none of an operator in OpenCL C
 
+  // Of an operator in OpenCL C: a function of elements, or a body over an index space.
+  std::string scalar, kernel;
+  std::shared_ptr<const Code> code;
+  std::vector<Formula> each;  // extents of the space
+  std::vector<std::uint32_t> group;
+  std::vector<Local> locals;
+  std::optional<Formula> flops, bytes;
+  std::shared_ptr<const CustomOp> reference;  // the same operands, with a formula
+  // The gradients as an operator of formulas over inputs, outputs and gradients of outputs, in this order, those of variable
+  // number last; and which input each result belongs to.
+  std::shared_ptr<const CustomOp> gradient;
+  std::vector<std::size_t> differentiated;
+  std::string gradient_op;  // or the name of an operator over gradients of outputs, inputs and outputs
+  std::shared_ptr<const CustomOp> gradient_of;
+  Place gradient_place;
+
+  std::vector<std::pair<std::size_t, std::size_t>> inplace;  // outputs that may lie where an input does
+  bool for_host = false;                                     // in code, or the formulas of an operator in code
+  bool ragged = true;                                        // uses of several sizes may share a launch
+  std::string identity;                                      // the file's text, which tells operators apart
+
+  bool in_code() const { return !scalar.empty() || !kernel.empty(); }
   const Operand* operand(std::string_view name) const;
   const Operand* output(std::string_view name) const;
   const AttributeRow* attribute(std::string_view name) const;
@@ -43,15 +73,26 @@ struct CustomOp {
 // A dimension or a side of a condition, where names are dimensions and integer attributes. CompileError if it is no size.
 Expr size_of(const CustomOp& op, const Formula& f, const Substitution& dims, const Attributes& attributes);
 
+// What a body is built as.
+enum class Build {
+  plain,
+  checked  // one output more: for each point of the space 0, or which call was outside of its operand; see call_place()
+};
+
+inline constexpr std::string_view kOutside = "oclc_outside";  // the name of that output
+
+// Where the call with that number stands, and what it says: "volt.cl:14:3: LOAD(pre, ..)".
+std::string call_place(const CustomOp& op, int call);
+
 // The core operators of one use. An absent optional input is null; inputs of a variable operand follow the others. Attributes
 // that are left out have their defaults. CompileError "file:line:column: .." if it does not fit.
-std::vector<Value*> build(Builder& builder, const CustomOp& op, const std::vector<Value*>& inputs,
-                          const Attributes& attributes);
+std::vector<Value*> build(Builder& builder, const CustomOp& op, const std::vector<Value*>& inputs, const Attributes& attributes,
+                          Build form = Build::plain);
 
 // A graph with one use of the operator: inputs of small random sizes, of `dtype` where their types leave a choice that has it;
 // attributes at their defaults, required ones 1. Every other seed leaves optional inputs out. `sizes` is a line about them.
 // CompileError if sizes like these do not fit the operator.
-std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, std::string& sizes);
+std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, std::string& sizes, Build form = Build::plain);
 
 }  // namespace oclc::custom
 

@@ -28,7 +28,7 @@ Attributes required_attributes(const CustomOp& op) {
 
 }  // namespace
 
-std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, std::string& sizes) {
+std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, std::string& sizes, Build form) {
   std::mt19937 random(seed + 1);
   // Seed 0 has the sizes of 1.
   const auto draw = [&]() -> std::int64_t { return seed == 0 ? 1 : kSizes[random() % std::size(kSizes)]; };
@@ -64,8 +64,9 @@ std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, s
       inputs.push_back(graph->add_input(operand.variable ? fmt::format("{}{}", operand.name, i) : operand.name, {type, shape}));
   }
   while (!inputs.empty() && !inputs.back()) inputs.pop_back();
-  const std::vector<Value*> results = build(builder, op, inputs, attributes);
-  for (std::size_t i = 0; i < results.size(); ++i) graph->add_output(op.out[i].name, results[i]);
+  const std::vector<Value*> results = build(builder, op, inputs, attributes, form);
+  for (std::size_t i = 0; i < results.size(); ++i)
+    graph->add_output(i < op.out.size() ? op.out[i].name : std::string(kOutside), results[i]);
   graph->erase_dead();
   return graph;
 }

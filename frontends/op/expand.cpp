@@ -287,9 +287,4 @@ Term Expansion::choice(const Formula& f) {
   return apply("where", std::move(terms), f.place);
 }
 
-std::vector<Value*> build(Builder& builder, const CustomOp& op, const std::vector<Value*>& inputs,
-                          const Attributes& attributes) {
-  return Expansion(builder, op, inputs, attributes).run();
-}
-
 }  // namespace oclc::custom

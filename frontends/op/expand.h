@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/ops/user_op.h"
 #include "frontends/op/custom_op.h"
 
 namespace oclc::custom {
@@ -45,13 +46,23 @@ class Expansion {
   Expansion(Builder& builder, const CustomOp& op, const std::vector<Value*>& inputs, const Attributes& attributes);
   std::vector<Value*> run();
 
+  // Of operators in OpenCL C: use.cpp
+  std::vector<Value*> scalar_node();
+  std::vector<Value*> body_nodes(Build form);
+  std::vector<TensorType> output_types() const;
+  std::vector<Expr> space() const;
+  UserSpace user_space() const;
+  Expr size(const Formula& f) const;
+
  private:
+  std::map<std::string, std::string, std::less<>> literals() const;  // attributes as OpenCL C
+  std::int64_t scalar_flops() const;
+
   // bind.cpp
   void bind(const std::vector<Value*>& inputs);
   void bind_type(const Operand& operand, const Value* value);
   void bind_dims(const Operand& operand, Value*& value, bool names);
   void check_conditions();
-  Expr size(const Formula& f) const;
 
   // expand.cpp
   DType type_of(const Operand& operand) const;
@@ -94,6 +105,7 @@ class Expansion {
   Builder& b_;
   const CustomOp& op_;
   Attributes attributes_;
+  std::vector<Value*> fitted_;  // the inputs, under the dimensions of their names
   std::map<std::string, DType, std::less<>> types_;
   std::map<std::string, std::pair<Expr, std::string>, std::less<>> dims_;  // with the operand that it is known from
   std::map<std::string, Array, std::less<>> arrays_;

@@ -14,8 +14,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "compiler/support/nearest.h"
@@ -23,10 +21,14 @@
 namespace oclc::custom {
 namespace {
 
-constexpr std::string_view kBegin = "/*! oclc-op ";
-constexpr std::size_t kMostBytes = 1 << 20;
 constexpr DType kDefaultTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
-const std::vector<std::string> kKeys = {"name", "in", "out", "types", "attr", "where", "formula"};
+const std::vector<std::string> kKeys = {"name",     "in",          "out",       "types",   "attr",  "where", "formula",
+                                        "scalar",   "kernel",      "each",      "group",   "local", "flops", "bytes",
+                                        "gradient", "gradient_op", "reference", "inplace", "ragged"};
+// Keys of operators in OpenCL C, and those of kernels among them.
+const std::vector<std::string> kCodeKeys = {"flops", "gradient", "gradient_op", "reference"};
+const std::vector<std::string> kKernelKeys = {"each", "group", "local", "bytes", "inplace", "ragged"};
+constexpr std::uint32_t kMostItems = 1024;
 
 // One head inside of a file.
 class Head {
@@ -44,15 +46,14 @@ class Head {
       fail_at(op_.file, place(key.source()), fmt::format("a key of oclc-op 1 ({})", fmt::join(kKeys, ", ")),
               fmt::format("'{}'", key.str()), did_you_mean(key.str(), kKeys));
     }
+    in_code_ = table.contains("scalar") || table.contains("kernel");
     read_name(table);
     read_types(table);
     read_attributes(table);
     for (const auto& [text, node] : texts(table, "in", true)) add_operand(text, op_.in, false);
     for (const auto& [text, node] : texts(table, "out", true)) add_operand(text, op_.out, true);
     for (const auto& [text, node] : texts(table, "where", false)) op_.conditions.push_back({parse_condition(text), text.text});
-    const toml::node* formula = table.get("formula");
-    if (!formula) fail_at(op_.file, op_.place, "a key 'formula' in the head of " + op_.name, "none");
-    op_.lines = parse_lines(text_at(*formula, "formula"));
+    read_form(table);
     return std::move(op_);
   }
 
@@ -156,6 +157,145 @@ class Head {
       fail_at(op_.file, text.begin, "a domain of your own", fmt::format("'{}'", domain));
   }
 
+  void read_form(const toml::table& table) {
+    int forms = 0;
+    for (const std::string_view form : {"formula", "scalar", "kernel"}) forms += table.contains(form) ? 1 : 0;
+    if (forms != 1)
+      fail_at(op_.file, op_.place, "a key 'formula', 'scalar' or 'kernel' in the head of " + op_.name,
+              forms == 0 ? "none" : "several");
+    if (const toml::node* formula = table.get("formula")) op_.lines = parse_lines(text_at(*formula, "formula"));
+    op_.scalar = word(table, "scalar");
+    op_.kernel = word(table, "kernel");
+    for (const auto* keys : {&kCodeKeys, &kKernelKeys}) {
+      const bool allowed = keys == &kCodeKeys ? op_.in_code() : !op_.kernel.empty();
+      for (const std::string& key : *keys) {
+        if (const toml::node* node = table.get(key); node && !allowed)
+          fail_at(op_.file, place(node->source()),
+                  fmt::format("'{}' beside {}", key,
+                              keys == &kCodeKeys ? "'scalar' or 'kernel': a formula says it itself" : "'kernel'"),
+                  "another form of operator");
+      }
+    }
+    if (op_.in_code()) read_code_keys(table);
+    if (!op_.kernel.empty()) read_kernel_keys(table);
+  }
+
+  // A name of the file's code.
+  std::string word(const toml::table& table, std::string_view key) const {
+    const toml::node* node = table.get(key);
+    if (!node) return {};
+    const Excerpt text = text_at(*node, key);
+    const bool plain = !text.text.empty() && std::all_of(text.text.begin(), text.text.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    });
+    if (!plain)
+      fail_at(op_.file, text.begin, fmt::format("'{}' as a name in the file's OpenCL C", key), fmt::format("'{}'", text.text));
+    return text.text;
+  }
+
+  std::optional<Formula> size_at(const toml::table& table, std::string_view key) const {
+    const toml::node* node = table.get(key);
+    if (!node || (key == "bytes" && node->value<std::string>() == "default")) return std::nullopt;
+    if (const auto* number = node->as_integer()) {
+      Formula f;
+      f.place = place(node->source());
+      f.number = static_cast<double>(number->get());
+      f.whole = true;
+      f.name = std::to_string(number->get());
+      return f;
+    }
+    return parse_condition(text_at(*node, key));
+  }
+
+  void read_code_keys(const toml::table& table) {
+    op_.flops = size_at(table, "flops");
+    if (const toml::node* node = table.get("reference"))
+      op_.reference = reference_of(op_, parse_lines(text_at(*node, "reference")));
+    if (const toml::node* node = table.get("gradient_op")) {
+      op_.gradient_op = text_at(*node, "gradient_op").text;
+      op_.gradient_place = place(node->source());
+      if (table.contains("gradient")) fail_at(op_.file, op_.gradient_place, "'gradient' or 'gradient_op'", "both");
+    }
+    const toml::node* node = table.get("gradient");
+    if (!node) return;
+    const toml::table* gradient = node->as_table();
+    if (!gradient || gradient->empty())
+      fail_at(op_.file, place(node->source()), "'gradient' as a table of formulas: { x = \"2 * d_y\" }",
+              std::string(kind_of(*node)));
+    std::vector<std::pair<std::string, Formula>> formulas;
+    for (auto&& [key, value] : *gradient)
+      formulas.emplace_back(std::string(key.str()), parse_condition(text_at(value, "gradient")));
+    set_gradient(op_, formulas);
+  }
+
+  void read_kernel_keys(const toml::table& table) {
+    for (const auto& [text, node] : texts(table, "each", true)) op_.each.push_back(parse_condition(text));
+    op_.bytes = size_at(table, "bytes");
+    if (const toml::node* node = table.get("ragged")) {
+      if (!node->is_boolean())
+        fail_at(op_.file, place(node->source()), "'ragged' as true or false", std::string(kind_of(*node)));
+      op_.ragged = node->as_boolean()->get();
+    }
+    read_group(table);
+    read_local(table);
+    read_inplace(table);
+  }
+
+  void read_group(const toml::table& table) {
+    const toml::node* node = table.get("group");
+    if (!node) return;
+    const toml::array* sides = node->as_array();
+    std::uint32_t items = 1;
+    for (std::size_t i = 0; sides && i < sides->size(); ++i) {
+      const auto side = (*sides)[i].value<std::int64_t>();
+      if (!side || *side < 1 || *side > kMostItems || items * *side > kMostItems) items = 0;
+      if (items == 0) break;
+      op_.group.push_back(static_cast<std::uint32_t>(*side));
+      items *= static_cast<std::uint32_t>(*side);
+    }
+    if (!sides || op_.group.empty() || items == 0)
+      fail_at(op_.file, place(node->source()),
+              fmt::format("'group' as a list of integers whose product is 1 to {}: [1, 64]", kMostItems),
+              std::string(sides ? "others" : kind_of(*node)));
+  }
+
+  void read_local(const toml::table& table) {
+    const toml::node* node = table.get("local");
+    if (!node) return;
+    const toml::table* locals = node->as_table();
+    if (!locals)
+      fail_at(op_.file, place(node->source()), "'local' as a table: { t = \"float[64]\" }", std::string(kind_of(*node)));
+    for (auto&& [key, value] : *locals) {
+      const Excerpt text = text_at(value, "local");
+      const std::size_t open = text.text.find('[');
+      const std::string type = text.text.substr(0, open);
+      if (open == std::string::npos || !text.text.ends_with(']') ||
+          (type != "float" && type != "int" && type != "uint" && type != "double"))
+        fail_at(op_.file, text.begin, "an array of float, double, int or uint in local memory: \"float[64]\"",
+                fmt::format("'{}'", text.text));
+      Excerpt elements = text;
+      elements.text = text.text.substr(open + 1, text.text.size() - open - 2);
+      elements.begin.column += static_cast<int>(open) + 1;
+      op_.locals.push_back({type, std::string(key.str()), parse_condition(elements)});
+    }
+    if (op_.group.empty()) fail_at(op_.file, place(node->source()), "a key 'group' beside 'local'", "none");
+  }
+
+  void read_inplace(const toml::table& table) {
+    const toml::node* node = table.get("inplace");
+    if (!node) return;
+    const toml::table* pairs = node->as_table();
+    if (!pairs)
+      fail_at(op_.file, place(node->source()), "'inplace' as a table of outputs: { delta = \"w\" }",
+              std::string(kind_of(*node)));
+    for (auto&& [key, value] : *pairs) {
+      const Operand *output = op_.output(key.str()), *input = op_.operand(text_at(value, "inplace").text);
+      if (!output || !input || output->type != input->type || output->dims.size() != input->dims.size() || input->variable)
+        fail_at(op_.file, place(key.source()), "an output and an input of one type and shape", fmt::format("'{}'", key.str()));
+      op_.inplace.emplace_back(output - op_.out.data(), input - op_.in.data());
+    }
+  }
+
   void read_types(const toml::table& table) {
     const toml::node* node = table.get("types");
     if (!node) return;
@@ -234,7 +374,11 @@ class Head {
       if (operand.type.size() > 2)
         refuse(fmt::format("an element type, or a name of those in 'types', for '{}'", operand.name),
                fmt::format("'{}'", operand.type));
-      op_.types[operand.type] = {std::begin(kDefaultTypes), std::end(kDefaultTypes)};
+      // Code computes with float, whatever lies in memory.
+      if (in_code_)
+        op_.types[operand.type] = {DType::f32, DType::f16, DType::bf16};
+      else
+        op_.types[operand.type] = {std::begin(kDefaultTypes), std::end(kDefaultTypes)};
     }
     list.push_back(std::move(operand));
   }
@@ -242,128 +386,13 @@ class Head {
   std::string_view text_;
   Place begin_;
   CustomOp op_;
+  bool in_code_ = false;
 };
-
-Place place_in(std::string_view text, std::size_t at) {
-  Place place;
-  for (std::size_t i = 0; i < at; ++i) {
-    if (text[i] == '\n') {
-      ++place.line;
-      place.column = 1;
-    } else {
-      ++place.column;
-    }
-  }
-  return place;
-}
-
-// The first place between `begin` and `end` of text that is neither blank nor inside of a comment.
-std::optional<std::size_t> code_in(std::string_view text, std::size_t begin, std::size_t end) {
-  for (std::size_t i = begin; i < end; ++i) {
-    if (std::isspace(static_cast<unsigned char>(text[i]))) continue;
-    const std::string_view rest = text.substr(i, end - i);
-    if (rest.starts_with("//")) {
-      i = std::min(text.find('\n', i), end);
-    } else if (rest.starts_with("/*")) {
-      const std::size_t close = text.find("*/", i + 2);
-      if (close == text.npos) return i;
-      i = close + 1;
-    } else {
-      return i;
-    }
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
-std::vector<CustomOp> read_heads(std::string_view text, const std::string& file) {
-  if (text.size() > kMostBytes) fail_at(file, {}, fmt::format("a file of at most {} bytes", kMostBytes), "more");
-  std::vector<CustomOp> ops;
-  std::size_t behind = 0;
-  const auto refuse_code = [&](std::size_t end) {
-    if (const auto at = code_in(text, behind, end))
-      fail_at(file, place_in(text, *at), "comments alone outside of heads: a formula needs no OpenCL C", "code");
-  };
-  for (std::size_t at = text.find(kBegin); at != text.npos; at = text.find(kBegin, behind)) {
-    refuse_code(at);
-    const std::size_t version = at + kBegin.size();
-    const std::size_t begin = std::min(text.find_first_of(" \t\r\n*", version), text.size());
-    if (text.substr(version, begin - version) != "1")
-      fail_at(file, place_in(text, version), "version 1 of the format",
-              fmt::format("'{}'", text.substr(version, std::min<std::size_t>(begin - version, 20))));
-    const std::size_t end = text.find("*/", begin);
-    if (end == text.npos) fail_at(file, place_in(text, at), "'*/' that ends the head", "none");
-    ops.push_back(Head(file, text.substr(begin, end - begin), place_in(text, begin)).read());
-    behind = end + 2;
-  }
-  if (ops.empty()) fail_at(file, {}, fmt::format("a comment that begins '{}1'", kBegin), "none");
-  refuse_code(text.size());
-  return ops;
-}
-
-const Operand* CustomOp::operand(std::string_view wanted) const {
-  const auto at = std::find_if(in.begin(), in.end(), [&](const Operand& o) { return o.name == wanted; });
-  return at == in.end() ? nullptr : &*at;
-}
-
-const Operand* CustomOp::output(std::string_view wanted) const {
-  const auto at = std::find_if(out.begin(), out.end(), [&](const Operand& o) { return o.name == wanted; });
-  return at == out.end() ? nullptr : &*at;
-}
-
-const AttributeRow* CustomOp::attribute(std::string_view wanted) const {
-  const auto at = std::find_if(attributes.begin(), attributes.end(), [&](const AttributeRow& a) { return a.name == wanted; });
-  return at == attributes.end() ? nullptr : &*at;
+CustomOp read_head(const std::string& file, std::string_view text, const Place& begin) {
+  return Head(file, text, begin).read();
 }
 
 }  // namespace oclc::custom
-
-namespace oclc {
-
-void CustomOps::add(CustomOps more) {
-  for (auto& [name, op] : more.ops_) {
-    const auto [at, fresh] = ops_.emplace(name, op);
-    if (!fresh)
-      custom::fail_at(op->file, op->place, "one operator of a name",
-                      fmt::format("'{}' in {}:{} as well", name, at->second->file, at->second->place.line));
-  }
-}
-
-const custom::CustomOp* CustomOps::find(std::string_view name) const {
-  const auto at = ops_.find(name);
-  return at == ops_.end() ? nullptr : at->second.get();
-}
-
-std::vector<std::string> CustomOps::names() const {
-  std::vector<std::string> list;
-  for (const auto& [name, op] : ops_) list.push_back(name);
-  return list;
-}
-
-CustomOps parse_ops(std::string_view text, const std::string& file) {
-  CustomOps ops;
-  for (custom::CustomOp& read : custom::read_heads(text, file)) {
-    custom::check_op(read);
-    CustomOps one;
-    const std::string name = read.name;
-    one.ops_.emplace(name, std::make_shared<const custom::CustomOp>(std::move(read)));
-    ops.add(std::move(one));
-  }
-  return ops;
-}
-
-CustomOps load_ops(const std::filesystem::path& file) {
-  std::error_code error;
-  const bool folder = std::filesystem::is_directory(file, error);
-  std::ifstream in(file, std::ios::binary);
-  if (folder || !in)
-    throw CompileError({.stage = "operator",
-                        .wanted = fmt::format("a file of operators that can be read as '{}'", file.string()),
-                        .found = folder ? "a folder" : "none",
-                        .exit_code = ExitCode::io});
-  const std::string text((std::istreambuf_iterator<char>(in)), {});
-  return parse_ops(text, file.filename().string());
-}
-
-}  // namespace oclc

@@ -8,8 +8,16 @@
 
 namespace oclc::custom {
 
-// Reads every head. What names mean is not looked at: see check_op.
+// The operator of one head, TOML that begins at that place. What names mean is not looked at: see check_op.
+CustomOp read_head(const std::string& file, std::string_view text, const Place& begin);
+// Every head of a file, with its code.
 std::vector<CustomOp> read_heads(std::string_view text, const std::string& file);
+
+// Of operators in OpenCL C: the host's formula, with the operator's operands; gradients by input; and what is wrong with the
+// code.
+std::shared_ptr<const CustomOp> reference_of(const CustomOp& op, std::vector<Line> lines);
+void set_gradient(CustomOp& op, const std::vector<std::pair<std::string, Formula>>& formulas);
+void check_code(const CustomOp& op);
 
 // Every name that the operator uses is known and used as what it is; every output is given. CompileError if not.
 void check_op(const CustomOp& op);

@@ -23,8 +23,8 @@ std::vector<BadFile> bad_files() {
        "op.cl:2:8: wanted a head in TOML, found Error while parsing value: could not determine value type"},
       {"an unknown key",
        "/*! oclc-op 1\nname = \"my.op\"\nin = [\"x: T[N]\"]\nout = [\"y: T[N]\"]\nformul = \"y[i] = x[i]\"\n*/\n",
-       "op.cl:5:1: wanted a key of oclc-op 1 (name, in, out, types, attr, where, formula), found 'formul'; did you mean "
-       "'formula'?"},
+       "op.cl:5:1: wanted a key of oclc-op 1 (name, in, out, types, attr, where, formula, scalar, kernel, each, group, local, "
+       "flops, bytes, gradient, gradient_op, reference, inplace, ragged), found 'formul'; did you mean 'formula'?"},
       {"no name", "/*! oclc-op 1\nin = [\"x: T[N]\"]\nout = [\"y: T[N]\"]\n\n*/\n",
        "op.cl:1:14: wanted a key 'name' in the head, found none"},
       {"a name without a domain", "/*! oclc-op 1\nname = \"op\"\n*/\n",
@@ -39,7 +39,7 @@ std::vector<BadFile> bad_files() {
       {"no outputs", "/*! oclc-op 1\nname = \"my.op\"\nin = [\"x: T[N]\"]\nformula = \"y = x\"\n*/\n",
        "op.cl:1:14: wanted a key 'out' in the head of my.op, found none"},
       {"no formula", "/*! oclc-op 1\nname = \"my.op\"\nin = [\"x: T[N]\"]\nout = [\"y: T[N]\"]\n\n*/\n",
-       "op.cl:1:14: wanted a key 'formula' in the head of my.op, found none"},
+       "op.cl:1:14: wanted a key 'formula', 'scalar' or 'kernel' in the head of my.op, found none"},
       {"an operand without dimensions",
        "/*! oclc-op 1\nname = \"my.op\"\nin = [\"x: T\"]\nout = [\"y: T[]\"]\nformula = \"y = x\"\n*/\n",
        "op.cl:3:12: wanted '[', found the end"},

@@ -8,6 +8,7 @@
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/text/template_table.h"
+#include "compiler/ops/user_op.h"
 
 namespace oclc {
 namespace {
@@ -72,7 +73,8 @@ const std::vector<Piece>& pieces() {
 }  // namespace
 
 std::string prelude_for(const std::string& source) {
-  auto words = words_of(source);
+  const std::string user_code = user_code_for(source);
+  auto words = words_of(source + user_code);
   std::vector<bool> taken(pieces().size(), false);
   for (bool changed = true; changed;) {
     changed = false;
@@ -92,7 +94,7 @@ std::string prelude_for(const std::string& source) {
     const std::string guard = "OCLC_HAVE_" + pieces()[i].names.front();
     text += "#ifndef " + guard + "\n#define " + guard + "\n" + pieces()[i].text + "#endif\n";
   }
-  return text;
+  return text + user_code;
 }
 
 }  // namespace oclc

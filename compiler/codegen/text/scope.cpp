@@ -14,14 +14,14 @@ namespace {
 
 using Kind = ScalarNode::Kind;
 
-// Replaces the operand letters a, b, c of an operator's text.
+// Replaces the operand letters a, b, c, .. of an operator's text.
 std::string fill_operands(std::string_view text, const std::vector<std::string>& args) {
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool alone = (i == 0 || !is_word(text[i - 1])) && (i + 1 == text.size() || !is_word(text[i + 1]));
     const auto letter = static_cast<std::size_t>(text[i] - 'a');
-    if (alone && text[i] >= 'a' && text[i] <= 'c' && letter < args.size())
+    if (alone && text[i] >= 'a' && letter < args.size())
       out += args[letter];
     else
       out += text[i];

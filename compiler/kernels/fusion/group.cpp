@@ -5,6 +5,8 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/kernels/fusion/group_draft.h"
 #include "compiler/kernels/fusion/group_order.h"
+#include "compiler/ops/user_op.h"
+#include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
@@ -58,8 +60,12 @@ class Grouper {
     if (user.op->kind != OpKind::elementwise || is_left_to_reductions(user, inside)) return false;
     const Shape& shape = user.output()->type.shape;
     bool same_shape = false;
+    const Value* stored = nullptr;
     for (const Value* input : user.inputs) {
       if (inside.count(input)) {
+        const Value* root = root_of(input, id);
+        if (stored && root && root != stored) return false;  // a body stores them one after another
+        stored = root ? root : stored;
         if (!same_but_for_leading_units(input->type.shape, shape)) return false;
         same_shape = true;
       } else if (draft_.depends_on(input, id)) {
@@ -67,6 +73,20 @@ class Grouper {
       }
     }
     return same_shape;
+  }
+
+  // The output of the group's user-written body that a value inside of the group is made of; null: it has no such body.
+  const Value* root_of(const Value* value, int id) const {
+    const Node* anchor = draft_.groups[static_cast<std::size_t>(id)].anchor;
+    if (!anchor || !body_of(*anchor)) return nullptr;
+    while (value->producer != anchor) {
+      const auto& inputs = value->producer->inputs;
+      const auto next = std::find_if(inputs.begin(), inputs.end(),
+                                     [&](const Value* v) { return v && v->producer && draft_.group_of(v->producer) == id; });
+      OCLC_CHECK(next != inputs.end(), "a value inside of a group that nothing in it makes");
+      value = *next;
+    }
+    return value;
   }
 
   // Made of what is stored for a reduction anyway, and read by reductions alone: computed in their loads it is never stored,
@@ -86,7 +106,11 @@ class Grouper {
     if (kind == OpKind::control || kind == OpKind::scan || kind == OpKind::host) return;
     std::unordered_set<const Value*> inside;
     for (const Node* node : draft_.groups[static_cast<std::size_t>(id)].nodes) {
-      for (const auto& output : node->outputs) inside.insert(output.get());
+      const UserBody* body = body_of(*node);
+      for (const auto& output : node->outputs) {
+        // What a pointer stores, no code sees an element of.
+        if (!body || !body->outputs[static_cast<std::size_t>(output->index)].pointer) inside.insert(output.get());
+      }
     }
     for (bool changed = true; changed;) {
       changed = false;
@@ -195,7 +219,9 @@ class Grouper {
       Group& group = draft_.groups[id];
       for (const Node* node : group.nodes) {
         for (const auto& output : node->outputs) {
-          const bool leaves = draft_.graph.is_output(output.get()) ||
+          const UserBody* body = body_of(*node);
+          const bool leaves = (body && body->outputs[static_cast<std::size_t>(output->index)].pointer) ||
+                              draft_.graph.is_output(output.get()) ||
                               std::any_of(output->users.begin(), output->users.end(),
                                           [&](const Node* user) { return draft_.group_of(user) != static_cast<int>(id); });
           if (leaves) group.outputs.push_back(output.get());

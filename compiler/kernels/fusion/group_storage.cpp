@@ -8,6 +8,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/fusion/group_draft.h"
+#include "compiler/ops/user_op.h"
 #include "compiler/passes/layout/layout.h"
 #include "compiler/targets/costs.h"
 
@@ -46,7 +47,7 @@ class Storing {
         }
         continue;
       }
-      if (draft_.graph.is_output(value) || draft_.placed_in.count(value) || captured_by_loop(*node) ||
+      if (draft_.graph.is_output(value) || draft_.placed_in.count(value) || captured_by_loop(*node) || is_pointed_to(value) ||
           worth_storing(*node, readers)) {
         draft_.start_group(node, false);
         continue;
@@ -115,6 +116,10 @@ class Storing {
           return true;
         }
         if (anchor != user || !rereads_operands(*user)) continue;
+        if (body_of(*user)) {
+          if (rereads(*user, value)) return true;
+          continue;
+        }
         if (!windowed_only || user->op->kind == OpKind::window) return true;
         if (is_windowed_conv(*user) ? !computes_window(*user, value)
                                     : !computes_operand(*user, value) && (user->inputs[0] != value || is_long_sum(*user)))
@@ -128,6 +133,11 @@ class Storing {
       }
     }
     return false;
+  }
+
+  // A body reads each element once where it has a point for each, as far as its sizes tell.
+  static bool rereads(const Node& user, const Value* value) {
+    return !(value->type.elements() == product(as_user_op(*user.op)->space(user).extents));
   }
 
   // Its operands are laid out and packed by kernels that read each element once.
@@ -226,6 +236,8 @@ class Storing {
   bool can_place(const Node& concat, std::size_t i) const {
     const Value* operand = concat.inputs[i];
     if (!operand->producer || draft_.graph.is_output(operand) || draft_.placed_in.count(operand)) return false;
+    const UserBody* body = body_of(*operand->producer);
+    if (is_pointed_to(operand) || (body && body->outputs[static_cast<std::size_t>(operand->index)].pointer)) return false;
     if (std::count(concat.inputs.begin(), concat.inputs.end(), operand) != 1) return false;
     const OpKind kind = operand->producer->op->kind;
     if (operand->producer->op->name == "concat") return true;
@@ -241,6 +253,16 @@ class Storing {
       if (user->op->kind != OpKind::control && user->op->kind != OpKind::host) return false;
       const auto carried = static_cast<std::ptrdiff_t>(user->get_or<std::int64_t>("carried", 0));
       return std::find(user->inputs.begin() + carried, user->inputs.end(), node.output()) != user->inputs.end();
+    });
+  }
+
+  static bool is_pointed_to(const Value* value) {
+    return std::any_of(value->users.begin(), value->users.end(), [&](const Node* user) {
+      const UserBody* body = body_of(*user);
+      for (std::size_t i = 0; body && i < user->inputs.size(); ++i) {
+        if (user->inputs[i] == value && operand_of_input(*body, i).pointer) return true;
+      }
+      return false;
     });
   }
 

@@ -107,9 +107,10 @@ NodeId KernelBuilder::index(const Expr& e, DType dtype) {
   return memo_[key] = add(std::move(node));
 }
 
-NodeId KernelBuilder::apply(std::string_view name, std::vector<NodeId> args) {
-  const OpDef& definition = op(name);
-  OCLC_CHECK(definition.scalar, "no scalar form of " + std::string(name));
+NodeId KernelBuilder::apply(std::string_view name, std::vector<NodeId> args) { return apply(op(name), std::move(args)); }
+
+NodeId KernelBuilder::apply(const OpDef& definition, std::vector<NodeId> args) {
+  OCLC_CHECK(definition.scalar, "no scalar form of " + std::string(definition.name));
   ScalarNode node;
   node.kind = ScalarNode::Kind::apply;
   node.op = definition.scalar;
@@ -249,7 +250,7 @@ NodeId KernelBuilder::compute(const Value* value, const std::vector<Expr>& coord
     std::vector<NodeId> args;
     for (const Value* input : node.inputs) args.push_back(element(input, broadcast_coords(coords, input->type.shape), guard));
     if (!node.op->scalar) return converted(node, args[0]);
-    const NodeId result = apply(node.op->name, std::move(args));
+    const NodeId result = apply(*node.op, std::move(args));
     kernel.nodes[static_cast<std::size_t>(result)].dtype = computed_as(value->type.dtype);
     return result;
   }
@@ -352,6 +353,17 @@ Expr KernelBuilder::integer_at(const Value* value, const std::vector<Expr>& coor
 }
 
 void KernelBuilder::note(const Node& node) {
+  if (const UserOp* own = as_user_op(*node.op); own && !own->doubles) {
+    for (const Value* input : node.inputs) {
+      if (!input || input->type.dtype != DType::f64) continue;
+      throw CompileError({.stage = "kernels",
+                          .node = node.source,
+                          .op = own->title,
+                          .wanted = "f64 among the operator's 'types', and a text that computes with double",
+                          .found = "operands of f64",
+                          .exit_code = ExitCode::unsupported});
+    }
+  }
   if (!node.source.empty() && std::find(kernel.sources.begin(), kernel.sources.end(), node.source) == kernel.sources.end())
     kernel.sources.push_back(node.source);
   if (node.op->cost) kernel.flops += node.op->cost(node).flops;

@@ -108,6 +108,7 @@ LoweringInputs ModuleLowering::lowering_inputs() {
 
 void ModuleLowering::emit(Kernel kernel, std::vector<Step>& steps) {
   if (std::any_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.extent == Expr(0); })) return;
+  if (kernel.code && product(kernel.code->space.extents) == Expr(0)) return;
   steps.push_back({KernelStep{static_cast<int>(schedule_.kernels.size())}});
   schedule_.kernels.push_back(std::move(kernel));
 }
@@ -206,6 +207,23 @@ void ModuleLowering::assign_storage(const Value* value) {
   storage_[value] = slice;
 }
 
+void ModuleLowering::share_storage(const Group& group) {
+  const UserOp* own = group.anchor ? as_user_op(*group.anchor->op) : nullptr;
+  if (!own) return;
+  for (const auto& [output, input] : own->inplace) {
+    const Value* from = input < group.anchor->inputs.size() ? group.anchor->inputs[input] : nullptr;
+    const Value* to = group.anchor->output(output);
+    const bool stored = std::find(group.outputs.begin(), group.outputs.end(), to) != group.outputs.end();
+    if (!from || !from->producer || from->users.size() != 1 || !stored || storage_.count(from) == 0 || storage_.count(to) != 0)
+      continue;
+    const Storage& place = storage_.at(from);
+    const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(place.buffer)];
+    if (buffer.kind == BufferKind::arena && buffer.dtype == stored_type(*to) && buffer.elements == to->type.elements() &&
+        from->type == to->type && grouping_->placed_in.count(to) == 0)
+      storage_[to] = place;
+  }
+}
+
 void ModuleLowering::lower_graph(const Graph& graph, const std::vector<Storage>& targets, std::vector<Step>& steps) {
   const Grouping grouping =
       group_nodes(graph, {options_.fuse, options_.lays_out_operands, options_.copies_operands, options_.costs});
@@ -241,6 +259,7 @@ void ModuleLowering::lower_graph(const Graph& graph, const std::vector<Storage>&
       lower_host(*group.anchor, steps);
       continue;
     }
+    share_storage(group);
     for (const Value* output : group.outputs) assign_storage(output);
     Kernel kernel = lower_fitting(group, steps);
     if (!emit_blas(kernel, steps)) emit(std::move(kernel), steps);

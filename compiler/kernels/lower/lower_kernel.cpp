@@ -132,7 +132,7 @@ void lower_nodes(KernelBuilder& b, const Group& group, std::size_t first, const 
     if (!node.op->scalar) {
       result = b.converted(node, args[0]);
     } else {
-      result = b.apply(node.op->name, std::move(args));
+      result = b.apply(*node.op, std::move(args));
       b.kernel.nodes[static_cast<std::size_t>(result)].dtype = computed_as(node.output()->type.dtype);
     }
     b.bind(node.output(), coords, result);
@@ -152,7 +152,11 @@ void store_outputs(KernelBuilder& b, const Group& group, const std::vector<Expr>
 Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
   KernelBuilder b(inputs);
   b.kernel.name = kernel_name(group);
-  if (group.anchor) {
+  if (group.anchor && body_of(*group.anchor)) {
+    b.note(*group.anchor);
+    lower_code(b, *group.anchor);
+    b.kernel.anchor = Anchor::code;
+  } else if (group.anchor) {
     const auto row =
         std::find_if(kAnchors.begin(), kAnchors.end(), [&](const AnchorRow& r) { return r.op == group.anchor->op->name; });
     OCLC_CHECK(row != kAnchors.end(), "no kernel for operator " + std::string(group.anchor->op->name));
@@ -162,6 +166,7 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
     if (b.kernel.anchor == Anchor::contraction && !b.kernel.contraction) b.kernel.anchor = Anchor::reduce;
   }
   const std::size_t first = group.anchor ? 1 : 0;
+  const UserOp* own = group.anchor ? as_user_op(*group.anchor->op) : nullptr;
   if (b.parts.empty()) {
     lower_nodes(b, group, first, {}, true);
     store_outputs(b, group, {});
@@ -172,6 +177,7 @@ Kernel lower_group(const Group& group, const LoweringInputs& inputs) {
     lower_nodes(b, group, first, part.guard, i == 0);
     store_outputs(b, group, part.guard);
   }
+  if (own && own->bytes) b.kernel.bytes = own->bytes(*group.anchor).value_or(b.kernel.bytes);
   return std::move(b.kernel);
 }
 

@@ -78,6 +78,7 @@ class KernelBuilder {
   NodeId number(DType dtype, double value);
   NodeId index(const Expr& e, DType dtype);
   NodeId apply(std::string_view op, std::vector<NodeId> args);
+  NodeId apply(const OpDef& op, std::vector<NodeId> args);
   NodeId cast(NodeId x, DType dtype);
   // The operator cast: a 16-bit float is rounded here, wherever it is used.
   NodeId convert(NodeId x, DType dtype);
@@ -92,6 +93,8 @@ class KernelBuilder {
              std::vector<Expr> guard = {});
   void store_to(const Storage& target, DType dtype, const std::vector<Expr>& coords, NodeId node, const std::string& name,
                 const std::vector<int>& row_axes = {});
+  // Of a user's body, which reads or writes `value` by a pointer. CompileError if it does not lie in memory as it is.
+  void point_to(const Value* value, bool written, Code::Access& access);
   void note(const Node& node);  // adds its source name and flops
 
   const ScalarNode& at(NodeId id) const { return kernel.nodes[static_cast<std::size_t>(id)]; }
@@ -144,6 +147,7 @@ void lower_pool(KernelBuilder& b, const Node& node);
 void lower_reduction(KernelBuilder& b, const Node& node);
 void lower_row(KernelBuilder& b, const Node& node);
 void lower_cumsum(KernelBuilder& b, const Node& node);
+void lower_code(KernelBuilder& b, const Node& node);
 void lower_winograd_input(KernelBuilder& b, const Node& node);
 void lower_winograd_output(KernelBuilder& b, const Node& node);
 void lower_winograd_gradient(KernelBuilder& b, const Node& node);

@@ -52,6 +52,8 @@ class ModuleLowering {
   void complete_concats(std::vector<Step>& steps);
   void complete_concat(const Value* value, std::vector<Step>& steps);
   void assign_storage(const Value* value);
+  // Outputs of a user's body that may lie where an input does, which nothing else reads.
+  void share_storage(const Group& group);
   // Stores each target's value where the caller wants it: in place if a kernel of this graph computes it, else by a copy.
   void lower_graph(const Graph& graph, const std::vector<Storage>& targets, std::vector<Step>& steps);
   // State that the entry leaves as it is.

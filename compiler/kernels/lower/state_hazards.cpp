@@ -21,7 +21,10 @@ class Walk {
   void steps(std::span<const Step> list) {
     for (const Step& step : list) {
       each_whole_read(step, [&](int buffer) { read({buffer, Expr(0), Expr(kUnbounded), nullptr}); });
-      if (step.is_kernel()) reads_in(schedule_.kernel(step));
+      if (step.is_kernel()) {
+        pointers_in(schedule_.kernel(step));
+        reads_in(schedule_.kernel(step));
+      }
       if (!step.is_loop()) {
         note_writes(step);
         continue;
@@ -78,6 +81,19 @@ class Walk {
       if (state >= 0) writes.push_back({{state, store.index, store.index, &store.index}, i});
     }
     return writes;
+  }
+
+  // A body's pointers reach all of a buffer, at any time: state that one reads or writes is updated elsewhere.
+  void pointers_in(const Kernel& kernel) {
+    if (!kernel.code) return;
+    for (const auto* list : {&kernel.code->loads, &kernel.code->stores}) {
+      for (const Code::Access& access : *list) {
+        if (access.pointer < 0) continue;
+        const int buffer = kernel.operands[static_cast<std::size_t>(access.pointer)].buffer;
+        const int state = replaced_by(buffer) >= 0 ? replaced_by(buffer) : buffer;
+        if (schedule_.buffers[static_cast<std::size_t>(state)].kind == BufferKind::state) unsafe.insert(state);
+      }
+    }
   }
 
   void read(const Range& range) {

@@ -121,6 +121,12 @@ std::vector<HostTensor> evaluate_with(const Graph& graph, std::span<const HostTe
         read_dims(node, operands[0], symbols);
         results = evaluate_with(*node.bodies[0], std::span(operands).subspan(1), symbols);
       } else {
+        if (!node.op->eval)
+          throw CompileError(
+              {.wanted = fmt::format("an operator that the host computes, as '{}' with a key 'reference' in its head",
+                                     node.op->formula),
+               .found = "none",
+               .exit_code = ExitCode::unsupported});
         results = node.op->eval(node, operands, symbols);
       }
     } catch (const CompileError& error) {

@@ -25,6 +25,7 @@ namespace oclc::tool {
 const std::string_view kCheckOpHelp = R"(usage: oclc check-op FILE [options]
 Reads the operators of a file, tries each on sizes at random (all sizes 1 first, optional inputs every other time), runs it on the
 device beside the host reference, for each element type that it is written for, and compares its gradients with finite differences.
+Bodies of kernels run once more with every position checked: reads and writes outside of an operand are named by their line.
 
   -d, --device SEL         the device: index | P:D | part of its name | cpu | gpu
   --no-device              without running anything on a device
@@ -68,6 +69,7 @@ struct OpCheck {
   std::string worst;               // the sizes of that error
   std::optional<double> gradient;  // largest error
   std::string without_gradient;    // why there is none
+  std::string outside;             // a call of a body that was outside of its operand, and with which sizes
 };
 
 std::vector<HostTensor> random_inputs(const Graph& graph, std::mt19937& random) {
@@ -169,6 +171,7 @@ class OpChecker {
         ++gradients;
       }
       if (!context_) continue;
+      if (!op.kernel.empty()) look_outside(op, dtype, i, inputs, result);
       const std::vector<HostTensor> found = run_on(*context_, std::move(module), options_, inputs);
       for (std::size_t k = 0; k < wanted.size(); ++k) {
         const double error = largest_error(found[k], wanted[k]);
@@ -197,6 +200,23 @@ class OpChecker {
     }
     return evaluate(*wide, widened);
   }
+  // Runs the body with every position checked.
+  void look_outside(const custom::CustomOp& op, DType dtype, unsigned i, const std::vector<HostTensor>& inputs,
+                    OpCheck& result) const {
+    if (!result.outside.empty()) return;
+    auto module = std::make_shared<Module>();
+    std::string sizes;
+    module->entries.push_back(custom::example(op, dtype, seed_of(i), sizes, custom::Build::checked));
+    const std::vector<HostTensor> found = run_on(*context_, std::move(module), options_, inputs);
+    const HostTensor& flags = found.back();
+    for (std::int64_t e = 0; e < flags.elements(); ++e) {
+      const auto call = static_cast<int>(flags.int_at(e));
+      if (call == 0) continue;
+      result.outside = fmt::format("{} is outside of its operand ({})", custom::call_place(op, call), sizes);
+      return;
+    }
+  }
+
   unsigned seed_of(unsigned i) const { return i == 0 ? 0 : i + arguments_.seed - 1; }
 
   void differentiate(const Graph& graph, OpCheck& result) const {
@@ -234,7 +254,8 @@ std::vector<DType> types_of(const custom::CustomOp& op) {
 }
 
 bool passes(const OpCheck& c, const CheckOpArguments& arguments) {
-  return c.error <= arguments.tolerance + rounding_of(*dtype_of(c.type)) && c.gradient.value_or(0) <= kGradientTolerance;
+  return c.outside.empty() && c.error <= arguments.tolerance + rounding_of(*dtype_of(c.type)) &&
+         c.gradient.value_or(0) <= kGradientTolerance;
 }
 
 void print(const std::vector<OpCheck>& checks, const CheckOpArguments& arguments) {
@@ -245,6 +266,7 @@ void print(const std::vector<OpCheck>& checks, const CheckOpArguments& arguments
     print_result(fmt::format("{:24} {:>5} {:>7} {:>9} {:>9}  {}\n", table_cell(c.op, 24), c.type,
                              fmt::format("{}/{}", c.fitted, c.tried),
                              arguments.no_device ? "-" : fmt::format("{:.1e}", c.error), gradient, c.worst));
+    if (!c.outside.empty()) print_note(fmt::format("{}: {}", c.op, c.outside));
     if (!c.without_gradient.empty() && c.type == "f32")
       print_note(fmt::format("{}: no gradient: {}", c.op, c.without_gradient));
     if (!c.misfit.empty()) print_note(fmt::format("{}: sizes that do not fit: {}", c.op, c.misfit));
@@ -260,6 +282,7 @@ json document_of(const std::vector<OpCheck>& checks, const CheckOpArguments& arg
                     {"fitted", c.fitted},
                     {"error", arguments.no_device || !std::isfinite(c.error) ? json(nullptr) : json(c.error)},
                     {"gradient_error", c.gradient ? json(*c.gradient) : json(nullptr)},
+                    {"outside", c.outside.empty() ? json(nullptr) : json(c.outside)},
                     {"worst_sizes", c.worst}});
   }
   return {{"schema", 1},    {"kind", "operators"}, {"file", arguments.file}, {"tolerance", arguments.tolerance},
