@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "compiler/ops/builder.h"
-#include "compiler/ops/evaluate.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 
 namespace oclc {

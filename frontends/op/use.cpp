@@ -5,7 +5,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "compiler/ops/gradient_rules.h"
+#include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/ops/user_op.h"
 #include "frontends/op/code.h"
