@@ -29,6 +29,7 @@ constexpr Unspecified kUnspecified[] = {
     {"ai.onnx.preview.training.Adam", "kernels, of a domain of its own"},
     {"ai.onnx.preview.training.Momentum", "kernels, of a domain of its own"},
     {"CausalConvWithState", "kernels, of opsets that the drafts do not reach"},
+    {"BitCast", "kernels, of opsets that the drafts do not reach"},
     {"CumProd", "kernels, of opsets that the drafts do not reach"},
     {"LinearAttention", "kernels, of opsets that the drafts do not reach"},
     {"SimplifiedLayerNormalization", "kernels, of opsets that the drafts do not reach"},
