@@ -60,7 +60,9 @@ std::string symbols_text(const Kernel& kernel) {
   for (const auto* list : {&kernel.axes, &kernel.reduction}) {
     for (const Axis& axis : *list) lines.leave_out(axis.name);
   }
-  const auto all_of = [&](const std::vector<Expr>& list) { std::for_each(list.begin(), list.end(), [&](const Expr& e) { lines.add(e); }); };
+  const auto all_of = [&](const std::vector<Expr>& list) {
+    std::for_each(list.begin(), list.end(), [&](const Expr& e) { lines.add(e); });
+  };
   for (const auto* list : {&kernel.axes, &kernel.reduction}) {
     for (const Axis& axis : *list) lines.add(axis.extent);
   }
@@ -78,8 +80,7 @@ std::string symbols_text(const Kernel& kernel) {
 }
 
 std::string contraction_text(const Kernel& kernel, const Contraction& c) {
-  std::string out =
-      fmt::format("  {}{}: %{} x %{}", name_of(c.asked), c.integers ? " of integers" : "", c.a, c.b);
+  std::string out = fmt::format("  {}{}: %{} x %{}", name_of(c.asked), c.integers ? " of integers" : "", c.a, c.b);
   for (const auto& [part, axes] : {std::pair("batch", &c.batch), std::pair("m", &c.m), std::pair("n", &c.n)}) {
     if (!axes->empty()) out += fmt::format(", {} ({})", part, axis_names(kernel.axes, *axes));
   }

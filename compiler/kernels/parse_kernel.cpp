@@ -329,8 +329,10 @@ class KernelParser : private ScheduleLines {
       in_.expect('(');
       const std::string_view names = in_.enclosed(')');
       if (part != "batch" && part != "m" && part != "n" && part != "k") in_.fail("batch, m, n or k", quotes(part));
-      (part == "batch" ? c.batch : part == "m" ? c.m : part == "n" ? c.n : c.k) =
-          axes_named(names, part == "k" ? kernel_.reduction : kernel_.axes);
+      (part == "batch" ? c.batch
+       : part == "m"   ? c.m
+       : part == "n"   ? c.n
+                       : c.k) = axes_named(names, part == "k" ? kernel_.reduction : kernel_.axes);
     }
     kernel_.contraction = std::move(c);
   }

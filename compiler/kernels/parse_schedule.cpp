@@ -55,7 +55,8 @@ class ScheduleParser : private ScheduleLines {
   // A buffer that is defined.
   int buffer_number() {
     const int number = this->number("a buffer's number");
-    if (static_cast<std::size_t>(number) >= schedule_.buffers.size()) in_.fail("a buffer defined before", std::to_string(number));
+    if (static_cast<std::size_t>(number) >= schedule_.buffers.size())
+      in_.fail("a buffer defined before", std::to_string(number));
     return number;
   }
 

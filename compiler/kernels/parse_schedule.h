@@ -12,7 +12,8 @@ namespace oclc {
 // choose_contractions() makes. Beyond what is printed, a constant may be `random seed`.
 //
 // CompileError of stage "parse" that names the line, what was wanted and what was found, if the text is malformed or names an
-// operator, operand, node, axis, symbol or kernel that is not defined before. Whether the schedule is well-formed tells verify().
+// operator, operand, node, axis, symbol or kernel that is not defined before. Whether the schedule is well-formed tells
+// verify().
 Schedule parse_schedule(std::string_view text, const OpLookup& find_op);
 
 }  // namespace oclc

@@ -105,9 +105,8 @@ std::string local_symbols(const Schedule& schedule) {
   };
   for (const Buffer& b : schedule.buffers) lines.add(b.elements);
   for (const Gemm& g : schedule.gemms) {
-    const Expr all[] = {g.offset_a, g.offset_b, g.offset_c, g.m,        g.n,        g.k,        g.lda,
-                        g.ldb,      g.ldc,      g.batch,    g.stride_a, g.stride_b, g.stride_c, g.flops,
-                        g.bytes};
+    const Expr all[] = {g.offset_a, g.offset_b, g.offset_c, g.m,        g.n,        g.k,     g.lda,  g.ldb,
+                        g.ldc,      g.batch,    g.stride_a, g.stride_b, g.stride_c, g.flops, g.bytes};
     add(all);
   }
   for (const Reading& r : schedule.readings) {
@@ -146,7 +145,8 @@ std::string buffer_text(const Buffer& b) {
 }
 
 std::string gemm_text(const Gemm& g) {
-  const auto operand = [](std::string_view name, int buffer, const Expr& offset, const Expr& ld, const Expr& stride, bool trans) {
+  const auto operand = [](std::string_view name, int buffer, const Expr& offset, const Expr& ld, const Expr& stride,
+                          bool trans) {
     return fmt::format("  {} {}[{}] ld {} stride {}{}\n", name, buffer, offset.text(), ld.text(), stride.text(),
                        trans ? " transposed" : "");
   };

@@ -174,8 +174,7 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
     if (!list[i].is_kernel() && !loop && !attention) return enough(i);
     std::set<int> inside;
     for (const Step& inner : list[i].body()) {
-      if (attention && &inner != &list[i].body().back())
-        inside.merge(buffers_of(schedule.kernel(inner), true));
+      if (attention && &inner != &list[i].body().back()) inside.merge(buffers_of(schedule.kernel(inner), true));
     }
     const bool fits = !groups || is_short(schedule, *kernels_of(schedule, list[i]).front(), target);
     if (i > 0 && !fits) return enough(i);

@@ -47,7 +47,9 @@ class Loops {
     bool conflicts(const Uses& o) const { return meet(written, o.written) || meet(written, o.read) || meet(read, o.written); }
   };
 
-  bool is_movable(const Step& step) const { return step.is_kernel() || (step.is<LoopStep>() && megakernel_loop(schedule_, step)); }
+  bool is_movable(const Step& step) const {
+    return step.is_kernel() || (step.is<LoopStep>() && megakernel_loop(schedule_, step));
+  }
 
   Uses uses_of(const Step& step) const {
     Uses uses;
@@ -83,7 +85,8 @@ class Loops {
   }
 
   bool is_like(const Step& a, const Step& b) const {
-    return a.as<LoopStep>()->trip == b.as<LoopStep>()->trip && std::abs(flops_of(a) - flops_of(b)) <= cost::kUnevenLoops * flops_of(b);
+    return a.as<LoopStep>()->trip == b.as<LoopStep>()->trip &&
+           std::abs(flops_of(a) - flops_of(b)) <= cost::kUnevenLoops * flops_of(b);
   }
 
   // `loops` are places in the list, the last one first.

@@ -16,7 +16,7 @@ std::string forms(std::span<const Step> steps) {
   std::string out;
   for (const Step& step : steps) {
     out += out.empty() ? "" : " ";
-    out += step.is_kernel()  ? "kernel"
+    out += step.is_kernel()            ? "kernel"
            : step.is<MegakernelStep>() ? "megakernel(" + forms(step.body()) + ")"
                                        : "loop(" + forms(step.body()) + ")";
   }
@@ -56,7 +56,8 @@ TEST_CASE("a loop that a condition ends is none of a launch, and what is within 
 }
 
 TEST_CASE("steps beside each other keep a launch to themselves; other devices have a launch a kernel") {
-  CHECK(gathered(kLayer, "cpu", {}, [](std::vector<Step>& steps) { steps[1].as<KernelStep>()->beside = true; }) == "kernel kernel");
+  CHECK(gathered(kLayer, "cpu", {}, [](std::vector<Step>& steps) { steps[1].as<KernelStep>()->beside = true; }) ==
+        "kernel kernel");
   CHECK(gathered(kLayer, "gpu", {}) == "kernel kernel");
   CHECK(gathered(kLayer, "llvmpipe", {}) == "kernel kernel");
 }

@@ -28,7 +28,8 @@ const std::string kAttention =
 
 const std::string kGather =
     "symbol N in [0, 64]\ngraph g(%x: f32[N, 6], %at: i64[5]) {\n  %0 = gather(%x, %at) {axis=0}\n"
-    "  %1 = pad(%0) {after=(1, 0), before=(2, 1), mode=\"constant\", value=-inf}\n  %2 = argmax(%1) {axis=1, keepdims=0, select_last_index=0}\n"
+    "  %1 = pad(%0) {after=(1, 0), before=(2, 1), mode=\"constant\", value=-inf}\n  %2 = argmax(%1) {axis=1, keepdims=0, "
+    "select_last_index=0}\n"
     "  return y=%1, z=%2\n}\n";
 
 // A schedule of one kernel, from its lines on.
@@ -46,7 +47,8 @@ std::string message(const std::string& text) {
 }
 
 const std::string kKernel =
-    "  axis i < N\n  read x0: f32 buffer 0\n  write y0: f32 buffer 1\n  %0: f32 = x0[i]\n  %1: f32 = exp(%0)\n  y0[i] = %1\n}\n";
+    "  axis i < N\n  read x0: f32 buffer 0\n  write y0: f32 buffer 1\n  %0: f32 = x0[i]\n  %1: f32 = exp(%0)\n  y0[i] = "
+    "%1\n}\n";
 const std::string kEntry = "entry g {\n  input \"x\": f32[N] buffer 0\n  output \"y\": f32[N] buffer 1\n  k\n}\n";
 
 }  // namespace
@@ -137,8 +139,7 @@ TEST_CASE("what is wrong with a text is said with its line, what was wanted and 
   CHECK(kernel("  %0: f32 = exp(%0)\n}\n") == "line 6: wanted a node defined before, found '%0'");
   CHECK(kernel("  %0: f32 = 1\n  %1: f32 = flop(%0)\n}\n") == "line 7: wanted an operator on scalars, found 'flop'");
   CHECK(kernel("  %0: f32 = 1\n  %1: f32 = %0\n}\n") == "line 7: wanted ' if ' behind a node, found '%0'");
-  CHECK(kernel("  %0: f32 = 1\n  %1: f32 = %0 if N > 0 else 1\n}\n") ==
-        "line 7: wanted a condition '.. >= 0', found 'N > 0'");
+  CHECK(kernel("  %0: f32 = 1\n  %1: f32 = %0 if N > 0 else 1\n}\n") == "line 7: wanted a condition '.. >= 0', found 'N > 0'");
   CHECK(kernel("  %0: f32 = 1\n  %1: f32 = %0 if N >= 0\n}\n") ==
         "line 7: wanted ' else ' behind a condition, found '%0 if N >= 0'");
   CHECK(kernel("  %0: f32 = one\n}\n") == "line 6: wanted a number, found 'one'");
@@ -155,13 +156,11 @@ TEST_CASE("what is wrong with a text is said with its line, what was wanted and 
   CHECK(message(two + "entry g {\n  k\n}\n") ==
         "line 23: wanted '#' and the number of one of 2 kernels k, found the end of the line");
   CHECK(message(two + "entry g {\n  k #2\n}\n") == "line 23: wanted the number of a kernel k, found 2");
-  CHECK(message(all + "entry g {\n  kk\n}\n") ==
-        "line 14: wanted a kernel defined before, or a form of steps, found 'kk'");
+  CHECK(message(all + "entry g {\n  kk\n}\n") == "line 14: wanted a kernel defined before, or a form of steps, found 'kk'");
   CHECK(message(all + "entry g {\n  beside loop t < 2 {\n  }\n}\n") ==
         "line 14: wanted a kernel beside the one before, found 'loop'");
   CHECK(message(all + "entry g {\n  loop t < 2\n}\n") == "line 14: wanted ' {' at the end of the line, found '2'");
   CHECK(message(all + "entry g {\n  library l\n}\n") == "line 14: wanted a gemm defined before, found 'l'");
-  CHECK(message(all + "entry g {\n  input \"x\": f32[N] buffer 7\n}\n") ==
-        "line 14: wanted a buffer defined before, found 7");
+  CHECK(message(all + "entry g {\n  input \"x\": f32[N] buffer 7\n}\n") == "line 14: wanted a buffer defined before, found 7");
   CHECK(message(all + "entry g {\n  megakernel {\n    k\n") == "line 16: wanted a step, found the end of the text");
 }

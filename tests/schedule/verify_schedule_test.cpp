@@ -87,7 +87,8 @@ TEST_CASE("steps: one thing each, of what there is, with a body that fits") {
   CHECK(becomes({WorkGroupStep{3, "t"}}) == "entry g, step 1: has no body");
   CHECK(becomes({LoopStep{3, "t"}}) == "");  // whose kernels have no elements
   CHECK(has(message_of_steps([](auto& s) { s[0] = {KernelStep{0, true}}; }), "step 0: beside a step that is no kernel"));
-  CHECK(has(becomes({KernelStep{1, false, KernelStep::Prefetch{0, 0}}}), "prefetches weights of a kernel that does not follow"));
+  CHECK(
+      has(becomes({KernelStep{1, false, KernelStep::Prefetch{0, 0}}}), "prefetches weights of a kernel that does not follow"));
   CHECK(message_of_body(MegakernelStep{}) == "");
   CHECK(message_of_body(LoopKernelStep{}) == "");
   CHECK(message_of_body(WorkGroupStep{3, "t"}) == "");

@@ -117,8 +117,7 @@ class Neighbours {
     std::vector<std::vector<std::size_t>> by_buffer(schedule_.buffers.size());
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (!steps[i].is_kernel()) continue;
-      for (const Operand& o : schedule_.kernel(steps[i]).operands)
-        by_buffer[static_cast<std::size_t>(o.buffer)].push_back(i);
+      for (const Operand& o : schedule_.kernel(steps[i]).operands) by_buffer[static_cast<std::size_t>(o.buffer)].push_back(i);
     }
     for (std::size_t b = 0; b < by_buffer.size(); ++b) {
       const Buffer& buffer = schedule_.buffers[b];

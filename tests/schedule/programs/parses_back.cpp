@@ -1,5 +1,5 @@
-// parses_back OCLC MODEL TARGET..: what OCLC prints of MODEL behind the stages kernels and schedule is a text that parse_schedule()
-// reads back to the same text. Ends with 1 at the first line that differs.
+// parses_back OCLC MODEL TARGET..: what OCLC prints of MODEL behind the stages kernels and schedule is a text that
+// parse_schedule() reads back to the same text. Ends with 1 at the first line that differs.
 #include <cstdio>
 #include <iostream>
 #include <sstream>
@@ -58,7 +58,8 @@ int main(int argc, char** argv) {
                   << printed.size() << " bytes\n";
         continue;
       }
-      std::cout << argv[2] << " " << argv[i] << " " << stage << " differs:\n" << first_difference(printed, again) << problem << "\n";
+      std::cout << argv[2] << " " << argv[i] << " " << stage << " differs:\n"
+                << first_difference(printed, again) << problem << "\n";
       return 1;
     }
   }
