@@ -384,4 +384,10 @@ double GradientCheck::worst() const {
 
 GradientCheck check_gradients(const Graph& graph, const GradientCheckOptions& options) { return Check(graph, options).run(); }
 
+std::vector<HostTensor> evaluate_in_double(const Graph& graph, const std::vector<HostTensor>& inputs) {
+  Tensors wide;
+  for (const HostTensor& input : inputs) wide.push_back(widened(input));
+  return evaluate(*WideGraph(graph, false).graph, wide);
+}
+
 }  // namespace oclc

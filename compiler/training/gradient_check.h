@@ -38,4 +38,7 @@ struct GradientCheck {
 // constants. CompileError as from add_gradients.
 GradientCheck check_gradients(const Graph& graph, const GradientCheckOptions& options = {});
 
+// The graph's outputs with all floating-point numbers computed in double; constants are what their types round them to.
+std::vector<HostTensor> evaluate_in_double(const Graph& graph, const std::vector<HostTensor>& inputs);
+
 }  // namespace oclc
