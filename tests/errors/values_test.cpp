@@ -268,8 +268,8 @@ TEST_CASE("case 46: narrow numbers") {
   flags.floats("zero", {}, {0});
   flags.node("Where", {"flags", "x", "zero"}, {"y"});
   CHECK(list(both(flags, {floats({3}, {1, 2, 3})})[0]) == std::vector<double>{1, 0, 3});
-  constexpr int kComplex = 14, kScale = 24;
-  for (const auto& [type, name] : {std::pair(kComplex, "COMPLEX64"), std::pair(kScale, "FLOAT8E8M0")}) {
+  constexpr int kComplex = 14, kSixBits = 27;
+  for (const auto& [type, name] : {std::pair(kComplex, "COMPLEX64"), std::pair(kSixBits, "FLOAT6E2M3")}) {
     Writer w(21);
     w.input("x", {2}, type).output("y");
     set_int(w.node("Cast", {"x"}, {"y"}, "n"), "to", TensorProto::FLOAT);

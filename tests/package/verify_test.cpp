@@ -110,7 +110,7 @@ TEST_CASE("case 62: wild buffers are refused") {
   check_all(
       vector_plan,
       {
-          {"buffer 0 'a': unknown element type 21", [](auto& p) { p.buffers[0]->dtype = static_cast<fb::DType>(21); }},
+          {"buffer 0 'a': unknown element type 99", [](auto& p) { p.buffers[0]->dtype = static_cast<fb::DType>(99); }},
           {"buffer 0 'a': unknown kind 5", [](auto& p) { p.buffers[0]->kind = static_cast<fb::BufferKind>(5); }},
           {"buffer 0 'a': only arena buffers may be aliases", [](auto& p) { p.buffers[0]->alias = 1; }},
           {"buffer 2 'w': its slice [64, +16) lies outside the constant section of 16 bytes",
