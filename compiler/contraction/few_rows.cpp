@@ -13,6 +13,8 @@ constexpr std::int64_t kMostFewRows = 47, kLeastBytesByRows = 2 << 20, kLeastByt
 constexpr std::int64_t kLeastWidth = 64, kLeastDepth = 64;
 // Rows beside one vector of columns, where these fill no two: more load each element of A for a single product.
 constexpr std::int64_t kMostRowsOfVector = 8;
+// Rows of a register tile, which the template writes out one by one.
+constexpr std::int64_t kMostRowsOfTile = 16;
 // Sums of a work-item: beside what is read, in the first two caches.
 constexpr std::int64_t kSumBytes = 64 << 10;
 // Work-items a core, so that cores end together.
@@ -25,7 +27,7 @@ FewRowsTiles choose_tile(std::int64_t rows, const Target& target, const Allowed&
   double best_cycles = 0;
   for (int vectors = 8; vectors >= 1; vectors /= 2) {
     if (!allowed(vectors)) continue;
-    for (int height = static_cast<int>(rows); height >= 1; --height) {
+    for (int height = static_cast<int>(std::min(rows, kMostRowsOfTile)); height >= 1; --height) {
       if (!fits_registers(height, vectors, target)) continue;
       const double cycles = static_cast<double>(ceil_div(rows, height)) * tile_step_cycles(height, vectors) / vectors;
       if (best_cycles > 0 && cycles > best_cycles) continue;
