@@ -53,8 +53,9 @@ GraphContext graph_context(const CompileOptions& options, const Target& target, 
   GraphContext context;
   context.convolutions = {target, options.conv};
   context.pipeline.disabled = context.disabled = options.disabled;
-  context.pipeline.joins_products = !target.items_are_cores() && context.runs("fuse");
-  context.pipeline.separates_classes = target.items_are_cores() || target.has.wgmma;
+  const bool by_cores = target.items_are_cores();
+  context.pipeline.joins_products = !by_cores && context.runs("fuse");
+  context.pipeline.separates_classes = by_cores || target.has.wgmma;
   context.pipeline.lays_out_operands = lays_out_operands(options, target);
   context.pipeline.multiplies_integers = target.multiplies_tiles() && target.precision.bf16_products > 1;
   context.recompute_bytes = options.recompute_bytes;

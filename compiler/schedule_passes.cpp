@@ -31,11 +31,9 @@ bool has_group_templates(const ScheduleContext& c) { return c.target.has_group_t
 bool is_multicore(const ScheduleContext& c) { return claims_on_cores(c) && c.target.compute_units >= 2; }
 bool has_wgmma(const ScheduleContext& c) { return c.target.has.wgmma; }
 bool multiplies_groups(const ScheduleContext& c) { return c.target.multiplies_groups(); }
-bool rounds_in_groups(const ScheduleContext& c) { return has_wgmma(c) && c.target.precision.products == Products::rounded; }
+bool rounds_in_groups(const ScheduleContext& c) { return has_wgmma(c) && c.target.precision.rounds_operands(); }
 bool shares_launches(const ScheduleContext& c) { return c.target.megakernel() != Megakernel::none; }
-bool rounds_on_gpu(const ScheduleContext& c) {
-  return has_group_templates(c) && c.target.precision.products == Products::rounded;
-}
+bool rounds_on_gpu(const ScheduleContext& c) { return has_group_templates(c) && c.target.precision.rounds_operands(); }
 bool multiplies_on_vectors(const ScheduleContext& c) { return c.target.has_vector_templates(); }
 bool rounds_weights(const ScheduleContext& c) { return multiplies_on_vectors(c) && c.rounds_weights; }
 bool multiplies_by_fma(const ScheduleContext& c) { return multiplies_on_vectors(c) && !c.target.multiplies_tiles(); }

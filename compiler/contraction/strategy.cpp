@@ -11,15 +11,12 @@
 #include "compiler/contraction/gpu/gpu_rows.h"
 #include "compiler/contraction/cpu/winograd.h"
 #include "compiler/support/error.h"
-#include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
 Planned plan_loops(const StrategyCase& c, StrategyId strategy) {
-  const Problem& p = c.problem;
-  const double flops = 2.0 * static_cast<double>(p.g.typical * p.m.typical * p.n.typical) * static_cast<double>(p.depth());
-  return {Choice{strategy, {}, flops / (cost::kContractionLoopShare * c.target.flops)}, {}};
+  return {Choice{strategy, {}, loops_seconds(c.problem, c.target)}, {}};
 }
 
 // Orders. Asked: rows that a pass asked for. Tile units are taken where they gain over fused multiply-adds, and those of
@@ -175,6 +172,7 @@ std::vector<Candidate> rank(const Problem& problem, const Target& target, Losers
   if (refuse_target(TargetNeeds::cpu_vectors, target).empty()) {
     c.fma = choose_fma(problem, target);
     if (!asks_for_winograd(problem)) c.amx = amx_estimates(problem, target);
+    if (c.amx) c.amx->fma_seconds += gather_seconds(c);
   }
   if (refuse_target(TargetNeeds::gpu, target).empty()) c.gpu = gpu_forms(problem, target, losers);
   std::vector<Candidate> all;

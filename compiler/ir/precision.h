@@ -24,6 +24,9 @@ struct Precision {
   // multiply-adds make.
   double error = 5e-6;
 
+  // Matrix units multiply parts of floats, or rounded ones.
+  bool splits_operands() const { return products == Products::split; }
+  bool rounds_operands() const { return products == Products::rounded; }
   // Three products or six of parts may be products of integers of three bytes.
   bool allows_limbs() const { return bf16_products >= 3 && !blocked_summation; }
   // Of products of integers that bfloat16 holds: one product is exact, and nothing else may round them.

@@ -178,7 +178,7 @@ class Attention {
     if (!can_pass(scores, schedule_, list.data() + first + 1, list.data() + row) ||
         !can_pass(scores, schedule_, list.data() + row + 1, list.data() + last))
       return false;
-    return target_.items_are_cores() ? tiles_pay(scores, product) : pays(scores, product);
+    return target_.multiplies_tiles() ? tiles_pay(scores, product) : pays(scores, product);
   }
 
   bool tiles_pay(const Kernel& scores, const Kernel& product) const {
@@ -194,8 +194,7 @@ class Attention {
     const double rows = tiles.rows(), units = std::max(1, target_.compute_units);
     const double blocks = std::ceil(e.keys / tiles.keys),
                  tile_flops = 2.0 * rows * tiles.keys * static_cast<double>(e.depth + e.columns);
-    const double rate =
-        (target_.precision.products == Products::rounded ? cost::kAttentionFlops : cost::kSplitAttentionFlops) / units;
+    const double rate = (target_.precision.rounds_operands() ? cost::kAttentionFlops : cost::kSplitAttentionFlops) / units;
     const double waves = std::ceil(e.groups * std::ceil(e.rows / rows) / units);
     const double together = target_.launch_seconds + waves * blocks * std::max(cost::kKeyBlockSeconds, tile_flops / rate);
     const double count = e.groups * e.rows * e.keys;
@@ -218,7 +217,7 @@ AttentionTiles attention_tiles(const Kernel& scores, const Kernel& product, cons
   if (groups <= target.compute_units / 2.0) tiles.warps = kFewWarps;
   // Many keys take registers, so that a unit has two groups at a time, and rounding up to whole blocks costs work.
   const double few = std::ceil(e.keys / kFewKeys) * kFewKeys * cost::kFewKeysCost, many = std::ceil(e.keys / kKeys) * kKeys;
-  const bool narrow = std::max(e.depth, e.columns) <= kFewColumns && target.precision.products == Products::rounded;
+  const bool narrow = std::max(e.depth, e.columns) <= kFewColumns && target.precision.rounds_operands();
   if (!narrow || tiles.warps != kWarps || groups > 2.0 * target.compute_units || many > few) tiles.keys = kFewKeys;
   return tiles;
 }

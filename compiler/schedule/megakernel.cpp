@@ -104,7 +104,8 @@ void gather(const Schedule& schedule, std::vector<Step>& list, const Target& tar
 }  // namespace
 
 std::int64_t megakernel_groups(const Target& target) {
-  return !target.items_are_cores() ? kGroupsOfUnit * target.compute_units : std::max(kFewestGroups, target.compute_units);
+  return target.megakernel() == Megakernel::groups ? kGroupsOfUnit * target.compute_units
+                                                   : std::max(kFewestGroups, target.compute_units);
 }
 
 std::int64_t places_of_trips(std::int64_t trips, const Target& target) {

@@ -96,7 +96,7 @@ class TwelveBits {
 }  // namespace
 
 std::optional<RowProduct> row_product(const Kernel& kernel, const std::vector<Buffer>& buffers, const Target& target) {
-  if (!target.has_group_templates() || target.precision.products != Products::rounded) return std::nullopt;
+  if (!target.has_group_templates() || !target.precision.rounds_operands()) return std::nullopt;
   if (kernel.contraction || kernel.anchor != Anchor::reduce || kernel.stages.size() != 1 || kernel.reduction.size() != 1 ||
       kernel.axes.empty())
     return std::nullopt;

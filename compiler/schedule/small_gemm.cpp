@@ -154,9 +154,9 @@ void small_gemm(Schedule& schedule, const ScheduleContext& context) {
     for (const Step& step : entry.steps) {
       if (!step.is_kernel()) continue;
       Kernel& kernel = schedule.kernel(step);
-      const SmallGemmRegime& regime = *small_gemm_regime(
-          target.precision.products == Products::rounded && is_packable(kernel, schedule) ? StrategyId::small_gemm_f16
-                                                                                          : StrategyId::small_gemm);
+      const SmallGemmRegime& regime =
+          *small_gemm_regime(target.precision.rounds_operands() && is_packable(kernel, schedule) ? StrategyId::small_gemm_f16
+                                                                                                 : StrategyId::small_gemm);
       if (of_device >= regime.device_per_host * of_host) continue;
       Kernel laid_out = kernel;
       const auto weights = regime.halves ? std::nullopt : lay_terms_together(laid_out, schedule, uses);

@@ -98,7 +98,7 @@ class Splitter {
     bool is_known = true;
     for (const auto* list : {&kernel.axes, &kernel.reduction})
       for (const Axis& axis : *list) is_known = is_known && axis.extent.is_constant();
-    const bool packed = target_.precision.products == Products::rounded && will_be_packed(kernel);
+    const bool packed = target_.precision.rounds_operands() && will_be_packed(kernel);
     const GpuProduct product = product_of_sizes(!is_known, [&](std::int64_t dim) {
       const auto extent = [&](const std::vector<int>& axes) {
         std::int64_t n = 1;

@@ -316,15 +316,16 @@ std::optional<Split> best_cut(const Kernel& kernel, const Target& target) {
         return n.kind == ScalarNode::Kind::load && n.index.coefficient(last) == Expr(1);
       }))
     return std::nullopt;
-  const std::int64_t line = target.items_are_cores() ? kLineVectors * target.vector_width : kLineResults;
+  const bool by_cores = target.items_are_cores();
+  const std::int64_t line = by_cores ? kLineVectors * target.vector_width : kLineResults;
   const auto passes = static_cast<double>(stage_groups(kernel).size());
   const double launches = squares_in_one_pass(kernel).empty() ? passes : 1;
   const double pass = static_cast<double>(typical_extent(kernel.bytes)) / target.bytes_per_second;
   const double together = static_cast<double>(std::clamp<std::int64_t>(results / units, 1, line));
   const double busy = std::min(1.0, static_cast<double>(results) / together / static_cast<double>(kBusyGroups * units));
   // Parts of few terms are read by whole rows: what is beside a strip of them waits in the second-level cache.
-  const bool by_rows = target.items_are_cores() && target.has.tall_tiles &&
-                       typical_extent(kernel.axes.back().extent) == results && results > kStripVectors * target.vector_width;
+  const bool by_rows = by_cores && target.has.tall_tiles && typical_extent(kernel.axes.back().extent) == results &&
+                       results > kStripVectors * target.vector_width;
   const double whole = passes * pass * (by_rows ? cost::kColumnReadCost : 1) / (busy * together / static_cast<double>(line));
   if (launches * (pass + target.launch_seconds) >= whole * cost::kSplitGain) return std::nullopt;
   const std::int64_t most = std::max<std::int64_t>(1, terms / kLeastTermsOfPart),

@@ -118,7 +118,7 @@ class Turner {
         product && in_twelve_bits(buffer.constant, *product)) {
       // Code generation packs them.
       kernel.bytes = kernel.bytes - Expr(product->results * (product->terms - words_of_row(product->terms)) * 4);
-    } else if (target_.precision.products == Products::rounded && has_one_sum(kernel) && !refers_to_nodes(kernel)) {
+    } else if (target_.precision.rounds_operands() && has_one_sum(kernel) && !refers_to_nodes(kernel)) {
       shorten(kernel, *weights);
     }
   }

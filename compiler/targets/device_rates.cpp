@@ -15,8 +15,10 @@ bool take(double& fact, double measured) {
 }  // namespace
 
 bool set_rates(Target& target, const DeviceRates& rates) {
+  const double row_flops = target.flops;
   const bool flops = take(target.flops, rates.flops), bytes = take(target.bytes_per_second, rates.bytes_per_second),
              launch = take(target.launch_seconds, rates.launch_seconds);
+  target.pace *= target.flops / row_flops;
   return flops && bytes && launch;
 }
 

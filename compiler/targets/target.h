@@ -52,6 +52,8 @@ struct Target {
   double flops = 100e9;            // single precision, whole device; for estimates
   double bytes_per_second = 30e9;  // memory
   double launch_seconds = 20e-6;
+  // Of cores, beside those of the row: calibrated cores may share units with others, or run at another clock.
+  double pace = 1;
   // Most loop iterations of one work-item, all its loops together: generated kernels stay below, whatever the sizes.
   static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
   std::int64_t loop_iterations = kNoLimit;
@@ -70,15 +72,21 @@ struct Target {
   bool counts_loops() const { return loop_iterations != kNoLimit; }
   bool has_vector_templates() const { return items_are_cores() && vector_width >= 4 && !counts_loops(); }
   bool has_group_templates() const { return !items_are_cores() && !counts_loops(); }
+  // What computes together: a core's vector, or work-items that are issued as one.
+  int lanes() const { return items_are_cores() ? vector_width : kIssuedItems; }
+  // Second-level caches together: one a core, or one for all units.
+  std::int64_t all_l2_bytes() const { return items_are_cores() ? l2_bytes * compute_units : l2_bytes; }
   Megakernel megakernel() const { return counts_loops() ? Megakernel::none : has.megakernel; }
 
   // What the contract lets the units multiply.
   bool multiplies_fragments() const { return has_unit(UnitOperands::fragments) && precision.products != Products::fma; }
   bool multiplies_tf32_fragments() const { return multiplies_fragments() && matrix_unit->operand == UnitNumber::tf32; }
   bool multiplies_tiles() const { return has_unit(UnitOperands::tiles) && precision.bf16_products > 0; }
+  bool multiplies_parts_in_groups() const { return has.wgmma && precision.splits_operands(); }
   bool multiplies_groups() const { return has.wgmma && precision.products != Products::fma; }
 
  private:
+  static constexpr int kIssuedItems = 32;
   bool has_unit(UnitOperands operands) const { return matrix_unit && matrix_unit->operands == operands; }
 };
 

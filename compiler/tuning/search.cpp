@@ -187,7 +187,7 @@ class Search {
 }  // namespace
 
 double Measurement::estimated_seconds() const {
-  double sum = 0;
+  double sum = loop_seconds;
   for (const TunedQuestion& question : asked) sum += question.seconds;
   return sum;
 }

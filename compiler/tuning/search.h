@@ -33,7 +33,8 @@ struct Measurement {
   std::string note;         // see Trial
   bool repeated = false;    // the plan is one of this job that was timed before: these are its seconds
   std::vector<TunedQuestion> asked;
-  // Of the contractions' rows, by estimate; 0: none was asked for.
+  double loop_seconds = 0;  // of generated loops, by estimate, where no choice was asked for
+  // Of the contractions' rows, by estimate, or of loops; 0: neither is known.
   double estimated_seconds() const;
 };
 // What a job takes with these choices. A run that takes longer than `give_up_seconds` need not be repeated.

@@ -28,7 +28,7 @@ class AttentionCode : private AttentionParts {
     auto& p = values_.parameters;
     p["WARPS"] = std::to_string(tiles.warps);
     p["BN"] = std::to_string(tiles.keys);
-    p["SPLIT"] = target_.precision.products == Products::split ? "1" : "0";
+    p["SPLIT"] = target_.precision.splits_operands() ? "1" : "0";
     p["EPILOGUE_UNROLL"] = std::to_string(has_cheap_epilogue(*product) ? kEpilogueUnroll : 1);
     values_.holes["A_ELEMENTS"] = within(*scores, element_of_a(*scores));
     values_.holes["SCORES"] = within(*scores, epilogue_value(*scores, kWidth, true));
@@ -61,7 +61,7 @@ class AttentionCode : private AttentionParts {
 }  // namespace
 
 SeveralKernels generate_attention(const std::string& name, const Step& step, const Schedule& schedule, const Target& target) {
-  if (target.items_are_cores()) return generate_attention_amx(name, step, schedule, target);
+  if (!target.has_group_templates()) return generate_attention_amx(name, step, schedule, target);
   AttentionCode code(name, step, schedule, target);
   return code.run();
 }

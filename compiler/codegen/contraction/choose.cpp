@@ -40,7 +40,7 @@ std::string_view refuse_weights(StrategyId strategy, const ContractionView& view
 }
 
 Problem problem_on(const ContractionView& view, const std::vector<Buffer>& buffers, const Target& target) {
-  return target.items_are_cores() ? problem_of(view, buffers) : gpu_problem_of(view, buffers);
+  return target.has_group_templates() ? gpu_problem_of(view, buffers) : problem_of(view, buffers);
 }
 
 std::optional<Choice> best_of(const std::vector<Candidate>& ranked, const ContractionView& view,

@@ -270,7 +270,7 @@ class MegakernelWriter : private MegakernelArguments {
 
 MegakernelCode generate_megakernel(const std::string& name, std::span<const Step> steps, const Schedule& schedule,
                                    const Target& target) {
-  if (!target.items_are_cores()) return generate_megakernel_groups(name, steps, schedule, target);
+  if (target.megakernel() == Megakernel::groups) return generate_megakernel_groups(name, steps, schedule, target);
   return MegakernelWriter(name, schedule, target).run(steps);
 }
 

@@ -7,6 +7,7 @@
 #include "compiler/contraction/tiling.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/kernel_part.h"
+#include "compiler/kernels/loop_seconds.h"
 #include "compiler/support/error.h"
 #include "compiler/targets/costs.h"
 
@@ -59,8 +60,7 @@ double element_seconds(const Kernel& kernel, const Target& target) {
   double points = 1;
   for (const Axis& a : kernel.axes) points *= typical(a.extent);
   const double cores = target.compute_units;
-  return std::max(typical(kernel.flops) / (target.flops * cost::kLoopShare), typical(kernel.bytes) / target.bytes_per_second) *
-         cores / std::max(points, 1.0);
+  return loop_seconds(kernel, target) * cores / std::max(points, 1.0);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr int kLanes = 16;
 // Loads of a result that are worth vectors whose lanes are stored one by one.
 constexpr std::ptrdiff_t kFewestLoads = 4;
 // Fewer elements are not worth a vector, the narrowest of which has as many lanes.
-constexpr double kFewestLanes = 4;
+constexpr int kFewestLanes = 4;
 
 bool has_unit_stride(const Expr& index, const std::string& axis) { return index.coefficient(axis) == Expr(1); }
 

@@ -78,9 +78,11 @@ std::vector<std::int64_t> equal_shares(std::int64_t count, std::int64_t most) {
   return sizes;
 }
 
-// Items that a core computes one after another. Fewer than four let a disturbed core delay the whole launch.
-double rounds(std::int64_t items, std::int64_t cores) {
-  return static_cast<double>(ceil_div(items, cores)) * (items < 4 * cores ? cost::kAmxImbalance : 1);
+// Items that a core computes one after another, each as long as it takes at the pace of the row's cores. Fewer than four let a
+// disturbed core delay the whole launch.
+double rounds(std::int64_t items, const Target& target) {
+  const std::int64_t cores = std::max(1, target.compute_units);
+  return static_cast<double>(ceil_div(items, cores)) * (items < 4 * cores ? cost::kAmxImbalance : 1) / target.pace;
 }
 
 std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Unit& unit, const Target& target) {
@@ -112,7 +114,7 @@ std::optional<AmxWindowTiles> choose_window(const AmxWindowProduct& p, const Uni
       const double item = cost::kAmxItemSeconds +
                           static_cast<double>(used * channel_steps) / static_cast<double>(unit.lines) * split +
                           static_cast<double>(t.panels) * panel;
-      t.seconds = std::max(rounds(items, cores) * item, weights);
+      t.seconds = std::max(rounds(items, target) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }
   }
@@ -173,7 +175,7 @@ std::optional<AmxWindowTiles> choose_amx_patches(const AmxPatchProduct& p, const
           static_cast<double>(blocks) * block_seconds;
       const double item = cost::kAmxItemSeconds + static_cast<double>(window) * cost::kAmxWindowSeconds +
                           static_cast<double>(blocks * 32) * line + static_cast<double>(t.panels) * panel;
-      t.seconds = rounds(items, cores) * item;
+      t.seconds = rounds(items, target) * item;
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }
   }
@@ -210,7 +212,7 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
   const Costs costs = costs_of(target.precision.bf16_products);
   const double multiply = costs.multiply, split = split_alone(target.precision.bf16_products), block_seconds = costs.block;
   const std::int64_t steps = p.steps(), row_blocks = ceil_div(p.rows, 32), panels = ceil_div(p.columns, 32),
-                     cores = std::max(1, target.compute_units), step_floats = parts_of(target.precision.bf16_products) * 512,
+                     step_floats = parts_of(target.precision.bf16_products) * 512,
                      budget = std::min(target.l2_bytes * 7 / 8, target.local_bytes) / 4;
   const double row_step = p.copy_rows + split + (p.turned_rows ? cost::kAmxTurnRowsSeconds : 0),
                column_step = p.copy_columns + split;
@@ -231,7 +233,7 @@ std::optional<AmxPairTiles> choose_amx_pair(const AmxPairProduct& p, const Targe
                                                           static_cast<double>(t.panels) * column_step + blocks * multiply) +
                             blocks * (chunks * cost::kAmxAddSeconds + block_seconds);
         const std::int64_t items = p.groups * ceil_div(row_blocks, t.row_blocks) * ceil_div(panels, t.panels);
-        t.seconds = rounds(items, cores) * item;
+        t.seconds = rounds(items, target) * item;
         if (!best || t.seconds < best->seconds * 0.999) best = t;
       }
     }
@@ -279,7 +281,7 @@ std::optional<AmxTiles> choose_amx_digits(const AmxProduct& p, const Target& tar
           static_cast<double>(t.panels) *
               (panel_seconds(static_cast<double>(steps), blocks, unit.costs.multiply, static_cast<double>(unit.step_bytes)) +
                blocks * unit.costs.block * static_cast<double>(ceil_div(steps, t.chunk)));
-      t.seconds = std::max(rounds(items, cores) * item, weights);
+      t.seconds = std::max(rounds(items, target) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }
   }
@@ -329,7 +331,7 @@ std::optional<AmxTiles> choose_amx_tiles(const AmxProduct& p, const Target& targ
           cost::kAmxItemSeconds + static_cast<double>(mt * steps) * split +
           panel_count * (panel_seconds(static_cast<double>(steps), blocks, multiply, static_cast<double>(step_bytes)) +
                          blocks * block_seconds * static_cast<double>(chunks));
-      t.seconds = std::max(rounds(items, cores) * item, weights);
+      t.seconds = std::max(rounds(items, target) * item, weights);
       if (!best || t.seconds < best->seconds * 0.999) best = t;
     }
   }

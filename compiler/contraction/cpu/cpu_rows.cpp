@@ -20,6 +20,9 @@ constexpr std::string_view kNotAsked = "no pass asks for it: its rounding takes 
                            kNoConstant = "B is not a constant whose elements lie at known strides",
                            kFmaAsFast = "fused multiply-adds are as fast by estimate";
 
+// Fewer rows leave a register tile partly empty.
+constexpr std::int64_t kFewestRowsOfTile = 4;
+
 bool plans_losers(const StrategyCase& c) { return c.losers == Losers::planned; }
 
 Planned refused(std::string_view why_not) { return {std::nullopt, why_not, {}}; }
@@ -38,10 +41,52 @@ double seconds_of_items(const StrategyCase& c, std::int64_t items, std::int64_t 
          (static_cast<double>(tiles) * tile + cost::kItemCycles) / cycles_per_second(c.target);
 }
 
+// Of copies of operands: of A in every block of panels, of B in every panel.
+double copy_seconds(const StrategyCase& c, const FmaTiles& t) {
+  const Problem& p = c.problem;
+  const auto terms = static_cast<double>(p.g.typical * p.depth());
+  double cycles = 0;
+  if (t.local_copy == LocalCopy::a) {
+    const std::int64_t blocks = ceil_div(ceil_div(p.n.typical, t.panel_width), t.tiles.panels);
+    cycles += terms * static_cast<double>(p.m.typical * blocks) *
+              (gathers_a(p, t, c.target) ? cost::kGatheredElementCycles : copy_cycles(p.a) / c.target.vector_width);
+  }
+  if (t.local_copy == LocalCopy::b || t.copies_panels)
+    cycles += terms * static_cast<double>(p.n.typical) *
+              (p.b.unit_columns ? cost::kPanelCopyCycles / c.target.vector_width : cost::kFarElementCycles);
+  return cycles / (cycles_per_second(c.target) * std::max(1, c.target.compute_units));
+}
+
+// Of work-items that multiply, and of their copies.
+double fma_seconds_of(const StrategyCase& c, const FmaTiles& t) {
+  const Problem& p = c.problem;
+  const std::int64_t panels = ceil_div(p.n.typical, t.panel_width),
+                     panels_of_item = t.local_copy == LocalCopy::b ? 1 : t.tiles.panels,
+                     items = p.g.typical * ceil_div(ceil_div(p.m.typical, std::int64_t{t.tiles.rows}), t.tiles.row_tiles) *
+                             ceil_div(panels, panels_of_item);
+  return seconds_of_items(c, items, t.tiles.row_tiles * panels_of_item, t.tiles.rows, t.tiles.vectors) + copy_seconds(c, t);
+}
+
+// What loops do without: the copy of an operand element by element, for few rows that meet it or across rows of the image.
+bool loops_gain(const StrategyCase& c, const FmaTiles& t, double fma_seconds) {
+  const Problem& p = c.problem;
+  const bool far_b = t.local_copy == LocalCopy::b && !p.b.unit_columns && p.m.typical < kFewestRowsOfTile;
+  return (far_b || gathers_a(p, t, c.target)) && loops_are_vectors(p) && loops_seconds(p, c.target) < fma_seconds;
+}
+
 double few_rows_seconds(const StrategyCase& c, const FewRowsTiles& t, std::int64_t columns_of_tile) {
   const Problem& p = c.problem;
   return seconds_of_items(c, p.g.typical * ceil_div(p.n.typical, t.strip),
                           ceil_div(p.m.typical, std::int64_t{t.rows}) * ceil_div(t.strip, columns_of_tile), t.rows, t.vectors);
+}
+
+// Of B that is copied whole otherwise, panel by panel, by estimate.
+std::optional<TimedChunks> chunks_beside_panels(const StrategyCase& c) {
+  const Problem& p = c.problem;
+  if (!c.fma || c.fma->local_copy != LocalCopy::b || p.m.typical < kFewestRowsOfTile) return std::nullopt;
+  const auto chunks = choose_chunks(p, std::nullopt, c.target, true);
+  const bool gain = chunks && chunks->cycles / cycles_per_second(c.target) < cost::kChunkGain * fma_seconds_of(c, *c.fma);
+  return gain ? chunks : std::nullopt;
 }
 
 template <class Tiles>
@@ -76,6 +121,21 @@ constexpr std::string_view kNoWindow = "no window of 16 channels or more that fi
                            kNoLimbs = "sums of int8 limbs are too long, or the contract asks for none";
 
 }  // namespace
+
+bool gathers_a(const Problem& p, const FmaTiles& t, const Target& target) {
+  return t.local_copy == LocalCopy::a && t.row_lanes == 0 && !p.a.of_terms.takes(target.vector_width);
+}
+
+bool loops_are_vectors(const Problem& p) { return p.taps == 1 && !p.a.guarded && !p.b.guarded; }
+
+double loops_seconds(const Problem& p, const Target& target) {
+  const double flops = 2.0 * static_cast<double>(p.g.typical * p.m.typical * p.n.typical) * static_cast<double>(p.depth());
+  return flops / ((loops_are_vectors(p) ? cost::kContractionLoopShare : cost::kGuardedLoopShare) * target.flops);
+}
+
+double gather_seconds(const StrategyCase& c) {
+  return c.fma && gathers_a(c.problem, *c.fma, c.target) ? copy_seconds(c, *c.fma) : 0;
+}
 
 Planned plan_winograd(const StrategyCase& c, StrategyId strategy) {
   const Problem& p = c.problem;
@@ -153,8 +213,9 @@ Planned plan_chunks_constant_a(const StrategyCase& c, StrategyId strategy) {
 Planned plan_chunks(const StrategyCase& c, StrategyId strategy) {
   if (c.fma && c.problem.b.constant) return refused("B is a constant, which is packed");
   constexpr std::string_view loses = "few rows, columns or terms, or what reads or copies all terms is as fast";
-  const auto gaining = choose_chunks(c.problem, c.fma, c.target),
-             chunks = gaining || !plans_losers(c) ? gaining : choose_chunks(c.problem, std::nullopt, c.target, true);
+  auto gaining = choose_chunks(c.problem, c.fma, c.target);
+  if (!gaining) gaining = chunks_beside_panels(c);
+  const auto chunks = gaining || !plans_losers(c) ? gaining : choose_chunks(c.problem, std::nullopt, c.target, true);
   if (!chunks) return refused(loses);
   return planned(strategy, chunks->tiles, chunks->cycles / cycles_per_second(c.target), gaining ? "" : loses);
 }
@@ -206,13 +267,11 @@ Planned plan_fma(const StrategyCase& c, StrategyId strategy) {
   if (!is_best && !plans_losers(c)) return refused(loses);
   const auto tiles = is_best ? c.fma : choose_fma(c.problem, c.target, copy);
   if (!tiles) return refused("the operands cannot be read or copied so");
-  const Problem& p = c.problem;
-  const ContractionTiles& t = tiles->tiles;
-  const std::int64_t panels = ceil_div(p.n.typical, tiles->panel_width), panels_of_item = copy == LocalCopy::b ? 1 : t.panels,
-                     items = p.g.typical * ceil_div(ceil_div(p.m.typical, std::int64_t{t.rows}), t.row_tiles) *
-                             ceil_div(panels, panels_of_item);
-  return planned(strategy, *tiles, seconds_of_items(c, items, t.row_tiles * panels_of_item, t.rows, t.vectors),
-                 is_best ? "" : loses);
+  const double seconds = fma_seconds_of(c, *tiles);
+  return planned(strategy, *tiles, seconds,
+                 !is_best                         ? loses
+                 : loops_gain(c, *tiles, seconds) ? "loops without a template are faster by estimate"
+                                                  : std::string_view());
 }
 
 }  // namespace oclc

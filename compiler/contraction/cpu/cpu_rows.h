@@ -4,6 +4,15 @@
 
 namespace oclc {
 
+// Whether the tiles copy A element by element: neither its terms nor its rows are neighbours in memory.
+bool gathers_a(const Problem& problem, const FmaTiles& tiles, const Target& target);
+// Whether the innermost loop over results is one of vectors: nothing in it asks whether an element is padding.
+bool loops_are_vectors(const Problem& problem);
+// Of loops without a template.
+double loops_seconds(const Problem& problem, const Target& target);
+// Of the copy of A by fused multiply-adds, element by element; 0 where they do otherwise.
+double gather_seconds(const StrategyCase& c);
+
 Planned plan_winograd(const StrategyCase& c, StrategyId strategy);
 Planned plan_quantized(const StrategyCase& c, StrategyId strategy);
 Planned plan_strassen(const StrategyCase& c, StrategyId strategy);

@@ -16,7 +16,7 @@ constexpr std::int64_t kMatrixDepth = 32, kMaskedTaps = 32, kLongestLine = 7;
 // Rows that are the same for all terms of a tap, with whole steps in each.
 bool can_round_ahead(const Problem& p, const Target& target) {
   const Loads& a = p.a.loads;
-  if (target.precision.products != Products::rounded || a.width == 1 || !a.along_k) return false;
+  if (!target.precision.rounds_operands() || a.width == 1 || !a.along_k) return false;
   const bool is_flat = p.taps > 1 && p.k.known && p.k.typical % kMatrixDepth != 0;
   return !is_flat && (!a.splits ? !a.has_edges : a.edges_of_taps && p.taps <= kMaskedTaps);
 }
@@ -39,7 +39,7 @@ StrategyId strategy_of(const GpuChoice& g, const Target& target) {
   if (!g.sm90a && !uses_matrix_unit(g.tiles, target)) return StrategyId::simt;
   if (!g.sm90a) return target.multiplies_tf32_fragments() ? StrategyId::mma : StrategyId::mma_bf16;
   if (!g.sm90a->halves) return StrategyId::wgmma_tf32;
-  return target.precision.products == Products::split ? StrategyId::wgmma_f16x2 : StrategyId::wgmma_f16;
+  return target.precision.splits_operands() ? StrategyId::wgmma_f16x2 : StrategyId::wgmma_f16;
 }
 
 GpuChoice choose_gpu(const Problem& p, const Target& target) {
@@ -79,7 +79,7 @@ GpuForm form_of(GpuChoice choice, const Target& target) {
 
 // Launches that read what another kernel rounds or packs for them, or that share sums, have the contract's products.
 bool may_be_more_exact(const Problem& p, const Target& target) {
-  return target.precision.products == Products::rounded && !p.b.packed_at_run_time && !p.pools && p.shares == 1;
+  return target.precision.rounds_operands() && !p.b.packed_at_run_time && !p.pools && p.shares == 1;
 }
 
 // All tiles of sm_90a's units for a product, and those of other units and of none.

@@ -32,7 +32,7 @@ TunedChoice numbers_of(const GpuTiles& t) { return {t.rows, t.columns, t.depth, 
 
 double unit_rate(const Target& target) {
   if (target.matrix_unit->operand != UnitNumber::tf32) return target.matrix_unit->rate / target.precision.bf16_products;
-  return target.precision.products == Products::split ? cost::kMmaSplitRate : cost::kMmaRoundedRate;
+  return target.precision.splits_operands() ? cost::kMmaSplitRate : cost::kMmaRoundedRate;
 }
 
 double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& target) {

@@ -51,7 +51,7 @@ int stages_of_halves(const Sm90aTiles& t, bool rounded) {
 
 // Sums stay in the matrix unit's accumulator, see the template.
 bool keeps_sums(const GpuProduct& product, const Target& target) {
-  return product.is_packed && !product.scaled_steps && target.precision.products == Products::rounded;
+  return product.is_packed && !product.scaled_steps && target.precision.rounds_operands();
 }
 
 double seconds_of_size(const GpuProduct& p, const Sm90aTiles& t, const Target& target) {
@@ -59,10 +59,10 @@ double seconds_of_size(const GpuProduct& p, const Sm90aTiles& t, const Target& t
   const std::int64_t tiles = p.groups * ceil_div(p.rows, rows) * ceil_div(p.columns, t.columns);
   const auto steps = static_cast<double>(ceil_div(p.depth, kStepDepth));
   const bool keeps = t.halves && keeps_sums(p, target);
-  const double flops = keeps                                            ? cost::kWgmmaKeptFlops
-                       : !t.halves                                      ? cost::kWgmmaFlops
-                       : target.precision.products == Products::rounded ? cost::kWgmmaHalfFlops
-                                                                        : cost::kWgmmaPairFlops;
+  const double flops = keeps                                ? cost::kWgmmaKeptFlops
+                       : !t.halves                          ? cost::kWgmmaFlops
+                       : target.precision.rounds_operands() ? cost::kWgmmaHalfFlops
+                                                            : cost::kWgmmaPairFlops;
   const double step =
       2.0 * static_cast<double>(rows) * t.columns * kStepDepth / (flops / static_cast<double>(units) * t.efficiency);
   if (keeps) {
@@ -96,7 +96,7 @@ std::vector<Sm90aTiles> sm90a_candidates(const GpuProduct& product, const Target
   for (const Sm90aTiles& row : rows) {
     if (row.halves != product.is_packed) continue;
     list.push_back(row);
-    if (row.halves) list.back().stages = stages_of_halves(row, target.precision.products == Products::rounded);
+    if (row.halves) list.back().stages = stages_of_halves(row, target.precision.rounds_operands());
   }
   return list;
 }

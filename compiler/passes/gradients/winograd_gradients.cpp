@@ -38,7 +38,7 @@ bool saves_time(const Node& node, const Target& target) {
              positions = images * typical(y[2]) * typical(y[3]),
              tiles = images * typical(ceil_div(y[2], Expr(kTile))) * typical(ceil_div(y[3], Expr(kTile)));
   const double points = (kTile + 2) * (kTile + 2), taps = kWinogradFilter * kWinogradFilter, pair = 2 * channels * features;
-  if (multiplies_in_parts(target)) {
+  if (target.multiplies_parts_in_groups()) {
     if (std::min(channels, features) < kNarrow) return false;
     // Elements that are read and written: both operands once for each row of the filter, and as often packed; or what the
     // transforms read and write, the right operand once more when it is packed, and sums of points.
@@ -62,7 +62,7 @@ bool saves_time(const Node& node, const Target& target) {
 
 bool winograd_gradients(Graph& graph, const ConvolutionOptions& options) {
   const Target& target = options.target;
-  const bool has_transforms = target.items_are_cores() ? target.has_vector_templates() : multiplies_in_parts(target);
+  const bool has_transforms = target.has_vector_templates() || target.multiplies_parts_in_groups();
   if (!has_transforms || !target.precision.may_transform() || (options.strategy != "auto" && options.strategy != "winograd"))
     return false;
   bool changed = false;

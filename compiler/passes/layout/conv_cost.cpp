@@ -22,10 +22,15 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kNames = {"implicit", "im2col", "direct", "winograd", "depthwise"};
 
-// Cycles of the fused transforms for a tile and a vector of channels, and of features: F(2x2,3x3), F(4x4,3x3), F(2x2,5x5).
-constexpr double kTransformCycles[3][2] = {{cost::kWinogradTwoInput, cost::kWinogradTwoOutput},
-                                           {cost::kWinogradFourInput, cost::kWinogradFourOutput},
-                                           {cost::kWinogradWideInput, cost::kWinogradWideOutput}};
+// Cycles of the fused transforms for a tile and a vector.
+struct TransformCycles {
+  double channels, features;
+};
+TransformCycles transform_cycles(double points, std::int64_t tile) {
+  if (points == 16) return {cost::kWinogradTwoInput, cost::kWinogradTwoOutput};
+  if (tile == 4) return {cost::kWinogradFourInput, cost::kWinogradFourOutput};
+  return {cost::kWinogradWideInput, cost::kWinogradWideOutput};
+}
 
 double number(const Expr& e) {
   SymbolValues values;
@@ -64,12 +69,10 @@ bool one_tap(const Node& conv) {
 
 // Share of the peak that a blocked product reaches: short sums and few columns leave registers idle.
 double product_efficiency(double rows, double columns, double inner, const Target& target) {
-  const double lanes = target.items_are_cores() ? target.vector_width : 32;
+  const double lanes = target.lanes();
   const double fill = columns / (std::max(1.0, std::ceil(columns / lanes)) * lanes);
   return 0.95 * fill * inner / (inner + 8) * rows / (rows + 4);
 }
-
-bool multiplies_fast(const Target& target) { return target.multiplies_tf32_fragments(); }
 
 // Fewer channels or features leave tiles of matrix units empty.
 constexpr std::int64_t kNarrowOperand = 32;
@@ -77,7 +80,7 @@ constexpr std::int64_t kNarrowOperand = 32;
 // 3x3 convolutions of so many constant weights that unit_conv_cost.h says what they take.
 bool counts_on_units(const Node& conv, const Target& target) {
   const Shape& w = conv.inputs[1]->type.shape;
-  return multiplies_in_parts(target) && winograd_tile(conv, true) == 4 && conv.get<std::int64_t>("group") == 1 &&
+  return target.multiplies_parts_in_groups() && winograd_tile(conv, true) == 4 && conv.get<std::int64_t>("group") == 1 &&
          all_ones(conv.get<Ints>("strides")) && all_ones(conv.get<Ints>("dilations")) && constant_of(conv.inputs[1]) &&
          w[0].value() >= kNarrowOperand && w[1].value() >= kNarrowOperand;
 }
@@ -85,7 +88,7 @@ bool counts_on_units(const Node& conv, const Target& target) {
 // Matrix units leave the products that Winograd saves cheaper than its transforms' way through memory, but for large windows of
 // many channels.
 bool gains_by_winograd(const Node& conv, const Target& target, bool large_window) {
-  return !multiplies_fast(target) || (large_window && counts_on_units(conv, target));
+  return !target.multiplies_tf32_fragments() || (large_window && counts_on_units(conv, target));
 }
 
 // Blocks of tiles whose transformed channels fit the cache beside a panel of results; each reads the weights.
@@ -110,7 +113,7 @@ double fused_winograd_seconds(const Node& conv, const ConvSizes& s, std::int64_t
                                   cost::kWinogradAgainBytesPerSecond
                             : 0,
                weights = weight_bytes / (target.bytes_per_second * (wide ? cost::kWinogradStreamedShare : 1)) + again;
-  const auto& [input, output] = kTransformCycles[points == 16 ? 0 : tile == 4 ? 1 : 2];
+  const auto [input, output] = transform_cycles(points, tile);
   const double transforms = tiles * (s.channels * input + s.features * output) / width * (4 * width / target.flops);
   const double operands = (s.input + s.output) * 4 / target.bytes_per_second / 4;
   // Weights of run time are transformed by a launch of their own.
@@ -190,16 +193,15 @@ double estimate_seconds(const Node& conv, ConvolutionStrategy strategy, std::int
   // What fits the second-level caches, one a core or one for all of a GPU, moves four times as fast as memory.
   const auto move = [&](double elements) {
     const double bytes = elements * 4;
-    const double cached = static_cast<double>(target.l2_bytes) * (target.items_are_cores() ? target.compute_units : 1);
-    return bytes / (bytes > cached ? target.bytes_per_second : target.bytes_per_second * 4);
+    return bytes / (bytes > static_cast<double>(target.all_l2_bytes()) ? target.bytes_per_second : target.bytes_per_second * 4);
   };
   const double operands = move(s.input) + move(s.weights) + move(s.output);
   switch (strategy) {
     case ConvolutionStrategy::implicit: {
       // Few channels: a CPU copies a window of the image first, others work out the pointers of the taps too often.
       const Shape& image = conv.inputs[0]->type.shape;
-      const bool window =
-          target.items_are_cores() && s.groups == 1 && image.size() == 4 && image[2].is_constant() && image[3].is_constant();
+      const bool window = target.has_vector_templates() && s.groups == 1 && image.size() == 4 && image[2].is_constant() &&
+                          image[3].is_constant();
       const double few = window ? 0.85 : 0.6;
       const double efficiency = product_efficiency(rows, s.features, inner, target) * (s.channels < 8 && s.taps > 1 ? few : 1);
       return std::max(flops / (target.flops * efficiency), operands) + target.launch_seconds;

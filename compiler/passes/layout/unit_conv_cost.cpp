@@ -12,7 +12,7 @@ namespace oclc {
 namespace {
 
 // Terms of a step.
-constexpr double kStepTerms = 32;
+constexpr int kStepTerms = 32;
 // Tiles and their share of the rate of the largest.
 struct UnitTile {
   double rows, columns, efficiency;
@@ -42,8 +42,6 @@ double move_seconds(double elements, const Target& target) {
 }
 
 }  // namespace
-
-bool multiplies_in_parts(const Target& target) { return target.has.wgmma && target.precision.products == Products::split; }
 
 UnitConvolution::UnitConvolution(const Node& conv) {
   const Shape &w = conv.inputs[1]->type.shape, &y = conv.output()->type.shape;

@@ -5,9 +5,6 @@
 
 namespace oclc {
 
-// Products at single precision by parts of operands, on sm_90a.
-bool multiplies_in_parts(const Target& target);
-
 // Of a convolution of one group with stride 1 over images. Unbound symbols count as in ir/typical.h.
 struct UnitConvolution {
   explicit UnitConvolution(const Node& conv);

@@ -13,7 +13,7 @@ namespace oclc {
 namespace {
 
 constexpr int kBits = 8;
-constexpr double kLargest = 256;  // bfloat16 holds all integers up to it
+constexpr int kLargest = 256;  // bfloat16 holds all integers up to it
 
 // Integers and, for each column, what they are multiplied by.
 struct ScaledIntegers {

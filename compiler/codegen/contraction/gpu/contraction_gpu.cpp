@@ -81,10 +81,10 @@ class GpuContractionCode {
     p["BN"] = std::to_string(tiles_.columns);
     p["TM"] = std::to_string(tiles_.item_rows);
     p["TN"] = std::to_string(tiles_.item_columns);
-    p["SPLIT"] = target_.precision.products == Products::split ? "1" : "0";
+    p["SPLIT"] = target_.precision.splits_operands() ? "1" : "0";
     p["EPILOGUE_UNROLL"] = std::to_string(has_cheap_epilogue(view_) ? kEpilogueUnroll : 1);
     p["SURPLUS"] = items_ > tiles_.items() ? "1" : "0";
-    if (sm90a_) p["REGAIN"] = target_.precision.products == Products::split ? "1" : "0";
+    if (sm90a_) p["REGAIN"] = target_.precision.splits_operands() ? "1" : "0";
   }
 
   // Whether steps of so many terms go on from one tap to the next.
@@ -97,7 +97,7 @@ class GpuContractionCode {
     auto& p = values_.parameters;
     const bool is_known = view_.inner().is_constant();
     p["BK"] = std::to_string(depth);
-    p["K_UNROLL"] = target_.precision.products == Products::split ? "1" : std::to_string(depth / 8);
+    p["K_UNROLL"] = target_.precision.splits_operands() ? "1" : std::to_string(depth / 8);
     p["FLAT"] = is_flat(depth) ? "1" : "0";
     const bool is_short = is_known && view_.inner().value() * view_.taps() <= longest_chain;
     p["CHAIN"] = std::to_string(longest_chain / depth);
@@ -106,7 +106,7 @@ class GpuContractionCode {
 
   // Of the template for the target's matrix unit.
   void fill_unit() {
-    const MatrixUnit& unit = *target_.matrix_unit;
+    const MatrixUnit& unit = this->unit();
     const SubGroupTile tile = unit_tile();
     auto& p = values_.parameters;
     set_steps(steps_of_unit(unit), tile.elements() <= kChainedElements ? kLongestMatrixChain : 0);
@@ -125,16 +125,15 @@ class GpuContractionCode {
     if (p["CHAINED"] == "0") p["CHAIN"] = "0";
   }
 
-  SubGroupTile unit_tile() const { return tiles_.of_sub_group(*target_.matrix_unit).value(); }
+  const MatrixUnit& unit() const { return *target_.matrix_unit; }
+  SubGroupTile unit_tile() const { return tiles_.of_sub_group(unit()).value(); }
 
-  std::string_view unit_template() const {
-    return target_.matrix_unit->operand == UnitNumber::tf32 ? kMatrixTemplate : kHalfUnitTemplate;
-  }
+  std::string_view unit_template() const { return unit().operand == UnitNumber::tf32 ? kMatrixTemplate : kHalfUnitTemplate; }
 
   // Floats of local memory beside the template's.
   std::string unit_exchange() const {
-    if (target_.matrix_unit->operand == UnitNumber::tf32) return "";
-    return fmt::format(" + oclc_exchange_floats({})", items_ / target_.matrix_unit->lanes);
+    if (unit().operand == UnitNumber::tf32) return "";
+    return fmt::format(" + oclc_exchange_floats({})", items_ / unit().lanes);
   }
 
   // Groups share the terms of a tile: sizes are numbers then, see split_k.h.
@@ -278,7 +277,7 @@ class GpuContractionCode {
     }
     if (on_matrix_unit())
       g.schedule += fmt::format("; on a matrix unit {}, steps of {}, {} x {} a sub-group", unit_template(),
-                                steps_of_unit(*target_.matrix_unit), unit_tile().rows, unit_tile().columns);
+                                steps_of_unit(unit()), unit_tile().rows, unit_tile().columns);
     g.head = kernel_head(kernel, g);
     const auto function = [&](std::string_view attribute, std::string_view tile, const std::string& body) {
       return fmt::format("{}void {}_tile({}, const int {}, __local float* restrict space) {{\n{}}}\n\n", attribute, g.name,
@@ -310,9 +309,8 @@ class GpuContractionCode {
     g.source = portable_text(kTemplate, "2 * STAGE", loop, sm90a_ ? "tile" : group);
     if (on_matrix_unit()) {
       portable.fill_unit();
-      const MatrixUnit& unit = *target_.matrix_unit;
-      const std::string attribute = unit.attribute.empty() ? "" : fmt::format("{}\n", unit.attribute);
-      g.source = fmt::format("#if {}\n", unit.condition) +
+      const std::string attribute = unit().attribute.empty() ? "" : fmt::format("{}\n", unit().attribute);
+      g.source = fmt::format("#if {}\n", unit().condition) +
                  portable_text(unit_template(), "SPACE", "", group, portable.unit_exchange(), attribute) + "#else\n" +
                  g.source + "#endif\n";
     }

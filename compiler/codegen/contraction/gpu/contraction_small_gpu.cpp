@@ -81,7 +81,7 @@ GeneratedKernel emit_small_gemm(const ContractionView& view, const Choice& choic
   set("AHEAD", tiles->ahead);
   set("MASKS", !a.row.empty() && a.edges_of_taps && view.taps() > 1 && view.taps() <= kMaskBits ? 1 : 0);
   set("HALVES", tiles->halves ? 1 : 0);
-  set("SPLIT", target.precision.products == Products::split ? 1 : 0);
+  set("SPLIT", target.precision.splits_operands() ? 1 : 0);
   for (const auto& [name, value] : std::initializer_list<std::pair<const char*, int>>{{"A_ALONG_K", 1},
                                                                                       {"B_ALONG_K", 1},
                                                                                       {"BK", kStandInDepth},

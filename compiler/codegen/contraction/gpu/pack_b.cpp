@@ -188,7 +188,7 @@ HalvesLayout halves_layout(const ContractionView& view, const Sm90aTiles& tiles,
   layout.inner = view.inner().value();
   layout.taps = view.taps();
   layout.tile_columns = tiles.columns;
-  layout.parts = target.precision.products == Products::split ? 2 : 1;
+  layout.parts = target.precision.splits_operands() ? 2 : 1;
   layout.flat = layout.taps > 1 && layout.inner % HalvesLayout::kStep != 0;
   layout.line = std::max<std::int64_t>(1, tiles.line);
   layout.in_order = tiles.line > 0;
