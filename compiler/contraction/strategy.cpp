@@ -8,8 +8,8 @@
 #include "compiler/contraction/cpu/amx.h"
 #include "compiler/contraction/cpu/cpu_rows.h"
 #include "compiler/contraction/cpu/fma.h"
-#include "compiler/contraction/gpu/gpu_rows.h"
 #include "compiler/contraction/cpu/winograd.h"
+#include "compiler/contraction/gpu/gpu_rows.h"
 #include "compiler/support/error.h"
 
 namespace oclc {

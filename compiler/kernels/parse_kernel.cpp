@@ -29,7 +29,8 @@ class KernelParser : private ScheduleLines {
     const auto known = anchor_named(anchor);
     if (!known) in_.fail("an anchor", quotes(anchor));
     kernel_.anchor = *known;
-    if (*known == Anchor::code) in_.fail("a kernel of the compiler's own", "one with a user's body, which its text does not hold");
+    if (*known == Anchor::code)
+      in_.fail("a kernel of the compiler's own", "one with a user's body, which its text does not hold");
     kernel_.name = in_.word("the kernel's name");
     in_.expect('{');
     in_.end_of_line();

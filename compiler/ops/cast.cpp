@@ -6,8 +6,8 @@
 
 #include "compiler/ops/builder.h"
 #include "compiler/ops/gradients/gradient_rules.h"
-#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/shape_rules.h"
 
 namespace oclc {

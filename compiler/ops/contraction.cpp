@@ -1,9 +1,9 @@
 // Sums of products: matmul and conv.
 #include <fmt/format.h>
 
-#include "compiler/ops/reference/contraction_eval.h"
 #include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/contraction_eval.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/ops/window_rules.h"
 

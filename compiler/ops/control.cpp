@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/support/error.h"
 

@@ -1,9 +1,9 @@
 // Tensors from nothing: constants, ramps, symbolic values.
 #include <fmt/format.h>
 
+#include "compiler/ops/op_list.h"
 #include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/reference/host_index.h"
-#include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 
 namespace oclc {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/host_op.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/support/error.h"
 

@@ -1,9 +1,9 @@
 // Operators that passes rewrite convolutions to; no front end makes them.
 #include <fmt/format.h>
 
+#include "compiler/ops/op_list.h"
 #include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/reference/host_index.h"
-#include "compiler/ops/op_list.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/ops/window_rules.h"
 #include "compiler/ops/winograd.h"

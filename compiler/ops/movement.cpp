@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/movement_map.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/shape_rules.h"
 
 namespace oclc {

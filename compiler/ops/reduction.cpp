@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "compiler/ops/gradients/gradient_rules.h"
-#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/shape_rules.h"
 
 namespace oclc {

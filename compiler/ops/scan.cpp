@@ -1,7 +1,7 @@
 // Running combinations along an axis.
 #include "compiler/ops/builder.h"
-#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/shape_rules.h"
 
 namespace oclc {

@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "compiler/ops/builder.h"
-#include "compiler/ops/reference/evaluate.h"
-#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/random.h"
+#include "compiler/ops/reference/evaluate.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/shape_rules.h"
 
 namespace oclc {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/gradients/gradient_rules.h"
-#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
+#include "compiler/ops/reference/host_index.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/ops/window_rules.h"
 

@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/gradients/autodiff.h"
 #include "compiler/ops/builder.h"
+#include "compiler/ops/gradients/autodiff.h"
 #include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 

@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "compiler/ir/op_def.h"
-#include "frontends/onnx/ops/attention.h"
 #include "frontends/onnx/attributes.h"
 #include "frontends/onnx/loop_body.h"
 #include "frontends/onnx/op_uses.h"
+#include "frontends/onnx/ops/attention.h"
 
 namespace oclc::onnx {
 

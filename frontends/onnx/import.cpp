@@ -7,13 +7,13 @@
 #include <set>
 
 #include "compiler/ops/assumptions.h"
-#include "frontends/onnx/model/external.h"
 #include "frontends/onnx/fail.h"
 #include "frontends/onnx/inputs.h"
-#include "frontends/onnx/model/load.h"
 #include "frontends/onnx/lower.h"
-#include "frontends/onnx/op_uses.h"
+#include "frontends/onnx/model/external.h"
+#include "frontends/onnx/model/load.h"
 #include "frontends/onnx/model/tensors.h"
+#include "frontends/onnx/op_uses.h"
 
 namespace oclc {
 namespace {

@@ -21,7 +21,8 @@ inline constexpr std::uint64_t kBinariesAlignment = 64;
 inline constexpr std::uint64_t kConstantsAlignment = 4096;  // a page, so that the mapping can become a device buffer
 
 // The second section is one of the two kinds of constants; quantized_constants.h has the form of the latter. A third one, the
-// FlatBuffer oclc::plan::Binaries, may be missing. Whoever trusts no binaries needs none, so its damage is no damage of the plan.
+// FlatBuffer oclc::plan::Binaries, may be missing. Whoever trusts no binaries needs none, so its damage is no damage of the
+// plan.
 enum class SectionKind : std::uint32_t { metadata = 1, constants = 2, quantized_constants = 3, binaries = 4 };
 
 struct Header {

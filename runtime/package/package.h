@@ -39,7 +39,8 @@ class Package {
   bool is_mapped() const { return mapped_ && !widened_; }
   // Those from `offset` on, whose pages are given back where they are mapped.
   void copy_constants(std::size_t offset, std::span<std::byte> to) const;
-  // What drivers made of the programs before, or null; structure and checksum are checked, what the driver will say to them is not.
+  // What drivers made of the programs before, or null; structure and checksum are checked, what the driver will say to them is
+  // not.
   const oclc::plan::Binaries* binaries() const { return binaries_; }
   // Why there are none although the file has some; else empty.
   const std::string& problem_of_binaries() const { return problem_of_binaries_; }

@@ -10,10 +10,12 @@
 
 namespace oclc::runtime {
 
-// The units that binaries are made of, and keys of theirs: as few as there can be, so that they do not depend on the machine's cores.
+// The units that binaries are made of, and keys of theirs: as few as there can be, so that they do not depend on the machine's
+// cores.
 std::vector<Unit> whole_units(Context& context, const oclc::plan::Plan& plan);
 
-// Takes every unit from the plan's binaries of the context's device. False, and a note on the context, if one is missing or refused.
+// Takes every unit from the plan's binaries of the context's device. False, and a note on the context, if one is missing or
+// refused.
 bool take_binaries(Context& context, std::vector<Unit>& units, const package::Package& package);
 
 // A FlatBuffer of oclc::plan::Binaries: those of the built programs for this device, and the package's for others.

@@ -35,9 +35,9 @@ struct BuiltPrograms {
   // Not null: these units were built without optimization, and builders behind compile the optimized ones, which have their
   // numbers.
   std::shared_ptr<Builders> behind;
-  std::vector<std::string> marks;  // of the units, see is_marked; empty: there are none
+  std::vector<std::string> marks;   // of the units, see is_marked; empty: there are none
   std::vector<std::uint64_t> keys;  // of the units, where they are whole, see plan_binaries.h
-  std::uint32_t built = 0;         // by the driver's compiler
+  std::uint32_t built = 0;          // by the driver's compiler
   std::uint32_t cached = 0;
 };
 

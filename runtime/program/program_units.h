@@ -26,7 +26,7 @@ struct Unit {
   bool for_builders = false;     // processes beside this one may compile its kernels, see builders.h
   std::uint64_t text_bytes = 0;  // of what it holds of its source
 
-  std::uint64_t key = 0;         // of binaries in plans, see plan_binaries.h
+  std::uint64_t key = 0;  // of binaries in plans, see plan_binaries.h
 
   ClProgram built;
   bool from_cache = false;

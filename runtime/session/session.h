@@ -115,7 +115,7 @@ class Session {
     bool laid_out = false;              // `memory` is that of `symbols`
     std::unique_ptr<CommandBuffer> recorded;
     bool recording_failed = false;
-    bool dirty = true;  // a binding changed
+    bool dirty = true;          // a binding changed
     bool was_enqueued = false;  // as it is bound, launch by launch
     // Arenas of the segments from 1 on, see memory.h. They only grow.
     struct Late {

@@ -54,8 +54,8 @@ void Session::enqueue_schedule(Entry& e) {
   recorded_schedule_ = profile_ ? e.schedule.get() : nullptr;
   stats_.command_buffer = 0;
   const bool replays = !profile_ && !nan_check_;
-  // Drivers check a launch less when it is recorded (PoCL 3.1 reads what a refused one leaves behind): the run before showed that
-  // each is taken.
+  // Drivers check a launch less when it is recorded (PoCL 3.1 reads what a refused one leaves behind): the run before showed
+  // that each is taken.
   if (replays && e.was_enqueued && !e.recorded && !e.recording_failed && e.schedule->replayable() &&
       CommandBuffer::wanted(*context_)) {
     e.recorded = CommandBuffer::record(*context_, *e.schedule);

@@ -1,8 +1,8 @@
 // Products on CPUs with sixteen vector registers: chains, prefetching and tiles, and the numbers that come out.
 #include <fmt/format.h>
 
-#include "compiler/contraction/prefetch.h"
 #include "compiler/contraction/cpu/winograd.h"
+#include "compiler/contraction/prefetch.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;

@@ -10,8 +10,8 @@
 #include "compiler/compile.h"
 #include "compiler/support/error.h"
 #include "frontends/onnx/import.h"
-#include "frontends/onnx/table.h"
 #include "frontends/onnx/model/tensors.h"
+#include "frontends/onnx/table.h"
 #include "tests/fuzz/generate.h"
 #include "tests/support/run_plan.h"
 

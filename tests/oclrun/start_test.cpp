@@ -93,8 +93,9 @@ TEST_CASE("a plan with binaries compiles nothing under --use-binaries, whoever w
   const std::string with = (f.folder.path / "with.bin").string();
   const Outcome written = f.run("--write-binaries " + with + " --dim N=4");
   CHECK(written.status == 0);
-  CHECK(written.text == "oclrun: note: ran predict with N=4; their programs and kernels are in the cache; their binaries are in '" + with +
-                            "'\n");
+  CHECK(written.text ==
+        "oclrun: note: ran predict with N=4; their programs and kernels are in the cache; their binaries are in '" + with +
+            "'\n");
   // With caches that are empty.
   const std::string caches = (f.folder.path / "empty").string();
   const Outcome run = test::run("mkdir -p " + caches + "; POCL_CACHE_DIR=" + caches + " OCLC_CACHE=0 " + kStartOclrun + with +

@@ -6,8 +6,8 @@
 #include "compiler/ir/strings.h"
 #include "compiler/ir/text.h"
 #include "compiler/ops/builder.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 
 namespace oclc {

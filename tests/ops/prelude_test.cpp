@@ -1,4 +1,5 @@
-// The operators' kernel text and the functions of templates/functions/prelude.cl, run on a device and compared with the references.
+// The operators' kernel text and the functions of templates/functions/prelude.cl, run on a device and compared with the
+// references.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "compiler/ops/builder.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 
 namespace oclc {

@@ -9,8 +9,8 @@
 
 #include "compiler/ir/parse.h"
 #include "compiler/ir/text.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "tests/support/graph_check.h"
 
 namespace oclc {

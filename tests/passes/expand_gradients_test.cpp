@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "compiler/ir/parse.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "tests/passes/check.h"
 
 using namespace oclc;

@@ -3,8 +3,8 @@
 #include "compiler/ir/copy.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/text.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/passes/pipeline/pass.h"
 #include "tests/support/random_case.h"
 

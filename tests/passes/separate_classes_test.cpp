@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "compiler/ir/parse.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/passes/pipeline/pass.h"
 #include "tests/support/graph_check.h"
 

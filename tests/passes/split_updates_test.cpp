@@ -9,8 +9,8 @@
 
 #include "compiler/compile.h"
 #include "compiler/ir/parse.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "tests/support/graph_check.h"
 #include "tests/support/run_plan.h"
 

@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "compiler/ir/parse.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 
 using namespace oclc;
 

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "compiler/ir/parse.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/passes/gradients/winograd_gradients.h"
 
 using namespace oclc;

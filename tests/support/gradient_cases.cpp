@@ -8,9 +8,9 @@
 #include <random>
 
 #include "compiler/ops/gradients/autodiff.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/support/error.h"
 #include "tests/ops/run_op.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "compiler/ir/parse.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/training/training.h"
 #include "tests/support/run_plan.h"
 

@@ -7,9 +7,9 @@
 
 #include "compiler/ir/parse.h"
 #include "compiler/ir/text.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/random.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/training/training.h"
 #include "tests/support/run_plan.h"
 

@@ -6,8 +6,8 @@
 
 #include "compiler/ir/parse.h"
 #include "compiler/ir/text.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/training/training.h"
 #include "plan_generated.h"
 #include "runtime/package/memory.h"

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "compiler/ir/parse.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "tests/support/run_plan.h"
 
 using namespace oclc;

@@ -23,8 +23,8 @@ Console& console();
 void tell(const char* kind, const std::string& text);
 
 // A line while something takes longer than a second, removed afterwards; or a JSON object a line for programs, at the beginning
-// and whenever a part is done: {"stage": ..., "done": ..., "total": ..., "elapsed_s": ..., "left_s": ...}. What is left is reckoned as
-// if all parts took as long as those done.
+// and whenever a part is done: {"stage": ..., "done": ..., "total": ..., "elapsed_s": ..., "left_s": ...}. What is left is
+// reckoned as if all parts took as long as those done.
 class Progress {
  public:
   explicit Progress(std::string what);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/contraction/prefetch.h"
 #include "compiler/contraction/cpu/register_tile.h"
+#include "compiler/contraction/prefetch.h"
 #include "compiler/ir/division.h"
 #include "compiler/targets/costs.h"
 

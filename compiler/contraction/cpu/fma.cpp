@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/contraction/prefetch.h"
 #include "compiler/contraction/cpu/register_tile.h"
+#include "compiler/contraction/prefetch.h"
 #include "compiler/targets/costs.h"
 
 namespace oclc {

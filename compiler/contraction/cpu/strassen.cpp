@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "compiler/contraction/cpu/chunks.h"
-#include "compiler/contraction/prefetch.h"
 #include "compiler/contraction/cpu/register_tile.h"
 #include "compiler/contraction/cpu/winograd.h"
+#include "compiler/contraction/prefetch.h"
 #include "compiler/ir/division.h"
 #include "compiler/targets/costs.h"
 

@@ -4,8 +4,8 @@
 // which takes (m + 2)^2 products where the sum over positions takes 9 m^2.
 #include <fmt/format.h>
 
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/ops/winograd.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "compiler/ir/op_def.h"
-#include "compiler/ops/reference/evaluate.h"
 #include "compiler/ops/op_list.h"
+#include "compiler/ops/reference/evaluate.h"
 #include "compiler/passes/pipeline/pass.h"
 #include "compiler/passes/pipeline/rewrite.h"
 #include "compiler/support/error.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "compiler/ops/gradients/autodiff.h"
 #include "compiler/ops/builder.h"
+#include "compiler/ops/gradients/autodiff.h"
 #include "compiler/support/error.h"
 #include "frontends/cpp/parameters.h"
 

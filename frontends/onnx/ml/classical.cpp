@@ -7,8 +7,8 @@
 #include <set>
 
 #include "frontends/onnx/ml/ml.h"
-#include "frontends/onnx/table.h"
 #include "frontends/onnx/ml/tree_ensemble.h"
+#include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
 

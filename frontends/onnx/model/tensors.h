@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/ir/tensor.h"
-#include "frontends/onnx/model/external.h"
 #include "frontends/onnx/import.h"
+#include "frontends/onnx/model/external.h"
 
 namespace oclc_onnx {
 class TensorProto;

@@ -6,13 +6,13 @@
 #include <unordered_set>
 
 #include "frontends/onnx/attributes.h"
-#include "frontends/onnx/model/external.h"
 #include "frontends/onnx/fail.h"
 #include "frontends/onnx/functions.h"
 #include "frontends/onnx/import.h"
+#include "frontends/onnx/model/external.h"
 #include "frontends/onnx/model/model.h"
-#include "frontends/onnx/order.h"
 #include "frontends/onnx/model/tensors.h"
+#include "frontends/onnx/order.h"
 
 namespace oclc::onnx {
 namespace {

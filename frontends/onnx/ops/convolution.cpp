@@ -7,8 +7,8 @@
 
 #include "frontends/onnx/ops/activation.h"
 #include "frontends/onnx/ops/quantization.h"
-#include "frontends/onnx/table.h"
 #include "frontends/onnx/ops/window.h"
+#include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
 namespace {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <span>
 
-#include "frontends/onnx/table.h"
 #include "frontends/onnx/ops/window.h"
+#include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
 namespace {

@@ -315,10 +315,11 @@ typedef struct oclc_context_options {
    * a session takes those between two of its runs. Both give results within the plan's contract of precision. 1: sessions
    * wait for the optimized kernels, as they do with OCLC_WAIT_FOR_OPTIMIZED=1 in the environment. */
   uint8_t wait_for_optimized;
-  /* 1: of plans that hold binaries of this device's driver (oclc_plan_write_binaries) these are taken, so that nothing is compiled;
-   * they are compared with device, driver, instruction sets, sources and options first, and what does not fit, or what the driver
-   * refuses, is compiled as if it were not there, with one note. A binary is machine code, which no check can bound as plans'
-   * sources are bounded: ask for it only with plans of your own. OCLC_USE_BINARIES=1 in the environment does the same. */
+  /* 1: of plans that hold binaries of this device's driver (oclc_plan_write_binaries) these are taken, so that nothing is
+   * compiled; they are compared with device, driver, instruction sets, sources and options first, and what does not fit, or
+   * what the driver refuses, is compiled as if it were not there, with one note. A binary is machine code, which no check can
+   * bound as plans' sources are bounded: ask for it only with plans of your own. OCLC_USE_BINARIES=1 in the environment does
+   * the same. */
   uint8_t use_binaries;
   /* 1: programs are built whole, in this process and optimized, as oclc_plan_write_binaries wants them. */
   uint8_t for_binaries;
@@ -367,10 +368,11 @@ OCLC_API oclc_status oclc_session_create(oclc_plan* plan, oclc_context* context,
 /* Waits for the session's commands. */
 OCLC_API void oclc_session_release(oclc_session* session);
 
-/* Writes the plan to `path` (its own file too) with what the driver of the context's device made of its programs, beside what it
- * holds for other devices. The context was made with `for_binaries`. Drivers such as PoCL compile a kernel when it first runs: keep a
- * session of the plan on the context that has run every entry point, with sizes as they will be. OCLC_E_UNSUPPORTED if the driver
- * gives no binaries, OCLC_E_IO if the file cannot be written: then an old file is as it was. */
+/* Writes the plan to `path` (its own file too) with what the driver of the context's device made of its programs, beside what
+ * it holds for other devices. The context was made with `for_binaries`. Drivers such as PoCL compile a kernel when it first
+ * runs: keep a session of the plan on the context that has run every entry point, with sizes as they will be.
+ * OCLC_E_UNSUPPORTED if the driver gives no binaries, OCLC_E_IO if the file cannot be written: then an old file is as it was.
+ */
 OCLC_API oclc_status oclc_plan_write_binaries(oclc_plan* plan, oclc_context* context, const char* path, oclc_error* error);
 
 /* The last failure of a call on this session; "" if none. Valid until the next call. */

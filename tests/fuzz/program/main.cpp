@@ -14,8 +14,8 @@
 #include "tests/fuzz/generate.h"
 #include "tests/fuzz/support_table.h"
 #include "tests/support/run_plan.h"
-#include "tools/oclc/failure.h"
 #include "tools/oclc/commands/worker_pool.h"
+#include "tools/oclc/failure.h"
 
 namespace oclc::fuzz {
 namespace {

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "runtime/package/writer.h"
-#include "tools/oclc/commands/bench_run.h"
 #include "tools/oclc/commands.h"
+#include "tools/oclc/commands/bench_run.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
 #include "tools/oclc/interrupt.h"

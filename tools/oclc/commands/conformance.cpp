@@ -15,10 +15,10 @@
 #include "runtime/package/writer.h"
 #include "tools/oclc/commands.h"
 #include "tools/oclc/commands/conformance_case.h"
+#include "tools/oclc/commands/worker_pool.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
 #include "tools/oclc/options.h"
-#include "tools/oclc/commands/worker_pool.h"
 
 namespace oclc::tool {
 

@@ -10,8 +10,9 @@ namespace oclc {
 bool has_parts(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
                std::int64_t inner);
 
-// [group][panel of 32 columns][tap][step of 32 inner][part][2][16][16 columns][2], padded with 0: B of templates/functions/tiles_amx.cl,
-// of type bf16. Nothing if an element has no such parts: infinities, NaN, and what rounds to infinity.
+// [group][panel of 32 columns][tap][step of 32 inner][part][2][16][16 columns][2], padded with 0: B of
+// templates/functions/tiles_amx.cl, of type bf16. Nothing if an element has no such parts: infinities, NaN, and what rounds to
+// infinity.
 std::optional<HostTensor> pack_parts(const HostTensor& source, const PackedOperand& where, std::int64_t groups,
                                      std::int64_t columns, std::int64_t inner, int parts);
 
