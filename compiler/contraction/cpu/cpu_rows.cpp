@@ -129,8 +129,11 @@ bool gathers_a(const Problem& p, const FmaTiles& t, const Target& target) {
 bool loops_are_vectors(const Problem& p) { return p.taps == 1 && !p.a.guarded && !p.b.guarded; }
 
 double loops_seconds(const Problem& p, const Target& target) {
-  const double flops = 2.0 * static_cast<double>(p.g.typical * p.m.typical * p.n.typical) * static_cast<double>(p.depth());
-  return flops / ((loops_are_vectors(p) ? cost::kContractionLoopShare : cost::kGuardedLoopShare) * target.flops);
+  const auto results = static_cast<double>(p.g.typical * p.m.typical * p.n.typical);
+  const double flops = 2 * results * static_cast<double>(p.depth());
+  if (!loops_are_vectors(p)) return flops / (cost::kGuardedLoopShare * target.flops);
+  return flops / (cost::kContractionLoopShare * target.flops) +
+         results * cost::kLoopResultCycles / (cycles_per_second(target) * std::max(1, target.compute_units));
 }
 
 double gather_seconds(const StrategyCase& c) {
