@@ -39,9 +39,9 @@ void contraction_tile(const __global float* restrict a, const __global float* re
       //@hole B_POINTER
       const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
       //@end
-#if AHEAD > 0
+#if PREFETCH_DISTANCE > 0
       const bool meets_first = m0 == row_block * (MT * MR) && (NEXT == 0 || panel == panel_block * NP);
-      const int rows_ahead = meets_first ? FIRST_AHEAD : AHEAD;
+      const int rows_ahead = meets_first ? FIRST_PREFETCH_DISTANCE : PREFETCH_DISTANCE;
 #endif
 #if NEXT > 0
       // From here to what is asked for: a part of the next panel in each row tile, and nothing new beside the last panel.

@@ -14,10 +14,10 @@
 //@param BITS 8 {4, 8}
 //@param OFFSETS 0 {0, 1}
 //@param NV 4 {1..8}  vectors of a panel
-//@param SIDE 1 {1..}  panels that are read side by side: M * SIDE * NV + NV + 4 <= vector registers. Two streams reach more of the
+//@param SIDE 1 {1..}  panels that are streamed at once: M * SIDE * NV + NV + 4 <= vector registers. Two streams reach more of the
 //                    memory's rate than one
 //@param NP SIDE {SIDE.. step SIDE}  panels of a work-item
-//@param AHEAD 2560 {0..}  bytes by which B is asked for ahead of its use
+//@param PREFETCH_DISTANCE 2560 {0..}  bytes by which B is prefetched before its use
 //@param BLOCK 256 {2.. step 2}  terms of a scale, the longest chain of fma
 //@param A_STEP 1 {expr}  from a term of A to the next
 #define MR M
@@ -80,7 +80,7 @@ void contraction_tile(const __global float* restrict a, const __global char* res
           #pragma unroll
           for (int s = 0; s < SIDE; ++s) {
             #pragma unroll
-            for (int l = 0; l < LINES; ++l) oclc_prefetch(at[s] + AHEAD + l * 64);
+            for (int l = 0; l < LINES; ++l) oclc_prefetch(at[s] + PREFETCH_DISTANCE + l * 64);
             #pragma unroll
             for (int j = 0; j < NV; ++j) {
               const INTS q = TO_INTS(LOAD(at[s] + j * VW));

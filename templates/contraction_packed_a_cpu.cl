@@ -111,8 +111,8 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
         const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
         //@end
 #endif
-#if AHEAD > 0
-        const int rows_ahead = m0 == m_begin ? FIRST_AHEAD : AHEAD;
+#if PREFETCH_DISTANCE > 0
+        const int rows_ahead = m0 == m_begin ? FIRST_PREFETCH_DISTANCE : PREFETCH_DISTANCE;
 #endif
         const __local float* p = block + (m0 - m_begin) * (BY_TILES ? KT : A_ROW);
         //@include fma_terms

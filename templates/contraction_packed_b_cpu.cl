@@ -11,7 +11,7 @@
 // local memory 4 * K * PW bytes: at most half the second-level cache.
 // launch: G * PANELS * ROW_BLOCKS groups of one work-item.
 //@param K 64 {1..} TAPS 1 {1}  K is a literal
-//@param HALF_LAST 0 {0} AHEAD 0 {0} NEXT 0 {0} B_STEP PW {expr}  a copied panel is near, its rows one after another
+//@param HALF_LAST 0 {0} PREFETCH_DISTANCE 0 {0} NEXT 0 {0} B_STEP PW {expr}  a copied panel is near, its rows one after another
 //@include fma
 #define TERMS K
 #define A_AT(i, k) A_FROM(row[i][k * A_STEP])

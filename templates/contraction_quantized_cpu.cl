@@ -14,10 +14,10 @@
 //@include vectors
 //@param LOWER 4 {4, 8}  bits of an element of B beside the upper 16; with 8 all of them are exact as a float
 //@param NV 4 {1..8}  vectors of a panel
-//@param SIDE 1 {1..}  panels that are read side by side: M * SIDE * NV + NV + 4 <= vector registers. Two streams reach more of the
+//@param SIDE 1 {1..}  panels that are streamed at once: M * SIDE * NV + NV + 4 <= vector registers. Two streams reach more of the
 //                    memory's rate than one
 //@param NP SIDE {SIDE.. step SIDE}  panels of a work-item
-//@param AHEAD 640 {0..}  floats by which B is asked for ahead of its use: as few bytes a cycle as this reads are not noticed by processors
+//@param PREFETCH_DISTANCE 640 {0..}  floats by which B is prefetched before its use: as few bytes a cycle as this reads are not noticed by processors
 //                    that guess what is read next
 //@param BLOCK 256 {STEP.. step STEP}  terms of a scale, the longest chain of fma
 //@param A_STEP 1 {expr}  from a term of A to the next
@@ -90,7 +90,7 @@ void contraction_tile(const __global float* restrict a, const __global float* re
             #pragma unroll
             for (int t = 0; t < STEP; ++t) {
               #pragma unroll
-              for (int l = LINES * t / STEP; l < LINES * (t + 1) / STEP; ++l) oclc_prefetch(w + AHEAD + l * 16);
+              for (int l = LINES * t / STEP; l < LINES * (t + 1) / STEP; ++l) oclc_prefetch(w + PREFETCH_DISTANCE + l * 16);
               #pragma unroll
               for (int j = 0; j < NV; ++j) {
                 const INTS q = TO_INTS(LOAD(upper + t * PW + j * VW)) << LOWER | AS_INTS(lower[j] >> LOWER * t & MASK);

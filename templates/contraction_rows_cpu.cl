@@ -16,7 +16,7 @@
 //@param MR 4 {1..16} NV 2 {1..8}  rows and vectors of the register tile
 //@param STRIP 256 {1..}  columns of a work-item: a multiple of TW; where N is none of it NV is 1
 //@param KC 64 {1..}  terms of A's copy, the longest chain of fma: sums of longer ones are added up
-//@param KT 8 {1..}  rows of B that are read side by side: the next ones are asked for meanwhile
+//@param KT 8 {1..}  rows of B that are loaded together, while the next ones are prefetched
 //@param B_STEP N {expr}  from a row of B to the next
 #define TW (NV * VW)
 #define ROWS ((M + MR - 1) / MR * MR)

@@ -24,8 +24,8 @@
 //@param K_CHAIN K {1..}  longest chain of fma; longer sums are added up from pieces
 //@param K_GROUP K {K_CHAIN..}  terms of pieces, a multiple of K_CHAIN, that are added up before they are added to others
 //@param INDEX int {int, long}  type of indices into A and C
-//@param AHEAD 0 {0..}  rows of a panel by which B is asked for ahead of its use; 0: never
-//@param FIRST_AHEAD AHEAD {AHEAD..}  the same in the register tile that meets weights first, for which nobody asked
+//@param PREFETCH_DISTANCE 0 {0..}  rows of a panel by which B is prefetched before its use; 0: never
+//@param FIRST_PREFETCH_DISTANCE PREFETCH_DISTANCE {PREFETCH_DISTANCE..}  the same in the register tile that meets weights first, which nobody has prefetched
 //@param NEXT 0 {0, 1}  1: weights of the next point are asked for while those of this one are used
 //@param TB 24 {1..} NP PANELS {1..}  tiles and panels of a work-item
 #define PANEL_BLOCKS ((PANELS + NP - 1) / NP)
@@ -130,9 +130,9 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
           #pragma unroll
           for (int j = 0; j < NV; ++j) group[i][j] = 0.0f;
 #endif
-#if AHEAD > 0
+#if PREFETCH_DISTANCE > 0
         const bool meets_first = r0 == 0 && (NEXT == 0 || (point == 0 && panel == first_panel));
-        const int rows_ahead = meets_first ? FIRST_AHEAD : AHEAD;
+        const int rows_ahead = meets_first ? FIRST_PREFETCH_DISTANCE : PREFETCH_DISTANCE;
 #endif
         const __local float* p = block + (point * TBR + r0) * V_PITCH;
         for (int k0 = 0; k0 < K; k0 += K_CHAIN) {
@@ -141,7 +141,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
             VEC x[NV];
             #pragma unroll
             for (int j = 0; j < NV; ++j) x[j] = LOAD(w + k * PW + j * VW);
-#if AHEAD > 0
+#if PREFETCH_DISTANCE > 0
             #pragma unroll
             for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + (k + rows_ahead) * PW + j * VW);
 #endif

@@ -12,7 +12,7 @@
 //@param VW 16 {4, 8, 16}  vector width
 //@param MR 4 {1..}  rows of results that share what they read
 //@param ROWS 28 {MR.. step MR}  rows of results between copies
-//@param AHEAD 36 {ROWS..}  rows of results by which what they read is asked for while others are computed
+//@param PREFETCH_DISTANCE 36 {ROWS..}  rows of results by which what they read is prefetched while others are computed
 //@param PLANES 1 {1..} COUNT 32 {expr}  planes of a work-item, and of all
 //@param FILL 0.0f {0.0f, -INFINITY}  what lies outside, and where the reduction starts
 #define WH ((ROWS - 1) * SY + (KH - 1) * DY + 1)
@@ -85,7 +85,7 @@ void window_planes_tile(const __global float* restrict a, const __global float* 
           // Behind a plane lies the next one.
           #pragma unroll
           for (int i = 0; i < MR * SY; ++i) {
-            const int y = (first + AHEAD) * SY + i;
+            const int y = (first + PREFETCH_DISTANCE) * SY + i;
             //@hole A_ROW
             const __global float* src = a + (plane * (Y_LAST - Y_FIRST + 1) + y - Y_FIRST) * (X_LAST - X_FIRST + 1) - X_FIRST;
             //@end

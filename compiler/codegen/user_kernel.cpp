@@ -144,9 +144,10 @@ class UserKernel {
     return text + (value ? ", v" : "");
   }
 
-  std::string call_of(const std::string& function, std::size_t positions, bool value) const {
+  // `first`: the macro's parameter that is the first position.
+  std::string call_of(const std::string& function, std::size_t positions, bool value, std::size_t first = 0) const {
     std::string text = fmt::format("{}({}", function, fmt::join(passed_, ", "));
-    for (std::size_t d = 0; d < positions; ++d) text += fmt::format(", p{}", d);
+    for (std::size_t d = 0; d < positions; ++d) text += fmt::format(", p{}", first + d);
     if (body_.checked) text += ", oclc_outside, call";
     return text + (value ? ", v)" : ")");
   }
@@ -186,9 +187,7 @@ class UserKernel {
     const std::size_t rank = body_.inputs[first].rank;
     std::string text;
     for (std::size_t i = code_.loads.size(); i-- > first;) {
-      std::string call = fmt::format("{}_load_{}({}", name(), i, fmt::join(passed_, ", "));
-      for (std::size_t d = 0; d < rank; ++d) call += fmt::format(", p{}", d + 1);
-      call += body_.checked ? ", oclc_outside, call)" : ")";
+      const std::string call = call_of(fmt::format("{}_load_{}", name(), i), rank, false, 1);
       text = text.empty() ? call : fmt::format("((p0) == {} ? {} : {})", i - first, call, text);
     }
     return text.empty() ? "0" : text;

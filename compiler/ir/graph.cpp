@@ -229,4 +229,12 @@ void attribute_missing(const Node& node, std::string_view name) {
                fmt::format("node '{}' ({}) has no attribute '{}' of the type asked for", node.source, node.op->name, name));
 }
 
+Expr flops_of(const Graph& graph) {
+  Expr flops = 0;
+  for (const Node* node : graph.nodes()) {
+    if (node->op->cost) flops += node->op->cost(*node).flops;
+  }
+  return flops;
+}
+
 }  // namespace oclc

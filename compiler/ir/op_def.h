@@ -38,6 +38,9 @@ struct Cost {
   Expr flops = 0;
 };
 
+// Of all nodes; those without a cost have none.
+Expr flops_of(const Graph& graph);
+
 class Builder;
 
 // The gradients of the node's inputs, one each (null: none flows there), from those of its outputs (null: zero), in core

@@ -21,17 +21,7 @@ class Parser {
       in_.lines();
       if (in_.take_word("symbol")) {
         const std::string name = in_.word("a symbol's name");
-        std::int64_t lo = 1, hi = kUnbounded;
-        if (in_.take_word("in")) {
-          in_.expect('[');
-          lo = literals_.integer();
-          in_.expect(',');
-          hi = literals_.integer();
-          in_.expect(']');
-        } else if (in_.take('>')) {
-          in_.expect('=');
-          lo = literals_.integer();
-        }
+        const auto [lo, hi] = literals_.bounds();
         literals_.symbols[name] = Expr::symbol(name, lo, hi);
         order_.push_back(literals_.symbols[name]);
       } else if (in_.take_word("axis")) {

@@ -61,6 +61,21 @@ std::int64_t Literals::integer() {
   return *value;
 }
 
+std::pair<std::int64_t, std::int64_t> Literals::bounds() {
+  std::int64_t lo = 1, hi = kUnbounded;
+  if (in_.take_word("in")) {
+    in_.expect('[');
+    lo = integer();
+    in_.expect(',');
+    hi = integer();
+    in_.expect(']');
+  } else if (in_.take('>')) {
+    in_.expect('=');
+    lo = integer();
+  }
+  return {lo, hi};
+}
+
 Expr Literals::expression(std::string_view text) {
   const auto e = parse_expr(trimmed(text), symbols);
   if (!e) in_.fail("an expression", fmt::format("'{}'", trimmed(text)));

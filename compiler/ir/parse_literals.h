@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/graph.h"
@@ -17,6 +18,8 @@ class Literals {
   explicit Literals(Scanner& in) : in_(in) {}
 
   std::int64_t integer();
+  // Of a symbol: "in [2, 8]", ">= 0", or the usual ones where neither follows.
+  std::pair<std::int64_t, std::int64_t> bounds();
   // `text` is what the scanner has read.
   Expr expression(std::string_view text);
   // Those of a list, which the scanner has read.

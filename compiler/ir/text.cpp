@@ -135,14 +135,7 @@ class SymbolTable {
 
   std::string text() const {
     std::string text;
-    for (const auto& [name, atom] : plain_) {
-      text += "symbol " + name;
-      if (atom->hi != kUnbounded)
-        text += fmt::format(" in [{}, {}]", atom->lo, atom->hi);
-      else if (atom->lo != 1)
-        text += fmt::format(" >= {}", atom->lo);
-      text += "\n";
-    }
+    for (const auto& [name, atom] : plain_) text += fmt::format("symbol {}{}\n", name, bounds_text(atom->lo, atom->hi));
     for (const auto& [name, atom] : axes_) text += fmt::format("axis {} < {}\n", name, atom->a.text());
     return text;
   }
@@ -251,6 +244,11 @@ std::string print_tensor(const HostTensor& tensor, const TextOptions& options) {
 
 std::string print_attribute(const Attribute& attribute, const TextOptions& options) {
   return std::visit(AttributeText{options}, attribute);
+}
+
+std::string bounds_text(std::int64_t lo, std::int64_t hi) {
+  if (hi != kUnbounded) return fmt::format(" in [{}, {}]", lo, hi);
+  return lo != 1 ? fmt::format(" >= {}", lo) : "";
 }
 
 std::string name_text(std::string_view name) { return is_plain_name(name) ? std::string(name) : quoted(name); }

@@ -30,6 +30,9 @@ std::string print_attribute(const Attribute& attribute, const TextOptions& optio
 // The name as it is where it can stand so after '%' and as a graph's, else quoted.
 std::string name_text(std::string_view name);
 
+// What a symbol's line says of its bounds: " in [2, 8]", " >= 0", or nothing where they are the usual ones.
+std::string bounds_text(std::int64_t lo, std::int64_t hi);
+
 // Text in double quotes with \" \\ \n \xHH escapes.
 std::string quoted(std::string_view text);
 

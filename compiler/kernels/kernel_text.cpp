@@ -96,9 +96,7 @@ std::string contraction_text(const Kernel& kernel, const Contraction& c) {
 
 std::string Kernel::text() const {
   std::string out = fmt::format("kernel {} {} {{\n", name_of(anchor), name);
-  std::vector<std::string> from;
-  for (const std::string& source : sources) from.push_back(quoted(source));
-  if (!from.empty()) out += fmt::format("  of {}\n", fmt::join(from, ", "));
+  if (!sources.empty()) out += fmt::format(" {}\n", sources_text(sources));
   if (!formula.empty()) out += fmt::format("  formula {}\n", quoted(formula));
   if (is_copy) out += "  copy\n";
   out += symbols_text(*this);

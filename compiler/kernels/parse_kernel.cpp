@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "compiler/kernels/schedule_lines.h"
 #include "compiler/kernels/schedule_names.h"
 
 namespace oclc {
@@ -17,8 +18,6 @@ std::string_view trimmed_text(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
   return text;
 }
-
-std::string quotes(std::string_view text) { return fmt::format("'{}'", text); }
 
 class KernelParser : private ScheduleLines {
  public:
@@ -87,7 +86,7 @@ class KernelParser : private ScheduleLines {
       in_.expect('-');
       return want("groups");
     }
-    if (!in_.take_word(word)) in_.fail(quotes(word));
+    ScheduleLines::want(word);
   }
 
   Contraction& contraction() {
@@ -117,14 +116,6 @@ class KernelParser : private ScheduleLines {
     o.replaced = in_.take_word("replaced");
     if (operand_of(o.name)) in_.fail("a new operand", "a second " + o.name);
     kernel_.operands.push_back(std::move(o));
-  }
-
-  DType dtype() { return dtype_named(in_.word("an element type")); }
-
-  DType dtype_named(std::string_view name) {
-    const auto known = dtype_of(name);
-    if (!known) in_.fail("an element type", quotes(name));
-    return *known;
   }
 
   std::optional<int> operand_of(std::string_view name) const {
@@ -357,63 +348,6 @@ class KernelParser : private ScheduleLines {
 };
 
 }  // namespace
-
-Expr ScheduleLines::symbol() {
-  std::string name = in_.take('%') ? "%" : "";
-  name += in_.word("a symbol's name");
-  Expr made;
-  if (in_.take('<')) {
-    made = Expr::axis(name, expression_to_end());
-  } else {
-    std::int64_t lo = 1, hi = kUnbounded, typical = 0;
-    if (in_.take_word("in")) {
-      in_.expect('[');
-      lo = literals_.integer();
-      in_.expect(',');
-      hi = literals_.integer();
-      in_.expect(']');
-    } else if (in_.take('>')) {
-      in_.expect('=');
-      lo = literals_.integer();
-    }
-    if (in_.take_word("typical")) typical = literals_.integer();
-    made = Expr::symbol(name, lo, hi, typical);
-  }
-  if (!symbols().emplace(name, made).second) in_.fail("a new symbol", "a second " + name);
-  return made;
-}
-
-Expr ScheduleLines::expression(std::string_view text) {
-  Expr e = literals_.expression(text);
-  check_symbols(e);
-  return e;
-}
-
-void ScheduleLines::check_symbols(const Expr& e) {
-  for (const std::string& name : e.symbols()) {
-    if (symbols().count(name) == 0) in_.fail("a symbol or axis defined before", quotes(name));
-  }
-}
-
-int ScheduleLines::number(const std::string& wanted) {
-  const std::string text = in_.word(wanted);
-  int value = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) in_.fail(wanted, quotes(text));
-  return value;
-}
-
-std::pair<int, Expr> ScheduleLines::place() {
-  const int buffer = number("a buffer's number");
-  in_.expect('[');
-  return {buffer, expression(in_.enclosed(']'))};
-}
-
-std::vector<std::string> ScheduleLines::quoted_texts() {
-  std::vector<std::string> all{in_.text()};
-  while (in_.take(',')) all.push_back(in_.text());
-  return all;
-}
 
 Kernel parse_kernel(Scanner& in, const OpLookup& find_op) { return KernelParser(in, find_op).run(); }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "compiler/kernels/parse_kernel.h"
+#include "compiler/kernels/schedule_lines.h"
 #include "compiler/kernels/schedule_names.h"
 
 namespace oclc {
@@ -48,10 +49,6 @@ class ScheduleParser : private ScheduleLines {
     }
   }
 
-  void want(std::string_view word) {
-    if (!in_.take_word(word)) in_.fail(fmt::format("'{}'", word));
-  }
-
   // A buffer that is defined.
   int buffer_number() {
     const int number = this->number("a buffer's number");
@@ -76,14 +73,11 @@ class ScheduleParser : private ScheduleLines {
     Buffer b;
     const std::string kind = in_.word("a kind of buffer");
     const auto known = buffer_kind_named(kind);
-    if (!known) in_.fail("arena, constant, input, output or state", "'" + kind + "'");
+    if (!known) in_.fail("arena, constant, input, output or state", quotes(kind));
     b.kind = *known;
     b.name = in_.text();
     in_.expect(':');
-    const std::string element = in_.word("an element type");
-    const auto dtype = dtype_of(element);
-    if (!dtype) in_.fail("an element type", "'" + element + "'");
-    b.dtype = *dtype;
+    b.dtype = dtype();
     in_.expect('[');
     b.elements = expression(in_.enclosed(']'));
     if (in_.take_word("replaces")) b.replaces = number("a buffer's number");
@@ -115,7 +109,7 @@ class ScheduleParser : private ScheduleLines {
       want("ld");
       const std::string_view rest = in_.rest_of_line();
       const std::size_t at = rest.find(" stride "), end = rest.find(" transposed");
-      if (at == std::string_view::npos) in_.fail("' stride '", fmt::format("'{}'", rest));
+      if (at == std::string_view::npos) in_.fail("' stride '", quotes(rest));
       ld = expression(rest.substr(0, at));
       stride = expression(rest.substr(at + 8, end == std::string_view::npos ? end : end - at - 8));
       return end != std::string_view::npos;
@@ -132,7 +126,7 @@ class ScheduleParser : private ScheduleLines {
         operand(g.c, g.offset_c, g.ldc, g.stride_c);
       } else {
         const auto found = numbers.find(word);
-        if (found == numbers.end()) in_.fail("a, b, c, m, n, k, batch, flops or bytes", "'" + word + "'");
+        if (found == numbers.end()) in_.fail("a, b, c, m, n, k, batch, flops or bytes", quotes(word));
         *found->second = expression_to_end();
       }
     }
@@ -175,7 +169,7 @@ class ScheduleParser : private ScheduleLines {
     const bool beside = in_.take_word("beside");
     const std::string word = in_.word("a step");
     if (kernels_.count(word) != 0) return {launch(kernel_number(word), beside)};
-    if (beside) in_.fail("a kernel beside the one before", "'" + word + "'");
+    if (beside) in_.fail("a kernel beside the one before", quotes(word));
     if (word == "library") return {GemmStep{product()}};
     if (word == "read") return {reading()};
     if (word == "host") return {host()};
@@ -194,13 +188,13 @@ class ScheduleParser : private ScheduleLines {
       const Expr trip = expression(before_body());
       return {WorkGroupStep{trip, std::move(counter), steps()}};
     }
-    in_.fail("a kernel defined before, or a form of steps", "'" + word + "'");
+    in_.fail("a kernel defined before, or a form of steps", quotes(word));
   }
 
   // Of the kernel of that name; its number follows where there are several.
   int kernel_number(const std::string& name) {
     const auto known = kernels_.find(name);
-    if (known == kernels_.end()) in_.fail("a kernel defined before", "'" + name + "'");
+    if (known == kernels_.end()) in_.fail("a kernel defined before", quotes(name));
     const std::vector<int>& all = known->second;
     if (!in_.take('#')) {
       if (all.size() != 1) in_.fail(fmt::format("'#' and the number of one of {} kernels {}", all.size(), name));
@@ -225,7 +219,7 @@ class ScheduleParser : private ScheduleLines {
   int product() {
     const std::string name = in_.word("the product's name");
     const auto known = gemms_.find(name);
-    if (known == gemms_.end()) in_.fail("a gemm defined before", "'" + name + "'");
+    if (known == gemms_.end()) in_.fail("a gemm defined before", quotes(name));
     return known->second;
   }
 
@@ -281,7 +275,7 @@ class ScheduleParser : private ScheduleLines {
   std::string_view before_body() {
     std::string_view rest = in_.rest_of_line();
     while (!rest.empty() && (rest.back() == ' ' || rest.back() == '\r')) rest.remove_suffix(1);
-    if (!rest.ends_with(" {")) in_.fail("' {' at the end of the line", fmt::format("'{}'", rest));
+    if (!rest.ends_with(" {")) in_.fail("' {' at the end of the line", quotes(rest));
     rest.remove_suffix(2);
     return rest;
   }

@@ -1,7 +1,11 @@
 #include "compiler/kernels/schedule_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+
+#include "compiler/ir/text.h"
 
 namespace oclc {
 namespace {
@@ -27,5 +31,11 @@ std::string_view name_of(BufferKind kind) { return kKindNames.at(static_cast<std
 std::optional<Anchor> anchor_named(std::string_view name) { return named<Anchor>(kAnchorNames, name); }
 std::optional<Stage::Combine> combine_named(std::string_view name) { return named<Stage::Combine>(kCombineNames, name); }
 std::optional<BufferKind> buffer_kind_named(std::string_view name) { return named<BufferKind>(kKindNames, name); }
+
+std::string sources_text(const std::vector<std::string>& sources) {
+  std::vector<std::string> names;
+  for (const std::string& source : sources) names.push_back(quoted(source));
+  return names.empty() ? "" : fmt::format(" of {}", fmt::join(names, ", "));
+}
 
 }  // namespace oclc

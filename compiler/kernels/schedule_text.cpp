@@ -15,12 +15,6 @@ namespace {
 // Of constants with more elements only the type is printed.
 constexpr std::int64_t kMostElements = 16;
 
-std::string of_text(const std::vector<std::string>& sources) {
-  std::vector<std::string> names;
-  for (const std::string& source : sources) names.push_back(quoted(source));
-  return names.empty() ? "" : fmt::format(" of {}", fmt::join(names, ", "));
-}
-
 std::string operand_text(const HostOperand& o) { return fmt::format("{}[{}]{}", o.buffer, o.offset.text(), text_of(o.shape)); }
 
 // Steps as lines, each in the indentation of its depth.
@@ -65,7 +59,7 @@ class StepsText {
   std::string head(const ReadingStep& step) const {
     const Reading& r = schedule_.readings.at(static_cast<std::size_t>(step.reading));
     return fmt::format("read {} <= {} from {}[{}]{}", text_of(r.dims), text_of(r.upper), r.buffer, r.offset.text(),
-                       of_text(r.sources));
+                       sources_text(r.sources));
   }
   std::string head(const HostStep& step) const {
     const HostCall& call = schedule_.hosts.at(static_cast<std::size_t>(step.host));
@@ -76,7 +70,7 @@ class StepsText {
     if (!call.integers.empty()) text += fmt::format(" integers [{}]", fmt::join(call.integers, ", "));
     for (const std::string& t : call.texts) texts.push_back(quoted(t));
     if (!texts.empty()) text += fmt::format(" texts [{}]", fmt::join(texts, ", "));
-    return text + of_text(call.sources);
+    return text + sources_text(call.sources);
   }
   std::string head(const LoopStep& loop) const {
     return fmt::format("loop {} < {}{}{}", loop.counter, loop.trip.text(),
@@ -150,7 +144,7 @@ std::string gemm_text(const Gemm& g) {
     return fmt::format("  {} {}[{}] ld {} stride {}{}\n", name, buffer, offset.text(), ld.text(), stride.text(),
                        trans ? " transposed" : "");
   };
-  std::string out = fmt::format("gemm {}{} {{\n", g.name, of_text(g.sources));
+  std::string out = fmt::format("gemm {}{} {{\n", g.name, sources_text(g.sources));
   out += operand("a", g.a, g.offset_a, g.lda, g.stride_a, g.trans_a);
   out += operand("b", g.b, g.offset_b, g.ldb, g.stride_b, g.trans_b);
   out += operand("c", g.c, g.offset_c, g.ldc, g.stride_c, false);

@@ -3,18 +3,14 @@
 #include <fmt/format.h>
 
 #include "compiler/ir/expr_poly.h"
+#include "compiler/ir/text.h"
 
 namespace oclc {
 namespace {
 
-std::string bounds_text(const ExprAtom& symbol) {
-  std::string text;
+std::string known_text(const ExprAtom& symbol) {
   if (symbol.has_extent) return fmt::format(" < {}", symbol.a.text());
-  if (symbol.hi != kUnbounded)
-    text = fmt::format(" in [{}, {}]", symbol.lo, symbol.hi);
-  else if (symbol.lo != 1)
-    text = fmt::format(" >= {}", symbol.lo);
-  return text + (symbol.typical != 0 ? fmt::format(" typical {}", symbol.typical) : "");
+  return bounds_text(symbol.lo, symbol.hi) + (symbol.typical != 0 ? fmt::format(" typical {}", symbol.typical) : "");
 }
 
 }  // namespace
@@ -30,7 +26,7 @@ void SymbolLines::add(const Expr& e) {
       } else if (known_.count(factor->key) == 0) {
         known_.insert(factor->key);
         if (factor->has_extent) add(factor->a);
-        text_ += fmt::format("{}{} {}{}\n", indent_, keyword_, factor->key, bounds_text(*factor));
+        text_ += fmt::format("{}{} {}{}\n", indent_, keyword_, factor->key, known_text(*factor));
       }
     }
   }

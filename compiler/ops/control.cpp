@@ -77,11 +77,7 @@ std::vector<HostTensor> eval_loop(const Node& node, std::span<const HostTensor> 
   return state;
 }
 
-Cost loop_cost(const Node& node) {
-  Expr flops = 0;
-  for (const Node* inner : node.bodies[0]->nodes()) flops += inner->op->cost(*inner).flops;
-  return {flops * trip_of(node)};
-}
+Cost loop_cost(const Node& node) { return {flops_of(*node.bodies[0]) * trip_of(node)}; }
 
 const std::vector<Expr>& dims_of(const Node& node) { return node.get<std::vector<Expr>>("dims"); }
 
@@ -122,11 +118,7 @@ std::vector<HostTensor> eval_bind_dims(const Node& node, std::span<const HostTen
   return evaluate(*node.bodies[0], inputs.subspan(1), symbols);
 }
 
-Cost bind_dims_cost(const Node& node) {
-  Expr flops = 0;
-  for (const Node* inner : node.bodies[0]->nodes()) flops += inner->op->cost(*inner).flops;
-  return {flops};
-}
+Cost bind_dims_cost(const Node& node) { return {flops_of(*node.bodies[0])}; }
 
 constexpr OpDef kControlOps[] = {
     {.name = "read_dims",

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "compiler/support/error.h"
+#include "compiler/support/fnv1a.h"
 
 namespace oclc::nn {
 namespace {
@@ -15,13 +16,6 @@ std::uint64_t mix(std::uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return z ^ (z >> 31);
-}
-
-// FNV-1a.
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t h = 0xCBF29CE484222325u;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-  return h;
 }
 
 }  // namespace
@@ -37,7 +31,7 @@ Parameters initial_parameters(std::uint64_t seed) {
     }
     const double fan_in = static_cast<double>(tensor.elements()) / static_cast<double>(std::max<std::int64_t>(shape[0], 1));
     const double limit = std::sqrt(3 / std::max(fan_in, 1.0));
-    const std::uint64_t stream = mix(seed ^ hash(name));
+    const std::uint64_t stream = mix(seed ^ fnv1a(name));
     for (std::int64_t i = 0; i < tensor.elements(); ++i) {
       const std::uint64_t bits = mix(stream + (static_cast<std::uint64_t>(i) + 1) * 0x9E3779B97F4A7C15u);
       tensor.set(i, limit * (static_cast<double>(bits >> 40) * 0x1p-23 - 1));

@@ -188,7 +188,7 @@ Value* integer_convolution(OpContext& c, Value* x, Value* w, Value* zero_x, Valu
   const DType dtype = block ? DType::f32 : DType::f64;
   Value *image = difference(c, x, zero_x, dtype), *weights = difference(c, w, zeros, dtype), *sum = nullptr;
   const ConvOptions options{window.strides, window.dilations, window.pads, group};
-  // A window of so many taps that the sums of one channel are too long.
+  // The taps of a single channel are more terms than an exact sum may have.
   if (!block) return c.b.cast(c.b.conv(image, weights, nullptr, options), DType::i32);
   for (std::int64_t first = 0; first < channels; first += *block) {
     const std::int64_t count = std::min(*block, channels - first);

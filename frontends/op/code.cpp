@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "compiler/ops/user_op.h"
+#include "compiler/support/fnv1a.h"
 
 namespace oclc::custom {
 namespace {
@@ -35,7 +36,7 @@ class CodeReader {
     }
     refuse_words();
     if (kept.empty()) return;
-    code_.prefix = fmt::format("{}{:08x}_", kUserPrefix, digest(code_.source) & 0xffffffffu);
+    code_.prefix = fmt::format("{}{:08x}_", kUserPrefix, fnv1a(code_.source) & 0xffffffffu);
     for (const auto& [begin, end] : kept) code_.text += code_.renamed(begin, end) + "\n";
   }
 
@@ -175,12 +176,6 @@ class CodeReader {
 };
 
 }  // namespace
-
-std::uint64_t digest(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
 
 std::vector<CodeToken> code_tokens(std::string_view text, std::size_t begin, std::size_t end) {
   using Kind = CodeToken::Kind;

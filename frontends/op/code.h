@@ -66,9 +66,6 @@ struct ScalarText {
 ScalarText scalar_text(const CustomOp& op, const Function& function,
                        const std::map<std::string, std::string, std::less<>>& attributes);
 
-// FNV-1a, for names that differ where texts do.
-std::uint64_t digest(std::string_view text);
-
 // What the compiler keeps of a body, and its calls.
 UserBody body_of(const CustomOp& op, Build form, std::vector<Call>* calls = nullptr);
 

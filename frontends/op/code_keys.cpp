@@ -74,18 +74,24 @@ Formula target_of(const CustomOp& op, const Operand& operand, const Formula& val
   return target;
 }
 
+// An operator of formulas that says something of another one, which computes by OpenCL C.
+std::shared_ptr<CustomOp> formulas_beside(const CustomOp& op) {
+  auto formulas = std::make_shared<CustomOp>();
+  formulas->name = op.name;
+  formulas->for_host = true;
+  formulas->file = op.file;
+  formulas->place = op.place;
+  formulas->types = op.types;
+  formulas->attributes = op.attributes;
+  return formulas;
+}
+
 }  // namespace
 
 std::shared_ptr<const CustomOp> reference_of(const CustomOp& op, std::vector<Line> lines) {
-  auto formula = std::make_shared<CustomOp>();
-  formula->name = op.name;
-  formula->for_host = true;
-  formula->file = op.file;
-  formula->place = op.place;
+  const auto formula = formulas_beside(op);
   formula->in = op.in;
   formula->out = op.out;
-  formula->types = op.types;
-  formula->attributes = op.attributes;
   formula->conditions = op.conditions;
   formula->lines = std::move(lines);
   check_op(*formula);
@@ -93,13 +99,7 @@ std::shared_ptr<const CustomOp> reference_of(const CustomOp& op, std::vector<Lin
 }
 
 void set_gradient(CustomOp& op, const std::vector<std::pair<std::string, Formula>>& formulas) {
-  auto rule = std::make_shared<CustomOp>();
-  rule->name = op.name;
-  rule->for_host = true;
-  rule->file = op.file;
-  rule->place = op.place;
-  rule->types = op.types;
-  rule->attributes = op.attributes;
+  const auto rule = formulas_beside(op);
   for (const Operand& operand : op.in) {
     if (!operand.variable) rule->in.push_back(operand);
   }

@@ -8,6 +8,7 @@
 #include "compiler/ops/gradients/gradient_rules.h"
 #include "compiler/ops/shape_rules.h"
 #include "compiler/ops/user_op.h"
+#include "compiler/support/fnv1a.h"
 #include "frontends/op/code.h"
 #include "frontends/op/expand.h"
 
@@ -52,13 +53,6 @@ struct Scratch {
   explicit Scratch(const Node& node) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       inputs.push_back(node.inputs[i] ? graph.add_input(fmt::format("x{}", i), node.inputs[i]->type) : nullptr);
-  }
-  Expr flops() const {
-    Expr sum(0);
-    for (const Node* node : graph.nodes()) {
-      if (node->op->cost) sum += node->op->cost(*node).flops;
-    }
-    return sum;
   }
 };
 
@@ -160,7 +154,7 @@ std::vector<Value*> Expansion::scalar_node() {
   auto own = std::make_unique<UserOp>();
   set_formulas(*own, op);
   own->own_text = text.text;
-  own->own_name = fmt::format("op_{}_{:08x}", plain(op_.name), digest(op_.identity + text.text) & 0xffffffffu);
+  own->own_name = fmt::format("op_{}_{:08x}", plain(op_.name), fnv1a(op_.identity + text.text) & 0xffffffffu);
   own->min_inputs = own->max_inputs = static_cast<int>(op_.in.size());
   own->own_scalar.result_is_bool = dtype_of(op_.out[0].type) == DType::boolean;
   own->own_scalar.flops = static_cast<double>(scalar_flops());
@@ -179,11 +173,7 @@ std::int64_t Expansion::scalar_flops() const {
   for (std::size_t i = 0; i < fitted_.size(); ++i)
     inputs.push_back(graph.add_input(fmt::format("x{}", i), {fitted_[i]->type.dtype, {}}));
   build(builder, *op_.reference, inputs, attributes_);
-  Expr sum(0);
-  for (const Node* node : graph.nodes()) {
-    if (node->op->cost) sum += node->op->cost(*node).flops;
-  }
-  return std::max<std::int64_t>(1, sum.constant().value_or(1));
+  return std::max<std::int64_t>(1, flops_of(graph).constant().value_or(1));
 }
 
 UserSpace Expansion::user_space() const {
@@ -217,7 +207,7 @@ std::vector<Value*> Expansion::body_nodes(Build form) {
   const OpPointer op = op_.shared_from_this();
   auto own = std::make_unique<UserOp>();
   set_formulas(*own, op);
-  own->own_name = fmt::format("op_{}_{:08x}{}", plain(op_.name), digest(op_.identity) & 0xffffffffu,
+  own->own_name = fmt::format("op_{}_{:08x}{}", plain(op_.name), fnv1a(op_.identity) & 0xffffffffu,
                               form == Build::checked ? "_checked" : "");
   own->body.emplace(body_of(op_, form));
   own->inplace = op_.inplace;
@@ -239,7 +229,7 @@ std::vector<Value*> Expansion::body_nodes(Build form) {
     if (op->flops) return e.size(*op->flops);
     if (!op->reference) return Expr(0);
     build(scratch.builder, *op->reference, scratch.inputs, node.attributes);
-    return scratch.flops();
+    return flops_of(scratch.graph);
   };
   if (op_.bytes)
     own->bytes = [op](const Node& node) {

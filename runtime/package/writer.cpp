@@ -17,7 +17,8 @@ namespace oclc::package {
 namespace {
 
 constexpr std::size_t kChunkBytes = 1 << 20;
-constexpr std::uint64_t kLeastSaved = 4;  // one of so many bytes
+// Quantization has to save one byte in this many of the constants' size.
+constexpr std::uint64_t kLeastSaved = 4;
 
 class MemorySink : public Sink {
  public:

@@ -44,7 +44,6 @@ std::vector<Unit> whole_units(Context& context, const fb::Plan& plan) {
 bool take_binaries(Context& context, std::vector<Unit>& units, const package::Package& package) {
   const auto refused = [&](const std::string& why) {
     context.message(OCLC_NOTE, package.name() + ": the plan's binaries are not used, its programs are compiled: " + why);
-    for (Unit& unit : units) unit.built = {}, unit.from_cache = false;
     return false;
   };
   if (!package.problem_of_binaries().empty()) return refused(package.problem_of_binaries());

@@ -15,7 +15,7 @@ namespace oclc::runtime {
 std::vector<Unit> whole_units(Context& context, const oclc::plan::Plan& plan);
 
 // Takes every unit from the plan's binaries of the context's device. False, and a note on the context, if one is missing or
-// refused.
+// refused: then the units are not to be used.
 bool take_binaries(Context& context, std::vector<Unit>& units, const package::Package& package);
 
 // A FlatBuffer of oclc::plan::Binaries: those of the built programs for this device, and the package's for others.

@@ -9,8 +9,8 @@
 //@param A_TYPE float {float, ushort} A_FROM(v) v {expr} A_STEP 1 {expr}  A's elements in memory, what makes floats of them, their step in k
 //@param B_FROM(v) v {expr} B_STEP PW {expr}  what makes floats of B's elements, and the step from a row of a panel to the next
 //@param HALF_LAST 0 {0, 1}  1, for VW = 16: one panel, whose last vector has no more than 8 columns, with which half a vector multiplies
-//@param AHEAD 0 {0..}  rows of a packed panel by which B is asked for ahead of its use; 0: never
-//@param FIRST_AHEAD AHEAD {AHEAD..}  the same in the row tile that meets a panel first, for which nobody asked
+//@param PREFETCH_DISTANCE 0 {0..}  rows of a packed panel by which B is prefetched before its use; 0: never
+//@param FIRST_PREFETCH_DISTANCE PREFETCH_DISTANCE {PREFETCH_DISTANCE..}  the same in the row tile that meets a panel first, which nobody has prefetched
 //@param NEXT 0 {0..}  floats of a packed panel by which each row of the one before asks for it; 0: not
 #define B_PANEL (TAPS * K * PW)
 #define B_GROUP ((size_t)PANELS * B_PANEL)

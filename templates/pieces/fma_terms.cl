@@ -5,7 +5,7 @@ for (int k0 = 0; k0 < TERMS; k0 += K_CHAIN) {
     VEC x[NV];
     #pragma unroll
     for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));
-#if AHEAD > 0
+#if PREFETCH_DISTANCE > 0
     #pragma unroll
     for (int j = 0; j < NV; j += 16 / VW) oclc_prefetch(w + rows_ahead * PW + j * VW);
 #endif

@@ -40,6 +40,17 @@ inline void add_message(void* list, oclc_severity, const char* text) {
   static_cast<std::vector<std::string>*>(list)->emplace_back(text);
 }
 
+// One run of the vector plan on four numbers.
+inline std::vector<float> run_vector(rt::Session& session) {
+  const std::vector<float> a = {1, 2, 3, 4};
+  std::vector<float> y(4);
+  session.set_input(0, "a", a.data(), {4});
+  session.set_input(0, "b", a.data(), {4});
+  session.set_output(0, "y", y.data(), {4});
+  session.run(0);
+  return y;
+}
+
 // Makes a session with the cache in `folder` (null: as the environment says) and runs it.
 inline Made make(const char* folder) {
   Made made;
@@ -50,12 +61,7 @@ inline Made make(const char* folder) {
   const rt::Context context(options);
   const auto bytes = vector_plan_bytes();
   rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
-  const std::vector<float> a = {1, 2, 3, 4};
-  made.result.resize(4);
-  session.set_input(0, "a", a.data(), {4});
-  session.set_input(0, "b", a.data(), {4});
-  session.set_output(0, "y", made.result.data(), {4});
-  session.run(0);
+  made.result = run_vector(session);
   made.stats = session.stats();
   return made;
 }

@@ -37,18 +37,8 @@ struct BinariesFixture {
     const rt::Context context(options);
     const rt::Plan plan = rt::Plan::load(file);
     rt::Session session(plan, context);
-    run(session);
+    run_vector(session);
     context.write_binaries(plan, file);
-  }
-
-  static std::vector<float> run(rt::Session& session) {
-    const std::vector<float> a = {1, 2, 3, 4};
-    std::vector<float> y(4);
-    session.set_input(0, "a", a.data(), {4});
-    session.set_input(0, "b", a.data(), {4});
-    session.set_output(0, "y", y.data(), {4});
-    session.run(0);
-    return y;
   }
 
   Made start(bool use_binaries) const {
@@ -59,7 +49,7 @@ struct BinariesFixture {
     options.user = &made.messages;
     const rt::Context context(options);
     rt::Session session(rt::Plan::load(file), context);
-    made.result = run(session);
+    made.result = run_vector(session);
     made.stats = session.stats();
     return made;
   }

@@ -111,13 +111,7 @@ TEST_CASE("a driver that refuses the instructions of matrix units gets the text 
     options.user = &messages;
     const rt::Context context(options);
     rt::Session session(rt::Plan::load(bytes.data(), bytes.size()), context);
-    const std::vector<float> a = {1, 2, 3, 4};
-    std::vector<float> y(4);
-    session.set_input(0, "a", a.data(), {4});
-    session.set_input(0, "b", a.data(), {4});
-    session.set_output(0, "y", y.data(), {4});
-    session.run(0);
-    CHECK(y == kExpected);
+    CHECK(run_vector(session) == kExpected);
     CHECK(session.stats().programs_cached == (cached ? 1 : 0));
     REQUIRE(messages.size() == (cached ? 0 : 1));
     if (!cached) CHECK(messages[0].find("refuses the instructions of its matrix units") != std::string::npos);

@@ -135,13 +135,23 @@ class PlaneWindows {
 
   TemplateValues values(std::int64_t planes) {
     TemplateValues values;
-    const std::pair<const char*, std::int64_t> numbers[] = {
-        {"KH", y_axis_.taps},     {"KW", x_axis_.taps},       {"SY", y_axis_.stride},
-        {"SX", x_axis_.stride},   {"DY", y_axis_.dilation},   {"DX", x_axis_.dilation},
-        {"OH", y_axis_.outputs},  {"OW", x_axis_.outputs},    {"Y_FIRST", y_axis_.first},
-        {"Y_LAST", y_axis_.last}, {"X_FIRST", x_axis_.first}, {"X_LAST", x_axis_.last},
-        {"VW", width_},           {"MR", sharing_},           {"ROWS", rows_},
-        {"AHEAD", rows_ahead()},  {"PLANES", planes}};
+    const std::pair<const char*, std::int64_t> numbers[] = {{"KH", y_axis_.taps},
+                                                            {"KW", x_axis_.taps},
+                                                            {"SY", y_axis_.stride},
+                                                            {"SX", x_axis_.stride},
+                                                            {"DY", y_axis_.dilation},
+                                                            {"DX", x_axis_.dilation},
+                                                            {"OH", y_axis_.outputs},
+                                                            {"OW", x_axis_.outputs},
+                                                            {"Y_FIRST", y_axis_.first},
+                                                            {"Y_LAST", y_axis_.last},
+                                                            {"X_FIRST", x_axis_.first},
+                                                            {"X_LAST", x_axis_.last},
+                                                            {"VW", width_},
+                                                            {"MR", sharing_},
+                                                            {"ROWS", rows_},
+                                                            {"PREFETCH_DISTANCE", rows_ahead()},
+                                                            {"PLANES", planes}};
     for (const auto& [name, number] : numbers) values.parameters[name] = std::to_string(number);
     values.parameters["FILL"] = is_sum() ? "0.0f" : "-INFINITY";
     Emitter e(after_, {});

@@ -125,16 +125,6 @@ void check_narrow(const TensorProto& tensor, DType dtype, const std::string& whe
       lo = -32768, hi = 32767;
       break;
     case DType::u8:
-    case DType::f8e4m3fn:
-    case DType::f8e4m3fnuz:
-    case DType::f8e5m2:
-    case DType::f8e5m2fnuz:
-    case DType::f4e2m1:
-    case DType::i4:
-    case DType::u4:
-    case DType::f8e8m0:
-    case DType::i2:
-    case DType::u2:
       lo = 0, hi = 255;
       break;
     case DType::u16:
@@ -143,7 +133,8 @@ void check_narrow(const TensorProto& tensor, DType dtype, const std::string& whe
       lo = 0, hi = 65535;
       break;
     default:
-      return;
+      if (!is_narrow(dtype)) return;
+      lo = 0, hi = 255;
   }
   for (const std::int32_t value : tensor.int32_data()) {
     if (value < lo || value > hi)

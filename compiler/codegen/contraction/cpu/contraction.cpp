@@ -73,8 +73,8 @@ class ContractionCode {
       if (next) p["NEXT"] = std::to_string(ceil_div(reads_.panel_width, tiles.row_tiles));
       if (!few || !(next || once)) {
         const PrefetchDistance ahead = prefetch_rows(target_, typical_extent(view_.rows()), reads_.panel_width);
-        p["AHEAD"] = std::to_string(ahead.later);
-        p["FIRST_AHEAD"] = std::to_string(ahead.first);
+        p["PREFETCH_DISTANCE"] = std::to_string(ahead.later);
+        p["FIRST_PREFETCH_DISTANCE"] = std::to_string(ahead.first);
       }
     }
     p["EPILOGUE_UNROLL"] = has_cheap_epilogue(view_) ? p["MR"] : "1";

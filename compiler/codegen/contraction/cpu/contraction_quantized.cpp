@@ -21,7 +21,7 @@ namespace {
 // Weights of fewer bytes stay in the last cache from run to run, beside what other processes keep there.
 constexpr std::int64_t kLastCacheSize = 8 << 20;
 // Software prefetch distance of the weights.
-constexpr std::int64_t kAheadBytes = 2560;
+constexpr std::int64_t kPrefetchBytes = 2560;
 ShortLayout layout_of(const ContractionView& view, std::int64_t panel_width, int bits) {
   return {view.groups().value(), view.columns().value(), view.inner().value(), panel_width, bits - 16};
 }
@@ -134,13 +134,13 @@ GeneratedKernel emit_quantized(const ContractionView& view, const Choice& choice
     p["BITS"] = std::to_string(form.bits);
     p["OFFSETS"] = form.offsets ? "1" : "0";
     p["BLOCK"] = std::to_string(form.block);
-    p["AHEAD"] = std::to_string(kAheadBytes);
+    p["PREFETCH_DISTANCE"] = std::to_string(kPrefetchBytes);
   } else {
     const ShortLayout layout = layout_of(view, shape.panel_width, tiles.bits);
     packed = pack_short(weights.constant, shape.constant_b.value(), layout);
     OCLC_CHECK(packed, "weights that have a form of fewer bits");
     p["LOWER"] = std::to_string(layout.lower_bits);
-    p["AHEAD"] = std::to_string(kAheadBytes / 4);
+    p["PREFETCH_DISTANCE"] = std::to_string(kPrefetchBytes / 4);
   }
   tile.constants.push_back(own_constant("weights", weights.name + ".packed", std::move(*packed)));
   if (auto zeros = padding_zeros(view, shape)) tile.constants.push_back(own_constant("zero", "zero", std::move(*zeros)));

@@ -123,8 +123,8 @@ class WinogradCode {
         {"NP", tiles_.panels},
         {"K_CHAIN", std::min(inner, target_.precision.blocked_summation ? kCarefulChain : longest_chain(target_))},
         {"K_GROUP", target_.precision.blocked_summation ? std::min(inner, kCarefulGroup) : inner},
-        {"AHEAD", asks_near ? ahead.later : 0},
-        {"FIRST_AHEAD", asks_near ? ahead.first : 0},
+        {"PREFETCH_DISTANCE", asks_near ? ahead.later : 0},
+        {"FIRST_PREFETCH_DISTANCE", asks_near ? ahead.first : 0},
         {"NEXT", next && ahead.first > 0 ? 1 : 0}};
     for (const auto& [name, number] : numbers) p[name] = std::to_string(number);
     p["INDEX"] = std::string(view_.index_type());
