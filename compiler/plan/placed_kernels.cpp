@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/text/kernel_text.h"
 
 namespace oclc {
@@ -34,12 +36,14 @@ std::vector<GeneratedFile> files_of(std::vector<GeneratedLaunch>& launches) {
 std::size_t PlacedKernels::next_program(plan::Instructions instructions) {
   const auto kind = static_cast<std::size_t>(instructions);
   std::vector<std::size_t>& of_kind = of_kind_.at(kind);
-  std::size_t& turn = turn_of_kind_.at(kind);
   if (of_kind.size() < kPrograms) {
     of_kind.push_back(programs_.size());
     programs_.push_back({.text = {}, .instructions = instructions});
+    return of_kind.back();
   }
-  return of_kind[turn++ % kPrograms];
+  return *std::min_element(of_kind.begin(), of_kind.end(), [this](std::size_t a, std::size_t b) {
+    return programs_[a].text.size() < programs_[b].text.size();
+  });
 }
 
 std::vector<flatbuffers::Offset<plan::Program>> PlacedKernels::tables(flatbuffers::FlatBufferBuilder& builder) const {

@@ -33,16 +33,16 @@ class PlacedKernels {
     std::string name{};                       // of its only kernel, if that has parts, or ""
     std::vector<std::uint32_t> part_bytes{};  // of that kernel
   };
-  // Building a program costs far more than a kernel more in it, so kernels share a few programs of each kind, which are built
-  // in parallel. A kernel of several parts has its own, since the runtime may build its parts apart.
-  static constexpr std::size_t kPrograms = 2;
+  // Kernels share so many programs of each kind, of about equal text: the runtime builds them side by side where the driver or
+  // other processes can, and as one where a build costs far more than a kernel more in it. A kernel of several parts has its
+  // own, since the runtime may build its parts apart.
+  static constexpr std::size_t kPrograms = 16;
   std::size_t next_program(plan::Instructions instructions);
 
   std::vector<ProgramText> programs_;
   static constexpr std::size_t kKinds = static_cast<std::size_t>(plan::Instructions::MAX) + 1;
   std::array<std::vector<std::size_t>, kKinds> of_kind_;  // programs by what they use beyond OpenCL C
-  std::array<std::size_t, kKinds> turn_of_kind_{};
-  std::unordered_map<std::string, PlacedKernel> known_;  // by text
+  std::unordered_map<std::string, PlacedKernel> known_;   // by text
   std::set<std::string> names_;
   std::vector<GeneratedFile> files_;
 };

@@ -19,7 +19,9 @@ enum class Quirk : std::uint32_t {
   no_tile_assembly = 256,  // its compiler takes no x86 instructions in a kernel: AMX tiles are not reached
   compiles_on_one_core =
       512,  // one program at a time in a process, what is compiled stays on disk for others: other processes help
-  links_by_program = 1024  // it links kernels by the program `ld`, and ends the process where that is not on the PATH
+  links_by_program = 1024,  // it links kernels by the program `ld`, and ends the process where that is not on the PATH
+  builds_in_turn = 2048     // one program at a time in a process, with all its kernels, and what is built stays on disk for
+                         // others: other processes help
 };
 
 struct DriverNames {
@@ -28,7 +30,8 @@ struct DriverNames {
   std::string driver;
 };
 
-// Bits of Quirk.
+// Bits of Quirk: of the table, with those added or taken away (`-name`) that the environment variable OCLC_QUIRKS lists, apart
+// by commas. Failure(OCLC_E_ARGUMENT) for a name that is none.
 std::uint32_t find_quirks(const DriverNames& names);
 inline bool has(std::uint32_t quirks, Quirk quirk) { return (quirks & static_cast<std::uint32_t>(quirk)) != 0; }
 

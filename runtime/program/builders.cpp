@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -62,11 +61,12 @@ unsigned Builders::available() {
   return std::min(cores - 1, kMostBuilders);
 }
 
-Builders::Builders(const Device& device, std::vector<BuildJob> jobs, unsigned processes, Pace pace, Tell tell)
-    : device_(device), jobs_(std::move(jobs)), pace_(pace), tell_(std::move(tell)), owner_(::getpid()) {
-  processes_.resize(std::min<std::size_t>(processes, jobs_.size()));
-  for (std::size_t i = 0; i < jobs_.size() && !processes_.empty(); ++i)
-    processes_[i % processes_.size()].units.push_back(jobs_[i].unit);
+Builders::Builders(const Device& device, std::vector<BuildJob> jobs, Work work, Pace pace, Tell tell)
+    : device_(device), jobs_(std::move(jobs)), work_(work), pace_(pace), tell_(std::move(tell)), owner_(::getpid()) {
+  for (const BuildJob& job : jobs_) {
+    if (job.process >= processes_.size()) processes_.resize(job.process + 1);
+    processes_[job.process].units.push_back(job.unit);
+  }
 }
 
 Builders::~Builders() {
@@ -80,7 +80,7 @@ void Builders::start() {
 
 void Builders::start_locked() {
   for (Process& process : processes_)
-    if (process.socket < 0) start_one(process);
+    if (process.socket < 0 && !process.units.empty()) start_one(process);
 }
 
 void Builders::start_one(Process& process) {
@@ -109,30 +109,22 @@ void Builders::start_one(Process& process) {
     return;
   }
   process.socket = ends[0];
-  process.pid = pid;
-  if (pace_ == Pace::behind) reap(process);  // it has made another process, which is nobody's child
+  // It has made another process, which is nobody's child: a driver takes its time to leave a device, and nobody waits for that.
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
   for (const std::uint32_t unit : process.units) {
     const auto job = std::find_if(jobs_.begin(), jobs_.end(), [&](const BuildJob& j) { return j.unit == unit; });
-    if (!ask(process, BuilderRequest::kProgram, unit, job->options, job->source)) return;
+    if (!ask(process, job->lifted ? BuilderRequest::kLifted : BuilderRequest::kProgram, unit, job->options, job->source))
+      return;
     process.unanswered.emplace_back(unit, "");
   }
 }
 
-void Builders::reap(Process& process) {
-  while (process.pid >= 0 && ::waitpid(process.pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  process.pid = -1;
-}
-
-// The other side sees the end of the socket, and ends at once or with its work. A process that forked off ours has no children
-// here.
+// The other side sees the end of the socket, and ends at once or with its work. A process that forked off ours leaves them to
+// it.
 void Builders::end(Process& process) {
   if (process.socket < 0) return;
-  if (::getpid() == owner_) {
-    ::shutdown(process.socket, SHUT_RDWR);
-    if (process.pid >= 0) ::kill(process.pid, SIGTERM);
-    reap(process);
-  }
+  if (::getpid() == owner_) ::shutdown(process.socket, SHUT_RDWR);
   ::close(process.socket);
   process.socket = -1;
   process.unanswered.clear();
@@ -161,7 +153,8 @@ Builders::Process* Builders::process_of(std::uint32_t unit) {
 }
 
 bool Builders::builds(std::uint32_t unit) const {
-  return std::any_of(jobs_.begin(), jobs_.end(), [&](const BuildJob& j) { return j.unit == unit; });
+  return work_ == Work::programs_and_kernels &&
+         std::any_of(jobs_.begin(), jobs_.end(), [&](const BuildJob& j) { return j.unit == unit; });
 }
 
 void Builders::want(std::uint32_t unit, const std::string& kernel) {

@@ -1,9 +1,7 @@
 // Processes that compile a plan's programs beside this one, for drivers that compile one at a time in a process and keep what
-// they compiled on disk (Quirk::compiles_on_one_core). What they give is never needed: without them the driver compiles it
-// here.
+// they compiled on disk (Quirk::compiles_on_one_core, Quirk::builds_in_turn). What they give is never needed: without them the
+// driver compiles it here.
 #pragma once
-#include <sys/types.h>
-
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -21,6 +19,8 @@ struct BuildJob {
   std::uint32_t unit = 0;  // of the plan's, see program_builder.h
   std::string options;
   std::string source;
+  std::uint32_t process = 0;  // of theirs
+  bool lifted = false;        // to sm_90a, see runtime/device/sm90a.h
 };
 
 class Builders {
@@ -35,16 +35,19 @@ class Builders {
   // leave other work its cores, and finish what they were asked for when nobody
   // asks any more, so that it is on disk for the next start.
   enum class Pace { at_once, behind };
+  // What drivers leave to the first run of a kernel, or nothing.
+  enum class Work { programs_and_kernels, programs };
 
   // `tell` hears, from any thread, that a process failed; once.
-  Builders(const Device& device, std::vector<BuildJob> jobs, unsigned processes, Pace pace, Tell tell);
+  // As many processes as the jobs name.
+  Builders(const Device& device, std::vector<BuildJob> jobs, Work work, Pace pace, Tell tell);
   ~Builders();  // ends the processes, unless they work behind
   Builders(const Builders&) = delete;
   Builders& operator=(const Builders&) = delete;
 
   // Starts the processes, and has each build its programs. Thread-safe, as what follows.
   void start();
-  // Whether the unit is one of theirs.
+  // Whether they compile kernels of the unit.
   bool builds(std::uint32_t unit) const;
   // Asks for a kernel of a unit of theirs, unless it was asked for before. Processes that have ended are started anew.
   void want(std::uint32_t unit, const std::string& kernel);
@@ -62,7 +65,6 @@ class Builders {
 
  private:
   struct Process {
-    pid_t pid = -1;                                                 // of a process at once
     int socket = -1;                                                // not negative: there is a process
     std::vector<std::uint32_t> units;                               // it builds
     std::vector<std::pair<std::uint32_t, std::string>> unanswered;  // requests; a unit's has no kernel
@@ -71,7 +73,6 @@ class Builders {
   void start_locked();
   void start_one(Process& process);
   void end(Process& process);
-  void reap(Process& process);
   bool ask(Process& process, std::uint32_t kind, std::uint32_t unit, const std::string& first, const std::string& second);
   bool take_reply(Process& process, int timeout_ms);
   void wait(std::uint32_t unit, const std::string& kernel, const Look& look);
@@ -80,9 +81,10 @@ class Builders {
 
   const Device device_;
   const std::vector<BuildJob> jobs_;
+  const Work work_;
   const Pace pace_;
   const Tell tell_;
-  const pid_t owner_;
+  const int owner_;  // the process that made them
   mutable std::mutex mutex_;
   std::vector<Process> processes_;
   std::set<std::pair<std::uint32_t, std::string>> wanted_, done_;

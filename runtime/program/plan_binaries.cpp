@@ -13,10 +13,6 @@ namespace {
 
 namespace fb = oclc::plan;
 
-bool takes_sm90a(Context& context, const Unit& unit) {
-  return unit.instructions == fb::Instructions::sm90a && has_sm90a(context.device());
-}
-
 std::uint64_t key_of(Context& context, const std::string& device, const Unit& unit) {
   const std::string text =
       device + unit.options + std::string(takes_sm90a(context, unit) ? kSm90aOption : "") + '\n' + unit.source;

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "runtime/device/quirks.h"
+#include "runtime/device/sm90a.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
 #include "runtime/package/package.h"
@@ -25,8 +28,9 @@ namespace {
 
 namespace fb = oclc::plan;
 
-// A program that the driver has on disk is there in 30 to 100 ms; one that it compiles takes longer.
-constexpr std::chrono::milliseconds kPatience(150);
+// A program that the driver has on disk is there in 30 to 100 ms; one that it compiles takes longer. Builds of NVIDIA's driver:
+// 4 to 20 and 300.
+constexpr std::chrono::milliseconds kPatience(150), kPatienceOfBuilds(50);
 
 // PoCL's optimiser does nothing then, and its front end little: a fifth of the time for MobileNetV2 (2.0 s to 0.5 s for its
 // first ten steps, Xeon of 2023).
@@ -50,6 +54,24 @@ std::string name_of_hash(const std::string& text) {
   char name[20];
   std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(package::hash64(std::as_bytes(std::span(text)))));
   return name;
+}
+
+// How processes beside this one help, if they do.
+struct Help {
+  std::optional<Share> share;
+  std::optional<Device> device;
+  unsigned processes = 0;  // beside this one
+};
+
+Help help_of(Context& context) {
+  Help help;
+  // Where this process keeps what it builds in a folder of oclc's own, builders would compile kernels for nobody.
+  if (has(context.quirks(), Quirk::compiles_on_one_core) && !context.cache()) help.share = Share::parts;
+  const char* const off = std::getenv("CUDA_CACHE_DISABLE");
+  if (has(context.quirks(), Quirk::builds_in_turn) && !(off && std::string_view(off) == "1")) help.share = Share::programs;
+  if (help.share) help.device = listed(context.device());
+  if (help.device) help.processes = Builders::available();
+  return help;
 }
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
@@ -109,39 +131,48 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
   }
   const bool serial = has(context.quirks(), Quirk::serial_compiler);
   const unsigned threads = serial ? 1 : std::max(1u, std::thread::hardware_concurrency());
-  // Where this process keeps what it builds in a folder of oclc's own, builders would build it for nobody.
-  const bool helped = has(context.quirks(), Quirk::compiles_on_one_core) && !context.cache() && !whole;
-  const std::optional<Device> device = helped ? listed(context.device()) : std::nullopt;
-  const unsigned processes = device ? Builders::available() : 0;
-  std::vector<Unit> units = whole ? whole_units(context, plan) : make_units(plan, threads, processes + 1);
+  const Help help = whole ? Help() : help_of(context);
+  const bool shares_parts = help.share == Share::parts;
+  std::vector<Unit> units =
+      whole ? whole_units(context, plan) : make_units(plan, threads, help.processes + 1, help.share.value_or(Share::parts));
   if (!whole) complete_options(context, units);
   BuiltPrograms result;
   bool marked = false, started = false;
   const auto jobs_of = [&](bool all) {
     std::vector<BuildJob> jobs;
-    for (std::uint32_t i = 0; i < units.size(); ++i)
-      if (all || units[i].for_builders) jobs.push_back({i, units[i].options, units[i].source});
+    for (std::uint32_t i = 0; i < units.size(); ++i) {
+      if (!all && !units[i].for_builders) continue;
+      const bool lifted = takes_sm90a(context, units[i]);
+      jobs.push_back({i, units[i].options + std::string(lifted ? kSm90aOption : ""), units[i].source,
+                      all ? i % (help.processes + 1) : units[i].builder, lifted});
+    }
     return jobs;
   };
   const auto tell = [&context](const std::string& text) { context.warn_once(text); };
-  if (processes > 0 && units.size() > 1) {
-    result.marks = marks_of(context, units);
-    marked = std::all_of(result.marks.begin(), result.marks.end(), exists);
-    if (may_be_unoptimized && !marked && mostly_for_builders(units, plan)) {
-      result.behind = std::make_shared<Builders>(*device, jobs_of(true), processes + 1, Builders::Pace::behind, tell);
-      for (Unit& unit : units) unit.options += kUnoptimized;
+  if (help.processes > 0 && units.size() > 1) {
+    using Work = Builders::Work;
+    if (shares_parts) {
+      result.marks = marks_of(context, units);
+      marked = std::all_of(result.marks.begin(), result.marks.end(), exists);
+      if (may_be_unoptimized && !marked && mostly_for_builders(units, plan)) {
+        result.behind =
+            std::make_shared<Builders>(*help.device, jobs_of(true), Work::programs_and_kernels, Builders::Pace::behind, tell);
+        for (Unit& unit : units) unit.options += kUnoptimized;
+      }
     }
-    result.builders = std::make_shared<Builders>(*device, jobs_of(false), processes, Builders::Pace::at_once, tell);
+    result.builders =
+        std::make_shared<Builders>(*help.device, jobs_of(false), shares_parts ? Work::programs_and_kernels : Work::programs,
+                                   Builders::Pace::at_once, tell);
   }
   // What the driver has on disk is there sooner than a process that would build it.
   MakeBuilders start;
-  if (!marked)
+  if (result.builders && !marked)
     start = [&] {
       result.builders->start();
       started = true;
       return result.builders;
     };
-  build_units(context, units, threads, start, kPatience);
+  build_units(context, units, threads, start, shares_parts ? kPatience : kPatienceOfBuilds);
 
   const auto failed = [](const Unit& unit) { return unit.failure.has_value(); };
   if (result.behind && std::any_of(units.begin(), units.end(), failed)) return build_programs(context, package, false);

@@ -23,7 +23,8 @@ struct Unit {
   std::string options;
   oclc::plan::Instructions instructions = oclc::plan::Instructions::opencl_c;
   std::vector<UnitPrograms> programs;
-  bool for_builders = false;     // processes beside this one may compile its kernels, see builders.h
+  bool for_builders = false;     // a process beside this one may build it or compile its kernels, see builders.h
+  std::uint32_t builder = 0;     // that process
   std::uint64_t text_bytes = 0;  // of what it holds of its source
 
   std::uint64_t key = 0;  // of binaries in plans, see plan_binaries.h
@@ -34,10 +35,18 @@ struct Unit {
   std::optional<Failure> failure;
 };
 
+// How processes that compile side by side share a plan's programs.
+enum class Share {
+  parts,    // kernels of several parts are cut, for drivers that compile a kernel when it first runs
+  programs  // programs stay whole, for drivers that compile all kernels of a build
+};
+
 // One unit per program, mergeable ones spread over `merged` units of about equal length per set of options and instructions.
-// With `processes` > 1 that compile side by side, mergeable programs become up to as many units of about equal cost instead:
-// kernels of several parts are cut, and all but the first unit hold nothing else.
-std::vector<Unit> make_units(const oclc::plan::Plan& plan, std::size_t merged, std::size_t processes);
+// With `processes` > 1 that compile side by side, of which the first is this one: where they share parts, mergeable programs
+// become up to as many units of about equal cost, and all but the first hold parts alone; where they share programs, each is a
+// unit.
+std::vector<Unit> make_units(const oclc::plan::Plan& plan, std::size_t merged, std::size_t processes = 1,
+                             Share share = Share::parts);
 // The unit of what another one holds of one of its programs.
 Unit alone(const Unit& unit, std::size_t index, const oclc::plan::Plan& plan);
 

@@ -101,12 +101,13 @@ class UnitBuilder {
     done_ = 0;
     total_ = static_cast<std::uint32_t>(units.size());
     context_.progress(0, total_);
-    if (threads > 1 && units.size() > 1)
-      build_in_threads(units, threads);
-    else if (builders && std::any_of(units.begin(), units.end(), [](const Unit& u) { return u.for_builders; }))
-      build_beside(units, builders, patience);
-    else
-      for (Unit& unit : units) build_next(unit);
+    if (builders && std::any_of(units.begin(), units.end(), [](const Unit& u) { return u.for_builders; })) {
+      build_beside(units, threads, builders, patience);
+    } else {
+      std::vector<Unit*> all;
+      for (Unit& unit : units) all.push_back(&unit);
+      build_some(all, threads);
+    }
   }
 
   // Adds what depends on the device.
@@ -146,14 +147,21 @@ class UnitBuilder {
     context_.progress(++done_, total_);
   }
 
-  void build_in_threads(std::vector<Unit>& units, unsigned threads) {
+  void build_some(const std::vector<Unit*>& units, unsigned threads) {
+    if (threads > 1 && units.size() > 1)
+      build_in_threads(units, threads);
+    else
+      for (Unit* unit : units) build_next(*unit);
+  }
+
+  void build_in_threads(const std::vector<Unit*>& units, unsigned threads) {
     std::atomic<std::size_t> next{0};
     std::size_t done = 0;
     std::mutex mutex;
     std::condition_variable changed;
     const auto work = [&] {
       for (std::size_t i; (i = next++) < units.size();) {
-        build(units[i]);
+        build(*units[i]);
         const std::lock_guard lock(mutex);
         ++done;
         changed.notify_one();
@@ -164,26 +172,28 @@ class UnitBuilder {
     std::unique_lock lock(mutex);
     for (std::size_t told = 0; told < units.size();) {
       changed.wait(lock, [&] { return done > told; });
+      done_ += static_cast<std::uint32_t>(done - told);
       told = done;
       lock.unlock();
-      context_.progress(static_cast<std::uint32_t>(told), total_);
+      context_.progress(done_, total_);
       lock.lock();
     }
   }
 
   // What builders have built, the driver finds on disk.
-  void build_beside(std::vector<Unit>& units, const MakeBuilders& make, std::chrono::milliseconds patience) {
+  void build_beside(std::vector<Unit>& units, unsigned threads, const MakeBuilders& make, std::chrono::milliseconds patience) {
     std::shared_ptr<Builders> builders;
+    std::vector<Unit*> own, theirs;
+    for (Unit& unit : units) (unit.for_builders ? theirs : own).push_back(&unit);
     {
       LateStart late(patience, [&] { builders = make(); });
-      for (Unit& unit : units)
-        if (!unit.for_builders) build_next(unit);
+      build_some(own, threads);
     }
-    for (std::uint32_t i = 0; i < units.size(); ++i) {
-      if (!units[i].for_builders) continue;
-      if (builders) builders->wait_for_unit(i, {});
-      build_next(units[i]);
+    for (Unit* unit : theirs) {
+      if (builders) builders->wait_for_unit(static_cast<std::uint32_t>(unit - units.data()), {});
+      if (threads == 1) build_next(*unit);
     }
+    if (threads > 1) build_some(theirs, threads);
   }
 
   // Chooses the branch of programs for tile units: one for all.
@@ -209,7 +219,7 @@ class UnitBuilder {
 
   void build_timed(Unit& unit) {
     try {
-      if (unit.instructions == fb::Instructions::sm90a && has_sm90a(context_.device()) && build_sm90a(unit)) return;
+      if (takes_sm90a(context_, unit) && build_sm90a(unit)) return;
       const std::string key = key_of(unit);
       if (load(unit, key)) return;
       compile(unit, key);
@@ -347,6 +357,10 @@ std::string take_binary(Context& context, Unit& unit, std::span<const unsigned c
 }
 
 void complete_options(Context& context, std::vector<Unit>& units) { UnitBuilder(context).complete_options(units); }
+
+bool takes_sm90a(Context& context, const Unit& unit) {
+  return unit.instructions == fb::Instructions::sm90a && has_sm90a(context.device());
+}
 
 std::string unit_key(Context& context, const Unit& unit) { return UnitBuilder(context).key_of(unit); }
 

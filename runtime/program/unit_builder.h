@@ -24,6 +24,9 @@ std::vector<unsigned char> binary_of(cl_program program);
 // Makes the unit of such a binary, or says why the driver does not.
 std::string take_binary(Context& context, Unit& unit, std::span<const unsigned char> binary);
 
+// Whether its program is built for sm_90a: of source with kSm90aOption, lifted.
+bool takes_sm90a(Context& context, const Unit& unit);
+
 // What a binary of the unit depends on.
 std::string unit_key(Context& context, const Unit& unit);
 

@@ -196,3 +196,61 @@ TEST_CASE("without processes behind, the optimized kernels are compiled here at 
   CHECK(ran.results == Results{kResult});
   CHECK(ran.messages.size() == 1);
 }
+
+namespace {
+
+// PoCL as a driver that compiles all kernels of a build, one build after another.
+const char* const kBuildsInTurn = "builds_in_turn,-compiles_on_one_core";
+
+fb::PlanT whole_programs(int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(fresh_name());
+  fb::PlanT plan = plan_of(names, 300);  // more text than this process builds before the others begin
+  for (auto& program : plan.programs) program->part_bytes.clear();
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("whole programs are built side by side where a driver builds in turn") {
+  if (!helps()) return;
+  const Setting quirks("OCLC_QUIRKS", kBuildsInTurn), wait(kWait, "1");
+  const fb::PlanT plan = whole_programs(4);
+  {
+    const Setting two("OCLC_BUILDERS", "2");
+    const Ran ran = run_entries(plan);
+    CHECK(ran.results == Results(4, kResult));
+    CHECK(ran.messages.empty());
+    CHECK(ran.builds.size() == 4);
+    CHECK(ran.helped >= 2);
+    CHECK(ran.helped < 4);  // this process builds while the others begin
+  }
+  const Setting none("OCLC_BUILDERS", "0");
+  const Ran alone = run_entries(plan);
+  CHECK(alone.results == Results(4, kResult));
+  CHECK(alone.builds.size() == 1);  // a build costs more than a kernel more in it
+  CHECK(alone.helped == 0);
+}
+
+TEST_CASE("programs of processes that end early are built here") {
+  if (!helps()) return;
+  const Setting quirks("OCLC_QUIRKS", kBuildsInTurn), wait(kWait, "1");
+  const Setting two("OCLC_BUILDERS", "2"), program("OCLC_BUILDER", "/bin/false");
+  const Ran ran = run_entries(whole_programs(3));
+  CHECK(ran.results == Results(3, kResult));
+  CHECK(ran.messages ==
+        std::vector<std::string>{
+            "a process that compiled kernels beside this one has ended; what is left of its work is done in this one"});
+}
+
+TEST_CASE("a quirk that nobody knows is refused with those there are") {
+  const Setting quirks("OCLC_QUIRKS", "own_cache,builds_in_tun");
+  std::string text;
+  try {
+    const rt::Context context;
+  } catch (const std::exception& error) {
+    text = error.what();
+  }
+  CHECK(text.find("OCLC_QUIRKS: no quirk is called 'builds_in_tun'; there are own_cache, ") != std::string::npos);
+  CHECK(text.find(", builds_in_turn") != std::string::npos);
+}

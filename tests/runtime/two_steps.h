@@ -19,9 +19,10 @@ inline std::string fresh_name() {
 }
 
 // Enough for the driver's front end to need its time.
-inline std::string many_functions(const std::string& name) {
+constexpr int kManyFunctions = 4000;
+inline std::string many_functions(const std::string& name, int count) {
   std::string text;
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < count; ++i) {
     const std::string f = name + "_f" + std::to_string(i);
     text += "float " + f + "(float a, float b) { float c = fma(a, b, " + std::to_string(i) +
             ".0f); return c > a ? c * b : sqrt(c + b); }\n";
@@ -30,11 +31,11 @@ inline std::string many_functions(const std::string& name) {
 }
 
 // y = (x + 1) * 3 in a kernel of two steps.
-inline std::unique_ptr<fb::ProgramT> two_steps(const std::string& name) {
+inline std::unique_ptr<fb::ProgramT> two_steps(const std::string& name, int functions) {
   const std::string macro = name + "_";
   auto p = program(name, "#ifdef " + macro + "LAST\n#define " + macro + "HAS(part) (" + macro + "FIRST <= part && part < " +
                              macro + "LAST)\n#else\n#define " + macro + "HAS(part) 1\n#endif\n#if " + macro + "HAS(0)\n" +
-                             many_functions(name) + "#endif\n" +
+                             many_functions(name, functions) + "#endif\n" +
                              "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
                              "kernel void " +
                              name +
@@ -55,7 +56,7 @@ inline std::unique_ptr<fb::ProgramT> two_steps(const std::string& name) {
   return p;
 }
 
-inline void add_entry(fb::PlanT& plan, const std::string& entry_name, const std::string& kernel) {
+inline void add_entry(fb::PlanT& plan, const std::string& entry_name, const std::string& kernel, int functions) {
   auto e = entry(entry_name);
   e->inputs.push_back(binding("x", 0, {4}));
   e->outputs.push_back(binding("y", 1, {4}));
@@ -66,14 +67,14 @@ inline void add_entry(fb::PlanT& plan, const std::string& entry_name, const std:
     e->steps[0]->body.AsLaunch()->parts.push_back(std::move(part));
   }
   plan.entries.push_back(std::move(e));
-  plan.programs.push_back(two_steps(kernel));
+  plan.programs.push_back(two_steps(kernel, functions));
 }
 
-inline fb::PlanT plan_of(const std::vector<std::string>& kernels) {
+inline fb::PlanT plan_of(const std::vector<std::string>& kernels, int functions = kManyFunctions) {
   fb::PlanT plan = new_plan();
   plan.buffers.push_back(buffer("x", fb::BufferKind::input, 16));
   plan.buffers.push_back(buffer("y", fb::BufferKind::output, 16));
-  for (std::size_t i = 0; i < kernels.size(); ++i) add_entry(plan, "entry" + std::to_string(i), kernels[i]);
+  for (std::size_t i = 0; i < kernels.size(); ++i) add_entry(plan, "entry" + std::to_string(i), kernels[i], functions);
   return plan;
 }
 

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/device/sm90a.h"
 #include "runtime/handles.h"
 #include "runtime/program/builder/messages.h"
 
@@ -108,6 +109,8 @@ class Device {
     cl_int code = CL_SUCCESS;
     ClProgram program(clCreateProgramWithSource(context_.get(), 1, &text, &bytes, &code));
     if (code == CL_SUCCESS) code = clBuildProgram(program.get(), 1, &device_, request.first.c_str(), nullptr, nullptr);
+    if (code == CL_SUCCESS && request.head.kind == BuilderRequest::kLifted)
+      program = lifted(program.get(), request.first, code);
     if (code == CL_SUCCESS) programs_[request.head.unit] = std::move(program);
     return code;
   }
@@ -129,6 +132,22 @@ class Device {
   }
 
  private:
+  ClProgram lifted(cl_program program, const std::string& options, cl_int& code) {
+    std::size_t bytes = 0;
+    code = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr);
+    std::string binary(code == CL_SUCCESS ? bytes : 0, '\0');
+    auto* into = reinterpret_cast<unsigned char*>(binary.data());
+    if (code == CL_SUCCESS) code = clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof into, &into, nullptr);
+    const std::string ptx = lifted_to_sm90a(binary);
+    const auto* text = reinterpret_cast<const unsigned char*>(ptx.data());
+    const std::size_t size = ptx.size();
+    if (code == CL_SUCCESS && ptx.empty()) code = CL_INVALID_BINARY;
+    if (code != CL_SUCCESS) return ClProgram();
+    ClProgram result(clCreateProgramWithBinary(context_.get(), 1, &device_, &size, &text, nullptr, &code));
+    if (code == CL_SUCCESS) code = clBuildProgram(result.get(), 1, &device_, options.c_str(), nullptr, nullptr);
+    return result;
+  }
+
   cl_int set_argument(cl_kernel kernel, cl_uint index) {
     cl_kernel_arg_address_qualifier space = 0;
     char type[64] = "";
@@ -159,7 +178,7 @@ int serve(unsigned platform, unsigned number, bool behind) {
   Device device(platform, number);
   if (!device.good()) return 1;
   while (const auto request = requests.next()) {
-    const cl_int status = request->head.kind == BuilderRequest::kProgram ? device.build(*request) : device.compile(*request);
+    const cl_int status = request->head.kind == BuilderRequest::kKernel ? device.compile(*request) : device.build(*request);
     const BuilderReply reply{request->head.kind, request->head.unit, status};
     if (::send(kSocket, &reply, sizeof reply, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof reply) && !behind) return 0;
   }
@@ -175,9 +194,9 @@ constexpr int kBehindNice = 6;
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const bool behind = argc > 3 && std::string_view(argv[3]) == "behind";
+  // Nobody's child, so that nobody has to wait for its end.
+  if (::fork() != 0) return 0;
   if (behind) {
-    // Nobody's child, so that nobody has to wait for its end.
-    if (::fork() != 0) return 0;
     [[maybe_unused]] const int level = ::nice(kBehindNice);
   }
   const int code =
