@@ -132,7 +132,7 @@ fb::Offset<plan::Launch> LaunchTables::horizontal_fusion(std::span<const Step> s
   for (const HorizontallyFused::Argument& a : together.buffers) passed.push_back({a.buffer, a.written});
   const Args args = arguments(launch, passed);
   const PlacedKernel code = plan_.kernels.place(g);
-  return table(code, g, args, "beside", work);
+  return table(code, g, args, "horizontal_fusion", work);
 }
 
 fb::Offset<plan::Launch> LaunchTables::megakernel() {

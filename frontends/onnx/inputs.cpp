@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <deque>
 #include <set>
 
 #include "frontends/onnx/dim_expression.h"
 #include "frontends/onnx/fail.h"
+#include "frontends/onnx/input_elements.h"
 #include "frontends/onnx/model/tensors.h"
 
 namespace oclc::onnx {
@@ -18,11 +18,6 @@ namespace {
 
 using oclc_onnx::TensorShapeProto;
 using oclc_onnx::ValueInfoProto;
-
-std::string where_of(const std::string& input) { return fmt::format("input '{}'", printable(input)); }
-
-// Exporters write -1 for a size that is not known.
-bool is_open(const TensorShapeProto::Dimension& dim) { return !dim.has_dim_value() || dim.dim_value() == -1; }
 
 // The model's name of a dimension that has no value: its own, or one made from the input's. Marks such as "?" name nothing: two
 // of them are two sizes.
@@ -47,85 +42,6 @@ std::int64_t usual_size(int rank, int axis, std::string_view name) {
   NearestName nearest(name);
   for (const auto& candidate : names) nearest.offer(candidate);
   fail("an input of the model", fmt::format("'{}'", printable(name)), nearest.hint(), ExitCode::usage);
-}
-
-// The numbers as the value of `input`: one number for all of its elements, or one of each; a vector of open length has as many.
-HostTensor value_of_text(const ValueInfoProto& input, const std::vector<std::string>& numbers) {
-  const auto& type = input.type().tensor_type();
-  const DType dtype = element_type(type.elem_type(), where_of(input.name()));
-  if (!is_float(dtype) && !is_integer(dtype) && dtype != DType::boolean)
-    fail(where_of(input.name()) + " of numbers, whose value can be given", std::string(name_of(dtype)), {}, ExitCode::usage);
-  const auto count = static_cast<std::int64_t>(numbers.size());
-  std::vector<std::int64_t> shape;
-  for (const auto& dim : type.shape().dim()) {
-    if (is_open(dim) && type.shape().dim_size() > 1)
-      fail(where_of(input.name()) + " of known size, whose value can be given", "one of open size",
-           "give it with --shape or --dim", ExitCode::usage);
-    shape.push_back(is_open(dim) ? count : dim.dim_value());
-  }
-  HostTensor value(dtype, shape);
-  if (count != 1 && count != value.elements())
-    fail(fmt::format("1 or {} numbers as the value of {}", value.elements(), where_of(input.name())), std::to_string(count), {},
-         ExitCode::usage);
-  for (std::int64_t i = 0; i < value.elements(); ++i) {
-    const std::string& text = numbers[static_cast<std::size_t>(count == 1 ? 0 : i)];
-    const char* end = text.data() + text.size();
-    double real = 0;
-    std::int64_t whole = 0;
-    const bool known = text == "true" || text == "false";
-    if (known) whole = text == "true" ? 1 : 0;
-    const auto [at, error] =
-        is_float(dtype) ? std::from_chars(text.data(), end, real) : std::from_chars(text.data(), end, whole);
-    if (!(known && !is_float(dtype)) && (error != std::errc() || at != end))
-      fail(fmt::format("a number of {} in the value of {}", name_of(dtype), where_of(input.name())),
-           fmt::format("'{}'", printable(text)), {}, ExitCode::usage);
-    if (is_float(dtype)) {
-      value.set(i, real);
-    } else {
-      value.set_int(i, whole);
-    }
-  }
-  return value;
-}
-
-constexpr std::int64_t kLongestSequence = 4096;
-
-// The tensors that an input of a sequence or an optional stands for.
-std::vector<ValueInfoProto> elements_of(const ValueInfoProto& input, const ImportOptions& options, Inputs::Sequence& sequence) {
-  const oclc_onnx::TypeProto* type = &input.type();
-  const auto given = options.lengths.find(input.name());
-  const bool optional = type->has_optional_type();
-  if (optional) type = &type->optional_type().elem_type();
-  sequence.none = optional && given != options.lengths.end() && given->second == -1;
-  if (sequence.none) return {};
-  const bool tensor = type->has_tensor_type();
-  if (tensor && given != options.lengths.end()) {
-    fail(fmt::format("no length of {}, which holds a tensor, or -1 for none", where_of(input.name())),
-         std::to_string(given->second), {}, ExitCode::usage);
-  }
-  if (!tensor && given == options.lengths.end()) {
-    fail(fmt::format("{} of a length known when compiling", where_of(input.name())), "a sequence",
-         fmt::format("give it with --length {}=N", printable(input.name())), ExitCode::unsupported);
-  }
-  if (!tensor && (given->second < 0 || given->second > kLongestSequence)) {
-    fail(fmt::format("a length from 0 to {} of {}", kLongestSequence, where_of(input.name())), std::to_string(given->second),
-         {}, ExitCode::usage);
-  }
-  const std::int64_t count = tensor ? 1 : given->second;
-  sequence.count = static_cast<std::size_t>(count);
-  std::vector<ValueInfoProto> out;
-  for (std::int64_t i = 0; i < count; ++i) {
-    ValueInfoProto& element = out.emplace_back();
-    element.set_name(tensor ? input.name() : fmt::format("{}.{}", input.name(), i));
-    *element.mutable_type() = tensor ? *type : type->sequence_type().elem_type();
-    // Elements may differ in shape: what is given goes before what is declared for all of them.
-    const auto shape = options.shapes.find(element.name());
-    if (tensor || shape == options.shapes.end()) continue;
-    auto& declared = *element.mutable_type()->mutable_tensor_type()->mutable_shape();
-    declared.clear_dim();
-    for (const std::int64_t d : shape->second) declared.add_dim()->set_dim_value(d);
-  }
-  return out;
 }
 
 }  // namespace
@@ -235,17 +151,32 @@ Expr Inputs::named(const std::string& input, std::size_t axis, const std::string
 Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options, const SymbolBounds& bounds,
                const std::set<std::string>& empty)
     : options_(options), bounds_(bounds), empty_(empty) {
+  std::deque<ValueInfoProto> made;
+  const std::vector<const ValueInfoProto*> inputs = tensors_of(graph, made);
+  const GivenShapes shapes = given_shapes(inputs);
+  const auto given = [&](const ValueInfoProto& input) {
+    const auto at = shapes.find(input.name());
+    return at == shapes.end() ? nullptr : &at->second;
+  };
+  std::set<std::string> dims;
+  for (const ValueInfoProto* input : inputs) {
+    if (input->type().tensor_type().has_shape()) read_dims(*input, given(*input), dims);
+  }
+  bind_dims(dims);
+  solve_expressions();
+  for (const ValueInfoProto* input : inputs) add(*input, given(*input));
+}
+
+std::vector<const ValueInfoProto*> Inputs::tensors_of(const oclc_onnx::GraphProto& graph, std::deque<ValueInfoProto>& made) {
   std::set<std::string_view> constants;
   for (const auto& tensor : graph.initializer()) constants.insert(tensor.name());
   std::vector<const ValueInfoProto*> inputs;
-  std::deque<ValueInfoProto> made;
-  std::set<std::string> names, dims;
+  std::set<std::string> names, sequences;
   const auto add = [&](const ValueInfoProto& input) {
     inputs.push_back(&input);
     if (!names.insert(input.name()).second)
       fail("different names of inputs and of the elements of sequences", fmt::format("'{}' twice", printable(input.name())));
   };
-  std::set<std::string> sequences;
   for (const ValueInfoProto& input : graph.input()) {
     if (constants.count(input.name())) continue;  // an initializer gives its value
     if (input.type().has_tensor_type()) {
@@ -254,64 +185,72 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
     }
     sequences.insert(input.name());
     Sequence sequence{input.name(), false, inputs.size(), 0};
-    for (ValueInfoProto& element : elements_of(input, options, sequence)) add(made.emplace_back(std::move(element)));
+    for (ValueInfoProto& element : elements_of(input, options_, sequence)) add(made.emplace_back(std::move(element)));
     if (sequence.none || inputs.size() != sequence.first + 1 || inputs.back()->name() != input.name())
       sequences_.push_back(std::move(sequence));
   }
-  for (const auto& [name, length] : options.lengths) {
+  for (const auto& [name, length] : options_.lengths) {
     if (sequences.count(name)) continue;
     NearestName nearest(name);
     for (const auto& candidate : sequences) nearest.offer(candidate);
     fail("a sequence or an optional among the model's inputs", fmt::format("'{}'", printable(name)), nearest.hint(),
          ExitCode::usage);
   }
-  auto shapes = options.shapes;
-  constants_ = options.constants;
+  return inputs;
+}
+
+Inputs::GivenShapes Inputs::given_shapes(const std::vector<const ValueInfoProto*>& inputs) {
+  std::set<std::string> names;
+  for (const ValueInfoProto* input : inputs) names.insert(input->name());
+  GivenShapes shapes = options_.shapes;
+  constants_ = options_.constants;
   for (const ValueInfoProto* input : inputs) {
-    if (const auto given = options.values.find(input->name()); given != options.values.end())
+    if (const auto given = options_.values.find(input->name()); given != options_.values.end())
       constants_[input->name()] = value_of_text(*input, given->second);
   }
-  for (const auto& [name, value] : options.values) {
+  for (const auto& [name, value] : options_.values) {
     if (!names.count(name)) unknown_input(name, names);
   }
   for (const auto& [name, value] : constants_) shapes[name] = value.shape();
   for (const auto& [name, shape] : shapes) {
     if (!names.count(name)) unknown_input(name, names);
   }
-  for (const ValueInfoProto* input : inputs) {
-    const auto given = shapes.find(input->name());
-    const auto& type = input->type().tensor_type();
-    if (!type.has_shape()) continue;
-    const TensorShapeProto& shape = type.shape();
-    if (given != shapes.end() && static_cast<int>(given->second.size()) != shape.dim_size()) {
-      fail(fmt::format("{} dimensions for {}", shape.dim_size(), where_of(input->name())), std::to_string(given->second.size()),
-           {}, ExitCode::usage);
+  return shapes;
+}
+
+void Inputs::read_dims(const ValueInfoProto& input, const std::vector<std::int64_t>* given, std::set<std::string>& dims) {
+  const TensorShapeProto& shape = input.type().tensor_type().shape();
+  if (given && static_cast<int>(given->size()) != shape.dim_size()) {
+    fail(fmt::format("{} dimensions for {}", shape.dim_size(), where_of(input.name())), std::to_string(given->size()), {},
+         ExitCode::usage);
+  }
+  for (int i = 0; i < shape.dim_size(); ++i) {
+    const auto axis = static_cast<std::size_t>(i);
+    const auto& dim = shape.dim(i);
+    if (!is_open(dim) && (dim.dim_value() < 0 || dim.dim_value() > options_.limits.dim)) {
+      fail(fmt::format("{} with dimensions from 0 to {}", where_of(input.name()), options_.limits.dim),
+           std::to_string(dim.dim_value()));
     }
-    for (int i = 0; i < shape.dim_size(); ++i) {
-      const auto axis = static_cast<std::size_t>(i);
-      const auto& dim = shape.dim(i);
-      if (!is_open(dim) && (dim.dim_value() < 0 || dim.dim_value() > options.limits.dim)) {
-        fail(fmt::format("{} with dimensions from 0 to {}", where_of(input->name()), options.limits.dim),
-             std::to_string(dim.dim_value()));
-      }
-      if (is_open(dim)) {
-        const std::string name = name_of_dim(input->name(), axis, dim);
-        dims.insert(name);
-        const auto spelled = dim_expression(name);
-        if (spelled) dims.insert(spelled->names.begin(), spelled->names.end());
-        if (!spelled) plain_.insert(name);
-        usual_.emplace(name, usual_size(shape.dim_size(), i, name));
-      }
-      if (given == shapes.end()) continue;
-      const std::int64_t value = given->second[axis];
-      if (is_open(dim)) {
-        bind(name_of_dim(input->name(), axis, dim), value, 0, "--shape of " + where_of(input->name()));
-      } else if (dim.dim_value() != value) {
-        fail(fmt::format("{} in axis {} of {}", dim.dim_value(), i, where_of(input->name())), std::to_string(value), {},
-             ExitCode::usage);
-      }
+    if (is_open(dim)) {
+      const std::string name = name_of_dim(input.name(), axis, dim);
+      dims.insert(name);
+      const auto spelled = dim_expression(name);
+      if (spelled) dims.insert(spelled->names.begin(), spelled->names.end());
+      if (!spelled) plain_.insert(name);
+      usual_.emplace(name, usual_size(shape.dim_size(), i, name));
+    }
+    if (!given) continue;
+    const std::int64_t value = (*given)[axis];
+    if (is_open(dim)) {
+      bind(name_of_dim(input.name(), axis, dim), value, 0, "--shape of " + where_of(input.name()));
+    } else if (dim.dim_value() != value) {
+      fail(fmt::format("{} in axis {} of {}", dim.dim_value(), i, where_of(input.name())), std::to_string(value), {},
+           ExitCode::usage);
     }
   }
+}
+
+void Inputs::bind_dims(const std::set<std::string>& dims) {
   const auto check_dim = [&](const std::string& option, const std::string& name) {
     if (!dims.count(name)) {
       fail("a symbolic dimension of the model in " + option, fmt::format("'{}'", printable(name)),
@@ -319,54 +258,58 @@ Inputs::Inputs(const oclc_onnx::GraphProto& graph, const ImportOptions& options,
            ExitCode::usage);
     }
   };
-  for (const auto& [name, value] : options.dims) {
+  for (const auto& [name, value] : options_.dims) {
     check_dim("--dim", name);
     bind(name, value, 0, "--dim");
   }
-  for (const auto& [name, value] : options.typical) check_dim("--typical", name);
-  solve_expressions();
-  for (const ValueInfoProto* input : inputs) {
-    const auto& type = input->type().tensor_type();
-    const DType dtype = element_type(type.elem_type(), where_of(input->name()));
-    const auto given = shapes.find(input->name());
-    Shape shape;
-    if (type.has_shape()) {
-      if (type.shape().dim_size() > options.limits.rank) {
-        fail(fmt::format("{} of rank at most {}", where_of(input->name()), options.limits.rank),
-             fmt::format("rank {}", type.shape().dim_size()));
-      }
-      for (int i = 0; i < type.shape().dim_size(); ++i) {
-        const auto& dim = type.shape().dim(i);
-        const auto axis = static_cast<std::size_t>(i);
-        shape.push_back(is_open(dim) ? dimension(input->name(), axis, name_of_dim(input->name(), axis, dim))
-                                     : Expr(dim.dim_value()));
-      }
-    } else if (given != shapes.end()) {
-      for (const std::int64_t d : given->second) {
-        if (d < 0 || d > options.limits.dim)
-          fail(fmt::format("dimensions from 0 to {} in --shape", options.limits.dim), std::to_string(d), {}, ExitCode::usage);
-        shape.emplace_back(d);
-      }
-    } else {
-      fail(fmt::format("{} with a shape", where_of(input->name())), "none",
-           fmt::format("give it with --shape {}=...", printable(input->name())));
+  for (const auto& [name, value] : options_.typical) check_dim("--typical", name);
+}
+
+Shape Inputs::shape_of(const ValueInfoProto& input, const std::vector<std::int64_t>* given) {
+  const auto& type = input.type().tensor_type();
+  Shape shape;
+  if (type.has_shape()) {
+    if (type.shape().dim_size() > options_.limits.rank) {
+      fail(fmt::format("{} of rank at most {}", where_of(input.name()), options_.limits.rank),
+           fmt::format("rank {}", type.shape().dim_size()));
     }
-    std::int64_t known = 1;
-    for (const Expr& d : shape) {
-      if (!d.is_constant() || d.value() == 0) continue;
-      if (known > options.limits.elements / d.value()) {
-        fail(fmt::format("{} of at most {} elements", where_of(input->name()), options.limits.elements), text_of(shape));
-      }
-      known *= d.value();
+    for (int i = 0; i < type.shape().dim_size(); ++i) {
+      const auto& dim = type.shape().dim(i);
+      const auto axis = static_cast<std::size_t>(i);
+      shape.push_back(is_open(dim) ? dimension(input.name(), axis, name_of_dim(input.name(), axis, dim))
+                                   : Expr(dim.dim_value()));
     }
-    const auto value = constants_.find(input->name());
-    Input made{input->name(), {dtype, std::move(shape)}, value == constants_.end() ? nullptr : &value->second};
-    if (made.value && !(made.value->type() == made.type)) {
-      fail(fmt::format("a value of type {} for {}", made.type.text(), where_of(made.name)), made.value->type().text(), {},
-           ExitCode::usage);
+  } else if (given) {
+    for (const std::int64_t d : *given) {
+      if (d < 0 || d > options_.limits.dim)
+        fail(fmt::format("dimensions from 0 to {} in --shape", options_.limits.dim), std::to_string(d), {}, ExitCode::usage);
+      shape.emplace_back(d);
     }
-    inputs_.push_back(std::move(made));
+  } else {
+    fail(fmt::format("{} with a shape", where_of(input.name())), "none",
+         fmt::format("give it with --shape {}=...", printable(input.name())));
   }
+  return shape;
+}
+
+void Inputs::add(const ValueInfoProto& input, const std::vector<std::int64_t>* given) {
+  const DType dtype = element_type(input.type().tensor_type().elem_type(), where_of(input.name()));
+  Shape shape = shape_of(input, given);
+  std::int64_t known = 1;
+  for (const Expr& d : shape) {
+    if (!d.is_constant() || d.value() == 0) continue;
+    if (known > options_.limits.elements / d.value()) {
+      fail(fmt::format("{} of at most {} elements", where_of(input.name()), options_.limits.elements), text_of(shape));
+    }
+    known *= d.value();
+  }
+  const auto value = constants_.find(input.name());
+  Input made{input.name(), {dtype, std::move(shape)}, value == constants_.end() ? nullptr : &value->second};
+  if (made.value && !(made.value->type() == made.type)) {
+    fail(fmt::format("a value of type {} for {}", made.type.text(), where_of(made.name)), made.value->type().text(), {},
+         ExitCode::usage);
+  }
+  inputs_.push_back(std::move(made));
 }
 
 std::vector<std::string> contradictions(const ValueInfoProto& declared, const TensorType& found) {

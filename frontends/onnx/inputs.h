@@ -1,5 +1,6 @@
 // The model's inputs and the symbols of their dimensions.
 #pragma once
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -55,6 +56,18 @@ class Inputs {
   // What was given for dimensions whose names are expressions, as values of the symbols in them.
   void solve_expressions();
   void bind(const std::string& name, std::int64_t value, std::int64_t least, const std::string& why);
+
+  // The constructor's steps. The tensors among the model's inputs, and those of its sequences, which `made` holds.
+  std::vector<const oclc_onnx::ValueInfoProto*> tensors_of(const oclc_onnx::GraphProto& graph,
+                                                           std::deque<oclc_onnx::ValueInfoProto>& made);
+  // Shapes that the options give, in themselves or by a value.
+  using GivenShapes = std::map<std::string, std::vector<std::int64_t>>;
+  GivenShapes given_shapes(const std::vector<const oclc_onnx::ValueInfoProto*>& inputs);
+  // Notes the names of an input's open dimensions, and binds those that `given` knows (null: none are given).
+  void read_dims(const oclc_onnx::ValueInfoProto& input, const std::vector<std::int64_t>* given, std::set<std::string>& dims);
+  void bind_dims(const std::set<std::string>& dims);
+  Shape shape_of(const oclc_onnx::ValueInfoProto& input, const std::vector<std::int64_t>* given);
+  void add(const oclc_onnx::ValueInfoProto& input, const std::vector<std::int64_t>* given);
 
   const ImportOptions& options_;
   const SymbolBounds& bounds_;

@@ -15,13 +15,15 @@ namespace {
 
 using Family = std::span<const OpRow> (*)();
 
-constexpr Family kFamilies[] = {math_rows,     activation_rows,  reduction_rows,     shape_rows,           movement_rows,
-                                indexing_rows, convolution_rows, normalization_rows, recurrent_rows,       training_rows,
-                                legacy_rows,   random_rows,      loss_rows,          quantization_rows,    resize_rows,
-                                scatter_rows,  signal_rows,      linear_rows,        image_rows,           selection_rows,
-                                sequence_rows, attention_rows,   ngram_rows,         sampling_rows,        detection_rows,
-                                string_rows,   state_rows,       fused_rows,         fused_attention_rows, fused_quantized_rows,
-                                ml_rows,       svm_rows};
+constexpr Family kFamilies[] = {math_rows,      activation_rows,      reduction_rows,       shape_rows,
+                                movement_rows,  indexing_rows,        convolution_rows,     normalization_rows,
+                                recurrent_rows, training_rows,        legacy_rows,          random_rows,
+                                loss_rows,      quantization_rows,    resize_rows,          scatter_rows,
+                                signal_rows,    linear_rows,          image_rows,           region_rows,
+                                selection_rows, sequence_rows,        attention_rows,       ngram_rows,
+                                sampling_rows,  detection_rows,       string_rows,          state_rows,
+                                fused_rows,     fused_attention_rows, fused_quantized_rows, ml_rows,
+                                svm_rows};
 
 }  // namespace
 

@@ -38,6 +38,7 @@ std::span<const OpRow> scatter_rows();
 std::span<const OpRow> signal_rows();
 std::span<const OpRow> linear_rows();
 std::span<const OpRow> image_rows();
+std::span<const OpRow> region_rows();
 std::span<const OpRow> sequence_rows();
 std::span<const OpRow> attention_rows();
 std::span<const OpRow> ngram_rows();

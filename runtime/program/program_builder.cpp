@@ -106,9 +106,9 @@ void fill(BuiltPrograms& result, std::vector<Unit>& units, const fb::Plan& plan,
     if (unit.failure) throw *unit.failure;
     const auto number = static_cast<std::uint32_t>(result.units.size());
     for (const UnitPrograms& p : unit.programs) result.pieces_of[p.program].push_back({number, p.first, p.last});
-    (unit.from_cache ? result.cached : result.built)++;
+    (unit.from_cache || unit.from_plan ? result.cached : result.built)++;
     result.infos.push_back({unit.name, unit.text_bytes, kernels_in(unit.built.get()), unit.build_ns, unit.from_cache,
-                            by_builders && unit.for_builders});
+                            unit.from_plan, by_builders && unit.for_builders});
     result.units.push_back(std::move(unit.built));
     result.keys.push_back(unit.key);
   }

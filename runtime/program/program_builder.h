@@ -23,7 +23,7 @@ struct BuildInfo {
   std::uint64_t text_bytes = 0;
   std::uint32_t kernels = 0;
   std::uint64_t ns = 0;
-  bool from_cache = false;
+  bool from_cache = false, from_plan = false;
   bool by_builder = false;
 };
 
@@ -38,7 +38,7 @@ struct BuiltPrograms {
   std::vector<std::string> marks;   // of the units, see is_marked; empty: there are none
   std::vector<std::uint64_t> keys;  // of the units, where they are whole, see plan_binaries.h
   std::uint32_t built = 0;          // by the driver's compiler
-  std::uint32_t cached = 0;
+  std::uint32_t cached = 0;         // taken from the cache, or from the plan
 };
 
 // Several threads or processes where the driver can use them; the threads have ended on return. A build that fails is tried

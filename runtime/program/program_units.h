@@ -30,7 +30,7 @@ struct Unit {
   std::uint64_t key = 0;  // of binaries in plans, see plan_binaries.h
 
   ClProgram built;
-  bool from_cache = false;
+  bool from_cache = false, from_plan = false;  // a binary that the cache, or the plan itself, held
   std::uint64_t build_ns = 0;
   std::optional<Failure> failure;
 };

@@ -351,7 +351,7 @@ std::string take_binary(Context& context, Unit& unit, std::span<const unsigned c
   ClProgram program;
   if (const cl_int code = UnitBuilder(context).take(unit, binary, program); code != CL_SUCCESS) return cl_error_text(code);
   unit.built = std::move(program);
-  unit.from_cache = true;
+  unit.from_plan = true;
   unit.build_ns = nanoseconds_since(begin);
   return {};
 }

@@ -21,7 +21,7 @@ std::string device_text(Context& context);
 
 // What the driver made of a program; empty where it gives none.
 std::vector<unsigned char> binary_of(cl_program program);
-// Makes the unit of such a binary, or says why the driver does not.
+// Makes the unit of such a binary of a plan, or says why the driver does not.
 std::string take_binary(Context& context, Unit& unit, std::span<const unsigned char> binary);
 
 // Whether its program is built for sm_90a: of source with kSm90aOption, lifted.

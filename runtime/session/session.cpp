@@ -326,6 +326,7 @@ std::uint32_t Session::builds(oclc_build_info* infos, std::uint32_t capacity) co
     info.build_ns = all[i].ns;
     info.cached = all[i].from_cache;
     info.by_builder = all[i].by_builder;
+    info.from_plan = all[i].from_plan;
     info.size = infos->size;
     std::memcpy(reinterpret_cast<char*>(infos) + i * infos->size, &info, std::min(infos->size, sizeof info));
   }

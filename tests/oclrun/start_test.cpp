@@ -98,8 +98,17 @@ TEST_CASE("a plan with binaries compiles nothing under --use-binaries, whoever w
             "'\n");
   // With caches that are empty.
   const std::string caches = (f.folder.path / "empty").string();
-  const Outcome run = test::run("mkdir -p " + caches + "; POCL_CACHE_DIR=" + caches + " OCLC_CACHE=0 " + kStartOclrun + with +
-                                " --use-binaries --dim N=3 --random -v");
+  const auto start = [&](const std::string& options) {
+    return test::run("mkdir -p " + caches + "; POCL_CACHE_DIR=" + caches + " OCLC_CACHE=0 " + kStartOclrun + with +
+                     " --use-binaries --dim N=3 --random " + options);
+  };
+  const Outcome run = start("-v");
   CHECK(run.status == 0);
-  CHECK_MESSAGE(run.text.find("(0 built, 1 from the cache)") != std::string::npos, run.text);
+  CHECK_MESSAGE(run.text.find("(0 built, 0 from the cache, 1 from the plan)") != std::string::npos, run.text);
+  const std::string explained = start("--explain-start").text;
+  for (const char* part : {"programs: 0 built, 0 from oclc's cache, 1 from the plan\n", ", 3 kernels, from the plan\n"})
+    CHECK_MESSAGE(explained.find(part) != std::string::npos, part << " in " << explained);
+  const json build = json::parse(start("--explain-start --json -q").text)["start"]["builds"].at(0);
+  CHECK(build["from_plan"] == true);
+  CHECK(build["cached"] == false);
 }

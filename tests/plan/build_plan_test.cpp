@@ -159,3 +159,23 @@ TEST_CASE("a weight that several products read is packed once") {
   CHECK(two >= 2 * 256 * 256 * 4 * 9 / 10);
   CHECK(four >= 2 * two * 9 / 10);
 }
+
+TEST_CASE("a launch is called by the kind of its kernel, or by the form of the step of several") {
+  const auto anchors = [](const char* target, const std::string& body) {
+    CompileOptions options = default_options();
+    options.target = find_target(target);
+    const std::string graph = "graph g(%x: f32[8, 64], %y: f32[300]) {\n" + body + "}\n";
+    const Compiled c = compile(module_of(parse_graph(graph, find_op)), options);
+    std::string found;
+    for (const plan::Step* step : *plan_of(c).entries()->Get(0)->steps())
+      found += (found.empty() ? "" : " ") + step->body_as_Launch()->anchor()->str();
+    return found;
+  };
+  CHECK(anchors("gpu", "  %0 = relu(%x)\n  return a=%0\n") == "pointwise");
+  const std::string two = "  %0 = relu(%x)\n  %1 = exp(%y)\n  return a=%0, b=%1\n";
+  CHECK(anchors("gpu", two) == "horizontal_fusion");
+  CHECK(anchors("cpu", two) == "megakernel");
+  // The largest share of each column: columns of what is divided row by row.
+  CHECK(anchors("gpu", "  %0 = softmax(%x) {axis=1}\n  %1 = reduce_max(%0) {axes=[0], keepdims=0}\n  return a=%1\n") ==
+        "work_group");
+}

@@ -34,6 +34,7 @@ struct Made {
   oclc_stats stats{};
   std::vector<float> result;
   std::vector<std::string> messages;
+  int from_plan = 0, from_cache = 0;  // programs, by where their binaries were taken from
 };
 
 inline void add_message(void* list, oclc_severity, const char* text) {

@@ -51,6 +51,7 @@ struct BinariesFixture {
     rt::Session session(rt::Plan::load(file), context);
     made.result = run_vector(session);
     made.stats = session.stats();
+    for (const oclc_build_info& b : session.builds()) made.from_plan += b.from_plan, made.from_cache += b.cached;
     return made;
   }
 
@@ -96,8 +97,11 @@ TEST_CASE("a plan with binaries of its device compiles nothing where they are as
   CHECK(taken.result == kExpected);
   CHECK(taken.stats.programs_built == 0);
   CHECK(taken.stats.programs_cached == 1);
+  CHECK(taken.from_plan == 1);
+  CHECK(taken.from_cache == 0);
   CHECK(taken.messages.empty());
   CHECK(not_asked.result == kExpected);
+  CHECK(not_asked.from_plan == 0);
   CHECK(not_asked.stats.programs_built == 1);
   CHECK(not_asked.messages.empty());
   const Setting by_environment("OCLC_USE_BINARIES", "1");

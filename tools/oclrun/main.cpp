@@ -100,6 +100,10 @@ json verdict_json(const Verdict& v) {
           {"outputs", list}};
 }
 
+void print_json(const json& document) {
+  std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+}
+
 void print_verdict(const Verdict& v) {
   for (const OutputVerdict& o : v.outputs)
     std::printf("%s  output '%s'  max_abs=%.3g max_rel=%.3g  %s\n", package::shown(o.set).c_str(),
@@ -126,17 +130,17 @@ void check_output_names(const Runner& runner, const Options& o) {
   }
 }
 
-void print_start(const Runner& runner, const rt::Context& context, const oclc_stats& s, const StartClock& clock) {
+void print_start(Runner& runner, const rt::Context& context, const StartClock& clock) {
+  const oclc_stats s = runner.session().stats();
   const oclc_device_info d = context.device();
   std::fprintf(stderr, "device: %s (%s, driver %s)\n", d.name, d.version, d.driver);
   std::fprintf(stderr, "entry point: %s, %u launches, arena %s (live %s), constants %s%s\n",
                package::shown(runner.entry_name()).c_str(), s.launches, command_line::bytes_text(s.arena_bytes).c_str(),
                command_line::bytes_text(s.live_bytes).c_str(), command_line::bytes_text(s.constant_bytes).c_str(),
                s.constants_shared ? " (shared with the file)" : "");
-  std::fprintf(stderr,
-               "start: plan %.1f ms, programs %.1f ms (%u built, %u from the cache), session %.1f ms, first run %.1f ms\n",
-               clock.ms_of(kPlanMark), static_cast<double>(s.build_ns) * 1e-6, s.programs_built, s.programs_cached,
-               clock.ms_of(kSessionMark), clock.ms_of(kFirstRunMark));
+  std::fprintf(stderr, "start: plan %.1f ms, programs %.1f ms (%s), session %.1f ms, first run %.1f ms\n",
+               clock.ms_of(kPlanMark), static_cast<double>(s.build_ns) * 1e-6,
+               programs_text(runner.session(), "the cache").c_str(), clock.ms_of(kSessionMark), clock.ms_of(kFirstRunMark));
 }
 
 void export_if_wanted(Runner& runner, const rt::Plan& plan, const Options& o) {
@@ -165,7 +169,7 @@ int run_training(Runner& runner, const rt::Plan& plan, const Options& o, json do
     if (result.best) document["train"]["best_step"] = *result.best;
     document["train"]["stopped_early"] = result.stopped_early;
     document["memory"] = stats_json(runner.session().stats());
-    std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    print_json(document);
   } else {
     std::printf("%s\n", summary(result).c_str());
   }
@@ -181,43 +185,122 @@ std::string device_wanted(const rt::Plan& plan, const Options& o) {
   return device_for(plan.info().target, rt::devices());
 }
 
+bool is_profiled(const Options& o) { return !o.profile.empty() || !o.trace.empty(); }
+
+rt::Context context_for(const Options& o, const std::string& device, ContextUser& user) {
+  oclc_context_options options = OCLC_INIT(oclc_context_options);
+  options.device = device.c_str();
+  options.profiling = is_profiled(o);
+  options.memory_limit = o.memory_limit;
+  options.max_host_steps = o.max_host_steps;
+  options.message = on_message;
+  options.progress = on_progress;
+  options.user = &user;
+  options.wait_for_optimized = waits_for_optimized(o);
+  options.use_binaries = o.use_binaries;
+  options.for_binaries = !o.write_binaries.empty();
+  return rt::Context(options);
+}
+
+int fill_caches(const rt::Plan& plan, const rt::Context& context, const Options& o, ContextUser& user) {
+  Progress progress("filling the caches");
+  user.progress = &progress;
+  const rt::Session kept(plan, context);  // so that all entry points share programs
+  std::string done = warm(plan, context, o);
+  if (!o.write_binaries.empty()) {
+    context.write_binaries(plan, o.write_binaries);
+    done += "; their binaries are in '" + o.write_binaries + "'";
+  }
+  user.progress = nullptr;
+  if (!o.quiet) tell("note", done);
+  return kGood;
+}
+
+int run_verification(Runner& runner, const rt::Plan& plan, const Options& o, json document) {
+  Verdict verdict;
+  {
+    const Progress progress("verifying (drivers compile on first use)");
+    verdict = runner.entry_name() == "train_step" ? verify_training(runner, plan, o.verify_dir) : verify(runner, plan, o);
+  }
+  document["verify"] = verdict_json(verdict);
+  document["memory"] = stats_json(runner.session().stats());
+  if (o.json)
+    print_json(document);
+  else
+    print_verdict(verdict);
+  return verdict.passed ? kGood : kVerifyFailed;
+}
+
+void print_run(Runner& runner, const Options& o, const Profile& profile, const StartClock& clock) {
+  if (o.print)
+    for (const io::Tensor& y : runner.results()) print(stdout, tensor_text(y, *o.print));
+  if (o.profile == "table") print(stdout, profile_table(profile));
+  if (o.profile == "csv") print(stdout, profile_csv(profile));
+  if (o.profile == "json") {
+    json text = profile_json(profile);
+    text["start"] = start_json(clock, runner.session());
+    print_json(text);
+  }
+}
+
+// Runs on the inputs of the options, once or as often as is timed, and tells what came of it.
+int run_inputs(Runner& runner, const rt::Plan& plan, const rt::Context& context, const Options& o, StartClock& clock,
+               ContextUser& user, json document) {
+  bind_from_options(runner, o);
+  const bool profiled = is_profiled(o);
+  const bool timed = o.runs >= 0 || o.warmup >= 0 || o.seconds > 0 || !o.percentiles.empty() || profiled || o.json;
+  clock.mark("inputs");
+  if (o.warmup != 0 || !timed || o.explain_start) {
+    Progress progress("first run (drivers compile on first use)");
+    user.progress = &progress;
+    runner.run();
+    user.progress = nullptr;
+    clock.mark(kFirstRunMark);
+  }
+  if (o.verbose) print_start(runner, context, clock);
+  if (o.explain_start) {
+    run_until_optimized(runner, clock);
+    if (!o.json) std::fprintf(stderr, "%s", start_table(clock, runner.session(), context.device().name).c_str());
+  }
+
+  Options timing = o;
+  if (timing.warmup > 0) --timing.warmup;  // the first run was one of them
+  Latencies latencies;
+  if (timed) latencies = time_runs(runner, timing);
+  Profile profile;
+  if (profiled) profile = profile_runs(runner, std::clamp(o.runs, 1, 10), o.trace);
+  write_outputs(runner, o);
+  if (!o.save_state.empty()) runner.session().save_state(o.save_state);
+  export_if_wanted(runner, plan, o);
+
+  if (o.json) {
+    document["dims"] = json::object();
+    for (const auto& [name, value] : o.dims) document["dims"][name] = value;
+    document["latency_ms"] = latency_json(latencies, o.percentiles);
+    document["start_ms"] = {
+        {"plan", clock.ms_of(kPlanMark)}, {"session", clock.ms_of(kSessionMark)}, {"first_run", clock.ms_of(kFirstRunMark)}};
+    if (o.explain_start) document["start"] = start_json(clock, runner.session());
+    document["memory"] = stats_json(runner.session().stats());
+    document["outputs"] = outputs_json(runner);
+    if (profiled) document["profile"] = profile_json(profile);
+    print_json(document);
+    return kGood;
+  }
+  print_run(runner, o, profile, clock);
+  if (timed) std::printf("%s\n", latency_line(latencies, o.percentiles).c_str());
+  return kGood;
+}
+
 int run(const Options& o) {
   StartClock clock;
   const rt::Plan plan = rt::Plan::load(o.plan);
   clock.mark(kPlanMark);
-  const bool profiled = !o.profile.empty() || !o.trace.empty();
-
   if (keep_threads_on_cores() && o.verbose) tell("note", "threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move");
-  const std::string device = device_wanted(plan, o);
   ContextUser user{o.quiet, nullptr};
-  oclc_context_options context_options = OCLC_INIT(oclc_context_options);
-  context_options.device = device.c_str();
-  context_options.profiling = profiled;
-  context_options.memory_limit = o.memory_limit;
-  context_options.max_host_steps = o.max_host_steps;
-  context_options.message = on_message;
-  context_options.progress = on_progress;
-  context_options.user = &user;
-  context_options.wait_for_optimized = waits_for_optimized(o);
-  context_options.use_binaries = o.use_binaries;
-  context_options.for_binaries = !o.write_binaries.empty();
-  const rt::Context context(context_options);
-
+  const rt::Context context = context_for(o, device_wanted(plan, o), user);
   clock.mark(kContextMark);
+  if (o.warm || !o.write_binaries.empty()) return fill_caches(plan, context, o, user);
 
-  if (o.warm || !o.write_binaries.empty()) {
-    Progress progress("filling the caches");
-    user.progress = &progress;
-    const rt::Session kept(plan, context);  // so that all entry points share programs
-    std::string done = warm(plan, context, o);
-    if (!o.write_binaries.empty()) {
-      context.write_binaries(plan, o.write_binaries);
-      done += "; their binaries are in '" + o.write_binaries + "'";
-    }
-    user.progress = nullptr;
-    if (!o.quiet) tell("note", done);
-    return kGood;
-  }
   std::unique_ptr<Runner> runner;
   {
     Progress progress("building kernels");
@@ -232,71 +315,8 @@ int run(const Options& o) {
 
   json document = {{"schema", 1}, {"plan", o.plan}, {"entry", runner->entry_name()}, {"device", device_json(context.device())}};
   if (o.steps > 0) return run_training(*runner, plan, o, std::move(document));
-  if (!o.verify_dir.empty()) {
-    Verdict verdict;
-    {
-      const Progress progress("verifying (drivers compile on first use)");
-      verdict = runner->entry_name() == "train_step" ? verify_training(*runner, plan, o.verify_dir) : verify(*runner, plan, o);
-    }
-    document["verify"] = verdict_json(verdict);
-    document["memory"] = stats_json(runner->session().stats());
-    if (o.json)
-      std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
-    else
-      print_verdict(verdict);
-    return verdict.passed ? kGood : kVerifyFailed;
-  }
-
-  bind_from_options(*runner, o);
-  const bool timed = o.runs >= 0 || o.warmup >= 0 || o.seconds > 0 || !o.percentiles.empty() || profiled || o.json;
-  clock.mark("inputs");
-  if (o.warmup != 0 || !timed || o.explain_start) {
-    Progress progress("first run (drivers compile on first use)");
-    user.progress = &progress;
-    runner->run();
-    user.progress = nullptr;
-    clock.mark(kFirstRunMark);
-  }
-  if (o.verbose) print_start(*runner, context, runner->session().stats(), clock);
-  if (o.explain_start) {
-    run_until_optimized(*runner, clock);
-    if (!o.json) std::fprintf(stderr, "%s", start_table(clock, runner->session(), context.device().name).c_str());
-  }
-
-  Options timing = o;
-  if (timing.warmup > 0) --timing.warmup;  // the first run was one of them
-  Latencies latencies;
-  if (timed) latencies = time_runs(*runner, timing);
-  Profile profile;
-  if (profiled) profile = profile_runs(*runner, std::clamp(o.runs, 1, 10), o.trace);
-  write_outputs(*runner, o);
-  if (!o.save_state.empty()) runner->session().save_state(o.save_state);
-  export_if_wanted(*runner, plan, o);
-
-  if (o.json) {
-    document["dims"] = json::object();
-    for (const auto& [name, value] : o.dims) document["dims"][name] = value;
-    document["latency_ms"] = latency_json(latencies, o.percentiles);
-    document["start_ms"] = {
-        {"plan", clock.ms_of(kPlanMark)}, {"session", clock.ms_of(kSessionMark)}, {"first_run", clock.ms_of(kFirstRunMark)}};
-    if (o.explain_start) document["start"] = start_json(clock, runner->session());
-    document["memory"] = stats_json(runner->session().stats());
-    document["outputs"] = outputs_json(*runner);
-    if (profiled) document["profile"] = profile_json(profile);
-    std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
-    return kGood;
-  }
-  if (o.print)
-    for (const io::Tensor& y : runner->results()) print(stdout, tensor_text(y, *o.print));
-  if (o.profile == "table") print(stdout, profile_table(profile));
-  if (o.profile == "csv") print(stdout, profile_csv(profile));
-  if (o.profile == "json") {
-    json text = profile_json(profile);
-    text["start"] = start_json(clock, runner->session());
-    std::printf("%s\n", text.dump(2, ' ', false, json::error_handler_t::replace).c_str());
-  }
-  if (timed) std::printf("%s\n", latency_line(latencies, o.percentiles).c_str());
-  return kGood;
+  if (!o.verify_dir.empty()) return run_verification(*runner, plan, o, std::move(document));
+  return run_inputs(*runner, plan, context, o, clock, user, std::move(document));
 }
 
 int exit_code(oclc_status status) {

@@ -95,6 +95,114 @@ void check_training(const Options& o) {
   both(!o.inputs_dir.empty(), "--steps", "--inputs");
 }
 
+// Options whose texts are read when all have been seen.
+struct Given {
+  std::vector<std::string> dims, inputs, outputs, data, eval_data, settings, scales;
+  std::string random, print, percentiles, color = "auto", progress = "auto", shell;
+  double atol = 0, rtol = 0;
+};
+
+void add_training_options(CLI::App& app, Options& o, Given& given) {
+  app.add_option("--load-state", o.load_state);
+  app.add_option("--save-state", o.save_state);
+  app.add_option("--steps", o.steps)->check(command_line::above_zero());
+  app.add_option("--data", given.data)->allow_extra_args(false);
+  app.add_option("--batch", o.batch)->check(command_line::above_zero());
+  app.add_option("--seed", o.seed);
+  app.add_flag("!--no-shuffle", o.shuffle);
+  app.add_option("--set", given.settings)->allow_extra_args(false);
+  app.add_option("--save-every", o.save_every)->check(command_line::above_zero());
+  app.add_option("--scale", given.scales)->allow_extra_args(false);
+  app.add_option("--eval-data", given.eval_data)->allow_extra_args(false);
+  app.add_option("--eval-every", o.eval_every)->check(command_line::above_zero());
+  app.add_option("--save-best", o.save_best);
+  app.add_option("--patience", o.patience)->check(command_line::above_zero());
+  app.add_option("--log", o.log);
+  app.add_option("--state-to-onnx", o.state_to_onnx);
+  app.add_option("--model", o.model);
+}
+
+void add_options(CLI::App& app, Options& o, Given& given) {
+  app.set_version_flag("--version", std::string("oclrun ") + oclc_version());
+  app.add_option("plan", o.plan);
+  app.add_option("--entry", o.entry);
+  app.add_option("-d,--device", o.device);
+  app.add_option("--dim", given.dims)->allow_extra_args(false);
+  app.add_option("--input", given.inputs)->allow_extra_args(false);
+  app.add_option("--inputs", o.inputs_dir);
+  app.add_flag("--random{0}", given.random);
+  app.add_option("--output", given.outputs)->allow_extra_args(false);
+  app.add_flag("--print{0}", given.print);
+  add_training_options(app, o, given);
+  app.add_flag("--check-nan", o.check_nan);
+  app.add_option("--verify", o.verify_dir);
+  app.add_option("--case", o.verify_case)->check(command_line::not_negative());
+  app.add_option("--atol", given.atol)->check(command_line::not_negative());
+  app.add_option("--rtol", given.rtol)->check(command_line::not_negative());
+  app.add_option("--warmup", o.warmup)->check(command_line::not_negative());
+  app.add_option("--runs", o.runs)->check(command_line::above_zero());
+  app.add_option("--time", o.seconds)->check(command_line::above_zero());
+  app.add_option("--percentiles", given.percentiles);
+  app.add_flag("--profile{table}", o.profile);
+  app.add_option("--trace", o.trace);
+  app.add_option("--memory-limit", o.memory_limit)->check(command_line::above_zero());
+  app.add_option("--max-host-steps", o.max_host_steps)->check(command_line::above_zero());
+  app.add_flag("--explain-start", o.explain_start);
+  app.add_flag("--wait-for-optimized", o.wait_for_optimized);
+  app.add_flag("--warm", o.warm);
+  app.add_flag("--use-binaries", o.use_binaries);
+  app.add_option("--write-binaries", o.write_binaries);
+  app.add_flag("--json", o.json);
+  app.add_flag("-q,--quiet", o.quiet);
+  app.add_flag("-v,--verbose", o.verbose);
+  app.add_option("--color", given.color)->check(command_line::one_of({"auto", "always", "never"}));
+  app.add_option("--progress", given.progress)->check(command_line::one_of({"auto", "none", "json"}));
+  app.add_flag("--man");
+  app.add_option("--completion", given.shell)->check(command_line::one_of({"bash", "zsh", "fish"}));
+}
+
+void read_pairs(const Given& given, Options& o) {
+  for (const std::string& text : given.dims) {
+    const auto [name, value] = split("--dim", text);
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number < 0)
+      throw UsageError{"--dim: wanted NAME=NUMBER, found '" + text + "'"};
+    o.dims.emplace_back(name, number);
+  }
+  for (const std::string& text : given.inputs) o.inputs.push_back(split("--input", text));
+  for (const std::string& text : given.outputs) o.outputs.push_back(split("--output", text));
+  for (const std::string& text : given.data) o.data.push_back(split("--data", text));
+  for (const std::string& text : given.eval_data) o.eval_data.push_back(split("--eval-data", text));
+  for (const std::string& text : given.scales) o.scales.push_back(scale_from(text));
+  for (const std::string& text : given.settings) o.settings.push_back(split("--set", text));
+}
+
+void read_numbers(const CLI::App& app, const Given& given, Options& o) {
+  if (app.count("--random") > 0) {
+    if (!all_digits(given.random) || given.random.size() > 19)
+      throw UsageError{"--random: wanted a seed, found '" + given.random + "'"};
+    o.random = std::stoull(given.random);
+  }
+  if (app.count("--print") > 0) {
+    if (!all_digits(given.print) || given.print.size() > 6)
+      throw UsageError{"--print: wanted a number, found '" + given.print + "'"};
+    o.print = std::stoi(given.print);
+  }
+  if (app.count("--atol") > 0) o.atol = given.atol;
+  if (app.count("--rtol") > 0) o.rtol = given.rtol;
+  const std::string& list = given.percentiles;
+  for (std::size_t at = 0; !list.empty() && at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    double value = -1;
+    const auto [end, error] = std::from_chars(list.data() + at, list.data() + comma, value);
+    if (error != std::errc() || end != list.data() + comma || value < 0 || value > 100)
+      throw UsageError{"--percentiles: wanted numbers from 0 to 100 separated by commas, found '" + list + "'"};
+    o.percentiles.push_back(value);
+    at = comma + 1;
+  }
+}
+
 }  // namespace
 
 std::optional<Scale> scale_of(const Options& options, const std::string& input) {
@@ -110,71 +218,9 @@ bool waits_for_optimized(const Options& o) {
 
 std::optional<Options> parse_options(int argc, char** argv) {
   Options o;
-  std::vector<std::string> dims;
-  std::vector<std::string> inputs;
-  std::vector<std::string> outputs;
-  std::string random;
-  std::string print;
-  std::string percentiles;
-  double atol = 0;
-  double rtol = 0;
+  Given given;
   CLI::App app;
-  app.set_version_flag("--version", std::string("oclrun ") + oclc_version());
-  std::vector<std::string> samples, settings;
-  std::string color = "auto", progress = "auto";
-  app.add_option("plan", o.plan);
-  app.add_option("--entry", o.entry);
-  app.add_option("-d,--device", o.device);
-  app.add_option("--dim", dims)->allow_extra_args(false);
-  app.add_option("--input", inputs)->allow_extra_args(false);
-  app.add_option("--inputs", o.inputs_dir);
-  CLI::Option* random_option = app.add_flag("--random{0}", random);
-  app.add_option("--output", outputs)->allow_extra_args(false);
-  CLI::Option* print_option = app.add_flag("--print{0}", print);
-  app.add_option("--load-state", o.load_state);
-  app.add_option("--save-state", o.save_state);
-  app.add_option("--steps", o.steps)->check(command_line::above_zero());
-  app.add_option("--data", samples)->allow_extra_args(false);
-  app.add_option("--batch", o.batch)->check(command_line::above_zero());
-  app.add_option("--seed", o.seed);
-  app.add_flag("!--no-shuffle", o.shuffle);
-  app.add_option("--set", settings)->allow_extra_args(false);
-  app.add_option("--save-every", o.save_every)->check(command_line::above_zero());
-  std::vector<std::string> held_out, scales;
-  app.add_option("--scale", scales)->allow_extra_args(false);
-  app.add_option("--eval-data", held_out)->allow_extra_args(false);
-  app.add_option("--eval-every", o.eval_every)->check(command_line::above_zero());
-  app.add_option("--save-best", o.save_best);
-  app.add_option("--patience", o.patience)->check(command_line::above_zero());
-  app.add_option("--log", o.log);
-  app.add_option("--state-to-onnx", o.state_to_onnx);
-  app.add_option("--model", o.model);
-  app.add_flag("--check-nan", o.check_nan);
-  app.add_option("--verify", o.verify_dir);
-  app.add_option("--case", o.verify_case)->check(command_line::not_negative());
-  CLI::Option* atol_option = app.add_option("--atol", atol)->check(command_line::not_negative());
-  CLI::Option* rtol_option = app.add_option("--rtol", rtol)->check(command_line::not_negative());
-  app.add_option("--warmup", o.warmup)->check(command_line::not_negative());
-  app.add_option("--runs", o.runs)->check(command_line::above_zero());
-  app.add_option("--time", o.seconds)->check(command_line::above_zero());
-  app.add_option("--percentiles", percentiles);
-  CLI::Option* profile_option = app.add_flag("--profile{table}", o.profile);
-  app.add_option("--trace", o.trace);
-  app.add_option("--memory-limit", o.memory_limit)->check(command_line::above_zero());
-  app.add_option("--max-host-steps", o.max_host_steps)->check(command_line::above_zero());
-  app.add_flag("--explain-start", o.explain_start);
-  app.add_flag("--wait-for-optimized", o.wait_for_optimized);
-  app.add_flag("--warm", o.warm);
-  app.add_flag("--use-binaries", o.use_binaries);
-  app.add_option("--write-binaries", o.write_binaries);
-  app.add_flag("--json", o.json);
-  app.add_flag("-q,--quiet", o.quiet);
-  app.add_flag("-v,--verbose", o.verbose);
-  app.add_option("--color", color)->check(command_line::one_of({"auto", "always", "never"}));
-  app.add_option("--progress", progress)->check(command_line::one_of({"auto", "none", "json"}));
-  std::string shell;
-  app.add_flag("--man");
-  app.add_option("--completion", shell)->check(command_line::one_of({"bash", "zsh", "fish"}));
+  add_options(app, o, given);
   try {
     app.parse(joined_arguments(argc, argv));
   } catch (const CLI::CallForHelp&) {
@@ -186,54 +232,23 @@ std::optional<Options> parse_options(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw UsageError{command_line::explained(app, error)};
   }
-  if (app.count("--man") || !shell.empty()) {
+  if (app.count("--man") || !given.shell.empty()) {
     const command_line::Manual manual[] = {{"", kHelp}};
     const std::string text =
-        shell.empty() ? command_line::man_page("oclrun", oclc_version(), "executes a plan that oclc compiled", manual)
-                      : command_line::completion(shell, "oclrun", manual);
+        given.shell.empty() ? command_line::man_page("oclrun", oclc_version(), "executes a plan that oclc compiled", manual)
+                            : command_line::completion(given.shell, "oclrun", manual);
     std::printf("%s", text.c_str());
     return std::nullopt;
   }
   if (o.plan.empty()) throw UsageError{"wanted a plan, found none"};
-  console().color = color == "always" ? Color::always : color == "never" ? Color::never : Color::automatic;
-  console().progress = progress == "json"              ? ProgressForm::json
-                       : progress == "none" || o.quiet ? ProgressForm::none
-                                                       : ProgressForm::automatic;
-  for (const std::string& text : dims) {
-    const auto [name, value] = split("--dim", text);
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number < 0)
-      throw UsageError{"--dim: wanted NAME=NUMBER, found '" + text + "'"};
-    o.dims.emplace_back(name, number);
-  }
-  for (const std::string& text : inputs) o.inputs.push_back(split("--input", text));
-  for (const std::string& text : outputs) o.outputs.push_back(split("--output", text));
-  for (const std::string& text : samples) o.data.push_back(split("--data", text));
-  for (const std::string& text : held_out) o.eval_data.push_back(split("--eval-data", text));
-  for (const std::string& text : scales) o.scales.push_back(scale_from(text));
-  for (const std::string& text : settings) o.settings.push_back(split("--set", text));
-  if (random_option->count() > 0) {
-    if (!all_digits(random) || random.size() > 19) throw UsageError{"--random: wanted a seed, found '" + random + "'"};
-    o.random = std::stoull(random);
-  }
-  if (print_option->count() > 0) {
-    if (!all_digits(print) || print.size() > 6) throw UsageError{"--print: wanted a number, found '" + print + "'"};
-    o.print = std::stoi(print);
-  }
-  if (atol_option->count() > 0) o.atol = atol;
-  if (rtol_option->count() > 0) o.rtol = rtol;
-  if (profile_option->count() > 0 && o.profile != "table" && o.profile != "json" && o.profile != "csv")
+  console().color = given.color == "always" ? Color::always : given.color == "never" ? Color::never : Color::automatic;
+  console().progress = given.progress == "json"              ? ProgressForm::json
+                       : given.progress == "none" || o.quiet ? ProgressForm::none
+                                                             : ProgressForm::automatic;
+  read_pairs(given, o);
+  read_numbers(app, given, o);
+  if (app.count("--profile") > 0 && o.profile != "table" && o.profile != "json" && o.profile != "csv")
     throw UsageError{"--profile: wanted table, json or csv, found '" + o.profile + "'"};
-  for (std::size_t at = 0; !percentiles.empty() && at <= percentiles.size();) {
-    const std::size_t comma = std::min(percentiles.find(',', at), percentiles.size());
-    double value = -1;
-    const auto [end, error] = std::from_chars(percentiles.data() + at, percentiles.data() + comma, value);
-    if (error != std::errc() || end != percentiles.data() + comma || value < 0 || value > 100)
-      throw UsageError{"--percentiles: wanted numbers from 0 to 100 separated by commas, found '" + percentiles + "'"};
-    o.percentiles.push_back(value);
-    at = comma + 1;
-  }
   check_training(o);
   if (o.verify_case >= 0 && o.verify_dir.empty()) throw UsageError{"--case: wanted --verify with it"};
   return o;

@@ -36,9 +36,20 @@ bool is_later(const StartClock::Span& s) {
   return s.what == kSecondRunMark || s.what == kOptimizedMark || s.what == kSteadyRunMark;
 }
 
-const char* how(const oclc_build_info& b) { return b.cached ? "from oclc's cache" : b.by_builder ? "by another process" : ""; }
+const char* how(const oclc_build_info& b) {
+  return b.from_plan ? "from the plan" : b.cached ? "from oclc's cache" : b.by_builder ? "by another process" : "";
+}
 
 }  // namespace
+
+std::string programs_text(rt::Session& session, const char* cache) {
+  const oclc_stats stats = session.stats();
+  std::uint32_t of_plan = 0;
+  for (const oclc_build_info& b : session.builds()) of_plan += b.from_plan;
+  std::string text = format("%u built, %u from %s", stats.programs_built, stats.programs_cached - of_plan, cache);
+  if (of_plan > 0) text += format(", %u from the plan", of_plan);
+  return text;
+}
 
 StartClock::StartClock() : last_(Clock::now()), last_processor_ms_(processor_ms()) {}
 
@@ -75,8 +86,8 @@ std::string start_table(const StartClock& clock, rt::Session& session, const std
   for (const StartClock::Span& s : clock.spans()) {
     text += format("%10.1f %14.1f  %s\n", s.ms, s.processor_ms, s.what.c_str());
     if (s.what == kSessionMark) {
-      text += format("%10.1f %14s    programs: %u built, %u from oclc's cache\n", static_cast<double>(stats.build_ns) * 1e-6,
-                     "", stats.programs_built, stats.programs_cached);
+      text += format("%10.1f %14s    programs: %s\n", static_cast<double>(stats.build_ns) * 1e-6, "",
+                     programs_text(session, "oclc's cache").c_str());
       for (const oclc_build_info& b : session.builds())
         text += format("%10.1f %14s      %s: %.1f KB of text, %u kernels%s%s\n", static_cast<double>(b.build_ns) * 1e-6, "",
                        b.name, static_cast<double>(b.text_bytes) * 1e-3, b.kernels, *how(b) ? ", " : "", how(b));
@@ -108,6 +119,7 @@ nlohmann::json start_json(const StartClock& clock, rt::Session& session) {
                       {"kernels", b.kernels},
                       {"build_ms", static_cast<double>(b.build_ns) * 1e-6},
                       {"cached", b.cached != 0},
+                      {"from_plan", b.from_plan != 0},
                       {"by_builder", b.by_builder != 0}});
   return {{"first_result_ms", ms},
           {"optimized_ms", static_cast<double>(session.stats().optimized_ns) * 1e-6},

@@ -41,6 +41,9 @@ inline constexpr const char *kPlanMark = "plan", *kContextMark = "context", *kSe
 // more.
 void run_until_optimized(Runner& runner, StartClock& clock);
 
+// How the session's programs were made: "1 built, 0 from the cache", and from the plan's own binaries where some were. `cache`:
+// what to call the cache.
+std::string programs_text(rt::Session& session, const char* cache);
 std::string start_table(const StartClock& clock, rt::Session& session, const std::string& device);
 nlohmann::json start_json(const StartClock& clock, rt::Session& session);
 

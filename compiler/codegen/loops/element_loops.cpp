@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
-#include "compiler/codegen/loops/asked_ahead.h"
 #include "compiler/codegen/loops/kept_values.h"
+#include "compiler/codegen/loops/loop_prefetch.h"
 #include "compiler/codegen/text/loop_text.h"
 #include "compiler/codegen/text/reduction_text.h"
 #include "compiler/ir/typical.h"
@@ -18,9 +17,6 @@ namespace {
 
 // Terms that are added up before what rounding took is carried.
 constexpr int kPartTerms = 32;
-// Elements of a row from which on one ahead is asked for while this one is computed, and how far ahead: what memory brings
-// while a line is waited for.
-constexpr int kFewestAhead = 32, kAheadElements = 1024;
 // Vectors of a row whose largest elements are found side by side: each comparison waits for the one before.
 constexpr int kChains = 4;
 
@@ -41,8 +37,8 @@ class ElementLoops {
         stages(first, next);
     }
     if (kernel_.stores.size() > 1) in_order();
-    ask_for_next_point();
-    if (kernel_.stages.empty()) ask_for_vectors_ahead();
+    prefetch_next_point(e_, kernel_);
+    if (kernel_.stages.empty()) prefetch_vectors(e_, kernel_);
     int loop = static_cast<int>(kernel_.stages.size());
     for (const Store& store : kernel_.stores) {
       if (store.row_axes.empty())
@@ -114,7 +110,7 @@ class ElementLoops {
       add_parts("");
     }
     each(count, [&](int) {
-      ask_for_next_point();
+      prefetch_next_point(e_, kernel_);
       for (const Store& store : kernel_.stores) e_.store(store);
     });
   }
@@ -241,7 +237,7 @@ class ElementLoops {
       else
         accumulate(stage, w > 1 ? of_lanes : name, w > 1, carry);
       keep(number, w);
-      if (w > 1 && (number == 1 || is_short_and_read_once())) ask_for_row_ahead();
+      if (w > 1 && (number == 1 || is_short_and_read_once())) prefetch_next_row(e_, kernel_);
     };
     const auto body = [&](int w) { term(w, lanes); };
     if (has_chains(stage, width))
@@ -298,7 +294,7 @@ class ElementLoops {
         read_kept(number, w);
         e_.store(store);
         keep(number, w);
-        if (number == 1 && w > 1) ask_for_row_ahead();
+        if (number == 1 && w > 1) prefetch_next_row(e_, kernel_);
       });
     } else {
       const int opened = open_loops(e_, reduction_axes(store.row_axes));
@@ -306,30 +302,6 @@ class ElementLoops {
       close_scopes(e_, opened);
     }
     e_.close();
-  }
-
-  void ask_for_next_point() {
-    if (e_.mode().outside.empty() || e_.mode().width == 1) return;
-    for (const AskedAhead& a : asked_ahead(kernel_, e_.mode().vector_axis)) e_.line(asking_for(a.operand, a.place));
-  }
-
-  std::string asking_for(int operand, const Expr& place) {
-    return fmt::format("oclc_prefetch({} + {});", kernel_.operands[static_cast<std::size_t>(operand)].name, e_.index(place));
-  }
-
-  // Of what is as large as results that go past the caches, more than processors ask for themselves.
-  void ask_for_vectors_ahead() {
-    const EmitMode& mode = e_.mode();
-    if (!mode.streams || mode.width == 1 || !mode.outside.empty()) return;
-    std::set<std::string> lines;
-    for (const ScalarNode& node : kernel_.nodes) {
-      if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || node.index.coefficient(mode.vector_axis) != Expr(1))
-        continue;
-      const bool is_large = std::all_of(kernel_.axes.begin(), kernel_.axes.end(),
-                                        [&](const Axis& a) { return a.extent == Expr(1) || node.index.uses(a.name); });
-      if (is_large) lines.insert(asking_for(node.operand, node.index + Expr(std::int64_t{kAheadElements})));
-    }
-    for (const std::string& line : lines) e_.line(line);
   }
 
   // What several stores share in the order in which it was built: neighbouring sums advance together, and what they read is
@@ -363,24 +335,6 @@ class ElementLoops {
       if (k.first != number) continue;
       const std::string v = e_.value(k.node);
       e_.line(width > 1 ? fmt::format("oclc_store({}, {} + {});", v, k.name, at) : fmt::format("{}[{}] = {};", k.name, at, v));
-    }
-  }
-
-  // A row's first loop waits for memory. The second one, or the first if it is the only one, asks for what the first one of a
-  // row ahead reads.
-  void ask_for_row_ahead() {
-    const Axis& inner = kernel_.reduction.back();
-    const auto rows =
-        std::find_if(kernel_.axes.rbegin(), kernel_.axes.rend(), [](const Axis& a) { return a.extent != Expr(1); });
-    if (rows == kernel_.axes.rend() || kernel_.reduction.size() != 1 || typical(inner.extent) < kFewestAhead) return;
-    const double ahead = std::ceil(kAheadElements / typical(inner.extent));
-    for (std::size_t i = 0; i < kernel_.nodes.size(); ++i) {
-      const ScalarNode& node = kernel_.nodes[i];
-      if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || !e_.depends(static_cast<NodeId>(i), inner.name))
-        continue;
-      const auto along = node.index.coefficient(inner.name), step = node.index.coefficient(rows->name);
-      if (!along || *along != Expr(1) || !step || *step == Expr(0)) continue;
-      e_.line(asking_for(node.operand, node.index + *step * Expr(static_cast<std::int64_t>(ahead))));
     }
   }
 

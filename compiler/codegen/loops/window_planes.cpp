@@ -8,7 +8,7 @@
 
 #include "compiler/codegen/contraction/contraction_image.h"
 #include "compiler/codegen/contraction/tile_kernel.h"
-#include "compiler/codegen/loops/asked_ahead.h"
+#include "compiler/codegen/loops/loop_prefetch.h"
 #include "compiler/codegen/loops/loop_tiles.h"
 #include "compiler/codegen/text/index_type.h"
 #include "compiler/codegen/text/loop_text.h"

@@ -1,19 +1,26 @@
-// Reads of parts of an image and between its elements: GridSample, DeformConv, MaxRoiPool and RoiAlign.
+// Reads between the elements of an image: GridSample and DeformConv.
+#include "frontends/onnx/ops/image.h"
+
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
 #include <span>
 
 #include "frontends/onnx/ops/window.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
-namespace {
 
 Value* size_like(OpContext& c, Value* x, const Expr& size) { return c.b.cast(c.b.exprs({size}, {}), x->type.dtype); }
 Value* like(OpContext& c, Value* x, double v) { return c.b.scalar(x->type.dtype, v); }
 Value* between(OpContext& c, Value* x, Value* low, Value* high) { return c.b.max(c.b.min(x, high), low); }
+
+Value* with_channel(OpContext& c, Value* v) {
+  Shape shape = v->type.shape;
+  shape.emplace_back(1);
+  return c.b.reshape(v, std::move(shape));
+}
+
+namespace {
 
 struct Sampler {
   std::string mode, padding;
@@ -57,12 +64,6 @@ Value* pixels(OpContext& c, Value* flat, const std::vector<Value*>& positions, c
   Value* taken = c.b.gather_nd(flat, c.b.reshape(at, tuple), 1);
   masked.emplace_back(1);
   return c.b.where(c.b.reshape(held, masked), taken, like(c, flat, 0));
-}
-
-Value* with_channel(OpContext& c, Value* v) {
-  Shape shape = v->type.shape;
-  shape.emplace_back(1);
-  return c.b.reshape(v, std::move(shape));
 }
 
 // Weights of the four neighbours at distances 1 + t, t, 1 - t and 2 - t.
@@ -236,158 +237,10 @@ Outputs deformable_convolution(OpContext& c) {
   return {c.b.add(y, c.b.reshape(bias, std::move(column)))};
 }
 
-Outputs roi_align(OpContext& c) {
-  Value *x = c.input(0), *rois = c.input(1), *batch = c.input(2);
-  const std::string mode = c.text("mode", "avg");
-  if (mode != "avg" && mode != "max") c.fail("mode avg or max", printable(mode));
-  const std::string transformation =
-      c.text("coordinate_transformation_mode", c.opset() < 16 ? "output_half_pixel" : "half_pixel");
-  const bool half = transformation == "half_pixel";
-  const std::int64_t high = c.integer("output_height", 1), wide = c.integer("output_width", 1),
-                     samples = c.integer("sampling_ratio", 0);
-  const double scale = c.real("spatial_scale", 1.0);
-  if (x->type.rank() != 4 || rois->type.rank() != 2 || !(rois->type.shape[1] == Expr(4)))
-    c.fail("x[N, C, H, W] and rois[R, 4]", fmt::format("{} and {}", x->type.text(), rois->type.text()));
-  if (samples < 0) c.fail("a sampling_ratio of 0 or more", std::to_string(samples));
-  if (high < 1 || wide < 1) c.fail("a positive output size", fmt::format("{} x {}", high, wide));
-  const Shape shape = x->type.shape;
-  const Expr count = rois->type.shape[0];
-  const auto corner = [&](std::int64_t i) {
-    Value* v =
-        c.b.mul(c.b.reshape(c.b.slice_axis(rois, 1, Expr(i), Expr(1)), {count, Expr(1), Expr(1), Expr(1), Expr(1)}), scale);
-    return half ? c.b.add(v, -0.5) : v;
-  };
-  // Along one axis: how many samples a region's bins have, [R, 1, ..], and the samples of all bins, [R, bins, samples] at
-  // `bin_axis` of five axes [R, high, wide, rows, columns]. Without a ratio it is one a pixel, and the most of any region's are
-  // laid out.
-  struct Samples {
-    Expr most;
-    Value *own, *places, *kept;  // the last null if all are
-  };
-  const auto samples_along = [&](std::int64_t from, std::int64_t to, std::int64_t bins, std::size_t bin_axis) {
-    Value *begin = corner(from), *span = c.b.sub(corner(to), begin);
-    if (!half) span = c.b.max(span, like(c, span, 1));
-    Value* bin_size = c.b.mul(span, 1.0 / static_cast<double>(bins));
-    Samples s{Expr(samples), like(c, span, static_cast<double>(samples)), nullptr, nullptr};
-    if (samples == 0) {
-      s.own = c.b.max(c.b.unary("ceil", bin_size), like(c, span, 0));
-      Value* most = c.b.reduce("reduce_max", c.b.reshape(s.own, {count}), {0}, true);
-      s.most = count == Expr(0) ? Expr(0) : c.read_sizes(most, {std::nullopt}).at(0);
-    }
-    Shape of_bins(5, Expr(1)), of_samples(5, Expr(1));
-    of_bins[bin_axis] = bins;
-    of_samples[bin_axis + 2] = s.most;
-    Value* bin = c.b.cast(c.b.iota(of_bins, static_cast<std::int64_t>(bin_axis), DType::i64), x->type.dtype);
-    Value* sample = c.b.cast(c.b.iota(of_samples, static_cast<std::int64_t>(bin_axis) + 2, DType::i64), x->type.dtype);
-    Value* within = c.b.add(sample, 0.5);
-    within = samples > 0 ? c.b.mul(within, 1.0 / static_cast<double>(samples)) : c.b.div(within, s.own);
-    s.places = c.b.add(begin, c.b.mul(c.b.add(bin, within), bin_size));
-    if (samples == 0) s.kept = c.b.call("less", {sample, s.own});
-    return s;
-  };
-  const Samples rows = samples_along(1, 3, high, 1), columns = samples_along(0, 2, wide, 2);
-  const Shape all{count, Expr(high), Expr(wide), rows.most, columns.most};
-  Value *y = c.b.expand(rows.places, all), *xx = c.b.expand(columns.places, all);
-  // More than a pixel outside nothing is read; up to there the border's pixels count.
-  const auto outside = [&](Value* v, const Expr& size) {
-    Value* last = size_like(c, v, size);
-    return c.b.call("or", {c.b.call("less", {v, like(c, v, -1)}), c.b.call("greater", {v, last})});
-  };
-  Value* nothing = c.b.call("or", {outside(y, shape[2]), outside(xx, shape[3])});
-  const auto held = [&](Value* v, const Expr& size) {
-    return between(c, v, like(c, v, 0), c.b.add(size_like(c, v, size), -1));
-  };
-  y = held(y, shape[2]);
-  xx = held(xx, shape[3]);
-  Value *top = c.b.unary("floor", y), *left = c.b.unary("floor", xx);
-  Value *ty = c.b.sub(y, top), *tx = c.b.sub(xx, left);
-  const auto rest = [&](Value* t) { return c.b.add(c.b.unary("neg", t), 1); };
-  // x[batch[r]] as [N * H * W, C]
-  Value* flat = c.b.reshape(c.b.transpose(x, {0, 2, 3, 1}), {shape[0] * shape[2] * shape[3], shape[1]});
-  Value* image = c.b.mul(c.b.reshape(c.b.cast(batch, DType::i64), {count, Expr(1), Expr(1), Expr(1), Expr(1)}),
-                         c.b.exprs({shape[2] * shape[3]}, {}));
-  const auto part = [&](Value* row, Value* column, Value* weight) {
-    Value* line = c.b.mul(c.b.cast(held(row, shape[2]), DType::i64), c.b.exprs({shape[3]}, {}));
-    Value* at = c.b.add(image, c.b.add(line, c.b.cast(held(column, shape[3]), DType::i64)));
-    return c.b.mul(c.b.gather(flat, at, 0), with_channel(c, weight));
-  };
-  Value *bottom = c.b.add(top, 1), *right = c.b.add(left, 1);
-  const std::vector<Value*> parts{part(top, left, c.b.mul(rest(ty), rest(tx))), part(top, right, c.b.mul(rest(ty), tx)),
-                                  part(bottom, left, c.b.mul(ty, rest(tx))), part(bottom, right, c.b.mul(ty, tx))};
-  const bool average = mode == "avg";
-  // ONNX takes the largest of the weighted neighbours, not of the samples.
-  Value* value = parts[0];
-  for (std::size_t i = 1; i < parts.size(); ++i) value = average ? c.b.add(value, parts[i]) : c.b.max(value, parts[i]);
-  value = c.b.where(with_channel(c, nothing), like(c, value, 0), value);
-  if (samples > 0) {
-    value = c.b.reduce(average ? "reduce_mean" : "reduce_max", value, {3, 4}, false);
-  } else {
-    Value* kept = with_channel(c, c.b.call("and", {rows.kept, columns.kept}));
-    Value* number = c.b.reshape(c.b.mul(rows.own, columns.own), {count, Expr(1), Expr(1), Expr(1)});
-    value = c.b.reduce(average ? "reduce_sum" : "reduce_max", c.b.where(kept, value, like(c, value, average ? 0 : -INFINITY)),
-                       {3, 4}, false);
-    if (average) value = c.b.div(value, c.b.max(number, like(c, number, 1)));
-    value = c.b.where(c.b.call("greater", {number, like(c, number, 0)}), value, like(c, value, 0));
-  }
-  return {c.b.transpose(value, {0, 3, 1, 2})};
-}
-
-// The largest element of each bin of rois[R, (image, x1, y1, x2, y2)], whose corners, scaled, are rounded to whole pixels and
-// belong to it; of a bin without pixels 0. First over the columns of each bin, then over its rows.
-Outputs max_roi_pool(OpContext& c) {
-  Value *x = c.input(0), *rois = c.input(1);
-  const Ints sizes = c.integers("pooled_shape");
-  const double scale = c.real("spatial_scale", 1.0);
-  if (x->type.rank() != 4 || rois->type.rank() != 2 || !(rois->type.shape[1] == Expr(5)))
-    c.fail("x[N, C, H, W] and rois[R, 5]", fmt::format("{} and {}", x->type.text(), rois->type.text()));
-  if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1)
-    c.fail("two positive numbers as pooled_shape", fmt::format("{}", fmt::join(sizes, ", ")));
-  const Shape shape = x->type.shape;
-  const Expr count = rois->type.shape[0];
-  const DType dtype = x->type.dtype, real = dtype == DType::f64 ? DType::f64 : DType::f32;
-  const auto column = [&](std::int64_t i) {
-    return c.b.cast(c.b.reshape(c.b.slice_axis(rois, 1, Expr(i), Expr(1)), {count, Expr(1), Expr(1)}), real);
-  };
-  // Halves away from 0, as C's round does.
-  const auto pixel = [&](std::int64_t i) {
-    Value* v = c.b.mul(column(i), scale);
-    Value* whole = c.b.unary("floor", c.b.add(c.b.unary("abs", v), 0.5));
-    return c.b.where(c.b.call("less", {v, c.b.scalar(real, 0)}), c.b.unary("neg", whole), whole);
-  };
-  // [R, bins, pixels]: does the pixel lie in the bin?
-  const auto inside = [&](std::int64_t from, std::int64_t to, std::int64_t bins, const Expr& pixels) {
-    Value* begin = pixel(from);
-    Value* span = c.b.max(c.b.add(c.b.sub(pixel(to), begin), 1), c.b.scalar(real, 1));
-    Value* each = c.b.div(span, c.b.scalar(real, static_cast<double>(bins)));
-    Value* bin = c.b.cast(c.b.iota({Expr(1), Expr(bins), Expr(1)}, 1, DType::i64), real);
-    Value* at = c.b.cast(c.b.iota({Expr(1), Expr(1), pixels}, 2, DType::i64), real);
-    Value* first = c.b.add(begin, c.b.unary("floor", c.b.mul(bin, each)));
-    Value* last = c.b.add(begin, c.b.unary("ceil", c.b.mul(c.b.add(bin, 1), each)));
-    return c.b.call("and", {c.b.call("less_equal", {first, at}), c.b.call("less", {at, last})});
-  };
-  const Expr high(sizes[0]), wide(sizes[1]);
-  Value *rows = inside(2, 4, sizes[0], shape[2]), *columns = inside(1, 3, sizes[1], shape[3]);
-  Value* image = c.b.reshape(c.b.cast(column(0), DType::i64), {count});
-  Value* lowest = c.b.scalar(dtype, -std::numeric_limits<double>::infinity());
-  // [R, C, H, bins, W], then [R, C, bins, H, bins]
-  Value* cut = c.b.reshape(c.b.gather(x, image, 0), {count, shape[1], shape[2], Expr(1), shape[3]});
-  Value* y = c.b.where(c.b.reshape(columns, {count, Expr(1), Expr(1), wide, shape[3]}), cut, lowest);
-  y = c.b.reshape(c.b.reduce("reduce_max", y, {4}, false), {count, shape[1], Expr(1), shape[2], wide});
-  y = c.b.where(c.b.reshape(rows, {count, Expr(1), high, shape[2], Expr(1)}), y, lowest);
-  y = c.b.reduce("reduce_max", y, {3}, false);
-  const auto any = [&](Value* pixels, Shape result) {
-    return c.b.reshape(c.b.reduce("reduce_max", pixels, {2}, false), std::move(result));
-  };
-  Value* some = c.b.call("and", {any(rows, {count, Expr(1), high, Expr(1)}), any(columns, {count, Expr(1), Expr(1), wide})});
-  return {c.b.where(some, y, c.b.scalar(dtype, 0))};
-}
-
 constexpr OpRow kImageRows[] = {
     {"DeformConv", 19, 3, 5, deformable_convolution},
     {"GridSample", 16, 2, 2, grid_sample},
     {"com.microsoft.GridSample", 1, 2, 2, grid_sample},
-    {"MaxRoiPool", 1, 2, 2, max_roi_pool},
-    {"RoiAlign", 10, 3, 3, roi_align},
 };
 
 }  // namespace

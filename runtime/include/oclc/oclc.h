@@ -465,7 +465,7 @@ typedef struct oclc_stats {
   uint64_t upload_ns;       /* constants */
   uint64_t prepare_ns;      /* of the last preparation */
   uint32_t programs_built;  /* by the compiler of the driver */
-  uint32_t programs_cached; /* taken from oclc's cache */
+  uint32_t programs_cached; /* taken from oclc's cache, or from the plan's own binaries */
   uint32_t launches;        /* enqueued by the last run */
   uint32_t preparations;    /* so far */
   uint8_t constants_shared; /* device reads the plan's mapping, no copy */
@@ -486,6 +486,7 @@ typedef struct oclc_build_info {
   uint64_t build_ns;  /* in clBuildProgram and what is around it. Drivers such as PoCL compile a kernel when it first runs. */
   uint8_t cached;     /* taken from oclc's cache */
   uint8_t by_builder; /* built, and its kernels compiled, by a process beside this one */
+  uint8_t from_plan;  /* made of a binary that the plan holds, see oclc_context_options.use_binaries */
 } oclc_build_info;
 /* `count` receives the number of them, `builds` up to `capacity` (the first element's `size` set by the caller). */
 OCLC_API oclc_status oclc_session_get_builds(oclc_session* session, oclc_build_info* builds, uint32_t capacity,

@@ -211,21 +211,61 @@ Compiled compile_within(double mebibytes_wanted, const std::function<std::shared
   throw InternalError("no level of recomputation");
 }
 
+TrainingOptions training_options(const CompileArguments& arguments) {
+  return {parse_loss(arguments.loss),
+          parse_optimizer(arguments.optimizer),
+          arguments.prediction,
+          arguments.frozen,
+          arguments.seed,
+          arguments.accumulate,
+          arguments.init,
+          arguments.mixed.empty() ? NamedNumbers() : parse_mixed(arguments.mixed),
+          [](const std::string& text) { print_warning(text); }};
+}
+
+// All but the seconds.
+Summary summary_of(const Compiled& compiled, const PlanView& view, const std::string& output) {
+  Summary summary;
+  summary.output = output;
+  summary.kernels = compiled.plan.files.size();
+  summary.launches = compiled.plan.launches;
+  summary.copies = compiled.plan.copies;
+  const std::optional<SymbolValues> sizes = view.small_sizes();
+  summary.at = sizes.value_or(view.bind({}));
+  summary.sized = sizes.has_value();
+  summary.constant_bytes = compiled.plan.constants.bytes();
+  for (std::uint32_t i = 0; sizes && i < view.entries(); ++i) {
+    const package::EntryMemory memory = view.figures(i, summary.at).memory;
+    summary.arena_bytes = std::max(summary.arena_bytes, memory.arena_bytes);
+    summary.live_bytes = std::max(summary.live_bytes, memory.live_bytes);
+  }
+  return summary;
+}
+
+void print_compiled(const CompileArguments& arguments, const Compiled& compiled, const std::vector<SourceNode>& sources,
+                    const Summary& summary, const Target& target) {
+  std::vector<ReportRow> rows;
+  if (arguments.report) rows = report_rows(sources, compiled);
+  if (arguments.shown.json) {
+    json document = summary_json(summary, target);
+    if (arguments.report) {
+      document["report"] = report_json(rows);
+      document["contractions"] = contractions_json(compiled.contractions);
+    }
+    print_json(document);
+    return;
+  }
+  if (arguments.report) print_result(report_text(rows) + contractions_text(compiled.contractions));
+  if (!console().quiet) print_result(summary_line(summary));
+}
+
 int compile_model(const CompileArguments& arguments) {
   const auto start = std::chrono::steady_clock::now();
   Progress progress(arguments.shown.progress_form());
   ImportOptions import = import_options(arguments.read);
   TrainingOptions training;
   if (!arguments.loss.empty()) {
-    training = {parse_loss(arguments.loss),
-                parse_optimizer(arguments.optimizer),
-                arguments.prediction,
-                arguments.frozen,
-                arguments.seed,
-                arguments.accumulate,
-                arguments.init,
-                arguments.mixed.empty() ? NamedNumbers() : parse_mixed(arguments.mixed),
-                [](const std::string& text) { print_warning(text); }};
+    training = training_options(arguments);
     import.training = true;
   }
   progress.stage("device");
@@ -256,20 +296,7 @@ int compile_model(const CompileArguments& arguments) {
   }
 
   const PlanView view(*plan::GetPlan(compiled.plan.metadata.data()));
-  Summary summary;
-  summary.output = arguments.output;
-  summary.kernels = compiled.plan.files.size();
-  summary.launches = compiled.plan.launches;
-  summary.copies = compiled.plan.copies;
-  const std::optional<SymbolValues> sizes = view.small_sizes();
-  summary.at = sizes.value_or(view.bind({}));
-  summary.sized = sizes.has_value();
-  summary.constant_bytes = compiled.plan.constants.bytes();
-  for (std::uint32_t i = 0; sizes && i < view.entries(); ++i) {
-    const package::EntryMemory memory = view.figures(i, summary.at).memory;
-    summary.arena_bytes = std::max(summary.arena_bytes, memory.arena_bytes);
-    summary.live_bytes = std::max(summary.live_bytes, memory.live_bytes);
-  }
+  Summary summary = summary_of(compiled, view, arguments.output);
   progress.stage("write");
   {
     const FilesBeingWritten guard;
@@ -282,20 +309,7 @@ int compile_model(const CompileArguments& arguments) {
     add_binaries(arguments.output, arguments.binaries_for, import.typical);
   }
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-
-  std::vector<ReportRow> rows;
-  if (arguments.report) rows = report_rows(sources, compiled);
-  if (arguments.shown.json) {
-    json document = summary_json(summary, options.target);
-    if (arguments.report) {
-      document["report"] = report_json(rows);
-      document["contractions"] = contractions_json(compiled.contractions);
-    }
-    print_json(document);
-    return 0;
-  }
-  if (arguments.report) print_result(report_text(rows) + contractions_text(compiled.contractions));
-  if (!console().quiet) print_result(summary_line(summary));
+  print_compiled(arguments, compiled, sources, summary, options.target);
   return 0;
 }
 

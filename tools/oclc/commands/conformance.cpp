@@ -49,6 +49,7 @@ struct ConformanceArguments {
   int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   double timeout_s = 60;
   bool report = false;
+  OutputOptions shown;
   BuildOptions build;
 };
 
@@ -111,11 +112,7 @@ void print_operators(const std::vector<CaseResult>& results) {
   for (const auto& [op, count] : by_op) print_result(fmt::format("{:40} {:>7} {:>7}\n", op, count.first, count.second));
 }
 
-}  // namespace
-
-int conformance_command(int argc, char** argv, std::string& file) {
-  ConformanceArguments arguments;
-  CLI::App app;
+void add_options(CLI::App& app, ConformanceArguments& arguments) {
   app.add_option("dirs", arguments.folders);
   app.add_option("--filter", arguments.filter);
   app.add_option("--expect", arguments.expect);
@@ -123,16 +120,15 @@ int conformance_command(int argc, char** argv, std::string& file) {
   app.add_option("--timeout", arguments.timeout_s)->check(command_line::above_zero());
   app.add_option("--json", arguments.json_file);
   app.add_flag("--report", arguments.report);
-  OutputOptions shown;
   app.add_flag("-v,--verbose", console().verbose);
   app.add_flag("-q,--quiet", console().quiet);
-  app.add_option("--color", shown.color)->check(command_line::one_of({"auto", "always", "never"}));
+  app.add_option("--color", arguments.shown.color)->check(command_line::one_of({"auto", "always", "never"}));
   app.add_option("--op", arguments.ops)->allow_extra_args(false);
   add_build_options(app, arguments.build);
-  if (parse(app, argc, argv, kConformanceHelp)) return 0;
-  if (!arguments.build.target.empty() && !arguments.build.device.empty())
-    usage_error("wanted --target or --device, found both");
-  if (arguments.folders.empty()) usage_error("wanted a folder of test cases, found none");
+}
+
+// The folders of the cases that the filter takes. `file`: what is read, for messages.
+std::vector<std::filesystem::path> folders_of(const ConformanceArguments& arguments, std::string& file) {
   std::vector<std::filesystem::path> folders;
   std::size_t all = 0;
   for (const std::string& root : arguments.folders) {
@@ -146,7 +142,49 @@ int conformance_command(int argc, char** argv, std::string& file) {
   if (all == 0) usage_error("wanted folders that hold a model.onnx, found none");
   if (folders.empty())
     usage_error(fmt::format("wanted --filter that fits a case, found '{}', which fits none of {}", arguments.filter, all));
-  const auto expected = arguments.expect.empty() ? std::map<std::string, std::string>() : read_expected(arguments.expect);
+  return folders;
+}
+
+void print_case(const std::string& name, const CaseResult& r, bool surprise, bool lists) {
+  std::string line = fmt::format("{} {}", r.passed ? "PASS" : "FAIL", name);
+  if (r.passed && console().verbose)
+    line += fmt::format(": {} launches, {:.2f} s{}{}", r.launches, r.seconds, r.given.empty() ? "" : ", compiled for ",
+                        fmt::join(r.given, ", "));
+  if (!r.passed) line += ": " + r.message;
+  if (surprise) line += r.passed ? " (listed as a failure)" : " (not listed as a failure)";
+  if (!console().quiet || surprise || (!lists && !r.passed)) print_result(line + "\n");
+  if (!console().quiet) {
+    for (const std::string& row : r.report) print_result("  " + row + "\n");
+  }
+  flush_results();
+}
+
+void write_results(const std::string& file, const std::vector<std::filesystem::path>& folders,
+                   const std::vector<CaseResult>& results, int passed) {
+  json cases = json::array();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    json one = document_of(results[i]);
+    one["name"] = case_name(folders[i]);
+    cases.push_back(std::move(one));
+  }
+  const json document = {{"schema", 1}, {"kind", "conformance"}, {"passed", passed}, {"cases", std::move(cases)}};
+  const std::string text = document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  package::write_file(file, std::as_bytes(std::span(text)));
+}
+
+}  // namespace
+
+int conformance_command(int argc, char** argv, std::string& file) {
+  ConformanceArguments arguments;
+  CLI::App app;
+  add_options(app, arguments);
+  if (parse(app, argc, argv, kConformanceHelp)) return 0;
+  if (!arguments.build.target.empty() && !arguments.build.device.empty())
+    usage_error("wanted --target or --device, found both");
+  if (arguments.folders.empty()) usage_error("wanted a folder of test cases, found none");
+  const std::vector<std::filesystem::path> folders = folders_of(arguments, file);
+  const bool lists = !arguments.expect.empty();
+  const auto expected = lists ? read_expected(arguments.expect) : std::map<std::string, std::string>();
 
   const std::shared_ptr<const CustomOps> ops = operators(arguments.ops);
   std::vector<CaseResult> results(folders.size());
@@ -173,35 +211,15 @@ int conformance_command(int argc, char** argv, std::string& file) {
              passed += r.passed;
              const std::string name = case_name(folders[job]);
              const auto listed = expected.find(name);
-             const bool surprise = !arguments.expect.empty() && (listed != expected.end()) == r.passed;
+             const bool surprise = lists && (listed != expected.end()) == r.passed;
              surprises += surprise;
-             std::string line = fmt::format("{} {}", r.passed ? "PASS" : "FAIL", name);
-             if (r.passed && console().verbose)
-               line += fmt::format(": {} launches, {:.2f} s{}{}", r.launches, r.seconds,
-                                   r.given.empty() ? "" : ", compiled for ", fmt::join(r.given, ", "));
-             if (!r.passed) line += ": " + r.message;
-             if (surprise) line += r.passed ? " (listed as a failure)" : " (not listed as a failure)";
-             if (!console().quiet || surprise || (arguments.expect.empty() && !r.passed)) print_result(line + "\n");
-             if (!console().quiet) {
-               for (const std::string& row : r.report) print_result("  " + row + "\n");
-             }
-             flush_results();
+             print_case(name, r, surprise, lists);
            });
   if (!console().quiet) print_operators(results);
-  if (!arguments.json_file.empty()) {
-    json cases = json::array();
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      json one = document_of(results[i]);
-      one["name"] = case_name(folders[i]);
-      cases.push_back(std::move(one));
-    }
-    const json document = {{"schema", 1}, {"kind", "conformance"}, {"passed", passed}, {"cases", std::move(cases)}};
-    const std::string text = document.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-    package::write_file(arguments.json_file, std::as_bytes(std::span(text)));
-  }
-  if (!arguments.expect.empty()) print_result(fmt::format("{} cases not as listed\n", surprises));
+  if (!arguments.json_file.empty()) write_results(arguments.json_file, folders, results, passed);
+  if (lists) print_result(fmt::format("{} cases not as listed\n", surprises));
   print_result(fmt::format("{} passed, {} failed\n", passed, static_cast<int>(results.size()) - passed));
-  const bool good = arguments.expect.empty() ? passed == static_cast<int>(results.size()) : surprises == 0;
+  const bool good = lists ? surprises == 0 : passed == static_cast<int>(results.size());
   return static_cast<int>(good ? ExitCode::good : ExitCode::verification);
 }
 

@@ -48,7 +48,9 @@ class GpuContractionCode {
         kernel_(view.kernel()),
         tiles_(whole.tiles_),
         sm90a_(whole.sm90a_),
-        items_(whole.items_) {
+        items_(whole.items_),
+        whole_(&whole.kernel_),
+        window_results_(window_results(whole.kernel_)) {
     fill_sizes();
     fill_loads(load_of_a(view_), load_of_b(view_));
     fill_group();
@@ -219,23 +221,73 @@ class GpuContractionCode {
       kernel_.operands[static_cast<std::size_t>(b.operand)].replaced = !view_.is_read_elsewhere(b);
   }
 
+  // The functions of a text: their parameters, and what the kernel passes to its tile function.
+  struct Functions {
+    std::string name, tile_parameters, parameters, arguments;
+    int items = 0;  // of a group
+
+    std::string tile(std::string_view attribute, std::string_view number, const std::string& body) const {
+      return fmt::format("{}void {}_tile({}, const int {}, __local float* restrict space) {{\n{}}}\n\n", attribute, name,
+                         tile_parameters, number, body);
+    }
+
+    // `loop` stands before the call.
+    std::string kernel(const std::string& floats, int alignment, std::string_view loop, std::string_view number,
+                       std::string_view attribute = "") const {
+      return fmt::format(
+          "{8}__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
+          "  __local float space[{3}] __attribute__((aligned({4})));\n  {5}{1}_tile({6}, {7}, space);\n}}\n",
+          items, name, parameters, floats, alignment, loop, arguments, number, attribute);
+    }
+  };
+
+  static constexpr const char* kGroup = "(int)get_group_id(0)";
+
   GeneratedKernel assemble() {
-    const Kernel& kernel = kernel_;
     GeneratedKernel g;
-    g.name = kernel.name;
-    const auto tiles_of = [&](const Expr& all_rows, std::int64_t rows, std::int64_t columns) {
-      return view_.groups() * ceil_div(all_rows, Expr(rows)) * ceil_div(view_.columns(), Expr(columns));
-    };
+    g.name = kernel_.name;
     // Without shares a group computes one result of each of its windows after another.
-    const std::int64_t results = has_windows() ? window_results(kernel) : 1;
-    const Kernel one = has_windows() ? one_of_each_window(kernel) : Kernel();
+    const Kernel one = has_windows() ? one_of_each_window(kernel_) : Kernel();
     const auto one_view = has_windows() ? ContractionView::of(one) : std::nullopt;
     std::optional<GpuContractionCode> windows;
     if (one_view) windows.emplace(*one_view, *this);
     GpuContractionCode& portable = windows ? *windows : *this;
-    const Expr portable_count = tiles_of(portable.view_.rows(), tiles_.rows, tiles_.columns),
-               tile_count = sm90a_ ? tiles_of(view_.rows_with(sm90a_->more_positions()), sm90a_->own_rows(), sm90a_->columns)
-                                   : portable_count;
+    const Expr portable_tiles = tiles_of(portable.view_.rows(), tiles_.rows, tiles_.columns);
+    fill_launch(g, portable_tiles);
+    g.arguments = arguments_of(kernel_);
+    Functions f{g.name, parameter_list(kernel_, false), parameter_list(kernel_, true), argument_list(kernel_), items_};
+    if (!packed_.name.empty()) {
+      const std::string type = fmt::format("const {}", c_type(packed_.dtype));
+      add_buffer(g, f, std::move(packed_), type, "", "weights");
+    }
+    if (shares_sums()) add_shares(g, f);
+    g.head = kernel_head(kernel_, g);
+    const std::string loop = sm90a_ ? fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", kGroup,
+                                                  view_.c_text(portable_tiles))
+                                    : "";
+    portable.set_steps(tiles_.depth, kLongestChain);
+    g.source = portable.text_of(f, kTemplate, "2 * STAGE", loop, sm90a_ ? "tile" : kGroup);
+    if (on_matrix_unit()) {
+      portable.fill_unit();
+      const std::string attribute = unit().attribute.empty() ? "" : fmt::format("{}\n", unit().attribute);
+      g.source = fmt::format("#if {}\n", unit().condition) +
+                 portable.text_of(f, unit_template(), "SPACE", "", kGroup, portable.unit_exchange(), attribute) + "#else\n" +
+                 g.source + "#endif\n";
+    }
+    if (!sm90a_) return g;
+    g.sm90a = true;
+    g.source = "#ifdef OCLC_SM90A\n" + sm90a_text(f) + "#else\n" + g.source + "#endif\n";
+    return g;
+  }
+
+  Expr tiles_of(const Expr& all_rows, std::int64_t rows, std::int64_t columns) const {
+    return view_.groups() * ceil_div(all_rows, Expr(rows)) * ceil_div(view_.columns(), Expr(columns));
+  }
+
+  // Groups, their size, and the line that says what they do.
+  void fill_launch(GeneratedKernel& g, const Expr& portable_tiles) const {
+    const Expr tile_count =
+        sm90a_ ? tiles_of(view_.rows_with(sm90a_->more_positions()), sm90a_->own_rows(), sm90a_->columns) : portable_tiles;
     // On matrix units a group goes on to further tiles.
     const Expr most = tile_count * Expr(shares_sums() ? view_.roles().shares : 1);
     g.groups = {sm90a_ ? min(most, Expr(std::int64_t{target_.compute_units} * sm90a_->groups_of_unit)) : tile_count};
@@ -246,90 +298,66 @@ class GpuContractionCode {
     if (shares_sums()) g.schedule = fmt::format("{} groups share the terms of a tile; {}", view_.roles().shares, g.schedule);
     g.schedule += fmt::format("template {}, tile {} x {} x {}, {} x {} a work-item", kTemplate, tiles_.rows, tiles_.columns,
                               tiles_.depth, tiles_.item_rows, tiles_.item_columns);
-    g.arguments = arguments_of(kernel);
-    std::string tile_parameters = parameter_list(kernel, false), parameters = parameter_list(kernel, true),
-                arguments = argument_list(kernel);
-    const auto add = [&](Buffer buffer, std::string_view type, std::string_view access, std::string_view name) {
-      g.arguments.push_back({.operand = static_cast<int>(kernel.operands.size() + g.packed.size())});
-      g.packed.push_back(std::move(buffer));
-      tile_parameters += fmt::format(", {}__global {}* {}", access, type, name);
-      parameters += fmt::format(", __global {0}* {1}, const long {1}_at", type, name);
-      arguments += fmt::format(", {0} + {0}_at", name);
-    };
-    if (!packed_.name.empty()) {
-      const std::string type = fmt::format("const {}", c_type(packed_.dtype));
-      add(std::move(packed_), type, "", "weights");
-    }
-    if (shares_sums()) {
-      values_.parameters["SHARES"] = std::to_string(view_.roles().shares);
-      const auto size = [&](std::string_view macro) {
-        return Expr(std::int64_t{std::stol(sm90a_macro(*sm90a_, macro, values_))});
-      };
-      add({kernel.name + ".parts", BufferKind::arena, DType::f32, size("PARTS_SPACE"), {}, -1}, "float", "", "parts");
-      add({kernel.name + ".turns", BufferKind::state, DType::u32, size("TURNS"), {}, -1}, "uint", "volatile ", "turns");
-      if (view_.roles().asked_bytes > 0) {
-        g.arguments.push_back({.operand = -1});
-        tile_parameters += ", const __global uint* later";
-        parameters += ", __global const uint* later, const long later_at";
-        arguments += ", later + later_at";
-        values_.holes["ASK"] = fmt::format("oclc_ask_for(later, {}, ticket, TICKETS);\n", view_.roles().asked_bytes);
-      }
-    }
     if (on_matrix_unit())
       g.schedule += fmt::format("; on a matrix unit {}, steps of {}, {} x {} a sub-group", unit_template(),
                                 steps_of_unit(unit()), unit_tile().rows, unit_tile().columns);
-    g.head = kernel_head(kernel, g);
-    const auto function = [&](std::string_view attribute, std::string_view tile, const std::string& body) {
-      return fmt::format("{}void {}_tile({}, const int {}, __local float* restrict space) {{\n{}}}\n\n", attribute, g.name,
-                         tile_parameters, tile, body);
+  }
+
+  // A buffer of the kernel's own making.
+  void add_buffer(GeneratedKernel& g, Functions& f, Buffer buffer, std::string_view type, std::string_view access,
+                  std::string_view name) const {
+    g.arguments.push_back({.operand = static_cast<int>(kernel_.operands.size() + g.packed.size())});
+    g.packed.push_back(std::move(buffer));
+    f.tile_parameters += fmt::format(", {}__global {}* {}", access, type, name);
+    f.parameters += fmt::format(", __global {0}* {1}, const long {1}_at", type, name);
+    f.arguments += fmt::format(", {0} + {0}_at", name);
+  }
+
+  // What groups that share the terms of a tile hand to one another.
+  void add_shares(GeneratedKernel& g, Functions& f) {
+    values_.parameters["SHARES"] = std::to_string(view_.roles().shares);
+    const auto size = [&](std::string_view macro) {
+      return Expr(std::int64_t{std::stol(sm90a_macro(*sm90a_, macro, values_))});
     };
-    const auto wrapper = [&](const std::string& floats, int alignment, std::string_view loop, std::string_view tile,
-                             std::string_view attribute = "") {
-      return fmt::format(
-          "{8}__attribute__((reqd_work_group_size({0}, 1, 1)))\n__kernel void {1}({2}) {{\n"
-          "  __local float space[{3}] __attribute__((aligned({4})));\n  {5}{1}_tile({6}, {7}, space);\n}}\n",
-          items_, g.name, parameters, floats, alignment, loop, arguments, tile, attribute);
-    };
-    const std::string group = "(int)get_group_id(0)";
-    const auto portable_text = [&](std::string_view name, std::string_view floats, std::string_view loop, std::string_view tile,
-                                   const std::string& more_floats = "", std::string_view attribute = "") {
-      const TemplateValues values = gpu_values(name, portable.values_);
-      const std::string body = expand_tile_body(name, values), space = expand_macro(name, floats, values) + more_floats;
-      if (!windows) return function("", "tile", body) + wrapper(space, 16, loop, tile, attribute);
-      return function("", "turn",
-                      fmt::format("  const int tile = turn / {0}, window = turn % {0};\n", results) +
-                          window_coordinates(kernel, "window") + body) +
-             wrapper(space, 16, fmt::format("{}for (int window = 0; window < {}; ++window) ", loop, results),
-                     fmt::format("{} * {} + window", tile, results), attribute);
-    };
-    const std::string loop = sm90a_ ? fmt::format("for (int tile = {}; tile < {}; tile += (int)get_num_groups(0)) ", group,
-                                                  view_.c_text(portable_count))
-                                    : "";
-    portable.set_steps(tiles_.depth, kLongestChain);
-    g.source = portable_text(kTemplate, "2 * STAGE", loop, sm90a_ ? "tile" : group);
-    if (on_matrix_unit()) {
-      portable.fill_unit();
-      const std::string attribute = unit().attribute.empty() ? "" : fmt::format("{}\n", unit().attribute);
-      g.source = fmt::format("#if {}\n", unit().condition) +
-                 portable_text(unit_template(), "SPACE", "", group, portable.unit_exchange(), attribute) + "#else\n" +
-                 g.source + "#endif\n";
-    }
-    if (!sm90a_) return g;
+    add_buffer(g, f, {kernel_.name + ".parts", BufferKind::arena, DType::f32, size("PARTS_SPACE"), {}, -1}, "float", "",
+               "parts");
+    add_buffer(g, f, {kernel_.name + ".turns", BufferKind::state, DType::u32, size("TURNS"), {}, -1}, "uint", "volatile ",
+               "turns");
+    if (view_.roles().asked_bytes == 0) return;
+    g.arguments.push_back({.operand = -1});
+    f.tile_parameters += ", const __global uint* later";
+    f.parameters += ", __global const uint* later, const long later_at";
+    f.arguments += ", later + later_at";
+    values_.holes["ASK"] = fmt::format("oclc_ask_for(later, {}, ticket, TICKETS);\n", view_.roles().asked_bytes);
+  }
+
+  // The functions from one template for any device, or for a matrix unit that sub-groups share; `floats` is its macro of local
+  // memory. Of windows the one result of each that this object's view has.
+  std::string text_of(const Functions& f, std::string_view name, std::string_view floats, std::string_view loop,
+                      std::string_view number, const std::string& more_floats = "", std::string_view attribute = "") const {
+    const TemplateValues values = gpu_values(name, values_);
+    const std::string body = expand_tile_body(name, values), space = expand_macro(name, floats, values) + more_floats;
+    if (window_results_ == 0) return f.tile("", "tile", body) + f.kernel(space, 16, loop, number, attribute);
+    return f.tile("", "turn",
+                  fmt::format("  const int tile = turn / {0}, window = turn % {0};\n", window_results_) +
+                      window_coordinates(*whole_, "window") + body) +
+           f.kernel(space, 16, fmt::format("{}for (int window = 0; window < {}; ++window) ", loop, window_results_),
+                    fmt::format("{} * {} + window", number, window_results_), attribute);
+  }
+
+  std::string sm90a_text(const Functions& f) {
     set_steps(kMatrixDepth, kLongestMatrixChain);
-    g.sm90a = true;
     const EpiloguePhases phases = contraction_epilogue_phases(view_, kEpilogueWidth, true);
     values_.holes["EPILOGUE_VALUE"] = phases.value;
     values_.holes["EPILOGUE"] = phases.store;
     values_.parameters["RESULTS"] = std::to_string(phases.results);
-    if (windows) {
+    if (has_windows()) {
       const auto& lengths = view_.roles().windows;
       values_.parameters["WINDOW_LINES"] = std::to_string(lengths.size() > 1 ? lengths[lengths.size() - 2] : 1);
       values_.parameters["WINDOW_WIDTH"] = std::to_string(lengths.back());
     }
-    g.source = "#ifdef OCLC_SM90A\n" +
-               function("__attribute__((always_inline)) ", "first_tile", sm90a_tile_body(*sm90a_, values_)) +
-               wrapper(sm90a_macro(*sm90a_, "SPACE", values_), 1024, "", group) + "#else\n" + g.source + "#endif\n";
-    return g;
+    return f.tile("__attribute__((always_inline)) ", "first_tile", sm90a_tile_body(*sm90a_, values_)) +
+           f.kernel(sm90a_macro(*sm90a_, "SPACE", values_), 1024, "", kGroup);
   }
 
   const ContractionView& view_;
@@ -340,6 +368,9 @@ class GpuContractionCode {
   GpuTiles tiles_;
   std::optional<Sm90aTiles> sm90a_;
   int items_ = 0;  // of a group
+  // Of one result of each window: the kernel of all, and how many there are; 0: this object has no windows, or all results.
+  const Kernel* whole_ = nullptr;
+  std::int64_t window_results_ = 0;
   TemplateValues values_;
 };
 

@@ -1,12 +1,28 @@
-#include "compiler/codegen/loops/asked_ahead.h"
+#include "compiler/codegen/loops/loop_prefetch.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "compiler/ir/division.h"
+#include "compiler/ir/typical.h"
 
 namespace oclc {
 namespace {
+
+// Elements of a row from which on one ahead is prefetched while this one is computed, and how far ahead: what memory brings
+// while a line is waited for.
+constexpr int kFewestAhead = 32, kAheadElements = 1024;
+
+struct PlaceAhead {
+  int operand = -1;
+  Expr place;
+};
 
 class WindowEnds {
  public:
@@ -19,8 +35,8 @@ class WindowEnds {
     }
   }
 
-  std::vector<AskedAhead> run() const {
-    std::vector<AskedAhead> all;
+  std::vector<PlaceAhead> run() const {
+    std::vector<PlaceAhead> all;
     if (!point_) return all;
     for (std::size_t operand = 0; operand < kernel_.operands.size(); ++operand) {
       std::vector<Expr> places;
@@ -95,10 +111,44 @@ class WindowEnds {
   const Axis *point_ = nullptr, *row_ = nullptr;  // the innermost axes besides the vectors'
 };
 
+std::string prefetch_text(Emitter& e, const Kernel& kernel, int operand, const Expr& place) {
+  return fmt::format("oclc_prefetch({} + {});", kernel.operands[static_cast<std::size_t>(operand)].name, e.index(place));
+}
+
 }  // namespace
 
-std::vector<AskedAhead> asked_ahead(const Kernel& kernel, const std::string& vector_axis) {
-  return WindowEnds(kernel, vector_axis).run();
+void prefetch_next_point(Emitter& e, const Kernel& kernel) {
+  if (e.mode().outside.empty() || e.mode().width == 1) return;
+  for (const PlaceAhead& a : WindowEnds(kernel, e.mode().vector_axis).run())
+    e.line(prefetch_text(e, kernel, a.operand, a.place));
+}
+
+void prefetch_vectors(Emitter& e, const Kernel& kernel) {
+  const EmitMode& mode = e.mode();
+  if (!mode.streams || mode.width == 1 || !mode.outside.empty()) return;
+  std::set<std::string> lines;
+  for (const ScalarNode& node : kernel.nodes) {
+    if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || node.index.coefficient(mode.vector_axis) != Expr(1))
+      continue;
+    const bool is_large = std::all_of(kernel.axes.begin(), kernel.axes.end(),
+                                      [&](const Axis& a) { return a.extent == Expr(1) || node.index.uses(a.name); });
+    if (is_large) lines.insert(prefetch_text(e, kernel, node.operand, node.index + Expr(std::int64_t{kAheadElements})));
+  }
+  for (const std::string& line : lines) e.line(line);
+}
+
+void prefetch_next_row(Emitter& e, const Kernel& kernel) {
+  const Axis& inner = kernel.reduction.back();
+  const auto rows = std::find_if(kernel.axes.rbegin(), kernel.axes.rend(), [](const Axis& a) { return a.extent != Expr(1); });
+  if (rows == kernel.axes.rend() || kernel.reduction.size() != 1 || typical(inner.extent) < kFewestAhead) return;
+  const double ahead = std::ceil(kAheadElements / typical(inner.extent));
+  for (std::size_t i = 0; i < kernel.nodes.size(); ++i) {
+    const ScalarNode& node = kernel.nodes[i];
+    if (node.kind != ScalarNode::Kind::load || !node.guard.empty() || !e.depends(static_cast<NodeId>(i), inner.name)) continue;
+    const auto along = node.index.coefficient(inner.name), step = node.index.coefficient(rows->name);
+    if (!along || *along != Expr(1) || !step || *step == Expr(0)) continue;
+    e.line(prefetch_text(e, kernel, node.operand, node.index + *step * Expr(static_cast<std::int64_t>(ahead))));
+  }
 }
 
 }  // namespace oclc
