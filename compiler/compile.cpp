@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/contraction/choose.h"
+#include "compiler/ir/carry.h"
 #include "compiler/passes/graph_passes.h"
 #include "compiler/plan/placed_kernels.h"
 #include "compiler/renamed_passes.h"
@@ -22,7 +23,7 @@ bool is_disabled(const CompileOptions& options, std::string_view name) {
 // The target with the contract of precision under which kernels are made.
 Target target_under_contract(const CompileOptions& options, const Module& module) {
   Target target = options.target;
-  target.precision = precision_under(find_contract(options.precision), !module.states.empty());
+  target.precision = precision_under(find_contract(options.precision), trains(module));
   return target;
 }
 
@@ -60,7 +61,7 @@ GraphContext graph_context(const CompileOptions& options, const Target& target, 
   context.pipeline.multiplies_integers = target.multiplies_tiles() && target.precision.bf16_products > 1;
   context.recompute_bytes = options.recompute_bytes;
   context.mixed = options.mixed;
-  context.states = module.states;
+  if (trains(module)) context.states = module.states;
   return context;
 }
 

@@ -131,6 +131,8 @@ Node* Graph::add(const OpDef& op, std::vector<Value*> inputs, std::map<std::stri
 
 void Graph::add_output(std::string name, Value* value) { outputs_.emplace_back(std::move(name), value); }
 
+void Graph::rename_output(std::size_t index, std::string name) { outputs_.at(index).first = std::move(name); }
+
 void Graph::set_input(Node* node, std::size_t index, Value* value) {
   remove_use(node->inputs.at(index), node);
   node->inputs[index] = value;

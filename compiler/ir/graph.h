@@ -82,6 +82,7 @@ class Graph {
   Node* add(const OpDef& op, std::vector<Value*> inputs, std::map<std::string, Attribute, std::less<>> attributes = {},
             std::string source = {}, Node* before = nullptr, std::vector<std::unique_ptr<Graph>> bodies = {});
   void add_output(std::string name, Value* value);
+  void rename_output(std::size_t index, std::string name);
 
   void set_input(Node* node, std::size_t index, Value* value);
   // All uses of `from`, graph outputs too, become uses of `to`.
@@ -121,8 +122,9 @@ struct StatePart {
 struct StateVariable {
   std::string name;
   TensorType type;
-  HostTensor initial;            // empty type: zeros
-  std::vector<StatePart> parts;  // none: the variable itself
+  HostTensor initial;             // empty type: zeros
+  std::vector<StatePart> parts;   // none: the variable itself
+  std::string carried_from = {};  // not empty: the model's output that it takes the value of in each run, see carry.h
 };
 
 // Two dimensions that must be equal when a plan runs: the model's node asks for it.

@@ -88,6 +88,7 @@ class Parser {
         state.initial = literals_.tensor();
       else
         state.initial = HostTensor();
+      if (in_.take_word("from")) state.carried_from = in_.text();
       in_.end_of_line();
       module.states.push_back(std::move(state));
     }

@@ -271,6 +271,7 @@ std::string print_module(const Module& module, const TextOptions& options) {
   for (const auto& state : module.states) {
     out += "state " + quoted(state.name) + " : " + state.type.text();
     if (state.initial.data() && state.initial.type() == state.type) out += " = " + print_tensor(state.initial, options);
+    if (!state.carried_from.empty()) out += " from " + quoted(state.carried_from);
     out += "\n";
   }
   for (const auto& entry : module.entries) GraphPrinter(options, out).print(*entry, "graph", "");

@@ -190,8 +190,9 @@ class PlanBuilder {
     std::vector<fb::Offset<plan::Variable>> out;
     const auto add = [&](const std::string& name, const Shape& shape, const ScheduledState& state, std::int64_t offset) {
       const auto sizes = symbols_.exprs(shape);
+      const std::string& carried = state.variable.carried_from;
       out.push_back(plan::CreateVariableDirect(builder_, name.c_str(), static_cast<plan::DType>(state.variable.type.dtype),
-                                               &sizes, state.buffer, offset));
+                                               &sizes, state.buffer, offset, carried.empty() ? nullptr : carried.c_str()));
     };
     for (const ScheduledState& state : schedule_.states) {
       if (state.variable.parts.empty()) add(state.variable.name, state.variable.type.shape, state, 0);

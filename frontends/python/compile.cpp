@@ -60,6 +60,7 @@ struct Request {
   tool::ReadOptions read;
   tool::BuildOptions build;
   TrainingOptions training;
+  std::vector<Carry> carries;
   bool graph = false;  // `bytes` are a graph of torch.compile in the JSON of `.pt2`
   bool trains = false, recomputes = false, report = false;
 };
@@ -77,6 +78,8 @@ Request request_of(const Options& o) {
   r.read.lengths = o.texts("lengths");
   r.read.values = o.texts("values");
   r.read.typical = o.texts("typical");
+  r.read.ops = o.texts("ops");
+  r.carries = tool::parse_carries(o.texts("carries"));
   r.read.external_data_dir = o.text("external_data_dir");
   r.read.allow_symlinks = o.flag("allow_symlinks");
   r.read.allow_newer_opset = o.flag("allow_newer_opset");
@@ -135,6 +138,7 @@ Answer answer(const Request& request, const Listeners& listeners) {
 listeners.at_stage("graph");
 std::shared_ptr<Module> module = read(request, import);
 if (request.trains) options.limits = build_training(*module, request.training);
+carry_outputs(*module, request.carries);
 Answer result;
 std::vector<tool::SourceNode> sources;
 if (request.report) sources = tool::source_nodes(*module);

@@ -96,6 +96,9 @@ class Session : public std::enable_shared_from_this<Session> {
   nanobind::list run(std::uint32_t entry, nanobind::list inputs, nanobind::list outputs);
   // The same without waiting: a Running and the outputs.
   nanobind::tuple enqueue(std::uint32_t entry, nanobind::list inputs, nanobind::list outputs);
+  // Runs the entry so many times. An input of one dimension more than the port's has a value for each step. Gives the outputs
+  // of which `wanted` says true, [steps, ..].
+  nanobind::list run_steps(std::uint32_t entry, std::uint64_t steps, nanobind::list inputs, nanobind::list wanted);
   // Contiguous host memory by address, for callers that know it: shapes of the inputs, then addresses of inputs and outputs.
   void run_addresses(std::uint32_t entry, nanobind::list shapes, nanobind::list inputs, nanobind::list outputs);
 

@@ -128,6 +128,64 @@ nb::list Session::run(std::uint32_t entry, nb::list inputs, nb::list outputs) {
   return list;
 }
 
+nb::list Session::run_steps(std::uint32_t entry, std::uint64_t steps, nb::list inputs, nb::list wanted) {
+  const Use use(*this);
+  const EntryPorts& ports = plan_->entry(entry);
+  check_count(ports.inputs.size(), inputs.size(), ports.name, "inputs");
+  check_count(ports.outputs.size(), wanted.size(), ports.name, "outputs");
+  std::vector<HeldTensor> memory;
+  std::vector<oclc_series> series;
+  const auto add = [&](oclc_direction direction, const std::string& name, HeldTensor& held) {
+    const oclc_tensor tensor = *held.get();
+    oclc_series s = OCLC_INIT(oclc_series);
+    s.direction = direction;
+    s.name = name.c_str();
+    s.dtype = tensor.dtype;
+    s.rank = tensor.rank;
+    s.shape = tensor.shape;
+    s.host = tensor.host;
+    s.bytes = tensor.bytes;
+    series.push_back(s);
+  };
+  memory.reserve(ports.inputs.size() + ports.outputs.size());
+  for (std::size_t i = 0; i < ports.inputs.size(); ++i) {
+    const Port& port = ports.inputs[i];
+    memory.push_back(input_tensor(inputs[i], port));
+    HeldTensor& held = memory.back();
+    copies_ += held.copied;
+    if (held.shape.size() != port.rank + 1) {
+      check(oclc_session_set_input(session_, entry, port.name.c_str(), held.get()));
+      continue;
+    }
+    if (!held.tensor.host && held.tensor.bytes > 0)
+      throw nb::type_error(
+          ("'" + port.name + "': a value for each step lies in memory of the CPU, found an array of OpenCL").c_str());
+    add(OCLC_INPUT, port.name, held);
+    oclc_tensor one = *held.get();  // gives the dimensions
+    --one.rank;
+    ++one.shape;
+    check(oclc_session_set_input(session_, entry, port.name.c_str(), &one));
+  }
+  nb::list list;
+  for (std::size_t i = 0; i < ports.outputs.size(); ++i) {
+    const Port& port = ports.outputs[i];
+    check(oclc_session_set_output(session_, entry, port.name.c_str(), nullptr));
+    if (!nb::cast<bool>(wanted[i])) continue;
+    std::uint64_t bytes = 0;
+    std::vector<std::int64_t> shape = output_shape(entry, port, &bytes);
+    shape.insert(shape.begin(), static_cast<std::int64_t>(steps));
+    memory.push_back(new_output(port, shape, bytes * steps));
+    add(OCLC_OUTPUT, port.name, memory.back());
+    list.append(as_array(memory.back(), shape));
+  }
+  {
+    const nb::gil_scoped_release released;
+    check(oclc_session_run_steps(session_, entry, steps, series.data(), static_cast<std::uint32_t>(series.size())));
+  }
+  bound_[entry] = std::move(memory);
+  return list;
+}
+
 nb::tuple Session::enqueue(std::uint32_t entry, nb::list inputs, nb::list outputs) {
   const Use use(*this);
   for (const Port& port : plan_->entry(entry).outputs)
@@ -295,6 +353,7 @@ void bind_session(nb::module_& module) {
                   })
       .def("run", &Session::run)
       .def("enqueue", &Session::enqueue)
+      .def("run_steps", &Session::run_steps)
       .def("run_addresses", &Session::run_addresses)
       .def("read_variable", &Session::read_variable)
       .def("write_variable", &Session::write_variable)

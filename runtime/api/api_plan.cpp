@@ -250,6 +250,7 @@ oclc_status oclc_plan_get_variable(const oclc_plan* plan, uint32_t index, oclc_b
   value.shape_text = shape_texts(*plan, plan->first_text.back() + std::size_t{index}, variable)[0].c_str();
   value.dtype = static_cast<oclc_dtype>(variable.dtype());
   value.rank = count(variable.shape());
+  if (count(variable.carried_from()) > 0) value.carried_from = text(variable.carried_from());
   return give(info, value);
 }
 

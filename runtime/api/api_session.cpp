@@ -84,6 +84,19 @@ oclc_status oclc_session_run(oclc_session* session, uint32_t entry) {
   return guarded(session, [&](Session& s) { s.run(entry); });
 }
 
+oclc_status oclc_session_run_steps(oclc_session* session, uint32_t entry, uint64_t steps, const oclc_series* series,
+                                   uint32_t count) {
+  return guarded(session, [&](Session& s) {
+    if (count > 0) need(series, "series");
+    std::vector<oclc_series> given;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const char* at = reinterpret_cast<const char*>(series) + i * series->size;
+      given.push_back(take(reinterpret_cast<const oclc_series*>(at), "series"));
+    }
+    s.run_steps(entry, steps, given);
+  });
+}
+
 oclc_status oclc_session_read_output(oclc_session* session, uint32_t entry, const char* name, void* host, uint64_t bytes) {
   return guarded(session, [&](Session& s) { s.read_output(entry, name, host, bytes); });
 }

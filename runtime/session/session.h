@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class Session {
   void run(std::uint32_t entry);
   // Copies what the last run of the entry gave; waits.
   void read_output(std::uint32_t entry, const char* name, void* host, std::uint64_t bytes);
+  // Runs the entry so many times, the host in between neither feeding nor waiting, and waits; see oclc_session_run_steps.
+  void run_steps(std::uint32_t entry, std::uint64_t steps, std::span<const oclc_series> series);
   void enqueue(std::uint32_t entry, std::uint32_t wait_count, const cl_event* wait, cl_event* event);
 
   void read_variable(const char* name, void* host, std::uint64_t bytes);
@@ -144,7 +147,15 @@ class Session {
   bool is_copied(const Port& p) const;
   bool shares_host_memory(const Entry& entry, const Port& port, std::uint64_t bytes) const;
   Place port_place(const Entry& entry, Port& port, std::uint64_t bytes);
-  void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait);
+  // Between the caller's memory and the device: steps behind one another have both at the ends alone.
+  struct Transfers {
+    bool in = true, out = true;
+  };
+  struct Series;
+  class LentPorts;
+  void bind_series(std::uint32_t entry, std::uint64_t steps, const oclc_series& given, Series& series);
+  void enqueue_steps(Entry& entry, std::span<Series> series, std::uint64_t first, std::uint64_t end, std::uint64_t steps);
+  void enqueue_commands(Entry& entry, std::uint32_t wait_count, const cl_event* wait, Transfers transfers);
   void copy(const Port& port, const Place& from, const Place& to, std::uint64_t bytes);
   void write_inputs(const Entry& entry);
   void enqueue_schedule(Entry& entry);

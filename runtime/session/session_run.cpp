@@ -21,13 +21,13 @@ constexpr std::uint32_t kMostUnoptimizedSubmits = 2;
 
 }  // namespace
 
-void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_event* wait) {
+void Session::enqueue_commands(Entry& e, std::uint32_t wait_count, const cl_event* wait, Transfers transfers) {
   if (wait_count > 0)
     check_cl(clEnqueueBarrierWithWaitList(context_->queue(), wait_count, wait, nullptr), "waiting for the caller's events");
   strings_.reset();
-  write_inputs(e);
+  if (transfers.in) write_inputs(e);
   enqueue_schedule(e);
-  read_outputs(e);
+  if (transfers.out) read_outputs(e);
 }
 
 void Session::copy(const Port& p, const Place& from, const Place& to, std::uint64_t bytes) {
@@ -73,7 +73,6 @@ void Session::enqueue_schedule(Entry& e) {
     const auto index = static_cast<std::uint32_t>(&e - entries_.data());
     check.emplace(*loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
   }
-  cancelled_ = false;
   // Who runs on and on is served better by waiting.
   if (e.schedule->optimizing() && (unoptimized_ns_ > kMostUnoptimizedNs || unoptimized_submits_ > kMostUnoptimizedSubmits))
     e.schedule->wait_for_optimized();
@@ -120,7 +119,8 @@ void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_ev
   prepare(index);
   cl_event done = nullptr;
   try {
-    enqueue_commands(entries_[index], wait_count, wait);
+    cancelled_ = false;
+    enqueue_commands(entries_[index], wait_count, wait, {});
     if (event) check_cl(clEnqueueMarkerWithWaitList(context_->queue(), 0, nullptr, &done), "marking the end of the run");
     check_cl(clFlush(context_->queue()), "starting the run");
   } catch (...) {
@@ -159,7 +159,8 @@ void Session::read_output(std::uint32_t index, const char* name, void* host, std
 void Session::submit(std::uint32_t index) {
   prepare(index);
   unoptimized_submits_ += entries_[index].schedule->optimizing();
-  enqueue_commands(entries_[index], 0, nullptr);
+  cancelled_ = false;
+  enqueue_commands(entries_[index], 0, nullptr, {});
 }
 
 void Session::run(std::uint32_t index) {

@@ -34,6 +34,14 @@ T counted(T object) {
     static const auto next = real<decltype(name)>(#name); \
     return next arguments;                                \
   }
+// One that moves bytes between host and device.
+#define OCLC_MOVE(name, counter, parameters, arguments)   \
+  OCLC_STANDIN cl_int name parameters {                   \
+    if (fails()) return failing.code;                     \
+    failing.counter += bytes;                             \
+    static const auto next = real<decltype(name)>(#name); \
+    return next arguments;                                \
+  }
 // One that waits. A device that is lost executes nothing any more, this one does: what was asked of it ends before the answer.
 #define OCLC_WAIT(name, parameters, arguments)            \
   OCLC_STANDIN cl_int name parameters {                   \
@@ -91,11 +99,11 @@ OCLC_CALL(clEnqueueNDRangeKernel,
           (cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t* offset, const size_t* global,
            const size_t* local, cl_uint count, const cl_event* wait, cl_event* event),
           (queue, kernel, dims, offset, global, local, count, wait, event))
-OCLC_CALL(clEnqueueReadBuffer,
+OCLC_MOVE(clEnqueueReadBuffer, bytes_to_host,
           (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, void* to, cl_uint count,
            const cl_event* wait, cl_event* event),
           (queue, memory, blocking, offset, bytes, to, count, wait, event))
-OCLC_CALL(clEnqueueWriteBuffer,
+OCLC_MOVE(clEnqueueWriteBuffer, bytes_to_device,
           (cl_command_queue queue, cl_mem memory, cl_bool blocking, size_t offset, size_t bytes, const void* from,
            cl_uint count, const cl_event* wait, cl_event* event),
           (queue, memory, blocking, offset, bytes, from, count, wait, event))

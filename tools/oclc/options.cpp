@@ -137,6 +137,18 @@ SymbolValues parse_dims(const std::vector<std::string>& texts, std::string_view 
   return dims;
 }
 
+std::vector<Carry> parse_carries(const std::vector<std::string>& texts) {
+  std::vector<Carry> carries;
+  for (const std::string& text : texts) {
+    constexpr std::string_view kAlone = ",state";
+    const bool alone = text.ends_with(kAlone);
+    const auto [output, input] =
+        assignment("--carry", "OUT=IN or OUT=IN,state", text.substr(0, text.size() - (alone ? kAlone.size() : 0)));
+    carries.push_back({output, input, !alone});
+  }
+  return carries;
+}
+
 std::shared_ptr<const CustomOps> operators(const std::vector<std::string>& files) {
   if (files.empty()) return nullptr;
   auto ops = std::make_shared<CustomOps>();

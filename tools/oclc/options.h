@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
+#include "compiler/ir/carry.h"
 #include "compiler/tuning/database.h"
 #include "frontends/onnx/import.h"
 #include "oclc/oclc.h"
@@ -41,6 +42,8 @@ void add_build_options(CLI::App& app, BuildOptions& options);
 
 // "N=4" as name and number; usage error if it is not that.
 SymbolValues parse_dims(const std::vector<std::string>& texts, std::string_view option = "--dim");
+// "OUT=IN" or "OUT=IN,state".
+std::vector<Carry> parse_carries(const std::vector<std::string>& texts);
 ImportOptions import_options(const ReadOptions& options);
 // The operators of all files (--op); null if there is none.
 std::shared_ptr<const CustomOps> operators(const std::vector<std::string>& files);

@@ -104,7 +104,8 @@ std::vector<PlanState> PlanView::states(const SymbolValues& at) const {
     if (is_new) {
       TensorType type{static_cast<DType>(variable.dtype()), {}};
       for (std::uint32_t d = 0; d < size_of(variable.shape()); ++d) type.shape.push_back(expr(variable.shape()->Get(d)));
-      out.push_back({text_of(buffer.name()), type.text(), 0, static_cast<std::uint64_t>(value(buffer.bytes(), at))});
+      out.push_back({text_of(buffer.name()), type.text(), 0, static_cast<std::uint64_t>(value(buffer.bytes(), at)),
+                     text_of(variable.carried_from())});
     }
     if (text_of(variable.name()) != text_of(buffer.name())) ++out[place->second].tensors;
   }
@@ -304,7 +305,10 @@ json PlanView::json(const SymbolValues& at) const {
                             {"arena", arena}});
   }
   nlohmann::json states_json = nlohmann::json::array();
-  for (const PlanState& s : states(at)) states_json.push_back({{"name", s.name}, {"tensors", s.tensors}, {"bytes", s.bytes}});
+  for (const PlanState& s : states(at)) {
+    states_json.push_back({{"name", s.name}, {"tensors", s.tensors}, {"bytes", s.bytes}});
+    if (!s.carried_from.empty()) states_json.back()["carried_from"] = s.carried_from;
+  }
   return {{"schema", 1},
           {"kind", "plan"},
           {"model", text_of(plan_.model())},

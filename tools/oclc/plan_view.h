@@ -40,6 +40,7 @@ struct PlanState {
   std::string type;         // of a variable
   std::size_t tensors = 0;  // that it joins, each a variable; 0: it is one itself
   std::uint64_t bytes = 0;
+  std::string carried_from;  // the output that feeds it, or ""
 };
 
 // `plan` is verified and outlives the view.

@@ -3,12 +3,13 @@
 namespace oclc::oclrun {
 
 const std::string_view kHelp = R"(usage: oclrun PLAN [options]
-Executes a plan that oclc compiled: once, timed, against references, or as training steps.
+Executes a plan that oclc compiled: once, timed, against references, or as steps behind one another.
 
   oclrun digits.bin --input image=images.npy --print 1          classes of a file of images
   oclrun resnet.bin --random --dim N=8 --warmup 3 --runs 50     latency of batches of eight
   oclrun resnet.bin --random --dim N=8 --profile                where the time goes
   oclrun model.bin --verify test_data_set_0                     compare with ONNX's test data
+  oclrun cell.bin --steps 1000 --input x=chunks.npy --output y=y.npy    a plan whose outputs feed its inputs (oclc --carry)
   oclrun train.bin --steps 500 --batch 32 --data x=x.npy --data labels=y.npy --save-state s.bin
 
 Plan and device
@@ -16,7 +17,8 @@ Plan and device
   -d, --device SEL        index | P:D | part of its name | cpu | gpu (default: OCLC_DEVICE, else as the plan was compiled for)
   --dim N=4               value of a symbolic dimension that no input gives (repeatable)
 Data
-  --input x=FILE          an input from a .npy file or an ONNX tensor in a .pb file (repeatable)
+  --input x=FILE          an input from a .npy file or an ONNX tensor in a .pb file; of one that an output feeds the first value;
+                          with --steps of such a plan a value a step, along the first axis, or one for all (repeatable)
   --inputs DIR            inputs from input_*.pb of an ONNX test_data_set
   --random[=SEED]         random inputs: floats in [-1, 1), integers 0 or 1
   --output y=FILE         write an output to a .npy file (repeatable)

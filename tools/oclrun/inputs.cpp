@@ -12,6 +12,7 @@
 #include "tools/io/npy.h"
 #include "tools/io/tensor_proto.h"
 #include "tools/oclrun/batches.h"
+#include "tools/oclrun/steps.h"
 
 namespace oclc::oclrun {
 namespace {
@@ -176,15 +177,12 @@ void bind_from_options(Runner& runner, const Options& options) {
     if (set.empty() && !runner.inputs().empty())
       throw io::FileError(io::FileProblem::io, options.inputs_dir + ": wanted input_0.pb in this folder, found none");
   }
-  const auto names = [&] {
-    std::string text;
-    for (const auto& input : runner.inputs()) text += (text.empty() ? "" : ", ") + std::string(input.name);
-    return text.empty() ? "none" : text;
-  };
   for (const auto& option : options.inputs) {
     const std::string& name = option.first;
-    if (std::none_of(runner.inputs().begin(), runner.inputs().end(), [&](const auto& input) { return name == input.name; }))
-      throw UsageError{"--input: entry point '" + runner.entry_name() + "' has no input '" + name + "'; it has: " + names()};
+    if (std::none_of(runner.inputs().begin(), runner.inputs().end(), [&](const auto& input) { return name == input.name; }) &&
+        !set_first_value(runner, name, option.second))
+      throw UsageError{"--input: entry point '" + runner.entry_name() + "' has no input '" + name +
+                       "'; it has: " + input_names(runner)};
   }
 
   // Files first: their shapes give the dimensions that random inputs need.

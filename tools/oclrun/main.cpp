@@ -20,6 +20,7 @@
 #include "tools/oclrun/progress.h"
 #include "tools/oclrun/runner.h"
 #include "tools/oclrun/start.h"
+#include "tools/oclrun/steps.h"
 #include "tools/oclrun/timing.h"
 #include "tools/oclrun/train.h"
 #include "tools/oclrun/verify.h"
@@ -111,25 +112,6 @@ void print_verdict(const Verdict& v) {
   print(stdout, summary(v) + "\n");
 }
 
-void write_outputs(const Runner& runner, const Options& o) {
-  for (const auto& [name, path] : o.outputs)
-    for (const io::Tensor& y : runner.results())
-      if (y.name == name) io::write_npy(path, y);
-}
-
-void check_output_names(const Runner& runner, const Options& o) {
-  for (const auto& [name, path] : o.outputs) {
-    std::string known;
-    bool found = false;
-    for (const oclc_binding_info& output : runner.outputs()) {
-      found = found || name == output.name;
-      known += (known.empty() ? "" : ", ") + std::string(output.name);
-    }
-    if (!found)
-      throw UsageError{"--output: entry point '" + runner.entry_name() + "' has no output '" + name + "'; it has: " + known};
-  }
-}
-
 void print_start(Runner& runner, const rt::Context& context, const StartClock& clock) {
   const oclc_stats s = runner.session().stats();
   const oclc_device_info d = context.device();
@@ -150,6 +132,8 @@ void export_if_wanted(Runner& runner, const rt::Plan& plan, const Options& o) {
 }
 
 int run_training(Runner& runner, const rt::Plan& plan, const Options& o, json document) {
+  if (!o.outputs.empty() || o.print) throw UsageError{"--steps does not go with --output or --print"};
+  if (!o.inputs_dir.empty()) throw UsageError{"--steps does not go with --inputs"};
   loop_looks = 1;
   const TrainResult result = train(runner, plan, o, interrupted);
   loop_looks = 0;
@@ -177,6 +161,22 @@ int run_training(Runner& runner, const rt::Plan& plan, const Options& o, json do
   std::fprintf(stderr, "oclrun: interrupted after step %llu%s%s\n", static_cast<unsigned long long>(result.last),
                o.save_state.empty() ? "" : ", state saved to ", o.save_state.c_str());
   return kInterrupted;
+}
+
+int run_carried_steps(Runner& runner, const Options& o, json document) {
+  const Steps result = run_steps(runner, o);
+  write_outputs(runner, result.outputs, o);
+  if (!o.save_state.empty()) runner.session().save_state(o.save_state);
+  if (o.json) {
+    document["steps"] = {{"steps", result.steps}, {"us_per_step", result.us_per_step}, {"seconds", result.seconds}};
+    document["memory"] = stats_json(runner.session().stats());
+    std::printf("%s\n", document.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    return kGood;
+  }
+  if (o.print)
+    for (const io::Tensor& y : result.outputs) print(stdout, tensor_text(y, *o.print));
+  std::printf("%s\n", summary(result).c_str());
+  return kGood;
 }
 
 std::string device_wanted(const rt::Plan& plan, const Options& o) {
@@ -269,7 +269,7 @@ int run_inputs(Runner& runner, const rt::Plan& plan, const rt::Context& context,
   if (timed) latencies = time_runs(runner, timing);
   Profile profile;
   if (profiled) profile = profile_runs(runner, std::clamp(o.runs, 1, 10), o.trace);
-  write_outputs(runner, o);
+  write_outputs(runner, runner.results(), o);
   if (!o.save_state.empty()) runner.session().save_state(o.save_state);
   export_if_wanted(runner, plan, o);
 
@@ -295,6 +295,7 @@ int run(const Options& o) {
   StartClock clock;
   const rt::Plan plan = rt::Plan::load(o.plan);
   clock.mark(kPlanMark);
+  const bool carries = !carried_names(plan).empty();
   if (keep_threads_on_cores() && o.verbose) tell("note", "threads of PoCL stay on a core each; POCL_AFFINITY=0 lets them move");
   ContextUser user{o.quiet, nullptr};
   const rt::Context context = context_for(o, device_wanted(plan, o), user);
@@ -305,7 +306,7 @@ int run(const Options& o) {
   {
     Progress progress("building kernels");
     user.progress = &progress;
-    runner = std::make_unique<Runner>(plan, context, o.steps > 0 && o.entry.empty() ? "train_step" : o.entry);
+    runner = std::make_unique<Runner>(plan, context, o.steps > 0 && o.entry.empty() && !carries ? "train_step" : o.entry);
     user.progress = nullptr;
   }
   clock.mark(kSessionMark);
@@ -314,6 +315,7 @@ int run(const Options& o) {
   runner->session().enable_nan_check(o.check_nan);
 
   json document = {{"schema", 1}, {"plan", o.plan}, {"entry", runner->entry_name()}, {"device", device_json(context.device())}};
+  if (o.steps > 0 && carries) return run_carried_steps(*runner, o, std::move(document));
   if (o.steps > 0) return run_training(*runner, plan, o, std::move(document));
   if (!o.verify_dir.empty()) return run_verification(*runner, plan, o, std::move(document));
   return run_inputs(*runner, plan, context, o, clock, user, std::move(document));

@@ -91,8 +91,6 @@ void check_training(const Options& o) {
   both(!o.verify_dir.empty(), "--steps", "--verify");
   both(o.runs >= 0 || o.warmup >= 0 || o.seconds > 0, "--steps", "--runs, --warmup or --time");
   both(!o.profile.empty() || !o.trace.empty(), "--steps", "--profile or --trace");
-  both(!o.outputs.empty() || o.print, "--steps", "--output or --print");
-  both(!o.inputs_dir.empty(), "--steps", "--inputs");
 }
 
 // Options whose texts are read when all have been seen.

@@ -172,6 +172,8 @@ def compile(
     lengths: Mapping[str, int | None] | None = None,
     values: Mapping[str, float | Sequence[float]] | None = None,
     typical: Mapping[str, int] | None = None,
+    carry: Mapping[str, str] | None = None,
+    ops: Sequence[str | os.PathLike[str]] = (),
     target: str | None = None,
     device: str | None = None,
     precision: str = "fp32",
@@ -192,6 +194,9 @@ def compile(
     dims: values of symbolic dimensions by name, others stay symbolic. shapes: shapes of inputs by name. lengths: elements of
       inputs that are sequences (None: an empty optional). values: inputs of numbers that are the same in each run, by name.
     typical: usual values of dimensions that stay symbolic, for which kernels are chosen.
+    carry: names of outputs and of the inputs that they are in the next run; both stay on the device, see Session.run_steps. Such an
+      input is state: Session.state reads and sets it, zeros at first. "h,state" for an input h: the output is no output then.
+    ops: files of operators for nodes outside of ONNX.
     target: a row of device facts, no device is needed; device: compile for this device. Neither: the device found, else "cpu".
     precision: strict, fp32, fast, tf32, bf16.
     train: an oclc.Train.
@@ -216,6 +221,8 @@ def compile(
         lengths=[f"{name}={'none' if value is None else value}" for name, value in (lengths or {}).items()],
         values=[f"{name}={_numbers(value)}" for name, value in (values or {}).items()],
         typical=[f"{name}={value}" for name, value in (typical or {}).items()],
+        carries=[f"{output}={value}" for output, value in (carry or {}).items()],
+        ops=[os.fspath(file) for file in ops],
         external_data_dir=os.fspath(external_data_dir or ""),
         allow_symlinks=allow_symlinks,
         allow_newer_opset=allow_newer_opset,
@@ -240,6 +247,7 @@ def request(**given: Any) -> dict[str, Any]:
     """What _core.compile takes: these options, others by default."""
     options: dict[str, Any] = {
         "path": "", "bytes": None, "graph": False, "dims": [], "shapes": [], "lengths": [], "values": [], "typical": [],
+        "carries": [], "ops": [],
         "external_data_dir": "", "allow_symlinks": False, "allow_newer_opset": False, "target": "", "device": "", "disable": [],
         "tuned": "", "conv": "auto", "gemm": "own", "precision": "fp32", "report": False, "loss": "", "optimizer": "",
         "prediction": "", "frozen": [], "seed": 0, "accumulate": False, "init": False, "mixed": "", "recompute": False,

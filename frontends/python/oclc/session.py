@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import keyword
 import os
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -125,6 +125,21 @@ class Session:
         which = self._entry(entry)
         results = self._handle.run(self.plan._index(entry), *self._bindings(which, inputs, out))
         return {name: from_plan(array, t.dtype) for (name, t), array in zip(which.outputs.items(), results, strict=True)}
+
+    def run_steps(
+        self, steps: int, inputs: Mapping[str, Any], *, entry: str | None = None, outputs: Iterable[str] | None = None
+    ) -> dict[str, Any]:
+        """Runs an entry `steps` times, the host neither feeding nor waiting in between, and waits for the last: for plans whose
+        outputs feed their inputs (oclc.compile(.., carry=..)). An input of one dimension more than the plan's has a value for
+        each step along its first axis, others are the same in all. Gives `outputs` (default: all) as arrays [steps, ..]."""
+        which = self._entry(entry)
+        given, _ = self._bindings(which, inputs, None)
+        wanted = list(which.outputs) if outputs is None else list(outputs)
+        _check_names(which.name, "output", which.outputs, dict.fromkeys(wanted))
+        asked = [name in wanted for name in which.outputs]
+        results = self._handle.run_steps(self.plan._index(entry), steps, given, asked)
+        names = [name for name in which.outputs if name in wanted]
+        return {name: from_plan(array, which.outputs[name].dtype) for name, array in zip(names, results, strict=True)}
 
     def enqueue(
         self, inputs: Mapping[str, Any], *, entry: str | None = None, out: Mapping[str, Any] | None = None

@@ -251,6 +251,8 @@ typedef struct oclc_binding_info {
   /* Of an output: the model computes its shape, and nothing says before a run how large it may be. Leave it unbound, and take
    * it with oclc_session_read_output. */
   uint8_t open;
+  /* Of a variable that an output feeds (oclc --carry): the name of that output in the model, else NULL. */
+  const char* carried_from;
 } oclc_binding_info;
 OCLC_API oclc_status oclc_plan_get_binding(const oclc_plan* plan, uint32_t entry, oclc_direction direction, uint32_t index,
                                            oclc_binding_info* info);
@@ -418,6 +420,27 @@ OCLC_API oclc_status oclc_session_prepare(oclc_session* session, uint32_t entry)
 
 /* Runs an entry point and waits for it. Outputs that are not bound are computed and kept until the next run. */
 OCLC_API oclc_status oclc_session_run(oclc_session* session, uint32_t entry);
+
+/* Values of an input or output in each of many runs: host memory of shape [steps, shape of the input or output]. */
+typedef struct oclc_series {
+  size_t size;
+  oclc_direction direction;
+  const char* name;
+  oclc_dtype dtype;
+  uint32_t rank;        /* of `shape`: one more than the input's or output's */
+  const int64_t* shape; /* its first dimension is at least the number of steps; outputs: may be NULL */
+  void* host;           /* read (inputs) or written (outputs) */
+  uint64_t bytes;       /* available at `host` */
+} oclc_series;
+
+/* Runs an entry point `steps` times, one run behind another, and waits for the last. The host neither feeds nor waits between
+ * them: state goes from run to run on the device, a series' values lie there for up to 64 MiB of steps at once. Inputs that
+ * have no series are as oclc_session_set_input bound them, and are read once; outputs that have none are not read, but those
+ * bound by oclc_session_set_output, which get the last run's values. `series` is an array whose first element's `size` is set
+ * by the caller. Afterwards everything is bound as before. OCLC_E_UNSUPPORTED for a series of strings, or of an output whose
+ * shape each run finds. After a failure the state is that of some step. */
+OCLC_API oclc_status oclc_session_run_steps(oclc_session* session, uint32_t entry, uint64_t steps, const oclc_series* series,
+                                            uint32_t count);
 
 /* Copies an output of the last run of the entry point to `host`, which has room for `bytes`: at least what
  * oclc_session_get_shape then says. Waits for the run. Of strings: see oclc_tensor. An error once inputs, outputs or dims were

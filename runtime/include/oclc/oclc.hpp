@@ -210,6 +210,21 @@ class Context {
   std::unique_ptr<oclc_context, detail::Deleter<oclc_context_release>> handle_;
 };
 
+// `name` and `shape`, whose first dimension is the step, are not copied.
+template <class T>
+oclc_series host_series(oclc_direction direction, const char* name, T* data, const std::vector<std::int64_t>& shape) {
+  oclc_series series = OCLC_INIT(oclc_series);
+  series.direction = direction;
+  series.name = name;
+  series.dtype = dtype_of<std::remove_const_t<T>>();
+  series.rank = static_cast<std::uint32_t>(shape.size());
+  series.shape = shape.data();
+  series.host = const_cast<std::remove_const_t<T>*>(data);
+  series.bytes = sizeof(T);
+  for (const std::int64_t d : shape) series.bytes *= static_cast<std::uint64_t>(d);
+  return series;
+}
+
 class Session {
  public:
   Session(const Plan& plan, const Context& context) {
@@ -262,6 +277,10 @@ class Session {
 
   void prepare(std::uint32_t entry) { check(oclc_session_prepare(get(), entry)); }
   void run(std::uint32_t entry) { check(oclc_session_run(get(), entry)); }
+  // See oclc_session_run_steps. `host_series` makes what it takes of the caller's memory.
+  void run_steps(std::uint32_t entry, std::uint64_t steps, const std::vector<oclc_series>& series = {}) {
+    check(oclc_session_run_steps(get(), entry, steps, series.data(), static_cast<std::uint32_t>(series.size())));
+  }
   void read_output(std::uint32_t entry, const std::string& name, void* host, std::uint64_t bytes) {
     check(oclc_session_read_output(get(), entry, name.c_str(), host, bytes));
   }

@@ -44,6 +44,7 @@ Model
   --shape x=1x3x224x224    fix an input's shape (repeatable)
   --value sr=16000         an input's value, known when compiling; it is no input of the plan (repeatable; numbers apart by commas)
   --length x=2             elements of an input that is a sequence: inputs x.0, x.1; `none`: an empty optional
+  --carry OUT=IN[,state]   output OUT of a run is input IN of the next, kept on the device; `state`: it is no output then (repeatable)
   --op FILE                operators of your own, for nodes outside of ONNX (repeatable); see docs/custom_operators.md
   --external-data-dir DIR  folder of the model's external data (default: the model's)
   --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
@@ -83,7 +84,7 @@ using nlohmann::json;
 struct CompileArguments {
   std::string model, output, stop_after, emit_dir, binaries_for;
   std::string loss, optimizer = "sgd", prediction;
-  std::vector<std::string> frozen;
+  std::vector<std::string> frozen, carries;
   std::uint32_t seed = 0;
   bool accumulate = false, init = false;
   std::string recompute = "none", mixed;
@@ -281,6 +282,7 @@ int compile_model(const CompileArguments& arguments) {
   const auto make_module = [&] {
     std::shared_ptr<Module> made = read_model(arguments.model, import);
     if (import.training) options.limits = build_training(*made, training);
+    carry_outputs(*made, parse_carries(arguments.carries));
     return made;
   };
   std::shared_ptr<Module> module = make_module();
@@ -338,6 +340,7 @@ int compile_command(int argc, char** argv, std::string& file) {
   app.add_option("--emit-dir", arguments.emit_dir);
   app.add_flag("--report", arguments.report);
   app.add_flag("--list-ops", arguments.list_ops);
+  app.add_option("--carry", arguments.carries)->allow_extra_args(false);
   app.add_option("--train", arguments.loss);
   app.add_option("--optimizer", arguments.optimizer);
   app.add_option("--train-output", arguments.prediction);
@@ -357,6 +360,7 @@ int compile_command(int argc, char** argv, std::string& file) {
       if (app.count(option)) usage_error(fmt::format("{} means something with --train LOSS only", option));
     }
   }
+  if (!arguments.carries.empty() && !arguments.loss.empty()) usage_error("--carry does not go with --train");
   if (arguments.recompute != "none" && arguments.recompute != "cheap")
     arguments.recompute_mebibytes = mebibytes_given(arguments.recompute);
   if (arguments.model.empty()) usage_error("wanted a model file, found none");

@@ -123,7 +123,8 @@ int plan_info(const std::string& file, const SymbolValues& given, bool as_json, 
   for (const PlanState& s : view.states(at)) {
     const std::string what =
         s.tensors == 0 ? s.type : fmt::format("{} tensors, {}", s.tensors, size_text(static_cast<double>(s.bytes)));
-    print_result(fmt::format("state   {}: {}\n", s.name, what));
+    const std::string carried = s.carried_from.empty() ? "" : fmt::format(", output '{}' of the run before", s.carried_from);
+    print_result(fmt::format("state   {}: {}{}\n", s.name, what, carried));
   }
   for (std::uint32_t i = 0; i < view.entries(); ++i) {
     print_entry(view, i, at);

@@ -1,0 +1,23 @@
+// State that feeds itself: an output of one run is an input of the next and stays on the device in between.
+#pragma once
+#include <span>
+#include <string>
+
+#include "compiler/ir/graph.h"
+
+namespace oclc {
+
+struct Carry {
+  std::string output, input;
+  bool keeps_output = true;  // false: the output is state alone, and no output of the plan
+};
+
+// Makes each input a state of its name, zeros at first, which takes its output's value at the end of a run. CompileError where
+// the module has no such input or output, where their types differ or depend on dimensions that are not known, where one is
+// carried twice, and where the module trains.
+void carry_outputs(Module& module, std::span<const Carry> carries);
+
+// Does it hold state that no output feeds: parameters, and what an optimizer keeps.
+bool trains(const Module& module);
+
+}  // namespace oclc
