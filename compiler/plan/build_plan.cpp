@@ -89,6 +89,7 @@ class PlanBuilder {
 
   fb::Offset<plan::Step> of(const KernelStep& step) { return launch(launches_.single(step)); }
   fb::Offset<plan::Step> of(const MegakernelStep& /*step*/) { return launch(launches_.megakernel()); }
+  fb::Offset<plan::Step> of(const RaggedStep& group) { return launch(launches_.ragged(group)); }
   fb::Offset<plan::Step> of(const LoopKernelStep& /*step*/) { return launch(launches_.several("loop_kernel")); }
   fb::Offset<plan::Step> of(const WorkGroupStep& /*step*/) { return launch(launches_.several("chain")); }
   fb::Offset<plan::Step> of(const AttentionStep& /*step*/) { return launch(launches_.several("attention")); }

@@ -309,6 +309,9 @@ std::uint32_t Session::launches(oclc_launch_info* infos, std::uint32_t capacity)
     }
     info.flops = record.flops;
     info.bytes = record.bytes;
+    const auto* title = leaf.part || !leaf.launch ? nullptr : leaf.launch->title();
+    info.title = title ? title->c_str() : info.name;
+    info.instances = leaf.part ? leaf.part->instances() : leaf.launch ? leaf.launch->instances() : 0;
     info.size = infos->size;
     std::memcpy(reinterpret_cast<char*>(infos) + i * infos->size, &info, std::min(infos->size, sizeof info));
   }

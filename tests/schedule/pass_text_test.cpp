@@ -300,3 +300,34 @@ TEST_CASE("prefetch_weights: launches that share terms prefetch weights that a p
   CHECK(has(pass.steps_of(text), "  k prefetches l from byte "));
   CHECK(pass.keeps(buffers("icaco", 24576 * 512) + product("k", 0, 1, 2, 128, 128, 4096) + row + entry("  k\n  l\n")));
 }
+
+TEST_CASE("ragged_groups: eight kernels of one text and several sizes that do not need each other are one group") {
+  // Kernel k reads buffer k, or the one before, and writes buffer k + 8; the last computes `op`.
+  const auto text = [](int count, const std::string& op, bool chained) {
+    std::string all = buffers("iiiiiiiiaaaaaaaa", 4096), steps;
+    for (int k = 0; k < count; ++k) {
+      const std::string name = "k" + count_text(k);
+      all += pointwise(name, k == count - 1 ? op : "relu", chained && k > 0 ? k + 7 : k, k + 8, 100 * k + 1);
+      steps += "  " + name + "\n";
+    }
+    return all + entry(steps);
+  };
+  for (const char* target : {"cpu", "h200"}) {
+    const Pass pass{"ragged_groups", target};
+    CHECK(pass.steps_of(text(8, "relu", false)) ==
+          "entry g {\n  ragged {\n    k0\n    k1\n    k2\n    k3\n    k4\n    k5\n    k6\n    k7\n  }\n}\n");
+    CHECK(pass.keeps(text(7, "relu", false)));
+    CHECK(pass.keeps(text(8, "exp", false)));
+    CHECK(pass.keeps(text(8, "relu", true)));
+  }
+}
+
+TEST_CASE("ragged_groups: what a group waits for is done before it, and what reads it behind it") {
+  std::string all = buffers("iiiiiiiiaaaaaaaaaa", 4096), steps;
+  for (int k = 0; k < 8; ++k) all += pointwise("k" + count_text(k), "relu", k == 3 ? 17 : k, k + 8, 16 * k + 4);
+  all += pointwise("first", "exp", 0, 17, 4096) + pointwise("last", "tanh", 8, 16, 4);
+  for (const char* name : {"k0", "last", "k1", "k2", "first", "k3", "k4", "k5", "k6", "k7"})
+    steps += "  " + std::string(name) + "\n";
+  CHECK(Pass{"ragged_groups", "cpu"}.steps_of(all + entry(steps)) ==
+        "entry g {\n  first\n  ragged {\n    k0\n    k1\n    k2\n    k3\n    k4\n    k5\n    k6\n    k7\n  }\n  last\n}\n");
+}
