@@ -129,15 +129,14 @@ bool is_of_a_family(const Kernel& kernel) {
 }
 
 char kind_of_stride(const Kernel& kernel, std::size_t at, const Expr& e) {
-  const Axis& axis = *axes_of(kernel)[at];
-  if (axis.extent == Expr(1)) return '?';
-  const Expr factor = e.uses(axis.name) ? *e.coefficient(axis.name) : Expr(0);
-  if (factor == Expr(0)) return '0';
-  if (factor == Expr(1)) return '1';
-  if (kernel.code) return 'p';
+  const std::vector<const Axis*> axes = axes_of(kernel);
+  if (axes[at]->extent == Expr(1)) return '?';
+  if (!e.uses(axes[at]->name)) return '0';
   Expr row(1);
-  for (std::size_t k = at + 1; k < kernel.axes.size(); ++k) row *= kernel.axes[k].extent;
-  return factor == row ? 'c' : 'p';
+  for (std::size_t k = at + 1; k < axes.size(); ++k) {
+    if (e.uses(axes[k]->name)) row *= axes[k]->extent;
+  }
+  return *e.coefficient(axes[at]->name) == row ? 'c' : 'p';
 }
 
 // Sizes and places of all members as symbols of one kernel.

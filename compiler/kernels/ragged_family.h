@@ -13,8 +13,8 @@ namespace oclc {
 // products, and those whose indices are not linear in their axes.
 struct FamilyKey {
   std::string structure;  // all but sizes, places and numbers
-  // A character for each coefficient of an axis in an index: '0', '1', 'c' for the distance of rows that follow one another,
-  // 'p' for others, '?' where the axis has one point alone, so that any coefficient serves.
+  // A character for each coefficient of an axis in an index: '0', 'c' where what later axes reach lies without gaps, 'p' for
+  // others, '?' where the axis has one point alone, so that any coefficient serves.
   std::string strides;
 
   // Whether one text serves both as well as two would; if so, `this` becomes what both have in common.

@@ -250,11 +250,11 @@ class PlanBuilder {
                              : Expr(0);
       const bool arena = buffer.kind == BufferKind::arena;
       const std::vector<plan::Piece> parts = arena && used ? lives_.pieces(static_cast<int>(i)) : std::vector<plan::Piece>();
-      out.push_back(
-          plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind),
-                                   static_cast<plan::DType>(buffer.dtype), symbols_.expr(arena && !used ? Expr(0) : bytes),
-                                   places[i], initial_.count(static_cast<int>(i)) != 0, arena ? std::max(life.entry, 0) : -1,
-                                   std::max(life.first, 0), std::max(life.last, 0), -1, parts.empty() ? nullptr : &parts));
+      out.push_back(plan::CreateBufferDirect(
+          builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind), static_cast<plan::DType>(buffer.dtype),
+          symbols_.expr(arena && !used ? Expr(0) : bytes), places[i], initial_.count(static_cast<int>(i)) != 0,
+          arena ? std::max(life.entry, 0) : -1, std::max(life.first, 0), std::max(life.last, 0), -1,
+          parts.empty() ? nullptr : &parts, launches_.pooled().count(static_cast<int>(i)) != 0));
     }
     return out;
   }

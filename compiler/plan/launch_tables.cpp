@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/launches/ragged_kernel.h"
+#include "compiler/kernels/ragged_objects.h"
 #include "compiler/schedule/megakernel.h"
 
 namespace oclc {
@@ -135,11 +136,14 @@ fb::Offset<plan::Launch> LaunchTables::ragged(const RaggedStep& group) {
   const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(next_++));
   const auto& all = std::get<SeveralKernels>(launch.code);
   const int now = plan_.lives.step();
+  std::vector<const Kernel*> members;
   for (const Step& step : group.body) {
     const Kernel& kernel = schedule_.kernel(step);
+    members.push_back(&kernel);
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) plan_.lives.touch_operand(kernel, i, now);
     copies_ += kernel.is_copy ? 1 : 0;
   }
+  pool(members);
   std::vector<Passed> passed;
   for (const KernelArgument& argument : all.kernel.arguments) {
     passed.push_back({});
@@ -172,6 +176,15 @@ fb::Offset<plan::Launch> LaunchTables::horizontal_fusion(std::span<const Step> s
   const Args args = arguments(launch, passed);
   const PlacedKernel code = plan_.kernels.place(g);
   return table(code, g, args, "beside", work);
+}
+
+void LaunchTables::pool(std::span<const Kernel* const> members) {
+  const RaggedObjects objects = RaggedObjects::of_group(schedule_, members);
+  for (const Kernel* member : members) {
+    for (const Operand& o : member->operands) {
+      if (objects.is_pooled(o.buffer)) pooled_.insert(o.buffer);
+    }
+  }
 }
 
 void LaunchTables::touch_members(std::span<const Kernel* const> members, int buffer, int at) {
@@ -220,6 +233,7 @@ fb::Offset<plan::Launch> LaunchTables::megakernel() {
   Work work;
   for (const MegakernelCode::Part& part : megakernel.parts) {
     const int now = plan_.lives.step();
+    if (part.instances > 0) pool(part.kernels);
     Args args;
     for (const MegakernelCode::Argument& a : part.buffers) {
       const int number = buffer_of(a);

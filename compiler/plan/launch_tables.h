@@ -1,6 +1,7 @@
 // The launches of a plan: their kernels' code, their arguments, and when they use which buffer.
 #pragma once
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -47,6 +48,8 @@ class LaunchTables {
 
   // Constants that lie one after another, by the buffer that they make.
   const std::unordered_map<int, std::vector<int>>& joined() const { return joined_; }
+  // Buffers whose storage has to be a part of a pool.
+  const std::set<int>& pooled() const { return pooled_; }
   int launches() const { return launches_; }
   // Of the kernels, those that only move data.
   int copies() const { return copies_; }
@@ -75,6 +78,7 @@ class LaunchTables {
   flatbuffers::Offset<plan::Arg> dimension(const KernelArgument& argument);
   // Uses of one buffer, or of it as a memory object, by kernels of a ragged group.
   void touch_members(std::span<const Kernel* const> members, int buffer, int at);
+  void pool(std::span<const Kernel* const> members);
   flatbuffers::Offset<plan::Arg> rows(const MemberTable& table);
   // The plan's numbers of the buffers that a launch packs. Equal constants are one.
   const std::vector<int>& packed_of(int launch);
@@ -85,6 +89,7 @@ class LaunchTables {
   std::vector<std::optional<std::vector<int>>> packed_;  // by launch; none: its buffers have no numbers yet
   EqualConstants constants_;
   std::unordered_map<int, std::vector<int>> joined_;
+  std::set<int> pooled_;
   int next_ = 0;       // launch
   int progress_ = -1;  // buffer in which megakernels count
   int launches_ = 0, copies_ = 0;

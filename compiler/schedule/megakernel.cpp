@@ -53,14 +53,14 @@ struct Arguments {
   }
   // Of a ragged group, its memory objects and the table.
   void add(const RaggedStep& group) {
-    RaggedObjects objects(schedule);
+    std::vector<const Kernel*> members;
     for (const Step& step : group.body) {
-      objects.add(schedule.kernel(step));
+      members.push_back(&schedule.kernel(step));
       for (const Axis& axis : schedule.kernel(step).axes) {
         for (const std::string& s : axis.extent.symbols()) symbols.insert(s);
       }
     }
-    for (const RaggedObject& object : objects.list()) buffers.insert(object.buffer);
+    for (const RaggedObject& object : RaggedObjects::of_group(schedule, members).list()) buffers.insert(object.buffer);
     ++tables;
   }
   // One buffer more: the joined constants.

@@ -58,11 +58,13 @@ class RaggedGroups {
     for (std::size_t i = 0; i < steps.size(); ++i) first.push_back({i});
     const double most = peak(first) * cost::kJoinedGrowth + static_cast<double>(target_.all_l2_bytes());
     Order order = ordered();
-    while (peak(order) > most) {
-      // The family whose members hand on most.
-      std::max_element(families_.begin(), families_.end(), [](const Family& a, const Family& b) {
-        return (a.members.empty() ? 0 : a.bytes) < (b.members.empty() ? 0 : b.bytes);
-      })->members.clear();
+    while (drops_scattered_families(order) || peak(order) > most) {
+      if (peak(order) > most) {
+        // The family whose members hand on most.
+        std::max_element(families_.begin(), families_.end(), [](const Family& a, const Family& b) {
+          return (a.members.empty() ? 0 : a.bytes) < (b.members.empty() ? 0 : b.bytes);
+        })->members.clear();
+      }
       drop_small_families();
       order = ordered();
     }
@@ -128,11 +130,31 @@ class RaggedGroups {
     if (std::all_of(families_.begin(), families_.end(), [](const Family& f) { return f.members.empty(); })) families_.clear();
   }
 
+  std::size_t fewest_of(const Family& family) const { return family.is_users ? 2 : fewest_members(target_); }
+
+  // Whether there were families whose members are never ready together in sufficient number.
+  bool drops_scattered_families(const Order& order) {
+    std::vector<std::size_t> largest(families_.size(), 0);
+    for (const std::vector<std::size_t>& launch : order) {
+      const int family = family_of_[launch.front()];
+      if (family == kNone) continue;
+      std::size_t& known = largest[static_cast<std::size_t>(family)];
+      known = std::max(known, launch.size());
+    }
+    bool drops = false;
+    for (std::size_t f = 0; f < families_.size(); ++f) {
+      if (families_[f].members.empty() || largest[f] >= fewest_of(families_[f])) continue;
+      families_[f].members.clear();
+      drops = true;
+    }
+    return drops;
+  }
+
   void drop_small_families() {
     std::fill(family_of_.begin(), family_of_.end(), kNone);
     for (std::size_t f = 0; f < families_.size(); ++f) {
       std::vector<std::size_t>& members = families_[f].members;
-      if (members.size() < (families_[f].is_users ? 2 : kFewestMembers)) members.clear();
+      if (members.size() < fewest_of(families_[f])) members.clear();
       for (const std::size_t i : members) family_of_[i] = static_cast<int>(f);
     }
   }
@@ -192,7 +214,13 @@ class RaggedGroups {
       const std::vector<std::size_t> chosen = most_of_a_family(ready_members, left);
       for (const std::size_t i : chosen) ready_members.erase(i);
       left[static_cast<std::size_t>(family_of_[chosen.front()])] -= chosen.size();
-      for (auto& group : split(chosen)) order.push_back(std::move(group));
+      for (auto& group : split(chosen)) {
+        if (group.size() >= fewest_of(families_[static_cast<std::size_t>(family_of_[chosen.front()])])) {
+          order.push_back(std::move(group));
+          continue;
+        }
+        for (const std::size_t i : group) order.push_back({i});
+      }
       for (const std::size_t i : chosen) done(i);
     }
     return order;
@@ -212,7 +240,7 @@ class RaggedGroups {
   // Groups that pass few enough memory objects.
   Order split(const std::vector<std::size_t>& members) const {
     Order groups;
-    RaggedObjects objects(schedule_);
+    RaggedObjects objects(schedule_, true);
     std::size_t symbolic = 0;
     for (const std::size_t i : members) {
       const Kernel& k = kernel(i);
@@ -220,7 +248,7 @@ class RaggedGroups {
       for (const Axis& axis : k.axes) size += axis.extent.is_constant() ? 0 : axis.extent.size();
       if (groups.empty() || objects.count_with(k) > kMostRaggedObjects || symbolic + size > kMostSymbolicSize) {
         groups.emplace_back();
-        objects = RaggedObjects(schedule_);
+        objects = RaggedObjects(schedule_, true);
         symbolic = 0;
       }
       groups.back().push_back(i);
@@ -282,6 +310,8 @@ class RaggedGroups {
 
 }  // namespace
 
+std::size_t fewest_members(const Target& target) { return target.items_are_cores() ? 8 : 32; }
+
 void ragged_groups(Schedule& schedule, const ScheduleContext& context) {
   RaggedGroups groups(schedule, context.target);
   for (EntrySchedule& entry : schedule.entries) groups.run(entry.steps);
@@ -291,7 +321,7 @@ std::string problem_of_group(const Schedule& schedule, const RaggedStep& group) 
   if (group.body.size() < 2) return fmt::format("is a group of {} kernels", group.body.size());
   FamilyKey family;
   std::vector<std::vector<MemoryAccess>> accesses;
-  RaggedObjects objects(schedule);
+  RaggedObjects objects(schedule, true);
   for (const Step& step : group.body) {
     const auto* launched = step.as<KernelStep>();
     if (!launched) return "holds steps that are no kernels";

@@ -17,16 +17,22 @@ namespace {
 
 constexpr std::string_view kMembers = "members";
 
+std::vector<const Kernel*> members_of(const RaggedStep& group, const Schedule& schedule) {
+  std::vector<const Kernel*> members;
+  for (const Step& step : group.body) members.push_back(&schedule.kernel(step));
+  return members;
+}
+
 class RaggedKernel {
  public:
   RaggedKernel(std::string name, const RaggedStep& group, const Schedule& schedule, const Target& target)
-      : name_(std::move(name)), schedule_(schedule), target_(target), title_(title_of(group, schedule)), objects_(schedule) {
-    for (const Step& step : group.body) {
-      members_.push_back(&schedule.kernel(step));
-      objects_.add(*members_.back());
-    }
-    family_ = family_of(members_);
-  }
+      : name_(std::move(name)),
+        schedule_(schedule),
+        target_(target),
+        title_(title_of(group, schedule)),
+        members_(members_of(group, schedule)),
+        objects_(RaggedObjects::of_group(schedule, members_)),
+        family_(family_of(members_)) {}
 
   SeveralKernels run() {
     family_.kernel.name = name_ + "_of";
@@ -204,8 +210,8 @@ class RaggedKernel {
   const Schedule& schedule_;
   const Target& target_;
   const std::string title_;
-  RaggedObjects objects_;
-  std::vector<const Kernel*> members_;
+  const std::vector<const Kernel*> members_;
+  const RaggedObjects objects_;
   Family family_;
   std::vector<Column> columns_;  // by operand
   std::size_t first_size_ = 0, first_number_ = 0, width_ = 0;
