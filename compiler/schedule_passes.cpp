@@ -15,6 +15,7 @@
 #include "compiler/schedule/parallel_loops.h"
 #include "compiler/schedule/pool_products.h"
 #include "compiler/schedule/prefetch_weights.h"
+#include "compiler/schedule/ragged_groups.h"
 #include "compiler/schedule/small_gemm.h"
 #include "compiler/schedule/split_k.h"
 #include "compiler/schedule/transpose_weights.h"
@@ -70,6 +71,8 @@ constexpr SchedulePass kSchedulePasses[] = {
      "weights that every trip of a loop reads stay in a cache"},
     {"strassen", strassen, Needs::fuse, multiplies_by_fma, "quantize_weights",
      "takes the products whose weights keep their bits"},
+    {"ragged_groups", ragged_groups, Needs::fuse, loops_freely, "strassen",
+     "other passes see kernels one by one; what is of one text is not put side by side as several"},
     {"horizontal_fusion", horizontal_fusion, Needs::fuse, is_gpu, "pack_b", "packing is what most products wait for"},
     {"parallel_loops", parallel_loops, Needs::megakernel, is_multicore, "fuse_row_tiles",
      "leaves loops over row tiles and images alone"},

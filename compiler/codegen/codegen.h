@@ -10,10 +10,27 @@ namespace oclc {
 
 // One argument of the generated function, in order.
 struct KernelArgument {
-  enum class Kind { operand, dimension };
+  enum class Kind { operand, dimension, table };
   Kind kind = Kind::operand;
-  int operand = -1;  // operand: index into Kernel::operands, -1 for words of Contraction::asked_bytes; pointer and long offset
+  // operand: index into Kernel::operands, -1 for words of Contraction::asked_bytes; pointer and long offset. table: into
+  // GeneratedKernel::tables; a pointer to longs.
+  int operand = -1;
   std::string symbol{};  // dimension: model symbol, passed as long
+};
+
+// What a launch of several kernels of one text is told of each, see launches/ragged_kernel.h: numbers, of which `cells` depend
+// on symbols and on where buffers lie.
+struct MemberTable {
+  struct Cell {
+    std::size_t at = 0;  // in `numbers`
+    Expr value = 0;
+    int buffer = -1;  // not negative: the distance of this buffer from `base`, in elements, is added
+    int base = -1;
+    bool written = false;  // the buffer
+    int plus = -1;         // not negative: the number there, which is known before, is added
+  };
+  std::vector<std::int64_t> numbers;
+  std::vector<Cell> cells;
 };
 
 // A launch of a generated kernel: everything the plan needs to know.
@@ -27,6 +44,7 @@ struct GeneratedKernel {
   // Buffers of the kernel's own making, packed weights, what its groups tell one another: they follow the operands in
   // `arguments` as further operands.
   std::vector<Buffer> packed;
+  std::vector<MemberTable> tables;
   bool sm90a = false;    // the source has a branch `#ifdef OCLC_SM90A`, see package/plan.fbs
   bool amx = false;      // the source has a branch `#ifdef OCLC_AMX`, likewise
   std::string schedule;  // e.g. "12x32 tiles", for the report

@@ -9,6 +9,7 @@
 #include "compiler/codegen/text/kernel_text.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/ir/division.h"
+#include "compiler/ir/typical.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
@@ -32,6 +33,10 @@ class UserKernel {
     for (const std::string& s : kernel_.model_symbols()) {
       parameters_.push_back(fmt::format("const long oclc_dim_{}", s));
       passed_.push_back("oclc_dim_" + s);
+    }
+    for (const std::string& number : kernel_.numbers) {
+      parameters_.push_back("const float oclc_" + number);
+      passed_.push_back("oclc_" + number);
     }
   }
 
@@ -62,6 +67,7 @@ class UserKernel {
     std::vector<std::string> names;
     for (const Operand& o : kernel_.operands) names.push_back(o.name);
     for (const std::string& s : kernel_.model_symbols()) names.push_back("dim_" + s);
+    names.insert(names.end(), kernel_.numbers.begin(), kernel_.numbers.end());
     return fmt::format("{}", fmt::join(names, ", "));
   }
 
@@ -274,8 +280,11 @@ class UserKernel {
   std::string loops_of_core(GeneratedKernel& g) const {
     std::int64_t tile = kMostPoints;
     const Expr all = points();
-    if (all.is_constant())
-      tile = std::clamp(ceil_div(all.value(), kTilesOfUnit * std::max(1, target_.compute_units)), kFewestPoints, kMostPoints);
+    // Of a family the points of all members.
+    if (all.is_constant() || kernel_.members > 0)
+      tile = std::clamp(ceil_div(typical_extent(all) * std::max<std::int64_t>(1, kernel_.members),
+                                 kTilesOfUnit * std::max(1, target_.compute_units)),
+                        kFewestPoints, kMostPoints);
     g.groups = {ceil_div(all, Expr(tile))};
     g.local = {1};
     g.schedule = fmt::format("{} points a tile", tile);

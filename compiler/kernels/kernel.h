@@ -43,7 +43,7 @@ using NodeId = int;
 // One scalar value of the DAG. All index expressions are over axes, model symbols and "%<id>": the integer value of node <id>.
 struct ScalarNode {
   enum class Kind {
-    constant,  // number
+    constant,  // number, or Kernel::numbers[argument] if that is not negative
     index,     // the value of an integer expression
     load,      // operand[index] if guard else number
     apply,     // op(args)
@@ -65,6 +65,7 @@ struct ScalarNode {
   DType bits_from = DType::f32, bits_to = DType::f32;
   std::vector<NodeId> args;
   int stage = -1;
+  int argument = -1;
 };
 
 // A reduction over some of the kernel's reduction axes: result = combine over them of body.
@@ -137,6 +138,9 @@ struct Kernel {
   std::string formula;               // e.g. "relu(conv(x, w) + y)"
   Expr flops = 0, bytes = 0;
   bool is_copy = false;  // only moves elements
+  // Of the kernel of a family (ragged_family.h): floats that are arguments, and how many kernels it stands for.
+  std::vector<std::string> numbers;
+  std::int64_t members = 0;
 
   // Symbols of the model that the kernel needs as arguments, sorted.
   std::vector<std::string> model_symbols() const;

@@ -176,6 +176,7 @@ class ScheduleParser : private ScheduleLines {
     if (word == "loop") return {loop()};
     if (word == "loop_kernel") return {LoopKernelStep{body()}};
     if (word == "attention") return {AttentionStep{body()}};
+    if (word == "ragged") return {RaggedStep{body()}};
     if (word == "megakernel") return {MegakernelStep{body()}};
     if (word == "parallel_loops") {
       in_.expect('<');

@@ -83,6 +83,7 @@ class StepsText {
     return fmt::format("work_group {} < {}", groups.counter, groups.trip.text());
   }
   static std::string head(const AttentionStep& /*attention*/) { return "attention"; }
+  static std::string head(const RaggedStep& /*group*/) { return "ragged"; }
   static std::string head(const MegakernelStep& /*launch*/) { return "megakernel"; }
 
   const Schedule& schedule_;

@@ -76,14 +76,20 @@ struct AttentionStep {
   std::vector<Step> body = {};
 };
 
-// Kernels, loops and attention in `body` are one launch, whose work-groups claim their tiles.
+// Kernels of one family (ragged_family.h) in `body`, of which none needs another, are one text with a table of their sizes and
+// places.
+struct RaggedStep {
+  std::vector<Step> body = {};
+};
+
+// Kernels, loops, attention and ragged groups in `body` are one launch, whose work-groups claim their tiles.
 struct MegakernelStep {
   std::vector<Step> body = {};
 };
 
 struct Step {
   using Form = std::variant<KernelStep, GemmStep, ReadingStep, HostStep, LoopStep, LoopKernelStep, ParallelLoopsStep,
-                            WorkGroupStep, AttentionStep, MegakernelStep>;
+                            WorkGroupStep, AttentionStep, RaggedStep, MegakernelStep>;
   Form form;
 
   template <class F>

@@ -35,6 +35,7 @@ struct UserBody {
   std::vector<std::uint32_t> group;  // work-items of a group along the last dimensions of the space; empty: any number
   // Every position is checked: the last output has a number for each point, 0 or the first call that was outside.
   bool checked = false;
+  bool ragged = true;  // uses of several sizes may share a launch
 };
 
 // An array in local memory.

@@ -89,6 +89,7 @@ class PlanBuilder {
 
   fb::Offset<plan::Step> of(const KernelStep& step) { return launch(launches_.single(step)); }
   fb::Offset<plan::Step> of(const MegakernelStep& /*step*/) { return launch(launches_.megakernel()); }
+  fb::Offset<plan::Step> of(const RaggedStep& group) { return launch(launches_.ragged(group)); }
   fb::Offset<plan::Step> of(const LoopKernelStep& /*step*/) { return launch(launches_.several("loop_kernel")); }
   fb::Offset<plan::Step> of(const WorkGroupStep& /*step*/) { return launch(launches_.several("work_group")); }
   fb::Offset<plan::Step> of(const AttentionStep& /*step*/) { return launch(launches_.several("attention")); }
@@ -250,11 +251,11 @@ class PlanBuilder {
                              : Expr(0);
       const bool arena = buffer.kind == BufferKind::arena;
       const std::vector<plan::Piece> parts = arena && used ? lives_.pieces(static_cast<int>(i)) : std::vector<plan::Piece>();
-      out.push_back(
-          plan::CreateBufferDirect(builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind),
-                                   static_cast<plan::DType>(buffer.dtype), symbols_.expr(arena && !used ? Expr(0) : bytes),
-                                   places[i], initial_.count(static_cast<int>(i)) != 0, arena ? std::max(life.entry, 0) : -1,
-                                   std::max(life.first, 0), std::max(life.last, 0), -1, parts.empty() ? nullptr : &parts));
+      out.push_back(plan::CreateBufferDirect(
+          builder_, buffer.name.c_str(), static_cast<plan::BufferKind>(buffer.kind), static_cast<plan::DType>(buffer.dtype),
+          symbols_.expr(arena && !used ? Expr(0) : bytes), places[i], initial_.count(static_cast<int>(i)) != 0,
+          arena ? std::max(life.entry, 0) : -1, std::max(life.first, 0), std::max(life.last, 0), -1,
+          parts.empty() ? nullptr : &parts, launches_.pooled().count(static_cast<int>(i)) != 0));
     }
     return out;
   }

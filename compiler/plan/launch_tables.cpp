@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/launches/ragged_kernel.h"
+#include "compiler/kernels/ragged_objects.h"
 #include "compiler/schedule/megakernel.h"
 
 namespace oclc {
@@ -29,7 +31,8 @@ fb::Offset<plan::Launch> LaunchTables::table(const PlacedKernel& code, const Gen
   ++launches_;
   return plan::CreateLaunchDirect(plan_.builder, code.name.c_str(), code.program, &args, &globals, &g.local,
                                   std::string(anchor).c_str(), &nodes, plan_.symbols.expr(work.flops),
-                                  plan_.symbols.expr(work.bytes), &parts);
+                                  plan_.symbols.expr(work.bytes), &parts, work.title.empty() ? nullptr : work.title.c_str(),
+                                  static_cast<std::uint32_t>(work.instances));
 }
 
 fb::Offset<plan::Arg> LaunchTables::buffer(int buffer, bool written, const Expr& offset, bool shared) {
@@ -38,11 +41,26 @@ fb::Offset<plan::Arg> LaunchTables::buffer(int buffer, bool written, const Expr&
 
 LaunchTables::Args LaunchTables::arguments(const GeneratedLaunch& launch, const std::vector<Passed>& passed) {
   Args args;
-  for (std::size_t i = 0; i < passed.size(); ++i)
-    args.push_back(passed[i].buffer < 0
-                       ? dimension(launch.kernel().arguments[i])
-                       : buffer(passed[i].buffer, passed[i].written, Expr(passed[i].offset), launch.shared[i]));
+  const GeneratedKernel& g = launch.kernel();
+  for (std::size_t i = 0; i < passed.size(); ++i) {
+    const KernelArgument& argument = g.arguments[i];
+    if (argument.kind == KernelArgument::Kind::table)
+      args.push_back(rows(g.tables.at(static_cast<std::size_t>(argument.operand))));
+    else if (passed[i].buffer < 0)
+      args.push_back(dimension(argument));
+    else
+      args.push_back(buffer(passed[i].buffer, passed[i].written, Expr(passed[i].offset), launch.shared[i]));
+  }
   return args;
+}
+
+fb::Offset<plan::Arg> LaunchTables::rows(const MemberTable& table) {
+  std::vector<fb::Offset<plan::Cell>> cells;
+  for (const MemberTable::Cell& c : table.cells)
+    cells.push_back(plan::CreateCell(plan_.builder, static_cast<std::uint32_t>(c.at),
+                                     c.value == Expr(0) ? 0 : plan_.symbols.expr(c.value), c.buffer, c.base, c.written,
+                                     c.plus));
+  return plan::CreateArgDirect(plan_.builder, plan::ArgKind::rows, -1, 0, false, false, &table.numbers, &cells);
 }
 
 fb::Offset<plan::Arg> LaunchTables::dimension(const KernelArgument& argument) {
@@ -114,6 +132,31 @@ fb::Offset<plan::Launch> LaunchTables::several(std::string_view anchor) {
   return table(code, g, args, anchor, {all.sources, all.flops, all.bytes});
 }
 
+fb::Offset<plan::Launch> LaunchTables::ragged(const RaggedStep& group) {
+  const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(next_++));
+  const auto& all = std::get<SeveralKernels>(launch.code);
+  const int now = plan_.lives.step();
+  std::vector<const Kernel*> members;
+  for (const Step& step : group.body) {
+    const Kernel& kernel = schedule_.kernel(step);
+    members.push_back(&kernel);
+    for (std::size_t i = 0; i < kernel.operands.size(); ++i) plan_.lives.touch_operand(kernel, i, now);
+    copies_ += kernel.is_copy ? 1 : 0;
+  }
+  pool(members);
+  std::vector<Passed> passed;
+  for (const KernelArgument& argument : all.kernel.arguments) {
+    passed.push_back({});
+    if (argument.kind != KernelArgument::Kind::operand) continue;
+    const SeveralKernels::Argument& object = all.buffers[static_cast<std::size_t>(argument.operand)];
+    passed.back() = {object.buffer, object.written};
+  }
+  const Args args = arguments(launch, passed);
+  const PlacedKernel code = plan_.kernels.place(all.kernel);
+  return table(code, all.kernel, args, "ragged",
+               {all.sources, all.flops, all.bytes, title_of(group, schedule_), group.body.size()});
+}
+
 fb::Offset<plan::Launch> LaunchTables::horizontal_fusion(std::span<const Step> steps) {
   const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(next_++));
   const auto& together = std::get<HorizontallyFused>(launch.code);
@@ -133,6 +176,24 @@ fb::Offset<plan::Launch> LaunchTables::horizontal_fusion(std::span<const Step> s
   const Args args = arguments(launch, passed);
   const PlacedKernel code = plan_.kernels.place(g);
   return table(code, g, args, "horizontal_fusion", work);
+}
+
+void LaunchTables::pool(std::span<const Kernel* const> members) {
+  const RaggedObjects objects = RaggedObjects::of_group(schedule_, members);
+  for (const Kernel* member : members) {
+    for (const Operand& o : member->operands) {
+      if (objects.is_pooled(o.buffer)) pooled_.insert(o.buffer);
+    }
+  }
+}
+
+void LaunchTables::touch_members(std::span<const Kernel* const> members, int buffer, int at) {
+  plan_.lives.touch(buffer, at);
+  for (const Kernel* member : members) {
+    for (std::size_t i = 0; i < member->operands.size(); ++i) {
+      if (member->operands[i].buffer == buffer) plan_.lives.touch_operand(*member, i, at);
+    }
+  }
 }
 
 fb::Offset<plan::Launch> LaunchTables::megakernel() {
@@ -162,7 +223,7 @@ fb::Offset<plan::Launch> LaunchTables::megakernel() {
   std::vector<Passed> passed;
   for (const KernelArgument& argument : g.arguments) {
     passed.push_back({});
-    if (argument.kind == KernelArgument::Kind::dimension) continue;
+    if (argument.kind != KernelArgument::Kind::operand) continue;
     const MegakernelCode::Argument& a = megakernel.buffers[static_cast<std::size_t>(argument.operand)];
     passed.back() = {buffer_of(a), a.written};
   }
@@ -172,10 +233,13 @@ fb::Offset<plan::Launch> LaunchTables::megakernel() {
   Work work;
   for (const MegakernelCode::Part& part : megakernel.parts) {
     const int now = plan_.lives.step();
+    if (part.instances > 0) pool(part.kernels);
     Args args;
     for (const MegakernelCode::Argument& a : part.buffers) {
       const int number = buffer_of(a);
-      if (part.kernels.size() > 1) {
+      if (part.instances > 0) {
+        touch_members(part.kernels, number, now);
+      } else if (part.kernels.size() > 1) {
         plan_.lives.touch_whole(number, now);
       } else {
         const Kernel& kernel = *part.kernels.front();
@@ -197,7 +261,8 @@ fb::Offset<plan::Launch> LaunchTables::megakernel() {
     work.bytes += part.bytes;
     parts.push_back(plan::CreatePartDirect(plan_.builder, part.name.c_str(), part.anchor.c_str(), &nodes,
                                            plan_.symbols.expr(part.flops), plan_.symbols.expr(part.bytes), &args,
-                                           part.own_kernel.empty() ? nullptr : (code.name + part.own_kernel).c_str()));
+                                           part.own_kernel.empty() ? nullptr : (code.name + part.own_kernel).c_str(),
+                                           static_cast<std::uint32_t>(part.instances)));
   }
   return table(code, g, whole, "megakernel", work, parts);
 }

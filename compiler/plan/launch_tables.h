@@ -1,6 +1,7 @@
 // The launches of a plan: their kernels' code, their arguments, and when they use which buffer.
 #pragma once
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -42,10 +43,13 @@ class LaunchTables {
   flatbuffers::Offset<plan::Launch> several(std::string_view anchor);
   flatbuffers::Offset<plan::Launch> horizontal_fusion(std::span<const Step> steps);
   flatbuffers::Offset<plan::Launch> megakernel();
+  flatbuffers::Offset<plan::Launch> ragged(const RaggedStep& group);
   flatbuffers::Offset<plan::BlasGemm> blas(const Gemm& gemm);
 
   // Constants that lie one after another, by the buffer that they make.
   const std::unordered_map<int, std::vector<int>>& joined() const { return joined_; }
+  // Buffers whose storage has to be a part of a pool.
+  const std::set<int>& pooled() const { return pooled_; }
   int launches() const { return launches_; }
   // Of the kernels, those that only move data.
   int copies() const { return copies_; }
@@ -55,12 +59,14 @@ class LaunchTables {
   struct Work {
     std::vector<std::string> sources;
     Expr flops{0}, bytes{0};
+    std::string title{};        // none: the kernel's name
+    std::size_t instances = 0;  // of one text
   };
 
   flatbuffers::Offset<plan::Launch> table(const PlacedKernel& code, const GeneratedKernel& g, const Args& args,
                                           std::string_view anchor, const Work& work,
                                           const std::vector<flatbuffers::Offset<plan::Part>>& parts = {});
-  // A buffer that a launch uses; -1 stands for a dimension.
+  // A buffer that a launch uses; -1 stands for a dimension, or a table.
   struct Passed {
     int buffer = -1;
     bool written = false;
@@ -70,6 +76,10 @@ class LaunchTables {
   Args arguments(const GeneratedLaunch& launch, const std::vector<Passed>& passed);
   flatbuffers::Offset<plan::Arg> buffer(int buffer, bool written, const Expr& offset = Expr(0), bool shared = false);
   flatbuffers::Offset<plan::Arg> dimension(const KernelArgument& argument);
+  // Uses of one buffer, or of it as a memory object, by kernels of a ragged group.
+  void touch_members(std::span<const Kernel* const> members, int buffer, int at);
+  void pool(std::span<const Kernel* const> members);
+  flatbuffers::Offset<plan::Arg> rows(const MemberTable& table);
   // The plan's numbers of the buffers that a launch packs. Equal constants are one.
   const std::vector<int>& packed_of(int launch);
 
@@ -79,6 +89,7 @@ class LaunchTables {
   std::vector<std::optional<std::vector<int>>> packed_;  // by launch; none: its buffers have no numbers yet
   EqualConstants constants_;
   std::unordered_map<int, std::vector<int>> joined_;
+  std::set<int> pooled_;
   int next_ = 0;       // launch
   int progress_ = -1;  // buffer in which megakernels count
   int launches_ = 0, copies_ = 0;

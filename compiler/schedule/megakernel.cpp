@@ -8,6 +8,7 @@
 #include "compiler/ir/division.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/merged_kernel.h"
+#include "compiler/kernels/ragged_objects.h"
 #include "compiler/schedule/small_gemm.h"
 #include "compiler/targets/costs.h"
 
@@ -35,6 +36,7 @@ struct Arguments {
   const Schedule& schedule;
   std::set<int> buffers;
   std::set<std::string> symbols;
+  std::size_t tables = 0;  // of ragged groups
   std::size_t packed = 0;  // large copies of weights that code generation makes
 
   // `inside` are buffers that the kernel hands on to others of its step.
@@ -49,8 +51,22 @@ struct Arguments {
     }
     for (const std::string& s : kernel.model_symbols()) symbols.insert(s);
   }
+  // Of a ragged group, its memory objects and the table.
+  void add(const RaggedStep& group) {
+    std::vector<const Kernel*> members;
+    for (const Step& step : group.body) {
+      members.push_back(&schedule.kernel(step));
+      for (const Axis& axis : schedule.kernel(step).axes) {
+        for (const std::string& s : axis.extent.symbols()) symbols.insert(s);
+      }
+    }
+    for (const RaggedObject& object : RaggedObjects::of_group(schedule, members).list()) buffers.insert(object.buffer);
+    ++tables;
+  }
   // One buffer more: the joined constants.
-  std::size_t bytes() const { return kOwnBytes + (buffers.size() + packed + 1) * kBufferBytes + symbols.size() * kSymbolBytes; }
+  std::size_t bytes() const {
+    return kOwnBytes + (buffers.size() + packed + 1) * kBufferBytes + (symbols.size() + tables) * kSymbolBytes;
+  }
 };
 
 // A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch. The few groups of a
@@ -172,16 +188,22 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (list[i].is_kernel() && has_own_groups(schedule, list[i])) return i > 0 ? enough(i) : 1;
     const bool loop = able && megakernel_loop(schedule, list[i]), attention = able && list[i].is<AttentionStep>();
-    if (!list[i].is_kernel() && !loop && !attention) return enough(i);
+    const auto* group = able ? list[i].as<RaggedStep>() : nullptr;
+    if (!list[i].is_kernel() && !loop && !attention && !group) return enough(i);
     std::set<int> inside;
     for (const Step& inner : list[i].body()) {
       if (attention && &inner != &list[i].body().back()) inside.merge(buffers_of(schedule.kernel(inner), true));
     }
     const bool fits = !groups || is_short(schedule, *kernels_of(schedule, list[i]).front(), target);
     if (i > 0 && !fits) return enough(i);
-    for (const Kernel* kernel : kernels_of(schedule, list[i])) {
-      arguments.add(*kernel, inside);
+    if (group) {
+      arguments.add(*group);
       ++kernels;
+    } else {
+      for (const Kernel* kernel : kernels_of(schedule, list[i])) {
+        arguments.add(*kernel, inside);
+        ++kernels;
+      }
     }
     if (i > 0 && (kernels > target.kernels_a_launch || (groups && i == kMostMegakernelParts))) return enough(i);
     for (const std::string& s : list[i].trip().symbols()) arguments.symbols.insert(s);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/schedule/ragged_groups.h"
+
 namespace oclc {
 namespace {
 
@@ -140,10 +142,19 @@ class Steps {
     if (!all_kernels(attention.body)) return "holds steps that are no kernels";
     return attention.body.size() == 3 ? "" : fmt::format("is attention of {} kernels", attention.body.size());
   }
+  // Indices that are checked first.
+  std::string problem_of_form(const RaggedStep& group) const {
+    for (const Step& step : group.body) {
+      if (step.is_kernel() && !within(step.kernel(), schedule_.kernels))
+        return problem_of_index(step.kernel(), schedule_.kernels.size());
+    }
+    return problem_of_group(schedule_, group);
+  }
   static std::string problem_of_form(const MegakernelStep& launch) {
     if (launch.body.empty()) return "has no body";
-    return std::all_of(launch.body.begin(), launch.body.end(),
-                       [](const Step& s) { return s.is_kernel() || s.is_loop() || s.is<AttentionStep>(); })
+    return std::all_of(
+               launch.body.begin(), launch.body.end(),
+               [](const Step& s) { return s.is_kernel() || s.is_loop() || s.is<AttentionStep>() || s.is<RaggedStep>(); })
                ? ""
                : "holds steps that no megakernel does";
   }

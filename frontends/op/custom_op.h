@@ -89,9 +89,12 @@ std::string call_place(const CustomOp& op, int call);
 std::vector<Value*> build(Builder& builder, const CustomOp& op, const std::vector<Value*>& inputs, const Attributes& attributes,
                           Build form = Build::plain);
 
-// A graph with one use of the operator: inputs of small random sizes, of `dtype` where their types leave a choice that has it;
-// attributes at their defaults, required ones 1. Every other seed leaves optional inputs out. `sizes` is a line about them.
-// CompileError if sizes like these do not fit the operator.
+// Adds a use of the operator: inputs of small random sizes, of `dtype` where their types leave a choice that has it; attributes
+// at their defaults, required ones 1. Every other seed leaves optional inputs out. `suffix` ends the names of inputs and
+// outputs, `sizes` is a line about the sizes. CompileError if sizes like these do not fit the operator.
+void add_example(Graph& graph, const CustomOp& op, DType dtype, unsigned seed, const std::string& suffix, std::string& sizes,
+                 Build form = Build::plain);
+// A graph with one use.
 std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, std::string& sizes, Build form = Build::plain);
 
 }  // namespace oclc::custom

@@ -28,7 +28,8 @@ Attributes required_attributes(const CustomOp& op) {
 
 }  // namespace
 
-std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, std::string& sizes, Build form) {
+void add_example(Graph& graph, const CustomOp& op, DType dtype, unsigned seed, const std::string& suffix, std::string& sizes,
+                 Build form) {
   std::mt19937 random(seed + 1);
   // Seed 0 has the sizes of 1.
   const auto draw = [&]() -> std::int64_t { return seed == 0 ? 1 : kSizes[random() % std::size(kSizes)]; };
@@ -41,8 +42,7 @@ std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, s
   }
   Shape leading;
   for (std::size_t rank = random() % (kLeading + 1); leading.size() < rank;) leading.emplace_back(draw());
-  auto graph = std::make_unique<Graph>();
-  Builder builder(*graph, op.name);
+  Builder builder(graph, op.name + suffix);
   std::vector<Value*> inputs;
   sizes.clear();
   for (const auto& [name, dim] : dims) sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, dim.text());
@@ -61,13 +61,19 @@ std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, s
     for (const Formula& dim : operand.dims) shape.push_back(size_of(op, dim, dims, attributes));
     const std::int64_t count = operand.variable ? 1 + static_cast<std::int64_t>(random() % kMembers) : 1;
     for (std::int64_t i = 0; i < count; ++i)
-      inputs.push_back(graph->add_input(operand.variable ? fmt::format("{}{}", operand.name, i) : operand.name, {type, shape}));
+      inputs.push_back(
+          graph.add_input((operand.variable ? fmt::format("{}{}", operand.name, i) : operand.name) + suffix, {type, shape}));
   }
   while (!inputs.empty() && !inputs.back()) inputs.pop_back();
   const std::vector<Value*> results = build(builder, op, inputs, attributes, form);
   for (std::size_t i = 0; i < results.size(); ++i)
-    graph->add_output(i < op.out.size() ? op.out[i].name : std::string(kOutside), results[i]);
-  graph->erase_dead();
+    graph.add_output((i < op.out.size() ? op.out[i].name : std::string(kOutside)) + suffix, results[i]);
+  graph.erase_dead();
+}
+
+std::unique_ptr<Graph> example(const CustomOp& op, DType dtype, unsigned seed, std::string& sizes, Build form) {
+  auto graph = std::make_unique<Graph>();
+  add_example(*graph, op, dtype, seed, "", sizes, form);
   return graph;
 }
 

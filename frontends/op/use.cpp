@@ -252,6 +252,7 @@ UserBody body_of(const CustomOp& op, Build form, std::vector<Call>* found) {
   body.text = body_text(op, body, calls);
   if (found) *found = std::move(calls);
   body.group = op.group;
+  body.ragged = op.ragged;
   body.checked = form == Build::checked;
   if (body.checked) body.outputs.push_back({"oclc_outside", op.each.size(), true, false, false});
   return body;

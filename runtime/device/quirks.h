@@ -21,7 +21,7 @@ enum class Quirk : std::uint32_t {
       512,  // one program at a time in a process, what is compiled stays on disk for others: other processes help
   links_by_program = 1024,  // it links kernels by the program `ld`, and ends the process where that is not on the PATH
   builds_in_turn = 2048     // one program at a time in a process, with all its kernels, and what is built stays on disk for
-                         // others: other processes help
+                            // others: other processes help
 };
 
 struct DriverNames {

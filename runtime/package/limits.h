@@ -19,6 +19,7 @@ inline constexpr std::uint64_t kMaxRepetition = 4;
 inline constexpr std::uint32_t kMaxLoopDepth = 8;
 inline constexpr std::uint32_t kMaxReadDims = 64;
 inline constexpr std::uint32_t kMaxArgs = 1024;            // of one launch
+inline constexpr std::uint32_t kMaxRowNumbers = 1u << 20;  // of one argument
 inline constexpr std::uint32_t kMaxWorkGroupSize = 65536;  // of any device
 inline constexpr std::uint32_t kMaxRank = 32;
 

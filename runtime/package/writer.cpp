@@ -20,6 +20,27 @@ constexpr std::size_t kChunkBytes = 1 << 20;
 // Quantization has to save one byte in this many of the constants' size.
 constexpr std::uint64_t kLeastSaved = 4;
 
+using Steps = flatbuffers::Vector<flatbuffers::Offset<plan::Step>>;
+
+// Whether a launch tells the kernels that it does together apart by rows.
+bool has_rows(const Steps* steps) {
+  const auto groups = [](const auto* it) { return it->instances() > 0; };
+  return steps && std::any_of(steps->begin(), steps->end(), [&](const plan::Step* step) {
+           if (const plan::Loop* loop = step->body_as_Loop()) return has_rows(loop->body());
+           const plan::Launch* launch = step->body_as_Launch();
+           return launch && (groups(launch) ||
+                             (launch->parts() && std::any_of(launch->parts()->begin(), launch->parts()->end(), groups)));
+         });
+}
+
+// The version that a runtime must know for the plan's steps.
+std::uint32_t version_of(std::span<const std::byte> metadata) {
+  const auto* entries = plan::GetPlan(metadata.data())->entries();
+  const bool rows = entries && std::any_of(entries->begin(), entries->end(),
+                                           [](const plan::Entry* entry) { return has_rows(entry->steps()); });
+  return rows ? kRowsVersion : kOldestVersion;
+}
+
 class MemorySink : public Sink {
  public:
   void put(std::span<const std::byte> bytes) override { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
@@ -45,7 +66,7 @@ class Writer {
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     header.byte_order = kByteOrder;
     const bool quantized = gains_by_quantizing();
-    header.version = quantized ? kQuantizedVersion : kOldestVersion;
+    header.version = std::max(quantized ? kQuantizedVersion : kOldestVersion, version_of(metadata_));
     header.section_count = kLeastSections;
     header.header_bytes = sizeof(Header) + kLeastSections * sizeof(SectionRow);
     SectionRow rows[kLeastSections] = {};
@@ -68,7 +89,7 @@ class Writer {
     Header header{};
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     header.byte_order = kByteOrder;
-    header.version = kBinariesVersion;
+    header.version = std::max(kBinariesVersion, version_of(plan.metadata()));
     header.section_count = kMostSections;
     header.header_bytes = sizeof(Header) + kMostSections * sizeof(SectionRow);
     std::vector<std::byte> head(header.header_bytes);

@@ -144,29 +144,32 @@ void NanCheck::begin() {
 
 // What lay in the arena before is no value of this run.
 void NanCheck::before(const Schedule::Leaf& leaf, std::uint32_t index) {
-  for (const auto& slot : leaf.slots) {
-    if (slot.arg->kind() != fb::ArgKind::buffer) continue;
-    const auto buffer = static_cast<std::uint32_t>(slot.arg->buffer());
-    if (loaded_.plan().buffers()->Get(buffer)->kind() != fb::BufferKind::arena) continue;
-    const std::uint32_t root = root_[buffer];
-    const Place& place = schedule_.places()[buffer];
-    const auto clear = [&](const Range& range) {
-      loaded_.context().clear(place.memory, place.offset + range.begin, range.bytes);
-    };
-    if (count(loaded_.plan().buffers()->Get(buffer)->pieces()) > 0) {
-      for (const Range& range : ranges(buffer, static_cast<int>(index), true)) clear(range);
-      continue;
-    }
-    if (cleared_[root] || first_[root] != static_cast<int>(index) || storage_[root] == 0) continue;
-    cleared_[root] = true;
-    clear({0, storage_[root]});
+  for (const auto& slot : leaf.slots) each_buffer(*slot.arg, [&](std::uint32_t buffer, bool) { clear_before(buffer, index); });
+}
+
+void NanCheck::clear_before(std::uint32_t buffer, std::uint32_t index) {
+  if (loaded_.plan().buffers()->Get(buffer)->kind() != fb::BufferKind::arena) return;
+  const std::uint32_t root = root_[buffer];
+  const Place& place = schedule_.places()[buffer];
+  const auto clear = [&](const Range& range) {
+    loaded_.context().clear(place.memory, place.offset + range.begin, range.bytes);
+  };
+  if (count(loaded_.plan().buffers()->Get(buffer)->pieces()) > 0) {
+    for (const Range& range : ranges(buffer, static_cast<int>(index), true)) clear(range);
+    return;
   }
+  if (cleared_[root] || first_[root] != static_cast<int>(index) || storage_[root] == 0) return;
+  cleared_[root] = true;
+  clear({0, storage_[root]});
 }
 
 void NanCheck::after(const Schedule::Leaf& leaf, std::uint32_t index) {
-  for (const auto& slot : leaf.slots) {
-    if (slot.arg->kind() != fb::ArgKind::buffer || !slot.arg->writes()) continue;
-    const auto buffer = static_cast<std::uint32_t>(slot.arg->buffer());
+  std::vector<std::uint32_t> written;
+  for (const auto& slot : leaf.slots)
+    each_buffer(*slot.arg, [&](std::uint32_t buffer, bool writes) {
+      if (writes) written.push_back(buffer);
+    });
+  for (const std::uint32_t buffer : written) {
     const Finding f = look(buffer, static_cast<int>(index));
     const std::string who = (leaf.nodes.empty() ? "" : "node " + leaf.nodes + ", ") + "kernel '" + leaf.name + "', launch " +
                             std::to_string(index) + " of entry point '" + loaded_.plan().entries()->Get(entry_)->name()->str() +

@@ -32,6 +32,8 @@ class NanCheck : public Schedule::Watch {
   struct Range {
     std::uint64_t begin, bytes;
   };
+  // What a launch that begins a buffer's life finds there is zeros.
+  void clear_before(std::uint32_t buffer, std::uint32_t index);
   // At schedule index `step`; before the first if it is -1.
   Finding look(std::uint32_t buffer, int step = -1);
   void look_at(plan::DType dtype, std::uint64_t base, Finding& finding) const;

@@ -92,7 +92,15 @@ std::vector<Schedule::Node> Schedule::make_nodes(const Steps* steps) {
 
 // Whether the buffer's place is found while the plan runs.
 bool Schedule::is_laid_out_late(const fb::Arg& arg) const {
-  return arg.kind() == fb::ArgKind::buffer && segments_.buffers[static_cast<std::size_t>(arg.buffer())] > 0;
+  bool late = false;
+  each_buffer(arg, [&](std::uint32_t buffer, bool) { late = late || segments_.buffers[buffer] > 0; });
+  return late;
+}
+
+bool Schedule::is_looping(const fb::Arg& arg) {
+  bool result = looping(arg.value());
+  for (std::uint32_t i = 0; i < count(arg.cells()); ++i) result = looping(arg.cells()->Get(i)->value()) || result;
+  return result;
 }
 
 // The first argument that passes the memory object of all buffers of the argument's kind.
@@ -135,8 +143,12 @@ int Schedule::make_launch(const fb::Launch& launch) {
     Leaf::Slot slot;
     slot.arg = launch.args()->Get(i);
     slot.index = index;
-    slot.looping = looping(slot.arg->value());
+    slot.looping = is_looping(*slot.arg);
     leaf.looping = leaf.looping || slot.looping || is_laid_out_late(*slot.arg);
+    if (slot.arg->kind() == fb::ArgKind::rows) {
+      slot.table = static_cast<int>(leaf.tables.size());
+      leaf.tables.emplace_back();
+    }
     if (slot.arg->shared()) slot.object = first_of_kind(launch, *slot.arg);
     index += slot.arg->kind() == fb::ArgKind::buffer && !slot.arg->shared() ? 2 : 1;
     leaf.slots.push_back(slot);
@@ -277,6 +289,7 @@ bool Schedule::evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbo
 
 bool Schedule::set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols) {
   const auto kind = slot.arg->kind();
+  if (kind == fb::ArgKind::rows) return set_table(leaf, slot, symbols);
   std::int64_t value = evaluate(slot.arg->value(), symbols, "a kernel argument");
   Place place;
   if (kind == fb::ArgKind::buffer) {
@@ -343,6 +356,11 @@ void Schedule::set_argument(const Leaf& leaf, const Leaf::Slot& slot, cl_kernel 
                                               " bytes of local memory, device '" + facts.name + "' has " +
                                               std::to_string(facts.local_bytes));
       code = clSetKernelArg(kernel, slot.index, static_cast<std::size_t>(value), nullptr);
+      break;
+    }
+    case fb::ArgKind::rows: {
+      const cl_mem memory = leaf.tables[static_cast<std::size_t>(slot.table)].memory.get();
+      code = clSetKernelArg(kernel, slot.index, sizeof memory, &memory);
       break;
     }
   }

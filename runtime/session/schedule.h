@@ -44,8 +44,14 @@ class Schedule {
       bool set = false;
       Place place;
       std::int64_t value = 0;
+      int table = -1;  // not negative: of `tables`
     };
     std::vector<Slot> slots;
+    struct Table {  // what an argument of rows passes
+      std::vector<std::int64_t> numbers;
+      ClMem memory;
+    };
+    std::vector<Table> tables;
     cl_uint arguments = 0;  // of the kernel
     cl_uint dims = 1;
     std::size_t global[3] = {1, 1, 1};
@@ -150,10 +156,14 @@ class Schedule {
   [[noreturn]] void reject(const std::string& what) const;  // the plan
   bool looping(const oclc::plan::Expr* e);
   bool is_laid_out_late(const oclc::plan::Arg& arg) const;
+  bool is_looping(const oclc::plan::Arg& arg);
   bool evaluate_geometry(Leaf& leaf, std::span<const std::int64_t> symbols);
   bool set_arguments(Leaf& leaf, std::span<const std::int64_t> symbols, bool only_looping);
   void set_argument(const Leaf& leaf, const Leaf::Slot& slot, cl_kernel kernel);
   bool set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols);
+  // The same for rows: true if a number of them changed.
+  bool set_table(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64_t> symbols);
+  std::int64_t number_of(const Leaf& leaf, const oclc::plan::Cell& cell, std::span<const std::int64_t> symbols) const;
   void run(std::span<const Node> nodes);
   void run_loop(const Node& node);
   // Counts one of the host's steps; Failure if there are too many or the run was cancelled.

@@ -6,6 +6,7 @@
 
 #include "runtime/device/quirks.h"
 #include "runtime/failure.h"
+#include "runtime/flat.h"
 #include "runtime/package/limits.h"
 #include "runtime/package/verify/verify.h"
 #include "runtime/session/schedule.h"
@@ -126,6 +127,12 @@ void Schedule::check_pointer(const Leaf& leaf, cl_kernel kernel, const Leaf::Slo
     reject(leaf.described() + " takes " + std::string(space_name(*space)) + " '" + found + "' as argument " +
            std::to_string(slot.index) + ", the plan gives " + (local ? "local memory" : "a buffer"));
   if (local) return;
+  if (slot.arg->kind() == fb::ArgKind::rows) {
+    if (!found.empty() && found != "long*")
+      reject(leaf.described() + " takes '" + found + "' as argument " + std::to_string(slot.index) +
+             ", the plan gives rows of long");
+    return;
+  }
   const fb::DType dtype = loaded_.plan().buffers()->Get(static_cast<std::uint32_t>(slot.arg->buffer()))->dtype();
   // Offsets count elements of the buffer: of larger ones a kernel would begin behind them. It may see bytes in any.
   if (pointee_bytes(found) > package::dtype_bytes(dtype))
@@ -146,6 +153,7 @@ void Schedule::check_signature(const Leaf& leaf, cl_kernel kernel) const {
         check_scalar(leaf, kernel, slot.index + (slot.object < 0 ? 1 : 0), "long");
         break;
       case fb::ArgKind::local:
+      case fb::ArgKind::rows:
         check_pointer(leaf, kernel, slot);
         break;
       case fb::ArgKind::int32:
@@ -165,7 +173,7 @@ void Schedule::check_items(const Leaf& leaf) const {
   if (items <= package::kFreeItems) return;
   std::uint64_t bytes = 0;
   for (const Leaf::Slot& slot : leaf.slots)
-    if (slot.arg->kind() == fb::ArgKind::buffer) bytes += places_[static_cast<std::size_t>(slot.arg->buffer())].bytes;
+    each_buffer(*slot.arg, [&](std::uint32_t buffer, bool) { bytes += places_[buffer].bytes; });
   if (items / package::kMaxItemsPerByte <= bytes) return;
   std::string sizes;
   for (cl_uint d = 0; d < leaf.dims; ++d) sizes += (d > 0 ? " x " : "") + std::to_string(leaf.global[d]);

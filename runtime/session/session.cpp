@@ -51,6 +51,7 @@ void Session::make_entry(std::uint32_t index) {
       p.binding = list->Get(i);
       p.label = (input ? "input '" : "output '") + p.binding->name()->str() + "'";
       p.input = input;
+      p.pooled = plan().buffers()->Get(static_cast<std::uint32_t>(p.binding->buffer()))->pooled();
       e.ports.push_back(std::move(p));
     }
   e.schedule = std::make_unique<Schedule>(*loaded_, index, strings_, cancelled_);
@@ -121,7 +122,9 @@ void Session::ensure_arena(std::uint64_t bytes) {
 }
 
 // Kernels address inputs and outputs as vectors: what begins elsewhere in a caller's buffer is copied.
-bool Session::is_copied(const Port& p) const { return p.bound && p.bound->memory && p.bound->offset % kPortAlignment != 0; }
+bool Session::is_copied(const Port& p) const {
+  return p.bound && p.bound->memory && (p.pooled || p.bound->offset % kPortAlignment != 0);
+}
 
 // Kernels may use the caller's host memory itself where the driver promises as much, unless it overlaps another port's: results
 // would be written over what is still to be read.
@@ -140,6 +143,7 @@ bool Session::shares_host_memory(const Entry& e, const Port& p, std::uint64_t by
 Place Session::port_place(const Entry& e, Port& p, std::uint64_t bytes) {
   p.in_place = false;
   if (bytes == 0) return {nothing_.get(), 0, 0};
+  if (p.pooled) return p.copied;
   if (p.bound && p.bound->memory && !is_copied(p)) return {p.bound->memory.get(), p.bound->offset, p.generation, bytes};
   if (shares_host_memory(e, p, bytes)) {
     if (p.wrapped_host != p.bound->host || p.wrapped_bytes != bytes) {
@@ -162,7 +166,31 @@ Place Session::port_place(const Entry& e, Port& p, std::uint64_t bytes) {
     stats_.staging_bytes += bytes;
     p.generation = ++generation_;
   }
-  return {p.staging.get(), 0, p.generation, bytes};
+  return p.copied = {p.staging.get(), 0, p.generation, bytes};
+}
+
+void Session::lay_out_pool(Entry& e) {
+  std::uint64_t total = 0;
+  for (Port& p : e.ports) {
+    if (!p.pooled) continue;
+    const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
+    p.copied = {nullptr, total, 0, bytes};
+    total += (bytes + package::kArenaAlignment - 1) / package::kArenaAlignment * package::kArenaAlignment;
+  }
+  if (total > e.pool_bytes) {
+    stats_.staging_bytes -= e.pool_bytes;
+    e.pool.reset();
+    e.pool_bytes = 0;
+    e.pool = allocate(total, "small inputs and outputs");
+    e.pool_bytes = total;
+    stats_.staging_bytes += total;
+    e.pool_generation = ++generation_;
+  }
+  for (Port& p : e.ports) {
+    if (!p.pooled) continue;
+    p.copied.memory = e.pool.get();
+    p.copied.generation = e.pool_generation;
+  }
 }
 
 std::vector<Place> Session::places(Entry& e) {
@@ -182,12 +210,13 @@ std::vector<Place> Session::places(Entry& e) {
         if (loaded_->constant(i).memory) result[i] = loaded_->constant(i);
         break;
       case fb::BufferKind::state:
-        if (states_[i]) result[i] = {states_[i].get(), 0, 0, state_sizes_[i]};
+        if (states_[i]) result[i] = {states_[i].get(), state_offsets_[i], 0, state_sizes_[i]};
         break;
       default:
         break;
     }
   }
+  lay_out_pool(e);
   for (Port& p : e.ports) {
     const auto buffer = static_cast<std::size_t>(p.binding->buffer());
     result[buffer] = port_place(e, p, e.memory.sizes[buffer]);
@@ -309,6 +338,9 @@ std::uint32_t Session::launches(oclc_launch_info* infos, std::uint32_t capacity)
     }
     info.flops = record.flops;
     info.bytes = record.bytes;
+    const auto* title = leaf.part || !leaf.launch ? nullptr : leaf.launch->title();
+    info.title = title ? title->c_str() : info.name;
+    info.instances = leaf.part ? leaf.part->instances() : leaf.launch ? leaf.launch->instances() : 0;
     info.size = infos->size;
     std::memcpy(reinterpret_cast<char*>(infos) + i * infos->size, &info, std::min(infos->size, sizeof info));
   }

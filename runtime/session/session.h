@@ -100,7 +100,9 @@ class Session {
     std::optional<Bound> bound;
     ClMem staging;  // device copy of host memory, or of an output that nobody reads
     std::uint64_t staging_bytes = 0;
-    ClMem wrapped;  // the caller's host memory as a buffer
+    bool pooled = false;  // the copy is a part of the entry's pool
+    Place copied;         // where the copy is
+    ClMem wrapped;        // the caller's host memory as a buffer
     void* wrapped_host = nullptr;
     std::uint64_t wrapped_bytes = 0;
     bool in_place = false;  // kernels use `wrapped`, nothing is copied
@@ -120,6 +122,9 @@ class Session {
     bool recording_failed = false;
     bool dirty = true;          // a binding changed
     bool was_enqueued = false;  // as it is bound, launch by launch
+    // Copies of the ports that are pooled.
+    ClMem pool;
+    std::uint64_t pool_bytes = 0, pool_generation = 0;
     // Arenas of the segments from 1 on, see memory.h. They only grow.
     struct Late {
       ClMem memory;
@@ -147,6 +152,8 @@ class Session {
   bool is_copied(const Port& p) const;
   bool shares_host_memory(const Entry& entry, const Port& port, std::uint64_t bytes) const;
   Place port_place(const Entry& entry, Port& port, std::uint64_t bytes);
+  // Places for the entry's ports that are pooled.
+  void lay_out_pool(Entry& entry);
   // Between the caller's memory and the device: steps behind one another have both at the ends alone.
   struct Transfers {
     bool in = true, out = true;
@@ -174,7 +181,8 @@ class Session {
   StringTable strings_;  // of the last run
   std::vector<Entry> entries_;
   std::vector<std::int64_t> dims_;  // bound by the caller, -1: not
-  std::vector<ClMem> states_;       // of state buffers
+  std::vector<ClMem> states_;       // of state buffers; those that are pooled have one
+  std::vector<std::uint64_t> state_offsets_;
   std::vector<std::uint64_t> state_sizes_;
   std::uint64_t state_bytes_ = 0;
   std::uint64_t steps_ = 0;  // of training, that led to the state

@@ -347,10 +347,13 @@ std::string Session::scalar_names(std::uint32_t index) {
 
 bool Session::writes_state(std::uint32_t index) {
   for (const Schedule::Leaf& leaf : entry(index).schedule->leaves())
-    for (const Schedule::Leaf::Slot& slot : leaf.slots)
-      if (slot.arg->kind() == fb::ArgKind::buffer && slot.arg->writes() &&
-          plan().buffers()->Get(static_cast<std::uint32_t>(slot.arg->buffer()))->kind() == fb::BufferKind::state)
-        return true;
+    for (const Schedule::Leaf::Slot& slot : leaf.slots) {
+      bool found = false;
+      each_buffer(*slot.arg, [&](std::uint32_t buffer, bool writes) {
+        found = found || (writes && plan().buffers()->Get(buffer)->kind() == fb::BufferKind::state);
+      });
+      if (found) return true;
+    }
   return false;
 }
 

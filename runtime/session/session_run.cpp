@@ -39,12 +39,13 @@ void Session::write_inputs(const Entry& e) {
   for (const Port& p : e.ports) {
     const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
     if (!p.input || bytes == 0 || !p.bound) continue;
-    if (is_copied(p)) copy(p, {p.bound->memory.get(), p.bound->offset, 0}, {p.staging.get(), 0, 0}, bytes);
+    if (is_copied(p)) copy(p, {p.bound->memory.get(), p.bound->offset, 0}, p.copied, bytes);
     if (!p.bound->host || p.in_place) continue;
     if (p.binding->dtype() == fb::DType::string_)
       write_texts(p);
     else
-      check_cl(clEnqueueWriteBuffer(context_->queue(), p.staging.get(), CL_FALSE, 0, bytes, p.bound->host, 0, nullptr, nullptr),
+      check_cl(clEnqueueWriteBuffer(context_->queue(), p.copied.memory, CL_FALSE, p.copied.offset, bytes, p.bound->host, 0,
+                                    nullptr, nullptr),
                "writing " + p.label);
   }
 }
@@ -104,12 +105,13 @@ void Session::read_outputs(const Entry& e) {
     if (p.input || !p.bound) continue;
     const std::uint64_t bytes = found_bytes(e, p, scratch_);
     if (bytes == 0) continue;
-    if (is_copied(p)) copy(p, {p.staging.get(), 0, 0}, {p.bound->memory.get(), p.bound->offset, 0}, bytes);
+    if (is_copied(p)) copy(p, p.copied, {p.bound->memory.get(), p.bound->offset, 0}, bytes);
     if (!p.bound->host || p.in_place) continue;
     if (p.binding->dtype() == fb::DType::string_)
       read_texts(p, bytes);
     else
-      check_cl(clEnqueueReadBuffer(context_->queue(), p.staging.get(), CL_FALSE, 0, bytes, p.bound->host, 0, nullptr, nullptr),
+      check_cl(clEnqueueReadBuffer(context_->queue(), p.copied.memory, CL_FALSE, p.copied.offset, bytes, p.bound->host, 0,
+                                   nullptr, nullptr),
                "reading " + p.label);
   }
 }

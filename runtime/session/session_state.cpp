@@ -13,6 +13,7 @@ namespace fb = oclc::plan;
 void Session::make_state() {
   const std::uint32_t n = count(plan().buffers());
   states_.resize(n);
+  state_offsets_.assign(n, 0);
   state_sizes_.assign(n, 0);
   for (std::uint32_t i = 0; i < n; ++i) {
     const fb::Buffer& buffer = *plan().buffers()->Get(i);
@@ -23,8 +24,19 @@ void Session::make_state() {
   if (state_bytes_ > context_->memory_bytes() || loaded_->constant_bytes() > context_->memory_bytes() - state_bytes_)
     throw Failure(OCLC_E_MEMORY, "the plan's state takes " + std::to_string(state_bytes_) + " bytes and its constants " +
                                      std::to_string(loaded_->constant_bytes()) + ", " + context_->memory_text());
+  std::uint64_t pooled = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (state_sizes_[i] == 0) continue;
+    if (!plan().buffers()->Get(i)->pooled()) {
+      states_[i] = allocate(state_sizes_[i], "state");
+      continue;
+    }
+    state_offsets_[i] = pooled;
+    pooled += (state_sizes_[i] + package::kArenaAlignment - 1) / package::kArenaAlignment * package::kArenaAlignment;
+  }
+  const ClMem pool = pooled > 0 ? allocate(pooled, "small states") : ClMem();
   for (std::uint32_t i = 0; i < n; ++i)
-    if (state_sizes_[i] > 0) states_[i] = allocate(state_sizes_[i], "state");
+    if (state_sizes_[i] > 0 && !states_[i]) states_[i] = ClMem::retain(pool.get());
   reset_state();
 }
 
@@ -41,11 +53,12 @@ void Session::write_initial(std::uint32_t index) {
   const std::uint64_t bytes = state_sizes_[index];
   if (buffer.has_initial()) {
     const std::byte* data = package_->constants().data() + buffer.constant_offset();
-    check_cl(clEnqueueWriteBuffer(context_->queue(), states_[index].get(), CL_FALSE, 0, bytes, data, 0, nullptr, nullptr),
+    check_cl(clEnqueueWriteBuffer(context_->queue(), states_[index].get(), CL_FALSE, state_offsets_[index], bytes, data, 0,
+                                  nullptr, nullptr),
              "writing the initial state");
     return;
   }
-  context_->clear(states_[index].get(), 0, bytes);
+  context_->clear(states_[index].get(), state_offsets_[index], bytes);
 }
 
 const fb::Variable* Session::variable(const std::string& name) const {
@@ -71,8 +84,8 @@ Session::VariablePlace Session::variable_place(const fb::Variable& v) const {
   for (std::uint32_t d = 0; d < count(v.shape()); ++d)
     elements *= static_cast<std::uint64_t>(evaluate(v.shape()->Get(d), {}, "a dimension"));
   const std::uint64_t element = package::dtype_bytes(v.dtype());
-  return {states_[static_cast<std::uint32_t>(v.buffer())].get(), static_cast<std::uint64_t>(v.offset()) * element,
-          elements * element};
+  const auto buffer = static_cast<std::size_t>(v.buffer());
+  return {states_[buffer].get(), state_offsets_[buffer] + static_cast<std::uint64_t>(v.offset()) * element, elements * element};
 }
 
 void Session::read_variable(const char* name, void* host, std::uint64_t bytes) {

@@ -121,13 +121,19 @@ void Session::enqueue_steps(Entry& e, std::span<Series> series, std::uint64_t fi
   ClEvent behind;
   for (std::uint64_t step = first; step < end; ++step) {
     const std::uint64_t at = step - first;
-    for (const Series& s : series)
-      if (s.port->input && s.bytes > 0) copy(*s.port, {s.piece.get(), at * s.bytes, 0}, {s.value.get(), 0, 0}, s.bytes);
+    const Transfers transfers{.in = texts || step == 0, .out = texts || step + 1 == steps};
+    for (const Series& s : series) {
+      if (!s.port->input || s.bytes == 0) continue;
+      copy(*s.port, {s.piece.get(), at * s.bytes, 0}, {s.value.get(), 0, 0}, s.bytes);
+      if (!transfers.in && is_copied(*s.port)) copy(*s.port, {s.value.get(), 0, 0}, s.port->copied, s.bytes);
+    }
     if (cancelled_) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
     unoptimized_submits_ += e.schedule->optimizing();
-    enqueue_commands(e, 0, nullptr, {.in = texts || step == 0, .out = texts || step + 1 == steps});
+    enqueue_commands(e, 0, nullptr, transfers);
     for (const Series& s : series)
-      if (!s.port->input && s.bytes > 0) copy(*s.port, {s.value.get(), 0, 0}, {s.piece.get(), at * s.bytes, 0}, s.bytes);
+      if (!s.port->input && s.bytes > 0)
+        copy(*s.port, is_copied(*s.port) ? s.port->copied : Place{s.value.get(), 0, 0, s.bytes},
+             {s.piece.get(), at * s.bytes, 0}, s.bytes);
     if ((step + 1) % kStepsAhead != 0) continue;
     cl_event mark = nullptr;
     check_cl(clEnqueueMarkerWithWaitList(queue, 0, nullptr, &mark), "marking a step");

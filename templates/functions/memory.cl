@@ -137,3 +137,18 @@ void __attribute__((overloadable)) oclc_stream(float16 v, __global float* p) {
 #endif
     oclc_store(v, p);
 }
+
+//@provides oclc_member
+// The row of the member that a tile belongs to. A ragged group's table has the number of its members, then a row of `width` numbers for
+// each, of which the first is the member's first tile.
+__global const long* oclc_member(__global const long* members, int width, int tile) {
+  int first = 0, end = (int)members[0];
+  while (end - first > 1) {
+    const int middle = (first + end) / 2;
+    if (members[1 + middle * width] <= tile)
+      first = middle;
+    else
+      end = middle;
+  }
+  return members + 1 + first * width;
+}

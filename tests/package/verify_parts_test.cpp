@@ -53,6 +53,48 @@ TEST_CASE("case 62: wild parts of launches are refused") {
         where + " argument 0: buffer 2 'w' is not one that the launch uses so");
 }
 
+TEST_CASE("wild rows of a launch of several kernels are refused") {
+  const std::string where = "entry point 'predict' step 0 'add' argument 0";
+  // In place of the first argument: a number that is given, the place of `b` from `a` on, and their sum.
+  const auto error_after = [](const auto& change) {
+    fb::PlanT plan = vector_plan();
+    auto rows = std::make_unique<fb::ArgT>();
+    rows->kind = fb::ArgKind::rows;
+    rows->numbers = {7, 0, 0};
+    const auto add = [&](std::uint32_t at, int buffer, int plus) {
+      auto cell = std::make_unique<fb::CellT>();
+      cell->at = at;
+      cell->buffer = buffer;
+      cell->base = buffer < 0 ? -1 : 0;
+      cell->plus = plus;
+      rows->cells.push_back(std::move(cell));
+    };
+    add(1, 1, 0);
+    add(2, -1, 1);
+    change(*rows);
+    plan.entries[0]->steps[0]->body.AsLaunch()->args[0] = std::move(rows);
+    return verify_error(plan);
+  };
+  CHECK(error_after([](fb::ArgT&) {}) == "");
+  CHECK(error_after([](fb::ArgT& a) { a.numbers.clear(); }) == where + ": wanted 1 to 1048576 numbers, found 0");
+  CHECK(error_after([](fb::ArgT& a) { a.writes = true; }) == where + ": only buffers can be written");
+  CHECK(error_after([](fb::ArgT& a) { a.shared = true; }) == where + ": is shared, but not a buffer");
+  CHECK(error_after([](fb::ArgT& a) { a.kind = fb::ArgKind::int32; }) == where + ": has numbers, but is no rows");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[0]->at = 3; }) == where + " cell 0: puts number 3 of 3");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[1]->at = 1; }) == where + " cell 1: puts number 1 a second time");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[0]->buffer = 6; }) == where + " cell 0: buffer 6 of 6");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[0]->buffer = -2; }) == where + " cell 0: has a base or writes, but no buffer");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[0]->base = -1; }) == where + " cell 0 base: buffer -1 of 6");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[1]->writes = true; }) == where + " cell 1: has a base or writes, but no buffer");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[0]->writes = true; }) ==
+        where + " cell 0: buffer 1 'b' is written, but is an input");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[1]->plus = 3; }) ==
+        where + " cell 1: counts on number 3, which is not known before it");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[0]->plus = 2; }) ==
+        where + " cell 0: counts on number 2, which is not known before it");
+  CHECK(error_after([](fb::ArgT& a) { a.cells[0]->value = E::symbol(9).ptr(); }).starts_with(where + " cell 0: "));
+}
+
 TEST_CASE("wild assumptions are refused") {
   const auto with = [](const char* node, const std::optional<E>& left, const std::optional<E>& right) {
     fb::PlanT plan = vector_plan();

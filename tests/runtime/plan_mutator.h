@@ -203,10 +203,24 @@ class PlanMutator {
 
   void change_arg(std::unique_ptr<fb::ArgT>& a) {
     if (!a) a = std::make_unique<fb::ArgT>();
-    switch (below(6)) {
+    switch (below(8)) {
       case 0:
-        a->kind = static_cast<fb::ArgKind>(below(5));
+        a->kind = static_cast<fb::ArgKind>(below(6));
         return;
+      case 4:
+        a->kind = fb::ArgKind::rows;
+        a->numbers.resize(below(9));
+        return;
+      case 5: {
+        auto& cell = a->cells.emplace_back(std::make_unique<fb::CellT>());
+        cell->at = below(9);
+        cell->buffer = index();
+        cell->base = index();
+        cell->plus = static_cast<int>(below(9)) - 1;
+        cell->writes = below(2) == 0;
+        change_expr(cell->value);
+        return;
+      }
       case 1:
         a->buffer = index();
         return;

@@ -300,3 +300,47 @@ TEST_CASE("prefetch_weights: launches that share terms prefetch weights that a p
   CHECK(has(pass.steps_of(text), "  k prefetches l from byte "));
   CHECK(pass.keeps(buffers("icaco", 24576 * 512) + product("k", 0, 1, 2, 128, 128, 4096) + row + entry("  k\n  l\n")));
 }
+
+TEST_CASE("ragged_groups: many kernels of one text and several sizes that do not need each other are one group") {
+  // Kernel k reads buffer k, or what the one before gave, and writes a buffer of its own; the last computes `op`.
+  const auto text = [](int count, const std::string& op, bool chained) {
+    const auto n = static_cast<std::size_t>(count);
+    std::string all = buffers(std::string(n, 'i') + std::string(n, 'a'), 8192), steps;
+    for (int k = 0; k < count; ++k) {
+      const std::string name = "k" + count_text(k);
+      all += pointwise(name, k == count - 1 ? op : "relu", chained && k > 0 ? k + count - 1 : k, k + count, 100 * k + 1);
+      steps += "  " + name + "\n";
+    }
+    return all + entry(steps);
+  };
+  for (const auto& [target, fewest] : {std::pair("cpu", 8), std::pair("h200", 32)}) {
+    const Pass pass{"ragged_groups", target};
+    std::string steps;
+    for (int k = 0; k < fewest; ++k) steps += "    k" + count_text(k) + "\n";
+    CHECK(pass.steps_of(text(fewest, "relu", false)) == "entry g {\n  ragged {\n" + steps + "  }\n}\n");
+    CHECK(pass.keeps(text(fewest - 1, "relu", false)));
+    CHECK(pass.keeps(text(fewest, "exp", false)));
+    CHECK(pass.keeps(text(fewest, "relu", true)));
+  }
+}
+
+TEST_CASE("ragged_groups: what a group waits for is done before it, and what reads it behind it") {
+  std::string all = buffers("iiiiiiiiaaaaaaaaaa", 4096), steps;
+  for (int k = 0; k < 8; ++k) all += pointwise("k" + count_text(k), "relu", k == 3 ? 17 : k, k + 8, 16 * k + 4);
+  all += pointwise("first", "exp", 0, 17, 4096) + pointwise("last", "tanh", 8, 16, 4);
+  for (const char* name : {"k0", "last", "k1", "k2", "first", "k3", "k4", "k5", "k6", "k7"})
+    steps += "  " + std::string(name) + "\n";
+  CHECK(Pass{"ragged_groups", "cpu"}.steps_of(all + entry(steps)) ==
+        "entry g {\n  first\n  ragged {\n    k0\n    k1\n    k2\n    k3\n    k4\n    k5\n    k6\n    k7\n  }\n  last\n}\n");
+}
+
+TEST_CASE("ragged_groups: kernels of one text that are never ready together stay as they are") {
+  // Eight kernels in four pairs, the host's work between them.
+  std::string all = buffers("iiiiiiiiaaaaaaaa", 4096), steps;
+  for (int k = 0; k < 8; ++k) {
+    all += pointwise("k" + count_text(k), "relu", k, k + 8, 16 * k + 4);
+    steps += "  k" + count_text(k) + "\n";
+    if (k % 2 == 1) steps += "  host unique(" + count_text(k + 8) + "[0][4], write " + count_text(k + 8) + "[4][4])\n";
+  }
+  CHECK(Pass{"ragged_groups", "cpu"}.keeps(all + entry(steps)));
+}

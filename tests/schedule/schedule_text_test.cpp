@@ -99,11 +99,11 @@ TEST_CASE("steps of every form parse back") {
                            "  loop_kernel {\n    loop t < 3 {\n      k\n    }\n  }\n"
                            "  parallel_loops < N {\n    loop t < N {\n      k\n    }\n  }\n"
                            "  work_group t < 2 {\n    k\n  }\n  attention {\n    k\n    k\n    k\n  }\n"
-                           "  megakernel {\n    k\n  }\n}\n";
+                           "  ragged {\n    k\n    k\n  }\n  megakernel {\n    k\n  }\n}\n";
   const Schedule parsed = parse_schedule(text, find_op);
   CHECK(parsed.text() == text);
   const std::vector<Step>& steps = parsed.entries[0].steps;
-  REQUIRE(steps.size() == 11);
+  REQUIRE(steps.size() == 12);
   CHECK(steps[1].is_beside());
   CHECK(steps[1].as<KernelStep>()->prefetch->from_byte == 4096);
   CHECK(parsed.gemms[0].trans_a);

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "compiler/kernels/parse_schedule.h"
 #include "tests/schedule/scheduled.h"
 
 using namespace oclc;
@@ -97,6 +98,38 @@ TEST_CASE("steps: one thing each, of what there is, with a body that fits") {
   CHECK(has(message_of_body(ParallelLoopsStep{}), "holds steps that are no loops"));
   CHECK(has(message_of_body(LoopStep{3}), "has no counter"));
   CHECK(has(message_of_body(LoopStep{.trip = 3, .counter = "t", .slots = 2}), "slots without a symbol"));
+}
+
+TEST_CASE("groups of one text hold kernels of one family that do not need each other") {
+  const auto group = [](std::vector<Step> body) {
+    return message_of_steps([&](std::vector<Step>& s) { s.insert(s.begin(), {RaggedStep{body}}); });
+  };
+  CHECK(group({{KernelStep{0}}}) == "entry g, step 0: is a group of 1 kernels");
+  CHECK(group({{KernelStep{0}}, {KernelStep{7}}}) == "entry g, step 0: is number 7 of 2");
+  CHECK(group({{KernelStep{0}}, {LoopStep{3, "t"}}}).ends_with("is of no family"));  // a product
+  // Eight kernels that add 1 to a row of their own of a buffer.
+  const auto rows = [](const std::function<void(Schedule&)>& change) {
+    std::string text = "buffer 0 input \"x\": f32[64]\nbuffer 1 arena \"y\": f32[64]\n", steps;
+    for (int k = 0; k < 8; ++k) {
+      const std::string n = std::to_string(k);
+      text += "kernel pointwise k" + n + " {\n  axis i < 8\n  read x0: f32 buffer 0\n  write y0: f32 buffer 1\n" +
+              "  %0: f32 = x0[i + 8*" + n + "]\n  %1: f32 = 1\n  %2: f32 = add(%0, %1)\n  y0[i + 8*" + n + "] = %2\n}\n";
+      steps += "    k" + n + "\n";
+    }
+    Schedule s = parse_schedule(text + "entry g {\n  ragged {\n" + steps + "  }\n}\n", find_op);
+    REQUIRE(verify(s) == "");
+    change(s);
+    return verify(s);
+  };
+  CHECK(has(rows([](Schedule& s) { s.kernels[3].nodes[2].op_name = "mul"; }), "k3, which is of another family"));
+  CHECK(has(rows([](Schedule& s) {
+              s.kernels[3].operands[0].buffer = s.kernels[3].operands[1].buffer;
+              s.kernels[3].nodes[0].index = s.kernels[2].nodes[0].index;
+            }),
+            "k3, which needs another"));
+  CHECK(has(rows([](Schedule& s) { s.entries[0].steps[0].as<RaggedStep>()->body[1].as<KernelStep>()->beside = true; }),
+            "holds a kernel that is beside another"));
+  CHECK(has(rows([](Schedule& s) { s.kernels[2].stores[0].index = s.kernels[1].stores[0].index; }), "k2, which needs another"));
 }
 
 TEST_CASE("a step that is no kernel is not taken for one") {

@@ -19,6 +19,9 @@ std::string PlanView::arg_text(const plan::Arg& arg) const {
       return "long " + number;
     case plan::ArgKind::local:
       return "local " + number;
+    case plan::ArgKind::rows:
+      return fmt::format("rows of {} bytes, {} of {} numbers by places and sizes",
+                         sizeof(std::int64_t) * size_of(arg.numbers()), size_of(arg.cells()), size_of(arg.numbers()));
   }
   return {};
 }
@@ -38,9 +41,10 @@ std::string PlanView::args_text(const Args* args) const {
 
 // After its number.
 std::string PlanView::launch_text(const plan::Launch& launch, const std::string& indent) const {
+  const std::string title = launch.title() ? fmt::format(" \"{}\"", text_of(launch.title())) : "";
   std::string out =
-      fmt::format("{} {}{} global={} local=[{}] flops={} bytes={}  // {}\n", text_of(launch.anchor()), text_of(launch.name()),
-                  args_text(launch.args()), list_text(launch.global()), fmt::join(*launch.local(), ", "),
+      fmt::format("{} {}{}{} global={} local=[{}] flops={} bytes={}  // {}\n", text_of(launch.anchor()), text_of(launch.name()),
+                  title, args_text(launch.args()), list_text(launch.global()), fmt::join(*launch.local(), ", "),
                   expr(launch.flops()).text(), expr(launch.bytes()).text(), joined(launch.nodes()));
   for (std::uint32_t i = 0; i < size_of(launch.parts()); ++i) {
     const plan::Part& part = *launch.parts()->Get(i);

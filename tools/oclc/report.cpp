@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "compiler/ir/op_def.h"
@@ -51,6 +53,28 @@ void add_once(std::vector<std::string>& list, const std::string& text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
 }
 
+// Calls `visit` with each kernel of a ragged group and the names of the others' nodes, of many the first alone.
+void each_member(const Schedule& schedule, std::span<const Step> steps,
+                 const std::function<void(const Kernel&, const std::string& others)>& visit) {
+  constexpr std::size_t kMostNames = 3;
+  for (const Step& step : steps) {
+    if (!step.is<RaggedStep>()) {
+      each_member(schedule, step.body(), visit);
+      continue;
+    }
+    for (const Step& member : step.body()) {
+      std::vector<std::string> names;
+      for (std::size_t i = 0; i < step.body().size() && names.size() < kMostNames; ++i) {
+        const Step& other = step.body()[i];
+        if (&other != &member) names.push_back(fmt::format("{}", fmt::join(schedule.kernel(other).sources, "+")));
+      }
+      const std::size_t more = step.body().size() - 1 - names.size();
+      visit(schedule.kernel(member),
+            fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : ""));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<SourceNode> source_nodes(const Module& module) {
@@ -69,7 +93,7 @@ std::vector<ReportRow> report_rows(const std::vector<SourceNode>& sources, const
   std::set<std::string> known;
   for (const SourceNode& s : sources) known.insert(s.name);
   struct Fates {
-    std::vector<std::string> stored, read, why_not;
+    std::vector<std::string> stored, read, why_not, grouped;
     bool survives = false;
   };
   std::map<std::string, Fates> fates;
@@ -83,6 +107,13 @@ std::vector<ReportRow> report_rows(const std::vector<SourceNode>& sources, const
     for (const std::string& source : kernel.sources) {
       for (const std::string& name : parts_of(source, known)) add_once(fates[name].read, kernel.name);
     }
+  }
+  for (const EntrySchedule& entry : compiled.schedule.entries) {
+    each_member(compiled.schedule, entry.steps, [&](const Kernel& kernel, const std::string& others) {
+      for (const std::string& source : kernel.sources) {
+        for (const std::string& name : parts_of(source, known)) add_once(fates[name].grouped, "in one launch with " + others);
+      }
+    });
   }
   each_node(*compiled.module, [&](const Node& node) {
     for (const std::string& name : parts_of(node.source, known)) fates[name].survives = true;
@@ -108,6 +139,7 @@ std::vector<ReportRow> report_rows(const std::vector<SourceNode>& sources, const
     } else {
       fate = f.survives ? "view: costs nothing" : "folded";
     }
+    for (const std::string& with : f.grouped) fate += "; " + with;
     rows.push_back({source.name, fmt::format("{}", fmt::join(source.operators, ", ")), fate,
                     fmt::format("{}", fmt::join(f.why_not, "; "))});
   }

@@ -51,7 +51,7 @@ void write_trace(const std::string& path, const Runner& runner, const std::vecto
     events.push_back({{"ph", "X"},
                       {"pid", 1},
                       {"tid", 1},
-                      {"name", l.name},
+                      {"name", l.title},
                       {"cat", l.anchor},
                       {"ts", static_cast<double>(l.start_ns - origin) * 1e-3},
                       {"dur", static_cast<double>(l.end_ns - l.start_ns) * 1e-3},
@@ -105,7 +105,7 @@ Profile profile_runs(Runner& runner, int runs, const std::string& trace) {
     for (const oclc_launch_info& l : launches) {
       if (l.step >= profile.rows.size()) profile.rows.resize(l.step + 1);
       ProfileRow& row = profile.rows[l.step];
-      row.kernel = l.name;
+      row.kernel = l.title;
       row.anchor = l.anchor;
       row.nodes = l.nodes;
       row.us += static_cast<double>(l.end_ns - l.start_ns) * 1e-3 / runs;

@@ -10,6 +10,7 @@
 
 #include "compiler/codegen/attention/attention_kernel.h"
 #include "compiler/codegen/launches/merge_arguments.h"
+#include "compiler/codegen/launches/ragged_kernel.h"
 #include "compiler/codegen/launches/work_group_kernel.h"
 #include "compiler/ops/builder.h"
 #include "compiler/schedule/prefetch_weights.h"
@@ -88,6 +89,9 @@ class Launches {
         share_buffers<SeveralKernels>(all_.back());
       } else if (step.is<AttentionStep>()) {
         several(generate_attention(kPlaceholder, step, schedule_, target_), first_of(step).name + "_attention");
+        share_buffers<SeveralKernels>(all_.back());
+      } else if (const auto* group = step.as<RaggedStep>()) {
+        several(generate_ragged(kPlaceholder, *group, schedule_, target_), first_of(step).name + "_members");
         share_buffers<SeveralKernels>(all_.back());
       } else if (step.is_loop()) {
         steps(step.body());

@@ -15,7 +15,8 @@ namespace oclc {
 inline constexpr const char* kPlaceholder = "KERNEL_NAME";
 
 struct GeneratedLaunch {
-  // Of one kernel of the schedule; of several that pass each buffer as an argument; of neighbours; of a megakernel step.
+  // Of one kernel of the schedule; of several that pass each buffer as an argument, or their memory objects and a table; of
+  // neighbours; of a megakernel step.
   std::variant<GeneratedKernel, SeveralKernels, HorizontallyFused, MegakernelCode> code;
   std::vector<bool> shared = {};  // by argument: passed without a memory object, see merge_arguments.h
   int prefetched = -1;            // the launch, by its place among all, whose first packed buffer this one prefetches; -1: none

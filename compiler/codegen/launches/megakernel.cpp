@@ -8,6 +8,7 @@
 #include "compiler/codegen/attention/attention_kernel.h"
 #include "compiler/codegen/launches/megakernel_arguments.h"
 #include "compiler/codegen/launches/megakernel_groups.h"
+#include "compiler/codegen/launches/ragged_kernel.h"
 #include "compiler/codegen/text/scope.h"
 #include "compiler/schedule/megakernel.h"
 #include "compiler/support/error.h"
@@ -94,8 +95,14 @@ class MegakernelWriter : private MegakernelArguments {
     const auto* one_loop = step.as<LoopStep>();
     const auto* loops = step.as<ParallelLoopsStep>();
     const bool attends = step.is<AttentionStep>(), whole = one_loop && one_loop->slots > 0;
-    part.name = first.name + (loops ? "_loops" : one_loop ? "_loop" : attends ? "_attention" : "");
-    part.anchor = step.is_loop() ? "loop" : attends ? "attention" : name_of(first.anchor);
+    const auto* group = step.as<RaggedStep>();
+    part.name = group ? title_of(*group, schedule_)
+                      : first.name + (loops      ? "_loops"
+                                      : one_loop ? "_loop"
+                                      : attends  ? "_attention"
+                                                 : "");
+    part.anchor = step.is_loop() ? "loop" : attends ? "attention" : group ? "ragged" : name_of(first.anchor);
+    part.instances = group ? group->body.size() : 0;
     std::vector<Claims> claims;
     if (loops) {
       for (const Step& one : loops->body) claim(one, target_, part, claims);
@@ -124,6 +131,16 @@ class MegakernelWriter : private MegakernelArguments {
     if (step.is<AttentionStep>()) {
       SeveralKernels all = generate_attention(std::string(kPartName), step, schedule_, target);
       claims.push_back(claims_of(all.kernel, all.buffers, part.name, part));
+      part.flops += all.flops;
+      part.bytes += all.bytes;
+      return;
+    }
+    if (const auto* group = step.as<RaggedStep>()) {
+      SeveralKernels all = generate_ragged(std::string(kPartName), *group, schedule_, target);
+      claims.push_back(claims_of(all.kernel, all.buffers, part.name, part));
+      for (const Kernel* kernel : part.kernels) {
+        for (const Operand& o : kernel->operands) part.buffers.push_back({o.buffer, o.written});
+      }
       part.flops += all.flops;
       part.bytes += all.bytes;
       return;
@@ -230,11 +247,16 @@ class MegakernelWriter : private MegakernelArguments {
         symbols_.insert(argument.symbol);
         continue;
       }
+      if (argument.kind == KernelArgument::Kind::table) {
+        arguments.push_back(add_table(g.tables.at(static_cast<std::size_t>(argument.operand))));
+        continue;
+      }
       const SeveralKernels::Argument operand =
           argument.operand < count ? operands[static_cast<std::size_t>(argument.operand)]
                                    : SeveralKernels::Argument{packed[static_cast<std::size_t>(argument.operand - count)]};
       const auto [buffer, written] = operand;
-      const auto joined = joined_at(buffer);
+      // A table counts from where the memory object's buffer lies.
+      const auto joined = g.tables.empty() ? joined_at(buffer) : std::string();
       arguments.push_back(joined.empty() ? pointer_name(buffer, written) : joined);
       part.buffers.push_back({joined.empty() ? buffer : kJoined, written});
     }

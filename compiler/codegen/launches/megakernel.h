@@ -29,6 +29,7 @@ struct MegakernelCode {
     std::vector<const Kernel*> kernels;
     std::vector<Argument> buffers;
     Expr flops = 0, bytes = 0;  // of all trips; what depends on the counter counts as in the first
+    std::size_t instances = 0;  // kernels of a ragged group
     std::string own_kernel{};   // behind the kernel's name: one that does this part alone, as a launch; empty: none
   };
   std::vector<Part> parts;

@@ -55,6 +55,11 @@ std::vector<int> MegakernelArguments::take_packed(std::vector<Buffer>& packed) {
   return numbers;
 }
 
+std::string MegakernelArguments::add_table(MemberTable table) {
+  out_.kernel.tables.push_back(std::move(table));
+  return fmt::format("members{}", out_.kernel.tables.size() - 1);
+}
+
 std::string MegakernelArguments::signature() {
   std::vector<std::string> parameters;
   for (const int buffer : order_) {
@@ -73,6 +78,10 @@ std::string MegakernelArguments::signature() {
   for (const std::string& s : symbols_) {
     parameters.push_back(fmt::format("const long dim_{}", s));
     out_.kernel.arguments.push_back({.kind = KernelArgument::Kind::dimension, .symbol = s});
+  }
+  for (std::size_t i = 0; i < out_.kernel.tables.size(); ++i) {
+    parameters.push_back(fmt::format("__global const long* members{}", i));
+    out_.kernel.arguments.push_back({.kind = KernelArgument::Kind::table, .operand = static_cast<int>(i)});
   }
   return fmt::format("{}, const int first, const int last", fmt::join(parameters, ", "));
 }

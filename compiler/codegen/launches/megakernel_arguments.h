@@ -30,6 +30,8 @@ class MegakernelArguments {
   // Takes what a kernel packed, unless it is there already, and says which buffers hold it, as MegakernelCode::Argument numbers
   // them.
   std::vector<int> take_packed(std::vector<Buffer>& packed);
+  // Takes a ragged group's table: the name of its argument.
+  std::string add_table(MemberTable table);
   // Parameters of the kernel; fills `moves_` and what `out_` says of its arguments.
   std::string signature();
 

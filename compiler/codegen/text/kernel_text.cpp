@@ -7,13 +7,6 @@
 namespace oclc {
 namespace {
 
-// Names of the model's nodes may hold anything; in a comment they must not end it.
-std::string comment_safe(std::string_view name) {
-  std::string safe;
-  for (const char c : name.substr(0, 80)) safe += (c < ' ' || c > '~' || c == '\\') ? '?' : c;
-  return safe;
-}
-
 std::string flat_axes(const std::vector<Axis>& axes) {
   std::vector<std::string> parts;
   for (const Axis& a : axes) parts.push_back(fmt::format("{}<{}", a.name, a.extent.text()));
@@ -21,6 +14,13 @@ std::string flat_axes(const std::vector<Axis>& axes) {
 }
 
 }  // namespace
+
+// Names of the model's nodes may hold anything; in a comment they must not end it.
+std::string comment_safe(std::string_view name) {
+  std::string safe;
+  for (const char c : name.substr(0, 80)) safe += (c < ' ' || c > '~' || c == '\\') ? '?' : c;
+  return safe;
+}
 
 std::string kernel_head(const Kernel& kernel, const GeneratedKernel& generated) {
   std::string sources;
@@ -44,6 +44,7 @@ std::string parameter_list(const Kernel& kernel, bool with_offsets) {
     if (with_offsets) parts.push_back(fmt::format("const long {}_at", o.name));
   }
   for (const std::string& s : kernel.model_symbols()) parts.push_back(fmt::format("const long dim_{}", s));
+  for (const std::string& number : kernel.numbers) parts.push_back("const float " + number);
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -53,6 +54,7 @@ std::string argument_list(const Kernel& kernel) {
     if (!o.replaced) parts.push_back(fmt::format("{0} + {0}_at", o.name));
   }
   for (const std::string& s : kernel.model_symbols()) parts.push_back(fmt::format("dim_{}", s));
+  parts.insert(parts.end(), kernel.numbers.begin(), kernel.numbers.end());
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 

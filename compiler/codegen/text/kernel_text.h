@@ -8,6 +8,7 @@
 
 namespace oclc {
 
+std::string comment_safe(std::string_view name);  // at most 80 characters of a name that may hold anything
 std::string kernel_head(const Kernel& kernel, const GeneratedKernel& generated);  // the comment before the code
 std::string parameter_list(const Kernel& kernel, bool with_offsets);              // "__global const float* x, ..."
 std::string argument_list(const Kernel& kernel);                                  // "x + x_at, ..., dim_N"

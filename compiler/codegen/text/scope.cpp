@@ -117,7 +117,8 @@ std::string Emitter::declare(NodeId id, std::size_t scope, const std::string& te
 
 std::string Emitter::value(NodeId id) {
   const ScalarNode& node = kernel_.nodes[static_cast<std::size_t>(id)];
-  if (node.kind == Kind::constant) return c_number(node.number, node.dtype);
+  if (node.kind == Kind::constant)
+    return node.argument < 0 ? c_number(node.number, node.dtype) : kernel_.numbers[static_cast<std::size_t>(node.argument)];
   if (node.kind == Kind::reduced) return stages_.at(node.stage).first;
   for (const Scope& scope : scopes_) {
     const auto known = scope.names.find(id);

@@ -526,6 +526,8 @@ typedef struct oclc_launch_info {
   uint64_t end_ns;
   double flops;
   double bytes;
+  const char* title;  /* what to call it: "nef.Voltage x 3" of kernels of one text that are one launch, else `name` */
+  uint32_t instances; /* of one text that it does together, told apart in `nodes`; 0: it is none of them */
 } oclc_launch_info;
 
 /* Keeps an event per launch from the next run on (needs a queue with profiling; otherwise times are 0). */

@@ -85,8 +85,10 @@ class PlanVerifier {
   void costs(const std::string& what, const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* nodes,
              const plan::Expr* flops, const plan::Expr* bytes) const;
   void arg(const std::string& where, const plan::Arg* a) const;
+  void rows_arg(const std::string& where, const plan::Arg& a) const;
   bool size_is_known(const plan::Expr* size) const;
   void buffer_arg(const std::string& where, const plan::Arg& a) const;
+  void buffer_use(const std::string& where, std::int64_t index, bool writes) const;
   // `firsts`: by kind of buffer, the argument before that passes its memory object, or null.
   void shared_arg(const std::string& where, const plan::Arg& a, std::span<const plan::Arg* const> firsts) const;
   bool has_open_size(const plan::Expr* size) const;

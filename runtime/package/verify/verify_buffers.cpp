@@ -47,6 +47,11 @@ void PlanVerifier::buffers() {
     if (buffer->kind() > fb::BufferKind::MAX) reject(where, "unknown kind " + number(static_cast<int>(buffer->kind())));
     expr(where + " size", buffer->bytes(), Scope::symbolic);
     if (buffer->kind() != fb::BufferKind::arena && buffer->alias() != -1) reject(where, "only arena buffers may be aliases");
+    const bool port = buffer->kind() == fb::BufferKind::input || buffer->kind() == fb::BufferKind::output;
+    if (buffer->pooled() && !port && buffer->kind() != fb::BufferKind::state)
+      reject(where, "only states, inputs and outputs are pooled");
+    if (buffer->pooled() && port && (buffer->dtype() == fb::DType::string_ || has_open_size(buffer->bytes())))
+      reject(where, "is pooled, but holds strings or has a size that is read late");
     if (buffer->kind() != fb::BufferKind::arena && count(buffer->pieces()) > 0) reject(where, "only arena buffers have pieces");
     switch (buffer->kind()) {
       case fb::BufferKind::arena:

@@ -152,9 +152,14 @@ void PlanVerifier::launch(const std::string& where, const fb::Launch& l) {
     const fb::Arg* a = l.args()->Get(i);
     arg(what + " argument " + number(i), a);
     if (a->shared()) shared_arg(what + " argument " + number(i), *a, firsts);
+    const auto use = [&](std::int32_t buffer, bool writes) {
+      std::uint64_t& known = use_[static_cast<std::size_t>(buffer)];
+      known = std::max(known, 2 * launch_ + (writes ? 1 : 0));
+    };
+    for (std::uint32_t k = 0; k < count(a->cells()); ++k)
+      if (a->cells()->Get(k)->buffer() >= 0) use(a->cells()->Get(k)->buffer(), a->cells()->Get(k)->writes());
     if (a->kind() != fb::ArgKind::buffer) continue;
-    const auto buffer = static_cast<std::size_t>(a->buffer());
-    use_[buffer] = std::max(use_[buffer], 2 * launch_ + (a->writes() ? 1 : 0));
+    use(a->buffer(), a->writes());
     const fb::Arg*& first =
         firsts[static_cast<std::size_t>(plan_.buffers()->Get(static_cast<std::uint32_t>(a->buffer()))->kind())];
     if (!first && !a->shared()) first = a;
@@ -174,6 +179,7 @@ void PlanVerifier::launch(const std::string& where, const fb::Launch& l) {
     group *= local;
     if (group > kMaxWorkGroupSize) reject(what, "its work-group is larger than " + number(kMaxWorkGroupSize) + " work-items");
   }
+  name(what + " title", l.title(), false);
   costs(what, l.nodes(), l.flops(), l.bytes());
 }
 
@@ -222,9 +228,39 @@ void PlanVerifier::costs(const std::string& what, const flatbuffers::Vector<flat
 void PlanVerifier::arg(const std::string& where, const fb::Arg* a) const {
   if (!a) reject(where, "is missing");
   if (a->kind() > fb::ArgKind::MAX) reject(where, "unknown kind " + number(static_cast<int>(a->kind())));
+  if (a->kind() == fb::ArgKind::rows) return rows_arg(where, *a);
+  if (count(a->numbers()) + count(a->cells()) > 0) reject(where, "has numbers, but is no rows");
   if (a->kind() == fb::ArgKind::buffer) return buffer_arg(where, *a);
   if (a->writes()) reject(where, "only buffers can be written");
   expr(where, a->value(), Scope::looping);
+}
+
+// Cells put each number once, before others count on it.
+void PlanVerifier::rows_arg(const std::string& where, const fb::Arg& a) const {
+  if (a.writes()) reject(where, "only buffers can be written");
+  if (count(a.numbers()) < 1 || count(a.numbers()) > kMaxRowNumbers)
+    reject(where, "wanted 1 to " + number(kMaxRowNumbers) + " numbers, found " + number(count(a.numbers())));
+  aligned(where, a.numbers());
+  std::vector<bool> later(count(a.numbers()), false), put = later;
+  for (std::uint32_t i = 0; i < count(a.cells()); ++i)
+    if (a.cells()->Get(i)->at() < later.size()) later[a.cells()->Get(i)->at()] = true;
+  for (std::uint32_t i = 0; i < count(a.cells()); ++i) {
+    const fb::Cell& cell = *a.cells()->Get(i);
+    const std::string what = where + " cell " + number(i);
+    if (cell.at() >= later.size()) reject(what, "puts number " + number(cell.at()) + " of " + number(count(a.numbers())));
+    if (put[cell.at()]) reject(what, "puts number " + number(cell.at()) + " a second time");
+    expr(what, cell.value(), Scope::looping, false);
+    if (cell.buffer() < -1 || (cell.buffer() < 0 && (cell.base() != -1 || cell.writes())))
+      reject(what, "has a base or writes, but no buffer");
+    if (cell.buffer() >= 0) {
+      buffer_use(what, cell.buffer(), cell.writes());
+      buffer_use(what + " base", cell.base(), false);
+    }
+    const auto plus = static_cast<std::size_t>(cell.plus());
+    if (cell.plus() < -1 || (cell.plus() >= 0 && (plus >= later.size() || (later[plus] && !put[plus]))))
+      reject(what, "counts on number " + number(cell.plus()) + ", which is not known before it");
+    put[cell.at()] = true;
+  }
 }
 
 bool PlanVerifier::size_is_known(const fb::Expr* size) const {
@@ -236,16 +272,20 @@ bool PlanVerifier::size_is_known(const fb::Expr* size) const {
 }
 
 void PlanVerifier::buffer_arg(const std::string& where, const fb::Arg& a) const {
-  if (a.buffer() < 0 || a.buffer() >= static_cast<std::int64_t>(count(plan_.buffers())))
-    reject(where, "buffer " + number(a.buffer()) + " of " + number(count(plan_.buffers())));
+  buffer_use(where, a.buffer(), a.writes());
   expr(where + " offset", a.value(), Scope::looping, false);
-  const auto* buffer = plan_.buffers()->Get(static_cast<std::uint32_t>(a.buffer()));
-  const std::string what = buffer_name(a.buffer());
+}
+
+void PlanVerifier::buffer_use(const std::string& where, std::int64_t index, bool writes) const {
+  if (index < 0 || index >= static_cast<std::int64_t>(count(plan_.buffers())))
+    reject(where, "buffer " + number(index) + " of " + number(count(plan_.buffers())));
+  const auto* buffer = plan_.buffers()->Get(static_cast<std::uint32_t>(index));
+  const std::string what = buffer_name(index);
   if (!size_is_known(buffer->bytes())) reject(where, what + " is used before its size is read");
   switch (buffer->kind()) {
     case fb::BufferKind::arena: {
       if (buffer->entry() != entry_) reject(where, what + " belongs to another entry point");
-      const auto root = static_cast<std::size_t>(root_[static_cast<std::size_t>(a.buffer())]);
+      const auto root = static_cast<std::size_t>(root_[static_cast<std::size_t>(index)]);
       if (step_ + steps_ <= first_[root] || step_ > last_[root])
         reject(where, what + " is used at step " + number(step_) + ", outside its life " + number(first_[root]) + " to " +
                           number(last_[root]));
@@ -253,12 +293,12 @@ void PlanVerifier::buffer_arg(const std::string& where, const fb::Arg& a) const 
     }
     case fb::BufferKind::input:
     case fb::BufferKind::output:
-      if (!bound_.count(a.buffer())) reject(where, what + " is not bound by this entry point");
+      if (!bound_.count(static_cast<int>(index))) reject(where, what + " is not bound by this entry point");
       break;
     default:
       break;
   }
-  if (a.writes() && (buffer->kind() == fb::BufferKind::constant || buffer->kind() == fb::BufferKind::input))
+  if (writes && (buffer->kind() == fb::BufferKind::constant || buffer->kind() == fb::BufferKind::input))
     reject(where, what + " is written, but is a" +
                       (buffer->kind() == fb::BufferKind::input ? std::string("n input") : std::string(" constant")));
 }

@@ -25,7 +25,8 @@ namespace oclc::tool {
 const std::string_view kCheckOpHelp = R"(usage: oclc check-op FILE [options]
 Reads the operators of a file, tries each on sizes at random (all sizes 1 first, optional inputs every other time), runs it on the
 device beside the host reference, for each element type that it is written for, and compares its gradients with finite differences.
-Bodies of kernels run once more with every position checked: reads and writes outside of an operand are named by their line.
+Bodies of kernels run once more with every position checked: reads and writes outside of an operand are named by their line; and three
+uses of several sizes in one launch have to give the bits of three launches.
 
   -d, --device SEL         the device: index | P:D | part of its name | cpu | gpu
   --no-device              without running anything on a device
@@ -70,6 +71,7 @@ struct OpCheck {
   std::optional<double> gradient;  // largest error
   std::string without_gradient;    // why there is none
   std::string outside;             // a call of a body that was outside of its operand, and with which sizes
+  std::string apart;               // sizes of uses that give other bits in one launch than each alone
 };
 
 std::vector<HostTensor> random_inputs(const Graph& graph, std::mt19937& random) {
@@ -180,6 +182,7 @@ class OpChecker {
         result.worst = sizes;
       }
     }
+    if (context_ && result.fitted == result.tried && !op.kernel.empty() && op.ragged) look_at_group(op, dtype, result);
     if (result.fitted == 0) throw CompileError({.stage = "operator", .wanted = result.misfit});
     return result;
   }
@@ -206,6 +209,33 @@ class OpChecker {
       if (call == 0) continue;
       result.outside = fmt::format("{} is outside of its operand ({})", custom::call_place(op, call), sizes);
       return;
+    }
+  }
+
+  // Runs three uses of several sizes in one launch, and each alone, where all sizes fit. Optional inputs are there in all.
+  void look_at_group(const custom::CustomOp& op, DType dtype, OpCheck& result) const {
+    std::string all;
+    const auto make = [&] {
+      auto module = std::make_shared<Module>();
+      auto graph = std::make_unique<Graph>();
+      all.clear();
+      for (const unsigned seed : {2U, 0U, 4U}) {
+        std::string sizes;
+        custom::add_example(*graph, op, dtype, seed, fmt::format("_{}", seed), sizes);
+        all += (all.empty() ? "" : "; ") + sizes;
+      }
+      module->entries.push_back(std::move(graph));
+      return module;
+    };
+    std::shared_ptr<Module> together = make();
+    std::mt19937 random(arguments_.seed);
+    const std::vector<HostTensor> inputs = random_inputs(*together->entries[0], random);
+    CompileOptions single = options_;
+    single.disabled.push_back("ragged_groups");
+    const std::vector<HostTensor> found = run_on(*context_, std::move(together), options_, inputs),
+                                  wanted = run_on(*context_, make(), single, inputs);
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      if (!std::equal(wanted[k].data(), wanted[k].data() + wanted[k].bytes(), found[k].data())) result.apart = all;
     }
   }
 
@@ -246,7 +276,7 @@ std::vector<DType> types_of(const custom::CustomOp& op) {
 }
 
 bool passes(const OpCheck& c, const CheckOpArguments& arguments) {
-  return c.outside.empty() && c.error <= arguments.tolerance + rounding_of(*dtype_of(c.type)) &&
+  return c.outside.empty() && c.apart.empty() && c.error <= arguments.tolerance + rounding_of(*dtype_of(c.type)) &&
          c.gradient.value_or(0) <= kGradientTolerance;
 }
 
@@ -259,6 +289,8 @@ void print(const std::vector<OpCheck>& checks, const CheckOpArguments& arguments
                              fmt::format("{}/{}", c.fitted, c.tried),
                              arguments.no_device ? "-" : fmt::format("{:.1e}", c.error), gradient, c.worst));
     if (!c.outside.empty()) print_warning(fmt::format("{}: {}", c.op, c.outside));
+    if (!c.apart.empty())
+      print_warning(fmt::format("{}: gives other bits in one launch with others than alone ({})", c.op, c.apart));
     if (!c.without_gradient.empty() && c.type == "f32")
       print_note(fmt::format("{}: no gradient: {}", c.op, c.without_gradient));
     if (!c.misfit.empty()) print_note(fmt::format("{}: sizes that do not fit: {}", c.op, c.misfit));
@@ -275,6 +307,7 @@ json document_of(const std::vector<OpCheck>& checks, const CheckOpArguments& arg
                     {"error", arguments.no_device || !std::isfinite(c.error) ? json(nullptr) : json(c.error)},
                     {"gradient_error", c.gradient ? json(*c.gradient) : json(nullptr)},
                     {"outside", c.outside.empty() ? json(nullptr) : json(c.outside)},
+                    {"apart", c.apart.empty() ? json(nullptr) : json(c.apart)},
                     {"worst_sizes", c.worst}});
   }
   return {{"schema", 1},    {"kind", "operators"}, {"file", arguments.file}, {"tolerance", arguments.tolerance},
