@@ -4,6 +4,7 @@
 #include "runtime/failure.h"
 #include "runtime/flat.h"
 #include "runtime/package/verify/verify.h"
+#include "runtime/session/expressions.h"
 #include "runtime/session/session.h"
 
 namespace oclc::runtime {
