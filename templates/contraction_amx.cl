@@ -9,6 +9,7 @@
 // C         c[(g * M + m) * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of two blocks, or of all if there are several chunks, or of a sweep.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+//@kernel 1, LOCAL_FLOATS
 //@param M 70 {1.., name} N 48 {1.., name} K 80 {1..}
 //@include gemm_sizes
 //@include amx_parts
@@ -36,8 +37,7 @@
 
 void contraction_tile(const __global float* restrict a, const __global ushort* restrict b,
                       __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
   const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
   const int panel_block = tile % PANEL_BLOCKS;
@@ -108,11 +108,4 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
     }
   }
   oclc_tiles_close();
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b,
-                          __global float* restrict c) {
-  __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, c, (int)get_group_id(0), space);
 }

@@ -12,6 +12,7 @@
 // C         c[m * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: sums of one or two blocks, the window, the patches of a block or of all, and what is split.
 // launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+//@kernel 1, LOCAL_FLOATS
 //@param IMAGES 1 {1.., name} IC 3 {1..} N 48 {1..}  images, channels, features
 //@include image
 //@param A_X 1 {0..}  from a column of the image to the next
@@ -49,8 +50,7 @@
 
 void contraction_tile(const __global float* restrict a, const __global ushort* restrict b,
                       __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   //@include amx_rows_of_image
   const int y_begin = row_block * ROWS, positions = min(OH - y_begin, ROWS) * OW;
   __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
@@ -140,11 +140,4 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
     }
   }
   oclc_tiles_close();
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b,
-                          __global float* restrict c) {
-  __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, c, (int)get_group_id(0), space);
 }
