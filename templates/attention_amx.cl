@@ -16,7 +16,7 @@
 //@param G 1 {1.., name} ROWS 70 {1.., name} KEYS 70 {1..}  groups, rows of each, keys
 //@param DEPTH 64 {16..} COLUMNS 64 {1..}  of a query and of a key; of a value
 //@param MT 2 {1..}  blocks of rows of a work-item
-//@include amx_parts
+//@include amx/parts
 #define PW 32
 #define ROW_ITEMS ((ROWS + MT * 32 - 1) / (MT * 32))
 #define DEPTH_STEPS ((DEPTH + 31) / 32)

@@ -14,8 +14,8 @@
 //@kernel 1, LOCAL_FLOATS
 //@param K 1568 {16.., name}
 //@include gemm_sizes
-//@include amx_parts
-//@include amx_columns
+//@include amx/parts
+//@include amx/columns
 //@param MT 4 {1..}  blocks of 32 rows of a work-item
 //@param ROWS_INNERMOST 0 {0, 1}  1: for A transposed. There M is at least 16
 //@param B_COLUMNS 0 {0, 1}  1: vectors of B's columns, of which N are whole vectors, become parts at once
@@ -139,7 +139,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
         for (int h = 0; h < 2; ++h) {
           const int k_first = k0 + h * 16;
           half_line[h] = 0;
-          //@include amx_sixteen
+          //@include amx/sixteen
         }
         SPLIT(half_line[0], half_line[1], rows + (r / 32 * CHUNK + s - s_begin) * STEP, r % 32, 1024);
       }

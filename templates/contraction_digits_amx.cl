@@ -12,11 +12,11 @@
 //@kernel 1, LOCAL_FLOATS
 //@param M 70 {1.., name} N 48 {1.., name} K 80 {1..43000}  TAPS * K up to 43,000
 //@include gemm_sizes
-//@include amx_columns
+//@include amx/columns
 #define BLOCK_ROWS 16
 #define STEP_TERMS 64
 #define TAP_STEPS ((K + 63) / 64)
-//@include amx_rows
+//@include amx/rows
 //@param PV 16 {1, 16}  1 where neighbours in k are not neighbours in memory or K < 16
 //@param CHUNK STEPS {1..STEPS}  steps of which digits are made at a time, with units of their own; all, TAPS * TAP_STEPS, where they fit
 #define CHUNKED (CHUNK < STEPS)
@@ -58,7 +58,7 @@ void contraction_tile(const __global float* restrict a, const __global char* res
         for (int h = 0; h < 4; ++h) {
           float16 quarter = 0;
           const int k_first = k0 + h * 16;
-          //@include amx_sixteen
+          //@include amx/sixteen
           ((__local float16*)row)[(s - s_begin) * 4 + h] = quarter;
           bits = max(bits, as_int16(quarter) & 0x7fffffff);
         }

@@ -39,7 +39,7 @@
 //                    overlap, and EPILOGUE stores the largest results of each, at the place of its first row
 #define BM (WARPGROUPS * 64)
 //@param SWATH 8 {1..}  tiles of rows that are computed side by side, before the next tile of columns: what they share stays in caches
-//@include sm90a_results
+//@include sm90a/results
 //@include join
 #define MULTIPLY JOIN(oclc_wgmma_made_, BN)
 #define MULTIPLIED JOIN(JOIN(oclc_wgmma_, BN), _wait)
@@ -284,13 +284,13 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
       const int n0 = within / swath_rows * BN;
       const __global float* scales = weights + SCALES_AT + (size_t)g * (COLUMN_TILES * BN);
 #if WINDOW > 1
-      //@include sm90a_windows
+      //@include sm90a/windows
 #endif
 #if SHARES > 1
       volatile __global uint* turn = turns + TURNS_AT + tile * WARPS + warp;
       __global float4* own = (__global float4*)parts + (size_t)(tile * SHARES * WARPS + warp) * (VECTORS * 32) + lane;
 #if WINDOW == 1
-      //@include sm90a_slices
+      //@include sm90a/slices
 #endif
 #endif
       float out[BN / 2];
@@ -345,14 +345,14 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
       __local float* restrict rows = space + ROWS_AT + warp * (16 * PITCH);
       #pragma unroll
       for (int c0 = 0; c0 < BN; c0 += 64) {
-        //@include sm90a_sums
+        //@include sm90a/sums
 #if SHARES > 1
         __global float4* to = own + (share * (WARPS * VECTORS) + c0 / 64 * 8) * 32;
         #pragma unroll
         for (int i = 0; i < 8; ++i)
           to[i * 32] = *(const __local float4*)(rows + (i * 2 + lane / 16) * PITCH + lane % 16 * 4);
 #else
-        //@include sm90a_warp_results
+        //@include sm90a/warp_results
 #endif
       }
 #if SHARES > 1

@@ -42,7 +42,7 @@
 #define BK 32
 //@include group_tiles
 //@include group_steps
-//@include sm90a_results
+//@include sm90a/results
 //@include join
 #define MULTIPLY_FIRST JOIN(JOIN(oclc_wgmma_half_, BN), _zero)
 #define MULTIPLY JOIN(oclc_wgmma_half_, BN)
@@ -274,7 +274,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         #pragma unroll
         for (int i = 0; i < BN / 2; ++i) out[b][i] = 0.0f;
 #if KEEPS
-      //@include sm90a_kept_sums
+      //@include sm90a/kept_sums
 #else
 #if EARLY
       oclc_barrier_wait(loaded + stage * 8, phase);
@@ -369,8 +369,8 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
       for (int b = 0; b < BLOCKS; ++b) {
         #pragma unroll
         for (int c0 = 0; c0 < BN; c0 += 64) {
-          //@include sm90a_sums
-          //@include sm90a_warp_results
+          //@include sm90a/sums
+          //@include sm90a/warp_results
         }
       }
     }

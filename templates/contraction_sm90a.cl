@@ -20,7 +20,7 @@
 //@param LOADERS 256 {128, 256}  work-items that load, of 512 at most in all: 256 with 2 warpgroups trade registers with them
 //@param AHEAD 1 {0, 1}  1: loaders keep the elements of two steps in registers, 0: of one
 //@param AT_ONCE 4 {1, 2, 4, 8}  vectors of the epilogue whose operands are read together
-//@include sm90a_results
+//@include sm90a/results
 //@param REGAIN 0 {0, 1}  1: what the unit cuts off on average is given back
 //@param STAGES 3 {1..}  stages of 32 k in flight
 #define BM (WARPGROUPS * 64)

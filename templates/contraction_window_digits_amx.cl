@@ -10,7 +10,7 @@
 #define STEP_ELEMENTS 6144
 #define TAP_STEPS ((K + 63) / 64)
 //@kernel 1, LOCAL_FLOATS
-//@include amx_window
+//@include amx/window
 #define WINDOW_STEP (LINES * OCLC_DIGITS_LINE)
 #define SUM 1536
 #define LOCAL_FLOATS (16 + SUMS * SUM + (LINES + 15) / 16 * 16 + TAP_STEPS * WINDOW_STEP / 4)
@@ -31,7 +31,7 @@
 void contraction_tile(const __global float* restrict a, const __global char* restrict b, const __global float* restrict units,
                       __global float* restrict c, int tile, __local float* restrict space) {
   //@lines SIZES
-  //@include amx_rows_of_image
+  //@include amx/rows_of_image
   const int y_begin = row_block * ROWS, y_count = min(OH - y_begin, ROWS);
   __local int* sums = (__local int*)(space + (64 - ((size_t)space & 63)) / 4);
   __local float* line_units = (__local float*)sums + SUMS * SUM;
@@ -89,5 +89,5 @@ void contraction_tile(const __global float* restrict a, const __global char* res
     }
     line_units[p] = good ? unit : as_float(0x7fc00000);
   }
-  //@include amx_window_product
+  //@include amx/window_product
 }
