@@ -12,10 +12,11 @@
 // local memory 4 * SPACE bytes: scores and shares of two blocks, parts of keys and of values.
 // launch: G * ROW_ITEMS groups of one work-item.
 // paper     Rabe, Staats: Self-attention does not need O(n^2) memory, 2021.
+//@kernel 1, SPACE
 //@param G 1 {1.., name} ROWS 70 {1.., name} KEYS 70 {1..}  groups, rows of each, keys
 //@param DEPTH 64 {16..} COLUMNS 64 {1..}  of a query and of a key; of a value
 //@param MT 2 {1..}  blocks of rows of a work-item
-//@include amx_parts
+//@include amx/parts
 #define PW 32
 #define ROW_ITEMS ((ROWS + MT * 32 - 1) / (MT * 32))
 #define DEPTH_STEPS ((DEPTH + 31) / 32)
@@ -35,8 +36,7 @@
 
 void attention_amx_tile(const __global float* restrict a, const __global float* restrict b, const __global float* restrict values,
                         __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int g = tile / ROW_ITEMS;
   const int m_begin = tile % ROW_ITEMS * (MT * 32), m_end = min(ROWS, m_begin + MT * 32), blocks = (m_end - m_begin + 31) / 32;
   __local float* scores = space + (64 - ((size_t)space & 63)) / 4;
@@ -173,11 +173,4 @@ void attention_amx_tile(const __global float* restrict a, const __global float* 
     }
   }
   oclc_tiles_close();
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void attention_amx(const __global float* restrict a, const __global float* restrict b,
-                            const __global float* restrict values, __global float* restrict c) {
-  __local float space[SPACE];
-  attention_amx_tile(a, b, values, c, (int)get_group_id(0), space);
 }

@@ -11,6 +11,7 @@
 // local memory 4 * SPACE bytes.
 // launch: G * ROW_TILES groups of ITEMS work-items.
 // paper     Milakov, Gimelshein: Online normalizer calculation for softmax, 2018.
+//@kernel ITEMS, SPACE, 16
 //@include attention_sizes
 //@param BN 16 {16.. step 8}  keys of a block
 // Vectors of four: of a key, and of each half of the columns.
@@ -23,11 +24,9 @@
 #define S_AT (V_AT + BN * V_PITCH)
 #define SPACE (S_AT + BM * S_PITCH)
 
-void attention_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                        const __global float* restrict values, __global float* restrict c, int tile,
-                        __local float* restrict space) {
-  //@hole SIZES
-  //@end
+void attention_gpu_tile(const __global float* restrict a, const __global float* restrict b, const __global float* restrict values,
+                        __global float* restrict c, int tile, __local float* restrict space) {
+  //@lines SIZES
   const int item = get_local_id(0);
   const int g = tile / ROW_TILES;
   const int m0 = tile % ROW_TILES * BM;
@@ -120,11 +119,4 @@ void attention_gpu_tile(const __global float* restrict a, const __global float* 
       //@end
     }
   }
-}
-
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void attention_gpu(const __global float* restrict a, const __global float* restrict b,
-                            const __global float* restrict values, __global float* restrict c) {
-  __local float space[SPACE] __attribute__((aligned(16)));
-  attention_gpu_tile(a, b, values, c, (int)get_group_id(0), space);
 }

@@ -17,22 +17,16 @@
 // launch: G * ROW_TILES groups of ITEMS work-items.
 // paper     Milakov, Gimelshein: Online normalizer calculation for softmax, 2018; Rabe, Staats: Self-attention does not need O(n^2)
 //           memory, 2021; Dao et al.: FlashAttention, 2022.
+//@kernel ITEMS, SPACE, 16
 //@include attention_sizes
 //@param BN 64 {32.. step 32}  keys of a block
 //@param KV 4 {1, 4} VV 4 {1, 4}  elements of a load
 //@param K_ALONG_DEPTH 1 {0, 1} V_ALONG_COLUMNS 1 {0, 1}  1: loads run along k, and along columns; 0: along the keys
 //@param SPLIT 1 {0, 1}
 //@param EPILOGUE_UNROLL 4 {1, 4}  copies of the epilogue: 4, or 1 for an expensive one
-#if KV == 4
-#define K_VECTOR float4
-#else
-#define K_VECTOR float
-#endif
-#if VV == 4
-#define V_VECTOR float4
-#else
-#define V_VECTOR float
-#endif
+//@include floats
+#define K_VECTOR FLOATS(KV)
+#define V_VECTOR FLOATS(VV)
 #define KD ((DEPTH + 7) / 8)
 #define VD ((COLUMNS + 7) / 8)
 #define K_PITCH (KD * 8 + 4)
@@ -55,11 +49,9 @@
 #define EXP(x) native_exp(x)
 #endif
 
-void attention_mma_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                            const __global float* restrict values, __global float* restrict c, int tile,
-                            __local float* restrict space) {
-  //@hole SIZES
-  //@end
+void attention_mma_gpu_tile(const __global float* restrict a, const __global float* restrict b, const __global float* restrict values,
+                            __global float* restrict c, int tile, __local float* restrict space) {
+  //@lines SIZES
   const int item = get_local_id(0);
   const int g = tile / ROW_TILES;
   const int m0 = tile % ROW_TILES * BM;
@@ -343,11 +335,4 @@ void attention_mma_gpu_tile(const __global float* restrict a, const __global flo
       //@end
     }
   }
-}
-
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void attention_mma_gpu(const __global float* restrict a, const __global float* restrict b,
-                                const __global float* restrict values, __global float* restrict c) {
-  __local float space[SPACE] __attribute__((aligned(16)));
-  attention_mma_gpu_tile(a, b, values, c, (int)get_group_id(0), space);
 }

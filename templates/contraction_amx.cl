@@ -9,14 +9,15 @@
 // C         c[(g * M + m) * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: the split chunk and sums, of two blocks, or of all if there are several chunks, or of a sweep.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+//@kernel 1, LOCAL_FLOATS
 //@param M 70 {1.., name} N 48 {1.., name} K 80 {1..}
 //@include gemm_sizes
-//@include amx_parts
-//@include amx_columns
+//@include amx/parts
+//@include amx/columns
 #define BLOCK_ROWS 32
 #define STEP_TERMS 32
 #define TAP_STEPS ((K + 31) / 32)
-//@include amx_rows
+//@include amx/rows
 //@param PV 16 {1, 16}  1 where neighbours in k are not neighbours in memory or K < 16
 //@param VALUES float16 {float16, ushort16}  ushort16: bfloat16 with PRODUCTS = 1 and PV = 16
 //@param CHUNK STEPS {1..STEPS}  steps of k that are split at a time: all, TAPS * TAP_STEPS, where they fit
@@ -36,8 +37,7 @@
 
 void contraction_tile(const __global float* restrict a, const __global ushort* restrict b,
                       __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
   const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
   const int panel_block = tile % PANEL_BLOCKS;
@@ -66,7 +66,7 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
         for (int h = 0; h < 2; ++h) {
           half_line[h] = 0;
           const int k_first = k0 + h * 16;
-          //@include amx_sixteen
+          //@include amx/sixteen
         }
         SPLIT(half_line[0], half_line[1], line, r % 32, 1024);
       }
@@ -101,18 +101,11 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
           //@end
           for (int panel = stored_panel; panel < stored_end; ++panel) {
             const __local float* from = sums + SUMS_OF(stored, stored_block, panel) * SUM;
-            //@include amx_two_vectors
+            //@include amx/two_vectors
           }
         }
       }
     }
   }
   oclc_tiles_close();
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b,
-                          __global float* restrict c) {
-  __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, c, (int)get_group_id(0), space);
 }

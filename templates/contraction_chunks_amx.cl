@@ -11,10 +11,11 @@
 // C         c[(g * M + m) * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: sums of all blocks and of two of the chunk, parts of the chunk, floats of one step.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+//@kernel 1, LOCAL_FLOATS
 //@param K 1568 {16.., name}
 //@include gemm_sizes
-//@include amx_parts
-//@include amx_columns
+//@include amx/parts
+//@include amx/columns
 //@param MT 4 {1..}  blocks of 32 rows of a work-item
 //@param ROWS_INNERMOST 0 {0, 1}  1: for A transposed. There M is at least 16
 //@param B_COLUMNS 0 {0, 1}  1: vectors of B's columns, of which N are whole vectors, become parts at once
@@ -50,11 +51,9 @@
 
 void contraction_chunks_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                              int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
-  //@hole GROUP
-  //@end
+  //@lines GROUP
   const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
   const int panel_begin = tile % PANEL_BLOCKS * NP, panel_end = min(PANELS, panel_begin + NP);
   const int m_begin = row_block * (MT * 32), m_end = min(M, m_begin + MT * 32);
@@ -94,14 +93,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
 #else
       {
         __local float* restrict to = copy;
-        //@hole PACK_B
-        for (int k = k0; k < k_end; ++k) {
-          const __global float* from = b + ((size_t)(g * TAPS + tap) * K + k) * N;
-          for (int panel = panel_begin; panel < panel_end; ++panel)
-            for (int j = 0; j < PW; ++j)
-              to[(panel - panel_begin) * B_PANEL + (k - k0) * PW + j] = from[min(panel * PW + j, N - 1)];
-        }
-        //@end
+        //@include pack_b
       }
       for (int p = 0; p < panels; ++p)
         oclc_tiles_panel(PRODUCTS, copy + p * B_PANEL, k_end - k0, columns + (p * CHUNK + s - s_begin) * STEP);
@@ -147,7 +139,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
         for (int h = 0; h < 2; ++h) {
           const int k_first = k0 + h * 16;
           half_line[h] = 0;
-          //@include amx_sixteen
+          //@include amx/sixteen
         }
         SPLIT(half_line[0], half_line[1], rows + (r / 32 * CHUNK + s - s_begin) * STEP, r % 32, 1024);
       }
@@ -227,31 +219,18 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
             continue;
           }
           const int m = m0 + i;
-          //@hole C_ROW
-          __global float* c_row = c + (size_t)(g * M + m) * N;
-          //@end
+          //@include row_of_c
           #pragma unroll
           for (int j = 0; j < 2; ++j) {
             const int n = n0 + j * 16;
             if (N % 32 != 0 && n >= N) break;
             float16 v = vload16(i * 2 + j, from);
             if (!ONE_CHUNK && s_begin > 0) v += vload16(i * 2 + j, sum);
-            //@hole EPILOGUE
-            //@end
-            //@hole STORE
-            store_columns(v, c_row, n);
-            //@end
+            //@include epilogue
           }
         }
       }
     }
   }
   oclc_tiles_close();
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction_chunks(const __global float* restrict a, const __global float* restrict b,
-                                 __global float* restrict c) {
-  __local float space[LOCAL_FLOATS];
-  contraction_chunks_tile(a, b, c, (int)get_group_id(0), space);
 }

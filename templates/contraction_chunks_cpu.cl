@@ -19,6 +19,7 @@
 // local memory 4 * BLOCK_FLOATS bytes: at most three quarters of the second-level cache; a panel of B stays in the first.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 // paper     Goto, van de Geijn: Anatomy of high-performance matrix multiplication, 2008.
+//@kernel 1, BLOCK_FLOATS
 //@include gemm_sizes
 //@include vectors
 //@include tiles
@@ -49,11 +50,9 @@
 
 void contraction_chunks_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                              int tile, __local float* restrict block) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
-  //@hole GROUP
-  //@end
+  //@lines GROUP
   const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
   const int panel_begin = tile % PANEL_BLOCKS * NP;
   const int panel_end = min(PANELS, panel_begin + NP);
@@ -69,14 +68,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
       const bool first = tap0 == 0 && k0 == 0, last = tap_end == TAPS && k_end == K;
       for (int tap = tap0; tap < tap_end; ++tap) {
         __local float* restrict to = copy + (tap - tap0) * K * PW;
-        //@hole PACK_B
-        for (int k = k0; k < k_end; ++k) {
-          const __global float* from = b + ((size_t)(g * TAPS + tap) * K + k) * N;
-          for (int panel = panel_begin; panel < panel_end; ++panel)
-            for (int j = 0; j < PW; ++j)
-              to[(panel - panel_begin) * B_PANEL + (k - k0) * PW + j] = from[min(panel * PW + j, N - 1)];
-        }
-        //@end
+        //@include pack_b
       }
 #if CHUNK_AHEAD
       const int next_k0 = k0 + KC < K ? k0 + KC : 0, next_k_end = min(K, next_k0 + KC);
@@ -167,11 +159,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
 #endif
             __local float* restrict sum = sums + ((panel - panel_begin) * (MT * MR) + m0 - m_begin) * PW;
 #if A_IN_PLACE
-            //@hole ROW_STATE
-            const __global float* row[MR];
-            #pragma unroll
-            for (int i = 0; i < MR; ++i) row[i] = a + (size_t)(g * M + min(m0 + i, M - 1)) * K;
-            //@end
+            //@include row_state
             #pragma unroll
             for (int i = 0; i < MR; ++i) row[i] += k0;
 #define A_AT(i, t) row[i][t]
@@ -224,11 +212,4 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
       }
     }
   }
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction_chunks(const __global float* restrict a, const __global float* restrict b,
-                                 __global float* restrict c) {
-  __local float block[BLOCK_FLOATS];
-  contraction_chunks_tile(a, b, c, (int)get_group_id(0), block);
 }

@@ -10,6 +10,7 @@
 // local memory 0. launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 // paper     Goto, van de Geijn: Anatomy of high-performance matrix multiplication, 2008; Georganas et al.: Anatomy of
 //           high-performance deep learning convolutions on SIMD architectures, 2018.
+//@kernel 1
 //@include fma
 #define TERMS K
 #define A_AT(i, k) A_FROM(p[i][k * A_STEP])
@@ -20,8 +21,7 @@
 
 void contraction_tile(const __global float* restrict a, const __global float* restrict b,
                       const __global float* restrict zero, __global float* restrict c, int tile) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
   const int block = tile % (ROW_BLOCKS * PANEL_BLOCKS);
   const int row_block = ROWS_FASTEST ? block % ROW_BLOCKS : block / PANEL_BLOCKS;
@@ -30,15 +30,9 @@ void contraction_tile(const __global float* restrict a, const __global float* re
   const int m_end = min(M, (row_block + 1) * (MT * MR));
   for (int panel = panel_block * NP; panel < panel_end; ++panel) {
     for (int m0 = row_block * (MT * MR); m0 < m_end; m0 += MR) {
-      //@hole ROW_STATE
-      const __global float* row[MR];
-      #pragma unroll
-      for (int i = 0; i < MR; ++i) row[i] = a + (g * M + min(m0 + i, M - 1)) * K;
-      //@end
+      //@include row_state
       //@include zero_tiles
-      //@hole B_POINTER
-      const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
-      //@end
+      //@include panel_of_b
 #if PREFETCH_DISTANCE > 0
       const bool meets_first = m0 == row_block * (MT * MR) && (NEXT == 0 || panel == panel_block * NP);
       const int rows_ahead = meets_first ? FIRST_PREFETCH_DISTANCE : PREFETCH_DISTANCE;
@@ -50,20 +44,11 @@ void contraction_tile(const __global float* restrict a, const __global float* re
 #endif
       for (int tap = 0; tap < TAPS; ++tap) {
         const __global A_TYPE* p[MR];
-        //@hole A_POINTER
-        #pragma unroll
-        for (int i = 0; i < MR; ++i) p[i] = row[i];
-        //@end
+        //@include a_pointer
         //@include fma_terms
       }
       //@include add_last_chain
       //@include store_tile
     }
   }
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global float* restrict b,
-                          const __global float* restrict zero, __global float* restrict c) {
-  contraction_tile(a, b, zero, c, (int)get_group_id(0));
 }

@@ -9,13 +9,14 @@
 // C         c[(g * M + m) * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: a row, the digits of all rows and their units, sums of two blocks, with several chunks all results.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+//@kernel 1, LOCAL_FLOATS
 //@param M 70 {1.., name} N 48 {1.., name} K 80 {1..43000}  TAPS * K up to 43,000
 //@include gemm_sizes
-//@include amx_columns
+//@include amx/columns
 #define BLOCK_ROWS 16
 #define STEP_TERMS 64
 #define TAP_STEPS ((K + 63) / 64)
-//@include amx_rows
+//@include amx/rows
 //@param PV 16 {1, 16}  1 where neighbours in k are not neighbours in memory or K < 16
 //@param CHUNK STEPS {1..STEPS}  steps of which digits are made at a time, with units of their own; all, TAPS * TAP_STEPS, where they fit
 #define CHUNKED (CHUNK < STEPS)
@@ -27,8 +28,7 @@
 
 void contraction_tile(const __global float* restrict a, const __global char* restrict b, const __global float* restrict units,
                       __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
   const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
   const int panel_begin = tile % PANEL_BLOCKS * NP, panel_end = min(PANELS, panel_begin + NP);
@@ -58,7 +58,7 @@ void contraction_tile(const __global float* restrict a, const __global char* res
         for (int h = 0; h < 4; ++h) {
           float16 quarter = 0;
           const int k_first = k0 + h * 16;
-          //@include amx_sixteen
+          //@include amx/sixteen
           ((__local float16*)row)[(s - s_begin) * 4 + h] = quarter;
           bits = max(bits, as_int16(quarter) & 0x7fffffff);
         }
@@ -92,9 +92,7 @@ void contraction_tile(const __global float* restrict a, const __global char* res
         const __local int* from = sums + ((at - 1) & 1) * SUM;
         for (int i = 16 * q / pieces; i < i_end; ++i) {
           const int m = m0 + i;
-          //@hole C_ROW
-          __global float* c_row = c + (size_t)(g * M + m) * N;
-          //@end
+          //@include row_of_c
           #pragma unroll
           for (int j = 0; j < 2; ++j) {
             const int n = n0 + j * 16;
@@ -108,22 +106,11 @@ void contraction_tile(const __global float* restrict a, const __global char* res
                 continue;
               }
             }
-            //@hole EPILOGUE
-            //@end
-            //@hole STORE
-            store_columns(v, c_row, n);
-            //@end
+            //@include epilogue
           }
         }
       }
     }
   }
   oclc_tiles_close();
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global char* restrict b, const __global float* restrict units,
-                          __global float* restrict c) {
-  __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, units, c, (int)get_group_id(0), space);
 }

@@ -9,31 +9,21 @@
 // C         c[(g * M + m) * N + n].
 // local memory 4 * BLOCK_FLOATS bytes.
 // launch: G * STRIPS groups of one work-item.
+//@kernel 1, BLOCK_FLOATS
 //@param M 8 {1..} K 512 {VW.. step VW} TAPS 1 {1}  rows and terms: literals
-//@include gemm_sizes
-//@include vectors
-//@include copy_vectors
+//@include strips
 //@param MR 4 {1..16} CT 2 {1..8}  rows and columns of the register tile
 //@param STRIP 64 {VW.. step VW}  columns of a work-item, a multiple of CT as well
 //@param KC 512 {VW.. step VW}  terms of A's copy
 //@param CHAIN KC {VW.. step VW}  terms after which sums begin anew: chains of fma have CHAIN / VW
 //@param B_STEP K {expr}  from a column of B to the next
-#define ROWS ((M + MR - 1) / MR * MR)
-#define STRIPS ((N + STRIP - 1) / STRIP)
-#define A_FLOATS (ROWS * KC)
 #define SUM_FLOATS (ROWS * STRIP * VW)
 #define BLOCK_FLOATS (A_FLOATS + SUM_FLOATS)
 
 void contraction_dots_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                            int tile, __local float* restrict block) {
-  //@hole SIZES
-  //@end
-  const int g = tile / STRIPS;
-  //@hole GROUP
-  //@end
-  const int n_begin = tile % STRIPS * STRIP;
-  const int n_end = min(N, n_begin + STRIP);
-  __local float* restrict sums = block + A_FLOATS;
+  //@lines SIZES
+  //@include strip_of_tile
   //@hole B_POINTER
   const __global float* w = b + (size_t)g * N * K;
   //@end
@@ -92,9 +82,7 @@ void contraction_dots_tile(const __global float* restrict a, const __global floa
     }
   }
   for (int m = 0; m < M; ++m) {
-    //@hole C_ROW
-    __global float* c_row = c + (size_t)(g * M + m) * N;
-    //@end
+    //@include row_of_c
     for (int n = n_begin; n < n_end; n += VW) {
       float total[VW];
       #pragma unroll
@@ -113,17 +101,7 @@ void contraction_dots_tile(const __global float* restrict a, const __global floa
         total[l] = (q.x + q.z) + (q.y + q.w);
       }
       VEC v = LOAD(total);
-      //@hole EPILOGUE
-      //@end
-      //@hole STORE
-      store_columns(v, c_row, n);
-      //@end
+      //@include epilogue
     }
   }
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction_dots(const __global float* restrict a, const __global float* restrict b, __global float* restrict c) {
-  __local float block[BLOCK_FLOATS];
-  contraction_dots_tile(a, b, c, (int)get_group_id(0), block);
 }

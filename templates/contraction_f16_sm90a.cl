@@ -5,10 +5,7 @@
 // largest element has fewer bits.
 //
 // formula   C[g,m,n] = epilogue(sum over tap < TAPS, k < K of A[g,m,tap,k] * B[g,tap,k,n])
-// A         hole A_PLACE sets `from` to where four elements from (m, k) on lie in memory, a multiple of 16 bytes, and `inside` to 0 if
-//           they are zeros instead. Default: row-major a[(g * M + m) * K + k]. With MASKED place and condition are sums of one of the row
-//           and one of the tap, as the holes A_ROW and A_STEP set them: base + row_at + step_at, and zeros where row_edges + step_edges
-//           has a negative component.
+// A         as in contraction_f16x2_sm90a.cl, four neighbours in k; with MASKED by the holes A_ROW and A_STEP, of the row and of the tap.
 //           Taps of a line of the window read the same rows of A, each tap's one further on: rows of lines that are WIDTH + LINE - 1 long
 //           are then loaded once for all of them, and A_ROW is for m of such lines.
 // B         weights[(((g * COLUMN_TILES + n / BN) * STEPS + step) * LINE + tap) * IMAGE], 4-byte words: as it lies in local memory; behind them,
@@ -23,6 +20,7 @@
 // local memory SPACE floats, from a multiple of 1024 bytes on.
 // launch: at most SHARES * G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads
 // go on while results are stored.
+//@kernel ITEMS, SPACE, 1024
 //@only OCLC_SM90A
 //@param K 768 {4.. step 4}  a multiple of 32 if there are several TAPS
 //@include gemm_sizes
@@ -41,7 +39,7 @@
 //                    overlap, and EPILOGUE stores the largest results of each, at the place of its first row
 #define BM (WARPGROUPS * 64)
 //@param SWATH 8 {1..}  tiles of rows that are computed side by side, before the next tile of columns: what they share stays in caches
-//@include sm90a_results
+//@include sm90a/results
 //@include join
 #define MULTIPLY JOIN(oclc_wgmma_made_, BN)
 #define MULTIPLIED JOIN(JOIN(oclc_wgmma_, BN), _wait)
@@ -92,6 +90,7 @@
 #define SLOT ((BM + 8) * 16)
 #define STAGES_AT (SLOTS * SLOT)
 #define PITCH 68
+#define SUMS out
 #define FIRST_ROW m0 + warp_row
 #define STEP_SCALES 0
 // Rows of a loader, 32 apart, of each of which it has eight neighbours in k.
@@ -105,11 +104,9 @@
 #define TICKET_AT (LARGEST_AT + 4)
 #define SPACE (TICKET_AT + (SHARES > 1 ? 8 : 0))
 
-void contraction_rounded_sm90a_tile(const __global float* restrict a, const __global float* restrict weights,
-                                    __global float* restrict c, __global float* parts,
-                                    volatile __global uint* turns, int first_tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
+void contraction_rounded_sm90a_tile(const __global float* restrict a, const __global float* restrict weights, __global float* restrict c,
+                                    __global float* parts, volatile __global uint* turns, int first_tile, __local float* restrict space) {
+  //@lines SIZES
   const int item = get_local_id(0);
   const uint slots = oclc_shared(space), stages = slots + STAGES_AT * 4;
   // Of each stage and slot: what it holds has been loaded, and has been used.
@@ -287,108 +284,13 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
       const int n0 = within / swath_rows * BN;
       const __global float* scales = weights + SCALES_AT + (size_t)g * (COLUMN_TILES * BN);
 #if WINDOW > 1
-      // Two windows at a time, 64 columns of each; lanes find the rows of one each that has to be there.
-      if (ticket >= TICKETS) {
-        for (int unit = (ticket - TICKETS) * WARPS + warp; unit < (WINDOWS + 1) / 2 * COLUMN_BLOCKS; unit += TICKETS * WARPS) {
-          const int window = min(unit / COLUMN_BLOCKS * 2 + lane / 16, WINDOWS - 1);
-          const int column = unit % COLUMN_BLOCKS * 64 + lane % 16 * 4;
-          const int line = window / LINE_WINDOWS * WINDOW_LINES, position = window % LINE_WINDOWS * WINDOW_WIDTH;
-          const int n = min(column, (N - 1) / 4 * 4);
-          const __global float4* from[WINDOW];
-          volatile __global uint* wanted = turns;
-          #pragma unroll
-          for (int i = 0; i < WINDOW; ++i) {
-            const int row = (line + i / WINDOW_WIDTH) * (LINE > 1 ? PADDED : WIDTH) + position + i % WINDOW_WIDTH;
-            const int row_tile = row / TILE_ROWS;
-            const int rows_of_swath = min(ROW_TILES - row_tile / SWATH * SWATH, SWATH);
-            const int its = row_tile / SWATH * (SWATH * COLUMN_TILES) + n / BN * rows_of_swath + row_tile % SWATH;
-            const int in_tile = row % TILE_ROWS;
-            if (lane % 16 == i) wanted = turns + TURNS_AT + its * WARPS + in_tile / 16;
-            from[i] = (const __global float4*)parts + (size_t)(its * SHARES * WARPS + in_tile / 16) * (VECTORS * 32) +
-                      n % BN / 64 * 256 + in_tile % 16 * 16 + n % 64 / 4;
-          }
-          if (lane % 16 < WINDOW) oclc_wait_for(wanted, SHARES);
-          oclc_warp_barrier();
-          float4 sums[WINDOW];
-          #pragma unroll
-          for (int i = 0; i < WINDOW; ++i) {
-            sums[i] = *from[i];
-            #pragma unroll
-            for (int j = 1; j < SHARES; ++j) sums[i] += from[i][j * (WARPS * VECTORS * 32)];
-          }
-          const float4 scale = *(const __global float4*)(weights + SCALES_AT + n);
-          float4 largest = -INFINITY;
-          #pragma unroll
-          for (int i = 0; i < WINDOW; ++i) {
-            const int m = (line + i / WINDOW_WIDTH) * WIDTH + position + i % WINDOW_WIDTH;
-            float4 v = sums[i] * scale;
-            //@hole EPILOGUE_VALUE
-            v *= 2.0f;
-            //@end
-            largest = oclc_max(largest, v);
-          }
-          if (column < N && unit / COLUMN_BLOCKS * 2 + lane / 16 < WINDOWS) {
-            const int m = line * WIDTH + position;
-            const float4 v = largest;
-            //@hole EPILOGUE
-            vstore4(v, 0, c + (size_t)(line / WINDOW_LINES * LINE_WINDOWS + position / WINDOW_WIDTH) * N + n);
-            //@end
-          }
-        }
-        oclc_warp_barrier();
-        int is_last = 0;
-        if (lane == 0) is_last = oclc_next_of(turns + TURNS_AT / 2, TICKETS * WARPS - 1) == TICKETS * WARPS - 1;
-        if (oclc_from_lane((uint)is_last, 0))
-          for (int i = lane; i < TILES * WARPS; i += 32) turns[TURNS_AT + i] = 0;
-        continue;
-      }
+      //@include sm90a/windows
 #endif
 #if SHARES > 1
       volatile __global uint* turn = turns + TURNS_AT + tile * WARPS + warp;
       __global float4* own = (__global float4*)parts + (size_t)(tile * SHARES * WARPS + warp) * (VECTORS * 32) + lane;
 #if WINDOW == 1
-      if (ticket >= TICKETS) {
-        if (lane == 0) oclc_wait_for(turn, SHARES);
-        oclc_warp_barrier();
-        for (int first = share; first < VECTORS; first += SHARES * SUMS_AT_ONCE) {
-          float4 results[SUMS_AT_ONCE];
-#if RESULTS > 1
-          float4 others[SUMS_AT_ONCE][RESULTS - 1];
-#endif
-          #pragma unroll
-          for (int j = 0; j < SUMS_AT_ONCE; ++j) {
-            const int i = min(first + j * SHARES, VECTORS - 1);
-            float4 v = own[i * 32];
-            #pragma unroll
-            for (int other = 1; other < SHARES; ++other) v += own[other * (WARPS * VECTORS * 32) + i * 32];
-            const int at = i % 8 * 32 + lane;
-            const int m = min(ROW(m0 + warp_row + at / 16), M - 1);
-            const int n = min(n0 + i / 8 * 64 + at % 16 * 4, (N - 1) / 4 * 4);
-            v *= *(const __global float4*)(scales + n);
-            //@hole EPILOGUE_VALUE
-            v *= 2.0f;
-            //@end
-            results[j] = v;
-          }
-          #pragma unroll
-          for (int j = 0; j < SUMS_AT_ONCE; ++j) {
-            const int i = first + j * SHARES;
-            const int at = i % 8 * 32 + lane;
-            const int row = m0 + warp_row + at / 16;
-            const int m = ROW(row);
-            const int n = n0 + i / 8 * 64 + at % 16 * 4;
-            if (i < VECTORS && IS_ROW(row) && m < M && n < N) {
-              const float4 v = results[j];
-              //@hole EPILOGUE
-              vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-              //@end
-            }
-          }
-        }
-        oclc_warp_barrier();
-        if (lane == 0) oclc_next_of(turn, 2 * SHARES - 1);
-        continue;
-      }
+      //@include sm90a/slices
 #endif
 #endif
       float out[BN / 2];
@@ -443,37 +345,23 @@ void contraction_rounded_sm90a_tile(const __global float* restrict a, const __gl
       __local float* restrict rows = space + ROWS_AT + warp * (16 * PITCH);
       #pragma unroll
       for (int c0 = 0; c0 < BN; c0 += 64) {
-        oclc_warp_barrier();
-        #pragma unroll
-        for (int i = 0; i < 32; i += 2)
-          *(__local float2*)(rows + (lane / 4 + i / 2 % 2 * 8) * PITCH + i / 4 * 8 + lane % 4 * 2) =
-              (float2)(out[c0 / 2 + i], out[c0 / 2 + i + 1]);
-        oclc_warp_barrier();
+        //@include sm90a/sums
 #if SHARES > 1
         __global float4* to = own + (share * (WARPS * VECTORS) + c0 / 64 * 8) * 32;
         #pragma unroll
         for (int i = 0; i < 8; ++i)
           to[i * 32] = *(const __local float4*)(rows + (i * 2 + lane / 16) * PITCH + lane % 16 * 4);
 #else
-        //@include sm90a_warp_results
+        //@include sm90a/warp_results
 #endif
       }
 #if SHARES > 1
       oclc_warp_barrier();
       if (lane == 0) oclc_hand_in(turn, 2 * SHARES - 1);
       if (warp == 0) {
-        //@hole ASK
-        //@end
+        //@lines ASK
       }
 #endif
     }
   }
-}
-
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void contraction_rounded_sm90a(const __global float* restrict a, const __global float* restrict weights,
-                                        __global float* restrict c, __global float* parts,
-                                        volatile __global uint* turns) {
-  __local float space[SPACE] __attribute__((aligned(1024)));
-  contraction_rounded_sm90a_tile(a, weights, c, parts, turns, (int)get_group_id(0), space);
 }

@@ -24,6 +24,7 @@
 // launch: at most G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads go on
 // while results are stored.
 // paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores, 2022.
+//@kernel ITEMS, SPACE, 1024
 //@only OCLC_SM90A
 //@include gemm_sizes
 //@param AV 4 {1, 4}  elements that are copied together; 1 wants TABLE
@@ -41,7 +42,7 @@
 #define BK 32
 //@include group_tiles
 //@include group_steps
-//@include sm90a_results
+//@include sm90a/results
 //@include join
 #define MULTIPLY_FIRST JOIN(JOIN(oclc_wgmma_half_, BN), _zero)
 #define MULTIPLY JOIN(oclc_wgmma_half_, BN)
@@ -62,6 +63,7 @@
 #define B_AT (BM * 32)
 #define STAGE (B_AT + IMAGE)
 #define PITCH 68
+#define SUMS out[b]
 // Rows that all loaders copy at once.
 #define PASS (LOADERS / (32 / AV))
 #define ROW(at) at
@@ -87,11 +89,9 @@
 #define TABLE_WORDS (MASKS == 1 ? 2 : MASKS == 2 ? 4 : 5)
 #define SPACE (TABLE_AT + TABLE * BM * TABLE_WORDS + STAGES * 4)
 
-void contraction_halves_sm90a_tile(const __global float* restrict a, const __global float* restrict weights,
-                                   __global float* restrict c, int first_tile,
-                                   __local float* restrict space) {
-  //@hole SIZES
-  //@end
+void contraction_halves_sm90a_tile(const __global float* restrict a, const __global float* restrict weights, __global float* restrict c,
+                                   int first_tile, __local float* restrict space) {
+  //@lines SIZES
   const int item = get_local_id(0);
   const uint stages = oclc_shared(space);
   // Of each stage: what it holds has been loaded, and has been used.
@@ -274,69 +274,7 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
         #pragma unroll
         for (int i = 0; i < BN / 2; ++i) out[b][i] = 0.0f;
 #if KEEPS
-      // The exponent that the sums of rows lane / 4 and lane / 4 + 8 are scaled by, elements of the next step, and the halves of two: the
-      // matrix unit reads those of one while those of the next are made, and has the next before it is done.
-      uint held[2] = {0, 0};
-      float up[2] = {0.0f, 0.0f};
-      float4 ahead[4];
-      uint4 first[2], second[2];
-      int before = 0;
-      for (int pair = -1; pair < STEPS; pair += 2) {
-        #pragma unroll
-        for (int odd = 0; odd < 2; ++odd) {
-          const int step = pair + odd, now = stage, is_there = step >= 0 && step < STEPS;
-          if (is_there) {
-            if (step == 0 || oclc_warp_any(oclc_exceeds(oclc_largest_bits(ahead[0], ahead[1]), held[0]) ||
-                                           oclc_exceeds(oclc_largest_bits(ahead[2], ahead[3]), held[1]))) {
-              float rescale[2];
-              #pragma unroll
-              for (int i = 0; i < 2; ++i) {
-                const uint exponent = oclc_largest_exponent(ahead[2 * i], ahead[2 * i + 1]);
-                const uint hold = exponent > held[i] ? exponent + HEADROOM : held[i];
-                rescale[i] = oclc_rescale(held[i], hold);
-                held[i] = hold;
-                up[i] = oclc_scale_up(hold);
-              }
-              if (step > 0) {
-                MULTIPLIED(out[0]);
-                #pragma unroll
-                for (int i = 0; i < BN / 2; ++i) out[0][i] *= rescale[i / 2 % 2];
-              }
-            }
-            first[odd] = oclc_halves(ahead[0] * up[0], ahead[2] * up[1]);
-            second[odd] = oclc_halves(ahead[1] * up[0], ahead[3] * up[1]);
-            if (++stage == STAGES) stage = 0, phase ^= 1;
-          }
-          if (step + 1 < STEPS) {
-            oclc_barrier_wait(loaded + stage * 8, phase);
-            const __local float* restrict from_a = space + stage * STAGE;
-            ahead[0] = QUAD(from_a + lane_at);
-            ahead[1] = QUAD(from_a + LATER(lane_at));
-            ahead[2] = QUAD(from_a + BELOW(lane_at));
-            ahead[3] = QUAD(from_a + BELOW(LATER(lane_at)));
-          }
-          if (is_there) {
-            const ulong from_b = tile_b + now * (STAGE * 4 / 16);
-            oclc_wgmma_begin();
-            MULTIPLY(out[0], first[odd], from_b);
-            MULTIPLY(out[0], second[odd], from_b + 2);
-            oclc_wgmma_end();
-            if (step > 0) {
-              oclc_wgmma_wait_but_last();
-              // One work-item speaks for its warp: all of them have read what the next copy overwrites.
-              oclc_warp_barrier();
-              if (lane == 0) oclc_barrier_arrive(used + before * 8);
-            }
-            before = now;
-          }
-        }
-      }
-      MULTIPLIED(out[0]);
-      oclc_warp_barrier();
-      if (lane == 0) oclc_barrier_arrive(used + before * 8);
-      const float down0 = oclc_scale_down(held[0], 0), down8 = oclc_scale_down(held[1], 0);
-      #pragma unroll
-      for (int i = 0; i < BN / 2; ++i) out[0][i] *= i % 4 < 2 ? down0 : down8;
+      //@include sm90a/kept_sums
 #else
 #if EARLY
       oclc_barrier_wait(loaded + stage * 8, phase);
@@ -431,22 +369,10 @@ void contraction_halves_sm90a_tile(const __global float* restrict a, const __glo
       for (int b = 0; b < BLOCKS; ++b) {
         #pragma unroll
         for (int c0 = 0; c0 < BN; c0 += 64) {
-          oclc_warp_barrier();
-          #pragma unroll
-          for (int i = 0; i < 32; i += 2)
-            *(__local float2*)(rows + (lane / 4 + i / 2 % 2 * 8) * PITCH + i / 4 * 8 + lane % 4 * 2) =
-                (float2)(out[b][c0 / 2 + i], out[b][c0 / 2 + i + 1]);
-          oclc_warp_barrier();
-          //@include sm90a_warp_results
+          //@include sm90a/sums
+          //@include sm90a/warp_results
         }
       }
     }
   }
-}
-
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void contraction_halves_sm90a(const __global float* restrict a, const __global float* restrict weights,
-                                       __global float* restrict c) {
-  __local float space[SPACE] __attribute__((aligned(1024)));
-  contraction_halves_sm90a_tile(a, weights, c, (int)get_group_id(0), space);
 }

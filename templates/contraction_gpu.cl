@@ -9,6 +9,7 @@
 // local memory 8 * (BK * A_PITCH + BK * B_PITCH) bytes.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
 // paper     Volkov, Demmel: Benchmarking GPUs to tune dense linear algebra, 2008; Chetlur et al.: cuDNN, 2014 (implicit GEMM).
+//@kernel ITEMS, 2 * STAGE, 16
 //@include gemm_sizes
 //@param BM 64 {4.. step 4} BN 64 {4.. step 4}  rows and columns of a group's tile
 //@param BK 16 {4.. step 4}  summed elements of a step
@@ -18,29 +19,23 @@
 //@param SURPLUS 0 {0, 1}  1: groups have more than ITEMS work-items, which repeat the last one's work and store nothing
 //@include group_tiles
 //@include group_steps
-//@include group_loads
+//@include item_loads
 #if CHAINED
 #define SUM out
 #else
 #define SUM acc
 #endif
-#define A_COUNT (BM * BK / AV)
-#define B_COUNT (BN * BK / BV)
 #define ITEMS ((BM / TM) * (BN / TN))
 #define ITEM_ROWS (BM / TM)
 #define ITEM_COLUMNS (BN / TN)
-#define A_LOADS ((A_COUNT + ITEMS - 1) / ITEMS)
-#define B_LOADS ((B_COUNT + ITEMS - 1) / ITEMS)
 #define A_PITCH (BM + 4)
 #define B_PITCH (BN + B_ALONG_K * 4)
 #define B_AT (BK * A_PITCH)
 #define STAGE (BK * A_PITCH + BK * B_PITCH)
 
-void contraction_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                          __global float* restrict c, int tile,
+void contraction_gpu_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c, int tile,
                           __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
 #if SURPLUS
   const int item = min((int)get_local_id(0), ITEMS - 1);
 #else
@@ -145,18 +140,9 @@ void contraction_gpu_tile(const __global float* restrict a, const __global float
         const int n = n0 + j * ITEM_COLUMNS + item_column;
         if (n < N) {
           const float4 v = (float4)(SUM[i][j], SUM[i][j + 1], SUM[i][j + 2], SUM[i][j + 3]);
-          //@hole EPILOGUE
-          vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-          //@end
+          //@include store_four
         }
       }
     }
   }
-}
-
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void contraction_gpu(const __global float* restrict a, const __global float* restrict b,
-                              __global float* restrict c) {
-  __local float space[2 * STAGE] __attribute__((aligned(16)));
-  contraction_gpu_tile(a, b, c, (int)get_group_id(0), space);
 }

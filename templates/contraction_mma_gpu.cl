@@ -14,6 +14,7 @@
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
 // paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak
 //           performance, 2022.
+//@kernel ITEMS, SPACE, 16
 //@include gemm_sizes
 //@param BM 64 {WM.. step WM} BN 64 {WN.. step WN}  rows and columns of a group's tile
 //@param BK 32 {8.. step 8}  summed elements of a step
@@ -24,17 +25,13 @@
 //@param EPILOGUE_UNROLL 4 {1, 4}  copies of the epilogue: 4, or 1 for an expensive one
 //@include group_tiles
 //@include group_steps
-//@include group_loads
+//@include item_loads
 #if CHAINED && SPLIT
 #define SUM out
 #else
 #define SUM acc
 #endif
-#define A_COUNT (BM * BK / AV)
-#define B_COUNT (BN * BK / BV)
 #define ITEMS ((BM / WM) * (BN / WN) * 32)
-#define A_LOADS ((A_COUNT + ITEMS - 1) / ITEMS)
-#define B_LOADS ((B_COUNT + ITEMS - 1) / ITEMS)
 #define A_PITCH (A_ALONG_K ? BK + 4 : BM + 8)
 #define B_PITCH (B_ALONG_K ? BK + 4 : BN + 8)
 // Elements that are neighbours in local memory.
@@ -53,8 +50,7 @@
 
 void contraction_mma_gpu_tile(const __global float* restrict a, const __global float* restrict b,
                               __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int item = get_local_id(0);
   //@include tile_of_group
   const int n0 = within / swath_rows * BN;
@@ -191,11 +187,4 @@ void contraction_mma_gpu_tile(const __global float* restrict a, const __global f
             (float2)(SUM[i][j][2 * h], SUM[i][j][2 * h + 1]);
   barrier(CLK_LOCAL_MEM_FENCE);
   //@include group_results
-}
-
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void contraction_mma_gpu(const __global float* restrict a, const __global float* restrict b,
-                              __global float* restrict c) {
-  __local float space[SPACE] __attribute__((aligned(16)));
-  contraction_mma_gpu_tile(a, b, c, (int)get_group_id(0), space);
 }

@@ -15,6 +15,7 @@
 // local memory 4 * MT * MR * (TAPS * K + 16) bytes, with ROWS_INNERMOST without the 16: at most half the second-level cache;
 // with COPY_B 4 * PW * TAPS * K more: at most three quarters.
 // launch: G * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+//@kernel 1, BLOCK_FLOATS
 //@param NEXT 0 {0}  the next panel is not asked for
 //@include fma
 //@param PV VW {1, 4, 8, 16}  width of the packing loop, at most K; 1 where neighbours in k are not neighbours in memory
@@ -38,12 +39,9 @@
 #define HAS_CHAINS K_CHAIN < KT
 #define N0 panel * PW
 
-void contraction_packed_a_tile(const __global float* restrict a, const __global float* restrict b,
-                               const __global float* restrict scale, const __global float* restrict shift,
-                               __global float* restrict c, int tile,
-                               __local float* restrict block) {
-  //@hole SIZES
-  //@end
+void contraction_packed_a_tile(const __global float* restrict a, const __global float* restrict b, const __global float* restrict scale,
+                               const __global float* restrict shift, __global float* restrict c, int tile, __local float* restrict block) {
+  //@lines SIZES
   const int g = tile / (ROW_BLOCKS * PANEL_BLOCKS);
   const int row_block = tile % (ROW_BLOCKS * PANEL_BLOCKS) / PANEL_BLOCKS;
   const int panel_block = tile % PANEL_BLOCKS;
@@ -74,9 +72,7 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
     for (int panel = panel_block * NP; panel < panel_end; ++panel) {
 #if COPY_B
       __local float* restrict copy = block + A_FLOATS;
-      //@hole B_POINTER
-      const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
-      //@end
+      //@include panel_of_b
       const int n0 = panel * PW;
       for (int k = 0; k < KT; ++k) {
         if (N % PW == 0 || n0 + PW <= N) {
@@ -107,9 +103,7 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
 #if COPY_B
         const __local float* w = copy;
 #else
-        //@hole B_POINTER
-        const __global float* w = b + (size_t)g * B_GROUP + (size_t)panel * B_PANEL;
-        //@end
+        //@include panel_of_b
 #endif
 #if PREFETCH_DISTANCE > 0
         const int rows_ahead = m0 == m_begin ? FIRST_PREFETCH_DISTANCE : PREFETCH_DISTANCE;
@@ -121,12 +115,4 @@ void contraction_packed_a_tile(const __global float* restrict a, const __global 
       }
     }
   }
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction_packed_a(const __global float* restrict a, const __global float* restrict b,
-                                   const __global float* restrict scale, const __global float* restrict shift,
-                                   __global float* restrict c) {
-  __local float block[BLOCK_FLOATS];
-  contraction_packed_a_tile(a, b, scale, shift, c, (int)get_group_id(0), block);
 }

@@ -10,6 +10,7 @@
 // MT        packing costs about 1 / (MT * MR) of the multiplications, so all row tiles unless cores would idle
 // local memory 4 * K * PW bytes: at most half the second-level cache.
 // launch: G * PANELS * ROW_BLOCKS groups of one work-item.
+//@kernel 1, K * PW
 //@param K 64 {1..} TAPS 1 {1}  K is a literal
 //@param HALF_LAST 0 {0} PREFETCH_DISTANCE 0 {0} NEXT 0 {0} B_STEP PW {expr}  a copied panel is near, its rows one after another
 //@include fma
@@ -47,8 +48,7 @@ void transpose_square(VEC r[VW]) {
 
 void contraction_packed_b_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                                int tile, __local float* restrict panel) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int g = tile / (PANELS * ROW_BLOCKS);
   const int n0 = tile / ROW_BLOCKS % PANELS * PW;
   const int m_begin = tile % ROW_BLOCKS * (MT * MR);
@@ -76,22 +76,11 @@ void contraction_packed_b_tile(const __global float* restrict a, const __global 
   }
   //@end
   for (int m0 = m_begin; m0 < m_end; m0 += MR) {
-    //@hole ROW_STATE
-    const __global float* row[MR];
-    #pragma unroll
-    for (int i = 0; i < MR; ++i) row[i] = a + (g * M + min(m0 + i, M - 1)) * K;
-    //@end
+    //@include row_state
     //@include zero_tiles
     const __local float* w = panel;
     //@include fma_terms
     //@include add_last_chain
     //@include store_tile
   }
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction_packed_b(const __global float* restrict a, const __global float* restrict b,
-                                   __global float* restrict c) {
-  __local float panel[K * PW];
-  contraction_packed_b_tile(a, b, c, (int)get_group_id(0), panel);
 }

@@ -12,11 +12,12 @@
 // C         c[m * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: sums of one or two blocks, the window, the patches of a block or of all, and what is split.
 // launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
+//@kernel 1, LOCAL_FLOATS
 //@param IMAGES 1 {1.., name} IC 3 {1..} N 48 {1..}  images, channels, features
 //@include image
 //@param A_X 1 {0..}  from a column of the image to the next
-//@include amx_parts
-//@include amx_columns
+//@include amx/parts
+//@include amx/columns
 //@param VALUE float {float, ushort} PART 0 {0, 1}  ushort with one product; 1: X lies in memory as bfloat16, with one product
 //@param SEGMENT 4 {4, 8, 16}  elements that are copied at a time, at most twice KW
 //@param ROWS 4 {1..}  output rows of a work-item
@@ -28,7 +29,7 @@
 #define WW ((OW - 1) * SX + KW)
 #define X_END (X_LAST < WW ? X_LAST + 1 : WW)
 #define BLOCKS ((ROWS * OW + 31) / 32)
-//@include amx_spread
+//@include amx/spread
 #define SPREAD SPREAD_OF(BLOCKS)
 // Copies of segments reach up to 15 elements over the end.
 #define WINDOW_FLOATS (IC * WH * WW + 16)
@@ -49,9 +50,8 @@
 
 void contraction_tile(const __global float* restrict a, const __global ushort* restrict b,
                       __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
-  //@include amx_rows_of_image
+  //@lines SIZES
+  //@include amx/rows_of_image
   const int y_begin = row_block * ROWS, positions = min(OH - y_begin, ROWS) * OW;
   __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
   __local ushort* split = (__local ushort*)(sums + SUMS * 1024);
@@ -135,16 +135,9 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
       const int i_end = min(32 * (s + 1) / steps, positions - p0);
       for (int i = 32 * s / steps; i < i_end; ++i) {
         const INDEX m = ((INDEX)image * OH + y_begin) * OW + p0 + i;
-        //@include amx_two_vectors
+        //@include amx/two_vectors
       }
     }
   }
   oclc_tiles_close();
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b,
-                          __global float* restrict c) {
-  __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, c, (int)get_group_id(0), space);
 }

@@ -11,6 +11,7 @@
 // C         hole EPILOGUE stores the sum v of n. Default: c[n].
 // local     parts[item]: a work-item's sum.
 // launch: N / ROWS groups, rounded up, of ROWS * SHARERS work-items.
+//@kernel ROWS * SHARERS, SPACE
 //@param N 4096 {1..} K 4096 {256.. step 256}  results, and terms
 //@param SHARERS 64 {32.. step 32}  work-items that share a result
 //@param ROWS 2 {1..}  results of a group
@@ -22,8 +23,7 @@
 
 void contraction_row_gpu_tile(const __global float* restrict a, const __global uint* restrict weights, __global float* restrict c,
                               const int tile, __local float* restrict parts) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int item = get_local_id(0);
   const int sharer = item % SHARERS;
   const int of_chunk = sharer % 8;
@@ -78,10 +78,4 @@ void contraction_row_gpu_tile(const __global float* restrict a, const __global u
     //@end
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-}
-
-__attribute__((reqd_work_group_size(ROWS * SHARERS, 1, 1)))
-__kernel void contraction_row_gpu(const __global float* restrict a, const __global uint* restrict weights, __global float* restrict c) {
-  __local float parts[SPACE];
-  contraction_row_gpu_tile(a, weights, c, (int)get_group_id(0), parts);
 }

@@ -9,32 +9,22 @@
 // C         c[(g * M + m) * N + n].
 // local memory 4 * BLOCK_FLOATS bytes.
 // launch: G * STRIPS groups of one work-item.
+//@kernel 1, BLOCK_FLOATS
 //@param M 8 {1..} TAPS 1 {1}  rows: a literal
-//@include gemm_sizes
-//@include vectors
-//@include copy_vectors
+//@include strips
 //@param MR 4 {1..16} NV 2 {1..8}  rows and vectors of the register tile
 //@param STRIP 256 {1..}  columns of a work-item: a multiple of TW; where N is none of it NV is 1
 //@param KC 64 {1..}  terms of A's copy, the longest chain of fma: sums of longer ones are added up
 //@param KT 8 {1..}  rows of B that are loaded together, while the next ones are prefetched
 //@param B_STEP N {expr}  from a row of B to the next
 #define TW (NV * VW)
-#define ROWS ((M + MR - 1) / MR * MR)
-#define STRIPS ((N + STRIP - 1) / STRIP)
-#define A_FLOATS (ROWS * KC)
 #define SUM_FLOATS (ROWS * STRIP)
 #define BLOCK_FLOATS (A_FLOATS + 2 * SUM_FLOATS)
 
 void contraction_rows_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c,
                            int tile, __local float* restrict block) {
-  //@hole SIZES
-  //@end
-  const int g = tile / STRIPS;
-  //@hole GROUP
-  //@end
-  const int n_begin = tile % STRIPS * STRIP;
-  const int n_end = min(N, n_begin + STRIP);
-  __local float* restrict sums = block + A_FLOATS;
+  //@lines SIZES
+  //@include strip_of_tile
   __local float* restrict before = sums + SUM_FLOATS;
   //@hole B_POINTER
   const __global float* w = b + (size_t)g * K * N;
@@ -110,22 +100,10 @@ void contraction_rows_tile(const __global float* restrict a, const __global floa
     }
   }
   for (int m = 0; m < M; ++m) {
-    //@hole C_ROW
-    __global float* c_row = c + (size_t)(g * M + m) * N;
-    //@end
+    //@include row_of_c
     for (int n = n_begin; n < n_end; n += VW) {
       VEC v = LOAD(before + ((n - n_begin) / TW * ROWS + m) * TW + (n - n_begin) % TW);
-      //@hole EPILOGUE
-      //@end
-      //@hole STORE
-      store_columns(v, c_row, n);
-      //@end
+      //@include epilogue
     }
   }
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction_rows(const __global float* restrict a, const __global float* restrict b, __global float* restrict c) {
-  __local float block[BLOCK_FLOATS];
-  contraction_rows_tile(a, b, c, (int)get_group_id(0), block);
 }

@@ -10,6 +10,7 @@
 // launch: at most G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items, each of which takes every so manyth tile: its loads go on
 // while results are stored.
 // paper     Ootomo, Yokota: Recovering single precision accuracy from Tensor Cores, 2022.
+//@kernel ITEMS, SPACE, 1024
 //@only OCLC_SM90A
 //@include gemm_sizes
 //@param WARPGROUPS 2 {1, 2}  128 work-items each that compute 64 rows
@@ -19,7 +20,7 @@
 //@param LOADERS 256 {128, 256}  work-items that load, of 512 at most in all: 256 with 2 warpgroups trade registers with them
 //@param AHEAD 1 {0, 1}  1: loaders keep the elements of two steps in registers, 0: of one
 //@param AT_ONCE 4 {1, 2, 4, 8}  vectors of the epilogue whose operands are read together
-//@include sm90a_results
+//@include sm90a/results
 //@param REGAIN 0 {0, 1}  1: what the unit cuts off on average is given back
 //@param STAGES 3 {1..}  stages of 32 k in flight
 #define BM (WARPGROUPS * 64)
@@ -44,11 +45,9 @@
 #define TILES (G * ROW_TILES * COLUMN_TILES)
 #define PLACE(row, k) ((row) * BK + (((k) / 4) ^ ((row) & 7)) * 4 + (k) % 4)
 
-void contraction_sm90a_tile(const __global float* restrict a, const __global float* restrict b,
-                            __global float* restrict c, int first_tile,
+void contraction_sm90a_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c, int first_tile,
                             __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int item = get_local_id(0);
   const uint stages = oclc_shared(space);
   // Of each stage: what it holds has been loaded, and has been used.
@@ -273,10 +272,7 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
           const int m = min(m0 + warp * 16 + at / (BN / 4), M - 1);
           const int n = min(n0 + at % (BN / 4) * 4, (N - 1) / 4 * 4);
           float4 v = *(const __local float4*)(rows + at / (BN / 4) * PITCH + at % (BN / 4) * 4);
-          //@hole EPILOGUE_VALUE
-          v *= 2.0f;
-          //@end
-          results[j] = v;
+          //@include value_of_four
         }
         #pragma unroll
         for (int j = 0; j < AT_ONCE; ++j) {
@@ -285,19 +281,10 @@ void contraction_sm90a_tile(const __global float* restrict a, const __global flo
           const int n = n0 + at % (BN / 4) * 4;
           if (m < M && n < N) {
             const float4 v = results[j];
-            //@hole EPILOGUE
-            vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-            //@end
+            //@include store_four
           }
         }
       }
     }
   }
-}
-
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void contraction_sm90a(const __global float* restrict a, const __global float* restrict b,
-                                __global float* restrict c) {
-  __local float space[SPACE] __attribute__((aligned(1024)));
-  contraction_sm90a_tile(a, b, c, (int)get_group_id(0), space);
 }

@@ -9,6 +9,7 @@
 // local     C's tile of each sharer: space[(sharer * BM + m - m0) * C_PITCH + n - n0].
 // local memory 4 * SPACE bytes.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
+//@kernel ITEMS, SPACE, 16
 //@param K 768 {4.. step 4}  a literal
 //@include gemm_sizes
 //@param BM 16 {16.. step 16} BN 16 {WN.. step WN}  rows and columns of a group's tile
@@ -35,16 +36,13 @@
 #define C_PITCH (BN + 8)
 #define SPACE (SHARERS * BM * C_PITCH)
 
-void contraction_short_gpu_tile(const __global float* restrict a, const __global float* restrict b,
-                                __global float* restrict c, int tile,
+void contraction_short_gpu_tile(const __global float* restrict a, const __global float* restrict b, __global float* restrict c, int tile,
                                 __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int item = get_local_id(0);
   const int g = tile / (ROW_TILES * COLUMN_TILES);
   const int place = tile % (ROW_TILES * COLUMN_TILES);
-  //@hole GROUP
-  //@end
+  //@lines GROUP
   const int m0 = place % ROW_TILES * BM;
   const int n0 = place / ROW_TILES * BN;
   const int lane_row = item % 32 / 4;
@@ -206,16 +204,7 @@ void contraction_short_gpu_tile(const __global float* restrict a, const __global
 #if HALVES
       v *= scale;
 #endif
-      //@hole EPILOGUE
-      vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-      //@end
+      //@include store_four
     }
   }
-}
-
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void contraction_short_gpu(const __global float* restrict a, const __global float* restrict b,
-                                    __global float* restrict c) {
-  __local float space[SPACE] __attribute__((aligned(16)));
-  contraction_short_gpu_tile(a, b, c, (int)get_group_id(0), space);
 }

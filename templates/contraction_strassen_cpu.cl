@@ -20,6 +20,7 @@
 // launch: ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
 // paper     Strassen: Gaussian elimination is not optimal, 1969; Huang, Smith, Henry, van de Geijn: Strassen's algorithm
 //           reloaded, 2016.
+//@kernel 1, LOCAL_FLOATS
 //@param G 1 {1} TAPS 1 {1}
 //@param K 768 {2 * KC.. step 2 * KC}  terms
 //@include gemm_sizes
@@ -60,11 +61,9 @@
 #define AS_BITS JOIN(as_uint, VW)
 #define AS_VEC JOIN(as_float, VW)
 
-void contraction_strassen_tile(const __global float* restrict a, const __global float* restrict b,
-                               const __global float* restrict bias, __global float* restrict c, int tile,
-                               __local float* restrict block) {
-  //@hole SIZES
-  //@end
+void contraction_strassen_tile(const __global float* restrict a, const __global float* restrict b, const __global float* restrict bias,
+                               __global float* restrict c, int tile, __local float* restrict block) {
+  //@lines SIZES
   // All rows with the same panels one after another: a core brings them from memory once, and others theirs.
   const int m_begin = tile % ROW_BLOCKS * (2 * RB);
   const int panel_begin = tile / ROW_BLOCKS * NP;
@@ -277,11 +276,4 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
       }
     }
   }
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction_strassen(const __global float* restrict a, const __global float* restrict b,
-                                   const __global float* restrict bias, __global float* restrict c) {
-  __local float block[LOCAL_FLOATS];
-  contraction_strassen_tile(a, b, bias, c, (int)get_group_id(0), block);
 }

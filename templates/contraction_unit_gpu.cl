@@ -13,6 +13,7 @@
 // local memory 4 * (SPACE + oclc_exchange_floats(ITEMS / LANES)) bytes.
 // launch: G * ROW_TILES * COLUMN_TILES groups of ITEMS work-items.
 // paper     Henry, Tang, Heinecke: Leveraging the bfloat16 artificial intelligence datatype for higher-precision computations, 2019.
+//@kernel ITEMS, SPACE + oclc_exchange_floats(ITEMS / LANES), 16
 //@include gemm_sizes
 //@param UNIT xmx {name} LANES 16 {8.. step 8}  a matrix unit's name, and the work-items of a sub-group that multiplies
 //@param UM 8 {8.. step 8} UN 16 {8.. step 8}  rows and columns of its product, of 16 terms
@@ -25,12 +26,8 @@
 //@param EPILOGUE_UNROLL 4 {1, 4}  copies of the epilogue: 4, or 1 for an expensive one
 //@include group_tiles
 //@include group_steps
-//@include group_loads
-#define A_COUNT (BM * BK / AV)
-#define B_COUNT (BN * BK / BV)
+//@include item_loads
 #define ITEMS ((BM / WM) * (BN / WN) * LANES)
-#define A_LOADS ((A_COUNT + ITEMS - 1) / ITEMS)
-#define B_LOADS ((B_COUNT + ITEMS - 1) / ITEMS)
 #define PITCH (BK + 8)
 #define A_PLANE (BM * PITCH)
 #define B_PLANE (BN * PITCH)
@@ -40,9 +37,7 @@
 #define SPACE (STAGE > BM * C_PITCH ? STAGE : BM * C_PITCH)
 #define MI (WM / UM)
 #define NJ (WN / UN)
-#define JOIN_(x, y, z) x##y##z
-#define JOIN(x, y, z) JOIN_(x, y, z)
-#define OF_UNIT(name) JOIN(JOIN(oclc_, UNIT, _), name, )
+#define OF_UNIT(name) JOIN(JOIN(JOIN(oclc_, UNIT), _), name)
 #if HALF
 #define MULTIPLY OF_UNIT(f16)
 #define TO_PART(v) oclc_to_f16(v)
@@ -60,8 +55,7 @@
 
 void contraction_unit_gpu_tile(const __global float* restrict a, const __global float* restrict b,
                               __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
+  //@lines SIZES
   const int item = get_local_id(0);
   //@include tile_of_group
   const int n0 = within / swath_rows * BN;
@@ -184,11 +178,4 @@ void contraction_unit_gpu_tile(const __global float* restrict a, const __global 
       OF_UNIT(store)(SUM[i][j], space + (unit_row + i * UM) * C_PITCH + unit_column + j * UN, C_PITCH, lane);
   barrier(CLK_LOCAL_MEM_FENCE);
   //@include group_results
-}
-
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void contraction_unit_gpu(const __global float* restrict a, const __global float* restrict b,
-                              __global float* restrict c) {
-  __local float space[SPACE + oclc_exchange_floats(ITEMS / LANES)] __attribute__((aligned(16)));
-  contraction_unit_gpu_tile(a, b, c, (int)get_group_id(0), space);
 }

@@ -11,12 +11,13 @@
 // C         c[m * N + n], 16 columns at a time.
 // local memory 4 * LOCAL_FLOATS bytes: the window and two blocks of sums, or all blocks' if taps are not taken all at once.
 // launch: IMAGES * ROW_BLOCKS * PANEL_BLOCKS groups of one work-item.
-//@include amx_parts
+//@kernel 1, LOCAL_FLOATS
+//@include amx/parts
 //@param VALUES float16 {float16, ushort16}  ushort16: bfloat16 with PRODUCTS = 1
 #define BLOCK_LINES 32
 #define STEP_ELEMENTS STEP
 #define TAP_STEPS ((K + 31) / 32)
-//@include amx_window
+//@include amx/window
 #define WINDOW_STEP (PARTS * LINES * 32)
 #define SUM 1024
 #define LOCAL_FLOATS (16 + SUMS * 1024 + TAP_STEPS * WINDOW_STEP / 2)
@@ -33,9 +34,8 @@
 
 void contraction_tile(const __global float* restrict a, const __global ushort* restrict b,
                       __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
-  //@include amx_rows_of_image
+  //@lines SIZES
+  //@include amx/rows_of_image
   const int y_begin = row_block * ROWS, y_count = min(OH - y_begin, ROWS);
   __local float* sums = space + (64 - ((size_t)space & 63)) / 4;
   __local ushort* window = (__local ushort*)(sums + SUMS * 1024);
@@ -66,12 +66,5 @@ void contraction_tile(const __global float* restrict a, const __global ushort* r
       }
     }
   }
-  //@include amx_window_product
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global ushort* restrict b,
-                          __global float* restrict c) {
-  __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, c, (int)get_group_id(0), space);
+  //@include amx/window_product
 }

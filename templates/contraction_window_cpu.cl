@@ -11,6 +11,7 @@
 //           With IN_PLACE b[ic * W_CHANNEL + ky * W_Y + kx * W_X + n], PW divides N.
 // C         c[((image * OH + oy) * OW + ox) * N + o] (NHWC).      bias: PANELS * PW values (default epilogue).
 // local memory 4 * IC * WH * WW bytes. launch: images * BANDS groups of one work-item.
+//@kernel 1, LOCAL_FLOATS
 //@param IC 3 {1..} N 64 {1..}  input channels, features
 //@param MR 6 {1..16} NV 4 {1..8}  pixels of a row and vectors of the register tile: MR * NV + NV + 1 <= vector registers
 //@include vectors
@@ -32,9 +33,8 @@
 #define LOCAL_FLOATS (IC * WH * WW)
 #define HAS_CHAINS CHAIN < TAP_ROWS
 
-void contraction_window_tile(const __global float* restrict a, const __global float* restrict b,
-                             const __global float* restrict bias, __global float* restrict c, int tile,
-                             __local float* restrict window) {
+void contraction_window_tile(const __global float* restrict a, const __global float* restrict b, const __global float* restrict bias,
+                             __global float* restrict c, int tile, __local float* restrict window) {
   const INDEX image = tile / BANDS;
   const int top = tile % BANDS * ROWS;
   for (int ic = 0; ic < IC; ++ic) {
@@ -109,22 +109,10 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
             const int n = panel * PW + j * VW;
             if (N % PW != 0 && n >= N) break;
             VEC v = out[i][j];
-            //@hole EPILOGUE
-            v += LOAD(bias + n);
-            //@end
-            //@hole STORE
-            store_columns(v, c + (size_t)m * N, n);
-            //@end
+            //@include epilogue_bias
           }
         }
       }
     }
   }
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction_window(const __global float* restrict a, const __global float* restrict b,
-                                 const __global float* restrict bias, __global float* restrict c) {
-  __local float window[LOCAL_FLOATS];
-  contraction_window_tile(a, b, bias, c, (int)get_group_id(0), window);
 }

@@ -9,7 +9,8 @@
 #define BLOCK_LINES 16
 #define STEP_ELEMENTS 6144
 #define TAP_STEPS ((K + 63) / 64)
-//@include amx_window
+//@kernel 1, LOCAL_FLOATS
+//@include amx/window
 #define WINDOW_STEP (LINES * OCLC_DIGITS_LINE)
 #define SUM 1536
 #define LOCAL_FLOATS (16 + SUMS * SUM + (LINES + 15) / 16 * 16 + TAP_STEPS * WINDOW_STEP / 4)
@@ -29,9 +30,8 @@
 
 void contraction_tile(const __global float* restrict a, const __global char* restrict b, const __global float* restrict units,
                       __global float* restrict c, int tile, __local float* restrict space) {
-  //@hole SIZES
-  //@end
-  //@include amx_rows_of_image
+  //@lines SIZES
+  //@include amx/rows_of_image
   const int y_begin = row_block * ROWS, y_count = min(OH - y_begin, ROWS);
   __local int* sums = (__local int*)(space + (64 - ((size_t)space & 63)) / 4);
   __local float* line_units = (__local float*)sums + SUMS * SUM;
@@ -89,12 +89,5 @@ void contraction_tile(const __global float* restrict a, const __global char* res
     }
     line_units[p] = good ? unit : as_float(0x7fc00000);
   }
-  //@include amx_window_product
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction(const __global float* restrict a, const __global char* restrict b, const __global float* restrict units,
-                          __global float* restrict c) {
-  __local float space[LOCAL_FLOATS];
-  contraction_tile(a, b, units, c, (int)get_group_id(0), space);
+  //@include amx/window_product
 }

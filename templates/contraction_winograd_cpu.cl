@@ -12,6 +12,7 @@
 // local memory 4 * POINTS * TBR * (V_PITCH + PW) bytes: at most half the second-level cache.
 // launch: BLOCKS * PANEL_BLOCKS groups of one work-item.
 // paper     Lavin, Gray: Fast algorithms for convolutional neural networks, 2015.
+//@kernel 1, LOCAL_FLOATS
 //@param T 2 {2, 4} R 3 {3, 5}  outputs of a tile and taps of the filter, down and across; 5 where T is 2
 //@param IMAGES 1 {1.., name}  images
 //@param K 64 {VW.. step VW} N 64 {1..}  channels, features
@@ -40,11 +41,9 @@
 #define NEXT_STEP ((PW + TBR / MR - 1) / (TBR / MR))
 #define LOCAL_FLOATS (POINTS * TBR * (V_PITCH + PW))
 
-void contraction_winograd_tile(const __global float* restrict a, const __global float* restrict b,
-                               const __global float* restrict bias, const __global float* restrict zero,
-                               __global float* restrict c, int tile, __local float* restrict block) {
-  //@hole SIZES
-  //@end
+void contraction_winograd_tile(const __global float* restrict a, const __global float* restrict b, const __global float* restrict bias,
+                               const __global float* restrict zero, __global float* restrict c, int tile, __local float* restrict block) {
+  //@lines SIZES
   // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
   const int first_tile = tile % BLOCKS * TB;
   const int first_panel = tile / BLOCKS * NP;
@@ -236,23 +235,10 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
             if (OW % T != 0 && left + x >= OW) break;
             const INDEX m = (image * OH + top + i) * OW + left + x;
             VEC v = pixels[i][x];
-            //@hole EPILOGUE
-            v += LOAD(bias + n);
-            //@end
-            //@hole STORE
-            store_columns(v, c + (size_t)m * N, n);
-            //@end
+            //@include epilogue_bias
           }
         }
       }
     }
   }
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void contraction_winograd(const __global float* restrict a, const __global float* restrict b,
-                                   const __global float* restrict bias, const __global float* restrict zero,
-                                   __global float* restrict c) {
-  __local float block[LOCAL_FLOATS];
-  contraction_winograd_tile(a, b, bias, zero, c, (int)get_group_id(0), block);
 }

@@ -7,6 +7,7 @@
 // rows      rows[(r * SX + p) * WP + i] = A[plane, top * SY + r, i * SX + p]: columns by their remainder, so that neighbours of
 //           the result read neighbours. The last vector of a row of results ends with the row.
 // local memory 4 * WH * SX * WP bytes. launch: ceil(COUNT / PLANES) groups of one work-item.
+//@kernel 1, LOCAL_FLOATS
 //@param SX 1 {1, 2} Y_LAST 112 {Y_FIRST..} X_LAST 112 {X_FIRST..} OH 112 {1..} OW 112 {VW..}  vectors are at most as long as a row
 //@include image
 //@param VW 16 {4, 8, 16}  vector width
@@ -23,10 +24,7 @@
 #define X_END (X_LAST < SX * WP ? X_LAST + 1 : SX * WP)
 #define PAIR_FIRST ((X_FIRST + 1) / 2)
 #define PAIR_END (X_END / 2)
-//@include join
-#define VEC JOIN(float, VW)
-#define LOAD(p) JOIN(vload, VW)(0, p)
-#define STORE(v, p) oclc_store(v, p)
+//@include vector_types
 
 void window_planes_tile(const __global float* restrict a, const __global float* restrict b, const __global float* restrict bias,
                         __global float* restrict c, int tile, __local float* restrict rows) {
@@ -118,13 +116,5 @@ void window_planes_tile(const __global float* restrict a, const __global float* 
       }
     }
   }
-  //@hole END
-  //@end
-}
-
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void window_planes(const __global float* restrict a, const __global float* restrict b,
-                            const __global float* restrict bias, __global float* restrict c) {
-  __local float rows[LOCAL_FLOATS];
-  window_planes_tile(a, b, bias, c, (int)get_group_id(0), rows);
+  //@lines END
 }

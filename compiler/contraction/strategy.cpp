@@ -25,9 +25,9 @@ enum Order { kAsked, kTileUnits, kReadOnce, kTileChunks, kChunks, kWindow, kAllT
 
 using Id = StrategyId;
 constexpr Strategy kStrategies[] = {
-    {Id::quantized_4, "contraction_narrow_cpu", "weights of 4 bits and a scale a block", TargetNeeds::cpu_vectors, kAsked,
+    {Id::quantized_4, "contraction_quantized_cpu", "weights of 4 bits and a scale a block", TargetNeeds::cpu_vectors, kAsked,
      plan_quantized},
-    {Id::quantized_8, "contraction_narrow_cpu", "weights of 8 bits and a scale a block", TargetNeeds::cpu_vectors, kAsked,
+    {Id::quantized_8, "contraction_quantized_cpu", "weights of 8 bits and a scale a block", TargetNeeds::cpu_vectors, kAsked,
      plan_quantized},
     {Id::quantized_20, "contraction_quantized_cpu", "weights in 20 bits by blocks", TargetNeeds::cpu_vectors, kAsked,
      plan_quantized},

@@ -2,13 +2,6 @@
 //@param AV 4 {1, 4} BV 4 {1, 4}  elements of a load
 //@param A_ALONG_K 1 {0, 1} B_ALONG_K 0 {0, 1}  1: loads run along k; 0: along m, or along n
 //@param N_LOADED N {1.., name, expr}  columns that B has in memory: at least N, a multiple of BV unless B_ALONG_K
-#if AV == 4
-#define A_VECTOR float4
-#else
-#define A_VECTOR float
-#endif
-#if BV == 4
-#define B_VECTOR float4
-#else
-#define B_VECTOR float
-#endif
+//@include floats
+#define A_VECTOR FLOATS(AV)
+#define B_VECTOR FLOATS(BV)

@@ -5,8 +5,6 @@ for (int at = item; at < BM * BN / 4; at += ITEMS) {
   const int n = n0 + at % (BN / 4) * 4;
   if (m < M && n < N) {
     const float4 v = *(const __local float4*)(space + at / (BN / 4) * C_PITCH + at % (BN / 4) * 4);
-    //@hole EPILOGUE
-    vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-    //@end
+    //@include store_four
   }
 }

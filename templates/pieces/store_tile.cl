@@ -3,18 +3,12 @@
 for (int i = 0; i < MR; ++i) {
   const int m = m0 + i;
   if (m >= M) break;
-  //@hole C_ROW
-  __global float* c_row = c + (size_t)(g * M + m) * N;
-  //@end
+  //@include row_of_c
   #pragma unroll
   for (int j = 0; j < NV; ++j) {
     const int n = N0 + j * VW;
     if (N % PW != 0 && n >= N) break;
     VEC v = out[i][j];
-    //@hole EPILOGUE
-    //@end
-    //@hole STORE
-    store_columns(v, c_row, n);
-    //@end
+    //@include epilogue
   }
 }

@@ -12,6 +12,7 @@
 #include "frontends/cpp/typed/device_target.h"
 #include "tests/codegen/plan_check.h"
 #include "tests/runtime/cached_run.h"
+#include "tests/support/choices.h"
 
 using namespace oclc;
 using namespace oclc::test;
@@ -70,8 +71,8 @@ struct AmxCheck {
     if (!round) out(b.matmul(b.relu(b.mul(input({40, 72}), 2.0)), weights({72, 64})));
   }
 
-  // With the unit's arithmetic, with that of other processors and with what there is; every claim's kernel is of the template.
-  void check(const char* precision, double tolerance, const char* kernel_template, int wanted_kernels) const {
+  // With the unit's arithmetic, with that of other processors and with what there is; so many kernels are of the strategy.
+  void check(const char* precision, double tolerance, StrategyId strategy, int wanted_kernels) const {
     const auto wanted = evaluate(*plan.graph, plan.inputs, plan.symbols);
     for (const char* use : {"emulate", "0", "1"}) {
       CAPTURE(use);
@@ -79,10 +80,7 @@ struct AmxCheck {
       CompileOptions options = amx_options(precision, digits);
       if (l2_bytes > 0) options.target.l2_bytes = l2_bytes;
       PlanRunner runner(module_of(copy_graph(*plan.graph)), options);
-      int kernels = 0;
-      const std::string source = runner.source(), head = std::string("template ") + kernel_template + ",";
-      for (std::size_t at = source.find(head); at != source.npos; at = source.find(head, at + 1)) ++kernels;
-      CHECK(kernels >= wanted_kernels);
+      CHECK(count_of(runner.compiled().schedule, strategy) >= wanted_kernels);
       CHECK(oclc::difference(runner.run(plan.inputs, plan.symbols), wanted, tolerance) == "");
     }
   }
@@ -97,7 +95,7 @@ TEST_CASE("products of every size, on tiles") {
     AmxCheck check;
     check.round = round;
     check.products_of_every_size();
-    check.check(precision, tolerance, "contraction_amx", 8);
+    check.check(precision, tolerance, StrategyId::amx_rows, 8);
   }
 }
 
@@ -121,7 +119,7 @@ TEST_CASE("products of two values of run time, on tiles") {
     out(b.matmul(b.transpose(check.input({45, 70}), {1, 0}), check.input({45, 37})));
     out(b.relu(b.matmul(b.transpose(b.relu(check.input({600, 64})), {1, 0}), check.input({600, 90}))));
     out(b.matmul(check.input({3, 40, 600}), b.transpose(check.input({3, 37, 600}), {0, 2, 1})));
-    check.check(precision, tolerance, "contraction_chunks_amx", 9);
+    check.check(precision, tolerance, StrategyId::amx_chunks, 9);
   }
 }
 
@@ -132,7 +130,7 @@ TEST_CASE("convolutions with weights of run time, on tiles") {
   Value* x = b.max_pool(check.input({2, 32, 9, 9}), {.kernel = {2, 2}, .pads = {0, 0, 1, 1}});
   out("weights of run time", b.conv(x, check.input({40, 32, 3, 3}), nullptr, {.strides = {2, 2}, .pads = {1, 1, 1, 1}}));
   out("one tap", b.conv(x, check.input({48, 32, 1, 1}), nullptr, {}));
-  check.check("fp32", 1e-6, "contraction_chunks_amx", 2);
+  check.check("fp32", 1e-6, StrategyId::amx_chunks, 2);
 }
 
 TEST_CASE("what training multiplies takes tiles, whose sums are as careful") {
@@ -160,13 +158,15 @@ TEST_CASE("products of run time of which no vectors can be copied take no tiles"
   Builder& b = check.plan.b;
   check.plan.out("few columns and terms", b.matmul(check.input({3, 40, 12}), check.input({3, 12, 14})));
   PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("bf16"));
-  CHECK(runner.source().find("_amx,") == std::string::npos);
+  const std::vector<Choice> choices = choices_of(runner.compiled().schedule);
+  REQUIRE(choices.size() == 1);
+  CHECK(row_of(choices[0].strategy).needs != TargetNeeds::amx);
 }
 
 TEST_CASE("a sum that does not fit local memory is cut into chunks") {
   AmxCheck check;
   check.plan.out("long sum", check.plan.b.matmul(check.input({40, 9000}), check.weights({9000, 40})));
-  check.check("fp32", 2e-6, "contraction_amx", 1);
+  check.check("fp32", 2e-6, StrategyId::amx_rows, 1);
 }
 
 TEST_CASE("results of wide rows are stored row by row") {
@@ -178,9 +178,10 @@ TEST_CASE("results of wide rows are stored row by row") {
     Builder& b = check.plan.b;
     check.plan.out("wide", b.add(b.matmul(check.input({400, 60}), check.weights({60, 300})), check.input({400, 300})));
     check.plan.out("groups", b.relu(b.matmul(check.input({2, 150, 32}), check.weights({2, 32, 288}))));
-    check.check(precision, tolerance, "contraction_amx", 2);
+    check.check(precision, tolerance, StrategyId::amx_rows, 2);
     PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options(precision));
-    CHECK(runner.source().find("results row by row") != std::string::npos);
+    const auto tiles = tiles_of<AmxTiles>(runner.compiled().schedule);
+    CHECK(std::any_of(tiles.begin(), tiles.end(), [](const AmxTiles& t) { return t.sweep; }));
   }
   Target target = find_target("cpu-amx");
   target.precision.bf16_products = 3;
@@ -204,7 +205,7 @@ TEST_CASE("convolutions of a window") {
     out(check.conv({1, 64, 12, 12}, {32, 64, 3, 3}, {.dilations = {2, 2}, .pads = {2, 2, 2, 2}}));
     out(check.conv({2, 40, 9, 9}, {70, 40, 1, 7}, {.pads = {0, 3, 0, 3}}));
     out(check.conv({1, 32, 3, 3}, {32, 32, 3, 3}, {}));
-    check.check(precision, tolerance, "contraction_window_amx", 5);
+    check.check(precision, tolerance, StrategyId::amx_window, 5);
   }
 }
 
@@ -218,7 +219,7 @@ TEST_CASE("blocks of positions take a panel in pieces where the second-level cac
     check.plan.out("three taps at once", check.conv({1, 128, 9, 9}, {70, 128, 3, 3}, {.pads = {1, 1, 1, 1}}));
     check.plan.out("a tap at once", check.conv({2, 256, 5, 5}, {40, 256, 3, 3}, {.pads = {1, 1, 1, 1}}));
     check.plan.out("rows", check.plan.b.matmul(check.input({49, 700}), check.weights({700, 64})));
-    check.check(precision, tolerance, "contraction_window_amx", 1);
+    check.check(precision, tolerance, StrategyId::amx_window, 1);
   }
   Target target = find_target("cpu-amx");
   target.precision.bf16_products = 6;
@@ -252,15 +253,15 @@ TEST_CASE("convolutions of few channels multiply patches") {
     planes({1, 4, 20, 33}, {48, 4, 3, 5}, {.strides = {1, 2}, .dilations = {2, 1}, .pads = {2, 2, 2, 2}});
     planes({1, 2, 20, 40}, {32, 2, 2, 18}, {.pads = {0, 9, 0, 8}});
     planes({1, 15, 12, 12}, {32, 15, 3, 3}, {.pads = {1, 1, 1, 1}});
-    check.check(precision, tolerance, "contraction_patches_amx", 8);
+    check.check(precision, tolerance, StrategyId::amx_patches, 8);
   }
 }
 
 TEST_CASE("patches of channels that lie innermost, and of activations in 16 bits") {
   AmxCheck check;
   check.plan.out("y", check.conv({1, 6, 15, 15}, {40, 6, 3, 3}, {.pads = {1, 1, 1, 1}}));
-  check.check("fp32", 1e-6, "contraction_patches_amx", 1);
-  check.check("bf16", 1e-2, "contraction_patches_amx", 1);
+  check.check("fp32", 1e-6, StrategyId::amx_patches, 1);
+  check.check("bf16", 1e-2, StrategyId::amx_patches, 1);
 }
 
 TEST_CASE("a patch ends in zeros: what lies behind it does not count") {
@@ -271,7 +272,7 @@ TEST_CASE("a patch ends in zeros: what lies behind it does not count") {
   check.plan.out("y", b.conv(check.plan.input(std::move(x)), check.weights({32, 3, 3, 3}), nullptr, {.strides = {2, 1}}));
   const Setting setting("OCLC_AMX", "emulate");
   PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("bf16"));
-  REQUIRE(runner.source().find("template contraction_patches_amx") != std::string::npos);
+  REQUIRE(count_of(runner.compiled().schedule, StrategyId::amx_patches) == 1);
   const HostTensor y = runner.run(check.plan.inputs).at(0);
   int others = 0;
   for (std::int64_t i = 0; i < y.elements(); ++i) others += !std::isfinite(y.at(i));
@@ -286,7 +287,7 @@ TEST_CASE("convolutions without a window gather rows for each tap") {
   out(check.conv({1, 64, 13, 13}, {64, 32, 3, 3}, {.pads = {1, 1, 1, 1}, .group = 2}));
   out(check.conv({1, 64, 14, 14}, {64, 64, 1, 1}, {.strides = {2, 2}}));
   out(check.conv({1, 32, 14, 14}, {48, 32, 2, 2}, {.strides = {3, 3}}));
-  check.check("fp32", 1e-6, "contraction_amx", 4);
+  check.check("fp32", 1e-6, StrategyId::amx_rows, 4);
 }
 
 TEST_CASE("products of one part take activations as they lie in memory") {
@@ -301,7 +302,7 @@ TEST_CASE("products of one part take activations as they lie in memory") {
   x = b.add(more(x, {64, 64, 1, 1}, {}), x);
   x = more(x, {34, 64, 1, 1}, {.strides = {2, 2}});
   check.plan.out("y", more(x, {16, 34, 1, 1}, {}));
-  check.check("bf16", 1e-2, "contraction_window_amx", 1);
+  check.check("bf16", 1e-2, StrategyId::amx_window, 1);
   PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("bf16"));
   CHECK(runner.source().find("const __global ushort* src = ") != std::string::npos);
   CHECK(runner.source().find("ushort16 half_line[2]") != std::string::npos);
@@ -336,9 +337,10 @@ TEST_CASE("rows as integers of three bytes, on tiles") {
   check.products_of_every_size();
   // The digits of all terms do not fit: chunks of them.
   check.plan.out("long", check.plan.b.matmul(check.input({100, 2500}), check.weights({2500, 64})));
-  check.check("fp32", 2e-6, "contraction_digits_amx", 8);
+  check.check("fp32", 2e-6, StrategyId::amx_limbs, 8);
   PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("fp32", true));
-  CHECK(runner.source().find(", 40 steps at a time") == std::string::npos);
+  // 2500 terms are 40 steps of 64.
+  for (const AmxTiles& tiles : tiles_of<AmxTiles>(runner.compiled().schedule)) CHECK(tiles.chunk < 40);
 }
 
 TEST_CASE("windows as integers of three bytes, on tiles") {
@@ -355,7 +357,7 @@ TEST_CASE("windows as integers of three bytes, on tiles") {
     out(check.conv({1, 49, 14, 15}, {33, 49, 5, 4}, {.strides = {2, 1}, .pads = {2, 1, 2, 2}}));
     out(check.conv({1, 64, 12, 12}, {32, 64, 3, 3}, {.dilations = {2, 2}, .pads = {2, 2, 2, 2}}));
     out(check.conv({1, 256, 5, 5}, {40, 256, 3, 3}, {.pads = {1, 1, 1, 1}}));
-    check.check("fp32", 2e-6, "contraction_window_digits_amx", 4);
+    check.check("fp32", 2e-6, StrategyId::amx_limb_window, 4);
   }
 }
 
@@ -370,7 +372,7 @@ TEST_CASE("a window that is not finite spoils the results that meet it and no ot
     CAPTURE(use);
     const Setting setting("OCLC_AMX", use);
     PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("fp32", true));
-    REQUIRE(runner.source().find("template contraction_window_digits_amx") != std::string::npos);
+    REQUIRE(count_of(runner.compiled().schedule, StrategyId::amx_limb_window) == 1);
     const HostTensor y = runner.run(check.plan.inputs).at(0);
     int spoiled = 0;
     for (std::int64_t i = 0; i < y.elements(); ++i) spoiled += !std::isfinite(y.at(i));
@@ -391,7 +393,7 @@ TEST_CASE("integers of few bits are multiplied without an error, whatever their 
   for (const char* use : {"emulate", "1"}) {
     const Setting setting("OCLC_AMX", use);
     PlanRunner runner(module_of(copy_graph(*check.plan.graph)), amx_options("fp32", true));
-    REQUIRE(runner.source().find("template contraction_digits_amx") != std::string::npos);
+    REQUIRE(count_of(runner.compiled().schedule, StrategyId::amx_limbs) == 1);
     CHECK(oclc::difference(runner.run(check.plan.inputs), wanted, 0.0) == "");
   }
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/contraction/gpu/gpu_tiles.h"
 #include "tests/codegen/plan_check.h"
+#include "tests/support/choices.h"
 
 using namespace oclc;
 using namespace oclc::test;
@@ -149,11 +150,19 @@ TEST_CASE(
   Value* column = check.input({2, 15, 96, 4});
   check.out("taps", b.conv(column, b.constant(random_tensor(DType::f32, {8, 15, 96, 4}, 7)), nullptr, rows));
   for (const char* name : {"gpu", "h200"}) {
+    CAPTURE(name);
     CompileOptions options = default_options();
     options.target = find_target(name);
-    options.target.has.fp64 = true;
-    const PlanRunner runner(module_of(copy_graph(*check.graph)), options);
-    CHECK(runner.source().find("part") != std::string::npos);
+    // No product keeps its long sum whole.
+    const auto products = [&](bool of_parts) {
+      const Schedule schedule = compile(module_of(copy_graph(*check.graph)), options).schedule;
+      return std::count_if(schedule.kernels.begin(), schedule.kernels.end(),
+                           [&](const Kernel& k) { return k.contraction && (k.axes[0].name == "part") == of_parts; });
+    };
+    CHECK(products(true) == 5);
+    CHECK(products(false) == 0);
+    options.disabled = {"split_k"};
+    CHECK(products(true) == 0);
   }
   check_on_gpus(check);
 }
@@ -168,13 +177,15 @@ TEST_CASE("the text for matrix units stands beside the plain one, as the contrac
     CompileOptions options;
     options.target = target_for(facts);
     options.precision = precision;
-    std::string source;
-    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
+    PlanRunner runner(module_of(copy_graph(*check.graph)), options);
     CAPTURE(precision);
-    const bool strict = std::string_view(precision) == "strict";
-    CHECK((source.find("#if OCLC_NV_SM >= 80") != std::string::npos) == !strict);
-    CHECK((source.find("small_a[i]") != std::string::npos) == (std::string_view(precision) == "fp32"));
-    CHECK(source.find("fma(x[i], y[j], acc[i][j])") != std::string::npos);
+    const std::vector<Choice> choices = choices_of(runner.compiled().schedule);
+    REQUIRE(choices.size() == 1);
+    CHECK(choices[0].strategy == (std::string_view(precision) == "strict" ? StrategyId::simt : StrategyId::mma));
+    CHECK((std::get<GpuChoice>(choices[0].tiles).products == Products::rounded) == (std::string_view(precision) == "tf32"));
+    // A device without such units runs the other text, under any contract.
+    const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+    CHECK(difference(runner.run(check.inputs, check.symbols), wanted, 2e-6) == "");
   }
 }
 

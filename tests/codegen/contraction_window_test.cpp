@@ -1,19 +1,16 @@
 // Convolutions of few channels from a window of the image, whose weights are given at run time.
 #include "tests/codegen/plan_check.h"
+#include "tests/support/choices.h"
 
 using namespace oclc;
 using namespace oclc::test;
 
 namespace {
 
-std::size_t windows(const PlanCheck& check, const std::string& target) {
+int windows(const PlanCheck& check, const std::string& target) {
   CompileOptions options = default_options();
   options.target = find_target(target);
-  std::size_t count = 0;
-  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
-    for (std::size_t at = 0; (at = file.source.find("template contraction_window_cpu", at)) != std::string::npos; ++at) ++count;
-  }
-  return count;
+  return count_of(compile(module_of(copy_graph(*check.graph)), options).schedule, StrategyId::window);
 }
 
 }  // namespace

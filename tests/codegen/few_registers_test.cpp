@@ -4,6 +4,7 @@
 #include "compiler/contraction/cpu/winograd.h"
 #include "compiler/contraction/prefetch.h"
 #include "tests/codegen/plan_check.h"
+#include "tests/support/choices.h"
 
 using namespace oclc;
 using namespace oclc::test;
@@ -106,17 +107,12 @@ TEST_CASE("blocks of Winograd's larger tiles grow with the channels on vectors o
 
 TEST_CASE("weights of half a megabyte are asked for a panel ahead on vectors of 512 bits, smaller ones rows ahead") {
   for (const std::int64_t columns : {64, 1024}) {
-    for (const std::string target : {"cpu", "cpu-256"}) {
-      PlanCheck check;
-      check.out("y",
-                check.b.matmul(check.input({130, 128}), check.b.constant(random_tensor(DType::f32, {128, columns}, 5, -1, 1))));
-      CompileOptions options = default_options();
-      options.target = find_target(target);
-      std::string source;
-      for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
-      CHECK((source.find("oclc_prefetch_l2(w + ahead") != std::string::npos) == (target == "cpu" && columns == 1024));
-    }
+    for (const std::string target : {"cpu", "cpu-256"})
+      CHECK(prefetches_panel(find_target(target), 128 * columns * 4) == (target == "cpu" && columns == 1024));
   }
+  // Where registers are few, what the second-level cache does not hold.
+  const Target& few = find_target("cpu-256");
+  CHECK(prefetches_panel(few, few.l2_bytes + 4));
 }
 
 TEST_CASE("several register tiles of Winograd ask for the next point's weights, one only rows ahead") {
@@ -131,11 +127,12 @@ TEST_CASE("several register tiles of Winograd ask for the next point's weights, 
     options.target = find_target("cpu");
     options.target.compute_units = 2;
     options.conv = "winograd";
+    const Compiled compiled = compile(module_of(copy_graph(*check.graph)), options);
     std::string source;
-    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
-    const bool several = source.find("25 tiles of the image by") != std::string::npos;
-    REQUIRE(source.find("template contraction_winograd_cpu") != std::string::npos);
-    CHECK((source.find("oclc_prefetch_l2(w + ") != std::string::npos) == several);
+    for (const GeneratedFile& file : compiled.plan.files) source += file.source;
+    const auto tiles = tiles_of<WinogradTiles>(compiled.schedule);
+    REQUIRE(tiles.size() == 1);
+    CHECK((source.find("oclc_prefetch_l2(w + ") != std::string::npos) == (tiles[0].tiles > tiles[0].rows));
   }
 }
 
@@ -208,9 +205,8 @@ TEST_CASE("where registers are few, panels of the right operand are copied besid
     CHECK(check.problem(target, true, 1e-6, wanted) == "");
     CompileOptions options = default_options();
     options.target = find_target(target);
-    bool copies = false;
-    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
-      copies = copies || file.source.find("copy + k * ") != std::string::npos;
+    const auto tiles = tiles_of<FmaTiles>(compile(module_of(copy_graph(*check.graph)), options).schedule);
+    const bool copies = std::any_of(tiles.begin(), tiles.end(), [](const FmaTiles& t) { return t.copies_panels; });
     CHECK(copies == (target == "cpu-256"));
   }
 }
@@ -246,12 +242,11 @@ TEST_CASE("chunks of both operands of run time are copied") {
     CHECK(check.problem(target, true, 1e-6, wanted) == "");
     CompileOptions options = default_options();
     options.target = find_target(target);
+    const Compiled compiled = compile(module_of(copy_graph(*check.graph)), options);
     std::string source;
-    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) source += file.source;
-    int chunks = 0;
-    for (std::size_t at = 0; (at = source.find("template contraction_chunks_cpu", at)) != std::string::npos; ++at) ++chunks;
+    for (const GeneratedFile& file : compiled.plan.files) source += file.source;
     // Where registers are many, 333 rows share copied panels of all terms.
-    CHECK(chunks == (options.target.has.tall_tiles ? 14 : 15));
+    CHECK(count_of(compiled.schedule, StrategyId::chunks) == (options.target.has.tall_tiles ? 14 : 15));
     // Those of several chunks ask for the next one, but for several taps of an image.
     std::size_t asking = 0;
     for (std::size_t at = 0; (at = source.find("int multiplied = 0", at + 1)) != std::string::npos;) ++asking;

@@ -1,10 +1,40 @@
 // Reductions and rows whose terms the work-items of a group share.
 #include <fmt/format.h>
 
+#include "compiler/codegen/loops/group_reduction.h"
 #include "tests/codegen/plan_check.h"
 
 using namespace oclc;
 using namespace oclc::test;
+
+namespace {
+
+struct Launches {
+  int shared = 0, in_vectors = 0, others = 0;  // in_vectors: of those that are shared
+};
+
+// Of a GPU, by whether the work-items of a group share the terms of their sums.
+Launches launches_of(const PlanCheck& check, const std::vector<std::string>& disabled = {}) {
+  CompileOptions options = default_options();
+  options.target = find_target("gpu");
+  options.disabled = disabled;
+  const Compiled compiled = compile(module_of(copy_graph(*check.graph)), options);
+  Launches found;
+  for (const Kernel& kernel : compiled.schedule.kernels) {
+    const auto shared = generate_group_reduction(kernel, options.target);
+    if (!shared) {
+      ++found.others;
+      continue;
+    }
+    // It is what code generation takes.
+    CHECK(generate(kernel, compiled.schedule.buffers, options.target).source == shared->source);
+    ++found.shared;
+    found.in_vectors += shared->schedule.ends_with(", vectors") ? 1 : 0;
+  }
+  return found;
+}
+
+}  // namespace
 
 TEST_CASE("groups share long reductions: sums, extremes, products, rows, several results a group, ragged ends") {
   PlanCheck check;
@@ -33,10 +63,9 @@ TEST_CASE("groups share rows and sums of unknown length") {
     check.out("sum", b.reduce("reduce_sum", x, {1}, false));
     check.out("max of columns", b.reduce("reduce_max", b.transpose(x, {1, 0}), {0}, false));
     check.check(2e-6, false);
-    CompileOptions options = default_options();
-    options.target = find_target("gpu");
-    for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
-      CHECK(file.source.find("sharer") != std::string::npos);
+    const Launches launches = launches_of(check);
+    CHECK(launches.shared == 3);
+    CHECK(launches.others == 0);
   }
 }
 
@@ -55,16 +84,9 @@ TEST_CASE("neighbouring results or terms of a group are vectors, whatever stands
     check.out(name("products of rows"), b.reduce("reduce_prod", b.add(b.mul(x, x), 0.7), {2}, false));
   }
   check.check(5e-6, false);
-  CompileOptions options = default_options();
-  options.target = find_target("gpu");
-  options.disabled = {"fuse_in_work_group"};
-  int vectors = 0, scalars = 0;
-  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
-    if (file.source.find("sharer") == std::string::npos) continue;
-    (file.source.find("work-items each, vectors") != std::string::npos ? vectors : scalars) += 1;
-  }
-  CHECK(vectors > 2);
-  CHECK(scalars > 2);
+  const Launches launches = launches_of(check, {"fuse_in_work_group"});
+  CHECK(launches.in_vectors > 2);
+  CHECK(launches.shared - launches.in_vectors > 2);
 }
 
 TEST_CASE(
@@ -80,9 +102,7 @@ TEST_CASE(
   Value* scores = b.softmax(b.matmul(check.input({3, 1, 64}), b.transpose(keys, {0, 2, 1})));
   check.out("unknown length", b.matmul(scores, keys));
   check.check(2e-6, false);
-  CompileOptions options = default_options();
-  options.target = find_target("gpu");
-  const auto files = compile(module_of(copy_graph(*check.graph)), options).plan.files;
-  CHECK(files.size() == 6);  // softmax is computed by the groups of the product behind it
-  for (const GeneratedFile& file : files) CHECK(file.source.find("sharer") != std::string::npos);
+  const Launches launches = launches_of(check);
+  CHECK(launches.shared == 6);  // softmax is computed by the groups of the product behind it
+  CHECK(launches.others == 0);
 }

@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
+#include "compiler/codegen/contraction/problem_of.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ops/op_list.h"
 #include "tests/support/run_plan.h"
@@ -45,19 +48,23 @@ TEST_CASE("a number that is made of sizes, and no place, keeps 64 bits") {
 TEST_CASE("convolutions for any size on a Hopper take tables of rows, as for a known one") {
   CompileOptions options;
   options.target = find_target("h200");
-  const auto text = [&](const std::string& batch) {
+  const auto loads_of = [&](const std::string& batch) {
     const std::string graph = "graph g(%x: f32[" + batch + R"(, 3, 64, 64]) {
       %w = constant f32[64, 3, 7, 7] random 1
       %0 = conv(%x, %w) {dilations=[1, 1], group=1, pads=[3, 3, 3, 3], strides=[2, 2]}
       return y=%0
     })";
-    std::string all;
-    for (const GeneratedFile& file : compile(module_of(parse_graph(graph, find_op)), options).plan.files) all += file.source;
-    return all;
+    const Schedule schedule = compile(module_of(parse_graph(graph, find_op)), options).schedule;
+    const auto kernel = std::find_if(schedule.kernels.begin(), schedule.kernels.end(), [](const Kernel& k) {
+      return k.contraction && k.contraction->choice && row_of(k.contraction->choice->strategy).needs == TargetNeeds::wgmma;
+    });
+    REQUIRE(kernel != schedule.kernels.end());
+    return gpu_problem_of(*ContractionView::of(*kernel), schedule.buffers).a.loads;
   };
   for (const char* batch : {"N", "16"}) {
     CAPTURE(batch);
-    CHECK(text(batch).find("row_edges = ") != std::string::npos);
+    CHECK(loads_of(batch).splits);
+    CHECK(loads_of(batch).edges_of_taps);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "compiler/codegen/contraction/cpu/pack_narrow.h"
 #include "compiler/contraction/multiples.h"
 #include "tests/codegen/plan_check.h"
+#include "tests/support/choices.h"
 
 namespace oclc::test {
 namespace {
@@ -23,18 +24,11 @@ HostTensor quantised(std::int64_t inner, std::int64_t columns, int low, int high
   return w;
 }
 
-// Kernels of the template.
-int narrow_kernels(const PlanCheck& check, const std::string& target, const std::string& bits) {
+// Kernels that read weights of so few bits.
+int narrow_kernels(const PlanCheck& check, const std::string& target, StrategyId strategy) {
   CompileOptions options = default_options();
   options.target = find_target(target);
-  options.disabled.push_back("resident");
-  int found = 0;
-  for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files)
-    found += file.source.find("contraction_narrow_cpu") != std::string::npos &&
-                     file.source.find("weights in " + bits + " bits") != std::string::npos
-                 ? 1
-                 : 0;
-  return found;
+  return count_of(compile(module_of(copy_graph(*check.graph)), options).schedule, strategy);
 }
 
 TEST_CASE("integers times a scale are found, with the scale that they have") {
@@ -79,20 +73,20 @@ TEST_CASE("few rows of weights of few bits give what floats give") {
     std::int64_t rows, inner;
     int low, high;
     std::int64_t block;
-    const char* bits;
+    StrategyId strategy;
   };
-  for (const Case& c : {Case{1, 256, -127, 127, 1024, "8"},
-                        {3, 259, -128, 127, 1024, "8"},
-                        {1, 256, -8, 7, 32, "4"},
-                        {4, 257, 0, 15, 64, "4"},
-                        {2, 250, 0, 255, 128, "8"}}) {
+  for (const Case& c : {Case{1, 256, -127, 127, 1024, StrategyId::quantized_8},
+                        {3, 259, -128, 127, 1024, StrategyId::quantized_8},
+                        {1, 256, -8, 7, 32, StrategyId::quantized_4},
+                        {4, 257, 0, 15, 64, StrategyId::quantized_4},
+                        {2, 250, 0, 255, 128, StrategyId::quantized_8}}) {
     CAPTURE(c.inner);
-    CAPTURE(c.bits);
+    CAPTURE(name_of(c.strategy));
     PlanCheck check;
     // More than the last cache holds.
     check.out("y", check.b.matmul(check.input({c.rows, c.inner}),
                                   check.b.constant(quantised(c.inner, 9001, c.low, c.high, c.block))));
-    for (const char* target : {"cpu", "cpu-256", "cpu-amx"}) CHECK(narrow_kernels(check, target, c.bits) == 1);
+    for (const char* target : {"cpu", "cpu-256", "cpu-amx"}) CHECK(narrow_kernels(check, target, c.strategy) == 1);
     const auto wanted = evaluate(*check.graph, check.inputs);
     for (const char* target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
   }
@@ -103,8 +97,8 @@ TEST_CASE("more rows, or other weights, are no products of narrow weights") {
   check.out("many", check.b.matmul(check.input({64, 1024}), check.b.constant(quantised(1024, 9000, -127, 127, 1024))));
   check.out("floats",
             check.b.matmul(check.input({1, 1024}), check.b.constant(random_tensor(DType::f32, {1024, 9000}, 3, -1, 1))));
-  CHECK(narrow_kernels(check, "cpu", "8") == 0);
-  CHECK(narrow_kernels(check, "cpu", "4") == 0);
+  CHECK(narrow_kernels(check, "cpu", StrategyId::quantized_8) == 0);
+  CHECK(narrow_kernels(check, "cpu", StrategyId::quantized_4) == 0);
 }
 
 }  // namespace

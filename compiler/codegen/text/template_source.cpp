@@ -11,8 +11,8 @@
 namespace oclc {
 namespace {
 
-constexpr std::string_view kInclude = "//@include ", kParameter = "//@param ", kHole = "//@hole ", kOnly = "//@only ",
-                           kPieces = "pieces/";
+constexpr std::string_view kInclude = "//@include ", kParameter = "//@param ", kHole = "//@hole ", kLines = "//@lines ",
+                           kOnly = "//@only ", kKernel = "//@kernel ", kPieces = "pieces/";
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -65,6 +65,42 @@ std::vector<std::string> alternatives(std::string_view text) {
   return list;
 }
 
+// "const __global float* restrict a" is named a.
+std::string_view name_of_declaration(std::string_view declaration) {
+  return declaration.substr(declaration.find_last_of(" *") + 1);
+}
+
+// A kernel of one tile a group: the parameters of the tile function up to the tile's number. `facts`: what //@kernel says.
+std::string kernel_of_tile(std::string_view text, const std::vector<std::string>& facts) {
+  constexpr std::string_view kVoid = "\nvoid ", kTile = "_tile";
+  std::string_view name;
+  std::size_t open = 0;
+  for (std::size_t at = text.find(kVoid); at != text.npos && !name.ends_with(kTile); at = text.find(kVoid, at + 1)) {
+    open = text.find('(', at);
+    name = text.substr(at + kVoid.size(), open - at - kVoid.size());
+  }
+  const std::size_t end = text.find(") {", open);
+  OCLC_CHECK(name.ends_with(kTile) && end != text.npos, "a kernel of a template without a tile function");
+  name.remove_suffix(kTile.size());
+  std::string list(text.substr(open + 1, end - open - 1)), parameters, arguments;
+  std::replace(list.begin(), list.end(), '\n', ' ');
+  for (const std::string& declaration : alternatives(list)) {
+    if (name_of_declaration(declaration).ends_with("tile")) break;
+    parameters += (parameters.empty() ? "" : ", ") + declaration;
+    arguments += fmt::format("{}, ", name_of_declaration(declaration));
+  }
+  std::string space, passed;
+  if (facts.size() > 1) {
+    const std::string aligned = facts.size() > 2 ? fmt::format(" __attribute__((aligned({})))", facts[2]) : "";
+    space = fmt::format("  __local float space[{}]{};\n", facts[1], aligned);
+    passed = ", space";
+  }
+  return fmt::format(
+      "\n__attribute__((reqd_work_group_size({}, 1, 1)))\n__kernel void {}({}) {{\n{}  "
+      "{}_tile({}(int)get_group_id(0){});\n}}\n",
+      facts.at(0), name, parameters, space, name, arguments, passed);
+}
+
 }  // namespace
 
 const TemplateParameter* TemplateSource::parameter(std::string_view wanted) const {
@@ -108,7 +144,8 @@ TemplateSource read_template_text(const TemplateText& row) {
     for (TemplateParameter& p : declared_parameters(line)) {
       if (!source.parameter(p.name)) source.parameters.push_back(std::move(p));
     }
-    if (trimmed(line).starts_with(kHole)) source.holes.emplace(trimmed(line).substr(kHole.size()));
+    for (const std::string_view mark : {kHole, kLines})
+      if (trimmed(line).starts_with(mark)) source.holes.emplace(trimmed(line).substr(mark.size()));
   });
   return source;
 }
@@ -123,12 +160,15 @@ const TemplateSource& read_template(std::string_view name) {
 
 std::string standalone_template(std::string_view name) {
   std::string out, only;
+  std::vector<std::string> kernel;
   for_each_line(read_template(name).text, [&](std::string_view line) {
     if (line.starts_with(kOnly)) only = line.substr(kOnly.size());
+    if (line.starts_with(kKernel)) kernel = alternatives(line.substr(kKernel.size()));
     for (const TemplateParameter& p : declared_parameters(line))
       out += fmt::format("#ifndef {0}\n#define {0}{1} {2}\n#endif\n", p.name, p.arguments, p.value);
     out += std::string(line) + "\n";
   });
+  if (!kernel.empty()) out += kernel_of_tile(out, kernel);
   return only.empty() ? out : fmt::format("#ifdef {}\n{}#endif\n", only, out);
 }
 

@@ -6,7 +6,12 @@
 //                                         The first declaration of a name holds: a template declares before it includes what it
 //                                         narrows.
 //   //@only MACRO                         the text is for compilers that have the macro
+//   //@kernel SIZE, FLOATS, ALIGNMENT      where the template compiles alone, groups of SIZE work-items do a tile each, with
+//   FLOATS of
+//                                         local memory at a multiple of ALIGNMENT bytes; without the last two: as it comes, or
+//                                         none
 //   //@hole NAME ... //@end               lines that a TemplateValues may replace
+//   //@lines NAME                         the same of no lines
 //
 // LEGAL: alternatives with commas between them: integers; ranges 1..8, 1.., 16..256 step 16, whose bounds may be constant
 // expressions of other parameters; words; `name`, an identifier that the hole SIZES declares; `expr`, any expression.

@@ -114,7 +114,6 @@ class Expander {
     }
     if (pastes) {
       for (std::size_t at = text.find("##"); at != std::string::npos; at = text.find("##")) text.erase(at, 2);
-      return text;
     }
     return expand(text, hidden);
   }
@@ -160,6 +159,9 @@ class Expander {
         in_default = true;
         skip_hole = filled != values_.holes.end();
         if (skip_hole) append_hole(filled->second, first);
+      } else if (trimmed.starts_with("//@lines ")) {
+        const auto filled = values_.holes.find(trimmed.substr(9));
+        if (filled != values_.holes.end()) append_hole(filled->second, first);
       } else if (trimmed.starts_with("//@end")) {
         in_default = skip_hole = false;
       } else if (!(in_default && skip_hole)) {

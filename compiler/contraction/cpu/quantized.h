@@ -1,5 +1,5 @@
 // Products of few rows whose weights come from memory once a run, in 20 or 24 bits a number by blocks, or in the 4 or 8 that
-// they have: templates contraction_quantized_cpu.cl and contraction_narrow_cpu.cl.
+// they have: template contraction_quantized_cpu.cl.
 #pragma once
 #include <optional>
 

@@ -122,7 +122,7 @@ GeneratedKernel emit_quantized(const ContractionView& view, const Choice& choice
   Kernel kernel = view.kernel();
   kernel.operands[static_cast<std::size_t>(view.b().operand)].replaced = true;
   TileKernel tile;
-  tile.template_name = is_narrow ? "contraction_narrow_cpu" : "contraction_quantized_cpu";
+  tile.template_name = "contraction_quantized_cpu";
   view.fill_sizes(tile.values);
   auto& p = tile.values.parameters;
   const Buffer& weights = buffers[static_cast<std::size_t>(view.operand_of(view.b()).buffer)];
@@ -131,7 +131,6 @@ GeneratedKernel emit_quantized(const ContractionView& view, const Choice& choice
     const NarrowForm form = narrow_form_of(view, buffers).value();
     packed = pack_narrow(weights.constant, shape.constant_b.value(), view.groups().value(), view.columns().value(),
                          view.inner().value(), shape.panel_width, form);
-    p["BITS"] = std::to_string(form.bits);
     p["OFFSETS"] = form.offsets ? "1" : "0";
     p["BLOCK"] = std::to_string(form.block);
     p["PREFETCH_DISTANCE"] = std::to_string(kPrefetchBytes);
@@ -139,11 +138,11 @@ GeneratedKernel emit_quantized(const ContractionView& view, const Choice& choice
     const ShortLayout layout = layout_of(view, shape.panel_width, tiles.bits);
     packed = pack_short(weights.constant, shape.constant_b.value(), layout);
     OCLC_CHECK(packed, "weights that have a form of fewer bits");
-    p["LOWER"] = std::to_string(layout.lower_bits);
     p["PREFETCH_DISTANCE"] = std::to_string(kPrefetchBytes / 4);
   }
   tile.constants.push_back(own_constant("weights", weights.name + ".packed", std::move(*packed)));
   if (auto zeros = padding_zeros(view, shape)) tile.constants.push_back(own_constant("zero", "zero", std::move(*zeros)));
+  p["BITS"] = std::to_string(tiles.bits);
   p["VW"] = std::to_string(target.vector_width);
   p["NV"] = std::to_string(shape.tiles.vectors);
   p["SIDE"] = std::to_string(tiles.side);

@@ -1,6 +1,6 @@
 // Products of few rows whose weights decide the time: they are stored in 20 bits a number where the contract of precision
 // leaves room for the error, else in 24: template contraction_quantized_cpu.cl. Those that are integers of 8 or 4 bits times a
-// scale are stored as these: template contraction_narrow_cpu.cl.
+// scale are stored as these: template contraction_quantized_cpu.cl.
 #pragma once
 #include <vector>
 

@@ -1,5 +1,5 @@
 // Packing of constant right operands whose numbers are integers of 8 or 4 bits times a scale, as quantised models have them, at
-// compile time: B of templates/contraction_narrow_cpu.cl.
+// compile time: B of templates/contraction_quantized_cpu.cl.
 #pragma once
 #include <optional>
 

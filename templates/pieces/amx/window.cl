@@ -6,7 +6,7 @@
 //@param AT_ONCE TAPS {1..TAPS}  taps whose steps of a panel all blocks multiply before they go on: TAPS, or a divisor of it for panels of which
 //                    two would not stay in the second-level cache
 //@param INDEX int {int, long}  type of indices into C
-//@include amx_columns
+//@include amx/columns
 #define TAPS (KH * KW)
 #define STEPS (TAPS * TAP_STEPS)
 #define PIECES (TAPS / AT_ONCE)
@@ -16,7 +16,7 @@
 #define BLOCKS ((ROWS * PITCH + BLOCK_LINES - 1) / BLOCK_LINES)
 #define PHASE_LINES (BLOCKS * BLOCK_LINES + REACH)
 #define LINES (SY * SX * PHASE_LINES)
-//@include amx_spread
+//@include amx/spread
 #define SPREAD SPREAD_OF(BLOCKS)
 #define SUMS (PIECES > 1 ? BLOCKS : 2)
 // Where the sums of the `at`-th block that is multiplied lie. The last rows of an image may be one block.

@@ -36,7 +36,7 @@ for (int at = 0; at <= all; ++at) {
     for (int i = i_begin; i < i_end && y < y_count; ++i) {
       if (x < OW) {
         const INDEX m = ((INDEX)image * OH + y_begin + y) * OW + x;
-        //@include amx_two_vectors
+        //@include amx/two_vectors
       }
       if (++x == PITCH) x = 0, ++y;
     }

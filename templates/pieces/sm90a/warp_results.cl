@@ -14,10 +14,7 @@ for (int i = lane; i < 16 * 16; i += 32 * AT_ONCE) {
 #if STEP_SCALES == 0
     v *= *(const __global float4*)(scales + n);
 #endif
-    //@hole EPILOGUE_VALUE
-    v *= 2.0f;
-    //@end
-    results[j] = v;
+    //@include value_of_four
   }
   #pragma unroll
   for (int j = 0; j < AT_ONCE; ++j) {
@@ -27,9 +24,7 @@ for (int i = lane; i < 16 * 16; i += 32 * AT_ONCE) {
     const int n = n0 + c0 + at % 16 * 4;
     if (IS_ROW(row) && m < M && n < N) {
       const float4 v = results[j];
-      //@hole EPILOGUE
-      vstore4(v, 0, c + (size_t)(g * M + m) * N + n);
-      //@end
+      //@include store_four
     }
   }
 }

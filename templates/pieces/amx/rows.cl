@@ -7,5 +7,5 @@
 // Stretches of a block's sums, beside each of which some rows of the block before go through the epilogue: while the unit multiplies,
 // vectors are computed and stored.
 #define PIECES 16
-//@include amx_spread
+//@include amx/spread
 #define SPREAD SPREAD_OF(MT)
