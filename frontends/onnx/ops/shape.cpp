@@ -228,7 +228,8 @@ std::optional<Expr> whole_number(const OpContext& c, std::size_t i) {
   const Value* x = c.input(i);
   if (const auto known = c.known(i); known && is_float(x->type.dtype) && known->elements() == 1) {
     const double v = known->at(0);
-    return std::fabs(v) < kLargestRange && v == std::floor(v) ? std::optional(Expr(static_cast<std::int64_t>(v))) : std::nullopt;
+    return std::fabs(v) < kLargestRange && v == std::floor(v) ? std::optional(Expr(static_cast<std::int64_t>(v)))
+                                                              : std::nullopt;
   }
   while (x->producer && !x->content &&
          (x->producer->op->name == "reshape" ||
