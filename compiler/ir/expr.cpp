@@ -85,6 +85,8 @@ std::vector<ExprTerm> terms_of(const Expr& e) {
 
 Expr from_atom(Atom atom) { return from_terms({ExprTerm{1, {std::move(atom)}}}); }
 
+}  // namespace
+
 Expr make_opaque(ExprAtom::Kind kind, const Expr& a, const Expr& b) {
   auto atom = std::make_shared<ExprAtom>();
   atom->kind = kind;
@@ -110,6 +112,8 @@ Expr make_opaque(ExprAtom::Kind kind, const Expr& a, const Expr& b) {
   }
   return from_atom(atom);
 }
+
+namespace {
 
 // term / divisor if it divides exactly.
 std::optional<ExprTerm> divide_term(const ExprTerm& term, const ExprTerm& divisor) {
@@ -341,6 +345,7 @@ Expr floor_div(const Expr& a, const Expr& b) {
       if (inner.kind == ExprAtom::Kind::floor_div && inner.b.is_constant() && inner.b.value() > 0)
         return quotient + floor_div(inner.a, inner.b * b);
     }
+    if (const auto extreme = quotient_of_extreme(rest, *d)) return quotient + *extreme;
   }
   return quotient + make_opaque(ExprAtom::Kind::floor_div, rest, b);
 }
@@ -374,18 +379,6 @@ Expr floor_mod(const Expr& a, const Expr& b) {
 }
 
 Expr ceil_div(const Expr& a, const Expr& b) { return floor_div(a + b - 1, b); }
-
-Expr min(const Expr& a, const Expr& b) {
-  if (known_less_equal(a, b)) return a;
-  if (known_less_equal(b, a)) return b;
-  return b < a ? make_opaque(ExprAtom::Kind::min, b, a) : make_opaque(ExprAtom::Kind::min, a, b);
-}
-
-Expr max(const Expr& a, const Expr& b) {
-  if (known_less_equal(a, b)) return b;
-  if (known_less_equal(b, a)) return a;
-  return b < a ? make_opaque(ExprAtom::Kind::max, b, a) : make_opaque(ExprAtom::Kind::max, a, b);
-}
 
 Expr product(std::span<const Expr> factors) {
   Expr result(1);

@@ -32,6 +32,11 @@ struct ExprPoly {
 // Bounds of an atom that is no symbol, from those of its operands.
 void set_bounds(ExprAtom& atom);
 
+// A division, remainder, minimum or maximum as it is written.
+Expr make_opaque(ExprAtom::Kind kind, const Expr& a, const Expr& b);
+// floor_div(max(x, 3) + 1, 2) = max(floor_div(x + 1, 2), 2), and so for minima; nothing for what is no such sum.
+std::optional<Expr> quotient_of_extreme(const Expr& e, std::int64_t divisor);
+
 struct ExprAccess {
   static const ExprPoly* poly(const Expr& e) { return e.poly_.get(); }
   static Expr make(std::vector<ExprTerm> terms);

@@ -29,22 +29,38 @@ Shape broadcast_part(const Value& x, const Shape& common) {
 
 }  // namespace
 
-Assumptions::Assumptions(const std::vector<Expr>& symbols) {
+Assumptions::Assumptions(const std::vector<Expr>& symbols, bool takes_for_equal) : takes_for_equal_(takes_for_equal) {
   for (const Expr& e : symbols) symbols_.insert(*e.symbol_name());
+}
+
+Assumptions Assumptions::without_list() const {
+  Assumptions other = *this;
+  other.list_.clear();
+  other.least_.clear();
+  return other;
+}
+
+bool Assumptions::comparable(const Expr& e) const {
+  const std::vector<std::string> symbols = e.symbols();
+  return std::all_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return symbols_.count(s) != 0; });
 }
 
 bool Assumptions::equal(const Expr& a, const Expr& b, const std::string& node) {
   if (a == b) return true;
-  if (known_less(a, b) || known_less(b, a)) return false;
-  for (const Expr* e : {&a, &b}) {
-    for (const std::string& symbol : e->symbols())
-      if (!symbols_.count(symbol)) return false;
-  }
+  if (!takes_for_equal_ || known_less(a, b) || known_less(b, a) || !comparable(a) || !comparable(b)) return false;
   const bool known = std::any_of(list_.begin(), list_.end(), [&](const Assumption& other) {
     return (other.left == a && other.right == b) || (other.left == b && other.right == a);
   });
   if (!known) list_.push_back({a, b, node});
   return true;
+}
+
+void Assumptions::at_least(const Expr& size, std::int64_t least, const std::string& node) {
+  if (known_less_equal(Expr(least), size) || !comparable(size)) return;
+  const Expr right = max(size, Expr(least));
+  const bool known =
+      std::any_of(least_.begin(), least_.end(), [&](const Assumption& a) { return a.left == size && a.right == right; });
+  if (!known) least_.push_back({size, right, node});
 }
 
 const Expr& simpler(const Expr& a, const Expr& b) {
@@ -55,8 +71,19 @@ const Expr& simpler(const Expr& a, const Expr& b) {
   return left <= right ? a : b;
 }
 
+bool Builder::assumes() const { return assumptions_ && assumptions_->takes_for_equal(); }
+
+void Builder::fit_windows(const Node& node, const Ints& kernel, bool cut) {
+  if (!assumptions_) return;
+  const auto &strides = node.get<Ints>("strides"), &dilations = node.get<Ints>("dilations"), &pads = node.get<Ints>("pads");
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const std::int64_t least = dilations[i] * (kernel[i] - 1) + 1 - pads[i] - pads[i + kernel.size()];
+    assumptions_->at_least(node.inputs[0]->type.shape[i + 2], cut ? least - strides[i] + 1 : least, source_);
+  }
+}
+
 Value* Builder::fit(Value* x, const Shape& shape) {
-  if (!assumptions_ || x->type.rank() != shape.size() || x->type.shape == shape) return x;
+  if (!assumes() || x->type.rank() != shape.size() || x->type.shape == shape) return x;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (!assumptions_->equal(x->type.shape[i], shape[i], source_)) return x;
   }

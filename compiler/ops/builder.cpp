@@ -30,7 +30,7 @@ std::int64_t flag(bool value) { return value ? 1 : 0; }
 
 Node* Builder::node(std::string_view name, std::vector<Value*> inputs, Attributes attributes) {
   const OpDef& def = op(name);
-  if (assumptions_) fit_operands(def, inputs, attributes);
+  if (assumes()) fit_operands(def, inputs, attributes);
   return graph_.add(def, std::move(inputs), std::move(attributes), source_);
 }
 
@@ -123,14 +123,20 @@ Value* Builder::conv(Value* x, Value* w, Value* bias, const ConvOptions& options
   attributes["group"] = options.group;
   std::vector<Value*> inputs{x, w};
   if (bias) inputs.push_back(bias);
-  return call("conv", std::move(inputs), std::move(attributes));
+  const Node* made = node("conv", std::move(inputs), std::move(attributes));
+  Ints kernel;
+  for (std::size_t i = 2; i < w->type.rank() && w->type.shape[i].is_constant(); ++i) kernel.push_back(w->type.shape[i].value());
+  if (kernel.size() + 2 == w->type.rank()) fit_windows(*made, kernel, false);
+  return made->output();
 }
 
 Value* Builder::max_pool(Value* x, const PoolOptions& options) {
   Attributes attributes = window_attributes(x, options.strides, options.dilations, options.pads);
   attributes["kernel"] = options.kernel;
   attributes["ceil_mode"] = flag(options.ceil_mode);
-  return call("max_pool", {x}, std::move(attributes));
+  const Node* made = node("max_pool", {x}, std::move(attributes));
+  fit_windows(*made, options.kernel, true);
+  return made->output();
 }
 
 Value* Builder::avg_pool(Value* x, const PoolOptions& options) {
@@ -138,7 +144,9 @@ Value* Builder::avg_pool(Value* x, const PoolOptions& options) {
   attributes["kernel"] = options.kernel;
   attributes["ceil_mode"] = flag(options.ceil_mode);
   attributes["count_include_pad"] = flag(options.count_include_pad);
-  return call("avg_pool", {x}, std::move(attributes));
+  const Node* made = node("avg_pool", {x}, std::move(attributes));
+  fit_windows(*made, options.kernel, true);
+  return made->output();
 }
 
 Value* Builder::reshape(Value* x, Shape shape) { return call("reshape", {x}, {{"shape", std::move(shape)}}); }

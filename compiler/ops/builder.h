@@ -42,6 +42,8 @@ class Builder {
   // Where operands must have equal dimensions that are not known to be equal they are taken for such from here on. Null: that
   // is an error.
   void assume(Assumptions* assumptions) { assumptions_ = assumptions; }
+  Assumptions* assumptions() const { return assumptions_; }
+  bool assumes() const;  // that dimensions are equal where an operator asks for it
   // x under the dimensions `shape`, if they may be taken for its own; else x itself.
   Value* fit(Value* x, const Shape& shape);
 
@@ -132,6 +134,8 @@ class Builder {
   void fit_product(std::vector<Value*>& inputs, const Attributes& attributes);
   void fit_concat(std::vector<Value*>& inputs, std::int64_t axis);
   Value* fit_elements(Value* x, const Shape& shape);
+  // Notes how long the data must be for the windows of a node.
+  void fit_windows(const Node& node, const Ints& kernel, bool cut);
 
   Graph& graph_;
   std::string source_;

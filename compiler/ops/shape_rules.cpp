@@ -68,14 +68,18 @@ std::vector<std::int64_t> normalise_axes(const std::vector<std::int64_t>& axes, 
 }
 
 Expr window_positions(const Expr& size, std::int64_t kernel, std::int64_t stride, std::int64_t dilation, std::int64_t before,
-                      std::int64_t after, bool ceil_mode) {
-  const Expr span = size + Expr(before + after - (dilation * (kernel - 1) + 1));
-  if (known_less(span, Expr(0))) {
-    reject(
-        fmt::format("at least {} elements for a window of {} with dilation {}", dilation * (kernel - 1) + 1, kernel, dilation),
-        fmt::format("{} with padding {} and {}", size.text(), before, after));
+                      std::int64_t after, bool ceil_mode, bool cut) {
+  const std::int64_t extent = dilation * (kernel - 1) + 1,
+                     least = cut ? std::max<std::int64_t>(extent - stride + 1, 1) : extent;
+  const Expr span = size + Expr(before + after - extent);
+  if (known_less(span, Expr(least - extent))) {
+    reject(fmt::format("at least {} elements for a window of {} with dilation {}", least, kernel, dilation),
+           fmt::format("{} with padding {} and {}", size.text(), before, after));
   }
-  if (!ceil_mode) return floor_div(span, Expr(stride)) + 1;
+  if (!ceil_mode) {
+    const Expr whole = floor_div(span, Expr(stride)) + 1;
+    return cut && stride > 1 && !known_nonnegative(span) ? max(whole, Expr(1)) : whole;
+  }
   return min(ceil_div(span, Expr(stride)) + 1, ceil_div(size + Expr(before), Expr(stride)));
 }
 

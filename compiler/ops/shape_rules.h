@@ -21,9 +21,10 @@ std::int64_t normalise_axis(std::int64_t axis, std::size_t rank);
 std::vector<std::int64_t> normalise_axes(const std::vector<std::int64_t>& axes, std::size_t rank);
 
 // Positions of a window along one axis. With `ceil_mode` the last window may overhang the padding behind, but must start inside
-// the data or the padding before it.
+// the data or the padding before it. A window that is `cut` overhangs padded data that are shorter than it, by less than a
+// stride: it has one position there, as ONNX Runtime's pools have.
 Expr window_positions(const Expr& size, std::int64_t kernel, std::int64_t stride, std::int64_t dilation, std::int64_t before,
-                      std::int64_t after, bool ceil_mode);
+                      std::int64_t after, bool ceil_mode, bool cut = false);
 
 // Number of elements of x[start : stop : step] in Python's sense (negative positions count from the end, out of range positions
 // are clamped) and its first index; `start` and `stop` may be symbolic if their signs are known. kSliceEnd stands for "to the

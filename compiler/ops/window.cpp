@@ -21,7 +21,7 @@ std::vector<TensorType> infer_pool(const Node& node) {
   }
   check_spatial_rank(x);
   Shape shape{x.shape[0], x.shape[1]};
-  for (const Expr& dim : window_shape(node, x, node.get<std::vector<std::int64_t>>("kernel"))) shape.push_back(dim);
+  for (const Expr& dim : window_shape(node, x, node.get<std::vector<std::int64_t>>("kernel"), true)) shape.push_back(dim);
   return {{x.dtype, std::move(shape)}};
 }
 
@@ -128,7 +128,7 @@ void check_spatial_rank(const TensorType& x) {
   if (x.rank() < 3 || x.rank() > 5) reject("data of batch, channels and 1 to 3 spatial dimensions", x.text());
 }
 
-Shape window_shape(const Node& node, const TensorType& x, const std::vector<std::int64_t>& kernel) {
+Shape window_shape(const Node& node, const TensorType& x, const std::vector<std::int64_t>& kernel, bool cut) {
   const std::size_t axes = x.rank() - 2;
   const auto &strides = node.get<std::vector<std::int64_t>>("strides"),
              &dilations = node.get<std::vector<std::int64_t>>("dilations"), &pads = node.get<std::vector<std::int64_t>>("pads");
@@ -147,7 +147,7 @@ Shape window_shape(const Node& node, const TensorType& x, const std::vector<std:
   Shape shape;
   for (std::size_t i = 0; i < axes; ++i) {
     shape.push_back(window_positions(x.shape[i + 2], kernel[i], strides[i], dilations[i], pads[i], pads[i + axes],
-                                     node.get_or<std::int64_t>("ceil_mode", 0) != 0));
+                                     node.get_or<std::int64_t>("ceil_mode", 0) != 0, cut));
   }
   return shape;
 }

@@ -55,6 +55,17 @@ void check_types(OpContext& c, std::size_t i, const TensorType& then, const Tens
                   fmt::format("{} and {}", then.text(), otherwise.text()), "give the condition's operand with --value NAME=..");
 }
 
+// Of a condition that two sizes are equal (torch's squeeze of an axis that may be 1), which decides the rank of what follows:
+// they are taken for equal.
+bool assumed_equal(const OpContext& c, const Value* condition) {
+  const Node* node = condition->producer;
+  while (node && node->op->name == "reshape") node = node->inputs[0]->producer;
+  if (!node || node->op->name != "equal" || !c.b.assumes()) return false;
+  for (const Value* size : node->inputs)
+    if (!size->content || size->content->size() != 1) return false;
+  return c.b.assumptions()->equal(node->inputs[0]->content->front(), node->inputs[1]->content->front(), c.label());
+}
+
 }  // namespace
 
 Outputs Lowering::branch(OpContext& c, const NodeProto& node, Scope& scope) {
@@ -79,7 +90,9 @@ Outputs Lowering::branch(OpContext& c, const NodeProto& node, Scope& scope) {
     return either_branch(c, condition, branches, scope);
   } catch (const CompileError&) {
     if (const auto known = known_.find(condition)) return take(*known);
-    throw;
+    if (!assumed_equal(c, condition)) throw;
+    Scope inner(&scope, *builder_);
+    return expand(c, *branches.graphs[true], {}, inner, call_->prefix);
   }
 }
 
@@ -88,7 +101,9 @@ void Lowering::read_branches(OpContext& c, Branches& branches, Scope& scope) {
   for (const bool which : {false, true}) {
     try {
       auto body = std::make_unique<Body>(*this, c, scope);
-      body->builder.assume(nullptr);  // what a branch asks for holds only where it is taken
+      // What a branch asks for holds only where it is taken.
+      branches.asked[which] = c.b.assumptions()->without_list();
+      body->builder.assume(&*branches.asked[which]);
       const std::vector<Value*> outputs = expand(c, *branches.graphs[which], {}, body->scope, call_->prefix);
       for (const Value* output : outputs)
         if (bundle(output)) condition_not_known(c);
@@ -98,10 +113,35 @@ void Lowering::read_branches(OpContext& c, Branches& branches, Scope& scope) {
       branches.bodies[which] = std::move(body);
     } catch (const CompileError& error) {
       if (error.parts().wanted == kSupportedOnly) throw;  // of such a branch nothing can be said
+      if (has_open_sizes_ && !c.b.assumes()) throw;       // it may fit where sizes are taken for equal
       branches.failures[which] = error.what();
       if (!branches.failures[!which].empty()) throw;
     }
   }
+}
+
+// `flag`, which is read after the plan has refused to run where `is_taken` is 1 and sizes differ that the branch asks to be
+// equal.
+Value* Lowering::after_check(OpContext& c, Value* flag, Value* is_taken, const Branches& branches, bool which) {
+  const std::string_view name = which ? "then_branch" : "else_branch";
+  if (!branches.sized || !branches.asked[which]) return flag;
+  Exprs left, right;
+  for (const auto* list : {&branches.asked[which]->list(), &branches.asked[which]->least()}) {
+    for (const Assumption& a : *list) {
+      left.push_back(a.left);
+      right.push_back(a.right);
+    }
+  }
+  if (left.empty()) return flag;
+  for (const Assumption& a : branches.asked[which]->list()) {
+    c.warn(fmt::format("node '{}': {} and {} are taken for equal where the {} is taken, and compared when the plan runs",
+                       printable(a.node), a.left.text(), a.right.text(), name));
+  }
+  const auto count = static_cast<std::int64_t>(left.size());
+  Value* equal = c.b.call("equal", {c.b.exprs(left, {count}), c.b.exprs(right, {count})});
+  Value* all = c.b.reduce("reduce_min", c.b.cast(equal, DType::i64), {0}, true);
+  Value* misfit = c.b.mul(is_taken, c.b.sub(c.b.scalar(DType::i64, 1), all));
+  return c.b.add(flag, c.b.exprs(c.b.read_dims(misfit, fmt::format("sizes_that_do_not_fit_the_{}_", name), {Expr(0)}), {1}));
 }
 
 Outputs Lowering::either_branch(OpContext& c, const Value* condition, Branches& branches, Scope& scope) {
@@ -117,6 +157,7 @@ Outputs Lowering::either_branch(OpContext& c, const Value* condition, Branches& 
     const std::string_view name = bad ? "then_branch" : "else_branch";
     c.warn(fmt::format("the plan refuses to run where the {} is taken: {}", name, branches.failures[bad]));
     if (!bad) flag = c.b.sub(c.b.scalar(DType::i64, 1), flag);
+    flag = after_check(c, flag, c.b.sub(c.b.scalar(DType::i64, 1), flag), branches, !bad);
     const Expr taken = c.b.read_dims(flag, fmt::format("{}_that_does_not_fit_", name), {Expr(0)}).at(0);
     Outputs out = run(!bad, Expr(1) - taken);
     for (Value*& y : out) {
@@ -127,6 +168,8 @@ Outputs Lowering::either_branch(OpContext& c, const Value* condition, Branches& 
     }
     return out;
   }
+  flag = after_check(c, flag, c.b.sub(c.b.scalar(DType::i64, 1), flag), branches, false);
+  flag = after_check(c, flag, flag, branches, true);
   const Expr taken = c.b.read_dims(flag, "taken", {Expr(1)}).at(0);
   const Outputs otherwise = run(false, Expr(1) - taken), then = run(true, taken);
   Outputs out;

@@ -47,14 +47,14 @@ struct Reading {
     module->name = model.graph().name();
     module->symbols = inputs.symbols();
     names = inputs.names();
-    Assumptions assumptions(module->symbols);
+    Assumptions assumptions(module->symbols, assumes);
     module->entries.push_back(lower_model(*model.mutable_graph(), checked, inputs, tensors, options,
-                                          options.training ? &module->states : nullptr, suggested,
-                                          assumes ? &assumptions : nullptr));
-    module->assumptions = assumptions.list();
-    for (const Assumption& a : module->assumptions)
+                                          options.training ? &module->states : nullptr, suggested, assumptions));
+    for (const Assumption& a : assumptions.list())
       warnings.push_back(fmt::format("node '{}': {} and {} are taken for equal, and compared when the plan runs",
                                      printable(a.node), a.left.text(), a.right.text()));
+    module->assumptions = assumptions.list();
+    module->assumptions.insert(module->assumptions.end(), assumptions.least().begin(), assumptions.least().end());
   }
 };
 

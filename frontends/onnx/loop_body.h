@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <oclc_onnx.pb.h>
 
+#include "compiler/ops/assumptions.h"
 #include "frontends/onnx/lowering.h"
 
 namespace oclc::onnx {
@@ -90,8 +91,9 @@ class Lowering::Body {
 struct Lowering::Branches {
   oclc_onnx::GraphProto* graphs[2] = {};
   std::unique_ptr<Body> bodies[2];
-  std::string failures[2];  // why a branch cannot be read
-  bool sized = true;        // the sizes of all results are known before a branch runs
+  std::string failures[2];              // why a branch cannot be read
+  std::optional<Assumptions> asked[2];  // sizes that are equal where a branch is taken
+  bool sized = true;                    // the sizes of all results are known before a branch runs
 };
 
 }  // namespace oclc::onnx

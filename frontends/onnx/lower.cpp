@@ -32,7 +32,7 @@ constexpr std::int64_t kCopiedElements = 1024;
 }  // namespace
 
 Lowering::Lowering(const CheckedModel& model, TensorStore& tensors, const ImportOptions& options,
-                   std::vector<StateVariable>* states, Suggestions& suggested, Assumptions* assumptions)
+                   std::vector<StateVariable>* states, Suggestions& suggested, Assumptions& assumptions)
     : model_(model),
       tensors_(tensors),
       warn_(options.warn),
@@ -43,11 +43,12 @@ Lowering::Lowering(const CheckedModel& model, TensorStore& tensors, const Import
       suggested_(suggested),
       out_(std::make_unique<Graph>()),
       main_builder_(*out_) {
-  main_builder_.assume(assumptions);
+  main_builder_.assume(&assumptions);
 }
 
 std::unique_ptr<Graph> Lowering::run(GraphProto& graph, const Inputs& inputs) {
   require_supported(op_uses(model_, graph, model_.opsets, true, false, ops_.get()));
+  has_open_sizes_ = !inputs.names().empty();
   Call main;
   main.opsets = &model_.opsets;
   call_ = &main;
@@ -327,7 +328,7 @@ void Lowering::differentiate(NodeProto& node, const std::vector<Value*>& inputs,
 
 std::unique_ptr<Graph> lower_model(GraphProto& graph, const CheckedModel& model, const Inputs& inputs, TensorStore& tensors,
                                    const ImportOptions& options, std::vector<StateVariable>* states, Suggestions& suggested,
-                                   Assumptions* assumptions) {
+                                   Assumptions& assumptions) {
   return Lowering(model, tensors, options, states, suggested, assumptions).run(graph, inputs);
 }
 

@@ -54,7 +54,7 @@ struct Call {
 class Lowering : public OpHost {
  public:
   Lowering(const CheckedModel& model, TensorStore& tensors, const ImportOptions& options, std::vector<StateVariable>* states,
-           Suggestions& suggested, Assumptions* assumptions);
+           Suggestions& suggested, Assumptions& assumptions);
 
   std::unique_ptr<Graph> run(oclc_onnx::GraphProto& graph, const Inputs& inputs);
 
@@ -107,6 +107,7 @@ class Lowering : public OpHost {
   // branches.cpp
   void read_branches(OpContext& c, Branches& branches, Scope& scope);
   Outputs either_branch(OpContext& c, const Value* condition, Branches& branches, Scope& scope);
+  static Value* after_check(OpContext& c, Value* flag, Value* is_taken, const Branches& branches, bool which);
   Outputs loop(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs scan(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
   Outputs scan_batches(OpContext& c, const oclc_onnx::NodeProto& node, Scope& scope);
@@ -130,6 +131,7 @@ class Lowering : public OpHost {
   const std::function<void(const std::string&)>& warn_;
   const std::function<std::optional<HostTensor>(const std::string&)>& input_value_;
   bool ask_for_trips_;
+  bool has_open_sizes_ = false;
   std::shared_ptr<const CustomOps> ops_;
   std::vector<StateVariable>* states_;
   Suggestions& suggested_;

@@ -22,6 +22,20 @@ TEST_CASE("division takes whole multiples out") {
   CHECK(floor_div(floor_div(n, Expr(3)), Expr(4)) == floor_div(n, Expr(12)));
 }
 
+TEST_CASE("numbers among minima and maxima meet") {
+  const Expr n = Expr::symbol("N"), t = Expr::symbol("T");
+  CHECK(max(max(n, Expr(2)), Expr(3)) == max(n, Expr(3)));
+  CHECK(min(Expr(3), min(n, Expr(5))) == min(n, Expr(3)));
+  CHECK(floor_div(max(n, Expr(3)) + 1, Expr(2)) == max(floor_div(n + 1, Expr(2)), Expr(2)));
+  CHECK(floor_div(min(n, Expr(7)) + 1, Expr(4)) == min(floor_div(n + 1, Expr(4)), Expr(2)));
+  CHECK_FALSE(max(min(n, Expr(5)), Expr(3)) == max(n, Expr(3)));
+  CHECK_FALSE(floor_div(max(n, t), Expr(2)) == max(floor_div(n, Expr(2)), t));
+  for (std::int64_t v = 1; v < 9; ++v) {
+    CHECK(floor_div(max(n, Expr(3)) * Expr(2) + 1, Expr(4)).evaluate({{"N", v}}) == (2 * std::max<std::int64_t>(v, 3) + 1) / 4);
+    CHECK(floor_div(min(n, Expr(4)) - 6, Expr(3)).evaluate({{"N", v}}) == -((8 - std::min<std::int64_t>(v, 4)) / 3));
+  }
+}
+
 TEST_CASE("ranges of axes remove divisions") {
   const Expr t = Expr::symbol("T");
   const Expr i = Expr::axis("i", Expr(10)), j = Expr::axis("j", Expr(8)), k = Expr::axis("k", t);

@@ -322,6 +322,35 @@ TEST_CASE("Values that are known when compiling decide a branch") {
   }
 }
 
+TEST_CASE("A range of real numbers up to a size has a length that is known before") {
+  for (const float step : {1.0F, 0.5F}) {
+    Writer w;
+    w.input("x", {"n"}).output("y").floats("zero", {}, {0}).floats("step", {}, {step}).ints("first", {1}, {0});
+    w.node("Shape", {"x"}, {"sizes"});
+    w.node("Squeeze", {"sizes", "first"}, {"n"});
+    set_int(w.node("Cast", {"n"}, {"limit"}), "to", TensorProto::FLOAT);
+    w.node("Range", {"zero", "limit", "step"}, {"y"});
+    const auto module = w.import();
+    const Shape& shape = module->entries[0]->outputs()[0].second->type.shape;
+    CHECK((shape[0] == Expr::symbol("n")) == (step == 1));  // half steps are counted when the plan runs
+    OpenPlan plan(w);
+    plan.check({{5}});
+    plan.check({{1}});
+  }
+}
+
+TEST_CASE("A convolution says how long its data must be") {
+  Writer w;
+  w.input("x", {"n", 1, "length"}).output("y").floats("k", {1, 1, 3}, {1, 2, 3});
+  set_list(w.node("Conv", {"x", "k"}, {"c"}, "down"), "strides", {2});
+  w.node("GlobalAveragePool", {"c"}, {"y"});
+  OpenPlan plan(w);
+  plan.check({{1, 1, 3}});
+  plan.check({{2, 1, 8}});
+  CHECK(has(plan.failure({{1, 1, 2}}),
+            "node 'down': wanted the dimensions length and max(3, length) to be equal, found 2 and 3"));
+}
+
 TEST_CASE("Branches of different sizes") {
   Writer w;
   w.input("x", {3, 2}).input("flag", {}, TensorProto::BOOL).output("y").ints("zero", {1}, {0}).ints("two", {1}, {2});

@@ -39,6 +39,26 @@ TEST_CASE("window positions") {
         "wanted at least 5 elements for a window of 5 with dilation 1, found 2 with padding 1 and 1");
 }
 
+TEST_CASE("a window that is cut has one position in data that it overhangs by less than a stride") {
+  const Expr h = Expr::symbol("H");
+  const auto cut = [](const Expr& size, std::int64_t kernel, std::int64_t stride, std::int64_t before = 0) {
+    return window_positions(size, kernel, stride, 1, before, 0, false, true);
+  };
+  CHECK(cut(1, 2, 2) == Expr(1));
+  CHECK(cut(2, 3, 3) == Expr(1));
+  CHECK(cut(5, 2, 2) == Expr(2));
+  CHECK(cut(h, 2, 2).text() == "max(H / 2, 1)");
+  CHECK(cut(cut(h, 2, 2), 2, 2).text() == "max(H / 4, 1)");
+  CHECK(cut(h, 2, 2, 1) == floor_div(h + 1, Expr(2)));  // never shorter
+  CHECK(cut(h, 2, 1) == h - 1);
+  CHECK(error_of([&] { cut(1, 3, 2); }) ==
+        "wanted at least 2 elements for a window of 3 with dilation 1, found 1 with padding 0 and 0");
+  CHECK(error_of([&] { cut(1, 2, 1); }) ==
+        "wanted at least 2 elements for a window of 2 with dilation 1, found 1 with padding 0 and 0");
+  CHECK(error_of([&] { window_positions(1, 2, 2, 1, 0, 0, false); }) ==
+        "wanted at least 2 elements for a window of 2 with dilation 1, found 1 with padding 0 and 0");
+}
+
 TEST_CASE("slices in Python's sense") {
   const auto range = [](const Expr& dim, const Expr& start, const Expr& stop, std::int64_t step) {
     const SliceRange r = slice_range(dim, start, stop, step);

@@ -34,6 +34,13 @@ Ints reduced_axes(const Node& node) {
   return {node.get<std::int64_t>("axis")};
 }
 
+// Whether a window may have no tap in the data along an axis.
+bool may_lie_in_padding(const Node& node, std::size_t i, std::int64_t taps) {
+  const std::size_t rank = node.get<Ints>("kernel").size();
+  const std::int64_t before = spatial(node, "pads", i, 0), after = spatial(node, "pads", i + rank, 0);
+  return (before > 0 || after > 0) && (spatial(node, "dilations", i, 1) > 1 || before >= taps || after >= taps);
+}
+
 }  // namespace
 
 std::string spatial_name(std::size_t i, std::size_t rank) { return std::string(kSpatial.at(i + 3 - rank)); }
@@ -188,6 +195,7 @@ void lower_pool(KernelBuilder& b, const Node& node) {
   xc[0] = coords[0];
   xc[1] = coords[1];
   Expr count(1);
+  bool is_never_0 = true;
   const bool count_pads = node.get_or<std::int64_t>("count_include_pad", 0) != 0;
   for (std::size_t i = 0; i < spatial_rank; ++i) {
     const Expr k = b.add_reduction("tap_" + spatial_name(i, spatial_rank), Expr(window[i]));
@@ -199,8 +207,11 @@ void lower_pool(KernelBuilder& b, const Node& node) {
     const Expr low = count_pads ? Expr(0) : oclc::max(Expr(0), ceil_div(-first, dilation));
     const Expr limit = count_pads ? sx[i + 2] + Expr(spatial(node, "pads", i + spatial_rank, 0)) : sx[i + 2];
     const Expr high = min(Expr(window[i]), ceil_div(limit - first, dilation));
-    count *= high - low;
+    const bool may_be_none = !count_pads && may_lie_in_padding(node, i, window[i]);
+    count *= may_be_none ? oclc::max(high - low, Expr(0)) : high - low;
+    is_never_0 = is_never_0 && !may_be_none;
   }
+  if (!is_never_0) count = oclc::max(count, Expr(1));  // the mean of nothing is 0
   const DType dtype = result->type.dtype;
   const double lowest = is_float(dtype)      ? -std::numeric_limits<double>::infinity()
                         : dtype == DType::u8 ? 0.0

@@ -129,7 +129,7 @@ std::vector<TensorType> infer_max_pool_index(const Node& node) {
   const TensorType& x = type_of_input(node, 0);
   check_spatial_rank(x);
   Shape shape{x.shape[0], x.shape[1]};
-  for (const Expr& dim : window_shape(node, x, node.get<Ints>("kernel"))) shape.push_back(dim);
+  for (const Expr& dim : window_shape(node, x, node.get<Ints>("kernel"), true)) shape.push_back(dim);
   return {{DType::i32, std::move(shape)}};
 }
 

@@ -91,9 +91,14 @@ Value* expand_avg_pool_grad(Builder& b, const Node& node) {
   const bool no_padding = std::all_of(windows.pads.begin(), windows.pads.end(), [](std::int64_t p) { return p == 0; }) &&
                           node.get_or<std::int64_t>("ceil_mode", 0) == 0;
   if (no_padding) {
-    std::int64_t count = 1;
-    for (const std::int64_t k : node.get<Ints>("kernel")) count *= k;
-    dy = b.mul(dy, 1.0 / static_cast<double>(count));
+    // All taps count, or those of the only window in data that are shorter.
+    const auto& kernel = node.get<Ints>("kernel");
+    const auto& sizes = node.get<Exprs>("input_shape");
+    Expr count(1);
+    for (std::size_t i = 0; i < kernel.size(); ++i)
+      count *= min(Expr(kernel[i]), ceil_div(sizes[i], Expr(windows.dilations[i])));
+    dy = count.is_constant() ? b.mul(dy, 1.0 / static_cast<double>(count.value()))
+                             : b.div(dy, b.cast(b.exprs({count}, {}), dy->type.dtype));
   } else {
     for (std::size_t i = 0; i + 2 < rank; ++i)
       dy = b.div(dy, b.cast(tap_counts(b, node, i, dy->type.shape[i + 2], rank), dy->type.dtype));

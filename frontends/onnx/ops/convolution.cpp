@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 
+#include "compiler/ops/shape_rules.h"
 #include "frontends/onnx/ops/activation.h"
 #include "frontends/onnx/ops/quantization.h"
 #include "frontends/onnx/ops/window.h"
@@ -100,7 +102,10 @@ Outputs average_pooling(OpContext& c) {
     Shape shape = c.shape(0);
     shape[0] = shape[1] = Expr(1);
     Value* ones = c.b.expand(c.b.scalar(c.input(0)->type.dtype, 1), std::move(shape));
-    y = c.b.div(y, c.b.avg_pool(padded(c, ones, w, 0), options));
+    Value* part = c.b.avg_pool(padded(c, ones, w, 0), options);
+    const std::int64_t taps = std::accumulate(w.kernel.begin(), w.kernel.end(), std::int64_t{1}, std::multiplies<>());
+    // Of a window without any the mean is 0.
+    y = c.b.div(y, c.b.call("max", {part, c.b.scalar(part->type.dtype, 0.5 / static_cast<double>(taps))}));
   }
   return {same_positions(c, y, w)};
 }
@@ -123,22 +128,32 @@ Outputs qlinear_average_pooling(OpContext& c) {
 
 // (sum of |x|^p over the window)^(1/p), by the average over all of the window.
 Outputs lp_pooling(OpContext& c) {
-  const Window w = pooling_window(c);
+  const Window w = pooling_window(c, true);
   const auto p = static_cast<double>(c.integer("p", 2));
   if (p < 1) c.fail("p of at least 1", fmt::format("{}", p));
-  double count = 1;
-  for (const std::int64_t k : w.kernel) count *= static_cast<double>(k);
   Value* x = c.b.unary("abs", c.input(0));
-  const DType dtype = x->type.dtype;
-  // Padding in front of the pool, where it is part of every window.
-  std::vector<Expr> before(x->type.rank(), Expr(0)), after = before;
-  for (std::size_t i = 0; i < w.kernel.size(); ++i) {
-    before[i + 2] = w.pads[i];
-    after[i + 2] = w.pads[i + w.kernel.size()];
+  const Shape sizes = x->type.shape;
+  // Padding in front of the pool, so that each window has all of its taps.
+  std::vector<Expr> before(sizes.size(), Expr(0)), after = before, positions(sizes.begin(), sizes.end());
+  double count = 1;
+  const std::size_t axes = w.kernel.size();
+  for (std::size_t i = 0; i < axes; ++i) {
+    const std::int64_t k = w.kernel[i], stride = w.strides[i], dilation = w.dilations[i];
+    count *= static_cast<double>(k);
+    const bool open = !w.open_pads.empty();
+    before[i + 2] = open ? w.open_pads[i] : Expr(w.pads[i]);
+    const Expr padded = sizes[i + 2] + before[i + 2] + (open ? w.open_pads[i + axes] : Expr(w.pads[i + axes]));
+    positions[i + 2] =
+        open ? ceil_div(sizes[i + 2], Expr(stride))
+             : window_positions(sizes[i + 2], k, stride, dilation, w.pads[i], w.pads[i + axes], c.flag("ceil_mode"), true);
+    const Expr end = (positions[i + 2] - 1) * Expr(stride) + Expr(dilation * (k - 1) + 1);
+    after[i + 2] = oclc::max(end, padded) - sizes[i + 2] - before[i + 2];
   }
-  Value* powers = p == 1 ? x : p == 2 ? c.b.mul(x, x) : c.b.pow(x, c.b.scalar(dtype, p));
-  Value* sum = c.b.mul(
-      c.b.avg_pool(c.b.pad(powers, before, after), {w.kernel, w.strides, w.dilations, {}, c.flag("ceil_mode"), true}), count);
+  Value* powers = p == 1 ? x : p == 2 ? c.b.mul(x, x) : c.b.pow(x, c.b.scalar(x->type.dtype, p));
+  Value* sum =
+      c.b.mul(c.b.avg_pool(c.b.pad(powers, before, after), {w.kernel, w.strides, w.dilations, {}, false, true}), count);
+  if (!(sum->type.shape == positions))
+    sum = c.b.slice(sum, std::vector<Expr>(sizes.size(), Expr(0)), positions, Ints(sizes.size(), 1));
   return {c.b.norm_root(sum, p)};
 }
 

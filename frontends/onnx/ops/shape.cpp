@@ -223,13 +223,32 @@ Outputs range_of_data(OpContext& c) {
   return {c.b.add(start, c.b.mul(c.b.cast(c.b.iota({size}, 0, DType::i64), dtype), step))};
 }
 
+// The whole number that operand i is: as an integer, or cast to a real number that holds it exactly (sizes are below 2^24).
+std::optional<Expr> whole_number(const OpContext& c, std::size_t i) {
+  const Value* x = c.input(i);
+  if (const auto known = c.known(i); known && is_float(x->type.dtype) && known->elements() == 1) {
+    const double v = known->at(0);
+    return std::fabs(v) < kLargestRange && v == std::floor(v) ? std::optional(Expr(static_cast<std::int64_t>(v)))
+                                                              : std::nullopt;
+  }
+  while (x->producer && !x->content &&
+         (x->producer->op->name == "reshape" ||
+          (x->producer->op->name == "cast" && (x->type.dtype == DType::f32 || x->type.dtype == DType::f64))))
+    x = x->producer->inputs[0];
+  return x->content && x->content->size() == 1 && is_integer(x->type.dtype) ? std::optional(x->content->front()) : std::nullopt;
+}
+
 Outputs range(OpContext& c) {
   c.ignore({"stash_type"});  // what lies between is wide enough
   const DType dtype = c.input(0)->type.dtype;
-  for (std::size_t i = 0; i < 3; ++i)
-    if (!c.known(i) && (is_float(dtype) || !c.input(i)->content)) return range_of_data(c);
-  if (!is_float(dtype) && !c.known(2)) return range_of_data(c);
-  if (is_float(dtype)) {
+  const bool known = c.known(0) && c.known(1) && c.known(2);
+  std::optional<Expr> bounds[3];
+  for (std::size_t i = 0; i < 3 && !(known && is_float(dtype)); ++i) {
+    bounds[i] = whole_number(c, i);
+    if (!bounds[i] && !known) return range_of_data(c);
+  }
+  if (!known && !c.known(2)) return range_of_data(c);
+  if (known && is_float(dtype)) {
     const double start = c.number(0, "the start"), limit = c.number(1, "the limit"), delta = c.number(2, "the step");
     const double count = std::max(0.0, std::ceil((limit - start) / delta));
     if (!(count <= kLargestRange))
@@ -239,6 +258,7 @@ Outputs range(OpContext& c) {
     return {c.b.constant(std::move(values))};
   }
   const auto one = [&](std::size_t i, std::string_view what) {
+    if (bounds[i]) return *bounds[i];
     const std::vector<Expr> values = c.content(i, what);
     if (values.size() != 1) c.fail(fmt::format("one number as {}", what), std::to_string(values.size()));
     return values[0];
