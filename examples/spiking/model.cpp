@@ -66,7 +66,7 @@ Tensor learn(StepNetwork& s) {
   const Tensor rates = s.low_pass("pre.rates", spikes, kRateTau);
   const Tensor d = s.state("decoders", {1, kLearners});
   const Tensor learnt = (d * rates).sum({1}, true), target = x * x;
-  s.next("decoders", s.net.call("spiking.PES", {d, learnt - target, rates}, {{"rate", 4e-3}}));
+  s.next("decoders", d + s.net.call("spiking.PES", {learnt - target, rates}, {{"rate", 4e-3}}));
   s.net.output("raster", spikes);
   s.net.output("learnt", learnt);
   s.net.output("target", target);

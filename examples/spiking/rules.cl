@@ -19,13 +19,13 @@ r2[e, n] = u[e, n] > 1 ? tau_ref + dt - late[e, n] : r[e, n] - dt
 */
 
 /*! oclc-op 1
-# Prescribed error sensitivity: decoders d[D, N] follow an error of D numbers.
+# Prescribed error sensitivity: what a step adds to decoders of N cells, which follow an error of D numbers.
 name    = "spiking.PES"
-in      = ["d: T[D, N]", "error: T[D, 1]", "rates: T[1, N]"]
-out     = ["d2: T[D, N]"]
+in      = ["error: T[D, 1]", "rates: T[1, N]"]
+out     = ["delta: T[D, N]"]
 types   = { T = ["f32"] }
 attr    = { rate = 1e-4, dt = 1e-3 }
-formula = "d2[i, k] = d[i, k] - rate * dt / N * error[i, 0] * rates[0, k]"
+formula = "delta[i, k] = -rate * dt / N * error[i, 0] * rates[0, k]"
 */
 
 /*! oclc-op 1
