@@ -10,7 +10,7 @@ from nengo.exceptions import SimulatorClosed
 from nengo.utils.progress import Progress, ProgressTracker
 
 from . import operators
-from .stages import DeviceStage, shared_bases, split
+from .stages import DeviceStage, flat, shared_bases, split
 
 # Steps of a run that the device does behind one another: what operators of time alone give for them lies in memory.
 _STEPS = 1000
@@ -126,8 +126,7 @@ class Simulator(nengo.Simulator):
         (stage,) = self._stages
         arrays = self._arrays
         first = int(arrays[self.model.step].item())
-        tables = {name: np.empty((count, *signal.shape), dtype=np.int64 if signal.dtype.kind in "iub" else np.float32)
-                  for name, (op, signal) in stage.tables.items()}  # fmt: skip
+        tables = {name: np.empty((count, *s.shape), dtype=np.float32) for name, (_, s) in stage.tables.items()}
         ops = [op for op in self._step_order if operators.is_table(op)]
         for k in range(count):
             for op in ops:
@@ -162,7 +161,7 @@ class Simulator(nengo.Simulator):
                 continue
             if stage.session is None:
                 continue
-            given = {name: _flat_of(arrays[base]) for name, base in stage.inputs.items()}
+            given = {name: flat(arrays[base]) for name, base in stage.inputs.items()}
             results = stage.session.run(given)
             for name, signal in stage.outputs.items():
                 if name in stage.probes.values():
@@ -177,7 +176,3 @@ class Simulator(nengo.Simulator):
     def _probe_step_time(self) -> None:
         self._n_steps = self._arrays[self.model.step].item()
         self._time = self._arrays[self.model.time].item()
-
-
-def _flat_of(array: Any) -> np.ndarray:
-    return np.ascontiguousarray(array.reshape(-1), dtype=np.int64 if array.dtype.kind in "iub" else np.float32)

@@ -41,10 +41,6 @@ def shared_bases(stages: list[list[Any]]) -> set[Any]:
     return {base for base, stages_of in users.items() if len(stages_of) > 1 or any(i % 2 for i in stages_of)}
 
 
-def _is_integer(signal: Any) -> bool:
-    return signal.dtype.kind in "iub"
-
-
 class DeviceStage:
     """Operators as a plan. Signals that no other stage uses are constants, state or passing values of it; those in `shared` come
     from the host's arrays and go there. What an operator of time alone writes is an input, with a value for each step."""
@@ -86,16 +82,16 @@ class DeviceStage:
             return
         for name, base in self.states.items():
             if name in self.plan.variables:
-                self.session.state[name] = _flat(base.initial_value, base)
+                self.session.state[name] = flat(base.initial_value)
 
     def _first_value(self, base: Any) -> str:
         g = self._graph
         if base not in self._written and base not in self._shared:
-            return g.constant(_flat(base.initial_value, base), np.int64 if _is_integer(base) else np.float32)
+            return g.constant(flat(base.initial_value))
         names = self.inputs if base in self._shared else self.states
         name = f"{'h' if base in self._shared else 's'}{len(names)}"
         names[name] = base
-        return g.add_input(name, (base.size,), np.int64 if _is_integer(base) else np.float32)
+        return g.add_input(name, (base.size,))
 
     def _take_tables(self, env: Environment, ops: list[Any], probed: list[Any]) -> dict[Any, list[tuple[Any, str]]]:
         """What is added where its operator stands; what is set, or was updated in the step before, is there from the start."""
@@ -109,7 +105,7 @@ class DeviceStage:
                     continue
                 name = f"t{len(self.tables)}"
                 self.tables[name] = (op, signal)
-                value = self._graph.add_input(name, signal.shape, np.int64 if _is_integer(signal) else np.float32)
+                value = self._graph.add_input(name, signal.shape)
                 if signal in op.incs:
                     increments.setdefault(op, []).append((signal, value))
                 else:
@@ -119,7 +115,7 @@ class DeviceStage:
     def _give(self, env: Environment, signal: Any) -> str:
         name = f"o{len(self.outputs)}"
         self.outputs[name] = signal
-        self._graph.add_output(name, env.read(signal), np.int64 if _is_integer(signal) else np.float32)
+        self._graph.add_output(name, env.read(signal))
         return name
 
     def _give_states(self, env: Environment) -> dict[str, str]:
@@ -127,10 +123,11 @@ class DeviceStage:
         for name, base in list(self.states.items()):
             value = env.whole(base)
             if value != name:
-                self._graph.add_output(f"next_{name}", value, np.int64 if _is_integer(base) else np.float32)
+                self._graph.add_output(f"next_{name}", value)
                 carries[f"next_{name}"] = f"{name},state"
         return carries
 
 
-def _flat(value: Any, base: Any) -> np.ndarray:
-    return np.ascontiguousarray(np.asarray(value).reshape(-1), dtype=np.int64 if _is_integer(base) else np.float32)
+def flat(value: Any) -> np.ndarray:
+    """As plans have it: a vector in single precision, whatever nengo keeps."""
+    return np.ascontiguousarray(np.asarray(value).reshape(-1), dtype=np.float32)
