@@ -20,6 +20,7 @@ class Graph:
         self.inputs: list[Any] = []
         self.outputs: list[Any] = []
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self._domains: set[str] = set()
         self._zeros: set[str] = set()
         self._known: dict[tuple[str, tuple[int, ...], bytes], str] = {}
         self._count = 0
@@ -47,6 +48,15 @@ class Graph:
         self.nodes.append(helper.make_node(op, inputs, [name], **attributes))
         self.shapes[name] = tuple(shape)
         return name
+
+    def custom(self, op: str, inputs: list[str], shapes: list[tuple[int, ...]], **attributes: Any) -> list[str]:
+        """The outputs of an operator "domain.Name" of a file, see `register`."""
+        domain, _, kind = op.rpartition(".")
+        self._domains.add(domain)
+        names = [self.name() for _ in shapes]
+        self.nodes.append(helper.make_node(kind, inputs, names, domain=domain, **attributes))
+        self.shapes.update(zip(names, map(tuple, shapes), strict=True))
+        return names
 
     def elementwise(self, op: str, *inputs: str) -> str:
         return self.node(op, list(inputs), np.broadcast_shapes(*(self.shapes[i] for i in inputs)))
@@ -112,7 +122,8 @@ class Graph:
     def model(self, unused_inputs: set[str]) -> onnx.ModelProto:
         inputs = [i for i in self.inputs if i.name not in unused_inputs]
         graph = helper.make_graph(self.nodes, "step", inputs, self.outputs, self.initializers)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        opsets = [helper.make_opsetid("", 17), *(helper.make_opsetid(domain, 1) for domain in sorted(self._domains))]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
 def elements(signal: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from nengo.builder import learning_rules, neurons, operator, processes
 from nengo.builder.probe import SimProbe
+from nengo.neurons import NeuronType
 from nengo.synapses import LinearFilter
 
 from .graph import Environment, elements
@@ -168,7 +169,7 @@ def _nothing(env: Environment, op: Any, dt: float) -> None:
     pass
 
 
-_ROWS: dict[type, Callable[[Environment, Any, float], None]] = {
+_ROWS: dict[type, Any] = {
     operator.Reset: _reset,
     operator.Copy: _copy,
     operator.ElementwiseInc: _elementwise,
@@ -184,6 +185,31 @@ _ROWS: dict[type, Callable[[Environment, Any, float], None]] = {
     learning_rules.SimRLS: _rls,
     SimProbe: _nothing,
 }
+
+
+# Files of operators that registered rows use.
+FILES: list[str] = []
+
+Row = Callable[[Environment, Any, float], None]
+
+
+def register(kind: type, *, file: str | None = None) -> Callable[[Row], Row]:
+    """Gives an operator of nengo's builder, or a neuron type, its nodes: the function below the decorator gets the environment
+    of signals, the operator (of a neuron type: the SimNeurons) and dt. `file`: operators in the form of `oclc --op`, which
+    `env.graph.custom` calls."""
+
+    def add(row: Row) -> Row:
+        if issubclass(kind, NeuronType):
+            NEURONS[kind] = row
+        elif issubclass(kind, operator.Operator):
+            _ROWS[kind] = row
+        else:
+            raise TypeError(f"wanted an operator of nengo's builder or a neuron type, found {kind.__name__}")
+        if file is not None and file not in FILES:
+            FILES.append(file)
+        return row
+
+    return add
 
 
 def is_table(op: Any) -> bool:

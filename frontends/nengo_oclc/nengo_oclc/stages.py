@@ -73,7 +73,7 @@ class DeviceStage:
         self.session: Any = None
         if self._graph.nodes:
             chosen = {"device": device} if isinstance(device, str) else {}
-            self.plan = oclc.compile(self._graph.model(unused), carry=carries, **chosen)
+            self.plan = oclc.compile(self._graph.model(unused), carry=carries, ops=operators.FILES, **chosen)
             self.session = self.plan.session(device)
             self.reset()
 
