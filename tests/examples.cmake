@@ -73,6 +73,17 @@ if(TARGET tiny_gpt)
   set_tests_properties("examples: tiny_gpt falls below 1.7 nats" PROPERTIES LABELS "examples;slow" RUN_SERIAL TRUE TIMEOUT 900)
 endif()
 
+# Spiking neurons: vectors are bound, a square is learnt, and the rules equal their references.
+if(TARGET spiking)
+  set(spiking_rules ${PROJECT_SOURCE_DIR}/examples/spiking/rules.cl)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/spiking)
+  add_test(NAME "examples: spiking neurons convolve and learn" COMMAND spiking --rules ${spiking_rules} --neurons 30 --steps 1000
+    --svg ${PROJECT_BINARY_DIR}/spiking --device cpu)
+  add_test(NAME "examples: spiking's rules equal their references" COMMAND oclc check-op ${spiking_rules} --device cpu)
+  set_tests_properties("examples: spiking neurons convolve and learn" "examples: spiking's rules equal their references" PROPERTIES
+    LABELS examples TIMEOUT 300)
+endif()
+
 # Arguments that are no numbers.
 function(oclc_wrong_argument program text)
   if(TARGET ${program})
@@ -83,5 +94,7 @@ endfunction()
 set(digits_folder ${PROJECT_SOURCE_DIR}/examples/digits)
 oclc_wrong_argument(train_digits "--batch: wanted a whole number of at least 1, found '0'" none.bin ${digits_folder} --batch 0)
 oclc_wrong_argument(in_circle "--steps: wanted a whole number of at least 0, found 'many'" --steps many)
+oclc_wrong_argument(spiking "--steps: wanted a whole number of at least 2, found '1'" --rules ${PROJECT_SOURCE_DIR}/examples/spiking/rules.cl
+  --neurons 5 --steps 1)
 oclc_wrong_argument(shared_layers "--rows: wanted a whole number of at least 0, found '-5'" --rows -5)
 oclc_wrong_argument(tiny_gpt "--seed: wanted a whole number of at least 0, found '1.5'" ${PROJECT_SOURCE_DIR}/examples/tiny_gpt/alice.txt --seed 1.5)

@@ -1,4 +1,4 @@
-// Heads and formulas that are almost right: each is read, and built where it can be, or refused with a CompileError.
+// Heads, formulas and bodies that are almost right: each is read, and built where it can be, or refused with a CompileError.
 #include <chrono>
 #include <cstdlib>
 #include <random>
@@ -33,13 +33,97 @@ name = "my.act"
 in = ["xs: T[...]*"]
 out = ["y: T[...]"]
 formula = "y = softplus(fma(sum(n: xs[n]), 2.5, 1)) / len(xs) + f32(1 == 2)"
-*/)OP"};
+*/)OP",
+    R"OP(/*! oclc-op 1
+name = "my.scalar"
+in = ["x: T[...]", "s: T[]"]
+out = ["y: T[...]"]
+attr = { slope = 0.1, taps = [0.5, 1.5], n = 2 }
+scalar = "bent"
+reference = "y = x > 0 ? x : slope * x + s"
+gradient = { x = "d_y * (x > 0 ? 1 : slope)" }
+flops = "3"
+*/
+// A constant, and two functions.
+#define BEND 1.0f
+float of(float x) { return x * BEND; }
+float bent(float x, float s, float slope) { return x > 0.0f ? of(x) : fma(slope, x, s); }
+)OP",
+    R"OP(/*! oclc-op 1
+name = "my.kernel"
+in = ["w: T[M, N]", "pre: T[N]", "post: T[M]?"]
+out = ["delta: T[M, N]"]
+types = { T = ["f32", "f64"] }
+attr = { alpha = 1e-6 }
+kernel = "rule"
+each = ["M", "N + 0"]
+group = [1, 64]
+local = { t = "float[64]" }
+flops = "3 * M * N"
+bytes = "default"
+inplace = { delta = "w" }
+ragged = true
+reference = "delta[i, j] = alpha * w[i, j] * pre[j]"
+*/
+OP(rule) {
+  const int i = ID(0), j = ID(1);
+  LOCAL(t)[get_local_id(0)] = LOAD(pre, j);
+  BARRIER();
+  if (i < SIZE(M)) STORE(delta, i, j, alpha * LOAD(w, i, j) * LOCAL(t)[get_local_id(0)]);  /* not "*/" */
+}
+)OP"};
 
 // Pieces that mean something.
-const char* const kPieces[] = {
-    "[",  "]",  "(",   ")",  "...", "sum(k: ", "max(", "has(", "len(",       "pad(", "x",       "w[i, j]", "+=", "=",   "? ",
-    ": ", "*/", "'''", "\"", "\n",  "1e99",    "-",    "!",    "9999999999", "0",    "/ 0",     "% 0",     "T",  "i64", "f32(",
-    "N",  "M",  ", ",  "*",  "?",   "int!\"",  "{ ",   " }",   "[1e3]",      "#",    "\\u0041", "\xff"};
+const char* const kPieces[] = {"[",
+                               "]",
+                               "(",
+                               ")",
+                               "...",
+                               "sum(k: ",
+                               "max(",
+                               "has(",
+                               "len(",
+                               "pad(",
+                               "x",
+                               "w[i, j]",
+                               "+=",
+                               "=",
+                               "? ",
+                               ": ",
+                               "*/",
+                               "'''",
+                               "\"",
+                               "\n",
+                               "1e99",
+                               "-",
+                               "!",
+                               "9999999999",
+                               "0",
+                               "/ 0",
+                               "% 0",
+                               "T",
+                               "i64",
+                               "f32(",
+                               "LOAD(",
+                               "STORE(",
+                               "OP(",
+                               "ID(9)",
+                               "kernel = \"rule\"\n",
+                               "group = [0]\n",
+                               "get_global_id(0)",
+                               "#include",
+                               "N",
+                               "M",
+                               ", ",
+                               "*",
+                               "?",
+                               "int!\"",
+                               "{ ",
+                               " }",
+                               "[1e3]",
+                               "#",
+                               "\\u0041",
+                               "\xff"};
 
 std::string mutated(std::mt19937& random) {
   std::string text = kSeeds[random() % std::size(kSeeds)];

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import oclc
 import pytest
-from conftest import DIGITS
+from conftest import DIGITS, ROOT
 
 
 def test_a_plan_names_its_entries_inputs_and_symbols(digits: oclc.Plan) -> None:
@@ -135,3 +135,11 @@ def test_compiling_gives_no_warnings_of_its_own() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         oclc.compile(DIGITS / "model.onnx", target="cpu")
+
+
+def test_operators_of_a_file_are_read() -> None:
+    folder = ROOT / "examples" / "custom_op"
+    with pytest.raises(oclc.CompileError, match="SwooshL"):
+        oclc.compile(folder / "model.onnx", target="cpu")
+    plan = oclc.compile(folder / "model.onnx", target="cpu", ops=[folder / "swoosh.cl"])
+    assert plan.entries["predict"].launches == 1

@@ -9,7 +9,7 @@ Executes a plan that oclc compiled: once, timed, against references, or as steps
   oclrun resnet.bin --random --dim N=8 --warmup 3 --runs 50     latency of batches of eight
   oclrun resnet.bin --random --dim N=8 --profile                where the time goes
   oclrun model.bin --verify test_data_set_0                     compare with ONNX's test data
-  oclrun cell.bin --steps 1000 --input x=chunks.npy --output y=y.npy    a plan whose outputs feed its inputs (oclc --carry)
+  oclrun cell.bin --steps 1000 --input x=chunks.npy --output y=y.npy    a plan whose outputs feed its inputs
   oclrun train.bin --steps 500 --batch 32 --data x=x.npy --data labels=y.npy --save-state s.bin
 
 Plan and device
@@ -17,35 +17,29 @@ Plan and device
   -d, --device SEL        index | P:D | part of its name | cpu | gpu (default: OCLC_DEVICE, else as the plan was compiled for)
   --dim N=4               value of a symbolic dimension that no input gives (repeatable)
 Data
-  --input x=FILE          an input from a .npy file or an ONNX tensor in a .pb file; of one that an output feeds the first value;
-                          with --steps of such a plan a value a step, along the first axis, or one for all (repeatable)
+  --input x=FILE          from a .npy file, or a .pb with an ONNX tensor; the first value of one that an output feeds (repeatable)
   --inputs DIR            inputs from input_*.pb of an ONNX test_data_set
   --random[=SEED]         random inputs: floats in [-1, 1), integers 0 or 1
   --output y=FILE         write an output to a .npy file (repeatable)
   --print[=K]             print outputs: the first elements, or the largest K of each row
-  --load-state FILE       start from a checkpoint
-  --save-state FILE       write a checkpoint of the state at the end
+  --load-state FILE, --save-state FILE    start from a checkpoint; write one of the state at the end
 Training
-  --steps N               run an entry point so many times, feeding batches
+  --steps N               run an entry point so many times, feeding batches, or values along the first axis of --input
   --data x=FILE           samples of an input, along the first axis of a .npy or .pb file (repeatable)
   --batch N               samples in a batch
-  --seed N                of the order of the samples (default: 0)
-  --no-shuffle            samples in the order of the files
+  --seed N, --no-shuffle  of the order of the samples (default: 0); samples in the order of the files
   --set lr=RULE           hyper-parameter: NUMBER | step:NUMBER,every=STEPS,factor=F | cosine:NUMBER,steps=STEPS[,end=NUMBER] |
                           linear:.. as cosine | exponential:NUMBER,factor=F[,every=STEPS] | onecycle:NUMBER,steps=STEPS, each
                           with [,warmup=STEPS] (repeatable)
   --scale x=FACTOR[,OFFSET]   values of --data x are taken times FACTOR, as 1/255, plus OFFSET; of any number type
   --save-every K          write the checkpoint after every K steps too
   --eval-data x=FILE      held-out samples for the entry point eval_step (repeatable): loss, and accuracy in percent
-  --eval-every K          look at them after every K steps too, not at the end alone
   --save-best FILE        write a checkpoint whenever their loss is the lowest so far
-  --patience K            stop when K evaluations in turn have not lowered it
+  --eval-every K, --patience K    look at them after every K steps too; stop when K evaluations in turn have not lowered it
   --log FILE              loss of each step as FILE.csv or FILE.json
-  --state-to-onnx FILE    write --model with the trained weights
-  --model FILE            ONNX model that the plan was compiled from, for --state-to-onnx
+  --state-to-onnx FILE, --model FILE    write with the trained weights the ONNX model that the plan was compiled from
 Verification
-  --verify DIR            compare with output_*.pb of an ONNX test_data_set, or with cases.json
-  --case K                run case K of cases.json alone
+  --verify DIR, --case K  compare with output_*.pb of an ONNX test_data_set, or with cases.json, or its case K alone
   --atol E, --rtol E      absolute tolerance, and relative to the largest reference value
   --check-nan             run launch by launch; stop at the first NaN, naming the node that made it
 Timing
@@ -60,8 +54,7 @@ Timing
   --write-binaries FILE   as --warm, then write the plan with this device's binaries to FILE
   --warm                  fill the caches: run every entry point once on made-up inputs, so that no later start compiles
 Limits
-  --memory-limit BYTES    most bytes that the plan may take on the device
-  --max-host-steps N      most launches, trips of loops and steps of the host in a run
+  --memory-limit BYTES, --max-host-steps N    most bytes on the device; most launches, trips of loops and steps of the host in a run
 Messages
   --json                  one JSON document on standard output
   -v, --verbose; -q, --quiet    device, memory and start-up times; no progress, no notes
