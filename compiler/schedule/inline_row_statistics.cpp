@@ -51,9 +51,11 @@ class Joiner {
   void pointwise(std::vector<Step>& steps) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (!is_light(steps[i])) continue;
+      std::size_t passed = i;  // it can pass the steps from there on
       for (std::size_t k = i; k-- > 0 && steps[k].is_kernel();) {
         if (!is_light(steps[k])) continue;
-        if (!can_pass(at(steps[i]), schedule_, &steps[k], &steps[i])) break;
+        if (!can_pass(at(steps[i]), schedule_, &steps[k], &steps[passed])) break;
+        passed = k;
         if (!one_space(at(steps[k]), at(steps[i]))) continue;
         fuse_pointwise(at(steps[k]), at(steps[i]));
         steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(i--));
