@@ -71,7 +71,7 @@ class DeviceStage:
                 names.pop(name)
         self.plan: oclc.Plan | None = None
         self.session: Any = None
-        if self._graph.nodes:
+        if self._graph.outputs:  # state and probes; without any nothing that a step does is seen
             chosen = {"device": device} if isinstance(device, str) else {}
             self.plan = oclc.compile(self._graph.model(unused), carry=carries, ops=operators.FILES, **chosen)
             self.session = self.plan.session(device)
