@@ -142,8 +142,8 @@ bool Session::shares_host_memory(const Entry& e, const Port& p, std::uint64_t by
 
 Place Session::port_place(const Entry& e, Port& p, std::uint64_t bytes) {
   p.in_place = false;
+  if (p.pooled && e.pool) return p.copied;  // empty ones too
   if (bytes == 0) return {nothing_.get(), 0, 0};
-  if (p.pooled) return p.copied;
   if (p.bound && p.bound->memory && !is_copied(p)) return {p.bound->memory.get(), p.bound->offset, p.generation, bytes};
   if (shares_host_memory(e, p, bytes)) {
     if (p.wrapped_host != p.bound->host || p.wrapped_bytes != bytes) {

@@ -35,15 +35,16 @@ void Session::make_state() {
     pooled += (state_sizes_[i] + package::kArenaAlignment - 1) / package::kArenaAlignment * package::kArenaAlignment;
   }
   const ClMem pool = pooled > 0 ? allocate(pooled, "small states") : ClMem();
-  for (std::uint32_t i = 0; i < n; ++i)
-    if (state_sizes_[i] > 0 && !states_[i]) states_[i] = ClMem::retain(pool.get());
+  for (std::uint32_t i = 0; pool && i < n; ++i)
+    if (plan().buffers()->Get(i)->pooled() && plan().buffers()->Get(i)->kind() == fb::BufferKind::state)
+      states_[i] = ClMem::retain(pool.get());  // empty ones too
   reset_state();
 }
 
 void Session::reset_state() {
   context_->check_process();
   for (std::uint32_t i = 0; i < states_.size(); ++i)
-    if (states_[i]) write_initial(i);
+    if (state_sizes_[i] > 0) write_initial(i);
   check_cl(clFinish(context_->queue()), "writing the initial state");
   steps_ = 0;
 }

@@ -95,6 +95,18 @@ TEST_CASE("wild rows of a launch of several kernels are refused") {
   CHECK(error_after([](fb::ArgT& a) { a.cells[0]->value = E::symbol(9).ptr(); }).starts_with(where + " cell 0: "));
 }
 
+TEST_CASE("only states, inputs and outputs of sizes that are known before a run are pooled") {
+  fb::PlanT plan = vector_plan();
+  plan.buffers[0]->pooled = true;
+  CHECK(verify_error(plan) == "");
+  plan.buffers[0]->dtype = fb::DType::string_;
+  plan.strings.emplace_back();
+  CHECK(verify_error(plan) == "buffer 0 'a': is pooled, but holds strings or has a size that is read late");
+  plan = vector_plan();
+  plan.buffers[3]->pooled = true;
+  CHECK(verify_error(plan) == "buffer 3 'sum': only states, inputs and outputs are pooled");
+}
+
 TEST_CASE("wild assumptions are refused") {
   const auto with = [](const char* node, const std::optional<E>& left, const std::optional<E>& right) {
     fb::PlanT plan = vector_plan();
