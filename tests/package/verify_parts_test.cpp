@@ -100,6 +100,7 @@ TEST_CASE("only states, inputs and outputs of sizes that are known before a run 
   plan.buffers[0]->pooled = true;
   CHECK(verify_error(plan) == "");
   plan.buffers[0]->dtype = fb::DType::string_;
+  plan.entries[0]->inputs[0]->dtype = fb::DType::string_;
   plan.strings.emplace_back();
   CHECK(verify_error(plan) == "buffer 0 'a': is pooled, but holds strings or has a size that is read late");
   plan = vector_plan();
