@@ -11,7 +11,6 @@
 namespace oclc::onnx {
 namespace {
 
-constexpr std::int64_t kDeepestTree = 4096;
 constexpr std::int64_t kMostWeights = std::int64_t{1} << 27;
 
 std::optional<Relation> relation_of(std::string_view mode) {
@@ -37,115 +36,6 @@ void require_size(OpContext& c, const std::vector<T>& list, std::size_t count, s
                   bool may_be_empty = false) {
   if (list.size() != count && !(may_be_empty && list.empty()))
     c.fail(fmt::format("{} elements of '{}'", count, name), std::to_string(list.size()));
-}
-
-// The longest way from a root, in branches. An error if nodes lead in a circle or out of the table.
-std::int64_t depth_of(OpContext& c, const TreeEnsemble& trees) {
-  const auto count = static_cast<std::int64_t>(trees.nodes.size());
-  std::vector<std::int64_t> level = trees.roots;
-  for (std::int64_t depth = 0;; ++depth) {
-    std::vector<std::int64_t> next;
-    for (const std::int64_t at : level) {
-      if (at < 0 || at >= count) c.fail(fmt::format("nodes from 0 to {}", count - 1), std::to_string(at));
-      const auto& node = trees.nodes[static_cast<std::size_t>(at)];
-      if (!node.leaf) next.insert(next.end(), {node.yes, node.no});
-    }
-    if (next.empty()) return depth;
-    if (depth == kDeepestTree || static_cast<std::int64_t>(next.size()) > count)
-      c.fail(fmt::format("trees whose nodes have one parent each, at most {} deep", kDeepestTree), "others");
-    level = std::move(next);
-  }
-}
-
-// A table of a number of each node.
-template <class Get>
-Value* table(OpContext& c, const TreeEnsemble& trees, DType dtype, Get&& get) {
-  HostTensor t(dtype, {static_cast<std::int64_t>(trees.nodes.size())});
-  for (std::size_t i = 0; i < trees.nodes.size(); ++i) {
-    const double value = static_cast<double>(get(trees.nodes[i]));
-    t.set(static_cast<std::int64_t>(i), value);
-  }
-  return c.b.constant(std::move(t));
-}
-
-// The tables that a step of the way down reads, and which of them there are.
-struct Tables {
-  Value *feature = nullptr, *yes = nullptr, *no = nullptr, *value = nullptr, *relation = nullptr, *missing = nullptr;
-};
-
-Value* relation_holds(Builder& b, Relation relation, Value* x, Value* value) {
-  switch (relation) {
-    case Relation::less:
-      return b.call("less", {x, value});
-    case Relation::greater_equal:
-      return b.call("greater_equal", {x, value});
-    case Relation::greater:
-      return b.call("greater", {x, value});
-    case Relation::equal:
-    case Relation::member:
-      return b.call("equal", {x, value});
-    case Relation::not_equal:
-      return b.unary("not", b.call("equal", {x, value}));
-    case Relation::less_equal:
-      break;
-  }
-  return b.call("less_equal", {x, value});
-}
-
-std::vector<Relation> relations_in(const TreeEnsemble& trees) {
-  std::vector<Relation> found;
-  for (const auto& node : trees.nodes) {
-    if (!node.leaf && std::find(found.begin(), found.end(), node.relation) == found.end()) found.push_back(node.relation);
-  }
-  return found;
-}
-
-// at[N, trees]: the nodes after one step down.
-Value* step_down(Builder& b, const std::vector<Relation>& relations, const Tables& t, Value* x, Value* at) {
-  const auto of = [&](Value* table) { return b.gather(table, at, 0); };
-  Value *mine = b.gather_elements(x, b.cast(of(t.feature), DType::i32), 1), *value = of(t.value);
-  Value* yes = relation_holds(b, relations[0], mine, value);
-  for (std::size_t i = 1; i < relations.size(); ++i) {
-    Value* is_it = b.call("equal", {of(t.relation), b.scalar(DType::i32, static_cast<double>(relations[i]))});
-    yes = b.where(is_it, relation_holds(b, relations[i], mine, value), yes);
-  }
-  if (t.missing) yes = b.call("or", {yes, b.call("and", {b.unary("is_nan", mine), of(t.missing)})});
-  return b.where(yes, of(t.yes), of(t.no));
-}
-
-// The nodes where the rows x[N, features] come to, [N, trees].
-Value* leaves(OpContext& c, const TreeEnsemble& trees, Value* x, std::int64_t depth) {
-  using Node = TreeEnsemble::Node;
-  const std::vector<Relation> relations = relations_in(trees);
-  const auto count = static_cast<std::int64_t>(trees.roots.size());
-  // Tables as narrow as they may be: they are most of a plan.
-  constexpr std::int64_t kMostOfByte = 255;
-  const bool few = std::all_of(trees.nodes.begin(), trees.nodes.end(), [](const Node& n) { return n.feature <= kMostOfByte; });
-  Value* roots = c.b.cast(c.b.ints(trees.roots), DType::i32);
-  Value* at = c.b.expand(c.b.reshape(roots, {Expr(1), Expr(count)}), {x->type.shape[0], Expr(count)});
-  if (depth == 0) return at;
-  Tables t{table(c, trees, few ? DType::u8 : DType::i32, [](const Node& n) { return n.feature; }),
-           table(c, trees, DType::i32, [](const Node& n) { return n.yes; }),
-           table(c, trees, DType::i32, [](const Node& n) { return n.no; }),
-           table(c, trees, x->type.dtype, [](const Node& n) { return n.value; })};
-  if (relations.size() > 1)
-    t.relation = table(c, trees, DType::i32, [](const Node& n) { return static_cast<int>(n.relation); });
-  if (std::any_of(trees.nodes.begin(), trees.nodes.end(), [](const Node& n) { return n.missing_is_yes; }))
-    t.missing = table(c, trees, DType::boolean, [](const Node& n) { return n.missing_is_yes; });
-  const std::string counter = fmt::format("tree_step_{}", c.b.graph().size());
-  auto body = std::make_unique<Graph>();
-  body->name = "step";
-  Builder b(*body, c.b);
-  Value* inside = body->add_input("at", at->type);
-  std::vector<Value*> captured{x};
-  Value* rows = body->add_input("x", x->type);
-  for (Value** one : {&t.feature, &t.yes, &t.no, &t.value, &t.relation, &t.missing}) {
-    if (!*one) continue;
-    captured.push_back(*one);
-    *one = body->add_input(fmt::format("captured{}", captured.size()), (*one)->type);
-  }
-  body->add_output("at", step_down(b, relations, t, rows, inside));
-  return c.b.loop(Expr(depth), counter, {at}, std::move(captured), std::move(body))->output();
 }
 
 }  // namespace
@@ -287,31 +177,6 @@ TreeEnsemble trees_of_arrays(OpContext& c) {
   // A root that is the leaf on both of its sides is that leaf.
   out.roots = roots;
   return out;
-}
-
-Value* tree_scores(OpContext& c, const TreeEnsemble& trees, Value* x, Aggregate aggregate) {
-  if (x->type.rank() == 1) x = c.b.reshape(x, {Expr(1), x->type.shape[0]});
-  if (x->type.rank() != 2) c.fail("rows of features", x->type.text());
-  if (trees.roots.empty()) c.fail("one tree or more", "none");
-  if (x->type.dtype != DType::f64) x = c.b.cast(x, DType::f32);
-  for (const auto& node : trees.nodes) {
-    if (node.feature < 0 || (x->type.shape[1].is_constant() && node.feature >= x->type.shape[1].value()))
-      c.fail(fmt::format("features of {}", x->type.text()), std::to_string(node.feature));
-  }
-  Value* at = leaves(c, trees, x, depth_of(c, trees));
-  const double infinite = std::numeric_limits<double>::infinity();
-  const double nothing = aggregate == Aggregate::min ? infinite : aggregate == Aggregate::max ? -infinite : 0;
-  HostTensor weights(x->type.dtype, {static_cast<std::int64_t>(trees.nodes.size()), trees.targets});
-  for (std::size_t i = 0; i < trees.weights.size(); ++i)
-    weights.set(static_cast<std::int64_t>(i), std::isnan(trees.weights[i]) ? nothing : trees.weights[i]);
-  Value* said = c.b.gather(c.b.constant(std::move(weights)), at, 0);  // [N, trees, targets]
-  if (aggregate == Aggregate::min || aggregate == Aggregate::max) {
-    Value* y = c.b.reduce(aggregate == Aggregate::min ? "reduce_min" : "reduce_max", said, {1}, false);
-    // A target of which no tree says anything is 0.
-    return c.b.where(c.b.call("equal", {y, c.b.scalar(y->type.dtype, nothing)}), c.b.scalar(y->type.dtype, 0), y);
-  }
-  Value* sum = c.b.reduce("reduce_sum", said, {1}, false);
-  return aggregate == Aggregate::sum ? sum : c.b.mul(sum, 1.0 / static_cast<double>(trees.roots.size()));
 }
 
 }  // namespace oclc::onnx

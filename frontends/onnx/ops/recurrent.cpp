@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/ops/assumptions.h"
 #include "frontends/onnx/ops/quantization.h"
 #include "frontends/onnx/table.h"
 
@@ -55,6 +56,15 @@ Network read_network(OpContext& c, std::int64_t gates, const std::vector<std::st
   if (!(w == wanted_w)) c.fail("W of " + text_of(wanted_w), text_of(w));
   if (!(r == wanted_r)) c.fail("R of " + text_of(wanted_r), text_of(r));
   if (n.batch_first) n.x = c.b.transpose(n.x, {1, 0, 2});
+  // The batch of a state may be a number where that of the sequences is a name.
+  for (const std::size_t i : {5, 6}) {
+    const Value* state = c.optional_input(i);
+    if (!state || state->type.rank() != 3) continue;
+    const Expr& batch = state->type.shape[n.batch_first ? 0 : 1];
+    Shape shape = n.x->type.shape;
+    if (batch.is_constant()) shape[1] = batch;
+    n.x = c.b.fit(n.x, shape);
+  }
   n.steps = n.x->type.shape[0];
   n.batch = n.x->type.shape[1];
   if (Value* lengths = c.optional_input(4)) {

@@ -111,6 +111,8 @@ Outputs squeeze(OpContext& c, const std::optional<Ints>& given) {
     const bool named = std::count(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) > 0;
     if (named && !(dim == Expr(1))) c.fail(fmt::format("axis {} of size 1", i), x->type.text());
     if (named || (!given && dim == Expr(1))) continue;
+    if (!given && !dim.is_constant() && !known_less(Expr(1), dim))
+      c.warn(fmt::format("axis {} of size {} is kept, also where it is 1; give that size, or axes to squeeze", i, dim.text()));
     shape.push_back(dim);
   }
   return {c.b.reshape(x, std::move(shape))};
