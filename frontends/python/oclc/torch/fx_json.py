@@ -11,6 +11,8 @@ import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
 from torch.fx import GraphModule, Node
 
+from .draws import is_drawn
+
 # torch/_export/serde/schema.py
 _DTYPES = {
     torch.uint8: 1, torch.int8: 2, torch.int16: 3, torch.int32: 4, torch.int64: 5, torch.float16: 6, torch.float32: 7,
@@ -35,13 +37,15 @@ class GraphText:
 
     inputs: placeholders that are tensors, as positions among all placeholders. constants: tensors of the graph module that are
     further inputs. outputs: of each output of the graph None (no tensor), or the position among the plan's outputs.
-    symbols: by name of the symbol the position of the placeholder that holds its value.
+    symbols: by name of the symbol the position of the placeholder that holds its value. draws: nodes that torch runs before the
+    plan, whose results are inputs too.
     """
 
     def __init__(self, module: GraphModule) -> None:
         self.inputs: list[int] = []
         self.constants: list[torch.Tensor] = []
         self.symbols: dict[str, int] = {}
+        self.draws: list[Node] = []
         self.outputs: list[int | None] = []
         self.values: list[Any] = []  # of each output: its fake tensor, SymInt, number or None
         self._tensors: dict[str, Any] = {}
@@ -59,7 +63,7 @@ class GraphText:
             elif node.op == "get_attr":
                 self._attribute(node)
             elif node.op == "call_function":
-                self._call(node)
+                self._draw(node) if is_drawn(node) else self._call(node)
             elif node.op == "output":
                 self._output(node)
         self.text = self._text()
@@ -107,6 +111,12 @@ class GraphText:
             self._note(node.name, value)
             self.constants.append(value.detach().contiguous())
             self._graph_inputs.append({"as_tensor": {"name": node.name}})
+
+    def _draw(self, node: Node) -> None:
+        self._names[node] = node.name
+        self._note(node.name, node.meta["val"])
+        self.draws.append(node)
+        self._graph_inputs.append({"as_tensor": {"name": node.name}})
 
     def _call(self, node: Node) -> None:
         value = node.meta.get("val")
