@@ -77,7 +77,11 @@ def _decompositions() -> dict[Any, Callable[..., Any]]:
             continue
         if (f"{op}" in known and not op.is_view) or torch.Tag.nondeterministic_seeded in op.tags:
             del table[op]
-    table[torch.ops.aten.native_dropout.default] = dropout
+    aten = torch.ops.aten
+    # The rules of these write into views; those of the others alias constants, which tracing does not allow.
+    for op in (aten.complex.default, aten.polar.default, aten.lift.default, aten.lift_fresh.default):
+        table.pop(op, None)
+    table[aten.native_dropout.default] = dropout
     return table
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import Node
@@ -50,7 +50,7 @@ class Draw:
     """One of them. It takes the arguments of the graph's call."""
 
     def __init__(self, node: Node, positions: dict[str, int], symbols: dict[str, int]) -> None:
-        self._op: Any = node.target
+        self._op = cast(Any, node.target)
         self._node = node
         self._positions = positions
         self._symbols = symbols

@@ -9,8 +9,10 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule, Node
 
+from ..errors import CompileError
 from .draws import is_drawn
 
 # torch/_export/serde/schema.py
@@ -109,7 +111,8 @@ class GraphText:
         self._names[node] = node.name
         if isinstance(value, torch.Tensor):
             self._note(node.name, value)
-            self.constants.append(value.detach().contiguous())
+            with unset_fake_temporarily():  # torch compiles while its tensors are fake
+                self.constants.append(value.detach().contiguous())
             self._graph_inputs.append({"as_tensor": {"name": node.name}})
 
     def _draw(self, node: Node) -> None:
@@ -126,6 +129,12 @@ class GraphText:
                 self._names[node] = f"{self._names[source]}__{index}"
                 return
         self._names[node] = node.name
+        if torch.Tag.data_dependent_output in getattr(node.target, "tags", ()):
+            raise CompileError(
+                f"import: {node.name} ({node.target}): wanted sizes and numbers that do not depend on values, found one that a tensor "
+                "gives; pass it as a number, or leave this part out of what is compiled",
+                {"stage": "import", "node": node.name, "op": str(node.target)},
+            )
         if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
             self._numbers[node.name] = _size(value)
             return
