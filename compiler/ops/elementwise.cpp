@@ -8,6 +8,7 @@
 
 #include "compiler/ops/elementwise_rules.h"
 #include "compiler/ops/gradients/gradient_rules.h"
+#include "compiler/ops/gradients/special.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/ops/random.h"
 
@@ -198,6 +199,18 @@ constexpr ElementwiseRow kElementwiseRows[] = {
      "error function",
      {"oclc_erf(a)", {}, OCLC_F(std::erf(a)), nullptr, nullptr, false, 20},
      OCLC_D((2 * std::numbers::inv_sqrtpi) * g * (-(a * a)).unary("exp"))},
+    {"erfc",
+     1,
+     Accepts::floats,
+     "1 - error function",
+     {"erfc(a)", {}, OCLC_F(std::erfc(a)), nullptr, nullptr, false, 30},
+     OCLC_D((-2 * std::numbers::inv_sqrtpi) * g * (-(a * a)).unary("exp"))},
+    {"lgamma",
+     1,
+     Accepts::floats,
+     "log|gamma(a)|",
+     {"lgamma(a)", {}, OCLC_F(std::lgamma(a)), nullptr, nullptr, false, 40},
+     OCLC_D(g* digamma(a))},
     {"softplus",
      1,
      Accepts::floats,

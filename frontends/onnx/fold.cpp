@@ -35,6 +35,7 @@ std::optional<HostTensor> KnownValues::compute(const Value* value, int depth) {
   if (!is_small(value)) return std::nullopt;
   if (const HostTensor* tensor = constant_of(value)) return *tensor;
   if (auto tensor = from_content(value)) return tensor;
+  if (value->type.elements() == Expr(0)) return HostTensor(value->type.dtype, bind_shape(value->type.shape, {}));
   const Node* node = value->producer;
   if (!node) return input_value_(value);
   if (depth == kDeepestFold || !node->bodies.empty() || node->outputs.size() != 1) return std::nullopt;

@@ -56,6 +56,7 @@ constexpr OpRow kCreationRows[] = {
     {"aten.zeros.default", zeros},
     {"aten.zeros_like.default", zeros},
     {"aten.new_zeros.default", zeros},
+    {"aten._efficientzerotensor.default", zeros},
     {"aten.ones.default", ones},
     {"aten.ones_like.default", ones},
     {"aten.new_ones.default", ones},

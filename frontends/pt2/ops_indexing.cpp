@@ -1,5 +1,6 @@
 // Reads and writes at positions given by tensors, and orders.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "compiler/ops/shape_rules.h"
@@ -134,31 +135,116 @@ Value* first_of(AtenContext& c, Value* x, const Shape& shape) {
   return x;
 }
 
+// The number that a reduction leaves what it meets as it is.
+Value* neutral(AtenContext& c, std::string_view reduction, DType dtype) {
+  if (reduction == "mul") return c.b.scalar(dtype, 1);
+  if (reduction != "max" && reduction != "min") return c.b.scalar(dtype, 0);
+  const bool low = reduction == "max";
+  HostTensor number(dtype, {});
+  if (is_float(dtype)) {
+    number.set(0, low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
+  } else {
+    const int bits = static_cast<int>(size_bytes(dtype)) * 8;
+    const std::int64_t top =
+        bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (is_signed(dtype) ? bits - 1 : bits)) - 1;
+    number.set_int(0, low ? (is_signed(dtype) ? -top - 1 : 0) : top);
+  }
+  return c.b.constant(std::move(number));
+}
+
+Value* scattered(AtenContext& c, Value* x, Value* places, Value* updates, std::int64_t axis, const std::string& reduction) {
+  return onnx_call(c, "ScatterElements", {x, places, updates}, {{"axis", axis}, {"reduction", reduction}})[0];
+}
+
+// What torch calls sum, prod, mean, amax and amin (and add and multiply): of the updates at each place, and of the element
+// there too if `with_self`, or if there are no updates.
+Value* reduced_into(AtenContext& c, Value* x, Value* places, Value* updates, std::int64_t axis, const std::string& kind,
+                    bool with_self) {
+  const bool mean = kind == "mean";
+  const std::string reduction = kind == "sum" || kind == "add" || mean ? "add"
+                                : kind == "prod" || kind == "multiply" ? "mul"
+                                : kind == "amax"                       ? "max"
+                                : kind == "amin"                       ? "min"
+                                                                       : "";
+  if (reduction.empty()) c.refuse("a reduction sum, prod, mean, amax or amin", kind);
+  const DType dtype = x->type.dtype;
+  if (!mean && with_self) return scattered(c, x, places, updates, axis, reduction);
+  Value* none = c.b.expand(c.b.scalar(DType::i32, 0), x->type.shape);
+  Value* count = scattered(c, none, places, c.b.expand(c.b.scalar(DType::i32, 1), places->type.shape), axis, "add");
+  Value* hit = c.b.call("greater", {count, c.b.scalar(DType::i32, 0)});
+  Value* from = with_self ? x : c.b.where(hit, neutral(c, reduction, dtype), x);
+  Value* y = scattered(c, from, places, updates, axis, reduction);
+  if (!mean) return y;
+  Value* divisor = c.b.cast(c.b.max(with_self ? c.b.add(count, 1) : count, c.b.scalar(DType::i32, 1)), dtype);
+  if (is_float(dtype)) return c.b.div(y, divisor);
+  return c.b.div(c.b.sub(y, c.b.call("mod", {y, divisor})), divisor);
+}
+
 Outputs scatter(AtenContext& c) {
   const Shape result = c.result().shape;
   Value *x = at_least_vector(c, c.tensor("self")), *places = at_least_vector(c, c.tensor("index"));
   const std::int64_t axis = c.axis(c.integer("dim"), x->type.rank());
   if (places->type.elements() == Expr(0)) return {c.tensor("self")};
-  Value* updates = c.core() == "value" ? c.b.expand(c.operand("value", x->type.dtype), places->type.shape)
-                                       : first_of(c, at_least_vector(c, c.tensor("src")), places->type.shape);
-  std::string reduction = c.core() == "add" ? "add" : "none";
-  if (c.core() == "reduce") {
-    const std::string kind = c.text("reduce");
-    reduction = kind == "sum" ? "add" : kind == "prod" ? "mul" : kind == "amax" ? "max" : kind == "amin" ? "min" : "";
-    if (reduction.empty() || !c.flag("include_self", true)) c.refuse("sum, prod, amax or amin with the tensor itself", kind);
-  }
-  Value* y = onnx_call(c, "ScatterElements", {x, places, updates}, {{"axis", axis}, {"reduction", reduction}})[0];
+  Value* updates = c.has("value") ? c.b.expand(c.operand("value", x->type.dtype), places->type.shape)
+                                  : first_of(c, at_least_vector(c, c.tensor("src")), places->type.shape);
+  const std::string kind = c.text("reduce");
+  Value* y = c.core() == "add" ? scattered(c, x, places, updates, axis, "add")
+             : kind.empty()    ? scattered(c, x, places, updates, axis, "none")
+                               : reduced_into(c, x, places, updates, axis, kind, c.flag("include_self", true));
   return {c.b.reshape(y, result)};
+}
+
+// The same of slices along an axis.
+Outputs index_reduce(AtenContext& c) {
+  Value *x = at_least_vector(c, c.tensor("self")), *source = at_least_vector(c, c.tensor("source")),
+        *index = at_least_vector(c, c.tensor("index"));
+  const std::int64_t axis = c.axis(c.integer("dim"), x->type.rank());
+  Shape line(x->type.rank(), Expr(1));
+  line[static_cast<std::size_t>(axis)] = index->type.elements();
+  Value* places = c.b.expand(c.b.reshape(index, line), source->type.shape);
+  Value* y = reduced_into(c, x, places, source, axis, c.text("reduce"), c.flag("include_self", true));
+  return {c.b.reshape(y, c.result().shape)};
+}
+
+// Elements of the tensor as one row.
+Outputs put(AtenContext& c) {
+  Value *x = c.tensor("self"), *index = c.tensor("index");
+  const Expr count = index->type.elements();
+  if (count == Expr(0)) return {x};
+  Value* flat = c.b.reshape(x, {x->type.elements()});
+  Value* y = scattered(c, flat, c.b.reshape(index, {count}), c.b.reshape(c.tensor("source"), {count}), 0,
+                       c.flag("accumulate") ? "add" : "none");
+  return {c.b.reshape(y, x->type.shape)};
 }
 
 // self + the source's slices added at the places
 Outputs index_add(AtenContext& c) {
-  Value *x = c.tensor("self"), *source = c.tensor("source");
+  Value *x = at_least_vector(c, c.tensor("self")), *source = at_least_vector(c, c.tensor("source"));
   const std::int64_t axis = c.axis(c.integer("dim"), x->type.rank());
   Value* sums = c.b.call("scatter_add", {at_least_vector(c, c.tensor("index")), source},
                          {{"axis", axis}, {"size", std::vector<Expr>{x->type.shape[static_cast<std::size_t>(axis)]}}});
   if (c.has("alpha") && c.real("alpha") != 1) sums = c.b.mul(sums, c.operand("alpha", x->type.dtype));
-  return {c.b.add(x, sums)};
+  return {c.b.reshape(c.b.add(x, sums), c.result().shape)};
+}
+
+// The source where column - row is the offset.
+Outputs write_diagonal(AtenContext& c) {
+  Value *x = c.tensor("self"), *src = c.b.cast(c.tensor("src"), x->type.dtype);
+  const std::size_t rank = x->type.rank();
+  const std::int64_t offset = c.integer("offset", 0), first = c.axis(c.integer("dim1", 0), rank),
+                     second = c.axis(c.integer("dim2", 1), rank);
+  Ints perm;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(rank); ++i)
+    if (i != first && i != second) perm.push_back(i);
+  perm.insert(perm.end(), {first, second});
+  x = permuted(c, x, perm);
+  const Expr rows = x->type.shape[rank - 2], columns = x->type.shape[rank - 1];
+  Value *row = c.b.iota({rows, Expr(1)}, 0, DType::i64), *column = c.b.iota({Expr(1), columns}, 1, DType::i64);
+  Value* on = c.b.call("equal", {c.b.sub(column, row), c.b.scalar(DType::i64, static_cast<double>(offset))});
+  Value* last = c.b.add(c.b.exprs({src->type.shape.back()}, {}), -1);
+  Value* place = c.b.expand(c.b.min(offset >= 0 ? row : column, last), {rows, columns});
+  Value* y = c.b.where(on, c.b.gather(src, place, static_cast<std::int64_t>(src->type.rank()) - 1), x);
+  return {permuted(c, y, inverse_of(perm))};
 }
 
 Outputs embedding_backward(AtenContext& c) {
@@ -203,10 +289,15 @@ constexpr OpRow kIndexingRows[] = {
     {"aten.index_put.default", index_put},
     {"aten._unsafe_index_put.default", index_put},
     {"aten.index_add.default", index_add},
-    {"aten.scatter.src", scatter, "src"},
-    {"aten.scatter.value", scatter, "value"},
+    {"aten.scatter.src", scatter},
+    {"aten.scatter.value", scatter},
+    {"aten.scatter.reduce", scatter},
+    {"aten.scatter.value_reduce", scatter},
     {"aten.scatter_add.default", scatter, "add"},
-    {"aten.scatter_reduce.two", scatter, "reduce"},
+    {"aten.scatter_reduce.two", scatter},
+    {"aten.index_reduce.default", index_reduce},
+    {"aten.put.default", put},
+    {"aten.diagonal_scatter.default", write_diagonal},
     {"aten.topk.default", topk},
     {"aten.sort.default", sort},
     {"aten.sort.stable", sort},

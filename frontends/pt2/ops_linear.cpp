@@ -20,12 +20,25 @@ Outputs mm(AtenContext& c) { return {product(c, c.tensor("self"), c.tensor(c.cor
 Outputs added(AtenContext& c) {
   const std::string first(c.core()), second = first == "mat1" ? "mat2" : first == "batch1" ? "batch2" : "vec";
   Value* y = product(c, c.tensor(first), c.tensor(second));
+  if (y->type.rank() > c.result().rank()) y = c.b.reduce("reduce_sum", y, {0}, false);  // addbmm: over the batch
   const DType dtype = y->type.dtype;
   if (!is_one(c, "alpha")) y = c.b.mul(y, c.operand("alpha", dtype));
   if (c.has("beta") && c.real("beta") == 0) return {y};
   Value* bias = c.operand("self", dtype);
   if (!is_one(c, "beta")) bias = c.b.mul(bias, c.operand("beta", dtype));
   return {c.b.add(y, bias)};
+}
+
+// The sum over some axes of the product of three tensors, each with axes of size 1 put in at the places named.
+Outputs product_of_three(AtenContext& c) {
+  const auto apart = [&](const char* name, const char* places) {
+    Value* x = c.tensor(name);
+    Shape shape = x->type.shape;
+    for (const std::int64_t at : c.integers(places)) shape.insert(shape.begin() + at, Expr(1));
+    return c.b.reshape(x, std::move(shape));
+  };
+  Value* y = c.b.mul(c.b.mul(apart("i1", "expand1"), apart("i2", "expand2")), apart("i3", "expand3"));
+  return {c.b.reduce("reduce_sum", y, c.axes("sumdim", y->type.rank()), false)};
 }
 
 // x @ weight^T + bias
@@ -135,7 +148,9 @@ constexpr OpRow kLinearRows[] = {
     {"aten.dot.default", mm, "tensor"},
     {"aten.addmm.default", added, "mat1"},
     {"aten.baddbmm.default", added, "batch1"},
+    {"aten.addbmm.default", added, "batch1"},
     {"aten.addmv.default", added, "mat"},
+    {"aten._trilinear.default", product_of_three},
     {"aten.linear.default", linear},
     {"aten.scaled_dot_product_attention.default", attention},
     {"aten._scaled_dot_product_flash_attention_for_cpu.default", flash_attention},

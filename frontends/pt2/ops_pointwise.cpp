@@ -74,7 +74,9 @@ Outputs bitwise_not(AtenContext& c) {
   return {c.b.unary(x->type.dtype == DType::boolean ? "not" : "bit_not", x)};
 }
 
-Outputs convert(AtenContext& c) { return {c.b.cast(c.tensor("self"), c.dtype().value_or(c.result().dtype))}; }
+Outputs convert(AtenContext& c) {
+  return {c.b.cast(c.tensor(c.has("self") ? "self" : "a"), c.dtype().value_or(c.result().dtype))};
+}
 
 // ---- two operands
 
@@ -149,10 +151,11 @@ Outputs bitwise(AtenContext& c) {
 Outputs power(AtenContext& c) {
   const DType dtype = c.result().dtype;
   Value* x = c.operand("self", dtype);
-  const Arg* exponent = c.find("exponent");
+  const char* name = c.has("exponent") ? "exponent" : "other";
+  const Arg* exponent = c.find(name);
   if (exponent && exponent->is_number() && (exponent->is(Arg::Kind::real) || exponent->integer.is_constant()) &&
       is_float(dtype)) {
-    const double e = c.real("exponent");
+    const double e = c.real(name);
     if (e == 1) return {x};
     if (e == 2) return {c.b.mul(x, x)};
     if (e == 3) return {c.b.mul(c.b.mul(x, x), x)};
@@ -161,7 +164,7 @@ Outputs power(AtenContext& c) {
     if (e == -1) return {c.b.unary("reciprocal", x)};
     if (e == -2) return {c.b.unary("reciprocal", c.b.mul(x, x))};
   }
-  return {c.b.pow(x, c.operand("exponent", dtype))};
+  return {c.b.pow(x, c.operand(name, dtype))};
 }
 
 // Of the signs of zeros too: 1 / -0 is below 0.
@@ -195,6 +198,7 @@ Outputs clamp(AtenContext& c) {
 
 Outputs where(AtenContext& c) {
   const DType dtype = c.result().dtype;
+  if (c.has("pred")) return {c.b.where(c.tensor("pred"), c.operand("a", dtype), c.operand("b", dtype))};
   return {c.b.where(c.b.cast(c.tensor("condition"), DType::boolean), c.operand("self", dtype), c.operand("other", dtype))};
 }
 
@@ -243,6 +247,8 @@ constexpr OpRow kPointwiseRows[] = {
     {"aten.tanh.default", unary, "tanh"},
     {"aten.sigmoid.default", unary, "sigmoid"},
     {"aten.erf.default", unary, "erf"},
+    {"aten.erfc.default", unary, "erfc"},
+    {"aten.lgamma.default", unary, "lgamma"},
     {"aten.relu.default", unary, "relu"},
     {"aten.sign.default", unary, "sign"},
     {"aten.floor.default", rounding, "floor"},
@@ -287,6 +293,7 @@ constexpr OpRow kPointwiseRows[] = {
     {"aten.pow.Tensor_Scalar", power},
     {"aten.pow.Tensor_Tensor", power},
     {"aten.pow.Scalar", power},
+    {"prims.pow.default", power},
     {"aten.eq.Tensor", compare, "equal"},
     {"aten.eq.Scalar", compare, "equal"},
     {"aten.ne.Tensor", compare, "not_equal"},
@@ -315,6 +322,7 @@ constexpr OpRow kPointwiseRows[] = {
     {"aten.clamp_min.default", clamp},
     {"aten.clamp_max.default", clamp},
     {"aten.where.self", where},
+    {"prims.where.default", where},
     {"aten.where.ScalarSelf", where},
     {"aten.where.ScalarOther", where},
     {"aten.where.Scalar", where},

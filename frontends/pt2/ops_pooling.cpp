@@ -1,5 +1,7 @@
 // Pooling and its gradients.
+#include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "frontends/pt2/gradient.h"
 #include "frontends/pt2/onnx_call.h"
@@ -36,23 +38,25 @@ PoolOptions window_of(AtenContext& c, std::size_t axes) {
   return o;
 }
 
+Outputs max_with_places(AtenContext& c, Value* x, const PoolOptions& o) {
+  if (!c.wants(1)) return {c.b.max_pool(x, o), nullptr};
+  Outputs out = onnx_call(c, "MaxPool", {x},
+                          {{"kernel_shape", o.kernel},
+                           {"strides", o.strides},
+                           {"dilations", o.dilations},
+                           {"pads", o.pads},
+                           {"ceil_mode", std::int64_t{o.ceil_mode}}},
+                          2);
+  // torch counts within a plane.
+  const Expr plane = product(std::span<const Expr>(x->type.shape).subspan(2));
+  out[1] = c.b.call("mod", {out[1], c.b.exprs({plane}, {})});
+  return out;
+}
+
 Outputs max_pool(AtenContext& c) {
   const std::size_t axes = spatial_axes(c);
   const PoolOptions o = window_of(c, axes);
-  return pooled_with_batch(c, c.tensor("self"), axes, [&](Value* x) -> Outputs {
-    if (!c.wants(1)) return {c.b.max_pool(x, o), nullptr};
-    Outputs out = onnx_call(c, "MaxPool", {x},
-                            {{"kernel_shape", o.kernel},
-                             {"strides", o.strides},
-                             {"dilations", o.dilations},
-                             {"pads", o.pads},
-                             {"ceil_mode", std::int64_t{o.ceil_mode}}},
-                            2);
-    // torch counts within a plane.
-    const Expr plane = product(std::span<const Expr>(x->type.shape).subspan(2));
-    out[1] = c.b.call("mod", {out[1], c.b.exprs({plane}, {})});
-    return out;
-  });
+  return pooled_with_batch(c, c.tensor("self"), axes, [&](Value* x) { return max_with_places(c, x, o); });
 }
 
 Outputs max_pool_backward(AtenContext& c) {
@@ -68,8 +72,22 @@ Value* averaged(AtenContext& c, Value* x, std::size_t axes) {
   double count = 1;
   for (const std::int64_t k : o.kernel) count *= static_cast<double>(k);
   if (!c.has("divisor_override")) return c.b.avg_pool(x, o);
-  if (o.ceil_mode) c.refuse("divisor_override without ceil_mode", "both");
   o.count_include_pad = true;
+  if (o.ceil_mode) {  // zeros behind, so that the last windows are whole
+    std::vector<Expr> before(x->type.rank(), Expr(0)), after = before;
+    for (std::size_t i = 0; i < axes; ++i) {
+      const Expr in = x->type.shape[i + 2] + 2 * o.pads[i];
+      if (!in.is_constant()) c.refuse("sizes known when compiling with divisor_override and ceil_mode", x->type.text());
+      std::int64_t count_of_windows = (in.value() - o.kernel[i] + o.strides[i] - 1) / o.strides[i] + 1;
+      if ((count_of_windows - 1) * o.strides[i] >= in.value() - o.pads[i])
+        --count_of_windows;  // none begins behind the elements
+      before[i + 2] = o.pads[i];
+      after[i + 2] = std::max((count_of_windows - 1) * o.strides[i] + o.kernel[i] - in.value(), std::int64_t{0}) + o.pads[i];
+    }
+    x = c.b.pad(x, before, after);
+    o.pads.clear();
+    o.ceil_mode = false;
+  }
   return c.b.mul(c.b.avg_pool(x, o), count / c.real("divisor_override"));
 }
 
@@ -145,26 +163,85 @@ Outputs adaptive_average_backward(AtenContext& c) {
   return gradients_of(c, {c.tensor("self")}, g, [&](const std::vector<Value*>& own) { return adapted(c, own[0], sizes); });
 }
 
-// The places that the forward pass chose.
+// Windows of an axis as rows of positions [out, widest]; those of narrower windows repeat their last.
+Value* adaptive_windows(AtenContext& c, std::int64_t in, std::int64_t out, std::int64_t& widest) {
+  widest = 0;
+  const auto end = [&](std::int64_t i) { return ((i + 1) * in + out - 1) / out; };
+  for (std::int64_t i = 0; i < out; ++i) widest = std::max(widest, end(i) - i * in / out);
+  HostTensor places(DType::i64, {out, widest});
+  for (std::int64_t i = 0; i < out; ++i)
+    for (std::int64_t k = 0; k < widest; ++k) places.set_int(i * widest + k, std::min(i * in / out + k, end(i) - 1));
+  return c.b.constant(std::move(places));
+}
+
+// The windows as those of an ordinary pooling, where the sizes divide; else nothing.
+std::optional<PoolOptions> even_windows(const Shape& in, const Shape& out, std::size_t axes) {
+  PoolOptions o;
+  for (std::size_t i = 0; i < axes; ++i) {
+    const Expr &from = in[in.size() - axes + i], &to = out[out.size() - axes + i];
+    if (!from.is_constant() || !to.is_constant() || from.value() % to.value() != 0) return std::nullopt;
+    o.kernel.push_back(from.value() / to.value());
+  }
+  o.strides = o.kernel;
+  o.dilations.assign(axes, 1);
+  o.pads.assign(2 * axes, 0);
+  return o;
+}
+
+// The largest of each window, and its place in the plane: the first of equal ones.
 Outputs adaptive_max(AtenContext& c) {
   Value* x = c.tensor("self");
   const std::size_t axes = spatial_axes(c);
-  const Shape& result = c.result().shape;
-  PoolOptions o;
+  const Shape result = c.result().shape;
+  if (const auto even = even_windows(x->type.shape, result, axes))
+    return pooled_with_batch(c, x, axes, [&](Value* y) { return max_with_places(c, y, *even); });
+  const std::size_t first = x->type.rank() - axes;
+  // [.., out0, k0, out1, k1, ..] of values, and of places in the plane.
+  Value *y = x, *place = c.b.scalar(DType::i64, 0);
+  Ints perm, window_axes;
+  Shape windows(result.begin(), result.end());
+  Expr widest = 1;
+  for (std::size_t i = 0; i < first; ++i) perm.push_back(static_cast<std::int64_t>(i));
   for (std::size_t i = 0; i < axes; ++i) {
-    const Expr &in = x->type.shape[x->type.rank() - axes + i], &out = result[result.size() - axes + i];
-    if (!in.is_constant() || !out.is_constant() || in.value() % out.value() != 0)
-      c.refuse("adaptive maximum pooling of sizes that divide", x->type.text() + " to " + text_of(result));
-    o.kernel.push_back(in.value() / out.value());
+    const Expr in = x->type.shape[first + i], out = result[first + i];
+    if (!in.is_constant() || !out.is_constant()) c.refuse("sizes known when compiling for adaptive pooling", x->type.text());
+    std::int64_t wide = 0;
+    Value* places = adaptive_windows(c, in.value(), out.value(), wide);
+    y = c.b.gather(y, places, static_cast<std::int64_t>(first + 2 * i));
+    Shape line(2 * axes, Expr(1));
+    line[2 * i] = out;
+    line[2 * i + 1] = wide;
+    place = c.b.add(c.b.mul(place, c.b.exprs({in}, {})), c.b.reshape(places, line));
+    perm.push_back(static_cast<std::int64_t>(first + 2 * i));
+    window_axes.push_back(static_cast<std::int64_t>(first + 2 * i + 1));
+    widest = widest * wide;
   }
-  o.strides = o.kernel;
-  return pooled_with_batch(c, x, axes, [&](Value* y) -> Outputs {
-    if (!c.wants(1)) return {c.b.max_pool(y, o), nullptr};
-    Outputs out = onnx_call(c, "MaxPool", {y}, {{"kernel_shape", o.kernel}, {"strides", o.strides}}, 2);
-    const Expr plane = product(std::span<const Expr>(y->type.shape).subspan(2));
-    out[1] = c.b.call("mod", {out[1], c.b.exprs({plane}, {})});
-    return out;
-  });
+  perm.insert(perm.end(), window_axes.begin(), window_axes.end());
+  windows.push_back(widest);
+  const auto last = static_cast<std::int64_t>(windows.size()) - 1;
+  Shape all = y->type.shape;
+  y = c.b.reshape(c.b.transpose(y, perm), windows);
+  Outputs out{c.b.reduce("reduce_max", y, {last}, false), nullptr};
+  if (!c.wants(1)) return out;
+  place = c.b.reshape(c.b.transpose(c.b.expand(place, all), perm), windows);
+  Value* winner = c.b.arg("argmax", y, last, true);
+  out[1] = c.b.reshape(c.b.gather_elements(place, winner, last), result);
+  return out;
+}
+
+// Gradients go to the places that the forward pass chose.
+Outputs adaptive_max_backward(AtenContext& c) {
+  Value *g = c.tensor("grad_output"), *x = c.tensor("self"), *places = c.tensor("indices");
+  const std::size_t axes = spatial_axes(c);
+  const auto planes_of = [&](Value* v) {
+    const Shape& s = v->type.shape;
+    const std::span<const Expr> all(s);
+    return c.b.reshape(v, {product(all.first(s.size() - axes)), product(all.subspan(s.size() - axes))});
+  };
+  Value* zeros = c.b.expand(c.b.scalar(g->type.dtype, 0), planes_of(x)->type.shape);
+  Value* y = onnx_call(c, "ScatterElements", {zeros, planes_of(places), planes_of(g)},
+                       {{"axis", std::int64_t{1}}, {"reduction", std::string("add")}})[0];
+  return {c.b.reshape(y, x->type.shape)};
 }
 
 constexpr OpRow kPoolingRows[] = {
@@ -188,6 +265,9 @@ constexpr OpRow kPoolingRows[] = {
     {"aten._adaptive_avg_pool2d_backward.default", adaptive_average_backward, "2"},
     {"aten._adaptive_avg_pool3d_backward.default", adaptive_average_backward, "3"},
     {"aten.adaptive_max_pool2d.default", adaptive_max, "2"},
+    {"aten.adaptive_max_pool3d.default", adaptive_max, "3"},
+    {"aten.adaptive_max_pool2d_backward.default", adaptive_max_backward, "2"},
+    {"aten.adaptive_max_pool3d_backward.default", adaptive_max_backward, "3"},
 };
 
 }  // namespace

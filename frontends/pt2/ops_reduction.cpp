@@ -16,8 +16,9 @@ Value* over(AtenContext& c, std::string_view op, Value* x, const Ints& axes, boo
 
 Outputs reduce(AtenContext& c) {
   const DType dtype = c.result().dtype;
-  Value* x = c.b.cast(c.tensor("self"), dtype);
-  const Ints axes = reduced_axes(c, x->type.rank());
+  const bool primitive = c.has("inp");
+  Value* x = c.b.cast(c.tensor(primitive ? "inp" : "self"), dtype);
+  const Ints axes = c.axes(primitive ? "dims" : "dim", x->type.rank());
   if (dtype != DType::boolean) return {over(c, c.core(), x, axes, c.flag("keepdim"))};
   // The largest and the smallest of truth values.
   return {c.b.cast(over(c, c.core(), c.b.cast(x, DType::i32), axes, c.flag("keepdim")), DType::boolean)};
@@ -109,6 +110,10 @@ constexpr OpRow kReductionRows[] = {
     {"aten.amin.default", reduce, "reduce_min"},
     {"aten.max.default", reduce, "reduce_max"},
     {"aten.min.default", reduce, "reduce_min"},
+    {"prims.sum.default", reduce, "reduce_sum"},
+    {"prims.prod.default", reduce, "reduce_prod"},
+    {"prims.amax.default", reduce, "reduce_max"},
+    {"prims.amin.default", reduce, "reduce_min"},
     {"aten.any.default", truth, "reduce_max"},
     {"aten.any.dim", truth, "reduce_max"},
     {"aten.any.dims", truth, "reduce_max"},

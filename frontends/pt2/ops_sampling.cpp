@@ -51,34 +51,73 @@ Outputs resize_backward(AtenContext& c) {
   return gradients_of(c, {x}, g, [&](const std::vector<Value*>& own) { return resized(c, own[0], g->type.shape); });
 }
 
-Outputs grid_sample(AtenContext& c) {
+Value* sampled(AtenContext& c, Value* x, Value* grid) {
   const std::int64_t mode = c.integer("interpolation_mode"), padding = c.integer("padding_mode");
   if (mode < 0 || mode > 2 || padding < 0 || padding > 2) c.refuse("a known mode of interpolation and padding");
   const char* modes[] = {"linear", "nearest", "cubic"};
   const char* paddings[] = {"zeros", "border", "reflection"};
-  return onnx_call(c, "GridSample", {c.tensor("input"), c.tensor("grid")},
+  return onnx_call(c, "GridSample", {x, grid},
                    {{"mode", std::string(modes[mode])},
                     {"padding_mode", std::string(paddings[padding])},
-                    {"align_corners", std::int64_t{c.flag("align_corners")}}});
+                    {"align_corners", std::int64_t{c.flag("align_corners")}}})[0];
+}
+
+Outputs grid_sample(AtenContext& c) { return {sampled(c, c.tensor("input"), c.tensor("grid"))}; }
+
+Outputs grid_sample_backward(AtenContext& c) {
+  return gradients_of(c, {c.tensor("input"), c.tensor("grid")}, c.tensor("grad_output"),
+                      [&](const std::vector<Value*>& own) { return sampled(c, own[0], own[1]); });
+}
+
+// The p-norms of differences along their last axis.
+Value* norms(AtenContext& c, Value* apart, double p) {
+  Value* d = c.b.unary("abs", apart);
+  const auto last = static_cast<std::int64_t>(d->type.rank()) - 1;
+  const auto sum = [&](Value* v) { return c.b.reduce("reduce_sum", v, {last}, false); };
+  if (p == 2) return c.b.norm_root(sum(c.b.mul(d, d)), 2);
+  if (p == 1) return sum(d);
+  if (p == 0) return sum(c.b.cast(c.b.call("greater", {d, c.b.scalar(d->type.dtype, 0)}), d->type.dtype));
+  if (p > 1e30) return c.b.reduce("reduce_max", d, {last}, false);
+  return c.b.norm_root(sum(c.b.pow(d, c.b.scalar(d->type.dtype, p))), p);
 }
 
 // x[.., P, D] and y[.., R, D]: [.., P, R]. By products where p is 2 would lose digits of near points: by differences.
-Outputs distances(AtenContext& c) {
-  Value *x = c.tensor("x1"), *y = c.tensor("x2");
-  const double p = c.real("p");
+Value* between(AtenContext& c, Value* x, Value* y) {
   const auto apart = [&](Value* v, std::size_t behind) {
     Shape shape = v->type.shape;
     shape.insert(shape.end() - static_cast<std::ptrdiff_t>(behind), Expr(1));
     return c.b.reshape(v, std::move(shape));
   };
-  Value* d = c.b.unary("abs", c.b.sub(apart(x, 1), apart(y, 2)));
-  const auto last = static_cast<std::int64_t>(d->type.rank()) - 1;
-  const auto sum = [&](Value* v) { return c.b.reduce("reduce_sum", v, {last}, false); };
-  if (p == 2) return {c.b.sqrt(sum(c.b.mul(d, d)))};
-  if (p == 1) return {sum(d)};
-  if (p == 0) return {sum(c.b.cast(c.b.call("greater", {d, c.b.scalar(d->type.dtype, 0)}), d->type.dtype))};
-  if (p > 1e30) return {c.b.reduce("reduce_max", d, {last}, false)};
-  return {c.b.pow(sum(c.b.pow(d, c.b.scalar(d->type.dtype, p))), c.b.scalar(d->type.dtype, 1 / p))};
+  return norms(c, c.b.sub(apart(x, 1), apart(y, 2)), c.real("p"));
+}
+
+Outputs distances(AtenContext& c) { return {between(c, c.tensor("x1"), c.tensor("x2"))}; }
+
+// The gradient of x1; autograd asks for that of x2 as that of x1 of the transposed distances.
+Outputs distances_backward(AtenContext& c) {
+  Value* y = c.tensor("x2");
+  return gradients_of(c, {c.tensor("x1")}, c.tensor("grad"),
+                      [&](const std::vector<Value*>& own) { return between(c, own[0], y); });
+}
+
+// Between all pairs of rows i < j.
+Value* pairs_apart(AtenContext& c, Value* x) {
+  const Expr rows = x->type.shape[0];
+  if (!rows.is_constant()) c.refuse("a number of rows known when compiling", x->type.text());
+  Ints first, second;
+  for (std::int64_t i = 0; i < rows.value(); ++i)
+    for (std::int64_t j = i + 1; j < rows.value(); ++j) {
+      first.push_back(i);
+      second.push_back(j);
+    }
+  return norms(c, c.b.sub(c.b.gather(x, c.b.ints(first)), c.b.gather(x, c.b.ints(second))), c.real("p", 2));
+}
+
+Outputs pair_distances(AtenContext& c) { return {pairs_apart(c, c.tensor("self"))}; }
+
+Outputs pair_distances_backward(AtenContext& c) {
+  return gradients_of(c, {c.tensor("self")}, c.tensor("grad"),
+                      [&](const std::vector<Value*>& own) { return pairs_apart(c, own[0]); });
 }
 
 Outputs fold(AtenContext& c) {
@@ -121,7 +160,13 @@ constexpr OpRow kSamplingRows[] = {
     {"aten.upsample_bicubic2d_backward.default", resize_backward, "cubic"},
     {"aten.grid_sampler_2d.default", grid_sample},
     {"aten.grid_sampler.default", grid_sample},
+    {"aten.grid_sampler_3d.default", grid_sample},
+    {"aten.grid_sampler_2d_backward.default", grid_sample_backward},
+    {"aten.grid_sampler_3d_backward.default", grid_sample_backward},
     {"aten._cdist_forward.default", distances},
+    {"aten._cdist_backward.default", distances_backward},
+    {"aten._pdist_forward.default", pair_distances},
+    {"aten._pdist_backward.default", pair_distances_backward},
     {"aten.col2im.default", fold},
     {"aten.pixel_shuffle.default", pixel_shuffle},
 };

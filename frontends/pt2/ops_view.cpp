@@ -9,9 +9,21 @@
 namespace oclc::pt2 {
 namespace {
 
-Outputs same(AtenContext& c) { return {c.tensor("self")}; }
+// Primitive operators call it so.
+Value* operand(AtenContext& c) { return c.tensor(c.has("a") ? "a" : "self"); }
 
-Outputs reshape(AtenContext& c) { return {c.b.reshape(c.tensor("self"), c.result().shape)}; }
+Outputs same(AtenContext& c) { return {operand(c)}; }
+
+Outputs reshape(AtenContext& c) { return {c.b.reshape(operand(c), c.result().shape)}; }
+
+// The operand's axis i becomes axis broadcast_dimensions[i].
+Outputs broadcast_into(AtenContext& c) {
+  Value* x = operand(c);
+  Shape apart(c.result().rank(), Expr(1));
+  const Ints places = c.integers("broadcast_dimensions");
+  for (std::size_t i = 0; i < places.size(); ++i) apart.at(static_cast<std::size_t>(places[i])) = x->type.shape.at(i);
+  return {c.b.expand(c.b.reshape(x, apart), c.result().shape)};
+}
 
 Outputs expand(AtenContext& c) { return {c.b.expand(c.tensor("self"), c.result().shape)}; }
 
@@ -26,8 +38,8 @@ Value* reordered(AtenContext& c, Value* x, const Ints& perm) {
 }
 
 Outputs permute(AtenContext& c) {
-  Value* x = c.tensor("self");
-  Ints perm = c.integers("dims");
+  Value* x = operand(c);
+  Ints perm = c.integers(c.has("permutation") ? "permutation" : "dims");
   for (std::int64_t& a : perm) a = c.axis(a, x->type.rank());
   return {reordered(c, x, perm)};
 }
@@ -136,7 +148,7 @@ Outputs stack(AtenContext& c) {
 }
 
 Outputs flip(AtenContext& c) {
-  Value* x = c.tensor("self");
+  Value* x = operand(c);
   const std::size_t rank = x->type.rank();
   std::vector<Expr> starts(rank, Expr(0));
   Ints steps(rank, 1);
@@ -206,9 +218,8 @@ Outputs diagonal(AtenContext& c) {
   return {c.b.gather(c.b.reshape(x, flat), places, axis)};
 }
 
-// Of a tensor that lies in rows.
-Outputs as_strided(AtenContext& c) {
-  Value* x = c.tensor("self");
+// Where the elements that as_strided names stand in a tensor that lies in rows.
+Value* strided_places(AtenContext& c) {
   const Arg* self = c.find("self");
   if (!c.lies_in_rows(self->name))
     c.refuse("as_strided of a contiguous tensor", "a strided one", "call .contiguous() before it");
@@ -219,7 +230,21 @@ Outputs as_strided(AtenContext& c) {
     line[i] = size[i];
     place = c.b.add(place, c.b.iota(line, static_cast<std::int64_t>(i), DType::i64, Expr(0), stride[i]));
   }
-  return {c.b.reshape(c.b.gather(c.b.reshape(x, {x->type.elements()}), place), c.result().shape)};
+  return place;
+}
+
+Outputs as_strided(AtenContext& c) {
+  Value* x = c.tensor("self");
+  return {c.b.reshape(c.b.gather(c.b.reshape(x, {x->type.elements()}), strided_places(c)), c.result().shape)};
+}
+
+Outputs write_strided(AtenContext& c) {
+  Value *x = c.tensor("self"), *src = c.b.cast(c.tensor("src"), x->type.dtype);
+  const Expr count = src->type.elements();
+  Value* places = c.b.reshape(c.b.expand(strided_places(c), src->type.shape), {count});
+  Value* flat = c.b.reshape(x, {x->type.elements()});
+  Value* y = onnx_call(c, "ScatterElements", {flat, places, c.b.reshape(src, {count})}, {{"axis", std::int64_t{0}}})[0];
+  return {c.b.reshape(y, x->type.shape)};
 }
 
 // Windows along one axis become a new last axis.
@@ -237,50 +262,6 @@ Outputs unfold(AtenContext& c) {
   perm.erase(perm.begin() + axis + 1);
   perm.push_back(axis + 1);
   return {reordered(c, y, perm)};
-}
-
-// Pairs of before and after from the last axis on; negative ones cut.
-Outputs constant_pad(AtenContext& c) {
-  Value* x = c.tensor("self");
-  const Shape pad = c.sizes("pad");
-  const std::size_t rank = x->type.rank();
-  std::vector<Expr> before(rank, Expr(0)), after = before;
-  for (std::size_t i = 0; 2 * i + 1 < pad.size(); ++i) {
-    before.at(rank - 1 - i) = pad[2 * i];
-    after.at(rank - 1 - i) = pad[2 * i + 1];
-  }
-  std::vector<Expr> starts(rank, Expr(0));
-  Shape sizes = x->type.shape;
-  bool cuts = false, adds = false;
-  for (std::size_t i = 0; i < rank; ++i) {
-    for (Expr* side : {&before[i], &after[i]}) {
-      if (!known_less(*side, Expr(0))) {
-        adds = adds || !(*side == Expr(0));
-        continue;
-      }
-      cuts = true;
-      sizes[i] = sizes[i] + *side;
-      if (side == &before[i]) starts[i] = -*side;
-      *side = 0;
-    }
-  }
-  if (cuts) x = c.b.slice(x, starts, sizes, Ints(rank, 1));
-  if (!adds) return {x};
-  if (x->type.dtype == DType::boolean)
-    return {c.b.cast(c.b.pad(c.b.cast(x, DType::u8), before, after, c.real("value", 0) != 0 ? 1 : 0), DType::boolean)};
-  return {c.b.pad(x, before, after, c.real("value", 0))};
-}
-
-Outputs mirrored_pad(AtenContext& c) {
-  Value* x = c.tensor("self");
-  const Ints pad = c.integers("padding");
-  const std::size_t rank = x->type.rank();
-  Ints list(2 * rank, 0);
-  for (std::size_t i = 0; 2 * i + 1 < pad.size(); ++i) {
-    list.at(rank - 1 - i) = pad[2 * i];
-    list.at(2 * rank - 1 - i) = pad[2 * i + 1];
-  }
-  return onnx_call(c, "Pad", {x, c.b.ints(list)}, {{"mode", std::string(c.core())}});
 }
 
 // What is written lies between what stays before and after it.
@@ -333,6 +314,14 @@ constexpr OpRow kViewRows[] = {
     {"aten.squeeze.dim", reshape},
     {"aten.squeeze.dims", reshape},
     {"aten.unsqueeze.default", reshape},
+    {"prims.view_of.default", same},
+    {"prims.collapse_view.default", reshape},
+    {"prims.split_dim.default", reshape},
+    {"prims.squeeze.default", reshape},
+    {"prims.reshape.default", reshape},
+    {"prims.transpose.default", permute},
+    {"prims.broadcast_in_dim.default", broadcast_into},
+    {"prims.rev.default", flip},
     {"aten.expand.default", expand},
     {"aten.expand_as.default", expand},
     {"aten.permute.default", permute},
@@ -352,14 +341,10 @@ constexpr OpRow kViewRows[] = {
     {"aten.repeat.default", repeat},
     {"aten.diagonal.default", diagonal},
     {"aten.as_strided.default", as_strided},
+    {"aten.as_strided_copy.default", as_strided},
+    {"aten.as_strided_scatter.default", write_strided},
+    {"prims.as_strided_scatter.default", write_strided},
     {"aten.unfold.default", unfold},
-    {"aten.constant_pad_nd.default", constant_pad},
-    {"aten.reflection_pad1d.default", mirrored_pad, "reflect"},
-    {"aten.reflection_pad2d.default", mirrored_pad, "reflect"},
-    {"aten.reflection_pad3d.default", mirrored_pad, "reflect"},
-    {"aten.replication_pad1d.default", mirrored_pad, "edge"},
-    {"aten.replication_pad2d.default", mirrored_pad, "edge"},
-    {"aten.replication_pad3d.default", mirrored_pad, "edge"},
     {"aten.slice_scatter.default", write_slice, "slice"},
     {"aten.select_scatter.default", write_slice, "select"},
 };

@@ -32,5 +32,8 @@ std::span<const OpRow> indexing_rows();
 std::span<const OpRow> sampling_rows();
 std::span<const OpRow> random_rows();
 std::span<const OpRow> loss_rows();
+std::span<const OpRow> order_rows();
+std::span<const OpRow> special_rows();
+std::span<const OpRow> padding_rows();
 
 }  // namespace oclc::pt2

@@ -245,6 +245,19 @@ def test_an_expanded_result_is_written_once() -> None:
     torch.testing.assert_close(compiled(function)(x), function(x))
 
 
+def test_a_list_in_the_program_is_a_constant_of_the_plan() -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+    y = compiled(lambda x: x[:, [1, 2]] * torch.tensor([2.0, 3.0]))(x)
+    assert torch.equal(y, x[:, [1, 2]] * torch.tensor([2.0, 3.0]))
+    y.sum().backward()
+    assert torch.equal(x.grad, torch.tensor([[0.0, 2.0, 3.0, 0.0]]).expand(3, 4))
+
+
+def test_sizes_that_depend_on_values_are_refused_by_name() -> None:
+    with pytest.raises(Exception, match=r"_local_scalar_dense.default\): wanted sizes and numbers that do not depend on values"):
+        compiled(lambda x, n: x * n.item())(torch.ones(3), torch.tensor(2))
+
+
 def test_complex_numbers_are_refused_by_name() -> None:
     with pytest.raises(Exception, match="element type"):
         compiled(lambda x: x * 2)(torch.randn(3, dtype=torch.complex64))

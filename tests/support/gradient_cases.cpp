@@ -38,7 +38,7 @@ const std::vector<Ints> kShapes = {{}, {1}, {17}, {3, 17}, {1, 3, 1}, {0}, {3, 0
 
 // Where an elementwise operator is smooth.
 std::pair<double, double> domain(std::string_view op) {
-  if (op == "log" || op == "sqrt" || op == "rsqrt" || op == "reciprocal" || op == "pow") return {0.3, 2};
+  if (op == "log" || op == "sqrt" || op == "rsqrt" || op == "reciprocal" || op == "pow" || op == "lgamma") return {0.3, 2};
   if (op == "asin" || op == "acos" || op == "atanh") return {-0.9, 0.9};
   if (op == "acosh") return {1.1, 3};
   if (op == "div") return {0.5, 2};

@@ -32,20 +32,22 @@ def _selection(device: str) -> str:
     raise ValueError(f"device: wanted CPU, OPENCL or OPENCL:selection, found {device!r}")
 
 
-def _may_be_sizes(value: Any) -> bool:
+def _is_few(value: Any, kinds: str) -> bool:
+    """Whether it is a scalar or a short vector of these of numpy's kinds."""
     array = np.asarray(value)
-    return array.dtype.kind in "iu" and array.dtype.isbuiltin == 1 and array.ndim <= 1 and 0 < array.size <= 16
+    return array.dtype.kind in kinds and array.dtype.isbuiltin == 1 and array.ndim <= 1 and 0 < array.size <= 16
 
 
 class OclcBackendRep(BackendRep):  # type: ignore[misc, unused-ignore]
     """A model on a device, with a plan for each set of shapes and of lengths of sequences. Where the model does not compile
-    without, inputs of a few integers, on which sizes may depend, become a part of the plan too."""
+    without, inputs of a few integers, on which sizes may depend, become a part of the plan too; and where it does not then, those
+    of a few numbers and truth values (ratios, regions, conditions)."""
 
     def __init__(self, model: onnx.ModelProto, device: str, **options: Any) -> None:
         self._model = model
         self._device = _selection(device)
         self._options = options
-        self._sessions: dict[tuple[Any, ...], Session] = {}
+        self._sessions: dict[tuple[Any, ...], Session | CompileError] = {}
         initializers = {tensor.name for tensor in model.graph.initializer}
         self._inputs = [value for value in model.graph.input if value.name not in initializers]
 
@@ -75,25 +77,31 @@ class OclcBackendRep(BackendRep):  # type: ignore[misc, unused-ignore]
     def _session(self, named: dict[str, Any], lengths: dict[str, int | None]) -> Session:
         shapes = {name: tuple(np.shape(value)) for name, value in named.items()}
         key: tuple[Any, ...] = (tuple(lengths.items()), tuple(shapes.items()))
-        if key in self._sessions:
-            return self._sessions[key]
-        sizes = {name: tuple(np.ravel(value).tolist()) for name, value in named.items() if _may_be_sizes(value)}
-        with_sizes = (*key, tuple(sizes.items()))
-        if with_sizes in self._sessions:
-            return self._sessions[with_sizes]
         options = {"device": self._device, "shapes": shapes, "lengths": lengths, **self._options}
+        first: tuple[Any, ...] | None = None
+        for kinds in ("", "iu", "iufb"):
+            values = {name: tuple(np.ravel(value).tolist()) for name, value in named.items() if _is_few(value, kinds)}
+            of_values = (*key, tuple(values.items()))
+            first = first or of_values
+            if of_values not in self._sessions:
+                self._sessions[of_values] = self._compiled(values, options)
+            session = self._sessions[of_values]
+            if isinstance(session, Session):
+                return session
+        refused = self._sessions[first or key]
+        assert isinstance(refused, CompileError)
+        raise refused
+
+    def _compiled(self, values: dict[str, Any], options: dict[str, Any]) -> Session | CompileError:
         try:
-            plan: Plan = compile(self._model, **options)
-        except CompileError:
-            if not sizes:
-                raise
-            key = with_sizes
-            plan = compile(self._model, values=sizes, **options)
-        self._sessions[key] = plan.session(self._device)
-        return self._sessions[key]
+            plan: Plan = compile(self._model, values=values, **options)
+        except CompileError as error:
+            return error
+        return plan.session(self._device)
 
     def _result(self, info: Any, outputs: dict[str, Any]) -> Any:
-        if info.type.HasField("sequence_type"):
+        kind = info.type.optional_type.elem_type if info.type.HasField("optional_type") else info.type
+        if kind.HasField("sequence_type"):
             parts = [name for name in outputs if name.rpartition(".")[0] == info.name]
             return [outputs[name] for name in sorted(parts, key=lambda n: int(n.rpartition(".")[2]))]
         return outputs.get(info.name)

@@ -258,7 +258,8 @@ def request(**given: Any) -> dict[str, Any]:
 
 
 def _numbers(value: float | Sequence[float]) -> str:
-    return ",".join(f"{number!r}" for number in (value if isinstance(value, Sequence) else [value]))
+    numbers = value if isinstance(value, Sequence) else [value]
+    return ",".join(f"{int(number) if isinstance(number, bool) else number!r}" for number in numbers)
 
 
 def _model(model: Any) -> tuple[str, bytes | None]:

@@ -284,6 +284,8 @@ class _Trace:
             if not node.users:
                 module.graph.erase_node(node)
         graph = GraphText(module)
+        if graph.draws:
+            raise Refused("it draws random numbers between other operators")
         if any(index is None for index in graph.outputs):
             graph_values = [type(v).__name__ for v, index in zip(graph.values, graph.outputs, strict=True) if index is None]
             if any(name != "NoneType" for name in graph_values):

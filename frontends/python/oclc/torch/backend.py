@@ -12,13 +12,14 @@ from typing import Any
 
 import torch
 from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
-from torch._decomp import core_aten_decompositions
+from torch._decomp import core_aten_decompositions, decomposition_table
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
 from .. import _core, _opencl
 from ..devices import Context
 from ..plan import Plan, load, request
+from .draws import dropout
 from .freeze import FrozenCall
 from .fx_json import GraphText, memory_of
 from .partition import run_in_parts
@@ -66,12 +67,21 @@ def _context(device: str, process: int) -> Context:
 
 @functools.cache
 def _decompositions() -> dict[Any, Callable[..., Any]]:
-    """Core ATen but for what the compiler reads whole, and better so."""
-    table = dict(core_aten_decompositions())
+    """All that torch decomposes, but for what the compiler reads whole, and better so, and for what draws random numbers as torch
+    does on the CPU."""
     known = set(_core.aten_operators())
+    table = {op: rule for op, rule in decomposition_table.items() if f"{op}" not in known}
+    table.update(core_aten_decompositions())
     for op in list(table):
-        if isinstance(op, torch._ops.OpOverload) and f"{op}" in known and not op.is_view:
+        if not isinstance(op, torch._ops.OpOverload):
+            continue
+        if (f"{op}" in known and not op.is_view) or torch.Tag.nondeterministic_seeded in op.tags:
             del table[op]
+    aten = torch.ops.aten
+    # The rules of these write into views; those of the others alias constants, which tracing does not allow.
+    for op in (aten.complex.default, aten.polar.default, aten.lift.default, aten.lift_fresh.default):
+        table.pop(op, None)
+    table[aten.native_dropout.default] = dropout
     return table
 
 

@@ -9,7 +9,11 @@ from typing import Any
 
 import sympy  # type: ignore[import-untyped, unused-ignore]
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule, Node
+
+from ..errors import CompileError
+from .draws import is_drawn
 
 # torch/_export/serde/schema.py
 _DTYPES = {
@@ -35,13 +39,15 @@ class GraphText:
 
     inputs: placeholders that are tensors, as positions among all placeholders. constants: tensors of the graph module that are
     further inputs. outputs: of each output of the graph None (no tensor), or the position among the plan's outputs.
-    symbols: by name of the symbol the position of the placeholder that holds its value.
+    symbols: by name of the symbol the position of the placeholder that holds its value. draws: nodes that torch runs before the
+    plan, whose results are inputs too.
     """
 
     def __init__(self, module: GraphModule) -> None:
         self.inputs: list[int] = []
         self.constants: list[torch.Tensor] = []
         self.symbols: dict[str, int] = {}
+        self.draws: list[Node] = []
         self.outputs: list[int | None] = []
         self.values: list[Any] = []  # of each output: its fake tensor, SymInt, number or None
         self._tensors: dict[str, Any] = {}
@@ -59,7 +65,7 @@ class GraphText:
             elif node.op == "get_attr":
                 self._attribute(node)
             elif node.op == "call_function":
-                self._call(node)
+                self._draw(node) if is_drawn(node) else self._call(node)
             elif node.op == "output":
                 self._output(node)
         self.text = self._text()
@@ -105,8 +111,15 @@ class GraphText:
         self._names[node] = node.name
         if isinstance(value, torch.Tensor):
             self._note(node.name, value)
-            self.constants.append(value.detach().contiguous())
+            with unset_fake_temporarily():  # torch compiles while its tensors are fake
+                self.constants.append(value.detach().contiguous())
             self._graph_inputs.append({"as_tensor": {"name": node.name}})
+
+    def _draw(self, node: Node) -> None:
+        self._names[node] = node.name
+        self._note(node.name, node.meta["val"])
+        self.draws.append(node)
+        self._graph_inputs.append({"as_tensor": {"name": node.name}})
 
     def _call(self, node: Node) -> None:
         value = node.meta.get("val")
@@ -116,6 +129,12 @@ class GraphText:
                 self._names[node] = f"{self._names[source]}__{index}"
                 return
         self._names[node] = node.name
+        if torch.Tag.data_dependent_output in getattr(node.target, "tags", ()):
+            raise CompileError(
+                f"import: {node.name} ({node.target}): wanted sizes and numbers that do not depend on values, found one that a tensor "
+                "gives; pass it as a number, or leave this part out of what is compiled",
+                {"stage": "import", "node": node.name, "op": str(node.target)},
+            )
         if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
             self._numbers[node.name] = _size(value)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import threading
 from typing import Any
 
 import torch
@@ -11,7 +11,9 @@ from torch.fx import GraphModule
 
 from ..devices import Context
 from ..plan import Plan
+from .draws import Draw
 from .fx_json import GraphText
+from .sizes import maker
 
 
 @dataclasses.dataclass
@@ -45,44 +47,55 @@ class PlanCall:
         placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
         constants = [node.name for node in module.graph.nodes if node.op == "get_attr"]
         position = {node.name: i for i, node in enumerate(placeholders)}
-        # Of each input of the plan: a position among the arguments, or a constant.
-        self._sources: list[int | torch.Tensor] = [
-            position[name] if name in position else graph.constants[constants.index(name)] for name in used
-        ]
+        self._draws = {node.name: Draw(node, position, graph.symbols) for node in graph.draws}
+        # Of each input of the plan: a position among the arguments, a draw, or a constant.
+        self._sources: list[int | Draw | torch.Tensor] = []
+        for name in used:
+            source = position.get(name, self._draws.get(name))
+            self._sources.append(graph.constants[constants.index(name)] if source is None else source)
         # Symbols that no input's shape gives by itself, and the values that they have.
         shapes = {d for tensor in entry.inputs.values() for d in tensor.shape}
         self._dims = [(name, at) for name, at in graph.symbols.items() if name in plan.symbols and name not in shapes]
         self._bound: dict[str, int] = {}
-        self._makers = [_maker(value, graph.symbols) for value in graph.values]
+        self._lock = threading.Lock()  # a session runs one call at a time
+        self._makers = [maker(value, graph.symbols) for value in graph.values]
 
     def __call__(self, *arguments: Any) -> list[Any]:
         counters.calls += 1
-        tensors: list[torch.Tensor] = []
+        inputs: list[Any] = []
         for source in self._sources:
             tensor = arguments[source] if isinstance(source, int) else source
-            if tensor.device.type != "cpu":
-                raise RuntimeError(f"backend 'oclc' takes tensors of the CPU, found one on {tensor.device}; move it by .cpu()")
-            if not tensor.is_contiguous():
-                counters.copies += 1
-                tensor = tensor.contiguous()
-            tensors.append(tensor)
+            if isinstance(tensor, torch.Tensor):
+                if tensor.device.type != "cpu":
+                    raise RuntimeError(f"backend 'oclc' takes tensors of the CPU, found one on {tensor.device}; move it by .cpu()")
+                if not tensor.is_contiguous():
+                    counters.copies += 1
+                    tensor = tensor.contiguous()
+            inputs.append(tensor)
         results = [make(arguments) for make in self._makers]
         outputs = [r for r, index in zip(results, self._graph.outputs, strict=True) if index is not None]
-        if any(t.numel() == 0 for t in tensors) or any(t.numel() == 0 for t in outputs):
+        if any(t.numel() == 0 for t in outputs) or any(isinstance(t, torch.Tensor) and t.numel() == 0 for t in inputs):
             counters.eager += 1
             return list(self._module(*arguments))
-        for name, position in self._dims:
-            value = int(arguments[position])
-            if self._bound.get(name) != value:
-                self._session._handle.bind_dim(name, value)
-                self._bound[name] = value
-        counters.launches += self._launches
+        tensors = self._drawn(inputs, arguments) if self._draws else inputs
         written = [t if t.is_contiguous() else torch.empty(t.shape, dtype=t.dtype) for t in outputs]
-        self._run(0, [tuple(t.shape) for t in tensors], [t.data_ptr() for t in tensors], [t.data_ptr() for t in written])
+        with self._lock:
+            for name, position in self._dims:
+                value = int(arguments[position])
+                if self._bound.get(name) != value:
+                    self._session._handle.bind_dim(name, value)
+                    self._bound[name] = value
+            counters.launches += self._launches
+            self._run(0, [tuple(t.shape) for t in tensors], [t.data_ptr() for t in tensors], [t.data_ptr() for t in written])
         for wanted, found in zip(outputs, written, strict=True):
             if wanted is not found:
                 _copy(wanted, found)
         return results
+
+    def _drawn(self, inputs: list[Any], arguments: tuple[Any, ...]) -> list[torch.Tensor]:
+        """The inputs with the numbers that torch draws, all of them in the graph's order."""
+        made = {id(draw): draw(arguments).contiguous() for draw in self._draws.values()}
+        return [made.get(id(t), t) for t in inputs]
 
 
 def _copy(wanted: torch.Tensor, found: torch.Tensor) -> None:
@@ -91,43 +104,3 @@ def _copy(wanted: torch.Tensor, found: torch.Tensor) -> None:
         if stride == 0 and size > 1:
             wanted, found = wanted.narrow(axis, 0, 1), found.narrow(axis, 0, 1)
     wanted.copy_(found)
-
-
-def _maker(value: Any, symbols: dict[str, int]) -> Callable[[Sequence[Any]], Any]:
-    """What makes an output of a call from its arguments: an empty tensor of the sizes and strides that torch expects, or the
-    number that an expression is."""
-    if isinstance(value, torch.Tensor):
-        sizes = [_number(d, symbols) for d in value.shape]
-        strides = [_number(d, symbols) for d in value.stride()]
-        dtype = value.dtype
-        if all(isinstance(d, int) for d in (*sizes, *strides)):
-            return lambda arguments: torch.empty_strided(sizes, strides, dtype=dtype)
-        return lambda arguments: torch.empty_strided(
-            [_at(d, arguments) for d in sizes], [_at(d, arguments) for d in strides], dtype=dtype
-        )
-    number = _number(value, symbols)
-    return lambda arguments: _at(number, arguments)
-
-
-def _number(value: Any, symbols: dict[str, int]) -> Any:
-    """A number as it is, or a function of the arguments."""
-    if not isinstance(value, torch.SymInt):
-        return value
-    import sympy  # type: ignore[import-untyped, unused-ignore]
-
-    expression = value.node.expr
-    names = sorted(str(s) for s in expression.free_symbols)
-    missing = [name for name in names if name not in symbols]
-    if missing:
-        raise RuntimeError(f"backend 'oclc': the size {expression} depends on {', '.join(missing)}, which no argument holds")
-    positions = [symbols[name] for name in names]
-    if isinstance(expression, sympy.Symbol):
-        return lambda arguments: arguments[positions[0]]
-    free = {str(s): s for s in expression.free_symbols}
-    return lambda arguments: int(
-        expression.xreplace({free[name]: sympy.Integer(int(arguments[at])) for name, at in zip(names, positions, strict=True)})
-    )
-
-
-def _at(value: Any, arguments: Sequence[Any]) -> Any:
-    return value(arguments) if callable(value) else value

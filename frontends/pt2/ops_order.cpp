@@ -1,0 +1,201 @@
+// Running extremes and running logarithms of sums, elements by their rank, places in sorted rows, and writes in a mask's order.
+#include <functional>
+
+#include "frontends/pt2/onnx_call.h"
+#include "frontends/pt2/table.h"
+
+namespace oclc::pt2 {
+namespace {
+
+using Combine = std::function<std::vector<Value*>(const std::vector<Value*>& left, const std::vector<Value*>& right)>;
+
+// y[i] = x[0] . x[1] . .. x[i] for an associative `.` on tuples, by doubling: log2(size) steps.
+std::vector<Value*> scanned(AtenContext& c, std::vector<Value*> x, std::int64_t axis, const Combine& combine) {
+  const Expr size = x[0]->type.shape[static_cast<std::size_t>(axis)];
+  if (!size.is_constant()) c.refuse("a size known when compiling along the axis of a scan", x[0]->type.text());
+  for (std::int64_t step = 1; step < size.value(); step *= 2) {
+    std::vector<Value*> left, right;
+    for (Value* v : x) {
+      left.push_back(c.b.slice_axis(v, axis, Expr(0), size - step));
+      right.push_back(c.b.slice_axis(v, axis, Expr(step), size - step));
+    }
+    const std::vector<Value*> both = combine(left, right);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = c.b.concat({c.b.slice_axis(x[i], axis, Expr(0), Expr(step)), both[i]}, axis);
+  }
+  return x;
+}
+
+Value* as_numbers(AtenContext& c, Value* x) { return x->type.dtype == DType::boolean ? c.b.cast(x, DType::u8) : x; }
+
+// The extreme up to each place and where it stands: the last of equal ones, and NaN once there is one.
+Outputs running_extreme(AtenContext& c) {
+  Value* x = c.tensor("self");
+  if (x->type.rank() == 0) return {x, c.b.scalar(DType::i64, 0)};
+  const std::int64_t axis = c.axis(c.integer("dim"), x->type.rank());
+  Shape line(x->type.rank(), Expr(1));
+  line[static_cast<std::size_t>(axis)] = x->type.shape[static_cast<std::size_t>(axis)];
+  Value* places = c.b.expand(c.b.iota(line, axis, DType::i64), x->type.shape);
+  std::vector<Value*> y =
+      scanned(c, {as_numbers(c, x), places}, axis, [&](const std::vector<Value*>& left, const std::vector<Value*>& right) {
+        Value* later = c.b.call(c.core(), {right[0], left[0]});
+        if (is_float(x->type.dtype)) {
+          later = c.b.call("and", {later, c.b.unary("not", c.b.unary("is_nan", left[0]))});
+          later = c.b.call("or", {later, c.b.unary("is_nan", right[0])});
+        }
+        return std::vector<Value*>{c.b.where(later, right[0], left[0]), c.b.where(later, right[1], left[1])};
+      });
+  return {c.b.cast(y[0], x->type.dtype), y[1]};
+}
+
+// log(e^a + e^b) = max + log(1 + e^-|a - b|); infinite equal ones have no difference.
+Outputs running_log_sum(AtenContext& c) {
+  Value* x = c.b.cast(c.tensor("self"), c.result().dtype);
+  if (x->type.rank() == 0) return {x};
+  const std::int64_t axis = c.axis(c.integer("dim"), x->type.rank());
+  return scanned(c, {x}, axis, [&](const std::vector<Value*>& left, const std::vector<Value*>& right) {
+    Value *a = left[0], *b = right[0];
+    Value* apart = c.b.where(c.b.call("equal", {a, b}), c.b.scalar(a->type.dtype, 0), c.b.unary("abs", c.b.sub(a, b)));
+    return std::vector<Value*>{c.b.add(c.b.max(a, b), c.b.unary("softplus", c.b.unary("neg", apart)))};
+  });
+}
+
+// In ascending order along `axis`, NaN last: values and their places.
+Outputs sorted(AtenContext& c, Value* x, std::int64_t axis) {
+  return onnx_call(c, "TopK", {x, c.b.exprs({x->type.shape[static_cast<std::size_t>(axis)]}, {1})},
+                   {{"axis", axis}, {"largest", std::int64_t{0}}}, 2);
+}
+
+Value* without(AtenContext& c, Value* x, std::int64_t axis) {
+  Shape shape = x->type.shape;
+  shape.erase(shape.begin() + axis);
+  return c.b.reshape(x, std::move(shape));
+}
+
+// Elements [.., rank, ..] of sorted rows, with the ranks along `axis` as a tensor of size 1 there.
+Outputs at_rank(AtenContext& c, const Outputs& in_order, Value* rank, std::int64_t axis, DType dtype, bool keepdims) {
+  Shape shape = in_order[0]->type.shape;
+  shape[static_cast<std::size_t>(axis)] = 1;
+  Value* places = c.b.expand(rank, shape);
+  Outputs out;
+  for (Value* rows : in_order) {
+    Value* found = c.b.gather_elements(rows, places, axis);
+    out.push_back(keepdims ? found : without(c, found, axis));
+  }
+  out[0] = c.b.cast(out[0], dtype);
+  return out;
+}
+
+Outputs by_rank(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const DType dtype = x->type.dtype;
+  if (x->type.rank() == 0) return {x, c.b.scalar(DType::i64, 0)};
+  const std::int64_t axis = c.axis(c.integer("dim", -1), x->type.rank());
+  Value* rank = c.b.add(c.b.exprs({c.size("k")}, {}), -1);
+  return at_rank(c, sorted(c, as_numbers(c, x), axis), rank, axis, dtype, c.flag("keepdim"));
+}
+
+// The lower one of two medians. With NaN among the elements it is NaN, or they are left out.
+Outputs median(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const DType dtype = x->type.dtype;
+  if (x->type.rank() == 0) return {x, c.b.scalar(DType::i64, 0)};
+  const bool all = !c.has("dim");
+  if (all) x = c.b.reshape(x, {x->type.elements()});
+  const std::int64_t axis = all ? 0 : c.axis(c.integer("dim"), x->type.rank());
+  Value* size = c.b.exprs({x->type.shape[static_cast<std::size_t>(axis)]}, {});
+  Value* two = c.b.scalar(DType::i64, 2);
+  Value* rank = c.b.div(c.b.add(size, -1), two);
+  if (is_float(dtype)) {
+    Value* count = c.b.reduce("reduce_sum", c.b.cast(c.b.unary("is_nan", x), DType::i64), {axis}, true);
+    Value* rest = c.b.sub(size, count);
+    if (c.core() == "nan")
+      rank = c.b.max(c.b.div(c.b.add(rest, -1), two), c.b.scalar(DType::i64, 0));
+    else
+      rank = c.b.where(c.b.call("greater", {count, c.b.scalar(DType::i64, 0)}), rest, rank);
+  }
+  Outputs out = at_rank(c, sorted(c, as_numbers(c, x), axis), rank, axis, dtype, c.flag("keepdim"));
+  if (all) out.resize(1);
+  return out;
+}
+
+// How many elements of the sorted rows stand before each value: [.., n] and [.., m] give [.., m].
+Value* places_in(AtenContext& c, Value* rows, Value* values, bool right) {
+  const DType dtype = promoted(rows->type.dtype, values->type.dtype);
+  rows = c.b.cast(rows, dtype);
+  values = c.b.cast(values, dtype);
+  Shape of_values = values->type.shape, of_rows = rows->type.shape;
+  of_values.emplace_back(1);
+  if (of_rows.size() > 1) of_rows.insert(of_rows.end() - 1, Expr(1));
+  // A value that is NaN stands behind all.
+  Value* before = c.b.unary(
+      "not", c.b.call(right ? "greater" : "greater_equal", {c.b.reshape(rows, of_rows), c.b.reshape(values, of_values)}));
+  const auto last = static_cast<std::int64_t>(of_values.size()) - 1;
+  return c.b.cast(c.b.reduce("reduce_sum", c.b.cast(before, DType::i32), {last}, false), c.result().dtype);
+}
+
+Outputs search(AtenContext& c) {
+  Value* rows = c.tensor("sorted_sequence");
+  if (Value* sorter = c.optional_tensor("sorter"))
+    rows = c.b.gather_elements(rows, sorter, static_cast<std::int64_t>(rows->type.rank()) - 1);
+  const Arg* value = c.find("self");
+  Value* values = value && value->is(Arg::Kind::tensor) ? c.tensor("self") : c.operand("self", rows->type.dtype);
+  return {places_in(c, rows, values, c.flag("right") || c.text("side") == "right")};
+}
+
+Outputs bucket(AtenContext& c) {
+  Value* rows = c.tensor("boundaries");
+  const Arg* value = c.find("self");
+  Value* values = value && value->is(Arg::Kind::tensor) ? c.tensor("self") : c.operand("self", rows->type.dtype);
+  return {places_in(c, rows, values, c.flag("right"))};
+}
+
+// Of each element the number of true ones of the mask before it, in rows.
+Value* order_of(AtenContext& c, Value* mask) {
+  Value* flat = c.b.cast(c.b.reshape(mask, {mask->type.elements()}), DType::i64);
+  return c.b.cumsum(flat, 0, true);
+}
+
+// The elements of the source in order where the mask is true.
+Outputs masked_scatter(AtenContext& c) {
+  const Shape& shape = c.result().shape;
+  Value *x = c.b.expand(c.tensor("self"), shape), *mask = c.b.expand(c.tensor("mask"), shape), *source = c.tensor("source");
+  const Expr count = source->type.elements();
+  Value* last = c.b.add(c.b.exprs({count}, {}), -1);
+  Value* read = c.b.gather(c.b.reshape(source, {count}), c.b.min(order_of(c, mask), last));
+  return {c.b.where(mask, c.b.reshape(read, shape), x)};
+}
+
+// The gradient of the source: that of the result where the mask is true, in order, and zeros behind.
+Outputs masked_scatter_backward(AtenContext& c) {
+  Value *g = c.tensor("grad_output"), *mask = c.b.expand(c.tensor("mask"), c.tensor("grad_output")->type.shape);
+  Value* kept = c.b.reshape(c.b.where(mask, g, c.b.scalar(g->type.dtype, 0)), {g->type.elements()});
+  const Expr count = product(std::span<const Expr>(c.result().shape));
+  Value* last = c.b.add(c.b.exprs({count}, {}), -1);
+  Value* sums = c.b.call("scatter_add", {c.b.min(order_of(c, mask), last), kept},
+                         {{"axis", std::int64_t{0}}, {"size", std::vector<Expr>{count}}});
+  return {c.b.reshape(sums, c.result().shape)};
+}
+
+constexpr OpRow kOrderRows[] = {
+    {"aten.cummax.default", running_extreme, "greater_equal"},
+    {"aten.cummin.default", running_extreme, "less_equal"},
+    {"aten.logcumsumexp.default", running_log_sum},
+    {"aten.kthvalue.default", by_rank},
+    {"aten.median.default", median},
+    {"aten.median.dim", median},
+    {"aten.nanmedian.default", median, "nan"},
+    {"aten.nanmedian.dim", median, "nan"},
+    {"aten.searchsorted.Tensor", search},
+    {"aten.searchsorted.Scalar", search},
+    {"aten.bucketize.Tensor", bucket},
+    {"aten.bucketize.Scalar", bucket},
+    {"aten.masked_scatter.default", masked_scatter},
+    {"aten.masked_scatter_backward.default", masked_scatter_backward},
+};
+
+}  // namespace
+
+std::span<const OpRow> order_rows() { return kOrderRows; }
+
+}  // namespace oclc::pt2
