@@ -60,7 +60,8 @@ struct Arguments {
         for (const std::string& s : axis.extent.symbols()) symbols.insert(s);
       }
     }
-    for (const RaggedObject& object : RaggedObjects::of_group(schedule, members).list()) buffers.insert(object.buffer);
+    const RaggedObjects objects = RaggedObjects::of_group(schedule, members);
+    for (const RaggedObject& object : objects.list()) buffers.insert(object.buffer);
     ++tables;
   }
   // One buffer more: the joined constants.

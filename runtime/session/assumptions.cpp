@@ -17,9 +17,14 @@ void check_assumptions(const plan::Plan& plan, std::span<const std::int64_t> sym
     const std::int64_t left = evaluate(a.left(), symbols, "a dimension"), right = evaluate(a.right(), symbols, "a dimension");
     if (left == right) continue;
     const std::string node = a.node() ? a.node()->str() : std::string();
-    throw Failure(OCLC_E_BINDING, "node '" + node + "': wanted the dimensions " + expression_text(plan, a.left()) + " and " +
-                                      expression_text(plan, a.right()) + " to be equal, found " + std::to_string(left) +
-                                      " and " + std::to_string(right));
+    const std::string size = expression_text(plan, a.left()), other = expression_text(plan, a.right()),
+                      least = std::to_string(right);
+    // Beside what it is if it is large enough.
+    if (other == "max(" + size + ", " + least + ")" || other == "max(" + least + ", " + size + ")")
+      throw Failure(OCLC_E_BINDING, "node '" + node + "': wanted a dimension " + size + " of at least " + least + ", found " +
+                                        std::to_string(left));
+    throw Failure(OCLC_E_BINDING, "node '" + node + "': wanted the dimensions " + size + " and " + other +
+                                      " to be equal, found " + std::to_string(left) + " and " + least);
   }
 }
 

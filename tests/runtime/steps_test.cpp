@@ -196,7 +196,7 @@ TEST_CASE("a failure within the steps leaves the bindings, and later runs work")
   failing.reset(0, CL_OUT_OF_RESOURCES);
   cell.session.run_steps(0, 600, series);
   const long calls = failing.calls;
-  for (const long at : {long{1}, calls / 3, calls - 3}) {
+  for (const long at : {long{1}, calls / 3, calls * 9 / 10}) {  // well before the end
     failing.reset(at, CL_OUT_OF_RESOURCES);
     const std::string text = error_of([&] { cell.session.run_steps(0, 600, series); }, OCLC_E_DEVICE);
     failing.reset(0, CL_SUCCESS);
