@@ -72,7 +72,7 @@ constexpr SchedulePass kSchedulePasses[] = {
     {"strassen", strassen, Needs::fuse, multiplies_by_fma, "quantize_weights",
      "takes the products whose weights keep their bits"},
     {"ragged_groups", ragged_groups, Needs::fuse, loops_freely, "strassen",
-     "other passes see kernels one by one; what is of one text is not put side by side as several"},
+     "other passes see kernels one by one; kernels of one text are grouped before horizontal_fusion would join them"},
     {"horizontal_fusion", horizontal_fusion, Needs::fuse, is_gpu, "pack_b", "packing is what most products wait for"},
     {"parallel_loops", parallel_loops, Needs::megakernel, is_multicore, "fuse_row_tiles",
      "leaves loops over row tiles and images alone"},

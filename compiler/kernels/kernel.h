@@ -207,6 +207,19 @@ struct HostCall {
   std::vector<std::string> sources;  // names of the model's nodes
 };
 
+// Every index and guard of the kernel's loads and stores, which `visit` may change, in one order.
+template <class AnyKernel, class Visit>
+void each_index(AnyKernel& kernel, Visit visit) {
+  for (auto& node : kernel.nodes) {
+    visit(node.index);
+    for (auto& e : node.guard) visit(e);
+  }
+  for (auto& store : kernel.stores) {
+    visit(store.index);
+    for (auto& e : store.guard) visit(e);
+  }
+}
+
 // What an index is at the first point of all the kernel's axes, summed ones too.
 Expr at_first(const Kernel& kernel, const Expr& index);
 

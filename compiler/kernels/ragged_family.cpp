@@ -29,19 +29,6 @@ std::vector<const Axis*> axes_of(const Kernel& kernel) {
   return all;
 }
 
-// Every expression over axes, in one order.
-template <class AnyKernel, class Visit>
-void each_index(AnyKernel& kernel, Visit visit) {
-  for (auto& node : kernel.nodes) {
-    visit(node.index);
-    for (auto& e : node.guard) visit(e);
-  }
-  for (auto& store : kernel.stores) {
-    visit(store.index);
-    for (auto& e : store.guard) visit(e);
-  }
-}
-
 // Every expression of sizes alone.
 template <class AnyKernel, class Visit>
 void each_size(AnyKernel& kernel, Visit visit) {
@@ -262,11 +249,7 @@ class FamilyMaker {
   Expr unified(const std::vector<std::vector<Expr>>& all, std::size_t at) {
     const std::vector<const Axis*> axes = axes_of(family_.kernel);
     Arguments::Column rest;
-    for (std::size_t k = 0; k < all.size(); ++k) {
-      Substitution zeros;
-      for (const Axis* axis : axes) zeros.emplace(axis->name, Expr(0));
-      rest.emplace_back(all[k][at].substitute(zeros));
-    }
+    for (std::size_t k = 0; k < all.size(); ++k) rest.emplace_back(at_first(*members_[k], all[k][at]));
     Expr sum = arguments_.of(rest);
     for (std::size_t a = 0; a < axes.size(); ++a) {
       Arguments::Column factors;

@@ -136,12 +136,10 @@ fb::Offset<plan::Launch> LaunchTables::ragged(const RaggedStep& group) {
   const GeneratedLaunch& launch = generated_.at(static_cast<std::size_t>(next_++));
   const auto& all = std::get<SeveralKernels>(launch.code);
   const int now = plan_.lives.step();
-  std::vector<const Kernel*> members;
-  for (const Step& step : group.body) {
-    const Kernel& kernel = schedule_.kernel(step);
-    members.push_back(&kernel);
-    for (std::size_t i = 0; i < kernel.operands.size(); ++i) plan_.lives.touch_operand(kernel, i, now);
-    copies_ += kernel.is_copy ? 1 : 0;
+  const std::vector<const Kernel*> members = kernels_of(schedule_, group.body);
+  for (const Kernel* member : members) {
+    for (std::size_t i = 0; i < member->operands.size(); ++i) plan_.lives.touch_operand(*member, i, now);
+    copies_ += member->is_copy ? 1 : 0;
   }
   pool(members);
   std::vector<Passed> passed;

@@ -33,9 +33,9 @@ class PlacedKernels {
     std::string name{};                       // of its only kernel, if that has parts, or ""
     std::vector<std::uint32_t> part_bytes{};  // of that kernel
   };
-  // Kernels share so many programs of each kind, of about equal text: the runtime builds them side by side where the driver or
-  // other processes can, and as one where a build costs far more than a kernel more in it. A kernel of several parts has its
-  // own, since the runtime may build its parts apart.
+  // At most so many programs of each kind, of about equal text: the runtime builds them in parallel where the driver or other
+  // processes can, and merges them where a build costs far more than a kernel more in it. A kernel of several parts has a
+  // program of its own, since the runtime may build its parts apart.
   static constexpr std::size_t kPrograms = 16;
   std::size_t next_program(plan::Instructions instructions);
 

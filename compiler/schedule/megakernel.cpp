@@ -53,10 +53,9 @@ struct Arguments {
   }
   // Of a ragged group, its memory objects and the table.
   void add(const RaggedStep& group) {
-    std::vector<const Kernel*> members;
-    for (const Step& step : group.body) {
-      members.push_back(&schedule.kernel(step));
-      for (const Axis& axis : schedule.kernel(step).axes) {
+    const std::vector<const Kernel*> members = kernels_of(schedule, group.body);
+    for (const Kernel* member : members) {
+      for (const Axis& axis : member->axes) {
         for (const std::string& s : axis.extent.symbols()) symbols.insert(s);
       }
     }
@@ -166,17 +165,12 @@ bool megakernel_loop(const Schedule& schedule, const Step& step) {
   });
 }
 
-std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step) {
+std::vector<const Kernel*> kernels_of(const Schedule& schedule, std::span<const Step> steps) {
   std::vector<const Kernel*> out;
-  const auto add = [&](const Step& one) { out.push_back(&schedule.kernel(one)); };
-  if (step.is_kernel()) add(step);
-  for (const Step& inner : step.body()) {
-    if (inner.is_kernel()) {
-      add(inner);
-      continue;
-    }
-    const auto more = kernels_of(schedule, inner);
-    out.insert(out.end(), more.begin(), more.end());
+  for (const Step& step : steps) {
+    if (step.is_kernel()) out.push_back(&schedule.kernel(step));
+    const auto inner = kernels_of(schedule, step.body());
+    out.insert(out.end(), inner.begin(), inner.end());
   }
   return out;
 }

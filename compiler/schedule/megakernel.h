@@ -28,8 +28,11 @@ std::int64_t places_of_trips(std::int64_t trips, const Target& target);
 // What a group that does a kernel's tiles alone sees of the device.
 Target one_core(Target target);
 
-// The kernels of a step: itself, or those of a loop over kernels, or of several loops.
-std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step);
+// The kernels of steps, each itself, or those of a loop over kernels, or of several loops.
+std::vector<const Kernel*> kernels_of(const Schedule& schedule, std::span<const Step> steps);
+inline std::vector<const Kernel*> kernels_of(const Schedule& schedule, const Step& step) {
+  return kernels_of(schedule, std::span(&step, 1));
+}
 
 // Constants of a launch up to this size lie one after another and are one argument: a large one that no kernel but `schedule`'s
 // one reads, or a small one, of which there may be copies. Large ones with several readers are arguments of their own.

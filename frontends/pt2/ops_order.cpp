@@ -134,20 +134,22 @@ Value* places_in(AtenContext& c, Value* rows, Value* values, bool right) {
   return c.b.cast(c.b.reduce("reduce_sum", c.b.cast(before, DType::i32), {last}, false), c.result().dtype);
 }
 
+// The values to look for: a tensor, or a number of the rows' type.
+Value* searched(AtenContext& c, const Value& rows) {
+  const Arg* value = c.find("self");
+  return value && value->is(Arg::Kind::tensor) ? c.tensor("self") : c.operand("self", rows.type.dtype);
+}
+
 Outputs search(AtenContext& c) {
   Value* rows = c.tensor("sorted_sequence");
   if (Value* sorter = c.optional_tensor("sorter"))
     rows = c.b.gather_elements(rows, sorter, static_cast<std::int64_t>(rows->type.rank()) - 1);
-  const Arg* value = c.find("self");
-  Value* values = value && value->is(Arg::Kind::tensor) ? c.tensor("self") : c.operand("self", rows->type.dtype);
-  return {places_in(c, rows, values, c.flag("right") || c.text("side") == "right")};
+  return {places_in(c, rows, searched(c, *rows), c.flag("right") || c.text("side") == "right")};
 }
 
 Outputs bucket(AtenContext& c) {
   Value* rows = c.tensor("boundaries");
-  const Arg* value = c.find("self");
-  Value* values = value && value->is(Arg::Kind::tensor) ? c.tensor("self") : c.operand("self", rows->type.dtype);
-  return {places_in(c, rows, values, c.flag("right"))};
+  return {places_in(c, rows, searched(c, *rows), c.flag("right"))};
 }
 
 // Of each element the number of true ones of the mask before it, in rows.

@@ -36,9 +36,9 @@ constexpr Row kRows[] = {
     // Kernels are compiled by way of SPIR-V, whose inline assembly has no registers of x86.
     {"Intel(R) OpenCL", "", "", bit(Quirk::no_tile_assembly)},
     // Declared local memory is granted up to what the chip has (224 KB on an H200); the device tells of the least of all chips.
-    // Threads build one after another: ResNet-50's 32 kernels take 8.1 s in one process, eight processes as long as one (H100,
+    // Builds of threads are serialized: ResNet-50's 32 kernels take 8.1 s in one process, eight processes as long as one (H100,
     // driver 580); what another process has built takes 10 ms a program.
-    {"NVIDIA CUDA", "", "", bit(Quirk::understates_local_memory) | bit(Quirk::builds_in_turn)},
+    {"NVIDIA CUDA", "", "", bit(Quirk::understates_local_memory) | bit(Quirk::serial_builds)},
 };
 
 bool fits(const std::string& name, const char* part) { return name.find(part) != std::string::npos; }
@@ -59,7 +59,7 @@ constexpr Name kNames[] = {{Quirk::own_cache, "own_cache"},
                            {Quirk::no_tile_assembly, "no_tile_assembly"},
                            {Quirk::compiles_on_one_core, "compiles_on_one_core"},
                            {Quirk::links_by_program, "links_by_program"},
-                           {Quirk::builds_in_turn, "builds_in_turn"}};
+                           {Quirk::serial_builds, "serial_builds"}};
 
 std::uint32_t bit_of_name(std::string_view name) {
   for (const Name& known : kNames)

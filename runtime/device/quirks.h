@@ -20,8 +20,8 @@ enum class Quirk : std::uint32_t {
   compiles_on_one_core =
       512,  // one program at a time in a process, what is compiled stays on disk for others: other processes help
   links_by_program = 1024,  // it links kernels by the program `ld`, and ends the process where that is not on the PATH
-  builds_in_turn = 2048     // one program at a time in a process, with all its kernels, and what is built stays on disk for
-                            // others: other processes help
+  serial_builds = 2048      // builds are serialized in a process, each with all its kernels, and stay on disk for others: other
+                            // processes help
 };
 
 struct DriverNames {

@@ -1,5 +1,5 @@
 // Processes that compile a plan's programs beside this one, for drivers that compile one at a time in a process and keep what
-// they compiled on disk (Quirk::compiles_on_one_core, Quirk::builds_in_turn). What they give is never needed: without them the
+// they compiled on disk (Quirk::compiles_on_one_core, Quirk::serial_builds). What they give is never needed: without them the
 // driver compiles it here.
 #pragma once
 #include <cstdint>

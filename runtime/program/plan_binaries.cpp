@@ -6,6 +6,7 @@
 #include "runtime/device/sm90a.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
+#include "runtime/program/program_binary.h"
 #include "runtime/program/unit_builder.h"
 
 namespace oclc::runtime {

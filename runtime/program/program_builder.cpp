@@ -68,7 +68,7 @@ Help help_of(Context& context) {
   // Where this process keeps what it builds in a folder of oclc's own, builders would compile kernels for nobody.
   if (has(context.quirks(), Quirk::compiles_on_one_core) && !context.cache()) help.share = Share::parts;
   const char* const off = std::getenv("CUDA_CACHE_DISABLE");
-  if (has(context.quirks(), Quirk::builds_in_turn) && !(off && std::string_view(off) == "1")) help.share = Share::programs;
+  if (has(context.quirks(), Quirk::serial_builds) && !(off && std::string_view(off) == "1")) help.share = Share::programs;
   if (help.share) help.device = listed(context.device());
   if (help.device) help.processes = Builders::available();
   return help;

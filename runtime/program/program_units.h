@@ -35,14 +35,14 @@ struct Unit {
   std::optional<Failure> failure;
 };
 
-// How processes that compile side by side share a plan's programs.
+// How a plan's programs are partitioned over processes that compile in parallel.
 enum class Share {
   parts,    // kernels of several parts are cut, for drivers that compile a kernel when it first runs
   programs  // programs stay whole, for drivers that compile all kernels of a build
 };
 
 // One unit per program, mergeable ones spread over `merged` units of about equal length per set of options and instructions.
-// With `processes` > 1 that compile side by side, of which the first is this one: where they share parts, mergeable programs
+// With `processes` > 1 that compile in parallel, of which the first is this one: where they share parts, mergeable programs
 // become up to as many units of about equal cost, and all but the first hold parts alone; where they share programs, each is a
 // unit.
 std::vector<Unit> make_units(const oclc::plan::Plan& plan, std::size_t merged, std::size_t processes = 1,

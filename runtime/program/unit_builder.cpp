@@ -17,6 +17,7 @@
 #include "runtime/failure.h"
 #include "runtime/package/package.h"
 #include "runtime/program/late_start.h"
+#include "runtime/program/program_binary.h"
 
 namespace oclc::runtime {
 namespace {
@@ -132,13 +133,7 @@ class UnitBuilder {
 
   // A program of the binary, or what the driver says against it.
   cl_int take(const Unit& unit, std::span<const unsigned char> binary, ClProgram& program) {
-    const unsigned char* data = binary.data();
-    const std::size_t bytes = binary.size();
-    const cl_device_id device = context_.device();
-    cl_int status = CL_SUCCESS, code = CL_SUCCESS;
-    program = ClProgram(clCreateProgramWithBinary(context_.cl(), 1, &device, &bytes, &data, &status, &code));
-    if (code == CL_SUCCESS) code = status;
-    return code == CL_SUCCESS ? clBuildProgram(program.get(), 1, &device, unit.options.c_str(), nullptr, nullptr) : code;
+    return build_binary(context_.cl(), context_.device(), binary, unit.options, program);
   }
 
  private:
@@ -335,15 +330,6 @@ class UnitBuilder {
 std::string device_text(Context& context) {
   const bool cpu = context.facts().device_class == OCLC_DEVICE_CPU;
   return device_key(context.facts()) + (cpu ? cpu_features() + '\n' : "");
-}
-
-std::vector<unsigned char> binary_of(cl_program program) {
-  std::size_t bytes = 0;
-  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr) != CL_SUCCESS) return {};
-  std::vector<unsigned char> binary(bytes);
-  unsigned char* data = binary.data();
-  if (bytes == 0 || clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof data, &data, nullptr) != CL_SUCCESS) return {};
-  return binary;
 }
 
 std::string take_binary(Context& context, Unit& unit, std::span<const unsigned char> binary) {

@@ -19,8 +19,6 @@ void complete_options(Context& context, std::vector<Unit>& units);
 // The device, its driver and what kernels may use of it, a line each.
 std::string device_text(Context& context);
 
-// What the driver made of a program; empty where it gives none.
-std::vector<unsigned char> binary_of(cl_program program);
 // Makes the unit of such a binary of a plan, or says why the driver does not.
 std::string take_binary(Context& context, Unit& unit, std::span<const unsigned char> binary);
 

@@ -9,6 +9,7 @@
 #include "runtime/device/quirks.h"
 #include "runtime/failure.h"
 #include "runtime/flat.h"
+#include "runtime/package/container.h"
 #include "runtime/package/verify/verify.h"
 #include "runtime/session/expressions.h"
 
@@ -175,7 +176,7 @@ void Session::lay_out_pool(Entry& e) {
     if (!p.pooled) continue;
     const std::uint64_t bytes = e.memory.sizes[static_cast<std::size_t>(p.binding->buffer())];
     p.copied = {nullptr, total, 0, bytes};
-    total += (bytes + package::kArenaAlignment - 1) / package::kArenaAlignment * package::kArenaAlignment;
+    total += package::align_up(bytes, package::kArenaAlignment);
   }
   if (total > e.pool_bytes) {
     stats_.staging_bytes -= e.pool_bytes;

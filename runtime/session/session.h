@@ -154,7 +154,7 @@ class Session {
   Place port_place(const Entry& entry, Port& port, std::uint64_t bytes);
   // Places for the entry's ports that are pooled.
   void lay_out_pool(Entry& entry);
-  // Between the caller's memory and the device: steps behind one another have both at the ends alone.
+  // Between the caller's memory and the device: consecutive steps have both at the ends alone.
   struct Transfers {
     bool in = true, out = true;
   };

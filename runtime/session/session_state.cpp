@@ -3,6 +3,7 @@
 #include "runtime/failure.h"
 #include "runtime/flat.h"
 #include "runtime/package/checkpoint.h"
+#include "runtime/package/container.h"
 #include "runtime/package/verify/verify.h"
 #include "runtime/session/expressions.h"
 
@@ -32,7 +33,7 @@ void Session::make_state() {
       continue;
     }
     state_offsets_[i] = pooled;
-    pooled += (state_sizes_[i] + package::kArenaAlignment - 1) / package::kArenaAlignment * package::kArenaAlignment;
+    pooled += package::align_up(state_sizes_[i], package::kArenaAlignment);
   }
   const ClMem pool = pooled > 0 ? allocate(pooled, "small states") : ClMem();
   for (std::uint32_t i = 0; pool && i < n; ++i)

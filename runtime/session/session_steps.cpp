@@ -1,4 +1,4 @@
-// Many runs of an entry point one behind another, which the host neither feeds nor waits for in between.
+// Many consecutive runs of an entry point, which the host neither feeds nor waits for in between.
 #include <algorithm>
 
 #include "runtime/failure.h"

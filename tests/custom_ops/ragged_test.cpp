@@ -123,7 +123,7 @@ TEST_CASE("Three uses of an operator with operands of three sizes are one launch
   CHECK(launches[0].bytes == 209240);
 }
 
-TEST_CASE("Steps behind one another feed and read the pools of a group") {
+TEST_CASE("Consecutive steps feed and read the pools of a group") {
   constexpr int kMembers = 20;
   constexpr std::int64_t kSteps = 3;
   const auto model = [] {

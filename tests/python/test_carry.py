@@ -1,4 +1,4 @@
-"""Outputs that feed inputs: many runs behind one another."""
+"""Outputs that feed inputs: many consecutive runs."""
 
 from __future__ import annotations
 

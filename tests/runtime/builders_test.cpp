@@ -199,8 +199,8 @@ TEST_CASE("without processes behind, the optimized kernels are compiled here at 
 
 namespace {
 
-// PoCL as a driver that compiles all kernels of a build, one build after another.
-const char* const kBuildsInTurn = "builds_in_turn,-compiles_on_one_core";
+// PoCL as a driver that compiles all kernels of a build and serializes builds.
+const char* const kSerialBuilds = "serial_builds,-compiles_on_one_core";
 
 fb::PlanT whole_programs(int count) {
   std::vector<std::string> names;
@@ -212,9 +212,9 @@ fb::PlanT whole_programs(int count) {
 
 }  // namespace
 
-TEST_CASE("whole programs are built side by side where a driver builds in turn") {
+TEST_CASE("whole programs are built in parallel by processes where a driver serializes builds") {
   if (!helps()) return;
-  const Setting quirks("OCLC_QUIRKS", kBuildsInTurn), wait(kWait, "1");
+  const Setting quirks("OCLC_QUIRKS", kSerialBuilds), wait(kWait, "1");
   const fb::PlanT plan = whole_programs(4);
   {
     const Setting two("OCLC_BUILDERS", "2");
@@ -234,7 +234,7 @@ TEST_CASE("whole programs are built side by side where a driver builds in turn")
 
 TEST_CASE("programs of processes that end early are built here") {
   if (!helps()) return;
-  const Setting quirks("OCLC_QUIRKS", kBuildsInTurn), wait(kWait, "1");
+  const Setting quirks("OCLC_QUIRKS", kSerialBuilds), wait(kWait, "1");
   const Setting two("OCLC_BUILDERS", "2"), program("OCLC_BUILDER", "/bin/false");
   const Ran ran = run_entries(whole_programs(3));
   CHECK(ran.results == Results(3, kResult));
@@ -244,13 +244,13 @@ TEST_CASE("programs of processes that end early are built here") {
 }
 
 TEST_CASE("a quirk that nobody knows is refused with those there are") {
-  const Setting quirks("OCLC_QUIRKS", "own_cache,builds_in_tun");
+  const Setting quirks("OCLC_QUIRKS", "own_cache,serial_build");
   std::string text;
   try {
     const rt::Context context;
   } catch (const std::exception& error) {
     text = error.what();
   }
-  CHECK(text.find("OCLC_QUIRKS: no quirk is called 'builds_in_tun'; there are own_cache, ") != std::string::npos);
-  CHECK(text.find(", builds_in_turn") != std::string::npos);
+  CHECK(text.find("OCLC_QUIRKS: no quirk is called 'serial_build'; there are own_cache, ") != std::string::npos);
+  CHECK(text.find(", serial_builds") != std::string::npos);
 }

@@ -1,4 +1,4 @@
-// Many runs of an entry point behind one another.
+// Many consecutive runs of an entry point.
 #include <doctest/doctest.h>
 
 #include <atomic>

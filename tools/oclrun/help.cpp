@@ -3,7 +3,7 @@
 namespace oclc::oclrun {
 
 const std::string_view kHelp = R"(usage: oclrun PLAN [options]
-Executes a plan that oclc compiled: once, timed, against references, or as steps behind one another.
+Executes a plan that oclc compiled: once, timed, against references, or as consecutive steps.
 
   oclrun digits.bin --input image=images.npy --print 1          classes of a file of images
   oclrun resnet.bin --random --dim N=8 --warmup 3 --runs 50     latency of batches of eight

@@ -177,13 +177,7 @@ void bind_from_options(Runner& runner, const Options& options) {
     if (set.empty() && !runner.inputs().empty())
       throw io::FileError(io::FileProblem::io, options.inputs_dir + ": wanted input_0.pb in this folder, found none");
   }
-  for (const auto& option : options.inputs) {
-    const std::string& name = option.first;
-    if (std::none_of(runner.inputs().begin(), runner.inputs().end(), [&](const auto& input) { return name == input.name; }) &&
-        !set_first_value(runner, name, option.second))
-      throw UsageError{"--input: entry point '" + runner.entry_name() + "' has no input '" + name +
-                       "'; it has: " + input_names(runner)};
-  }
+  set_first_values(runner, options);
 
   // Files first: their shapes give the dimensions that random inputs need.
   std::vector<std::uint32_t> open;

@@ -68,13 +68,6 @@ void refuse_options_of_training(const Options& o) {
 std::vector<io::Tensor> read_inputs(Runner& runner, const Options& o) {
   std::vector<io::Tensor> series;
   std::vector<std::uint32_t> open;
-  for (const auto& [name, file] : o.inputs) {
-    const bool is_input = std::any_of(runner.inputs().begin(), runner.inputs().end(),
-                                      [&, &n = name](const auto& input) { return n == input.name; });
-    if (!is_input && !set_first_value(runner, name, file))
-      throw UsageError{"--input: entry point '" + runner.entry_name() + "' has no input '" + name +
-                       "'; it has: " + input_names(runner)};
-  }
   for (std::uint32_t i = 0; i < runner.inputs().size(); ++i) {
     const oclc_binding_info& input = runner.inputs()[i];
     const auto at = std::find_if(o.inputs.begin(), o.inputs.end(), [&](const auto& item) { return item.first == input.name; });
@@ -111,7 +104,7 @@ bool is_asked_for(const Options& o, const char* name) {
   return o.print || std::any_of(o.outputs.begin(), o.outputs.end(), [&](const auto& item) { return item.first == name; });
 }
 
-// Room for the outputs asked for. `first`: the dimensions are known when the inputs of a step are bound.
+// Room for the outputs asked for. The inputs of a step are bound first, since they give the dimensions.
 std::vector<io::Tensor> make_outputs(Runner& runner, const std::vector<io::Tensor>& inputs, const Options& o) {
   std::vector<io::Tensor> outputs;
   for (const io::Tensor& t : inputs) {
@@ -141,15 +134,6 @@ std::vector<io::Tensor> make_outputs(Runner& runner, const std::vector<io::Tenso
   return outputs;
 }
 
-}  // namespace
-
-std::vector<std::string> carried_names(const rt::Plan& plan) {
-  std::vector<std::string> names;
-  for (const oclc_binding_info& variable : plan.variables())
-    if (variable.carried_from) names.emplace_back(variable.name);
-  return names;
-}
-
 std::string input_names(const Runner& runner) {
   std::vector<std::string> names;
   for (const oclc_binding_info& input : runner.inputs()) names.emplace_back(input.name);
@@ -170,6 +154,25 @@ bool set_first_value(Runner& runner, const std::string& name, const std::string&
     return true;
   }
   return false;
+}
+
+}  // namespace
+
+std::vector<std::string> carried_names(const rt::Plan& plan) {
+  std::vector<std::string> names;
+  for (const oclc_binding_info& variable : plan.variables())
+    if (variable.carried_from) names.emplace_back(variable.name);
+  return names;
+}
+
+void set_first_values(Runner& runner, const Options& o) {
+  for (const auto& [name, file] : o.inputs) {
+    const bool is_input = std::any_of(runner.inputs().begin(), runner.inputs().end(),
+                                      [&, &n = name](const auto& input) { return n == input.name; });
+    if (!is_input && !set_first_value(runner, name, file))
+      throw UsageError{"--input: entry point '" + runner.entry_name() + "' has no input '" + name +
+                       "'; it has: " + input_names(runner)};
+  }
 }
 
 void check_output_names(const Runner& runner, const Options& o) {
@@ -198,6 +201,7 @@ void write_outputs(Runner& runner, const std::vector<io::Tensor>& results, const
 Steps run_steps(Runner& runner, const Options& o) {
   refuse_options_of_training(o);
   runner.bind_dims(o.dims);
+  set_first_values(runner, o);
   const std::vector<io::Tensor> inputs = read_inputs(runner, o);
   Steps result;
   result.steps = static_cast<std::uint64_t>(o.steps);

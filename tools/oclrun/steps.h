@@ -1,4 +1,4 @@
-// Plans whose state feeds itself (oclc --carry): its first value, its value at the end, and many steps behind one another.
+// Plans whose state feeds itself (oclc --carry): its first value, its value at the end, and many consecutive steps.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,11 +10,9 @@ namespace oclc::oclrun {
 
 // Names of the inputs that an output feeds, in the plan's order.
 std::vector<std::string> carried_names(const rt::Plan& plan);
-// "x, y, and state h", or "none": what --input may name.
-std::string input_names(const Runner& runner);
-// Gives those that --input names their first value; false if the name is not one of them. Throws io::FileError where the file's
-// tensor does not fit.
-bool set_first_value(Runner& runner, const std::string& name, const std::string& file);
+// Gives inputs that an output feeds the first value that --input names. Throws UsageError for a name that is no input at all,
+// io::FileError where the file's tensor does not fit.
+void set_first_values(Runner& runner, const Options& options);
 // UsageError for a name of --output that is neither an output nor an input that an output feeds.
 void check_output_names(const Runner& runner, const Options& options);
 // Writes what --output asks for: `results`, and the state as it is.

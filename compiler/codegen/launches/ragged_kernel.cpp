@@ -10,18 +10,13 @@
 #include "compiler/kernels/ragged_family.h"
 #include "compiler/kernels/ragged_objects.h"
 #include "compiler/ops/user_op.h"
+#include "compiler/schedule/megakernel.h"
 #include "compiler/support/error.h"
 
 namespace oclc {
 namespace {
 
 constexpr std::string_view kMembers = "members";
-
-std::vector<const Kernel*> members_of(const RaggedStep& group, const Schedule& schedule) {
-  std::vector<const Kernel*> members;
-  for (const Step& step : group.body) members.push_back(&schedule.kernel(step));
-  return members;
-}
 
 class RaggedKernel {
  public:
@@ -30,7 +25,7 @@ class RaggedKernel {
         schedule_(schedule),
         target_(target),
         title_(title_of(group, schedule)),
-        members_(members_of(group, schedule)),
+        members_(kernels_of(schedule, group.body)),
         objects_(RaggedObjects::of_group(schedule, members_)),
         family_(family_of(members_)) {}
 

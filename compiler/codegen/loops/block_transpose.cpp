@@ -29,15 +29,7 @@ const ScalarNode* longest(const Kernel& kernel, const std::string& axis) {
 }
 
 void substitute(Kernel& kernel, const Substitution& by) {
-  const auto replace = [&](Expr& e) { e = e.substitute(by); };
-  for (ScalarNode& node : kernel.nodes) {
-    replace(node.index);
-    for (Expr& e : node.guard) replace(e);
-  }
-  for (Store& store : kernel.stores) {
-    replace(store.index);
-    for (Expr& e : store.guard) replace(e);
-  }
+  each_index(kernel, [&](Expr& e) { e = e.substitute(by); });
 }
 
 // Makes one axis of two along which the load reads neighbours together, as the taps of one channel after those of another.

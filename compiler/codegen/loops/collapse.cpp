@@ -13,18 +13,6 @@ bool affine_in(const Expr& e, const std::string& flat) {
   return true;
 }
 
-template <class Visit>
-void each_expr(Kernel& kernel, Visit visit) {
-  for (ScalarNode& node : kernel.nodes) {
-    visit(node.index);
-    for (Expr& e : node.guard) visit(e);
-  }
-  for (Store& store : kernel.stores) {
-    visit(store.index);
-    for (Expr& e : store.guard) visit(e);
-  }
-}
-
 bool try_collapse(Kernel& kernel, std::vector<Axis>& axes, std::size_t at) {
   const Axis outer = axes[at], inner = axes[at + 1];
   if (outer.extent == Expr(1) || inner.extent == Expr(1)) {
@@ -37,7 +25,7 @@ bool try_collapse(Kernel& kernel, std::vector<Axis>& axes, std::size_t at) {
   const Substitution by{{outer.name, floor_div(flat.var, inner.extent)}, {inner.name, floor_mod(flat.var, inner.extent)}};
   Kernel trial = kernel;
   bool affine = true;
-  each_expr(trial, [&](Expr& e) {
+  each_index(trial, [&](Expr& e) {
     if (!affine) return;
     e = e.substitute(by);
     affine = affine_in(e, flat.name);

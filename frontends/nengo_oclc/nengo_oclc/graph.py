@@ -97,7 +97,7 @@ class Graph:
         return self.node("Slice", [a, *bounds], (end - begin,))
 
     def joined(self, parts: list[str]) -> str:
-        """Vectors behind one another."""
+        """Vectors, concatenated."""
         if len(parts) == 1:
             return parts[0]
         return self.node("Concat", parts, (sum(self.shapes[p][0] for p in parts),), axis=0)

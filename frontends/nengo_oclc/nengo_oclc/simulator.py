@@ -12,7 +12,7 @@ from nengo.utils.progress import Progress, ProgressTracker
 from . import operators
 from .stages import DeviceStage, flat, shared_bases, split
 
-# Steps of a run that the device does behind one another: what operators of time alone give for them lies in memory.
+# Steps of a run that the device does without the host between them: what operators of time alone give for them lies in memory.
 _STEPS = 1000
 
 
@@ -20,7 +20,7 @@ class Simulator(nengo.Simulator):
     """Runs a model's steps as plans of oclc on an OpenCL device, in single precision.
 
     Operators that depend on time alone (nodes without inputs, processes) are tabulated; where nothing else runs on the host, many
-    steps are enqueued behind one another and state stays on the device. A node with an input, or an operator that has no
+    consecutive steps are enqueued and state stays on the device. A node with an input, or an operator that has no
     counterpart, runs on the host in each step.
 
     device: what `oclc.Plan.session` takes ("cpu", "gpu", a part of a name); other parameters are nengo.Simulator's.
@@ -122,7 +122,7 @@ class Simulator(nengo.Simulator):
             self._sim_data[probe].append(value)
 
     def _run_on_device(self, count: int) -> None:
-        """Steps behind one another: what depends on time alone first, for all of them."""
+        """Consecutive steps: what depends on time alone first, for all of them."""
         (stage,) = self._stages
         arrays = self._arrays
         first = int(arrays[self.model.step].item())

@@ -19,6 +19,7 @@
 #include "runtime/device/sm90a.h"
 #include "runtime/handles.h"
 #include "runtime/program/builder/messages.h"
+#include "runtime/program/program_binary.h"
 
 namespace oclc::runtime {
 namespace {
@@ -133,18 +134,12 @@ class Device {
 
  private:
   ClProgram lifted(cl_program program, const std::string& options, cl_int& code) {
-    std::size_t bytes = 0;
-    code = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr);
-    std::string binary(code == CL_SUCCESS ? bytes : 0, '\0');
-    auto* into = reinterpret_cast<unsigned char*>(binary.data());
-    if (code == CL_SUCCESS) code = clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof into, &into, nullptr);
-    const std::string ptx = lifted_to_sm90a(binary);
-    const auto* text = reinterpret_cast<const unsigned char*>(ptx.data());
-    const std::size_t size = ptx.size();
-    if (code == CL_SUCCESS && ptx.empty()) code = CL_INVALID_BINARY;
-    if (code != CL_SUCCESS) return ClProgram();
-    ClProgram result(clCreateProgramWithBinary(context_.get(), 1, &device_, &size, &text, nullptr, &code));
-    if (code == CL_SUCCESS) code = clBuildProgram(result.get(), 1, &device_, options.c_str(), nullptr, nullptr);
+    const std::vector<unsigned char> binary = binary_of(program);
+    const std::string ptx = lifted_to_sm90a({reinterpret_cast<const char*>(binary.data()), binary.size()});
+    ClProgram result;
+    code = ptx.empty() ? CL_INVALID_BINARY
+                       : build_binary(context_.get(), device_, {reinterpret_cast<const unsigned char*>(ptx.data()), ptx.size()},
+                                      options, result);
     return result;
   }
 
