@@ -16,7 +16,9 @@ namespace oclc {
 namespace {
 
 Planned plan_loops(const StrategyCase& c, StrategyId strategy) {
-  return {Choice{strategy, {}, loops_seconds(c.problem, c.target)}, {}};
+  const double seconds =
+      c.target.has_group_templates() ? gpu_loops_seconds(c.problem, c.target) : loops_seconds(c.problem, c.target);
+  return {Choice{strategy, {}, seconds}, {}};
 }
 
 // Orders. Asked: rows that a pass asked for. Tile units are taken where they gain over fused multiply-adds, and those of
@@ -172,7 +174,7 @@ std::vector<Candidate> rank(const Problem& problem, const Target& target, Losers
   if (refuse_target(TargetNeeds::cpu_vectors, target).empty()) {
     c.fma = choose_fma(problem, target);
     if (!asks_for_winograd(problem)) c.amx = amx_estimates(problem, target);
-    if (c.amx) c.amx->fma_seconds += gather_seconds(c);
+    if (c.amx) c.amx->fma_seconds = seconds_without_tiles(c, c.amx->fma_seconds);
   }
   if (refuse_target(TargetNeeds::gpu, target).empty()) c.gpu = gpu_forms(problem, target, losers);
   std::vector<Candidate> all;

@@ -241,6 +241,20 @@ TEST_CASE("sums down columns and pools of many channels: strips of vectors, and 
   for (const std::string target : {"cpu", "cpu-256"}) CHECK(check.problem(target, true, 2e-6, wanted) == "");
 }
 
+TEST_CASE("rows that strips do not fill end with a strip that overlaps the one before") {
+  // Rows from a vector and a column to several strips, and what is no whole vector.
+  for (const std::int64_t columns : {9, 12, 17, 20, 31, 33, 49, 63, 65, 100, 196}) {
+    CAPTURE(columns);
+    PlanCheck check;
+    Builder& b = check.b;
+    Value* x = check.input({3, 5, columns});
+    check.out("sums", b.relu(b.reduce("reduce_sum", x, {1}, false)));
+    check.out("of two", b.reduce("reduce_max", b.mul(x, check.input({columns})), {1}, false));
+    const auto wanted = evaluate(*check.graph, check.inputs);
+    for (const std::string target : {"cpu", "cpu-256", "cpu-128"}) CHECK(check.problem(target, true, 1e-6, wanted) == "");
+  }
+}
+
 TEST_CASE("pooling with pads, strides, dilations and partial windows") {
   PlanCheck check;
   Builder& b = check.b;

@@ -87,6 +87,8 @@ bool starts_rows(const ContractionView& view) {
   return view.b().index.substitute(zero) == Expr(0);
 }
 
+bool has_unit_columns(const ContractionView& view) { return view.b().index.coefficient(view.column_axis().name) == Expr(1); }
+
 RightOperand right_of(const ContractionView& view, const std::vector<Buffer>& buffers) {
   RightOperand b;
   const Kernel loads = part_for(view.kernel(), view.roles().b);
@@ -94,7 +96,7 @@ RightOperand right_of(const ContractionView& view, const std::vector<Buffer>& bu
   b.constant = b.in_constant && constant_b_layout(view, buffers).has_value();
   b.shared = view.is_read_elsewhere(view.b());
   b.of_outputs = widths_along(loads, view.column_axis());
-  b.unit_columns = view.b().index.coefficient(view.column_axis().name) == Expr(1);
+  b.unit_columns = has_unit_columns(view);
   b.column_stride = constant_stride(view.b().index, view.column_axis().name);
   if (!b.constant && b.in_place && !b.guarded && b.unit_columns) {
     b.taps_follow = taps_are_consecutive(view);
@@ -154,6 +156,7 @@ Problem gpu_problem_of(const ContractionView& view, const std::vector<Buffer>& b
   p.b.stored = view.stored_type(view.b());
   p.b.loads = loads_of(load_of_b(view));
   p.b.constant = constant_b_layout(view, buffers).has_value();
+  p.b.unit_columns = has_unit_columns(view);
   p.b.packed_at_run_time = images_of(view.kernel()) >= 0;
   return p;
 }

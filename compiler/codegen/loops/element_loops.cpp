@@ -61,14 +61,14 @@ class ElementLoops {
     return std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [](const Store& s) { return s.row_axes.empty(); });
   }
 
-  void strip(const Axis& axis, const std::string& begin, int vectors) {
-    const int count = static_cast<int>(kernel_.stages.size());
+  void strip(const Axis& axis, const std::vector<std::string>& begins) {
+    const int count = static_cast<int>(kernel_.stages.size()), vectors = static_cast<int>(begins.size());
     const auto sum = [&](int i, int u) { return fmt::format("{}_{}", name_of_sum(i), u); };
     // Visits each vector, to which the sums of stages before `known` are known.
     const auto each = [&](int known, const auto& visit) {
       for (int u = 0; u < vectors; ++u) {
         e_.open("", {axis.name});
-        e_.line(fmt::format("const {} {} = {} + {};", e_.index_type(), axis.name, begin, u * vector_.width));
+        e_.line(fmt::format("const {} {} = {};", e_.index_type(), axis.name, begins[static_cast<std::size_t>(u)]));
         for (int i = 0; i < known; ++i) e_.stage_done(i, sum(i, u), true);
         visit(u);
         e_.close();
@@ -370,9 +370,9 @@ bool has_strips(Emitter& e, const Kernel& kernel, const VectorAxis& vector, cons
   return ElementLoops(e, kernel, vector).has_strips(axis);
 }
 
-void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis, const std::string& begin,
-                int vectors) {
-  ElementLoops(e, kernel, vector).strip(axis, begin, vectors);
+void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis,
+                const std::vector<std::string>& begins) {
+  ElementLoops(e, kernel, vector).strip(axis, begins);
 }
 
 }  // namespace oclc

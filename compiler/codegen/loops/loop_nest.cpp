@@ -9,6 +9,7 @@
 #include "compiler/codegen/loops/collapse.h"
 #include "compiler/codegen/loops/element_loops.h"
 #include "compiler/codegen/loops/loop_tiles.h"
+#include "compiler/codegen/loops/strips.h"
 #include "compiler/codegen/loops/vector_axis.h"
 #include "compiler/codegen/text/index_type.h"
 #include "compiler/codegen/text/kernel_text.h"
@@ -182,18 +183,14 @@ class LoopNest {
       end = "chunk_end";
     }
     e.open("", open_rows(e, rows, tiles.rows, chunks == Expr(1) ? "tile" : fmt::format("tile / ({})", e.index(chunks))));
-    const int width = inner ? vector_width_for(inner->extent, vector_.width) : 1,
-              vectors = strip_vectors(kernel_, inner_extent, target_), step = vectors * width;
-    const bool room = (tiles.chunk == 0 || tiles.chunk >= step) && !known_less(inner_extent, Expr(step));
-    if (inner && room && width == vector_.width && has_strips(e, kernel_, vector_, *inner)) {
-      e.line(fmt::format("{} strip = {};", e.index_type(), begin));
-      e.open(fmt::format("for (; strip + {0} <= {1}; strip += {0})", step, end), {});
-      e.set_vector_axis(inner->name, width);
-      emit_strip(e, kernel_, vector_, *inner, "strip", vectors);
-      e.set_vector_axis({}, 1);
-      e.close();
-      const bool whole = tiles.chunk == 0 && inner_extent.is_constant() && inner_extent.value() % step == 0;
-      if (!whole) vector_loops(e, {*inner, "strip", end}, width, [&](int) { element(e); });
+    const int width = inner ? vector_width_for(inner->extent, vector_.width) : 1;
+    const Strips strips = inner && width == vector_.width && has_strips(e, kernel_, vector_, *inner)
+                              ? choose_strips(kernel_, vector_, *inner, tiles, target_)
+                              : Strips{};
+    if (strips.vectors > 0) {
+      emit_strips(e, kernel_, vector_, *inner, strips, begin, end);
+      const bool whole = tiles.chunk == 0 && inner_extent.is_constant() && inner_extent.value() % (strips.vectors * width) == 0;
+      if (!whole && !strips.overlap) vector_loops(e, {*inner, "strip", end}, width, [&](int) { element(e); });
     } else if (inner) {
       vector_loops(e, {*inner, begin, end, tiles.chunk == 0}, width, [&](int) { element(e); });
     } else {

@@ -136,8 +136,10 @@ double loops_seconds(const Problem& p, const Target& target) {
          results * cost::kLoopResultCycles / (cycles_per_second(target) * std::max(1, target.compute_units));
 }
 
-double gather_seconds(const StrategyCase& c) {
-  return c.fma && gathers_a(c.problem, *c.fma, c.target) ? copy_seconds(c, *c.fma) : 0;
+double seconds_without_tiles(const StrategyCase& c, double fma_seconds) {
+  if (!c.fma || !gathers_a(c.problem, *c.fma, c.target)) return fma_seconds;
+  const double gathered = fma_seconds + copy_seconds(c, *c.fma);
+  return loops_are_vectors(c.problem) ? std::min(gathered, loops_seconds(c.problem, c.target)) : gathered;
 }
 
 Planned plan_winograd(const StrategyCase& c, StrategyId strategy) {

@@ -10,8 +10,9 @@ bool gathers_a(const Problem& problem, const FmaTiles& tiles, const Target& targ
 bool loops_are_vectors(const Problem& problem);
 // Of loops without a template.
 double loops_seconds(const Problem& problem, const Target& target);
-// Of the copy of A by fused multiply-adds, element by element; 0 where they do otherwise.
-double gather_seconds(const StrategyCase& c);
+// Of fused multiply-adds that take `fma_seconds` without the copy of A, with it where it is made element by element, or of the
+// loops that do without.
+double seconds_without_tiles(const StrategyCase& c, double fma_seconds);
 
 Planned plan_winograd(const StrategyCase& c, StrategyId strategy);
 Planned plan_quantized(const StrategyCase& c, StrategyId strategy);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <tuple>
 
+#include "compiler/contraction/cpu/cpu_rows.h"
 #include "compiler/contraction/gpu/small_gemm.h"
+#include "compiler/ir/division.h"
 #include "compiler/targets/costs.h"
 
 namespace oclc {
@@ -12,6 +14,8 @@ namespace {
 constexpr std::string_view kNotForAnother = "not a kernel that prepares an operand for another";
 // Terms of a step on a matrix unit, bits of a mask, taps of a line that share rows.
 constexpr std::int64_t kMatrixDepth = 32, kMaskedTaps = 32, kLongestLine = 7;
+// Terms of a step of tiles without them, and of the longest sum whose costs as a short product were measured.
+constexpr std::int64_t kShortStepTerms = 16, kLongestShortSum = 256;
 
 // Rows that are the same for all terms of a tap, with whole steps in each.
 bool can_round_ahead(const Problem& p, const Target& target) {
@@ -82,6 +86,19 @@ bool may_be_more_exact(const Problem& p, const Target& target) {
   return target.precision.rounds_operands() && !p.b.packed_at_run_time && !p.pools && p.shares == 1;
 }
 
+// Of two operands of run time, the right one read along its columns, where such launches were measured.
+std::optional<double> short_loops_seconds(const Problem& p, const Target& target) {
+  if (!target.has.wgmma || p.b.constant || !p.b.unit_columns || p.a.loads.has_edges || p.b.loads.has_edges || p.taps != 1 ||
+      !p.k.known || p.k.typical > kLongestShortSum)
+    return std::nullopt;
+  const auto terms = static_cast<double>(p.k.typical);
+  const double flops = 2.0 * terms * static_cast<double>(p.g.typical * p.m.typical * p.n.typical);
+  return cost::kShortLoopsStartSeconds + terms * cost::kShortLoopsTermSeconds + flops / (cost::kShortLoopsShare * target.flops);
+}
+
+// No other kernel counts on its tiles.
+bool may_be_loops(const Problem& p) { return !p.pools && !p.is_part && p.shares == 1 && !p.b.packed_at_run_time; }
+
 // All tiles of sm_90a's units for a product, and those of other units and of none.
 void add_losers(const Problem& p, const Target& target, std::vector<GpuForm>& forms) {
   const GpuChoice best = choose_gpu(p, target);
@@ -120,6 +137,10 @@ bool is_same(const GpuChoice& a, const GpuChoice& b) {
 
 }  // namespace
 
+double gpu_loops_seconds(const Problem& p, const Target& target) {
+  return short_loops_seconds(p, target).value_or(loops_seconds(p, target));
+}
+
 std::vector<GpuForm> gpu_forms(const Problem& p, const Target& target, Losers losers) {
   std::vector<GpuForm> forms{form_of(choose_gpu(p, target), target)};
   const bool more_exact = may_be_more_exact(p, target);
@@ -145,7 +166,15 @@ std::vector<GpuForm> gpu_forms(const Problem& p, const Target& target, Losers lo
 
 Planned plan_gpu(const StrategyCase& c, StrategyId strategy) {
   Planned plan;
-  plan.why_not = c.gpu[0].strategy == strategy ? "" : "the tiles of least estimated time are another row's";
+  const Problem& p = c.problem;
+  if (const auto loops = short_loops_seconds(p, c.target); loops && may_be_loops(p)) {
+    const auto steps = static_cast<double>(ceil_div(p.k.typical, kShortStepTerms));
+    const double tiles =
+        std::max(c.gpu[0].choice.seconds, cost::kShortTilesStartSeconds + steps * cost::kShortTilesStepSeconds);
+    if (*loops < tiles) plan.why_not = "loops without a template are faster by estimate";
+  }
+  if (plan.why_not.empty())
+    plan.why_not = c.gpu[0].strategy == strategy ? "" : "the tiles of least estimated time are another row's";
   for (const GpuForm& form : c.gpu) {
     if (form.strategy != strategy) continue;
     Choice choice{strategy, form.choice, form.choice.seconds};

@@ -8,6 +8,9 @@ namespace oclc {
 // the text for other devices. Under a contract of rounded products the more exact ones compete. `losers`: all others as well.
 std::vector<GpuForm> gpu_forms(const Problem& problem, const Target& target, Losers losers);
 
+// Of loops without a template.
+double gpu_loops_seconds(const Problem& problem, const Target& target);
+
 Planned plan_small_gemm(const StrategyCase& c, StrategyId strategy);
 // The first form of the row's strategy, and tiles of its others.
 Planned plan_gpu(const StrategyCase& c, StrategyId strategy);

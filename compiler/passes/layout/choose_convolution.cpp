@@ -262,6 +262,17 @@ std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions
   return chosen;
 }
 
+// Kernels of which a GPU's launch that joins several has at least so many.
+constexpr std::ptrdiff_t kFewestJoined = 6;
+
+// Constants are no kernels; elementwise operators and movements are parts of others.
+bool has_kernels_to_join(const std::vector<Node*>& nodes) {
+  return std::count_if(nodes.begin(), nodes.end(), [](const Node* n) {
+           return !constant_of(n->outputs.front().get()) && n->op->kind != OpKind::elementwise &&
+                  n->op->kind != OpKind::movement;
+         }) >= kFewestJoined;
+}
+
 }  // namespace
 
 std::set<const Value*> values_read_as_planes(const Graph& graph, const Target& target) {
@@ -288,6 +299,7 @@ std::set<const Value*> values_read_as_planes(const Graph& graph, const Target& t
 bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
   const std::set<const Node*> large = large_windows(graph, options);
   const Planes planes = values_read_as_planes(graph, options.target);
+  const bool join = has_kernels_to_join(graph.nodes());
   bool changed = false;
   for (Node* node : graph.nodes()) {
     for (const auto& body : node->bodies) changed = choose_convolution(*body, options) || changed;
@@ -297,6 +309,7 @@ bool choose_convolution(Graph& graph, const ConvolutionOptions& options) {
       continue;
     }
     ConvolutionOptions own = options;
+    own.launches_join = join;
     if (multiplies_integers(node)) own.target.precision = options.target.precision.of_integers();
     const ConvolutionCost cost = choose_strategy(*node, own, large.count(node) != 0);
     switch (cost.strategy) {

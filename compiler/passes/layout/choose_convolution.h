@@ -12,6 +12,7 @@ namespace oclc {
 struct ConvolutionOptions {
   Target target;
   std::string strategy = "auto";  // auto, im2col, implicit, direct, winograd
+  bool launches_join = true;      // the graph has so many kernels that some may be parts of one launch
 };
 
 // Rewrites each conv to its strategy: implicit stays conv (an implicit GEMM), direct stays conv (loops over registers), im2col

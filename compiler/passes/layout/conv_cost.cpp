@@ -349,8 +349,9 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
                         .exit_code = ExitCode::usage});
   }
   std::vector<std::pair<double, ConvolutionStrategy>> costs;
+  const auto gathered = gathered_seconds(conv, options);
   // Loads of a GPU's implicit product gather as those of a matrix of patches do, without writing it.
-  const bool gathers = options.target.has_group_templates();
+  const bool gathers = options.target.has_group_templates() && !(gathered && gathered->patches);
   for (const ConvolutionStrategy s : {implicit, im2col, direct, winograd}) {
     if (why_not(s).empty() && !(gathers && s == im2col) &&
         !(s == winograd && !gains_by_winograd(conv, options.target, large_window)))
@@ -359,9 +360,12 @@ ConvolutionCost choose_strategy(const Node& conv, const ConvolutionOptions& opti
   const auto cheaper = [](const auto& a, const auto& b) { return a.first < b.first; };
   std::stable_sort(costs.begin(), costs.end(), cheaper);
   // The rates above are those of long products.
-  if (const auto gathered = gathered_seconds(conv, options.target); gathered && costs.front().second != winograd) {
-    for (auto& [seconds, s] : costs)
-      seconds = s == implicit ? std::max(seconds, gathered->product) : s == direct ? gathered->sums : seconds;
+  if (gathered && costs.front().second != winograd) {
+    for (auto& [seconds, s] : costs) {
+      if (s == implicit) seconds = std::max(seconds, gathered->product);
+      if (s == direct) seconds = gathered->sums;
+      if (s == im2col) seconds = std::max(seconds, *gathered->patches);
+    }
     std::stable_sort(costs.begin(), costs.end(), cheaper);
   }
   choice.strategy = costs.front().second;

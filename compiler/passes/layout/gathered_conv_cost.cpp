@@ -9,30 +9,54 @@
 namespace oclc {
 namespace {
 
-// Terms of a step.
-constexpr std::int64_t kGatheredStepTerms = 32;
+// Terms of a step, and columns of the narrowest tile.
+constexpr std::int64_t kGatheredStepTerms = 32, kNarrowTile = 32;
 
-// Windows that small GEMMs compute, as parts of a megakernel's launch in most networks: what a launch of its own takes says
+// Windows and products that small GEMMs compute where launches are joined, as parts of one: what a launch of its own takes says
 // nothing of them.
-bool is_plain_window(const Node& conv) {
-  return conv.get<std::int64_t>("group") == 1 && all_ones(conv.get<Ints>("strides")) && all_ones(conv.get<Ints>("dilations"));
+bool is_plain(const Node& conv, std::int64_t taps) {
+  return taps <= 1 ||
+         (conv.get<std::int64_t>("group") == 1 && all_ones(conv.get<Ints>("strides")) && all_ones(conv.get<Ints>("dilations")));
+}
+
+double product_seconds(std::int64_t terms, std::int64_t groups, std::int64_t features, double results) {
+  const auto steps = static_cast<double>(ceil_div(terms, kGatheredStepTerms)), waited = std::min(steps, cost::kGatheredSteps);
+  const double of_results = results * cost::kGatheredResultSeconds;
+  if (groups > 1) {
+    const bool narrow = features / groups <= kNarrowTile;
+    return cost::kGatheredGroupsStartSeconds + of_results +
+           steps * (narrow ? cost::kNarrowGroupsStepSeconds : cost::kWideGroupsStepSeconds);
+  }
+  return cost::kGatheredStartSeconds + waited * cost::kGatheredStepSeconds + (steps - waited) * cost::kCutStepSeconds +
+         of_results;
+}
+
+double sums_seconds(std::int64_t terms, std::int64_t taps, double results, double seconds_of_peak) {
+  if (taps == 1) return cost::kSharedSumsStartSeconds + seconds_of_peak / cost::kOneTapSumsShare;
+  return cost::kSharedSumsStartSeconds + results * cost::kSharedSumsResultSeconds +
+         static_cast<double>(terms) * cost::kSharedSumsTermSeconds + seconds_of_peak / cost::kSharedSumsShare;
 }
 
 }  // namespace
 
-std::optional<GatheredSeconds> gathered_seconds(const Node& conv, const Target& target) {
+std::optional<GatheredSeconds> gathered_seconds(const Node& conv, const ConvolutionOptions& options) {
+  const Target& target = options.target;
   const TensorType &w = conv.inputs[1]->type, &y = conv.output()->type;
-  if (!target.has_group_templates() || !y.is_static() || !w.is_static() || w.rank() < 3 || is_plain_window(conv))
-    return std::nullopt;
+  if (!target.has_group_templates() || !y.is_static() || !w.is_static() || w.rank() < 3) return std::nullopt;
   const std::int64_t features = w.shape[0].value(), terms = w.elements().value() / std::max<std::int64_t>(1, features),
                      taps = terms / std::max<std::int64_t>(1, w.shape[1].value());
-  if (taps <= 1) return std::nullopt;
-  const double flops = 2.0 * static_cast<double>(y.elements().value()) * static_cast<double>(terms);
-  const auto steps = static_cast<double>(ceil_div(terms, kGatheredStepTerms)), waited = std::min(steps, cost::kGatheredSteps);
-  const double step = cost::kWgmmaStepSeconds * (conv.get<std::int64_t>("group") > 1 ? cost::kGatheredGroupStep : 1);
-  return GatheredSeconds{cost::kGatheredStartSeconds + waited * step + (steps - waited) * cost::kCutStepSeconds +
-                             flops / (cost::kGatheredShare * target.flops),
-                         cost::kSharedSumsStartSeconds + flops / (cost::kSharedSumsShare * target.flops)};
+  if (options.launches_join && is_plain(conv, taps)) return std::nullopt;
+  const std::int64_t groups = conv.get<std::int64_t>("group");
+  const auto results = static_cast<double>(y.elements().value());
+  const double seconds_of_peak = 2 * results * static_cast<double>(terms) / target.flops;
+  GatheredSeconds seconds{
+      product_seconds(terms, taps > 1 ? groups : 1, features, results) + seconds_of_peak / cost::kGatheredShare,
+      sums_seconds(terms, taps, results, seconds_of_peak),
+      {}};
+  if (groups > 1 && taps > 1 && target.precision.rounds_operands())
+    seconds.patches =
+        cost::kPatchesStartSeconds + results * cost::kPatchesResultSeconds + seconds_of_peak / cost::kPatchesShare;
+  return seconds;
 }
 
 }  // namespace oclc
