@@ -84,7 +84,8 @@ class DeviceStage:
             self._give(env, base)
         self.probes = {signal: self._give(env, signal) for signal in dict.fromkeys(probed)}
         used = {name for node in self._graph.nodes for name in node.input}
-        unused = {i.name for i in self._graph.inputs} - used
+        # A state may be carried whose old value nobody needs.
+        unused = {i.name for i in self._graph.inputs} - used - set(carries.values())
         for names in (self.states, self.inputs, self.tables):
             for name in unused & set(names):
                 names.pop(name)
