@@ -90,6 +90,10 @@ PlanOptions plan_options(const CompileOptions& options) {
   for (const std::string& name : options.disabled) plan.notes.push_back("disable=" + name);
   plan.notes.push_back("conv=" + options.conv);
   plan.notes.push_back("gemm=" + options.gemm);
+  if (options.flushes_subnormals) {
+    plan.notes.emplace_back("subnormals=flush");
+    plan.build_options = "-cl-denorms-are-zero";
+  }
   return plan;
 }
 

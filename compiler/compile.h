@@ -22,6 +22,9 @@ struct CompileOptions {
   // Values of the forward pass of at least so many bytes are computed again for the backward pass; see
   // passes/gradients/recompute.h.
   std::int64_t recompute_bytes = kRecomputeNone;
+  // Kernels may take numbers below the smallest normal one for 0, where the device has such a mode; see
+  // docs/choices/numbers.md.
+  bool flushes_subnormals = false;
   DType mixed = DType::f32;  // f16, bf16: what training entries store activations as; see passes/gradients/mixed_precision.h
   std::function<void(std::string_view stage)> progress;  // may be empty
   bool report = false;

@@ -1,12 +1,12 @@
 // What one launch of many kernels of one text takes, beside a launch each: w_k += alpha_k * (x_k - w_k) over states of random
 // sizes, as many small parts of one kind as a model of spiking neurons has; as a user's body, and of the core's operators.
 //
-//   oclc-bench-grouping [DEVICE] [ROUNDS]
+//   oclc-bench-grouping [DEVICE] [ROUNDS] [MEMBERS..]
 //
 // Three plans of the same module take turns on one device: grouped, with --disable=ragged_groups, and with a launch for each
-// kernel. Prints, for 3, 10, 100 and 1000 members of 1 to 4096 elements, launches of a run, texts of kernels, seconds to
-// compile and to build, and the median, smallest and largest time of a run, with the ratio to the grouped plan; whether the
-// states have the same bits in the end.
+// kernel. Prints, for 3, 10, 100 and 1000 members, or so many, of 1 to 4096 elements, launches of a run, texts of kernels,
+// seconds to compile and to build, and the median, smallest and largest time of a run, with the ratio to the grouped plan;
+// whether the states have the same bits in the end.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -152,9 +152,12 @@ void measure(int members, bool as_body, const rt::Context& context, int rounds) 
 int main(int argc, char** argv) {
   const rt::Context context(argc > 1 ? argv[1] : "cpu");
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 30;
+  std::vector<int> counts;
+  for (int i = 3; i < argc; ++i) counts.push_back(std::atoi(argv[i]));
+  if (counts.empty()) counts = {3, 10, 100, 1000};
   std::printf("%s, %d rounds\n", context.device().name, rounds);
   for (const bool as_body : {true, false}) {
     std::printf("%s\n", as_body ? "a user's body" : "operators of the core");
-    for (const int members : {3, 10, 100, 1000}) measure(members, as_body, context, rounds);
+    for (const int members : counts) measure(members, as_body, context, rounds);
   }
 }

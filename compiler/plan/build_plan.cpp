@@ -34,7 +34,7 @@ class PlanBuilder {
     number_texts();
     const auto buffers = buffer_tables();
     const auto variables = variable_tables();
-    const auto programs = kernels_.tables(builder_);
+    const auto programs = kernels_.tables(builder_, options_.build_options);
     const auto symbols = symbols_.tables();
     std::vector<fb::Offset<fb::String>> notes;
     for (const std::string& note : options_.notes) notes.push_back(builder_.CreateString(note));

@@ -17,6 +17,7 @@ struct PlanOptions {
   std::vector<std::string> notes;  // what the user asked for, for `oclc info`
   std::vector<InputLimit> limits;  // written down with the inputs so called, of all entries
   std::vector<Assumption> assumptions;
+  std::string build_options;  // of every program, beside the runtime's own
 };
 
 struct GeneratedFile {

@@ -46,13 +46,14 @@ std::size_t PlacedKernels::next_program(plan::Instructions instructions) {
   });
 }
 
-std::vector<flatbuffers::Offset<plan::Program>> PlacedKernels::tables(flatbuffers::FlatBufferBuilder& builder) const {
+std::vector<flatbuffers::Offset<plan::Program>> PlacedKernels::tables(flatbuffers::FlatBufferBuilder& builder,
+                                                                      const std::string& build_options) const {
   std::vector<flatbuffers::Offset<plan::Program>> out;
   for (const ProgramText& program : programs_) {
     const std::string text = prelude_for(program.text) + program.text;
     const std::string name = program.name.empty() ? fmt::format("program{}", out.size()) : program.name;
-    out.push_back(
-        plan::CreateProgramDirect(builder, name.c_str(), text.c_str(), "", true, program.instructions, &program.part_bytes));
+    out.push_back(plan::CreateProgramDirect(builder, name.c_str(), text.c_str(), build_options.c_str(), true,
+                                            program.instructions, &program.part_bytes));
   }
   return out;
 }

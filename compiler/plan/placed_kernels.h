@@ -22,7 +22,8 @@ class PlacedKernels {
   // Kernels with the same text are one; the first one's name and head stand for all.
   PlacedKernel place(const GeneratedKernel& kernel);
 
-  std::vector<flatbuffers::Offset<plan::Program>> tables(flatbuffers::FlatBufferBuilder& builder) const;
+  std::vector<flatbuffers::Offset<plan::Program>> tables(flatbuffers::FlatBufferBuilder& builder,
+                                                         const std::string& build_options) const;
   // One a distinct kernel, each complete.
   std::vector<GeneratedFile>& files() { return files_; }
 

@@ -15,9 +15,9 @@
 namespace oclc {
 namespace {
 
-// Every device takes 1024 bytes of arguments. A buffer is a pointer and an offset, a symbol one number; the counters' buffer
-// and the two numbers that choose the parts come on top.
-constexpr std::size_t kArgumentBytes = 1024, kBufferBytes = 16, kSymbolBytes = 8, kOwnBytes = 24;
+// A buffer is a pointer and an offset, a symbol one number; the counters' buffer and the two numbers that choose the parts come
+// on top.
+constexpr std::size_t kPointerBytes = 8, kBufferBytes = 16, kSymbolBytes = 8, kOwnBytes = 24;
 constexpr int kFewestGroups = 16;
 
 // Places of trips: what one line of counters holds, for plans that meet more cores than they were made for, and the part of
@@ -67,6 +67,14 @@ struct Arguments {
   std::size_t bytes() const {
     return kOwnBytes + (buffers.size() + packed + 1) * kBufferBytes + (symbols.size() + tables) * kSymbolBytes;
   }
+  // Where the scratch of an entry point is one pointer.
+  std::size_t merged_bytes() const {
+    const auto shared = std::count_if(buffers.begin(), buffers.end(), [&](int number) {
+      const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(number)];
+      return buffer.kind == BufferKind::arena && buffer.elements.is_constant();
+    });
+    return bytes() - static_cast<std::size_t>(shared) * kPointerBytes + kPointerBytes;
+  }
 };
 
 // A kernel for a stretch on a GPU: without a template, of at least one tile, and faster than a launch. The few groups of a
@@ -94,11 +102,12 @@ bool has_own_groups(const Schedule& schedule, const Step& step) {
   return code && !code->body->group.empty();
 }
 
-void gather(const Schedule& schedule, std::vector<Step>& list, const Target& target) {
+void gather(const Schedule& schedule, std::vector<Step>& list, const Target& target, bool merges_arguments) {
   std::vector<Step> all;
   for (std::size_t i = 0; i < list.size();) {
     const std::span<const Step> rest = std::span(list).subspan(i);
-    const std::size_t together = steps_of_launch(rest), stretch = together > 1 ? 0 : stretch_length(schedule, rest, target);
+    const std::size_t together = steps_of_launch(rest),
+                      stretch = together > 1 ? 0 : stretch_length(schedule, rest, target, merges_arguments);
     const std::size_t taken = std::max<std::size_t>({together, stretch, 1});
     const auto begin = std::make_move_iterator(list.begin() + static_cast<std::ptrdiff_t>(i));
     if (stretch > 1 || (stretch == 1 && list[i].is_loop())) {
@@ -109,7 +118,7 @@ void gather(const Schedule& schedule, std::vector<Step>& list, const Target& tar
       // The kernel that the next step was to be beside is gathered.
       if (i + taken < list.size()) stand_alone(list[i + taken]);
     } else {
-      if (auto* loop = list[i].as<LoopStep>()) gather(schedule, loop->body, target);
+      if (auto* loop = list[i].as<LoopStep>()) gather(schedule, loop->body, target, merges_arguments);
       all.insert(all.end(), begin, begin + static_cast<std::ptrdiff_t>(taken));
     }
     i += taken;
@@ -175,7 +184,7 @@ std::vector<const Kernel*> kernels_of(const Schedule& schedule, std::span<const 
   return out;
 }
 
-std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target) {
+std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target, bool merges_arguments) {
   const bool groups = target.megakernel() == Megakernel::groups, able = target.megakernel() == Megakernel::cores;
   Arguments arguments{schedule, {}, {}, 0};
   const auto enough = [&](std::size_t n) { return groups && n < kFewestMegakernelParts ? std::min<std::size_t>(n, 1) : n; };
@@ -202,14 +211,15 @@ std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list,
     }
     if (i > 0 && (kernels > target.kernels_a_launch || (groups && i == kMostMegakernelParts))) return enough(i);
     for (const std::string& s : list[i].trip().symbols()) arguments.symbols.insert(s);
-    if ((i > 0 && !able && !groups) || ((i > 0 || loop) && arguments.bytes() > kArgumentBytes)) return enough(i);
+    const std::size_t bytes = i == 0 && merges_arguments ? arguments.merged_bytes() : arguments.bytes();
+    if ((i > 0 && !able && !groups) || ((i > 0 || loop) && bytes > kMostArgumentBytes)) return enough(i);
     if (!fits) return 1;
   }
   return enough(list.size());
 }
 
 void megakernel(Schedule& schedule, const ScheduleContext& context) {
-  for (EntrySchedule& entry : schedule.entries) gather(schedule, entry.steps, context.target);
+  for (EntrySchedule& entry : schedule.entries) gather(schedule, entry.steps, context.target, context.runs("merge_arguments"));
 }
 
 }  // namespace oclc

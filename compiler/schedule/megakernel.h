@@ -10,6 +10,9 @@ namespace oclc {
 // Work-groups of a megakernel: enough for every core. One that finds all tiles claimed leaves.
 std::int64_t megakernel_groups(const Target& target);
 
+// Of a launch: every device takes as many.
+constexpr std::size_t kMostArgumentBytes = 1024;
+
 // Ints in which a launch of `kernels` kernels counts, zeros between launches: how many groups have left, then for each kernel
 // the tiles claimed and those done, each in a cache line of its own.
 constexpr std::int64_t kProgressStride = 16;
@@ -42,7 +45,9 @@ bool joins_constants(const Schedule& schedule, int buffer);
 // How many of the first steps of `list` one launch can do, kernels and loops over kernels: as many as its arguments and the
 // target allow. On NVIDIA's Hopper several kernels without a template, each shorter than a launch. One at most for other
 // devices that are no CPUs, and for those that count loop iterations, since those of all tiles would count together.
-std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target);
+// `merges_arguments`: a loop that would pass too many has one pointer for all scratch.
+std::size_t stretch_length(const Schedule& schedule, std::span<const Step> list, const Target& target,
+                           bool merges_arguments = false);
 
 // Makes a megakernel step of each such stretch of more than one step, and of each loop that a launch can run through.
 void megakernel(Schedule& schedule, const ScheduleContext& context);

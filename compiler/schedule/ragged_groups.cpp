@@ -10,6 +10,7 @@
 #include "compiler/kernels/memory_access.h"
 #include "compiler/kernels/ragged_family.h"
 #include "compiler/kernels/ragged_objects.h"
+#include "compiler/schedule/horizontal_fusion_limits.h"
 #include "compiler/targets/costs.h"
 
 namespace oclc {
@@ -17,6 +18,11 @@ namespace {
 
 // Expressions of a group's number of tiles stay this small.
 constexpr std::size_t kMostSymbolicSize = 1024;
+
+// What a text of open sizes takes longer than one of known sizes, of the members' time; a part of a megakernel on a CPU beside
+// its work (docs/choices/schedule.md); what a GPU's group takes to find its member, loads that wait for one another (H100, a
+// few members: oclc-bench-grouping gpu).
+constexpr double kOpenSizesLoss = 0.3, kPartSeconds = 1e-6, kSearchSeconds = 1e-6;
 
 std::vector<int> buffers_in(const Schedule& schedule, const Step& step) {
   std::vector<int> all;
@@ -130,20 +136,54 @@ class RaggedGroups {
     if (std::all_of(families_.begin(), families_.end(), [](const Family& f) { return f.members.empty(); })) families_.clear();
   }
 
-  std::size_t fewest_of(const Family& family) const { return family.is_users ? 2 : fewest_members(target_); }
+  // Launches, or parts of one on a CPU, that the members are otherwise: horizontal_fusion puts kernels of known sizes together.
+  double launches_apart(std::span<const std::size_t> members) const {
+    if (target_.items_are_cores()) return static_cast<double>(members.size());
+    double launches = 0;
+    std::size_t kernels = 0;
+    std::set<int> pointers;
+    for (const std::size_t i : members) {
+      const Kernel& k = kernel(i);
+      std::set<int> own;
+      for (const Operand& o : k.operands) own.insert(o.buffer);
+      if (!k.model_symbols().empty()) {
+        ++launches;
+        continue;
+      }
+      own.insert(pointers.begin(), pointers.end());
+      if (kernels == 0 || kernels == kMostFusedKernels || own.size() > kMostFusedPointers) {
+        ++launches;
+        kernels = 0;
+        own.clear();
+        for (const Operand& o : k.operands) own.insert(o.buffer);
+      }
+      ++kernels;
+      pointers = std::move(own);
+    }
+    return launches;
+  }
 
-  // Whether there were families whose members are never ready together in sufficient number.
+  // Whether one launch for these members of a family takes less than they do apart. Users' bodies are one from two on: who
+  // writes a body and does not say otherwise has asked for it.
+  bool pays(const Family& family, std::span<const std::size_t> members) const {
+    if (members.size() < 2 || family.is_users) return members.size() >= 2;
+    double seconds = 0;
+    for (const std::size_t i : members) seconds += typical(kernel(i).bytes) / target_.bytes_per_second;
+    const bool cpu = target_.items_are_cores();
+    const double saved = (launches_apart(members) - 1) * (cpu ? kPartSeconds : target_.launch_seconds);
+    return saved > kOpenSizesLoss * seconds + (cpu ? 0 : kSearchSeconds);
+  }
+
+  // Whether there were families of whose members no group that pays is ever ready together.
   bool drops_scattered_families(const Order& order) {
-    std::vector<std::size_t> largest(families_.size(), 0);
+    std::vector<bool> has_group(families_.size(), false);
     for (const std::vector<std::size_t>& launch : order) {
       const int family = family_of_[launch.front()];
-      if (family == kNone) continue;
-      std::size_t& known = largest[static_cast<std::size_t>(family)];
-      known = std::max(known, launch.size());
+      if (family != kNone && launch.size() > 1) has_group[static_cast<std::size_t>(family)] = true;
     }
     bool drops = false;
     for (std::size_t f = 0; f < families_.size(); ++f) {
-      if (families_[f].members.empty() || largest[f] >= fewest_of(families_[f])) continue;
+      if (families_[f].members.empty() || has_group[f]) continue;
       families_[f].members.clear();
       drops = true;
     }
@@ -154,7 +194,7 @@ class RaggedGroups {
     std::fill(family_of_.begin(), family_of_.end(), kNone);
     for (std::size_t f = 0; f < families_.size(); ++f) {
       std::vector<std::size_t>& members = families_[f].members;
-      if (members.size() < fewest_of(families_[f])) members.clear();
+      if (!pays(families_[f], members)) members.clear();
       for (const std::size_t i : members) family_of_[i] = static_cast<int>(f);
     }
   }
@@ -215,7 +255,7 @@ class RaggedGroups {
       for (const std::size_t i : chosen) ready_members.erase(i);
       left[static_cast<std::size_t>(family_of_[chosen.front()])] -= chosen.size();
       for (auto& group : split(chosen)) {
-        if (group.size() >= fewest_of(families_[static_cast<std::size_t>(family_of_[chosen.front()])])) {
+        if (pays(families_[static_cast<std::size_t>(family_of_[chosen.front()])], group)) {
           order.push_back(std::move(group));
           continue;
         }
@@ -309,8 +349,6 @@ class RaggedGroups {
 };
 
 }  // namespace
-
-std::size_t fewest_members(const Target& target) { return target.items_are_cores() ? 8 : 32; }
 
 void ragged_groups(Schedule& schedule, const ScheduleContext& context) {
   RaggedGroups groups(schedule, context.target);

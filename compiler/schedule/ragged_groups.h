@@ -10,12 +10,9 @@ namespace oclc {
 // no group is done as soon as it can be, then the family with the most members. Outside of loops, for kernels of known cost
 // that take no more than a few launches' time, whose sizes are known before a run, and where the most memory that is alive at
 // once grows by a hundredth and what second-level caches hold. Users' bodies are grouped from two on unless they say `ragged =
-// false`, other kernels from fewest_members() on.
+// false`, other kernels where the launches that a group saves, or parts of one on a CPU, cost more than a text that knows no
+// sizes.
 void ragged_groups(Schedule& schedule, const ScheduleContext& context);
-
-// Members of a group of kernels that are no users' bodies: fewer gain less than sizes that the text knows. A GPU puts up to 24
-// kernels of known sizes into one launch (horizontal_fusion), whose groups need not look for their member.
-std::size_t fewest_members(const Target& target);
 
 // What is wrong with a group, empty if nothing is.
 std::string problem_of_group(const Schedule& schedule, const RaggedStep& group);

@@ -13,8 +13,8 @@ namespace {
 
 bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-constexpr std::string_view kSigns[] = {"<<=", ">>=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "->",
-                                       "++",  "--",  "+=",  "-=", "*=", "/=", "%=", "&=", "|=", "^=", "##"};
+constexpr std::string_view kCodeSigns[] = {"<<=", ">>=", "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "->",
+                                           "++",  "--",  "+=",  "-=", "*=", "/=", "%=", "&=", "|=", "^=", "##"};
 
 class CodeReader {
  public:
@@ -208,7 +208,7 @@ std::vector<CodeToken> code_tokens(std::string_view text, std::size_t begin, std
       while (stop < end && text[stop] != c && text[stop] != '\n') stop += text[stop] == '\\' ? 2 : 1;
       stop = std::min(stop + 1, end);
     } else {
-      for (const std::string_view sign : kSigns) {
+      for (const std::string_view sign : kCodeSigns) {
         if (!text.substr(i, end - i).starts_with(sign)) continue;
         stop = i + sign.size();
         break;

@@ -83,8 +83,8 @@ Request request_of(const Options& o) {
   r.read.external_data_dir = o.text("external_data_dir");
   r.read.allow_symlinks = o.flag("allow_symlinks");
   r.read.allow_newer_opset = o.flag("allow_newer_opset");
-  r.build = {o.text("target"), o.text("device"), o.texts("disable"), o.text("tuned"),
-             o.text("conv"),   o.text("gemm"),   o.text("precision")};
+  r.build = {o.text("target"), o.text("device"), o.texts("disable"),  o.text("tuned"),
+             o.text("conv"),   o.text("gemm"),   o.text("precision"), o.text("subnormals")};
   r.trains = !o.text("loss").empty();
   if (r.trains)
     r.training = {parse_loss(o.text("loss")),

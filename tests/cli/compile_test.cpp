@@ -92,6 +92,8 @@ TEST_CASE("target, strategy, engine and precision reach the plan") {
   CHECK(has(narrow.text, "conv=direct"));
   CHECK(has(plan_text(folder, "--gemm own"), "gemm=own"));
   CHECK(has(plan_text(folder, "--precision fast"), "precision=fast"));
+  CHECK(has(plan_text(folder, "--subnormals flush"), "subnormals=flush"));
+  CHECK_FALSE(has(plan_text(folder, ""), "subnormals"));
 }
 
 TEST_CASE("case 83: without a device the target is cpu, and -v says so") {

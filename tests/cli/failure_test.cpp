@@ -37,6 +37,7 @@ TEST_CASE("exit code 2: the command line") {
   CHECK(usage(model + " -o x --shape x=1xtwo") == "wanted --shape NAME=1x3x224x224, found 'x=1xtwo'" + end);
   CHECK(usage(model + " -o x --conv fast") == "wanted --conv auto|im2col|implicit|direct|winograd, found 'fast'" + end);
   CHECK(usage(model + " -o x --gemm mkl") == "wanted --gemm own|clblast, found 'mkl'" + end);
+  CHECK(usage(model + " -o x --subnormals zero") == "wanted --subnormals keep|flush, found 'zero'" + end);
   CHECK(
       usage(model + " -o x --target cpu --precision fp8") ==
       "wanted --precision strict|fp32|fast|tf32 for target cpu, found 'fp8'; 16-bit activations of a training run are --mixed "

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+#include <span>
 
 #include "compiler/kernels/ragged_family.h"
 #include "compiler/schedule/ragged_groups.h"
@@ -80,6 +81,19 @@ int groups_of(const Compiled& compiled) {
       groups += launch->parts()->Get(i)->instances() > 0 ? 1 : 0;
   }
   return groups;
+}
+
+// Kernels in such launches.
+std::uint32_t members_of_groups(const Compiled& compiled) {
+  std::uint32_t members = 0;
+  for (const plan::Step* step : *plan_of(compiled).entries()->Get(0)->steps()) {
+    const plan::Launch* launch = step->body_as_Launch();
+    if (!launch) continue;
+    members += launch->instances();
+    for (std::uint32_t i = 0; launch->parts() && i < launch->parts()->size(); ++i)
+      members += launch->parts()->Get(i)->instances();
+  }
+  return members;
 }
 
 bool has_same_bits(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
@@ -365,36 +379,52 @@ std::string text_of(const Rule& rule, bool as_body) {
   return head(text) + "OP(rule) {\n  const int i = ID(0), j = ID(1);\n  STORE(delta, i, j, " + rule.body + ");\n}\n";
 }
 
-// A use for each of the members, each of its own random size, learning rate and operands.
-std::shared_ptr<Module> uses_of(const Rule& rule, bool as_body, int members, unsigned seed, int largest) {
+// A use of a rule: its sizes, which may be open, and its learning rate.
+struct Member {
+  Expr rows, columns;
+  double rate = 0;
+};
+constexpr double kRates[] = {1e-3, 0.25, 0.01};
+
+std::vector<Member> random_members(int members, unsigned seed, int largest) {
+  std::mt19937 random(seed);
+  const auto draw = [&] { return Expr(1 + static_cast<int>(random() % static_cast<unsigned>(largest))); };
+  std::vector<Member> all;
+  for (int k = 0; k < members; ++k) {
+    const Expr rows = draw();
+    all.push_back({rows, draw(), kRates[random() % std::size(kRates)]});
+  }
+  return all;
+}
+
+std::shared_ptr<Module> uses_of(const Rule& rule, bool as_body, std::span<const Member> members) {
   auto graph = std::make_unique<Graph>();
   Builder b(*graph, "use");
   const CustomOps ops = parse_ops(text_of(rule, as_body), "op.cl");
   const custom::CustomOp& op = *ops.find("nef." + rule.name);
-  std::mt19937 random(seed);
-  for (int k = 0; k < members; ++k) {
-    const int rows = 1 + static_cast<int>(random() % static_cast<unsigned>(largest)),
-              columns = 1 + static_cast<int>(random() % static_cast<unsigned>(largest));
+  for (std::size_t k = 0; k < members.size(); ++k) {
     std::vector<Value*> operands;
     for (const custom::Operand& in : op.in) {
       Shape shape;
       for (const custom::Formula& dim : in.dims)
-        shape.emplace_back(custom::size_of(op, dim, {{"M", Expr(rows)}, {"N", Expr(columns)}}, {}));
+        shape.emplace_back(custom::size_of(op, dim, {{"M", members[k].rows}, {"N", members[k].columns}}, {}));
       operands.push_back(graph->add_input(in.name + std::to_string(k), f32(std::move(shape))));
     }
     Attributes attributes;
-    attributes["rate"] = k % 3 == 0 ? 1e-3 : 0.01 * k;
+    attributes["rate"] = members[k].rate;
     graph->add_output("delta" + std::to_string(k), custom::build(b, op, operands, attributes)[0]);
   }
   return module_of(std::move(graph));
 }
 
-void check_rules(int members, int largest) {
+}  // namespace
+
+TEST_CASE("Learning rules over connections of random sizes give the same bits grouped and single") {
   for (const Rule& rule : kRules) {
     for (const bool as_body : {false, true}) {
       CAPTURE(rule.name);
       CAPTURE(as_body);
-      const auto make = [&] { return uses_of(rule, as_body, members, 7, largest); };
+      const auto make = [&] { return uses_of(rule, as_body, random_members(30, 7, 70)); };
       const std::vector<HostTensor> inputs = random_inputs(*make());
       PlanRunner grouped(make(), default_options()), apart(make(), without_groups());
       // Small operands lie in one pool, whoever binds them.
@@ -408,14 +438,39 @@ void check_rules(int members, int largest) {
   }
 }
 
-}  // namespace
-
-// Thirty members; five hundred where all tests are asked for.
-TEST_CASE("Learning rules over connections of random sizes give the same bits grouped and single") {
-  if (std::getenv("OCLC_TEST_ALL") == nullptr)
-    check_rules(30, 70);
-  else
-    check_rules(500, 40);
+// A plan of one use with open sizes stands for the texts of all. Five hundred uses where all tests are asked for.
+TEST_CASE("Many uses of a learning rule in one launch give the bits that each gives alone") {
+  const int count = std::getenv("OCLC_TEST_ALL") == nullptr ? 60 : 500;
+  const std::vector<Member> members = random_members(count, 11, 60);
+  for (const Rule& rule : kRules) {
+    for (const bool as_body : {false, true}) {
+      CAPTURE(rule.name);
+      CAPTURE(as_body);
+      const std::vector<HostTensor> inputs = random_inputs(*uses_of(rule, as_body, members));
+      PlanRunner grouped(uses_of(rule, as_body, members), default_options());
+      // Rows or columns of one element have texts of their own, of which there may be one alone.
+      CHECK(groups_of(grouped.compiled()) <= 3);
+      CHECK(members_of_groups(grouped.compiled()) >= static_cast<std::uint32_t>(count * 9 / 10));
+      CHECK(grouped.compiled().plan.launches == 1);
+      const std::vector<HostTensor> found = grouped.run(inputs);
+      REQUIRE(found.size() == members.size());
+      const std::size_t operands = inputs.size() / members.size();
+      int alike = 0;
+      for (const double rate : kRates) {
+        const Member open{Expr::symbol("M"), Expr::symbol("N"), rate};
+        PlanRunner alone(uses_of(rule, as_body, std::span(&open, 1)), default_options());
+        for (std::size_t k = 0; k < members.size(); ++k) {
+          if (members[k].rate != rate) continue;
+          const auto begin = inputs.begin() + static_cast<std::ptrdiff_t>(k * operands);
+          const std::vector<HostTensor> own(begin, begin + static_cast<std::ptrdiff_t>(operands));
+          const std::vector<HostTensor> single =
+              alone.run(own, {{"M", members[k].rows.value()}, {"N", members[k].columns.value()}});
+          alike += has_same_bits({found[k]}, single) ? 1 : 0;
+        }
+      }
+      CHECK(alike == count);
+    }
+  }
 }
 
 }  // namespace oclc::test

@@ -55,6 +55,37 @@ TEST_CASE("a loop that a condition ends is none of a launch, and what is within 
   CHECK(gathered(kLoop, "cpu", {}, ended).starts_with("loop(megakernel(kernel"));
 }
 
+TEST_CASE(
+    "a loop of more buffers than a launch passes is a launch with one pointer for its scratch, if arguments may be merged") {
+  const auto of_loop = [](int values, std::vector<std::string> disabled) {
+    Compiled c = compiled_up_to("kernels", wide_loop(values), "cpu");
+    std::vector<Step>& steps = c.schedule.entries[0].steps;
+    const auto loop = std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); });
+    REQUIRE(loop != steps.end());
+    steps = std::vector<Step>(loop, loop + 1);
+    megakernel(c.schedule, {.target = find_target("cpu"), .disabled = std::move(disabled)});
+    return c.schedule.entries[0].steps[0].is<MegakernelStep>();
+  };
+  CHECK(of_loop(20, {"merge_arguments"}));
+  CHECK(of_loop(80, {}));
+  CHECK_FALSE(of_loop(80, {"merge_arguments"}));
+  CHECK_FALSE(of_loop(400, {}));
+}
+
+TEST_CASE("a loop whose scratch is one pointer computes what it did") {
+  const std::string text = wide_loop(80);
+  for (const char* disabled : {"loop_kernel", "megakernel"}) {
+    CAPTURE(disabled);
+    const auto graph = parse_graph(text, find_op);
+    std::vector<HostTensor> inputs;
+    for (const auto& input : graph->inputs())
+      inputs.push_back(random_tensor(DType::f32, bind_shape(input->type.shape, {}), static_cast<unsigned>(inputs.size()) + 1));
+    CompileOptions options = default_options();
+    options.disabled.emplace_back(disabled);
+    CHECK(compare_with_reference(*graph, inputs, options).max_rel < 1e-5);
+  }
+}
+
 TEST_CASE("steps beside each other keep a launch to themselves; other devices have a launch a kernel") {
   CHECK(gathered(kLayer, "cpu", {}, [](std::vector<Step>& steps) { steps[1].as<KernelStep>()->beside = true; }) ==
         "kernel kernel");

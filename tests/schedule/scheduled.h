@@ -45,6 +45,26 @@ graph g(%x: f32[5, 4], %h: f32[4], %w: f32[4, 4]) {
 }
 )";
 
+// A loop that carries so many values, each of which needs its neighbour's.
+inline std::string wide_loop(int values) {
+  std::string operands, types, results, returned, outputs, body;
+  for (int i = 0; i < values; ++i) {
+    const std::string n = std::to_string(i), next = std::to_string((i + 1) % values), comma = i > 0 ? ", " : "";
+    operands += comma + "%h" + n;
+    types += comma + "%h" + n + ": f32[" + std::to_string(3 + i) + "]";
+    results += comma + "f32[" + std::to_string(3 + i) + "]";
+    outputs += comma + "%o" + n;
+    body += "      %s" + n + " = slice(%h" + next + ") {sizes=(1), starts=(0), steps=[1]} : f32[1]\n      %a" + n +
+            " = add(%h" + n + ", %s" + n + ")\n      %t" + n + " = tanh(%a" + n + ")\n";
+    returned += comma + "r" + n + "=%t" + n;
+  }
+  std::string last;
+  for (int i = 0; i < values; ++i) last += (i > 0 ? ", y" : "y") + std::to_string(i) + "=%o" + std::to_string(i);
+  return "axis t < 5\ngraph g(" + types + ") {\n  " + outputs + " = loop(" + operands + ") {carried=" + std::to_string(values) +
+         ", counter=\"t\", trip=(5)} : " + results + "\n    body step(" + types + ") {\n" + body + "      return " + returned +
+         "\n    }\n  return " + last + "\n}\n";
+}
+
 // As the stage `stage` leaves it.
 inline Compiled compiled_up_to(const std::string& stage, const std::string& graph, const std::string& target,
                                std::vector<std::string> disabled = {}) {

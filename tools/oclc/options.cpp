@@ -124,6 +124,7 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
   app.add_option("--conv", options.conv);
   app.add_option("--gemm", options.gemm);
   app.add_option("--precision", options.precision);
+  app.add_option("--subnormals", options.subnormals);
 }
 
 SymbolValues parse_dims(const std::vector<std::string>& texts, std::string_view option) {
@@ -199,6 +200,7 @@ ImportOptions import_options(const ReadOptions& options) {
 CompileOptions compile_options(const BuildOptions& options, Progress& progress) {
   check_value("--conv", options.conv, {"auto", "im2col", "implicit", "direct", "winograd"});
   check_value("--gemm", options.gemm, {"own", "clblast"});
+  check_value("--subnormals", options.subnormals, {"keep", "flush"});
   CompileOptions compile;
   TunedDevice device;
   compile.target = choose_target(options.target, options.device, &device);
@@ -213,6 +215,7 @@ CompileOptions compile_options(const BuildOptions& options, Progress& progress) 
   compile.precision = options.precision;
   compile.conv = options.conv;
   compile.gemm = options.gemm;
+  compile.flushes_subnormals = options.subnormals == "flush";
   compile.progress = [&progress](std::string_view stage) { progress.stage(stage); };
   return compile;
 }

@@ -33,7 +33,7 @@ struct BuildOptions {
   std::string target, device;  // at most one of them
   std::vector<std::string> disabled;
   std::string tuned;  // database
-  std::string conv = "auto", gemm = "own", precision = "fp32";
+  std::string conv = "auto", gemm = "own", precision = "fp32", subnormals = "keep";
 };
 
 void add_output_options(CLI::App& app, OutputOptions& options);

@@ -8,13 +8,14 @@
 #include "compiler/codegen/contraction/choose.h"
 #include "compiler/ir/typical.h"
 #include "compiler/kernels/memory_access.h"
+#include "compiler/schedule/horizontal_fusion_limits.h"
 #include "compiler/targets/costs.h"
 
 namespace oclc {
 namespace {
 
-// Steps that a kernel is brought forward at most; pointers of one launch, as many as every device takes; kernels of one launch.
-constexpr std::size_t kLongestWay = 64, kMostPointers = 48, kMostNeighbours = 24;
+// Steps that a kernel is brought forward at most.
+constexpr std::size_t kLongestWay = 64;
 
 class Neighbours {
  public:
@@ -98,10 +99,10 @@ class Neighbours {
 
   bool joins(std::size_t i, std::size_t leader) {
     Facts& first = facts_[leader];
-    if (first.followers.size() + 2 > kMostNeighbours) return false;
+    if (first.followers.size() + 2 > kMostFusedKernels) return false;
     std::set<int> pointers = first.pointers;
     pointers.insert(facts_[i].pointers.begin(), facts_[i].pointers.end());
-    if (pointers.size() > kMostPointers) return false;
+    if (pointers.size() > kMostFusedPointers) return false;
     place_[i] = leader;
     if (peak() > most_) {
       place_[i] = i;

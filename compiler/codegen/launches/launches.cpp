@@ -13,6 +13,7 @@
 #include "compiler/codegen/launches/ragged_kernel.h"
 #include "compiler/codegen/launches/work_group_kernel.h"
 #include "compiler/ops/builder.h"
+#include "compiler/schedule/megakernel.h"
 #include "compiler/schedule/prefetch_weights.h"
 #include "compiler/support/error.h"
 
@@ -56,10 +57,7 @@ std::set<std::string> open_symbols(const Schedule& schedule) {
 class Launches {
  public:
   Launches(const Schedule& schedule, const Target& target, bool merge_arguments)
-      : schedule_(schedule),
-        target_(target),
-        shares_memory_(merge_arguments && target.has.one_memory_object),
-        open_(open_symbols(schedule)) {}
+      : schedule_(schedule), target_(target), merges_(merge_arguments), open_(open_symbols(schedule)) {}
 
   std::vector<GeneratedLaunch> run() {
     for (const EntrySchedule& entry : schedule_.entries) steps(entry.steps);
@@ -83,7 +81,11 @@ class Launches {
         megakernel(step);
       } else if (step.is<LoopKernelStep>()) {
         several(generate_loop_kernel(kPlaceholder, step, schedule_, target_), "k_" + first_loop(step) + "_loop_kernel");
-        all_.back().shared.assign(all_.back().kernel().arguments.size(), false);
+        GeneratedLaunch& launch = all_.back();
+        if (merges_ && has_many_arguments(launch.kernel()))
+          share_buffers<SeveralKernels>(launch);
+        else
+          launch.shared.assign(launch.kernel().arguments.size(), false);
       } else if (step.is<WorkGroupStep>()) {
         several(generate_work_group(kPlaceholder, step, schedule_, target_), first_of(step).name + "_chain");
         share_buffers<SeveralKernels>(all_.back());
@@ -151,14 +153,22 @@ class Launches {
     share_buffers<MegakernelCode>(all_.back());
   }
 
+  // More than every device takes.
+  static bool has_many_arguments(const GeneratedKernel& g) {
+    std::size_t bytes = 8;  // the numbers that choose parts
+    for (const KernelArgument& argument : g.arguments) bytes += argument.kind == KernelArgument::Kind::operand ? 16 : 8;
+    return bytes > kMostArgumentBytes;
+  }
+
   // The launch's arguments that lie in one memory object become offsets; `object` by an operand of the text.
   template <class Object>
   void share(GeneratedLaunch& launch, const Object& object) {
     GeneratedKernel& g = launch.kernel();
+    const bool shares = merges_ && (target_.has.one_memory_object || has_many_arguments(g));
     std::vector<MemoryObject> objects;
     for (const KernelArgument& argument : g.arguments)
-      objects.push_back(shares_memory_ && argument.kind == KernelArgument::Kind::operand ? object(g, argument.operand)
-                                                                                         : MemoryObject::own);
+      objects.push_back(shares && argument.kind == KernelArgument::Kind::operand ? object(g, argument.operand)
+                                                                                 : MemoryObject::own);
     launch.shared = share_memory(g, objects);
   }
 
@@ -192,7 +202,7 @@ class Launches {
 
   const Schedule& schedule_;
   const Target& target_;
-  const bool shares_memory_;
+  const bool merges_;
   const std::set<std::string> open_;
   std::map<int, GeneratedKernel> early_;  // by kernel: made for a launch that prefetches its weights
   std::map<int, int> launch_of_;          // by kernel

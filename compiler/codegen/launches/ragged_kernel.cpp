@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::string_view kMembers = "members";
 
+// Members that a GPU's group finds by comparing its tile with numbers of the text, where these are known: it waits for no load.
+constexpr std::size_t kMostCompared = 16;
+
 class RaggedKernel {
  public:
   RaggedKernel(std::string name, const RaggedStep& group, const Schedule& schedule, const Target& target)
@@ -115,7 +118,10 @@ class RaggedKernel {
                                .written = operand.written});
       }
       // The first tile: of all before, which only the device's sizes may tell.
-      if (m > 0 && is_known) table.numbers[row] = total.value();
+      if (m > 0 && is_known) {
+        table.numbers[row] = total.value();
+        first_tiles_.push_back(total.value());
+      }
       const Expr own = tiles.substitute(sizes);
       total += own;
       if (is_known && total.is_constant()) continue;
@@ -159,9 +165,19 @@ class RaggedKernel {
       arguments.push_back(fmt::format("as_float((int)row[{}])", first_number_ + n));
     return fmt::format(
         "void {0}_tile({1}__global const long* {2}, const int tile) {{\n"
-        "  __global const long* row = oclc_member({2}, {3}, tile);\n"
+        "  __global const long* row = {3};\n"
         "  {4}_tile({5}, tile - (int)row[0]);\n}}\n\n",
-        name_, pointers(false), kMembers, width_, kernel().name, fmt::join(arguments, ", "));
+        name_, pointers(false), kMembers, row_of_tile(), kernel().name, fmt::join(arguments, ", "));
+  }
+
+  // C text.
+  std::string row_of_tile() const {
+    const bool compares =
+        !target_.items_are_cores() && first_tiles_.size() + 1 == members_.size() && members_.size() <= kMostCompared;
+    if (!compares) return fmt::format("oclc_member({}, {}, tile)", kMembers, width_);
+    std::vector<std::string> passed;
+    for (const std::int64_t first : first_tiles_) passed.push_back(fmt::format("(tile >= {})", first));
+    return fmt::format("{} + 1 + {} * ({})", kMembers, width_, fmt::join(passed, " + "));
   }
 
   std::string kernel_function(const GeneratedKernel& g) const {
@@ -210,6 +226,7 @@ class RaggedKernel {
   Family family_;
   std::vector<Column> columns_;  // by operand
   std::size_t first_size_ = 0, first_number_ = 0, width_ = 0;
+  std::vector<std::int64_t> first_tiles_;  // of the members behind the first, as far as they are known
   SeveralKernels out_;
 };
 

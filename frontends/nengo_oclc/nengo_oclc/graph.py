@@ -8,6 +8,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from .batches import Layout
+
+# The dimension of all steps of a run, and an input that has one where no other does.
+STEPS, TICKS = "steps", "ticks"
+
 _TYPES = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "bool": TensorProto.BOOL}
 
 
@@ -88,19 +93,20 @@ class Graph:
         return self.node("Expand", [a, self.constant(shape, np.int64)], shape)
 
     def part(self, a: str, begin: int, end: int) -> str:
-        """Elements of a vector."""
-        if (begin, end) == (0, self.shapes[a][0]):
+        """A range along the first axis."""
+        shape = self.shapes[a]
+        if (begin, end) == (0, shape[0]):
             return a
         if a in self._zeros:
-            return self.constant(np.zeros(end - begin))
+            return self.constant(np.zeros((end - begin, *shape[1:])))
         bounds = [self.constant([x], np.int64) for x in (begin, end)]
-        return self.node("Slice", [a, *bounds], (end - begin,))
+        return self.node("Slice", [a, *bounds], (end - begin, *shape[1:]))
 
     def joined(self, parts: list[str]) -> str:
-        """Vectors, concatenated."""
+        """Concatenated along the first axis."""
         if len(parts) == 1:
             return parts[0]
-        return self.node("Concat", parts, (sum(self.shapes[p][0] for p in parts),), axis=0)
+        return self.node("Concat", parts, (sum(self.shapes[p][0] for p in parts), *self.shapes[parts[0]][1:]), axis=0)
 
     def gather(self, a: str, indices: Any) -> str:
         indices = np.asarray(indices, dtype=np.int64)
@@ -122,84 +128,186 @@ class Graph:
     def model(self, unused_inputs: set[str]) -> onnx.ModelProto:
         inputs = [i for i in self.inputs if i.name not in unused_inputs]
         graph = helper.make_graph(self.nodes, "step", inputs, self.outputs, self.initializers)
+        return self._model(graph)
+
+    def repeated(self, carries: dict[str, str], unused_inputs: set[str]) -> onnx.ModelProto:
+        """The graph `STEPS` times, as a Scan. An output in `carries` is the input of the next step that it names there; other inputs
+        and outputs have a value for each step. There is one input at least, whose length says how many steps there are."""
+        inputs = {i.name: i for i in self.inputs if i.name not in unused_inputs}
+        if not set(inputs) - set(carries.values()):
+            self.add_input(TICKS, ())
+            inputs[TICKS] = self.inputs[-1]
+        outputs = {o.name: o for o in self.outputs}
+        states = list(carries.values())
+        scanned = [name for name in inputs if name not in states]
+        stacked = [name for name in outputs if name not in carries]
+        # Names of a Scan's body are its own.
+        inner = {name: f"{name}.of_step" for name in (*inputs, *outputs)}
+        for node in self.nodes:
+            node.input[:] = [inner.get(name, name) for name in node.input]
+            node.output[:] = [inner.get(name, name) for name in node.output]
+
+        def within(info: Any) -> Any:
+            return _renamed(info, inner[info.name])
+
+        body = helper.make_graph(
+            self.nodes,
+            "step",
+            [within(inputs[name]) for name in (*states, *scanned)],
+            [within(outputs[name]) for name in (*carries, *stacked)],
+            self.initializers,
+        )
+        scan = helper.make_node(
+            "Scan", [*states, *scanned], [*carries, *stacked], name="steps", body=body, num_scan_inputs=len(scanned)
+        )
+        graph = helper.make_graph(
+            [scan],
+            "steps",
+            [*(inputs[name] for name in states), *(_stacked(inputs[name]) for name in scanned)],
+            [*(outputs[name] for name in carries), *(_stacked(outputs[name]) for name in stacked)],
+        )
+        return self._model(graph)
+
+    def _model(self, graph: Any) -> onnx.ModelProto:
         opsets = [helper.make_opsetid("", 17), *(helper.make_opsetid(domain, 1) for domain in sorted(self._domains))]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def elements(signal: Any) -> np.ndarray:
-    """Numbers of the signal's elements among those of its base, in the signal's shape."""
-    base = signal.base
-    all_of_base = np.arange(base.size, dtype=np.int64).reshape(base.shape)
-    if not signal.is_view:
-        return all_of_base
-    itemsize = all_of_base.itemsize
-    strides = tuple(s * itemsize for s in signal.elemstrides)
-    return np.ndarray(signal.shape, dtype=np.int64, buffer=all_of_base, offset=signal.elemoffset * itemsize, strides=strides)
+def _renamed(info: Any, name: str) -> Any:
+    copy = onnx.ValueInfoProto()
+    copy.CopyFrom(info)
+    copy.name = name
+    return copy
+
+
+def _stacked(info: Any) -> Any:
+    """With a value for each step."""
+    tensor = info.type.tensor_type
+    return helper.make_tensor_value_info(info.name, tensor.elem_type, [STEPS, *(d.dim_value for d in tensor.shape.dim)])
+
+
+def shape_in_plan(base: Any) -> tuple[int, ...]:
+    """Of a signal as plans have it: numbers are vectors of one element."""
+    return tuple(base.shape) if base.ndim > 0 else (1,)
 
 
 class Environment:
-    """What the signals are while a step is built. A base is a vector in pieces, since operators write parts of it."""
+    """What the signals are while a step is built. A base is in pieces along its first axis, since operators write parts of it."""
 
-    def __init__(self, graph: Graph, first_value: Any) -> None:
+    def __init__(self, graph: Graph, first_value: Any, layout: Layout) -> None:
         self.graph = graph
-        self._first_value = first_value  # of a base, as a vector
-        self._pieces: dict[Any, list[tuple[int, int, str]]] = {}
+        self.place = layout.place  # of a signal: its base, and its elements among the base's
+        self._make_first_value = first_value  # of a base, in its shape
+        self._first_values: dict[Any, str] = {}
+        # Rows from, to, and their value; None: what they are before the step.
+        self._pieces: dict[Any, list[tuple[int, int, str | None]]] = {}
 
-    def pieces(self, base: Any) -> list[tuple[int, int, str]]:
+    def pieces(self, base: Any) -> list[tuple[int, int, str | None]]:
         if base not in self._pieces:
-            self._pieces[base] = [(0, base.size, self._first_value(base))]
+            self._pieces[base] = [(0, shape_in_plan(base)[0], None)]
         return self._pieces[base]
 
-    def known(self, base: Any) -> bool:
-        return base in self._pieces
+    def _first_value(self, base: Any) -> str:
+        if base not in self._first_values:
+            self._first_values[base] = self._make_first_value(base)
+        return self._first_values[base]
 
     def _split(self, base: Any, at: int) -> None:
         pieces = self.pieces(base)
         for i, (begin, end, value) in enumerate(pieces):
             if begin < at < end:
-                g = self.graph
-                pieces[i : i + 1] = [
-                    (begin, at, g.part(value, 0, at - begin)),
-                    (at, end, g.part(value, at - begin, end - begin)),
-                ]
+                parts = (None, None) if value is None else self._halves(value, at - begin)
+                pieces[i : i + 1] = [(begin, at, parts[0]), (at, end, parts[1])]
                 return
 
-    def _range(self, base: Any, begin: int, end: int) -> str:
-        g = self.graph
+    def _halves(self, value: str, at: int) -> tuple[str, str]:
+        return self.graph.part(value, 0, at), self.graph.part(value, at, self.graph.shapes[value][0])
+
+    def _parts(self, base: Any, begin: int, end: int) -> list[str]:
         parts = []
         for first, last, value in self.pieces(base):
-            if first < end and last > begin:
-                parts.append(g.part(value, max(begin, first) - first, min(end, last) - first))
-        return g.joined(parts)
+            if first >= end or last <= begin:
+                continue
+            lo, hi = max(begin, first), min(end, last)
+            if value is None:
+                parts.append(self.graph.part(self._first_value(base), lo, hi))
+            else:
+                parts.append(self.graph.part(value, lo - first, hi - first))
+        return parts
+
+    def value(self, base: Any) -> str:
+        return self.graph.joined(self._parts(base, 0, shape_in_plan(base)[0]))
 
     def whole(self, base: Any) -> str:
-        return self._range(base, 0, base.size)
+        """As a vector."""
+        return self.graph.reshape(self.value(base), (base.size,))
 
     def read(self, signal: Any) -> str:
-        where = elements(signal)
+        base, where = self.place(signal)
+        rows = _rows(base, where)
+        if rows is not None:
+            parts = [part for row in rows for part in self._parts(base, *row)]
+            return self.graph.reshape(self.graph.joined(parts), signal.shape)
         flat = where.reshape(-1)
-        if flat.size and np.array_equal(flat, np.arange(flat[0], flat[0] + flat.size)):
-            return self.graph.reshape(self._range(signal.base, int(flat[0]), int(flat[0]) + flat.size), signal.shape)
-        return self.graph.gather(self.whole(signal.base), where)
+        if flat.size and _is_range(flat):
+            part = self.graph.part(self.whole(base), int(flat[0]), int(flat[0]) + flat.size)
+            return self.graph.reshape(part, signal.shape)
+        return self.graph.gather(self.whole(base), where)
 
     def write(self, signal: Any, value: str) -> None:
-        g, base = self.graph, signal.base
+        g = self.graph
+        base, where = self.place(signal)
+        if where.size == 0:
+            return
         value = g.expand(value, signal.shape)
-        flat = elements(signal).reshape(-1)
-        value = g.reshape(value, (flat.size,))
-        if flat.size == 0:
+        shape = shape_in_plan(base)
+        rows = _rows(base, where)
+        if rows is None:
+            self.assign(base, g.scatter(self.whole(base), where.reshape(-1), g.reshape(value, (where.size,)), False))
             return
-        begin, end = int(flat[0]), int(flat[0]) + flat.size
-        if not np.array_equal(flat, np.arange(begin, end)):
-            self._pieces[base] = [(0, base.size, g.scatter(self.whole(base), flat, value, False))]
-            return
-        if (begin, end) == (0, base.size):
-            self._pieces[base] = [(begin, end, value)]
-            return
+        count = sum(end - begin for begin, end in rows)
+        value = g.reshape(value, (count, *shape[1:]))
+        done = 0
+        for begin, end in rows:
+            self._put(base, begin, end, g.part(value, done, done + end - begin))
+            done += end - begin
+
+    def _put(self, base: Any, begin: int, end: int, value: str) -> None:
         self._split(base, begin)
         self._split(base, end)
-        kept = [p for p in self.pieces(base) if p[1] <= begin or p[0] >= end]
-        self._pieces[base] = sorted([*kept, (begin, end, value)])
+        kept = [p for p in self._pieces[base] if p[1] <= begin or p[0] >= end]
+        self._pieces[base] = sorted([*kept, (begin, end, value)], key=lambda piece: piece[0])
+
+    def assign(self, base: Any, whole: str) -> None:
+        """All of a base, from a vector."""
+        shape = shape_in_plan(base)
+        self._pieces[base] = [(0, shape[0], self.graph.reshape(whole, shape))]
 
     def increase(self, signal: Any, value: str) -> None:
         self.write(signal, self.graph.add(self.read(signal), value))
+
+
+def _is_range(flat: np.ndarray) -> bool:
+    return np.array_equal(flat, np.arange(flat[0], flat[0] + flat.size))
+
+
+# Ranges up to which a signal is read and written range by range.
+_MOST_RANGES = 16
+
+
+def _rows(base: Any, where: np.ndarray) -> list[tuple[int, int]] | None:
+    """Ranges of the base's rows that these elements are, in order, if they are whole ones and the ranges few."""
+    flat = where.reshape(-1)
+    if flat.size == 0:
+        return None
+    row = int(np.prod(shape_in_plan(base)[1:], dtype=np.int64))
+    borders = [0, *(np.flatnonzero(np.diff(flat) != 1) + 1).tolist(), flat.size]
+    if len(borders) > _MOST_RANGES + 1 or any(border % row for border in borders):
+        return None
+    starts = [int(flat[begin]) for begin in borders[:-1]]
+    if any(start % row for start in starts):
+        return None
+    return [
+        (start // row, (start + end - begin) // row)
+        for start, begin, end in zip(starts, borders[:-1], borders[1:], strict=True)
+    ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from nengo import neurons as types
 
-from .graph import Environment
+if TYPE_CHECKING:
+    from .graph import Environment
 
 
 def _rectified(env: Environment, op: Any, dt: float) -> None:
@@ -127,3 +128,6 @@ NEURONS: dict[type, Callable[[Environment, Any, float], None]] = {
     types.Izhikevich: _izhikevich,
     types.RegularSpiking: _regular_spiking,
 }
+
+# Those of nengo: neurons of several ensembles may be computed as one array.
+ELEMENTWISE = frozenset(NEURONS)

@@ -11,7 +11,8 @@ from nengo.builder.probe import SimProbe
 from nengo.neurons import NeuronType
 from nengo.synapses import LinearFilter
 
-from .graph import Environment, elements
+from .batches import ALONE, Batch, Stack
+from .graph import Environment
 from .neurons import NEURONS
 
 # Elements of a sparse matrix up to which it is multiplied as a dense one.
@@ -30,14 +31,36 @@ def _copy(env: Environment, op: Any, dt: float) -> None:
     if op.dst_slice is None:
         (env.increase if op.inc else env.write)(op.dst, value)
         return
-    where = elements(op.dst)[op.dst_slice]
+    base, all_of_dst = env.place(op.dst)
+    where = all_of_dst[op.dst_slice]
     value = g.reshape(g.expand(value, where.shape), (where.size,))
-    whole = g.scatter(env.whole(op.dst.base), where.reshape(-1), value, op.inc)
-    env.write(op.dst.base, g.reshape(whole, op.dst.base.shape))
+    whole = g.scatter(env.whole(base), where.reshape(-1), value, op.inc)
+    env.assign(base, whole)
+
+
+def _members(env: Environment, batch: Batch, signal: Any, ndim: int) -> str:
+    """A stack of a batch's signals with `ndim` dimensions a member, or one signal as a stack of one."""
+    value = env.read(signal)
+    shape = env.graph.shapes[value]
+    lead, own = (shape[:1], shape[1:]) if isinstance(signal, Stack) else ((1,), shape)
+    return env.graph.reshape(value, (*lead, *(1,) * (ndim - len(own)), *own))
 
 
 def _elementwise(env: Environment, op: Any, dt: float) -> None:
-    env.increase(op.Y, env.graph.mul(env.read(op.A), env.read(op.X)))
+    if not isinstance(op, Batch):
+        env.increase(op.Y, env.graph.mul(env.read(op.A), env.read(op.X)))
+        return
+    ndim = max(s.ndim for s in (op.first.A, op.first.X, op.first.Y))
+    product = env.graph.mul(_members(env, op, op.A, ndim), _members(env, op, op.X, ndim))
+    env.increase(op.Y, _of_members(env, product, op.Y))
+
+
+def _of_members(env: Environment, value: str, stack: Any) -> str:
+    """In the stack's shape, where the members have leading dimensions of 1 more, or sizes that broadcast."""
+    shape = env.graph.shapes[value]
+    if int(np.prod(shape, dtype=np.int64)) == stack.size:
+        return env.graph.reshape(value, stack.shape)
+    return env.graph.reshape(env.graph.expand(value, (stack.shape[0], *shape[1:])), (stack.shape[0], *shape[1:]))
 
 
 def _product(env: Environment, a: str, x: str, y: Any) -> None:
@@ -53,7 +76,22 @@ def _product(env: Environment, a: str, x: str, y: Any) -> None:
 
 
 def _dot(env: Environment, op: Any, dt: float) -> None:
-    _product(env, env.read(op.A), env.read(op.X), op.Y)
+    if not isinstance(op, Batch):
+        _product(env, env.read(op.A), env.read(op.X), op.Y)
+        return
+    if op.first.A.ndim == 0 or op.first.X.ndim == 0:
+        _elementwise(env, op, dt)
+        return
+    g = env.graph
+    (rows, terms), columns = op.first.A.shape, op.first.Y.size // op.first.A.shape[0]
+    if isinstance(op.A, Stack) and not isinstance(op.X, Stack):  # one product of all rows
+        a = g.reshape(env.read(op.A), (op.count * rows, terms))
+        product = g.node("MatMul", [a, g.reshape(env.read(op.X), (terms, columns))], (op.count * rows, columns))
+    else:
+        a = _members(env, op, op.A, 2)
+        x = g.reshape(env.read(op.X), (op.count if isinstance(op.X, Stack) else 1, terms, columns))
+        product = g.node("MatMul", [a, x], (op.count, rows, columns))
+    env.increase(op.Y, g.reshape(product, op.Y.shape))
 
 
 def _sparse_dot(env: Environment, op: Any, dt: float) -> None:
@@ -87,16 +125,15 @@ def _neurons(env: Environment, op: Any, dt: float) -> None:
 def _filter(env: Environment, op: Any, dt: float) -> None:
     """x[t + 1] = A x[t] + B u[t]; the output is C x + D u, with the x after this step where D is zero."""
     g = env.graph
-    u = env.read(op.input)
     a, b, c, d = op.process._get_ss(dt)
     if a.size == 0:
-        y = g.scaled(u, d.item())
+        y = g.scaled(_input_of_filter(env, op), d.item())
     else:
         state = op.state["X"]
-        x = env.read(state)
-        shape = g.shapes[x][1:]
-        flat = g.reshape(x, (len(a), int(np.prod(shape, dtype=np.int64))))
-        wide = g.reshape(u, (1, g.shapes[flat][1]))
+        lead = (op.count,) if isinstance(op, Batch) else ()
+        size = state.size // (len(a) * (op.count if lead else 1))
+        flat = g.reshape(env.read(state), (*lead, len(a), size))
+        wide = g.reshape(_input_of_filter(env, op), (*lead, 1, size))
         if len(a) == 1:
             follows = g.add(g.scaled(flat, a.item()), g.scaled(wide, b.item()))
         else:
@@ -114,6 +151,12 @@ def _filter(env: Environment, op: Any, dt: float) -> None:
         env.write(state, g.reshape(follows, state.shape))
     y = g.reshape(y, op.output.shape)
     (env.increase if op.mode == "inc" else env.write)(op.output, y)
+
+
+def _input_of_filter(env: Environment, op: Any) -> str:
+    """Of each member of a batch, also where they share it."""
+    u = env.read(op.input)
+    return env.graph.expand(u, op.output.shape) if isinstance(op, Batch) else u
 
 
 def _outer(g: Any, a: str, b: str) -> str:
@@ -205,6 +248,7 @@ def register(kind: type, *, file: str | None = None) -> Callable[[Row], Row]:
             _ROWS[kind] = row
         else:
             raise TypeError(f"wanted an operator of nengo's builder or a neuron type, found {kind.__name__}")
+        ALONE.add(kind)
         if file is not None and file not in FILES:
             FILES.append(file)
         return row
@@ -240,4 +284,4 @@ def runs_on_device(op: Any) -> bool:
 
 
 def build(env: Environment, op: Any, dt: float) -> None:
-    _ROWS[type(op)](env, op, dt)
+    _ROWS[op.kind if isinstance(op, Batch) else type(op)](env, op, dt)

@@ -6,21 +6,19 @@ from typing import Any
 
 import nengo
 import numpy as np
+from nengo.builder.operator import TimeUpdate
 from nengo.exceptions import SimulatorClosed
 from nengo.utils.progress import Progress, ProgressTracker
 
 from . import operators
-from .stages import DeviceStage, flat, shared_bases, split
-
-# Steps of a run that the device does without the host between them: what operators of time alone give for them lies in memory.
-_STEPS = 1000
+from .stages import DeviceStage, in_plan, shared_bases, split
 
 
 class Simulator(nengo.Simulator):
     """Runs a model's steps as plans of oclc on an OpenCL device, in single precision.
 
-    Operators that depend on time alone (nodes without inputs, processes) are tabulated; where nothing else runs on the host, many
-    consecutive steps are enqueued and state stays on the device. A node with an input, or an operator that has no
+    Operators that depend on time alone (nodes without inputs, processes) are tabulated; where nothing else runs on the host, the
+    plan does many consecutive steps in a run, and state stays on the device. A node with an input, or an operator that has no
     counterpart, runs on the host in each step.
 
     device: what `oclc.Plan.session` takes ("cpu", "gpu", a part of a name); other parameters are nengo.Simulator's.
@@ -41,7 +39,9 @@ class Simulator(nengo.Simulator):
         self._device = device
         self._stages: list[Any] | None = None
         self._stale = False
-        super().__init__(network, dt=dt, seed=seed, model=model, progress_bar=progress_bar, optimize=optimize)
+        # Equal operators are joined here, in less time than nengo's optimizer needs; see batches.py.
+        super().__init__(network, dt=dt, seed=seed, model=model, progress_bar=progress_bar, optimize=False)
+        self.optimize = optimize
 
     # The host's arrays, with what the device has of them.
     @property
@@ -49,9 +49,7 @@ class Simulator(nengo.Simulator):
         if self._stale and self._arrays is not None:
             self._stale = False
             for stage in self.device_stages:
-                for name, base in stage.states.items():
-                    if stage.session is not None and name in stage.plan.variables:
-                        self._arrays[base][...] = stage.session.state[name].reshape(base.shape)
+                stage.read_states(self._arrays)
         return self._arrays
 
     @signals.setter
@@ -90,7 +88,7 @@ class Simulator(nengo.Simulator):
                 continue
             own = {s.base for op in ops for s in op.all_signals} & written - shared
             probed = [signal for signal in self._probed.values() if signal.base in own]
-            self._stages.append(DeviceStage(ops, shared, probed, self.dt, self._device))
+            self._stages.append(DeviceStage(ops, self.dg, shared, probed, self.dt, self._device, repeats=len(parts) == 1))
 
     def step(self) -> None:
         self.run_steps(1, progress_bar=False)
@@ -105,8 +103,9 @@ class Simulator(nengo.Simulator):
             with ProgressTracker(progress_bar, Progress("Simulating", "Simulation", steps)) as tracker:
                 done = 0
                 while done < steps:
-                    count = min(steps - done, _STEPS) if len(self._stages) == 1 else 1
+                    count = 1
                     if len(self._stages) == 1:
+                        count = min(steps - done, self._stages[0].most_steps)
                         self._run_on_device(count)
                     else:
                         self._run_stages()
@@ -116,39 +115,48 @@ class Simulator(nengo.Simulator):
             np.seterr(**old)
             self._stale = True
 
-    def _keep(self, probe: Any, number: int, value: Any) -> None:
-        period = 1 if probe.sample_every is None else probe.sample_every / self.dt
-        if number % period < 1:
-            self._sim_data[probe].append(value)
-
     def _run_on_device(self, count: int) -> None:
         """Consecutive steps: what depends on time alone first, for all of them."""
         (stage,) = self._stages
-        arrays = self._arrays
-        first = int(arrays[self.model.step].item())
-        tables = {name: np.empty((count, *s.shape), dtype=np.float32) for name, (_, s) in stage.tables.items()}
-        ops = [op for op in self._step_order if operators.is_table(op)]
-        for k in range(count):
-            for op in ops:
-                of_op = [(name, signal) for name, (owner, signal) in stage.tables.items() if owner is op]
-                for name, signal in of_op:
-                    if signal in op.updates:
-                        tables[name][k] = arrays[signal]
-                    elif signal in op.incs:
-                        arrays[signal][...] = 0
-                self._functions[op]()
-                for name, signal in of_op:
-                    if signal not in op.updates:
-                        tables[name][k] = arrays[signal]
-        results = {}
-        if stage.session is not None:
-            results = stage.session.run_steps(count, tables, outputs=list(stage.probes.values()))
+        first = int(self._arrays[self.model.step].item())
+        results = stage.run_steps(count, self._tabulated(stage, count))
         for probe, signal in self._probed.items():
-            series = results.get(stage.probes.get(signal))
-            for k in range(count):
-                value = signal.initial_value if series is None else series[k]
-                self._keep(probe, first + k + 1, np.array(value, dtype=signal.dtype).reshape(signal.shape))
+            kept = np.flatnonzero(_is_kept(first + 1 + np.arange(count), probe, self.dt))
+            if signal in results:
+                values = results[signal][kept]
+            else:
+                values = np.broadcast_to(signal.initial_value, (len(kept), *signal.shape))
+            self._sim_data[probe].extend(np.array(values, dtype=signal.dtype).reshape(len(kept), *signal.shape))
         self._probe_step_time()
+
+    def _tabulated(self, stage: DeviceStage, count: int) -> dict[str, Any]:
+        """Values of inputs in the next `count` steps; the host's arrays are then as they are behind them."""
+        arrays = self._arrays
+        ops = [op for op in self._step_order if operators.is_table(op)]
+        if not stage.tables and all(type(op) is TimeUpdate for op in ops):
+            arrays[self.model.step][...] += count
+            arrays[self.model.time][...] = arrays[self.model.step] * self.dt
+            return {}
+        tables = {name: np.empty((count, *s.shape), dtype=np.float32) for name, (_, s) in stage.tables.items()}
+        rows = []
+        for op in ops:
+            before, cleared, behind = [], [], []
+            for name, (owner, signal) in stage.tables.items():
+                if owner is op:
+                    (before if signal in op.updates else behind).append((tables[name], arrays[signal]))
+                    if signal in op.incs:
+                        cleared.append(arrays[signal])
+            rows.append((self._functions[op], before, cleared, behind))
+        for k in range(count):
+            for function, before, cleared, behind in rows:
+                for table, array in before:
+                    table[k] = array
+                for array in cleared:
+                    array[...] = 0
+                function()
+                for table, array in behind:
+                    table[k] = array
+        return tables
 
     def _run_stages(self) -> None:
         """One step, through the host's arrays where stages meet."""
@@ -161,7 +169,7 @@ class Simulator(nengo.Simulator):
                 continue
             if stage.session is None:
                 continue
-            given = {name: flat(arrays[base]) for name, base in stage.inputs.items()}
+            given = {name: in_plan(base, arrays[base]) for name, base in stage.inputs.items()}
             results = stage.session.run(given)
             for name, signal in stage.outputs.items():
                 if name in stage.probes.values():
@@ -170,9 +178,16 @@ class Simulator(nengo.Simulator):
                     arrays[signal][...] = results[name]
         self._probe_step_time()
         for probe, signal in self._probed.items():
-            value = found.get(signal, arrays[signal])
-            self._keep(probe, self._n_steps, np.array(value, dtype=signal.dtype).reshape(signal.shape))
+            if _is_kept(self._n_steps, probe, self.dt):
+                value = found.get(signal, arrays[signal])
+                self._sim_data[probe].append(np.array(value, dtype=signal.dtype).reshape(signal.shape))
 
     def _probe_step_time(self) -> None:
         self._n_steps = self._arrays[self.model.step].item()
         self._time = self._arrays[self.model.time].item()
+
+
+def _is_kept(number: Any, probe: Any, dt: float) -> Any:
+    """Whether the probe keeps the step's value, of a step's number or of several."""
+    period = 1 if probe.sample_every is None else probe.sample_every / dt
+    return number % period < 1

@@ -40,6 +40,44 @@ def test_learning_on_the_device_equals_nengo() -> None:
     np.testing.assert_allclose(found[weights], wanted[weights], rtol=1e-4, atol=1e-9)
 
 
+def test_equal_ensembles_are_computed_as_one_array() -> None:
+    with nengo.Network(seed=4) as net:
+        a, b = (nengo.Node(np.random.RandomState(i).randn(6)) for i in range(2))
+        bound = nengo.networks.CircularConvolution(10, dimensions=6)
+        nengo.Connection(a, bound.input_a)
+        nengo.Connection(b, bound.input_b)
+        probe, spikes = nengo.Probe(bound.output, synapse=0.01), nengo.Probe(bound.product.sq1.all_ensembles[3].neurons)
+    wanted, found, plans = _both(net, 0.1)
+    assert plans == 1
+    np.testing.assert_allclose(found[probe], wanted[probe], atol=1e-5)
+    np.testing.assert_array_equal(found[spikes], wanted[spikes])
+    with nengo_oclc.Simulator(net, progress_bar=False, device="cpu") as sim:
+        assert len(sim.model.operators) > 300
+        assert len(sim.device_stages[0]._graph.nodes) < 150
+
+
+def test_equal_operators_that_write_to_one_place_add_up() -> None:
+    with nengo.Network(seed=5) as net:
+        total = nengo.Node(size_in=2)
+        for i in range(5):
+            ens = nengo.Ensemble(12, 1)
+            nengo.Connection(nengo.Node([0.2 * i - 0.3]), ens, synapse=None)
+            nengo.Connection(ens, total[i % 2 : i % 2 + 1], synapse=nengo.Alpha(0.02))
+        probe = nengo.Probe(total)
+    wanted, found, _ = _both(net, 0.1)
+    np.testing.assert_allclose(found[probe], wanted[probe], atol=1e-5)
+
+
+def test_a_probe_keeps_every_tenth_step() -> None:
+    with nengo.Network(seed=6) as net:
+        ens = nengo.Ensemble(20, 1)
+        nengo.Connection(nengo.Node([0.5]), ens)
+        probe = nengo.Probe(ens, synapse=0.02, sample_every=0.01)
+    wanted, found, _ = _both(net, 0.15)
+    assert found[probe].shape == wanted[probe].shape == (15, 1)
+    np.testing.assert_allclose(found[probe], wanted[probe], atol=1e-5)
+
+
 def test_a_node_with_an_input_runs_on_the_host() -> None:
     with nengo.Network(seed=2) as net:
         a, b = nengo.Ensemble(30, 1), nengo.Ensemble(30, 1)

@@ -177,6 +177,7 @@ def compile(
     target: str | None = None,
     device: str | None = None,
     precision: str = "fp32",
+    subnormals: str = "keep",
     train: Train | None = None,
     disable: Sequence[str] = (),
     conv: str = "auto",
@@ -199,6 +200,7 @@ def compile(
     ops: files of operators for nodes outside of ONNX.
     target: a row of device facts, no device is needed; device: compile for this device. Neither: the device found, else "cpu".
     precision: strict, fp32, fast, tf32, bf16.
+    subnormals: "flush": numbers below 1.2e-38 may be 0; for values that decay from run to run, which are slow on some processors.
     train: an oclc.Train.
     progress: a function that is called with the name of each stage, or True for tqdm's bar (if it is installed).
 
@@ -233,6 +235,7 @@ def compile(
         conv=conv,
         gemm=gemm,
         precision=precision,
+        subnormals=subnormals,
         report=report,
         **train_options,
     )
@@ -249,7 +252,7 @@ def request(**given: Any) -> dict[str, Any]:
         "path": "", "bytes": None, "graph": False, "dims": [], "shapes": [], "lengths": [], "values": [], "typical": [],
         "carries": [], "ops": [],
         "external_data_dir": "", "allow_symlinks": False, "allow_newer_opset": False, "target": "", "device": "", "disable": [],
-        "tuned": "", "conv": "auto", "gemm": "own", "precision": "fp32", "report": False, "loss": "", "optimizer": "",
+        "tuned": "", "conv": "auto", "gemm": "own", "precision": "fp32", "subnormals": "keep", "report": False, "loss": "", "optimizer": "",
         "prediction": "", "frozen": [], "seed": 0, "accumulate": False, "init": False, "mixed": "", "recompute": False,
         "constants": [],
     }  # fmt: skip

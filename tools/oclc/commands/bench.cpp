@@ -31,7 +31,7 @@ moved, arena and times beside each other, and the ratios unfused / fused. Inputs
   --runs N                 timed runs of each (default: as --time allows, at least 5)
   --time S                 seconds for the timed runs of a model (default: 3)
   --disable PASS[,PASS]    of both sides
-  --conv, --gemm, --precision, --op, --external-data-dir, --allow-symlinks, --allow-newer-opset   see oclc --help
+  --conv, --gemm, --precision, --subnormals, --op, --external-data-dir, --allow-symlinks, --allow-newer-opset   see oclc --help
   --json                   as JSON
   -v  -q  --color auto|always|never  --progress auto|none|json  -h, --help
 )";

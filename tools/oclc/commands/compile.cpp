@@ -54,6 +54,7 @@ Compilation
   --disable PASS[,PASS]    switch passes off; `fuse` gives one kernel an operator
   --conv STRATEGY, --gemm ENGINE     auto | im2col | implicit | direct | winograd; own | clblast
   --precision CONTRACT     strict | fp32 | fast | tf32 | bf16 (default: fp32)
+  --subnormals keep|flush  flush: numbers below 1.2e-38 may be 0; for values that decay from run to run, slow on some processors
   --tuned FILE             take tiles and strategies that oclc tune found best, where the database has them
 Training
   --train LOSS[,KEY=NUMBER...]       add the entries train_step and eval_step: cross_entropy, nll, mse, l1, huber, bce_with_logits,

@@ -34,7 +34,7 @@ shape (axes, sizes) is given to the compiler; -v names such inputs. Constants ar
   --op FILE                operators of your own (repeatable)
   --report                 below each case a line a node: the kernel it runs in, or that it is a view of memory
   --json FILE              everything about each case, as JSON
-  --target NAME  -d, --device SEL  --disable PASS[,PASS]  --conv STRATEGY  --gemm ENGINE  --precision CONTRACT   see oclc --help
+  --target NAME  -d, --device SEL  --disable PASS[,PASS]  --conv STRATEGY  --gemm ENGINE  --precision CONTRACT  --subnormals keep|flush   see oclc --help
   -v  -q  --color auto|always|never  -h, --help
 Exit code 7 if a case fails.
 )";

@@ -52,7 +52,7 @@ estimate, with the rates that --calibrate kept there.
   --dim N=4                sizes of symbolic dimensions; others are 1
   --shape x=1x3x224x224    fix an input's shape
   -d, --device SEL         index | P:D | part of its name | cpu | gpu (default: the device found)
-  --disable, --conv, --gemm, --precision, --op, --external-data-dir, --allow-symlinks, --allow-newer-opset   see oclc --help
+  --disable, --conv, --gemm, --precision, --subnormals, --op, --external-data-dir, --allow-symlinks, --allow-newer-opset   see oclc --help
   --json                   results as JSON
   -v  -q  --color auto|always|never  --progress auto|none|json  -h, --help
 )";
