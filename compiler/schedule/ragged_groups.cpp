@@ -19,11 +19,6 @@ namespace {
 // Expressions of a group's number of tiles stay this small.
 constexpr std::size_t kMostSymbolicSize = 1024;
 
-// What a text of open sizes takes longer than one of known sizes, of the members' time; a part of a megakernel on a CPU beside
-// its work (docs/choices/schedule.md); what a GPU's group takes to find its member, loads that wait for one another (H100, a
-// few members: oclc-bench-grouping gpu).
-constexpr double kOpenSizesLoss = 0.3, kPartSeconds = 1e-6, kSearchSeconds = 1e-6;
-
 std::vector<int> buffers_in(const Schedule& schedule, const Step& step) {
   std::vector<int> all;
   if (step.is_kernel()) {
@@ -170,8 +165,8 @@ class RaggedGroups {
     double seconds = 0;
     for (const std::size_t i : members) seconds += typical(kernel(i).bytes) / target_.bytes_per_second;
     const bool cpu = target_.items_are_cores();
-    const double saved = (launches_apart(members) - 1) * (cpu ? kPartSeconds : target_.launch_seconds);
-    return saved > kOpenSizesLoss * seconds + (cpu ? 0 : kSearchSeconds);
+    const double saved = (launches_apart(members) - 1) * (cpu ? cost::kPartOfLaunchSeconds : target_.launch_seconds);
+    return saved > cost::kOpenSizesLoss * seconds + (cpu ? 0 : cost::kMemberSearchSeconds);
   }
 
   // Whether there were families of whose members no group that pays is ever ready together.
