@@ -3,8 +3,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "runtime/images/bridge.h"
 #include "runtime/images/formats.h"
+#include "runtime/package/image_reader.h"
 
 namespace oclc::images {
 namespace {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "runtime/images/bridge.h"
+#include "runtime/package/image_reader.h"
 #include "runtime/package/order/order.h"
 
 namespace oclc::package {

@@ -1,6 +1,6 @@
 /* Interface of the component liboclc_images.so, loaded by the runtime for plans that read image files. */
-#ifndef OCLC_IMAGES_BRIDGE_H
-#define OCLC_IMAGES_BRIDGE_H
+#ifndef OCLC_IMAGE_READER_H
+#define OCLC_IMAGE_READER_H
 #include <stddef.h>
 #include <stdint.h>
 
