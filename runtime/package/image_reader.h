@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* Reads an image file of `bytes` bytes: its size, and, unless `rgb` is null, its pixels as red, green and blue of 8 bits, rows from
- * the top. `rgb` has room for the size that an earlier call gave, which `height` and `width` hold then. Returns 0; else `message`,
- * of `message_bytes`, says what was wanted and found. */
+/* Reads an image file of `bytes` bytes: its size, and, unless `rgb` is null, its pixels as red, green and blue of 8 bits, rows
+ * from the top. `rgb` has room for the size that an earlier call gave, which `height` and `width` hold then. Returns 0; else
+ * `message`, of `message_bytes`, says what was wanted and found. */
 typedef int (*oclc_image_read_function)(const unsigned char* file, size_t bytes, int64_t* height, int64_t* width,
                                         unsigned char* rgb, char* message, size_t message_bytes);
 #define OCLC_IMAGE_READ_SYMBOL "oclc_image_read_v1"
