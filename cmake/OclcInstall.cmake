@@ -6,6 +6,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/oclc)
 install(TARGETS oclc_runtime EXPORT oclcTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Runtime NAMELINK_COMPONENT Development)
 install(TARGETS oclc_builder RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/oclc COMPONENT Runtime)
+install(TARGETS oclc_images LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Images)
 if(TARGET oclc_clblast)
   install(TARGETS oclc_clblast LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Runtime)
 endif()

@@ -130,6 +130,24 @@ std::vector<TensorType> infer_choose_boxes(const Node& node) {
   return {{DType::i64, {room[0], Expr(3)}}, {DType::i64, {Expr(1)}}};
 }
 
+void check_file(const TensorType& type) {
+  if (type.dtype != DType::u8 || type.rank() != 1) reject("the bytes of a file as u8[n]", type.text());
+}
+
+std::vector<TensorType> infer_image_size(const Node& node) {
+  check(node);
+  check_file(type_of_input(node, 0));
+  return {{DType::i64, {Expr(2)}}};
+}
+
+std::vector<TensorType> infer_decode_image(const Node& node) {
+  check(node);
+  check_file(type_of_input(node, 0));
+  const auto& size = node.get<std::vector<Expr>>("size");
+  if (size.size() != 2) reject("height and width", fmt::format("{} numbers", size.size()));
+  return {{DType::u8, {size[0], size[1], Expr(node.get<std::int64_t>("pixel_format") == 2 ? 1 : 3)}}};
+}
+
 std::vector<HostTensor> eval_host(const Node& node, std::span<const HostTensor> inputs, const SymbolValues& symbols) {
   std::vector<package::HostValue> operands, results;
   for (const HostTensor& input : inputs) operands.push_back(to_host(input));
@@ -152,6 +170,8 @@ struct HostRow {
 
 constexpr HostRow kHostRows[] = {
     {"choose_boxes", infer_choose_boxes},
+    {"decode_image", infer_decode_image},
+    {"image_size", infer_image_size},
     {"number_to_string", infer_number_to_string},
     {"positions", infer_positions},
     {"regex_full_match", infer_regex_full_match},

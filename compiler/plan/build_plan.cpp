@@ -7,6 +7,7 @@
 
 #include "compiler/ir/strings.h"
 #include "compiler/ops/builder.h"
+#include "compiler/plan/joined_constants.h"
 #include "compiler/plan/launch_tables.h"
 #include "compiler/plan/quantized_parts.h"
 #include "compiler/support/error.h"
@@ -203,21 +204,16 @@ class PlanBuilder {
     return out;
   }
 
-  // The constant section puts one after another what is added one after another. `places`: the pieces' offsets, by buffer.
+  // Where a table of these pieces, one after another, begins. `places`: the pieces' offsets, by buffer.
   std::uint64_t add_joined(const std::vector<int>& pieces, std::vector<std::uint64_t>& places) {
-    static_assert(MegakernelCode::kJoinedAlignment == package::ConstantSection::kAlignment);
-    std::uint64_t begin = 0, end = 0;
-    for (const int piece : pieces) {
+    const std::vector<std::uint64_t> at = tables_.place(pieces, plan_.constants, [&](int piece) {
       auto tensor = std::make_shared<HostTensor>(buffers_[static_cast<std::size_t>(piece)].constant);
-      const std::uint64_t at = plan_.constants.add({tensor->data(), tensor->bytes()}, quantized_parts(*tensor));
-      if (lives_.of(piece).first < 0) places[static_cast<std::size_t>(piece)] = at;  // else it has a copy of its own
-      if (piece == pieces.front()) begin = end = at;
-      OCLC_CHECK(at == end, "joined constants lie one after another");
-      end = at + (tensor->bytes() + MegakernelCode::kJoinedAlignment - 1) / MegakernelCode::kJoinedAlignment *
-                     MegakernelCode::kJoinedAlignment;
-      plan_.owned.push_back(std::move(tensor));
-    }
-    return begin;
+      plan_.owned.push_back(tensor);
+      return tensor;
+    });
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      if (lives_.of(pieces[i]).first < 0) places[static_cast<std::size_t>(pieces[i])] = at[i];  // else it has a copy of its own
+    return at.front();
   }
 
   // Fills the constant section in the buffers' order. Returns where each buffer's values lie in it: those of a piece of a
@@ -272,6 +268,7 @@ class PlanBuilder {
   std::vector<fb::Offset<fb::String>> texts_;
   PlacedKernels kernels_;
   LaunchTables launches_;
+  JoinedConstants tables_;
 };
 
 }  // namespace

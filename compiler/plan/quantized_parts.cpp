@@ -161,10 +161,40 @@ class Parts {
   std::vector<QuantizedPart> parts_;
 };
 
+// Blocks of zeros among other bytes: padding, and digits that integers of few bits leave empty.
+constexpr std::size_t kZeroBlock = 1024;
+
+bool is_zero(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
+// Zeros are floats of the integer 0, whatever the tensor's type.
+std::vector<QuantizedPart> parts_of_bytes(std::span<const std::byte> bytes) {
+  std::vector<QuantizedPart> parts;
+  std::uint64_t stored = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += kZeroBlock) {
+    const auto block = bytes.subspan(at, std::min(kZeroBlock, bytes.size() - at));
+    const bool zero = block.size() == kZeroBlock && is_zero(block);
+    if (parts.empty() || (parts.back().run.stored == StoredAs::f32) != zero) {
+      parts.push_back({raw_run(0), {}});
+      if (zero) parts.back().run.stored = StoredAs::f32;
+      if (zero) parts.back().run.bits = 4;
+    }
+    parts.back().run.bytes += block.size();
+  }
+  for (QuantizedPart& part : parts) {
+    if (part.run.stored == StoredAs::f32) part.stored.resize(part.run.stored_bytes());
+    stored += part.run.stored_bytes() + sizeof(QuantizedRun);
+  }
+  if (static_cast<double>(stored) > kMostStored * static_cast<double>(bytes.size())) parts.clear();
+  return parts;
+}
+
 }  // namespace
 
 std::vector<package::QuantizedPart> quantized_parts(const HostTensor& tensor) {
-  if ((tensor.dtype() != DType::f32 && tensor.dtype() != DType::bf16) || tensor.elements() < kShortest) return {};
+  if (tensor.dtype() != DType::f32 && tensor.dtype() != DType::bf16) return parts_of_bytes({tensor.data(), tensor.bytes()});
+  if (tensor.elements() < kShortest) return {};
   return Parts(tensor).run();
 }
 

@@ -8,7 +8,7 @@
 namespace oclc {
 
 // The tensor's bytes as runs of which those that are integers of 8 or 4 bits times scales are stored so, to the last bit what
-// they were. Empty where nothing is.
+// they were; of other types than f32 and bf16, blocks of zeros. Empty where nothing is.
 std::vector<package::QuantizedPart> quantized_parts(const HostTensor& tensor);
 
 }  // namespace oclc

@@ -60,11 +60,35 @@ HostTensor value_of_text(const ValueInfoProto& input, const std::vector<std::str
   return value;
 }
 
+namespace {
+
+// Keys and values of a map, vectors of one length.
+std::vector<ValueInfoProto> entries_of_map(const ValueInfoProto& input, const oclc_onnx::TypeProto::Map& map,
+                                           Inputs::Sequence& sequence) {
+  sequence.count = 2;
+  std::vector<ValueInfoProto> out(2);
+  out[0].set_name(input.name() + ".keys");
+  out[0].mutable_type()->mutable_tensor_type()->set_elem_type(map.key_type());
+  out[1].set_name(input.name() + ".values");
+  out[1].mutable_type()->mutable_tensor_type()->set_elem_type(map.value_type().tensor_type().elem_type());
+  for (ValueInfoProto& entry : out)
+    entry.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_param(input.name() + "_entries");
+  return out;
+}
+
+}  // namespace
+
 std::vector<ValueInfoProto> elements_of(const ValueInfoProto& input, const ImportOptions& options, Inputs::Sequence& sequence) {
   const oclc_onnx::TypeProto* type = &input.type();
   const auto given = options.lengths.find(input.name());
   const bool optional = type->has_optional_type();
   if (optional) type = &type->optional_type().elem_type();
+  if (type->has_map_type()) {
+    if (given != options.lengths.end())
+      fail(fmt::format("no length of {}, which is a map", where_of(input.name())), std::to_string(given->second), {},
+           ExitCode::usage);
+    return entries_of_map(input, type->map_type(), sequence);
+  }
   sequence.none = optional && given != options.lengths.end() && given->second == -1;
   if (sequence.none) return {};
   const bool tensor = type->has_tensor_type();

@@ -85,10 +85,6 @@ void require_supported(const std::vector<OpUse>& uses) {
   std::string text, advice = "`oclc --list-ops` lists all operators of a model";
   for (const OpUse& use : uses) {
     if (use.supported) continue;
-    if (use.domain.empty() && use.op == "ImageDecoder")
-      advice +=
-          "; ImageDecoder reads image files, for which there is no codec here: decode them in front of the model and give it "
-          "the pixels";
     if (use.domain == "com.microsoft.nchwc" && advice.find("EXTENDED") == std::string::npos)
       advice +=
           "; ONNX Runtime laid the model out for the machine that it was saved on: save it at ORT_ENABLE_EXTENDED or below";

@@ -47,6 +47,7 @@ std::span<const OpRow> string_rows();
 std::span<const OpRow> state_rows();
 std::span<const OpRow> fused_rows();
 std::span<const OpRow> ml_rows();
+std::span<const OpRow> map_rows();
 std::span<const OpRow> svm_rows();
 std::span<const OpRow> fused_attention_rows();
 std::span<const OpRow> fused_quantized_rows();

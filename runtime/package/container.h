@@ -14,8 +14,9 @@ namespace oclc::package {
 inline constexpr unsigned char kMagic[8] = {'O', 'C', 'L', 'C', '\r', '\n', 0x1a, '\n'};
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 // The least that a file needs is written.
-inline constexpr std::uint32_t kOldestVersion = 1, kQuantizedVersion = 2, kBinariesVersion = 3, kRowsVersion = 4;
-inline constexpr std::uint32_t kFormatVersion = kRowsVersion;  // the newest
+inline constexpr std::uint32_t kOldestVersion = 1, kQuantizedVersion = 2, kBinariesVersion = 3, kRowsVersion = 4,
+                               kCompressedVersion = 5;
+inline constexpr std::uint32_t kFormatVersion = kCompressedVersion;  // the newest
 inline constexpr std::uint64_t kMetadataAlignment = 64;
 inline constexpr std::uint64_t kBinariesAlignment = 64;
 inline constexpr std::uint64_t kConstantsAlignment = 4096;  // a page, so that the mapping can become a device buffer
@@ -23,7 +24,14 @@ inline constexpr std::uint64_t kConstantsAlignment = 4096;  // a page, so that t
 // The second section is one of the two kinds of constants; quantized_constants.h has the form of the latter. A third one, the
 // FlatBuffer oclc::plan::Binaries, may be missing. Whoever trusts no binaries needs none, so its damage is no damage of the
 // plan.
-enum class SectionKind : std::uint32_t { metadata = 1, constants = 2, quantized_constants = 3, binaries = 4 };
+// The first section is metadata or, as compressed.h has it, what it is compressed to.
+enum class SectionKind : std::uint32_t {
+  metadata = 1,
+  constants = 2,
+  quantized_constants = 3,
+  binaries = 4,
+  compressed_metadata = 5
+};
 
 struct Header {
   unsigned char magic[8];

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "runtime/package/images.h"
 #include "runtime/package/order/order.h"
 #include "runtime/package/text/number_text.h"
 #include "runtime/package/text/regex.h"
@@ -188,6 +189,9 @@ constexpr HostOp kOps[] = {
      "threshold "
      "of the overlap, threshold of the score; image, class and box of each that is chosen, and their number",
      "nninn", "ii", "center_point_box", "", flag_problem, choose_boxes},
+    {"image_size", "height and width of the image file of these bytes", "n", "i", "", "", no_problem, image_size},
+    {"decode_image", "pixels of the image file of these bytes; pixel_format: 0 RGB, 1 BGR, 2 grey", "n", "n", "pixel_format",
+     "", colours_problem, decode_image},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "runtime/package/compressed.h"
 #include "runtime/package/container.h"
 #include "runtime/package/quantized_constants.h"
 #include "runtime/package/verify/verify.h"
@@ -154,6 +155,15 @@ Package::~Package() {
   if (widened_) ::munmap(widened_, widened_bytes_);
 }
 
+void Package::decompress_metadata() {
+  try {
+    decompressed_ = decompressed(metadata_);
+  } catch (const Error& error) {
+    throw Error(error.kind(), name_ + ": damaged " + noun_ + ": " + error.what());
+  }
+  metadata_ = decompressed_;
+}
+
 void Package::widen_constants() {
   std::uint64_t bytes = 0;
   try {
@@ -218,15 +228,16 @@ void Package::check(Residence residence) {
   constexpr std::uint64_t kAlignments[kMostSections] = {kMetadataAlignment, kConstantsAlignment, kBinariesAlignment};
   std::span<const std::byte> sections[kMostSections];
   std::uint64_t end = header.header_bytes;
-  bool quantized = false;
+  bool quantized = false, compressed = false;
   for (std::uint32_t i = 0; i < header.section_count; ++i) {
     const std::string which = kNames[i];
     SectionRow row{};
     std::memcpy(&row, file.data() + sizeof header + i * sizeof row, sizeof row);
     const std::uint64_t alignment = kAlignments[i];
     const auto is = [&](SectionKind kind) { return row.kind == static_cast<std::uint32_t>(kind); };
+    if (i == 0) compressed = is(SectionKind::compressed_metadata);
     if (i == 1) quantized = is(SectionKind::quantized_constants);
-    const bool fits = i == 0   ? is(SectionKind::metadata)
+    const bool fits = i == 0   ? is(SectionKind::metadata) || compressed
                       : i == 1 ? is(SectionKind::constants) || quantized
                                : is(SectionKind::binaries);
     if (!fits || row.alignment != alignment) corrupt("the table's row of the " + which + " section is wrong");
@@ -244,14 +255,15 @@ void Package::check(Residence residence) {
   }
   if (end != file.size()) corrupt("bytes after the last section");
 
-  metadata_ = sections[0];
+  metadata_ = stored_metadata_ = sections[0];
+  if (compressed) decompress_metadata();
   constants_ = stored_constants_ = sections[1];
   quantized_ = quantized;
   if (quantized) widen_constants();
   if (header.section_count > kLeastSections && problem_of_binaries_.empty()) check_binaries(sections[2]);
   hash_ = header.header_hash;
   try {
-    plan_ = &verify_metadata(sections[0], constants_.size());
+    plan_ = &verify_metadata(metadata_, constants_.size());
   } catch (const Error& error) {
     throw Error(error.kind(), name_ + ": invalid " + noun_ + ": " + error.what());
   }

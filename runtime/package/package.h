@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "plan_generated.h"
 #include "runtime/package/error.h"
@@ -44,8 +45,9 @@ class Package {
   const oclc::plan::Binaries* binaries() const { return binaries_; }
   // Why there are none although the file has some; else empty.
   const std::string& problem_of_binaries() const { return problem_of_binaries_; }
-  // As they lie in the file.
   std::span<const std::byte> metadata() const { return metadata_; }
+  // As they lie in the file.
+  std::span<const std::byte> stored_metadata() const { return stored_metadata_; }
   std::span<const std::byte> stored_constants() const { return stored_constants_; }
   bool is_quantized() const { return quantized_; }
   const std::string& name() const { return name_; }
@@ -55,6 +57,7 @@ class Package {
   Package() = default;
   void check(Residence residence);
   void widen_constants();
+  void decompress_metadata();
   void check_binaries(std::span<const std::byte> section);
 
   std::string name_;
@@ -64,7 +67,8 @@ class Package {
   std::size_t bytes_ = 0;
   std::byte* widened_ = nullptr;  // mmap: constants that lie quantized in the file
   std::size_t widened_bytes_ = 0;
-  std::span<const std::byte> metadata_, constants_, stored_constants_;
+  std::vector<std::byte> decompressed_;  // metadata that lies compressed in the file
+  std::span<const std::byte> metadata_, stored_metadata_, constants_, stored_constants_;
   bool quantized_ = false;
   const oclc::plan::Binaries* binaries_ = nullptr;
   std::string problem_of_binaries_;

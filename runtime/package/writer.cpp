@@ -7,6 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "runtime/package/compressed.h"
 #include "runtime/package/container.h"
 #include "runtime/package/output_file.h"
 #include "runtime/package/package.h"
@@ -19,6 +20,8 @@ namespace {
 constexpr std::size_t kChunkBytes = 1 << 20;
 // Quantization has to save one byte in this many of the constants' size.
 constexpr std::uint64_t kLeastSaved = 4;
+// Compression of metadata has to save one byte in this many of the file's.
+constexpr std::uint64_t kLeastCompressed = 8;
 
 using Steps = flatbuffers::Vector<flatbuffers::Offset<plan::Step>>;
 
@@ -57,8 +60,9 @@ class MemorySink : public Sink {
 
 class Writer {
  public:
-  Writer(Sink& sink, std::span<const std::byte> metadata, const ConstantSection& constants)
-      : sink_(sink), metadata_(metadata), constants_(constants) {}
+  Writer(Sink& sink, std::span<const std::byte> metadata, const ConstantSection& constants,
+         MetadataAs metadata_as = MetadataAs::it_is)
+      : sink_(sink), metadata_(metadata), constants_(constants), metadata_as_(metadata_as) {}
 
   std::uint64_t run() {
     verify_metadata(metadata_, constants_.bytes());
@@ -66,19 +70,23 @@ class Writer {
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     header.byte_order = kByteOrder;
     const bool quantized = gains_by_quantizing();
+    const std::vector<std::byte> table = quantized ? table_of_runs() : std::vector<std::byte>();
+    const std::uint64_t constant_bytes = quantized ? stored_bytes_ : constants_.bytes();
+    const std::vector<std::byte> shorter = shorter_metadata(constant_bytes);
     header.version = std::max(quantized ? kQuantizedVersion : kOldestVersion, version_of(metadata_));
+    if (!shorter.empty()) header.version = kCompressedVersion;
     header.section_count = kLeastSections;
     header.header_bytes = sizeof(Header) + kLeastSections * sizeof(SectionRow);
     SectionRow rows[kLeastSections] = {};
     std::vector<std::byte> head(header.header_bytes);
     put(head);
 
-    rows[0] = begin(SectionKind::metadata, kMetadataAlignment, metadata_.size());
-    rows[0].hash = hash64(metadata_);
-    put(metadata_);
-    const std::vector<std::byte> table = quantized ? table_of_runs() : std::vector<std::byte>();
-    rows[1] = begin(quantized ? SectionKind::quantized_constants : SectionKind::constants, kConstantsAlignment,
-                    quantized ? stored_bytes_ : constants_.bytes());
+    const std::span<const std::byte> first = shorter.empty() ? metadata_ : std::span<const std::byte>(shorter);
+    rows[0] =
+        begin(shorter.empty() ? SectionKind::metadata : SectionKind::compressed_metadata, kMetadataAlignment, first.size());
+    rows[0].hash = hash64(first);
+    put(first);
+    rows[1] = begin(quantized ? SectionKind::quantized_constants : SectionKind::constants, kConstantsAlignment, constant_bytes);
     rows[1].hash = put_constants(table);
 
     return finish(header, rows, std::move(head));
@@ -133,6 +141,15 @@ class Writer {
     row.offset = at_;
     row.bytes = bytes;
     return row;
+  }
+
+  // Empty where they stay as they are: the gain has to be worth a version that fewer runtimes read.
+  std::vector<std::byte> shorter_metadata(std::uint64_t constant_bytes) const {
+    if (metadata_as_ == MetadataAs::it_is) return {};
+    std::vector<std::byte> shorter = compressed(metadata_);
+    const bool gains = shorter.size() < metadata_.size() &&
+                       metadata_.size() - shorter.size() >= (metadata_.size() + constant_bytes) / kLeastCompressed;
+    return gains ? std::move(shorter) : std::vector<std::byte>();
   }
 
   // A section of quantized constants is copied when it is opened, not mapped: it has to be so much smaller.
@@ -209,6 +226,7 @@ class Writer {
   Sink& sink_;
   std::span<const std::byte> metadata_;
   const ConstantSection& constants_;
+  const MetadataAs metadata_as_ = MetadataAs::it_is;
   std::uint64_t at_ = 0, stored_bytes_ = 0;
 };
 
@@ -233,8 +251,9 @@ std::uint64_t ConstantSection::add(std::span<const std::byte> bytes, std::vector
 
 std::uint64_t ConstantSection::add(std::uint64_t bytes, FillConstant fill) { return place(bytes, nullptr, std::move(fill)); }
 
-std::uint64_t write_package(const std::string& path, std::span<const std::byte> metadata, const ConstantSection& constants) {
-  return write_to(path, [&](Sink& sink) { return Writer(sink, metadata, constants).run(); });
+std::uint64_t write_package(const std::string& path, std::span<const std::byte> metadata, const ConstantSection& constants,
+                            MetadataAs metadata_as) {
+  return write_to(path, [&](Sink& sink) { return Writer(sink, metadata, constants, metadata_as).run(); });
 }
 
 std::uint64_t write_with_binaries(const std::string& path, const Package& plan, std::span<const std::byte> binaries) {

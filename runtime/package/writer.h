@@ -43,13 +43,17 @@ class ConstantSection {
   std::uint64_t bytes_ = 0;
 };
 
+// `shorter`: compressed where that makes the file much smaller.
+enum class MetadataAs { it_is, shorter };
+
 // Writes a plan to `path`: to a temporary file beside it, then fsync and rename, so `path` is the old file or the whole new one
 // at every moment. "-" writes to standard output; an existing `path` that is not a regular file (a pipe, /dev/null) is written
 // to and stays; of a symbolic link the file that it names is replaced; a directory is refused. `metadata` is a finished
 // FlatBuffer of oclc::plan::Plan and is verified first (Error of kind `invalid` means a bug of the caller). Throws Error{io}
 // with the system's text; no partial file stays behind. Deterministic: equal arguments give equal bytes. Returns the file's
 // size.
-std::uint64_t write_package(const std::string& path, std::span<const std::byte> metadata, const ConstantSection& constants);
+std::uint64_t write_package(const std::string& path, std::span<const std::byte> metadata, const ConstantSection& constants,
+                            MetadataAs metadata_as = MetadataAs::it_is);
 
 // Writes `bytes` to `path` by the same rules: all files that oclc writes, but logs that grow.
 void write_file(const std::string& path, std::span<const std::byte> bytes);

@@ -425,6 +425,27 @@ TEST_CASE("what integers of three bytes are no good copy of is multiplied as par
   CHECK(!choose_amx_digits(product, target));
 }
 
+TEST_CASE("integers of 8 bits times a scale are the first digits of weights, exactly") {
+  HostTensor w(DType::f32, {64, 32});
+  for (std::int64_t i = 0; i < w.elements(); ++i)
+    w.set(i, static_cast<double>(static_cast<float>((i * 37 + i / 32) % 256 - 128) * (i % 32 == 31 ? 0.37F : 0.013F)));
+  const PackedOperand where{.inner_stride = 32, .column_stride = 1, .tap_offsets = {0}};
+  const auto packed = pack_digits(w, where, 1, 32, 64);
+  REQUIRE(packed);
+  for (std::int64_t i = 2048; i < packed->digits.elements(); ++i) REQUIRE(packed->digits.int_at(i) == 0);
+  for (std::int64_t k = 0; k < 64; ++k) {
+    for (std::int64_t n = 0; n < 32; ++n) {
+      const double digit = packed->digits.at(n / 16 * 1024 + k % 16 * 64 + n % 16 * 4 + k / 16);
+      REQUIRE(std::fabs(digit * packed->units.at(n) - w.at(k * 32 + n)) <= 0x1p-23 * std::fabs(w.at(k * 32 + n)));
+    }
+  }
+  w.set(0, 0.0131);  // one element that is none
+  const auto other = pack_digits(w, where, 1, 32, 64);
+  REQUIRE(other);
+  CHECK(other->units.at(0) == std::exp2(std::round(std::log2(other->units.at(0)))));
+  CHECK(other->units.at(1) == packed->units.at(1));
+}
+
 TEST_CASE("weights that have no parts are multiplied without the unit") {
   HostTensor w(DType::f32, {2});
   w.set(0, 1);

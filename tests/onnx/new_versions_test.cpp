@@ -7,7 +7,8 @@
 
 namespace oclc::test::new_versions_test {
 
-// The change log of ONNX's default domain. ImageDecoder (20) is not read: it needs codecs of image files.
+// The change log of ONNX's default domain. ImageDecoder (20), on the host, has its tests in
+// tests/package/images_test.cpp.
 struct Brought {
   std::int64_t opset;
   const char* operators;

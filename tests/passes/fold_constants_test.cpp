@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "compiler/ir/parse.h"
 #include "compiler/ir/text.h"
@@ -218,6 +219,30 @@ TEST_CASE("weights of few bits become floats where a product packs them, however
       return y=%2
     })",
               context));
+}
+
+// A loop whose trips multiply what they carry by %w of the outer graph, given as `captured`.
+std::string loop_of(std::string_view used) {
+  return fmt::format(R"(
+    graph g(%x: f32[8, 8]) {{
+      %q = constant i8[8, 8] splat 3
+      %0 = cast(%q) {{dtype=f32}}
+      %1 = loop(%x, %0) {{carried=1, counter="t", trip=(4)}}
+      body step(%s: f32[8, 8], %w: f32[8, 8]) {{
+        %0 = {}
+        return s=%0
+      }}
+      return y=%1
+    }})",
+                     used);
+}
+
+TEST_CASE("weights of few bits become floats where a product of a loop packs them") {
+  CHECK(folds(loop_of("matmul(%s, %w) {trans_a=0, trans_b=0}"), budget(&PassContext::fold_growth_bytes, 16)));
+}
+
+TEST_CASE("what a loop adds is widened where it is loaded") {
+  CHECK_FALSE(folds(loop_of("add(%s, %w)"), budget(&PassContext::fold_growth_bytes, 16)));
 }
 
 TEST_CASE("what else reads numbers of few bits widens them where it loads them") {

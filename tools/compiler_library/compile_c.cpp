@@ -111,7 +111,7 @@ oclc_plan* compiled(const oclc_compile_options& o, const std::function<std::shar
   }
   const Compiled result = compile(module, options);
   const auto metadata = std::as_bytes(std::span(result.plan.metadata));
-  if (o.output) package::write_package(o.output, metadata, result.plan.constants);
+  if (o.output) package::write_package(o.output, metadata, result.plan.constants, package::MetadataAs::shorter);
   const std::vector<std::byte> package = package::package_to_memory(metadata, result.plan.constants);
   oclc_plan* plan = nullptr;
   rt::detail::checked([&](oclc_error* error) { return oclc_plan_load_memory(package.data(), package.size(), &plan, error); });

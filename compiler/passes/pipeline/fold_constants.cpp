@@ -56,13 +56,27 @@ bool is_bound(const Node& node) {
   return true;
 }
 
-// Elementwise work and movement alone lie between the value and an operand of a product.
-bool feeds_product(const Value* value, int depth = 0) {
+bool feeds_product(const Value* value, int depth = 0);
+
+// The same of what the body of `user` calls the value: a loop's body takes all operands but those that it carries as they are,
+// the body behind `bind_dims` all but the first.
+bool feeds_product_of_body(const Value* value, const Node* user, int depth) {
+  const std::size_t first = is(user, "loop") ? static_cast<std::size_t>(user->get<std::int64_t>("carried")) : 1,
+                    before = is(user, "loop") ? 0 : 1;
+  for (std::size_t i = first; i < user->inputs.size(); ++i)
+    if (user->inputs[i] == value && feeds_product(user->bodies.at(0)->inputs().at(i - before).get(), depth + 1)) return true;
+  return false;
+}
+
+// Elementwise work and movement alone lie between the value and an operand of a product, which may be one of a loop.
+bool feeds_product(const Value* value, int depth) {
   constexpr int kFarthest = 12;
   return std::any_of(value->users.begin(), value->users.end(), [&](const Node* user) {
     if (user->op->kind == OpKind::contraction) return true;
+    if (depth >= kFarthest) return false;
+    if (is(user, "loop") || is(user, "bind_dims")) return feeds_product_of_body(value, user, depth);
     const bool passes = user->op->kind == OpKind::elementwise || user->op->kind == OpKind::movement;
-    return passes && depth < kFarthest && user->outputs.size() == 1 && feeds_product(user->output(), depth + 1);
+    return passes && user->outputs.size() == 1 && feeds_product(user->output(), depth + 1);
   });
 }
 

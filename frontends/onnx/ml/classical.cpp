@@ -235,23 +235,8 @@ Value* default_of(OpContext& c, DType dtype) {
   return c.b.cast(c.b.ints({c.integer("default_int64", -1)}), dtype);
 }
 
-// values[k] where keys[k] is x, else the default.
 Value* looked_up(OpContext& c, Value* x, Value* keys, Value* values) {
-  const Expr count = keys->type.elements();
-  if (!(values->type.elements() == count)) c.fail(fmt::format("{} values", count.text()), values->type.text());
-  Shape apart = x->type.shape;
-  apart.emplace_back(1);
-  if (x->type.dtype != keys->type.dtype) keys = c.b.cast(keys, x->type.dtype);
-  Value* column = c.b.reshape(x, apart);
-  Value* match = c.b.call("equal", {column, keys});
-  if (is_float(x->type.dtype))
-    match = c.b.call("or", {match, c.b.call("and", {c.b.unary("is_nan", column), c.b.unary("is_nan", keys)})});
-  const auto last = static_cast<std::int64_t>(apart.size()) - 1;
-  Value* hits = c.b.cast(match, DType::i32);
-  Value* at = c.b.arg("argmax", hits, last, false);
-  Value* found = c.b.call("greater", {c.b.reduce("reduce_max", hits, {last}, false), c.b.scalar(DType::i32, 0)});
-  Value* all = c.b.concat({values, default_of(c, values->type.dtype)}, 0);
-  return c.b.gather(all, c.b.where(found, at, c.b.exprs({count}, {})), 0);
+  return looked_up(c, x, keys, values, default_of(c, values->type.dtype));
 }
 
 Outputs label_encoder(OpContext& c) {
@@ -317,6 +302,24 @@ constexpr OpRow kMlRows[] = {
 };
 
 }  // namespace
+
+Value* looked_up(OpContext& c, Value* x, Value* keys, Value* values, Value* otherwise) {
+  const Expr count = keys->type.elements();
+  if (!(values->type.elements() == count)) c.fail(fmt::format("{} values", count.text()), values->type.text());
+  Shape apart = x->type.shape;
+  apart.emplace_back(1);
+  if (x->type.dtype != keys->type.dtype) keys = c.b.cast(keys, x->type.dtype);
+  Value* column = c.b.reshape(x, apart);
+  Value* match = c.b.call("equal", {column, keys});
+  if (is_float(x->type.dtype))
+    match = c.b.call("or", {match, c.b.call("and", {c.b.unary("is_nan", column), c.b.unary("is_nan", keys)})});
+  const auto last = static_cast<std::int64_t>(apart.size()) - 1;
+  Value* hits = c.b.cast(match, DType::i32);
+  Value* at = c.b.arg("argmax", hits, last, false);
+  Value* found = c.b.call("greater", {c.b.reduce("reduce_max", hits, {last}, false), c.b.scalar(DType::i32, 0)});
+  Value* all = c.b.concat({values, otherwise}, 0);
+  return c.b.gather(all, c.b.where(found, at, c.b.exprs({count}, {})), 0);
+}
 
 std::span<const OpRow> ml_rows() { return kMlRows; }
 

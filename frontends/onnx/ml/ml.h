@@ -16,6 +16,9 @@ std::string post_transform(OpContext& c);
 // y[N, targets] as the attribute post_transform says.
 Value* transformed(OpContext& c, Value* y, std::string_view how);
 
+// values[k] where keys[k] is x; nowhere: `otherwise`, [1].
+Value* looked_up(OpContext& c, Value* x, Value* keys, Value* values, Value* otherwise);
+
 // Of the classes: integers, or texts.
 struct Labels {
   Ints whole;

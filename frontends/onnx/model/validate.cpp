@@ -40,12 +40,17 @@ struct Scope {
   }
 };
 
-void check_value_type(const ValueInfoProto& value, std::string_view role, bool type_needed) {
+// A map may be an input of the model: it is two vectors then.
+void check_value_type(const ValueInfoProto& value, std::string_view role, bool type_needed, bool takes_map = false) {
   const std::string where = fmt::format("{} '{}'", role, printable(value.name()));
   const auto refuse = [&](std::string_view kind, std::string advice = {}) {
     fail(where + " as a tensor of numbers", std::string(kind), std::move(advice), ExitCode::unsupported);
   };
   const TypeProto* type = &value.type();
+  if (takes_map && type->has_map_type()) {
+    element_type(type->map_type().key_type(), where + " (its keys)");
+    type = &type->map_type().value_type();
+  }
   if (type->has_optional_type()) type = &type->optional_type().elem_type();
   if (type->has_sequence_type()) type = &type->sequence_type().elem_type();
   switch (type->value_case()) {
@@ -55,7 +60,7 @@ void check_value_type(const ValueInfoProto& value, std::string_view role, bool t
       refuse("a sequence of sequences");
       break;
     case TypeProto::kMapType:
-      refuse("a map", "DictVectorizer and CastMap make a vector of it: make it before the model, which then takes the vector");
+      refuse("a map");
       break;
     case TypeProto::kOptionalType:
       refuse("an optional in a sequence or an optional");
@@ -165,7 +170,7 @@ class Validator {
       if (input.name().empty()) fail("graph inputs with names", "one without");
       if (!inputs.insert(input.name()).second)
         fail("different names of graph inputs", fmt::format("'{}' twice", printable(input.name())));
-      check_value_type(input, "input", outer == nullptr);
+      check_value_type(input, "input", outer == nullptr, outer == nullptr);
     }
     for (auto& sparse : *graph.mutable_sparse_initializer()) {
       const std::string where = fmt::format("sparse initializer '{}'", printable(sparse.values().name()));

@@ -1,8 +1,10 @@
-// Non-maximum suppression, which the host does: a box is chosen or not by what was chosen before it.
+// What the host does for detectors: image files as pixels, and non-maximum suppression, where a box is chosen or not by what
+// was chosen before it.
 #include <fmt/format.h>
 
 #include <cmath>
 
+#include "frontends/onnx/fail.h"
 #include "frontends/onnx/table.h"
 
 namespace oclc::onnx {
@@ -35,7 +37,21 @@ Outputs non_max_suppression(OpContext& c) {
   return {c.b.slice_axis(node->output(0), 0, Expr(0), c.b.read_dims(node->output(1), "found", {room}).at(0))};
 }
 
-constexpr OpRow kDetectionRows[] = {{"NonMaxSuppression", 10, 2, 5, non_max_suppression}};
+Outputs image_decoder(OpContext& c) {
+  const std::string format = c.text("pixel_format", "RGB");
+  const std::int64_t colours = format == "RGB" ? 0 : format == "BGR" ? 1 : 2;
+  if (colours == 2 && format != "Grayscale") c.fail("pixel_format RGB, BGR or Grayscale", printable(format));
+  Value* file = c.input(0);
+  if (file->type.dtype != DType::u8 || file->type.rank() != 1) c.fail("the bytes of a file, u8[n]", file->type.text());
+  const std::vector<Expr> size =
+      c.b.read_dims(c.b.node("image_size", {file})->output(0), "image", {Expr(kOpenDim), Expr(kOpenDim)});
+  return {c.b.call("decode_image", {file}, {{"pixel_format", colours}, {"size", size}})};
+}
+
+constexpr OpRow kDetectionRows[] = {
+    {"ImageDecoder", 20, 1, 1, image_decoder},
+    {"NonMaxSuppression", 10, 2, 5, non_max_suppression},
+};
 
 }  // namespace
 

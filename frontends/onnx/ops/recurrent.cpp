@@ -212,9 +212,7 @@ Outputs lstm(OpContext& c) {
   for (std::int64_t d = 0; d < n.directions; ++d) {
     const auto [input_bias, recurrent_bias] = biases(c, n, d);
     Value* product = input_product(c, n, d, input_bias ? c.b.add(input_bias, recurrent_bias) : nullptr);
-    // Weights that each run widens are not packed: they stay as they lie, by columns, so that a step reads them in order.
-    const bool by_columns = c.core() == "widened";
-    std::vector<Value*> captured{by_columns ? c.b.transpose(recurrent_weights(c, n, d), {1, 0}) : recurrent_weights(c, n, d)};
+    std::vector<Value*> captured{recurrent_weights(c, n, d)};
     if (Value* peepholes = of_direction(c, 7, d, {Expr(3 * n.hidden)})) captured.push_back(peepholes);
     const auto act = [&, d](Step& s, std::size_t which, Value* x) {
       return activation(c, s.b, n.activations[static_cast<std::size_t>(d) * 3 + which], clipped(s.b, n, x));
@@ -222,7 +220,7 @@ Outputs lstm(OpContext& c) {
     // Gates in the order input, output, forget, cell; peepholes for input, output, forget.
     const auto cell = [&](Step& s) -> std::vector<Value*> {
       Value *hidden = s.state[0], *memory = s.state[1];
-      Value* sums = s.b.add(s.input, s.b.matmul(hidden, s.captured[0], false, !by_columns));
+      Value* sums = s.b.add(s.input, s.b.matmul(hidden, s.captured[0], false, true));
       const auto seen = [&](Value* gate, std::int64_t which, Value* state) {
         if (s.captured.size() < 2) return gate;
         return s.b.add(gate, s.b.mul(s.b.slice_axis(s.captured[1], 0, Expr(which * n.hidden), Expr(n.hidden)), state));
@@ -311,7 +309,7 @@ constexpr OpRow kRecurrentRows[] = {
     {"GRU", 1, 3, 6, gru},
     {"LSTM", 1, 3, 8, lstm},
     {"RNN", 1, 3, 6, rnn},
-    {"com.microsoft.DynamicQuantizeLSTM", 1, 12, 12, quantized_lstm, "widened"},
+    {"com.microsoft.DynamicQuantizeLSTM", 1, 12, 12, quantized_lstm},
 };
 
 }  // namespace

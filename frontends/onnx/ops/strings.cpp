@@ -74,7 +74,9 @@ constexpr OpRow kStringsRows[] = {
 
 // Beside those above.
 constexpr std::string_view kMovers[] = {"ai.onnx.ml.ArrayFeatureExtractor",
+                                        "ai.onnx.ml.CastMap",
                                         "ai.onnx.ml.CategoryMapper",
+                                        "ai.onnx.ml.DictVectorizer",
                                         "ai.onnx.ml.LabelEncoder",
                                         "ai.onnx.ml.OneHotEncoder",
                                         "Cast",

@@ -23,12 +23,15 @@ void set_element(std::byte* data, std::size_t i, T value) {
 }
 
 // The key of bits of a real number whose infinity has the bits `infinity`. NaN comes behind all numbers, both zeros are one.
+// Without branches, so that loops over it become vectors.
 template <class Key, class Bits>
 Key real_key(Bits bits, Bits infinity) {
-  const Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1)), size = static_cast<Bits>(bits & ~sign);
-  if (size > infinity) return static_cast<Key>(~Key{0});
-  if (size == 0) return static_cast<Key>(sign);
-  return static_cast<Key>((bits & sign) != 0 ? static_cast<Bits>(~bits) : static_cast<Bits>(bits | sign));
+  constexpr unsigned kTop = 8 * sizeof(Bits) - 1;
+  constexpr auto kSign = static_cast<Bits>(Bits{1} << kTop);
+  // Of a number below 0 all bits are turned, of others the sign.
+  const auto turned = static_cast<Bits>(bits ^ static_cast<Bits>(static_cast<Bits>(0 - (bits >> kTop)) | kSign));
+  const auto key = static_cast<Bits>(turned + (bits == kSign ? 1 : 0));
+  return static_cast<Bits>(bits & static_cast<Bits>(~kSign)) > infinity ? static_cast<Key>(~Key{0}) : static_cast<Key>(key);
 }
 
 // visit(key, may_be_nan), where key(i) is that of element i, of 32 or of 64 bits. `may_be_nan`: the largest key is a NaN's.

@@ -13,7 +13,73 @@ constexpr std::size_t kSortedPart = 8;
 template <class Key>
 struct Row {
   std::vector<Ordered<Key>> list, spare;
+  const std::byte* floats = nullptr;  // of a row of f32
+  bool largest = false;               // keys are in the other order
 };
+
+// Rows of so many elements are sampled.
+constexpr std::size_t kFewestSampled = 4096, kSampled = 1024;
+
+template <class Key>
+void cut(std::vector<Ordered<Key>>& list, std::size_t k) {
+  std::nth_element(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(k) - 1, list.end());
+  list.resize(k);
+}
+
+// A key that more than k elements are probably below: of a sample the element in the place that twice as many would have, and
+// some more.
+template <class Key, class KeyAt>
+Key guessed_limit(std::vector<Ordered<Key>>& list, std::size_t size, std::size_t k, const KeyAt& key_at) {
+  constexpr std::size_t kMore = 5;
+  for (std::size_t i = 0; i < kSampled; ++i) list.push_back({key_at(i * size / kSampled), 0});
+  cut(list, std::min(kSampled, 2 * k * kSampled / size + kMore));
+  return list.back().key;
+}
+
+// Adds the elements whose key is below `limit`. Most blocks hold none that may be, which a loop without branches tells.
+template <class Key, class KeyAt, class MayBeBelow>
+void take_below(std::vector<Ordered<Key>>& list, std::size_t size, Key limit, KeyAt key_at, MayBeBelow may_be_below) {
+  constexpr std::size_t kBlock = 16;
+  const auto take = [&](std::size_t i) {
+    if (const Key key = key_at(i); key < limit) list.push_back({key, static_cast<std::uint32_t>(i)});
+  };
+  std::size_t i = 0;
+  for (; i + kBlock <= size; i += kBlock) {
+    unsigned any = 0;
+    for (std::size_t j = 0; j < kBlock; ++j) any |= static_cast<unsigned>(may_be_below(i + j));
+    for (std::size_t j = 0; j < kBlock && any != 0; ++j) take(i + j);
+  }
+  for (; i < size; ++i) take(i);
+}
+
+// The number whose key that is.
+float number_of(std::uint32_t key) {
+  constexpr std::uint32_t kSign = std::uint32_t{1} << 31;
+  const std::uint32_t bits = (key & kSign) != 0 ? key ^ kSign : ~key;
+  float number = 0;
+  std::memcpy(&number, &bits, sizeof number);
+  return number;
+}
+
+// Keeps at most twice as many as are wanted and a constant; what is not below the last of the best k is passed over. One of
+// the same key that comes later stands behind it.
+template <class Key, class KeyAt>
+void keep_best(std::vector<Ordered<Key>>& list, std::size_t size, std::size_t k, const KeyAt& key_at) {
+  constexpr std::size_t kLeast = 512;
+  const std::size_t room = 2 * k + kLeast;
+  list.clear();
+  Key limit = static_cast<Key>(~Key{0});
+  bool limited = false;
+  for (std::size_t i = 0; i < size; ++i) {
+    const Key key = key_at(i);
+    if (key >= limit && limited) continue;
+    list.push_back({key, static_cast<std::uint32_t>(i)});
+    if (list.size() < room) continue;
+    cut(list, k);
+    limit = list[k - 1].key;
+    limited = true;
+  }
+}
 
 // The k smallest keys of `size` in the order of key and place, at the front of row.list.
 template <class Key, class KeyAt>
@@ -26,28 +92,23 @@ void take_first(Row<Key>& row, std::size_t size, std::size_t k, KeyAt&& key_at) 
     sort_by_key(list, row.spare);
     return;
   }
-  // Keeps at most twice as many and a constant; what is not below the last of the best k is passed over. One of the same key
-  // that comes later stands behind it.
-  constexpr std::size_t kLeast = 512;
-  const std::size_t room = 2 * k + kLeast;
-  const auto end = static_cast<std::ptrdiff_t>(k);
-  list.reserve(room);
-  const auto cut = [&] {
-    std::nth_element(list.begin(), list.begin() + end - 1, list.end());
-    list.resize(k);
-  };
-  Key limit = static_cast<Key>(~Key{0});
-  bool limited = false;
-  for (std::size_t i = 0; i < size; ++i) {
-    const Key key = key_at(i);
-    if (key >= limit && limited) continue;
-    list.push_back({key, static_cast<std::uint32_t>(i)});
-    if (list.size() < room) continue;
-    cut();
-    limit = list[k - 1].key;
-    limited = true;
+  // What a sample says is below twice as many elements as are wanted: one pass finds these, if it says right.
+  if (size >= kFewestSampled) {
+    const Key guess = guessed_limit(list, size, k, key_at);
+    list.clear();
+    if (sizeof(Key) == 4 && row.floats) {
+      const float bound = number_of(static_cast<std::uint32_t>(row.largest ? ~guess : guess));
+      const auto float_at = [floats = row.floats](std::size_t i) { return element_at<float>(floats, i); };
+      if (row.largest)
+        take_below(list, size, guess, key_at, [=](std::size_t i) { return !(float_at(i) <= bound); });  // NaN is the largest
+      else
+        take_below(list, size, guess, key_at, [=](std::size_t i) { return float_at(i) < bound; });
+    } else {
+      take_below(list, size, guess, key_at, [=](std::size_t i) { return key_at(i) < guess; });
+    }
   }
-  if (list.size() > k) cut();
+  if (list.size() < k) keep_best(list, size, k, key_at);
+  if (list.size() > k) cut(list, k);
   std::sort(list.begin(), list.end());
 }
 
@@ -67,8 +128,11 @@ void top_places(const HostSettings& settings, std::span<const HostValue> in, std
     using Key = decltype(key_at(0));
     const Key flip = largest ? static_cast<Key>(~Key{0}) : Key{0};
     Row<Key> row;
+    row.largest = largest;
     for (std::size_t r = 0; r < rows; ++r) {
-      take_first<Key>(row, size, k, [&](std::size_t i) { return static_cast<Key>(key_at(r * size + i) ^ flip); });
+      if (x.dtype == plan::DType::f32) row.floats = x.data.data() + r * size * sizeof(float);
+      take_first<Key>(row, size, k,
+                      [key_at, flip, first = r * size](std::size_t i) { return static_cast<Key>(key_at(first + i) ^ flip); });
       for (std::size_t i = 0; i < k; ++i) set_element(to, r * k + i, static_cast<std::int64_t>(row.list[i].place));
     }
   });

@@ -305,7 +305,8 @@ int compile_model(const CompileArguments& arguments) {
     const FilesBeingWritten guard;
     if (!arguments.emit_dir.empty()) emit_files(arguments.emit_dir, compiled, view, summary.at);
     if (!arguments.output.empty())
-      package::write_package(arguments.output, std::as_bytes(std::span(compiled.plan.metadata)), compiled.plan.constants);
+      package::write_package(arguments.output, std::as_bytes(std::span(compiled.plan.metadata)), compiled.plan.constants,
+                             package::MetadataAs::shorter);
   }
   if (!arguments.binaries_for.empty()) {
     progress.stage("binaries");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/contraction/multiples.h"
 #include "compiler/ir/division.h"
 #include "compiler/targets/costs.h"
 
@@ -48,6 +49,24 @@ std::optional<ColumnUnit> unit_of(const HostTensor& source, const PackedOperand&
   return ColumnUnit{std::pow(std::ldexp(static_cast<double>(kLargestInteger), exponent) / rms, 2), exponent};
 }
 
+// Columns of fewer elements are integers of 8 bits times a scale by chance.
+constexpr std::size_t kFewestOfScale = 32;
+
+// A column of a quantised model: its integers are the first digits, the others are 0, and nothing is rounded. Its elements lie
+// at `first` + tap + k * inner_stride. Nothing where the column is of other floats.
+std::optional<float> scale_of_first_digits(const HostTensor& source, const PackedOperand& where, std::int64_t first,
+                                           std::int64_t inner, std::vector<float>& column) {
+  column.clear();
+  for (const std::int64_t tap : where.tap_offsets) {
+    for (std::int64_t k = 0; k < inner; ++k)
+      column.push_back(static_cast<float>(float_at(source, first + tap + k * where.inner_stride)));
+  }
+  if (source.dtype() != DType::f32 || column.size() < kFewestOfScale) return std::nullopt;
+  const auto multiples = multiples_of(column, 8);
+  if (!multiples || multiples->scale == 0 || multiples->low < -128 || multiples->high > 127) return std::nullopt;
+  return multiples->scale;
+}
+
 bool is_spread(double spread, std::int64_t columns) {
   return spread > cost::kMostSpreadOfLimbs * cost::kMostSpreadOfLimbs * static_cast<double>(columns);
 }
@@ -75,6 +94,7 @@ std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOp
   auto* digits = reinterpret_cast<std::int8_t*>(packed.digits.mutable_data());
   auto* units = reinterpret_cast<float*>(packed.units.mutable_data());
   double spread = 0;
+  std::vector<float> numbers;
   for (std::int64_t column = 0; column < groups * columns; ++column) {
     const std::int64_t g = column / columns, n = column % columns,
                        first = where.base + g * where.group_stride + n * where.column_stride;
@@ -83,15 +103,17 @@ std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOp
     if (!unit->exponent) continue;
     const int exponent = *unit->exponent;
     spread += unit->spread;
+    const auto scale = scale_of_first_digits(source, where, first, inner, numbers);
     units[(g * panels + n / kPanelColumns) * kPanelColumns + n % kPanelColumns] =
-        static_cast<float>(std::ldexp(1.0, exponent + 16));
+        scale ? *scale : static_cast<float>(std::ldexp(1.0, exponent + 16));
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       std::int8_t* panel = digits + ((g * panels + n / kPanelColumns) * taps + tap) * steps * 3 * kDigitBytes;
       for (std::int64_t k = 0; k < inner; ++k) {
         const double x = float_at(source, first + where.tap_offsets[static_cast<std::size_t>(tap)] + k * where.inner_stride);
         // Digits are bytes of the integer raised by 128 in each.
-        const auto raised =
-            static_cast<std::uint32_t>(static_cast<std::int32_t>(std::nearbyint(std::ldexp(x, -exponent))) + 0x808080);
+        const double integer =
+            scale ? 65536 * std::nearbyint(x / static_cast<double>(*scale)) : std::nearbyint(std::ldexp(x, -exponent));
+        const auto raised = static_cast<std::uint32_t>(static_cast<std::int32_t>(integer) + 0x808080);
         const std::int64_t of_step = k % kStepTerms,
                            at = n % kPanelColumns / 16 * 1024 + of_step % 16 * 64 + n % 16 * 4 + of_step / 16;
         for (int digit = 0; digit < 3; ++digit)
