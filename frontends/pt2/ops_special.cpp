@@ -132,21 +132,50 @@ double polynomial_of_erfinv(bool near, int k) {
   return near ? kNear[k] : kFar[k];
 }
 
-// y with erf(y) = x, from w = -log((1 - x) (1 + x)); in double precision two steps of Newton's method follow.
-Term inverse_erf(Term x) {
-  const Term w = -((1 - x) * (1 + x)).unary("log");
+// y with erf(y) = x, given w = -log((1 - x) (1 + x)), by polynomials good for single precision.
+Term inverse_erf_from(Term w, Term x) {
   const Term a = w - 2.5, b = w.unary("sqrt") - 3;
   Term near = a.number(polynomial_of_erfinv(true, 0)), far = b.number(polynomial_of_erfinv(false, 0));
   for (int k = 1; k < 9; ++k) {
     near = polynomial_of_erfinv(true, k) + near * a;
     far = polynomial_of_erfinv(false, k) + far * b;
   }
-  Term y = select(less(w, 5), near, far) * x;
+  return select(less(w, 5), near, far) * x;
+}
+
+// In double precision two steps of Newton's method follow.
+Term inverse_erf(Term x) {
+  Term y = inverse_erf_from(-((1 - x) * (1 + x)).unary("log"), x);
   if (x.value->type.dtype == DType::f64)
     for (int step = 0; step < 2; ++step)
       y = y - (y.unary("erf") - x) / ((2 * std::numbers::inv_sqrtpi) * (-(y * y)).unary("exp"));
   const Term end = x.unary("abs").binary("equal", x.number(1));
   return select(end, std::numeric_limits<double>::infinity() * x, y);
+}
+
+// The normal distribution's quantile of p: sqrt(2) erfinv(2 p - 1), without the digits of a small p that the sum would lose.
+Outputs normal_quantile(AtenContext& c) {
+  const Term p = result_term(c), x = 2 * p - 1, tail = p.binary("min", 1 - p);
+  Term y = inverse_erf_from(-(4 * (p * (1 - p))).unary("log"), x);
+  if (p.value->type.dtype == DType::f64) {
+    Term size = y.unary("abs");
+    for (int step = 0; step < 2; ++step)
+      size = size + std::sqrt(std::numbers::pi) * ((0.5 * size.unary("erfc") - tail) * (size * size).unary("exp"));
+    y = select(less(x, 0), -size, size);
+  }
+  const Term end = tail.binary("equal", p.number(0));
+  return {select(end, std::numeric_limits<double>::infinity() * x, std::numbers::sqrt2 * y).value};
+}
+
+// sin(x) / x, by its series near 0.
+Outputs spherical_bessel(AtenContext& c) {
+  constexpr double kSeries[] = {1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800};
+  const Term x = result_term(c, c.has("x") ? "x" : "self"), size = x.unary("abs"), square = x * x;
+  const Term close = less(size, 0.5);
+  Term near = x.number(kSeries[5]);
+  for (int k = 5; k-- > 0;) near = kSeries[k] + square * near;
+  const Term far = x.unary("sin") / select(close, x.number(1), x);
+  return {select(x.unary("is_inf"), x.number(0), select(close, near, far)).value};
 }
 
 Outputs erfinv(AtenContext& c) { return {inverse_erf(result_term(c)).value}; }
@@ -222,6 +251,10 @@ constexpr OpRow kSpecialRows[] = {
     {"aten.special_i1e.default", bessel, "i1e"},
     {"aten.special_erfcx.default", erfcx},
     {"aten.erfinv.default", erfinv},
+    {"aten.special_ndtri.default", normal_quantile},
+    {"prims.ndtri.default", normal_quantile},
+    {"aten.special_spherical_bessel_j0.default", spherical_bessel},
+    {"prims.spherical_bessel_j0.default", spherical_bessel},
     {"aten.signbit.default", signbit},
     {"aten.copysign.Tensor", copysign},
     {"aten.copysign.Scalar", copysign},

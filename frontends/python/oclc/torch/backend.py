@@ -21,7 +21,7 @@ from ..devices import Context
 from ..plan import Plan, load, request
 from .draws import dropout
 from .freeze import FrozenCall
-from .fx_json import GraphText, memory_of
+from .fx_json import GraphText, has_elements, memory_of
 from .partition import run_in_parts
 from .plan_call import Counters, PlanCall, counters
 
@@ -102,7 +102,7 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: dict[str, An
 
 
 def _compile_graph(options: Options, module: GraphModule, example: Sequence[Any], frozen: bool = False) -> Any:
-    if not any(isinstance(value, torch.Tensor) for value in _results(module)):
+    if not any(map(has_elements, _results(module))):
         return make_boxed_func(module.forward)
     if options.fallback:
         return make_boxed_func(run_in_parts(module, functools.partial(planned, options)))
