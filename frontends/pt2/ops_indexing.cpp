@@ -221,7 +221,12 @@ Outputs index_reduce(AtenContext& c) {
   return {c.b.reshape(y, c.result().shape)};
 }
 
-// Elements of the tensor as one row.
+// Elements of the tensor as one row: torch's own decomposition reads at an index without axes on the host.
+Outputs take(AtenContext& c) {
+  Value* x = c.tensor("self");
+  return {c.b.gather(c.b.reshape(x, {x->type.elements()}), c.tensor("index"), 0)};
+}
+
 Outputs put(AtenContext& c) {
   Value *x = c.tensor("self"), *index = c.tensor("index");
   const Expr count = index->type.elements();
@@ -314,6 +319,7 @@ constexpr OpRow kIndexingRows[] = {
     {"aten.scatter_add.default", scatter, "add"},
     {"aten.scatter_reduce.two", scatter},
     {"aten.index_reduce.default", index_reduce},
+    {"aten.take.default", take},
     {"aten.put.default", put},
     {"aten.diagonal_scatter.default", write_diagonal},
     {"aten.topk.default", topk},

@@ -199,7 +199,7 @@ Outputs places_of_nonzero(AtenContext& c) {
     flat = c.b.div(flat, axis_size);
   }
   Value* places = columns.size() == 1 ? columns[0] : c.b.concat(columns, 1);
-  return {c.b.where(c.b.cast(found, DType::boolean), places, c.operand("fill_value", DType::i64))};
+  return {c.b.where(c.b.cast(found, DType::boolean), places, c.b.scalar(DType::i64, c.real("fill_value", -1)))};
 }
 
 constexpr OpRow kOrderRows[] = {

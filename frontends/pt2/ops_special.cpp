@@ -153,16 +153,22 @@ Term inverse_erf(Term x) {
   return select(end, std::numeric_limits<double>::infinity() * x, y);
 }
 
-// The normal distribution's quantile of p: sqrt(2) erfinv(2 p - 1), without the digits of a small p that the sum would lose.
+// The normal distribution's quantile of p: sqrt(2) erfinv(2 p - 1). In the tails by Newton's method on the logarithm of
+// erfc(z) / 2 = p, from z = sqrt(L - log(4 pi L) / 2) with L = -log(p).
 Outputs normal_quantile(AtenContext& c) {
+  constexpr double kTail = 0.03;
   const Term p = result_term(c), x = 2 * p - 1, tail = p.binary("min", 1 - p);
-  Term y = inverse_erf_from(-(4 * (p * (1 - p))).unary("log"), x);
-  if (p.value->type.dtype == DType::f64) {
-    Term size = y.unary("abs");
+  Term near = inverse_erf_from(-(4 * (p * (1 - p))).unary("log"), x);
+  if (p.value->type.dtype == DType::f64)
     for (int step = 0; step < 2; ++step)
-      size = size + std::sqrt(std::numbers::pi) * ((0.5 * size.unary("erfc") - tail) * (size * size).unary("exp"));
-    y = select(less(x, 0), -size, size);
+      near = near - (near.unary("erf") - x) / ((2 * std::numbers::inv_sqrtpi) * (-(near * near)).unary("exp"));
+  const Term depth = -tail.unary("log");
+  Term far = (depth - 0.5 * ((4 * std::numbers::pi) * depth).unary("log")).unary("sqrt");
+  for (int step = 0; step < 3; ++step) {
+    const Term scaled = scaled_erfc(far);
+    far = far + (0.5 / std::numbers::inv_sqrtpi) * (scaled * ((0.5 * scaled).unary("log") - far * far + depth));
   }
+  const Term y = select(less(tail, kTail), select(less(x, 0), -far, far), near);
   const Term end = tail.binary("equal", p.number(0));
   return {select(end, std::numeric_limits<double>::infinity() * x, std::numbers::sqrt2 * y).value};
 }
