@@ -12,9 +12,6 @@ Value* per_channel(AtenContext& c, Value* vector, std::size_t rank) {
   return c.b.reshape(vector, std::move(shape));
 }
 
-// Statistics of numbers of 16 bits are computed in 32.
-Value* widened(AtenContext& c, Value* x) { return size_bytes(x->type.dtype) == 2 ? c.b.cast(x, DType::f32) : x; }
-
 // The value as result i has it; none where nobody wants it.
 Value* as_result_of(AtenContext& c, std::size_t i, Value* x) {
   return c.wants(i) && x ? c.b.cast(x, c.result(i).dtype) : nullptr;
@@ -26,7 +23,7 @@ struct Moments {
 };
 
 Moments moments_of(AtenContext& c, Value* x, const Ints& axes, double epsilon) {
-  x = widened(c, x);
+  x = c.widened(x);
   Value* mean = c.b.reduce("reduce_mean", x, axes, true);
   Value* apart = c.b.sub(x, mean);
   Value* variance = c.b.reduce("reduce_mean", c.b.mul(apart, apart), axes, true);
@@ -80,11 +77,11 @@ Value* summed(AtenContext& c, Value* x, const Ints& axes) {
 }
 
 Outputs layer_norm_backward(AtenContext& c) {
-  Value *g = widened(c, c.tensor("grad_out")), *x = widened(c, c.tensor("input")), *weight = c.optional_tensor("weight");
+  Value *g = c.widened(c.tensor("grad_out")), *x = c.widened(c.tensor("input")), *weight = c.optional_tensor("weight");
   const std::size_t rank = x->type.rank(), first = rank - normalized_axes(c);
   Value* d = weight ? c.b.mul(g, c.b.cast(weight, g->type.dtype)) : g;
   const Gradients r =
-      standardized_backward(c, x, g, d, widened(c, c.tensor("mean")), widened(c, c.tensor("rstd")), axes_from(first, rank));
+      standardized_backward(c, x, g, d, c.widened(c.tensor("mean")), c.widened(c.tensor("rstd")), axes_from(first, rank));
   Ints outer = axes_from(0, first);
   return {as_result_of(c, 0, r.x), weight ? as_result_of(c, 1, summed(c, r.scaled, outer)) : nullptr,
           c.has("bias") ? as_result_of(c, 2, summed(c, g, outer)) : nullptr};
@@ -98,7 +95,7 @@ Outputs rms_norm(AtenContext& c) {
   Value* scale = weight ? weight : c.b.expand(c.b.scalar(x->type.dtype, 1), normalized);
   Outputs out{c.b.rms_norm(x, scale, static_cast<std::int64_t>(first), epsilon), nullptr};
   if (!c.wants(1)) return out;
-  Value* wide = widened(c, x);
+  Value* wide = c.widened(x);
   Value* square = c.b.reduce("reduce_mean", c.b.mul(wide, wide), axes_from(first, x->type.rank()), true);
   out[1] = as_result_of(c, 1, c.b.unary("rsqrt", c.b.add(square, epsilon)));
   return out;
@@ -134,12 +131,12 @@ Outputs group_norm(AtenContext& c) {
 }
 
 Outputs group_norm_backward(AtenContext& c) {
-  Value *g = widened(c, c.tensor("grad_out")), *x = widened(c, c.tensor("input")), *weight = c.optional_tensor("weight");
+  Value *g = c.widened(c.tensor("grad_out")), *x = c.widened(c.tensor("input")), *weight = c.optional_tensor("weight");
   const std::int64_t groups = c.integer("group");
   const Shape shape = x->type.shape;
   Value* d = weight ? c.b.mul(g, per_channel(c, c.b.cast(weight, g->type.dtype), shape.size())) : g;
   const auto statistic = [&](const char* name) {
-    return c.b.reshape(widened(c, c.tensor(name)), {shape[0], Expr(groups), Expr(1)});
+    return c.b.reshape(c.widened(c.tensor(name)), {shape[0], Expr(groups), Expr(1)});
   };
   const Gradients r = standardized_backward(c, grouped(c, x, groups), grouped(c, g, groups), grouped(c, d, groups),
                                             statistic("mean"), statistic("rstd"), {2});
@@ -182,7 +179,7 @@ Value* with_statistics(AtenContext& c, const Batch& n, Value* mean, Value* inver
 }
 
 Value* frozen(AtenContext& c, const Batch& n) {
-  return with_statistics(c, n, widened(c, n.mean), c.b.unary("rsqrt", c.b.add(widened(c, n.variance), n.epsilon)));
+  return with_statistics(c, n, c.widened(n.mean), c.b.unary("rsqrt", c.b.add(c.widened(n.variance), n.epsilon)));
 }
 
 Ints all_but_channels(std::size_t rank) {
@@ -239,10 +236,10 @@ Outputs batch_norm(AtenContext& c) {
 }
 
 Outputs batch_norm_backward(AtenContext& c) {
-  Value *g = widened(c, c.tensor("grad_out")), *x = widened(c, c.tensor("input")), *weight = c.optional_tensor("weight");
+  Value *g = c.widened(c.tensor("grad_out")), *x = c.widened(c.tensor("input")), *weight = c.optional_tensor("weight");
   const std::size_t rank = x->type.rank();
   const Ints axes = all_but_channels(rank);
-  const auto channels = [&](const char* name) { return per_channel(c, widened(c, c.tensor(name)), rank); };
+  const auto channels = [&](const char* name) { return per_channel(c, c.widened(c.tensor(name)), rank); };
   Value* d = weight ? c.b.mul(g, per_channel(c, c.b.cast(weight, g->type.dtype), rank)) : g;
   Gradients r{};
   if (c.flag("train")) {

@@ -57,19 +57,19 @@ def operators(dtype: torch.dtype) -> list[Any]:
 
 # Which of equal elements is named is torch's choice: their places count by what stands there. Position of the dimension among the
 # arguments behind the tensor.
-TIED = {"topk": 1, "kthvalue": 1}
+TIED = {"topk": 1, "kthvalue": 1, "sort": 0, "argsort": 0}
 
 
 def elements_for_places(op: Any, sample: Any, results: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Of values and places: the values, and what stands at the places."""
-    if op.name not in TIED or len(results) != 2 or results[1].dtype != torch.int64 or sample.input.dim() == 0:
+    """Of places, what stands there."""
+    if op.name not in TIED or sample.kwargs.get("stable") or sample.input.dim() == 0:
         return results
     at = TIED[op.name]
     dim = sample.args[at] if len(sample.args) > at else sample.kwargs.get("dim", -1)
-    values, places = results
+    *values, places = results
     if places.dim() < sample.input.dim():
         places = places.unsqueeze(dim)
-    return [values, torch.gather(sample.input.detach(), dim, places)]
+    return [*values, torch.gather(sample.input.detach(), dim, places)]
 
 
 def check_sample(op: Any, sample: Any, differentiable: bool) -> tuple[str, str]:
