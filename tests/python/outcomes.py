@@ -124,15 +124,26 @@ def spread(samples: list[Any], count: int) -> list[Any]:
     return [samples[int(i * step)] for i in range(min(count, len(samples)))]
 
 
-def declared(name: str, dtype: str = "") -> str | None:
-    """What the refusal of the case says, where it is known to be refused. A pattern with @ is of one element type alone."""
+def declared(name: str, dtype: str = "") -> tuple[str, bool] | None:
+    """What the refusal of the operator says, and whether all of its samples are refused, where it is known to be refused."""
     for line in (pathlib.Path(__file__).parent / "opinfo_refused.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             pattern, cause = line.split(maxsplit=1)
             name_pattern, _, only = pattern.partition("@")
             if fnmatch.fnmatchcase(name, name_pattern) and only in ("", dtype):
-                return cause
+                return cause.removeprefix("~"), not cause.startswith("~")
     return None
+
+
+def as_declared(outcome: Outcome, dtype: str) -> str:
+    """What is wrong with an outcome, or nothing: it passed, or it is refused as is declared."""
+    known = declared(outcome.op, dtype)
+    if known is None:
+        return "" if outcome.kind == "passed" else f"{outcome.kind}: {outcome.reason}"
+    cause, always = known
+    if outcome.kind == "refused" and cause in outcome.reason or outcome.kind == "passed" and not always:
+        return ""
+    return f"declared to be refused ({cause}), but {outcome.kind}: {outcome.reason}"
 
 
 def kept(path: str) -> dict[str, dict[str, str]]:
