@@ -213,15 +213,16 @@ Outputs training_batch_norm(AtenContext& c) {
   if (!n.mean || !n.variance) return out;
   Expr count = 1;
   for (const std::int64_t a : axes) count *= n.x->type.shape[static_cast<std::size_t>(a)];
-  const DType dtype = n.mean->type.dtype;
-  Value* elements = c.b.cast(c.b.exprs({count}, {}), dtype);
-  Value* unbiased = c.b.mul(c.b.cast(c.b.reshape(m.variance, channels), dtype),
-                            c.b.div(elements, c.b.max(c.b.add(elements, -1), c.b.scalar(dtype, 1))));
-  const auto next = [&](Value* old, Value* fresh) {
-    return c.b.add(c.b.mul(old, 1 - n.momentum), c.b.mul(c.b.cast(fresh, dtype), n.momentum));
+  // torch may have them in single precision where the running ones are in half: it writes them back itself.
+  Value* elements = c.b.cast(c.b.exprs({count}, {}), m.variance->type.dtype);
+  Value* unbiased = c.b.mul(c.b.reshape(m.variance, channels),
+                            c.b.div(elements, c.b.max(c.b.add(elements, -1), c.b.scalar(elements->type.dtype, 1))));
+  const auto next = [&](std::size_t i, Value* old, Value* fresh) {
+    Value* value = c.b.add(c.b.mul(c.b.cast(old, fresh->type.dtype), 1 - n.momentum), c.b.mul(fresh, n.momentum));
+    out.push_back(as_result_of(c, i, value));
   };
-  out.push_back(next(n.mean, mean));
-  out.push_back(next(n.variance, unbiased));
+  next(3, n.mean, mean);
+  next(4, n.variance, unbiased);
   return out;
 }
 

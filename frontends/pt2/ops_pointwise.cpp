@@ -196,9 +196,10 @@ Outputs atan2(AtenContext& c) {
 
 Outputs clamp(AtenContext& c) {
   const DType dtype = c.result().dtype;
+  const bool truth = dtype == DType::boolean;
   Value* x = c.operand("self", dtype);
-  if (c.has("min")) x = c.b.max(x, c.operand("min", dtype));
-  if (c.has("max")) x = c.b.min(x, c.operand("max", dtype));
+  if (c.has("min")) x = c.b.call(truth ? "or" : "max", {x, c.operand("min", dtype)});
+  if (c.has("max")) x = c.b.call(truth ? "and" : "min", {x, c.operand("max", dtype)});
   return {x};
 }
 
