@@ -163,6 +163,10 @@ Value* AtenContext::operand(std::string_view name, DType dtype) const {
   return b.constant(std::move(number));
 }
 
+Value* AtenContext::widened(Value* x) const {
+  return is_float(x->type.dtype) && size_bytes(x->type.dtype) == 2 ? b.cast(x, DType::f32) : x;
+}
+
 DType AtenContext::common_dtype(std::initializer_list<std::string_view> names) const {
   std::optional<DType> by_rank[3];  // tensors with axes, without, numbers
   const auto note = [&](std::size_t rank, DType dtype) {

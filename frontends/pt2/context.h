@@ -57,6 +57,8 @@ class AtenContext {
 
   // The tensor, or the number as a scalar of `dtype`.
   Value* operand(std::string_view name, DType dtype) const;
+  // Numbers of 16 bits as those of 32: what is made of several operators here rounds its result once, as torch's does.
+  Value* widened(Value* x) const;
   // The type that torch computes in with these arguments: tensors with axes count before those without, and these before
   // numbers, unless a later one is of a higher kind (bool, integers, floats).
   DType common_dtype(std::initializer_list<std::string_view> names) const;

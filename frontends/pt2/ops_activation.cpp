@@ -120,8 +120,8 @@ Outputs safe_softmax(AtenContext& c) {
 
 // y * (g - sum(g * y)), and of the logarithm g - e^y * sum(g).
 Outputs softmax_backward(AtenContext& c) {
-  Value *g = c.tensor("grad_output"), *y = c.tensor("output");
-  if (y->type.rank() == 0) return {c.b.mul(g, 0.0)};
+  Value *g = c.widened(c.tensor("grad_output")), *y = c.widened(c.tensor("output"));
+  if (y->type.rank() == 0) return {c.b.cast(c.b.mul(g, 0.0), c.result().dtype)};
   const std::int64_t axis = c.axis(c.integer("dim"), y->type.rank());
   const auto sum = [&](Value* x) { return c.b.reduce("reduce_sum", x, {axis}, true); };
   Value* result = c.core() == "softmax" ? c.b.mul(y, c.b.sub(g, sum(c.b.mul(g, y)))) : c.b.sub(g, c.b.mul(c.b.exp(y), sum(g)));

@@ -1,6 +1,7 @@
 // Convolutions and their gradients.
 #include "frontends/pt2/gradient.h"
 #include "frontends/pt2/table.h"
+#include "frontends/pt2/windows.h"
 
 namespace oclc::pt2 {
 namespace {
@@ -39,7 +40,23 @@ Value* bias_column(AtenContext& c, Value* bias, std::size_t rank) {
   return c.b.reshape(bias, std::move(column));
 }
 
+Value* convolved_integers(AtenContext& c, Value* x, Value* weight, const Convolution& v) {
+  Windows w{{}, v.strides, v.dilations, v.pads, v.pads};
+  for (std::size_t i = 2; i < weight->type.rank(); ++i) {
+    const Expr& taps = weight->type.shape[i];
+    if (!taps.is_constant()) c.refuse("weights of known size", weight->type.text());
+    w.kernel.push_back(taps.value());
+  }
+  if (!v.transposed) return convolved_by_windows(c, x, weight, w, v.groups);
+  for (std::size_t i = 0; i < w.after.size(); ++i) w.after[i] -= v.output_pads[i];
+  return convolved_back_by_windows(c, x, weight, w, v.groups);
+}
+
 Value* convolved(AtenContext& c, Value* x, Value* weight, Value* bias, const Convolution& v) {
+  if (!is_float(x->type.dtype)) {
+    Value* y = convolved_integers(c, x, weight, v);
+    return bias ? c.b.add(y, bias_column(c, bias, y->type.rank())) : y;
+  }
   if (!v.transposed) return c.b.conv(x, weight, bias, {v.strides, v.dilations, both_sides(v.pads), v.groups});
   Value* y = transposed(c, x, weight, v);
   return bias ? c.b.add(y, bias_column(c, bias, y->type.rank())) : y;

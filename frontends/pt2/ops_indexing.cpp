@@ -112,7 +112,8 @@ Outputs index_put(AtenContext& c) {
     Shape shape = indices[0]->type.shape;
     shape.resize(rank, Expr(1));
     Value* one = c.b.reshape(values, {});
-    return {c.b.where(c.b.reshape(indices[0], shape), c.flag("accumulate") ? c.b.add(x, one) : one, x)};
+    return {c.b.where(c.b.reshape(indices[0], shape),
+                      c.flag("accumulate") ? c.b.call(x->type.dtype == DType::boolean ? "or" : "add", {x, one}) : one, x)};
   }
   const Indexed found = indexed(c, x, indices);
   const Ints front = to_the_front(found, rank), place = to_their_place(found, rank);
@@ -124,9 +125,14 @@ Outputs index_put(AtenContext& c) {
   Shape read;
   for (const std::int64_t a : place) read.push_back(updates[static_cast<std::size_t>(a)]);
   values = permuted(c, c.b.expand(values, read), inverse_of(place));
-  Outputs y = onnx_call(c, "ScatterND", {data, found.tuples, values},
-                        {{"reduction", std::string(c.flag("accumulate") ? "add" : "none")}});
-  return {permuted(c, y[0], inverse_of(front))};
+  const bool truth = x->type.dtype == DType::boolean && c.flag("accumulate");
+  const std::string reduction = truth ? "max" : c.flag("accumulate") ? "add" : "none";
+  if (truth) {
+    data = c.b.cast(data, DType::i32);
+    values = c.b.cast(values, DType::i32);
+  }
+  Outputs y = onnx_call(c, "ScatterND", {data, found.tuples, values}, {{"reduction", reduction}});
+  return {permuted(c, c.b.cast(y[0], x->type.dtype), inverse_of(front))};
 }
 
 Value* first_of(AtenContext& c, Value* x, const Shape& shape) {
@@ -152,7 +158,16 @@ Value* neutral(AtenContext& c, std::string_view reduction, DType dtype) {
   return c.b.constant(std::move(number));
 }
 
+// Truth values are added by "or" and multiplied by "and", as the larger and the smaller of 0 and 1.
+std::string of_truth_values(const std::string& reduction) {
+  return reduction == "add" ? "max" : reduction == "mul" ? "min" : reduction;
+}
+
 Value* scattered(AtenContext& c, Value* x, Value* places, Value* updates, std::int64_t axis, const std::string& reduction) {
+  if (x->type.dtype == DType::boolean && reduction != "none")
+    return c.b.cast(
+        scattered(c, c.b.cast(x, DType::i32), places, c.b.cast(updates, DType::i32), axis, of_truth_values(reduction)),
+        DType::boolean);
   return onnx_call(c, "ScatterElements", {x, places, updates}, {{"axis", axis}, {"reduction", reduction}})[0];
 }
 
@@ -206,7 +221,12 @@ Outputs index_reduce(AtenContext& c) {
   return {c.b.reshape(y, c.result().shape)};
 }
 
-// Elements of the tensor as one row.
+// Elements of the tensor as one row: torch's own decomposition reads at an index without axes on the host.
+Outputs take(AtenContext& c) {
+  Value* x = c.tensor("self");
+  return {c.b.gather(c.b.reshape(x, {x->type.elements()}), c.tensor("index"), 0)};
+}
+
 Outputs put(AtenContext& c) {
   Value *x = c.tensor("self"), *index = c.tensor("index");
   const Expr count = index->type.elements();
@@ -221,9 +241,12 @@ Outputs put(AtenContext& c) {
 Outputs index_add(AtenContext& c) {
   Value *x = at_least_vector(c, c.tensor("self")), *source = at_least_vector(c, c.tensor("source"));
   const std::int64_t axis = c.axis(c.integer("dim"), x->type.rank());
+  const bool truth = x->type.dtype == DType::boolean;
+  if (truth) source = c.b.cast(source, DType::i32);
   Value* sums = c.b.call("scatter_add", {at_least_vector(c, c.tensor("index")), source},
                          {{"axis", axis}, {"size", std::vector<Expr>{x->type.shape[static_cast<std::size_t>(axis)]}}});
-  if (c.has("alpha") && c.real("alpha") != 1) sums = c.b.mul(sums, c.operand("alpha", x->type.dtype));
+  if (c.has("alpha") && c.real("alpha") != 1) sums = c.b.mul(sums, c.operand("alpha", source->type.dtype));
+  if (truth) return {c.b.reshape(c.b.call("or", {x, c.b.cast(sums, DType::boolean)}), c.result().shape)};
   return {c.b.reshape(c.b.add(x, sums), c.result().shape)};
 }
 
@@ -296,6 +319,7 @@ constexpr OpRow kIndexingRows[] = {
     {"aten.scatter_add.default", scatter, "add"},
     {"aten.scatter_reduce.two", scatter},
     {"aten.index_reduce.default", index_reduce},
+    {"aten.take.default", take},
     {"aten.put.default", put},
     {"aten.diagonal_scatter.default", write_diagonal},
     {"aten.topk.default", topk},

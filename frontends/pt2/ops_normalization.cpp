@@ -12,12 +12,18 @@ Value* per_channel(AtenContext& c, Value* vector, std::size_t rank) {
   return c.b.reshape(vector, std::move(shape));
 }
 
+// The value as result i has it; none where nobody wants it.
+Value* as_result_of(AtenContext& c, std::size_t i, Value* x) {
+  return c.wants(i) && x ? c.b.cast(x, c.result(i).dtype) : nullptr;
+}
+
 // Mean and 1 / sqrt(variance + epsilon) over the axes, which stay with size 1.
 struct Moments {
   Value *mean, *inverse, *variance;
 };
 
 Moments moments_of(AtenContext& c, Value* x, const Ints& axes, double epsilon) {
+  x = c.widened(x);
   Value* mean = c.b.reduce("reduce_mean", x, axes, true);
   Value* apart = c.b.sub(x, mean);
   Value* variance = c.b.reduce("reduce_mean", c.b.mul(apart, apart), axes, true);
@@ -48,8 +54,8 @@ Outputs layer_norm(AtenContext& c) {
   Outputs out{layer_normalized(c, x, c.optional_tensor("weight"), c.optional_tensor("bias"), count, epsilon), nullptr, nullptr};
   if (!c.wants(1) && !c.wants(2)) return out;
   const Moments m = moments_of(c, x, axes_from(x->type.rank() - count, x->type.rank()), epsilon);
-  out[1] = m.mean;
-  out[2] = m.inverse;
+  out[1] = as_result_of(c, 1, m.mean);
+  out[2] = as_result_of(c, 2, m.inverse);
   return out;
 }
 
@@ -71,12 +77,14 @@ Value* summed(AtenContext& c, Value* x, const Ints& axes) {
 }
 
 Outputs layer_norm_backward(AtenContext& c) {
-  Value *g = c.tensor("grad_out"), *x = c.tensor("input"), *weight = c.optional_tensor("weight");
+  Value *g = c.widened(c.tensor("grad_out")), *x = c.widened(c.tensor("input")), *weight = c.optional_tensor("weight");
   const std::size_t rank = x->type.rank(), first = rank - normalized_axes(c);
-  Value* d = weight ? c.b.mul(g, weight) : g;
-  const Gradients r = standardized_backward(c, x, g, d, c.tensor("mean"), c.tensor("rstd"), axes_from(first, rank));
+  Value* d = weight ? c.b.mul(g, c.b.cast(weight, g->type.dtype)) : g;
+  const Gradients r =
+      standardized_backward(c, x, g, d, c.widened(c.tensor("mean")), c.widened(c.tensor("rstd")), axes_from(first, rank));
   Ints outer = axes_from(0, first);
-  return {r.x, weight ? summed(c, r.scaled, outer) : nullptr, c.has("bias") ? summed(c, g, outer) : nullptr};
+  return {as_result_of(c, 0, r.x), weight ? as_result_of(c, 1, summed(c, r.scaled, outer)) : nullptr,
+          c.has("bias") ? as_result_of(c, 2, summed(c, g, outer)) : nullptr};
 }
 
 Outputs rms_norm(AtenContext& c) {
@@ -86,9 +94,10 @@ Outputs rms_norm(AtenContext& c) {
   const double epsilon = c.real("eps", x->type.dtype == DType::f64 ? 2.220446049250313e-16 : 1.1920928955078125e-07);
   Value* scale = weight ? weight : c.b.expand(c.b.scalar(x->type.dtype, 1), normalized);
   Outputs out{c.b.rms_norm(x, scale, static_cast<std::int64_t>(first), epsilon), nullptr};
-  if (c.wants(1))
-    out[1] =
-        c.b.unary("rsqrt", c.b.add(c.b.reduce("reduce_mean", c.b.mul(x, x), axes_from(first, x->type.rank()), true), epsilon));
+  if (!c.wants(1)) return out;
+  Value* wide = c.widened(x);
+  Value* square = c.b.reduce("reduce_mean", c.b.mul(wide, wide), axes_from(first, x->type.rank()), true);
+  out[1] = as_result_of(c, 1, c.b.unary("rsqrt", c.b.add(square, epsilon)));
   return out;
 }
 
@@ -116,22 +125,25 @@ Outputs group_norm(AtenContext& c) {
               nullptr};
   if (!c.wants(1) && !c.wants(2)) return out;
   const Moments m = moments_of(c, grouped(c, x, groups), {2}, epsilon);
-  out[1] = c.b.reshape(m.mean, c.result(1).shape);
-  out[2] = c.b.reshape(m.inverse, c.result(2).shape);
+  if (c.wants(1)) out[1] = as_result_of(c, 1, c.b.reshape(m.mean, c.result(1).shape));
+  if (c.wants(2)) out[2] = as_result_of(c, 2, c.b.reshape(m.inverse, c.result(2).shape));
   return out;
 }
 
 Outputs group_norm_backward(AtenContext& c) {
-  Value *g = c.tensor("grad_out"), *x = c.tensor("input"), *weight = c.optional_tensor("weight");
+  Value *g = c.widened(c.tensor("grad_out")), *x = c.widened(c.tensor("input")), *weight = c.optional_tensor("weight");
   const std::int64_t groups = c.integer("group");
   const Shape shape = x->type.shape;
-  Value* d = weight ? c.b.mul(g, per_channel(c, weight, shape.size())) : g;
-  const auto statistic = [&](const char* name) { return c.b.reshape(c.tensor(name), {shape[0], Expr(groups), Expr(1)}); };
+  Value* d = weight ? c.b.mul(g, per_channel(c, c.b.cast(weight, g->type.dtype), shape.size())) : g;
+  const auto statistic = [&](const char* name) {
+    return c.b.reshape(c.widened(c.tensor(name)), {shape[0], Expr(groups), Expr(1)});
+  };
   const Gradients r = standardized_backward(c, grouped(c, x, groups), grouped(c, g, groups), grouped(c, d, groups),
                                             statistic("mean"), statistic("rstd"), {2});
   Ints outer{0};
   for (std::size_t i = 2; i < shape.size(); ++i) outer.push_back(static_cast<std::int64_t>(i));
-  return {c.b.reshape(r.x, shape), summed(c, c.b.reshape(r.scaled, shape), outer), summed(c, g, outer)};
+  return {as_result_of(c, 0, c.b.reshape(r.x, shape)), as_result_of(c, 1, summed(c, c.b.reshape(r.scaled, shape), outer)),
+          as_result_of(c, 2, summed(c, g, outer))};
 }
 
 // ---- over the batch
@@ -160,12 +172,14 @@ Value* with_statistics(AtenContext& c, const Batch& n, Value* mean, Value* inver
   const std::size_t rank = n.x->type.rank();
   const DType dtype = n.x->type.dtype;
   Value* factor = c.b.mul(c.b.cast(n.weight, inverse->type.dtype), inverse);
+  mean = c.b.cast(mean, inverse->type.dtype);
   Value* shift = c.b.sub(c.b.cast(n.bias, inverse->type.dtype), c.b.mul(mean, factor));
-  return c.b.fma(n.x, per_channel(c, c.b.cast(factor, dtype), rank), per_channel(c, c.b.cast(shift, dtype), rank));
+  Value* x = c.b.cast(n.x, inverse->type.dtype);
+  return c.b.cast(c.b.fma(x, per_channel(c, factor, rank), per_channel(c, shift, rank)), dtype);
 }
 
 Value* frozen(AtenContext& c, const Batch& n) {
-  return with_statistics(c, n, n.mean, c.b.unary("rsqrt", c.b.add(n.variance, n.epsilon)));
+  return with_statistics(c, n, c.widened(n.mean), c.b.unary("rsqrt", c.b.add(c.widened(n.variance), n.epsilon)));
 }
 
 Ints all_but_channels(std::size_t rank) {
@@ -175,37 +189,40 @@ Ints all_but_channels(std::size_t rank) {
   return axes;
 }
 
+Value* without_elements(AtenContext& c, std::size_t i) {
+  return c.wants(i) ? c.b.constant(HostTensor(c.result(i).dtype, {0})) : nullptr;
+}
+
 Outputs frozen_batch_norm(AtenContext& c) {
   const Batch n = batch_of(c);
-  Value* nothing = c.b.constant(HostTensor(n.x->type.dtype, {0}));
-  return {frozen(c, n), nothing, nothing};
+  return {frozen(c, n), without_elements(c, 1), without_elements(c, 2)};
 }
 
 // result, mean of the batch, 1 / its deviation, and the new running statistics if there are any.
 Outputs training_batch_norm(AtenContext& c) {
   const Batch n = batch_of(c);
   if (!c.flag("training", true)) {
-    Value* nothing = c.b.constant(HostTensor(n.x->type.dtype, {0}));
-    return {frozen(c, n), nothing, nothing, n.mean, n.variance};
+    return {frozen(c, n), without_elements(c, 1), without_elements(c, 2), n.mean, n.variance};
   }
   const std::size_t rank = n.x->type.rank();
   const Ints axes = all_but_channels(rank);
   const Shape channels{n.x->type.shape[1]};
   const Moments m = moments_of(c, n.x, axes, n.epsilon);
   Value *mean = c.b.reshape(m.mean, channels), *inverse = c.b.reshape(m.inverse, channels);
-  Outputs out{with_statistics(c, n, mean, inverse), mean, inverse};
+  Outputs out{with_statistics(c, n, mean, inverse), as_result_of(c, 1, mean), as_result_of(c, 2, inverse)};
   if (!n.mean || !n.variance) return out;
   Expr count = 1;
   for (const std::int64_t a : axes) count *= n.x->type.shape[static_cast<std::size_t>(a)];
-  const DType dtype = n.mean->type.dtype;
-  Value* elements = c.b.cast(c.b.exprs({count}, {}), dtype);
-  Value* unbiased = c.b.mul(c.b.cast(c.b.reshape(m.variance, channels), dtype),
-                            c.b.div(elements, c.b.max(c.b.add(elements, -1), c.b.scalar(dtype, 1))));
-  const auto next = [&](Value* old, Value* fresh) {
-    return c.b.add(c.b.mul(old, 1 - n.momentum), c.b.mul(c.b.cast(fresh, dtype), n.momentum));
+  // torch may have them in single precision where the running ones are in half: it writes them back itself.
+  Value* elements = c.b.cast(c.b.exprs({count}, {}), m.variance->type.dtype);
+  Value* unbiased = c.b.mul(c.b.reshape(m.variance, channels),
+                            c.b.div(elements, c.b.max(c.b.add(elements, -1), c.b.scalar(elements->type.dtype, 1))));
+  const auto next = [&](std::size_t i, Value* old, Value* fresh) {
+    Value* value = c.b.add(c.b.mul(c.b.cast(old, fresh->type.dtype), 1 - n.momentum), c.b.mul(fresh, n.momentum));
+    out.push_back(as_result_of(c, i, value));
   };
-  out.push_back(next(n.mean, mean));
-  out.push_back(next(n.variance, unbiased));
+  next(3, n.mean, mean);
+  next(4, n.variance, unbiased);
   return out;
 }
 
@@ -220,19 +237,19 @@ Outputs batch_norm(AtenContext& c) {
 }
 
 Outputs batch_norm_backward(AtenContext& c) {
-  Value *g = c.tensor("grad_out"), *x = c.tensor("input"), *weight = c.optional_tensor("weight");
+  Value *g = c.widened(c.tensor("grad_out")), *x = c.widened(c.tensor("input")), *weight = c.optional_tensor("weight");
   const std::size_t rank = x->type.rank();
   const Ints axes = all_but_channels(rank);
-  Value* d = weight ? c.b.mul(g, per_channel(c, weight, rank)) : g;
-  if (!c.flag("train")) {
-    Value* mean = per_channel(c, c.tensor("running_mean"), rank);
-    Value* inverse = per_channel(c, c.b.unary("rsqrt", c.b.add(c.tensor("running_var"), c.real("eps"))), rank);
-    Value* scaled = c.b.mul(g, c.b.mul(c.b.sub(x, mean), inverse));
-    return {c.b.mul(d, inverse), summed(c, scaled, axes), summed(c, g, axes)};
+  const auto channels = [&](const char* name) { return per_channel(c, c.widened(c.tensor(name)), rank); };
+  Value* d = weight ? c.b.mul(g, per_channel(c, c.b.cast(weight, g->type.dtype), rank)) : g;
+  Gradients r{};
+  if (c.flag("train")) {
+    r = standardized_backward(c, x, g, d, channels("save_mean"), channels("save_invstd"), axes);
+  } else {
+    Value* inverse = c.b.unary("rsqrt", c.b.add(channels("running_var"), c.real("eps")));
+    r = {c.b.mul(d, inverse), c.b.mul(g, c.b.mul(c.b.sub(x, channels("running_mean")), inverse))};
   }
-  const Gradients r = standardized_backward(c, x, g, d, per_channel(c, c.tensor("save_mean"), rank),
-                                            per_channel(c, c.tensor("save_invstd"), rank), axes);
-  return {r.x, summed(c, r.scaled, axes), summed(c, g, axes)};
+  return {as_result_of(c, 0, r.x), as_result_of(c, 1, summed(c, r.scaled, axes)), as_result_of(c, 2, summed(c, g, axes))};
 }
 
 Outputs instance_norm(AtenContext& c) {

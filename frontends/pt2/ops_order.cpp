@@ -179,6 +179,29 @@ Outputs masked_scatter_backward(AtenContext& c) {
   return {c.b.reshape(sums, c.result().shape)};
 }
 
+// Places of the elements that are not 0, in order: [size, rank]; rows behind them hold a number.
+Outputs places_of_nonzero(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const Shape shape = x->type.shape;
+  const Expr size = c.result().shape[0], count = x->type.elements();
+  if (shape.empty()) return {c.b.expand(c.b.scalar(DType::i64, 0), c.result().shape)};
+  Value* mask = c.b.reshape(c.b.cast(x, DType::boolean), {Expr(1), count});
+  Value* rank = c.b.reshape(order_of(c, mask), {Expr(1), count});
+  Value* row = c.b.iota({size, Expr(1)}, 0, DType::i64);
+  Value* here = c.b.call("and", {mask, c.b.call("equal", {rank, row})});
+  Value* flat = c.b.where(here, c.b.iota({Expr(1), count}, 1, DType::i64), c.b.scalar(DType::i64, 0));
+  flat = c.b.reduce("reduce_sum", flat, {1}, true);
+  Value* found = c.b.reduce("reduce_max", c.b.cast(here, DType::i32), {1}, true);
+  std::vector<Value*> columns(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    Value* axis_size = c.b.exprs({shape[i]}, {});
+    columns[i] = c.b.call("mod", {flat, axis_size});
+    flat = c.b.div(flat, axis_size);
+  }
+  Value* places = columns.size() == 1 ? columns[0] : c.b.concat(columns, 1);
+  return {c.b.where(c.b.cast(found, DType::boolean), places, c.b.scalar(DType::i64, c.real("fill_value", -1)))};
+}
+
 constexpr OpRow kOrderRows[] = {
     {"aten.cummax.default", running_extreme, "greater_equal"},
     {"aten.cummin.default", running_extreme, "less_equal"},
@@ -194,6 +217,7 @@ constexpr OpRow kOrderRows[] = {
     {"aten.bucketize.Scalar", bucket},
     {"aten.masked_scatter.default", masked_scatter},
     {"aten.masked_scatter_backward.default", masked_scatter_backward},
+    {"aten.nonzero_static.default", places_of_nonzero},
 };
 
 }  // namespace

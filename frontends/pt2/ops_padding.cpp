@@ -52,15 +52,14 @@ Value* mirrored(AtenContext& c, Value* x) {
   return onnx_call(c, "Pad", {x, c.b.ints(list)}, {{"mode", std::string(c.core())}})[0];
 }
 
-Outputs mirrored_pad(AtenContext& c) { return {mirrored(c, c.tensor("self"))}; }
-
 // The same by reading at positions, through which gradients flow.
 Value* read_mirrored(AtenContext& c, Value* x) {
   const Ints pad = c.integers("padding");
   for (std::size_t i = 0; 2 * i + 1 < pad.size(); ++i) {
     const std::size_t axis = x->type.rank() - 1 - i;
     const Expr size = x->type.shape[axis];
-    if (!size.is_constant()) c.refuse("sizes known when compiling for the gradient of padding", x->type.text());
+    if (!size.is_constant())
+      c.refuse("sizes known when compiling for padding that cuts, and for gradients of padding", x->type.text());
     const std::int64_t last = size.value() - 1;
     Ints places;
     for (std::int64_t k = -pad[2 * i]; k <= last + pad[2 * i + 1]; ++k)
@@ -68,6 +67,14 @@ Value* read_mirrored(AtenContext& c, Value* x) {
     x = c.b.gather(x, c.b.ints(places), static_cast<std::int64_t>(axis));
   }
   return x;
+}
+
+// What negative numbers cut may be more than there is: the edge is repeated all the same.
+Outputs mirrored_pad(AtenContext& c) {
+  Value* x = c.tensor("self");
+  const Ints pad = c.integers("padding");
+  const bool cuts = std::any_of(pad.begin(), pad.end(), [](std::int64_t p) { return p < 0; });
+  return {cuts ? read_mirrored(c, x) : mirrored(c, x)};
 }
 
 Outputs mirrored_pad_backward(AtenContext& c) {

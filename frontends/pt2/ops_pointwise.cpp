@@ -18,6 +18,12 @@ Value* as_result(AtenContext& c) { return c.b.cast(c.tensor("self"), c.result().
 
 Outputs unary(AtenContext& c) { return {c.b.unary(c.core(), as_result(c))}; }
 
+// Truth values are their own signs.
+Outputs sign(AtenContext& c) {
+  Value* x = as_result(c);
+  return {x->type.dtype == DType::boolean ? x : c.b.unary("sign", x)};
+}
+
 // Integers stay as they are.
 Outputs rounding(AtenContext& c) {
   Value* x = c.tensor("self");
@@ -190,9 +196,10 @@ Outputs atan2(AtenContext& c) {
 
 Outputs clamp(AtenContext& c) {
   const DType dtype = c.result().dtype;
+  const bool truth = dtype == DType::boolean;
   Value* x = c.operand("self", dtype);
-  if (c.has("min")) x = c.b.max(x, c.operand("min", dtype));
-  if (c.has("max")) x = c.b.min(x, c.operand("max", dtype));
+  if (c.has("min")) x = c.b.call(truth ? "or" : "max", {x, c.operand("min", dtype)});
+  if (c.has("max")) x = c.b.call(truth ? "and" : "min", {x, c.operand("max", dtype)});
   return {x};
 }
 
@@ -250,7 +257,7 @@ constexpr OpRow kPointwiseRows[] = {
     {"aten.erfc.default", unary, "erfc"},
     {"aten.lgamma.default", unary, "lgamma"},
     {"aten.relu.default", unary, "relu"},
-    {"aten.sign.default", unary, "sign"},
+    {"aten.sign.default", sign},
     {"aten.floor.default", rounding, "floor"},
     {"aten.ceil.default", rounding, "ceil"},
     {"aten.round.default", rounding, "round"},

@@ -3,9 +3,11 @@
 #include <functional>
 #include <optional>
 
+#include "frontends/pt2/axis_product.h"
 #include "frontends/pt2/gradient.h"
 #include "frontends/pt2/onnx_call.h"
 #include "frontends/pt2/table.h"
+#include "frontends/pt2/windows.h"
 
 namespace oclc::pt2 {
 namespace {
@@ -67,8 +69,36 @@ Outputs max_pool_backward(AtenContext& c) {
   });
 }
 
+// Of integers: the sum divided towards 0 by the number of places that count.
+Value* averaged_integers(AtenContext& c, Value* x, const PoolOptions& o) {
+  const std::size_t axes = o.kernel.size();
+  const Shape& result = c.result().shape;
+  Windows w{o.kernel, o.strides, Ints(axes, 1), {}, {}};
+  Ints window_axes;
+  Value* places = c.b.scalar(x->type.dtype, 1);
+  for (std::size_t i = 0; i < axes; ++i) {
+    const Expr &in = x->type.shape[i + 2], &out = result[result.size() - axes + i];
+    if (!in.is_constant() || !out.is_constant()) c.refuse("sizes known when compiling for means of integers", x->type.text());
+    const std::int64_t pad = o.pads[i], size = in.value(), count = out.value();
+    w.before.push_back(pad);
+    w.after.push_back((count - 1) * o.strides[i] + o.kernel[i] - size - pad);
+    window_axes.push_back(static_cast<std::int64_t>(2 + axes + i));
+    HostTensor counts(x->type.dtype, {count});
+    for (std::int64_t k = 0; k < count; ++k) {
+      const std::int64_t begin = k * o.strides[i] - pad, end = std::min(begin + o.kernel[i], size + pad);
+      counts.set_int(k, o.count_include_pad ? end - begin : std::min(end, size) - std::max<std::int64_t>(begin, 0));
+    }
+    Shape line(2 + axes, Expr(1));
+    line[2 + i] = count;
+    places = c.b.mul(places, c.b.reshape(c.b.constant(std::move(counts)), line));
+  }
+  Value* sum = c.b.reduce("reduce_sum", windows_of(c, x, w), window_axes, false);
+  return c.b.div(sum, c.has("divisor_override") ? c.operand("divisor_override", x->type.dtype) : places);
+}
+
 Value* averaged(AtenContext& c, Value* x, std::size_t axes) {
   PoolOptions o = window_of(c, axes);
+  if (!is_float(x->type.dtype)) return averaged_integers(c, x, o);
   double count = 1;
   for (const std::int64_t k : o.kernel) count *= static_cast<double>(k);
   if (!c.has("divisor_override")) return c.b.avg_pool(x, o);
@@ -106,20 +136,12 @@ Outputs average_pool_backward(AtenContext& c) {
 // Window i of `out` of them over `in` elements: from floor(i * in / out) to ceil((i + 1) * in / out). As a product with the
 // matrix [out, in] of the shares.
 Value* adapted_axis(AtenContext& c, Value* x, std::size_t axis, std::int64_t in, std::int64_t out) {
-  HostTensor shares(DType::f32, {out, in});
+  HostTensor shares(x->type.dtype, {out, in});
   for (std::int64_t i = 0; i < out; ++i) {
     const std::int64_t begin = i * in / out, end = ((i + 1) * in + out - 1) / out;
     for (std::int64_t k = begin; k < end; ++k) shares.set(i * in + k, 1 / static_cast<double>(end - begin));
   }
-  Ints perm;
-  for (std::size_t i = 0; i < x->type.rank(); ++i)
-    if (i != axis) perm.push_back(static_cast<std::int64_t>(i));
-  perm.push_back(static_cast<std::int64_t>(axis));
-  Value* last = c.b.transpose(x, perm);
-  Value* y = c.b.matmul(last, c.b.cast(c.b.constant(std::move(shares)), x->type.dtype), false, true);
-  Ints back(perm.size());
-  for (std::size_t i = 0; i < perm.size(); ++i) back[static_cast<std::size_t>(perm[i])] = static_cast<std::int64_t>(i);
-  return c.b.transpose(y, back);
+  return axis_product(c, x, axis, std::move(shares));
 }
 
 Value* adapted(AtenContext& c, Value* x, const Shape& sizes) {

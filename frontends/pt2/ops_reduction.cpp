@@ -52,7 +52,8 @@ Outputs extreme_along(AtenContext& c) {
 
 // Mean of the squared distances from the mean, times n / (n - correction).
 Outputs variance(AtenContext& c) {
-  Value* x = c.tensor("self");
+  Value* x = c.widened(c.tensor("self"));
+  const DType dtype = c.result().dtype;
   const Ints axes = reduced_axes(c, x->type.rank());
   const bool keepdims = c.flag("keepdim");
   const Arg* given = c.find("correction");
@@ -65,7 +66,8 @@ Outputs variance(AtenContext& c) {
   Value* divisor = c.b.add(c.b.cast(c.b.exprs({count}, {}), x->type.dtype), -correction);
   Value* result = c.b.div(sum, c.b.max(divisor, c.b.scalar(x->type.dtype, 0)));
   if (c.core() == "std") result = c.b.sqrt(result);
-  return {result, c.wants(1) ? over(c, "reduce_mean", x, axes, keepdims) : nullptr};
+  Value* average = c.wants(1) ? c.b.cast(over(c, "reduce_mean", x, axes, keepdims), dtype) : nullptr;
+  return {c.b.cast(result, dtype), average};
 }
 
 Outputs cumulative(AtenContext& c) {
@@ -83,20 +85,24 @@ Outputs log_sum_exp(AtenContext& c) {
   return onnx_call(c, "ReduceLogSumExp", {x, c.b.ints(axes)}, {{"keepdims", std::int64_t{c.flag("keepdim")}}});
 }
 
-Outputs vector_norm(AtenContext& c) {
-  Value* x = c.b.unary("abs", c.b.cast(c.tensor("self"), c.result().dtype));
+Value* norm_of(AtenContext& c, Value* x) {
   const Ints axes = reduced_axes(c, x->type.rank());
   const bool keepdims = c.flag("keepdim");
   const double order = c.real("ord", 2);
-  if (std::isinf(order)) return {over(c, order > 0 ? "reduce_max" : "reduce_min", x, axes, keepdims)};
-  if (order == 2) return {c.b.sqrt(over(c, "reduce_sum", c.b.mul(x, x), axes, keepdims))};
-  if (order == 1) return {over(c, "reduce_sum", x, axes, keepdims)};
+  if (std::isinf(order)) return over(c, order > 0 ? "reduce_max" : "reduce_min", x, axes, keepdims);
+  if (order == 2) return c.b.sqrt(over(c, "reduce_sum", c.b.mul(x, x), axes, keepdims));
+  if (order == 1) return over(c, "reduce_sum", x, axes, keepdims);
   if (order == 0) {
     Value* counts = c.b.unary("not", c.b.call("equal", {x, c.b.scalar(x->type.dtype, 0)}));
-    return {over(c, "reduce_sum", c.b.cast(counts, x->type.dtype), axes, keepdims)};
+    return over(c, "reduce_sum", c.b.cast(counts, x->type.dtype), axes, keepdims);
   }
   Value* sum = over(c, "reduce_sum", c.b.pow(x, c.b.scalar(x->type.dtype, order)), axes, keepdims);
-  return {c.b.pow(sum, c.b.scalar(x->type.dtype, 1 / order))};
+  return c.b.pow(sum, c.b.scalar(x->type.dtype, 1 / order));
+}
+
+Outputs vector_norm(AtenContext& c) {
+  const DType dtype = c.result().dtype;
+  return {c.b.cast(norm_of(c, c.b.unary("abs", c.widened(c.b.cast(c.tensor("self"), dtype)))), dtype)};
 }
 
 constexpr OpRow kReductionRows[] = {

@@ -1,4 +1,8 @@
 // Resizing and sampling, distances, folds.
+#include <algorithm>
+#include <cmath>
+
+#include "frontends/pt2/axis_product.h"
 #include "frontends/pt2/gradient.h"
 #include "frontends/pt2/onnx_call.h"
 #include "frontends/pt2/table.h"
@@ -49,6 +53,52 @@ Outputs resize_backward(AtenContext& c) {
   Value* g = c.tensor("grad_output");
   Value* x = c.b.expand(c.b.scalar(g->type.dtype, 0), c.sizes("input_size"));
   return gradients_of(c, {x}, g, [&](const std::vector<Value*>& own) { return resized(c, own[0], g->type.shape); });
+}
+
+// The weights [out, in] of a resize whose filter grows with the factor by which it shrinks, of a triangle or of a cubic.
+HostTensor antialiased_shares(DType dtype, std::int64_t in, std::int64_t out, double step, bool cubic) {
+  const double width = std::max(step, 1.0), reach = (cubic ? 2 : 1) * width;
+  HostTensor shares(dtype, {out, in});
+  const auto weight = [&](double at) {
+    const double x = std::fabs(at);
+    constexpr double kSharpness = -0.5;
+    if (!cubic) return std::max(1 - x, 0.0);
+    if (x < 1) return ((kSharpness + 2) * x - (kSharpness + 3)) * x * x + 1;
+    return x < 2 ? (((x - 5) * x + 8) * x - 4) * kSharpness : 0.0;
+  };
+  for (std::int64_t i = 0; i < out; ++i) {
+    const double center = step * (static_cast<double>(i) + 0.5);
+    const auto begin = std::max(static_cast<std::int64_t>(center - reach + 0.5), std::int64_t{0}),
+               end = std::min(static_cast<std::int64_t>(center + reach + 0.5), in);
+    double sum = 0;
+    for (std::int64_t k = begin; k < end; ++k) sum += weight((static_cast<double>(k) - center + 0.5) / width);
+    for (std::int64_t k = begin; k < end; ++k)
+      shares.set(i * in + k, weight((static_cast<double>(k) - center + 0.5) / width) / sum);
+  }
+  return shares;
+}
+
+Value* resized_without_aliases(AtenContext& c, Value* x, const Shape& result) {
+  for (std::size_t i = 2; i < result.size(); ++i) {
+    const Expr &in = x->type.shape[i], &out = result[i];
+    if (!in.is_constant() || !out.is_constant()) c.refuse("sizes known when compiling for a resize", text_of(result));
+    const char* name = i == 2 ? "scales_h" : "scales_w";
+    const auto from = static_cast<double>(in.value()), to = static_cast<double>(out.value());
+    double step = c.has(name) ? 1 / c.real(name) : from / to;
+    if (c.flag("align_corners")) step = to > 1 ? (from - 1) / (to - 1) : 0;
+    if (in == out && step == 1) continue;
+    x = axis_product(c, x, i, antialiased_shares(x->type.dtype, in.value(), out.value(), step, c.core() == "cubic"));
+  }
+  return x;
+}
+
+Outputs resize_without_aliases(AtenContext& c) { return {resized_without_aliases(c, c.tensor("self"), c.result().shape)}; }
+
+Outputs resize_without_aliases_backward(AtenContext& c) {
+  Value* g = c.tensor("grad_output");
+  Value* x = c.b.expand(c.b.scalar(g->type.dtype, 0), c.sizes("input_size"));
+  return gradients_of(c, {x}, g,
+                      [&](const std::vector<Value*>& own) { return resized_without_aliases(c, own[0], g->type.shape); });
 }
 
 Value* sampled(AtenContext& c, Value* x, Value* grid) {
@@ -158,6 +208,10 @@ constexpr OpRow kSamplingRows[] = {
     {"aten.upsample_nearest2d_backward.default", resize_backward, "nearest"},
     {"aten.upsample_bilinear2d_backward.default", resize_backward, "linear"},
     {"aten.upsample_bicubic2d_backward.default", resize_backward, "cubic"},
+    {"aten._upsample_bilinear2d_aa.default", resize_without_aliases, "linear"},
+    {"aten._upsample_bicubic2d_aa.default", resize_without_aliases, "cubic"},
+    {"aten._upsample_bilinear2d_aa_backward.default", resize_without_aliases_backward, "linear"},
+    {"aten._upsample_bicubic2d_aa_backward.default", resize_without_aliases_backward, "cubic"},
     {"aten.grid_sampler_2d.default", grid_sample},
     {"aten.grid_sampler.default", grid_sample},
     {"aten.grid_sampler_3d.default", grid_sample},

@@ -52,7 +52,9 @@ constexpr double kErfcx[] = {
 
 Term of(AtenContext& c, Value* x) { return {&c.b, x}; }
 
-Term result_term(AtenContext& c, std::string_view name = "self") { return of(c, c.operand(name, c.result().dtype)); }
+Term result_term(AtenContext& c, std::string_view name = "self") { return of(c, c.widened(c.operand(name, c.result().dtype))); }
+
+Outputs as_result(AtenContext& c, Term y) { return {c.b.cast(y.value, c.result().dtype)}; }
 
 Term less(Term x, double value) { return x.binary("less", x.number(value)); }
 
@@ -60,7 +62,7 @@ Term both(Term a, Term b) { return a.binary("and", b); }
 
 Term either(Term a, Term b) { return a.binary("or", b); }
 
-Outputs digamma_of(AtenContext& c) { return {digamma(result_term(c)).value}; }
+Outputs digamma_of(AtenContext& c) { return as_result(c, digamma(result_term(c))); }
 
 // d^n/du^n of cot(u), as the polynomial in cot(u) whose coefficients are given back: P' (-1 - cot^2) each time.
 std::vector<double> cotangent_derivative(std::int64_t n) {
@@ -81,7 +83,7 @@ std::vector<double> cotangent_derivative(std::int64_t n) {
 Outputs polygamma(AtenContext& c) {
   const std::int64_t n = c.integer("n");
   const Term x = result_term(c);
-  if (n == 0) return {digamma(x).value};
+  if (n == 0) return as_result(c, digamma(x));
   if (n < 0 || n > 20) c.refuse("polygamma of an order from 0 to 20", std::to_string(n));
   const auto order = static_cast<double>(n);
   const double factor = (n % 2 == 0 ? -1 : 1) * std::tgamma(order + 1);
@@ -94,7 +96,7 @@ Outputs polygamma(AtenContext& c) {
   for (std::size_t k = p.size() - 1; k-- > 0;) sum = p[k] + sum * cotangent;
   const Term reflected = (n % 2 == 0 ? right : -right) - std::pow(std::numbers::pi, order + 1) * sum;
   const Term pole = x.number(std::copysign(std::numeric_limits<double>::infinity(), factor));
-  return {select(left, select(x.binary("equal", whole), pole, reflected), right).value};
+  return as_result(c, select(left, select(x.binary("equal", whole), pole, reflected), right));
 }
 
 // Bessel's functions of the first kind, of the imaginary argument, of order 0 or 1; scaled: times e^-|x|.
@@ -109,7 +111,7 @@ Outputs bessel(AtenContext& c) {
   if (first) small = small * size;
   Term y = select(size.binary("less_equal", size.number(8)), small, large);
   if (!scaled) y = y * size.unary("exp");
-  return {(first ? select(less(x, 0), -y, y) : y).value};
+  return as_result(c, (first ? select(less(x, 0), -y, y) : y));
 }
 
 // e^(x^2) erfc(x).
@@ -121,7 +123,7 @@ Term scaled_erfc(Term x) {
   return select(less(x, 0), 2 * (x * x).unary("exp") - right, right);
 }
 
-Outputs erfcx(AtenContext& c) { return {scaled_erfc(result_term(c)).value}; }
+Outputs erfcx(AtenContext& c) { return as_result(c, scaled_erfc(result_term(c))); }
 
 double polynomial_of_erfinv(bool near, int k) {
   // Coefficients of M. Giles, Approximating the erfinv function (GPU Computing Gems, 2011), highest first.
@@ -132,16 +134,20 @@ double polynomial_of_erfinv(bool near, int k) {
   return near ? kNear[k] : kFar[k];
 }
 
-// y with erf(y) = x, from w = -log((1 - x) (1 + x)); in double precision two steps of Newton's method follow.
-Term inverse_erf(Term x) {
-  const Term w = -((1 - x) * (1 + x)).unary("log");
+// y with erf(y) = x, given w = -log((1 - x) (1 + x)), by polynomials good for single precision.
+Term inverse_erf_from(Term w, Term x) {
   const Term a = w - 2.5, b = w.unary("sqrt") - 3;
   Term near = a.number(polynomial_of_erfinv(true, 0)), far = b.number(polynomial_of_erfinv(false, 0));
   for (int k = 1; k < 9; ++k) {
     near = polynomial_of_erfinv(true, k) + near * a;
     far = polynomial_of_erfinv(false, k) + far * b;
   }
-  Term y = select(less(w, 5), near, far) * x;
+  return select(less(w, 5), near, far) * x;
+}
+
+// In double precision two steps of Newton's method follow.
+Term inverse_erf(Term x) {
+  Term y = inverse_erf_from(-((1 - x) * (1 + x)).unary("log"), x);
   if (x.value->type.dtype == DType::f64)
     for (int step = 0; step < 2; ++step)
       y = y - (y.unary("erf") - x) / ((2 * std::numbers::inv_sqrtpi) * (-(y * y)).unary("exp"));
@@ -149,7 +155,38 @@ Term inverse_erf(Term x) {
   return select(end, std::numeric_limits<double>::infinity() * x, y);
 }
 
-Outputs erfinv(AtenContext& c) { return {inverse_erf(result_term(c)).value}; }
+// The normal distribution's quantile of p: sqrt(2) erfinv(2 p - 1). In the tails by Newton's method on the logarithm of
+// erfc(z) / 2 = p, from z = sqrt(L - log(4 pi L) / 2) with L = -log(p).
+Outputs normal_quantile(AtenContext& c) {
+  constexpr double kTail = 0.03;
+  const Term p = result_term(c), x = 2 * p - 1, tail = p.binary("min", 1 - p);
+  Term near = inverse_erf_from(-(4 * (p * (1 - p))).unary("log"), x);
+  if (p.value->type.dtype == DType::f64)
+    for (int step = 0; step < 2; ++step)
+      near = near - (near.unary("erf") - x) / ((2 * std::numbers::inv_sqrtpi) * (-(near * near)).unary("exp"));
+  const Term depth = -tail.unary("log");
+  Term far = (depth - 0.5 * ((4 * std::numbers::pi) * depth).unary("log")).unary("sqrt");
+  for (int step = 0; step < 3; ++step) {
+    const Term scaled = scaled_erfc(far);
+    far = far + (0.5 / std::numbers::inv_sqrtpi) * (scaled * ((0.5 * scaled).unary("log") - far * far + depth));
+  }
+  const Term y = select(less(tail, kTail), select(less(x, 0), -far, far), near);
+  const Term end = tail.binary("equal", p.number(0));
+  return as_result(c, select(end, std::numeric_limits<double>::infinity() * x, std::numbers::sqrt2 * y));
+}
+
+// sin(x) / x, by its series near 0.
+Outputs spherical_bessel(AtenContext& c) {
+  constexpr double kSeries[] = {1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800};
+  const Term x = result_term(c, c.has("x") ? "x" : "self"), size = x.unary("abs"), square = x * x;
+  const Term close = less(size, 0.5);
+  Term near = x.number(kSeries[5]);
+  for (int k = 5; k-- > 0;) near = kSeries[k] + square * near;
+  const Term far = x.unary("sin") / select(close, x.number(1), x);
+  return as_result(c, select(x.unary("is_inf"), x.number(0), select(close, near, far)));
+}
+
+Outputs erfinv(AtenContext& c) { return as_result(c, inverse_erf(result_term(c))); }
 
 // Whether the sign is minus, of zeros too: 1 / -0 is below 0.
 Term is_minus(Term x) {
@@ -160,12 +197,12 @@ Term is_minus(Term x) {
 Outputs signbit(AtenContext& c) {
   Value* x = c.tensor("self");
   if (x->type.dtype == DType::boolean) x = c.b.cast(x, DType::u8);
-  return {is_minus(of(c, x)).value};
+  return as_result(c, is_minus(of(c, x)));
 }
 
 Outputs copysign(AtenContext& c) {
   const Term size = result_term(c).unary("abs"), sign = result_term(c, "other");
-  return {select(is_minus(sign), -size, size).value};
+  return as_result(c, select(is_minus(sign), -size, size));
 }
 
 // sqrt(a^2 + b^2) without squares that overflow.
@@ -174,7 +211,7 @@ Outputs hypotenuse(AtenContext& c) {
   const Term high = a.binary("max", b), low = a.binary("min", b);
   const Term ratio = select(high.binary("equal", high.number(0)), high, low / high);
   const Term infinite = high.unary("is_inf");
-  return {select(infinite, high, high * (1 + ratio * ratio).unary("sqrt")).value};
+  return as_result(c, select(infinite, high, high * (1 + ratio * ratio).unary("sqrt")));
 }
 
 // The larger or smaller, and of a number and NaN the number.
@@ -184,15 +221,15 @@ Outputs extreme_number(AtenContext& c) {
     return {c.b.call(c.core() == "max" ? "or" : "and", {c.operand("self", dtype), c.operand("other", dtype)})};
   const Term a = result_term(c), b = result_term(c, "other");
   const Term y = a.binary(c.core(), b);
-  if (!is_float(dtype)) return {y.value};
-  return {select(a.unary("is_nan"), b, select(b.unary("is_nan"), a, y)).value};
+  if (!is_float(dtype)) return as_result(c, y);
+  return as_result(c, select(a.unary("is_nan"), b, select(b.unary("is_nan"), a, y)));
 }
 
 // 0, or pi of numbers below 0.
 Outputs angle(AtenContext& c) {
   const Term x = result_term(c);
   const Term y = select(less(x, 0), x.number(std::numbers::pi), x.number(0));
-  return {select(x.unary("is_nan"), x, y).value};
+  return as_result(c, select(x.unary("is_nan"), x, y));
 }
 
 // To a number of decimal digits, ties to even.
@@ -203,7 +240,7 @@ Outputs round_to_decimals(AtenContext& c) {
   const Term a = of(c, x), power = a.number(std::pow(10.0, static_cast<double>(std::abs(digits))));
   const Term scaled = digits < 0 ? a / power : a * power;
   const Term rounded = scaled.unary("round");
-  return {(digits < 0 ? rounded * power : rounded / power).value};
+  return as_result(c, (digits < 0 ? rounded * power : rounded / power));
 }
 
 Outputs shifted(AtenContext& c) {
@@ -222,6 +259,10 @@ constexpr OpRow kSpecialRows[] = {
     {"aten.special_i1e.default", bessel, "i1e"},
     {"aten.special_erfcx.default", erfcx},
     {"aten.erfinv.default", erfinv},
+    {"aten.special_ndtri.default", normal_quantile},
+    {"prims.ndtri.default", normal_quantile},
+    {"aten.special_spherical_bessel_j0.default", spherical_bessel},
+    {"prims.spherical_bessel_j0.default", spherical_bessel},
     {"aten.signbit.default", signbit},
     {"aten.copysign.Tensor", copysign},
     {"aten.copysign.Scalar", copysign},

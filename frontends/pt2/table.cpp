@@ -88,7 +88,7 @@ const std::unordered_map<std::string_view, const OpRow*>& table() {
     for (const std::span<const OpRow> family :
          {pointwise_rows(), activation_rows(), reduction_rows(), view_rows(), creation_rows(), linear_rows(),
           convolution_rows(), pooling_rows(), normalization_rows(), indexing_rows(), sampling_rows(), random_rows(),
-          loss_rows(), order_rows(), special_rows(), padding_rows()})
+          loss_rows(), order_rows(), special_rows(), padding_rows(), bag_rows(), bit_rows()})
       for (const OpRow& row : family) map.emplace(row.op, &row);
     for (const Alias& primitive : kPrimitives) map.emplace(primitive.name, map.at(primitive.as));
     return map;

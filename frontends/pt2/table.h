@@ -35,5 +35,7 @@ std::span<const OpRow> loss_rows();
 std::span<const OpRow> order_rows();
 std::span<const OpRow> special_rows();
 std::span<const OpRow> padding_rows();
+std::span<const OpRow> bag_rows();
+std::span<const OpRow> bit_rows();
 
 }  // namespace oclc::pt2

@@ -21,7 +21,7 @@ from ..devices import Context
 from ..plan import Plan, load, request
 from .draws import dropout
 from .freeze import FrozenCall
-from .fx_json import GraphText, memory_of
+from .fx_json import GraphText, has_elements, memory_of
 from .partition import run_in_parts
 from .plan_call import Counters, PlanCall, counters
 
@@ -102,13 +102,24 @@ def backend(module: GraphModule, inputs: Sequence[Any], *, options: dict[str, An
 
 
 def _compile_graph(options: Options, module: GraphModule, example: Sequence[Any], frozen: bool = False) -> Any:
-    if not any(isinstance(value, torch.Tensor) for value in _results(module)):
-        return make_boxed_func(module.forward)
+    results = _results(module)
+    if not any(map(has_elements, results)):
+        return make_boxed_func(_in_torch(module) if any(isinstance(r, torch.Tensor) for r in results) else module.forward)
     if options.fallback:
         return make_boxed_func(run_in_parts(module, functools.partial(planned, options)))
     if frozen:
         return make_boxed_func(FrozenCall(module, functools.partial(planned, options)))
     return make_boxed_func(planned(options, module))
+
+
+def _in_torch(module: GraphModule) -> Callable[..., Any]:
+    """For a graph whose results have no elements."""
+
+    def run(*arguments: Any) -> Any:
+        counters.eager += 1
+        return module.forward(*arguments)
+
+    return run
 
 
 def _results(module: GraphModule) -> list[Any]:

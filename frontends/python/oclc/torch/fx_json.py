@@ -29,6 +29,11 @@ def is_readable(tensor: torch.Tensor) -> bool:
     return not odd and tensor.dtype in _DTYPES
 
 
+def has_elements(value: Any) -> bool:
+    """Whether it is a tensor that is not known to be empty."""
+    return isinstance(value, torch.Tensor) and not any(isinstance(size, int) and size == 0 for size in value.shape)
+
+
 def memory_of(tensor: torch.Tensor) -> tuple[int, list[int], int]:
     """Element type as torch numbers it, sizes, and address of a contiguous tensor."""
     return _DTYPES[tensor.dtype], list(tensor.shape), tensor.data_ptr()
@@ -38,7 +43,8 @@ class GraphText:
     """The JSON of a graph, and what its plan takes and gives in order.
 
     inputs: placeholders that are tensors, as positions among all placeholders. constants: tensors of the graph module that are
-    further inputs. outputs: of each output of the graph None (no tensor), or the position among the plan's outputs.
+    further inputs. outputs: of each output of the graph None (no tensor, or an empty one), or the position among the plan's
+    outputs.
     symbols: by name of the symbol the position of the placeholder that holds its value. draws: nodes that torch runs before the
     plan, whose results are inputs too.
     """
@@ -198,7 +204,7 @@ class GraphText:
         for value in [values] if isinstance(values, Node) else values:
             meta = value.meta.get("val") if isinstance(value, Node) else value
             self.values.append(meta)
-            if isinstance(meta, torch.Tensor):
+            if has_elements(meta):
                 self.outputs.append(len(self._graph_outputs))
                 self._graph_outputs.append({"as_tensor": {"name": self._names[value]}})
             else:
