@@ -16,6 +16,7 @@
 #include "runtime/device/sm90a.h"
 #include "runtime/failure.h"
 #include "runtime/package/package.h"
+#include "runtime/program/build_lock.h"
 #include "runtime/program/late_start.h"
 #include "runtime/program/program_binary.h"
 
@@ -65,6 +66,10 @@ bool drop_nvidia_option(std::string& options) {
   if (at == options.npos) return false;
   options.erase(at, options.find(' ', at + 1) - at);
   return true;
+}
+
+BuildLock lock_for(Context& context, const Unit& unit) {
+  return has(context.quirks(), Quirk::races_on_disk) ? BuildLock(unit.options, unit.source) : BuildLock();
 }
 
 std::string build_log(cl_program program, cl_device_id device) {
@@ -213,6 +218,7 @@ class UnitBuilder {
   }
 
   void build_timed(Unit& unit) {
+    const BuildLock lock = lock_for(context_, unit);
     try {
       if (takes_sm90a(context_, unit) && build_sm90a(unit)) return;
       const std::string key = key_of(unit);
@@ -334,6 +340,7 @@ std::string device_text(Context& context) {
 
 std::string take_binary(Context& context, Unit& unit, std::span<const unsigned char> binary) {
   const auto begin = std::chrono::steady_clock::now();
+  const BuildLock lock = lock_for(context, unit);
   ClProgram program;
   if (const cl_int code = UnitBuilder(context).take(unit, binary, program); code != CL_SUCCESS) return cl_error_text(code);
   unit.built = std::move(program);
