@@ -17,7 +17,7 @@
 using namespace oclc;
 using namespace oclc::test;
 
-TEST_CASE("fact 4, case 99: threads with sessions of their own on one plan and context compute the right numbers") {
+TEST_CASE("cases 93, 99: threads with sessions of their own on one plan and context compute the right numbers") {
   const rt::Plan plan = load(vector_plan_bytes());
   const rt::Context context;
   std::vector<std::thread> threads;
