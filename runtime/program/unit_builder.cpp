@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <functional>
+#include <new>
 #include <span>
 #include <thread>
 #include <utility>
@@ -227,6 +228,8 @@ class UnitBuilder {
       save(unit, key);
     } catch (const Failure& failure) {
       unit.failure = failure;
+    } catch (const std::bad_alloc&) {
+      unit.failure = Failure(OCLC_E_MEMORY, "the host is out of memory");
     } catch (const std::exception& error) {
       unit.failure = Failure(OCLC_E_INTERNAL, error.what());
     }

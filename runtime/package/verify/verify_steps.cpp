@@ -242,6 +242,7 @@ void PlanVerifier::rows_arg(const std::string& where, const fb::Arg& a) const {
   if (count(a.numbers()) < 1 || count(a.numbers()) > kMaxRowNumbers)
     reject(where, "wanted 1 to " + number(kMaxRowNumbers) + " numbers, found " + number(count(a.numbers())));
   aligned(where, a.numbers());
+  expr(where, a.value(), Scope::looping, false);  // which nobody wants, and who looks for symbols sees
   std::vector<bool> later(count(a.numbers()), false), put = later;
   for (std::uint32_t i = 0; i < count(a.cells()); ++i)
     if (a.cells()->Get(i)->at() < later.size()) later[a.cells()->Get(i)->at()] = true;
