@@ -11,6 +11,7 @@
 #include "compiler/ops/op_list.h"
 #include "compiler/plan/build_plan.h"
 #include "compiler/support/error.h"
+#include "tests/compile/allocations.h"
 #include "tests/onnx/onnx_model.h"
 
 namespace {
@@ -48,6 +49,23 @@ void operator delete(void* memory, std::size_t) noexcept { released(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { released(memory); }
 void operator delete(void* memory, const std::nothrow_t&) noexcept { released(memory); }
 void operator delete[](void* memory, const std::nothrow_t&) noexcept { released(memory); }
+
+namespace oclc::test {
+
+long allocations_in(const std::function<void()>& work) {
+  allocations = alive = fail_at = 0;
+  counting = true;
+  try {
+    work();
+  } catch (...) {
+    counting = false;
+    throw;
+  }
+  counting = false;
+  return allocations;
+}
+
+}  // namespace oclc::test
 
 namespace oclc::allocation_test {
 namespace {
