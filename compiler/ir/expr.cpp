@@ -38,12 +38,17 @@ bool atom_less(const Atom& a, const Atom& b) { return a->key < b->key; }
 bool factors_less(const std::vector<Atom>& a, const std::vector<Atom>& b) {
   if (a.size() != b.size()) return a.size() > b.size();
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i]->key != b[i]->key) return a[i]->key < b[i]->key;
+    if (a[i] == b[i]) continue;
+    if (const int order = a[i]->key.compare(b[i]->key); order != 0) return order < 0;
   }
   return false;
 }
 
-bool same_factors(const std::vector<Atom>& a, const std::vector<Atom>& b) { return !factors_less(a, b) && !factors_less(b, a); }
+bool same_atom(const Atom& a, const Atom& b) { return a == b || (a->hash == b->hash && a->key == b->key); }
+
+bool same_factors(const std::vector<Atom>& a, const std::vector<Atom>& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same_atom);
+}
 
 void insert_term(std::vector<ExprTerm>& terms, const ExprTerm& term) {
   if (term.coef == 0) return;
@@ -83,7 +88,10 @@ std::vector<ExprTerm> terms_of(const Expr& e) {
   return {ExprTerm{e.value(), {}}};
 }
 
-Expr from_atom(Atom atom) { return from_terms({ExprTerm{1, {std::move(atom)}}}); }
+Expr from_atom(const std::shared_ptr<ExprAtom>& atom) {
+  atom->hash = std::hash<std::string>()(atom->key);
+  return from_terms({ExprTerm{1, {atom}}});
+}
 
 }  // namespace
 
@@ -279,6 +287,17 @@ bool operator==(const Expr& a, const Expr& b) {
   return x.size() == y.size() && std::equal(x.begin(), x.end(), y.begin(), [](const ExprTerm& s, const ExprTerm& t) {
            return s.coef == t.coef && same_factors(s.factors, t.factors);
          });
+}
+
+std::size_t Expr::hash() const {
+  constexpr std::size_t kMix = 0x9e3779b97f4a7c15;
+  std::size_t result = static_cast<std::size_t>(value_) * kMix;
+  if (!poly_) return result;
+  for (const ExprTerm& term : poly_->terms) {
+    result = (result ^ static_cast<std::size_t>(term.coef)) * kMix;
+    for (const Atom& factor : term.factors) result = (result ^ factor->hash ^ result >> 29) * kMix;
+  }
+  return result;
 }
 
 bool operator<(const Expr& a, const Expr& b) {

@@ -72,6 +72,9 @@ class Expr {
   // How many numbers and symbols its text has, about: what memory and time of all that follows are in proportion to.
   std::size_t size() const;
 
+  // Equal for equal expressions.
+  std::size_t hash() const;
+
   // All symbols, sorted by name.
   std::vector<std::string> symbols() const;
   bool uses(std::string_view symbol) const;

@@ -12,6 +12,7 @@ struct ExprAtom {
   enum class Kind { symbol, floor_div, floor_mod, min, max };
   Kind kind = Kind::symbol;
   std::string key;                       // a symbol's name, else the canonical text; identity of the atom
+  std::size_t hash = 0;                  // of the key
   std::int64_t lo = 1, hi = kUnbounded;  // bounds of its value
   std::int64_t typical = 0;              // symbol: a likely value, or 0
   bool has_extent = false;               // symbol: an axis, value < a

@@ -1,15 +1,16 @@
 #include "compiler/schedule/fuse_row_tiles.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 
-#include "compiler/ir/division.h"
 #include "compiler/kernels/kernel_part.h"
 #include "compiler/schedule/fuse_over_batch.h"
 #include "compiler/schedule/megakernel.h"
+#include "compiler/schedule/row_access.h"
 #include "compiler/schedule/scratch_slots.h"
 #include "compiler/targets/costs.h"
 
@@ -83,20 +84,6 @@ class RowTiles {
 
   static int buffer_of(const Kernel& k, int operand) { return k.operands[static_cast<std::size_t>(operand)].buffer; }
 
-  // The images that a kernel goes through first, if it goes through rows next: 1 for a single one.
-  static std::int64_t images_of(const Kernel& k) {
-    return k.axes.size() > 1 && k.axes[0].extent.is_constant() ? k.axes[0].extent.value() : 1;
-  }
-
-  // The outermost axis, or that behind the images, if there are others.
-  static const Axis* row_axis(const Kernel& k, std::int64_t images) {
-    if (images > 1 && images_of(k) != images) return nullptr;
-    const auto at =
-        std::find_if(k.axes.begin() + (images > 1 ? 1 : 0), k.axes.end(), [](const Axis& a) { return a.extent != Expr(1); });
-    if (at == k.axes.end() || at + 1 == k.axes.end() || !at->extent.is_constant()) return nullptr;
-    return &*at;
-  }
-
   // Products over windows of the image have templates that go through whole images.
   static bool fits(const Kernel& k, std::int64_t images) {
     if (k.anchor != Anchor::pointwise && k.anchor != Anchor::reduce && k.anchor != Anchor::row &&
@@ -110,42 +97,25 @@ class RowTiles {
     return summed == 1;
   }
 
-  // An index within the first image, if those of the next are `size` elements further on.
-  static std::optional<Expr> within_image(const Expr& index, const Kernel& k, std::int64_t images, std::int64_t size) {
-    if (images == 1) return index;
-    const auto step = index.coefficient(k.axes[0].name);
-    if (!step || *step != Expr(size)) return std::nullopt;
-    return index.substitute({{k.axes[0].name, Expr(0)}});
-  }
-
-  // Floats of a row where a store puts row after row, image after image.
-  static std::optional<std::int64_t> slice_of(const Store& s, const Kernel& k, std::int64_t images) {
-    const Axis& row = *row_axis(k, images);
-    const auto step = s.index.coefficient(row.name);
-    if (!step || !step->is_constant() || step->value() <= 0) return std::nullopt;
-    const auto index = within_image(s.index, k, images, step->value() * row.extent.value());
-    if (!index) return std::nullopt;
-    const Expr rest = index->substitute({{row.name, Expr(0)}});
-    return lies_within(rest, {}, step->value()) ? std::optional(step->value()) : std::nullopt;
-  }
-
-  // Rows of a value that a load reads, for the kernel's row r: stride * r + first .. stride * r + last.
-  struct Reads {
+  // Rows of a value that a later kernel reads: stride * s + first .. stride * s + last, where s is the start of this kernel's.
+  struct Needed {
+    std::size_t reader = 0;
     std::int64_t stride = 0, first = 0, last = 0;
+    bool operator==(const Needed&) const = default;
   };
-  static std::optional<Reads> reads_of(const ScalarNode& load, const Kernel& k, std::int64_t images, const Handed& value) {
-    const Axis& row = *row_axis(k, images);
-    const std::int64_t slice = value.slice;
-    const auto index = within_image(load.index, k, images, slice * value.rows);
-    const auto step = load.index.coefficient(row.name);
-    if (!index || !step || !step->is_constant() || step->value() < 0 || step->value() % slice != 0) return std::nullopt;
-    const Expr rest = index->substitute({{row.name, Expr(0)}});
-    const std::int64_t low = lower_bound(rest, load.guard), high = lower_bound(-rest, load.guard);
-    if (low == -kUnbounded || high == -kUnbounded) return std::nullopt;
-    return Reads{step->value() / slice, divide_down(low, slice), divide_down(-high, slice)};
+
+  // The last of the kernels from j on whose rows begin where those of j do.
+  static std::size_t same_start(const std::vector<Rows>& rows, std::size_t j) {
+    std::size_t last = rows.size() - 1;
+    while (last > j && rows[last].start != rows[j].start) --last;
+    return last;
   }
 
-  static std::int64_t at_trip(const Expr& e, std::int64_t trip) { return e.evaluate({{std::string(kTrip), trip}}).value(); }
+  static std::vector<std::int64_t> at_trips(const Expr& e, std::int64_t trips) {
+    std::vector<std::int64_t> values;
+    for (std::int64_t t = 0; t < trips; ++t) values.push_back(e.evaluate({{std::string(kTrip), t}}).value());
+    return values;
+  }
 
   // What the kernels write, if each value has one writer that goes row by row and is read after it only.
   std::optional<std::map<int, Handed>> handed(std::span<const Step> body, std::int64_t images) const {
@@ -176,6 +146,14 @@ class RowTiles {
     return out;
   }
 
+  // As reads_of(), which costs most of what is done here; of the steps that best() looks at.
+  const std::optional<RowReads>& reads_once(std::size_t at, const ScalarNode& load, const Kernel& reader, std::int64_t images,
+                                            const Handed& value) const {
+    const auto [known, is_new] = reads_.try_emplace({at, &load - reader.nodes.data()});
+    if (is_new) known->second = reads_of(load, reader, images, value.slice, value.rows);
+    return known->second;
+  }
+
   // The rows of every kernel if the last one's are cut into `trips` row tiles.
   std::optional<Plan> plan(std::span<const Step> body, const std::map<int, Handed>& values, std::int64_t images,
                            std::int64_t trips, bool own) const {
@@ -186,7 +164,9 @@ class RowTiles {
     out.handed = values;
     out.rows.resize(body.size());
     const Expr trip = Expr::symbol(std::string(kTrip), 0, trips - 1);
+    std::vector<std::vector<std::int64_t>> starts(body.size());  // of each kernel's rows, by trip
     for (std::size_t i = body.size(); i-- > 0;) {
+      if (i + 1 < body.size()) starts[i + 1] = at_trips(out.rows[i + 1].start, trips);
       const Kernel& k = kernel(body[i]);
       Rows& mine = out.rows[i];
       mine.all = row_axis(k, images)->extent.value();
@@ -197,39 +177,47 @@ class RowTiles {
         mine.count = mine.all / trips;
         mine.start = trip * Expr(mine.count);
       }
-      // Rows of what it computes that later kernels read in trip t: first(t) .. last(t).
-      std::vector<std::pair<Expr, Expr>> needed;
+      // Rows of what it computes that later kernels read in trip t: those of each `needed`.
+      std::vector<Needed> needed;
       for (const Store& s : k.stores) {
         const int id = buffer_of(k, s.operand);
         for (std::size_t j = i + 1; j < body.size(); ++j) {
           const Kernel& reader = kernel(body[j]);
           for (const ScalarNode& n : reader.nodes) {
             if (n.kind != ScalarNode::Kind::load || buffer_of(reader, n.operand) != id) continue;
-            const auto reads = reads_of(n, reader, images, values.at(id));
+            const auto reads = reads_once(j, n, reader, images, values.at(id));
             if (!reads) return std::nullopt;
-            const Expr first = Expr(reads->stride) * out.rows[j].start;
-            std::pair<Expr, Expr> rows(first + reads->first, first + (reads->stride * (out.rows[j].count - 1) + reads->last));
-            if (std::find(needed.begin(), needed.end(), rows) == needed.end()) needed.push_back(std::move(rows));
+            const std::size_t start = reads->stride == 0 ? body.size() - 1 : same_start(out.rows, j);
+            const Needed rows{start, reads->stride, reads->first, reads->stride * (out.rows[j].count - 1) + reads->last};
+            if (std::find(needed.begin(), needed.end(), rows) == needed.end()) needed.push_back(rows);
             if (needed.size() > kMostReads) return std::nullopt;
           }
         }
       }
       if (whole) {
-        for (const auto& [first, last] : needed) {
-          for (std::int64_t t = 0; t < trips; ++t) {
-            if (std::min(at_trip(last, t), mine.all - 1) >= at_trip(mine.start, t) + mine.count) return std::nullopt;
-            const bool kept = std::none_of(k.stores.begin(), k.stores.end(),
-                                           [&](const Store& s) { return values.at(buffer_of(k, s.operand)).local; });
-            if ((own || !kept) && std::max<std::int64_t>(at_trip(first, t), 0) < at_trip(mine.start, t)) return std::nullopt;
+        const auto own_starts = at_trips(mine.start, trips);
+        const bool kept = std::none_of(k.stores.begin(), k.stores.end(),
+                                       [&](const Store& s) { return values.at(buffer_of(k, s.operand)).local; });
+        for (const Needed& rows : needed) {
+          for (std::size_t t = 0; t < own_starts.size(); ++t) {
+            const std::int64_t begin = rows.stride * starts[rows.reader][t];
+            if (std::min(begin + rows.last, mine.all - 1) >= own_starts[t] + mine.count) return std::nullopt;
+            if ((own || !kept) && std::max<std::int64_t>(begin + rows.first, 0) < own_starts[t]) return std::nullopt;
           }
         }
         continue;
       }
       if (needed.empty()) return std::nullopt;
-      Expr from = needed.front().first;
-      for (const auto& [first, last] : needed) from = min(from, first);
-      for (const auto& [first, last] : needed) {
-        for (std::int64_t t = 0; t < trips; ++t) mine.count = std::max(mine.count, at_trip(last, t) - at_trip(from, t) + 1);
+      const auto first_of = [&](const Needed& rows) { return Expr(rows.stride) * out.rows[rows.reader].start + rows.first; };
+      Expr from = first_of(needed.front());
+      for (const Needed& rows : needed) from = min(from, first_of(rows));
+      for (std::size_t t = 0; t < static_cast<std::size_t>(trips); ++t) {
+        std::int64_t low = INT64_MAX, high = INT64_MIN;
+        for (const Needed& rows : needed) {
+          low = std::min(low, rows.stride * starts[rows.reader][t] + rows.first);
+          high = std::max(high, rows.stride * starts[rows.reader][t] + rows.last);
+        }
+        mine.count = std::max(mine.count, high - low + 1);
       }
       if (mine.count >= mine.all) return std::nullopt;
       mine.start = min(max(from, Expr(0)), Expr(mine.all - mine.count));
@@ -282,8 +270,9 @@ class RowTiles {
   // How many of the steps from the first one on are worth a loop most, and how; 0 if none are.
   std::pair<std::size_t, Plan> best(std::span<const Step> list) const {
     std::pair<std::size_t, Plan> out;
+    reads_.clear();
     if (!list.front().is_kernel()) return out;
-    const std::int64_t images = batched_ ? images_of(kernel(list.front())) : 1;
+    const std::int64_t images = batched_ ? leading_images(kernel(list.front())) : 1;
     if (batched_ && images == 1) return out;
     for (std::size_t length = 1; length <= std::min(list.size(), kMostKernels); ++length) {
       const Step& last = list[length - 1];
@@ -376,6 +365,7 @@ class RowTiles {
   const bool batched_;
   const std::int64_t cache_;
   const std::map<int, int> uses_;
+  mutable std::map<std::pair<std::size_t, std::ptrdiff_t>, std::optional<RowReads>> reads_;  // by step and node
   int count_ = 0;
 };
 

@@ -188,8 +188,14 @@ std::string_view gpu_row(std::string_view name) {
   return at == std::end(kKnownGpus) ? "gpu" : at->row;
 }
 
+// Templates of GPUs divide a tile among at least so many work-items. A device with fewer gets kernels of single ones, as
+// processors do, without those whose groups wait for each other.
+constexpr int kLeastGroup = 64;
+
 Target target_for(const DeviceFacts& facts) {
+  const bool few_items = !facts.is_cpu && facts.max_work_group < kLeastGroup;
   Target target = find_target(facts.loop_limit          ? "llvmpipe"
+                              : few_items               ? "cpu-128"
                               : !facts.is_cpu           ? gpu_row(facts.name)
                               : facts.vector_width < 8  ? "cpu-128"
                               : facts.vector_width < 16 ? "cpu-256"
@@ -199,7 +205,7 @@ Target target_for(const DeviceFacts& facts) {
   if (facts.is_cpu) target.flops *= static_cast<double>(std::max(facts.compute_units, 1)) / target.compute_units;
   target.compute_units = std::max(facts.compute_units, 1);
   target.local_bytes = facts.local_bytes;
-  if (facts.is_cpu && facts.vendor.starts_with(kIntel)) target.kernels_a_launch = 1;
+  if (few_items || (facts.is_cpu && facts.vendor.starts_with(kIntel))) target.kernels_a_launch = 1;
   target.has.fp64 = facts.fp64;
   if (!target.items_are_cores()) {
     target.work_group = std::min(target.work_group, facts.max_work_group);

@@ -28,6 +28,12 @@ constexpr Row kRows[] = {
     {"Portable Computing Language", "", "",
      bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::host_memory_is_seen) | bit(Quirk::workers_sleep) |
          bit(Quirk::compiles_on_one_core) | bit(Quirk::links_by_program)},
+    // Before 6.0: pocl_write_file removes what it replaces; of 240 cold starts of eight processes one failed (3.1).
+    {"OpenCL 1.2 pocl", "", "", bit(Quirk::races_on_disk)},
+    {"OpenCL 2.0 pocl", "", "", bit(Quirk::races_on_disk)},
+    {"OpenCL 3.0 PoCL 3", "", "", bit(Quirk::races_on_disk)},
+    {"OpenCL 3.0 PoCL 4", "", "", bit(Quirk::races_on_disk)},
+    {"OpenCL 3.0 PoCL 5", "", "", bit(Quirk::races_on_disk)},
     // Simulators interpret the program: there is nothing worth caching. Fills: tests/platforms/oclgrind/fill.c.
     {"Oclgrind", "", "", bit(Quirk::own_cache) | bit(Quirk::serial_compiler) | bit(Quirk::fill_unseen)},
     // Mesa 22.3: a guard against endless shaders counts the iterations of all loops of a work-item down from 65535 and then
@@ -59,7 +65,8 @@ constexpr Name kNames[] = {{Quirk::own_cache, "own_cache"},
                            {Quirk::no_tile_assembly, "no_tile_assembly"},
                            {Quirk::compiles_on_one_core, "compiles_on_one_core"},
                            {Quirk::links_by_program, "links_by_program"},
-                           {Quirk::serial_builds, "serial_builds"}};
+                           {Quirk::serial_builds, "serial_builds"},
+                           {Quirk::races_on_disk, "races_on_disk"}};
 
 std::uint32_t bit_of_name(std::string_view name) {
   for (const Name& known : kNames)

@@ -20,8 +20,9 @@ enum class Quirk : std::uint32_t {
   compiles_on_one_core =
       512,  // one program at a time in a process, what is compiled stays on disk for others: other processes help
   links_by_program = 1024,  // it links kernels by the program `ld`, and ends the process where that is not on the PATH
-  serial_builds = 2048      // builds are serialized in a process, each with all its kernels, and stay on disk for others: other
+  serial_builds = 2048,     // builds are serialized in a process, each with all its kernels, and stay on disk for others: other
                             // processes help
+  races_on_disk = 4096      // processes that build one text at once may end: they take turns
 };
 
 struct DriverNames {

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <thread>
 
+#include "runtime/device/quirks.h"
 #include "runtime/program/builder/messages.h"
 
 extern char** environ;
@@ -98,8 +99,9 @@ void Builders::start_one(Process& process) {
   environment.push_back(nullptr);
   std::string program = builder_program(), platform = std::to_string(device_.platform_index),
               number = std::to_string(device_.device_index);
-  char behind[] = "behind";
-  char* arguments[] = {program.data(), platform.data(), number.data(), pace_ == Pace::behind ? behind : nullptr, nullptr};
+  std::string words[] = {pace_ == Pace::behind ? "behind" : "beside",
+                         has(device_quirks(device_.id), Quirk::races_on_disk) ? "in_turn" : "at_once"};
+  char* arguments[] = {program.data(), platform.data(), number.data(), words[0].data(), words[1].data(), nullptr};
   pid_t pid = -1;
   const int code = ::posix_spawn(&pid, program.c_str(), &actions, nullptr, arguments, environment.data());
   ::posix_spawn_file_actions_destroy(&actions);

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <functional>
+#include <new>
 #include <span>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "runtime/device/sm90a.h"
 #include "runtime/failure.h"
 #include "runtime/package/package.h"
+#include "runtime/program/build_lock.h"
 #include "runtime/program/late_start.h"
 #include "runtime/program/program_binary.h"
 
@@ -65,6 +67,10 @@ bool drop_nvidia_option(std::string& options) {
   if (at == options.npos) return false;
   options.erase(at, options.find(' ', at + 1) - at);
   return true;
+}
+
+BuildLock lock_for(Context& context, const Unit& unit) {
+  return has(context.quirks(), Quirk::races_on_disk) ? BuildLock(unit.options, unit.source) : BuildLock();
 }
 
 std::string build_log(cl_program program, cl_device_id device) {
@@ -213,6 +219,7 @@ class UnitBuilder {
   }
 
   void build_timed(Unit& unit) {
+    const BuildLock lock = lock_for(context_, unit);
     try {
       if (takes_sm90a(context_, unit) && build_sm90a(unit)) return;
       const std::string key = key_of(unit);
@@ -221,6 +228,8 @@ class UnitBuilder {
       save(unit, key);
     } catch (const Failure& failure) {
       unit.failure = failure;
+    } catch (const std::bad_alloc&) {
+      unit.failure = Failure(OCLC_E_MEMORY, "the host is out of memory");
     } catch (const std::exception& error) {
       unit.failure = Failure(OCLC_E_INTERNAL, error.what());
     }
@@ -334,6 +343,7 @@ std::string device_text(Context& context) {
 
 std::string take_binary(Context& context, Unit& unit, std::span<const unsigned char> binary) {
   const auto begin = std::chrono::steady_clock::now();
+  const BuildLock lock = lock_for(context, unit);
   ClProgram program;
   if (const cl_int code = UnitBuilder(context).take(unit, binary, program); code != CL_SUCCESS) return cl_error_text(code);
   unit.built = std::move(program);

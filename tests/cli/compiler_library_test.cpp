@@ -102,7 +102,7 @@ TEST_CASE("what is wrong has its status and a message that names it") {
   CHECK(oclc_compile_file("/nonexistent/model.onnx", nullptr, &plan, nullptr) == OCLC_E_IO);
 }
 
-TEST_CASE("the library keeps what it is made of inside, and the example runs") {
+TEST_CASE("case 110: the library keeps what it is made of inside, and the example runs") {
   const std::string library = std::string(OCLC_BINARY_DIR) + "/lib/liboclc_compiler.so";
   const Outcome symbols = run("nm -D --defined-only " + library + " | awk '{ print $3 }' | c++filt");
   REQUIRE(symbols.status == 0);

@@ -133,7 +133,7 @@ TEST_CASE("a failed compilation leaves the old plan") {
   CHECK(read_bytes(folder.path / "plan.bin") == "old");
 }
 
-TEST_CASE("exit code 130: an interrupt leaves no file") {
+TEST_CASE("case 106: exit code 130: an interrupt leaves no file") {
   const ModelFolder folder;
   const std::size_t before = files_in(folder.path);
   const Outcome outcome =
@@ -142,7 +142,7 @@ TEST_CASE("exit code 130: an interrupt leaves no file") {
   CHECK(files_in(folder.path) == before);
 }
 
-TEST_CASE("a reader that has gone ends the tool quietly") {
+TEST_CASE("case 107: a reader that has gone ends the tool quietly") {
   const Outcome outcome = run("( ( sleep 0.2; " + kOclc + " devices --targets; echo $? >&2 ) | true )");
   CHECK(outcome.text == "141\n");
 }

@@ -82,7 +82,7 @@ TEST_CASE("a model is tuned, and compiled with what was found") {
   CHECK(read_bytes(folder.at("p.bin")) == before);
 }
 
-TEST_CASE("a database that cannot be used") {
+TEST_CASE("case 80: a database that cannot be used") {
   const ModelFolder folder;
   const std::string compile = folder.model() + " --target cpu -o " + folder.at("p.bin") + " --tuned " + folder.at("t.db");
   const Outcome missing = run_oclc(compile);
@@ -104,7 +104,7 @@ TEST_CASE("a database that cannot be used") {
   CHECK(has(bad.text, "line 1 of '" + folder.at("bad.jsonl") + "'"));
 }
 
-TEST_CASE("Ctrl-C ends a search, and the next one goes on") {
+TEST_CASE("case 81: Ctrl-C ends a search, and the next one goes on") {
   const Folder folder;
   const std::string db = (folder.path / "t.db").string();
   const ::pid_t child = ::fork();

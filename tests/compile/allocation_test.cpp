@@ -11,7 +11,10 @@
 #include "compiler/ops/op_list.h"
 #include "compiler/plan/build_plan.h"
 #include "compiler/support/error.h"
+#include "oclc/oclc.hpp"
+#include "tests/compile/allocations.h"
 #include "tests/onnx/onnx_model.h"
+#include "tests/runtime/plan_builder.h"
 
 namespace {
 
@@ -49,6 +52,23 @@ void operator delete[](void* memory, std::size_t) noexcept { released(memory); }
 void operator delete(void* memory, const std::nothrow_t&) noexcept { released(memory); }
 void operator delete[](void* memory, const std::nothrow_t&) noexcept { released(memory); }
 
+namespace oclc::test {
+
+long allocations_in(const std::function<void()>& work) {
+  allocations = alive = fail_at = 0;
+  counting = true;
+  try {
+    work();
+  } catch (...) {
+    counting = false;
+    throw;
+  }
+  counting = false;
+  return allocations;
+}
+
+}  // namespace oclc::test
+
 namespace oclc::allocation_test {
 namespace {
 
@@ -65,6 +85,7 @@ Counted fail_each(const Work& work, long most_left = 0) {
   for (long n = 1;; n += 1 + n / 20) {
     ++counted.tried;
     bool ended = false;
+    oclc_status status = OCLC_E_MEMORY;
     allocations = alive = 0;
     fail_at = n;
     counting = true;
@@ -74,8 +95,12 @@ Counted fail_each(const Work& work, long most_left = 0) {
       ended = true;
     } catch (const CompileError&) {
       ended = true;
+    } catch (const rt::Error& error) {
+      ended = true;
+      status = error.status();
     }
     counting = false;
+    CHECK(status == OCLC_E_MEMORY);
     const long left = alive, made = allocations;
     counted.failed += made >= n ? 1 : 0;
     CAPTURE(n);
@@ -117,6 +142,26 @@ TEST_CASE("case 104: each allocation fails once while a model is read") {
   const Counted counted = fail_each([&] { test::Writer::import_bytes(bytes); }, 1);
   MESSAGE(counted.failed, " allocations failed");
   CHECK(counted.failed > 20);
+}
+
+// On a device that executes nothing, so that no driver's allocations are among them.
+TEST_CASE("case 104: each allocation fails once while a plan is loaded and run") {
+  ::setenv("OCLC_OPENCL", OCLC_BINARY_DIR "/lib/libfake_opencl.so", 1);
+  ::setenv("OCLC_CACHE", "0", 1);
+  const std::vector<std::byte> bytes = test::vector_plan_bytes();
+  const Counted counted = fail_each([&] {
+    const rt::Plan plan = rt::Plan::load(bytes.data(), bytes.size());
+    const rt::Context context;
+    rt::Session session(plan, context);
+    const float a[4] = {1, 2, 3, 4};
+    float y[4] = {};
+    session.set_input(0, "a", a, {4});
+    session.set_input(0, "b", a, {4});
+    session.set_output(0, "y", y, {4});
+    session.run(0);
+  });
+  MESSAGE(counted.failed, " allocations failed");
+  CHECK(counted.failed > 50);
 }
 
 }  // namespace oclc::allocation_test

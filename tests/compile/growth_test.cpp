@@ -10,6 +10,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/support/error.h"
+#include "tests/compile/allocations.h"
 #include "tests/compile/large_graphs.h"
 
 using namespace oclc;
@@ -72,6 +73,22 @@ TEST_CASE("compilation grows with the number of nodes") {
     CHECK(large.error == "");
     CHECK(large.seconds < 24 * small.seconds + 1);
     CHECK(large.source_bytes < 24 * small.source_bytes + 100'000);
+  }
+}
+
+// Allocations stand for work: a list that is copied, or searched by making something, for each node makes them grow by the
+// square.
+TEST_CASE("the work of compilation is in proportion to the number of nodes") {
+  for (const GraphKind& kind : graph_kinds()) {
+    const bool slow = kind.name == "rolls" || kind.name == "self_concats" || kind.name == "gathers";
+    const int small = slow ? 60 : kind.most < 4000 ? 200 : 500;
+    const auto work = [&](int nodes) {
+      auto module = kind.make(nodes);
+      return static_cast<double>(allocations_in([&] { compile(std::move(module), options()); }));
+    };
+    const double few = work(small), many = work(8 * small);
+    INFO(kind.name, ": ", few, " allocations, ", many);
+    CHECK(many < 1.5 * 8 * few);
   }
 }
 

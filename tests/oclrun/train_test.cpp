@@ -264,7 +264,7 @@ TEST_CASE("a loss that is no number is told, and --check-nan names its origin") 
           "step 1: input 'x' holds a NaN at element 4 (1 of 6), before anything ran");
 }
 
-TEST_CASE("an interrupt ends the run after a step, with the state saved") {
+TEST_CASE("case 106: an interrupt ends the run after a step, with the state saved") {
   const Fixture f;
   std::thread killer;
   const std::string out = f.file("out.txt");

@@ -113,7 +113,7 @@ TEST_CASE("texts are read as numbers, or refused") {
   CHECK_FALSE(number<std::int64_t>(DType::i64, "nan"));
 }
 
-TEST_CASE("every number reads back as itself, in every locale") {
+TEST_CASE("case 108: every number reads back as itself, in every locale") {
   const char* before = std::setlocale(LC_ALL, "de_DE.UTF-8");
   std::mt19937 random(3);
   for (int i = 0; i < 20000; ++i) {

@@ -78,6 +78,7 @@ TEST_CASE("wild rows of a launch of several kernels are refused") {
   CHECK(error_after([](fb::ArgT&) {}) == "");
   CHECK(error_after([](fb::ArgT& a) { a.numbers.clear(); }) == where + ": wanted 1 to 1048576 numbers, found 0");
   CHECK(error_after([](fb::ArgT& a) { a.writes = true; }) == where + ": only buffers can be written");
+  CHECK(error_after([](fb::ArgT& a) { a.value = E::symbol(1 << 20).ptr(); }) == where + ": symbol 1048576 of 1 symbols");
   CHECK(error_after([](fb::ArgT& a) { a.shared = true; }) == where + ": is shared, but not a buffer");
   CHECK(error_after([](fb::ArgT& a) { a.kind = fb::ArgKind::int32; }) == where + ": has numbers, but is no rows");
   CHECK(error_after([](fb::ArgT& a) { a.cells[0]->at = 3; }) == where + " cell 0: puts number 3 of 3");

@@ -190,6 +190,12 @@ TEST_CASE("case 62: wild bindings and variables are refused") {
            [](auto& p) {
              while (p.entries[0]->inputs[0]->shape.size() < 33) p.entries[0]->inputs[0]->shape.push_back(E(1).ptr());
            }},
+          {"entry point 'predict' input 0 dimension 0: uses the symbol 'late' before it is read",
+           [](auto& p) {
+             p.symbols.push_back(symbol("late", 0, 100, true));
+             p.symbols.back()->upper = E(100).ptr();
+             p.entries[0]->inputs[0]->shape[0] = E::symbol(1).ptr();
+           }},
           {"entry point 1: the name 'predict' is used twice", [](auto& p) { p.entries.push_back(entry("predict")); }},
           {"variable 0: buffer 0 'a' is not of kind state",
            [](auto& p) { p.variables.push_back(std::make_unique<fb::VariableT>()), p.variables[0]->name = "v"; }},

@@ -15,7 +15,7 @@ using namespace oclc::test;
 
 namespace memory_limits_test {
 
-TEST_CASE("R1: memory that cannot be had is an error with its size and what needs it") {
+TEST_CASE("R1, case 105: memory that cannot be had is an error with its size and what needs it") {
   fb::PlanT plan = vector_plan();
   plan.symbols[0]->hi = std::int64_t{1} << 40;
   rt::Session session(load(finish(plan, {1, 2, 3, 4})), rt::Context());

@@ -1,4 +1,5 @@
-// Plans that are almost right, loaded and run: each is refused with a text or stays within its buffers. tools/fuzz runs more.
+// Plans that are almost right, loaded and run: each is refused with a text or stays within its buffers. OCLC_FUZZ_ROUNDS or
+// OCLC_FUZZ_SECONDS, with OCLC_FUZZ_SEED, ask for more of them; tools/fuzz does, on tests/fake_opencl too.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -139,7 +140,7 @@ void run_all(const std::vector<std::byte>& bytes, const rt::Context& context, Pl
 
 TEST_CASE("mutated plans are refused with a text, or run within their buffers") {
   const std::uint64_t seed = setting("OCLC_FUZZ_SEED", 1), seconds = setting("OCLC_FUZZ_SECONDS", 0);
-  const std::uint64_t rounds = seconds > 0 ? UINT64_MAX : 1000;
+  const std::uint64_t rounds = seconds > 0 ? UINT64_MAX : setting("OCLC_FUZZ_ROUNDS", 1000);
   const std::vector<fb::PlanT> plans = originals();
   oclc_context_options options = OCLC_INIT(oclc_context_options);
   options.memory_limit = 64 << 20;

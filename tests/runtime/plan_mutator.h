@@ -213,7 +213,7 @@ class PlanMutator {
         return;
       case 5: {
         auto& cell = a->cells.emplace_back(std::make_unique<fb::CellT>());
-        cell->at = below(9);
+        cell->at = static_cast<std::uint32_t>(below(9));
         cell->buffer = index();
         cell->base = index();
         cell->plus = static_cast<int>(below(9)) - 1;

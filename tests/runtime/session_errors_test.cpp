@@ -122,7 +122,7 @@ TEST_CASE("case 97: inputs and outputs that do not fit are named and nothing run
   check_vector_result(values, {0, 0, 0, 0}, {y.begin(), y.begin() + 4});
 }
 
-TEST_CASE("a kernel with more local memory than the device has is named before anything runs") {
+TEST_CASE("case 92: a kernel with more local memory than the device has is named before anything runs") {
   fb::PlanT plan = new_plan();
   plan.buffers.push_back(buffer("y", fb::BufferKind::output, 4));
   plan.programs.push_back(program("greedy", R"(

@@ -117,7 +117,7 @@ kernel void sum(global const float* x, long x0, global float* y, long y0, int n)
   CHECK(y == 7);
 }
 
-TEST_CASE("the caller's context, queue, memory and events are used") {
+TEST_CASE("cases 94, 98: the caller's context, queue, memory and events are used, and others refused") {
   cl_platform_id platform = nullptr;
   const rt::Context picked;
   const cl_device_id device = picked.device().id;
@@ -152,7 +152,7 @@ TEST_CASE("the caller's context, queue, memory and events are used") {
     clReleaseEvent(gate);
     clReleaseEvent(done);
 
-    SUBCASE("case 98: overlapping memory is refused") {
+    SUBCASE("overlapping memory is refused") {
       session.set_output(0, "y", device_tensor(in, 0, shape));
       CHECK(error_of([&] { session.run(0); }) == "input 'a' and output 'y' overlap in memory");
       session.set_output(0, "y", device_tensor(in, n * 4 + 4 - 4, shape));
@@ -207,7 +207,7 @@ TEST_CASE("the caller's context, queue, memory and events are used") {
   clReleaseContext(cl);
 }
 
-TEST_CASE("outputs that nobody binds are dropped, host outputs may not overlap") {
+TEST_CASE("case 98: outputs that nobody binds are dropped, host outputs may not overlap") {
   rt::Session session(load(two_output_plan_bytes()), rt::Context());
   const std::vector<float> x = {1, 2, 3, 4};
   std::vector<float> y(8, -1);

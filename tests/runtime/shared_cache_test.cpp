@@ -1,12 +1,17 @@
 // A folder of programs that several share: writers that are killed, clocks that disagree, other versions.
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "oclc/oclc.hpp"
 #include "runtime/package/package.h"
@@ -109,6 +114,56 @@ TEST_CASE("case 77: entries from the past, from the future, and that vanish or c
   fs::remove(entry);
   std::ofstream(entry, std::ios::binary) << good;
   CHECK(make(dir.path().c_str()).stats.programs_cached == 1);
+}
+
+TEST_CASE("case 79: processes that build one text with PoCL take turns, whatever becomes of one of them") {
+  const TempDir dir;
+  make(nullptr);  // PoCL keeps the folder that it begins with; what the runtime puts beside it goes where the variable says
+  const Setting pocl("POCL_CACHE_DIR", dir.path().c_str());
+  const Setting quirk("OCLC_QUIRKS", "races_on_disk");
+  CHECK(make(nullptr).result == kExpected);
+  std::string lock;
+  for (const fs::path& entry : entries(dir.path()))
+    if (entry.extension() == ".lock") lock = entry;
+  REQUIRE(!lock.empty());
+  const auto seconds_while = [&](const auto& held) {
+    const auto begin = std::chrono::steady_clock::now();
+    held();
+    CHECK(make(nullptr).result == kExpected);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  // Held by somebody who gives it back.
+  const int file = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(file >= 0);
+  std::thread other;
+  CHECK(seconds_while([&] {
+          REQUIRE(::flock(file, LOCK_EX) == 0);
+          other = std::thread([file] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(500));
+            ::flock(file, LOCK_UN);
+          });
+        }) >= 0.5);
+  other.join();
+  ::close(file);
+  // By a process that is killed.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int own = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
+    if (own >= 0 && ::flock(own, LOCK_EX) == 0) ::pause();
+    ::_exit(1);
+  }
+  const int probe = ::open(lock.c_str(), O_RDWR | O_CLOEXEC);
+  for (int i = 0; i < 1000 && ::flock(probe, LOCK_EX | LOCK_NB) == 0; ++i) {
+    ::flock(probe, LOCK_UN);
+    ::usleep(1000);
+  }
+  ::close(probe);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK(make(nullptr).result == kExpected);
+  // Where there can be no file.
+  const Setting nowhere("POCL_CACHE_DIR", "/proc/nowhere");
+  CHECK(make(nullptr).result == kExpected);
 }
 
 TEST_CASE("case 78: entries of another version are neither used nor removed") {

@@ -72,6 +72,9 @@ TEST_CASE("a device of NVIDIA's has its maker's unit, groups and memory objects,
   CHECK(other.largest_group == 256);
   facts.max_work_group = 64;
   CHECK(target_for(facts).largest_group == 64);
+  facts.max_work_group = 16;
+  CHECK(target_for(facts).name == "cpu-128");
+  CHECK(target_for(facts).kernels_a_launch == 1);
 }
 
 TEST_CASE("a target that is not there is refused with the names of those that are") {

@@ -58,6 +58,28 @@ TEST_CASE("a tree without documents is an error, not a success") {
   CHECK(oclc::test::run(OCLC_SOURCE_DIR "/tools/check_documents " + Folder().path.string()).status == 2);
 }
 
+TEST_CASE("each row of the table of faults names tests that exist, and numbered tests stand in it") {
+  const std::string test = "TEST_CASE(\"case 2: a file\") {}\nTEST_CASE(\"a bystander\") {}\n";
+  const auto verdict = [&](const std::string& rows) {
+    const Folder tree;
+    tree.add("docs/choices/README.md", "# Choices\n");
+    tree.add("tests/errors/a_test.cpp", test);
+    tree.add("tests/CMakeLists.txt", "add_test(NAME \"fuzz: much\" COMMAND x)\n");
+    tree.add("tests/faults.md", rows);
+    const Outcome outcome = oclc::test::run(OCLC_SOURCE_DIR "/tools/check_documents " + tree.path.string());
+    return outcome.text.substr(0, outcome.text.find("check_documents: "));
+  };
+  const std::string first = "| 1 | a | `fuzz: much`, `errors: a bystander` |\n",
+                    second = "| 2 | b | `errors: case 2: a file` |\n";
+  CHECK(verdict(first + second) == "");
+  CHECK(verdict(first + "| 2 | b | `errors: case 2: a folder`, `errors: case 2: a file` |\n") ==
+        "tests/faults.md:2: no such test: errors: case 2: a folder\n");
+  CHECK(verdict(first + "| 3 | b | `errors: case 2: a file` |\n") ==
+        "tests/faults.md:2: wanted row 2, found row 3\n"
+        "tests/errors/a_test.cpp:1: the test stands in no row 2 of tests/faults.md: errors: case 2: a file\n");
+  CHECK(verdict(first + second + "| 3 | c | none |\n") == "tests/faults.md:3: row 3 names no test\n");
+}
+
 TEST_CASE("an environment variable that the code asks for has a line in the guide") {
   CHECK(verdict_on("runtime/a.cpp", "const char* wish = std::getenv(\"OCLC_WISH\");\n") ==
         "runtime/a.cpp:1: the environment variable OCLC_WISH has no line in docs/guides/troubleshooting.md\n");

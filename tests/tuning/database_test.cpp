@@ -1,9 +1,12 @@
 #include "compiler/tuning/database.h"
 
 #include <doctest/doctest.h>
+#include <sqlite3.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "compiler/support/error.h"
 #include "tests/runtime/temp_dir.h"
@@ -50,7 +53,31 @@ TEST_CASE("the fastest choice that may be taken, of the nearest device") {
   CHECK(other.best_for(kBrother).choices.at("a") == TunedChoice{2});
 }
 
-TEST_CASE("what is no database of this schema is an error") {
+TEST_CASE("case 80: a database that somebody writes is waited for, and one of a newer schema is refused") {
+  const TempDir dir;
+  const std::string file = (dir / "tuned.db");
+  TuningDatabase db(file, TuningDatabase::Use::write);
+  db.add(kOwn, {"a", {1}, 0.4, false});
+  sqlite3* other = nullptr;
+  REQUIRE(sqlite3_open(file.c_str(), &other) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(other, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);
+  });
+  db.add(kOwn, {"a", {2}, 0.3, false});
+  writer.join();
+  CHECK(db.trials(kOwn).size() == 2);
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  CHECK(TuningDatabase(file, TuningDatabase::Use::read).trials(kOwn).size() == 2);
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  REQUIRE(sqlite3_exec(other, "PRAGMA user_version = 99", nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(other);
+  for (const auto use : {TuningDatabase::Use::read, TuningDatabase::Use::write})
+    CHECK(failure(file, use) == ExitCode::bad_model);
+}
+
+TEST_CASE("case 80: what is no database of this schema is an error") {
   const TempDir dir;
   CHECK(failure((dir / "none.db"), TuningDatabase::Use::read) == ExitCode::io);
   CHECK(failure((dir / "no/folder.db"), TuningDatabase::Use::write) == ExitCode::io);

@@ -40,7 +40,7 @@ TuningOptions options() {
   return o;
 }
 
-TEST_CASE("the best choice is found, wrong ones are not taken, and nothing is timed twice") {
+TEST_CASE("case 82: the best choice is found, wrong ones are not taken, and nothing is timed twice") {
   Device device;
   std::vector<Trial> kept;
   const auto keep = [&](const Trial& t) { kept.push_back(t); };
@@ -99,7 +99,7 @@ TEST_CASE("a question that decides nothing leaves no trials") {
   CHECK(kept.empty());
 }
 
-TEST_CASE("choices are taken where they are legal") {
+TEST_CASE("case 82: choices are taken where they are legal") {
   const ContractionShape shape{1, 64, 96, 128, 512};
   Target target = find_target("cpu");
   const ContractionTiles modelled = choose_tiles(shape, target);

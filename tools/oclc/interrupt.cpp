@@ -31,6 +31,7 @@ void install_signal_handlers() {
     ours.sa_flags = SA_RESTART;
     ::sigaction(signal, &ours, nullptr);
   }
+  ::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit of its size is an error of writing
 }
 
 FilesBeingWritten::FilesBeingWritten() { ++writers; }

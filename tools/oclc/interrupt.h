@@ -3,7 +3,8 @@
 
 namespace oclc::tool {
 
-// SIGINT ends the process with 130 (SIGTERM 143, SIGHUP 129), also within a driver; SIGPIPE as usual.
+// SIGINT ends the process with 130 (SIGTERM 143, SIGHUP 129), also within a driver; SIGPIPE as usual. A file beyond the limit
+// of its size (SIGXFSZ) is an error.
 void install_signal_handlers();
 
 // While one lives, the first such signal waits, so that no temporary file stays behind; a second one ends the process.

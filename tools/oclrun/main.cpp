@@ -378,6 +378,7 @@ int guarded_main(int argc, char** argv) {
 int main(int argc, char** argv) {
   ::signal(SIGINT, oclc::oclrun::on_interrupt);
   ::signal(SIGTERM, oclc::oclrun::on_interrupt);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit of its size is an error of writing
   const int code = oclc::oclrun::guarded_main(argc, argv);
   if (std::fflush(stdout) != 0 && code == 0) {
     oclc::oclrun::tell("error", "cannot write to standard output");

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -28,6 +29,10 @@ struct GroupDraft {
   std::unordered_set<const Node*> placed;
   std::unordered_map<const Value*, const Node*> placed_in;
   std::unordered_map<const Node*, std::string> why_not;
+  // By value: groups with a reduction whose operand may be computed from it, or it from the operand. What join_sibling() asks,
+  // and how many groups it knows.
+  std::unordered_map<const Value*, std::set<int>> reductions_near;
+  std::size_t groups_noted = 0;
 
   int start_group(Node* node, bool anchor);
   void append(Node* node, int id);        // behind the group's other nodes

@@ -20,24 +20,27 @@ class Reductions {
 
   std::optional<int> join_sibling(Node* node) {
     if (node->op->kind != OpKind::reduction) return std::nullopt;
-    for (std::size_t id = 0; id < draft_.groups.size(); ++id) {
+    for (; draft_.groups_noted < draft_.groups.size(); ++draft_.groups_noted) {
+      const Node* anchor = draft_.groups[draft_.groups_noted].anchor;
+      if (anchor && anchor->op->kind == OpKind::reduction) note(*anchor, static_cast<int>(draft_.groups_noted));
+    }
+    for (const int candidate : candidates(*node)) {
+      const auto id = static_cast<std::size_t>(candidate);
       const Node* anchor = draft_.groups[id].anchor;
-      if (!anchor || anchor->op->kind != OpKind::reduction || !same_axes(*anchor, *node)) continue;
+      if (!same_axes(*anchor, *node)) continue;
       const auto& members = draft_.groups[id].nodes;
-      const auto reduces = [](const Node* n) { return n->op->kind == OpKind::reduction; };
-      if (std::count_if(members.begin(), members.end(), reduces) >= kMostSiblings) continue;
       if (std::none_of(members.begin(), members.end(), [&](const Node* n) { return share_loads(*n, *node); })) continue;
       const std::vector<Node*> before = draft_.groups[id].nodes;
-      const std::unordered_set<const Node*> inlined_before = draft_.inlined;
       draft_.add_to_group(node, static_cast<int>(id));
       inline_between(node->inputs[0], static_cast<int>(id), 0);
       if (draft_.is_cyclic(static_cast<int>(id))) {
         draft_.group_by_node.erase(node);
         draft_.restore(static_cast<int>(id), before);
-        draft_.inlined = inlined_before;
+        give_back_inlined();
         continue;
       }
-      return static_cast<int>(id);
+      note(*node, candidate);
+      return candidate;
     }
     return std::nullopt;
   }
@@ -46,7 +49,6 @@ class Reductions {
     const Node* anchor = draft_.groups[static_cast<std::size_t>(id)].anchor;
     if (!anchor || !reduces_rows(*anchor)) return;
     const std::vector<Node*> before = draft_.groups[static_cast<std::size_t>(id)].nodes;
-    const std::unordered_set<const Node*> inlined_before = draft_.inlined;
     std::unordered_set<const Value*> rows;
     std::vector<const Value*> inside;
     for (const Node* node : before) inside.push_back(node->output());
@@ -64,11 +66,53 @@ class Reductions {
     }
     if (!trim_row(id, rows) || draft_.is_cyclic(id)) {
       draft_.restore(id, before);
-      draft_.inlined = inlined_before;
+      give_back_inlined();
     }
   }
 
  private:
+  // The values of the operand's shape from which elementwise operators, at most kDeepestSibling of them, lead to it, and
+  // itself.
+  static std::vector<const Value*> near(const Node& reduction) {
+    const Value* operand = reduction.inputs[0];
+    std::vector<const Value*> found{operand}, level{operand};
+    std::unordered_set<const Value*> seen{operand};
+    for (int depth = 0; depth < kDeepestSibling; ++depth) {
+      std::vector<const Value*> next;
+      for (const Value* value : level) {
+        if (!value->producer || value->producer->op->kind != OpKind::elementwise) continue;
+        for (const Value* input : value->producer->inputs) {
+          if (!input || !seen.insert(input).second) continue;
+          next.push_back(input);
+          if (input->type.shape == operand->type.shape) found.push_back(input);
+        }
+      }
+      level = std::move(next);
+    }
+    return found;
+  }
+
+  void note(const Node& reduction, int id) {
+    for (const Value* value : near(reduction)) draft_.reductions_near[value].insert(id);
+  }
+
+  // The groups that may hold a sibling, in order; those that are full are forgotten.
+  std::set<int> candidates(const Node& node) {
+    std::set<int> all;
+    for (const Value* value : near(node)) {
+      const auto known = draft_.reductions_near.find(value);
+      if (known == draft_.reductions_near.end()) continue;
+      std::erase_if(known->second, [&](int id) { return reductions_in(id) >= kMostSiblings; });
+      all.insert(known->second.begin(), known->second.end());
+    }
+    return all;
+  }
+
+  std::ptrdiff_t reductions_in(int id) const {
+    const auto& members = draft_.groups[static_cast<std::size_t>(id)].nodes;
+    return std::count_if(members.begin(), members.end(), [](const Node* n) { return n->op->kind == OpKind::reduction; });
+  }
+
   // Reductions of one shape, of which one reads what the other's operand is computed from.
   bool share_loads(const Node& one, const Node& other) const {
     if (one.op->kind != OpKind::reduction) return false;
@@ -138,8 +182,17 @@ class Reductions {
     if (!plain) return false;
     bool found = false;
     for (const Value* input : node->inputs) found = inline_between(input, id, depth + 1) || found;
-    if (found) draft_.inlined.insert(node);
+    if (found) inline_node(node);
     return found;
+  }
+
+  void inline_node(const Node* node) {
+    if (draft_.inlined.insert(node).second) inlined_now_.push_back(node);
+  }
+
+  void give_back_inlined() {
+    for (const Node* node : inlined_now_) draft_.inlined.erase(node);
+    inlined_now_.clear();
   }
 
   static bool reduces_rows(const Node& node) {
@@ -187,7 +240,7 @@ class Reductions {
       if (computable && (used_inside ? cheap : readers_of(value) < 2)) {
         draft_.group_by_node.erase(node);
         nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i));
-        if (used_inside) draft_.inlined.insert(node);
+        if (used_inside) inline_node(node);
       } else if (!output && readers_of(value) < 2) {
         return false;  // its only reader may compute it
       } else {
@@ -217,6 +270,7 @@ class Reductions {
   }
 
   GroupDraft& draft_;
+  std::vector<const Node*> inlined_now_;  // by what may still be undone
 };
 
 }  // namespace

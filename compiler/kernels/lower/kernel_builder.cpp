@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "compiler/kernels/index_maps.h"
@@ -50,10 +52,15 @@ bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; 
 
 }  // namespace
 
-std::string key_of(const std::vector<Expr>& list) {
-  std::string key;
-  for (const Expr& e : list) key += e.text() + ";";
-  return key;
+std::size_t KernelBuilder::MemoHash::operator()(const MemoKey& key) const {
+  constexpr std::size_t kMix = 0x9e3779b97f4a7c15;
+  std::size_t result = static_cast<std::size_t>(key.kind) ^ static_cast<std::size_t>(key.dtype) << 8 ^
+                       static_cast<std::size_t>(key.operand) << 16 ^ std::hash<const void*>()(key.value) ^ key.bits * kMix;
+  for (const auto* list : {&key.position, &key.guard}) {
+    for (const Expr& e : *list) result = (result ^ e.hash() ^ result >> 29) * kMix;
+    result += kMix;
+  }
+  return result;
 }
 
 DType computed_as(DType dtype) { return is_half(dtype) ? DType::f32 : dtype == DType::string ? DType::i32 : dtype; }
@@ -85,26 +92,27 @@ NodeId KernelBuilder::add(ScalarNode node) {
 
 NodeId KernelBuilder::number(DType dtype, double value) {
   dtype = computed_as(dtype);
-  const std::string key = fmt::format("number {} {:a} {}", name_of(dtype), value, std::signbit(value));
+  const double one_nan = std::isnan(value) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), value) : value;
+  MemoKey key{.kind = 'n', .dtype = dtype, .bits = std::bit_cast<std::uint64_t>(one_nan)};
   const auto known = memo_.find(key);
   if (known != memo_.end()) return known->second;
   ScalarNode node;
   node.dtype = dtype;
   node.number = value;
-  return memo_[key] = add(std::move(node));
+  return memo_[std::move(key)] = add(std::move(node));
 }
 
 NodeId KernelBuilder::index(const Expr& e, DType dtype) {
   dtype = computed_as(dtype);
   if (const auto c = e.constant(); c && std::abs(static_cast<double>(*c)) < 9e15) return number(dtype, static_cast<double>(*c));
-  const std::string key = fmt::format("index {} {}", name_of(dtype), e.text());
+  MemoKey key{.kind = 'i', .dtype = dtype, .position = {e}};
   const auto known = memo_.find(key);
   if (known != memo_.end()) return known->second;
   ScalarNode node;
   node.kind = ScalarNode::Kind::index;
   node.dtype = dtype;
   node.index = e;
-  return memo_[key] = add(std::move(node));
+  return memo_[std::move(key)] = add(std::move(node));
 }
 
 NodeId KernelBuilder::apply(std::string_view name, std::vector<NodeId> args) { return apply(op(name), std::move(args)); }
@@ -204,8 +212,7 @@ NodeId KernelBuilder::element(const Value* value, const std::vector<Expr>& coord
     ++bound_uses_;
     return inside->second.node;
   }
-  const std::string key =
-      fmt::format("v{} {}", value->id, static_cast<const void*>(value)) + key_of(coords) + "|" + key_of(guard);
+  MemoKey key{.kind = 'v', .value = value, .bits = static_cast<std::uint64_t>(value->id), .position = coords, .guard = guard};
   const auto known = memo_.find(key);
   if (known != memo_.end()) return known->second;
   const std::size_t nodes = kernel.nodes.size(), operands = kernel.operands.size(), bound = bound_uses_;
@@ -214,7 +221,7 @@ NodeId KernelBuilder::element(const Value* value, const std::vector<Expr>& coord
   const NodeId node = compute(value, coords, guard);
   --depth_;
   store_if_large(value, nodes, operands, bound);
-  memo_[key] = node;
+  memo_[std::move(key)] = node;
   return node;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "compiler/kernels/kernel_part.h"
@@ -31,23 +32,25 @@ NodeId KernelBuilder::load(const Value* value, const Storage& storage, const std
   node.dtype = computed_as(value->type.dtype);
   node.index = storage.offset;
   for (std::size_t i = 0; i < coords.size(); ++i) node.index += coords[i] * storage.strides[i];
-  for (const Expr& e : guard) {
-    if (concerns(e, node.index)) node.guard.push_back(e);
+  if (!guard.empty()) {
+    const std::set<std::string> axes = axis_names(kernel);
+    const std::vector<std::string> used = node.index.symbols();
+    std::copy_if(guard.begin(), guard.end(), std::back_inserter(node.guard),
+                 [&](const Expr& e) { return concerns(e, used, axes); });
   }
   node.operand = operand(storage.buffer, buffer.dtype, false, buffer.name);
   count_read(node, value->type.elements(), buffer.elements);
-  const std::string key = fmt::format("load {} {}|{}", node.operand, node.index.text(), key_of(node.guard));
+  MemoKey key{.kind = 'l', .operand = node.operand, .position = {node.index}, .guard = node.guard};
   const auto known = memo_.find(key);
   if (known != memo_.end()) return known->second;
-  return memo_[key] = add(std::move(node));
+  return memo_[std::move(key)] = add(std::move(node));
 }
 
-// Whether an element at `index` may lie outside of its tensor where `condition` does not hold: not if the condition is about
-// axes that the index does not run over, as with what all positions of a channel share.
-bool KernelBuilder::concerns(const Expr& condition, const Expr& index) const {
-  const std::set<std::string> axes = axis_names(kernel);
+// Whether an element whose index uses these symbols may lie outside of its tensor where `condition` does not hold: not if the
+// condition is about axes that the index does not run over, as with what all positions of a channel share.
+bool KernelBuilder::concerns(const Expr& condition, const std::vector<std::string>& used, const std::set<std::string>& axes) {
   const auto is_axis = [&](const std::string& s) { return axes.count(s) != 0; };
-  const auto asked = condition.symbols(), used = index.symbols();
+  const auto asked = condition.symbols();
   return asked.empty() || !std::all_of(asked.begin(), asked.end(), is_axis) ||
          std::any_of(used.begin(), used.end(), [&](const std::string& s) {
            return !is_axis(s) || std::find(asked.begin(), asked.end(), s) != asked.end();

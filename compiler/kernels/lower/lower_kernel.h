@@ -38,9 +38,6 @@ Kernel lower_copy(const Value* value, const Storage& target, const LoweringInput
 // What a kernel computes values of this type in: 16-bit floats in single precision. Loads convert, stores round.
 DType computed_as(DType dtype);
 
-// A key of memos: equal lists have equal ones.
-std::string key_of(const std::vector<Expr>& list);
-
 // Incremental construction of a Kernel; used by the anchors' files. Its nodes have the types that are computed in.
 class KernelBuilder {
  public:
@@ -106,7 +103,7 @@ class KernelBuilder {
   NodeId mapped(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   NodeId load(const Value* value, const Storage& storage, const std::vector<Expr>& coords, const std::vector<Expr>& guard);
   Expr integer_at(const Value* value, const std::vector<Expr>& coords, const std::vector<Expr>& guard, const Expr& bound);
-  bool concerns(const Expr& condition, const Expr& index) const;
+  static bool concerns(const Expr& condition, const std::vector<std::string>& used, const std::set<std::string>& axes);
   int operand(int buffer, DType dtype, bool written, const std::string& name);
   void count_read(const ScalarNode& load, const Expr& elements, const Expr& held);
   Expr elements_read(const Expr& elements, const Expr& index) const;
@@ -123,7 +120,20 @@ class KernelBuilder {
   std::size_t bound_uses_ = 0;
   int depth_ = 0;                                   // of values that are being computed for each other
   std::unordered_map<const Value*, int> computed_;  // at how many places
-  std::map<std::string, NodeId> memo_;
+  // What a node is of: a number, an index, an element or a load, by what tells it from others of its kind.
+  struct MemoKey {
+    char kind = 0;
+    DType dtype = DType::f32;
+    int operand = -1;
+    const void* value = nullptr;
+    std::uint64_t bits = 0;
+    std::vector<Expr> position, guard;
+    bool operator==(const MemoKey&) const = default;
+  };
+  struct MemoHash {
+    std::size_t operator()(const MemoKey& key) const;
+  };
+  std::unordered_map<MemoKey, NodeId, MemoHash> memo_;
   struct Reads {
     std::set<Expr> positions;
     Expr elements = 0;

@@ -19,7 +19,8 @@ void PlanVerifier::binding(const std::string& where, const fb::Binding& b, fb::B
     reject(where, buffer_name(b.buffer()) + " is not of kind " + fb::EnumNameBufferKind(kind));
   if (!used.insert(b.buffer()).second) reject(where, buffer_name(b.buffer()) + " is bound twice");
   if (b.limit() < 0) reject(where, "the limit of its values is " + number(b.limit()));
-  shape(where, b.shape());
+  // What the run computes is no size of what it is given: nothing would compare the two.
+  shape(where, b.shape(), kind == fb::BufferKind::input ? Scope::looping : Scope::symbolic);
 }
 
 void PlanVerifier::shape(const std::string& where, const flatbuffers::Vector<flatbuffers::Offset<fb::Expr>>* dims,
@@ -241,6 +242,7 @@ void PlanVerifier::rows_arg(const std::string& where, const fb::Arg& a) const {
   if (count(a.numbers()) < 1 || count(a.numbers()) > kMaxRowNumbers)
     reject(where, "wanted 1 to " + number(kMaxRowNumbers) + " numbers, found " + number(count(a.numbers())));
   aligned(where, a.numbers());
+  expr(where, a.value(), Scope::looping, false);  // which nobody wants, and who looks for symbols sees
   std::vector<bool> later(count(a.numbers()), false), put = later;
   for (std::uint32_t i = 0; i < count(a.cells()); ++i)
     if (a.cells()->Get(i)->at() < later.size()) later[a.cells()->Get(i)->at()] = true;

@@ -1,6 +1,7 @@
-// oclc-builder PLATFORM DEVICE [behind]: builds programs beside the process that started it, for drivers that compile one at a
-// time in a process and keep what they compiled on disk. It reads requests from its standard input, a socket, and answers
-// there; it ends when the other side does; behind, when it has also done what it was asked for. Not meant for people.
+// oclc-builder PLATFORM DEVICE behind|beside in_turn|at_once: builds programs beside the process that started it, for drivers
+// that compile one at a time in a process and keep what they compiled on disk. It reads requests from its standard input, a
+// socket, and answers there; it ends when the other side does; behind, when it has also done what it was asked for. In turn:
+// one process at a time builds a text. Not meant for people.
 #include <CL/cl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 
 #include "runtime/device/sm90a.h"
 #include "runtime/handles.h"
+#include "runtime/program/build_lock.h"
 #include "runtime/program/builder/messages.h"
 #include "runtime/program/program_binary.h"
 
@@ -83,7 +85,7 @@ class Requests {
 
 class Device {
  public:
-  Device(unsigned platform, unsigned device) {
+  Device(unsigned platform, unsigned device, bool in_turn) : in_turn_(in_turn) {
     cl_uint count = 0;
     if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || platform >= count) return;
     std::vector<cl_platform_id> platforms(count);
@@ -108,6 +110,7 @@ class Device {
     const char* text = request.second.data();
     const std::size_t bytes = request.second.size();
     cl_int code = CL_SUCCESS;
+    const BuildLock lock = in_turn_ ? BuildLock(request.first, request.second) : BuildLock();
     ClProgram program(clCreateProgramWithSource(context_.get(), 1, &text, &bytes, &code));
     if (code == CL_SUCCESS) code = clBuildProgram(program.get(), 1, &device_, request.first.c_str(), nullptr, nullptr);
     if (code == CL_SUCCESS && request.head.kind == BuilderRequest::kLifted)
@@ -159,6 +162,7 @@ class Device {
     return clSetKernelArg(kernel, index, std::string_view(type) == "int" ? sizeof(cl_int) : sizeof zero, &zero);
   }
 
+  const bool in_turn_;
   bool good_ = false;
   cl_device_id device_ = nullptr;
   ClContext context_;
@@ -167,10 +171,10 @@ class Device {
   std::map<std::uint32_t, ClProgram> programs_;
 };
 
-int serve(unsigned platform, unsigned number, bool behind) {
+int serve(unsigned platform, unsigned number, bool behind, bool in_turn) {
   Requests requests(behind);
   std::thread([&] { requests.read(); }).detach();
-  Device device(platform, number);
+  Device device(platform, number, in_turn);
   if (!device.good()) return 1;
   while (const auto request = requests.next()) {
     const cl_int status = request->head.kind == BuilderRequest::kKernel ? device.compile(*request) : device.build(*request);
@@ -187,14 +191,14 @@ int serve(unsigned platform, unsigned number, bool behind) {
 constexpr int kBehindNice = 6;
 
 int main(int argc, char** argv) {
-  if (argc < 3) return 2;
-  const bool behind = argc > 3 && std::string_view(argv[3]) == "behind";
+  if (argc < 5) return 2;
+  const bool behind = std::string_view(argv[3]) == "behind", in_turn = std::string_view(argv[4]) == "in_turn";
   // Nobody's child, so that nobody has to wait for its end.
   if (::fork() != 0) return 0;
   if (behind) {
     [[maybe_unused]] const int level = ::nice(kBehindNice);
   }
-  const int code =
-      oclc::runtime::serve(static_cast<unsigned>(std::atoi(argv[1])), static_cast<unsigned>(std::atoi(argv[2])), behind);
+  const int code = oclc::runtime::serve(static_cast<unsigned>(std::atoi(argv[1])), static_cast<unsigned>(std::atoi(argv[2])),
+                                        behind, in_turn);
   ::_exit(code);  // the driver's threads are at work perhaps
 }
