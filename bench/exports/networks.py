@@ -41,7 +41,7 @@ def of_detection(name):
     """One picture: boxes, labels and scores, as many as are found."""
     def make():
         import torchvision
-        net = getattr(torchvision.models.detection, name)(weights=None, weights_backbone=None, num_classes=5, min_size=96, max_size=128)
+        net = getattr(torchvision.models.detection, name)(weights=None, weights_backbone=None, num_classes=5, **({} if name.startswith('ssd') else {'min_size': 96, 'max_size': 128}))
 
         class Out(torch.nn.Module):
             def __init__(self):
