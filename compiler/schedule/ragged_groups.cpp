@@ -44,6 +44,9 @@ std::vector<int> buffers_in(const Schedule& schedule, const Step& step) {
 // The steps of an entry point, by launches: places in the list of steps.
 using Order = std::vector<std::vector<std::size_t>>;
 
+// Members of a group of kernels of the core's on a CPU: parts of one launch, which loops side by side need where they stand.
+constexpr std::size_t kFewestOnCores = 8;
+
 class RaggedGroups {
  public:
   RaggedGroups(Schedule& schedule, const Target& target) : schedule_(schedule), target_(target) {
@@ -165,6 +168,7 @@ class RaggedGroups {
     double seconds = 0;
     for (const std::size_t i : members) seconds += typical(kernel(i).bytes) / target_.bytes_per_second;
     const bool cpu = target_.items_are_cores();
+    if (cpu && members.size() < kFewestOnCores) return false;
     const double saved = (launches_apart(members) - 1) * (cpu ? cost::kPartOfLaunchSeconds : target_.launch_seconds);
     return saved > cost::kOpenSizesLoss * seconds + (cpu ? 0 : cost::kMemberSearchSeconds);
   }

@@ -86,7 +86,7 @@ TEST_CASE("a driver whose compiler takes no instructions of the unit is known, a
   } intel;
   oclc_device_info device = OCLC_INIT(oclc_device_info);
   REQUIRE(oclc_device_get(0, &device, nullptr) == OCLC_OK);
-  CHECK(std::string(device.quirks) == "no_tile_assembly");
+  CHECK(std::string(device.quirks).find("no_tile_assembly") != std::string::npos);
   const Made made = run(nullptr);
   CHECK(made.result == std::vector<float>{1, 2, 3, 4});
   REQUIRE(made.messages.size() == 1);

@@ -313,7 +313,7 @@ TEST_CASE("ragged_groups: many kernels of one text and several sizes that do not
     }
     return all + entry(steps);
   };
-  for (const auto& [target, fewest] : {std::pair("cpu", 8), std::pair("h200", 32)}) {
+  for (const auto& [target, fewest] : {std::pair("cpu", 8), std::pair("h200", 25)}) {
     const Pass pass{"ragged_groups", target};
     std::string steps;
     for (int k = 0; k < fewest; ++k) steps += "    k" + count_text(k) + "\n";

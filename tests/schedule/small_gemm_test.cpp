@@ -20,6 +20,7 @@ namespace {
 CompileOptions short_options(std::vector<std::string> disabled = {}) {
   CompileOptions options = default_options();
   options.target = find_target("h200");
+  options.conv = "implicit";  // a convolution alone may be sums
   options.disabled = std::move(disabled);
   return options;
 }

@@ -127,7 +127,7 @@ class KernelBuilder {
     int operand = -1;
     const void* value = nullptr;
     std::uint64_t bits = 0;
-    std::vector<Expr> position, guard;
+    std::vector<Expr> position{}, guard{};
     bool operator==(const MemoKey&) const = default;
   };
   struct MemoHash {

@@ -4,6 +4,7 @@
 
 #include "compiler/ir/division.h"
 #include "compiler/passes/gradients/gradient_windows.h"
+#include "compiler/passes/layout/layout.h"
 #include "compiler/targets/costs.h"
 
 namespace oclc {
@@ -46,6 +47,8 @@ std::optional<GatheredSeconds> gathered_seconds(const Node& conv, const Convolut
   const std::int64_t features = w.shape[0].value(), terms = w.elements().value() / std::max<std::int64_t>(1, features),
                      taps = terms / std::max<std::int64_t>(1, w.shape[1].value());
   if (options.launches_join && is_plain(conv, taps)) return std::nullopt;
+  // Sums of one tap read planes; beside groups, and of channels that are innermost, tiles are faster.
+  if (taps <= 1 && (conv.get<std::int64_t>("group") > 1 || becomes_channels_last(conv.inputs[0]))) return std::nullopt;
   const std::int64_t groups = conv.get<std::int64_t>("group");
   const auto results = static_cast<double>(y.elements().value());
   const double seconds_of_peak = 2 * results * static_cast<double>(terms) / target.flops;
