@@ -289,17 +289,6 @@ bool operator==(const Expr& a, const Expr& b) {
          });
 }
 
-std::size_t Expr::hash() const {
-  constexpr std::size_t kMix = 0x9e3779b97f4a7c15;
-  std::size_t result = static_cast<std::size_t>(value_) * kMix;
-  if (!poly_) return result;
-  for (const ExprTerm& term : poly_->terms) {
-    result = (result ^ static_cast<std::size_t>(term.coef)) * kMix;
-    for (const Atom& factor : term.factors) result = (result ^ factor->hash ^ result >> 29) * kMix;
-  }
-  return result;
-}
-
 bool operator<(const Expr& a, const Expr& b) {
   const auto x = terms_of(a), y = terms_of(b);
   return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end(), [](const ExprTerm& s, const ExprTerm& t) {

@@ -24,4 +24,11 @@ std::vector<MemoryAccess> accesses_of(const Kernel& kernel, const std::vector<Bu
 // Whether one of both writes what the other reads or writes.
 bool do_conflict(std::span<const MemoryAccess> a, std::span<const MemoryAccess> b);
 
+// A lower bound of e wherever all guards hold; -kUnbounded if none is known. Multiples of guards are taken away where that
+// helps.
+std::int64_t lower_bound(Expr e, const std::vector<Expr>& guards);
+
+// Whether 0 <= index < size wherever all guards hold, as far as can be shown; false otherwise.
+bool lies_within(const Expr& index, const std::vector<Expr>& guards, std::int64_t size);
+
 }  // namespace oclc

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "compiler/ir/typical.h"
+#include "compiler/kernels/memory_access.h"
 #include "compiler/kernels/merged_kernel.h"
-#include "compiler/schedule/fuse_over_batch.h"
 #include "compiler/schedule/megakernel.h"
 #include "compiler/targets/costs.h"
 

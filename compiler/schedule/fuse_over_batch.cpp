@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler/kernels/memory_access.h"
 #include "compiler/schedule/megakernel.h"
 #include "compiler/schedule/scratch_slots.h"
 #include "compiler/targets/costs.h"
@@ -207,23 +208,6 @@ class Images {
 };
 
 }  // namespace
-
-std::int64_t lower_bound(Expr e, const std::vector<Expr>& guards) {
-  for (const Expr& guard : guards) {
-    for (const std::string& s : guard.symbols()) {
-      const auto mine = e.coefficient(s), its = guard.coefficient(s);
-      if (!mine || !its || !mine->is_constant() || !its->is_constant() || its->value() == 0) continue;
-      if (mine->value() % its->value() != 0 || mine->value() / its->value() <= 0) continue;
-      const Expr less = e - Expr(mine->value() / its->value()) * guard;
-      if (less.lower() > e.lower()) e = less;
-    }
-  }
-  return e.lower();
-}
-
-bool lies_within(const Expr& index, const std::vector<Expr>& guards, std::int64_t size) {
-  return lower_bound(index, guards) >= 0 && lower_bound(Expr(size - 1) - index, guards) >= 0;
-}
 
 void fuse_over_batch(Schedule& schedule, const ScheduleContext& context) {
   Images all(schedule, context.target);

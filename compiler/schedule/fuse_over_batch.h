@@ -9,11 +9,4 @@ namespace oclc {
 // Makes loops of those stretches where the traffic saved is more than the weights that every image reads anew.
 void fuse_over_batch(Schedule& schedule, const ScheduleContext& context);
 
-// A lower bound of e wherever all guards hold; -kUnbounded if none is known. Multiples of guards are taken away where that
-// helps.
-std::int64_t lower_bound(Expr e, const std::vector<Expr>& guards);
-
-// Whether 0 <= index < size wherever all guards hold, as far as can be shown; false otherwise.
-bool lies_within(const Expr& index, const std::vector<Expr>& guards, std::int64_t size);
-
 }  // namespace oclc

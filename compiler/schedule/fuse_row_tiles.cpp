@@ -8,9 +8,8 @@
 #include <string>
 
 #include "compiler/kernels/kernel_part.h"
-#include "compiler/schedule/fuse_over_batch.h"
+#include "compiler/kernels/row_access.h"
 #include "compiler/schedule/megakernel.h"
-#include "compiler/schedule/row_access.h"
 #include "compiler/schedule/scratch_slots.h"
 #include "compiler/targets/costs.h"
 

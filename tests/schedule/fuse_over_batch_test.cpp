@@ -1,5 +1,6 @@
 // Batches image by image: which kernels become a loop over images, and that they compute what they did.
 #include "compiler/schedule/fuse_over_batch.h"
+#include "compiler/kernels/memory_access.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "compiler/schedule/row_access.h"
+#include "compiler/kernels/row_access.h"
 
 #include <algorithm>
 
 #include "compiler/ir/division.h"
 #include "compiler/kernels/kernel_part.h"
-#include "compiler/schedule/fuse_over_batch.h"
+#include "compiler/kernels/memory_access.h"
 
 namespace oclc {
 namespace {
