@@ -16,9 +16,8 @@ namespace oclc {
 namespace {
 
 Planned plan_loops(const StrategyCase& c, StrategyId strategy) {
-  const double seconds =
-      c.target.has_group_templates() ? gpu_loops_seconds(c.problem, c.target) : loops_seconds(c.problem, c.target);
-  return {Choice{strategy, {}, seconds}, {}};
+  const auto shortly = short_loops_seconds(c.problem, c.target);
+  return {Choice{strategy, {}, shortly.value_or(loops_seconds(c.problem, c.target))}, {}};
 }
 
 // Orders. Asked: rows that a pass asked for. Tile units are taken where they gain over fused multiply-adds, and those of

@@ -1,15 +1,15 @@
 #include "compiler/ir/expr.h"
 #include "compiler/ir/expr_poly.h"
+#include "compiler/support/hash.h"
 
 namespace oclc {
 
 std::size_t Expr::hash() const {
-  constexpr std::size_t kMix = 0x9e3779b97f4a7c15;
-  std::size_t result = static_cast<std::size_t>(value_) * kMix;
+  std::size_t result = hash_with(0, static_cast<std::size_t>(value_));
   if (!poly_) return result;
   for (const ExprTerm& term : poly_->terms) {
-    result = (result ^ static_cast<std::size_t>(term.coef)) * kMix;
-    for (const std::shared_ptr<const ExprAtom>& factor : term.factors) result = (result ^ factor->hash ^ result >> 29) * kMix;
+    result = hash_with(result, static_cast<std::size_t>(term.coef));
+    for (const auto& factor : term.factors) result = hash_with(result, factor->hash);
   }
   return result;
 }

@@ -67,6 +67,12 @@ bool loads_from(const Kernel& kernel, int buffer) {
   });
 }
 
+bool loads_what_it_stores(const Kernel& kernel) {
+  return std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) {
+    return loads_from(kernel, kernel.operands[static_cast<std::size_t>(s.operand)].buffer);
+  });
+}
+
 bool any_needed(const Kernel& kernel, NodeId root, const std::function<bool(const ScalarNode&)>& is,
                 const std::function<bool(const ScalarNode&)>& ends) {
   std::vector<bool> seen(kernel.nodes.size(), false);

@@ -19,6 +19,8 @@ Kernel part_for(const Kernel& kernel, NodeId root);
 std::set<std::string> axis_names(const Kernel& kernel);
 // Whether a node loads an element of `buffer`.
 bool loads_from(const Kernel& kernel, int buffer);
+// Whether it loads from the buffer of one of its stores.
+bool loads_what_it_stores(const Kernel& kernel);
 // Whether `is` holds for `root` or for a node that it is computed from, none of which, nor what those need, `ends` holds for.
 bool any_needed(const Kernel& kernel, NodeId root, const std::function<bool(const ScalarNode&)>& is,
                 const std::function<bool(const ScalarNode&)>& ends);

@@ -3,6 +3,7 @@
 #include "compiler/codegen/launches/megakernel.h"
 #include "compiler/plan/quantized_parts.h"
 #include "compiler/support/error.h"
+#include "runtime/package/container.h"
 
 namespace oclc {
 
@@ -17,8 +18,7 @@ std::size_t JoinedConstants::standing(const std::vector<int>& pieces, std::size_
 std::vector<std::uint64_t> JoinedConstants::place(const std::vector<int>& pieces, package::ConstantSection& section,
                                                   const std::function<std::shared_ptr<HostTensor>(int piece)>& tensor_of) {
   static_assert(MegakernelCode::kJoinedAlignment == package::ConstantSection::kAlignment);
-  constexpr std::uint64_t kStep = MegakernelCode::kJoinedAlignment;
-  const auto aligned = [](std::uint64_t bytes) { return (bytes + kStep - 1) / kStep * kStep; };
+  const auto aligned = [](std::uint64_t bytes) { return package::align_up(bytes, MegakernelCode::kJoinedAlignment); };
   // What stands last can go on only where nothing else was added since.
   const bool is_last = !placed_.empty() && placed_.back().next == aligned(section.bytes());
   std::size_t first = 0, count = 0;

@@ -15,18 +15,17 @@
 namespace oclc {
 namespace {
 
-// A buffer is a pointer and an offset, a symbol one number; the counters' buffer and the two numbers that choose the parts come
-// on top.
-constexpr std::size_t kPointerBytes = 8, kBufferBytes = 16, kSymbolBytes = 8, kOwnBytes = 24;
+// The counters' buffer and the two numbers that choose the parts come on top.
+constexpr std::size_t kPointerBytes = 8, kOwnBytes = 24;
 constexpr int kFewestGroups = 16;
 
 // Places of trips: what one line of counters holds, for plans that meet more cores than they were made for, and the part of
 // their trips for which cores may be idle.
 constexpr std::int64_t kMostPlaces = 14, kFewestPlaces = 4, kUnevenTrips = 8;
 
-// On a GPU: groups of a compute unit, and parts that a launch is worth, whose groups first note where everything lies.
+// On a GPU: groups of a compute unit, and the most parts of a launch.
 constexpr int kGroupsOfUnit = 2;
-constexpr std::size_t kFewestMegakernelParts = 6, kMostMegakernelParts = 64;
+constexpr std::size_t kMostMegakernelParts = 64;
 
 // The packed copy of a constant has no more elements than this for each of its own: transforms of 3x3 filters, whole panels.
 constexpr std::int64_t kPackedGrowth = 8;

@@ -10,8 +10,8 @@ namespace oclc {
 // Work-groups of a megakernel: enough for every core. One that finds all tiles claimed leaves.
 std::int64_t megakernel_groups(const Target& target);
 
-// Of a launch: every device takes as many.
-constexpr std::size_t kMostArgumentBytes = 1024;
+// Arguments of a launch, of which every device takes so many bytes: a buffer is a pointer and an offset, a symbol one number.
+constexpr std::size_t kMostArgumentBytes = 1024, kBufferBytes = 16, kSymbolBytes = 8;
 
 // Ints in which a launch of `kernels` kernels counts, zeros between launches: how many groups have left, then for each kernel
 // the tiles claimed and those done, each in a cache line of its own.

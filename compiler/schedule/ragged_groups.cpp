@@ -44,7 +44,8 @@ std::vector<int> buffers_in(const Schedule& schedule, const Step& step) {
 // The steps of an entry point, by launches: places in the list of steps.
 using Order = std::vector<std::vector<std::size_t>>;
 
-// Members of a group of kernels of the core's on a CPU: parts of one launch, which loops side by side need where they stand.
+// Members of a group of built-in kernels on a CPU: fewer save little beside what it costs that a group parts loops which would
+// run in parallel.
 constexpr std::size_t kFewestOnCores = 8;
 
 class RaggedGroups {
@@ -142,21 +143,19 @@ class RaggedGroups {
     std::set<int> pointers;
     for (const std::size_t i : members) {
       const Kernel& k = kernel(i);
-      std::set<int> own;
-      for (const Operand& o : k.operands) own.insert(o.buffer);
       if (!k.model_symbols().empty()) {
         ++launches;
         continue;
       }
-      own.insert(pointers.begin(), pointers.end());
-      if (kernels == 0 || kernels == kMostFusedKernels || own.size() > kMostFusedPointers) {
+      std::set<int> own;
+      for (const Operand& o : k.operands) own.insert(o.buffer);
+      pointers.insert(own.begin(), own.end());
+      if (kernels == 0 || kernels == kMostFusedKernels || pointers.size() > kMostFusedPointers) {
         ++launches;
         kernels = 0;
-        own.clear();
-        for (const Operand& o : k.operands) own.insert(o.buffer);
+        pointers = std::move(own);
       }
       ++kernels;
-      pointers = std::move(own);
     }
     return launches;
   }

@@ -18,6 +18,9 @@ enum class DeviceClass { cpu, gpu };
 // wait for one another; by work-groups that are all under way at once and claim the tiles of each kernel in turn.
 enum class Megakernel { none, cores, groups };
 
+// Kernels that a GPU's launch by work-groups is worth, which first note where everything lies.
+inline constexpr std::size_t kFewestMegakernelParts = 6;
+
 // What a device's compiler and units can do. A decision asks for one of these, or for a number, never for a target's name.
 struct Capabilities {
   bool fp64 = true;

@@ -47,9 +47,23 @@ Value* bags_of(AtenContext& c, const Value* indices, Value* offsets) {
   return c.b.add(c.b.reduce("reduce_sum", c.b.cast(begun, DType::i64), {1}, false), -1);
 }
 
-// Whether a bag is one of so many: indices before the first offset, and behind the last, belong to none.
+// Whether the bag's number is in [0, count): indices before the first offset, and those behind a last offset that ends the
+// bags, belong to none.
 Value* is_bag(AtenContext& c, Value* bags, const Expr& count) {
   return c.b.call("and", {c.b.call("less", {bags, c.b.exprs({count}, {})}), c.b.call("greater_equal", {bags, i64(c, 0)})});
+}
+
+// Of each index its bag, and whether it counts.
+struct Members {
+  Value *bags, *counts;
+};
+
+// As a forward pass computed them, of `count` bags.
+Members members_of(AtenContext& c, Value* indices, const Expr& count) {
+  Value* bags = c.tensor("offset2bag");
+  bags = bags->type.elements() == Expr(0) ? bags_of(c, indices, c.tensor("offsets")) : c.b.cast(bags, DType::i64);
+  Value* counts = c.b.call("and", {counting(c, indices), is_bag(c, bags, count)});
+  return {c.b.where(counts, bags, i64(c, 0)), counts};
 }
 
 // result, bag of each index, size of each bag, and of kMaxOfBag the index of each largest.
@@ -100,10 +114,7 @@ Outputs embedding_bag_backward(AtenContext& c) {
     return onnx_call(c, "ScatterElements", {zeros, c.tensor("maximum_indices"), c.b.where(filled, g, zero)},
                      {{"axis", std::int64_t{0}}, {"reduction", std::string("add")}});
   }
-  Value* bags = c.tensor("offset2bag");
-  bags = bags->type.elements() == Expr(0) ? bags_of(c, indices, c.tensor("offsets")) : c.b.cast(bags, DType::i64);
-  Value* counts = c.b.call("and", {counting(c, indices), is_bag(c, bags, g->type.shape[0])});
-  bags = c.b.where(counts, bags, i64(c, 0));
+  const auto [bags, counts] = members_of(c, indices, g->type.shape[0]);
   Value* rows = c.b.gather(g, bags, 0);
   if (Value* weights = c.optional_tensor("per_sample_weights")) rows = c.b.mul(rows, column_of(c, weights));
   if (mode == kMeanOfBag) {
@@ -118,10 +129,8 @@ Outputs embedding_bag_backward(AtenContext& c) {
 // Of the weight of each index: what its row and the gradient of its bag have in common.
 Outputs sample_weights_backward(AtenContext& c) {
   Value *g = c.tensor("grad"), *weight = c.tensor("weight"), *indices = c.b.cast(c.tensor("indices"), DType::i64);
-  Value* bags = c.tensor("offset2bag");
-  bags = bags->type.elements() == Expr(0) ? bags_of(c, indices, c.tensor("offsets")) : c.b.cast(bags, DType::i64);
-  Value* counts = c.b.call("and", {counting(c, indices), is_bag(c, bags, g->type.shape[0])});
-  Value* of_bag = c.b.gather(g, c.b.where(counts, bags, i64(c, 0)), 0);
+  const auto [bags, counts] = members_of(c, indices, g->type.shape[0]);
+  Value* of_bag = c.b.gather(g, bags, 0);
   Value* sums = c.b.reduce("reduce_sum", c.b.mul(of_bag, c.b.gather(weight, indices, 0)), {1}, false);
   return {c.b.where(counts, sums, c.b.scalar(g->type.dtype, 0))};
 }

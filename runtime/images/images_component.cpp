@@ -12,11 +12,6 @@ namespace {
 // Larger pictures are taken for damaged heads.
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
 
-[[maybe_unused]] void missing(File, const Room&) {
-  throw std::runtime_error(
-      "liboclc_images.so was built without this format's library (libpng, libjpeg, libtiff, libwebp, OpenJPEG)");
-}
-
 struct Format {
   std::string_view name, begin;  // the file's first bytes; a dot stands for any
   void (*read)(File file, const Room& room);
@@ -28,35 +23,13 @@ constexpr Format kFormats[] = {
     {"BMP", "BM", read_bitmap},
     {"PNM", "P5", read_anymap},
     {"PNM", "P6", read_anymap},
-#ifdef OCLC_HAS_PNG
     {"PNG", "\x89PNG\r\n\x1a\n", read_png},
-#else
-    {"PNG", "\x89PNG\r\n\x1a\n", missing},
-#endif
-#ifdef OCLC_HAS_JPEG
     {"JPEG", "\xff\xd8\xff", read_jpeg},
-#else
-    {"JPEG", "\xff\xd8\xff", missing},
-#endif
-#ifdef OCLC_HAS_JPEG2000
     {"JPEG 2000", "\0\0\0\x0cjP  \r\n\x87\n"sv, read_jpeg2000},
     {"JPEG 2000", "\xff\x4f\xff\x51", read_jpeg2000},
-#else
-    {"JPEG 2000", "\0\0\0\x0cjP  \r\n\x87\n"sv, missing},
-    {"JPEG 2000", "\xff\x4f\xff\x51", missing},
-#endif
-#ifdef OCLC_HAS_TIFF
     {"TIFF", "II*\0"sv, read_tiff},
     {"TIFF", "MM\0*"sv, read_tiff},
-#else
-    {"TIFF", "II*\0"sv, missing},
-    {"TIFF", "MM\0*"sv, missing},
-#endif
-#ifdef OCLC_HAS_WEBP
     {"WebP", "RIFF....WEBP", read_webp},
-#else
-    {"WebP", "RIFF....WEBP", missing},
-#endif
 };
 
 bool begins(File file, std::string_view with) {
@@ -88,6 +61,12 @@ void read(File file, std::int64_t& height, std::int64_t& width, unsigned char* r
 }
 
 }  // namespace
+
+void refuse_format() {
+  throw std::runtime_error(
+      "liboclc_images.so was built without this format's library (libpng, libjpeg, libtiff, libwebp, OpenJPEG)");
+}
+
 }  // namespace oclc::images
 
 extern "C" __attribute__((visibility("default"))) int oclc_image_read_v1(const unsigned char* file, size_t bytes,

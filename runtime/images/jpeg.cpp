@@ -71,4 +71,8 @@ void read_jpeg(File file, const Room& room) {
 }
 
 }  // namespace oclc::images
+#else
+#include "runtime/images/formats.h"
+
+void oclc::images::read_jpeg(File, const Room&) { refuse_format(); }
 #endif

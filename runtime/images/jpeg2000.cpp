@@ -77,4 +77,8 @@ void read_jpeg2000(File file, const Room& room) {
 }
 
 }  // namespace oclc::images
+#else
+#include "runtime/images/formats.h"
+
+void oclc::images::read_jpeg2000(File, const Room&) { refuse_format(); }
 #endif

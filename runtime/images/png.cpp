@@ -35,4 +35,8 @@ void read_png(File file, const Room& room) {
 }
 
 }  // namespace oclc::images
+#else
+#include "runtime/images/formats.h"
+
+void oclc::images::read_png(File, const Room&) { refuse_format(); }
 #endif

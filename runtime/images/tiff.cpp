@@ -62,4 +62,8 @@ void read_tiff(File file, const Room& room) {
 }
 
 }  // namespace oclc::images
+#else
+#include "runtime/images/formats.h"
+
+void oclc::images::read_tiff(File, const Room&) { refuse_format(); }
 #endif

@@ -16,4 +16,8 @@ void read_webp(File file, const Room& room) {
 }
 
 }  // namespace oclc::images
+#else
+#include "runtime/images/formats.h"
+
+void oclc::images::read_webp(File, const Room&) { refuse_format(); }
 #endif

@@ -7,26 +7,19 @@
 
 #include "runtime/package/image_reader.h"
 #include "runtime/package/order/order.h"
+#include "runtime/package/own_folder.h"
 
 namespace oclc::package {
 namespace {
 
 enum class Colours : std::int64_t { rgb, bgr, grey };
 
-// The folder of what this function is linked into, with a slash.
-std::string own_folder() {
-  Dl_info self{};
-  if (::dladdr(reinterpret_cast<const void*>(&image_size), &self) == 0 || !self.dli_fname) return {};
-  const std::string where = self.dli_fname;
-  const std::size_t slash = where.rfind('/');
-  return slash == std::string::npos ? std::string() : where.substr(0, slash + 1);
-}
-
 // The component stays loaded.
 oclc_image_read_function reader() {
   static const auto read = []() -> oclc_image_read_function {
+    const std::string own = folder_of(reinterpret_cast<const void*>(&image_size));
     for (const std::string& path :
-         {own_folder() + "liboclc_images.so", own_folder() + "../lib/liboclc_images.so", std::string("liboclc_images.so")}) {
+         {own + "liboclc_images.so", own + "../lib/liboclc_images.so", std::string("liboclc_images.so")}) {
       void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (library) return reinterpret_cast<oclc_image_read_function>(::dlsym(library, OCLC_IMAGE_READ_SYMBOL));
     }

@@ -1,6 +1,5 @@
 #include "runtime/program/builders.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
@@ -16,6 +15,7 @@
 #include <thread>
 
 #include "runtime/device/quirks.h"
+#include "runtime/package/own_folder.h"
 #include "runtime/program/builder/messages.h"
 
 extern char** environ;
@@ -30,11 +30,8 @@ constexpr int kLookMs = 100;
 std::string builder_program() {
   const char* wish = std::getenv("OCLC_BUILDER");
   if (wish && *wish) return wish;
-  Dl_info info{};
-  if (!::dladdr(reinterpret_cast<const void*>(&builder_program), &info) || !info.dli_fname) return "";
-  const std::string library = info.dli_fname;
-  const std::size_t slash = library.rfind('/');
-  return (slash == library.npos ? std::string(".") : library.substr(0, slash)) + "/oclc/oclc-builder";
+  const std::string folder = package::folder_of(reinterpret_cast<const void*>(&builder_program));
+  return folder.empty() ? "" : folder + "oclc/oclc-builder";
 }
 
 bool send_all(int socket, const void* from, std::size_t bytes) {

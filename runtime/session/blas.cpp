@@ -3,18 +3,13 @@
 #include <dlfcn.h>
 
 #include "runtime/failure.h"
+#include "runtime/package/own_folder.h"
 
 namespace oclc::runtime {
 
 std::shared_ptr<Blas> Blas::load() {
   std::shared_ptr<Blas> blas(new Blas);
-  std::string where;
-  Dl_info self{};
-  if (::dladdr(reinterpret_cast<const void*>(&oclc_version), &self) && self.dli_fname) {
-    where = self.dli_fname;
-    const std::size_t slash = where.rfind('/');
-    where = slash == where.npos ? "" : where.substr(0, slash + 1);
-  }
+  const std::string where = package::folder_of(reinterpret_cast<const void*>(&oclc_version));
   for (const std::string& path : {where + "liboclc_clblast.so", std::string("liboclc_clblast.so")})
     if ((blas->library_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))) break;
   if (!blas->library_) {

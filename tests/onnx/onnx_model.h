@@ -154,6 +154,15 @@ class Writer {
 
   std::string bytes() const { return model.SerializeAsString(); }
   std::unique_ptr<Module> import(const ImportOptions& options = {}) const { return import_bytes(bytes(), options); }
+  // The error's text; empty if there is none.
+  std::string refusal() const {
+    try {
+      import();
+    } catch (const CompileError& error) {
+      return error.what();
+    }
+    return {};
+  }
   static std::unique_ptr<Module> import_bytes(const std::string& bytes, const ImportOptions& options = {}) {
     return import_onnx_bytes(std::as_bytes(std::span(bytes)), {}, options);
   }

@@ -35,15 +35,6 @@ void check(const HostTensor& found, const Sizes& shape, const std::function<doub
   for (std::int64_t i = 0; i < found.elements(); ++i) CHECK(found.at(i) == doctest::Approx(wanted(i)).epsilon(1e-4));
 }
 
-std::string refusal(const Writer& w) {
-  try {
-    w.import();
-  } catch (const CompileError& error) {
-    return error.what();
-  }
-  return {};
-}
-
 TEST_CASE("Swish and SwiGLU") {
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   Writer w(28);
@@ -124,7 +115,7 @@ TEST_CASE("Attention looks through a window, and at the keys that a cache holds"
   Writer both(24);
   both.input("q", {1, 1, 1, 4}).input("n", {1}, TensorProto::INT64).output("y");
   both.node("Attention", {"q", "q", "q", "", "q", "q", "n"}, {"y"}, "attend");
-  CHECK(refusal(both) == "node 'attend' (Attention): wanted a past or the lengths of caches, found both");
+  CHECK(both.refusal() == "node 'attend' (Attention): wanted a past or the lengths of caches, found both");
 }
 
 TEST_CASE("CausalConvWithState convolves what was before, and keeps the end") {
@@ -212,7 +203,7 @@ TEST_CASE("Mod of floats has the divisor's sign") {
   for (std::int64_t i = 0; i < 4; ++i) a.set(i, as[i]), b.set(i, bs[i]);
   check(run(w, {a, b})[0], {4}, [&](std::int64_t i) { return as[i] - bs[i] * std::floor(as[i] / bs[i]); });
   w.model.mutable_opset_import(0)->set_version(13);
-  CHECK(refusal(w) == "node 'mod' (Mod): wanted fmod=1 for floating-point numbers, found fmod=0");
+  CHECK(w.refusal() == "node 'mod' (Mod): wanted fmod=1 for floating-point numbers, found fmod=0");
 }
 
 TEST_CASE("SpaceToDepth in both orders") {
@@ -236,11 +227,11 @@ TEST_CASE("An attribute that nothing reads is refused, unless it is zero") {
   w.input("x", {2}).output("y");
   set_text(w.node("Relu", {"x"}, {"y"}, "act"), "mode", "fast");
   CHECK(
-      refusal(w) ==
+      w.refusal() ==
       "node 'act' (Relu): wanted attributes that opset 24 of the operator has, found 'mode'; the model needs a newer operator, "
       "or the attribute removed");
   w.graph().mutable_node(0)->mutable_attribute(0)->set_s("");
-  CHECK(refusal(w).empty());
+  CHECK(w.refusal().empty());
 }
 
 TEST_CASE("Functions of one name are told apart by their overload") {

@@ -18,6 +18,14 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ.setdefault("OCLC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
 
 
+@pytest.fixture
+def fresh_torch() -> None:
+    """torch knows no graph of an earlier test, and draws the same numbers in each."""
+    torch = pytest.importorskip("torch")
+    torch._dynamo.reset()
+    torch.manual_seed(1)
+
+
 @pytest.fixture(scope="session")
 def digits() -> oclc.Plan:
     return oclc.compile(DIGITS / "model.onnx", device="cpu", report=True)

@@ -24,6 +24,8 @@ from outcomes import Outcome, failed, tensors
 from torch import nn
 from torch.nn import functional as F
 
+# One draw for all: a model that is wrong with it is reported as wrong.
+SEED = 3
 # Of gradients and results, by their norms: as far from double precision as eager's, times this, plus that.
 FACTOR, ABSOLUTE = 4.0, 1e-5
 
@@ -218,18 +220,8 @@ def prepare(model: nn.Module) -> None:
 
 
 def check(name: str, build: Callable[[], Case]) -> Outcome:
-    """By up to three seeds: where a rounding error puts an element on the other side of a ReLU's corner gradients differ by more."""
-    outcome = Outcome(name, "none")
-    for seed in range(3, 6):
-        outcome = check_seed(name, build, seed)
-        if outcome.kind != "wrong":
-            return outcome
-    return outcome
-
-
-def check_seed(name: str, build: Callable[[], Case], seed: int) -> Outcome:
     torch._dynamo.reset()
-    torch.manual_seed(seed)
+    torch.manual_seed(SEED)
     try:
         model, inputs, more = build()
         prepare(model)

@@ -68,7 +68,20 @@ def compared(found: list[torch.Tensor], info: Any, kwargs: dict[str, Any]) -> tu
     return ("wrong", different) if different else ("passed", "")
 
 
-def check_step(info: Any, kwargs: dict[str, Any]) -> tuple[str, str]:
+def stepped(model: nn.Module, optimizer: Any) -> list[torch.Tensor]:
+    step = torch.compile(optimizer.step, backend=oclc_backend, options={"device": "cpu"})
+    return trained(model, optimizer, step)
+
+
+def whole_steps(model: nn.Module, optimizer: Any) -> list[torch.Tensor]:
+    step = oclc_torch.TrainStep(model, loss=F.cross_entropy, optimizer=optimizer, example=batch(), device="cpu")
+    for _ in range(STEPS):
+        step(*batch())
+    step.sync()
+    return [p.detach() for p in model.parameters()]
+
+
+def check(info: Any, kwargs: dict[str, Any], train: Callable[[nn.Module, Any], list[torch.Tensor]]) -> tuple[str, str]:
     torch._dynamo.reset()
     try:
         in_eager(info, kwargs, torch.float32)
@@ -77,25 +90,7 @@ def check_step(info: Any, kwargs: dict[str, Any]) -> tuple[str, str]:
     model = perceptron()
     optimizer = info.optim_cls(model.parameters(), **copy.deepcopy(kwargs))
     try:
-        step = torch.compile(optimizer.step, backend=oclc_backend, options={"device": "cpu"})
-        return compared(trained(model, optimizer, step), info, kwargs)
-    except Exception as error:
-        return failed(error)
-
-
-def check_train_step(info: Any, kwargs: dict[str, Any]) -> tuple[str, str]:
-    try:
-        in_eager(info, kwargs, torch.float32)
-    except Exception:
-        return "", ""
-    model = perceptron()
-    optimizer = info.optim_cls(model.parameters(), **copy.deepcopy(kwargs))
-    try:
-        step = oclc_torch.TrainStep(model, loss=F.cross_entropy, optimizer=optimizer, example=batch(), device="cpu")
-        for _ in range(STEPS):
-            step(*batch())
-        step.sync()
-        return compared([p.detach() for p in model.parameters()], info, kwargs)
+        return compared(train(model, optimizer), info, kwargs)
     except Exception as error:
         return failed(error)
 
@@ -104,10 +99,10 @@ def cases(samples: int) -> Iterator[tuple[str, Callable[[], Outcome]]]:
     for info in optim_db:
         for i, setting in enumerate(outcomes.spread(settings(info), samples)):
             name = f"{info.optim_cls.__name__}.{i}_{(setting.desc or 'default').replace(' ', '_').replace(',', '')}"
-            yield name, lambda n=name, i=info, k=setting.kwargs: outcomes.worst(n, [check_step(i, k)])  # type: ignore[misc]
+            yield name, lambda n=name, i=info, k=setting.kwargs: outcomes.worst(n, [check(i, k, stepped)])  # type: ignore[misc]
             if info.optim_cls in ROWS:
                 own = f"TrainStep.{name}"
-                yield own, lambda n=own, i=info, k=setting.kwargs: outcomes.worst(n, [check_train_step(i, k)])  # type: ignore[misc]
+                yield own, lambda n=own, i=info, k=setting.kwargs: outcomes.worst(n, [check(i, k, whole_steps)])  # type: ignore[misc]
 
 
 def main() -> None:

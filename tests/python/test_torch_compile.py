@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,11 +17,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    torch.manual_seed(1)
-    yield
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 
 
 def compiled(model: Callable[..., Any], **keywords: Any) -> Any:

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import pathlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,11 +19,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    torch.manual_seed(1)
-    yield
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 
 
 def compiled(function: Callable[..., Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,11 +13,7 @@ import oclc  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    torch._dynamo.reset()
-    torch.manual_seed(1)
-    yield
+pytestmark = pytest.mark.usefixtures("fresh_torch")
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:

@@ -156,7 +156,8 @@ class Launches {
   // More than every device takes.
   static bool has_many_arguments(const GeneratedKernel& g) {
     std::size_t bytes = 8;  // the numbers that choose parts
-    for (const KernelArgument& argument : g.arguments) bytes += argument.kind == KernelArgument::Kind::operand ? 16 : 8;
+    for (const KernelArgument& argument : g.arguments)
+      bytes += argument.kind == KernelArgument::Kind::operand ? kBufferBytes : kSymbolBytes;
     return bytes > kMostArgumentBytes;
   }
 

@@ -78,6 +78,7 @@ int strip_vectors(const Kernel& kernel, const Expr& inner, const Target& target)
 }
 
 bool streams_results(const Kernel& kernel) {
+  if (loads_what_it_stores(kernel)) return false;
   double elements = 1, row = 1;
   for (const Axis& a : kernel.axes) elements *= typical(a.extent);
   for (const Axis& a : kernel.reduction) row *= typical(a.extent);
@@ -86,8 +87,7 @@ bool streams_results(const Kernel& kernel) {
     // Neighbouring points that a work-item computes are stores to one operand.
     const auto neighbours = std::count_if(kernel.stores.begin(), kernel.stores.end(),
                                           [&](const Store& other) { return other.operand == s.operand; });
-    return !loads_from(kernel, kernel.operands[static_cast<std::size_t>(s.operand)].buffer) &&
-           elements * (s.row_axes.empty() ? 1 : row) * static_cast<double>(neighbours) * sizeof(float) >= streamed;
+    return elements * (s.row_axes.empty() ? 1 : row) * static_cast<double>(neighbours) * sizeof(float) >= streamed;
   });
 }
 

@@ -12,12 +12,6 @@
 namespace oclc {
 namespace {
 
-bool reads_what_it_stores(const Kernel& kernel) {
-  return std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) {
-    return loads_from(kernel, kernel.operands[static_cast<std::size_t>(s.operand)].buffer);
-  });
-}
-
 void emit_vectors(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& inner,
                   const std::vector<std::string>& begins) {
   e.set_vector_axis(inner.name, vector.width);
@@ -39,7 +33,7 @@ Strips choose_strips(const Kernel& kernel, const VectorAxis& vector, const Axis&
   const int vectors = strip_vectors(kernel, inner.extent, target), step = vectors * vector.width;
   if (tiles.chunk == 0 && inner.extent.is_constant()) {
     const std::int64_t columns = inner.extent.value(), all = ceil_div(columns, std::int64_t{vector.width});
-    if (columns > vector.width && columns % step != 0 && !reads_what_it_stores(kernel))
+    if (columns > vector.width && columns % step != 0 && !loads_what_it_stores(kernel))
       return {static_cast<int>(ceil_div(all, ceil_div(all, std::int64_t{vectors}))), true};
   }
   const bool room = (tiles.chunk == 0 || tiles.chunk >= step) && !known_less(inner.extent, Expr(step));

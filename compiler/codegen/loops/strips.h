@@ -1,4 +1,4 @@
-// Strips of a row's columns: vectors that lie side by side, whose sums are computed together.
+// Register blocking of a row: a strip is a block of vectors side by side, each with accumulators of its own.
 #pragma once
 #include <string>
 
@@ -12,8 +12,8 @@ namespace oclc {
 
 struct Strips {
   int vectors = 0;  // of a strip; 0: vectors one after another
-  // A strip ends with the row where strips do not fill it, and computes columns of the one before again: what is left would
-  // wait for each of its sums alone.
+  // No remainder: where strips do not fill the row, the last one ends with it and computes columns of the one before again. A
+  // remainder has one accumulator, whose latency each of its terms waits for.
   bool overlap = false;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "compiler/contraction/cpu/cpu_rows.h"
 #include "compiler/contraction/gpu/small_gemm.h"
 #include "compiler/ir/division.h"
 #include "compiler/targets/costs.h"
@@ -86,16 +85,6 @@ bool may_be_more_exact(const Problem& p, const Target& target) {
   return target.precision.rounds_operands() && !p.b.packed_at_run_time && !p.pools && p.shares == 1;
 }
 
-// Of two operands of run time, the right one read along its columns, where such launches were measured.
-std::optional<double> short_loops_seconds(const Problem& p, const Target& target) {
-  if (!target.has.wgmma || p.b.constant || !p.b.unit_columns || p.a.loads.has_edges || p.b.loads.has_edges || p.taps != 1 ||
-      !p.k.known || p.k.typical > kLongestShortSum)
-    return std::nullopt;
-  const auto terms = static_cast<double>(p.k.typical);
-  const double flops = 2.0 * terms * static_cast<double>(p.g.typical * p.m.typical * p.n.typical);
-  return cost::kShortLoopsStartSeconds + terms * cost::kShortLoopsTermSeconds + flops / (cost::kShortLoopsShare * target.flops);
-}
-
 // No other kernel counts on its tiles.
 bool may_be_loops(const Problem& p) { return !p.pools && !p.is_part && p.shares == 1 && !p.b.packed_at_run_time; }
 
@@ -137,8 +126,13 @@ bool is_same(const GpuChoice& a, const GpuChoice& b) {
 
 }  // namespace
 
-double gpu_loops_seconds(const Problem& p, const Target& target) {
-  return short_loops_seconds(p, target).value_or(loops_seconds(p, target));
+std::optional<double> short_loops_seconds(const Problem& p, const Target& target) {
+  if (!target.has.wgmma || p.b.constant || !p.b.unit_columns || p.a.loads.has_edges || p.b.loads.has_edges || p.taps != 1 ||
+      !p.k.known || p.k.typical > kLongestShortSum)
+    return std::nullopt;
+  const auto terms = static_cast<double>(p.k.typical);
+  const double flops = 2.0 * terms * static_cast<double>(p.g.typical * p.m.typical * p.n.typical);
+  return cost::kShortLoopsStartSeconds + terms * cost::kShortLoopsTermSeconds + flops / (cost::kShortLoopsShare * target.flops);
 }
 
 std::vector<GpuForm> gpu_forms(const Problem& p, const Target& target, Losers losers) {

@@ -8,8 +8,9 @@ namespace oclc {
 // the text for other devices. Under a contract of rounded products the more exact ones compete. `losers`: all others as well.
 std::vector<GpuForm> gpu_forms(const Problem& problem, const Target& target, Losers losers);
 
-// Of loops without a template.
-double gpu_loops_seconds(const Problem& problem, const Target& target);
+// Of loops without a template for two operands of run time, the right one read along its columns, where such launches were
+// measured.
+std::optional<double> short_loops_seconds(const Problem& problem, const Target& target);
 
 Planned plan_small_gemm(const StrategyCase& c, StrategyId strategy);
 // The first form of the row's strategy, and tiles of its others.

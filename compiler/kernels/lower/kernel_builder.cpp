@@ -12,6 +12,7 @@
 #include "compiler/kernels/lower/lower_kernel.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/support/error.h"
+#include "compiler/support/hash.h"
 
 namespace oclc {
 namespace {
@@ -53,12 +54,13 @@ bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; 
 }  // namespace
 
 std::size_t KernelBuilder::MemoHash::operator()(const MemoKey& key) const {
-  constexpr std::size_t kMix = 0x9e3779b97f4a7c15;
-  std::size_t result = static_cast<std::size_t>(key.kind) ^ static_cast<std::size_t>(key.dtype) << 8 ^
-                       static_cast<std::size_t>(key.operand) << 16 ^ std::hash<const void*>()(key.value) ^ key.bits * kMix;
+  std::size_t result = hash_with(static_cast<std::size_t>(key.kind), static_cast<std::size_t>(key.dtype));
+  for (const std::size_t part :
+       {static_cast<std::size_t>(key.operand), std::hash<const void*>()(key.value), static_cast<std::size_t>(key.bits)})
+    result = hash_with(result, part);
   for (const auto* list : {&key.position, &key.guard}) {
-    for (const Expr& e : *list) result = (result ^ e.hash() ^ result >> 29) * kMix;
-    result += kMix;
+    for (const Expr& e : *list) result = hash_with(result, e.hash());
+    result = hash_with(result, list->size());
   }
   return result;
 }

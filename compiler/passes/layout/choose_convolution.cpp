@@ -262,15 +262,12 @@ std::set<const Node*> large_windows(const Graph& graph, const ConvolutionOptions
   return chosen;
 }
 
-// Kernels of which a GPU's launch that joins several has at least so many.
-constexpr std::ptrdiff_t kFewestJoined = 6;
-
 // Constants are no kernels; elementwise operators and movements are parts of others.
 bool has_kernels_to_join(const std::vector<Node*>& nodes) {
   return std::count_if(nodes.begin(), nodes.end(), [](const Node* n) {
            return !constant_of(n->outputs.front().get()) && n->op->kind != OpKind::elementwise &&
                   n->op->kind != OpKind::movement;
-         }) >= kFewestJoined;
+         }) >= static_cast<std::ptrdiff_t>(kFewestMegakernelParts);
 }
 
 }  // namespace

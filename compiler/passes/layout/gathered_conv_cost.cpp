@@ -15,9 +15,8 @@ constexpr std::int64_t kGatheredStepTerms = 32, kNarrowTile = 32;
 
 // Windows and products that small GEMMs compute where launches are joined, as parts of one: what a launch of its own takes says
 // nothing of them.
-bool is_plain(const Node& conv, std::int64_t taps) {
-  return taps <= 1 ||
-         (conv.get<std::int64_t>("group") == 1 && all_ones(conv.get<Ints>("strides")) && all_ones(conv.get<Ints>("dilations")));
+bool is_plain(const Node& conv, std::int64_t groups, std::int64_t taps) {
+  return taps <= 1 || (groups == 1 && all_ones(conv.get<Ints>("strides")) && all_ones(conv.get<Ints>("dilations")));
 }
 
 double product_seconds(std::int64_t terms, std::int64_t groups, std::int64_t features, double results) {
@@ -33,7 +32,7 @@ double product_seconds(std::int64_t terms, std::int64_t groups, std::int64_t fea
 }
 
 double sums_seconds(std::int64_t terms, std::int64_t taps, double results, double seconds_of_peak) {
-  if (taps == 1) return cost::kSharedSumsStartSeconds + seconds_of_peak / cost::kOneTapSumsShare;
+  if (taps <= 1) return cost::kSharedSumsStartSeconds + seconds_of_peak / cost::kOneTapSumsShare;
   return cost::kSharedSumsStartSeconds + results * cost::kSharedSumsResultSeconds +
          static_cast<double>(terms) * cost::kSharedSumsTermSeconds + seconds_of_peak / cost::kSharedSumsShare;
 }
@@ -46,17 +45,16 @@ std::optional<GatheredSeconds> gathered_seconds(const Node& conv, const Convolut
   if (!target.has_group_templates() || !y.is_static() || !w.is_static() || w.rank() < 3) return std::nullopt;
   const std::int64_t features = w.shape[0].value(), terms = w.elements().value() / std::max<std::int64_t>(1, features),
                      taps = terms / std::max<std::int64_t>(1, w.shape[1].value());
-  if (options.launches_join && is_plain(conv, taps)) return std::nullopt;
-  // Sums of one tap read planes; beside groups, and of channels that are innermost, tiles are faster.
-  if (taps <= 1 && (conv.get<std::int64_t>("group") > 1 || becomes_channels_last(conv.inputs[0]))) return std::nullopt;
   const std::int64_t groups = conv.get<std::int64_t>("group");
+  if (options.launches_join && is_plain(conv, groups, taps)) return std::nullopt;
+  // Sums of one tap read planes; beside groups, and of channels that are innermost, tiles are faster.
+  if (taps <= 1 && (groups > 1 || becomes_channels_last(conv.inputs[0]))) return std::nullopt;
   const auto results = static_cast<double>(y.elements().value());
   const double seconds_of_peak = 2 * results * static_cast<double>(terms) / target.flops;
-  GatheredSeconds seconds{
-      product_seconds(terms, taps > 1 ? groups : 1, features, results) + seconds_of_peak / cost::kGatheredShare,
-      sums_seconds(terms, taps, results, seconds_of_peak),
-      {}};
-  if (groups > 1 && taps > 1 && target.precision.rounds_operands())
+  GatheredSeconds seconds{product_seconds(terms, groups, features, results) + seconds_of_peak / cost::kGatheredShare,
+                          sums_seconds(terms, taps, results, seconds_of_peak),
+                          {}};
+  if (groups > 1 && target.precision.rounds_operands())
     seconds.patches =
         cost::kPatchesStartSeconds + results * cost::kPatchesResultSeconds + seconds_of_peak / cost::kPatchesShare;
   return seconds;

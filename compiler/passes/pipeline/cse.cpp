@@ -7,6 +7,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/passes/pipeline/pass.h"
 #include "compiler/passes/pipeline/rewrite.h"
+#include "compiler/support/hash.h"
 
 namespace oclc {
 namespace {
@@ -60,7 +61,7 @@ bool equal(const Node& a, const Node& b) {
 // Operator, operands and result types; attributes are compared afterwards.
 std::size_t hash(const Node& node) {
   std::size_t h = std::hash<const OpDef*>()(node.op);
-  const auto mix = [&](std::size_t v) { h = (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); };
+  const auto mix = [&](std::size_t v) { h = hash_with(h, v); };
   for (const Value* input : ordered_inputs(node)) mix(std::hash<const Value*>()(input));
   for (const auto& [name, value] : node.attributes) {
     if (const auto* tensor = std::get_if<HostTensor>(&value)) {

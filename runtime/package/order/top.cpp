@@ -17,7 +17,7 @@ struct Row {
   bool largest = false;               // keys are in the other order
 };
 
-// Rows of so many elements are sampled.
+// Rows of at least so many elements have a threshold estimated from a sample.
 constexpr std::size_t kFewestSampled = 4096, kSampled = 1024;
 
 template <class Key>
