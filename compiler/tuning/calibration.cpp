@@ -10,8 +10,15 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kKeys = "cost ";
-// Multiply-adds of an element, one after another, and elements: more than all cores and units have lanes.
-constexpr std::int64_t kMultiplyAdds = 64, kComputed = 1 << 20;
+// Multiply-adds of each element: chains side by side of so many steps, which are joined in the end. A core looks a few hundred
+// instructions ahead, so that its chains have to be short, and its operands have to come from a cache of its own; compute units
+// hide latencies by other work-items, but need many operations for each byte.
+struct MultiplyAdds {
+  int chains, steps;
+  std::int64_t elements;
+  double flops() const { return 2.0 * static_cast<double>((chains * (steps + 1) - 1) * elements); }
+};
+constexpr MultiplyAdds kOfCores = {12, 8, 1 << 18}, kOfComputeUnits = {4, 128, 1 << 20};
 // Elements of a tensor that no cache holds, and of one that a last cache does.
 constexpr std::int64_t kStreamed = 1 << 24, kCached = 1 << 19;
 constexpr int kLaunches = 65;
@@ -22,32 +29,40 @@ Value* input(Graph& graph, const char* name, std::int64_t elements) {
   return graph.add_input(name, {DType::f32, {Expr(elements)}});
 }
 
-// y = x passed through `count` operators `f` with two operands of the same size.
+// A function of three tensors of the same size, each element by itself.
 template <class Apply>
-TuningJob chain_job(std::string label, std::int64_t elements, std::int64_t count, const Apply& apply) {
+TuningJob elements_job(std::string label, std::int64_t elements, const Apply& apply) {
   auto graph = std::make_shared<Graph>();
   graph->name = "predict";
   Builder b(*graph, std::string(kTimedNode));
-  Value *x = input(*graph, "x0", elements), *p = input(*graph, "x1", elements), *q = input(*graph, "x2", elements);
-  for (std::int64_t i = 0; i < count; ++i) x = apply(b, x, p, q);
-  graph->add_output("y", x);
+  graph->add_output("y", apply(b, input(*graph, "x0", elements), input(*graph, "x1", elements), input(*graph, "x2", elements)));
   return {std::move(label), graph};
 }
 
-TuningJob fma_job() {
-  return chain_job("multiply-adds", kComputed, kMultiplyAdds,
-                   [](Builder& b, Value* x, Value* p, Value* q) { return b.fma(x, p, q); });
+TuningJob fma_job(const MultiplyAdds& work) {
+  return elements_job("multiply-adds", work.elements, [&](Builder& b, Value* x, Value* p, Value* q) {
+    Value* all = nullptr;
+    for (int chain = 0; chain < work.chains; ++chain) {
+      Value* sum = b.fma(x, b.scalar(DType::f32, chain), p);
+      for (int step = 1; step < work.steps; ++step) sum = b.fma(sum, p, q);
+      all = all ? b.fma(all, q, sum) : sum;
+    }
+    return all;
+  });
 }
 
 // Three tensors are read and one is written.
 TuningJob moving_job(std::string label, std::int64_t elements) {
-  return chain_job(std::move(label), elements, 1, [](Builder& b, Value* x, Value* p, Value* q) { return b.fma(x, p, q); });
+  return elements_job(std::move(label), elements, [](Builder& b, Value* x, Value* p, Value* q) { return b.fma(x, p, q); });
 }
 double bytes_moved(std::int64_t elements) { return 4.0 * static_cast<double>(elements) * sizeof(float); }
 
 // A kernel an operator.
 TuningJob launches_job(int count) {
-  TuningJob job = chain_job("launches", 16, count, [](Builder& b, Value* x, Value* p, Value*) { return b.add(x, p); });
+  TuningJob job = elements_job("launches", 16, [&](Builder& b, Value* x, Value* p, Value*) {
+    for (int i = 0; i < count; ++i) x = b.add(x, p);
+    return x;
+  });
   job.disabled = {"fuse"};
   return job;
 }
@@ -58,16 +73,16 @@ class Calibration {
       : target_(target), measure_(measure), keep_(keep) {}
 
   std::vector<CalibratedRow> run() {
-    const Measurement fma = timed(fma_job()), streamed = timed(moving_job("memory", kStreamed)),
+    const bool cores = target_.items_are_cores();
+    const MultiplyAdds& work = cores ? kOfCores : kOfComputeUnits;
+    const Measurement fma = timed(fma_job(work)), streamed = timed(moving_job("memory", kStreamed)),
                       cached = timed(moving_job("last cache", kCached)), one = timed(launches_job(1)),
                       many = timed(launches_job(kLaunches));
-    const double flops = 2.0 * static_cast<double>(kMultiplyAdds * kComputed), memory = bytes_moved(kStreamed),
-                 cache = bytes_moved(kCached);
-    add({"flops", "flop/s", flops / fma.seconds, target_.flops, fma.note}, fma.seconds, 1);
+    const double memory = bytes_moved(kStreamed), cache = bytes_moved(kCached);
+    add({"flops", "flop/s", work.flops() / fma.seconds, target_.flops, fma.note}, fma.seconds, 1);
     add({"bytes_per_second", "B/s", memory / streamed.seconds, target_.bytes_per_second, streamed.note}, streamed.seconds, 1);
     const double launch = (many.span_seconds - one.span_seconds) / (kLaunches - 1);
     add({"launch_seconds", "s", launch, target_.launch_seconds, one.note + many.note}, launch, kNano);
-    const bool cores = target_.items_are_cores();
     add({cores ? "kLastCacheSpeed" : "kRowCacheSpeed", "1", cache / cached.seconds / (memory / streamed.seconds),
          cores ? static_cast<double>(cost::kLastCacheSpeed) : cost::kRowCacheSpeed, cached.note + streamed.note},
         cached.seconds, kMilli);

@@ -44,7 +44,8 @@ class Search {
       return result_;
     }
     result_.modelled_seconds = best_ = first.seconds;
-    result_.estimated_seconds = first.estimated_seconds();
+    result_.kernels = first.kernels;
+    for (const TimedKernel& kernel : first.kernels) result_.estimated_seconds += kernel.seconds;
     report();
     Measurement now = first;
     // Each decides what is asked next: other rows have tiles of their own, and those a time of their own.
@@ -185,12 +186,6 @@ class Search {
 };
 
 }  // namespace
-
-double Measurement::estimated_seconds() const {
-  double sum = loop_seconds;
-  for (const TunedQuestion& question : asked) sum += question.seconds;
-  return sum;
-}
 
 JobResult search(const TuningJob& job, const TuningOptions& options, const std::vector<Trial>& known, const Measure& measure,
                  const std::function<void(const Trial&)>& keep, const std::function<void(const TuningProgress&)>& progress) {

@@ -27,15 +27,22 @@ std::vector<TuningJob> tuning_jobs(const Module& module);
 // C[rows, columns] = A[rows, depth] B, where B is constant.
 TuningJob product_job(std::int64_t rows, std::int64_t depth, std::int64_t columns);
 
+// A kernel of what was timed, as the cost models see it.
+struct TimedKernel {
+  std::string strategy;           // with its tiles; empty: loops that no row was asked for
+  double seconds = 0;             // of the row, or of loops, by estimate
+  double flops = 0, bytes = 0;    // bytes: of each buffer's elements once
+  double results = 0, terms = 0;  // elements that it computes, and terms of the sum of each
+  bool has_taps = false;          // of a convolution whose filters have more than one element a channel
+};
+
 struct Measurement {
   double seconds = 0;
   double span_seconds = 0;  // from the first launch's start to the last one's end, the shortest run
   std::string note;         // see Trial
   bool repeated = false;    // the plan is one of this job that was timed before: these are its seconds
   std::vector<TunedQuestion> asked;
-  double loop_seconds = 0;  // of generated loops, by estimate, where no choice was asked for
-  // Of the contractions' rows, by estimate, or of loops; 0: neither is known.
-  double estimated_seconds() const;
+  std::vector<TimedKernel> kernels;
 };
 // What a job takes with these choices. A run that takes longer than `give_up_seconds` need not be repeated.
 using Measure = std::function<Measurement(const TuningJob& job, const Tuning& choices, double give_up_seconds)>;
@@ -61,6 +68,7 @@ struct JobResult {
   double estimated_seconds = 0;                   // of the contraction, by the cost model; 0: not known
   double modelled_seconds = 0, best_seconds = 0;  // 0: nothing could be timed
   int trials = 0, known = 0, refused = 0;         // timed now, found in the database, wrong or impossible
+  std::vector<TimedKernel> kernels;               // of the cost model's choice
   std::string best;                               // "cpu_tiles 1 64 1000 512 ..: 6 4 1 1 1"
 };
 

@@ -65,6 +65,29 @@ class Draw {
     }
   }
 
+  // Of those that a sweep's kinds leave out.
+  TuningJob large(int kind) {
+    const auto many = [&] { return one_of({16, 32, 48, 64, 96, 128, 192, 256, 320, 384, 512, 768, 1024, 1536}); };
+    switch (kind % 6) {
+      case 0:
+        return convolution("dense", fitting({.channels = many(), .features = many(), .size = any_size()}));
+      case 1:
+        return convolution("pointwise", fitting({.channels = many(), .features = many(), .size = any_size(), .kernel = 1}));
+      case 2:
+        return convolution("first", {.channels = 3,
+                                     .features = one_of({16, 32, 64, 96, 192, 384, 768}),
+                                     .size = one_of({96, 160, 224, 256}),
+                                     .kernel = one_of({3, 5, 7, 11, 16}),
+                                     .stride = one_of({2, 4, 8, 16})});
+      case 3:
+      case 4:
+        return product_job(one_of({1, 1, 1, 2, 8, 49, 64, 128, 197, 256}), one_of({64, 256, 512, 768, 1280, 2048, 3072, 4096}),
+                           one_of({64, 256, 512, 768, 1000, 1280, 2048, 3072, 4096}));
+      default:
+        return convolution("squeezed", {.channels = many(), .features = many(), .size = 1, .kernel = 1});
+    }
+  }
+
  private:
   enum class Around { nothing, norms, shuffle };
 
@@ -82,6 +105,13 @@ class Draw {
     d.images = one_of({1, 1, 2, 8});
     while (d.multiplications() > kSweepMultiplications && d.images > 1) d.images /= 2;
     while (d.multiplications() > kSweepMultiplications && d.size > 7) d.size = d.size * 3 / 4;
+    return d;
+  }
+
+  std::int64_t any_size() { return one_of({7, 10, 14, 20, 28, 40, 56, 80, 112}); }
+
+  Drawn fitting(Drawn d) {
+    while (d.multiplications() > kCalibrationMultiplications) d.size /= 2;
     return d;
   }
 
@@ -110,9 +140,10 @@ class Draw {
     Value* x = graph->add_input("x0", {DType::f32, {Expr(d.images), Expr(d.channels), Expr(d.size), Expr(d.size)}});
     const PoolOptions one{.kernel = {1, 1}, .strides = {1, 1}, .dilations = {1, 1}, .pads = {0, 0, 0, 0}};
     x = b.max_pool(x, one);
+    // A choice may take in what stands around the convolution: all of it is timed.
+    b.set_source(std::string(kTimedNode));
     if (around == Around::norms) x = norm(b, x, d.channels);
     if (around == Around::shuffle) x = shuffle(b, x, d);
-    b.set_source(std::string(kTimedNode));
     Value* weights = b.constant(numbers({d.features, d.channels / d.groups, d.kernel, d.kernel}));
     const std::int64_t pad = d.pad();
     Value* y = b.conv(x, weights, b.constant(numbers({d.features})),
@@ -120,8 +151,8 @@ class Draw {
                        .dilations = {d.dilation, d.dilation},
                        .pads = {pad, pad, pad, pad},
                        .group = d.groups});
-    b.set_source("around");
     y = around == Around::norms ? norm(b, y, d.features) : b.relu(y);
+    b.set_source("around");
     graph->add_output("y", b.max_pool(y, one));
     return {fmt::format("{} conv {}x{}x{}x{} -> {}, {}x{}, stride {}, dilation {}, groups {}", kind, d.images, d.channels,
                         d.size, d.size, d.features, d.kernel, d.kernel, d.stride, d.dilation, d.groups),
@@ -153,6 +184,13 @@ std::vector<TuningJob> sweep_jobs(int count, std::uint32_t seed) {
   Draw draw(seed);
   std::vector<TuningJob> jobs;
   for (int i = 0; i < count; ++i) jobs.push_back(draw.job(i));
+  return jobs;
+}
+
+std::vector<TuningJob> calibration_jobs(int count, std::uint32_t seed) {
+  Draw draw(seed);
+  std::vector<TuningJob> jobs;
+  for (int i = 0; i < count; ++i) jobs.push_back(i % 2 == 0 ? draw.job(i / 2) : draw.large(i / 2));
   return jobs;
 }
 

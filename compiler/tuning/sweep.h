@@ -15,4 +15,10 @@ namespace oclc {
 inline constexpr std::int64_t kSweepMultiplications = std::int64_t{1} << 25;
 std::vector<TuningJob> sweep_jobs(int count, std::uint32_t seed);
 
+// `count` jobs of all sizes: in turn one of a sweep, and one of 1x1 and 3x3 convolutions of many channels, first layers of
+// pictures, products of 1 to 256 rows with constant right operand, and convolutions of pictures of one element. At most
+// kCalibrationMultiplications multiply-adds each.
+inline constexpr std::int64_t kCalibrationMultiplications = std::int64_t{1} << 31;
+std::vector<TuningJob> calibration_jobs(int count, std::uint32_t seed);
+
 }  // namespace oclc

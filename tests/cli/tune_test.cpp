@@ -59,11 +59,30 @@ TEST_CASE("a device's rates are measured beside its row's, kept, and taken for e
     CHECK(row["table"].get<double>() > 0);
   }
   CHECK(rows[0]["name"] == "flops");
+  CHECK(json::parse(measured.text)["launches"].empty());
   const Outcome with = run_oclc(compile + " --tuned " + db);
   CHECK(with.status == 0);
   CHECK(has(with.text, "0 tuned choices for"));  // rates are no choices
   CHECK_FALSE(has(with.text, "too far from the target's row"));
   CHECK(has(oclc_stdout(kTune + "--db " + db + " --export -").text, "\"key\":\"cost flops\""));
+}
+
+TEST_CASE("what kernels take from launch to end is fitted to contractions, kept, and taken for estimates") {
+  const Folder folder;
+  const std::string db = (folder.path / "t.db").string(), product = "--json --product 9x16x40 --trials 1 --db " + db;
+  const json before = json::parse(oclc_stdout(kTune + product).text)["operators"][0];
+  REQUIRE(before["kernels"].size() == 1);
+  CHECK(before["kernels"][0]["flops"] == 2.0 * 9 * 16 * 40);
+  CHECK(before["estimate_ms"] == before["kernels"][0]["estimate_ms"]);
+  const Outcome measured = oclc_stdout(kTune + "--calibrate --sweep 8 --seed 5 --json --db " + db);
+  REQUIRE(measured.status == 0);
+  const json launches = json::parse(measured.text)["launches"];
+  REQUIRE_FALSE(launches.empty());
+  int kernels = 0;
+  for (const json& row : launches) kernels += row["kernels"].get<int>();
+  CHECK(kernels >= 8);
+  CHECK(has(oclc_stdout(kTune + "--db " + db + " --export -").text, "\"key\":\"cost launch "));
+  CHECK(json::parse(oclc_stdout(kTune + product).text)["operators"][0]["estimate_ms"].get<double>() > 0);
 }
 
 TEST_CASE("a model is tuned, and compiled with what was found") {

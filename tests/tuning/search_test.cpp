@@ -138,6 +138,7 @@ TEST_CASE("rows come before tiles, in the order in which they are asked for, and
     const std::int64_t id = row == tuning.choices.end() ? 3 : row->second[0];
     order.push_back({id});
     m.asked = {{"row_fp32 1", {3}, {{3}, {9}, {7}}, 0.5}};
+    m.kernels = {{.strategy = "fma_in_place: tile 6 x 4", .seconds = 0.375}, {.strategy = "", .seconds = 0.125}};
     if (id == 7) m.asked.push_back({.key = kKey, .modelled = {8, 2, 1, 1, 0}});
     m.seconds = id == 7 ? (tiles == tuning.choices.end() ? 2 : 1.5) : 3;
     if (id == 9) m.note = "wrong: max_rel 1", m.seconds = 1;
@@ -149,6 +150,7 @@ TEST_CASE("rows come before tiles, in the order in which they are asked for, and
   CHECK(order[1] == TunedChoice{9});
   CHECK(order[2] == TunedChoice{7});
   CHECK(r.estimated_seconds == 0.5);
+  CHECK(r.kernels.size() == 2);
   CHECK(r.modelled_seconds == 3);
   CHECK(r.best_seconds == 1.5);
   CHECK(r.refused == 1);

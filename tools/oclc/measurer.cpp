@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/copy.h"
+#include "compiler/ir/typical.h"
 #include "compiler/kernels/loop_seconds.h"
 #include "frontends/cpp/typed/device_target.h"
 #include "tools/oclc/progress.h"
@@ -11,13 +12,29 @@
 namespace oclc::tool {
 namespace {
 
-// Of the timed node where no contraction computes it.
-double loop_seconds_of(const Schedule& schedule, const Target& target) {
-  double sum = 0;
-  for (const Kernel& kernel : schedule.kernels)
-    if (std::find(kernel.sources.begin(), kernel.sources.end(), kTimedNode) != kernel.sources.end())
-      sum += loop_seconds(kernel, target);
-  return sum;
+bool has_taps(const Graph& graph) {
+  for (const Node* node : graph.nodes()) {
+    if (node->op->name != "conv") continue;
+    const Shape& filters = node->inputs[1]->type.shape;
+    for (std::size_t i = 2; i < filters.size(); ++i)
+      if (typical_extent(filters[i]) > 1) return true;
+  }
+  return false;
+}
+
+std::vector<TimedKernel> kernels_of(const Schedule& schedule, const Target& target, bool has_taps) {
+  std::vector<TimedKernel> kernels;
+  for (const Kernel& kernel : schedule.kernels) {
+    if (std::find(kernel.sources.begin(), kernel.sources.end(), kTimedNode) == kernel.sources.end()) continue;
+    double results = 1, terms = 1;
+    for (const Axis& axis : kernel.axes) results *= static_cast<double>(typical_extent(axis.extent));
+    for (const Axis& axis : kernel.reduction) terms *= static_cast<double>(typical_extent(axis.extent));
+    const bool chosen = kernel.contraction && kernel.contraction->choice;
+    kernels.push_back({chosen ? kernel.contraction->choice->text() : std::string(),
+                       chosen ? kernel.contraction->choice->seconds : loop_seconds(kernel, target), typical(kernel.flops),
+                       typical(kernel.bytes), results, terms, has_taps});
+  }
+  return kernels;
 }
 
 }  // namespace
@@ -48,7 +65,7 @@ Measurement Measurer::operator()(const TuningJob& job, const Tuning& choices, do
     auto module = std::make_shared<Module>();
     module->entries.push_back(copy_graph(*job.graph));
     const Compiled compiled = compile(std::move(module), options);
-    if (m.asked.empty()) m.loop_seconds = loop_seconds_of(compiled.schedule, options.target);
+    m.kernels = kernels_of(compiled.schedule, options.target, has_taps(*job.graph));
     const std::string identity(compiled.plan.metadata.begin(), compiled.plan.metadata.end());
     if (const auto at = timed_.find(identity); at != timed_.end()) {
       m.seconds = at->second;

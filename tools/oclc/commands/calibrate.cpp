@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "compiler/tuning/calibration.h"
+#include "compiler/tuning/launch_model.h"
+#include "compiler/tuning/sweep.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/interrupt.h"
 #include "tools/oclc/measurer.h"
@@ -16,41 +20,75 @@ namespace oclc::tool {
 
 using nlohmann::json;
 
-int calibrate_command(const BuildOptions& build, const OutputOptions& shown, TuningDatabase& database) {
-  const rt::Context context = profiling_context(build.device);
-  const CompileOptions options = options_for(context, build);
-  const TunedDevice device = tuned_device(context.device(), options.target);
-  Measurer measurer(context, options);
-  const std::vector<CalibratedRow> rows = calibrate(options.target, std::ref(measurer), [&](const Trial& trial) {
-    const FilesBeingWritten guard;
-    database.add(device, trial);
-  });
-  json list = json::array();
-  if (!shown.json)
-    print_result(fmt::format("device: {} ({})\n{:20} {:>12} {:>12} {:>7}  unit\n", device.name, device.family, "fact or cost",
-                             "measured", "table", "ratio"));
-  bool complete = true;
+namespace {
+
+// What kernels take from launch to end, of contractions under the cost models' choices.
+LaunchModel fitted_launches(const rt::Context& context, CompileOptions options, const CalibrationSweep& sweep,
+                            ProgressForm form) {
+  Measurer measurer(context, options, ComparedWith::first);
+  const std::vector<TuningJob> jobs = calibration_jobs(sweep.contractions, sweep.seed);
+  std::vector<TimedContraction> timed;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Measurement m = measurer(jobs[i], Tuning(), INFINITY);
+    if (m.note.empty() && m.seconds > 0) timed.push_back({m.kernels, m.seconds});
+    if (form != ProgressForm::none && (i + 1) % 20 == 0) print_note(fmt::format("{} of {} contractions", i + 1, jobs.size()));
+  }
+  return LaunchModel::fit(timed, options.target);
+}
+
+void print_text(const TunedDevice& device, const std::vector<CalibratedRow>& rows, const LaunchModel& launches) {
+  print_result(fmt::format("device: {} ({})\n{:20} {:>12} {:>12} {:>7}  unit\n", device.name, device.family, "fact or cost",
+                           "measured", "table", "ratio"));
   for (const CalibratedRow& row : rows) {
-    complete = complete && row.note.empty();
-    if (shown.json)
-      list.push_back(
-          {{"name", row.name}, {"unit", row.unit}, {"measured", row.measured}, {"table", row.table}, {"note", row.note}});
-    else if (row.note.empty())
+    if (row.note.empty())
       print_result(fmt::format("{:20} {:>12.4g} {:>12.4g} {:>7.2f}  {}\n", row.name, row.measured, row.table,
                                row.measured / row.table, row.unit));
     else
       print_result(fmt::format("{:20} {:>12} {:>12.4g} {:>7}  {}; {}\n", row.name, "-", row.table, "-", row.unit, row.note));
   }
+  if (launches.kinds.empty()) return;
+  print_result(fmt::format("{:32} {:>8} {:>7} {:>9}\n", "kernels from launch to end", "of them", "error", "start us"));
+  for (const auto& [kind, fitted] : launches.kinds)
+    print_result(
+        fmt::format("{:32} {:>8} {:>5.0f} % {:>9.2f}\n", kind, fitted.kernels, fitted.error * 100, fitted.factors[0] * 1e6));
+}
+
+json as_json(const TunedDevice& device, const std::vector<CalibratedRow>& rows, const LaunchModel& launches) {
+  json list = json::array(), kinds = json::array();
+  for (const CalibratedRow& row : rows)
+    list.push_back(
+        {{"name", row.name}, {"unit", row.unit}, {"measured", row.measured}, {"table", row.table}, {"note", row.note}});
+  for (const auto& [kind, fitted] : launches.kinds)
+    kinds.push_back({{"kind", kind}, {"kernels", fitted.kernels}, {"median_error", fitted.error}, {"factors", fitted.factors}});
+  return {{"schema", 1},           {"kind", "calibration"},   {"version", oclc_version()},
+          {"device", device.name}, {"family", device.family}, {"rows", list},
+          {"launches", kinds}};
+}
+
+}  // namespace
+
+int calibrate_command(const BuildOptions& build, const OutputOptions& shown, const CalibrationSweep& sweep,
+                      TuningDatabase& database) {
+  const rt::Context context = profiling_context(build.device);
+  CompileOptions options = options_for(context, build);
+  const TunedDevice device = tuned_device(context.device(), options.target);
+  Measurer measurer(context, options);
+  const auto keep = [&](const Trial& trial) {
+    const FilesBeingWritten guard;
+    database.add(device, trial);
+  };
+  const std::vector<CalibratedRow> rows = calibrate(options.target, std::ref(measurer), keep);
+  // Estimates that are fitted are made with the rates that are kept.
+  LaunchModel launches;
+  if (sweep.contractions > 0 && set_rates(options.target, calibrated_rates(database.trials(device)))) {
+    launches = fitted_launches(context, options, sweep, shown.progress_form());
+    for (const Trial& trial : trials_of(launches)) keep(trial);
+  }
   if (shown.json)
-    print_result(json{{"schema", 1},
-                      {"kind", "calibration"},
-                      {"version", oclc_version()},
-                      {"device", device.name},
-                      {"family", device.family},
-                      {"rows", list}}
-                     .dump(2, ' ', false, json::error_handler_t::replace) +
-                 "\n");
-  return complete ? 0 : 1;
+    print_result(as_json(device, rows, launches).dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  else
+    print_text(device, rows, launches);
+  return std::all_of(rows.begin(), rows.end(), [](const CalibratedRow& row) { return row.note.empty(); }) ? 0 : 1;
 }
 
 }  // namespace oclc::tool

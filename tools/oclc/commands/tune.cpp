@@ -13,6 +13,7 @@
 
 #include "compiler/support/error.h"
 #include "compiler/tuning/calibration.h"
+#include "compiler/tuning/launch_model.h"
 #include "compiler/tuning/search.h"
 #include "compiler/tuning/sweep.h"
 #include "runtime/package/writer.h"
@@ -31,7 +32,7 @@ namespace oclc::tool {
 const std::string_view kTuneHelp = R"(usage: oclc tune MODEL --db FILE [options]
        oclc tune --product MxKxN... --db FILE [options]
        oclc tune --sweep N [--seed S] --db FILE [options]
-       oclc tune --calibrate --db FILE [options]
+       oclc tune --calibrate [--sweep N [--seed S]] --db FILE [options]
        oclc tune --db FILE --import F | --export F
 Times strategies and tiles for the convolutions and products of a model (or for products of given sizes) on a device, compares all
 results with the host reference, and keeps every trial in an SQLite database, which `oclc MODEL --tuned FILE` takes choices from.
@@ -43,7 +44,8 @@ estimate, with the rates that --calibrate kept there.
   --sweep N                N contractions as networks at large have them, drawn by --seed S (default: 1); the summary says how much
                            slower than the best found the cost models' choices are, both timed again in turn
   --calibrate              measure the device's rates by small kernels, print them beside the target's, and keep them:
-                           --tuned FILE takes them for estimates
+                           --tuned FILE takes them for estimates; with --sweep N also what kernels take from launch to end,
+                           fitted to N contractions of all sizes (200 take some minutes)
   --budget S               seconds for one operator (default: 60)
   --trials N               trials of one operator, at most (default: as the budget allows)
   --compare-with-first     compare results with those of the cost model's choice, not with the host reference, which takes seconds
@@ -254,6 +256,7 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
   const std::vector<Trial> known = database.trials(device);
   if (!set_rates(options.target, calibrated_rates(known)))
     print_warning("rates that were calibrated lie too far from the target's row; its own are taken");
+  const LaunchModel launches = launch_model(known);
   const std::vector<TuningJob> jobs = jobs_of(arguments, options);
   if (jobs.empty()) {
     print_result("nothing to tune: no convolution or product of known sizes\n");
@@ -273,7 +276,7 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
   json rows = json::array();
   SearchLine line(arguments.shown.progress_form());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    const JobResult r = search(
+    JobResult r = search(
         jobs[i], tuning, known, std::ref(measurer),
         [&](const Trial& trial) {
           const FilesBeingWritten guard;
@@ -283,8 +286,18 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
           p.job = i;
           line.show(p, jobs.size(), arguments.budget);
         });
+    r.estimated_seconds = launches.seconds(r.kernels);
     line.wipe();
     summary.add(r, jobs[i].label);
+    json kernels = json::array();
+    for (const TimedKernel& k : r.kernels)
+      kernels.push_back({{"strategy", k.strategy},
+                         {"estimate_ms", k.seconds * 1e3},
+                         {"flops", k.flops},
+                         {"bytes", k.bytes},
+                         {"results", k.results},
+                         {"terms", k.terms},
+                         {"has_taps", k.has_taps}});
     if (arguments.shown.json)
       rows.push_back({{"operator", jobs[i].label},
                       {"estimate_ms", r.estimated_seconds * 1e3},
@@ -293,6 +306,7 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
                       {"trials", r.trials},
                       {"known", r.known},
                       {"refused", r.refused},
+                      {"kernels", kernels},
                       {"best", r.best}});
     else
       print_result(fmt::format("{:>11.4f} {:>10.4f} {:>10.4f} {:>7.2f} {:>7}  {}{}{}\n", r.estimated_seconds * 1e3,
@@ -356,7 +370,8 @@ int tune_command(int argc, char** argv, std::string& file) {
     return export_rows(TuningDatabase(arguments.database, TuningDatabase::Use::read), arguments.exported);
   const std::unique_ptr<TuningDatabase> database = open_database(arguments.database);
   if (!arguments.imported.empty()) return import_rows(*database, arguments.imported);
-  if (arguments.calibrate) return calibrate_command(arguments.build, arguments.shown, *database);
+  if (arguments.calibrate)
+    return calibrate_command(arguments.build, arguments.shown, {arguments.sweep, arguments.seed}, *database);
   return tune(arguments, *database);
 }
 
