@@ -23,7 +23,7 @@ struct QuantizedHead {
 static_assert(sizeof(QuantizedHead) == 16);
 
 struct QuantizedRun {
-  std::uint64_t bytes = 0;  // widened
+  std::uint64_t bytes = 0;   // widened
   std::uint32_t period = 0;  // of filters: channels
   StoredAs stored = StoredAs::raw;
   std::uint8_t bits = 8;         // of filters: of the window

@@ -19,13 +19,18 @@ namespace {
 // A convolution of `taps` x `taps` from 32 channels to `features`; `beside`: rows of another weight, of 1024 columns.
 Compiled convolution(const std::string& conv, int taps, int features, int beside = 0, bool megakernel = true) {
   const std::string n = std::to_string(taps), pad = std::to_string(taps / 2);
-  std::string text = "graph g(%x: f32[1, 32, 16, 16], %z: f32[64, 1024]) {\n  %v = constant f32[32, 32, 1, 1] random 1\n"
-                     "  %w = constant f32[" + std::to_string(features) + ", 32, " + n + ", " + n + "] random 2\n"
-                     "  %0 = conv(%x, %v) {dilations=[1, 1], group=1, pads=[0, 0, 0, 0], strides=[1, 1]}\n"
-                     "  %1 = conv(%0, %w) {dilations=[1, 1], group=1, pads=[" + pad + ", " + pad + ", " + pad + ", " + pad +
-                     "], strides=[1, 1]}\n";
-  if (beside > 0) text += "  %u = constant f32[1024, " + std::to_string(beside) + "] random 3\n"
-                          "  %2 = matmul(%z, %u) {trans_a=0, trans_b=0}\n";
+  std::string text =
+      "graph g(%x: f32[1, 32, 16, 16], %z: f32[64, 1024]) {\n  %v = constant f32[32, 32, 1, 1] random 1\n"
+      "  %w = constant f32[" +
+      std::to_string(features) + ", 32, " + n + ", " + n +
+      "] random 2\n"
+      "  %0 = conv(%x, %v) {dilations=[1, 1], group=1, pads=[0, 0, 0, 0], strides=[1, 1]}\n"
+      "  %1 = conv(%0, %w) {dilations=[1, 1], group=1, pads=[" +
+      pad + ", " + pad + ", " + pad + ", " + pad + "], strides=[1, 1]}\n";
+  if (beside > 0)
+    text += "  %u = constant f32[1024, " + std::to_string(beside) +
+            "] random 3\n"
+            "  %2 = matmul(%z, %u) {trans_a=0, trans_b=0}\n";
   CompileOptions options;
   options.target = find_target("cpu-256");
   options.conv = conv;
