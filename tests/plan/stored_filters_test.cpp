@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "compiler/ir/parse.h"
 #include "compiler/ops/op_list.h"
 #include "compiler/targets/target.h"
 #include "runtime/package/container.h"
 #include "runtime/package/package.h"
+#include "runtime/package/writer.h"
+#include "tests/runtime/temp_dir.h"
 #include "tests/support/run_plan.h"
 
 using namespace oclc;
@@ -101,4 +104,22 @@ TEST_CASE("filters are the same to the last bit, however they were stored") {
   CHECK_FALSE(transformed->is_quantized());
   CHECK(a.size() > 9 * 32 * 23 * 4);
   CHECK(a == b);
+}
+
+TEST_CASE("a plan of filters that is written again with binaries keeps its version") {
+  const auto plan = package::Package::from_memory(file_of(convolution("winograd", 3, 32)));
+  flatbuffers::FlatBufferBuilder binaries;
+  binaries.Finish(plan::CreateBinaries(binaries));
+  const TempDir folder;
+  const std::string path = folder / "plan.bin";
+  package::write_with_binaries(path, *plan, std::as_bytes(std::span(binaries.GetBufferPointer(), binaries.GetSize())));
+  const auto again = package::Package::open(path);
+  CHECK(again->binaries());
+  CHECK(again->is_quantized());
+  CHECK(std::equal(plan->constants().begin(), plan->constants().end(), again->constants().begin(), again->constants().end()));
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> head(sizeof(package::Header));
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  const auto bytes = std::as_bytes(std::span(head));
+  CHECK(version_of({bytes.begin(), bytes.end()}) == package::kFiltersVersion);
 }
