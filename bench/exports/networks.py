@@ -37,11 +37,12 @@ def of_segmentation(name):
     return make
 
 
-def of_detection(name):
-    """One picture: boxes, labels and scores, as many as are found."""
+def of_detection(name, **settings):
+    """One picture: boxes, labels and scores, as many as are found; thresholds are low, so that random weights find some."""
     def make():
         import torchvision
-        net = getattr(torchvision.models.detection, name)(weights=None, weights_backbone=None, num_classes=5, **({} if name.startswith('ssd') else {'min_size': 96, 'max_size': 128}))
+        sizes = {} if name.startswith('ssd') else {'min_size': 96, 'max_size': 128}
+        net = getattr(torchvision.models.detection, name)(weights=None, weights_backbone=None, num_classes=5, **sizes, **settings)
 
         class Out(torch.nn.Module):
             def __init__(self):
@@ -144,9 +145,9 @@ NETWORKS = {
     'swin_t': of_torchvision('swin_t'), 'maxvit_t': of_torchvision('maxvit_t', 224),
     'deeplabv3': of_segmentation('deeplabv3_mobilenet_v3_large'), 'fcn': of_segmentation('fcn_resnet50'),
     'lraspp': of_segmentation('lraspp_mobilenet_v3_large'),
-    'fasterrcnn': of_detection('fasterrcnn_mobilenet_v3_large_320_fpn'), 'retinanet': of_detection('retinanet_resnet50_fpn'),
-    'fcos': of_detection('fcos_resnet50_fpn'), 'ssdlite': of_detection('ssdlite320_mobilenet_v3_large'),
-    'maskrcnn': of_detection('maskrcnn_resnet50_fpn'),
+    'fasterrcnn': of_detection('fasterrcnn_mobilenet_v3_large_320_fpn', box_score_thresh=0.01),
+    'retinanet': of_detection('retinanet_resnet50_fpn', score_thresh=1e-3), 'fcos': of_detection('fcos_resnet50_fpn', score_thresh=1e-3),
+    'ssdlite': of_detection('ssdlite320_mobilenet_v3_large'), 'maskrcnn': of_detection('maskrcnn_resnet50_fpn', box_score_thresh=0.01),
     **{n: of_timm(n) for n in
        ('mobilenetv4_conv_small', 'efficientvit_b0', 'ghostnet_100', 'hardcorenas_a', 'repvgg_a0', 'resnest14d', 'tinynet_e', 'edgenext_xx_small',
         'fastvit_t8', 'starnet_s1', 'tf_efficientnetv2_b0', 'mobilevit_xxs', 'poolformer_s12', 'convnextv2_atto', 'lcnet_050', 'dla46_c')},

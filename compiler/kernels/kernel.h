@@ -3,6 +3,7 @@
 // template.
 #pragma once
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "compiler/ir/op_def.h"
 #include "compiler/kernels/step.h"
 #include "compiler/ops/user_op.h"
+#include "runtime/package/quantized_constants.h"
 
 namespace oclc {
 
@@ -160,6 +162,8 @@ struct Buffer {
   Expr elements;
   HostTensor constant;  // kind constant: row-major data, already in its physical order
   int replaces = -1;    // while an entry is lowered: the state whose new value this is, in the same storage
+  // Of a constant: the fewer bytes that a plan may hold instead; null: none are known.
+  std::shared_ptr<const std::vector<package::QuantizedPart>> stored = {};
 };
 
 // Where a value lives: element (i0, i1, ...) at offset + i0*strides[0] + i1*strides[1] + ...

@@ -63,6 +63,20 @@ void Assumptions::at_least(const Expr& size, std::int64_t least, const std::stri
   if (!known) least_.push_back({size, right, node});
 }
 
+void Assumptions::keep(const Expr& size, const std::string& node) { kept_.push_back({size, Expr(1), node}); }
+
+bool Assumptions::keeps(const Expr& size) const {
+  return comparable(size) && std::any_of(kept_.begin(), kept_.end(), [&](const Assumption& a) { return a.left == size; });
+}
+
+void Assumptions::squeeze(const Expr& size) {
+  const auto kept = std::find_if(kept_.begin(), kept_.end(), [&](const Assumption& a) { return a.left == size; });
+  const bool known = std::any_of(list_.begin(), list_.end(), [&](const Assumption& a) {
+    return (a.left == size && a.right == Expr(1)) || (a.right == size && a.left == Expr(1));
+  });
+  if (!known) list_.push_back(*kept);
+}
+
 const Expr& simpler(const Expr& a, const Expr& b) {
   const auto rank = [](const Expr& e) { return e.is_constant() ? 0 : e.symbol_name() ? 1 : 2; };
   if (rank(a) != rank(b)) return rank(a) < rank(b) ? a : b;

@@ -21,6 +21,11 @@ class Assumptions {
   bool equal(const Expr& a, const Expr& b, const std::string& node);
   // Notes that `node` asks for a dimension of at least `least`, unless it is known or cannot be compared.
   void at_least(const Expr& size, std::int64_t least, const std::string& node);
+  // A Squeeze without axes, `node`, keeps an axis of this size although it may be 1.
+  void keep(const Expr& size, const std::string& node);
+  bool keeps(const Expr& size) const;
+  // Takes a size that is kept for 1, however dimensions are read.
+  void squeeze(const Expr& size);
   const std::vector<Assumption>& list() const { return list_; }
   // Sizes beside what they are if they are large enough.
   const std::vector<Assumption>& least() const { return least_; }
@@ -32,7 +37,7 @@ class Assumptions {
 
   std::set<std::string, std::less<>> symbols_;
   bool takes_for_equal_;
-  std::vector<Assumption> list_, least_;
+  std::vector<Assumption> list_, least_, kept_;
 };
 
 // Of two dimensions that are taken for equal the one to go on with: a number, a symbol, or else the shorter expression.

@@ -207,9 +207,9 @@ class PlanBuilder {
   // Where a table of these pieces, one after another, begins. `places`: the pieces' offsets, by buffer.
   std::uint64_t add_joined(const std::vector<int>& pieces, std::vector<std::uint64_t>& places) {
     const std::vector<std::uint64_t> at = tables_.place(pieces, plan_.constants, [&](int piece) {
-      auto tensor = std::make_shared<HostTensor>(buffers_[static_cast<std::size_t>(piece)].constant);
-      plan_.owned.push_back(tensor);
-      return tensor;
+      StoredConstant constant = StoredConstant::of(buffers_[static_cast<std::size_t>(piece)]);
+      plan_.owned.push_back(constant.tensor);
+      return constant;
     });
     for (std::size_t i = 0; i < pieces.size(); ++i)
       if (lives_.of(pieces[i]).first < 0) places[static_cast<std::size_t>(pieces[i])] = at[i];  // else it has a copy of its own
@@ -227,9 +227,9 @@ class PlanBuilder {
         places[i] = add_joined(pieces->second, places);
       } else if ((buffer.kind == BufferKind::constant && lives_.of(static_cast<int>(i)).first >= 0) ||
                  initial != initial_.end()) {
-        auto tensor = std::make_shared<HostTensor>(initial != initial_.end() ? *initial->second : buffer.constant);
-        places[i] = plan_.constants.add({tensor->data(), tensor->bytes()}, quantized_parts(*tensor));
-        plan_.owned.push_back(std::move(tensor));
+        StoredConstant constant = initial == initial_.end() ? StoredConstant::of(buffer) : StoredConstant::of(*initial->second);
+        places[i] = plan_.constants.add({constant.tensor->data(), constant.tensor->bytes()}, std::move(constant.parts));
+        plan_.owned.push_back(std::move(constant.tensor));
       }
     }
     return places;

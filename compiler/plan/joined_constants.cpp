@@ -1,7 +1,6 @@
 #include "compiler/plan/joined_constants.h"
 
 #include "compiler/codegen/launches/megakernel.h"
-#include "compiler/plan/quantized_parts.h"
 #include "compiler/support/error.h"
 #include "runtime/package/container.h"
 
@@ -16,7 +15,7 @@ std::size_t JoinedConstants::standing(const std::vector<int>& pieces, std::size_
 }
 
 std::vector<std::uint64_t> JoinedConstants::place(const std::vector<int>& pieces, package::ConstantSection& section,
-                                                  const std::function<std::shared_ptr<HostTensor>(int piece)>& tensor_of) {
+                                                  const std::function<StoredConstant(int piece)>& constant_of) {
   static_assert(MegakernelCode::kJoinedAlignment == package::ConstantSection::kAlignment);
   const auto aligned = [](std::uint64_t bytes) { return package::align_up(bytes, MegakernelCode::kJoinedAlignment); };
   // What stands last can go on only where nothing else was added since.
@@ -30,10 +29,11 @@ std::vector<std::uint64_t> JoinedConstants::place(const std::vector<int>& pieces
   std::vector<std::uint64_t> at;
   for (std::size_t i = 0; i < count; ++i) at.push_back(placed_[first + i].at);
   for (std::size_t i = count; i < pieces.size(); ++i) {
-    const auto tensor = tensor_of(pieces[i]);
-    at.push_back(section.add({tensor->data(), tensor->bytes()}, quantized_parts(*tensor)));
+    StoredConstant constant = constant_of(pieces[i]);
+    const HostTensor& tensor = *constant.tensor;
+    at.push_back(section.add({tensor.data(), tensor.bytes()}, std::move(constant.parts)));
     OCLC_CHECK(i == 0 || at[i] == placed_.back().next, "joined constants lie one after another");
-    placed_.push_back({pieces[i], at[i], at[i] + aligned(tensor->bytes())});
+    placed_.push_back({pieces[i], at[i], at[i] + aligned(tensor.bytes())});
   }
   return at;
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "compiler/ir/tensor.h"
+#include "compiler/plan/quantized_parts.h"
 #include "runtime/package/writer.h"
 
 namespace oclc {
@@ -14,9 +14,9 @@ class JoinedConstants {
  public:
   // The offsets of a table's pieces, each from a multiple of MegakernelCode::kJoinedAlignment on. Pieces that stand so in
   // tables before it are not added again, and a table that begins with the last pieces of the section goes on behind them.
-  // `tensor_of` gives a piece that is added; the section keeps no copy.
+  // `constant_of` gives a piece that is added; the section keeps no copy.
   std::vector<std::uint64_t> place(const std::vector<int>& pieces, package::ConstantSection& section,
-                                   const std::function<std::shared_ptr<HostTensor>(int piece)>& tensor_of);
+                                   const std::function<StoredConstant(int piece)>& constant_of);
 
  private:
   struct Placed {

@@ -198,4 +198,13 @@ std::vector<package::QuantizedPart> quantized_parts(const HostTensor& tensor) {
   return Parts(tensor).run();
 }
 
+StoredConstant StoredConstant::of(const HostTensor& initial) {
+  return {std::make_shared<HostTensor>(initial), quantized_parts(initial)};
+}
+
+StoredConstant StoredConstant::of(const Buffer& buffer) {
+  if (!buffer.stored) return of(buffer.constant);
+  return {std::make_shared<HostTensor>(buffer.constant), *buffer.stored};
+}
+
 }  // namespace oclc

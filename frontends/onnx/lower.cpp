@@ -68,6 +68,7 @@ std::unique_ptr<Graph> Lowering::run(GraphProto& graph, const Inputs& inputs) {
   for (const auto& output : graph.output()) {
     Value* value = lookup(output.name(), scope);
     if (!bundle(value)) {
+      value = of_declared_rank(output, value);
       for (const std::string& text : contradictions(output, value->type)) warn(text);
     }
     add_output(output.name(), value);
@@ -77,6 +78,27 @@ std::unique_ptr<Graph> Lowering::run(GraphProto& graph, const Inputs& inputs) {
   out_->erase_dead();  // constants and shapes that only mattered while reading
   if (states_) make_states();
   return std::move(out_);
+}
+
+// A result that is declared with fewer axes than it has, since a Squeeze without axes keeps some that are open: these are taken
+// for 1.
+Value* Lowering::of_declared_rank(const oclc_onnx::ValueInfoProto& declared, Value* value) {
+  const auto& type = declared.type().tensor_type();
+  const Shape& shape = value->type.shape;
+  const auto rank = static_cast<std::size_t>(type.shape().dim_size());
+  if (!type.has_shape() || rank >= shape.size()) return value;
+  Assumptions& assumptions = *builder_->assumptions();
+  Shape single, left;
+  for (const Expr& size : shape) {
+    const bool kept = assumptions.keeps(size);
+    single.push_back(kept ? Expr(1) : size);
+    if (!kept) left.push_back(size);
+  }
+  if (left.size() != rank) return value;
+  for (const Expr& size : shape)
+    if (assumptions.keeps(size)) assumptions.squeeze(size);
+  value = builder_->slice(value, Shape(shape.size(), Expr(0)), single, Ints(shape.size(), 1));
+  return builder_->reshape(value, left);
 }
 
 void Lowering::add_output(const std::string& name, Value* value) {

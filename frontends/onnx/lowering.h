@@ -84,6 +84,7 @@ class Lowering : public OpHost {
   Value* capture(Value* outside, Scope& scope);
   void make_states();
   void add_output(const std::string& name, Value* value);
+  Value* of_declared_rank(const oclc_onnx::ValueInfoProto& declared, Value* value);
 
   template <class Nodes>
   void nodes(Nodes& list, const Schedule& schedule, Scope& scope);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/package/error.h"
+#include "runtime/package/stored_filters.h"
 
 namespace oclc::package {
 namespace {
@@ -18,7 +19,8 @@ QuantizedRun run_at(std::span<const std::byte> section, std::uint64_t i) {
 }
 
 void check_run(const QuantizedRun& run) {
-  if (run.stored > StoredAs::bf16 || run.zero != 0 || run.has_offsets > 1) corrupt("a run of no known form");
+  if (run.stored == StoredAs::filters) return check_filters(run);
+  if (run.stored > StoredAs::filters || run.lanes != 0 || run.has_offsets > 1) corrupt("a run of no known form");
   if (run.stored == StoredAs::raw) return;
   if (run.bits != 4 && run.bits != 8) corrupt("integers of " + std::to_string(run.bits) + " bits, wanted 4 or 8");
   if (run.bytes % (run.stored == StoredAs::f32 ? 4 : 2) != 0) corrupt("a run that ends within an element");
@@ -101,9 +103,19 @@ void widen_run(const QuantizedRun& run, const std::byte* stored, std::byte* to) 
     std::memcpy(to, stored, run.bytes);
   } else if (run.stored == StoredAs::f32) {
     widen_floats(run, stored, to);
+  } else if (run.stored == StoredAs::filters) {
+    transform_filters(run, stored, to);
   } else {
     widen_halves(run, stored, to);
   }
+}
+
+bool stores_filters(std::span<const std::byte> section) {
+  QuantizedHead head{};
+  std::memcpy(&head, section.data(), sizeof head);
+  for (std::uint64_t i = 0; i < head.runs; ++i)
+    if (run_at(section, i).stored == StoredAs::filters) return true;
+  return false;
 }
 
 void widen(std::span<const std::byte> section, std::byte* to) {

@@ -18,8 +18,8 @@ namespace oclc::package {
 namespace {
 
 constexpr std::size_t kChunkBytes = 1 << 20;
-// Quantization has to save one byte in this many of the constants' size.
-constexpr std::uint64_t kLeastSaved = 4;
+// Integers and filters as they are have to save one byte in this many of the constants' size.
+constexpr std::uint64_t kLeastSaved = 5;
 // Compression of metadata has to save one byte in this many of the file's.
 constexpr std::uint64_t kLeastCompressed = 8;
 
@@ -74,7 +74,8 @@ class Writer {
     const std::uint64_t constant_bytes = quantized ? stored_bytes_ : constants_.bytes();
     const std::vector<std::byte> shorter = shorter_metadata(constant_bytes);
     header.version = std::max(quantized ? kQuantizedVersion : kOldestVersion, version_of(metadata_));
-    if (!shorter.empty()) header.version = kCompressedVersion;
+    if (!shorter.empty()) header.version = std::max(header.version, kCompressedVersion);
+    if (quantized && has_filters()) header.version = kFiltersVersion;
     header.section_count = kLeastSections;
     header.header_bytes = sizeof(Header) + kLeastSections * sizeof(SectionRow);
     SectionRow rows[kLeastSections] = {};
@@ -98,6 +99,7 @@ class Writer {
     std::memcpy(header.magic, kMagic, sizeof kMagic);
     header.byte_order = kByteOrder;
     header.version = std::max(kBinariesVersion, version_of(plan.metadata()));
+    if (plan.is_quantized() && stores_filters(plan.stored_constants())) header.version = kFiltersVersion;
     header.section_count = kMostSections;
     header.header_bytes = sizeof(Header) + kMostSections * sizeof(SectionRow);
     std::vector<std::byte> head(header.header_bytes);
@@ -159,6 +161,12 @@ class Writer {
       for (const QuantizedPart& part : piece.parts) saved += part.run.bytes - std::min(part.run.bytes, part.run.stored_bytes());
     }
     return saved > 0 && saved >= constants_.bytes() / kLeastSaved;
+  }
+
+  bool has_filters() const {
+    const auto is_panel = [](const QuantizedPart& part) { return part.run.stored == StoredAs::filters; };
+    return std::any_of(constants_.pieces_.begin(), constants_.pieces_.end(),
+                       [&](const auto& piece) { return std::any_of(piece.parts.begin(), piece.parts.end(), is_panel); });
   }
 
   // Head and runs of quantized constants; counts what is stored.

@@ -33,6 +33,43 @@ TEST_CASE("Squeeze without axes says which open axes it keeps") {
   CHECK(warnings.empty());
 }
 
+// A speech model's last layer: its file says that there is one number, of a batch of any size.
+TEST_CASE("a squeezed result of declared rank has that rank, and its open axis is 1") {
+  Writer w(11);
+  w.input("x", {"batch", 4}).output("y", {});
+  w.floats("w", {4, 1}, {1, 2, 3, 4});
+  w.node("MatMul", {"x", "w"}, {"product"}, "product");
+  w.node("Squeeze", {"product"}, {"number"}, "squeeze");
+  w.node("Sigmoid", {"number"}, {"y"}, "sigmoid");
+  std::vector<std::string> warnings;
+  CHECK(result_rank(*read(w, warnings)) == 0);
+  CHECK(std::count(warnings.begin(), warnings.end(),
+                   "node 'squeeze': batch and 1 are taken for equal, and compared when the plan runs") == 1);
+  PlanRunner runner(std::shared_ptr<Module>(read(w, warnings)), default_options());
+  const HostTensor one = random_tensor(DType::f32, {1, 4}, 1), two = random_tensor(DType::f32, {2, 4}, 1);
+  CHECK(runner.run(std::vector<HostTensor>{one})[0].shape().empty());
+  CHECK_THROWS_AS(runner.run(std::vector<HostTensor>{two}), rt::Error);
+  ImportOptions given;
+  given.shapes["x"] = {2, 4};
+  CHECK(result_rank(*read(w, warnings, given)) == 1);
+}
+
+TEST_CASE("a result of another declared rank keeps its own where no squeeze is the reason") {
+  // Declared with as many axes as it has, with too few though nothing is squeezed, and with one fewer than can be squeezed.
+  for (const int form : {0, 1, 2}) {
+    CAPTURE(form);
+    Writer w(11);
+    w.input("x", {"n", 3, "m"});
+    form == 0 ? w.output("y", {"n", 3, "m"}) : form == 1 ? w.output("y", {3}) : w.output("y", {"n", 3});
+    w.node(form == 1 ? "Relu" : "Squeeze", {"x"}, {"y"}, "last");
+    std::vector<std::string> warnings;
+    CHECK(result_rank(*read(w, warnings)) == 3);
+    CHECK(std::any_of(warnings.begin(), warnings.end(), [](const std::string& text) {
+            return text.find("is declared with") != std::string::npos;
+          }) == (form != 0));
+  }
+}
+
 // A speech model's end: a state for one sequence, then a squeeze of all that is 1.
 TEST_CASE("A state's batch is that of the sequences, and what follows squeezes it") {
   for (const bool layout : {false, true}) {

@@ -18,7 +18,7 @@ struct Tables {
     return joined.place(pieces, section, [&](int piece) {
       ++added;
       owned.push_back(std::make_shared<HostTensor>(DType::f32, std::vector<std::int64_t>{piece * 32 + 1}));
-      return owned.back();
+      return StoredConstant{owned.back(), {}};
     });
   }
 };

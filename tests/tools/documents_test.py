@@ -1,4 +1,4 @@
-"""bench/results/table and tools/run_documents on small trees: what they write, and what they refuse."""
+"""bench/results/table, bench/results/models/write and tools/run_documents on small trees: what they write, and what they refuse."""
 import json
 import pathlib
 import subprocess
@@ -61,6 +61,66 @@ class Table(Documents):
 
     def test_an_unknown_option_is_refused(self):
         self.assertEqual(run("bench/results/table", "--chek")[0], 1)
+
+
+class Models(Documents):
+    def setUp(self):
+        super().setUp()
+        self.results = self.root / "bench/results/models"
+        self.results.mkdir(parents=True)
+        self.document = self.root / "docs/models.md"
+        self.document.parent.mkdir()
+        self.document.write_text("# Models\n\nBy hand.\n\n## What was tried\nold\n")
+
+    def lines(self, name, rows):
+        data = {"date": "2020-01-02", "versions": {"onnx": "1"}, "command": "table", "rows": rows}
+        (self.results / f"{name}.json").write_text(json.dumps(data))
+        self.assertEqual(run("bench/results/models/write", self.root), (0, ""))
+        self.text = self.document.read_text()
+        return [line for line in self.text.split("\n") if line.startswith("|")][2:]
+
+    def test_what_is_written_by_hand_stays(self):
+        self.lines("packages", [])
+        self.assertTrue(self.text.startswith("# Models\n\nBy hand.\n\n## What was tried\n\nThis part is written"))
+        self.assertNotIn("old", self.text)
+
+    def test_a_file_that_differs_says_so(self):
+        row = {"package": "p", "file": "a.onnx", "megabytes": 1.5, "as_is": True, "plan_over_model": 1.25, "max_rel": [0.5, 1e-6], "status": "differs"}
+        right = {**row, "file": "b.onnx", "as_is": False, "options": "--dim n=1", "max_rel": [1e-7], "ms": [2.0], "ort_ms": [3.0], "status": "right"}
+        self.assertEqual(
+            self.lines("packages", [row, right]),
+            ["| p | a.onnx | 1.5 | as it is: differs | 0.5 / 1e-06 | - | - | - | 1.2 |", "| p | b.onnx | 1.5 | --dim n=1 | 1e-07 | - | 2 | 3 | 1.2 |"],
+        )
+        self.assertIn("2 files of 1 packages: 1 compile as they are, 1 agree with ONNX Runtime. 2020-01-02; onnx 1; `table`.", self.text)
+
+    def test_exports_are_a_line_a_network(self):
+        base = {"network": "n", "plan_over_model": 1.0}
+        rows = [
+            {**base, "form": "dynamo", "max_rel": 2e-6, "status": "right"},
+            {**base, "form": "int8", "max_rel": 0.02, "of_float": 0.03, "ort_of_float": 0.031, "status": "right", "plan_over_model": 2.0},
+            {**base, "form": "qdq", "max_rel": 0.5, "of_float": 0.6, "ort_of_float": 0.1, "status": "differs"},
+            {"network": "n", "form": "script", "status": "no export: UnsupportedOperatorError: it"},
+            {"network": "m", "form": "-", "status": "not made: ImportError: it"},
+        ]
+        self.assertEqual(
+            self.lines("exports", rows),
+            ["| n | 2e-06 | no export |  | 0.02 (0.03, 0.031) | 0.5 (0.6, 0.1) differs | 1 to 2 |", "| m | not made |  |  |  |  | - |"],
+        )
+        self.assertIn("3 files of 1 networks: 2 agree with ONNX Runtime.", self.text)
+        self.assertIn("- n, script: no export: UnsupportedOperatorError: it\n", self.text)
+
+    def test_results_that_are_not_written_are_noticed(self):
+        self.lines("packages", [])
+        self.assertEqual(run("bench/results/models/write", "--check", self.root), (0, ""))
+        self.document.write_text(self.text + "more\n")
+        self.assertEqual(
+            run("bench/results/models/write", "--check", self.root),
+            (1, "docs/models.md is not what bench/results/models has: run bench/results/models/write\n"),
+        )
+
+    def test_a_document_without_the_heading_is_refused(self):
+        self.document.write_text("# Models\n")
+        self.assertEqual(run("bench/results/models/write", self.root), (1, "docs/models.md has no heading '## What was tried'\n"))
 
 
 class RunDocuments(Documents):

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/ops/assumptions.h"
 #include "compiler/ops/shape_rules.h"
 #include "frontends/onnx/table.h"
 
@@ -111,8 +112,10 @@ Outputs squeeze(OpContext& c, const std::optional<Ints>& given) {
     const bool named = std::count(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) > 0;
     if (named && !(dim == Expr(1))) c.fail(fmt::format("axis {} of size 1", i), x->type.text());
     if (named || (!given && dim == Expr(1))) continue;
-    if (!given && !dim.is_constant() && !known_less(Expr(1), dim))
+    if (!given && !dim.is_constant() && !known_less(Expr(1), dim)) {
       c.warn(fmt::format("axis {} of size {} is kept, also where it is 1; give that size, or axes to squeeze", i, dim.text()));
+      if (Assumptions* sizes = c.b.assumptions()) sizes->keep(dim, c.label());
+    }
     shape.push_back(dim);
   }
   return {c.b.reshape(x, std::move(shape))};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "compiler/codegen/contraction/contraction_epilogue.h"
 #include "compiler/codegen/contraction/contraction_image.h"
@@ -20,39 +21,49 @@ namespace {
 // 1.3 to 0.9 times as much as a direct sum with chains of 64 terms, at 64 to 512 channels.
 constexpr std::int64_t kCarefulChain = 16, kCarefulGroup = 64;
 
-// U[panel][point][channel][panel width] of w, read as `where` says; surplus columns 0.
-HostTensor transformed_panels(const HostTensor& w, const PackedOperand& where, std::int64_t columns, std::int64_t inner,
-                              std::int64_t panel_width, const Winograd& f) {
-  const auto window = static_cast<std::size_t>(f.window), taps = static_cast<std::size_t>(f.taps);
-  const std::int64_t points = f.window * f.window, panels = ceil_div(columns, panel_width);
-  HostTensor packed(DType::f32, {panels * points * inner * panel_width});
-  auto* to = reinterpret_cast<float*>(packed.mutable_data());
-  std::vector<double> half(window * taps), w_column(taps);
-  const auto transform = [&](std::int64_t n, std::int64_t k, float* column) {
-    const std::int64_t at = where.base + k * where.inner_stride + n * where.column_stride;
-    for (std::size_t x = 0; x < taps; ++x) {
-      for (std::size_t y = 0; y < taps; ++y) w_column[y] = w.at(at + where.tap_offsets[y * taps + x]);
-      for (std::size_t i = 0; i < window; ++i) {
-        double sum = 0;
-        for (std::size_t y = 0; y < taps; ++y) sum += f.filter[i][y] * w_column[y];
-        half[i * taps + x] = sum;
-      }
-    }
-    for (std::size_t i = 0; i < window; ++i) {
-      for (std::size_t j = 0; j < window; ++j) {
-        double sum = 0;
-        for (std::size_t x = 0; x < taps; ++x) sum += half[i * taps + x] * f.filter[j][x];
-        column[static_cast<std::int64_t>(i * window + j) * inner * panel_width] = static_cast<float>(sum);
-      }
-    }
+// The filters of columns first .. first + lanes, as stored_filters.h has them, of w, read as `where` says.
+package::QuantizedPart stored_panel(const HostTensor& w, const PackedOperand& where, std::int64_t first, std::int64_t lanes,
+                                    std::int64_t inner, std::int64_t panel_width, const Winograd& f) {
+  package::QuantizedPart part;
+  part.run.bytes = static_cast<std::uint64_t>(f.window * f.window * inner * panel_width) * sizeof(float);
+  part.run.period = static_cast<std::uint32_t>(inner);
+  part.run.stored = package::StoredAs::filters;
+  part.run.bits = static_cast<std::uint8_t>(f.window);
+  part.run.has_offsets = static_cast<std::uint8_t>(f.taps);
+  part.run.lanes = static_cast<std::uint8_t>(lanes);
+  part.stored.reserve(part.run.stored_bytes());
+  const auto put = [&](const void* from, std::size_t bytes) {
+    const auto* at = static_cast<const std::byte*>(from);
+    part.stored.insert(part.stored.end(), at, at + bytes);
   };
-  for (std::int64_t first = 0; first < columns; first += panel_width, to += points * inner * panel_width) {
+  for (const std::vector<double>& row : f.filter) put(row.data(), row.size() * sizeof(double));
+  std::vector<float> row(static_cast<std::size_t>(lanes));
+  for (const std::int64_t tap : where.tap_offsets) {
     for (std::int64_t k = 0; k < inner; ++k) {
-      for (std::int64_t n = first; n < std::min(columns, first + panel_width); ++n)
-        transform(n, k, to + k * panel_width + n - first);
+      for (std::int64_t lane = 0; lane < lanes; ++lane)
+        row[static_cast<std::size_t>(lane)] =
+            float_at(w, where.base + k * where.inner_stride + (first + lane) * where.column_stride + tap);
+      put(row.data(), row.size() * sizeof(float));
     }
   }
-  return packed;
+  OCLC_CHECK(part.stored.size() == part.run.stored_bytes(), "the filters of a panel");
+  return part;
+}
+
+// U[panel][point][channel][panel width] of w, surplus columns 0, which a plan may store as the filters that it is made of.
+OwnConstant transformed_filters(std::string name, const HostTensor& w, const PackedOperand& where, std::int64_t columns,
+                                std::int64_t inner, std::int64_t panel_width, const Winograd& f) {
+  HostTensor packed(DType::f32, {ceil_div(columns, panel_width) * f.window * f.window * inner * panel_width});
+  auto stored = std::make_shared<std::vector<package::QuantizedPart>>();
+  std::byte* to = packed.mutable_data();
+  for (std::int64_t first = 0; first < columns; first += panel_width) {
+    stored->push_back(stored_panel(w, where, first, std::min(panel_width, columns - first), inner, panel_width, f));
+    package::widen_run(stored->back().run, stored->back().stored.data(), to);
+    to += stored->back().run.bytes;
+  }
+  OwnConstant made = own_constant("weights", std::move(name), std::move(packed));
+  made.buffer.stored = std::move(stored);
+  return made;
 }
 
 class WinogradCode {
@@ -74,9 +85,8 @@ class WinogradCode {
                        inner = view_.inner().value(), panels = ceil_div(columns, panel_width);
     out_.template_name = "contraction_winograd_cpu";
     if (weights)
-      out_.constants.push_back(own_constant(
-          "weights", view_.operand_of(view_.b()).value + ".winograd",
-          transformed_panels(*weights, constant_b_layout(view_, buffers).value(), columns, inner, panel_width, f_)));
+      out_.constants.push_back(transformed_filters(view_.operand_of(view_.b()).value + ".winograd", *weights,
+                                                   constant_b_layout(view_, buffers).value(), columns, inner, panel_width, f_));
     out_.constants.push_back(own_constant("zero", "zero", HostTensor(DType::f32, {inner})));
     kernel_.operands[static_cast<std::size_t>(view_.b().operand)].replaced = !view_.is_read_elsewhere(view_.b());
     fill(panel_width, columns, inner, weights ? std::string_view("weights") : kFilters);
