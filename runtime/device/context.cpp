@@ -10,6 +10,7 @@
 #include "runtime/failure.h"
 #include "runtime/package/limits.h"
 #include "runtime/package/text/unicode.h"
+#include "runtime/program/pocl_folder.h"
 #include "runtime/session/loaded_plan.h"
 
 namespace oclc::runtime {
@@ -38,6 +39,7 @@ Context::Context(const oclc_context_options& options)
     throw Failure(OCLC_E_DEVICE, std::string("device '") + facts_.name + "': its driver (" + facts_.platform_name +
                                      ") links kernels by the program `" + program +
                                      "`, which is not on the PATH; install it (Debian: apt-get install binutils)");
+  if (has(quirks_, Quirk::compiles_on_one_core) && !note_of_pocl_folder().empty()) warn_later(note_of_pocl_folder());
   if (!options.cl_context) awake_ = AwakeWorkers::make(context_.get(), device_, quirks_);
 
   const auto is_set = [](const char* name) {

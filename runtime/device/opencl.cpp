@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/failure.h"
+#include "runtime/program/pocl_folder.h"
 
 namespace oclc::runtime {
 namespace {
@@ -41,6 +42,7 @@ void* find_opencl_function(const char* name) {
   static bool open = false;
   const std::lock_guard lock(mutex);
   if (!open) {
+    make_room_for_pocl();
     library = open_library();
     open = true;
   }

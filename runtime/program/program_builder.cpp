@@ -29,8 +29,8 @@ namespace {
 namespace fb = oclc::plan;
 
 // A program that the driver has on disk is there in 30 to 100 ms; one that it compiles takes longer. Builds of NVIDIA's driver:
-// 4 to 20 and 300.
-constexpr std::chrono::milliseconds kPatience(150), kPatienceOfBuilds(50);
+// 4 to 20 and 300. Where no mark says that the driver has something of a plan, its processes begin at once.
+constexpr std::chrono::milliseconds kPatience(150), kPatienceOfBuilds(50), kNoPatience(0);
 
 // PoCL's optimiser does nothing then, and its front end little: a fifth of the time for MobileNetV2 (2.0 s to 0.5 s for its
 // first ten steps, Xeon of 2023).
@@ -138,6 +138,7 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
   if (!whole) complete_options(context, units);
   BuiltPrograms result;
   bool marked = false, started = false;
+  std::vector<std::string> own_marks;  // of the units as they are built here
   const auto jobs_of = [&](bool all) {
     std::vector<BuildJob> jobs;
     for (std::uint32_t i = 0; i < units.size(); ++i) {
@@ -159,6 +160,7 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
             std::make_shared<Builders>(*help.device, jobs_of(true), Work::programs_and_kernels, Builders::Pace::behind, tell);
         for (Unit& unit : units) unit.options += kUnoptimized;
       }
+      own_marks = result.behind ? marks_of(context, units) : result.marks;
     }
     result.builders =
         std::make_shared<Builders>(*help.device, jobs_of(false), shares_parts ? Work::programs_and_kernels : Work::programs,
@@ -172,10 +174,12 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
       started = true;
       return result.builders;
     };
-  build_units(context, units, threads, start, shares_parts ? kPatience : kPatienceOfBuilds);
+  const bool is_known = own_marks.empty() || std::any_of(own_marks.begin(), own_marks.end(), exists);
+  build_units(context, units, threads, start, !is_known ? kNoPatience : shares_parts ? kPatience : kPatienceOfBuilds);
 
   const auto failed = [](const Unit& unit) { return unit.failure.has_value(); };
   if (result.behind && std::any_of(units.begin(), units.end(), failed)) return build_programs(context, package, false);
+  if (result.behind) std::for_each(own_marks.begin(), own_marks.end(), touch);
   // Programs that a merged unit did not let build are built by themselves: then the message names the one at fault.
   std::vector<Unit> apart;
   std::erase_if(units, [&](const Unit& unit) {

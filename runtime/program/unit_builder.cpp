@@ -186,7 +186,10 @@ class UnitBuilder {
     std::shared_ptr<Builders> builders;
     std::vector<Unit*> own, theirs;
     for (Unit& unit : units) (unit.for_builders ? theirs : own).push_back(&unit);
-    {
+    if (patience.count() == 0) {
+      builders = make();
+      build_some(own, threads);
+    } else {
       LateStart late(patience, [&] { builders = make(); });
       build_some(own, threads);
     }

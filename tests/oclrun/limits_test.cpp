@@ -1,6 +1,8 @@
 // Limits of the machine on a process, and a driver whose folder is of no use.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -90,6 +92,38 @@ TEST_CASE("case 79: a folder of PoCL's that cannot be used is named") {
   files.add("file", "");
   check_error(files.oclrun("export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd POCL_CACHE_DIR=" + files.at("file") + "/below"),
               5, "POCL_CACHE_DIR");
+}
+
+TEST_CASE("case 79: where the file system of PoCL's folder is full, kernels are kept elsewhere, with one note") {
+  const Files files;
+  const std::string full = files.at("full");
+  // Who may not mount cannot make a full file system.
+  if (run("mkdir " + full + " && mount -t tmpfs -o size=200k none " + full).status != 0) return;
+  const std::string tmp = files.at("tmp"), kept = tmp + "/oclc-pocl-" + std::to_string(::getuid());
+  const auto start = [&] {
+    return files.oclrun("mkdir -p " + tmp + "; export OCLC_DEVICE=cpu TMPDIR=" + tmp + " POCL_CACHE_DIR=" + full + "/below");
+  };
+  const Outcome cold = start(), warm = start();
+  const bool held = std::filesystem::exists(kept), untouched = !std::filesystem::exists(full + "/below");
+  const auto mode = std::filesystem::status(kept).permissions();
+  // A folder that others may write is not taken.
+  std::filesystem::permissions(kept, std::filesystem::perms::all);
+  const Outcome elsewhere = start();
+  run("umount " + full);
+  const std::string begin = "oclrun: warning: PoCL's cache folder '" + full + "/below' has no room (",
+                    end = " bytes left); what it compiles is kept in '" + kept + "'\n";
+  for (const Outcome& outcome : {cold, warm}) {
+    CAPTURE(outcome.text);
+    CHECK(outcome.status == 0);
+    CHECK(outcome.text.starts_with(begin));
+    CHECK(outcome.text.ends_with(end));
+    CHECK(std::count(outcome.text.begin(), outcome.text.end(), '\n') == 1);
+  }
+  CHECK(held);
+  CHECK(untouched);
+  CHECK(mode == std::filesystem::perms::owner_all);
+  CHECK(elsewhere.status == 0);
+  CHECK(elsewhere.text.find(kept) == std::string::npos);
 }
 
 }  // namespace limits_test

@@ -7,6 +7,7 @@
 
 #include "oclc/oclc.hpp"
 #include "tests/runtime/cached_run.h"
+#include "tests/runtime/temp_dir.h"
 #include "tests/runtime/two_steps.h"
 
 using namespace oclc;
@@ -80,6 +81,21 @@ TEST_CASE("steps of a kernel are compiled side by side, and give what one proces
   CHECK(alone.results == Results{kResult});
   CHECK(alone.names == std::vector<std::string>{name});
   CHECK(alone.builds[0].text_bytes == 60000);
+}
+
+TEST_CASE("where no mark tells of a plan, processes begin at once, and not again") {
+  if (!helps()) return;
+  const Setting wait(kWait, "1"), one("OCLC_BUILDERS", "1");
+  const fb::PlanT plan = plan_of({fresh_name()});
+  run_entries(plan);
+  CHECK(run_entries(plan).helped == 0);
+  // PoCL keeps the folder that it begins with, so that it has all of the plan; marks are looked for where the variable says.
+  const TempDir marks;
+  const Setting elsewhere("POCL_CACHE_DIR", marks.path().c_str());
+  const Ran unknown = run_entries(plan);
+  CHECK(unknown.results == Results{kResult});
+  CHECK(unknown.helped == 1);
+  CHECK(run_entries(plan).helped == 0);
 }
 
 TEST_CASE("kernels of another entry point are asked for when it first runs") {

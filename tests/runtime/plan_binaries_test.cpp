@@ -113,7 +113,7 @@ TEST_CASE("a plan with binaries of its device compiles nothing where they are as
   CHECK(package::Package::open(f.file)->metadata().size() == package::Package::from_memory(f.plain)->metadata().size());
 }
 
-TEST_CASE("binaries of another driver, or damaged ones, are not offered to the driver, and said once") {
+TEST_CASE("binaries of another driver or processor, or damaged ones, are not offered to the driver, and said once") {
   const Setting no_cache("OCLC_CACHE", "0");
   const BinariesFixture f;
   f.add_binaries();
@@ -125,6 +125,11 @@ TEST_CASE("binaries of another driver, or damaged ones, are not offered to the d
     ++section[at + version.size()];
   }));
   f.check_compiled("they are of other devices, drivers or options than this one ('");
+  // Of a processor with other instructions.
+  if (const std::string first = "\nsse4_2 "; good.find(first) != good.npos) {
+    f.write(with_section(good, [&](std::string& section) { section.replace(section.find(first), first.size(), "\nsse4_1 "); }));
+    f.check_compiled("they are of other devices, drivers or options than this one ('");
+  }
   f.write(with_section(good, [](std::string& section) { std::fill(section.begin(), section.end(), '\xff'); }));
   f.check_compiled("their section is no table of binaries");
   std::string flipped = good;

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "compiler/codegen/codegen.h"
 #include "compiler/codegen/text/template_table.h"
@@ -18,17 +19,21 @@ constexpr std::string_view kFiles[] = {"prelude", "megakernel", "memory",       
                                        "narrow",  "matrix_nv",  "matrix_units", "matrix_xmx", "matrix_wmma",
                                        "groups",  "sm90a",      "tiles_amx",    "digits_amx"};
 
+bool is_word_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+using Words = std::unordered_set<std::string_view>;  // of a text that lives as long
+
 struct Piece {
   std::vector<std::string> names;
   std::string text;
-  std::set<std::string, std::less<>> words;
+  Words words;
 };
 
-std::set<std::string, std::less<>> words_of(std::string_view text) {
-  std::set<std::string, std::less<>> words;
+Words words_of(std::string_view text) {
+  Words words;
   for (std::size_t i = 0; i < text.size();) {
     std::size_t end = i;
-    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+    while (end < text.size() && is_word_char(text[end])) ++end;
     if (end > i) words.emplace(text.substr(i, end - i));
     i = std::max(end, i + 1);
   }
@@ -45,10 +50,12 @@ std::vector<Piece> cut(std::string_view text) {
   for (std::size_t at = text.find(kMarker); at != std::string_view::npos;) {
     const std::size_t line_end = text.find('\n', at), next = text.find(kMarker, line_end);
     Piece piece;
-    for (const std::string& name : words_of(text.substr(at + kMarker.size(), line_end - at - kMarker.size())))
-      piece.names.push_back(name);
-    piece.text = text.substr(line_end + 1, next == std::string_view::npos ? next : next - line_end - 1);
-    piece.words = words_of(piece.text);
+    for (const std::string_view name : words_of(text.substr(at + kMarker.size(), line_end - at - kMarker.size())))
+      piece.names.emplace_back(name);
+    std::sort(piece.names.begin(), piece.names.end());
+    const std::string_view body = text.substr(line_end + 1, next == std::string_view::npos ? next : next - line_end - 1);
+    piece.text = body;
+    piece.words = words_of(body);
     if (!macro.empty()) piece.text = fmt::format("#ifdef {}\n{}#endif\n", macro, piece.text);
     pieces.push_back(std::move(piece));
     at = next;
@@ -74,7 +81,8 @@ const std::vector<Piece>& pieces() {
 
 std::string prelude_for(const std::string& source) {
   const std::string user_code = user_code_for(source);
-  auto words = words_of(source + user_code);
+  Words words = words_of(source);
+  words.merge(words_of(user_code));
   std::vector<bool> taken(pieces().size(), false);
   for (bool changed = true; changed;) {
     changed = false;

@@ -2,14 +2,18 @@
 #include "compiler/targets/costs.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace oclc {
 namespace {
 
 // Groups that may be brought forward together: packed operands and the contraction that reads them.
 constexpr std::size_t kLargestParty = 6;
+// Users of what a group uses whose own storage is looked at for more.
+constexpr std::size_t kNearUsers = 32;
 // Points in the order from which shared storage may be begun early.
 constexpr std::size_t kTrials = 24;
 
@@ -38,6 +42,8 @@ class Search {
  public:
   Search(const GroupMemory& memory, const std::vector<std::size_t>& order) : memory_(memory), order_(order) {
     users_.resize(memory.bytes.size());
+    walked_.assign(memory.bytes.size(), 0);
+    seen_.assign(memory.needs.size(), 0);
     for (const std::size_t id : order) {
       for (const std::size_t storage : memory.uses[id]) users_[storage].push_back(id);
     }
@@ -72,34 +78,56 @@ class Search {
 
   // Schedules what the group makes worth it.
   void bring_forward(std::size_t id) {
-    std::vector<std::size_t> candidates;
-    const auto add_users = [&](std::size_t of) {
-      for (const std::size_t storage : memory_.uses[of]) {
-        for (const std::size_t user : users_[storage]) {
-          if (!done_[user]) candidates.push_back(user);
-        }
+    ++round_;
+    std::vector<std::size_t> direct, candidates;
+    for (const std::size_t storage : memory_.uses[id]) {
+      for (const std::size_t user : users_[storage]) {
+        if (direct.size() == kNearUsers) break;
+        if (!done_[user]) direct.push_back(user);
       }
-    };
-    add_users(id);
-    for (std::size_t i = 0, n = std::min<std::size_t>(candidates.size(), 32); i < n; ++i) add_users(candidates[i]);
+    }
+    add_users(id, candidates);
+    for (const std::size_t user : direct) add_users(user, candidates);
     std::sort(candidates.begin(), candidates.end());
-    candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
     for (const std::size_t candidate : candidates) {
       std::vector<std::size_t> party;
-      if (done_[candidate] || !gather(candidate, party) || growth(party) >= 0) continue;
+      if (done_[candidate] || !is_small_party(candidate)) continue;
+      gather(candidate, party);
+      if (growth(party) >= 0) continue;
       for (const std::size_t member : party) schedule(member);
     }
   }
 
-  // The group behind all that it needs and that is not done. False if those are too many.
-  bool gather(std::size_t id, std::vector<std::size_t>& party) const {
-    if (done_[id] || std::find(party.begin(), party.end(), id) != party.end()) return true;
-    if (party.size() >= kLargestParty) return false;
-    for (const std::size_t need : memory_.needs[id]) {
-      if (!gather(need, party)) return false;
+  // Those that are not done and not among the candidates of this round. Storage that many groups share is walked once a round.
+  void add_users(std::size_t of, std::vector<std::size_t>& candidates) {
+    for (const std::size_t storage : memory_.uses[of]) {
+      if (std::exchange(walked_[storage], round_) == round_) continue;
+      for (const std::size_t user : users_[storage]) {
+        if (!done_[user] && std::exchange(seen_[user], round_) != round_) candidates.push_back(user);
+      }
     }
+  }
+
+  // Whether the group and all that it needs and that is not done are no more than a party. The walk ends with the first too
+  // many.
+  bool is_small_party(std::size_t id) const {
+    std::array<std::size_t, kLargestParty> party = {id};
+    std::size_t size = 1;
+    for (std::size_t at = 0; at < size; ++at) {
+      for (const std::size_t need : memory_.needs[party[at]]) {
+        if (done_[need] || std::find(party.begin(), party.begin() + size, need) != party.begin() + size) continue;
+        if (size == kLargestParty) return false;
+        party[size++] = need;
+      }
+    }
+    return true;
+  }
+
+  // The group behind all that it needs and that is not done.
+  void gather(std::size_t id, std::vector<std::size_t>& party) const {
+    if (done_[id] || std::find(party.begin(), party.end(), id) != party.end()) return;
+    for (const std::size_t need : memory_.needs[id]) gather(need, party);
     party.push_back(id);
-    return party.size() <= kLargestParty;
   }
 
   // Bytes alive behind the party less those before it.
@@ -124,6 +152,8 @@ class Search {
   std::vector<std::vector<std::size_t>> users_;  // groups, by storage
   std::vector<bool> done_, is_made_;
   std::vector<std::size_t> uses_left_, result_;
+  std::vector<std::size_t> walked_, seen_;  // the last round that came to the storage, the group
+  std::size_t round_ = 0;
   bool may_share_ = false;
 };
 
