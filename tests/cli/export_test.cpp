@@ -69,7 +69,8 @@ TEST_CASE("export-onnx names element types by their names, not by ONNX's numbers
     CHECK(!std::filesystem::exists(file("t.onnx")));
     return o.text;
   };
-  const std::string wanted = "oclc: error: " + file("m.onnx") + ": initializer 'w': wanted float32 [3, 2, 1, 1] as in the state, ";
+  const std::string wanted =
+      "oclc: error: " + file("m.onnx") + ": initializer 'w': wanted float32 [3, 2, 1, 1] as in the state, ";
   CHECK(refusal(TensorProto::DOUBLE) == wanted + "found float64 [3, 2, 1, 1]\n");
   CHECK(refusal(TensorProto::BFLOAT16) == wanted + "found bfloat16 [3, 2, 1, 1]\n");
   CHECK(refusal(TensorProto::INT64) == wanted + "found int64 [3, 2, 1, 1]\n");
