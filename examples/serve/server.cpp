@@ -57,19 +57,23 @@ std::string body_of(evhttp_request* request) {
 
 }  // namespace
 
+void Server::Free::operator()(event_base* base) const { event_base_free(base); }
+void Server::Free::operator()(evhttp* http) const { evhttp_free(http); }
+void Server::Free::operator()(event* one) const { event_free(one); }
+
 std::unique_ptr<Batcher> Server::load() {
   return std::make_unique<Batcher>(std::make_shared<Model>(options_.name, options_.plan, options_.device), options_.batches,
                                    metrics_);
 }
 
 Server::Server(const ServerOptions& options) : options_(options), batcher_(load()) {
-  base_ = event_base_new();
-  http_ = base_ ? evhttp_new(base_) : nullptr;
+  base_.reset(event_base_new());
+  if (base_) http_.reset(evhttp_new(base_.get()));
   if (!http_) throw std::runtime_error("libevent cannot start");
-  evhttp_set_max_body_size(http_, static_cast<ev_ssize_t>(options.max_body_bytes));
-  evhttp_set_max_headers_size(http_, 65536);
-  evhttp_set_timeout(http_, 60);
-  socket_ = evhttp_bind_socket_with_handle(http_, options.address.c_str(), options.port);
+  evhttp_set_max_body_size(http_.get(), static_cast<ev_ssize_t>(options.max_body_bytes));
+  evhttp_set_max_headers_size(http_.get(), 65536);
+  evhttp_set_timeout(http_.get(), 60);
+  socket_ = evhttp_bind_socket_with_handle(http_.get(), options.address.c_str(), options.port);
   if (!socket_)
     throw std::runtime_error("cannot listen on " + options.address + ":" + std::to_string(options.port) + ": " +
                              std::strerror(errno));
@@ -79,18 +83,18 @@ Server::Server(const ServerOptions& options) : options_(options), batcher_(load(
   port_ = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
                                               : reinterpret_cast<sockaddr_in&>(address).sin_port);
   evhttp_set_gencb(
-      http_, [](evhttp_request* request, void* self) { static_cast<Server*>(self)->handle(request); }, this);
+      http_.get(), [](evhttp_request* request, void* self) { static_cast<Server*>(self)->handle(request); }, this);
   posted_descriptor_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  posted_event_ = event_new(
-      base_, posted_descriptor_, EV_READ | EV_PERSIST,
-      [](evutil_socket_t, short, void* self) { static_cast<Server*>(self)->send_posted(); }, this);
-  event_add(posted_event_, nullptr);
-  linger_ = event_new(
-      base_, -1, 0, [](evutil_socket_t, short, void* self) { static_cast<Server*>(self)->end_if_idle(); }, this);
+  posted_event_.reset(event_new(
+      base_.get(), posted_descriptor_, EV_READ | EV_PERSIST,
+      [](evutil_socket_t, short, void* self) { static_cast<Server*>(self)->send_posted(); }, this));
+  event_add(posted_event_.get(), nullptr);
+  linger_.reset(event_new(
+      base_.get(), -1, 0, [](evutil_socket_t, short, void* self) { static_cast<Server*>(self)->end_if_idle(); }, this));
   for (const int number : {SIGTERM, SIGINT}) {
-    signals_.push_back(evsignal_new(
-        base_, number, [](evutil_socket_t, short, void* self) { static_cast<Server*>(self)->begin_end(); }, this));
-    event_add(signals_.back(), nullptr);
+    signals_.emplace_back(evsignal_new(
+        base_.get(), number, [](evutil_socket_t, short, void* self) { static_cast<Server*>(self)->begin_end(); }, this));
+    event_add(signals_.back().get(), nullptr);
   }
 }
 
@@ -98,20 +102,17 @@ Server::~Server() {
   if (loader_.joinable()) loader_.join();
   for (std::thread& thread : retiring_) thread.join();
   batcher_.reset();
-  for (event* signal : signals_) event_free(signal);
-  if (linger_) event_free(linger_);
-  if (posted_event_) event_free(posted_event_);
+  http_.reset();  // connections that close look into pending_
+  posted_event_.reset();
   if (posted_descriptor_ >= 0) ::close(posted_descriptor_);
-  if (http_) evhttp_free(http_);
-  if (base_) event_base_free(base_);
 }
 
-void Server::run() { event_base_dispatch(base_); }
+void Server::run() { event_base_dispatch(base_.get()); }
 
 void Server::begin_end() {
   if (ending_) return;
   ending_ = true;
-  evhttp_del_accept_socket(http_, socket_);
+  evhttp_del_accept_socket(http_.get(), socket_);
   end_if_idle();
 }
 
@@ -119,28 +120,24 @@ void Server::end_if_idle() {
   if (!ending_) return;
   // The first time, and whenever an answer was written since, a moment for what is on its way.
   if (pending_.empty() && seen_ == next_id_)
-    event_base_loopexit(base_, nullptr);
+    event_base_loopexit(base_.get(), nullptr);
   else
-    event_add(linger_, &kLinger);
+    event_add(linger_.get(), &kLinger);
   seen_ = next_id_;
 }
 
 std::uint64_t Server::keep(evhttp_request* request, bool counted) {
   const std::uint64_t id = next_id_++;
-  pending_[id] = {request, Clock::now(), counted};
+  Pending& pending = pending_[id];
+  pending = {request, Clock::now(), counted, std::make_unique<Gone>(Gone{this, id})};
   // A client that goes away takes its request with it.
-  struct Gone {
-    Server* server;
-    std::uint64_t id;
-  };
   evhttp_connection_set_closecb(
       evhttp_request_get_connection(request),
       [](evhttp_connection*, void* gone) {
-        const auto* g = static_cast<Gone*>(gone);
-        g->server->pending_.erase(g->id);
-        delete g;
+        const Gone of = *static_cast<const Gone*>(gone);
+        of.server->pending_.erase(of.id);
       },
-      new Gone{this, id});
+      pending.gone.get());
   return id;
 }
 
@@ -175,7 +172,7 @@ void Server::send_posted() {
 void Server::send(std::uint64_t id, int code, const Answer& answer) {
   const auto at = pending_.find(id);
   if (at == pending_.end()) return;
-  const Pending pending = at->second;
+  const Pending pending = std::move(at->second);
   pending_.erase(at);
   if (pending.counted) metrics_.answered(code, std::chrono::duration<double>(Clock::now() - pending.arrived).count());
   evhttp_connection* connection = evhttp_request_get_connection(pending.request);

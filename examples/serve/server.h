@@ -41,10 +41,16 @@ class Server {
   void run();
 
  private:
+  // What a connection that closes is told with.
+  struct Gone {
+    Server* server;
+    std::uint64_t id;
+  };
   struct Pending {
     evhttp_request* request = nullptr;
     Clock::time_point arrived;
     bool counted = false;  // an inference
+    std::unique_ptr<Gone> gone;
   };
   struct Reply {
     std::uint64_t id = 0;
@@ -68,11 +74,16 @@ class Server {
   std::unique_ptr<Batcher> batcher_;
   std::uint16_t port_ = 0;
 
-  event_base* base_ = nullptr;
-  evhttp* http_ = nullptr;
-  evhttp_bound_socket* socket_ = nullptr;
-  event *posted_event_ = nullptr, *linger_ = nullptr;
-  std::vector<event*> signals_;
+  struct Free {
+    void operator()(event_base* base) const;
+    void operator()(evhttp* http) const;
+    void operator()(event* one) const;
+  };
+  std::unique_ptr<event_base, Free> base_;
+  std::unique_ptr<evhttp, Free> http_;
+  evhttp_bound_socket* socket_ = nullptr;  // http_'s
+  std::unique_ptr<event, Free> posted_event_, linger_;
+  std::vector<std::unique_ptr<event, Free>> signals_;
   int posted_descriptor_ = -1;
   bool ending_ = false;
   std::uint64_t seen_ = 0;  // requests until the last look for the end
