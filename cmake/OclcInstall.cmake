@@ -1,5 +1,6 @@
-# cmake --install, by components: Runtime (the library that executes plans), Compiler (liboclc_compiler), Development (headers, the CMake
-# package `oclc` with oclc::runtime and oclc::compiler, oclc.pc, oclc-compiler.pc), Tools (oclc, oclrun, man pages, completion), Documents.
+# cmake --install, by components: Runtime (the library that executes plans), Images and Clblast (what it loads for plans that ask for it),
+# Compiler (liboclc_compiler), Development (headers, the CMake package `oclc` with oclc::runtime and oclc::compiler, oclc.pc, oclc-compiler.pc),
+# Tools (oclc, oclrun, man pages, completion), Documents.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/oclc)
 
@@ -8,13 +9,13 @@ install(TARGETS oclc_runtime EXPORT oclcTargets
 install(TARGETS oclc_builder RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/oclc COMPONENT Runtime)
 install(TARGETS oclc_images LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Images)
 if(TARGET oclc_clblast)
-  install(TARGETS oclc_clblast LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Runtime)
+  install(TARGETS oclc_clblast LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Clblast)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/oclc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT Development)
 install(EXPORT oclcTargets NAMESPACE oclc:: DESTINATION ${package_dir} COMPONENT Development)
 
 if(TARGET oclc_compiler_library)
-  set_target_properties(oclc_compiler_library PROPERTIES INSTALL_RPATH "$ORIGIN")
+  set_target_properties(oclc_compiler_library PROPERTIES INSTALL_RPATH "$ORIGIN;$ORIGIN/oclc")
   install(TARGETS oclc_compiler_library EXPORT oclcCompilerTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT Compiler NAMELINK_COMPONENT Development)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/compiler_library/include/oclc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT Development)
@@ -27,6 +28,7 @@ if(TARGET oclc_compiler_library)
     ${PROJECT_SOURCE_DIR}/runtime/package/error.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/oclc-cpp/runtime/package COMPONENT Development)
   install(EXPORT oclcCompilerTargets NAMESPACE oclc:: DESTINATION ${package_dir} COMPONENT Development)
+  include(OclcBundle)
 endif()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/oclcConfig.cmake.in ${PROJECT_BINARY_DIR}/oclcConfig.cmake
@@ -51,7 +53,8 @@ foreach(program oclc oclrun)
   if(NOT TARGET ${program})
     continue()
   endif()
-  set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  set_target_properties(${program} PROPERTIES INSTALL_RPATH
+    "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/oclc")
   install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT Tools)
   if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
     continue()
@@ -72,9 +75,17 @@ foreach(program oclc oclrun)
 endforeach()
 
 # Documents, and the licence in each component.
-file(GLOB documents ${PROJECT_SOURCE_DIR}/docs/*.md ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md)
-install(FILES ${documents} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT Documents)
-foreach(component Runtime Compiler Development Tools Documents)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT Documents)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT Documents FILES_MATCHING PATTERN "*.md")
+set(OCLC_COMPONENTS Runtime Images)
+if(TARGET oclc_clblast)
+  list(APPEND OCLC_COMPONENTS Clblast)
+endif()
+if(TARGET oclc_compiler_library)
+  list(APPEND OCLC_COMPONENTS Compiler)
+endif()
+list(APPEND OCLC_COMPONENTS Development Tools Documents)
+foreach(component ${OCLC_COMPONENTS})
   string(TOLOWER ${component} folder)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/oclc-${folder} RENAME copyright COMPONENT ${component})
 endforeach()

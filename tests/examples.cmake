@@ -98,3 +98,11 @@ oclc_wrong_argument(spiking "--steps: wanted a whole number of at least 2, found
   --neurons 5 --steps 1)
 oclc_wrong_argument(shared_layers "--rows: wanted a whole number of at least 0, found '-5'" --rows -5)
 oclc_wrong_argument(tiny_gpt "--seed: wanted a whole number of at least 0, found '1.5'" ${PROJECT_SOURCE_DIR}/examples/tiny_gpt/alice.txt --seed 1.5)
+
+# The server, as its clients see it.
+if(TARGET serve AND TARGET oclc AND OCLC_PYTHON)
+  add_test(NAME "examples: serve answers, batches, takes a new plan and ends without a lost answer"
+    COMMAND ${OCLC_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/serve/serve_test.py ${PROJECT_BINARY_DIR}/bin ${PROJECT_BINARY_DIR}/digits.bin)
+  set_tests_properties("examples: serve answers, batches, takes a new plan and ends without a lost answer" PROPERTIES
+    LABELS examples FIXTURES_REQUIRED digits_plan RUN_SERIAL TRUE TIMEOUT 600)
+endif()

@@ -1,5 +1,6 @@
 #include "runtime/api/api.h"
 #include "runtime/flat.h"
+#include "runtime/package/container.h"
 #include "runtime/package/memory.h"
 #include "runtime/package/verify/verify.h"
 #include "runtime/package/writer.h"
@@ -146,6 +147,11 @@ oclc_status oclc_plan_load_memory(const void* bytes, size_t size, oclc_plan** pl
 
 void oclc_plan_release(oclc_plan* plan) { delete plan; }
 
+void oclc_plan_formats(uint32_t* oldest, uint32_t* newest) {
+  if (oldest) *oldest = pkg::kOldestVersion;
+  if (newest) *newest = pkg::kFormatVersion;
+}
+
 oclc_status oclc_plan_write_binaries(oclc_plan* plan, oclc_context* context, const char* path, oclc_error* error) {
   return guarded(error, [&] {
     need(plan, "plan");
@@ -173,6 +179,7 @@ oclc_status oclc_plan_get_info(const oclc_plan* plan, oclc_plan_info* info) {
   value.variable_count = count(p.variables());
   value.program_count = count(p.programs());
   value.constant_bytes = plan->package->constants().size();
+  value.format = plan->package->format();
   return give(info, value);
 }
 

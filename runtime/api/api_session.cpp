@@ -106,6 +106,17 @@ oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t
   return guarded(session, [&](Session& s) { s.enqueue(entry, wait_count, wait, event); });
 }
 
+oclc_status oclc_event_wait(struct _cl_event* event, oclc_error* error) {
+  return guarded(error, [&] {
+    need(event, "event");
+    check_cl(oclc::runtime::clWaitForEvents(1, &event), "waiting for a run");
+  });
+}
+
+void oclc_event_release(struct _cl_event* event) {
+  if (event) oclc::runtime::clReleaseEvent(event);
+}
+
 void oclc_session_cancel(oclc_session* session) {
   if (session) session->session->cancel();
 }

@@ -262,6 +262,7 @@ void Package::check(Residence residence) {
   if (quantized) widen_constants();
   if (header.section_count > kLeastSections && problem_of_binaries_.empty()) check_binaries(sections[2]);
   hash_ = header.header_hash;
+  format_ = header.version;
   try {
     plan_ = &verify_metadata(metadata_, constants_.size());
   } catch (const Error& error) {

@@ -49,6 +49,7 @@ class Package {
   // As they lie in the file.
   std::span<const std::byte> stored_metadata() const { return stored_metadata_; }
   std::span<const std::byte> stored_constants() const { return stored_constants_; }
+  std::uint32_t format() const { return format_; }  // its number, see container.h
   bool is_quantized() const { return quantized_; }
   const std::string& name() const { return name_; }
   std::uint64_t hash() const { return hash_; }  // of the header, hence of everything
@@ -70,6 +71,7 @@ class Package {
   std::vector<std::byte> decompressed_;  // metadata that lies compressed in the file
   std::span<const std::byte> metadata_, stored_metadata_, constants_, stored_constants_;
   bool quantized_ = false;
+  std::uint32_t format_ = 0;
   const oclc::plan::Binaries* binaries_ = nullptr;
   std::string problem_of_binaries_;
   const oclc::plan::Plan* plan_ = nullptr;

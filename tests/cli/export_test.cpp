@@ -51,3 +51,29 @@ TEST_CASE("export-onnx writes the model with a checkpoint's weights, which compi
   CHECK(run_oclc("export-onnx --model " + file("m.onnx") + " -o " + file("u")).status == 2);
   CHECK(!std::filesystem::exists(file("u")));
 }
+
+TEST_CASE("export-onnx names element types by their names, not by ONNX's numbers") {
+  const Folder folder;
+  const auto file = [&](const std::string& name) { return (folder.path / name).string(); };
+  const std::vector<float> w(6, 1.5f);
+  package::write_checkpoint(file("state"), trained_plan()->plan(), 12, [&](auto, std::uint64_t begin, auto out) {
+    std::memcpy(out.data(), reinterpret_cast<const char*>(w.data()) + begin, out.size());
+  });
+  const auto refusal = [&](int type) {
+    Writer model = small_model();
+    for (auto& initializer : *model.model.mutable_graph()->mutable_initializer())
+      if (initializer.name() == "w") initializer.set_data_type(type);
+    folder.add("m.onnx", model.bytes());
+    const Outcome o = run_oclc("export-onnx --model " + file("m.onnx") + " --state " + file("state") + " -o " + file("t.onnx"));
+    CHECK(o.status == 3);
+    CHECK(!std::filesystem::exists(file("t.onnx")));
+    return o.text;
+  };
+  const std::string wanted =
+      "oclc: error: " + file("m.onnx") + ": initializer 'w': wanted float32 [3, 2, 1, 1] as in the state, ";
+  CHECK(refusal(TensorProto::DOUBLE) == wanted + "found float64 [3, 2, 1, 1]\n");
+  CHECK(refusal(TensorProto::BFLOAT16) == wanted + "found bfloat16 [3, 2, 1, 1]\n");
+  CHECK(refusal(TensorProto::INT64) == wanted + "found int64 [3, 2, 1, 1]\n");
+  CHECK(refusal(TensorProto::UINT4) == wanted + "found uint4 [3, 2, 1, 1]\n");
+  CHECK(refusal(TensorProto::COMPLEX64) == wanted + "found element type 14 of ONNX [3, 2, 1, 1]\n");
+}

@@ -66,7 +66,7 @@ TEST_CASE("every option that a help names is known to its command, and the other
   }
 }
 
-TEST_CASE("man pages hold every option and are whole; another shell is refused") {
+TEST_CASE("man pages hold every option and are whole, another shell is refused") {
   for (const std::string program : {"oclc", "oclrun"}) {
     const std::string at = std::string(OCLC_BINARY_DIR) + "/bin/" + program;
     const Outcome page = run(at + " --man");
@@ -83,7 +83,7 @@ TEST_CASE("man pages hold every option and are whole; another shell is refused")
     CHECK_MESSAGE(has(page, part), part);
 }
 
-TEST_CASE("oclrun's help fits a screen and shows examples; colour and progress are chosen") {
+TEST_CASE("oclrun's help fits a screen and shows examples, colour and progress are chosen") {
   const Outcome help = run(kOclrun + " --help");
   CHECK(help.status == 0);
   CHECK(std::count(help.text.begin(), help.text.end(), '\n') <= 60);

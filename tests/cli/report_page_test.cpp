@@ -76,7 +76,7 @@ std::string chain(int layers) {
 
 TEST_CASE("report.html is right in a browser, of few nodes and of many") {
   if (std::system("command -v chromium >/dev/null 2>&1") != 0) {
-    MESSAGE("no chromium here: the page is not looked at");
+    MESSAGE("the page is not looked at: there is no chromium");
     return;
   }
   for (const int layers : {2, 100, 1000}) {

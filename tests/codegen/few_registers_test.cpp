@@ -24,7 +24,7 @@ std::size_t lines_asked_for(const PlanCheck& check, const std::string& target) {
 
 }  // namespace
 
-TEST_CASE("chains are shorter where sums are careful; with few registers weights are asked for nearby, if at all") {
+TEST_CASE("chains are shorter where sums are careful, with few registers weights are asked for nearby, if at all") {
   const Target &few = find_target("cpu-256"), &many = find_target("cpu");
   for (const Target* target : {&few, &many}) {
     CHECK(longest_chain(*target) == 256);

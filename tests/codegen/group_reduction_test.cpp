@@ -69,7 +69,7 @@ TEST_CASE("groups share rows and sums of unknown length") {
   }
 }
 
-TEST_CASE("neighbouring results or terms of a group are vectors, whatever stands between them; ragged ones are not") {
+TEST_CASE("neighbouring results or terms of a group are vectors, whatever stands between them, ragged ones are not") {
   PlanCheck check;
   Builder& b = check.b;
   for (const std::int64_t columns : {64, 66}) {

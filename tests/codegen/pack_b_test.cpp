@@ -160,7 +160,7 @@ TEST_CASE("left operands whose vectors lie along the rows are copied as they lie
   }
 }
 
-TEST_CASE("groups share the terms of rounded products that have few tiles; taps of a line share rows of A") {
+TEST_CASE("groups share the terms of rounded products that have few tiles, taps of a line share rows of A") {
   PlanCheck check;
   Builder& b = check.b;
   const auto weights = [&](Ints shape) { return b.constant(random_tensor(DType::f32, std::move(shape), 5)); };

@@ -93,7 +93,7 @@ TEST_CASE("an element is the nearest multiple of its column's scale in its block
   }
 }
 
-TEST_CASE("columns of zeros stay zeros; what has no such form is not packed") {
+TEST_CASE("columns of zeros stay zeros, what has no such form is not packed") {
   HostTensor w(DType::f32, {9, 3});
   const ShortLayout layout{1, 3, 9, 8};
   const auto zeros = pack_short(w, matrix(3), layout);

@@ -165,7 +165,7 @@ TEST_CASE("long products of few results have parts of few terms") {
   CHECK(check.problem("h200", true, 1e-5, evaluate(*check.graph, check.inputs, check.symbols)) == "");
 }
 
-TEST_CASE("depthwise data gradients with a stride compute as many lines at a time; odd sizes line by line") {
+TEST_CASE("depthwise data gradients with a stride compute as many lines at a time, odd sizes line by line") {
   for (const std::int64_t size : {16, 15}) {
     PlanCheck check;
     Value *y = check.input({2, 12, 8, 8}), *w = check.input({12, 1, 3, 3});

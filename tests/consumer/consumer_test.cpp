@@ -33,3 +33,12 @@ TEST_CASE("oclc is a part of another project, whole, and as the runtime alone wi
   CHECK(o.status == 0);
   CHECK(o.text.find("subproject: configured whole, built and ran with the runtime alone\n") != std::string::npos);
 }
+
+TEST_CASE("the archive of cpack runs from any folder and brings what it links") {
+  const Outcome o = run(std::string(OCLC_SOURCE_DIR) + "/tests/consumer/archive/check " + OCLC_BINARY_DIR + " " +
+                        OCLC_SOURCE_DIR + "/examples/digits");
+  CAPTURE(o.text);
+  CHECK(o.status == 0);
+  CHECK(o.text.find("verify: PASS") != std::string::npos);
+  CHECK(o.text.ends_with("archive: unpacked elsewhere, complete, compiled and ran\n"));
+}

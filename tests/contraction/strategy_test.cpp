@@ -85,7 +85,7 @@ TEST_CASE("each row has a choice or a sentence that says why not, the best has a
   }
 }
 
-TEST_CASE("few rows read a large right operand of run time once; many rows, small and constant ones do not") {
+TEST_CASE("few rows read a large right operand of run time once, many rows, small and constant ones do not") {
   const Target& cpu = find_target("cpu");
   CHECK(best(product(4, 2048, 2048, false), cpu) == StrategyId::few_rows);
   for (const auto& [p, why] : {std::pair(product(48, 2048, 2048, false), "many rows pay for a copy of B"),

@@ -79,7 +79,7 @@ TEST_CASE("case 26: names that nobody defines") {
   CHECK_FAILS(failure_of(output), "wanted a node that produces the output 'y', found none; is it 'yy'?", 3);
 }
 
-TEST_CASE("case 27: graphs without outputs or nodes; outputs that are inputs or constants") {
+TEST_CASE("case 27: graphs without outputs or nodes, outputs that are inputs or constants") {
   Writer no_outputs = relu_model();
   no_outputs.graph().clear_output();
   CHECK_FAILS(failure_of(no_outputs), "wanted a graph with outputs, found none", 3);

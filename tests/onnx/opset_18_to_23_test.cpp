@@ -109,7 +109,7 @@ TEST_CASE("Mish and Gelu") {
   }
 }
 
-TEST_CASE("Reductions read their axes from an input; none mean all, or nothing") {
+TEST_CASE("Reductions read their axes from an input, none mean all, or nothing") {
   const HostTensor x = noise({3, 5, 2}, 1);
   const auto model = [&](const std::vector<std::int64_t>& axes, bool noop) {
     Writer w(18);

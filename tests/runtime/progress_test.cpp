@@ -14,7 +14,7 @@ using namespace oclc::test;
 
 using Calls = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
-TEST_CASE("progress begins at none and ends at all; where there is nothing to build it is silent") {
+TEST_CASE("progress begins at none and ends at all, where there is nothing to build it is silent") {
   Calls calls;
   oclc_context_options options = OCLC_INIT(oclc_context_options);
   options.user = &calls;

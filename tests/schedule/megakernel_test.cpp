@@ -38,7 +38,7 @@ TEST_CASE("kernels one after another, and loops among them, are one launch on a 
   CHECK(gathered(kLoop, "cpu", {}).starts_with("megakernel(kernel loop("));
 }
 
-TEST_CASE("one kernel alone stays what it is; a loop alone is a launch") {
+TEST_CASE("one kernel alone stays what it is, a loop alone is a launch") {
   CHECK(gathered(kLayer, "cpu", {}, [](std::vector<Step>& steps) { steps.resize(1); }) == "kernel");
   CHECK(gathered(kLoop, "cpu", {}, [](std::vector<Step>& steps) {
           steps = {*std::find_if(steps.begin(), steps.end(), [](const Step& s) { return s.is_loop(); })};
@@ -86,7 +86,7 @@ TEST_CASE("a loop whose scratch is one pointer computes what it did") {
   }
 }
 
-TEST_CASE("steps beside each other keep a launch to themselves; other devices have a launch a kernel") {
+TEST_CASE("steps beside each other keep a launch to themselves, other devices have a launch a kernel") {
   CHECK(gathered(kLayer, "cpu", {}, [](std::vector<Step>& steps) { steps[1].as<KernelStep>()->beside = true; }) ==
         "kernel kernel");
   CHECK(gathered(kLayer, "gpu", {}) == "kernel kernel");

@@ -85,3 +85,9 @@ TEST_CASE("an environment variable that the code asks for has a line in the guid
         "runtime/a.cpp:1: the environment variable OCLC_WISH has no line in docs/guides/troubleshooting.md\n");
   CHECK(verdict_on("runtime/a.cpp", "const char* wish = std::getenv(name);\n") == "");
 }
+
+TEST_CASE("a test with a semicolon in its name is told of, which ctest would not run") {
+  CHECK(verdict_on("tests/errors/a_test.cpp", "TEST_CASE(\"one; two\") {}\n") ==
+        "tests/errors/a_test.cpp:1: ctest cannot run a test with a semicolon in its name: TEST_CASE(\"one; two\"\n");
+  CHECK(verdict_on("tests/errors/a_test.cpp", "TEST_CASE(\"one, two\") { f(\";\"); }\n") == "");
+}

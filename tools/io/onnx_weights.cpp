@@ -1,6 +1,7 @@
 #include "tools/io/onnx_weights.h"
 
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 
 #include "runtime/package/writer.h"
@@ -22,43 +23,16 @@ bool is_data(std::uint64_t field) {
   return (field >= 4 && field <= 7) || (field >= 9 && field <= 11) || field == 13 || field == kTensorDataLocation;
 }
 
-int onnx_type(oclc_dtype dtype) {
-  switch (dtype) {
-    case OCLC_F32:
-      return 1;
-    case OCLC_U8:
-      return 2;
-    case OCLC_I8:
-      return 3;
-    case OCLC_U16:
-      return 4;
-    case OCLC_I16:
-      return 5;
-    case OCLC_I32:
-      return 6;
-    case OCLC_I64:
-      return 7;
-    case OCLC_BOOL:
-      return 9;
-    case OCLC_F16:
-      return 10;
-    case OCLC_F64:
-      return 11;
-    case OCLC_U32:
-      return 12;
-    case OCLC_U64:
-      return 13;
-    default:
-      return 16;
-  }
-}
+// ONNX's numbers of the element types, in the order of oclc_dtype.
+constexpr int kOnnxTypes[] = {1, 11, 10, 16, 3, 5, 6, 7, 2, 4, 12, 13, 9, 8, 17, 18, 19, 20, 23, 22, 21, 24, 26, 25};
+static_assert(std::size(kOnnxTypes) == OCLC_U2 + 1);
+
+int onnx_type(oclc_dtype dtype) { return kOnnxTypes[dtype]; }
 
 // The name of one of ONNX's element types.
 std::string type_text(std::uint64_t type) {
-  for (int d = OCLC_F32; d <= OCLC_BOOL; ++d) {
-    const auto dtype = static_cast<oclc_dtype>(d);
-    if (static_cast<std::uint64_t>(onnx_type(dtype)) == type) return oclc_dtype_name(dtype);
-  }
+  for (int d = OCLC_F32; d <= OCLC_U2; ++d)
+    if (static_cast<std::uint64_t>(kOnnxTypes[d]) == type) return oclc_dtype_name(static_cast<oclc_dtype>(d));
   return "element type " + std::to_string(type) + " of ONNX";
 }
 

@@ -44,8 +44,8 @@ Verification
   --check-nan             run launch by launch; stop at the first NaN, naming the node that made it
 Timing
   --warmup N, --runs N    runs before the timed ones, timed runs
-  --time S                repeat for at least so many seconds
-  --percentiles 50,90,99  further percentiles of the latency
+  --time S, --percentiles 50,90,99    repeat for at least so many seconds; further percentiles of the latency
+  --streams K, --batch-sweep N=1,2,4    throughput of K sessions at once beside one's, of each size of a dimension
   --profile[=table|json|csv]    time per launch
   --trace FILE            launches of one run as Chrome/Perfetto JSON
   --explain-start         where the time to the first results goes

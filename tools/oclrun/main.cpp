@@ -21,6 +21,7 @@
 #include "tools/oclrun/runner.h"
 #include "tools/oclrun/start.h"
 #include "tools/oclrun/steps.h"
+#include "tools/oclrun/streams.h"
 #include "tools/oclrun/timing.h"
 #include "tools/oclrun/train.h"
 #include "tools/oclrun/verify.h"
@@ -87,18 +88,6 @@ json stats_json(const oclc_stats& s) {
           {"build_ms", static_cast<double>(s.build_ns) * 1e-6},
           {"upload_ms", static_cast<double>(s.upload_ns) * 1e-6},
           {"command_buffer", s.command_buffer != 0}};
-}
-
-json verdict_json(const Verdict& v) {
-  json list = json::array();
-  for (const OutputVerdict& o : v.outputs)
-    list.push_back({{"case", o.set},
-                    {"output", o.output},
-                    {"max_abs", o.difference.max_abs},
-                    {"max_rel", o.difference.max_rel},
-                    {"passed", o.passed}});
-  return {{"passed", v.passed}, {"max_abs", v.worst.max_abs}, {"max_rel", v.worst.max_rel}, {"atol", v.atol}, {"rtol", v.rtol},
-          {"outputs", list}};
 }
 
 void print_json(const json& document) {
@@ -291,6 +280,18 @@ int run_inputs(Runner& runner, const rt::Plan& plan, const rt::Context& context,
   return kGood;
 }
 
+int run_throughput(const rt::Plan& plan, const rt::Context& context, const Options& o, ContextUser& user) {
+  std::vector<Throughput> rows;
+  {
+    const Progress progress("measuring (drivers compile on first use)");
+    rows = measure_streams(plan, o, [&] { return context_for(o, device_wanted(plan, o), user); });
+  }
+  if (!o.json) print(stdout, streams_table(rows));
+  if (o.json)
+    print_json({{"schema", 1}, {"plan", o.plan}, {"device", device_json(context.device())}, {"streams", streams_json(rows)}});
+  return kGood;
+}
+
 int run(const Options& o) {
   StartClock clock;
   const rt::Plan plan = rt::Plan::load(o.plan);
@@ -301,6 +302,7 @@ int run(const Options& o) {
   const rt::Context context = context_for(o, device_wanted(plan, o), user);
   clock.mark(kContextMark);
   if (o.warm || !o.write_binaries.empty()) return fill_caches(plan, context, o, user);
+  if (measures_streams(o)) return run_throughput(plan, context, o, user);
 
   std::unique_ptr<Runner> runner;
   {

@@ -93,10 +93,44 @@ void check_training(const Options& o) {
   both(!o.profile.empty() || !o.trace.empty(), "--steps", "--profile or --trace");
 }
 
+// "N=1,2,4".
+void read_sweep(const std::string& text, Options& o) {
+  const auto [name, list] = split("--batch-sweep", text);
+  o.sweep_dim = name;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(list.data() + at, list.data() + comma, value);
+    if (error != std::errc() || end != list.data() + comma || value < 1)
+      throw UsageError{"--batch-sweep: wanted NAME=SIZE,SIZE,.. with sizes above 0, found '" + text + "'"};
+    o.sweep.push_back(value);
+    at = comma + 1;
+  }
+}
+
+// Which options go with --streams and --batch-sweep.
+void check_streams(const Options& o) {
+  if (!measures_streams(o)) return;
+  const char* option = o.sweep.empty() ? "--streams" : "--batch-sweep";
+  const char* other = o.steps > 0                                      ? "--steps"
+                      : !o.verify_dir.empty()                          ? "--verify"
+                      : !o.profile.empty() || !o.trace.empty()         ? "--profile or --trace"
+                      : !o.outputs.empty() || o.print                  ? "--output or --print"
+                      : o.warm || !o.write_binaries.empty()            ? "--warm or --write-binaries"
+                      : !o.load_state.empty() || !o.save_state.empty() ? "--load-state or --save-state"
+                      : o.check_nan                                    ? "--check-nan"
+                      : o.explain_start                                ? "--explain-start"
+                                                                       : nullptr;
+  if (other) throw UsageError{std::string(option) + " does not go with " + other};
+  for (const auto& [name, value] : o.dims)
+    if (name == o.sweep_dim)
+      throw UsageError{"--batch-sweep gives dimension '" + name + "' its sizes: leave --dim " + name + " out"};
+}
+
 // Options whose texts are read when all have been seen.
 struct Given {
   std::vector<std::string> dims, inputs, outputs, data, eval_data, settings, scales;
-  std::string random, print, percentiles, color = "auto", progress = "auto", shell;
+  std::string random, print, percentiles, sweep, color = "auto", progress = "auto", shell;
   double atol = 0, rtol = 0;
 };
 
@@ -141,6 +175,8 @@ void add_options(CLI::App& app, Options& o, Given& given) {
   app.add_option("--runs", o.runs)->check(command_line::above_zero());
   app.add_option("--time", o.seconds)->check(command_line::above_zero());
   app.add_option("--percentiles", given.percentiles);
+  app.add_option("--streams", o.streams)->check(command_line::in_range(1, 64));
+  app.add_option("--batch-sweep", given.sweep);
   app.add_flag("--profile{table}", o.profile);
   app.add_option("--trace", o.trace);
   app.add_option("--memory-limit", o.memory_limit)->check(command_line::above_zero());
@@ -209,9 +245,11 @@ std::optional<Scale> scale_of(const Options& options, const std::string& input) 
   return std::nullopt;
 }
 
+bool measures_streams(const Options& o) { return o.streams > 0; }
+
 bool waits_for_optimized(const Options& o) {
   return o.wait_for_optimized || o.runs >= 0 || o.warmup >= 0 || o.seconds > 0 || !o.percentiles.empty() ||
-         !o.profile.empty() || !o.trace.empty() || o.steps > 0 || !o.verify_dir.empty() || o.warm;
+         !o.profile.empty() || !o.trace.empty() || o.steps > 0 || !o.verify_dir.empty() || o.warm || measures_streams(o);
 }
 
 std::optional<Options> parse_options(int argc, char** argv) {
@@ -247,6 +285,9 @@ std::optional<Options> parse_options(int argc, char** argv) {
   read_numbers(app, given, o);
   if (app.count("--profile") > 0 && o.profile != "table" && o.profile != "json" && o.profile != "csv")
     throw UsageError{"--profile: wanted table, json or csv, found '" + o.profile + "'"};
+  if (!given.sweep.empty()) read_sweep(given.sweep, o);
+  if (!o.sweep.empty()) o.streams = std::max(o.streams, 1);
+  check_streams(o);
   check_training(o);
   if (o.verify_case >= 0 && o.verify_dir.empty()) throw UsageError{"--case: wanted --verify with it"};
   return o;

@@ -47,6 +47,9 @@ struct Options {
   bool warm = false, use_binaries = false;
   std::string write_binaries;
   bool wait_for_optimized = false;
+  int streams = 0;                  // 0: no throughput is measured
+  std::string sweep_dim;            // of --batch-sweep
+  std::vector<std::int64_t> sweep;  // its sizes
   // Training.
   std::int64_t steps = -1;                                    // -1: no training
   std::vector<std::pair<std::string, std::string>> data;      // name, file
@@ -68,6 +71,8 @@ struct Options {
   bool verbose = false;
 };
 
+// Is throughput measured: --streams or --batch-sweep.
+bool measures_streams(const Options& options);
 // The scale of an input's data, if it has one.
 std::optional<Scale> scale_of(const Options& options, const std::string& input);
 // What is timed or verified, and what runs many steps, wants the optimized kernels.

@@ -112,9 +112,12 @@ void Runner::run() {
   }
 }
 
-void Runner::bind(const Dims& dims, std::vector<io::Tensor> inputs) {
-  // Inputs of another size would contradict each other while they are exchanged one by one.
+void Runner::forget_inputs() {
   for (const oclc_binding_info& input : inputs_) oclc_session_set_input(session_.get(), entry_, input.name, nullptr);
+}
+
+void Runner::bind(const Dims& dims, std::vector<io::Tensor> inputs) {
+  forget_inputs();
   bind_dims(dims);
   for (std::uint32_t i = 0; i < inputs.size(); ++i) bind_input(i, std::move(inputs[i]));
   bind_outputs();

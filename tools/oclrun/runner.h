@@ -37,6 +37,8 @@ class Runner {
   void bind_dims(const Dims& dims);
   void bind_input(std::uint32_t index, io::Tensor tensor);
   void bind_outputs();
+  // Inputs of another size would contradict those that are bound while they are exchanged one by one.
+  void forget_inputs();
 
  private:
   const rt::Plan& plan_;

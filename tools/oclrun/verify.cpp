@@ -226,6 +226,18 @@ Difference compare(const io::Tensor& y, const io::Tensor& reference, std::uint64
 
 Verdict verify(Runner& runner, const rt::Plan& plan, const Options& options) { return Verifier(runner, plan, options).run(); }
 
+nlohmann::json verdict_json(const Verdict& v) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const OutputVerdict& o : v.outputs)
+    list.push_back({{"case", o.set},
+                    {"output", o.output},
+                    {"max_abs", o.difference.max_abs},
+                    {"max_rel", o.difference.max_rel},
+                    {"passed", o.passed}});
+  return {{"passed", v.passed}, {"max_abs", v.worst.max_abs}, {"max_rel", v.worst.max_rel}, {"atol", v.atol}, {"rtol", v.rtol},
+          {"outputs", list}};
+}
+
 std::string summary(const Verdict& v) {
   char text[256];
   std::snprintf(text, sizeof text, "verify: %s max_abs=%.3g max_rel=%.3g (atol=%g rtol=%g)", v.passed ? "PASS" : "FAIL",

@@ -1,5 +1,6 @@
 // Comparing a plan's results with references.
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ Difference compare(const io::Tensor& y, const io::Tensor& reference, std::uint64
 // does.
 Verdict verify(Runner& runner, const rt::Plan& plan, const Options& options);
 
+nlohmann::json verdict_json(const Verdict& verdict);
 // "verify: PASS max_abs=... max_rel=... (atol=... rtol=...)".
 std::string summary(const Verdict& verdict);
 

@@ -95,6 +95,13 @@ typedef struct oclc_error {
 
 /* "OCLC_E_PLAN" etc.; static. */
 OCLC_API const char* oclc_status_name(oclc_status status);
+/* Version of this header, for `#if`: OCLC_VERSION_NUMBER is 10000 times the first, 100 times the second and the third number.
+ * The library may be another one: oclc_version. */
+#define OCLC_VERSION_MAJOR 0
+#define OCLC_VERSION_MINOR 1
+#define OCLC_VERSION_PATCH 0
+#define OCLC_VERSION_NUMBER (OCLC_VERSION_MAJOR * 10000 + OCLC_VERSION_MINOR * 100 + OCLC_VERSION_PATCH)
+
 /* Version of the library, such as "0.1.0"; static. */
 OCLC_API const char* oclc_version(void);
 
@@ -199,6 +206,9 @@ OCLC_API oclc_status oclc_plan_load(const char* path, uint32_t flags, oclc_plan*
 /* The same from memory, which is copied. */
 OCLC_API oclc_status oclc_plan_load_memory(const void* bytes, size_t size, oclc_plan** plan, oclc_error* error);
 OCLC_API void oclc_plan_release(oclc_plan* plan);
+/* Numbers of the plan format that this library reads: from `oldest` to `newest` (each may be NULL). A plan's own number is
+ * oclc_plan_info.format; oclc writes the least that a plan needs. */
+OCLC_API void oclc_plan_formats(uint32_t* oldest, uint32_t* newest);
 
 typedef struct oclc_plan_info {
   size_t size;
@@ -212,6 +222,7 @@ typedef struct oclc_plan_info {
   uint32_t variable_count;
   uint32_t program_count;
   uint64_t constant_bytes;
+  uint32_t format; /* see oclc_plan_formats */
 } oclc_plan_info;
 OCLC_API oclc_status oclc_plan_get_info(const oclc_plan* plan, oclc_plan_info* info);
 
@@ -454,6 +465,11 @@ OCLC_API oclc_status oclc_session_read_output(oclc_session* session, uint32_t en
  * model computes, for operators on strings, and for outputs of strings, which are complete when it returns. */
 OCLC_API oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count,
                                           struct _cl_event* const* wait, struct _cl_event** event);
+/* Waits for an event of oclc_session_enqueue, for programs without libOpenCL's own functions. OCLC_E_DEVICE if what led to it
+ * failed. */
+OCLC_API oclc_status oclc_event_wait(struct _cl_event* event, oclc_error* error);
+/* Gives it back; NULL is accepted. */
+OCLC_API void oclc_event_release(struct _cl_event* event);
 
 /* From any thread, while the session lives: the run that is being enqueued on another one fails with OCLC_E_CANCELLED before
  * its next launch or trip of a loop. Launches that are enqueued are waited for. Without such a run nothing happens. */

@@ -210,6 +210,21 @@ class Context {
   std::unique_ptr<oclc_context, detail::Deleter<oclc_context_release>> handle_;
 };
 
+// What Session::start gives: the end of a run. It is released with the object; the run goes on without it.
+class Event {
+ public:
+  explicit Event(struct _cl_event* event) : handle_(event) {}
+  struct _cl_event* get() const noexcept {
+    return handle_.get();
+  }
+  void wait() const {
+    detail::checked([&](oclc_error* error) { return oclc_event_wait(get(), error); });
+  }
+
+ private:
+  std::unique_ptr<struct _cl_event, detail::Deleter<oclc_event_release>> handle_;
+};
+
 // `name` and `shape`, whose first dimension is the step, are not copied.
 template <class T>
 oclc_series host_series(oclc_direction direction, const char* name, T* data, const std::vector<std::int64_t>& shape) {
@@ -284,6 +299,10 @@ class Session {
   void read_output(std::uint32_t entry, const std::string& name, void* host, std::uint64_t bytes) {
     check(oclc_session_read_output(get(), entry, name.c_str(), host, bytes));
   }
+  // Enqueues a run; host memory of its inputs and outputs stays in use until the event.
+  Event start(std::uint32_t entry, const std::vector<struct _cl_event*>& wait = {}) { return Event(enqueue(entry, wait)); }
+  // From any thread: ends the run that another one is enqueueing, see oclc_session_cancel.
+  void cancel() noexcept { oclc_session_cancel(get()); }
   // The event belongs to the caller.
   struct _cl_event* enqueue(std::uint32_t entry, const std::vector<struct _cl_event*>& wait = {}) {
     struct _cl_event* event = nullptr;
