@@ -50,9 +50,8 @@ double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& tar
   const double flops = 2.0 * t.rows * t.columns * depth * steps;
   const double rate = matrix ? unit_rate(target) : 1;
   const double unit_flops = target.flops / static_cast<double>(units) * efficiency * rate;
-  const double products = static_cast<double>(ceil_div(groups, units)) * flops / unit_flops;
-  // Few groups hide little of what a step waits for: of two tiles that wait as long, the smaller one has less to do.
-  return matrix ? products + steps * cost::kMmaStepSeconds : std::max(products, steps * cost::kSimtStepSeconds);
+  return std::max(static_cast<double>(ceil_div(groups, units)) * flops / unit_flops,
+                  steps * (matrix ? cost::kMmaStepSeconds : cost::kSimtStepSeconds));
 }
 
 }  // namespace
