@@ -97,7 +97,10 @@ ComplexOutputs logarithm(ComplexContext& c) {
   return {{c.b.unary("log", absolute_of(c, z)), angle_of(c, z)}};
 }
 
-ComplexOutputs of_two(ComplexContext& c) { return {{c.real_operand("real"), c.real_operand("imag")}}; }
+ComplexOutputs of_two(ComplexContext& c) {
+  const Shape& shape = c.arguments().result().shape;
+  return {{c.b.expand(c.real_operand("real"), shape), c.b.expand(c.real_operand("imag"), shape)}};
+}
 
 ComplexOutputs conjugate(ComplexContext& c) {
   const Complex z = c.operand("self");
