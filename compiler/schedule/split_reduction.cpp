@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "compiler/ir/division.h"
@@ -33,13 +34,9 @@ std::vector<std::pair<int, int>> stage_groups(const Kernel& kernel) {
   std::vector<std::pair<int, int>> groups;
   const int count = static_cast<int>(kernel.stages.size());
   for (int first = 0, stage = 0; stage < count; ++stage) {
-    if (stage == first || !needs_stage(kernel, kernel.stages[static_cast<std::size_t>(stage)].body, first)) {
-      if (stage == first) groups.emplace_back(first, stage + 1);
-      groups.back().second = stage + 1;
-    } else {
-      first = stage;
-      groups.emplace_back(first, stage + 1);
-    }
+    if (stage > first && needs_stage(kernel, kernel.stages[static_cast<std::size_t>(stage)].body, first)) first = stage;
+    if (stage == first) groups.emplace_back(first, stage + 1);
+    groups.back().second = stage + 1;
   }
   return groups;
 }
@@ -83,9 +80,8 @@ std::optional<Centred> centred_squares(const Kernel& kernel, int stage, int sums
   return std::nullopt;
 }
 
-// All stages but those of the first group, if each is a sum of squares around what that group gives: then one pass over the
-// terms is enough. Each piece has a sum and the squares around its own mean, around which those of all pieces are moved (Chan,
-// Golub and LeVeque 1979); it finds them around its first term, near enough to the mean for little to cancel.
+// All stages but those of the first group, if each is a sum of squares around what that group gives: one pass is enough then.
+// Pieces have the squares around their own means, found around the mean of four terms, near enough for little to cancel.
 std::vector<Centred> squares_in_one_pass(const Kernel& kernel) {
   const auto groups = stage_groups(kernel);
   std::vector<Centred> all;
@@ -122,13 +118,6 @@ NodeId apply_node(Kernel& kernel, std::string_view name, std::vector<NodeId> arg
 NodeId number_node(Kernel& kernel, double number) {
   ScalarNode node;
   node.number = number;
-  return add_node(kernel, std::move(node));
-}
-
-NodeId result_node(Kernel& kernel, int stage) {
-  ScalarNode node;
-  node.kind = ScalarNode::Kind::reduced;
-  node.stage = stage;
   return add_node(kernel, std::move(node));
 }
 
@@ -243,10 +232,13 @@ class SumCutter {
     for (int stage = first; stage < end; ++stage) {
       Store store;
       store.index = place_of_part(whole_, part.var);
-      store.value = result_node(kernel, stage);
+      ScalarNode result;
+      result.kind = ScalarNode::Kind::reduced;
+      result.stage = stage;
+      store.value = add_node(kernel, std::move(result));
       kernel.stores.push_back(std::move(store));
     }
-    for (const Centred& c : centred_) around_first_term(kernel, c);
+    for (const Centred& c : centred_) around_four_terms(kernel, c);
     kernel.axes.insert(kernel.axes.begin(), part);
     finish_operands(kernel, written);
     steps_.push_back({KernelStep{static_cast<int>(schedule_.kernels.size())}});
@@ -254,22 +246,32 @@ class SumCutter {
     buffers_.insert(buffers_.end(), written.begin(), written.end());
   }
 
-  // A piece's sum and the squares around its mean, from sums of both around its first term.
-  void around_first_term(Kernel& kernel, const Centred& c) const {
+  // The mean of four terms, evenly apart. Of equal terms it is exact.
+  static NodeId mean_of_four(Kernel& kernel, NodeId term) {
+    std::vector<NodeId> four;
+    for (int i = 0; i < 4; ++i) {
+      Substitution at;
+      for (const Axis& axis : kernel.reduction) at.emplace(axis.name, Expr(i * axis.extent.value() / 4));
+      std::map<NodeId, NodeId> copies;
+      four.push_back(copy_at(kernel, term, at, copies));
+    }
+    const NodeId left = apply_node(kernel, "add", {four[0], four[1]}), right = apply_node(kernel, "add", {four[2], four[3]});
+    return apply_node(kernel, "mul", {apply_node(kernel, "add", {left, right}), number_node(kernel, 0.25)});
+  }
+
+  // A piece's sum and the squares around its mean, from sums of both around the mean of four terms.
+  void around_four_terms(Kernel& kernel, const Centred& c) const {
     Stage &sum = kernel.stages[static_cast<std::size_t>(c.sum)], &squares = kernel.stages[static_cast<std::size_t>(c.squares)];
-    Substitution zeros;
-    for (const Axis& axis : kernel.reduction) zeros.emplace(axis.name, Expr(0));
-    std::map<NodeId, NodeId> copies;
-    const NodeId first = copy_at(kernel, sum.body, zeros, copies), rest = apply_node(kernel, "sub", {sum.body, first});
+    const NodeId centre = mean_of_four(kernel, sum.body), rest = apply_node(kernel, "sub", {sum.body, centre});
     sum.body = rest;
     squares.body = apply_node(kernel, "mul", {rest, rest});
     Store &its_sum = kernel.stores[static_cast<std::size_t>(c.sum)],
           &its_squares = kernel.stores[static_cast<std::size_t>(c.squares)];
     const NodeId n = number_node(kernel, terms_of_piece()), s = its_sum.value;
     const NodeId cancelled = apply_node(kernel, "mul", {s, apply_node(kernel, "div", {s, n})});
-    its_sum.value = apply_node(kernel, "add", {s, apply_node(kernel, "mul", {first, n})});
-    its_squares.value =
-        apply_node(kernel, "max", {apply_node(kernel, "sub", {its_squares.value, cancelled}), number_node(kernel, 0)});
+    const NodeId squared = apply_node(kernel, "sub", {its_squares.value, cancelled});
+    its_sum.value = apply_node(kernel, "add", {s, apply_node(kernel, "mul", {centre, n})});
+    its_squares.value = apply_node(kernel, "max", {squared, number_node(kernel, 0)});
   }
 
   Schedule& schedule_;
@@ -299,7 +301,7 @@ void cut_further(const Kernel& kernel, std::int64_t wanted, Split& split) {
 std::optional<Split> best_cut(const Kernel& kernel, const Target& target) {
   if (kernel.contraction || kernel.stages.empty() || kernel.axes.empty()) return std::nullopt;
   std::vector<int> all(kernel.reduction.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+  std::iota(all.begin(), all.end(), 0);
   for (const Stage& stage : kernel.stages) {
     std::vector<int> axes = stage.axes;
     std::sort(axes.begin(), axes.end());

@@ -13,6 +13,8 @@
 namespace oclc::pt2 {
 
 using Values = std::map<std::string, Value*, std::less<>>;
+// Of a view the tensor that it shares its storage with and that is no view itself.
+using Roots = std::map<std::string, std::string, std::less<>>;
 // One value per result of the node, lists of tensors counted one by one; null: a result that nobody may use.
 using Outputs = std::vector<Value*>;
 
@@ -25,16 +27,25 @@ struct OpRow {
   std::string_view core = {};  // for readers shared by several operators: the core operator, or a variant
 };
 
+// What has been read so far.
+struct ReadSoFar {
+  const Program& program;
+  const Values& values;
+  const Roots& roots;
+  bool training = false;
+};
+
 class AtenContext {
  public:
-  AtenContext(Builder& builder, const OpRow& row, const ProgramNode& node, const Values& values, const Program& program,
-              bool training)
-      : b(builder), row_(row), node_(node), values_(values), program_(program), training_(training) {}
+  AtenContext(Builder& builder, const OpRow& row, const ProgramNode& node, const ReadSoFar& so_far)
+      : b(builder), row_(row), node_(node), values_(so_far.values), program_(so_far.program), so_far_(so_far) {}
 
   Builder& b;
 
   std::string_view core() const { return row_.core; }
-  bool training() const { return training_; }
+  bool training() const { return so_far_.training; }
+  const ReadSoFar& so_far() const { return so_far_; }
+  const ProgramNode& node() const { return node_; }
 
   // Arguments by name. `tensor` throws if it is absent; others give the default.
   const Arg* find(std::string_view name) const;  // null if absent or none
@@ -68,9 +79,6 @@ class AtenContext {
   std::size_t results() const { return names_of_results().size(); }
   bool wants(std::size_t i) const;  // somebody may use the result
 
-  // Whether torch keeps the tensor of this name in rows, at the begin of its storage.
-  bool lies_in_rows(std::string_view name) const { return program_.in_rows.find(name) != program_.in_rows.end(); }
-
   std::int64_t axis(std::int64_t axis, std::size_t rank) const;
   // The dimensions named; all if there is none.
   Ints axes(std::string_view name, std::size_t rank) const;
@@ -85,7 +93,7 @@ class AtenContext {
   const ProgramNode& node_;
   const Values& values_;
   const Program& program_;
-  bool training_;
+  ReadSoFar so_far_;
 };
 
 // torch's promotion of two element types.

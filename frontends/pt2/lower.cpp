@@ -7,6 +7,7 @@
 
 #include "compiler/ops/read_dims.h"
 #include "compiler/support/error.h"
+#include "frontends/pt2/complex.h"
 #include "frontends/pt2/table.h"
 
 namespace oclc::pt2 {
@@ -30,8 +31,11 @@ bool gives_a_tensor(const ProgramNode& node) {
 void require_supported(const Program& program) {
   std::map<std::string, std::pair<std::size_t, std::set<std::string>>> missing;
   for (const ProgramNode& node : program.nodes) {
-    if (find_row(node.target) || find_row_in_place(node.target) || (is_about_sizes(node) && !gives_a_tensor(node))) continue;
-    auto& [count, modules] = missing[node.target];
+    const bool complex = is_of_complex(node, program);
+    if (complex ? find_complex_row(node.target) != nullptr : find_row(node.target) || find_row_in_place(node.target)) continue;
+    if (is_about_sizes(node) && !gives_a_tensor(node)) continue;
+    const bool real = complex && (find_row(node.target) || find_row_in_place(node.target));
+    auto& [count, modules] = missing[node.target + (real ? " of complex numbers" : "")];
     ++count;
     modules.insert(node.module.empty() ? node.name : node.module);
   }
@@ -83,6 +87,15 @@ class Lowering {
            odd == program_.odd_tensors.end() ? "no type" : odd->second);
     }
     const std::optional<HostTensor> value = weight_ ? weight_(input) : std::nullopt;
+    if (program_.complex.find(input.name) != program_.complex.end()) {
+      if (value && options_.training)
+        fail("real parameters and buffers", fmt::format("'{}', which is complex", input.of_model));
+      TensorType pairs = type->second;
+      pairs.shape.emplace_back(2);
+      complex_[input.name] =
+          parts_of(builder_, value ? builder_.constant(*value, input.of_model) : graph_->add_input(input.of_model, pairs));
+      return;
+    }
     if (!value) {
       values_[input.name] = graph_->add_input(input.of_model, type->second);
       return;
@@ -96,17 +109,11 @@ class Lowering {
     values_[input.name] = builder_.constant(*value, input.of_model);
   }
 
-  void read(const ProgramNode& node) {
-    const OpRow* row = find_row(node.target);
-    const OpRow* in_place = row ? nullptr : find_row_in_place(node.target);
-    if (in_place) row = in_place;
-    if (!row) return;  // about sizes alone
-    builder_.set_source(node.module.empty() ? node.name : node.module + "." + node.name);
-    if (gives_a_view(*row)) note_views(node);
-    AtenContext context(builder_, *row, node, values_, program_, options_.training);
-    Outputs outputs;
+  // What `read` gives; its errors name the node.
+  template <class Read>
+  auto named(const ProgramNode& node, Read&& read) {
     try {
-      outputs = row->read(context);
+      return read();
     } catch (const CompileError& error) {
       CompileError::Parts parts = error.parts();
       parts.stage = "import";
@@ -114,14 +121,64 @@ class Lowering {
       parts.op = node.target;
       throw CompileError(std::move(parts));
     }
-    std::size_t next = 0;
-    for (const Arg& result : node.results) {
-      if (result.is(Arg::Kind::list))
-        for (const Arg& item : result.items) bind(item.name, outputs, next++, context);
-      else
-        bind(result.name, outputs, next++, context);
+  }
+
+  void read(const ProgramNode& node) {
+    if (is_of_complex(node, program_)) {
+      read_complex(node);
+      return;
     }
+    const OpRow* row = find_row(node.target);
+    const OpRow* in_place = row ? nullptr : find_row_in_place(node.target);
+    if (in_place) row = in_place;
+    if (!row) return;  // about sizes alone
+    builder_.set_source(node.module.empty() ? node.name : node.module + "." + node.name);
+    if (gives_a_view(*row)) note_views(node);
+    AtenContext context(builder_, *row, node, {program_, values_, roots_, options_.training});
+    const Outputs outputs = named(node, [&] { return row->read(context); });
+    std::size_t next = 0;
+    for_each_result(node, [&](const std::string& name) { bind(name, outputs, next++, context); });
     if (in_place) write(node, outputs.at(0), context);
+    if (!in_place && is_view(node.target)) note_roots(node);
+  }
+
+  void read_complex(const ProgramNode& node) {
+    const ComplexRow* row = find_complex_row(node.target);
+    if (!row) return;  // about sizes alone
+    builder_.set_source(node.module.empty() ? node.name : node.module + "." + node.name);
+    const OpRow* real = find_row(node.target);
+    ComplexContext context(builder_, *row, real, node, {program_, values_, roots_, options_.training}, complex_);
+    const ComplexOutputs outputs = named(node, [&] { return row->read(context); });
+    std::size_t next = 0;
+    for_each_result(node, [&](const std::string& name) {
+      const std::size_t i = next++;
+      if (name.empty() || i >= outputs.size() || !outputs[i].re) return;
+      if (outputs[i].im)
+        complex_[name] = outputs[i];
+      else
+        values_[name] = outputs[i].re;
+    });
+  }
+
+  template <class Visit>
+  static void for_each_result(const ProgramNode& node, Visit&& visit) {
+    for (const Arg& result : node.results) {
+      if (!result.is(Arg::Kind::list)) visit(result.name);
+      for (const Arg& item : result.items) visit(item.name);
+    }
+  }
+
+  void note_roots(const ProgramNode& node) {
+    const Arg* operand = nullptr;
+    for (const auto& [name, arg] : node.arguments)
+      if (!operand && arg.is(Arg::Kind::tensor)) operand = &arg;
+    if (!operand) return;
+    const auto known = roots_.find(operand->name);
+    const std::string root = known == roots_.end() ? operand->name : known->second;
+    for (const Arg& result : node.results) {
+      if (result.is(Arg::Kind::tensor)) roots_[result.name] = root;
+      for (const Arg& item : result.items) roots_[item.name] = root;
+    }
   }
 
   // Tensors that may lie in each other's memory.
@@ -171,6 +228,8 @@ class Lowering {
         refuse_mutation(output);
         continue;
       }
+      const auto complex = complex_.find(output.value.name);
+      if (complex != complex_.end()) values_[output.value.name] = pairs_of(builder_, complex->second);
       const auto value = values_.find(output.value.name);
       if (value == values_.end())
         fail("results that operators of the program give", fmt::format("'{}'", output.value.name),
@@ -204,6 +263,8 @@ class Lowering {
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   Builder builder_{*graph_};
   Values values_;
+  Complexes complex_;
+  Roots roots_;
   std::set<std::string> viewed_;
 };
 

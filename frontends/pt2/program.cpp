@@ -107,11 +107,14 @@ class Parser {
       for (const auto& [name, value] : numbers->items()) numbers_[name] = integer(value);
     for (const auto& [name, meta] : member(*graph_, "tensor_values").items()) {
       const json& number = member(meta, "dtype");
-      const auto dtype = number.is_number_integer() ? dtype_of_torch(number.get<std::int64_t>()) : std::nullopt;
+      const std::int64_t of_torch = number.is_number_integer() ? number.get<std::int64_t>() : -1;
+      const auto part = part_of_torch(of_torch);
+      const auto dtype = part ? part : dtype_of_torch(of_torch);
       if (!dtype) {
         program_.odd_tensors[name] = fmt::format("element type {} of torch", number.dump());
         continue;
       }
+      if (part) program_.complex.insert(name);
       TensorType type{*dtype, {}};
       for (const json& size : member(meta, "sizes")) {
         const Expr dim = integer(size);
@@ -120,21 +123,17 @@ class Parser {
         type.shape.push_back(dim);
       }
       for (const Expr& dim : type.shape) note_symbols(dim);
-      if (lies_in_rows(meta, type.shape)) program_.in_rows.insert(name);
+      read_layout(name, meta, type.shape.size());
       program_.tensors.emplace(name, std::move(type));
     }
   }
 
-  bool lies_in_rows(const json& meta, const Shape& shape) const {
+  void read_layout(const std::string& name, const json& meta, std::size_t rank) {
     const json *strides = optional_member(meta, "strides"), *offset = optional_member(meta, "storage_offset");
-    if (!strides || !strides->is_array() || strides->size() != shape.size()) return false;
-    if (offset && !(integer(*offset) == Expr(0))) return false;
-    Expr step = 1;
-    for (std::size_t i = shape.size(); i-- > 0;) {
-      if (!(shape[i] == Expr(1)) && !(integer((*strides)[i]) == step)) return false;
-      step *= shape[i];
-    }
-    return true;
+    if (!strides || !strides->is_array() || strides->size() != rank) return;
+    Layout layout{{}, offset ? integer(*offset) : Expr(0)};
+    for (const json& stride : *strides) layout.strides.push_back(integer(stride));
+    program_.layouts.emplace(name, std::move(layout));
   }
 
   void note_symbols(const Expr& e) {
@@ -165,6 +164,8 @@ class Parser {
     if (tag == "as_int" || tag == "as_sym_int") return {.kind = Kind::integer, .integer = integer(*inner)};
     if (tag == "as_bool" && inner->is_boolean()) return {.kind = Kind::boolean, .integer = inner->get<bool>() ? 1 : 0};
     if (tag == "as_float") return {.kind = Kind::real, .real = real(*inner)};
+    if (tag == "as_complex")
+      return {.kind = Kind::complex, .real = real(member(*inner, "real")), .imaginary = real(member(*inner, "imag"))};
     if (tag == "as_sym_float") return argument(*inner);
     if (tag == "as_string") return {.kind = Kind::text, .name = json_text(*inner, "a text")};
     if (tag == "as_scalar_type" && inner->is_number_integer()) return scalar_type(inner->get<std::int64_t>());
@@ -316,6 +317,19 @@ std::optional<DType> dtype_of_torch(std::int64_t number) {
       return DType::u32;
     case 35:
       return DType::u64;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<DType> part_of_torch(std::int64_t number) {
+  switch (number) {
+    case 9:
+      return DType::f16;
+    case 10:
+      return DType::f32;
+    case 11:
+      return DType::f64;
     default:
       return std::nullopt;
   }

@@ -13,11 +13,11 @@ namespace oclc::pt2 {
 
 // An argument of a node, or one of its results.
 struct Arg {
-  enum class Kind { none, tensor, integer, real, boolean, text, dtype, list, other };
+  enum class Kind { none, tensor, integer, real, complex, boolean, text, dtype, list, other };
   Kind kind = Kind::none;
   std::string name{};  // of a tensor, or the text
   Expr integer{};      // also 0 or 1 of a boolean
-  double real = 0;
+  double real = 0, imaginary = 0;
   DType dtype = DType::f32;
   std::vector<Arg> items{};
 
@@ -47,13 +47,20 @@ struct ProgramOutput {
   std::string mutated;  // name of the buffer whose new value it is; empty: a result
 };
 
+// How a tensor lies in its storage: how many elements neighbours along each axis are apart, and where the first element stands.
+struct Layout {
+  Shape strides;
+  Expr offset;
+};
+
 struct Program {
   std::vector<ProgramInput> inputs;
   std::vector<ProgramOutput> outputs;
   std::vector<ProgramNode> nodes;
-  std::map<std::string, TensorType, std::less<>> tensors;       // types by name
+  std::map<std::string, TensorType, std::less<>> tensors;       // types by name; of complex tensors those of a part
+  std::set<std::string, std::less<>> complex;                   // names of complex tensors
   std::map<std::string, std::string, std::less<>> odd_tensors;  // those of a type that the compiler lacks, and why
-  std::set<std::string, std::less<>> in_rows;                   // names of contiguous tensors at the begin of their storage
+  std::map<std::string, Layout, std::less<>> layouts;           // by name, where the program says it
   std::vector<Expr> symbols;                                    // in order of their names
 };
 
@@ -63,6 +70,8 @@ Program parse_program(std::string_view json, const std::map<std::string, std::in
 
 // torch's number of an element type; nothing for types that the compiler lacks (complex, quantized).
 std::optional<DType> dtype_of_torch(std::int64_t number);
+// The type of the parts of a complex one; nothing for others.
+std::optional<DType> part_of_torch(std::int64_t number);
 
 // Bounds of symbols by name: [low, high].
 using Ranges = std::map<std::string, std::pair<std::int64_t, std::int64_t>, std::less<>>;

@@ -4,6 +4,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "frontends/pt2/complex.h"
+
 namespace oclc::pt2 {
 namespace {
 
@@ -86,7 +88,7 @@ const std::unordered_map<std::string_view, const OpRow*>& table() {
   static const auto rows = [] {
     std::unordered_map<std::string_view, const OpRow*> map;
     for (const std::span<const OpRow> family :
-         {pointwise_rows(), activation_rows(), reduction_rows(), view_rows(), creation_rows(), linear_rows(),
+         {pointwise_rows(), activation_rows(), reduction_rows(), view_rows(), strided_rows(), creation_rows(), linear_rows(),
           convolution_rows(), pooling_rows(), normalization_rows(), indexing_rows(), sampling_rows(), random_rows(),
           loss_rows(), order_rows(), special_rows(), padding_rows(), bag_rows(), bit_rows()})
       for (const OpRow& row : family) map.emplace(row.op, &row);
@@ -110,14 +112,33 @@ const OpRow* find_row_in_place(std::string_view target) {
 }
 
 bool gives_a_view(const OpRow& row) {
-  const std::span<const OpRow> views = view_rows();
-  return &row >= views.data() && &row < views.data() + views.size();
+  for (const std::span<const OpRow> views : {view_rows(), strided_rows()})
+    if (&row >= views.data() && &row < views.data() + views.size()) return true;
+  return false;
+}
+
+bool is_view(std::string_view target) {
+  constexpr std::string_view kViews[] = {
+      "aten.alias.default",        "aten.detach.default",         "aten.view.default",
+      "aten._unsafe_view.default", "aten.view_as.default",        "aten.squeeze.default",
+      "aten.squeeze.dim",          "aten.squeeze.dims",           "aten.unsqueeze.default",
+      "aten.expand.default",       "aten.expand_as.default",      "aten.permute.default",
+      "aten.transpose.int",        "aten.swapaxes.default",       "aten.t.default",
+      "aten.select.int",           "aten.slice.Tensor",           "aten.split_with_sizes.default",
+      "aten.split.Tensor",         "aten.chunk.default",          "aten.unbind.int",
+      "aten.diagonal.default",     "aten.as_strided.default",     "aten.unfold.default",
+      "prims.view_of.default",     "prims.collapse_view.default", "prims.split_dim.default",
+      "prims.squeeze.default",     "prims.transpose.default",     "prims.broadcast_in_dim.default",
+  };
+  return std::find(std::begin(kViews), std::end(kViews), target) != std::end(kViews);
 }
 
 std::vector<std::string_view> operators() {
   std::vector<std::string_view> names;
   for (const auto& [name, row] : table()) names.push_back(name);
+  for (const std::string_view name : complex_operators()) names.push_back(name);
   std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 

@@ -15,6 +15,8 @@ const OpRow* find_row(std::string_view target);
 const OpRow* find_row_in_place(std::string_view target);
 // Whether the operator's result may lie in its operand's memory.
 bool gives_a_view(const OpRow& row);
+// Whether it always does.
+bool is_view(std::string_view target);
 // All names, sorted.
 std::vector<std::string_view> operators();
 
@@ -23,6 +25,7 @@ std::span<const OpRow> pointwise_rows();
 std::span<const OpRow> activation_rows();
 std::span<const OpRow> reduction_rows();
 std::span<const OpRow> view_rows();
+std::span<const OpRow> strided_rows();
 std::span<const OpRow> creation_rows();
 std::span<const OpRow> linear_rows();
 std::span<const OpRow> convolution_rows();

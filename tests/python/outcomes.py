@@ -22,6 +22,7 @@ from torch.utils import _pytree as pytree
 # What torch.testing.assert_close takes by itself: (relative, absolute).
 TOLERANCES = {
     torch.float64: (1e-7, 1e-7), torch.float32: (1.3e-6, 1e-5), torch.float16: (1e-3, 1e-5), torch.bfloat16: (1.6e-2, 1e-5),
+    torch.complex128: (1e-7, 1e-7), torch.complex64: (1.3e-6, 1e-5), torch.complex32: (1e-3, 1e-5),
 }  # fmt: skip
 SEED = 7
 
@@ -30,11 +31,13 @@ Limits = dict[torch.dtype, tuple[float, float]]
 
 @dataclasses.dataclass
 class Outcome:
-    """Of one case. kind: passed, refused, wrong, or none where there is no sample."""
+    """Of one case. kind: passed, refused, wrong, or none where there is no sample. samples: the first letter of each one's kind, n of
+    none."""
 
     op: str
     kind: str
     reason: str = ""
+    samples: str = ""
 
 
 def refusal(error: BaseException) -> str:
@@ -62,12 +65,14 @@ def failed(error: BaseException, what: str = "") -> tuple[str, str]:
 def worst(name: str, found: Iterable[tuple[str, str]]) -> Outcome:
     """Of the outcomes of a case's samples."""
     kinds: dict[str, str] = {}
+    letters = ""
     for kind, reason in found:
         kinds.setdefault(kind, " ".join(reason.split()))
+        letters += (kind or "none")[0]
     for kind in ("wrong", "refused", "passed"):
         if kind in kinds:
-            return Outcome(name, kind, kinds[kind])
-    return Outcome(name, "none", "no sample that eager runs")
+            return Outcome(name, kind, kinds[kind], letters)
+    return Outcome(name, "none", "no sample that eager runs", letters)
 
 
 def tensors(value: Any) -> list[torch.Tensor]:
@@ -80,7 +85,9 @@ def in_double(value: Any) -> Any:
     def convert(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
             return leaf
-        own = leaf.detach().double() if leaf.is_floating_point() else leaf.detach()
+        own = leaf.detach()
+        if leaf.is_floating_point() or leaf.is_complex():
+            own = own.to(torch.complex128 if leaf.is_complex() else torch.float64)
         return own.requires_grad_(leaf.requires_grad)
 
     return pytree.tree_map(convert, value)
@@ -103,14 +110,15 @@ def far(found: list[Any], expected: list[Any], exact: list[Any] | None, limits: 
             torch.testing.assert_close(f, e, rtol=relative, atol=absolute, equal_nan=True)
         except AssertionError as error:
             reference = exact[i] if exact is not None and i < len(exact) else None
-            if reference is not None and reference.shape == e.shape and e.is_floating_point() and as_good(f, e, reference, absolute):
+            inexact = e.is_floating_point() or e.is_complex()
+            if reference is not None and reference.shape == e.shape and inexact and as_good(f, e, reference, absolute):
                 continue
             return f"result {i}: " + " ".join(str(error).split())[:240]
     return ""
 
 
 def as_good(found: torch.Tensor, eager: torch.Tensor, exact: torch.Tensor, absolute: float) -> bool:
-    ours, theirs = (found.double() - exact).abs(), (eager.double() - exact).abs()
+    ours, theirs = (found - exact).abs(), (eager - exact).abs()
     return bool(ours.isfinite().all() and ours.max() <= 2 * theirs.max() + absolute)
 
 
@@ -124,26 +132,28 @@ def spread(samples: list[Any], count: int) -> list[Any]:
     return [samples[int(i * step)] for i in range(min(count, len(samples)))]
 
 
-def declared(name: str, dtype: str = "") -> tuple[str, bool] | None:
-    """What the refusal of the operator says, and whether all of its samples are refused, where it is known to be refused."""
+def declared(name: str, dtype: str = "") -> tuple[str, str] | None:
+    """What the refusal of the operator says where it is known to be refused, and the kinds of its first samples, empty for all alike."""
     for line in (pathlib.Path(__file__).parent / "opinfo_refused.txt").read_text().splitlines():
         if line and not line.startswith("#"):
-            pattern, cause = line.split(maxsplit=1)
+            case, cause = line.split(maxsplit=1)
+            pattern, _, samples = case.partition(":")
             name_pattern, _, only = pattern.partition("@")
             if fnmatch.fnmatchcase(name, name_pattern) and only in ("", dtype):
-                return cause.removeprefix("~"), not cause.startswith("~")
+                return cause, samples
     return None
 
 
 def as_declared(outcome: Outcome, dtype: str) -> str:
-    """What is wrong with an outcome, or nothing: it passed, or it is refused as is declared."""
-    known = declared(outcome.op, dtype)
-    if known is None:
-        return "" if outcome.kind == "passed" else f"{outcome.kind}: {outcome.reason}"
-    cause, always = known
-    if outcome.kind == "refused" and cause in outcome.reason or outcome.kind == "passed" and not always:
-        return ""
-    return f"declared to be refused ({cause}), but {outcome.kind}: {outcome.reason}"
+    """What is wrong with an outcome, or nothing: each sample passed, or is refused where and as is declared."""
+    cause, wanted = declared(outcome.op, dtype) or ("", "p")
+    wanted = wanted or "r"
+    for i, found in enumerate(outcome.samples):
+        expected = wanted[min(i, len(wanted) - 1)]
+        if found != "n" and (found != expected or found == "r" and cause not in outcome.reason):
+            kind = {"p": "to pass", "r": f"to be refused ({cause})"}[expected]
+            return f"sample {i} was expected {kind}, found {outcome.kind}: {outcome.reason}"
+    return ""
 
 
 def kept(path: str) -> dict[str, dict[str, str]]:
@@ -161,7 +171,7 @@ def kept(path: str) -> dict[str, dict[str, str]]:
 
 def cause(reason: str) -> str:
     """What kind of refusal it is: the operators that are missing, or the text without names and numbers."""
-    missing = re.findall(r"((?:aten|prims|torch_nn|higher_order|_operator|torchvision)[.][\w.]+) \(\d+ node", reason)
+    missing = re.findall(r"((?:aten|prims|torch_nn|higher_order|_operator|torchvision)[.][\w.]+(?: of complex numbers)?) \(\d+ node", reason)
     if missing:
         return "missing: " + ", ".join(sorted(set(missing)))
     for pattern, text in (
@@ -239,7 +249,7 @@ def run(given: argparse.Namespace, title: str, cases: Iterable[tuple[str, Callab
                 print(json.dumps(row), file=out, flush=True)
                 outcome = check()
                 took = time.monotonic() - start
-                row = {**row, "kind": outcome.kind, "reason": outcome.reason[:2000], "seconds": f"{took:.1f}"}
+                row.update(kind=outcome.kind, reason=outcome.reason[:2000], samples=outcome.samples, seconds=f"{took:.1f}")
                 print(json.dumps(row), file=out, flush=True)
                 if outcome.kind != "passed" or given.only:
                     print(f"{outcome.kind} {name} {given.dtype}: {outcome.reason[:400]} ({took:.1f} s)", flush=True)

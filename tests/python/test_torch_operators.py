@@ -62,6 +62,14 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], list[torch.Tensor]]]] = 
         lambda: [torch.tensor([0.0, 1.0, -1.0, 5.0, 1e-45, float("inf")]), torch.tensor([-1.0, 2.0, -2.0, 5.0, 0.0, 0.0])]),
     "quantiles of the normal distribution": (
         torch.special.ndtri, lambda: [torch.tensor([0.0, 1e-20, 1e-4, 0.3, 0.5, 0.9, 0.9999, 1.0])]),
+    "a view by strides of a transposed tensor": (lambda x: x.t().as_strided((3, 5), (2, 1), 3) * 2, lambda: [numbers(4, 6)]),
+    "a view by strides beyond the view that it is of": (lambda x: (x * 2)[:2].as_strided((4,), (5,)), lambda: [numbers(4, 6)]),
+    "a view by strides from where its view begins": (lambda x: (x * 2)[1].as_strided((3,), (2,)), lambda: [numbers(4, 6)]),
+    "a view by strides before the view that it is of": (lambda x: x.as_strided((2, 2), (1, 2), 0), lambda: [numbers(20)[5:15]]),
+    "a view by strides behind the view that it is of": (lambda x: x.as_strided((2, 2), (1, 2), 16), lambda: [numbers(20)[5:15]]),
+    "a view by strides of an input that is transposed": (lambda x: x.as_strided((4,), (3,), 1) + x.sum(), lambda: [numbers(4, 6).t()]),
+    "a write by strides into a transposed tensor": (
+        lambda x, y: (x * 2).t().as_strided_scatter(y, (3, 2), (7, 1), 2), lambda: [numbers(4, 6), numbers(3, 2)]),
     "spherical Bessel functions": (
         torch.special.spherical_bessel_j0, lambda: [torch.tensor([0.0, 1e-4, 0.49, 0.51, -7.0, float("inf")])]),
 }  # fmt: skip
@@ -135,12 +143,20 @@ def test_an_empty_result_is_no_part_of_the_plan() -> None:
     [
         (torch.gcd, (torch.tensor([4]), torch.tensor([6])), "prims.gcd"),
         (lambda x: x[x > 0], (torch.ones(3),), "wanted indices of integers, found a mask"),
-        (lambda x: torch.fft.rfft(x).abs(), (torch.ones(8),), "_fft_r2c"),
+        (lambda x: torch.linalg.eigvalsh(x), (torch.eye(3),), "_linalg_eigh"),
     ],
 )
 def test_what_is_refused_says_why(function: Any, tensors: tuple[torch.Tensor, ...], text: str) -> None:
     with pytest.raises(Exception, match=text):
         compiled(function)(*tensors)
+
+
+def test_an_input_that_strides_read_stays_where_it_lay() -> None:
+    """torch compiles nothing anew for a view that begins elsewhere."""
+    step, memory = compiled(lambda x: x.as_strided((3,), (2,), 1)), numbers(20)
+    torch.testing.assert_close(step(memory[5:15]), memory[1:7:2])
+    with pytest.raises(RuntimeError, match="which as_strided reads, at element 5 of its storage as when it was compiled, found it at 7"):
+        step(memory[7:17])
 
 
 def test_means_of_integers_want_known_sizes() -> None:

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.fx import GraphModule
 
+from .fx_json import in_memory
 from .plan_call import PlanCall
 
 Stamp = tuple[int, int]
@@ -44,7 +45,7 @@ class FrozenCall:
     def _compile(self, arguments: tuple[Any, ...]) -> PlanCall:
         frozen = [i for i, value in enumerate(arguments) if is_constant(value) and i not in self._changing]
         self._stamps = {i: _stamp(arguments[i]) for i in frozen}
-        return self._make(self._module, {self._names[i]: arguments[i].detach().contiguous() for i in frozen})
+        return self._make(self._module, {self._names[i]: in_memory(arguments[i].detach()).contiguous() for i in frozen})
 
 
 def _stamp(value: torch.Tensor) -> Stamp:

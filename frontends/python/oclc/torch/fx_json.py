@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 
 from ..errors import CompileError
 from .draws import is_drawn
+from .memory import Memory, read_by_strides
 
 # torch/_export/serde/schema.py
 _DTYPES = {
@@ -27,6 +28,13 @@ def is_readable(tensor: torch.Tensor) -> bool:
     """Whether the compiler has tensors of this kind."""
     odd = tensor.layout != torch.strided or tensor.is_quantized or tensor.is_complex()
     return not odd and tensor.dtype in _DTYPES
+
+
+def in_memory(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with its elements as its memory has them, and complex numbers as pairs of real ones."""
+    if tensor.is_complex():
+        return torch.view_as_real(tensor.resolve_conj())
+    return tensor.resolve_neg() if tensor.is_neg() else tensor
 
 
 def has_elements(value: Any) -> bool:
@@ -46,7 +54,8 @@ class GraphText:
     further inputs. outputs: of each output of the graph None (no tensor, or an empty one), or the position among the plan's
     outputs.
     symbols: by name of the symbol the position of the placeholder that holds its value. draws: nodes that torch runs before the
-    plan, whose results are inputs too.
+    plan, whose results are inputs too. memories: by name of the plan's input, the memory of placeholders that the graph reads by
+    strides.
     """
 
     def __init__(self, module: GraphModule) -> None:
@@ -54,6 +63,7 @@ class GraphText:
         self.constants: list[torch.Tensor] = []
         self.symbols: dict[str, int] = {}
         self.draws: list[Node] = []
+        self.memories: dict[str, Memory] = {}
         self.outputs: list[int | None] = []
         self.values: list[Any] = []  # of each output: its fake tensor, SymInt, number or None
         self._tensors: dict[str, Any] = {}
@@ -63,6 +73,7 @@ class GraphText:
         self._nodes: list[Any] = []
         self._graph_outputs: list[Any] = []
         self._module = module
+        self._by_strides = read_by_strides(module)
         placeholder = 0
         for node in module.graph.nodes:
             if node.op == "placeholder":
@@ -104,11 +115,34 @@ class GraphText:
         if isinstance(value, torch.Tensor):
             self._note(node.name, value)
             self.inputs.append(position)
-            self._graph_inputs.append({"as_tensor": {"name": node.name}})
+            elements = self._by_strides.get(node)
+            if elements is not None:
+                self._memory(node, value, Memory(position, elements, int(value.storage_offset())))
+            else:
+                self._graph_inputs.append({"as_tensor": {"name": node.name}})
         elif isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
             self._numbers[node.name] = _size(value)
             if isinstance(value, torch.SymInt) and isinstance(value.node.expr, sympy.Symbol):
                 self.symbols[str(value.node.expr)] = position
+
+    def _memory(self, node: Node, value: torch.Tensor, memory: Memory) -> None:
+        """The placeholder as a view of the memory that it lies in, which is the input."""
+        name = f"{node.name}_memory"
+        self.memories[name] = memory
+        in_rows = {"sizes": [_size(memory.elements)], "strides": [_size(1)], "storage_offset": _size(0)}
+        self._tensors[name] = {**self._tensors[node.name], **in_rows}
+        self._graph_inputs.append({"as_tensor": {"name": name}})
+        at: dict[str, Any] = {"size": list(value.shape), "stride": list(value.stride()), "storage_offset": memory.offset}
+        arguments = [{"name": key, "arg": self._argument(number), "kind": 1} for key, number in at.items()]
+        self._nodes.append(
+            {
+                "target": "torch.ops.aten.as_strided.default",
+                "inputs": [{"name": "self", "arg": {"as_tensor": {"name": name}}, "kind": 1}, *arguments],
+                "outputs": [{"as_tensor": {"name": node.name}}],
+                "metadata": {},
+                "name": node.name,
+            }
+        )
 
     def _attribute(self, node: Node) -> None:
         value: Any = self._module
@@ -189,7 +223,9 @@ class GraphText:
         if isinstance(value, (int, torch.SymInt)):
             return {"as_int": value} if isinstance(value, int) else {"as_sym_int": _size(value)}
         if isinstance(value, float):
-            return {"as_float": value if math.isfinite(value) else str(json.dumps(value))}
+            return {"as_float": _real(value)}
+        if isinstance(value, complex):
+            return {"as_complex": {"real": _real(value.real), "imag": _real(value.imag)}}
         if isinstance(value, str):
             return {"as_string": value}
         if isinstance(value, torch.dtype):
@@ -218,6 +254,10 @@ class GraphText:
             "strides": [] if odd else [_size(d) for d in value.stride()],
             "storage_offset": {"as_int": 0} if odd else _size(value.storage_offset()),
         }
+
+
+def _real(value: float) -> Any:
+    return value if math.isfinite(value) else str(json.dumps(value))
 
 
 def _size(value: Any) -> Any:

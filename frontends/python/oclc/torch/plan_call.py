@@ -12,7 +12,8 @@ from torch.fx import GraphModule
 from ..devices import Context
 from ..plan import Plan
 from .draws import Draw
-from .fx_json import GraphText
+from .fx_json import GraphText, in_memory
+from .memory import Memory
 from .sizes import maker
 
 
@@ -48,10 +49,10 @@ class PlanCall:
         constants = [node.name for node in module.graph.nodes if node.op == "get_attr"]
         position = {node.name: i for i, node in enumerate(placeholders)}
         self._draws = {node.name: Draw(node, position, graph.symbols) for node in graph.draws}
-        # Of each input of the plan: a position among the arguments, a draw, or a constant.
-        self._sources: list[int | Draw | torch.Tensor] = []
+        # Of each input of the plan: a position among the arguments, the memory of one, a draw, or a constant.
+        self._sources: list[int | Memory | Draw | torch.Tensor] = []
         for name in used:
-            source = position.get(name, self._draws.get(name))
+            source = position.get(name, self._draws.get(name, graph.memories.get(name)))
             self._sources.append(graph.constants[constants.index(name)] if source is None else source)
         # Symbols that no input's shape gives by itself, and the values that they have.
         shapes = {d for tensor in entry.inputs.values() for d in tensor.shape}
@@ -65,7 +66,11 @@ class PlanCall:
         inputs: list[Any] = []
         for source in self._sources:
             tensor = arguments[source] if isinstance(source, int) else source
+            if isinstance(tensor, Memory):
+                tensor = tensor.of(arguments)
             if isinstance(tensor, torch.Tensor):
+                if tensor.is_complex() or tensor.is_neg():
+                    tensor = in_memory(tensor)
                 if tensor.device.type != "cpu":
                     raise RuntimeError(f"backend 'oclc' takes tensors of the CPU, found one on {tensor.device}; move it by .cpu()")
                 if not tensor.is_contiguous():
@@ -94,7 +99,7 @@ class PlanCall:
 
     def _drawn(self, inputs: list[Any], arguments: tuple[Any, ...]) -> list[torch.Tensor]:
         """The inputs with the numbers that torch draws, all of them in the graph's order."""
-        made = {id(draw): draw(arguments).contiguous() for draw in self._draws.values()}
+        made = {id(draw): in_memory(draw(arguments)).contiguous() for draw in self._draws.values()}
         return [made.get(id(t), t) for t in inputs]
 
 

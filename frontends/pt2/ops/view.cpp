@@ -218,35 +218,6 @@ Outputs diagonal(AtenContext& c) {
   return {c.b.gather(c.b.reshape(x, flat), places, axis)};
 }
 
-// Where the elements that as_strided names stand in a tensor that lies in rows.
-Value* strided_places(AtenContext& c) {
-  const Arg* self = c.find("self");
-  if (!c.lies_in_rows(self->name))
-    c.refuse("as_strided of a contiguous tensor", "a strided one", "call .contiguous() before it");
-  const Shape size = c.sizes("size"), stride = c.sizes("stride");
-  Value* place = c.b.exprs({c.size("storage_offset", Expr(0))}, {});
-  for (std::size_t i = 0; i < size.size(); ++i) {
-    Shape line(size.size(), Expr(1));
-    line[i] = size[i];
-    place = c.b.add(place, c.b.iota(line, static_cast<std::int64_t>(i), DType::i64, Expr(0), stride[i]));
-  }
-  return place;
-}
-
-Outputs as_strided(AtenContext& c) {
-  Value* x = c.tensor("self");
-  return {c.b.reshape(c.b.gather(c.b.reshape(x, {x->type.elements()}), strided_places(c)), c.result().shape)};
-}
-
-Outputs write_strided(AtenContext& c) {
-  Value *x = c.tensor("self"), *src = c.b.cast(c.tensor("src"), x->type.dtype);
-  const Expr count = src->type.elements();
-  Value* places = c.b.reshape(c.b.expand(strided_places(c), src->type.shape), {count});
-  Value* flat = c.b.reshape(x, {x->type.elements()});
-  Value* y = onnx_call(c, "ScatterElements", {flat, places, c.b.reshape(src, {count})}, {{"axis", std::int64_t{0}}})[0];
-  return {c.b.reshape(y, x->type.shape)};
-}
-
 // Windows along one axis become a new last axis.
 Outputs unfold(AtenContext& c) {
   Value* x = c.tensor("self");
@@ -340,10 +311,6 @@ constexpr OpRow kViewRows[] = {
     {"aten.roll.default", roll},
     {"aten.repeat.default", repeat},
     {"aten.diagonal.default", diagonal},
-    {"aten.as_strided.default", as_strided},
-    {"aten.as_strided_copy.default", as_strided},
-    {"aten.as_strided_scatter.default", write_strided},
-    {"prims.as_strided_scatter.default", write_strided},
     {"aten.unfold.default", unfold},
     {"aten.slice_scatter.default", write_slice, "slice"},
     {"aten.select_scatter.default", write_slice, "select"},

@@ -235,6 +235,7 @@ Outputs lerp(AtenContext& c) {
 
 constexpr OpRow kPointwiseRows[] = {
     {"aten.neg.default", unary, "neg"},
+    {"aten._neg_view.default", unary, "neg"},
     {"aten.exp.default", unary, "exp"},
     {"aten.log.default", unary, "log"},
     {"aten.sqrt.default", unary, "sqrt"},
