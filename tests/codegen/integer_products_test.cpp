@@ -40,5 +40,33 @@ TEST_CASE("sums of products of integers below 2^24 are exact, whatever computes 
   }
 }
 
+// Channels-first results of 8 bits: 32 and 48 features fill vectors, whose bytes are stored one by one, 33 and 5 do not.
+TEST_CASE("integer convolutions whose results are bytes are exact, and bytes that lie apart are computed as vectors") {
+  for (const bool with_sign : {false, true}) {
+    PlanCheck check;
+    for (const std::int64_t features : {32, 48, 33, 5}) {
+      Value* x = check.input(integers({2, 32, 9, 7}, 127, static_cast<int>(features)));
+      Value* y = of_integers(check.b.conv(x, check.b.constant(integers({features, 32, 1, 1}, 63, 3)), nullptr, {}));
+      y = check.b.unary("round", check.b.mul(y, 0.015625));
+      y = check.b.max(check.b.min(y, check.b.scalar(DType::f32, with_sign ? 127 : 255)),
+                      check.b.scalar(DType::f32, with_sign ? -128 : 0));
+      check.out(std::to_string(features), check.b.cast(y, with_sign ? DType::i8 : DType::u8));
+    }
+    const auto wanted = evaluate(*check.graph, check.inputs);
+    for (const std::string target : {"cpu", "cpu-256", "cpu-amx", "gpu"}) {
+      CHECK(check.problem(target, true, 0, wanted) == "");
+      CompileOptions options = default_options();
+      options.target = find_target(target);
+      options.disabled = {"megakernel"};
+      for (const GeneratedFile& file : compile(module_of(copy_graph(*check.graph)), options).plan.files) {
+        CAPTURE(file.source);
+        const bool whole =
+            file.source.find("out_c<32") != std::string::npos || file.source.find("out_c<48") != std::string::npos;
+        CHECK((file.source.find("bytes[l]") != std::string::npos) == (whole && target != "gpu"));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace oclc::test

@@ -109,6 +109,7 @@ class Epilogue {
         for (const Store& s : part_.stores) e.store(s);
       });
     }
+    if (scatters_bytes()) return bytes_text();
     return lanes_text([&](Emitter& e) {
       for (const Store& s : part_.stores) e.store(s);
     });
@@ -159,6 +160,45 @@ class Epilogue {
     lines(e);
     e.close();
     if (!after.empty()) e.line(after);
+    e.close();
+    return e.text();
+  }
+
+  // One result of bytes that lie apart, as of a quantised convolution whose result is channels-first: a scale, a rounding and
+  // two bounds take longer than the stores, and compilers make vectors of them where no store stands between.
+  bool scatters_bytes() const {
+    if (aligned_ || part_.stores.size() != 1 || !part_.stores[0].guard.empty()) return false;
+    const DType dtype = part_.operands[static_cast<std::size_t>(part_.stores[0].operand)].dtype;
+    const auto step = part_.stores[0].index.coefficient(view_.column_axis().name);
+    return (dtype == DType::u8 || dtype == DType::i8) && step && step->is_constant() && view_.columns().is_constant() &&
+           view_.columns().value() % width_ == 0;
+  }
+
+  std::string bytes_text() const {
+    const Store& store = part_.stores[0];
+    const Operand& result = part_.operands[static_cast<std::size_t>(store.operand)];
+    const std::string& column = view_.column_axis().name;
+    std::set<std::string> names;
+    for (const Axis& axis : part_.axes) names.insert(axis.name);
+    names.erase(column);
+    Emitter e(part_, view_.mode());
+    e.open("", names);
+    row_coordinates(e);
+    e.line(fmt::format("float lanes[{}];", width_));
+    e.line("oclc_store(v, lanes);");
+    e.line(fmt::format("{} bytes[{}];", c_type(result.dtype), width_));
+    e.open(fmt::format("for (int l = 0; l < {}; ++l)", width_), {column});
+    e.line(fmt::format("const {} {} = n + l;", view_.index_type(), column));
+    e.stage_done(0, "lanes[l]", false);
+    e.line(fmt::format("bytes[l] = {};", e.stored_value(store)));
+    e.close();
+    // One address and constant steps from it: compilers would compute vectors of addresses.
+    e.open("", {column});
+    e.line(fmt::format("const {} {} = n;", view_.index_type(), column));
+    e.line(fmt::format("__global {}* to = {} + ({});", c_type(result.dtype), result.name, e.index(store.index)));
+    e.line(
+        fmt::format("for (int l = 0; l < {}; ++l) to[l * {}] = bytes[l];", width_, store.index.coefficient(column)->value()));
+    e.close();
     e.close();
     return e.text();
   }
