@@ -26,6 +26,7 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -264,6 +265,7 @@ def main():
     if not arguments.show:
         if document['programs'] != programs(arguments):
             sys.exit(f"start: error: {arguments.json} holds samples of other programs ({document['programs']}); name another file")
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what is being timed as well
         adopt_orphans()
         clean_work(arguments)
         measure(arguments, rows, document)

@@ -127,7 +127,7 @@ ROWS = [
     inference('vit_b_16', dims={'N': 1}, aim_s=3.0),
     inference('bert_base', dims={'N': 1, 'T': 64}, aim_s=3.0),
     inference('gpt2', dims={'N': 1, 'T': 64}, aim_s=3.0),
-    inference('gpt2_decode', dims={'N': 1, 'T': 1, 'P': 64, 'S': 65}, aim_s=3.0),
+    inference('gpt2_decode', dims={'N': 1, 's27': 1, 's12': 64, 's64': 65}, aim_s=3.0),
     inference('lstm_lm', dims={'N': 1, 'T': 64}),
     inference('yolov8n', packaged('nudenet', '320n'), shapes={'images': (1, 3, 320, 320)}),
     inference('whisper_tiny', whisper_encoder),
