@@ -30,6 +30,8 @@ SEED = 3
 # cannot say: it is asked at the point itself and at as many others, where each layer's result is off by a rounding of single
 # precision.
 POINTS = 12
+# Of the gradient of a parameter so many elements are compared, drawn once.
+MOST = 20_000
 # A result is right that lies as far from that of the nearest point as these lie from one another, times this, plus that.
 FACTOR, ABSOLUTE = 4.0, 1e-5
 
@@ -188,14 +190,20 @@ def called(model: Any, inputs: dict[str, torch.Tensor]) -> Any:
 
 
 def training_step(model: Any, parameters: list[nn.Parameter], inputs: dict[str, torch.Tensor], more: dict[str, torch.Tensor]) -> list[torch.Tensor]:
-    """The loss, then the gradients of all parameters as one vector."""
+    """The loss, then gradients of all parameters as one vector, of each at most MOST elements."""
     if "" in inputs:
         loss = F.cross_entropy(model(inputs[""]), more["labels"])
     else:
         loss = model(**inputs, **more).loss
     found = torch.autograd.grad(loss, parameters, allow_unused=True)
-    flat = [(g if g is not None else torch.zeros_like(p)).reshape(-1) for g, p in zip(found, parameters, strict=True)]
+    flat = [drawn((g if g is not None else torch.zeros_like(p)).reshape(-1)) for g, p in zip(found, parameters, strict=True)]
     return [loss.detach(), torch.cat(flat)]
+
+
+def drawn(gradient: torch.Tensor) -> torch.Tensor:
+    if gradient.numel() <= MOST:
+        return gradient
+    return gradient[torch.randint(gradient.numel(), (MOST,), generator=torch.Generator().manual_seed(SEED))]
 
 
 def evaluated(model: nn.Module, step: Any, inputs: dict[str, torch.Tensor], more: dict[str, torch.Tensor], results: list[torch.Tensor]) -> None:

@@ -128,6 +128,17 @@ def test_statistics_of_half_precision_are_those_of_single() -> None:
     assert (compiled(normed)(x).double() - exact).abs().max() < 4e-3
 
 
+def test_a_product_added_to_a_part_of_a_matrix_is_rounded_once() -> None:
+    a, b, c = (torch.randn(24, 24).bfloat16() for _ in range(3))
+
+    def added(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Any:
+        return torch.addmm(a, b, c, beta=-4.775, alpha=2.0315)
+
+    exact = added(a.double(), b.double(), c.double())
+    theirs = (added(a, b, c).double() - exact).abs().max()
+    assert (compiled(added)(a, b, c).double() - exact).abs().max() <= 1.05 * theirs
+
+
 def test_an_empty_result_is_no_part_of_the_plan() -> None:
     def function(x: torch.Tensor) -> Any:
         return x[:0], x + 1

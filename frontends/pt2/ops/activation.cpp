@@ -41,7 +41,8 @@ Outputs leaky_relu(AtenContext& c) {
 
 Outputs prelu(AtenContext& c) {
   Value *x = c.tensor("self"), *slope = c.tensor("weight");
-  Shape shape{slope->type.elements()};
+  Shape shape;
+  if (x->type.rank() > 0) shape.push_back(slope->type.elements());
   for (std::size_t i = 2; i < x->type.rank(); ++i) shape.emplace_back(1);
   return {c.b.where(c.b.call("greater", {x, like(c, x, 0)}), x, c.b.mul(x, c.b.reshape(slope, shape)))};
 }

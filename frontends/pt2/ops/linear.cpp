@@ -16,17 +16,19 @@ Value* product(AtenContext& c, Value* a, Value* b) { return onnx_call(c, "MatMul
 
 Outputs mm(AtenContext& c) { return {product(c, c.tensor("self"), c.tensor(c.core()))}; }
 
-// beta * self + alpha * (a @ b)
+// beta * self + alpha * (a @ b), rounded once.
 Outputs added(AtenContext& c) {
   const std::string first(c.core()), second = first == "mat1" ? "mat2" : first == "batch1" ? "batch2" : "vec";
-  Value* y = product(c, c.tensor(first), c.tensor(second));
+  const bool plain = is_one(c, "alpha") && is_one(c, "beta");
+  const auto factor = [&](const std::string& name) { return plain ? c.tensor(name) : c.widened(c.tensor(name)); };
+  Value* y = product(c, factor(first), factor(second));
   if (y->type.rank() > c.result().rank()) y = c.b.reduce("reduce_sum", y, {0}, false);  // addbmm: over the batch
   const DType dtype = y->type.dtype;
   if (!is_one(c, "alpha")) y = c.b.mul(y, c.operand("alpha", dtype));
-  if (c.has("beta") && c.real("beta") == 0) return {y};
+  if (c.has("beta") && c.real("beta") == 0) return {c.b.cast(y, c.result().dtype)};
   Value* bias = c.operand("self", dtype);
   if (!is_one(c, "beta")) bias = c.b.mul(bias, c.operand("beta", dtype));
-  return {c.b.add(y, bias)};
+  return {c.b.cast(c.b.add(y, bias), c.result().dtype)};
 }
 
 // The sum over some axes of the product of three tensors, each with axes of size 1 put in at the places named.
