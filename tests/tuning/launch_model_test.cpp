@@ -22,7 +22,9 @@ double device_seconds(const std::vector<TimedKernel>& kernels) {
 
 std::vector<TimedContraction> timed(int count, std::uint32_t seed) {
   std::mt19937 random(seed);
-  const auto between = [&](double least, double most) { return least + (most - least) * static_cast<double>(random()) / 4294967296.0; };
+  const auto between = [&](double least, double most) {
+    return least + (most - least) * static_cast<double>(random()) / 4294967296.0;
+  };
   std::vector<TimedContraction> list;
   for (int i = 0; i < count; ++i) {
     const bool loops = i % 3 == 0;
@@ -60,7 +62,7 @@ TEST_CASE("a few kernels of a kind count with others of their strategy, and unkn
   CHECK(LaunchModel::fit({}, find_target("cpu")).kinds.empty());
 }
 
-TEST_CASE("trials keep a model; of several fits of a kind the closest counts, and what is no fit is passed over") {
+TEST_CASE("trials keep a model, of several fits of a kind the closest, and what is no fit is passed over") {
   const LaunchModel model = LaunchModel::fit(timed(60, 4), find_target("cpu"));
   std::vector<Trial> trials = trials_of(model);
   REQUIRE(trials.size() == 2);
