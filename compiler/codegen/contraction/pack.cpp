@@ -5,13 +5,6 @@
 
 namespace oclc {
 
-float float_at(const HostTensor& source, std::int64_t at) {
-  if (source.dtype() != DType::f32) return static_cast<float>(source.at(at));
-  float x = 0;
-  std::memcpy(&x, source.data() + at * 4, 4);
-  return x;
-}
-
 HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
                        std::int64_t inner, std::int64_t panel_width) {
   const std::int64_t panels = (columns + panel_width - 1) / panel_width;

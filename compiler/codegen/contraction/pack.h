@@ -1,5 +1,6 @@
 // Packing of constant right operands into panels, at compile time.
 #pragma once
+#include <cstring>
 #include <vector>
 
 #include "compiler/kernels/kernel.h"
@@ -13,7 +14,12 @@ struct PackedOperand {
 };
 
 // Element `at` of a constant, fast where it is a float already.
-float float_at(const HostTensor& source, std::int64_t at);
+inline float float_at(const HostTensor& source, std::int64_t at) {
+  if (source.dtype() != DType::f32) return static_cast<float>(source.at(at));
+  float x = 0;
+  std::memcpy(&x, source.data() + at * 4, 4);
+  return x;
+}
 
 // [group][column panel][tap][inner][panel width], surplus columns 0; of the source's type. Throws nothing.
 HostTensor pack_panels(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,

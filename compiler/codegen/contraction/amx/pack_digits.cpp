@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "compiler/contraction/multiples.h"
 #include "compiler/ir/division.h"
@@ -31,41 +32,75 @@ struct ColumnUnit {
   std::optional<int> exponent;
 };
 
-std::optional<ColumnUnit> unit_of(const HostTensor& source, const PackedOperand& where, std::int64_t first,
-                                  std::int64_t inner) {
+std::optional<ColumnUnit> unit_of(std::span<const float> column) {
   double largest = 0, squares = 0;
-  for (const std::int64_t tap : where.tap_offsets) {
-    for (std::int64_t k = 0; k < inner; ++k) {
-      const double x = std::fabs(float_at(source, first + tap + k * where.inner_stride));
-      if (!std::isfinite(x)) return std::nullopt;
-      largest = std::max(largest, x);
-      squares += x * x;
-    }
+  for (const float element : column) {
+    const double x = std::fabs(static_cast<double>(element));
+    largest = std::max(largest, x);
+    squares += x * x;
   }
+  if (!std::isfinite(squares)) return std::nullopt;  // squares of floats overflow no double
   if (largest == 0) return ColumnUnit{};
   const int exponent = unit_exponent(largest);
   if (exponent + 16 > 127) return std::nullopt;
-  const double rms = std::sqrt(squares / static_cast<double>(static_cast<std::int64_t>(where.tap_offsets.size()) * inner));
+  const double rms = std::sqrt(squares / static_cast<double>(column.size()));
   return ColumnUnit{std::pow(std::ldexp(static_cast<double>(kLargestInteger), exponent) / rms, 2), exponent};
 }
 
 // Columns of fewer elements are integers of 8 bits times a scale by chance.
 constexpr std::size_t kFewestOfScale = 32;
 
-// A column of a quantised model: its integers are the first digits, the others are 0, and nothing is rounded. Its elements lie
-// at `first` + tap + k * inner_stride. Nothing where the column is of other floats.
-std::optional<float> scale_of_first_digits(const HostTensor& source, const PackedOperand& where, std::int64_t first,
-                                           std::int64_t inner, std::vector<float>& column) {
-  column.clear();
-  for (const std::int64_t tap : where.tap_offsets) {
-    for (std::int64_t k = 0; k < inner; ++k)
-      column.push_back(static_cast<float>(float_at(source, first + tap + k * where.inner_stride)));
-  }
-  if (source.dtype() != DType::f32 || column.size() < kFewestOfScale) return std::nullopt;
+// A column of a quantised model: its integers are the first digits, the others are 0, and nothing is rounded. Nothing where the
+// column is of other floats.
+std::optional<float> scale_of_first_digits(std::span<const float> column) {
+  if (column.size() < kFewestOfScale) return std::nullopt;
   const auto multiples = multiples_of(column, 8);
   if (!multiples || multiples->scale == 0 || multiples->low < -128 || multiples->high > 127) return std::nullopt;
   return multiples->scale;
 }
+
+// The columns of a constant, kPanelColumns at a time: memory is read by rows, which lie together.
+class ColumnReader {
+ public:
+  ColumnReader(const HostTensor& source, const PackedOperand& where, std::int64_t columns, std::int64_t inner)
+      : source_(source),
+        where_(where),
+        columns_(columns),
+        inner_(inner),
+        depth_(static_cast<std::int64_t>(where.tap_offsets.size()) * inner) {}
+
+  // The elements of column `n` of group `g`, tap by tap; valid until the next call.
+  std::span<const float> column(std::int64_t g, std::int64_t n) {
+    const std::int64_t from = n / kPanelColumns * kPanelColumns;
+    if (g != group_ || from != from_) read(g, from);
+    return std::span(numbers_).subspan(static_cast<std::size_t>((n - from) * depth_), static_cast<std::size_t>(depth_));
+  }
+
+ private:
+  void read(std::int64_t g, std::int64_t from) {
+    const std::int64_t count = std::min(kPanelColumns, columns_ - from);
+    numbers_.resize(static_cast<std::size_t>(count * depth_));
+    std::int64_t term = 0;
+    for (const std::int64_t tap : where_.tap_offsets) {
+      for (std::int64_t k = 0; k < inner_; ++k, ++term) {
+        const std::int64_t first =
+            where_.base + g * where_.group_stride + tap + k * where_.inner_stride + from * where_.column_stride;
+        for (std::int64_t i = 0; i < count; ++i)
+          numbers_[static_cast<std::size_t>(i * depth_ + term)] = float_at(source_, first + i * where_.column_stride);
+      }
+    }
+    group_ = g, from_ = from;
+  }
+
+  const HostTensor& source_;
+  const PackedOperand& where_;
+  const std::int64_t columns_, inner_, depth_;
+  std::int64_t group_ = -1, from_ = -1;
+  std::vector<float> numbers_;
+};
+
+// The nearest integer, even ones of two, of numbers below 2^51.
+double nearest(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
 
 bool is_spread(double spread, std::int64_t columns) {
   return spread > cost::kMostSpreadOfLimbs * cost::kMostSpreadOfLimbs * static_cast<double>(columns);
@@ -75,10 +110,10 @@ bool is_spread(double spread, std::int64_t columns) {
 
 bool has_digits(const HostTensor& source, const PackedOperand& where, std::int64_t groups, std::int64_t columns,
                 std::int64_t inner) {
+  ColumnReader reader(source, where, columns, inner);
   double spread = 0;
   for (std::int64_t column = 0; column < groups * columns; ++column) {
-    const std::int64_t first = where.base + column / columns * where.group_stride + column % columns * where.column_stride;
-    const auto unit = unit_of(source, where, first, inner);
+    const auto unit = unit_of(reader.column(column / columns, column % columns));
     if (!unit) return false;
     spread += unit->spread;
   }
@@ -93,32 +128,32 @@ std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOp
                       HostTensor(DType::f32, {groups * panels * kPanelColumns})};
   auto* digits = reinterpret_cast<std::int8_t*>(packed.digits.mutable_data());
   auto* units = reinterpret_cast<float*>(packed.units.mutable_data());
+  ColumnReader reader(source, where, columns, inner);
   double spread = 0;
-  std::vector<float> numbers;
   for (std::int64_t column = 0; column < groups * columns; ++column) {
-    const std::int64_t g = column / columns, n = column % columns,
-                       first = where.base + g * where.group_stride + n * where.column_stride;
-    const auto unit = unit_of(source, where, first, inner);
+    const std::int64_t g = column / columns, n = column % columns;
+    const std::span<const float> elements = reader.column(g, n);
+    const auto unit = unit_of(elements);
     if (!unit) return std::nullopt;
     if (!unit->exponent) continue;
     const int exponent = *unit->exponent;
     spread += unit->spread;
-    const auto scale = scale_of_first_digits(source, where, first, inner, numbers);
+    const auto scale = source.dtype() == DType::f32 ? scale_of_first_digits(elements) : std::nullopt;
     units[(g * panels + n / kPanelColumns) * kPanelColumns + n % kPanelColumns] =
         scale ? *scale : static_cast<float>(std::ldexp(1.0, exponent + 16));
-    for (std::int64_t tap = 0; tap < taps; ++tap) {
-      std::int8_t* panel = digits + ((g * panels + n / kPanelColumns) * taps + tap) * steps * 3 * kDigitBytes;
+    const double raise = std::ldexp(1.0, -exponent);
+    std::int8_t* panel =
+        digits + (g * panels + n / kPanelColumns) * taps * steps * 3 * kDigitBytes + n % kPanelColumns / 16 * 1024 + n % 16 * 4;
+    for (std::int64_t tap = 0; tap < taps; ++tap, panel += steps * 3 * kDigitBytes) {
       for (std::int64_t k = 0; k < inner; ++k) {
-        const double x = float_at(source, first + where.tap_offsets[static_cast<std::size_t>(tap)] + k * where.inner_stride);
+        const double x = elements[static_cast<std::size_t>(tap * inner + k)];
         // Digits are bytes of the integer raised by 128 in each.
-        const double integer =
-            scale ? 65536 * std::nearbyint(x / static_cast<double>(*scale)) : std::nearbyint(std::ldexp(x, -exponent));
+        const double integer = scale ? 65536 * nearest(x / static_cast<double>(*scale)) : nearest(x * raise);
         const auto raised = static_cast<std::uint32_t>(static_cast<std::int32_t>(integer) + 0x808080);
-        const std::int64_t of_step = k % kStepTerms,
-                           at = n % kPanelColumns / 16 * 1024 + of_step % 16 * 64 + n % 16 * 4 + of_step / 16;
+        const std::int64_t of_step = k % kStepTerms;
+        std::int8_t* at = panel + k / kStepTerms * 3 * kDigitBytes + of_step % 16 * 64 + of_step / 16;
         for (int digit = 0; digit < 3; ++digit)
-          panel[(k / kStepTerms * 3 + digit) * kDigitBytes + at] =
-              static_cast<std::int8_t>((raised >> (16 - 8 * digit) & 0xff) ^ 0x80);
+          at[digit * kDigitBytes] = static_cast<std::int8_t>((raised >> (16 - 8 * digit) & 0xff) ^ 0x80);
       }
     }
   }
