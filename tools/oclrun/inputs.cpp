@@ -11,8 +11,8 @@
 #include "tools/fill_weights/uniform.h"
 #include "tools/io/npy.h"
 #include "tools/io/tensor_proto.h"
-#include "tools/oclrun/batches.h"
 #include "tools/oclrun/steps.h"
+#include "tools/oclrun/training/batches.h"
 
 namespace oclc::oclrun {
 namespace {

@@ -23,9 +23,9 @@
 #include "tools/oclrun/steps.h"
 #include "tools/oclrun/streams.h"
 #include "tools/oclrun/timing.h"
-#include "tools/oclrun/train.h"
+#include "tools/oclrun/training/train.h"
+#include "tools/oclrun/training/verify_training.h"
 #include "tools/oclrun/verify.h"
-#include "tools/oclrun/verify_training.h"
 
 namespace oclc::oclrun {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "tools/io/npy.h"
-#include "tools/oclrun/batches.h"
 #include "tools/oclrun/inputs.h"
+#include "tools/oclrun/training/batches.h"
 
 namespace oclc::oclrun {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "tools/oclrun/evaluation.h"
 #include "tools/oclrun/options.h"
 #include "tools/oclrun/runner.h"
+#include "tools/oclrun/training/evaluation.h"
 
 namespace oclc::oclrun {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/oclrun/batches.h"
 #include "tools/oclrun/options.h"
 #include "tools/oclrun/runner.h"
+#include "tools/oclrun/training/batches.h"
 
 namespace oclc::oclrun {
 

@@ -1,4 +1,4 @@
-#include "tools/oclrun/train_log.h"
+#include "tools/oclrun/training/train_log.h"
 
 #include <unistd.h>
 

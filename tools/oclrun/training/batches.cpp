@@ -1,4 +1,4 @@
-#include "tools/oclrun/batches.h"
+#include "tools/oclrun/training/batches.h"
 
 #include <algorithm>
 #include <array>

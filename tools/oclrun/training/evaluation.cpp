@@ -1,4 +1,4 @@
-#include "tools/oclrun/evaluation.h"
+#include "tools/oclrun/training/evaluation.h"
 
 #include <algorithm>
 #include <cstdio>

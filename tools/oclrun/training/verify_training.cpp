@@ -1,4 +1,4 @@
-#include "tools/oclrun/verify_training.h"
+#include "tools/oclrun/training/verify_training.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tools/oclrun/rule.h"
+#include "tools/oclrun/training/rule.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "tools/oclrun/train.h"
+#include "tools/oclrun/training/train.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "oclc/train.hpp"
-#include "tools/oclrun/batches.h"
 #include "tools/oclrun/inputs.h"
 #include "tools/oclrun/progress.h"
-#include "tools/oclrun/rule.h"
-#include "tools/oclrun/train_log.h"
+#include "tools/oclrun/training/batches.h"
+#include "tools/oclrun/training/rule.h"
+#include "tools/oclrun/training/train_log.h"
 
 namespace oclc::oclrun {
 namespace {
