@@ -24,7 +24,7 @@ struct Stream {
   rt::Context context;
   Runner runner;
   std::vector<double> times_ms;
-  Clock::time_point end;
+  Clock::time_point begin, end;
   std::exception_ptr failure;
 
   Stream(const rt::Plan& plan, rt::Context own, const std::string& entry)
@@ -34,11 +34,11 @@ struct Stream {
 void run_stream(Stream& stream, const Options& o, std::barrier<>& start) {
   stream.times_ms.clear();
   start.arrive_and_wait();
+  stream.begin = Clock::now();
   try {
     const double seconds = o.seconds > 0 ? o.seconds : o.runs > 0 ? 0 : kDefaultSeconds;
-    const auto begin = Clock::now();
-    for (auto now = begin; static_cast<int>(stream.times_ms.size()) < std::max(o.runs, 1) ||
-                           std::chrono::duration<double>(now - begin).count() < seconds;) {
+    for (auto now = stream.begin; static_cast<int>(stream.times_ms.size()) < std::max(o.runs, 1) ||
+                                  std::chrono::duration<double>(now - stream.begin).count() < seconds;) {
       stream.runner.run();
       const auto end = Clock::now();
       stream.times_ms.push_back(std::chrono::duration<double, std::milli>(end - now).count());
@@ -51,12 +51,13 @@ void run_stream(Stream& stream, const Options& o, std::barrier<>& start) {
 }
 
 Throughput measure(std::span<const std::unique_ptr<Stream>> streams, const Options& o) {
-  std::barrier<> start(static_cast<std::ptrdiff_t>(streams.size()) + 1);
+  std::barrier<> start(static_cast<std::ptrdiff_t>(streams.size()));
   std::vector<std::thread> threads;
   for (const auto& stream : streams) threads.emplace_back([&] { run_stream(*stream, o, start); });
-  start.arrive_and_wait();
-  const auto begin = Clock::now();
   for (std::thread& thread : threads) thread.join();
+  // This thread may have been woken behind the first results: a stream knows itself when it began.
+  Clock::time_point begin = streams.front()->begin;
+  for (const auto& stream : streams) begin = std::min(begin, stream->begin);
   Throughput result;
   result.streams = static_cast<int>(streams.size());
   for (const auto& stream : streams) {
