@@ -145,15 +145,7 @@ def difference(folder, peer, count):
 
 
 def model_file(arguments, given):
-    source = given if given.is_dir() else given.parent
-    model = source / 'model.onnx' if given.is_dir() else given
-    if (source / 'weights.json').exists() and not (source / 'model.weights').exists():
-        built = arguments.bin.parent / 'models' / source.name
-        run([arguments.bin / 'oclc-fill-weights', source, '--out', built, '--check'])
-        if (source / 'cases.json').exists():
-            (built / 'cases.json').write_bytes((source / 'cases.json').read_bytes())
-        model = built / model.name
-    return source.name if given.is_dir() else given.stem, model
+    return given.name if given.is_dir() else given.stem, comparison.model_file(arguments.bin, given)
 
 
 def flops_of(arguments, plan):

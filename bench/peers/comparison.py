@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -30,6 +31,20 @@ def run(command):
     if done.returncode != 0:
         fail(f'{" ".join(map(str, command))} ended with {done.returncode}:\n{done.stderr}')
     return done.stdout
+
+
+def model_file(programs, given, run=run):
+    """The ONNX file of a folder or a file; weights that its folder describes are generated beside the folder of programs, by `run`."""
+    source = given if given.is_dir() else given.parent
+    model = source / 'model.onnx' if given.is_dir() else given
+    if (source / 'weights.json').exists() and not (source / 'model.weights').exists():
+        built = programs.parent / 'models' / source.name
+        run([programs / 'oclc-fill-weights', source, '--out', built, '--check'])
+        for name in ('model.onnx', 'cases.json'):
+            if (source / name).exists() and not (built / name).exists():
+                shutil.copy(source / name, built)
+        model = built / model.name
+    return model
 
 
 def run_peer(arguments, model, *options):

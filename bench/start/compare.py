@@ -32,6 +32,7 @@ import sys
 import tempfile
 import time
 
+import comparison
 import networks
 import tables
 from processes import Failed, adopt_orphans, timed
@@ -62,7 +63,7 @@ class Start:
     def model_file(self):
         if self.model is None:
             made = self.row.model
-            self.model = made(self.arguments, self.folder) if callable(made) else networks.filled(self.arguments, made)
+            self.model = made(self.arguments, self.folder) if callable(made) else comparison.model_file(self.arguments.bin, made, timed)
         return self.model
 
     def compile(self):

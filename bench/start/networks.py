@@ -1,7 +1,6 @@
 """What the table of starts is about: networks, programs, and the seconds that each start may take."""
 import dataclasses
 import pathlib
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -35,19 +34,6 @@ class Row:
         shape = lambda sizes: 'x'.join(map(str, sizes))
         return [*(f'--dim={k}={v}' for k, v in self.dims.items()), *(f'--shape={k}={shape(v)}' for k, v in self.shapes.items()),
                 *(f'--value={k}={v}' for k, v in self.values.items()), *self.train]
-
-
-def filled(arguments, given):
-    """The model's file; weights that a folder describes are generated beside the programs."""
-    source = given if given.is_dir() else given.parent
-    model = source / 'model.onnx' if given.is_dir() else given
-    if (source / 'weights.json').exists() and not (source / 'model.weights').exists():
-        built = arguments.bin.parent / 'models' / source.name
-        timed([arguments.bin / 'oclc-fill-weights', source, '--out', built, '--check'])
-        if not (built / 'model.onnx').exists():
-            shutil.copy(source / 'model.onnx', built)
-        model = built / model.name
-    return model
 
 
 def packaged(package, pattern):

@@ -80,8 +80,9 @@ std::optional<Centred> centred_squares(const Kernel& kernel, int stage, int sums
   return std::nullopt;
 }
 
-// All stages but those of the first group, if each is a sum of squares around what that group gives: one pass is enough then.
-// Pieces have the squares around their own means, found around the mean of four terms, near enough for little to cancel.
+// All stages but those of the first group, if each is a sum of squares around what that group gives: one pass is enough then,
+// since squares around the pieces' own means are merged (Chan, Golub and LeVeque 1979); the mean of four terms stands in for a
+// mean.
 std::vector<Centred> squares_in_one_pass(const Kernel& kernel) {
   const auto groups = stage_groups(kernel);
   std::vector<Centred> all;

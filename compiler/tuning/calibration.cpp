@@ -10,9 +10,9 @@ namespace oclc {
 namespace {
 
 constexpr std::string_view kKeys = "cost ";
-// Multiply-adds of each element: chains side by side of so many steps, which are joined in the end. A core looks a few hundred
-// instructions ahead, so that its chains have to be short, and its operands have to come from a cache of its own; compute units
-// hide latencies by other work-items, but need many operations for each byte.
+// Fused multiply-adds of an element: independent chains of dependent ones, reduced at the end. A core's out-of-order window
+// holds a few hundred instructions, so its chains are short and its operands stay in its cache; compute units hide latency by
+// other work-items and need a high arithmetic intensity.
 struct MultiplyAdds {
   int chains, steps;
   std::int64_t elements;

@@ -59,7 +59,7 @@ TEST_CASE("a device's rates are measured beside its row's, kept, and taken for e
     CHECK(row["table"].get<double>() > 0);
   }
   CHECK(rows[0]["name"] == "flops");
-  CHECK(json::parse(measured.text)["launches"].empty());
+  CHECK(json::parse(measured.text)["kernel_times"].empty());
   const Outcome with = run_oclc(compile + " --tuned " + db);
   CHECK(with.status == 0);
   CHECK(has(with.text, "0 tuned choices for"));  // rates are no choices
@@ -67,7 +67,7 @@ TEST_CASE("a device's rates are measured beside its row's, kept, and taken for e
   CHECK(has(oclc_stdout(kTune + "--db " + db + " --export -").text, "\"key\":\"cost flops\""));
 }
 
-TEST_CASE("what kernels take from launch to end is fitted to contractions, kept, and taken for estimates") {
+TEST_CASE("kernel times are fitted to contractions, kept, and taken for estimates") {
   const Folder folder;
   const std::string db = (folder.path / "t.db").string(), product = "--json --product 9x16x40 --trials 1 --db " + db;
   const json before = json::parse(oclc_stdout(kTune + product).text)["operators"][0];
@@ -76,12 +76,12 @@ TEST_CASE("what kernels take from launch to end is fitted to contractions, kept,
   CHECK(before["estimate_ms"] == before["kernels"][0]["estimate_ms"]);
   const Outcome measured = oclc_stdout(kTune + "--calibrate --sweep 8 --seed 5 --json --db " + db);
   REQUIRE(measured.status == 0);
-  const json launches = json::parse(measured.text)["launches"];
-  REQUIRE_FALSE(launches.empty());
+  const json kinds = json::parse(measured.text)["kernel_times"];
+  REQUIRE_FALSE(kinds.empty());
   int kernels = 0;
-  for (const json& row : launches) kernels += row["kernels"].get<int>();
+  for (const json& row : kinds) kernels += row["kernels"].get<int>();
   CHECK(kernels >= 8);
-  CHECK(has(oclc_stdout(kTune + "--db " + db + " --export -").text, "\"key\":\"cost launch "));
+  CHECK(has(oclc_stdout(kTune + "--db " + db + " --export -").text, "\"key\":\"cost kernel "));
   CHECK(json::parse(oclc_stdout(kTune + product).text)["operators"][0]["estimate_ms"].get<double>() > 0);
 }
 

@@ -1,4 +1,4 @@
-// What a program needs to know of the library it was compiled with and the one that it meets, and the C++ header's events.
+// Version macros and queries of the runtime, and the C++ header's events.
 #include <doctest/doctest.h>
 
 #include <cstring>

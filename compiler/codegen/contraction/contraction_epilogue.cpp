@@ -142,21 +142,31 @@ class Epilogue {
     return e.text();
   }
 
-  // Lines for each lane of `v` alone, and one after all.
-  template <class Lines>
-  std::string lanes_text(const Lines& lines, const std::string& after = "") const {
-    const std::string& column = view_.column_axis().name;
+  // Opens a scope with the rows' coordinates and the lanes of `v` in an array.
+  void open_lanes(Emitter& e) const {
     std::set<std::string> names;
     for (const Axis& axis : part_.axes) names.insert(axis.name);
-    names.erase(column);
-    Emitter e(part_, view_.mode());
+    names.erase(view_.column_axis().name);
     e.open("", names);
     row_coordinates(e);
     e.line(fmt::format("float lanes[{}];", width_));
     e.line("oclc_store(v, lanes);");
-    e.open(fmt::format("for (int l = 0; l < {} && n + l < N; ++l)", width_), {column});
+  }
+
+  // Opens the loop over lanes, `l`, while `condition` holds.
+  void open_lane_loop(Emitter& e, const std::string& condition) const {
+    const std::string& column = view_.column_axis().name;
+    e.open(fmt::format("for (int l = 0; {}; ++l)", condition), {column});
     e.line(fmt::format("const {} {} = n + l;", view_.index_type(), column));
     e.stage_done(0, "lanes[l]", false);
+  }
+
+  // Lines for each lane of `v` alone, and one after all.
+  template <class Lines>
+  std::string lanes_text(const Lines& lines, const std::string& after = "") const {
+    Emitter e(part_, view_.mode());
+    open_lanes(e);
+    open_lane_loop(e, fmt::format("l < {} && n + l < N", width_));
     lines(e);
     e.close();
     if (!after.empty()) e.line(after);
@@ -178,18 +188,10 @@ class Epilogue {
     const Store& store = part_.stores[0];
     const Operand& result = part_.operands[static_cast<std::size_t>(store.operand)];
     const std::string& column = view_.column_axis().name;
-    std::set<std::string> names;
-    for (const Axis& axis : part_.axes) names.insert(axis.name);
-    names.erase(column);
     Emitter e(part_, view_.mode());
-    e.open("", names);
-    row_coordinates(e);
-    e.line(fmt::format("float lanes[{}];", width_));
-    e.line("oclc_store(v, lanes);");
+    open_lanes(e);
     e.line(fmt::format("{} bytes[{}];", c_type(result.dtype), width_));
-    e.open(fmt::format("for (int l = 0; l < {}; ++l)", width_), {column});
-    e.line(fmt::format("const {} {} = n + l;", view_.index_type(), column));
-    e.stage_done(0, "lanes[l]", false);
+    open_lane_loop(e, fmt::format("l < {}", width_));
     e.line(fmt::format("bytes[l] = {};", e.stored_value(store)));
     e.close();
     // One address and constant steps from it: compilers would compute vectors of addresses.

@@ -1,4 +1,4 @@
-// Register blocking of a row: a strip is a block of vectors side by side, each with accumulators of its own.
+// Register blocking of a row: a strip is a register tile of several vectors, unrolled, each with its own accumulators.
 #pragma once
 #include <string>
 

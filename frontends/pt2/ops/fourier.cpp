@@ -15,7 +15,7 @@ Value* transform(AtenContext& c, Value* x, std::int64_t axis, bool backwards, bo
                    {{"inverse", std::int64_t{backwards}}, {"onesided", std::int64_t{half}}})[0];
 }
 
-// What torch multiplies a transform of so many elements by: nothing, 1 / its root, or 1 / it.
+// The normalization of a transform of n = count elements: torch's modes none, by 1/sqrt(n) and by 1/n.
 double factor(AtenContext& c, double count) {
   switch (c.integer("normalization")) {
     case 0:

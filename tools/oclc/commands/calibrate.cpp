@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/tuning/calibration.h"
-#include "compiler/tuning/launch_model.h"
+#include "compiler/tuning/kernel_time.h"
 #include "compiler/tuning/sweep.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/interrupt.h"
@@ -22,9 +22,9 @@ using nlohmann::json;
 
 namespace {
 
-// What kernels take from launch to end, of contractions under the cost models' choices.
-LaunchModel fitted_launches(const rt::Context& context, CompileOptions options, const CalibrationSweep& sweep,
-                            ProgressForm form) {
+// Kernel times of contractions under the cost models' choices.
+KernelTimeModel fitted_kernel_times(const rt::Context& context, CompileOptions options, const CalibrationSweep& sweep,
+                                    ProgressForm form) {
   Measurer measurer(context, options, ComparedWith::first);
   const std::vector<TuningJob> jobs = calibration_jobs(sweep.contractions, sweep.seed);
   std::vector<TimedContraction> timed;
@@ -33,10 +33,10 @@ LaunchModel fitted_launches(const rt::Context& context, CompileOptions options, 
     if (m.note.empty() && m.seconds > 0) timed.push_back({m.kernels, m.seconds});
     if (form != ProgressForm::none && (i + 1) % 20 == 0) print_note(fmt::format("{} of {} contractions", i + 1, jobs.size()));
   }
-  return LaunchModel::fit(timed, options.target);
+  return KernelTimeModel::fit(timed, options.target);
 }
 
-void print_text(const TunedDevice& device, const std::vector<CalibratedRow>& rows, const LaunchModel& launches) {
+void print_text(const TunedDevice& device, const std::vector<CalibratedRow>& rows, const KernelTimeModel& model) {
   print_result(fmt::format("device: {} ({})\n{:20} {:>12} {:>12} {:>7}  unit\n", device.name, device.family, "fact or cost",
                            "measured", "table", "ratio"));
   for (const CalibratedRow& row : rows) {
@@ -46,23 +46,24 @@ void print_text(const TunedDevice& device, const std::vector<CalibratedRow>& row
     else
       print_result(fmt::format("{:20} {:>12} {:>12.4g} {:>7}  {}; {}\n", row.name, "-", row.table, "-", row.unit, row.note));
   }
-  if (launches.kinds.empty()) return;
-  print_result(fmt::format("{:32} {:>8} {:>7} {:>9}\n", "kernels from launch to end", "of them", "error", "start us"));
-  for (const auto& [kind, fitted] : launches.kinds)
-    print_result(
-        fmt::format("{:32} {:>8} {:>5.0f} % {:>9.2f}\n", kind, fitted.kernels, fitted.error * 100, fitted.factors[0] * 1e6));
+  if (model.kinds.empty()) return;
+  print_result(fmt::format("{:32} {:>8} {:>7} {:>9}\n", "kernel times", "of them", "error", "start us"));
+  for (const auto& [kind, fitted] : model.kinds)
+    print_result(fmt::format("{:32} {:>8} {:>5.0f} % {:>9.2f}\n", kind, fitted.kernels, fitted.error * 100,
+                             fitted.coefficients[0] * 1e6));
 }
 
-json as_json(const TunedDevice& device, const std::vector<CalibratedRow>& rows, const LaunchModel& launches) {
+json as_json(const TunedDevice& device, const std::vector<CalibratedRow>& rows, const KernelTimeModel& model) {
   json list = json::array(), kinds = json::array();
   for (const CalibratedRow& row : rows)
     list.push_back(
         {{"name", row.name}, {"unit", row.unit}, {"measured", row.measured}, {"table", row.table}, {"note", row.note}});
-  for (const auto& [kind, fitted] : launches.kinds)
-    kinds.push_back({{"kind", kind}, {"kernels", fitted.kernels}, {"median_error", fitted.error}, {"factors", fitted.factors}});
+  for (const auto& [kind, fitted] : model.kinds)
+    kinds.push_back(
+        {{"kind", kind}, {"kernels", fitted.kernels}, {"median_error", fitted.error}, {"coefficients", fitted.coefficients}});
   return {{"schema", 1},           {"kind", "calibration"},   {"version", oclc_version()},
           {"device", device.name}, {"family", device.family}, {"rows", list},
-          {"launches", kinds}};
+          {"kernel_times", kinds}};
 }
 
 }  // namespace
@@ -78,16 +79,16 @@ int calibrate_command(const BuildOptions& build, const OutputOptions& shown, con
     database.add(device, trial);
   };
   const std::vector<CalibratedRow> rows = calibrate(options.target, std::ref(measurer), keep);
-  // Estimates that are fitted are made with the rates that are kept.
-  LaunchModel launches;
-  if (sweep.contractions > 0 && set_rates(options.target, calibrated_rates(database.trials(device)))) {
-    launches = fitted_launches(context, options, sweep, shown.progress_form());
-    for (const Trial& trial : trials_of(launches)) keep(trial);
+  KernelTimeModel model;
+  if (sweep.contractions > 0) {
+    use_rates(database.trials(device), options.target);
+    model = fitted_kernel_times(context, options, sweep, shown.progress_form());
+    for (const Trial& trial : trials_of(model)) keep(trial);
   }
   if (shown.json)
-    print_result(as_json(device, rows, launches).dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+    print_result(as_json(device, rows, model).dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   else
-    print_text(device, rows, launches);
+    print_text(device, rows, model);
   return std::all_of(rows.begin(), rows.end(), [](const CalibratedRow& row) { return row.note.empty(); }) ? 0 : 1;
 }
 

@@ -12,8 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/support/error.h"
+#include "compiler/support/median.h"
 #include "compiler/tuning/calibration.h"
-#include "compiler/tuning/launch_model.h"
+#include "compiler/tuning/kernel_time.h"
 #include "compiler/tuning/search.h"
 #include "compiler/tuning/sweep.h"
 #include "runtime/package/writer.h"
@@ -44,8 +45,8 @@ estimate, with the rates that --calibrate kept there.
   --sweep N                N contractions as networks at large have them, drawn by --seed S (default: 1); the summary says how much
                            slower than the best found the cost models' choices are, both timed again in turn
   --calibrate              measure the device's rates by small kernels, print them beside the target's, and keep them:
-                           --tuned FILE takes them for estimates; with --sweep N also what kernels take from launch to end,
-                           fitted to N contractions of all sizes (200 take some minutes)
+                           --tuned FILE takes them for estimates; with --sweep N also fit a cost model of kernel execution
+                           times to N contractions of all sizes (200 take some minutes)
   --budget S               seconds for one operator (default: 60)
   --trials N               trials of one operator, at most (default: as the budget allows)
   --compare-with-first     compare results with those of the cost model's choice, not with the host reference, which takes seconds
@@ -206,13 +207,6 @@ class SearchLine {
   std::chrono::steady_clock::time_point begin_, last_;
 };
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 // The least value that nine tenths of them do not exceed.
 double ninth_decile(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -254,9 +248,8 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
   CompileOptions options = options_for(context, arguments.build);
   const TunedDevice device = tuned_device(context.device(), options.target);
   const std::vector<Trial> known = database.trials(device);
-  if (!set_rates(options.target, calibrated_rates(known)))
-    print_warning("rates that were calibrated lie too far from the target's row; its own are taken");
-  const LaunchModel launches = launch_model(known);
+  use_rates(known, options.target);
+  const KernelTimeModel kernel_times = kernel_time_model(known);
   const std::vector<TuningJob> jobs = jobs_of(arguments, options);
   if (jobs.empty()) {
     print_result("nothing to tune: no convolution or product of known sizes\n");
@@ -286,7 +279,7 @@ int tune(const TuneArguments& arguments, TuningDatabase& database) {
           p.job = i;
           line.show(p, jobs.size(), arguments.budget);
         });
-    r.estimated_seconds = launches.seconds(r.kernels);
+    r.estimated_seconds = kernel_times.seconds(r.kernels);
     line.wipe();
     summary.add(r, jobs[i].label);
     json kernels = json::array();

@@ -99,8 +99,8 @@ class ColumnReader {
   std::vector<float> numbers_;
 };
 
-// The nearest integer, even ones of two, of numbers below 2^51.
-double nearest(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
+// The nearest integer, ties to even, of numbers below 2^51.
+double nearest_even(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
 
 bool is_spread(double spread, std::int64_t columns) {
   return spread > cost::kMostSpreadOfLimbs * cost::kMostSpreadOfLimbs * static_cast<double>(columns);
@@ -148,7 +148,7 @@ std::optional<PackedDigits> pack_digits(const HostTensor& source, const PackedOp
       for (std::int64_t k = 0; k < inner; ++k) {
         const double x = elements[static_cast<std::size_t>(tap * inner + k)];
         // Digits are bytes of the integer raised by 128 in each.
-        const double integer = scale ? 65536 * nearest(x / static_cast<double>(*scale)) : nearest(x * raise);
+        const double integer = scale ? 65536 * nearest_even(x / static_cast<double>(*scale)) : nearest_even(x * raise);
         const auto raised = static_cast<std::uint32_t>(static_cast<std::int32_t>(integer) + 0x808080);
         const std::int64_t of_step = k % kStepTerms;
         std::int8_t* at = panel + k / kStepTerms * 3 * kDigitBytes + of_step % 16 * 64 + of_step / 16;

@@ -1,5 +1,5 @@
-// What kernels take from launch to end, fitted to contractions that were timed.
-#include "compiler/tuning/launch_model.h"
+// A cost model of kernel times, fitted to contractions that were timed.
+#include "compiler/tuning/kernel_time.h"
 
 #include <doctest/doctest.h>
 
@@ -40,7 +40,7 @@ std::vector<TimedContraction> timed(int count, std::uint32_t seed) {
 }
 
 TEST_CASE("a fit finds what a device takes, of contractions that it was not fitted to as well") {
-  const LaunchModel model = LaunchModel::fit(timed(120, 1), find_target("cpu"));
+  const KernelTimeModel model = KernelTimeModel::fit(timed(120, 1), find_target("cpu"));
   REQUIRE(model.kinds.size() == 2);
   CHECK(model.kinds.at("loops").kernels == 40);
   CHECK(model.kinds.at("fma_in_place").error < 0.03);
@@ -53,22 +53,22 @@ TEST_CASE("a few kernels of a kind count with others of their strategy, and unkn
   for (TimedContraction& t : list) t.kernels[0].has_taps = !t.kernels[0].strategy.empty();
   list.push_back(list[1]);
   list.back().kernels[0].has_taps = false;
-  const LaunchModel model = LaunchModel::fit(list, find_target("cpu"));
+  const KernelTimeModel model = KernelTimeModel::fit(list, find_target("cpu"));
   CHECK(model.kinds.count("fma_in_place taps") == 1);
   CHECK(model.kinds.count("fma_in_place") == 1);  // one kernel: the kind of last resort
   const TimedKernel unknown{.strategy = "window: tile 14 x 2", .seconds = 3e-5};
   CHECK(model.seconds(std::vector{unknown}) == 3e-5);
-  CHECK(LaunchModel{}.seconds(std::vector{unknown, unknown}) == 6e-5);
-  CHECK(LaunchModel::fit({}, find_target("cpu")).kinds.empty());
+  CHECK(KernelTimeModel{}.seconds(std::vector{unknown, unknown}) == 6e-5);
+  CHECK(KernelTimeModel::fit({}, find_target("cpu")).kinds.empty());
 }
 
 TEST_CASE("trials keep a model, of several fits of a kind the closest, and what is no fit is passed over") {
-  const LaunchModel model = LaunchModel::fit(timed(60, 4), find_target("cpu"));
+  const KernelTimeModel model = KernelTimeModel::fit(timed(60, 4), find_target("cpu"));
   std::vector<Trial> trials = trials_of(model);
   REQUIRE(trials.size() == 2);
-  CHECK(trials[0].key.starts_with("cost launch "));
+  CHECK(trials[0].key.starts_with("cost kernel "));
   const TimedContraction other = timed(3, 5)[1];
-  CHECK(launch_model(trials).seconds(other.kernels) == doctest::Approx(model.seconds(other.kernels)).epsilon(1e-3));
+  CHECK(kernel_time_model(trials).seconds(other.kernels) == doctest::Approx(model.seconds(other.kernels)).epsilon(1e-3));
   Trial worse = trials[0], broken = trials[0];
   worse.seconds = 9;
   worse.choice[0] *= 100;
@@ -77,7 +77,7 @@ TEST_CASE("trials keep a model, of several fits of a kind the closest, and what 
   trials.insert(trials.begin(), worse);
   trials.push_back(worse);
   trials.push_back(broken);
-  CHECK(launch_model(trials).seconds(other.kernels) == doctest::Approx(model.seconds(other.kernels)).epsilon(1e-3));
+  CHECK(kernel_time_model(trials).seconds(other.kernels) == doctest::Approx(model.seconds(other.kernels)).epsilon(1e-3));
 }
 
 TEST_CASE("contractions of calibration follow from a seed, and have sizes that no sweep has") {
