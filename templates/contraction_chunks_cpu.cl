@@ -180,7 +180,9 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
             for (int t0 = 0; t0 < terms; t0 += CHAIN) {
               const int t_end = min(terms, t0 + CHAIN);
               //@include zero_tile
-              for (int t = t0; t < t_end; ++t) {
+              oclc_terms(acc, MR, NV, A_AT(i, t0), A_AT(i, (t0 + 1)), w, PW, t_end - t0);
+              oclc_unoptimized(w += (t_end - t0) * PW);
+              for (int t = oclc_first_term(t0, t_end); t < t_end; ++t) {
                 VEC x[NV];
                 #pragma unroll
                 for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);

@@ -198,7 +198,10 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
 #if NEXT > 0
           const __global float* next = w + (4 + point) * FACTOR + r0 / MR * (KC * NEXT);
 #endif
-          for (int t = 0; t < KC; ++t) {
+          oclc_unoptimized(if (r0 == 0)
+            for (int t = 0; t < KC * PW; t += VW) STORE(LOAD(first + t) + AS_VEC((AS_BITS(LOAD(second + t)) & kept) ^ sign), right + t));
+          oclc_terms(acc, MR, NV, p[i * A_ROW], p[i * A_ROW + A_TERM], right, PW, KC);
+          for (int t = oclc_first_term(0, KC); t < KC; ++t) {
             VEC x[NV];
             if (r0 == 0) {
               #pragma unroll

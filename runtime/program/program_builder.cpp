@@ -34,7 +34,10 @@ constexpr std::chrono::milliseconds kPatience(150), kPatienceOfBuilds(50), kNoPa
 
 // PoCL's optimiser does nothing then, and its front end little: a fifth of the time for MobileNetV2 (2.0 s to 0.5 s for its
 // first ten steps, Xeon of 2023).
-constexpr const char* kUnoptimized = " -cl-opt-disable";
+constexpr const char* kUnoptimized = " -cl-opt-disable -DOCLC_UNOPTIMIZED";
+
+// Less text than this is optimized while another process would start.
+constexpr std::uint64_t kLeastUnoptimized = 16 << 10;
 
 std::uint32_t kernels_in(cl_program program) {
   std::size_t count = 0;
@@ -150,7 +153,9 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
     return jobs;
   };
   const auto tell = [&context](const std::string& text) { context.warn_once(text); };
-  if (help.processes > 0 && units.size() > 1) {
+  std::uint64_t text_bytes = 0;
+  for (const Unit& unit : units) text_bytes += unit.text_bytes;
+  if (help.processes > 0 && (units.size() > 1 || (shares_parts && text_bytes >= kLeastUnoptimized))) {
     using Work = Builders::Work;
     if (shares_parts) {
       result.marks = marks_of(context, units);

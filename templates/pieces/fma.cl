@@ -8,6 +8,7 @@
 //@param CHAINED ((K_CHAIN < K) | (TAP_CHAIN < TAPS)) {0, 1}  1: chains are added up, which divides the rounding error of long sums
 //@param A_TYPE float {float, ushort} A_FROM(v) v {expr} A_STEP 1 {expr}  A's elements in memory, what makes floats of them, their step in k
 //@param B_FROM(v) v {expr} B_STEP PW {expr}  what makes floats of B's elements, and the step from a row of a panel to the next
+//@param PLAIN_OPERANDS 1 {0, 1}  1: A and B are floats in memory
 //@param HALF_LAST 0 {0, 1}  1, for VW = 16: one panel, whose last vector has no more than 8 columns, with which half a vector multiplies
 //@param PREFETCH_DISTANCE 0 {0..}  rows of a packed panel by which B is prefetched before its use; 0: never
 //@param FIRST_PREFETCH_DISTANCE PREFETCH_DISTANCE {PREFETCH_DISTANCE..}  the same in the row tile that meets a panel first, which nobody has prefetched

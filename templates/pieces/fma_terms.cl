@@ -1,7 +1,13 @@
 // The terms of the register tile, chain by chain.
 for (int k0 = 0; k0 < TERMS; k0 += K_CHAIN) {
   const int k_end = min(TERMS, k0 + K_CHAIN);
-  for (int k = k0; k < k_end; ++k) {
+#if PLAIN_OPERANDS
+  oclc_terms(acc, MR, NV, A_AT(i, k0), A_AT(i, (k0 + 1)), w, W_STEP, k_end - k0);
+  oclc_unoptimized(w += (k_end - k0) * (W_STEP));
+#else
+#define oclc_first_term(first, end) first
+#endif
+  for (int k = oclc_first_term(k0, k_end); k < k_end; ++k) {
     VEC x[NV];
     #pragma unroll
     for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));

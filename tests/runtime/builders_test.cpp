@@ -142,7 +142,7 @@ TEST_CASE("little text is not worth a process") {
 
 TEST_CASE("a first run answers with unoptimized kernels, and a later one with the optimized ones") {
   if (!helps()) return;
-  const Setting one("OCLC_BUILDERS", "1");
+  const Setting one("OCLC_BUILDERS", "1"), at_once(kWait, nullptr);
   const std::string name = fresh_name();
   const auto bytes = finish(plan_of({name}));
   std::vector<std::string> messages;
@@ -188,9 +188,29 @@ TEST_CASE("a first run answers with unoptimized kernels, and a later one with th
   CHECK(messages.empty());
 }
 
+TEST_CASE("text in one piece is built without optimization first where that saves more than a process takes to begin") {
+  if (!helps()) return;
+  const Setting one("OCLC_BUILDERS", "1"), at_once(kWait, nullptr);
+  for (const std::uint32_t bytes : {6000u, 10000u}) {
+    fb::PlanT plan = plan_of({fresh_name()});
+    plan.programs[0]->part_bytes = {bytes, bytes};
+    const auto file = finish(plan);
+    const rt::Context context;
+    rt::Session session(rt::Plan::load(file.data(), file.size()), context);
+    const std::vector<float> x = {1, 2, 3, 4};
+    std::vector<float> y(4);
+    session.set_input(0, "x", x.data(), {4});
+    session.set_output(0, "y", y.data(), {4});
+    session.run(0);
+    CHECK(y == kResult);
+    CHECK(session.builds().size() == 1);
+    CHECK(session.stats().unoptimized == (bytes == 10000));
+  }
+}
+
 TEST_CASE("who waits for the optimized kernels gets no others") {
   if (!helps()) return;
-  const Setting one("OCLC_BUILDERS", "1");
+  const Setting one("OCLC_BUILDERS", "1"), at_once(kWait, nullptr);
   const auto bytes = finish(plan_of({fresh_name()}));
   oclc_context_options options = OCLC_INIT(oclc_context_options);
   options.wait_for_optimized = 1;
@@ -207,7 +227,7 @@ TEST_CASE("who waits for the optimized kernels gets no others") {
 
 TEST_CASE("without processes behind, the optimized kernels are compiled here at the second run") {
   if (!helps()) return;
-  const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/bin/false");
+  const Setting one("OCLC_BUILDERS", "1"), program("OCLC_BUILDER", "/bin/false"), at_once(kWait, nullptr);
   const Ran ran = run_entries(plan_of({fresh_name()}));
   CHECK(ran.results == Results{kResult});
   CHECK(ran.messages.size() == 1);

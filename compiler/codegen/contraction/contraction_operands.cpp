@@ -132,9 +132,12 @@ class OperandCode {
     if (reads_.local_copy != LocalCopy::a && is_half(a_dtype())) {
       values_.parameters["A_TYPE"] = a_type();
       values_.parameters["A_FROM"] = fmt::format("oclc_from_{}", name_of(a_dtype()));
+      values_.parameters["PLAIN_OPERANDS"] = "0";
     }
-    if (reads_.local_copy != LocalCopy::b && is_half(b_dtype()))
+    if (reads_.local_copy != LocalCopy::b && is_half(b_dtype())) {
       values_.parameters["B_FROM"] = fmt::format("oclc_from_{}", name_of(b_dtype()));
+      values_.parameters["PLAIN_OPERANDS"] = "0";
+    }
   }
 
   // The vector of A at (row m, tap, k).

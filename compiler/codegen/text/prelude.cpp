@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kMarker = "//@provides ", kOnlyLine = "\n//@only ";
 constexpr std::string_view kFiles[] = {"prelude", "megakernel", "memory",       "lanes",      "half",
                                        "narrow",  "matrix_nv",  "matrix_units", "matrix_xmx", "matrix_wmma",
-                                       "groups",  "sm90a",      "tiles_amx",    "digits_amx"};
+                                       "groups",  "sm90a",      "tiles_amx",    "digits_amx", "terms"};
 
 bool is_word_char(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 

@@ -83,6 +83,59 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
+#ifndef OCLC_HAVE_oclc_first_term
+#define OCLC_HAVE_oclc_first_term
+// Without optimization each vector of a register tile goes through memory for each term. There a function does what the loop behind its call
+// would, in the same order: acc[i][j] += the sum over `terms` of a[i] * (vector j of w), AT being a[i] at the first term, NEXT at the
+// second, and W_STEP floats from one term of w to the next. Clang leaves functions of the least size to the optimizer even then.
+#ifdef OCLC_UNOPTIMIZED
+#define OCLC_SUM(W, i, j) float##W s##i##j = sums[(r + i) * vectors + v + j];
+#define OCLC_ADD(W, i, j) s##i##j = fma((float##W)a[r + i][t * a_step], x##j, s##i##j);
+#define OCLC_KEEP(W, i, j) sums[(r + i) * vectors + v + j] = s##i##j;
+#define OCLC_ONE(DO, W) DO(W, 0, 0)
+#define OCLC_PAIR(DO, W) DO(W, 0, 0) DO(W, 0, 1)
+#define OCLC_EIGHT(DO, W) OCLC_PAIR(DO, W) DO(W, 1, 0) DO(W, 1, 1) DO(W, 2, 0) DO(W, 2, 1) DO(W, 3, 0) DO(W, 3, 1)
+#define OCLC_TERMS_BLOCK(BLOCK, VECTORS, W, SW) \
+  BLOCK(OCLC_SUM, W) \
+  for (long t = 0; t < terms; ++t) { \
+    const float##W x0 = *(SW const oclc_floats##W*)(w + t * w_step + v * W); \
+    const float##W x1 = VECTORS == 1 ? x0 : *(SW const oclc_floats##W*)(w + t * w_step + (v + 1) * W); \
+    BLOCK(OCLC_ADD, W) \
+  } \
+  BLOCK(OCLC_KEEP, W)
+#define OCLC_TERMS(W, SA, SW) \
+  static void __attribute__((overloadable, minsize)) oclc_add_terms(float##W* sums, int rows, int vectors, SA const float* const* a, \
+                                                                    long a_step, SW const float* w, long w_step, long terms) { \
+    for (int v = 0; v < vectors; v += 2) { \
+      int r = 0; \
+      if (v + 1 < vectors) { \
+        for (; r + 3 < rows; r += 4) { OCLC_TERMS_BLOCK(OCLC_EIGHT, 2, W, SW) } \
+        for (; r < rows; ++r) { OCLC_TERMS_BLOCK(OCLC_PAIR, 2, W, SW) } \
+      } else { \
+        for (; r < rows; ++r) { OCLC_TERMS_BLOCK(OCLC_ONE, 1, W, SW) } \
+      } \
+    } \
+  }
+#define OCLC_TERMS_OF(W) \
+  typedef float##W oclc_floats##W __attribute__((aligned(4))); \
+  OCLC_TERMS(W, __global, __global) OCLC_TERMS(W, __global, __local) OCLC_TERMS(W, __local, __global) OCLC_TERMS(W, __local, __local)
+OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
+#define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS) \
+  { \
+    int i = 0; \
+    __typeof__(&(AT)) from[ROWS]; \
+    for (; i < ROWS; ++i) from[i] = &(AT); \
+    i = 0; \
+    oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
+  }
+#define oclc_first_term(first, end) (end)
+#define oclc_unoptimized(statement) statement
+#else
+#define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
+#define oclc_first_term(first, end) (first)
+#define oclc_unoptimized(statement)
+#endif
+#endif
 void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
   // All tiles of the image with the same panels one after another: a core brings them from memory once, and others theirs.
   const int first_tile = tile % 4 * 4;
@@ -156,7 +209,8 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
           for (int j = 0; j < 2; ++j) out[i][j] = 0.0f;
         const __local float* p = block + (point * 4 + r0) * 24;
         const int k_end = 8;
-        for (int k = 0; k < k_end; ++k) {
+        oclc_terms(acc, 4, 2, p[i * 24], p[i * 24 + 1], w, 16, k_end);
+        for (int k = oclc_first_term(0, k_end); k < k_end; ++k) {
           float8 x[2];
           #pragma unroll
           for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + k * 16 + j * 8);
