@@ -19,6 +19,9 @@ namespace {
 // while a line is waited for.
 constexpr int kFewestAhead = 32, kAheadElements = 1024;
 
+// A core waits for ten to fifty lines at a time, and what is asked for beyond them holds up the sums.
+constexpr std::size_t kMostPlacesAhead = 32;
+
 struct PlaceAhead {
   int operand = -1;
   Expr place;
@@ -119,8 +122,9 @@ std::string prefetch_text(Emitter& e, const Kernel& kernel, int operand, const E
 
 void prefetch_next_point(Emitter& e, const Kernel& kernel) {
   if (e.mode().outside.empty() || e.mode().width == 1) return;
-  for (const PlaceAhead& a : WindowEnds(kernel, e.mode().vector_axis).run())
-    e.line(prefetch_text(e, kernel, a.operand, a.place));
+  const std::vector<PlaceAhead> places = WindowEnds(kernel, e.mode().vector_axis).run();
+  if (places.size() > kMostPlacesAhead) return;
+  for (const PlaceAhead& a : places) e.line(prefetch_text(e, kernel, a.operand, a.place));
 }
 
 void prefetch_vectors(Emitter& e, const Kernel& kernel) {
