@@ -10,8 +10,8 @@
 #include "compiler/ir/text.h"
 #include "compiler/ops/builder.h"
 #include "compiler/ops/reference/evaluate.h"
-#include "tests/support/graph_check.h"
 #include "tests/runtime/cached_run.h"
+#include "tests/support/graph_check.h"
 #include "tests/support/run_plan.h"
 
 namespace oclc::test {

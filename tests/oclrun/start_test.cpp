@@ -74,8 +74,8 @@ TEST_CASE("a start that waits for optimized kernels gives what one that does not
   // Each with PoCL's cache empty.
   const auto cold = [&](const std::string& name, const std::string& arguments) {
     const std::string cache = (f.folder.path / name).string();
-    return test::run("mkdir " + cache + "; unset OCLC_WAIT_FOR_OPTIMIZED; OCLC_BUILDERS=1 POCL_CACHE_DIR=" + cache + " " + kStartOclrun + f.plan +
-                     " --entry entry0 --random -q " + arguments);
+    return test::run("mkdir " + cache + "; unset OCLC_WAIT_FOR_OPTIMIZED; OCLC_BUILDERS=1 POCL_CACHE_DIR=" + cache + " " +
+                     kStartOclrun + f.plan + " --entry entry0 --random -q " + arguments);
   };
   const std::string until = "runs until the optimized kernels are compiled";
   const Outcome at_once = cold("at_once", "--print --explain-start"), waited = cold("waited", "--print --wait-for-optimized");
