@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "compiler/contraction/cpu/amx_tiles.h"
 #include "compiler/ir/division.h"
@@ -35,7 +37,12 @@ double unit_rate(const Target& target) {
   return target.precision.splits_operands() ? cost::kMmaSplitRate : cost::kMmaRoundedRate;
 }
 
-double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& target) {
+// A compute unit multiplies its tiles, or waits for the steps of one: the longer of both counts.
+struct TileSeconds {
+  double busy, waiting;
+};
+
+TileSeconds seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& target) {
   const auto same = [&](const RatedTiles& c) {
     return c.tiles.rows == t.rows && c.tiles.columns == t.columns && c.tiles.depth == t.depth &&
            c.tiles.item_rows == t.item_rows;
@@ -50,8 +57,12 @@ double seconds_of_size(const GpuProduct& p, const GpuTiles& t, const Target& tar
   const double flops = 2.0 * t.rows * t.columns * depth * steps;
   const double rate = matrix ? unit_rate(target) : 1;
   const double unit_flops = target.flops / static_cast<double>(units) * efficiency * rate;
-  return std::max(static_cast<double>(ceil_div(groups, units)) * flops / unit_flops,
-                  steps * (matrix ? cost::kMmaStepSeconds : cost::kSimtStepSeconds));
+  return {static_cast<double>(ceil_div(groups, units)) * flops / unit_flops,
+          steps * (matrix ? cost::kMmaStepSeconds : cost::kSimtStepSeconds)};
+}
+
+double busy_seconds(const GpuProduct& p, const GpuTiles& t, const Target& target) {
+  return mean_seconds(p, [&](const GpuProduct& size) { return seconds_of_size(size, t, target).busy; });
 }
 
 }  // namespace
@@ -89,17 +100,21 @@ bool uses_matrix_unit(const GpuTiles& tiles, const Target& target) {
 }
 
 double gpu_product_seconds(const GpuProduct& p, const GpuTiles& t, const Target& target) {
-  return mean_seconds(p, [&](const GpuProduct& size) { return seconds_of_size(size, t, target); });
+  return mean_seconds(p, [&](const GpuProduct& size) {
+    const TileSeconds seconds = seconds_of_size(size, t, target);
+    return std::max(seconds.busy, seconds.waiting);
+  });
 }
 
 GpuTiles choose_gpu_tiles(const GpuProduct& product, const Target& target) {
   GpuTiles best;
-  double least = -1;
+  // Where all wait equally long, the one that is least busy: what a step waits for grows with its tile.
+  std::pair least{std::numeric_limits<double>::infinity(), 0.0};
   for (const RatedTiles& candidate : kCandidates) {
     if (!has_room(candidate.tiles, target)) continue;
-    const double seconds = gpu_product_seconds(product, candidate.tiles, target);
-    if (least >= 0 && seconds >= least) continue;
-    least = seconds;
+    const std::pair cost{gpu_product_seconds(product, candidate.tiles, target), busy_seconds(product, candidate.tiles, target)};
+    if (cost >= least) continue;
+    least = cost;
     best = candidate.tiles;
   }
   if (!target.tuning) return best;
