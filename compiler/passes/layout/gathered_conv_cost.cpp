@@ -21,14 +21,13 @@ bool is_plain(const Node& conv, std::int64_t groups, std::int64_t taps) {
 
 double product_seconds(std::int64_t terms, std::int64_t groups, std::int64_t features, double results) {
   const auto steps = static_cast<double>(ceil_div(terms, kGatheredStepTerms)), waited = std::min(steps, cost::kGatheredSteps);
-  const double of_results = results * cost::kGatheredResultSeconds;
   if (groups > 1) {
     const bool narrow = features / groups <= kNarrowTile;
-    return cost::kGatheredGroupsStartSeconds + of_results +
+    return cost::kGatheredGroupsStartSeconds + results * cost::kGatheredGroupsResultSeconds +
            steps * (narrow ? cost::kNarrowGroupsStepSeconds : cost::kWideGroupsStepSeconds);
   }
   return cost::kGatheredStartSeconds + waited * cost::kGatheredStepSeconds + (steps - waited) * cost::kCutStepSeconds +
-         of_results;
+         results * cost::kGatheredResultSeconds;
 }
 
 double sums_seconds(std::int64_t terms, std::int64_t taps, double results, double seconds_of_peak) {
