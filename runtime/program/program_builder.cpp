@@ -33,7 +33,7 @@ namespace fb = oclc::plan;
 constexpr std::chrono::milliseconds kPatience(150), kPatienceOfBuilds(50), kNoPatience(0);
 
 // PoCL's optimiser does nothing then, and its front end little: a fifth of the time for MobileNetV2 (2.0 s to 0.5 s for its
-// first ten steps, Xeon of 2023).
+// first ten steps, Xeon of 2023). The macro is that of templates/functions/terms.cl.
 constexpr const char* kUnoptimized = " -cl-opt-disable -DOCLC_UNOPTIMIZED";
 
 // Less text than this is optimized while another process would start.
@@ -153,9 +153,8 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
     return jobs;
   };
   const auto tell = [&context](const std::string& text) { context.warn_once(text); };
-  std::uint64_t text_bytes = 0;
-  for (const Unit& unit : units) text_bytes += unit.text_bytes;
-  if (help.processes > 0 && (units.size() > 1 || (shares_parts && text_bytes >= kLeastUnoptimized))) {
+  const bool is_long = units.size() == 1 && shares_parts && units[0].text_bytes >= kLeastUnoptimized;
+  if (help.processes > 0 && (units.size() > 1 || is_long)) {
     using Work = Builders::Work;
     if (shares_parts) {
       result.marks = marks_of(context, units);
