@@ -128,7 +128,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
 #if CHUNK_AHEAD
             // Each tile asks for its share of the next chunk.
             ++multiplied;
-            for (const int end = next_rows * multiplied / tiles; asked_a < end; ++asked_a) {
+            if (oclc_optimized) for (const int end = next_rows * multiplied / tiles; asked_a < end; ++asked_a) {
 #if ROWS_INNERMOST
               const int tap = next_tap0 + (TC > 1 ? asked_a / K : 0);
               const int k = next_k0 + (TC > 1 ? asked_a % K : asked_a);
@@ -142,7 +142,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
                 //@end
               }
             }
-            for (const int end = next_columns * multiplied / tiles; asked_b < end; ++asked_b) {
+            if (oclc_optimized) for (const int end = next_columns * multiplied / tiles; asked_b < end; ++asked_b) {
 #if B_BY_TERMS
               const int n = n_begin + asked_b, tap = next_tap0;
               for (int k = next_k0; k < next_k_end; k += 16) {
@@ -182,7 +182,7 @@ void contraction_chunks_tile(const __global float* restrict a, const __global fl
               //@include zero_tile
               oclc_terms(acc, MR, NV, A_AT(i, t0), A_AT(i, (t0 + 1)), w, PW, t_end - t0);
               oclc_unoptimized(w += (t_end - t0) * PW);
-              for (int t = oclc_first_term(t0, t_end); t < t_end; ++t) {
+              if (oclc_optimized) for (int t = t0; t < t_end; ++t) {
                 VEC x[NV];
                 #pragma unroll
                 for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);

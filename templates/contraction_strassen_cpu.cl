@@ -166,7 +166,7 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
         for (int r0 = 0; r0 < padded; r0 += MR) {
 #if ASK_AHEAD
           ++multiplied;
-          for (const int end = next_rows * multiplied / tiles; asked_a < end; ++asked_a) {
+          if (oclc_optimized) for (const int end = next_rows * multiplied / tiles; asked_a < end; ++asked_a) {
 #if ROWS_INNERMOST
             const int k = next_k0 + asked_a;
             for (int m = m_begin; m < m_begin + rows; m += 16) {
@@ -179,7 +179,7 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
               //@end
             }
           }
-          for (const int end = next_columns * multiplied / tiles; asked_b < end; ++asked_b) {
+          if (oclc_optimized) for (const int end = next_columns * multiplied / tiles; asked_b < end; ++asked_b) {
 #if B_BY_TERMS
             const int n = next_n + asked_b;
             for (int k = next_k0; k < next_k_end; k += 16) {
@@ -201,7 +201,7 @@ void contraction_strassen_tile(const __global float* restrict a, const __global 
           oclc_unoptimized(if (r0 == 0)
             for (int t = 0; t < KC * PW; t += VW) STORE(LOAD(first + t) + AS_VEC((AS_BITS(LOAD(second + t)) & kept) ^ sign), right + t));
           oclc_terms(acc, MR, NV, p[i * A_ROW], p[i * A_ROW + A_TERM], right, PW, KC);
-          for (int t = oclc_first_term(0, KC); t < KC; ++t) {
+          if (oclc_optimized) for (int t = 0; t < KC; ++t) {
             VEC x[NV];
             if (r0 == 0) {
               #pragma unroll

@@ -84,7 +84,7 @@ void contraction_window_tile(const __global float* restrict a, const __global fl
           const __local float* p = window + (row / KH * WH + (oy - top) * SY + row % KH * DY) * WW + left * SX;
           oclc_terms(acc, MR, NV, p[i * SX], p[i * SX + DX], w, PW, KW);
           oclc_unoptimized(w += KW * PW);
-          for (int kx = oclc_first_term(0, KW); kx < KW; ++kx) {
+          if (oclc_optimized) for (int kx = 0; kx < KW; ++kx) {
             VEC x[NV];
             #pragma unroll
             for (int j = 0; j < NV; ++j) x[j] = LOAD(w + j * VW);

@@ -137,7 +137,7 @@ void contraction_winograd_tile(const __global float* restrict a, const __global 
         for (int k0 = 0; k0 < K; k0 += K_CHAIN) {
           const int k_end = min(K, k0 + K_CHAIN);
           oclc_terms(acc, MR, NV, p[i * V_PITCH + k0], p[i * V_PITCH + k0 + 1], w + k0 * PW, PW, k_end - k0);
-          for (int k = oclc_first_term(k0, k_end); k < k_end; ++k) {
+          if (oclc_optimized) for (int k = k0; k < k_end; ++k) {
             VEC x[NV];
             #pragma unroll
             for (int j = 0; j < NV; ++j) x[j] = LOAD(w + k * PW + j * VW);

@@ -4,10 +4,10 @@
 //@provides oclc_claim
 // The number of a tile that no other group has claimed; `tiles` or more if there is none left. The first half of the groups claims
 // from the front, the others from the back, so that what a core wrote and read in one kernel it mostly meets again in the next. Tiles from
-// the front are counted in the lower half of the counter, those from the back in the upper one, if the halves are wide enough.
-int oclc_claim(volatile __global int* claimed, int tiles) {
+// the front are counted in the lower half of the counter, those from the back in the upper one, if the halves are wide enough. Which half
+// the group belongs to is told: PoCL puts what asks for it in place of each call.
+int oclc_claim(volatile __global int* claimed, int tiles, int from_back) {
   if (tiles > 16384) return *claimed >= tiles ? tiles : atomic_inc(claimed);
-  const int from_back = 2 * get_group_id(0) >= get_num_groups(0);
   int before = *claimed;
   if ((before & 65535) + (before >> 16) >= tiles) return tiles;
   before = atomic_add(claimed, from_back ? 65536 : 1);
@@ -46,8 +46,8 @@ void oclc_wait(volatile __global int* done, int tiles) {
 //@provides oclc_claim_trip
 // As oclc_claim, in trip `trip` of a loop. The counters of tiles from the front and from the back, next to each other, go on from trip
 // to trip, modulo 2^32: what is claimed belongs to the trip, whichever groups have come how far.
-int oclc_claim_trip(volatile __global int* claimed, long trip, int tiles) {
-  const int from_back = 2 * get_group_id(0) >= get_num_groups(0), front = (tiles + 1) / 2;
+int oclc_claim_trip(volatile __global int* claimed, long trip, int tiles, int from_back) {
+  const int front = (tiles + 1) / 2;
   for (int i = 0; i < 2; ++i) {
     const int back = from_back ^ i;
     const uint many = back ? tiles - front : front, begin = (uint)trip * many;

@@ -1,4 +1,4 @@
-// Combinations over the lanes of a vector, as a balanced tree, and parts of vectors.
+// Combinations over the lanes of a vector, as a balanced tree, parts of vectors, and sums that carry what rounding takes.
 
 //@provides oclc_lanes_sum
 float __attribute__((overloadable)) oclc_lanes_sum(float4 v) { return (v.x + v.y) + (v.z + v.w); }
@@ -86,3 +86,14 @@ OCLC_STORE_LANES(float, 4, 2) OCLC_STORE_LANES(float, 8, 4) OCLC_STORE_LANES(flo
 OCLC_STORE_LANES(int, 4, 2) OCLC_STORE_LANES(int, 8, 4) OCLC_STORE_LANES(int, 16, 8)
 OCLC_STORE_LANES(uint, 4, 2) OCLC_STORE_LANES(uint, 8, 4) OCLC_STORE_LANES(uint, 16, 8)
 OCLC_STORE_LANES(uchar, 4, 2) OCLC_STORE_LANES(uchar, 8, 4) OCLC_STORE_LANES(uchar, 16, 8)
+
+//@provides oclc_add_carrying
+// Adds `term` to `sum`, and to `rest` what rounding took from it (Kahan 1965). Of an infinite sum nothing is left over, rather than the
+// difference of infinities.
+#define OCLC_ADD_CARRYING(F) \
+  void __attribute__((overloadable)) oclc_add_carrying(F* sum, F* rest, F term) { \
+    const F with_rest = term - *rest, next = *sum + with_rest; \
+    *rest = select((F)(0.0f), (next - *sum) - with_rest, isfinite(next)); \
+    *sum = next; \
+  }
+OCLC_ADD_CARRYING(float) OCLC_ADD_CARRYING(float4) OCLC_ADD_CARRYING(float8) OCLC_ADD_CARRYING(float16)

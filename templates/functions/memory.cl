@@ -1,8 +1,9 @@
 // Memory as caches and vectors have it: lines that are asked for, squares that are turned, stores of whole vectors and past the caches.
 
 //@provides oclc_prefetch
-// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
-#if defined(__x86_64__) || defined(__aarch64__)
+// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint, and kernels that are
+// not optimized wait for little else than themselves.
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(OCLC_UNOPTIMIZED)
 #define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
 #else
 #define oclc_prefetch(p)
@@ -10,7 +11,7 @@
 
 //@provides oclc_prefetch_l2
 // The same for the second-level cache: lines of one column fall into one set of the first.
-#if defined(__x86_64__) || defined(__aarch64__)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(OCLC_UNOPTIMIZED)
 #define oclc_prefetch_l2(p) __builtin_prefetch((const void*)(size_t)(p), 0, 2)
 #else
 #define oclc_prefetch_l2(p)

@@ -4,10 +4,9 @@ for (int k0 = 0; k0 < TERMS; k0 += K_CHAIN) {
 #if PLAIN_OPERANDS
   oclc_terms(acc, MR, NV, A_AT(i, k0), A_AT(i, (k0 + 1)), w, W_STEP, k_end - k0);
   oclc_unoptimized(w += (k_end - k0) * (W_STEP));
-#else
-#define oclc_first_term(first, end) first
+  if (oclc_optimized)
 #endif
-  for (int k = oclc_first_term(k0, k_end); k < k_end; ++k) {
+  for (int k = k0; k < k_end; ++k) {
     VEC x[NV];
     #pragma unroll
     for (int j = 0; j < NV; ++j) x[j] = B_FROM(LOAD(w + j * VW));

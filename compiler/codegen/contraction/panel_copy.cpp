@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/codegen/text/scope.h"
@@ -20,8 +21,8 @@ void add_lines(Emitter& e, const std::vector<std::string>& lines) {
 
 class PanelCode {
  public:
-  PanelCode(const ContractionView& view, int width, std::int64_t panel_width)
-      : view_(view), width_(width), panel_width_(panel_width), names_(axis_names(view.kernel())) {}
+  PanelCode(const ContractionView& view, int width, std::int64_t panel_width, std::int64_t chunk)
+      : view_(view), width_(width), panel_width_(panel_width), chunk_(chunk), names_(axis_names(view.kernel())) {}
 
   std::string run() const {
     const Kernel loads = part_for(view_.kernel(), view_.roles().b);
@@ -88,19 +89,27 @@ class PanelCode {
     const std::string square =
         "for (int j = 0; j < PW; j += VW) {\n  VEC r[VW];\n  #pragma unroll\n" + e.text() +
         "  oclc_transpose(r);\n  #pragma unroll\n  for (int l = 0; l < VW; ++l) STORE(r[l], row + l * PW + j);\n}\n";
-    return "// Squares of terms and columns; the last one overlaps its neighbour.\nif (k_end - k0 >= VW) {\n" +
-           loop_over_panels("for (int at = k0; at < k_end; at += VW)",
-                            "to + (panel - panel_begin) * B_PANEL + (min(at, k_end - VW) - k0) * PW",
-                            "const int k = min(at, k_end - VW);\n" + square) +
-           "} else {\n" +
+    const std::string squares = "// Squares of terms and columns; the last one overlaps its neighbour.\n" +
+                                loop_over_panels("for (int at = k0; at < k_end; at += VW)",
+                                                 "to + (panel - panel_begin) * B_PANEL + (min(at, k_end - VW) - k0) * PW",
+                                                 "const int k = min(at, k_end - VW);\n" + square);
+    if (every_chunk_fills_vectors()) return squares;
+    return "if (k_end - k0 >= VW) {\n" + squares + "} else {\n" +
            loop_over_panels("for (int k = k0; k < k_end; ++k)", "to + (panel - panel_begin) * B_PANEL + (k - k0) * PW",
                             b_elements(loads, "k")) +
            "}\n";
   }
 
+  bool every_chunk_fills_vectors() const {
+    const auto terms = view_.inner().constant();
+    if (!terms || chunk_ == 0) return false;
+    const std::int64_t last = *terms % chunk_;
+    return std::min(chunk_, *terms) >= width_ && (last == 0 || last >= width_);
+  }
+
   const ContractionView& view_;
   const int width_;
-  const std::int64_t panel_width_;
+  const std::int64_t panel_width_, chunk_;
   const std::set<std::string> names_;
 };
 
@@ -134,8 +143,8 @@ std::string lines_ahead(const ContractionView& view, NodeId root, const Axis& la
 
 }  // namespace
 
-std::string copy_of_panels(const ContractionView& view, int width, std::int64_t panel_width) {
-  return PanelCode(view, width, panel_width).run();
+std::string copy_of_panels(const ContractionView& view, int width, std::int64_t panel_width, std::int64_t chunk) {
+  return PanelCode(view, width, panel_width, chunk).run();
 }
 
 std::string last_rows_of_a(const ContractionView& view) {

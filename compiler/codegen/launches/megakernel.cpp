@@ -42,7 +42,7 @@ class MegakernelWriter : private MegakernelArguments {
       }
       g.source += fmt::format(" }};\n  __local float space[floats{}];\n", number);
     }
-    g.source += moves_;
+    g.source += moves_ + "  const int from_back = 2 * get_group_id(0) >= get_num_groups(0);\n";
     for (std::size_t i = 0; i < bodies_.size(); ++i) {
       g.source += chosen({i}, bodies_[i]);
       if (bodies_.size() > 1) g.part_bytes[i] += static_cast<std::uint32_t>(bodies_[i].size());
@@ -119,7 +119,7 @@ class MegakernelWriter : private MegakernelArguments {
     else
       body_ += fmt::format(
           "    const int tiles = (int)({0});\n"
-          "    for (int tile = oclc_claim({1}, tiles); tile < tiles; tile = oclc_claim({1}, tiles)) {{\n"
+          "    for (int tile; (tile = oclc_claim({1}, tiles, from_back)) < tiles;) {{\n"
           "      {2};\n      oclc_finish({3});\n    }}\n    oclc_wait({3}, tiles);\n",
           claims[0].tiles, claimed_at(claims[0]), claims[0].calls, done_at(claims[0]));
     bodies_.push_back(body_ + "  }\n");
@@ -167,8 +167,7 @@ class MegakernelWriter : private MegakernelArguments {
     for (const Claims& c : claims)
       body_ += fmt::format(
           "      {{\n        const int tiles = (int)({0});\n"
-          "        for (int tile = oclc_claim_trip({1}, {4}, tiles); tile < tiles; tile = oclc_claim_trip({1}, {4}, tiles)) "
-          "{{\n"
+          "        for (int tile; (tile = oclc_claim_trip({1}, {4}, tiles, from_back)) < tiles;) {{\n"
           "          {2};\n          oclc_finish({3});\n        }}\n        oclc_wait_trip({3}, ({4} + 1) * tiles);\n      "
           "}}\n",
           c.tiles, claimed_at(c), c.calls, done_at(c), "dim_" + step.counter);
@@ -183,7 +182,7 @@ class MegakernelWriter : private MegakernelArguments {
     const Claims& first = claims.front();
     body_ += fmt::format(
         "    const int trips = (int)({0}), place = oclc_take({1} + 2, {2});\n"
-        "    for (int trip = place < 0 ? trips : oclc_claim({1}, trips); trip < trips; trip = oclc_claim({1}, trips)) {{\n"
+        "    for (int trip; place >= 0 && (trip = oclc_claim({1}, trips, from_back)) < trips;) {{\n"
         "      const long dim_{3} = trip, dim_{4} = place;\n",
         step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), claimed_at(first), step.slots,
         step.counter, step.slot);
@@ -201,7 +200,7 @@ class MegakernelWriter : private MegakernelArguments {
     const std::string claimed = claimed_at(claims.front()), done = done_at(claims.front());
     body_ += fmt::format(
         "    const long trips = {0};\n"
-        "    for (int loop = oclc_claim({1}, {2}); loop < {2}; loop = oclc_claim({1}, {2})) {{\n",
+        "    for (int loop; (loop = oclc_claim({1}, {2}, from_back)) < {2};) {{\n",
         step.trip.c_text([](std::string_view s) { return fmt::format("dim_{}", s); }), claimed, step.body.size());
     auto next = claims.begin();
     for (std::size_t i = 0; i < step.body.size(); ++i) {

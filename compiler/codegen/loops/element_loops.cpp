@@ -61,55 +61,40 @@ class ElementLoops {
     return std::all_of(kernel_.stores.begin(), kernel_.stores.end(), [](const Store& s) { return s.row_axes.empty(); });
   }
 
-  void strip(const Axis& axis, const std::vector<std::string>& begins) {
-    const int count = static_cast<int>(kernel_.stages.size()), vectors = static_cast<int>(begins.size());
-    const auto sum = [&](int i, int u) { return fmt::format("{}_{}", name_of_sum(i), u); };
+  void strip(const Axis& axis, const StripVectors& vectors) {
+    const int count = static_cast<int>(kernel_.stages.size());
+    const auto sum = [&](int i) { return name_of_sum(i) + "[u]"; };
     // Visits each vector, to which the sums of stages before `known` are known.
     const auto each = [&](int known, const auto& visit) {
-      for (int u = 0; u < vectors; ++u) {
-        e_.open("", {axis.name});
-        e_.line(fmt::format("const {} {} = {};", e_.index_type(), axis.name, begins[static_cast<std::size_t>(u)]));
-        for (int i = 0; i < known; ++i) e_.stage_done(i, sum(i, u), true);
-        visit(u);
-        e_.close();
-      }
+      open_unrolled(e_, "u", vectors.count, 1, {axis.name});
+      e_.line(fmt::format("const {} {} = {};", e_.index_type(), axis.name, vectors.begin));
+      for (int i = 0; i < known; ++i) e_.stage_done(i, sum(i), true);
+      visit();
+      e_.close();
     };
     for (int first = 0, next = 0; first < count; first = next) {
       next = end_of_shared_loops(e_, kernel_, first);
-      for (int u = 0; u < vectors; ++u) {
-        for (int i = first; i < next; ++i) declare_sum(stage_at(i), sum(i, u), false);
-      }
-      // One count of terms for all sums: they run over the same axes.
-      const std::string terms = fmt::format("terms{}", first);
-      const auto add_parts = [&](const char* then) {
-        for (int u = 0; u < vectors; ++u) {
-          for (int i = first; i < next; ++i) {
-            if (!compensated(stage_at(i))) continue;
-            add_part(sum(i, u), carry_type(true));
-            if (*then) e_.line(fmt::format("{}_part = ({})({});", sum(i, u), carry_type(true), then));
-          }
-        }
+      for (int i = first; i < next; ++i) declare_sums(stage_at(i), name_of_sum(i), vectors.count);
+      const std::vector<int> carrying = carrying_stages(first, next);
+      const auto each_sum = [&](const auto& visit) {
+        if (carrying.empty()) return;
+        open_unrolled(e_, "u", vectors.count);
+        for (const int i : carrying) visit(sum(i));
+        e_.close();
       };
-      bool carries = false;
-      for (int i = first; i < next; ++i) carries = carries || compensated(stage_at(i));
-      if (carries) e_.line(fmt::format("int {} = 0;", terms));
+      const std::string terms = declare_count(carrying);
       const int opened = open_loops(e_, reduction_axes(stage_at(first).axes));
-      each(first, [&](int u) {
+      each(first, [&] {
         for (const std::string& line : rows_ahead(e_, kernel_, axis, *reduction_axes(stage_at(first).axes).back()))
           e_.line(line);
         for (int i = first; i < next; ++i)
-          accumulate_term(e_, kernel_, stage_at(i), sum(i, u) + (compensated(stage_at(i)) ? "_part" : ""), true, false);
+          accumulate_term(e_, kernel_, stage_at(i), compensated(stage_at(i)) ? beside_sum(sum(i), "_part") : sum(i), true, false);
       });
-      if (carries) {
-        e_.open(fmt::format("if (++{} == {})", terms, kPartTerms), {});
-        add_parts("0.0f");
-        e_.line(fmt::format("{} = 0;", terms));
-        e_.close();
-      }
+      add_full_parts(terms, [&] { each_sum([&](const std::string& s) { restart_part(s, true); }); });
       close_scopes(e_, opened);
-      add_parts("");
+      each_sum([&](const std::string& s) { add_part(s); });
     }
-    each(count, [&](int) {
+    each(count, [&] {
       prefetch_next_point(e_, kernel_);
       for (const Store& store : kernel_.stores) e_.store(store);
     });
@@ -147,24 +132,57 @@ class ElementLoops {
   // Stages [first, last), which run over the same axes, in one loop nest in the present vector mode.
   void stages(int first, int last) {
     for (int i = first; i < last; ++i) declare_sum(stage_at(i), name_of_sum(i));
+    const std::vector<int> carrying = carrying_stages(first, last);
+    const std::string terms = declare_count(carrying);
     const int opened = open_loops(e_, reduction_axes(stage_at(first).axes));
     for (int i = first; i < last; ++i) {
-      if (stage_at(i).arg_index >= 0)
-        compare_term(stage_at(i), name_of_sum(i));
+      const Stage& stage = stage_at(i);
+      if (stage.arg_index >= 0)
+        compare_term(stage, name_of_sum(i));
       else
-        accumulate(stage_at(i), name_of_sum(i), e_.is_vector(stage_at(i).body), compensated(stage_at(i)));
+        accumulate_term(e_, kernel_, stage, name_of_sum(i) + (compensated(stage) ? "_part" : ""), e_.is_vector(stage.body),
+                        carries_each(stage));
     }
+    add_full_parts(terms, [&] {
+      for (const int i : carrying) restart_part(name_of_sum(i), e_.is_vector(stage_at(i).body));
+    });
     close_scopes(e_, opened);
-    for (int i = first; i < last; ++i) {
-      if (stage_at(i).arg_index < 0 && compensated(stage_at(i)))
-        add_part(name_of_sum(i), carry_type(e_.is_vector(stage_at(i).body)));
-    }
+    for (const int i : carrying) add_part(name_of_sum(i));
     for (int i = first; i < last; ++i)
       e_.stage_done(i, name_of_sum(i) + (stage_at(i).arg_index >= 0 ? "_at" : ""), e_.is_vector(stage_at(i).body));
   }
 
-  // `counts`: with a count of its terms, if it carries.
-  void declare_sum(const Stage& stage, const std::string& name, bool counts = true) {
+  std::vector<int> carrying_stages(int first, int last) const {
+    std::vector<int> list;
+    for (int i = first; i < last; ++i) {
+      if (compensated(stage_at(i))) list.push_back(i);
+    }
+    return list;
+  }
+
+  // One count of terms for all sums of a loop nest; its name, empty where none carries.
+  std::string declare_count(const std::vector<int>& carrying) {
+    if (carrying.empty()) return "";
+    const std::string terms = fmt::format("terms{}", carrying.front());
+    e_.line(fmt::format("int {} = 0;", terms));
+    return terms;
+  }
+
+  template <class AddParts>
+  void add_full_parts(const std::string& terms, const AddParts& add_parts) {
+    if (terms.empty()) return;
+    e_.open(fmt::format("if (++{} == {})", terms, kPartTerms), {});
+    add_parts();
+    e_.line(fmt::format("{} = 0;", terms));
+    e_.close();
+  }
+
+  void restart_part(const std::string& sum, bool vector) {
+    add_part(sum);
+    e_.line(fmt::format("{} = ({})(0.0f);", beside_sum(sum, "_part"), carry_type(vector)));
+  }
+
+  void declare_sum(const Stage& stage, const std::string& name) {
     const DType dtype = stage.accumulator;
     const std::string initial = initial_text(stage.combine, dtype);
     const bool vector = e_.is_vector(stage.body);
@@ -172,33 +190,41 @@ class ElementLoops {
     e_.line(vector ? fmt::format("{0} {1} = ({0})({2});", type, name, initial)
                    : fmt::format("{} {} = {};", type, name, initial));
     if (stage.arg_index >= 0) e_.line(fmt::format("long {}_at = 0;", name));
-    if (compensated(stage)) declare_carry(name, type, counts);
+    if (compensated(stage)) declare_carry(name, type);
     if (carries_each(stage)) e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f);", type, name));
+  }
+
+  // The sums of a strip, an array of `count` vectors.
+  void declare_sums(const Stage& stage, const std::string& name, int count) {
+    const bool carries = compensated(stage);
+    const std::string type = e_.vector_type(stage.accumulator);
+    e_.line(carries ? fmt::format("{0} {1}[{2}], {1}_rest[{2}], {1}_part[{2}];", type, name, count)
+                    : fmt::format("{} {}[{}];", type, name, count));
+    open_unrolled(e_, "u", count);
+    e_.line(fmt::format("{}[u] = ({})({});", name, type, initial_text(stage.combine, stage.accumulator)));
+    if (carries) e_.line(fmt::format("{0}_rest[u] = {0}_part[u] = ({1})(0.0f);", name, type));
+    e_.close();
   }
 
   std::string carry_type(bool vector) const { return vector ? e_.vector_type(DType::f32) : "float"; }
 
   // Of a sum to which the sums of kPartTerms terms are added with what rounding took from those before: a step of a plain sum
   // waits for one addition, one that carries for four.
-  void declare_carry(const std::string& name, const std::string& type, bool counts = true) {
+  void declare_carry(const std::string& name, const std::string& type) {
     e_.line(fmt::format("{0} {1}_rest = ({0})(0.0f), {1}_part = ({0})(0.0f);", type, name));
-    if (counts) e_.line(fmt::format("int {}_terms = 0;", name));
   }
 
-  void add_part(const std::string& name, const std::string& type) {
-    e_.open("", {});
-    add_carrying(e_, name, type, name + "_part");
-    e_.close();
+  void add_part(const std::string& sum) { e_.line(carry_text(sum, beside_sum(sum, "_part"))); }
+
+  // Along a row, whose vectors and what they leave are counted apart.
+  void declare_counted_carry(const std::string& name, const std::string& type) {
+    declare_carry(name, type);
+    e_.line(fmt::format("int {}_terms = 0;", name));
   }
 
   void accumulate(const Stage& stage, const std::string& name, bool vector, bool carry) {
     accumulate_term(e_, kernel_, stage, carry ? name + "_part" : name, vector, carries_each(stage));
-    if (!carry) return;
-    e_.open(fmt::format("if (++{}_terms == {})", name, kPartTerms), {});
-    add_part(name, carry_type(vector));
-    e_.line(fmt::format("{0}_part = ({1})(0.0f);", name, carry_type(vector)));
-    e_.line(fmt::format("{}_terms = 0;", name));
-    e_.close();
+    if (carry) add_full_parts(name + "_terms", [&] { restart_part(name, vector); });
   }
 
   // The position of the largest or smallest term.
@@ -226,8 +252,8 @@ class ElementLoops {
     const bool carry = compensated(stage);
     e_.line(fmt::format("{} {} = {};", c_type(dtype), name, initial));
     if (width > 1) e_.line(fmt::format("{0}{1} {2} = ({0}{1})({3});", c_type(dtype), width, lanes, initial));
-    if (carry) declare_carry(name, "float");
-    if (carry && width > 1) declare_carry(lanes, fmt::format("float{}", width));
+    if (carry) declare_counted_carry(name, "float");
+    if (carry && width > 1) declare_counted_carry(lanes, fmt::format("float{}", width));
     // The loops over the row stand in a block of their own, so that every stage can name its counter alike.
     e_.open("", {});
     const auto term = [&](int w, const std::string& of_lanes) {
@@ -245,8 +271,8 @@ class ElementLoops {
     else
       over_row(stage.axes, body);
     e_.close();
-    if (carry) add_part(name, "float");
-    if (carry && width > 1) add_part(lanes, fmt::format("float{}", width));
+    if (carry) add_part(name);
+    if (carry && width > 1) add_part(lanes);
     if (width > 1) {
       const std::string sum = fmt::format("{}({})", lane_function(stage.combine), lanes);
       e_.line(fmt::format("{0} = {1};", name, combine_text(stage.combine, dtype, name, sum)));
@@ -371,8 +397,8 @@ bool has_strips(Emitter& e, const Kernel& kernel, const VectorAxis& vector, cons
 }
 
 void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis,
-                const std::vector<std::string>& begins) {
-  ElementLoops(e, kernel, vector).strip(axis, begins);
+                const StripVectors& vectors) {
+  ElementLoops(e, kernel, vector).strip(axis, vectors);
 }
 
 }  // namespace oclc

@@ -1,7 +1,6 @@
 // What a loop nest does for one point of the parallel axes, or a vector of them: the stages' loops, then the stores.
 #pragma once
 #include <string>
-#include <vector>
 
 #include "compiler/codegen/loops/vector_axis.h"
 #include "compiler/codegen/text/scope.h"
@@ -12,11 +11,13 @@ namespace oclc {
 // In the vector mode that `e` is in; `vector` is the kernel's.
 void emit_element(Emitter& e, const Kernel& kernel, const VectorAxis& vector);
 
-// Several vectors of the parallel axis side by side: what the stages' loops read of them is one piece of memory, and their
-// guards and places are found once. `axis`: the vector axis; `begins`: C texts of where each vector begins. Wants has_strips():
-// few sums.
+struct StripVectors {
+  int count = 1;
+  std::string begin;  // C text of where vector `u` begins
+};
+// Several vectors of the parallel axis side by side, in unrolled loops: what the stages' loops read of them is one piece of
+// memory, and their guards and places are found once. `axis`: the vector axis. Wants has_strips(): few sums.
 bool has_strips(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis);
-void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis,
-                const std::vector<std::string>& begins);
+void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis, const StripVectors& vectors);
 
 }  // namespace oclc

@@ -211,43 +211,39 @@ class LoopNest {
     e.open("", open_rows(e, rows, count, "tile", true));
     // Lines that go past the caches are written whole: what stores a part of one sends it to memory as a part.
     const std::int64_t lanes = lane.extent.value(), together = e.mode().streams ? lanes : width;
-    const auto square = [&](std::int64_t first) {
-      return together == width ? "square" : fmt::format("square{}", first / width);
-    };
-    for (std::int64_t begin = 0; begin < lanes; begin += together) {
-      e.open("", {});
-      for (std::int64_t first = begin; first < begin + together; first += width) read_square(e, square(first), first);
-      for (int l = 0; l < width; ++l) {
-        for (std::int64_t first = begin; first < begin + together; first += width) {
-          e.open("", {lane.name, line.name});
-          e.line(fmt::format("const {} {} = {}, {} = {};", e.index_type(), lane.name, first, line.name, l));
-          e.set_vector_axis(lane.name, width);
-          e.define(number, fmt::format("{}[{}]", square(first), l));
-          element(e);
-          e.set_vector_axis({}, 1);
-          e.close();
-        }
-      }
-      e.close();
-    }
-    close_scopes(e, 2);
+    open_unrolled(e, "from", lanes, together);
+    const bool one = together == width;
+    const std::string square = one ? "square" : "square[s]", first = one ? "from" : fmt::format("from + s * {}", width);
+    e.line(one ? fmt::format("float{0} square[{0}];", width) : fmt::format("float{0} square[{1}][{0}];", width, together / width));
+    if (!one) open_unrolled(e, "s", together / width);
+    read_square(e, square, first);
+    if (!one) e.close();
+    const std::set<std::string> of_line = {line.name}, of_vector = {lane.name}, of_both = {line.name, lane.name};
+    open_unrolled(e, line.name, width, 1, one ? of_both : of_line);
+    if (!one) open_unrolled(e, "s", together / width, 1, of_vector);
+    e.line(fmt::format("const {} {} = {};", e.index_type(), lane.name, first));
+    e.set_vector_axis(lane.name, width);
+    e.define(number, fmt::format("{}[{}]", square, line.name));
+    element(e);
+    e.set_vector_axis({}, 1);
+    close_scopes(e, one ? 4 : 5);
   }
 
   // Reads the square whose lanes begin at `first`, transposed.
-  void read_square(Emitter& e, const std::string& square, std::int64_t first) {
+  void read_square(Emitter& e, const std::string& square, const std::string& first) {
     const auto& [number, along, width] = *vector_.transposed;
     const Axis &lane = kernel_.axes.back(), &line = kernel_.axes[along];
     const ScalarNode& load = kernel_.nodes[static_cast<std::size_t>(number)];
     const std::string& from = kernel_.operands[static_cast<std::size_t>(load.operand)].name;
-    e.line(fmt::format("float{0} {1}[{0}];", width, square));
-    for (int l = 0; l < width; ++l) {
-      const Expr at = load.index.substitute({{lane.name, Expr(first + l)}, {line.name, Expr(0)}});
-      const std::string text = fmt::format("vload{}(0, {} + {})", width, from, e.index(at));
-      e.line(fmt::format("{}[{}] = {};", square, l,
-                         load.guard.empty() ? text
-                                            : fmt::format("({}) ? {} : (float{})({})", e.condition(load.guard), text, width,
-                                                          c_number(load.number, load.dtype))));
-    }
+    open_unrolled(e, "l", width, 1, {lane.name});
+    e.line(fmt::format("const {} {} = {} + l;", e.index_type(), lane.name, first));
+    const std::string text =
+        fmt::format("vload{}(0, {} + {})", width, from, e.index(load.index.substitute({{line.name, Expr(0)}})));
+    e.line(fmt::format("{}[l] = {};", square,
+                       load.guard.empty() ? text
+                                          : fmt::format("({}) ? {} : (float{})({})", e.condition(load.guard), text, width,
+                                                        c_number(load.number, load.dtype))));
+    e.close();
     e.line(fmt::format("oclc_transpose({});", square));
   }
 

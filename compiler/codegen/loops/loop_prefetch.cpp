@@ -78,11 +78,15 @@ class WindowEnds {
     places.push_back(index);
     const auto next = index.coefficient(point_->name);
     if (!column || !next || !next->is_constant()) return row;
-    for (Expr back = *column; back.value() < next->value(); back += *column) places.push_back(index - back);
+    // More of them than are asked for say as much as all of them.
+    std::size_t steps = 0;
+    for (Expr back = *column; back.value() < next->value() && steps <= kMostPlacesAhead; back += *column, ++steps)
+      places.push_back(index - back);
     return row;
   }
 
-  // Of the places that a point reads, moved to a point ahead, those that lie behind all that the one before that reads.
+  // Of the places that a point reads, moved to a point ahead, those that lie behind all that the one before that reads; no more
+  // than show that there are too many.
   std::vector<Expr> ends(const std::vector<Expr>& places) const {
     std::vector<Expr> ends;
     if (places.empty()) return ends;
@@ -96,6 +100,7 @@ class WindowEnds {
     }
     const Expr ahead = *step * ceil_div(kAheadFloats, step->value());
     for (const Expr& e : places) {
+      if (ends.size() > kMostPlacesAhead) break;
       const Expr end = e + ahead;
       const bool is_new = (e - places.front()).value() > last - step->value();
       if (is_new && std::find(ends.begin(), ends.end(), end) == ends.end()) ends.push_back(end);

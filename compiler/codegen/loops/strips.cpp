@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "compiler/codegen/loops/element_loops.h"
 #include "compiler/ir/division.h"
@@ -12,18 +11,15 @@
 namespace oclc {
 namespace {
 
-void emit_vectors(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& inner,
-                  const std::vector<std::string>& begins) {
+void emit_vectors(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& inner, const StripVectors& vectors) {
   e.set_vector_axis(inner.name, vector.width);
-  emit_strip(e, kernel, vector, inner, begins);
+  emit_strip(e, kernel, vector, inner, vectors);
   e.set_vector_axis({}, 1);
 }
 
 // From the variable `strip` on.
 void emit_strip_of(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& inner, int vectors) {
-  std::vector<std::string> begins;
-  for (int u = 0; u < vectors; ++u) begins.push_back(fmt::format("strip + {}", u * vector.width));
-  emit_vectors(e, kernel, vector, inner, begins);
+  emit_vectors(e, kernel, vector, inner, {vectors, fmt::format("strip + u * {}", vector.width)});
 }
 
 }  // namespace
@@ -52,10 +48,8 @@ void emit_strips(Emitter& e, const Kernel& kernel, const VectorAxis& vector, con
   }
   const std::int64_t columns = inner.extent.value();
   if (columns <= step) {
-    std::vector<std::string> begins;
-    for (int u = 0; u < strips.vectors; ++u)
-      begins.push_back(std::to_string(std::min<std::int64_t>(u * vector.width, columns - vector.width)));
-    return emit_vectors(e, kernel, vector, inner, begins);
+    const std::string begin_of = fmt::format("min(u * {0}, ({1})({2}))", vector.width, e.index_type(), columns - vector.width);
+    return emit_vectors(e, kernel, vector, inner, {strips.vectors, begin_of});
   }
   e.open(fmt::format("for ({0} from = 0; from < {1}; from += {2})", e.index_type(), columns, step), {});
   e.line(fmt::format("const {0} strip = min(from, ({0})({1}));", e.index_type(), columns - step));

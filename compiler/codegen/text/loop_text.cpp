@@ -14,6 +14,17 @@ int open_loops(Emitter& e, const std::vector<const Axis*>& axes) {
   return opened;
 }
 
+void open_unrolled(Emitter& e, const std::string& name, std::int64_t end, std::int64_t step, const std::set<std::string>& axes) {
+  const std::string_view type = e.index_type();
+  if (end <= step) {
+    e.open("", axes);
+    e.line(fmt::format("const {} {} = 0;", type, name));
+    return;
+  }
+  const std::string next = step == 1 ? "++" + name : fmt::format("{} += {}", name, step);
+  e.open(fmt::format("#pragma unroll\nfor ({0} {1} = 0; {1} < {2}; {3})", type, name, end, next), axes);
+}
+
 void close_scopes(Emitter& e, int count) {
   for (int i = 0; i < count; ++i) e.close();
 }

@@ -66,19 +66,20 @@ std::string lane_function(Stage::Combine combine) {
   }
 }
 
-void add_carrying(Emitter& e, const std::string& name, const std::string& type, const std::string& term) {
-  e.line(fmt::format("const {0} {1}_term = {2} - {1}_rest;", type, name, term));
-  e.line(fmt::format("const {0} {1}_next = {1} + {1}_term;", type, name));
-  // Of an infinite sum nothing is left over, rather than the difference of infinities.
-  e.line(fmt::format("{0}_rest = select(({1})(0.0f), ({0}_next - {0}) - {0}_term, isfinite({0}_next));", name, type));
-  e.line(fmt::format("{0} = {0}_next;", name));
+std::string beside_sum(const std::string& sum, const std::string& suffix) {
+  const std::size_t bracket = std::min(sum.find('['), sum.size());
+  return sum.substr(0, bracket) + suffix + sum.substr(bracket);
+}
+
+std::string carry_text(const std::string& sum, const std::string& term) {
+  return fmt::format("oclc_add_carrying(&{}, &{}, {});", sum, beside_sum(sum, "_rest"), term);
 }
 
 void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const std::string& name, bool vector, bool carry) {
   const ScalarNode& body = kernel.nodes[static_cast<std::size_t>(stage.body)];
   if (carry) {
-    const std::string type = vector ? std::string(e.vector_type(DType::f32)) : "float";
-    add_carrying(e, name, type, vector ? e.vector_value(stage.body) : e.value(stage.body));
+    const std::string term = vector ? e.vector_value(stage.body) : e.value(stage.body);
+    e.line(carry_text(name, term));
     return;
   }
   if (stage.combine == Stage::Combine::sum && body.kind == ScalarNode::Kind::apply && body.op_name == "mul" &&

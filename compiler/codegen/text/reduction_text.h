@@ -15,8 +15,10 @@ std::string initial_text(Stage::Combine combine, DType dtype);
 std::string combine_text(Stage::Combine combine, DType dtype, const std::string& a, const std::string& b);
 // Prelude function that combines the lanes of a vector.
 std::string lane_function(Stage::Combine combine);
-// Adds `term` to `name` and name_rest, which holds what rounding took so far (Kahan 1965).
-void add_carrying(Emitter& e, const std::string& name, const std::string& type, const std::string& term);
+// Name of what stands beside a sum: s0_rest beside s0, s0_rest[u] beside s0[u].
+std::string beside_sum(const std::string& sum, const std::string& suffix);
+// Statement that adds `term` to a sum, and what rounding takes from it to the _rest beside it.
+std::string carry_text(const std::string& sum, const std::string& term);
 // Adds the stage's next term to `name`; with `carry`, carrying.
 void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const std::string& name, bool vector, bool carry);
 

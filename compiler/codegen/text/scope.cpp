@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 #include <cctype>
 
 #include "compiler/codegen/text/bits.h"
@@ -75,7 +76,8 @@ void Emitter::close() {
   scopes_.pop_back();
   std::erase_if(stages_, [&](const auto& s) { return s.second.second >= scopes_.size(); });
   Scope& outer = scopes_.back();
-  outer.lines.push_back(scope.lines[0]);
+  std::istringstream header(scope.lines[0]);  // pragmas stand in lines of their own
+  for (std::string line; std::getline(header, line);) outer.lines.push_back(line);
   for (std::size_t i = 1; i < scope.lines.size(); ++i) outer.lines.push_back("  " + scope.lines[i]);
   outer.lines.push_back("}");
 }

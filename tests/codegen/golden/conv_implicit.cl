@@ -50,8 +50,8 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
-#ifndef OCLC_HAVE_oclc_first_term
-#define OCLC_HAVE_oclc_first_term
+#ifndef OCLC_HAVE_oclc_terms
+#define OCLC_HAVE_oclc_terms
 // Without optimization each vector of a register tile goes through memory for each term. There a function does what the loop behind its call
 // would, in the same order: acc[i][j] += the sum over `terms` of a[i] * (vector j of w), AT being a[i] at the first term, NEXT at the
 // second, and W_STEP floats from one term of w to the next. Clang leaves functions of the least size to the optimizer even then.
@@ -95,12 +95,20 @@ OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
     i = 0; \
     oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
   }
-#define oclc_first_term(first, end) (end)
 #define oclc_unoptimized(statement) statement
 #else
 #define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
-#define oclc_first_term(first, end) (first)
 #define oclc_unoptimized(statement)
+#endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_optimized
+#define OCLC_HAVE_oclc_optimized
+// Whether the compiler optimizes: behind a condition that is 0 it generates no code even if it does not.
+#ifdef OCLC_UNOPTIMIZED
+#define oclc_optimized 0
+#else
+#define oclc_optimized 1
 #endif
 #endif
 void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x2, __global const float* x3, __global float* y0, const long dim_N, __global const float* weights, const int tile, __local float* window) {
@@ -138,18 +146,18 @@ void k_stem_conv_add_relu_tile(__global const float* x0, __global const float* x
         const __local float* p = window + (row / 3 * 5 + (oy - top) * 2 + row % 3) * 33 + left * 2;
         oclc_terms(acc, 4, 2, p[i * 2], p[i * 2 + 1], w, 16, 3);
         oclc_unoptimized(w += 48);
-        for (int kx = oclc_first_term(0, 3); kx < 3; ++kx) {
-          float8 x[2];
-          #pragma unroll
-          for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + j * 8);
-          #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const float8 s = p[i * 2 + kx];
+        if (oclc_optimized) for (int kx = 0; kx < 3; ++kx) {
+            float8 x[2];
             #pragma unroll
-            for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+            for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + j * 8);
+            #pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              const float8 s = p[i * 2 + kx];
+              #pragma unroll
+              for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+            }
+            w += 16;
           }
-          w += 16;
-        }
       }
       // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
       #pragma unroll

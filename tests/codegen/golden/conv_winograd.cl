@@ -57,7 +57,7 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 #ifndef OCLC_HAVE_oclc_prefetch_l2
 #define OCLC_HAVE_oclc_prefetch_l2
 // The same for the second-level cache: lines of one column fall into one set of the first.
-#if defined(__x86_64__) || defined(__aarch64__)
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(OCLC_UNOPTIMIZED)
 #define oclc_prefetch_l2(p) __builtin_prefetch((const void*)(size_t)(p), 0, 2)
 #else
 #define oclc_prefetch_l2(p)
@@ -83,8 +83,8 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
-#ifndef OCLC_HAVE_oclc_first_term
-#define OCLC_HAVE_oclc_first_term
+#ifndef OCLC_HAVE_oclc_terms
+#define OCLC_HAVE_oclc_terms
 // Without optimization each vector of a register tile goes through memory for each term. There a function does what the loop behind its call
 // would, in the same order: acc[i][j] += the sum over `terms` of a[i] * (vector j of w), AT being a[i] at the first term, NEXT at the
 // second, and W_STEP floats from one term of w to the next. Clang leaves functions of the least size to the optimizer even then.
@@ -128,12 +128,20 @@ OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
     i = 0; \
     oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
   }
-#define oclc_first_term(first, end) (end)
 #define oclc_unoptimized(statement) statement
 #else
 #define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
-#define oclc_first_term(first, end) (first)
 #define oclc_unoptimized(statement)
+#endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_optimized
+#define OCLC_HAVE_oclc_optimized
+// Whether the compiler optimizes: behind a condition that is 0 it generates no code even if it does not.
+#ifdef OCLC_UNOPTIMIZED
+#define oclc_optimized 0
+#else
+#define oclc_optimized 1
 #endif
 #endif
 void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, __global const float* weights, __global const float* zero, const int tile, __local float* block) {
@@ -210,18 +218,18 @@ void k_conv_conv_relu_tile(__global const float* x0, __global const float* x2, _
         const __local float* p = block + (point * 4 + r0) * 24;
         const int k_end = 8;
         oclc_terms(acc, 4, 2, p[i * 24], p[i * 24 + 1], w, 16, k_end);
-        for (int k = oclc_first_term(0, k_end); k < k_end; ++k) {
-          float8 x[2];
-          #pragma unroll
-          for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + k * 16 + j * 8);
-          oclc_prefetch_l2(w + 128 + r0 / 4 * 128 + k * 16);
-          #pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const float8 s = p[i * 24 + k];
+        if (oclc_optimized) for (int k = 0; k < k_end; ++k) {
+            float8 x[2];
             #pragma unroll
-            for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+            for (int j = 0; j < 2; ++j) x[j] = vload8(0, w + k * 16 + j * 8);
+            oclc_prefetch_l2(w + 128 + r0 / 4 * 128 + k * 16);
+            #pragma unroll
+            for (int i = 0; i < 4; ++i) {
+              const float8 s = p[i * 24 + k];
+              #pragma unroll
+              for (int j = 0; j < 2; ++j) acc[i][j] = fma(s, x[j], acc[i][j]);
+            }
           }
-        }
         __local float* restrict q = products + (point * 4 + r0) * 16;
         #pragma unroll
         for (int i = 0; i < 4; ++i)

@@ -32,8 +32,9 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
 #endif
 #ifndef OCLC_HAVE_oclc_prefetch
 #define OCLC_HAVE_oclc_prefetch
-// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
-#if defined(__x86_64__) || defined(__aarch64__)
+// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint, and kernels that are
+// not optimized wait for little else than themselves.
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(OCLC_UNOPTIMIZED)
 #define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
 #else
 #define oclc_prefetch(p)
@@ -59,8 +60,8 @@ OCLC_FLOATS(OCLC_RELU) OCLC_DOUBLE(OCLC_RELU) OCLC_SIGNED(OCLC_RELU) OCLC_UNSIGN
   OCLC_STORE_IN(T, 4, __private) OCLC_STORE_IN(T, 8, __private) OCLC_STORE_IN(T, 16, __private)
 OCLC_STORE(float) OCLC_STORE(int) OCLC_STORE(uint) OCLC_STORE(uchar) OCLC_STORE(ushort)
 #endif
-#ifndef OCLC_HAVE_oclc_first_term
-#define OCLC_HAVE_oclc_first_term
+#ifndef OCLC_HAVE_oclc_terms
+#define OCLC_HAVE_oclc_terms
 // Without optimization each vector of a register tile goes through memory for each term. There a function does what the loop behind its call
 // would, in the same order: acc[i][j] += the sum over `terms` of a[i] * (vector j of w), AT being a[i] at the first term, NEXT at the
 // second, and W_STEP floats from one term of w to the next. Clang leaves functions of the least size to the optimizer even then.
@@ -104,12 +105,20 @@ OCLC_TERMS_OF(4) OCLC_TERMS_OF(8) OCLC_TERMS_OF(16)
     i = 0; \
     oclc_add_terms(&ACC[0][0], ROWS, VECTORS, from, &(NEXT) - &(AT), W, W_STEP, TERMS); \
   }
-#define oclc_first_term(first, end) (end)
 #define oclc_unoptimized(statement) statement
 #else
 #define oclc_terms(ACC, ROWS, VECTORS, AT, NEXT, W, W_STEP, TERMS)
-#define oclc_first_term(first, end) (first)
 #define oclc_unoptimized(statement)
+#endif
+
+#endif
+#ifndef OCLC_HAVE_oclc_optimized
+#define OCLC_HAVE_oclc_optimized
+// Whether the compiler optimizes: behind a condition that is 0 it generates no code even if it does not.
+#ifdef OCLC_UNOPTIMIZED
+#define oclc_optimized 0
+#else
+#define oclc_optimized 1
 #endif
 #endif
 void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const float* x2, __global float* y0, const long dim_N, __global const float* weights, const int tile) {
@@ -144,17 +153,18 @@ void k_fc_product_matmul_add_relu_tile(__global const float* x0, __global const 
       const int k_end = 64;
       oclc_terms(acc, 8, 1, p[i][0], p[i][1], w, 8, k_end);
       oclc_unoptimized(w += k_end * 8);
-      for (int k = oclc_first_term(0, k_end); k < k_end; ++k) {
-        float8 x[1];
-        x[0] = vload8(0, w);
-        oclc_prefetch(w + rows_ahead * 8);
-        #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          const float8 s = p[i][k];
-          acc[i][0] = fma(s, x[0], acc[i][0]);
+      if (oclc_optimized)
+        for (int k = 0; k < k_end; ++k) {
+          float8 x[1];
+          x[0] = vload8(0, w);
+          oclc_prefetch(w + rows_ahead * 8);
+          #pragma unroll
+          for (int i = 0; i < 8; ++i) {
+            const float8 s = p[i][k];
+            acc[i][0] = fma(s, x[0], acc[i][0]);
+          }
+          w += 8;
         }
-        w += 8;
-      }
       // acc stays in registers only if all its indices become constants: a rolled epilogue reads out instead.
       #pragma unroll
       for (int i = 0; i < 8; ++i)

@@ -95,8 +95,9 @@ OCLC_DOUBLE(OCLC_EXP_DOUBLE)
 #endif
 #ifndef OCLC_HAVE_oclc_prefetch
 #define OCLC_HAVE_oclc_prefetch
-// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint.
-#if defined(__x86_64__) || defined(__aarch64__)
+// Asks for the cache line at p, which may point anywhere. Compilers to an intermediate language know no such hint, and kernels that are
+// not optimized wait for little else than themselves.
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(OCLC_UNOPTIMIZED)
 #define oclc_prefetch(p) __builtin_prefetch((const void*)(size_t)(p))
 #else
 #define oclc_prefetch(p)

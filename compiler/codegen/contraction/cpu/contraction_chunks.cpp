@@ -50,7 +50,7 @@ class ChunkCode {
 
  private:
   GeneratedKernel finish() {
-    values_.holes["PACK_B"] = copy_of_panels(view_, width_, panel_width());
+    values_.holes["PACK_B"] = copy_of_panels(view_, width_, panel_width(), tiles_.terms);
     values_.holes["EPILOGUE"] = contraction_epilogue(view_, width_, false);
     values_.holes["STORE"] = "";
     values_.holes["C_ROW"] = "";
