@@ -88,7 +88,8 @@ class ElementLoops {
         for (const std::string& line : rows_ahead(e_, kernel_, axis, *reduction_axes(stage_at(first).axes).back()))
           e_.line(line);
         for (int i = first; i < next; ++i)
-          accumulate_term(e_, kernel_, stage_at(i), compensated(stage_at(i)) ? beside_sum(sum(i), "_part") : sum(i), true, false);
+          accumulate_term(e_, kernel_, stage_at(i), compensated(stage_at(i)) ? beside_sum(sum(i), "_part") : sum(i), true,
+                          false);
       });
       add_full_parts(terms, [&] { each_sum([&](const std::string& s) { restart_part(s, true); }); });
       close_scopes(e_, opened);
@@ -396,8 +397,7 @@ bool has_strips(Emitter& e, const Kernel& kernel, const VectorAxis& vector, cons
   return ElementLoops(e, kernel, vector).has_strips(axis);
 }
 
-void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis,
-                const StripVectors& vectors) {
+void emit_strip(Emitter& e, const Kernel& kernel, const VectorAxis& vector, const Axis& axis, const StripVectors& vectors) {
   ElementLoops(e, kernel, vector).strip(axis, vectors);
 }
 

@@ -214,7 +214,8 @@ class LoopNest {
     open_unrolled(e, "from", lanes, together);
     const bool one = together == width;
     const std::string square = one ? "square" : "square[s]", first = one ? "from" : fmt::format("from + s * {}", width);
-    e.line(one ? fmt::format("float{0} square[{0}];", width) : fmt::format("float{0} square[{1}][{0}];", width, together / width));
+    e.line(one ? fmt::format("float{0} square[{0}];", width)
+               : fmt::format("float{0} square[{1}][{0}];", width, together / width));
     if (!one) open_unrolled(e, "s", together / width);
     read_square(e, square, first);
     if (!one) e.close();

@@ -14,6 +14,8 @@ bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c
 constexpr std::string_view kMarks[] = {"<<=", ">>=", "++", "--", "<<", ">>", "->", "&&", "||", "==", "!=",
                                        "<=",  ">=",  "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="};
 
+constexpr std::string_view kSecondOfMark = "<>=+-&|";  // of those of more than one character
+
 bool is_one_of(const Token& token, std::initializer_list<std::string_view> marks) {
   return std::any_of(marks.begin(), marks.end(), [&](std::string_view m) { return token.text == m; });
 }
@@ -352,7 +354,7 @@ Tokens tokens_of(const std::string& text) {
     } else if (word_char(text[at])) {
       token.kind = Token::Kind::word;
       while (end < text.size() && word_char(text[end])) ++end;
-    } else {
+    } else if (rest.size() > 1 && kSecondOfMark.find(rest[1]) != std::string_view::npos) {
       for (const std::string_view mark : kMarks) {
         if (!rest.starts_with(mark)) continue;
         end = at + mark.size();

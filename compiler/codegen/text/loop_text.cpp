@@ -14,7 +14,8 @@ int open_loops(Emitter& e, const std::vector<const Axis*>& axes) {
   return opened;
 }
 
-void open_unrolled(Emitter& e, const std::string& name, std::int64_t end, std::int64_t step, const std::set<std::string>& axes) {
+void open_unrolled(Emitter& e, const std::string& name, std::int64_t end, std::int64_t step,
+                   const std::set<std::string>& axes) {
   const std::string_view type = e.index_type();
   if (end <= step) {
     e.open("", axes);

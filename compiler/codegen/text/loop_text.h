@@ -15,8 +15,8 @@ namespace oclc {
 int open_loops(Emitter& e, const std::vector<const Axis*>& axes);
 void close_scopes(Emitter& e, int count);
 
-// Opens a loop, unrolled, of the variable `name` from 0 to `end` in steps of `step`; of one round it is a constant. `axes`: what
-// the loop makes available.
+// Opens a loop, unrolled, of the variable `name` from 0 to `end` in steps of `step`; of one round it is a constant. `axes`:
+// what the loop makes available.
 void open_unrolled(Emitter& e, const std::string& name, std::int64_t end, std::int64_t step = 1,
                    const std::set<std::string>& axes = {});
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 #include <cctype>
+#include <sstream>
 
 #include "compiler/codegen/text/bits.h"
 #include "compiler/codegen/text/half.h"
