@@ -119,6 +119,22 @@ void fill(BuiltPrograms& result, std::vector<Unit>& units, const fb::Plan& plan,
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.first < b.first; });
 }
 
+// Programs that a merged unit did not let build are built by themselves: then the message names the one at fault. Whether there
+// are any.
+bool build_apart(Context& context, const fb::Plan& plan, std::vector<Unit>& units, unsigned threads) {
+  std::vector<Unit> apart;
+  std::erase_if(units, [&](const Unit& unit) {
+    if (!unit.failure || unit.programs.size() == 1 || unit.failure->status() != OCLC_E_BUILD) return false;
+    for (std::size_t i = 0; i < unit.programs.size(); ++i) apart.push_back(alone(unit, i, plan));
+    return true;
+  });
+  if (apart.empty()) return false;
+  complete_options(context, apart);
+  build_units(context, apart, threads);
+  std::move(apart.begin(), apart.end(), std::back_inserter(units));
+  return true;
+}
+
 }  // namespace
 
 BuiltPrograms build_programs(Context& context, const package::Package& package, bool may_be_unoptimized) {
@@ -184,17 +200,7 @@ BuiltPrograms build_programs(Context& context, const package::Package& package, 
   const auto failed = [](const Unit& unit) { return unit.failure.has_value(); };
   if (result.behind && std::any_of(units.begin(), units.end(), failed)) return build_programs(context, package, false);
   if (result.behind) std::for_each(own_marks.begin(), own_marks.end(), touch);
-  // Programs that a merged unit did not let build are built by themselves: then the message names the one at fault.
-  std::vector<Unit> apart;
-  std::erase_if(units, [&](const Unit& unit) {
-    if (!unit.failure || unit.programs.size() == 1 || unit.failure->status() != OCLC_E_BUILD) return false;
-    for (std::size_t i = 0; i < unit.programs.size(); ++i) apart.push_back(alone(unit, i, plan));
-    return true;
-  });
-  if (!apart.empty()) {
-    complete_options(context, apart);
-    build_units(context, apart, threads);
-    std::move(apart.begin(), apart.end(), std::back_inserter(units));
+  if (build_apart(context, plan, units, threads)) {
     result.builders.reset();  // they number units as they were
     result.marks.clear();
   }

@@ -139,7 +139,7 @@ class ElementLoops {
     for (int i = first; i < last; ++i) {
       const Stage& stage = stage_at(i);
       if (stage.arg_index >= 0)
-        compare_term(stage, name_of_sum(i));
+        compare_term(e_, stage, name_of_sum(i));
       else
         accumulate_term(e_, kernel_, stage, name_of_sum(i) + (compensated(stage) ? "_part" : ""), e_.is_vector(stage.body),
                         carries_each(stage));
@@ -226,20 +226,6 @@ class ElementLoops {
   void accumulate(const Stage& stage, const std::string& name, bool vector, bool carry) {
     accumulate_term(e_, kernel_, stage, carry ? name + "_part" : name, vector, carries_each(stage));
     if (carry) add_full_parts(name + "_terms", [&] { restart_part(name, vector); });
-  }
-
-  // The position of the largest or smallest term.
-  void compare_term(const Stage& stage, const std::string& name) {
-    const std::string x = e_.value(stage.body);
-    const bool largest = stage.combine == Stage::Combine::argmax_first || stage.combine == Stage::Combine::argmax_last;
-    const bool last = stage.combine == Stage::Combine::argmax_last || stage.combine == Stage::Combine::argmin_last;
-    const std::string position = e_.value(stage.arg_index);
-    // A NaN is taken, and then stays: comparisons with it are false.
-    const std::string nan = !is_float(stage.accumulator) ? ""
-                            : last                       ? fmt::format(" || isnan({})", x)
-                                                         : fmt::format(" || (isnan({}) && !isnan({}))", x, name);
-    e_.line(fmt::format("if ({0} {1}{2} {3}{5}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name,
-                        position, nan));
   }
 
   // A stage whose innermost axis runs in vectors: lanes are combined at the end.

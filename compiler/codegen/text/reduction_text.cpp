@@ -93,6 +93,19 @@ void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const
       combine_text(stage.combine, stage.accumulator, name, vector ? e.vector_value(stage.body) : e.value(stage.body))));
 }
 
+void compare_term(Emitter& e, const Stage& stage, const std::string& name) {
+  const std::string x = e.value(stage.body);
+  const bool largest = stage.combine == Stage::Combine::argmax_first || stage.combine == Stage::Combine::argmax_last;
+  const bool last = stage.combine == Stage::Combine::argmax_last || stage.combine == Stage::Combine::argmin_last;
+  const std::string position = e.value(stage.arg_index);
+  // A NaN is taken, and then stays: comparisons with it are false.
+  const std::string nan = !is_float(stage.accumulator) ? ""
+                          : last                       ? fmt::format(" || isnan({})", x)
+                                                       : fmt::format(" || (isnan({}) && !isnan({}))", x, name);
+  e.line(fmt::format("if ({0} {1}{2} {3}{5}) {3} = {0}, {3}_at = {4};", x, largest ? ">" : "<", last ? "=" : "", name, position,
+                     nan));
+}
+
 int end_of_shared_loops(const Emitter& e, const Kernel& kernel, int first) {
   const auto at = [&](int i) -> const Stage& { return kernel.stages[static_cast<std::size_t>(i)]; };
   int last = first + 1;

@@ -21,6 +21,8 @@ std::string beside_sum(const std::string& sum, const std::string& suffix);
 std::string carry_text(const std::string& sum, const std::string& term);
 // Adds the stage's next term to `name`; with `carry`, carrying.
 void accumulate_term(Emitter& e, const Kernel& kernel, const Stage& stage, const std::string& name, bool vector, bool carry);
+// Takes the stage's next term, the largest or smallest so far, to `name` and its position to the _at beside it.
+void compare_term(Emitter& e, const Stage& stage, const std::string& name);
 
 // One past the last stage that may share the loops of stage `first`: same axes, and no need of a result from among them.
 int end_of_shared_loops(const Emitter& e, const Kernel& kernel, int first);
