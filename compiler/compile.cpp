@@ -87,6 +87,7 @@ PlanOptions plan_options(const CompileOptions& options) {
   plan.precision = options.precision;
   plan.limits = options.limits;
   plan.target = options.target.name;
+  plan.device_class = options.target.device_class;
   for (const std::string& name : options.disabled) plan.notes.push_back("disable=" + name);
   plan.notes.push_back("conv=" + options.conv);
   plan.notes.push_back("gemm=" + options.gemm);
@@ -139,6 +140,7 @@ Compiled compile(std::shared_ptr<Module> module, const CompileOptions& given) {
   stage("plan");
   PlanOptions planned = plan_options(options);
   planned.assumptions = result.module->assumptions;
+  planned.metadata = result.module->metadata;
   result.plan = build_plan(result.schedule, std::move(launches), planned);
   return result;
 }

@@ -133,12 +133,18 @@ struct Assumption {
   std::string node;
 };
 
+// What a model file or a user says of the model; plans keep it.
+struct Property {
+  std::string name, value;
+};
+
 struct Module {
   std::string name;
   std::vector<Expr> symbols;  // the dimension symbols, in order of appearance
   std::vector<StateVariable> states;
   std::vector<std::unique_ptr<Graph>> entries;
   std::vector<Assumption> assumptions;
+  std::vector<Property> metadata;  // names differ
 };
 
 // A constant node's tensor, or null.

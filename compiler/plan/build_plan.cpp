@@ -46,9 +46,14 @@ class PlanBuilder {
     std::vector<fb::Offset<fb::String>> extensions;
     if (std::any_of(schedule_.kernels.begin(), schedule_.kernels.end(), uses_doubles))
       extensions.push_back(builder_.CreateString("cl_khr_fp64"));
+    std::vector<fb::Offset<plan::Property>> metadata;
+    for (const Property& p : options_.metadata)
+      metadata.push_back(plan::CreatePropertyDirect(builder_, p.name.c_str(), p.value.c_str()));
+    const auto device_class = options_.device_class == DeviceClass::cpu ? plan::DeviceClass::cpu : plan::DeviceClass::gpu;
     builder_.Finish(plan::CreatePlanDirect(builder_, schedule_.model.c_str(), OCLC_VERSION, options_.target.c_str(),
                                            options_.precision.c_str(), &notes, &extensions, &symbols, &buffers, &programs,
-                                           &entries_, &variables, 0, &texts_, assumptions.empty() ? nullptr : &assumptions));
+                                           &entries_, &variables, 0, &texts_, assumptions.empty() ? nullptr : &assumptions,
+                                           device_class, metadata.empty() ? nullptr : &metadata));
     plan_.metadata.assign(builder_.GetBufferPointer(), builder_.GetBufferPointer() + builder_.GetSize());
     plan_.files = std::move(kernels_.files());
     plan_.launches = launches_.launches();

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/launches/launches.h"
 #include "compiler/kernels/kernel.h"
+#include "compiler/targets/target.h"
 #include "compiler/training/input_limit.h"
 #include "runtime/package/writer.h"
 
@@ -18,6 +19,8 @@ struct PlanOptions {
   std::vector<InputLimit> limits;  // written down with the inputs so called, of all entries
   std::vector<Assumption> assumptions;
   std::string build_options;  // of every program, beside the runtime's own
+  DeviceClass device_class = DeviceClass::cpu;
+  std::vector<Property> metadata{};
 };
 
 struct GeneratedFile {

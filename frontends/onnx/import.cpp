@@ -12,6 +12,7 @@
 #include "frontends/onnx/lower.h"
 #include "frontends/onnx/model/external.h"
 #include "frontends/onnx/model/load.h"
+#include "frontends/onnx/model/metadata.h"
 #include "frontends/onnx/model/tensors.h"
 #include "frontends/onnx/op_uses.h"
 
@@ -171,6 +172,7 @@ std::unique_ptr<Module> import_model(oclc_onnx::ModelProto& model, const std::op
   for (const std::string& text : reading.warnings) {
     if (options.warn) options.warn(text);
   }
+  reading.module->metadata = metadata_of(model, options.limits, options.warn);
   return std::move(reading.module);
 }
 

@@ -30,6 +30,8 @@ struct ImportLimits {
   std::int64_t tensors = 1'000'000;
   std::int64_t attributes_per_node = 10'000;
   std::int64_t name_bytes = 4096;
+  std::int64_t properties = 1024;         // of the model's metadata; what is beyond is left out
+  std::int64_t property_bytes = 1 << 20;  // of one's value
   std::int64_t rank = 32;
   std::int64_t dim = std::int64_t{1} << 40;
   std::int64_t elements = std::int64_t{1} << 48;

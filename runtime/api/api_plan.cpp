@@ -46,6 +46,12 @@ oclc_plan* make_plan(std::shared_ptr<const pkg::Package> package) {
   return result.release();
 }
 
+oclc_device_class class_of(fb::DeviceClass value) {
+  return value == fb::DeviceClass::cpu   ? OCLC_DEVICE_CPU
+         : value == fb::DeviceClass::gpu ? OCLC_DEVICE_GPU
+                                         : OCLC_DEVICE_OTHER;
+}
+
 const fb::Entry* find_entry(const oclc_plan* plan, std::uint32_t entry) {
   return plan && entry < count(plan->package->plan().entries()) ? plan->package->plan().entries()->Get(entry) : nullptr;
 }
@@ -180,7 +186,17 @@ oclc_status oclc_plan_get_info(const oclc_plan* plan, oclc_plan_info* info) {
   value.program_count = count(p.programs());
   value.constant_bytes = plan->package->constants().size();
   value.format = plan->package->format();
+  value.device_class = class_of(p.device_class());
+  value.metadata_count = count(p.metadata());
   return give(info, value);
+}
+
+oclc_status oclc_plan_get_metadata(const oclc_plan* plan, uint32_t index, const char** name, const char** value) {
+  if (!plan || index >= count(plan->package->plan().metadata())) return OCLC_E_ARGUMENT;
+  const fb::Property& property = *plan->package->plan().metadata()->Get(index);
+  if (name) *name = text(property.name());
+  if (value) *value = text(property.value());
+  return OCLC_OK;
 }
 
 oclc_status oclc_plan_get_symbol(const oclc_plan* plan, uint32_t index, oclc_symbol_info* info) {

@@ -49,6 +49,7 @@ Context::Context(const oclc_context_options& options)
   waits_for_optimized_ = options.wait_for_optimized != 0 || is_set("OCLC_WAIT_FOR_OPTIMIZED");
   uses_binaries_ = options.use_binaries != 0 || is_set("OCLC_USE_BINARIES");
   builds_whole_ = options.for_binaries != 0;
+  takes_any_plan_ = options.any_device != 0 || is_set("OCLC_ANY_DEVICE");
   const char* wish = std::getenv("OCLC_CACHE");
   const bool off = wish ? std::string_view(wish) == "0" : has(quirks_, Quirk::own_cache) && !options.cache_dir;
   if (!off)

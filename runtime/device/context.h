@@ -62,6 +62,7 @@ class Context {
   // Binaries that plans hold are taken; programs are built whole, to be such binaries.
   bool uses_binaries() const { return uses_binaries_; }
   bool builds_whole() const { return builds_whole_; }
+  bool takes_any_plan() const { return takes_any_plan_; }  // for CPUs on a GPU too
   std::uint64_t max_host_steps() const { return max_host_steps_; }  // of a run
   // A buffer of the device. Failure(OCLC_E_MEMORY) naming `what` if it allows no buffer of this size, or if a CPU's memory
   // cannot be had, for which drivers end the process when it is first used.
@@ -87,7 +88,7 @@ class Context {
   oclc_device_info facts_{};
   std::uint32_t quirks_ = 0;
   bool profiling_ = false;
-  bool waits_for_optimized_ = false, uses_binaries_ = false, builds_whole_ = false;
+  bool waits_for_optimized_ = false, uses_binaries_ = false, builds_whole_ = false, takes_any_plan_ = false;
   std::uint64_t memory_limit_ = 0;  // 0: none
   std::uint64_t max_host_steps_ = 0;
   std::unique_ptr<AwakeWorkers> awake_;

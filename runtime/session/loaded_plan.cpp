@@ -15,6 +15,9 @@ namespace {
 namespace fb = oclc::plan;
 using Clock = std::chrono::steady_clock;
 
+// GPUs whose work-groups are smaller get kernels of single work-items, as CPUs do; see compiler/targets/target.cpp.
+constexpr std::uint32_t kLeastGroup = 64;
+
 std::uint64_t since(Clock::time_point begin) {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
 }
@@ -60,6 +63,12 @@ void LoadedPlan::check_device() const {
     throw Failure(OCLC_E_UNSUPPORTED, package_->name() + ": the plan was compiled for target '" + target +
                                           "', and its work-items may make more loop iterations than device '" + facts.name +
                                           "' makes before it leaves them; compile the model for it: oclc --target llvmpipe");
+  if (plan().device_class() == fb::DeviceClass::cpu && facts.device_class == OCLC_DEVICE_GPU &&
+      facts.max_work_group_size >= kLeastGroup && !context_->takes_any_plan())
+    throw Failure(OCLC_E_UNSUPPORTED,
+                  package_->name() + ": the plan was compiled for CPUs (target '" + target + "'), found the GPU '" + facts.name +
+                      "', whose compiler may take hours for such kernels; compile the model for it (oclc --device gpu), choose " +
+                      "a CPU, or ask for this (OCLC_ANY_DEVICE=1)");
 }
 
 // Constants of a plan lie in one memory object where the device allows its size, else each in its own.

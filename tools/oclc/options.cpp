@@ -10,6 +10,7 @@
 #include "compiler/renamed_passes.h"
 #include "frontends/op/custom_op.h"
 #include "frontends/pt2/import.h"
+#include "runtime/package/limits.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
 #include "tools/oclc/tuned.h"
@@ -148,6 +149,31 @@ std::vector<Carry> parse_carries(const std::vector<std::string>& texts) {
     carries.push_back({output, input, !alone});
   }
   return carries;
+}
+
+// What models say of themselves fits a plan.
+static_assert(ImportLimits().properties <= package::kMaxProperties &&
+              ImportLimits().property_bytes <= package::kMaxPropertyBytes &&
+              ImportLimits().name_bytes <= package::kMaxNameBytes);
+
+void set_metadata(Module& module, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const std::size_t at = text.find('=');
+    if (at == text.npos || at == 0) usage_error(fmt::format("wanted --metadata NAME=TEXT, found '{}'", text));
+    const Property given{text.substr(0, at), text.substr(at + 1)};
+    if (given.name.size() > package::kMaxNameBytes || given.value.size() > package::kMaxPropertyBytes)
+      usage_error(fmt::format("wanted --metadata with a name of at most {} and a text of at most {} bytes, found {} and {}",
+                              package::kMaxNameBytes, package::kMaxPropertyBytes, given.name.size(), given.value.size()));
+    const auto known =
+        std::find_if(module.metadata.begin(), module.metadata.end(), [&](const Property& p) { return p.name == given.name; });
+    if (known != module.metadata.end())
+      known->value = given.value;
+    else
+      module.metadata.push_back(given);
+  }
+  if (module.metadata.size() > package::kMaxProperties)
+    usage_error(fmt::format("wanted at most {} properties of the model, found {}: its own and those of --metadata",
+                            package::kMaxProperties, module.metadata.size()));
 }
 
 std::shared_ptr<const CustomOps> operators(const std::vector<std::string>& files) {

@@ -44,6 +44,8 @@ void add_build_options(CLI::App& app, BuildOptions& options);
 SymbolValues parse_dims(const std::vector<std::string>& texts, std::string_view option = "--dim");
 // "OUT=IN" or "OUT=IN,state".
 std::vector<Carry> parse_carries(const std::vector<std::string>& texts);
+// "NAME=TEXT" as properties of the model; one that it has takes the new text.
+void set_metadata(Module& module, const std::vector<std::string>& texts);
 ImportOptions import_options(const ReadOptions& options);
 // The operators of all files (--op); null if there is none.
 std::shared_ptr<const CustomOps> operators(const std::vector<std::string>& files);

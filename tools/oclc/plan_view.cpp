@@ -249,8 +249,10 @@ EntryFigures PlanView::figures(std::uint32_t entry, const SymbolValues& at) cons
 
 json PlanView::json(const SymbolValues& at) const {
   nlohmann::json symbols = nlohmann::json::array(), entries_json = nlohmann::json::array();
-  nlohmann::json options = nlohmann::json::array();
+  nlohmann::json options = nlohmann::json::array(), metadata = nlohmann::json::object();
   for (std::uint32_t i = 0; i < size_of(plan_.options()); ++i) options.push_back(plan_.options()->Get(i)->str());
+  for (std::uint32_t i = 0; i < size_of(plan_.metadata()); ++i)
+    metadata[plan_.metadata()->Get(i)->name()->str()] = text_of(plan_.metadata()->Get(i)->value());
   for (std::uint32_t i = 0; i < size_of(plan_.symbols()); ++i) {
     const plan::Symbol& s = *plan_.symbols()->Get(i);
     if (!s.loop())
@@ -316,6 +318,7 @@ json PlanView::json(const SymbolValues& at) const {
           {"target", text_of(plan_.target())},
           {"precision", text_of(plan_.precision())},
           {"options", options},
+          {"metadata", metadata},
           {"symbols", symbols},
           {"states", states_json},
           {"programs", size_of(plan_.programs())},

@@ -15,6 +15,7 @@ Executes a plan that oclc compiled: once, timed, against references, or as conse
 Plan and device
   --entry NAME            entry point (default: predict, or the only one; with --steps train_step)
   -d, --device SEL        index | P:D | part of its name | cpu | gpu (default: OCLC_DEVICE, else as the plan was compiled for)
+  --any-device            run a plan for CPUs on a GPU, whose compiler may take hours for it, instead of refusing
   --dim N=4               value of a symbolic dimension that no input gives (repeatable)
 Data
   --input x=FILE          from a .npy file, or a .pb with an ONNX tensor; the first value of one that an output feeds (repeatable)

@@ -187,6 +187,7 @@ rt::Context context_for(const Options& o, const std::string& device, ContextUser
   options.user = &user;
   options.wait_for_optimized = waits_for_optimized(o);
   options.use_binaries = o.use_binaries;
+  options.any_device = o.any_device;
   options.for_binaries = !o.write_binaries.empty();
   return rt::Context(options);
 }

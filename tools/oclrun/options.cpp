@@ -185,6 +185,7 @@ void add_options(CLI::App& app, Options& o, Given& given) {
   app.add_flag("--wait-for-optimized", o.wait_for_optimized);
   app.add_flag("--warm", o.warm);
   app.add_flag("--use-binaries", o.use_binaries);
+  app.add_flag("--any-device", o.any_device);
   app.add_option("--write-binaries", o.write_binaries);
   app.add_flag("--json", o.json);
   app.add_flag("-q,--quiet", o.quiet);

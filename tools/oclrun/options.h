@@ -44,7 +44,7 @@ struct Options {
   std::uint64_t memory_limit = 0;    // bytes; 0: the device's
   std::uint64_t max_host_steps = 0;  // 0: the runtime's
   bool explain_start = false;
-  bool warm = false, use_binaries = false;
+  bool warm = false, use_binaries = false, any_device = false;
   std::string write_binaries;
   bool wait_for_optimized = false;
   int streams = 0;                  // 0: no throughput is measured

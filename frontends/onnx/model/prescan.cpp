@@ -52,8 +52,11 @@ struct Field {
 constexpr Field kFields[] = {
     {model, 2, Holds::text},
     {model, 3, Holds::text},
+    {model, 4, Holds::text},
+    {model, 6, Holds::text},
     {model, 7, Holds::message, graph},
     {model, 8, Holds::message, opset},
+    {model, 14, Holds::message, entry},
     {model, 25, Holds::message, function},
     {graph, 1, Holds::message, node},
     {graph, 2, Holds::name},

@@ -223,8 +223,15 @@ typedef struct oclc_plan_info {
   uint32_t program_count;
   uint64_t constant_bytes;
   uint32_t format; /* see oclc_plan_formats */
+  oclc_device_class device_class; /* that the kernels were written for; OCLC_DEVICE_OTHER: the plan does not say */
+  uint32_t metadata_count;        /* see oclc_plan_get_metadata */
 } oclc_plan_info;
 OCLC_API oclc_status oclc_plan_get_info(const oclc_plan* plan, oclc_plan_info* info);
+
+/* What is said of the model, as UTF-8 texts that belong to the plan: a property's name, which no other one has, and its value.
+ * They are an ONNX file's metadata_props, its producer, domain, version and doc string as onnx.producer, onnx.domain,
+ * onnx.version and onnx.doc, and what oclc --metadata gave. Nothing that runs depends on them. NULL pointers are skipped. */
+OCLC_API oclc_status oclc_plan_get_metadata(const oclc_plan* plan, uint32_t index, const char** name, const char** value);
 
 /* A named dimension, or the counter of a loop (then it is not bound by the caller). */
 typedef struct oclc_symbol_info {
@@ -336,6 +343,9 @@ typedef struct oclc_context_options {
   uint8_t use_binaries;
   /* 1: programs are built whole, in this process and optimized, as oclc_plan_write_binaries wants them. */
   uint8_t for_binaries;
+  /* 0: a plan whose kernels were written for CPUs is OCLC_E_UNSUPPORTED on a GPU, whose compiler may take hours for them. 1: it is
+   * tried, as it is with OCLC_ANY_DEVICE=1 in the environment. Plans for GPUs run on CPUs, slowly, without being asked for. */
+  uint8_t any_device;
 } oclc_context_options;
 
 /* `options` may be NULL. */

@@ -116,6 +116,16 @@ class Plan {
     detail::checked_query(oclc_plan_get_info(get(), &info));
     return info;
   }
+  // Names and values, see oclc_plan_get_metadata.
+  std::vector<std::pair<std::string, std::string>> metadata() const {
+    std::vector<std::pair<std::string, std::string>> list;
+    for (std::uint32_t i = 0; i < info().metadata_count; ++i) {
+      const char *name = nullptr, *value = nullptr;
+      detail::checked_query(oclc_plan_get_metadata(get(), i, &name, &value));
+      list.emplace_back(name, value);
+    }
+    return list;
+  }
   std::uint32_t entry(const std::string& name) const {
     std::uint32_t index = 0;
     detail::checked([&](oclc_error* error) { return oclc_plan_find_entry(get(), name.c_str(), &index, error); });

@@ -94,6 +94,8 @@ class PlanVerifier {
   bool has_open_size(const plan::Expr* size) const;
   void gemm(const std::string& where, const plan::BlasGemm& g) const;
   void variables() const;
+  // The device class and what is said of the model.
+  void facts() const;
 
   const plan::Plan& plan_;
   std::uint64_t constant_bytes_;

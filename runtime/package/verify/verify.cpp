@@ -45,6 +45,7 @@ void PlanVerifier::run() {
   alias_chains();
   for (std::uint32_t i = 0; i < count(plan_.entries()); ++i) entry(i);
   variables();
+  facts();
   for (std::uint32_t i = 0; i < count(plan_.extensions()); ++i)
     if (!is_identifier(text(plan_.extensions()->Get(i)))) reject("extension " + number(i), "wanted an identifier");
 }
@@ -217,6 +218,23 @@ void PlanVerifier::variables() const {
     shape(where, v->shape(), Scope::constant);
   }
   verify_variable_places(plan_);
+}
+
+void PlanVerifier::facts() const {
+  if (plan_.device_class() > fb::DeviceClass::MAX)
+    reject("device class", "unknown: " + number(static_cast<int>(plan_.device_class())));
+  std::set<std::string_view> seen;
+  if (count(plan_.metadata()) > kMaxProperties)
+    reject("metadata of the model", number(count(plan_.metadata())) + " properties, allowed are " + number(kMaxProperties));
+  for (std::uint32_t i = 0; i < count(plan_.metadata()); ++i) {
+    const auto* property = plan_.metadata()->Get(i);
+    const std::string where = "property " + number(i);
+    unique(where, seen, property->name());
+    const std::string_view value = text(property->value());
+    refer(sizeof(flatbuffers::uoffset_t) + value.size());
+    if (value.size() > kMaxPropertyBytes) reject(where, "its value is longer than " + number(kMaxPropertyBytes) + " bytes");
+    if (value.find('\0') != value.npos) reject(where, "its value contains a NUL");
+  }
 }
 
 std::uint64_t dtype_bytes(fb::DType dtype) {

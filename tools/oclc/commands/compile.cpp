@@ -46,6 +46,7 @@ Model
   --length x=2             elements of an input that is a sequence: inputs x.0, x.1; `none`: an empty optional
   --carry OUT=IN[,state]   output OUT of a run is input IN of the next, kept on the device; `state`: it is no output then (repeatable)
   --op FILE                operators of your own, for nodes outside of ONNX (repeatable); see docs/custom_operators.md
+  --metadata NAME=TEXT     a property of the model that the plan keeps, beside those of an ONNX file (repeatable)
   --external-data-dir DIR  folder of the model's external data (default: the model's)
   --allow-symlinks, --allow-newer-opset   external data behind symbolic links; operator sets newer than the newest known
 Compilation
@@ -85,7 +86,7 @@ using nlohmann::json;
 struct CompileArguments {
   std::string model, output, stop_after, emit_dir, binaries_for;
   std::string loss, optimizer = "sgd", prediction;
-  std::vector<std::string> frozen, carries;
+  std::vector<std::string> frozen, carries, metadata;
   std::uint32_t seed = 0;
   bool accumulate = false, init = false;
   std::string recompute = "none", mixed;
@@ -284,6 +285,7 @@ int compile_model(const CompileArguments& arguments) {
     std::shared_ptr<Module> made = read_model(arguments.model, import);
     if (import.training) options.limits = build_training(*made, training);
     carry_outputs(*made, parse_carries(arguments.carries));
+    set_metadata(*made, arguments.metadata);
     return made;
   };
   std::shared_ptr<Module> module = make_module();
@@ -343,6 +345,7 @@ int compile_command(int argc, char** argv, std::string& file) {
   app.add_flag("--report", arguments.report);
   app.add_flag("--list-ops", arguments.list_ops);
   app.add_option("--carry", arguments.carries)->allow_extra_args(false);
+  app.add_option("--metadata", arguments.metadata)->allow_extra_args(false);
   app.add_option("--train", arguments.loss);
   app.add_option("--optimizer", arguments.optimizer);
   app.add_option("--train-output", arguments.prediction);

@@ -10,6 +10,7 @@
 #include "compiler/ir/op_def.h"
 #include "runtime/package/container.h"
 #include "runtime/package/package.h"
+#include "runtime/package/text/unicode.h"
 #include "tools/oclc/commands.h"
 #include "tools/oclc/console.h"
 #include "tools/oclc/failure.h"
@@ -99,6 +100,15 @@ void print_entry(const PlanView& view, std::uint32_t entry, const SymbolValues& 
                            live > 0 ? arena / live : 1.0));
 }
 
+// A property of the model; long ones are whole in --json.
+std::string property_line(const std::string& name, const std::string& value) {
+  constexpr std::size_t kMost = 160;
+  const std::string text = package::shown(value);
+  return fmt::format(
+      "property {}: {}\n", package::shown(name),
+      text.size() <= kMost ? text : fmt::format("{}.. ({} bytes)", package::shown(value.substr(0, kMost)), value.size()));
+}
+
 int plan_info(const std::string& file, const SymbolValues& given, bool as_json, bool memory) {
   const auto package = package::Package::open(file);
   const plan::Plan& plan = package->plan();
@@ -115,6 +125,7 @@ int plan_info(const std::string& file, const SymbolValues& given, bool as_json, 
   std::string options;
   for (const json& option : head["options"]) options += " " + option.get<std::string>();
   print_result(fmt::format("options:{}\n", options));
+  for (const auto& [name, value] : head["metadata"].items()) print_result(property_line(name, value.get<std::string>()));
   for (const json& s : head["symbols"]) {
     const auto hi = s["hi"].get<std::int64_t>();
     print_result(fmt::format("symbol {} from {}{}\n", s["name"].get<std::string>(), s["lo"].get<std::int64_t>(),
