@@ -23,6 +23,7 @@ const char* oclc_status_name(oclc_status status) {
     OCLC_CASE(OCLC_E_BUILD);
     OCLC_CASE(OCLC_E_NAN);
     OCLC_CASE(OCLC_E_CANCELLED);
+    OCLC_CASE(OCLC_E_DEADLINE);
 #undef OCLC_CASE
   }
   return "unknown status";

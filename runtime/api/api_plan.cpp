@@ -47,9 +47,7 @@ oclc_plan* make_plan(std::shared_ptr<const pkg::Package> package) {
 }
 
 oclc_device_class class_of(fb::DeviceClass value) {
-  return value == fb::DeviceClass::cpu   ? OCLC_DEVICE_CPU
-         : value == fb::DeviceClass::gpu ? OCLC_DEVICE_GPU
-                                         : OCLC_DEVICE_OTHER;
+  return value == fb::DeviceClass::cpu ? OCLC_DEVICE_CPU : value == fb::DeviceClass::gpu ? OCLC_DEVICE_GPU : OCLC_DEVICE_OTHER;
 }
 
 const fb::Entry* find_entry(const oclc_plan* plan, std::uint32_t entry) {
@@ -148,6 +146,23 @@ oclc_status oclc_plan_load_memory(const void* bytes, size_t size, oclc_plan** pl
     if (size > 0) need(bytes, "bytes");
     need(plan, "plan");
     *plan = make_plan(pkg::Package::from_memory({static_cast<const std::byte*>(bytes), size}));
+  });
+}
+
+oclc_status oclc_plan_borrow_memory(const void* bytes, size_t size, void (*release)(void* user), void* user, oclc_plan** plan,
+                                    oclc_error* error) {
+  return guarded(error, [&] {
+    if (size > 0) need(bytes, "bytes");
+    need(plan, "plan");
+    if (reinterpret_cast<std::uintptr_t>(bytes) % pkg::kConstantsAlignment != 0)
+      throw Failure(OCLC_E_ARGUMENT, "bytes: wanted an address that is a multiple of " +
+                                         std::to_string(pkg::kConstantsAlignment) + ", as constants are used where they lie, " +
+                                         "found one " +
+                                         std::to_string(reinterpret_cast<std::uintptr_t>(bytes) % pkg::kConstantsAlignment) +
+                                         " bytes behind; oclc_plan_load_memory copies bytes from anywhere");
+    auto borrowed = std::make_shared<pkg::Lender>(release, user);
+    *plan = make_plan(pkg::Package::borrow({static_cast<const std::byte*>(bytes), size}, borrowed));
+    borrowed->keep();
   });
 }
 

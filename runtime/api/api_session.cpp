@@ -8,7 +8,7 @@ oclc_status oclc_context_create(const oclc_context_options* options, oclc_contex
   return guarded(error, [&] {
     need(context, "context");
     const oclc_context_options given = options ? take(options, "options") : OCLC_INIT(oclc_context_options);
-    *context = new oclc_context{std::make_shared<Context>(given)};
+    *context = new oclc_context{std::make_shared<Context>(given, given.beside ? given.beside->context.get() : nullptr)};
   });
 }
 
@@ -101,6 +101,20 @@ oclc_status oclc_session_read_output(oclc_session* session, uint32_t entry, cons
   return guarded(session, [&](Session& s) { s.read_output(entry, name, host, bytes); });
 }
 
+oclc_status oclc_session_map_output(oclc_session* session, uint32_t entry, const char* name, const void** host,
+                                    uint64_t* bytes) {
+  return guarded(session, [&](Session& s) {
+    need(host, "host");
+    const auto mapped = s.map_output(entry, name);
+    *host = mapped.data();
+    if (bytes) *bytes = mapped.size();
+  });
+}
+
+oclc_status oclc_session_unmap_output(oclc_session* session, uint32_t entry, const char* name) {
+  return guarded(session, [&](Session& s) { s.unmap_output(entry, name); });
+}
+
 oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count, struct _cl_event* const* wait,
                                  struct _cl_event** event) {
   return guarded(session, [&](Session& s) { s.enqueue(entry, wait_count, wait, event); });
@@ -119,6 +133,10 @@ void oclc_event_release(struct _cl_event* event) {
 
 void oclc_session_cancel(oclc_session* session) {
   if (session) session->session->cancel();
+}
+
+oclc_status oclc_session_set_time_limit(oclc_session* session, uint64_t limit_ns) {
+  return guarded(session, [&](Session& s) { s.set_time_limit(limit_ns); });
 }
 
 oclc_status oclc_session_enable_nan_check(oclc_session* session, int enabled) {

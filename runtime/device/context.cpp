@@ -15,14 +15,16 @@
 
 namespace oclc::runtime {
 
-Context::Context(const oclc_context_options& options)
+Context::Context(const oclc_context_options& options, const Context* beside)
     : memory_limit_(options.memory_limit),
       max_host_steps_(options.max_host_steps ? options.max_host_steps : package::kMaxHostSteps),
       message_(options.message),
       progress_(options.progress),
       user_(options.user),
       process_(::getpid()) {
-  if (options.cl_context || options.cl_queue)
+  if (beside)
+    join(options, *beside);
+  else if (options.cl_context || options.cl_queue)
     adopt(options);
   else
     create(options);
@@ -55,6 +57,10 @@ Context::Context(const oclc_context_options& options)
   if (!off)
     cache_ = std::make_unique<ProgramCache>(options.cache_dir ? options.cache_dir : "",
                                             [this](const std::string& text) { warn_later(text); });
+  if (beside && (uses_binaries_ != beside->uses_binaries_ || builds_whole_ != beside->builds_whole_))
+    throw Failure(OCLC_E_ARGUMENT,
+                  "beside: wanted use_binaries and for_binaries as that context has them, whose programs are shared");
+  loaded_ = beside ? beside->loaded_ : std::make_shared<LoadedPlans>();
   flush_warnings();
 }
 
@@ -118,9 +124,7 @@ void Context::create(const oclc_context_options& options) {
   const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(chosen.platform), 0};
   context_ = ClContext(clCreateContext(properties, 1, &device_, nullptr, nullptr, &code));
   check_cl(code, std::string("creating a context on device '") + facts_.name + "'");
-  profiling_ = options.profiling != 0;
-  queue_ = ClQueue(clCreateCommandQueue(context_.get(), device_, profiling_ ? CL_QUEUE_PROFILING_ENABLE : 0, &code));
-  check_cl(code, std::string("creating a queue on device '") + facts_.name + "'");
+  make_queue(options);
 }
 
 void Context::adopt(const oclc_context_options& options) {
@@ -142,6 +146,29 @@ void Context::adopt(const oclc_context_options& options) {
   queue_ = ClQueue::retain(options.cl_queue);
 }
 
+void Context::join(const oclc_context_options& options, const Context& beside) {
+  beside.check_process();
+  if (options.device && *options.device) throw Failure(OCLC_E_ARGUMENT, "give either a device or a context beside this one");
+  if (options.cl_context || options.cl_queue) {
+    if (options.cl_context != beside.cl())
+      throw Failure(OCLC_E_ARGUMENT, "beside: cl_context is another one than that context's");
+    adopt(options);
+    if (device_ != beside.device_) throw Failure(OCLC_E_ARGUMENT, "beside: cl_queue is of another device than that context's");
+    return;
+  }
+  device_ = beside.device_;
+  facts_ = beside.facts_;
+  context_ = ClContext::retain(beside.cl());
+  make_queue(options);
+}
+
+void Context::make_queue(const oclc_context_options& options) {
+  cl_int code = CL_SUCCESS;
+  profiling_ = options.profiling != 0;
+  queue_ = ClQueue(clCreateCommandQueue(context_.get(), device_, profiling_ ? CL_QUEUE_PROFILING_ENABLE : 0, &code));
+  check_cl(code, std::string("creating a queue on device '") + facts_.name + "'");
+}
+
 void Context::message(oclc_severity severity, const std::string& text) const {
   if (message_) message_(user_, severity, package::shown(text, true).c_str());
 }
@@ -157,9 +184,9 @@ void Context::check_process() const {
 
 std::shared_ptr<LoadedPlan> Context::load(const std::shared_ptr<Context>& self,
                                           const std::shared_ptr<const package::Package>& package) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(loaded_, [](const auto& item) { return item.second.expired(); });
-  std::weak_ptr<LoadedPlan>& slot = loaded_[package.get()];
+  const std::lock_guard lock(loaded_->mutex);
+  std::erase_if(loaded_->plans, [](const auto& item) { return item.second.expired(); });
+  std::weak_ptr<LoadedPlan>& slot = loaded_->plans[package.get()];
   if (auto loaded = slot.lock()) return loaded;
   auto loaded = std::make_shared<LoadedPlan>(self, package);
   slot = loaded;

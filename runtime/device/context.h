@@ -22,7 +22,8 @@ class LoadedPlan;
 
 class Context {
  public:
-  explicit Context(const oclc_context_options& options);
+  // `beside`, or null: whose OpenCL context and loaded plans this one shares.
+  explicit Context(const oclc_context_options& options, const Context* beside = nullptr);
 
   cl_context cl() const { return context_.get(); }
   // For work of any kind: threads that linger behind a run are told that there is some.
@@ -62,7 +63,7 @@ class Context {
   // Binaries that plans hold are taken; programs are built whole, to be such binaries.
   bool uses_binaries() const { return uses_binaries_; }
   bool builds_whole() const { return builds_whole_; }
-  bool takes_any_plan() const { return takes_any_plan_; }  // for CPUs on a GPU too
+  bool takes_any_plan() const { return takes_any_plan_; }           // for CPUs on a GPU too
   std::uint64_t max_host_steps() const { return max_host_steps_; }  // of a run
   // A buffer of the device. Failure(OCLC_E_MEMORY) naming `what` if it allows no buffer of this size, or if a CPU's memory
   // cannot be had, for which drivers end the process when it is first used.
@@ -74,13 +75,15 @@ class Context {
   // Throws in a process that forked after the context was made.
   void check_process() const;
 
-  // Programs and constants of a plan, made once. Thread-safe.
+  // Programs and constants of a plan, made once for all contexts beside each other. Thread-safe.
   std::shared_ptr<LoadedPlan> load(const std::shared_ptr<Context>& self,
                                    const std::shared_ptr<const package::Package>& package);
 
  private:
   void adopt(const oclc_context_options& options);
   void create(const oclc_context_options& options);
+  void make_queue(const oclc_context_options& options);
+  void join(const oclc_context_options& options, const Context& beside);
 
   ClContext context_;
   ClQueue queue_;
@@ -102,8 +105,12 @@ class Context {
   std::vector<std::string> warnings_;
   std::set<std::string> said_;
 
-  std::mutex mutex_;
-  std::map<const package::Package*, std::weak_ptr<LoadedPlan>> loaded_;
+  // Of all contexts beside each other.
+  struct LoadedPlans {
+    std::mutex mutex;
+    std::map<const package::Package*, std::weak_ptr<LoadedPlan>> plans;
+  };
+  std::shared_ptr<LoadedPlans> loaded_;
 };
 
 }  // namespace oclc::runtime

@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kMaxArgs = 1024;            // of one launch
 inline constexpr std::uint32_t kMaxRowNumbers = 1u << 20;  // of one argument
 inline constexpr std::uint32_t kMaxWorkGroupSize = 65536;  // of any device
 inline constexpr std::uint32_t kMaxRank = 32;
-inline constexpr std::uint32_t kMaxProperties = 1024;          // of the model's metadata
+inline constexpr std::uint32_t kMaxProperties = 1024;         // of the model's metadata
 inline constexpr std::uint32_t kMaxPropertyBytes = 1u << 20;  // of one's value
 
 // A run.

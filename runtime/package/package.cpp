@@ -121,11 +121,12 @@ std::shared_ptr<const Package> Package::open(const std::string& path, Residence 
   if (residence == Residence::mapped) {
     void* base = ::mmap(nullptr, package->bytes_, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
     if (base == MAP_FAILED) throw_io(path, "cannot map", errno);
-    package->base_ = static_cast<std::byte*>(base);
+    package->base_ = static_cast<const std::byte*>(base);
     ::madvise(base, package->bytes_, MADV_WILLNEED);
   } else {
-    package->base_ = allocate(path, package->bytes_);
-    read_all(file, path, package->base_, package->bytes_);
+    std::byte* to = allocate(path, package->bytes_);
+    package->base_ = to;
+    read_all(file, path, to, package->bytes_);
   }
   package->check(residence);
   return package;
@@ -136,8 +137,21 @@ std::shared_ptr<const Package> Package::from_memory(std::span<const std::byte> b
   std::shared_ptr<Package> package(new Package);
   package->name_ = name;
   package->bytes_ = bytes.size();
-  package->base_ = allocate(name, bytes.size());
-  std::memcpy(package->base_, bytes.data(), bytes.size());
+  std::byte* to = allocate(name, bytes.size());
+  package->base_ = to;
+  std::memcpy(to, bytes.data(), bytes.size());
+  package->check(Residence::copied);
+  return package;
+}
+
+std::shared_ptr<const Package> Package::borrow(std::span<const std::byte> bytes, std::shared_ptr<Lender> lender,
+                                               const std::string& name) {
+  if (bytes.empty()) throw Error(ErrorKind::corrupt, name + ": not a plan: it is empty");
+  std::shared_ptr<Package> package(new Package);
+  package->name_ = name;
+  package->bytes_ = bytes.size();
+  package->base_ = bytes.data();
+  package->lender_ = std::move(lender);
   package->check(Residence::copied);
   return package;
 }
@@ -151,7 +165,7 @@ void Package::copy_constants(std::size_t offset, std::span<std::byte> to) const 
 }
 
 Package::~Package() {
-  if (base_) ::munmap(base_, bytes_);
+  if (base_ && !lender_) ::munmap(const_cast<std::byte*>(base_), bytes_);
   if (widened_) ::munmap(widened_, widened_bytes_);
 }
 

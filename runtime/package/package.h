@@ -19,6 +19,24 @@ enum class Residence {
   copied   // the whole file is copied into memory: nothing done to the file afterwards matters
 };
 
+// Who gave bytes to read, and is told when the last reader is gone.
+class Lender {
+ public:
+  Lender(void (*release)(void* user), void* user) : release_(release), user_(user) {}
+  Lender(const Lender&) = delete;
+  Lender& operator=(const Lender&) = delete;
+  ~Lender() {
+    if (kept_ && release_) release_(user_);
+  }
+  // They are kept from now on; before, nobody is told.
+  void keep() { kept_ = true; }
+
+ private:
+  void (*release_)(void*);
+  void* user_;
+  bool kept_ = false;
+};
+
 class Package {
  public:
   // Opens (O_CLOEXEC), checks the frame, all checksums, the metadata's structure (flatbuffers::Verifier) and meaning
@@ -29,6 +47,10 @@ class Package {
 
   // The same for bytes in memory, which are copied. `name` stands for the path in messages.
   static std::shared_ptr<const Package> from_memory(std::span<const std::byte> bytes, const std::string& name = "plan");
+
+  // The same for bytes that stay where they are, from a page boundary on, until `lender` has no owner any more.
+  static std::shared_ptr<const Package> borrow(std::span<const std::byte> bytes, std::shared_ptr<Lender> lender,
+                                               const std::string& name = "plan");
 
   Package(const Package&) = delete;
   Package& operator=(const Package&) = delete;
@@ -63,8 +85,9 @@ class Package {
 
   std::string name_;
   std::string noun_ = "plan";
-  std::byte* base_ = nullptr;  // mmap
-  bool mapped_ = false;        // of the file
+  const std::byte* base_ = nullptr;  // of a mapping, or of borrowed bytes
+  std::shared_ptr<Lender> lender_;   // of those
+  bool mapped_ = false;              // of the file
   std::size_t bytes_ = 0;
   std::byte* widened_ = nullptr;  // mmap: constants that lie quantized in the file
   std::size_t widened_bytes_ = 0;

@@ -65,10 +65,11 @@ void LoadedPlan::check_device() const {
                                           "' makes before it leaves them; compile the model for it: oclc --target llvmpipe");
   if (plan().device_class() == fb::DeviceClass::cpu && facts.device_class == OCLC_DEVICE_GPU &&
       facts.max_work_group_size >= kLeastGroup && !context_->takes_any_plan())
-    throw Failure(OCLC_E_UNSUPPORTED,
-                  package_->name() + ": the plan was compiled for CPUs (target '" + target + "'), found the GPU '" + facts.name +
-                      "', whose compiler may take hours for such kernels; compile the model for it (oclc --device gpu), choose " +
-                      "a CPU, or ask for this (OCLC_ANY_DEVICE=1)");
+    throw Failure(
+        OCLC_E_UNSUPPORTED,
+        package_->name() + ": the plan was compiled for CPUs (target '" + target + "'), found the GPU '" + facts.name +
+            "', whose compiler may take hours for such kernels; compile the model for it (oclc --device gpu), choose " +
+            "a CPU, or ask for this (OCLC_ANY_DEVICE=1)");
 }
 
 // Constants of a plan lie in one memory object where the device allows its size, else each in its own.

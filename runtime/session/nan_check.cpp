@@ -32,9 +32,9 @@ bool is_float(fb::DType dtype) { return dtype <= fb::DType::bf16; }
 
 }  // namespace
 
-NanCheck::NanCheck(const LoadedPlan& loaded, std::uint32_t entry, const package::EntryMemory& memory,
+NanCheck::NanCheck(Context& context, const LoadedPlan& loaded, std::uint32_t entry, const package::EntryMemory& memory,
                    const std::vector<std::uint64_t>& state_sizes, const Schedule& schedule)
-    : loaded_(loaded), entry_(entry), memory_(memory), state_sizes_(state_sizes), schedule_(schedule) {
+    : context_(context), loaded_(loaded), entry_(entry), memory_(memory), state_sizes_(state_sizes), schedule_(schedule) {
   const auto& buffers = *loaded.plan().buffers();
   const std::uint32_t n = buffers.size();
   root_ = package::storages(loaded.plan());
@@ -98,8 +98,8 @@ NanCheck::Finding NanCheck::look(std::uint32_t index, int step) {
     for (std::uint64_t at = 0; at < range.bytes; at += kBytesAtATime) {
       host_.resize(std::min(range.bytes - at, kBytesAtATime));
       const std::uint64_t from = range.begin + at;
-      check_cl(clEnqueueReadBuffer(loaded_.context().queue(), place.memory, CL_TRUE, place.offset + from, host_.size(),
-                                   host_.data(), 0, nullptr, nullptr),
+      check_cl(clEnqueueReadBuffer(context_.queue(), place.memory, CL_TRUE, place.offset + from, host_.size(), host_.data(), 0,
+                                   nullptr, nullptr),
                "looking for NaN");
       look_at(buffer.dtype(), from / size, finding);
     }
@@ -151,9 +151,7 @@ void NanCheck::clear_before(std::uint32_t buffer, std::uint32_t index) {
   if (loaded_.plan().buffers()->Get(buffer)->kind() != fb::BufferKind::arena) return;
   const std::uint32_t root = root_[buffer];
   const Place& place = schedule_.places()[buffer];
-  const auto clear = [&](const Range& range) {
-    loaded_.context().clear(place.memory, place.offset + range.begin, range.bytes);
-  };
+  const auto clear = [&](const Range& range) { context_.clear(place.memory, place.offset + range.begin, range.bytes); };
   if (count(loaded_.plan().buffers()->Get(buffer)->pieces()) > 0) {
     for (const Range& range : ranges(buffer, static_cast<int>(index), true)) clear(range);
     return;

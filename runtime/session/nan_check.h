@@ -13,7 +13,7 @@ namespace oclc::runtime {
 // the first launch after which something it writes holds a NaN has made it.
 class NanCheck : public Schedule::Watch {
  public:
-  NanCheck(const LoadedPlan& loaded, std::uint32_t entry, const package::EntryMemory& memory,
+  NanCheck(Context& context, const LoadedPlan& loaded, std::uint32_t entry, const package::EntryMemory& memory,
            const std::vector<std::uint64_t>& state_sizes, const Schedule& schedule);
 
   // Failure(OCLC_E_NAN) if an input or the state holds a NaN. Inputs are on the device.
@@ -41,6 +41,7 @@ class NanCheck : public Schedule::Watch {
   std::string described(std::uint32_t buffer) const;
   std::uint64_t bytes_of(std::uint32_t buffer) const;
 
+  Context& context_;
   const LoadedPlan& loaded_;
   std::uint32_t entry_;
   const package::EntryMemory& memory_;

@@ -24,15 +24,16 @@ std::string Schedule::Leaf::described() const {
   return "kernel '" + name + "'" + (nodes.empty() ? "" : " (nodes " + nodes + ")");
 }
 
-Schedule::Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings, const std::atomic<bool>& cancelled)
-    : loaded_(loaded),
+Schedule::Schedule(Context& context, const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings, const RunLimit& limit)
+    : context_(context),
+      loaded_(loaded),
       programs_(&loaded.programs()),
       behind_(programs_->behind.get()),
       strings_(strings),
-      items_see_(loaded.context().facts().device_class == OCLC_DEVICE_CPU),
-      groups_see_(compute_capability(loaded.context().device()) >= kSeesGroups),
+      items_see_(context.facts().device_class == OCLC_DEVICE_CPU),
+      groups_see_(compute_capability(context.device()) >= kSeesGroups),
       segments_(package::segments_of(loaded.plan(), entry)),
-      cancelled_(cancelled) {
+      limit_(limit) {
   const fb::Plan& plan = loaded.plan();
   used_.assign(plan.symbols() ? plan.symbols()->size() : 0, false);
   nodes_ = make_nodes(plan.entries()->Get(entry)->steps());
@@ -311,8 +312,8 @@ bool Schedule::set_slot(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int64
   }
   if (slot.object >= 0 && place.memory != leaf.slots[static_cast<std::size_t>(slot.object)].place.memory)
     throw Failure(OCLC_E_UNSUPPORTED, leaf.described() + " wants all constants in one memory object, device '" +
-                                          loaded_.context().facts().name + "' allows at most " +
-                                          std::to_string(loaded_.context().facts().max_alloc_bytes) +
+                                          context_.facts().name + "' allows at most " +
+                                          std::to_string(context_.facts().max_alloc_bytes) +
                                           " bytes in one; compile the model with --disable=merge_arguments");
   if (slot.set && slot.value == value && slot.place.memory == place.memory && slot.place.generation == place.generation)
     return false;
@@ -350,7 +351,7 @@ void Schedule::set_argument(const Leaf& leaf, const Leaf::Slot& slot, cl_kernel 
       break;
     }
     case fb::ArgKind::local: {
-      const oclc_device_info& facts = loaded_.context().facts();
+      const oclc_device_info& facts = context_.facts();
       if (value <= 0 || static_cast<std::uint64_t>(value) > facts.local_bytes)
         throw Failure(OCLC_E_UNSUPPORTED, leaf.described() + " wants " + std::to_string(value) +
                                               " bytes of local memory, device '" + facts.name + "' has " +

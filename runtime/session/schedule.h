@@ -1,7 +1,6 @@
 // The steps of an entry point made ready for a device: kernels, their arguments and geometry for the present symbols.
 #pragma once
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "runtime/package/memory.h"
 #include "runtime/session/blas.h"
 #include "runtime/session/loaded_plan.h"
+#include "runtime/session/run_limit.h"
 #include "runtime/session/strings.h"
 
 namespace oclc::runtime {
@@ -27,8 +27,9 @@ struct LaunchRecord {
 
 class Schedule {
  public:
-  // Creates the kernels and checks them against the device.
-  Schedule(const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings, const std::atomic<bool>& cancelled);
+  // Creates the kernels and checks them against the device. `context` is the session's, whose OpenCL context is that of
+  // `loaded`.
+  Schedule(Context& context, const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings, const RunLimit& limit);
 
   struct Leaf {
     const oclc::plan::Launch* launch = nullptr;  // or
@@ -166,10 +167,12 @@ class Schedule {
   std::int64_t number_of(const Leaf& leaf, const oclc::plan::Cell& cell, std::span<const std::int64_t> symbols) const;
   void run(std::span<const Node> nodes);
   void run_loop(const Node& node);
-  // Counts one of the host's steps; Failure if there are too many or the run was cancelled.
+  // Counts one of the host's steps; Failure if there are too many, or the run is to end before its time.
   void count_step();
   // Waits for the device now and then: what a driver keeps for a launch is gone when it is done.
   void count_launch();
+  // Waits for the launch before the last one.
+  void pace();
   void read_dims(const oclc::plan::Read& read, int segment);
   void run_leaf(Leaf& leaf);
   void run_parts(Leaf& leaf);
@@ -186,13 +189,14 @@ class Schedule {
   // Asks builders for the kernels of theirs; waits for that of a run.
   void ask_builders();
   void wait_for_builders(const Leaf& leaf, const Leaf::Run& run);
-  // While builders are waited for: progress. Failure if the run was cancelled.
+  // While builders are waited for: progress. Failure if the run is to end before its time.
   void look_at(const Builders& builders) const;
   void add_parts(Leaf& leaf);
   void take_part_kernels(Leaf& leaf);
   void run_gemm(const Leaf& leaf, cl_event* event);
   void zero_gemm(const oclc_clblast_gemm_args& args, cl_event* event);
 
+  Context& context_;
   const LoadedPlan& loaded_;
   const BuiltPrograms* programs_;  // of which the kernels are
   Builders* behind_;               // or null: they stay
@@ -222,7 +226,8 @@ class Schedule {
   std::uint32_t launched_ = 0;
   bool builders_done_ = false;
   std::uint64_t host_steps_ = 0;
-  const std::atomic<bool>& cancelled_;
+  const RunLimit& limit_;
+  ClEvent mark_;  // behind the launch before, in a run with a time limit
 };
 
 }  // namespace oclc::runtime

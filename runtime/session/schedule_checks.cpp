@@ -63,10 +63,10 @@ std::size_t pointee_bytes(std::string_view type) {
 
 // A plan for a device with more of it is refused here, where a kernel can be named: drivers do when it is enqueued.
 void Schedule::check_local_memory(const Leaf& leaf) const {
-  if (has(loaded_.context().quirks(), Quirk::understates_local_memory)) return;
-  const oclc_device_info& facts = loaded_.context().facts();
+  if (has(context_.quirks(), Quirk::understates_local_memory)) return;
+  const oclc_device_info& facts = context_.facts();
   cl_ulong wanted = 0;
-  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), loaded_.context().device(), CL_KERNEL_LOCAL_MEM_SIZE, sizeof wanted, &wanted,
+  if (clGetKernelWorkGroupInfo(leaf.kernel.get(), context_.device(), CL_KERNEL_LOCAL_MEM_SIZE, sizeof wanted, &wanted,
                                nullptr) != CL_SUCCESS)
     return;
   if (wanted > facts.local_bytes)
@@ -76,7 +76,7 @@ void Schedule::check_local_memory(const Leaf& leaf) const {
 }
 
 void Schedule::check_limits(const Leaf& leaf) const {
-  const oclc_device_info& facts = loaded_.context().facts();
+  const oclc_device_info& facts = context_.facts();
   const auto refuse = [&](const std::string& what, std::uint64_t wanted, std::uint64_t found) {
     throw Failure(OCLC_E_UNSUPPORTED, leaf.described() + " wants " + what + " " + std::to_string(wanted) + ", device '" +
                                           facts.name + "' allows " + std::to_string(found) +
@@ -91,7 +91,7 @@ void Schedule::check_limits(const Leaf& leaf) const {
       refuse("a local size in dimension " + std::to_string(d) + " of", leaf.local[d], facts.max_work_item_sizes[d]);
   // A kernel compiled for a size runs with it, even where the driver (NVIDIA's, of programs made from binaries) states a
   // smaller limit.
-  const cl_device_id device = loaded_.context().device();
+  const cl_device_id device = context_.device();
   std::size_t limit = 0, compiled[3] = {};
   if (clGetKernelWorkGroupInfo(leaf.kernel.get(), device, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof compiled, compiled,
                                nullptr) == CL_SUCCESS &&

@@ -25,6 +25,7 @@ std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t
                                 Watch* watch) {
   watch_ = watch;
   queue_ = queue;
+  mark_.reset();
   symbols_ = &symbols;
   records_ = records;
   launched_ = 0;
@@ -35,7 +36,7 @@ std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t
   if (!std::exchange(builders_done_, true)) {
     if (programs_->builders) programs_->builders->rest();
     if (!behind_) leave_marks();
-    loaded_.context().flush_warnings();
+    context_.flush_warnings();
   }
   if (behind_ && !std::exchange(asked_behind_, true)) ask_behind();
   return launched_;
@@ -111,9 +112,9 @@ void Schedule::wait_for_builders(const Leaf& leaf, const Leaf::Run& run) {
 }
 
 void Schedule::look_at(const Builders& builders) const {
-  if (cancelled_.load(std::memory_order_relaxed)) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
+  limit_.check();
   const auto [asked, done] = builders.asked_and_done();
-  loaded_.context().progress(done, asked);
+  context_.progress(done, asked);
 }
 
 void Schedule::run(std::span<const Node> nodes) {
@@ -138,8 +139,8 @@ void Schedule::run(std::span<const Node> nodes) {
 }
 
 void Schedule::count_step() {
-  if (cancelled_.load(std::memory_order_relaxed)) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
-  const std::uint64_t most = loaded_.context().max_host_steps();
+  limit_.check();
+  const std::uint64_t most = context_.max_host_steps();
   if (++host_steps_ > most)
     throw Failure(OCLC_E_BINDING, "a run would take more than " + std::to_string(most) +
                                       " steps (launches, trips of loops, what the host does); give inputs that need fewer, or "
@@ -229,7 +230,17 @@ void Schedule::run_leaf(Leaf& leaf) {
   if (watch_) watch_->after(leaf, leaf.step);
 }
 
+void Schedule::pace() {
+  cl_event mark = nullptr;
+  check_cl(clEnqueueMarkerWithWaitList(queue_, 0, nullptr, &mark), "marking a launch");
+  const ClEvent before = std::exchange(mark_, ClEvent(mark));
+  check_cl(clFlush(queue_), "starting a launch");
+  cl_event earlier = before.get();
+  if (earlier) check_cl(clWaitForEvents(1, &earlier), "waiting for a launch");
+}
+
 void Schedule::count_launch() {
+  if (limit_.timed()) pace();
   if (++launched_ % kMaxQueued == 0) check_cl(clFinish(queue_), "waiting for the launches so far");
 }
 

@@ -27,8 +27,8 @@ std::int64_t Schedule::number_of(const Leaf& leaf, const fb::Cell& cell, std::sp
   if (place.memory != base.memory)
     throw Failure(OCLC_E_UNSUPPORTED, leaf.described() + " wants buffers " + std::to_string(index) + " and " +
                                           std::to_string(cell.base()) + " in one memory object, device '" +
-                                          loaded_.context().facts().name + "' allows at most " +
-                                          std::to_string(loaded_.context().facts().max_alloc_bytes) +
+                                          context_.facts().name + "' allows at most " +
+                                          std::to_string(context_.facts().max_alloc_bytes) +
                                           " bytes in one; compile the model with --disable=ragged_groups");
   return value + (static_cast<std::int64_t>(place.offset) - static_cast<std::int64_t>(base.offset)) / element;
 }
@@ -48,7 +48,7 @@ bool Schedule::set_table(Leaf& leaf, Leaf::Slot& slot, std::span<const std::int6
   table.numbers = std::move(numbers);
   // A new one, since launches that are enqueued read the old one.
   cl_int code = CL_SUCCESS;
-  table.memory = ClMem(clCreateBuffer(loaded_.context().cl(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+  table.memory = ClMem(clCreateBuffer(context_.cl(), CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
                                       table.numbers.size() * sizeof(std::int64_t), table.numbers.data(), &code));
   check_cl(code, "a table of " + leaf.described());
   set_argument(leaf, slot, leaf.kernel.get());

@@ -39,6 +39,10 @@ Session::Session(std::shared_ptr<Context> context, std::shared_ptr<const package
 }
 
 Session::~Session() {
+  for (Entry& e : entries_)
+    for (Port& p : e.ports)
+      if (p.mapped_memory && context_->queue())
+        clEnqueueUnmapMemObject(context_->queue(), p.mapped_memory.get(), p.mapped, 0, nullptr, nullptr);
   if (context_->queue()) clFinish(context_->queue());
 }
 
@@ -55,7 +59,7 @@ void Session::make_entry(std::uint32_t index) {
       p.pooled = plan().buffers()->Get(static_cast<std::uint32_t>(p.binding->buffer()))->pooled();
       e.ports.push_back(std::move(p));
     }
-  e.schedule = std::make_unique<Schedule>(*loaded_, index, strings_, cancelled_);
+  e.schedule = std::make_unique<Schedule>(*context_, *loaded_, index, strings_, limit_);
   e.schedule->set_lay_out([this, index](int segment, std::span<const std::int64_t> symbols, std::vector<Place>& places) {
     lay_out(index, segment, symbols, places);
   });
@@ -270,6 +274,7 @@ void Session::lay_out(std::uint32_t index, int segment, std::span<const std::int
 void Session::prepare(std::uint32_t index) {
   Entry& e = entry(index);
   context_->check_process();
+  check_unmapped(e);
   if (!e.dirty) return;
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::int64_t> symbols = resolve_symbols(e, true);

@@ -1,6 +1,5 @@
 // A plan on a context: kernels, memory, bindings. One thread at a time.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "runtime/package/memory.h"
 #include "runtime/session/command_buffer.h"
 #include "runtime/session/loaded_plan.h"
+#include "runtime/session/run_limit.h"
 #include "runtime/session/schedule.h"
 
 namespace oclc::runtime {
@@ -31,6 +31,9 @@ class Session {
   void run(std::uint32_t entry);
   // Copies what the last run of the entry gave; waits.
   void read_output(std::uint32_t entry, const char* name, void* host, std::uint64_t bytes);
+  // See oclc_session_map_output.
+  std::span<const std::byte> map_output(std::uint32_t entry, const char* name);
+  void unmap_output(std::uint32_t entry, const char* name);
   // Runs the entry so many times, the host in between neither feeding nor waiting, and waits; see oclc_session_run_steps.
   void run_steps(std::uint32_t entry, std::uint64_t steps, std::span<const oclc_series> series);
   void enqueue(std::uint32_t entry, std::uint32_t wait_count, const cl_event* wait, cl_event* event);
@@ -53,7 +56,9 @@ class Session {
   void count_step() { ++steps_; }
 
   // From any thread: the run in progress fails with OCLC_E_CANCELLED before its next step.
-  void cancel() { cancelled_ = true; }
+  void cancel() { limit_.cancel(); }
+  // Of runs from now on; 0: none. See oclc_session_set_time_limit.
+  void set_time_limit(std::uint64_t ns) { time_limit_ns_ = ns; }
 
   // Enqueues without a marker or flush of its own.
   void submit(std::uint32_t entry);
@@ -107,6 +112,9 @@ class Session {
     std::uint64_t wrapped_bytes = 0;
     bool in_place = false;  // kernels use `wrapped`, nothing is copied
     bool moves = false;     // the caller changes the host pointer between runs
+    bool is_mapped = false;
+    ClMem mapped_memory;  // null: it has no bytes
+    void* mapped = nullptr;
     std::uint64_t generation = 0;
   };
   struct Entry {
@@ -168,6 +176,9 @@ class Session {
   void enqueue_schedule(Entry& entry);
   std::uint64_t found_bytes(const Entry& entry, const Port& port, std::span<const std::int64_t> symbols) const;
   void read_outputs(const Entry& entry);
+  // Failure unless the last run of the entry computed it with what is bound now.
+  void check_ran(const Entry& entry, const Port& port) const;
+  void check_unmapped(const Entry& entry) const;
   void write_initial(std::uint32_t buffer);
   std::vector<std::string> copy_texts(const Port& port, const oclc_tensor& tensor) const;
   void write_texts(const Port& port);
@@ -193,7 +204,8 @@ class Session {
   ClMem nothing_;                      // stands for buffers without bytes
   std::uint64_t generation_ = 1;
 
-  std::atomic<bool> cancelled_ = false;
+  RunLimit limit_;
+  std::uint64_t time_limit_ns_ = 0;
   bool nan_check_ = false;
   bool profile_ = false;
   std::vector<LaunchRecord> records_;

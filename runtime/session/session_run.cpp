@@ -54,7 +54,7 @@ void Session::enqueue_schedule(Entry& e) {
   records_.clear();
   recorded_schedule_ = profile_ ? e.schedule.get() : nullptr;
   stats_.command_buffer = 0;
-  const bool replays = !profile_ && !nan_check_;
+  const bool replays = !profile_ && !nan_check_ && !limit_.timed();
   // Drivers check a launch less when it is recorded (PoCL 3.1 reads what a refused one leaves behind): the run before showed
   // that each is taken.
   if (replays && e.was_enqueued && !e.recorded && !e.recording_failed && e.schedule->replayable() &&
@@ -72,7 +72,7 @@ void Session::enqueue_schedule(Entry& e) {
   std::optional<NanCheck> check;
   if (nan_check_) {
     const auto index = static_cast<std::uint32_t>(&e - entries_.data());
-    check.emplace(*loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
+    check.emplace(*context_, *loaded_, index, e.memory, state_sizes_, *e.schedule).begin();
   }
   // Who runs on and on is served better by waiting.
   if (e.schedule->optimizing() && (unoptimized_ns_ > kMostUnoptimizedNs || unoptimized_submits_ > kMostUnoptimizedSubmits))
@@ -118,10 +118,10 @@ void Session::read_outputs(const Entry& e) {
 
 void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_event* wait, cl_event* event) {
   if (wait_count > 0 && !wait) throw Failure(OCLC_E_ARGUMENT, "the wait list is NULL");
+  limit_.begin(time_limit_ns_);
   prepare(index);
   cl_event done = nullptr;
   try {
-    cancelled_ = false;
     enqueue_commands(entries_[index], wait_count, wait, {});
     if (event) check_cl(clEnqueueMarkerWithWaitList(context_->queue(), 0, nullptr, &done), "marking the end of the run");
     check_cl(clFlush(context_->queue()), "starting the run");
@@ -137,9 +137,7 @@ void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_ev
 void Session::read_output(std::uint32_t index, const char* name, void* host, std::uint64_t bytes) {
   Entry& e = entry(index);
   const Port& p = port(e, OCLC_OUTPUT, name);
-  if (e.dirty || !e.laid_out)
-    throw Failure(OCLC_E_ARGUMENT,
-                  p.label + ": entry point '" + e.name + "' was not run, or inputs or outputs were bound since");
+  check_ran(e, p);
   const auto buffer = static_cast<std::size_t>(p.binding->buffer());
   const std::uint64_t found = found_bytes(e, p, e.found.empty() ? e.symbols : e.found);
   const std::uint64_t element = package::dtype_bytes(p.binding->dtype());
@@ -161,7 +159,7 @@ void Session::read_output(std::uint32_t index, const char* name, void* host, std
 void Session::submit(std::uint32_t index) {
   prepare(index);
   unoptimized_submits_ += entries_[index].schedule->optimizing();
-  cancelled_ = false;
+  limit_.begin(0);
   enqueue_commands(entries_[index], 0, nullptr, {});
 }
 
@@ -176,6 +174,7 @@ void Session::run(std::uint32_t index) {
     AwakeWorkers::look(done);
   }
   check_cl(clWaitForEvents(1, &done), "running entry point '" + entries_[index].name + "'");
+  limit_.check_end();
   if (optimizing)
     unoptimized_ns_ += static_cast<std::uint64_t>((std::chrono::steady_clock::now() - begin) / std::chrono::nanoseconds(1));
 }

@@ -128,7 +128,7 @@ void Session::enqueue_steps(Entry& e, std::span<Series> series, std::uint64_t fi
       copy(*s.port, {s.piece.get(), at * s.bytes, 0}, {s.value.get(), 0, 0}, s.bytes);
       if (!transfers.in && is_copied(*s.port)) copy(*s.port, {s.value.get(), 0, 0}, s.port->copied, s.bytes);
     }
-    if (cancelled_) throw Failure(OCLC_E_CANCELLED, "the run was cancelled");
+    limit_.check();
     unoptimized_submits_ += e.schedule->optimizing();
     enqueue_commands(e, 0, nullptr, transfers);
     for (const Series& s : series)
@@ -151,6 +151,7 @@ void Session::enqueue_steps(Entry& e, std::span<Series> series, std::uint64_t fi
 void Session::run_steps(std::uint32_t index, std::uint64_t steps, std::span<const oclc_series> given) {
   Entry& e = entry(index);
   context_->check_process();
+  limit_.begin(time_limit_ns_);
   LentPorts lent(*this, e);
   std::vector<Series> series;
   for (const oclc_series& s : given) {
@@ -167,7 +168,6 @@ void Session::run_steps(std::uint32_t index, std::uint64_t steps, std::span<cons
   const std::uint64_t piece = std::clamp<std::uint64_t>(kPieceBytes / of_step, 1, std::max<std::uint64_t>(steps, 1));
   for (Series& s : series)
     if (s.bytes > 0) s.piece = allocate(s.bytes * piece, "the steps of " + s.port->label);
-  cancelled_ = false;
   const cl_command_queue queue = context_->queue();
   for (std::uint64_t first = 0; first < steps; first += piece) {
     const std::uint64_t end = std::min(first + piece, steps);
@@ -184,6 +184,7 @@ void Session::run_steps(std::uint32_t index, std::uint64_t steps, std::span<cons
                  "reading the steps of " + s.port->label);
   }
   check_cl(clFinish(queue), "running the steps of entry point '" + e.name + "'");
+  limit_.check_end();
 }
 
 }  // namespace oclc::runtime

@@ -44,8 +44,7 @@ void check_runs(const rt::Plan& plan, const oclc_context_options& options) {
 TEST_CASE("a plan for CPUs is refused on a GPU, with what to do") {
   const SaidGpu gpu;
   const rt::Context context;
-  const std::string message =
-      error_of([&] { rt::Session(plan_for(fb::DeviceClass::cpu), context); }, OCLC_E_UNSUPPORTED);
+  const std::string message = error_of([&] { rt::Session(plan_for(fb::DeviceClass::cpu), context); }, OCLC_E_UNSUPPORTED);
   CHECK(message == std::string("plan: the plan was compiled for CPUs (target 'cpu'), found the GPU '") + context.device().name +
                        "', whose compiler may take hours for such kernels; compile the model for it (oclc --device gpu), "
                        "choose a CPU, or ask for this (OCLC_ANY_DEVICE=1)");

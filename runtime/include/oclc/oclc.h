@@ -82,7 +82,8 @@ typedef enum oclc_status {
   OCLC_E_MEMORY = 8,      /* the plan does not fit the device's or the host's memory */
   OCLC_E_BUILD = 9,       /* a program did not build on this device */
   OCLC_E_NAN = 10,        /* a run made a NaN, see oclc_session_enable_nan_check */
-  OCLC_E_CANCELLED = 11   /* see oclc_session_cancel */
+  OCLC_E_CANCELLED = 11,  /* see oclc_session_cancel */
+  OCLC_E_DEADLINE = 12    /* see oclc_session_set_time_limit */
 } oclc_status;
 
 /* Description of a failure, in memory of the caller. */
@@ -205,6 +206,11 @@ OCLC_API oclc_status oclc_device_extensions(uint32_t index, char* text, size_t c
 OCLC_API oclc_status oclc_plan_load(const char* path, uint32_t flags, oclc_plan** plan, oclc_error* error);
 /* The same from memory, which is copied. */
 OCLC_API oclc_status oclc_plan_load_memory(const void* bytes, size_t size, oclc_plan** plan, oclc_error* error);
+/* The same without a copy: `bytes`, whose address is a multiple of 4096 (else OCLC_E_ARGUMENT), stay as they are and readable
+ * until `release` (may be NULL) is called with `user`, once, on the thread that releases the last of the plan and its sessions.
+ * CPUs use the constants where they lie. After a failure nothing was kept, and `release` is not called. */
+OCLC_API oclc_status oclc_plan_borrow_memory(const void* bytes, size_t size, void (*release)(void* user), void* user,
+                                             oclc_plan** plan, oclc_error* error);
 OCLC_API void oclc_plan_release(oclc_plan* plan);
 /* Numbers of the plan format that this library reads: from `oldest` to `newest` (each may be NULL). A plan's own number is
  * oclc_plan_info.format; oclc writes the least that a plan needs. */
@@ -222,7 +228,7 @@ typedef struct oclc_plan_info {
   uint32_t variable_count;
   uint32_t program_count;
   uint64_t constant_bytes;
-  uint32_t format; /* see oclc_plan_formats */
+  uint32_t format;                /* see oclc_plan_formats */
   oclc_device_class device_class; /* that the kernels were written for; OCLC_DEVICE_OTHER: the plan does not say */
   uint32_t metadata_count;        /* see oclc_plan_get_metadata */
 } oclc_plan_info;
@@ -343,9 +349,16 @@ typedef struct oclc_context_options {
   uint8_t use_binaries;
   /* 1: programs are built whole, in this process and optimized, as oclc_plan_write_binaries wants them. */
   uint8_t for_binaries;
-  /* 0: a plan whose kernels were written for CPUs is OCLC_E_UNSUPPORTED on a GPU, whose compiler may take hours for them. 1: it is
-   * tried, as it is with OCLC_ANY_DEVICE=1 in the environment. Plans for GPUs run on CPUs, slowly, without being asked for. */
+  /* 0: a plan whose kernels were written for CPUs is OCLC_E_UNSUPPORTED on a GPU, whose compiler may take hours for them. 1: it
+   * is tried, as it is with OCLC_ANY_DEVICE=1 in the environment. Plans for GPUs run on CPUs, slowly, without being asked for.
+   */
   uint8_t any_device;
+  /* Not NULL: the context gets a queue of its own on that one's device and cl_context, and sessions of a plan on both share its
+   * programs and one copy of its constants, which the first of them made by its context's options. `device` is NULL then, and
+   * cl_context NULL or that one's with the caller's cl_queue; use_binaries and for_binaries are as that one's. It need not
+   * outlive this one. Runs on the two queues may overlap. Contexts made apart have a copy of the constants each, but CPUs read
+   * those of a plan loaded with OCLC_LOAD_COPY, or from memory, where the plan has them. */
+  struct oclc_context* beside;
 } oclc_context_options;
 
 /* `options` may be NULL. */
@@ -469,6 +482,17 @@ OCLC_API oclc_status oclc_session_run_steps(oclc_session* session, uint32_t entr
 OCLC_API oclc_status oclc_session_read_output(oclc_session* session, uint32_t entry, const char* name, void* host,
                                               uint64_t bytes);
 
+/* Gives an output of the last run of the entry point, which is not bound, for reading where it lies: without a copy on devices
+ * that use the host's memory (CPUs), by a transfer on others. `host` receives its beginning (NULL if it has no elements),
+ * `bytes` (may be NULL) its size; its shape is what oclc_session_get_shape then says. Waits for the run. The memory may be
+ * read, by any thread, until oclc_session_unmap_output or the session's release; until then the entry point is not prepared or
+ * run (OCLC_E_ARGUMENT), others are. OCLC_E_UNSUPPORTED for strings; OCLC_E_ARGUMENT for an output that is bound, is mapped
+ * already, or was not computed with what is bound now. */
+OCLC_API oclc_status oclc_session_map_output(oclc_session* session, uint32_t entry, const char* name, const void** host,
+                                             uint64_t* bytes);
+/* OCLC_E_ARGUMENT for an output that is not mapped. */
+OCLC_API oclc_status oclc_session_unmap_output(oclc_session* session, uint32_t entry, const char* name);
+
 /* Enqueues an entry point and returns. Its commands start after the `wait_count` events of `wait`; `event` (may be NULL)
  * receives an event of the caller (to be released) that completes after them. Host memory of inputs and outputs stays in use
  * until then. The call itself waits for the device where the plan's host computes between launches: for dimensions that the
@@ -484,6 +508,16 @@ OCLC_API void oclc_event_release(struct _cl_event* event);
 /* From any thread, while the session lives: the run that is being enqueued on another one fails with OCLC_E_CANCELLED before
  * its next launch or trip of a loop. Launches that are enqueued are waited for. Without such a run nothing happens. */
 OCLC_API void oclc_session_cancel(oclc_session* session);
+
+/* How long a later run may take, in nanoseconds from the call that runs it (oclc_session_run, oclc_session_run_steps: all steps
+ * together, oclc_session_enqueue: what it waits for counts); 0, as at first: as long as it likes. A run that takes longer is
+ * OCLC_E_DEADLINE: it is stopped before its next launch, trip of a loop or step, or found late when its last launch has ended.
+ * OpenCL ends no launch that has begun, and no compilation by a driver: the error comes when that one is done, and nothing of
+ * the run is under way then. Outputs and state are what the launches so far left; reset or load the state. With a limit the
+ * host keeps at most two launches in the queue, which costs microseconds a launch, and so oclc_session_cancel finds every run
+ * before its last launches; recorded runs (command buffers) are not used. oclc_session_enqueue returns when the last launches
+ * are in the queue and looks no more. Trainers' steps have no limit. */
+OCLC_API oclc_status oclc_session_set_time_limit(oclc_session* session, uint64_t limit_ns);
 
 /* Runs then go launch by launch: before each run its inputs and the state, after each launch what it wrote is read back. The
  * first NaN fails the run with OCLC_E_NAN; the message names the nodes whose kernel made it. Far slower than a plain run; the
