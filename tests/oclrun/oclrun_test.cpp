@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "tests/oclrun/trace_format.h"
 #include "tests/process.h"
 #include "tests/runtime/plans.h"
 #include "tools/fill_weights/uniform.h"
@@ -111,7 +112,9 @@ TEST_CASE("profiles as table, CSV and JSON, and a trace") {
   CHECK(csv.text.find("scale,pointwise,scale_node,") != std::string::npos);
   const Outcome trace = f.run(in + "--trace " + f.file("trace.json"));
   CHECK(trace.status == 0);
-  const json events = json::parse(std::ifstream(f.file("trace.json")))["traceEvents"];
+  const json written = json::parse(std::ifstream(f.file("trace.json")));
+  CHECK(problem_of_trace(written) == "");
+  const json& events = written["traceEvents"];
   REQUIRE(events.size() == 5);
   double end = 0;
   for (std::size_t i = 2; i < events.size(); ++i) {
