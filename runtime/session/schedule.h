@@ -31,6 +31,9 @@ class Schedule {
   // `loaded`.
   Schedule(Context& context, const LoadedPlan& loaded, std::uint32_t entry, StringTable& strings, const RunLimit& limit);
 
+  // A run begins, of one or more calls of enqueue: no launch of it stands in the queue.
+  void begin_run() { mark_.reset(); }
+
   struct Leaf {
     const oclc::plan::Launch* launch = nullptr;  // or
     const oclc::plan::BlasGemm* gemm = nullptr;

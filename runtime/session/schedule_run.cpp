@@ -25,7 +25,6 @@ std::uint32_t Schedule::enqueue(cl_command_queue queue, std::vector<std::int64_t
                                 Watch* watch) {
   watch_ = watch;
   queue_ = queue;
-  mark_.reset();
   symbols_ = &symbols;
   records_ = records;
   launched_ = 0;

@@ -120,6 +120,7 @@ void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_ev
   if (wait_count > 0 && !wait) throw Failure(OCLC_E_ARGUMENT, "the wait list is NULL");
   limit_.begin(time_limit_ns_);
   prepare(index);
+  entries_[index].schedule->begin_run();
   cl_event done = nullptr;
   try {
     enqueue_commands(entries_[index], wait_count, wait, {});

@@ -163,6 +163,7 @@ void Session::run_steps(std::uint32_t index, std::uint64_t steps, std::span<cons
     for (std::size_t i = 0; i < series.size(); ++i)
       if (series[i].port->input == input) bind_series(index, steps, given[i], series[i]);
   prepare(index);
+  e.schedule->begin_run();
   std::uint64_t of_step = 1;
   for (const Series& s : series) of_step += s.bytes;
   const std::uint64_t piece = std::clamp<std::uint64_t>(kPieceBytes / of_step, 1, std::max<std::uint64_t>(steps, 1));
