@@ -1,6 +1,7 @@
 // Runs that end before their time: by the clock, or because somebody asks for it.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -50,10 +51,14 @@ struct Spinning {
     session.bind_dim("T", 1);
     for (;; turns *= 2) {
       session.bind_dim("n", turns);
-      session.run(0);  // the kernel is compiled, and waiting threads are awake
-      const auto begin = Clock::now();
-      session.run(0);
-      if (Clock::now() - begin >= of_trip) break;
+      session.run(0);                       // the kernel is compiled, and waiting threads are awake
+      auto least = Clock::duration::max();  // others may hold up some of the runs
+      for (int i = 0; i < 5; ++i) {
+        const auto begin = Clock::now();
+        session.run(0);
+        least = std::min(least, Clock::now() - begin);
+      }
+      if (least >= of_trip) break;
     }
     session.reset_state();
   }
