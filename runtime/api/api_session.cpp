@@ -120,6 +120,10 @@ oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t
   return guarded(session, [&](Session& s) { s.enqueue(entry, wait_count, wait, event); });
 }
 
+oclc_status oclc_session_enqueue_unflushed(oclc_session* session, uint32_t entry) {
+  return guarded(session, [&](Session& s) { s.enqueue(entry, 0, nullptr, nullptr, false); });
+}
+
 oclc_status oclc_event_wait(struct _cl_event* event, oclc_error* error) {
   return guarded(error, [&] {
     need(event, "event");

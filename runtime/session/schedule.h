@@ -105,6 +105,8 @@ class Schedule {
 
   // Works out geometry and arguments. `places[i]` is where buffer i lies. True if anything changed.
   bool bind(std::span<const std::int64_t> symbols, std::span<const Place> places);
+  // After `bind`, with its symbols: other places for buffers of as many bytes.
+  bool move(std::span<const std::pair<std::size_t, Place>> moved, std::span<const std::int64_t> symbols);
 
   // Told of every launch, or of every part of those that have parts; `index` is its schedule index.
   class Watch {
@@ -206,6 +208,7 @@ class Schedule {
   bool asked_behind_ = false;
   StringTable& strings_;
   std::vector<Leaf> leaves_;
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> uses_;  // of each buffer: leaf and slot; since a `move`
   std::vector<Node> nodes_;
   std::vector<bool> used_;
   // Whether groups of one launch may wait for each other in memory, which OpenCL C 1.2 promises nowhere: CPUs keep it for

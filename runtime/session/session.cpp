@@ -21,8 +21,6 @@ namespace {
 
 // Less is copied faster than it is bound.
 constexpr std::uint64_t kLeastSharedBytes = 16 << 10;
-// Where kernels want inputs and outputs to begin.
-constexpr std::uint64_t kPortAlignment = 16;
 
 }  // namespace
 
@@ -91,12 +89,17 @@ Session::Entry& Session::entry(std::uint32_t index) {
 Session::Port& Session::port(Entry& e, oclc_direction direction, const char* name) {
   if (direction != OCLC_INPUT && direction != OCLC_OUTPUT) throw Failure(OCLC_E_ARGUMENT, "unknown direction");
   if (!name) throw Failure(OCLC_E_ARGUMENT, "the name of the input or output is NULL");
-  std::string known;
-  for (Port& p : e.ports) {
-    if (p.input != (direction == OCLC_INPUT)) continue;
-    if (p.binding->name()->str() == name) return p;
-    known += (known.empty() ? "" : ", ") + p.binding->name()->str();
+  const bool input = direction == OCLC_INPUT;
+  for (std::size_t i = 0; i < e.ports.size(); ++i) {
+    const std::size_t at = (e.next_port + i) % e.ports.size();
+    Port& p = e.ports[at];
+    if (p.input != input || p.binding->name()->string_view() != name) continue;
+    e.next_port = at + 1;
+    return p;
   }
+  std::string known;
+  for (const Port& p : e.ports)
+    if (p.input == input) known += (known.empty() ? "" : ", ") + p.binding->name()->str();
   throw Failure(OCLC_E_ARGUMENT, "entry point '" + e.name + "' has no " + (direction == OCLC_INPUT ? "input" : "output") +
                                      " '" + name + "'; it has: " + (known.empty() ? "none" : known));
 }
@@ -275,7 +278,8 @@ void Session::prepare(std::uint32_t index) {
   Entry& e = entry(index);
   context_->check_process();
   check_unmapped(e);
-  if (!e.dirty) return;
+  if (!e.dirty && !e.moved) return;
+  if (!e.dirty) return prepare_moved(e);
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::int64_t> symbols = resolve_symbols(e, true);
   if (!e.laid_out || symbols != e.symbols) {
@@ -293,11 +297,30 @@ void Session::prepare(std::uint32_t index) {
   e.symbols = std::move(symbols);
   e.laid_out = true;
   e.recording_failed = false;
-  e.dirty = false;
+  e.dirty = e.moved = false;
+  for (Port& p : e.ports) p.moved = false;
   stats_.live_bytes = e.memory.live_bytes;
   ++stats_.preparations;
   stats_.prepare_ns = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count());
+}
+
+// Sizes, and with them all but the arguments that pass the ports' memory, are those of the last preparation.
+void Session::prepare_moved(Entry& e) {
+  check_overlap(e);
+  std::vector<std::pair<std::size_t, Place>> moved;
+  for (Port& p : e.ports) {
+    if (!p.moved) continue;
+    const auto buffer = static_cast<std::size_t>(p.binding->buffer());
+    moved.emplace_back(buffer, port_place(e, p, e.memory.sizes[buffer]));
+    p.moved = false;
+  }
+  e.moved = false;
+  if (e.schedule->move(moved, e.symbols)) {
+    e.recorded.reset();
+    e.was_enqueued = false;
+  }
+  ++stats_.preparations;
 }
 
 oclc_stats Session::stats() const {

@@ -16,6 +16,9 @@
 
 namespace oclc::runtime {
 
+// Where kernels want inputs and outputs to begin.
+constexpr std::uint64_t kPortAlignment = 16;
+
 class Session {
  public:
   Session(std::shared_ptr<Context> context, std::shared_ptr<const package::Package> package);
@@ -36,7 +39,8 @@ class Session {
   void unmap_output(std::uint32_t entry, const char* name);
   // Runs the entry so many times, the host in between neither feeding nor waiting, and waits; see oclc_session_run_steps.
   void run_steps(std::uint32_t entry, std::uint64_t steps, std::span<const oclc_series> series);
-  void enqueue(std::uint32_t entry, std::uint32_t wait_count, const cl_event* wait, cl_event* event);
+  // Without `flush` the driver may hold the commands back until somebody flushes the queue or waits.
+  void enqueue(std::uint32_t entry, std::uint32_t wait_count, const cl_event* wait, cl_event* event, bool flush = true);
 
   void read_variable(const char* name, void* host, std::uint64_t bytes);
   void write_variable(const char* name, const void* host, std::uint64_t bytes);
@@ -95,6 +99,8 @@ class Session {
     void* host = nullptr;
     ClMem memory;
     std::uint64_t offset = 0;        // bytes into `memory`
+    cl_mem root = nullptr;           // `memory`, or the buffer that it is a part of
+    std::uint64_t begin = 0;         // bytes into `root`
     std::uint64_t bytes = 0;         // available
     std::vector<std::string> texts;  // of an input of strings, copied
   };
@@ -115,6 +121,7 @@ class Session {
     bool is_mapped = false;
     ClMem mapped_memory;  // null: it has no bytes
     void* mapped = nullptr;
+    bool moved = false;     // only the place of its memory changed since the entry was prepared
     std::uint64_t generation = 0;
   };
   struct Entry {
@@ -129,6 +136,8 @@ class Session {
     std::unique_ptr<CommandBuffer> recorded;
     bool recording_failed = false;
     bool dirty = true;          // a binding changed
+    bool moved = false;         // ports did, see there
+    std::size_t next_port = 0;  // callers bind in order
     bool was_enqueued = false;  // as it is bound, launch by launch
     // Copies of the ports that are pooled.
     ClMem pool;
@@ -146,6 +155,11 @@ class Session {
   void make_entry(std::uint32_t index);
   void make_state();
   void check_tensor(const Port& port, const oclc_tensor& tensor) const;
+  // Asks a cl_mem of the caller: its size, whether it fits, and where it lies.
+  void ask_memory(const Port& port, const oclc_tensor& tensor, std::uint64_t& size, Bound& bound) const;
+  // Takes another place for what is bound: false if more than that differs.
+  bool move_port(Entry& entry, Port& port, const oclc_tensor& tensor);
+  void prepare_moved(Entry& entry);
   std::vector<std::int64_t> resolve_symbols(const Entry& entry, bool all, std::vector<bool>* found = nullptr) const;
   bool is_computed(const oclc::plan::Expr* e) const;  // from what a Read step finds
   static std::vector<std::int64_t> largest_shape(const oclc::plan::Binding& binding, std::span<const package::Range> ranges);

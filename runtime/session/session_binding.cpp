@@ -1,6 +1,7 @@
 #include "runtime/session/session.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "runtime/failure.h"
 #include "runtime/flat.h"
@@ -79,6 +80,49 @@ void Session::check_tensor(const Port& p, const oclc_tensor& t) const {
   elements(shape, p.label);
 }
 
+void Session::ask_memory(const Port& p, const oclc_tensor& t, std::uint64_t& bytes, Bound& bound) const {
+  std::size_t size = 0;
+  cl_context owner = nullptr;
+  check_cl(clGetMemObjectInfo(t.buffer, CL_MEM_SIZE, sizeof size, &size, nullptr), p.label + ": asking its cl_mem");
+  check_cl(clGetMemObjectInfo(t.buffer, CL_MEM_CONTEXT, sizeof owner, &owner, nullptr), p.label + ": asking its cl_mem");
+  if (owner != context_->cl())
+    throw Failure(OCLC_E_BINDING, p.label + ": its cl_mem belongs to another cl_context than the session");
+  const std::uint64_t element = host_bytes(p.binding->dtype());
+  if (t.offset_bytes % element != 0)
+    throw Failure(OCLC_E_BINDING, p.label + ": offset " + std::to_string(t.offset_bytes) +
+                                      " is not a multiple of the element size " + std::to_string(element));
+  if (t.offset_bytes > size || t.bytes > size - t.offset_bytes)
+    throw Failure(OCLC_E_BINDING, p.label + ": offset " + std::to_string(t.offset_bytes) + " and size " +
+                                      std::to_string(t.bytes) + " reach past the end of its cl_mem of " +
+                                      std::to_string(size) + " bytes");
+  bytes = size;
+  bound.offset = t.offset_bytes;
+  bound.root = t.buffer;
+  bound.begin = t.offset_bytes;
+  cl_mem parent = nullptr;
+  if (clGetMemObjectInfo(t.buffer, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, nullptr) == CL_SUCCESS && parent) {
+    std::size_t offset = 0;
+    clGetMemObjectInfo(t.buffer, CL_MEM_OFFSET, sizeof offset, &offset, nullptr);
+    bound.root = parent;
+    bound.begin += offset;
+  }
+}
+
+bool Session::move_port(Entry& e, Port& p, const oclc_tensor& t) {
+  if (e.dirty || !p.bound || !p.bound->memory || !t.buffer || t.host || !t.shape || is_copied(p)) return false;
+  Bound& bound = *p.bound;
+  if (t.dtype != static_cast<oclc_dtype>(p.binding->dtype()) || t.rank != bound.shape.size() || t.bytes != bound.bytes ||
+      t.bytes == 0 || t.offset_bytes % kPortAlignment != 0 || !std::equal(bound.shape.begin(), bound.shape.end(), t.shape))
+    return false;
+  if (bound.memory.get() == t.buffer && bound.offset == t.offset_bytes) return true;
+  std::uint64_t size = 0;
+  ask_memory(p, t, size, bound);
+  bound.memory = ClMem::retain(t.buffer);
+  p.generation = ++generation_;
+  p.moved = e.moved = true;
+  return true;
+}
+
 void Session::set_tensor(std::uint32_t index, oclc_direction direction, const char* name, const oclc_tensor* tensor) {
   Entry& e = entry(index);
   Port& p = port(e, direction, name);
@@ -88,6 +132,7 @@ void Session::set_tensor(std::uint32_t index, oclc_direction direction, const ch
     e.dirty = true;
     return;
   }
+  if (move_port(e, p, *tensor)) return;
   check_tensor(p, *tensor);
   Bound bound;
   bound.has_shape = tensor->shape != nullptr || rank(*p.binding) == 0;
@@ -101,21 +146,8 @@ void Session::set_tensor(std::uint32_t index, oclc_direction direction, const ch
     if (p.input && tensor->host && bound.bytes >= needed) bound.texts = copy_texts(p, *tensor);
   }
   if (tensor->buffer) {
-    std::size_t size = 0;
-    cl_context owner = nullptr;
-    check_cl(clGetMemObjectInfo(tensor->buffer, CL_MEM_SIZE, sizeof size, &size, nullptr), p.label + ": asking its cl_mem");
-    check_cl(clGetMemObjectInfo(tensor->buffer, CL_MEM_CONTEXT, sizeof owner, &owner, nullptr),
-             p.label + ": asking its cl_mem");
-    if (owner != context_->cl())
-      throw Failure(OCLC_E_BINDING, p.label + ": its cl_mem belongs to another cl_context than the session");
-    if (tensor->offset_bytes % element != 0)
-      throw Failure(OCLC_E_BINDING, p.label + ": offset " + std::to_string(tensor->offset_bytes) +
-                                        " is not a multiple of the element size " + std::to_string(element));
-    if (tensor->offset_bytes > size || tensor->bytes > size - tensor->offset_bytes)
-      throw Failure(OCLC_E_BINDING, p.label + ": offset " + std::to_string(tensor->offset_bytes) + " and size " +
-                                        std::to_string(tensor->bytes) + " reach past the end of its cl_mem of " +
-                                        std::to_string(size) + " bytes");
-    bound.offset = tensor->offset_bytes;
+    std::uint64_t size = 0;
+    ask_memory(p, *tensor, size, bound);
     if (bound.bytes == 0) bound.bytes = size - bound.offset;
     bound.memory = ClMem::retain(tensor->buffer);
   } else if (!tensor->host) {
@@ -269,25 +301,23 @@ void Session::check_overlap(const Entry& e) const {
       ranges.push_back({&p, nullptr, begin, begin + size / element * host_bytes(p.binding->dtype())});
       continue;
     }
-    cl_mem root = p.bound->memory.get();
-    std::uint64_t begin = p.bound->offset;
-    cl_mem parent = nullptr;
-    if (clGetMemObjectInfo(root, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof parent, &parent, nullptr) == CL_SUCCESS && parent) {
-      std::size_t offset = 0;
-      clGetMemObjectInfo(root, CL_MEM_OFFSET, sizeof offset, &offset, nullptr);
-      root = parent;
-      begin += offset;
-    }
-    ranges.push_back({&p, root, begin, begin + size});
+    ranges.push_back({&p, p.bound->root, p.bound->begin, p.bound->begin + size});
   }
-  for (std::size_t i = 0; i < ranges.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j) {
-      const Range& a = ranges[j];
-      const Range& b = ranges[i];
-      if (a.port->input && b.port->input) continue;
-      if (a.root == b.root && a.begin < b.end && b.begin < a.end)
-        throw Failure(OCLC_E_BINDING, a.port->label + " and " + b.port->label + " overlap in memory");
+  // By where they begin: each lies behind what ends before it, or overlaps one that ends last.
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return std::tie(a.root, a.begin) < std::tie(b.root, b.begin); });
+  const Range* last = nullptr;     // that ends last, of those of the root
+  const Range* written = nullptr;  // of outputs
+  for (const Range& r : ranges) {
+    if (last && last->root != r.root) last = written = nullptr;
+    const Range* over = r.port->input ? written : last;
+    if (over && over->end > r.begin) {
+      const auto [first, second] = std::minmax(over->port, r.port);
+      throw Failure(OCLC_E_BINDING, first->label + " and " + second->label + " overlap in memory");
     }
+    if (!last || r.end > last->end) last = &r;
+    if (!r.port->input && (!written || r.end > written->end)) written = &r;
+  }
 }
 
 std::vector<std::int64_t> Session::shape(std::uint32_t index, oclc_direction direction, const char* name,

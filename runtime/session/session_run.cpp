@@ -116,7 +116,8 @@ void Session::read_outputs(const Entry& e) {
   }
 }
 
-void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_event* wait, cl_event* event) {
+void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_event* wait, cl_event* event,
+                      bool flush) {
   if (wait_count > 0 && !wait) throw Failure(OCLC_E_ARGUMENT, "the wait list is NULL");
   limit_.begin(time_limit_ns_);
   prepare(index);
@@ -125,7 +126,7 @@ void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_ev
   try {
     enqueue_commands(entries_[index], wait_count, wait, {});
     if (event) check_cl(clEnqueueMarkerWithWaitList(context_->queue(), 0, nullptr, &done), "marking the end of the run");
-    check_cl(clFlush(context_->queue()), "starting the run");
+    if (flush) check_cl(clFlush(context_->queue()), "starting the run");
   } catch (...) {
     // What was enqueued still uses the caller's memory.
     if (done) clReleaseEvent(done);

@@ -166,6 +166,18 @@ TEST_CASE("cases 94, 98: the caller's context, queue, memory and events are used
       session.run(0);
       clReleaseMemObject(sub);
     }
+    SUBCASE("memory that moves is followed") {
+      session.set_output(0, "y", device_tensor(out, 0, shape));
+      session.set_input(0, "a", device_tensor(in, n * 4, shape));
+      session.set_input(0, "b", device_tensor(in, 0, shape));
+      session.run(0);
+      clEnqueueReadBuffer(queue, out, CL_TRUE, 0, n * 4, y.data(), 0, nullptr, nullptr);
+      check_vector_result({a.begin() + n, a.end()}, {a.begin(), a.begin() + n}, y);
+      session.set_output(0, "y", device_tensor(out, 2 * n * 4, shape));
+      CHECK(oclc_session_enqueue_unflushed(session.get(), 0) == OCLC_OK);
+      clEnqueueReadBuffer(queue, out, CL_TRUE, 2 * n * 4, n * 4, y.data(), 0, nullptr, nullptr);
+      check_vector_result({a.begin() + n, a.end()}, {a.begin(), a.begin() + n}, y);
+    }
     SUBCASE("profiling events of the caller's queue are reported") {
       session.enable_profile(true);
       session.run(0);

@@ -499,6 +499,9 @@ OCLC_API oclc_status oclc_session_unmap_output(oclc_session* session, uint32_t e
  * model computes, for operators on strings, and for outputs of strings, which are complete when it returns. */
 OCLC_API oclc_status oclc_session_enqueue(oclc_session* session, uint32_t entry, uint32_t wait_count,
                                           struct _cl_event* const* wait, struct _cl_event** event);
+/* The same without events, and without a clFlush: the driver may hold the commands back until the caller flushes the queue or
+ * waits for what it does. For those who enqueue many small plans one after another. */
+OCLC_API oclc_status oclc_session_enqueue_unflushed(oclc_session* session, uint32_t entry);
 /* Waits for an event of oclc_session_enqueue, for programs without libOpenCL's own functions. OCLC_E_DEVICE if what led to it
  * failed. */
 OCLC_API oclc_status oclc_event_wait(struct _cl_event* event, oclc_error* error);
