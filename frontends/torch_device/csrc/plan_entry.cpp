@@ -1,6 +1,7 @@
 #include "frontends/torch_device/csrc/plan_entry.h"
 
 #include <ATen/Functions.h>
+#include <atomic>
 #include <cstddef>
 
 #include "frontends/torch_device/csrc/compiled.h"
@@ -10,6 +11,8 @@ namespace oclc::torch_device {
 namespace {
 
 constexpr std::int64_t kScalar = 0;
+constexpr std::uint32_t kMostUnflushed = 8;
+std::atomic<std::uint64_t> launch_count = 0;
 
 oclc_dtype runtime_type(at::ScalarType type) {
   switch (type) {
@@ -44,6 +47,8 @@ oclc_dtype runtime_type(at::ScalarType type) {
   }
 }
 
+}  // namespace
+
 oclc_tensor tensor_at(const at::Tensor& t, at::IntArrayRef shape) {
   static std::byte nothing[16];  // the memory of tensors without elements, which have no storage of the device's
   oclc_tensor tensor = OCLC_INIT(oclc_tensor);
@@ -63,7 +68,22 @@ oclc_tensor tensor_at(const at::Tensor& t, at::IntArrayRef shape) {
   return tensor;
 }
 
-}  // namespace
+std::uint64_t launches() { return launch_count; }
+
+void enqueue(Device& device, oclc_session* session) {
+  const std::lock_guard lock(device.mutex);
+  if (const oclc_status status = oclc_session_enqueue_unflushed(session, 0); status != OCLC_OK)
+    check_runtime(status, oclc_session_message(session));
+  // A flush takes a GPU's driver as long as a launch. Whoever waits, reads or records an event flushes by that.
+  static std::atomic<std::uint32_t> unflushed = 0;
+  if (device.host_memory || ++unflushed >= kMostUnflushed) {
+    unflushed = 0;
+    check(cl::clFlush(device.queue), "flushing the queue");
+  }
+  oclc_stats stats = OCLC_INIT(oclc_stats);
+  oclc_session_get_stats(session, &stats);
+  launch_count += stats.launches;
+}
 
 PlanEntry::PlanEntry(Device& device, const std::string& bytes, std::vector<Input> inputs, std::vector<Output> outputs,
                      std::vector<Result> results, std::vector<std::pair<std::size_t, double>> fixed_numbers)
@@ -143,6 +163,7 @@ at::Tensor PlanEntry::bind_output(std::size_t index, at::Tensor target) {
       target = at::empty(shape, options);
     }
   }
+  if (output.name.empty()) return target;
   const oclc_tensor tensor = tensor_at(target, target.sizes());
   check_session(oclc_session_set_output(session_, 0, output.name.c_str(), &tensor));
   return target;
@@ -158,8 +179,7 @@ std::vector<at::Tensor> PlanEntry::run(const Call& call, std::vector<at::Tensor>
   std::vector<at::Tensor> outputs;
   outputs.reserve(outputs_.size());
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs.push_back(bind_output(i, std::move(targets[i])));
-  const std::lock_guard device_lock(device_.mutex);
-  check_session(oclc_session_enqueue(session_, 0, 0, nullptr, nullptr));
+  enqueue(device_, session_);
   return outputs;
 }
 

@@ -30,7 +30,7 @@ struct Input {
 };
 
 struct Output {
-  std::string name;
+  std::string name;  // empty: a tensor without elements, which the plan does not have
   at::ScalarType dtype = at::kFloat;
   std::vector<std::int64_t> sizes, strides;  // what torch expects; empty strides: rows, of the sizes that the plan finds
   bool fixed = true;                         // `sizes` are those of every call
@@ -40,6 +40,14 @@ struct Output {
 struct Result {
   int output = -1;  // -1: no tensor; -2: the tensor keeps what it holds
 };
+
+// A tensor as sessions take it, its elements in rows of this shape.
+oclc_tensor tensor_at(const at::Tensor& tensor, at::IntArrayRef shape);
+// Enqueues what the session is bound to; the device is locked meanwhile.
+void enqueue(Device& device, oclc_session* session);
+
+// Kernels that plans have enqueued, of all devices.
+std::uint64_t launches();
 
 class PlanEntry {
  public:

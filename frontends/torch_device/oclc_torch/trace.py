@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from oclc.errors import CompileError
 from oclc.torch.backend import _decompositions
-from oclc.torch.fx_json import GraphText
+from oclc.torch.fx_json import GraphText, has_elements
 from torch.fx import GraphModule, Interpreter
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -26,6 +27,7 @@ _DTYPES = {
 
 Axes = list[tuple[int, bool]]
 _MOST_TRIED = 8
+_tracing = threading.RLock()  # torch traces one call at a time
 
 
 class Refused(Exception):
@@ -36,7 +38,7 @@ def trace(op: Any, arguments: list[Any], general: str, device: int) -> dict[str,
     """What the extension needs to run the call by a plan, or why there is none. general: "" (a plan for this very call),
     "numbers" (for any floating-point arguments), "sizes" (and for any sizes)."""
     try:
-        with torch.no_grad():
+        with _tracing, torch.no_grad():
             return _Trace(op, arguments, device).plan(general)
     except (CompileError, Refused) as reason:
         return str(reason)
@@ -286,10 +288,9 @@ class _Trace:
         graph = GraphText(module)
         if graph.draws:
             raise Refused("it draws random numbers between other operators")
-        if any(index is None for index in graph.outputs):
-            graph_values = [type(v).__name__ for v, index in zip(graph.values, graph.outputs, strict=True) if index is None]
-            if any(name != "NoneType" for name in graph_values):
-                raise Refused(f"a result is no tensor but {graph_values}")
+        others = [v for v, index in zip(graph.values, graph.outputs, strict=True) if index is None and v is not None]
+        if any(not isinstance(v, torch.Tensor) or has_elements(v) for v in others):
+            raise Refused(f"a result is no tensor but {[type(v).__name__ for v in others]}")
         plan = plan_of(graph.text, self.device)
         entry = next(iter(plan.entries.values()))
         constants = [node.name for node in module.graph.nodes if node.op == "get_attr"]
@@ -310,9 +311,14 @@ class _Trace:
                 outputs.append(self._output(names[index], value, symbolic))
         if any(o.open for o in entry.outputs.values()):
             raise Refused("the size of a result depends on values")
-        results = [
-            -2 if k in unchanged else -1 if index is None else index for k, index in enumerate(graph.outputs)
-        ]
+        results = []
+        for k, (value, index) in enumerate(zip(graph.values, graph.outputs, strict=True)):
+            if index is None and value is not None and k not in unchanged:  # without elements: no output of the plan
+                index = len(outputs)
+                outputs.append(self._output("", value, symbolic))
+                if not outputs[-1]["fixed"]:
+                    raise Refused("the size of a result without elements is open")
+            results.append(-2 if k in unchanged else -1 if index is None else index)
         return {"bytes": bytes(plan), "inputs": inputs, "outputs": outputs, "results": results}
 
     def _unchanged(self, placeholders: list[Any], output: Any) -> set[int]:
