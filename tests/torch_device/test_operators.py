@@ -113,3 +113,15 @@ def test_foreach_is_one_plan(nothing_on_the_cpu):
     assert torch.ocl.counters()["calls"] == before + 1
     for x, y in zip(xs, ys, strict=True):
         assert torch.equal(y.cpu(), x * 2)
+
+
+def test_batch_norm_with_its_statistics(nothing_on_the_cpu):
+    x, statistics = torch.randn(3, 4, 5, 5), torch.rand(4) + 0.5
+    same(lambda x, s: F.batch_norm(x, s, s, s, s, False), x, statistics)
+
+
+def test_launches_are_counted():
+    x = torch.ones(8, device="ocl")
+    before = torch.ocl.counters()["launches"]
+    x + 1
+    assert torch.ocl.counters()["launches"] == before + 1

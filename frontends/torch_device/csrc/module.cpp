@@ -5,7 +5,9 @@
 
 #include "frontends/torch_device/csrc/compiled.h"
 #include "frontends/torch_device/csrc/generator.h"
+#include "frontends/torch_device/csrc/graph_plan.h"
 #include "frontends/torch_device/csrc/operators.h"
+#include "frontends/torch_device/csrc/plan_entry.h"
 
 namespace py = pybind11;
 
@@ -54,6 +56,7 @@ py::dict counter_facts() {
   d["traced"] = c.traced;
   d["in_place"] = c.in_place;
   d["copied"] = c.copied;
+  d["launches"] = launches();
   return d;
 }
 
@@ -90,6 +93,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("set_memory_limit", &set_memory_limit);
   m.def("counters", &counter_facts);
   m.def("fallbacks", &fallback_facts);
+  py::class_<GraphPlan>(m, "GraphPlan")
+      .def(py::init<c10::DeviceIndex, const std::string&, std::vector<std::string>, std::vector<std::string>>(), released())
+      .def("run", &GraphPlan::run, released());
   m.def("default_generator", [](c10::DeviceIndex index) { return default_generator(index); });
 }
 

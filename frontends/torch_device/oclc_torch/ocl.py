@@ -213,7 +213,8 @@ def fallbacks() -> dict[str, tuple[int, str]]:
 
 
 def counters() -> dict[str, int]:
-    """calls: operators that ran by plans; traced: plans made or read; in_place, copied: how results came to their tensors."""
+    """calls: operators that ran by plans; traced: plans made or read; in_place, copied: how results came to their tensors;
+    launches: kernels of plans."""
     return dict(_C.counters())
 
 

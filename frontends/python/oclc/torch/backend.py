@@ -19,6 +19,7 @@ from torch.fx import GraphModule
 from .. import _core, _opencl
 from ..devices import Context
 from ..plan import Plan, load, request
+from .device_call import DeviceCall, device_of
 from .draws import dropout
 from .freeze import FrozenCall
 from .fx_json import GraphText, has_elements, memory_of
@@ -108,6 +109,8 @@ def _compile_graph(options: Options, module: GraphModule, example: Sequence[Any]
     if options.fallback:
         return make_boxed_func(run_in_parts(module, functools.partial(planned, options)))
     if frozen:
+        if device := device_of(module):
+            raise ValueError(f"options of backend 'oclc': freeze wants tensors of the CPU, found {device}")
         return make_boxed_func(FrozenCall(module, functools.partial(planned, options)))
     return make_boxed_func(planned(options, module))
 
@@ -127,9 +130,16 @@ def _results(module: GraphModule) -> list[Any]:
     return [node.meta.get("val") if isinstance(node, torch.fx.Node) else node for node in nodes]
 
 
-def planned(options: Options, module: GraphModule, constants: dict[str, torch.Tensor] | None = None) -> PlanCall:
+def planned(
+    options: Options, module: GraphModule, constants: dict[str, torch.Tensor] | None = None
+) -> PlanCall | DeviceCall:
     """The graph as a plan. `constants`: placeholders that keep these values."""
     graph = GraphText(module)
+    if device := device_of(module):
+        if options.device not in ("", str(device.index)):
+            raise ValueError(f"options of backend 'oclc': wanted no device for tensors on {device}, found {options.device!r}")
+        plan = _plan(graph.text, dataclasses.replace(options, device=str(device.index)), constants or {})
+        return DeviceCall(plan, graph, module, device)
     plan = _plan(graph.text, options, constants or {})
     return PlanCall(plan, graph, module, _context(options.device, os.getpid()))
 

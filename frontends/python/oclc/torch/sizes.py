@@ -15,10 +15,11 @@ def maker(value: Any, symbols: dict[str, int]) -> Callable[[Sequence[Any]], Any]
         sizes = [number(d, symbols) for d in value.shape]
         strides = [number(d, symbols) for d in value.stride()]
         dtype = value.dtype
+        device = value.device if value.device.type == "ocl" else None
         if all(isinstance(d, int) for d in (*sizes, *strides)):
-            return lambda arguments: torch.empty_strided(sizes, strides, dtype=dtype)
+            return lambda arguments: torch.empty_strided(sizes, strides, dtype=dtype, device=device)
         return lambda arguments: torch.empty_strided(
-            [at(d, arguments) for d in sizes], [at(d, arguments) for d in strides], dtype=dtype
+            [at(d, arguments) for d in sizes], [at(d, arguments) for d in strides], dtype=dtype, device=device
         )
     made = number(value, symbols)
     return lambda arguments: at(made, arguments)
