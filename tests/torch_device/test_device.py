@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 
+import oclc_torch
 import pytest
 import torch
 
@@ -123,3 +124,15 @@ def test_torch_imports_whatever_is_wrong(broken):
     script = "import torch; assert float(torch.ones(2).sum()) == 2.0; print('imported')"
     run = subprocess.run([sys.executable, "-c", script], env={**os.environ, **broken}, capture_output=True, text=True)
     assert run.returncode == 0 and "imported" in run.stdout
+
+
+def test_an_accelerator_of_torchs_own_comes_first(monkeypatch):
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    loaded: list[bool] = []
+    monkeypatch.setattr(oclc_torch, "_load", lambda: loaded.append(True))
+    oclc_torch._autoload()
+    assert not loaded
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    oclc_torch._autoload()
+    assert loaded == [True]

@@ -58,8 +58,18 @@ def _load() -> None:
     _loaded = True
 
 
+def _other_accelerator() -> bool:
+    """Whether this torch computes on GPUs by itself. Autograd knows one accelerator a process, and takes ocl where it is loaded:
+    backward passes on CUDA then fail. So there the device waits for `import oclc_torch`."""
+    import torch
+
+    return torch.version.cuda is not None and torch.cuda.device_count() > 0
+
+
 def _autoload() -> None:
     """torch's own import calls this: whatever is wrong here must not break it."""
+    if _other_accelerator():
+        return
     try:
         _load()
     except Exception as error:
