@@ -25,7 +25,8 @@ def network():
 
 
 def images_and_labels(name):
-    images = torch.from_numpy(np.load(HERE / f'{name}_images.npy')).float()
+    images = np.load(HERE / f'{name}_images.npy')
+    images = torch.from_numpy(images / np.float32(16) if images.dtype == np.uint8 else images)  # in [0, 1]
     return images.reshape(-1, 1, 8, 8), torch.from_numpy(np.load(HERE / f'{name}_labels.npy')).long()
 
 
