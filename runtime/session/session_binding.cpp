@@ -93,8 +93,8 @@ void Session::ask_memory(const Port& p, const oclc_tensor& t, std::uint64_t& byt
                                       " is not a multiple of the element size " + std::to_string(element));
   if (t.offset_bytes > size || t.bytes > size - t.offset_bytes)
     throw Failure(OCLC_E_BINDING, p.label + ": offset " + std::to_string(t.offset_bytes) + " and size " +
-                                      std::to_string(t.bytes) + " reach past the end of its cl_mem of " +
-                                      std::to_string(size) + " bytes");
+                                      std::to_string(t.bytes) + " reach past the end of its cl_mem of " + std::to_string(size) +
+                                      " bytes");
   bytes = size;
   bound.offset = t.offset_bytes;
   bound.root = t.buffer;

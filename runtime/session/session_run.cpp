@@ -116,8 +116,7 @@ void Session::read_outputs(const Entry& e) {
   }
 }
 
-void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_event* wait, cl_event* event,
-                      bool flush) {
+void Session::enqueue(std::uint32_t index, std::uint32_t wait_count, const cl_event* wait, cl_event* event, bool flush) {
   if (wait_count > 0 && !wait) throw Failure(OCLC_E_ARGUMENT, "the wait list is NULL");
   limit_.begin(time_limit_ns_);
   prepare(index);

@@ -13,7 +13,8 @@ namespace oclc::torch_device {
 class GraphPlan {
  public:
   // `inputs`, `outputs`: their names in the order in which `run` takes them.
-  GraphPlan(c10::DeviceIndex index, const std::string& bytes, std::vector<std::string> inputs, std::vector<std::string> outputs);
+  GraphPlan(c10::DeviceIndex index, const std::string& bytes, std::vector<std::string> inputs,
+            std::vector<std::string> outputs);
   ~GraphPlan();
   GraphPlan(const GraphPlan&) = delete;
   GraphPlan& operator=(const GraphPlan&) = delete;
@@ -30,7 +31,7 @@ class GraphPlan {
   oclc_session* session_ = nullptr;
   std::vector<std::string> inputs_, outputs_;
   std::vector<std::pair<std::string, std::int64_t>> dims_;  // that are bound
-  std::mutex mutex_;  // a session is bound and enqueued by one thread at a time
+  std::mutex mutex_;                                        // a session is bound and enqueued by one thread at a time
 };
 
 }  // namespace oclc::torch_device
