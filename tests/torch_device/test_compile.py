@@ -60,3 +60,15 @@ def test_freeze_is_refused():
     function = torch.compile(lambda x: x + 1, backend="oclc", options={"freeze": True})
     with torch.no_grad(), pytest.raises(Exception, match="freeze wants tensors of the CPU, found ocl"):
         function(torch.ones(3, device="ocl"))
+
+
+def test_what_the_compiler_does_not_read_runs_in_torch():
+    def function(x):
+        return torch.linalg.inv(x * 2) + 1
+
+    x = torch.randn(3, 3) + 4 * torch.eye(3)
+    compiled = torch.compile(function, backend="oclc", options={"fallback": True})
+    with pytest.warns(UserWarning):
+        found = compiled(x.to("ocl"))
+    assert found.device.type == "ocl"
+    torch.testing.assert_close(found.cpu(), function(x), rtol=1e-4, atol=1e-5)

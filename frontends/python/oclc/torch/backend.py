@@ -107,12 +107,12 @@ def _compile_graph(options: Options, module: GraphModule, example: Sequence[Any]
     if not any(map(has_elements, results)):
         return make_boxed_func(_in_torch(module) if any(isinstance(r, torch.Tensor) for r in results) else module.forward)
     if options.fallback:
-        return make_boxed_func(run_in_parts(module, functools.partial(planned, options)))
+        return make_boxed_func(run_in_parts(module, functools.partial(_placed, options)))
     if frozen:
         if device := device_of(module):
             raise ValueError(f"options of backend 'oclc': freeze wants tensors of the CPU, found {device}")
         return make_boxed_func(FrozenCall(module, functools.partial(planned, options)))
-    return make_boxed_func(planned(options, module))
+    return make_boxed_func(_placed(options, module))
 
 
 def _in_torch(module: GraphModule) -> Callable[..., Any]:
@@ -130,16 +130,21 @@ def _results(module: GraphModule) -> list[Any]:
     return [node.meta.get("val") if isinstance(node, torch.fx.Node) else node for node in nodes]
 
 
-def planned(
-    options: Options, module: GraphModule, constants: dict[str, torch.Tensor] | None = None
-) -> PlanCall | DeviceCall:
+def _placed(options: Options, module: GraphModule) -> PlanCall | DeviceCall:
+    """The graph as a plan, on the device `ocl` if its tensors lie there."""
+    device = device_of(module)
+    if device is None:
+        return planned(options, module)
+    if options.device not in ("", str(device.index)):
+        raise ValueError(f"options of backend 'oclc': wanted no device for tensors on {device}, found {options.device!r}")
+    graph = GraphText(module)
+    plan = _plan(graph.text, dataclasses.replace(options, device=str(device.index)), {})
+    return DeviceCall(plan, graph, module, device)
+
+
+def planned(options: Options, module: GraphModule, constants: dict[str, torch.Tensor] | None = None) -> PlanCall:
     """The graph as a plan. `constants`: placeholders that keep these values."""
     graph = GraphText(module)
-    if device := device_of(module):
-        if options.device not in ("", str(device.index)):
-            raise ValueError(f"options of backend 'oclc': wanted no device for tensors on {device}, found {options.device!r}")
-        plan = _plan(graph.text, dataclasses.replace(options, device=str(device.index)), constants or {})
-        return DeviceCall(plan, graph, module, device)
     plan = _plan(graph.text, options, constants or {})
     return PlanCall(plan, graph, module, _context(options.device, os.getpid()))
 

@@ -73,11 +73,13 @@ class DeviceCall:
         return results
 
     def _input(self, source: Any, drawn: dict[int, torch.Tensor], arguments: Sequence[Any]) -> torch.Tensor:
-        tensor = arguments[source] if isinstance(source, int) else source
-        if isinstance(tensor, Memory):
-            tensor = tensor.of(arguments)
-        if isinstance(tensor, Draw):
-            tensor = drawn[id(tensor)]
+        tensor: torch.Tensor
+        if isinstance(source, Memory):
+            tensor = source.of(arguments)
+        elif isinstance(source, Draw):
+            tensor = drawn[id(source)]
+        else:
+            tensor = arguments[source] if isinstance(source, int) else source
         if tensor.device != self._device:
             if tensor.device.type != "cpu" or tensor.dim() > 0:
                 raise RuntimeError(f"backend 'oclc': wanted tensors on {self._device}, found one on {tensor.device}")

@@ -18,7 +18,7 @@ from torch.utils import _pytree as pytree
 from .. import _core
 from ..errors import CompileError
 from .fx_json import is_readable
-from .plan_call import PlanCall, counters
+from .plan_call import counters
 
 
 class _Readable(OperatorSupportBase):  # type: ignore[misc, unused-ignore]
@@ -38,7 +38,7 @@ class _Readable(OperatorSupportBase):  # type: ignore[misc, unused-ignore]
 
 
 class _Part(nn.Module):
-    def __init__(self, call: PlanCall, gives_one: bool) -> None:
+    def __init__(self, call: Callable[..., list[Any]], gives_one: bool) -> None:
         super().__init__()
         self._call = call
         self._gives_one = gives_one
@@ -48,7 +48,7 @@ class _Part(nn.Module):
         return results[0] if self._gives_one else tuple(results)
 
 
-def run_in_parts(module: GraphModule, make: Callable[[GraphModule], PlanCall]) -> Callable[..., Any]:
+def run_in_parts(module: GraphModule, make: Callable[[GraphModule], Callable[..., list[Any]]]) -> Callable[..., Any]:
     """The graph with plans in place of the connected parts that compile. A warning names what runs in torch, and why where a part
     was refused as a whole."""
     whole = CapabilityBasedPartitioner(module, _Readable(), allows_single_node_partition=True).partition_and_fuse()
