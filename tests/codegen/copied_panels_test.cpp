@@ -32,3 +32,12 @@ TEST_CASE("panels of a copied right operand are as wide as leaves least of the l
     CHECK(copied_width(check, "cpu") == p.width);
   }
 }
+
+TEST_CASE("a copied right operand of one element is read once before each loop over its panels") {
+  PlanCheck check;
+  const auto one = check.b.expand(check.input({1, 1, 1}), {Expr(5), Expr(5), Expr(10)});
+  check.out("product", check.b.matmul(check.input({5, 5, 5}), one));
+  const auto wanted = evaluate(*check.graph, check.inputs, check.symbols);
+  CHECK(check.problem("cpu", true, 1e-6, wanted) == "");
+  CHECK(check.problem("cpu-256", true, 1e-6, wanted) == "");
+}

@@ -72,8 +72,11 @@ class PanelCode {
     e.line(fmt::format("STORE({}, row + j);", e.vector_value(view_.roles().b)));
     e.close();
     std::string body = e.text();
-    if (ragged)
-      body = "const int whole = max(0, min(PW, (N - panel * PW) / VW * VW));\n" + body + b_elements(loads, "k", "whole");
+    if (ragged) {
+      std::string rest = b_elements(loads, "k", "whole");
+      if (!rest.starts_with("for (")) rest = "{\n" + rest + "}\n";  // what both loops have before them has one name
+      body = "const int whole = max(0, min(PW, (N - panel * PW) / VW * VW));\n" + body + rest;
+    }
     return loop_over_panels("for (int k = k0; k < k_end; ++k)", "to + (panel - panel_begin) * B_PANEL + (k - k0) * PW", body);
   }
 
