@@ -31,8 +31,8 @@ Limits = dict[torch.dtype, tuple[float, float]]
 
 @dataclasses.dataclass
 class Outcome:
-    """Of one case. kind: passed, refused, wrong, or none where there is no sample. samples: the first letter of each one's kind, n of
-    none."""
+    """Of one case. kind: passed, fell (right, and part of it ran on the CPU), refused, wrong, or none where there is no sample. samples:
+    the first letter of each one's kind, n of none."""
 
     op: str
     kind: str
@@ -69,7 +69,7 @@ def worst(name: str, found: Iterable[tuple[str, str]]) -> Outcome:
     for kind, reason in found:
         kinds.setdefault(kind, " ".join(reason.split()))
         letters += (kind or "none")[0]
-    for kind in ("wrong", "refused", "passed"):
+    for kind in ("wrong", "refused", "fell", "passed"):
         if kind in kinds:
             return Outcome(name, kind, kinds[kind], letters)
     return Outcome(name, "none", "no sample that eager runs", letters)
@@ -132,9 +132,12 @@ def spread(samples: list[Any], count: int) -> list[Any]:
     return [samples[int(i * step)] for i in range(min(count, len(samples)))]
 
 
-def declared(name: str, dtype: str = "") -> tuple[str, str] | None:
+REFUSED = pathlib.Path(__file__).parent / "opinfo_refused.txt"
+
+
+def declared(name: str, dtype: str = "", file: pathlib.Path = REFUSED) -> tuple[str, str] | None:
     """What the refusal of the operator says where it is known to be refused, and the kinds of its first samples, empty for all alike."""
-    for line in (pathlib.Path(__file__).parent / "opinfo_refused.txt").read_text().splitlines():
+    for line in file.read_text().splitlines():
         if line and not line.startswith("#"):
             case, cause = line.split(maxsplit=1)
             pattern, _, samples = case.partition(":")
@@ -195,20 +198,22 @@ def table(title: str, files: list[str]) -> Iterator[str]:
     yield "eager PyTorch by PyTorch's own tolerances, gradients too; a result that is no further from double precision than twice as far as"
     yield "eager's passes as well."
     yield ""
-    yield "| element type | passed | refused | wrong | no sample that eager runs |"
-    yield "|---|---|---|---|---|"
-    for name in files:
-        rows = kept(name)
+    outcomes = {name: kept(name) for name in files}
+    fell = any(row["kind"] == "fell" for rows in outcomes.values() for row in rows.values())
+    yield f"| element type | passed |{' fell to the CPU |' * fell} refused | wrong | no sample that eager runs |"
+    yield f"|---|---|{'---|' * fell}---|---|---|"
+    for rows in outcomes.values():
         counts = Counter(row["kind"] for row in rows.values())
         dtype = next(iter(rows.values()))["dtype"]
-        yield f"| {dtype} | {counts['passed']} | {counts['refused']} | {counts['wrong']} | {counts['none']} |"
+        on_cpu = f" {counts['fell']} |" * fell
+        yield f"| {dtype} | {counts['passed']} |{on_cpu} {counts['refused']} | {counts['wrong']} | {counts['none']} |"
         for row in rows.values():
-            if row["kind"] == "refused":
+            if row["kind"] in ("refused", "fell"):
                 causes.setdefault(cause(row["reason"]), set()).add(row["op"])
             elif row["kind"] == "wrong":
                 causes.setdefault("WRONG: " + row["reason"][:100], set()).add(row["op"])
     yield ""
-    yield "| what is refused, and why | cases |"
+    yield f"| what {'runs on the CPU or ' * fell}is refused, and why | cases |"
     yield "|---|---|"
     for text, ops in sorted(causes.items(), key=lambda item: (-len(item[1]), item[0])):
         yield f"| {text.replace('|', '/')} | {', '.join(f'`{op}`' for op in sorted(ops))} |"
@@ -254,4 +259,5 @@ def run(given: argparse.Namespace, title: str, cases: Iterable[tuple[str, Callab
                 if outcome.kind != "passed" or given.only:
                     print(f"{outcome.kind} {name} {given.dtype}: {outcome.reason[:400]} ({took:.1f} s)", flush=True)
             counts[row["kind"]] += 1
-    print(f"{given.dtype}: {counts['passed']} passed, {counts['refused']} refused, {counts['wrong']} wrong, {counts['none']} without samples")
+    fell = f"{counts['fell']} fell to the CPU, " if counts["fell"] else ""
+    print(f"{given.dtype}: {counts['passed']} passed, {fell}{counts['refused']} refused, {counts['wrong']} wrong, {counts['none']} without samples")
