@@ -38,6 +38,38 @@ def test_random_numbers_have_their_distribution():
     assert float(p.mean()) == pytest.approx(0.3, abs=0.01)
 
 
+def test_other_distributions():
+    n = 100_000
+    geometric = torch.empty(n, device="ocl").geometric_(0.25).cpu()
+    cauchy = torch.empty(n, device="ocl").cauchy_(1.0, 2.0).cpu()
+    log_normal = torch.empty(n, device="ocl").log_normal_(0.5, 0.25).cpu()
+    assert float(geometric.min()) == 1.0 and float(geometric.mean()) == pytest.approx(4.0, abs=0.05)
+    assert [float(q) for q in cauchy.quantile(torch.tensor([0.25, 0.5, 0.75]))] == pytest.approx([-1.0, 1.0, 3.0], abs=0.06)
+    assert float(log_normal.log().mean()) == pytest.approx(0.5, abs=0.01)
+
+
+def test_multinomial_draws_by_its_probabilities(nothing_on_the_cpu):
+    p = torch.tensor([0.1, 0.0, 0.6, 0.3], device="ocl")
+    for draw in (p.multinomial(50_000, replacement=True), p.expand(50_000, 4).multinomial(1)):
+        found = draw.cpu().flatten().bincount(minlength=4) / 50_000
+        assert found.tolist() == pytest.approx([0.1, 0.0, 0.6, 0.3], abs=0.01)
+    both = p.multinomial(3).cpu()
+    assert sorted(both.tolist()) == [0, 2, 3]
+    with pytest.raises(RuntimeError, match="sum of probabilities <= 0"):
+        torch.zeros(3, device="ocl").multinomial(1)
+
+
+def test_accelerator_functions_know_the_memory():
+    x = torch.empty(1 << 20, device="ocl")
+    assert torch.accelerator.memory_allocated() >= x.nbytes
+    assert torch.accelerator.memory_stats()["allocated_bytes.all.current"] == torch.ocl.memory_allocated()
+    free, total = torch.accelerator.get_memory_info()
+    assert 0 < free < total == torch.ocl.get_device_properties().total_memory
+    del x
+    torch.accelerator.empty_cache()
+    assert torch.ocl.memory_stats()["inactive_bytes"] == 0
+
+
 def test_allocations_of_random_sizes_do_not_grow():
     sizes = random.Random(0)
     kept: list[torch.Tensor] = []

@@ -20,7 +20,7 @@ using Stack = torch::jit::Stack;
 
 struct Served {
   std::shared_ptr<PlanEntry> entry;  // null: on the CPU
-  std::string reason;
+  std::string reason;                // empty: there is nothing to compute
 };
 
 struct Plans {
@@ -278,14 +278,14 @@ void run_operator(const c10::OperatorHandle& op, Stack* stack) {
   if (call.mixed && call.on_device) {
     for (const at::Tensor& t : call.tensors)
       TORCH_CHECK(
-          !t.is_cpu() || t.dim() == 0 || op.schema().name() == "aten::index" || op.schema().name() == "aten::_index_put_impl_",
+          !t.is_cpu() || t.dim() == 0 || op.schema().name() == "aten::index" || op.schema().name() == "aten::index_put_",
           "Expected all tensors to be on the same device, but found at least two devices, ocl:", static_cast<int>(call.device),
           " and cpu! (", c10::toString(op.operator_name()), ")");
   }
   if (call.empty) return run_on_cpu(op, stack, "", false);  // there is nothing to compute
   if (!call.plain) return run_on_cpu(op, stack, "an argument is of a type that plans have not, or on another device", true);
   Served served = find(call, *stack);
-  if (!served.entry) return run_on_cpu(op, stack, served.reason, true);
+  if (!served.entry) return run_on_cpu(op, stack, served.reason, !served.reason.empty());
   count(&Counters::calls);
   run_plan(call, stack, *served.entry);
 }

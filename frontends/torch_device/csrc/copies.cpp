@@ -232,6 +232,19 @@ at::Tensor to_cpu(const at::Tensor& tensor) {
 // to.copy_(from): one of them, or both, on the device.
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   if (to.numel() == 0) return to;
+  // Conjugates and negatives are views that a flag marks: the flags of both alike, bytes are copied.
+  if (from.is_conj() != to.is_conj()) {
+    const at::Tensor plain = to.is_conj() ? at::_conj(to) : to;
+    copy_from(from.is_conj() ? at::_conj(from) : from, plain, non_blocking);
+    at::conj_physical_out(const_cast<at::Tensor&>(plain), plain.clone());
+    return to;
+  }
+  if (from.is_neg() != to.is_neg()) {
+    at::Tensor plain = to.is_neg() ? at::_neg_view(to) : to;
+    copy_from(from.is_neg() ? at::_neg_view(from) : from, plain, non_blocking);
+    plain.neg_();
+    return to;
+  }
   const at::Tensor source = from.sizes() == to.sizes() ? from : from.expand_as(to);
   if (source.is_cpu()) {
     copy_to_device(to, source, non_blocking);
@@ -244,6 +257,9 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_bloc
   }
   return to;
 }
+
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
 
 at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
   at::native::resize_output(to, from.sizes());

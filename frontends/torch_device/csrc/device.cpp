@@ -31,13 +31,15 @@ thread_local c10::DeviceIndex current = -1;
 
 void open(Device& d) {
   oclc_error error = OCLC_INIT(oclc_error);
-  check_runtime(oclc_device_get(static_cast<std::uint32_t>(d.index), &d.info, &error), error.message);
+  oclc_status status = oclc_device_get(static_cast<std::uint32_t>(d.index), &d.info, &error);
+  check_runtime(status, error.message);
   const std::string selection = std::to_string(d.index);
   const char* profile = std::getenv("TORCH_OCL_PROFILE");
   oclc_context_options options = OCLC_INIT(oclc_context_options);
   options.device = selection.c_str();
   options.profiling = profile && *profile == '1';
-  check_runtime(oclc_context_create(&options, &d.runtime, &error), error.message);
+  status = oclc_context_create(&options, &d.runtime, &error);
+  check_runtime(status, error.message);
   d.context = oclc_context_cl_context(d.runtime);
   d.queue = oclc_context_cl_queue(d.runtime);
   d.host_memory = d.info.device_class == OCLC_DEVICE_CPU;
@@ -59,8 +61,8 @@ Device& device(c10::DeviceIndex index) {
   Devices& all = devices();
   if (const pid_t process = all.process.load(std::memory_order_relaxed); process != 0)
     TORCH_CHECK(process == ::getpid(),
-                "device ocl: the process forked after the device was used, and the device belongs to the parent; start workers "
-                "with the method 'spawn' (DataLoader: multiprocessing_context='spawn'), or use the device in the child alone");
+                "device ocl: Cannot re-initialize ocl in forked subprocess. To use ocl with multiprocessing, you must use the "
+                "'spawn' start method (DataLoader: multiprocessing_context='spawn'), or use the device in the child alone");
   TORCH_CHECK(index >= 0 && index < device_count(), "device ocl:", static_cast<int>(index), " is not there: found ",
               static_cast<int>(device_count()), " OpenCL devices; torch.ocl.device_count() gives their number");
   const auto at = static_cast<std::size_t>(index);
@@ -86,7 +88,8 @@ c10::DeviceIndex current_device() {
     static const c10::DeviceIndex first = [] {
       std::uint32_t selected = 0;
       oclc_error error = OCLC_INIT(oclc_error);
-      check_runtime(oclc_device_select(nullptr, &selected, &error), error.message);
+      const oclc_status status = oclc_device_select(nullptr, &selected, &error);
+      check_runtime(status, error.message);
       return static_cast<c10::DeviceIndex>(selected);
     }();
     current = first;

@@ -1,5 +1,6 @@
 #include "frontends/torch_device/csrc/memory.h"
 
+#include <c10/core/CachingDeviceAllocator.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -128,7 +129,9 @@ void free_block(void* context) {
   Pool& pool = all.pools[block->device->index];
   pool.free[block->bytes].push_back(block);
   pool.stats.allocated -= block->bytes;
+  pool.stats.freed_bytes += block->bytes;
   --pool.stats.blocks;
+  ++pool.stats.frees;
   ++pool.stats.cached_blocks;
 }
 
@@ -150,13 +153,52 @@ c10::DataPtr allocate_on(c10::DeviceIndex index, std::size_t bytes) {
                      "; use a smaller batch, or drop tensors that are not needed");
   }
   pool.stats.allocated += block->bytes;
+  pool.stats.allocated_bytes += block->bytes;
   pool.stats.peak_allocated = std::max(pool.stats.peak_allocated, pool.stats.allocated);
   ++pool.stats.blocks;
   ++pool.stats.allocations;
   return {block->base, block, &free_block, place};
 }
 
-struct DeviceAllocator final : c10::Allocator {
+// A value now, at its peak, and what was added to it and taken from it.
+c10::CachingAllocator::StatArray stat(std::uint64_t current, std::uint64_t peak, std::uint64_t added, std::uint64_t taken) {
+  c10::CachingAllocator::StatArray all;
+  auto& sum = all[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)];
+  sum.current = static_cast<std::int64_t>(current);
+  sum.peak = static_cast<std::int64_t>(peak);
+  sum.allocated = static_cast<std::int64_t>(added);
+  sum.freed = static_cast<std::int64_t>(taken);
+  return all;
+}
+
+// torch.accelerator's view of the memory, too.
+struct DeviceAllocator final : c10::DeviceAllocator {
+  bool initialized() override { return device_count() > 0; }
+  void emptyCache(c10::MempoolId_t) override {
+    for (c10::DeviceIndex index = 0; index < device_count(); ++index) empty_cache(index);
+  }
+  // All streams of a device are one queue in order: memory is not used again before its last command ends.
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex index) override {
+    const MemoryStats s = memory_stats(index);
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    stats.allocation = stats.active = stat(s.blocks, s.blocks, s.allocations, s.frees);
+    stats.allocated_bytes = stats.active_bytes = stat(s.allocated, s.peak_allocated, s.allocated_bytes, s.freed_bytes);
+    stats.reserved_bytes = stat(s.reserved, s.peak_reserved, s.reserved, 0);
+    stats.segment = stat(s.created - s.released, s.created - s.released, s.created, s.released);
+    stats.num_ooms = static_cast<std::int64_t>(s.out_of_memory);
+    stats.num_device_alloc = static_cast<std::int64_t>(s.created);
+    stats.num_device_free = static_cast<std::int64_t>(s.released);
+    return stats;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex index) override { reset_accumulated(index); }
+  void resetPeakStats(c10::DeviceIndex index) override { reset_peak(index); }
+  // OpenCL does not say what other processes use: what this one has not reserved counts as free.
+  std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex index) override {
+    const MemoryStats s = memory_stats(index);
+    const std::uint64_t total = device(index).info.global_bytes;
+    return {total - std::min(total, s.reserved), total};
+  }
   c10::DataPtr allocate(std::size_t bytes) override { return allocate_on(current_device(), bytes); }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     Memory& all = memory();
@@ -285,6 +327,12 @@ void reset_peak(c10::DeviceIndex index) {
   MemoryStats& stats = memory().pools[index].stats;
   stats.peak_allocated = stats.allocated;
   stats.peak_reserved = stats.reserved;
+}
+
+void reset_accumulated(c10::DeviceIndex index) {
+  const std::lock_guard lock(memory().mutex);
+  MemoryStats& stats = memory().pools[index].stats;
+  stats.allocations = stats.frees = stats.allocated_bytes = stats.freed_bytes = 0;
 }
 
 void empty_cache(c10::DeviceIndex index) {

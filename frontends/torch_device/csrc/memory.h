@@ -42,11 +42,13 @@ void resize_storage(const c10::Storage& storage, std::size_t bytes);
 struct MemoryStats {
   std::uint64_t allocated = 0, reserved = 0, peak_allocated = 0, peak_reserved = 0;
   std::uint64_t blocks = 0, cached_blocks = 0;  // in use, kept for later
-  std::uint64_t created = 0, released = 0, allocations = 0, out_of_memory = 0;
+  std::uint64_t created = 0, released = 0, out_of_memory = 0;
+  std::uint64_t allocations = 0, frees = 0, allocated_bytes = 0, freed_bytes = 0;  // since the last reset_accumulated()
   std::uint64_t limit = 0;
 };
 MemoryStats memory_stats(c10::DeviceIndex index);
 void reset_peak(c10::DeviceIndex index);
+void reset_accumulated(c10::DeviceIndex index);
 // Gives the blocks that no tensor uses back to the driver, after waiting for the device.
 void empty_cache(c10::DeviceIndex index);
 // Most bytes to reserve; 0: what the device has.

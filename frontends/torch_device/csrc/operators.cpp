@@ -172,6 +172,23 @@ at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   return self;
 }
 
+// What torch calls a convolution by for devices that have none of its own.
+at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                       c10::SymIntArrayRef stride, c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation, bool transposed,
+                       c10::SymIntArrayRef output_padding, c10::SymInt groups) {
+  return at::convolution_symint(input, weight, bias, stride, padding, dilation, transposed, output_padding, std::move(groups));
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_gradient(const at::Tensor& gradient, const at::Tensor& input,
+                                                                    const at::Tensor& weight, c10::SymIntArrayRef stride,
+                                                                    c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
+                                                                    bool transposed, c10::SymIntArrayRef output_padding,
+                                                                    c10::SymInt groups, std::array<bool, 3> mask) {
+  const c10::SymInt channels = gradient.sym_size(1);
+  return at::convolution_backward_symint(gradient, input, weight, c10::SymIntArrayRef(&channels, 1), stride, padding, dilation,
+                                         transposed, output_padding, std::move(groups), mask);
+}
+
 // Whose schema does not say that it writes the statistics.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input,
                                                                  const std::optional<at::Tensor>& weight,
@@ -218,6 +235,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("zero_", zero);
   m.impl("fill_.Scalar", fill);
   m.impl("fill_.Tensor", fill_tensor);
+  m.impl("convolution_overrideable", convolution);
+  m.impl("convolution_backward_overrideable", convolution_gradient);
   m.impl("native_batch_norm", native_batch_norm);
   m.impl("is_pinned", is_pinned_tensor);
   m.impl("_pin_memory", pin);

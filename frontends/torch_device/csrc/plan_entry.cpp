@@ -93,8 +93,11 @@ PlanEntry::PlanEntry(Device& device, const std::string& bytes, std::vector<Input
       results_(std::move(results)),
       fixed_numbers_(std::move(fixed_numbers)) {
   oclc_error error = OCLC_INIT(oclc_error);
-  check_runtime(oclc_plan_load_memory(bytes.data(), bytes.size(), &plan_, &error), error.message);
-  check_runtime(oclc_session_create(plan_, device.runtime, &session_, &error), error.message);
+  oclc_status status = oclc_plan_load_memory(bytes.data(), bytes.size(), &plan_, &error);
+  check_runtime(status, error.message);
+  status = oclc_session_create(plan_, device.runtime, &session_, &error);
+  if (status != OCLC_OK) oclc_plan_release(plan_);
+  check_runtime(status, error.message);
 }
 
 PlanEntry::~PlanEntry() {

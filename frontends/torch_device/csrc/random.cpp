@@ -3,7 +3,11 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/native/Resize.h>
+#include <c10/util/MathConstants.h>
 #include <torch/library.h>
+
+#include <cmath>
 
 #include "frontends/torch_device/csrc/compiled.h"
 #include "frontends/torch_device/csrc/copies.h"
@@ -133,6 +137,76 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
   return {input * mask * scale, mask};
 }
 
+at::Tensor normal_around(const at::Tensor& mean, const at::Tensor& deviation, std::optional<at::Generator> generator) {
+  TORCH_CHECK(deviation.numel() == 0 || deviation.ge(0).all().item().toBool(), "normal expects all elements of std >= 0.0");
+  const at::Tensor sum = mean + deviation;  // of the common type and size
+  at::Tensor numbers = at::empty(sum.sizes(), sum.options());
+  return normal(numbers, 0, 1, generator).mul_(deviation).add_(mean);
+}
+
+at::Tensor normal_around_number(double mean, const at::Tensor& deviation, std::optional<at::Generator> generator) {
+  return normal_around(at::full({}, mean, deviation.options()), deviation, std::move(generator));
+}
+
+at::Tensor normal_of_deviation(const at::Tensor& mean, double deviation, std::optional<at::Generator> generator) {
+  TORCH_CHECK(deviation >= 0, "normal expects std >= 0.0, but found std ", deviation);
+  at::Tensor numbers = at::empty(mean.sizes(), mean.options());
+  return normal(numbers, 0, deviation, generator).add_(mean);
+}
+
+at::Tensor& log_normal(at::Tensor& self, double mean, double deviation, std::optional<at::Generator> generator) {
+  TORCH_CHECK(deviation > 0, "log_normal_ expects std > 0.0, but found std=", deviation);
+  return normal(self, mean, deviation, generator).exp_();
+}
+
+at::Tensor& cauchy(at::Tensor& self, double median, double sigma, std::optional<at::Generator> generator) {
+  TORCH_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
+  at::Tensor numbers = at::empty(self.sizes(), self.options().dtype(at::kFloat));
+  self.copy_(uniform(numbers, -0.5, 0.5, generator).mul_(c10::pi<double>).tan_().mul_(sigma).add_(median));
+  return self;
+}
+
+// How often one must draw until the first success.
+at::Tensor& geometric(at::Tensor& self, double p, std::optional<at::Generator> generator) {
+  TORCH_CHECK(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
+  at::Tensor numbers = at::empty(self.sizes(), self.options().dtype(at::kFloat));
+  self.copy_(exponential(numbers, -std::log1p(-p), generator).ceil_().clamp_min_(1));
+  return self;
+}
+
+// Without replacement: the largest of p / e with e drawn from the exponential distribution (Efraimidis and Spirakis, 2006).
+// With it: where uniform numbers fall among the sums of p.
+at::Tensor multinomial(const at::Tensor& p, c10::SymInt samples, bool replacement, std::optional<at::Generator> generator) {
+  const std::int64_t count = samples.expect_int();
+  TORCH_CHECK(p.dim() == 1 || p.dim() == 2, "prob_dist must be 1 or 2 dim");
+  TORCH_CHECK(at::isFloatingType(p.scalar_type()),
+              "multinomial only supports floating-point dtypes for input, got: ", p.scalar_type());
+  TORCH_CHECK(count > 0, "cannot sample n_sample <= 0 samples");
+  TORCH_CHECK(replacement || count <= p.size(-1), "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  const at::Tensor chances = p.to(at::kFloat);
+  const at::Tensor sums = chances.cumsum(-1);
+  TORCH_CHECK(at::isfinite(chances).all().item().toBool() && chances.ge(0).all().item().toBool(),
+              "probability tensor contains either `inf`, `nan` or element < 0");
+  const at::Tensor all = sums.narrow(-1, p.size(-1) - 1, 1);
+  TORCH_CHECK(all.gt(0).all().item().toBool(), "invalid multinomial distribution (sum of probabilities <= 0)");
+  if (replacement) {
+    std::vector<std::int64_t> shape = p.sizes().vec();
+    shape.back() = count;
+    at::Tensor drawn = at::empty(shape, chances.options());
+    return at::searchsorted(sums, uniform(drawn, 0, 1, generator).mul_(all), false, true).clamp_max_(p.size(-1) - 1);
+  }
+  at::Tensor drawn = at::empty(p.sizes(), chances.options());
+  const at::Tensor races = chances.div(exponential(drawn, 1, generator).clamp_min_(1e-30));
+  return count == 1 ? races.argmax(-1, true) : std::get<1>(races.topk(count, -1));
+}
+
+at::Tensor& multinomial_out(const at::Tensor& p, c10::SymInt samples, bool replacement, std::optional<at::Generator> generator,
+                            at::Tensor& out) {
+  const at::Tensor found = multinomial(p, std::move(samples), replacement, std::move(generator));
+  at::native::resize_output(out, found.sizes());
+  return out.copy_(found);
+}
+
 // Integers in [from, from + range). A range of up to 2^24, which a float holds, is drawn on the device; a wider one by the
 // CPU's numbers, from a seed that the device's generator gives.
 at::Tensor& integers(at::Tensor& self, std::int64_t from, std::uint64_t range, const std::optional<at::Generator>& generator) {
@@ -196,6 +270,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("uniform_", uniform);
   m.impl("normal_", normal);
   m.impl("exponential_", exponential);
+  m.impl("normal.Tensor_Tensor", normal_around);
+  m.impl("normal.float_Tensor", normal_around_number);
+  m.impl("normal.Tensor_float", normal_of_deviation);
+  m.impl("log_normal_", log_normal);
+  m.impl("cauchy_", cauchy);
+  m.impl("geometric_", geometric);
+  m.impl("multinomial", multinomial);
+  m.impl("multinomial.out", multinomial_out);
   m.impl("bernoulli_.float", bernoulli);
   m.impl("bernoulli_.Tensor", bernoulli_tensor);
   m.impl("bernoulli.out", bernoulli_out);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -75,7 +75,8 @@ def _is_in_bad_fork() -> bool:
 def _lazy_init() -> None:
     if _is_in_bad_fork():
         raise RuntimeError(
-            "device ocl: the process forked after the device was used; start workers with multiprocessing's method 'spawn'"
+            "device ocl: Cannot re-initialize ocl in forked subprocess. To use ocl with multiprocessing, you must use the 'spawn' "
+            "start method"
         )
     init()
 
@@ -202,6 +203,15 @@ def get_rng_state(device: Any = None) -> torch.Tensor:
 
 def set_rng_state(state: torch.Tensor, device: Any = None) -> None:
     default_generator(device).set_state(state)
+
+
+def get_rng_state_all() -> list[torch.Tensor]:
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+def set_rng_state_all(states: Iterable[torch.Tensor]) -> None:
+    for index, state in enumerate(states):
+        set_rng_state(state, index)
 
 
 # ---- what ran where

@@ -12,6 +12,7 @@ __all__ = ["served", "tracer"]
 _WHOLE = (
     "convolution", "convolution_backward", "native_layer_norm", "native_group_norm", "embedding", "_softmax", "_log_softmax",
     "native_dropout_backward", "silu_backward", "logit_backward", "native_group_norm_backward", "native_layer_norm_backward",
+    "cummax", "cummin", "logcumsumexp",
 )  # fmt: skip
 
 
@@ -24,7 +25,7 @@ def served() -> list[str]:
         base = name[len("aten::") :]
         if torch._C._dispatch_has_kernel_for_dispatch_key(name, "PrivateUse1"):
             continue
-        whole = base.split(".")[0] in _WHOLE or base in EXPANDED
+        whole = base.split(".")[0] in _WHOLE and "dimname" not in base or base in EXPANDED
         if whole or torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeExplicitAutogradNonFunctional"):
             found.append(base)
     return found

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from oclc.errors import CompileError
 from oclc.torch.backend import _decompositions
 from oclc.torch.fx_json import GraphText, has_elements
-from torch.fx import GraphModule, Interpreter
+from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from .decompositions import OWN
 from .foreach import EXPANDED, expand
+from .graphs import SHORT, Refused, WithNumbers, implied, leaves, output_of, rounds_between
 from .plans import plan_of
 
 __all__ = ["trace"]
@@ -30,13 +33,9 @@ _MOST_TRIED = 8
 _tracing = threading.RLock()  # torch traces one call at a time
 
 
-class Refused(Exception):
-    """Why no plan serves a call."""
-
-
 def trace(op: Any, arguments: list[Any], general: str, device: int) -> dict[str, Any] | str:
-    """What the extension needs to run the call by a plan, or why there is none. general: "" (a plan for this very call),
-    "numbers" (for any floating-point arguments), "sizes" (and for any sizes)."""
+    """What the extension needs to run the call by a plan, or why there is none, "" where there is nothing to compute.
+    general: "" (a plan for this very call), "numbers" (for any floating-point arguments), "sizes" (and for any sizes)."""
     try:
         with _tracing, torch.no_grad():
             return _Trace(op, arguments, device).plan(general)
@@ -46,12 +45,9 @@ def trace(op: Any, arguments: list[Any], general: str, device: int) -> dict[str,
         return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason given'}"
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _leaves(item)
-    else:
-        yield value
+@functools.cache
+def _table() -> dict[Any, Callable[..., Any]]:
+    return {**_decompositions(), **OWN}
 
 
 def _replaced(value: Any, replace: Callable[[Any], Any]) -> Any:
@@ -84,14 +80,18 @@ class _Trace:
         qualified = self.name + (f".{self.schema.overload_name}" if self.schema.overload_name else "")
         self.expanded = qualified in EXPANDED
         self.arguments = [self._argument(a, v) for a, v in zip(self.schema.arguments, arguments, strict=True)]
-        self.tensors = [v for v in _leaves(self.arguments) if isinstance(v, torch.Tensor)]
-        self.numbers = [v for v in _leaves(self.arguments) if isinstance(v, float)]
+        self.tensors = [v for v in leaves(self.arguments) if isinstance(v, torch.Tensor)]
+        self.numbers = [v for v in leaves(self.arguments) if isinstance(v, float)]
         self.layouts = [_axes(t) for t in self.tensors]
+        self.number_for_tensor = any(
+            isinstance(v, (int, float)) and str(a.real_type) in ("Tensor", "Optional[Tensor]")
+            for a, v in zip(self.schema.arguments, self.arguments, strict=True)
+        )
         # Positions among the tensors of those that the operator writes, and whether it reads them too.
         self.written: list[int] = []
         at = 0
         for a, v in zip(self.schema.arguments, self.arguments, strict=True):
-            count = sum(isinstance(leaf, torch.Tensor) for leaf in _leaves(v))
+            count = sum(isinstance(leaf, torch.Tensor) for leaf in leaves(v))
             if a.alias_info is not None and a.alias_info.is_write:
                 self.written += range(at, at + count)
             at += count
@@ -138,9 +138,13 @@ class _Trace:
             given.append(base)
         return given
 
-    def _function(self, numbers: Sequence[float]) -> Callable[..., list[torch.Tensor]]:
+    def _function(self, numbers: Sequence[float], rounded: list[torch.dtype | None] | None = None) -> Callable[..., list[torch.Tensor]]:
+        """The call as a function of the plan's inputs. rounded: the types of its results where it computes in 32 bits."""
+
         def run(*bases: torch.Tensor) -> list[torch.Tensor]:
             given = self._as_given(bases)
+            if rounded is not None:
+                given = [t.float() if t.dtype in SHORT else t for t in given]
             if not self.expanded:
                 given = [t.clone() if i in self.written else t for i, t in enumerate(given)]
             tensors, values = iter(given), iter(numbers)
@@ -152,19 +156,32 @@ class _Trace:
             if self.expanded:
                 after, results = expand(self.op, arguments)
                 return [*after, *results]
+            # Where a number stands for a tensor torch chooses the overload that takes it.
+            op = self.op.overloadpacket if self.number_for_tensor else self.op
             positional = [v for a, v in zip(self.schema.arguments, arguments, strict=True) if not a.kwarg_only]
             named = {a.name: v for a, v in zip(self.schema.arguments, arguments, strict=True) if a.kwarg_only}
-            results = self.op(*positional, **named)
+            results = op(*positional, **named)
             written = [given[i] for i in self.written]
             aliased = all(r.alias_info is not None for r in self.schema.returns)
-            return written + ([] if aliased else list(_leaves(results)))
+            found = written + ([] if aliased else list(leaves(results)))
+            if rounded is None:
+                return found
+            return [f if f is None or f.dtype == r or r is None else f.to(r) for f, r in zip(found, rounded, strict=True)]
 
         if self.written and not self.expanded:
             return torch.func.functionalize(run, remove="mutations_and_views")  # type: ignore[no-any-return]
         return run
 
     def _graph(self, numbers: Sequence[float], mode: str) -> GraphModule:
-        module = make_fx(self._function(numbers), decomposition_table=_decompositions(), tracing_mode=mode)(*self._examples())
+        module = make_fx(self._function(numbers), decomposition_table=_table(), tracing_mode=mode)(*self._examples())
+        if not self.expanded and any(t.dtype in SHORT for t in self.tensors) and rounds_between(module):
+            values = [node.meta["val"] if isinstance(node, torch.fx.Node) else None for node in leaves(output_of(module).args)]
+            rounded = [getattr(v, "dtype", None) for v in values]
+            try:
+                run = self._function(numbers, rounded)
+                module = make_fx(run, decomposition_table=_table(), tracing_mode=mode)(*self._examples())
+            except (RuntimeError, TypeError, ValueError):  # the operator is one for 16 bits alone
+                pass
         module.graph.eliminate_dead_code()
         module.recompile()
         return module
@@ -209,7 +226,7 @@ class _Trace:
                 raise Refused("the graph depends on a number")
             ours, theirs = ([*x.args, *x.kwargs.values()] for x in (a, b))
             for key, x, y in zip([*range(len(a.args)), *a.kwargs], ours, theirs, strict=True):
-                for p, q in zip(_leaves(x), _leaves(y), strict=True):
+                for p, q in zip(leaves(x), leaves(y), strict=True):
                     if not isinstance(p, float) or p == q:
                         continue
                     at = positions.get(p)
@@ -224,9 +241,9 @@ class _Trace:
         vector = torch.empty([len(used)], dtype=torch.float64 if wide else torch.float32)
 
         def run(*inputs: torch.Tensor) -> Any:
-            return _WithNumbers(one, places, inputs[-1], used).run(*inputs[:-1])
+            return WithNumbers(one, places, inputs[-1], used).run(*inputs[:-1])
 
-        module = make_fx(run, decomposition_table=_decompositions(), tracing_mode=mode)(*self._examples(), vector)
+        module = make_fx(run, decomposition_table=_table(), tracing_mode=mode)(*self._examples(), vector)
         module.graph.eliminate_dead_code()
         module.recompile()
         return module, used
@@ -271,7 +288,7 @@ class _Trace:
         if environment is None:
             raise Refused("no size is free")
         for guard in environment.guards:
-            if len(guard.expr.free_symbols) > 0 and guard.expr not in (True,) and not _implied(guard.expr, environment):
+            if len(guard.expr.free_symbols) > 0 and guard.expr not in (True,) and not implied(guard.expr, environment):
                 raise Refused(f"the graph holds for sizes with {guard.expr} alone")
 
     def _described(self, module: GraphModule, numbers: list[int], symbolic: bool) -> dict[str, Any]:
@@ -289,6 +306,8 @@ class _Trace:
         if graph.draws:
             raise Refused("it draws random numbers between other operators")
         others = [v for v, index in zip(graph.values, graph.outputs, strict=True) if index is None and v is not None]
+        if others and len(others) == len(graph.values) and all(isinstance(v, torch.Tensor) and not has_elements(v) for v in others):
+            raise Refused
         if any(not isinstance(v, torch.Tensor) or has_elements(v) for v in others):
             raise Refused(f"a result is no tensor but {[type(v).__name__ for v in others]}")
         plan = plan_of(graph.text, self.device)
@@ -308,6 +327,8 @@ class _Trace:
         outputs = []
         for value, index in zip(graph.values, graph.outputs, strict=True):
             if index is not None:
+                if value.dtype.is_complex:
+                    raise Refused("a result is complex")
                 outputs.append(self._output(names[index], value, symbolic))
         if any(o.open for o in entry.outputs.values()):
             raise Refused("the size of a result depends on values")
@@ -340,61 +361,3 @@ class _Trace:
             "name": name, "dtype": value.dtype, "sizes": [int(d) for d in value.shape],
             "strides": [] if rows else [int(d) for d in value.stride()], "fixed": True,
         }  # fmt: skip
-
-
-def _implied(expression: Any, environment: Any) -> bool:
-    """Whether a guard says no more than that sizes are at least 2."""
-    import sympy
-
-    if isinstance(expression, sympy.Ne) and all(isinstance(side, sympy.Symbol) for side in expression.args):
-        return True  # equal sizes would be one symbol
-    two = {s: sympy.Symbol(f"_{s}", integer=True, nonnegative=True) + 2 for s in expression.free_symbols}
-    try:
-        return bool(sympy.simplify(expression.xreplace(two)) == True)  # noqa: E712  sympy's truth, not Python's
-    except (TypeError, ValueError):
-        return False
-
-
-class _WithNumbers(Interpreter):
-    """Runs a graph with elements of a vector in the places of its numbers."""
-
-    def __init__(self, module: GraphModule, places: dict[str, dict[Any, int]], vector: torch.Tensor, used: list[int]) -> None:
-        super().__init__(module)
-        self._places = places
-        self._vector = vector
-        self._index = {at: i for i, at in enumerate(used)}
-
-    def run_node(self, n: torch.fx.Node) -> Any:
-        places = self._places.get(n.name)
-        if not places:
-            return super().run_node(n)
-        args, kwargs = self.fetch_args_kwargs_from_env(n)
-        values: list[Any] = list(args)
-        named = dict(kwargs)
-        tensors = [a for a in args if isinstance(a, torch.Tensor)]
-        half = next((t.dtype for t in tensors if t.dtype in (torch.float16, torch.bfloat16)), None)
-        if any(not t.dtype.is_floating_point for t in tensors):
-            raise Refused("a number meets integers")
-        if half is not None:  # a number of 32 bits must not lose its digits before it is used
-            values = [a.float() if isinstance(a, torch.Tensor) else a for a in values]
-        for key, at in places.items():
-            number = torch.ops.aten.select.int(self._vector, 0, self._index[at])
-            name = n.target.overloadpacket.__name__ if isinstance(n.target, torch._ops.OpOverload) else ""
-            if key == "value" and name in ("addcmul", "addcdiv"):
-                part = values[1] * values[2] if name == "addcmul" else values[1] / values[2]
-                sum_of_both = values[0] + part * number
-                return sum_of_both.to(half) if half is not None else sum_of_both
-            if key == "alpha":
-                values[1] = torch.ops.aten.mul.Tensor(values[1], number)
-                del named["alpha"]
-            elif isinstance(key, int):
-                values[key] = number
-            else:
-                named[key] = number
-        if not isinstance(n.target, torch._ops.OpOverload):
-            raise Refused("a number is no argument of an operator")
-        try:
-            result = n.target.overloadpacket(*values, **named)
-        except (RuntimeError, TypeError) as error:
-            raise Refused(f"{n.target} takes the number as no tensor") from error
-        return result.to(half) if half is not None and isinstance(result, torch.Tensor) else result
