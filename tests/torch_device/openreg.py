@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 NAMES = {"torch_openreg": "oclc_torch", "openreg": "ocl", "OpenReg": "ocl", "OPENREG": "OCL"}
 LEFT_OUT = {"test_distributed.py"}
-ENVIRONMENT = {"OCLC_DEVICE": "0", "POCL_DEVICES": "cpu cpu", "TORCH_OCL_PROFILE": "1"}
+ENVIRONMENT = {"OCLC_DEVICE": "0", "TORCH_OCL_PROFILE": "1", "COLUMNS": "1000"}
 
 
 def renamed(text: str) -> str:
@@ -30,13 +30,24 @@ def renamed(text: str) -> str:
     return text
 
 
-def outcomes(file: pathlib.Path, only: str) -> Iterator[tuple[str, str, str]]:
+def two_devices() -> dict[str, str]:
+    """What PoCL takes for two devices: before 4.0 their name is another."""
+    for names in ("cpu cpu", "pthread pthread"):
+        environment = {**os.environ, "POCL_DEVICES": names}
+        count = subprocess.run([sys.executable, "-c", "import oclc; print(len(oclc.devices()))"], capture_output=True, text=True, env=environment)
+        if count.stdout.strip() == "2":
+            return {"POCL_DEVICES": names}
+    return {}
+
+
+def outcomes(file: pathlib.Path, only: str, devices: dict[str, str]) -> Iterator[tuple[str, str, str]]:
     """Of each test its name, kind and reason."""
     command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=line", "-p", "no:cacheprovider", "-p", "oclc_torch", str(file), *(["-k", only] if only else [])]
-    ran = subprocess.run(command, capture_output=True, text=True, env={**ENVIRONMENT, **os.environ}, cwd=file.parent)
+    environment = {**ENVIRONMENT, **devices, **os.environ}
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=file.parent)
     found = False
     for line in ran.stdout.splitlines():
-        row = re.match(r"(PASSED|FAILED|SKIPPED|ERROR)\s+(?:\[\d+\]\s+)?(\S+)(?:\s+-\s+|:\s*)?(.*)", line)
+        row = re.match(r"(PASSED|FAILED|SKIPPED|ERROR)\s+(?:\[\d+\]\s+)?(\S+[.]py\S*)(?:\s+-\s+|:\s*)?(.*)", line)
         if row:
             found = True
             yield row[2].rpartition("/")[2], row[1].lower(), row[3]
@@ -52,13 +63,14 @@ def main() -> None:
     given = parser.parse_args()
     counts: Counter[str] = Counter()
     lines = []
+    devices = two_devices()
     with tempfile.TemporaryDirectory() as place:
         for theirs in sorted(given.folder.glob("test_*.py")):
             if theirs.name in LEFT_OUT:
                 continue
             ours = pathlib.Path(place) / theirs.name
             ours.write_text(renamed(theirs.read_text()))
-            for name, kind, reason in outcomes(ours, given.only):
+            for name, kind, reason in outcomes(ours, given.only, devices):
                 counts[kind] += 1
                 lines.append(f"{kind} {name} {reason}".rstrip())
                 if kind != "passed":
