@@ -121,7 +121,7 @@ class Session {
     bool is_mapped = false;
     ClMem mapped_memory;  // null: it has no bytes
     void* mapped = nullptr;
-    bool moved = false;     // only the place of its memory changed since the entry was prepared
+    bool moved = false;  // only the place of its memory changed since the entry was prepared
     std::uint64_t generation = 0;
   };
   struct Entry {

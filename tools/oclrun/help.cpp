@@ -27,8 +27,7 @@ Data
 Training
   --steps N               run an entry point so many times, feeding batches, or values along the first axis of --input
   --data x=FILE           samples of an input, along the first axis of a .npy or .pb file (repeatable)
-  --batch N               samples in a batch
-  --seed N, --no-shuffle  of the order of the samples (default: 0); samples in the order of the files
+  --batch N, --seed N, --no-shuffle    samples in a batch; seed of their order (default: 0); as they come in the files
   --set lr=RULE           hyper-parameter: NUMBER | step:NUMBER,every=STEPS,factor=F | cosine:NUMBER,steps=STEPS[,end=NUMBER] |
                           linear:.. as cosine | exponential:NUMBER,factor=F[,every=STEPS] | onecycle:NUMBER,steps=STEPS, each
                           with [,warmup=STEPS] (repeatable)
